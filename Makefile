@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+#   make            build netflowd and netflowctl into build/
+#   make run        install what is missing, build, start, show live data     (root)
+#   make demo       the same for 15 s, against traffic that it makes itself   (root)
+#   make check      install what is missing, build, run every test            (root)
+#   make bench      measure what netflowd costs, beside the alternatives      (root)
+#   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
+#   make install    PREFIX=/usr/local, DESTDIR=
+#   make clean
+#
+# V=1 shows the command lines.  Nothing is written outside build/.
+
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 300
+
+# A variant has a folder and flags of its own: plain, asan, clang (warnings of
+# the other compiler), fuzz.
+VARIANT ?= plain
+BUILD := build
+OUT := $(BUILD)/$(VARIANT)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
+
+VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
+ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+CFLAGS ?= -O2 -g
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DNETFLOWD_VERSION='"$(VERSION)"'
+override CFLAGS += -std=gnu17 $(WARNINGS) -Werror -fstack-protector-strong
+
+ifeq ($(VARIANT),asan)
+override CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+ifeq ($(VARIANT),clang)
+CC := $(CLANG)
+endif
+ifeq ($(VARIANT),fuzz)
+CC := $(CLANG)
+override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+endif
+
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap
+CLI_LIBS := -ljansson
+TEST_LIBS := $(DAEMON_LIBS) -lcmocka
+
+DAEMON_SRC := $(shell find daemon -name '*.c' 2>/dev/null)
+CLI_SRC := $(wildcard cli/*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+TOOL_SRC := $(wildcard tests/tools/*.c tests/bench/*.c)
+TOOL_SRC := $(filter-out %.bpf.c,$(TOOL_SRC))
+
+obj = $(patsubst %.c,$(OUT)/%.o,$(1))
+DAEMON_OBJ := $(call obj,$(DAEMON_SRC))
+CLI_OBJ := $(call obj,$(CLI_SRC))
+# What the command line shares with the daemon.
+UTIL_OBJ := $(call obj,$(wildcard daemon/util/*.c))
+# Everything that a test may link: all but the two main().
+DAEMON_LIB := $(OUT)/libnetflowd.a
+CLI_LIB := $(OUT)/libnetflowctl.a
+
+UNIT_BIN := $(patsubst %.c,$(OUT)/%,$(UNIT_SRC))
+FUZZ_BIN := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
+TOOL_BIN := $(patsubst %.c,$(OUT)/%,$(TOOL_SRC))
+
+.PHONY: all tools unit fuzzers
+all: $(OUT)/netflowd $(OUT)/netflowctl
+tools: $(TOOL_BIN)
+unit: $(UNIT_BIN)
+fuzzers: $(FUZZ_BIN)
+
+# ---- the programs in the kernel --------------------------------------------
+
+BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
+	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF,$@) $(CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $* > $@
+
+$(OUT)/daemon/probe/bpf/%.o: | $(BUILD)/bpf/netflowd.skel.h
+
+# ---- the interface, served by the daemon as it stands in the tree -----------
+
+$(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; echo ';'; } > $@
+
+$(OUT)/daemon/control/%.o: | $(BUILD)/interface.h
+
+# ---- compile, link ----------------------------------------------------------
+
+$(OUT)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(DAEMON_LIB): $(filter-out $(OUT)/daemon/main.o,$(DAEMON_OBJ))
+	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+
+$(CLI_LIB): $(filter-out $(OUT)/cli/main.o,$(CLI_OBJ))
+	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+
+$(OUT)/netflowd: $(OUT)/daemon/main.o $(DAEMON_LIB)
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
+
+$(OUT)/netflowctl: $(OUT)/cli/main.o $(CLI_LIB) $(UTIL_OBJ)
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(CLI_LIBS) -lm -o $@
+
+$(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB)
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
+
+$(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB)
+	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
+
+$(OUT)/tests/tools/% $(OUT)/tests/bench/%: tests/%.c
+$(OUT)/tests/%: $(OUT)/tests/%.o
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

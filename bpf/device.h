@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Devices and what is kept for each: slots, histograms, NAPI counters.
+ *
+ * A device is (netns, ifindex): the address of a net_device is reused, an
+ * ifindex is the same in many namespaces.
+ */
+#ifndef NF_DEVICE_H
+#define NF_DEVICE_H
+
+#include "cpu.h"
+
+static __always_inline __u64 nf_device_key(const struct net_device *dev)
+{
+	return NF_DEVICE_KEY(dev->nd_net.net->ns.inum, dev->ifindex);
+}
+
+/*
+ * Take a free slot of the set for a device seen for the first time.  The
+ * insertion with BPF_NOEXIST decides between CPUs; all walk the set in the
+ * same order, so all agree on the slot.
+ */
+static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const char *name)
+{
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	struct nf_device_name *info;
+	__u64 *owner;
+	__u32 slot;
+	int i;
+
+	if (!set)
+		return NF_SLOT_OTHER;
+	for (i = 0; i < NF_DEVICE_SET; i++) {
+		if (set->key[i] && set->key[i] != key)
+			continue;
+		slot = set_index * NF_DEVICE_SET + i;
+		if (set->key[i] == key)
+			return slot;
+		if (bpf_map_update_elem(&nf_device_claims, &slot, &key, BPF_NOEXIST) == 0) {
+			info = bpf_map_lookup_elem(&nf_device_names, &slot);
+			if (info)
+				bpf_probe_read_kernel_str(info->name, sizeof(info->name), name);
+			set->key[i] = key;
+			return slot;
+		}
+		owner = bpf_map_lookup_elem(&nf_device_claims, &slot);
+		if (owner && *owner == key)
+			return slot;
+	}
+	return NF_SLOT_OTHER;
+}
+
+static __always_inline __u32 nf_device_slot(const struct net_device *dev)
+{
+	__u64 key = nf_device_key(dev);
+	__u32 set_index = (NF_KEY_NETNS(key) ^ NF_KEY_IFINDEX(key)) & (settings.device_sets - 1);
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	int i;
+
+	if (!set)
+		return NF_SLOT_OTHER;
+#pragma unroll
+	for (i = 0; i < NF_DEVICE_SET; i++)
+		if (set->key[i] == key)
+			return set_index * NF_DEVICE_SET + i;
+	return nf_device_claim(set_index, key, dev->name);
+}
+
+static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
+{
+	__u32 index = bpf_get_smp_processor_id() * settings.devices + slot;
+
+	return bpf_map_lookup_elem(&nf_devices, &index);
+}
+
+/*
+ * Add one duration to a histogram, by enum nf_segment or nf_hist_index.  Each
+ * has one writer at a time on a CPU, hence plain additions (see nf_add()).
+ */
+static __always_inline void nf_segment_add(struct nf_device_stats *stats, __u32 index,
+					   __u64 from_ns, __u64 to_ns)
+{
+	struct nf_hist *hist = &stats->hist[index];
+	/* The clock is read on two CPUs; a reader may be a few ns behind. */
+	__u64 ns = to_ns > from_ns ? to_ns - from_ns : 0;
+	__u32 bucket = nf_hist_bucket(ns);
+
+	nf_add(&hist->sum_ns, ns);
+	if (ns > hist->max_ns)
+		hist->max_ns = ns;
+	if (bucket < NF_HIST_BUCKETS)
+		nf_add(&hist->bucket[bucket], 1);
+}
+
+#endif

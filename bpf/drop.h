@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Drops: exact counters for every kfree_skb, records under a token bucket.
+ *
+ * Here skb->dev cannot be trusted as it can at the stages of the path: a
+ * queued skb's dev shares its memory with udp's dev_scratch and with the
+ * red-black tree node of tcp, ip fragments and fq.
+ */
+#ifndef NF_DROP_H
+#define NF_DROP_H
+
+#include "device.h"
+#include "inflight.h"
+
+#define NF_ETH_P_IP 0x0800
+#define NF_ETH_P_IPV6 0x86dd
+
+/*
+ * Whether this is a live net_device, told by a cycle that no other memory has:
+ * its namespace's loopback device is in that same namespace.
+ */
+static __always_inline bool nf_device_is_real(const struct net_device *dev)
+{
+	const struct net *net;
+
+	if (!dev)
+		return false;
+	net = dev->nd_net.net;
+	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
+}
+
+static __always_inline void nf_drop_where(const struct sk_buff *skb, const struct sock *rx_sk,
+					  const struct nf_inflight *e, struct nf_drop_key *key,
+					  char *name)
+{
+	const struct net_device *dev = skb->dev;
+	const struct sock *sk = skb->sk;
+	struct nf_device_name *info;
+	struct nf_device_set *set;
+	__u32 set_index, slot;
+
+	if (nf_device_is_real(dev)) {
+		key->netns = dev->nd_net.net->ns.inum;
+		key->ifindex = dev->ifindex;
+		bpf_probe_read_kernel_str(name, NF_DEVICE_NAME, dev->name);
+		return;
+	}
+	if (e && e->slot >= NF_SLOT_RESERVED) {
+		slot = e->slot;
+		set_index = slot / NF_DEVICE_SET;
+		set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+		info = bpf_map_lookup_elem(&nf_device_names, &slot);
+		if (set && info) {
+			__u64 device = set->key[slot & (NF_DEVICE_SET - 1)];
+
+			key->netns = NF_KEY_NETNS(device);
+			key->ifindex = NF_KEY_IFINDEX(device);
+			__builtin_memcpy(name, info->name, NF_DEVICE_NAME);
+			return;
+		}
+	}
+	/* The device the skb came in by, as a number only. */
+	key->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
+	if (!sk)
+		sk = rx_sk;
+	if (sk)
+		key->netns = sk->__sk_common.skc_net.net->ns.inum;
+}
+
+/* Bytes from the network header to the end of the linear part; 0 = no network header. */
+static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
+{
+	__u64 start, end;
+
+	if (!skb->network_header) /* as the allocator leaves it */
+		return 0;
+	start = (__u64)skb->head + skb->network_header;
+	end = (__u64)skb->data + (skb->len - skb->data_len);
+	return end > start && end - start < 1 << 16 ? end - start : 0;
+}
+
+static __always_inline bool nf_drop_l4(const struct sk_buff *skb, __u16 protocol, __u8 *l4)
+{
+	__u32 offset = protocol == NF_ETH_P_IP ? 9 : 6; /* iphdr.protocol, ipv6hdr.nexthdr */
+
+	if (protocol != NF_ETH_P_IP && protocol != NF_ETH_P_IPV6)
+		return false;
+	if (nf_net_bytes(skb) <= offset)
+		return false;
+	return bpf_probe_read_kernel(l4, 1, skb->head + skb->network_header + offset) == 0;
+}
+
+/* The generic cell rate algorithm: one word per key, and a race admits a record too many at most. */
+static __always_inline bool nf_drop_admit(struct nf_drop_info *info, __u64 now)
+{
+	__u64 next = *(volatile __u64 *)&info->next_ns;
+
+	if (next < now)
+		next = now;
+	if (next - now > settings.drop_burst_ns)
+		return false;
+	*(volatile __u64 *)&info->next_ns = next + settings.drop_interval_ns;
+	return true;
+}
+
+static __always_inline void nf_drop_headers(const struct sk_buff *skb, struct nf_drop_record *r)
+{
+	unsigned char *head = skb->head;
+	__u32 net = skb->network_header, mac = skb->mac_header;
+	__u32 bytes = nf_net_bytes(skb);
+
+	if (mac < net && net - mac <= NF_DROP_L2_MAX) {
+		__u32 l2 = net - mac;
+
+		if (l2 <= NF_DROP_L2_MAX && bpf_probe_read_kernel(r->l2, l2, head + mac) == 0)
+			r->l2_len = l2;
+	}
+	if (bytes > NF_DROP_HEADER_MAX)
+		bytes = NF_DROP_HEADER_MAX;
+	if (bytes && bpf_probe_read_kernel(r->net, bytes, head + net) == 0)
+		r->net_len = bytes;
+	if (nf_skb_has_vlan(skb)) {
+		r->vlan_proto = bpf_ntohs(skb->vlan_proto);
+		r->vlan_tci = skb->vlan_tci;
+		r->flags |= NF_DROP_VLAN;
+	}
+}
+
+static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,
+					 const struct sk_buff *skb, const struct nf_drop_key *key,
+					 const char *name, __u64 now, struct nf_drop_record *r)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	r->flags = nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK : 0;
+	r->header.type = NF_RECORD_DROP;
+	r->header.cpu = bpf_get_smp_processor_id();
+	r->header.size = NF_DROP_RECORD_PLAIN;
+	r->header.time_ns = now;
+	r->location = key->location;
+	r->reason = key->reason;
+	r->netns = key->netns;
+	r->ifindex = key->ifindex;
+	r->len = skb->len;
+	r->pid = pid_tgid >> 32;
+	r->tid = pid_tgid;
+	r->protocol = key->protocol;
+	r->vlan_proto = r->vlan_tci = 0;
+	r->l4 = key->l4;
+	r->l2_len = r->net_len = 0;
+	r->stack_len = 0;
+	r->reserved = 0;
+	if (key->flags & NF_KEY_L4)
+		r->flags |= NF_DROP_L4;
+	if (settings.kfree_skb_reason)
+		r->flags |= NF_DROP_REASON;
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	__builtin_memcpy(r->device, name, NF_DEVICE_NAME);
+	nf_drop_headers(skb, r);
+}
+
+/* Returns what became of the record. */
+static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu *cpu,
+						  const struct sk_buff *skb,
+						  const struct nf_drop_key *key, const char *name,
+						  __u64 now)
+{
+	struct nf_drop_record *r;
+	long bytes;
+
+	if (!live.drop_stack) {
+		r = bpf_ringbuf_reserve(&nf_ring, NF_DROP_RECORD_PLAIN, 0);
+		if (!r)
+			return NF_EVENT_RING_FULL;
+		nf_drop_fill(ctx, cpu, skb, key, name, now, r);
+		bpf_ringbuf_submit(r, 0);
+		return NF_EVENT_RECORDED;
+	}
+	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
+	if (!r)
+		return NF_EVENT_RING_FULL;
+	nf_drop_fill(ctx, cpu, skb, key, name, now, r);
+	bytes = bpf_get_stack(ctx, r->stack, sizeof(r->stack), 0);
+	if (bytes > 0)
+		r->stack_len = bytes / sizeof(r->stack[0]);
+	r->header.size = sizeof(*r);
+	bpf_ringbuf_submit(r, 0);
+	return NF_EVENT_RECORDED;
+}
+
+/* Count under the key; false when the key table is full. */
+static __always_inline bool nf_drop_count(const struct nf_drop_key *key, __u32 bytes, __u64 now)
+{
+	struct nf_drop_count *count = bpf_map_lookup_elem(&nf_drop_counts, key);
+
+	if (!count) {
+		struct nf_drop_count zero = {};
+
+		/* Another CPU may be first: its entry is as good. */
+		bpf_map_update_elem(&nf_drop_counts, key, &zero, BPF_NOEXIST);
+		count = bpf_map_lookup_elem(&nf_drop_counts, key);
+		if (!count)
+			return false;
+	}
+	nf_add(&count->packets, 1);
+	nf_add(&count->bytes, bytes);
+	count->last_ns = now;
+	return true;
+}
+
+static __always_inline struct nf_drop_info *nf_drop_info(const struct nf_drop_key *key,
+							 const char *name)
+{
+	struct nf_drop_info *info = bpf_map_lookup_elem(&nf_drop_infos, key);
+	struct nf_drop_info fresh = {};
+
+	if (info)
+		return info;
+	__builtin_memcpy(fresh.device, name, NF_DEVICE_NAME);
+	bpf_map_update_elem(&nf_drop_infos, key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&nf_drop_infos, key);
+}
+
+static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+				    const struct sock *rx_sk, __u64 location, __u32 reason)
+{
+	__u64 number = nf_address(skb), now = bpf_ktime_get_ns();
+	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_drop_key key = {.location = location, .reason = reason};
+	bool ours = e && nf_inflight_is(e, number, (__u64)skb->head);
+	char name[NF_DEVICE_NAME] = {};
+	struct nf_drop_info *info;
+
+	key.protocol = bpf_ntohs(skb->protocol);
+	if (nf_drop_l4(skb, key.protocol, &key.l4))
+		key.flags = NF_KEY_L4;
+	nf_drop_where(skb, rx_sk, ours && nf_inflight_intact(e, number) ? e : 0, &key, name);
+
+	if (e && e->skb == number)
+		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
+				ours ? NF_EVENT_DROPPED : NF_EVENT_INVALIDATED);
+
+	nf_count(cpu, NF_PROBE_KFREE_SKB,
+		 nf_drop_count(&key, skb->len, now) ? NF_EVENT_COUNTED : NF_EVENT_UNKEYED);
+	info = nf_drop_info(&key, name);
+	/* Without a bucket of its own a cause could flood the ring: no record. */
+	nf_count(cpu, NF_PROBE_KFREE_SKB,
+		 info && nf_drop_admit(info, now) ? nf_drop_send(ctx, cpu, skb, &key, name, now)
+						  : NF_EVENT_THROTTLED);
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's types, reduced to the fields that our programs read.
+ *
+ * preserve_access_index makes libbpf look each field up by name in the
+ * running kernel's BTF, so order and size here mean nothing.  A name after
+ * three underscores (struct net___x) is the same kernel type in another
+ * version; only bpf/compat.h uses those.
+ */
+#ifndef NF_KERNEL_H
+#define NF_KERNEL_H
+
+#include "records.h"
+
+/* bpf_helper_defs.h names these; user space's headers would drag in libc. */
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+#define bool _Bool
+#define true 1
+#define false 0
+
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+};
+enum {
+	BPF_F_MMAPABLE = 1 << 10,
+};
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net_device;
+
+struct net {
+	struct ns_common ns;
+	struct net_device *loopback_dev;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	char name[NF_DEVICE_NAME];
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct sock_common {
+	possible_net_t skc_net;
+};
+
+struct sk_buff;
+
+struct sk_buff_head {
+	struct sk_buff *next;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
+	__u16 sk_type;
+	__u16 sk_protocol;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	struct sock *sk;
+	unsigned int len;
+	unsigned int data_len;
+	int skb_iif;
+	__u16 vlan_proto;
+	__u16 vlan_tci;
+	__u16 protocol;
+	__u16 network_header;
+	__u16 mac_header;
+	unsigned char *head;
+	unsigned char *data;
+};
+
+struct napi_struct {
+	struct net_device *dev;
+};
+
+struct irqaction;
+
+struct task_struct {
+	void *stack;
+};
+
+#pragma clang attribute pop
+
+/* include/uapi/linux/in.h, include/linux/net.h, include/linux/socket.h */
+enum {
+	SOCK_DGRAM = 2,
+	IPPROTO_UDP = 17,
+	MSG_PEEK = 0x2,
+	MSG_ERRQUEUE = 0x2000,
+};
+
+/* Softirq vectors, include/linux/interrupt.h: part of the tracepoints' ABI. */
+enum {
+	NET_RX_SOFTIRQ = 3,
+};
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The maps.  The daemon sets each max_entries before it loads; the ones here
+ * are the smallest that load.  Arrays are mapped into the daemon, which reads
+ * them without a system call.
+ */
+#ifndef NF_MAPS_H
+#define NF_MAPS_H
+
+#include "kernel.h"
+
+/* Index: CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nf_cpu);
+} nf_cpus SEC(".maps");
+
+/* Index: hash of the skb's number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct nf_inflight);
+} nf_inflights SEC(".maps");
+
+/* Index: hash of the socket's number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct nf_reader);
+} nf_readers SEC(".maps");
+
+/* Index: hash of the device key; the slot is index * NF_DEVICE_SET + place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nf_device_set);
+} nf_device_sets SEC(".maps");
+
+/* Index: slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, NF_DEVICE_SET);
+	__type(key, __u32);
+	__type(value, struct nf_device_name);
+} nf_device_names SEC(".maps");
+
+/* Slot → device key, inserted with BPF_NOEXIST: who gets a free slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NF_DEVICE_SET);
+	__type(key, __u32);
+	__type(value, __u64);
+} nf_device_claims SEC(".maps");
+
+/* Index: CPU * slots + slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, NF_DEVICE_SET);
+	__type(key, __u32);
+	__type(value, struct nf_device_stats);
+} nf_devices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct nf_drop_key);
+	__type(value, struct nf_drop_count);
+} nf_drop_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct nf_drop_key);
+	__type(value, struct nf_drop_info);
+} nf_drop_infos SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} nf_ring SEC(".maps");
+
+#endif

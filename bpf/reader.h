@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * UDP readers, on kernels where no tracepoint names the skb they read.
+ *
+ * A linear UDP skb is copied past skb_copy_datagram_iovec (copy_linear_skb),
+ * and since 6.18 (6471658dc66c) it is not freed in the reader's context but
+ * deferred to the CPU that allocated it, later and often without a tracepoint.
+ * What is left is sock_recv_length, which knows the socket, and that a UDP
+ * socket is read in the order of its queue.
+ *
+ * So per socket we keep the skb that is next in line, looked up in the queue
+ * itself: when data arrives at a socket whose next is not known, and after
+ * each read.  A read then ended that skb's journey, provided that
+ *   - its entry is still in the in-flight table, and marked for this socket;
+ *   - it is no longer first in the queue (two readers, one overtook the other).
+ * If one of them fails the read is not timed: nothing is guessed.  A CPU that
+ * frees such an skb before its reader got to sock_recv_length ends the journey
+ * itself (nf_consume_skb): next in line and freed, it has just been read.
+ *
+ * The daemon loads these two programs only on such kernels.
+ */
+#ifndef NF_READER_H
+#define NF_READER_H
+
+#include "inflight.h"
+
+static __always_inline bool nf_reader_is_udp(const struct sock *sk)
+{
+	return sk && sk->sk_protocol == IPPROTO_UDP && sk->sk_type == SOCK_DGRAM;
+}
+
+static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
+{
+	__u32 index = sk * 0x9e3779b97f4a7c15ULL >> settings.readers_shift;
+
+	return bpf_map_lookup_elem(&nf_readers, &index);
+}
+
+/* The skb that stands first in one queue, 0 = the queue is empty. */
+static __always_inline __u64 nf_queue_first(const struct sk_buff_head *queue)
+{
+	__u64 first = (__u64)BPF_CORE_READ(queue, next);
+
+	if (!first)
+		return 0;
+	first = nf_address_of_value(first);
+	return first == nf_address(queue) ? 0 : first;
+}
+
+/* udp_recvmsg takes from reader_queue, and refills it from sk_receive_queue. */
+static __always_inline __u64 nf_reader_first(const struct sock *sk)
+{
+	const struct udp_sock *up = (const void *)sk;
+	__u64 first = nf_queue_first(&up->reader_queue);
+
+	return first ? first : nf_queue_first(&sk->sk_receive_queue);
+}
+
+static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk, __u64 skb)
+{
+	struct nf_inflight *e = skb ? nf_inflight_at(skb) : 0;
+
+	if (e && e->skb == skb && e->journey == NF_JOURNEY_RX && nf_inflight_intact(e, skb)) {
+		e->sk = sk;
+		e->check = nf_inflight_check(e, skb);
+	}
+	/* A full barrier: either we see what arrives now, or nf_sk_data_ready sees this. */
+	nf_exchange(&r->next, skb);
+}
+
+static __always_inline void nf_reader_data_ready(const struct sock *sk)
+{
+	__u64 number = nf_address(sk);
+	struct nf_reader *r = nf_reader_at(number);
+
+	if (!r)
+		return;
+	if (r->sk != number) {
+		r->sk = number;
+		nf_exchange(&r->next, 0);
+	}
+	if (!r->next)
+		nf_reader_expect(r, number, nf_reader_first(sk));
+}
+
+static __always_inline void nf_reader_has_read(struct nf_cpu *cpu, const struct sock *sk)
+{
+	__u64 number = nf_address(sk), now = bpf_ktime_get_ns(), skb, first;
+	struct nf_reader *r = nf_reader_at(number);
+	struct nf_inflight *e;
+
+	if (!r || r->sk != number)
+		return;
+	skb = r->next;
+	first = nf_reader_first(sk);
+	if (skb && skb == first)
+		return;
+	e = skb ? nf_inflight_at(skb) : 0;
+	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX &&
+	    nf_inflight_intact(e, skb)) {
+		nf_delivered(e, now, false);
+		nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED);
+	}
+	nf_reader_expect(r, number, first);
+	if (!first) {
+		first = nf_reader_first(sk);
+		if (first)
+			nf_reader_expect(r, number, first);
+	}
+}
+
+#endif

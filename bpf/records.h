@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the programs in the kernel and the daemon tell each other: the layout
+ * of every map value and of every record in the ring buffer, and the histogram
+ * arithmetic both sides must agree on.
+ *
+ * This is the only header that both sides include.  Fixed-width types only,
+ * no padding that is not named, every size asserted: a change here that one
+ * side does not see would be read as wrong numbers, not as an error.
+ *
+ * All times are CLOCK_MONOTONIC nanoseconds.
+ */
+#ifndef NF_RECORDS_H
+#define NF_RECORDS_H
+
+#ifdef __bpf__
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed int __s32;
+typedef signed long long __s64;
+#else
+#include <linux/types.h>
+#endif
+
+#define NF_CACHE_LINE 64
+
+/* ---- probes ------------------------------------------------------------ */
+
+/* One row per attach point, in the order in which a packet meets them. */
+enum nf_probe {
+	NF_PROBE_IRQ_HANDLER_ENTRY,
+	NF_PROBE_IRQ_HANDLER_EXIT,
+	NF_PROBE_SOFTIRQ_RAISE,
+	NF_PROBE_SOFTIRQ_ENTRY,
+	NF_PROBE_NAPI_POLL,
+	NF_PROBE_NETIF_RECEIVE_SKB,
+	NF_PROBE_SK_DATA_READY,
+	NF_PROBE_SKB_COPY_DATAGRAM_IOVEC,
+	NF_PROBE_SOCK_RECV_LENGTH,
+	NF_PROBE_NET_DEV_QUEUE,
+	NF_PROBE_NET_DEV_START_XMIT,
+	NF_PROBE_NET_DEV_XMIT,
+	NF_PROBE_CONSUME_SKB,
+	NF_PROBE_KFREE_SKB,
+	NF_PROBE_COUNT,
+};
+
+/*
+ * What a program counts.  The counters stand in one row per (CPU, program),
+ * so that each is written by one program only: a program does not interrupt
+ * itself (see NF_COUNT in bpf/cpu.h), hence no counter needs an atomic add.
+ */
+enum nf_event {
+	NF_EVENT_HIT,         /* the program ran */
+	NF_EVENT_BEGUN,       /* a journey got an entry in the in-flight table */
+	NF_EVENT_DELIVERED,   /* ended: copied to a reader */
+	NF_EVENT_CONSUMED,    /* ended: consumed inside the kernel, no reader */
+	NF_EVENT_TRANSMITTED, /* ended: left through a device, or handed to its peer */
+	NF_EVENT_FORWARDED,   /* ended: received, then queued for transmit */
+	NF_EVENT_DROPPED,     /* ended: kfree_skb */
+	NF_EVENT_OVERWRITTEN, /* ended: another skb took the entry */
+	NF_EVENT_INVALIDATED, /* ended: the skb was reused, its end not seen */
+	NF_EVENT_TORN,        /* of INVALIDATED: two CPUs wrote the entry at once */
+	NF_EVENT_COUNTED,     /* drop: counted under its key */
+	NF_EVENT_UNKEYED,     /* drop: counted, but the key table was full */
+	NF_EVENT_RECORDED,    /* drop: a record went out */
+	NF_EVENT_THROTTLED,   /* drop: the key's token bucket was empty */
+	NF_EVENT_RING_FULL,   /* drop: the ring buffer had no room */
+	NF_EVENT_BYTES,       /* bytes of the skbs this program saw, where it looks */
+	NF_EVENT_COUNT,
+};
+
+/* ---- histograms -------------------------------------------------------- */
+
+enum nf_segment {
+	NF_SEGMENT_IRQ_TO_SOFTIRQ,     /* rx: irq → softirq_entry */
+	NF_SEGMENT_SOFTIRQ_TO_RECEIVE, /* rx: softirq_entry → receive */
+	NF_SEGMENT_RECEIVE_TO_COPY,    /* rx: receive → copy */
+	NF_SEGMENT_RX_TOTAL,           /* rx: the first stage the skb passed → copy */
+	NF_SEGMENT_QUEUE_TO_START,     /* tx: queue → start_xmit */
+	NF_SEGMENT_START_TO_XMIT,      /* tx: start_xmit → xmit */
+	NF_SEGMENT_XMIT_TO_FREE,       /* tx: xmit → free */
+	NF_SEGMENT_COUNT,
+};
+
+/*
+ * One histogram per segment, but two for those that end at a reader: they end
+ * in process context, and now and then in a softirq that may interrupt it.
+ * Each has one writer at a time on a CPU; readers add them up.
+ */
+enum nf_hist_index {
+	NF_HIST_SOFTIRQ_RECEIVE_TO_COPY = NF_SEGMENT_COUNT,
+	NF_HIST_SOFTIRQ_RX_TOTAL,
+	NF_HIST_COUNT,
+};
+
+/*
+ * Log-linear: powers of two, each cut into NF_HIST_STEPS equal steps, so a
+ * value read off a bucket's middle is at most 12.5 % wrong.  The last bucket
+ * also takes everything from 2^NF_HIST_MAX_LOG2 ns (about 69 s) up.
+ */
+#define NF_HIST_STEPS_LOG2 2
+#define NF_HIST_STEPS (1 << NF_HIST_STEPS_LOG2)
+#define NF_HIST_MAX_LOG2 36
+#define NF_HIST_BUCKETS ((NF_HIST_MAX_LOG2 - 1) * NF_HIST_STEPS)
+
+struct nf_hist {
+	__u64 sum_ns;
+	__u64 max_ns;
+	__u64 bucket[NF_HIST_BUCKETS];
+};
+
+/* The floor of log2(v); v must not be 0.  Branches that are steady for steady latencies. */
+static inline __attribute__((always_inline)) __u32 nf_log2(__u64 v)
+{
+	__u32 x = (__u32)v;
+	__u32 log2 = 0;
+
+	if (v >> 32) {
+		x = (__u32)(v >> 32);
+		log2 = 32;
+	}
+	if (x >> 16) {
+		x >>= 16;
+		log2 += 16;
+	}
+	if (x >> 8) {
+		x >>= 8;
+		log2 += 8;
+	}
+	if (x >> 4) {
+		x >>= 4;
+		log2 += 4;
+	}
+	if (x >> 2) {
+		x >>= 2;
+		log2 += 2;
+	}
+	return log2 + (x >> 1);
+}
+
+/* The bucket of a duration: 0 … NF_HIST_BUCKETS - 1. */
+static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
+{
+	__u32 log2;
+
+	if (ns < NF_HIST_STEPS)
+		return (__u32)ns;
+	log2 = nf_log2(ns);
+	if (log2 >= NF_HIST_MAX_LOG2)
+		return NF_HIST_BUCKETS - 1;
+	return (log2 - 1) * NF_HIST_STEPS +
+	       ((__u32)(ns >> (log2 - NF_HIST_STEPS_LOG2)) & (NF_HIST_STEPS - 1));
+}
+
+/* ---- per (CPU, device) ------------------------------------------------- */
+
+/*
+ * A device slot stands for one (netns, ifindex).  Slots are found by set:
+ * NF_DEVICE_SET keys fill one cache line.  The first slots are not devices.
+ */
+#define NF_DEVICE_SET 8
+#define NF_SLOT_OTHER 0   /* devices that found no free slot in their set */
+#define NF_SLOT_BACKLOG 1 /* a CPU's backlog, polled without a device */
+#define NF_SLOT_RESERVED 2
+#define NF_DEVICE_NAME 16
+#define NF_KEY_RESERVED (~0ULL)
+
+#define NF_DEVICE_KEY(netns, ifindex) ((__u64)(netns) << 32 | (__u32)(ifindex))
+#define NF_KEY_NETNS(key) ((__u32)((key) >> 32))
+#define NF_KEY_IFINDEX(key) ((__u32)(key))
+
+struct nf_device_set {
+	__u64 key[NF_DEVICE_SET]; /* NF_DEVICE_KEY, 0 = free */
+};
+
+struct nf_device_name {
+	char name[NF_DEVICE_NAME]; /* as it was when the slot was taken */
+};
+
+struct nf_device_stats {
+	struct nf_hist hist[NF_HIST_COUNT]; /* by enum nf_segment and nf_hist_index */
+	__u64 polls;         /* napi_poll: calls */
+	__u64 poll_packets;  /* their work */
+	__u64 full_budgets;  /* polls that used their whole budget */
+	__u64 reserved;
+};
+
+/* ---- per CPU ----------------------------------------------------------- */
+
+/* dev_hard_start_xmit nests through stacked devices, at most XMIT_RECURSION_LIMIT (8) deep. */
+#define NF_XMIT_DEPTH 8
+
+struct nf_xmit_frame {
+	__u64 skb;
+	__u64 start_ns;
+	__u32 slot;
+	__u32 reserved;
+};
+
+struct nf_cpu {
+	/* context the next received skb takes with it */
+	__u64 irq_ns;         /* irq_handler_entry, 0 outside the handler */
+	__u64 raise_irq_ns;   /* the irq that raised NET_RX, 0 when none did */
+	__u64 entry_ns;       /* softirq_entry of NET_RX */
+	__u64 entry_irq_ns;   /* raise_irq_ns as it was at that entry */
+	__u64 softirq_stack;  /* where on which stack the softirq last entered began */
+	__u32 softirq_vec;    /* its vector */
+	__u32 xmit_depth;
+	__u64 xmit_unmatched; /* net_dev_xmit without its net_dev_start_xmit */
+	__u64 reserved;
+	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
+	__u64 events[NF_PROBE_COUNT][NF_EVENT_COUNT];
+};
+
+/* ---- the in-flight table ----------------------------------------------- */
+
+enum nf_journey {
+	NF_JOURNEY_NONE,
+	NF_JOURNEY_RX,
+	NF_JOURNEY_TX,
+};
+
+/* Why a record cannot know a stage. */
+#define NF_MISSING_QUEUE 0x1 /* began at start_xmit: a segment of a GSO skb */
+
+/*
+ * One live skb.  `skb` names the owner: an opaque number, the skb's address
+ * from a base that is fixed while the programs are loaded; 0 = free.  It is
+ * exchanged atomically; the other fields are plain stores, and `check` is the
+ * exclusive or of them all, so that an entry two CPUs wrote at once shows.
+ */
+struct nf_inflight {
+	__u64 skb;
+	__u64 head;     /* skb->head: the second half of the identity */
+	__u64 begin_ns; /* rx: receive; tx: queue */
+	__u64 first_ns; /* rx: the earliest stage; tx: start_xmit, 0 = not yet */
+	__u64 xmit_ns;  /* tx: net_dev_xmit, 0 = not yet */
+	__u32 slot;     /* device slot */
+	__u16 journey;  /* enum nf_journey */
+	__u16 missing;  /* NF_MISSING_* */
+	__u64 sk;       /* rx: the UDP socket it is next in line at, 0 = not known */
+	__u64 check;
+};
+
+/* A UDP socket and the skb that its next read will return, see bpf/reader.h. */
+struct nf_reader {
+	__u64 sk;   /* a number like nf_inflight.skb, 0 = free */
+	__u64 next; /* 0 = not known */
+};
+
+/* ---- drops ------------------------------------------------------------- */
+
+struct nf_drop_key {
+	__u64 location; /* the caller of kfree_skb, an address in kernel text */
+	__u32 reason;   /* enum skb_drop_reason; subsystem in the upper 16 bits */
+	__u32 netns;    /* inode number, 0 = not known */
+	__u32 ifindex;  /* 0 = no device */
+	__u16 protocol; /* EtherType, 0 = none */
+	__u8 l4;        /* IP protocol number, meaningful when flagged */
+	__u8 flags;     /* NF_KEY_L4 */
+};
+#define NF_KEY_L4 0x1
+
+/* Per key and CPU. */
+struct nf_drop_count {
+	__u64 packets;
+	__u64 bytes;
+	__u64 last_ns;
+};
+
+/* Per key, all CPUs. */
+struct nf_drop_info {
+	__u64 next_ns; /* token bucket: when it would be full again */
+	char device[NF_DEVICE_NAME];
+};
+
+enum nf_record_type {
+	NF_RECORD_DROP = 1,
+};
+
+struct nf_record {
+	__u16 type; /* enum nf_record_type */
+	__u16 cpu;
+	__u32 size; /* of the whole record, this header included */
+	__u64 time_ns;
+};
+
+#define NF_DROP_HEADER_MAX 128
+#define NF_DROP_L2_MAX 24
+#define NF_DROP_STACK_MAX 32
+
+/* What stands in a drop record; a field whose flag is not set was not readable. */
+#define NF_DROP_TASK 0x01   /* process context: the task had to do with it */
+#define NF_DROP_VLAN 0x02   /* vlan_proto and vlan_tci, from the skb's metadata */
+#define NF_DROP_REASON 0x04 /* this kernel's kfree_skb has a reason */
+#define NF_DROP_L4 0x08     /* l4 */
+
+struct nf_drop_record {
+	struct nf_record header;
+	__u64 location;
+	__u32 reason;
+	__u32 netns;
+	__u32 ifindex;
+	__u32 len; /* skb->len, bytes */
+	__u32 pid; /* thread group id, as user space means it */
+	__u32 tid;
+	__u16 protocol;
+	__u16 vlan_proto;
+	__u16 vlan_tci;
+	__u8 l4;
+	__u8 flags;     /* NF_DROP_* */
+	__u8 l2_len;    /* bytes of l2[] */
+	__u8 net_len;   /* bytes of net[] */
+	__u16 stack_len; /* entries of stack[] */
+	__u32 reserved;
+	char comm[16];
+	char device[NF_DEVICE_NAME];
+	__u8 l2[NF_DROP_L2_MAX];      /* from the MAC header up to the network header */
+	__u8 net[NF_DROP_HEADER_MAX]; /* from the network header on, linear part only */
+	__u64 stack[NF_DROP_STACK_MAX]; /* sent only when asked for */
+};
+#define NF_DROP_RECORD_PLAIN (sizeof(struct nf_drop_record) - NF_DROP_STACK_MAX * sizeof(__u64))
+
+_Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
+_Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
+_Static_assert(sizeof(struct nf_hist) == 1136, "layout");
+_Static_assert(sizeof(struct nf_drop_key) == 24, "no hidden padding in a hash key");
+_Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
+_Static_assert(sizeof(struct nf_drop_record) == 16 + 48 + 32 + 24 + 128 + 256, "layout");
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the daemon decides before the programs are loaded.  The values are
+ * constants to the verifier, so code behind a setting that is off is removed.
+ */
+#ifndef NF_SETTINGS_H
+#define NF_SETTINGS_H
+
+#include "kernel.h"
+
+const volatile struct {
+	__u32 inflight_shift;  /* 64 - log2 of the in-flight table's entries */
+	__u32 readers_shift;   /* the same of the reader table's */
+	__u32 device_sets;     /* a power of two */
+	__u32 devices;         /* slots: device_sets * NF_DEVICE_SET */
+	__u32 stack_size;      /* of a task's kernel stack, bytes */
+	__u32 reserved;
+	__u64 drop_interval_ns; /* drop records: one per interval and key, */
+	__u64 drop_burst_ns;    /* after a burst of burst / interval */
+	bool atomic_fetch;      /* see bpf/compat.h for these four */
+	bool no_reentry;
+	bool kfree_skb_reason;
+	bool kfree_skb_rx_sk;
+} settings;
+
+/* What the daemon may change while the programs run. */
+volatile struct {
+	__u32 drop_stack; /* 1: drop records carry the kernel stack */
+} live;
+
+#endif
