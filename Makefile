@@ -12,6 +12,7 @@
 # V=1 shows the command lines.  Nothing is written outside build/.
 
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 

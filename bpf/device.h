@@ -57,7 +57,8 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
 	int i;
 
-	if (!set)
+	/* No namespace has inode 0; the key 0 would match a free slot. */
+	if (!set || !key)
 		return NF_SLOT_OTHER;
 #pragma unroll
 	for (i = 0; i < NF_DEVICE_SET; i++)

@@ -227,14 +227,15 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 	__u64 number = nf_address(skb), now = bpf_ktime_get_ns();
 	struct nf_inflight *e = nf_inflight_at(number);
 	struct nf_drop_key key = {.location = location, .reason = reason};
-	bool ours = e && nf_inflight_is(e, number, (__u64)skb->head);
+	bool ours = e && e->skb == number &&
+		    nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
 	char name[NF_DEVICE_NAME] = {};
 	struct nf_drop_info *info;
 
 	key.protocol = bpf_ntohs(skb->protocol);
 	if (nf_drop_l4(skb, key.protocol, &key.l4))
 		key.flags = NF_KEY_L4;
-	nf_drop_where(skb, rx_sk, ours && nf_inflight_intact(e, number) ? e : 0, &key, name);
+	nf_drop_where(skb, rx_sk, ours ? e : 0, &key, name);
 
 	if (e && e->skb == number)
 		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,

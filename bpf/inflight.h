@@ -38,14 +38,24 @@ static __always_inline __u64 nf_inflight_check(const struct nf_inflight *e, __u6
 	       ((__u64)e->slot << 32 | (__u32)e->journey << 16 | e->missing);
 }
 
-static __always_inline bool nf_inflight_is(const struct nf_inflight *e, __u64 skb, __u64 head)
-{
-	return e->skb == skb && e->head == head;
-}
-
 static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u64 skb)
 {
 	return e->check == nf_inflight_check(e, skb);
+}
+
+/*
+ * Whether an entry that names this skb really is its: the same skb->head, and
+ * not mixed by two CPUs.
+ */
+static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe probe,
+					      const struct nf_inflight *e, __u64 skb, __u64 head)
+{
+	if (e->head != head)
+		return false;
+	if (nf_inflight_intact(e, skb))
+		return true;
+	nf_count(cpu, probe, NF_EVENT_TORN);
+	return false;
 }
 
 /* Take the entry out; `event` is how its journey ended if it was still this skb's. */
@@ -63,10 +73,11 @@ static __always_inline void nf_inflight_end(struct nf_cpu *cpu, enum nf_probe pr
  * `received` says that the skb came in by a device before (skb_iif): an skb
  * fresh from the allocator did not, so its old entry is stale.
  */
-static __always_inline enum nf_event nf_inflight_succeeded(const struct nf_inflight *e, __u64 skb,
+static __always_inline enum nf_event nf_inflight_succeeded(struct nf_cpu *cpu, enum nf_probe probe,
+							   const struct nf_inflight *e, __u64 skb,
 							   __u64 head, bool received)
 {
-	if (e->head != head || !nf_inflight_intact(e, skb))
+	if (!nf_inflight_holds(cpu, probe, e, skb, head))
 		return NF_EVENT_INVALIDATED;
 	/* Passed on: routed, bridged, or up to a stacked device. */
 	if (e->journey == NF_JOURNEY_RX)
@@ -80,7 +91,7 @@ static __always_inline void nf_inflight_begin(struct nf_cpu *cpu, enum nf_probe 
 					      bool received)
 {
 	if (e->skb == skb)
-		nf_count(cpu, probe, nf_inflight_succeeded(e, skb, head, received));
+		nf_count(cpu, probe, nf_inflight_succeeded(cpu, probe, e, skb, head, received));
 	else if (nf_exchange(&e->skb, skb))
 		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
 	nf_count(cpu, probe, NF_EVENT_BEGUN);

@@ -170,7 +170,8 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	nf_count(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, NF_EVENT_HIT);
 	if (e->skb != number)
 		return 0;
-	if (e->head == (__u64)skb->head && nf_inflight_intact(e, number) &&
+	if (nf_inflight_holds(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
+			      (__u64)skb->head) &&
 	    e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 		event = NF_EVENT_DELIVERED;
 		nf_delivered(e, bpf_ktime_get_ns(), false);
@@ -232,7 +233,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_HIT);
-	if (nf_inflight_is(e, number, head) && e->journey == NF_JOURNEY_TX && !e->first_ns &&
+	if (e->skb == number && e->head == head && e->journey == NF_JOURNEY_TX && !e->first_ns &&
 	    nf_inflight_intact(e, number)) {
 		slot = e->slot;
 		e->first_ns = now;
@@ -321,7 +322,7 @@ int nf_consume_skb(__u64 *ctx)
 	nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_HIT);
 	if (e->skb != number)
 		return 0;
-	if (e->head == (__u64)skb->head && nf_inflight_intact(e, number)) {
+	if (nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, e, number, (__u64)skb->head)) {
 		softirq = nf_in_softirq(cpu, ctx);
 		if (e->journey == NF_JOURNEY_TX) {
 			event = NF_EVENT_TRANSMITTED;
@@ -353,5 +354,17 @@ int nf_kfree_skb(__u64 *ctx)
 		return 0;
 	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_HIT);
 	nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
+	return 0;
+}
+
+/* ---- cost -------------------------------------------------------------- */
+
+/*
+ * Attached only while the kernel's program statistics are on: what it measures
+ * for a program that does nothing is its own reading of the clock.
+ */
+SEC("tp_btf/softirq_entry")
+int nf_empty(__u64 *ctx)
+{
 	return 0;
 }

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl drops: why packets died; counters, records, or records as they happen. */
+#include "cli/command.h"
+#include "cli/coverage.h"
+#include "cli/field.h"
+#include "cli/follow.h"
+#include "cli/records.h"
+#include "cli/table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COUNTERS_METHOD "io.netflowd.GetDrops"
+#define RECORDS_METHOD "io.netflowd.GetDropRecords"
+#define ROWS_MAX 1000000
+
+static const char *const fields[] = {"reason", "location", "dev", "proto", "netns", "flow", NULL};
+
+static const char *const about[] = {"drop", NULL};
+
+static const struct argument arguments[] = {
+	{.name = "by",
+	 .value = "reason|location|dev|proto|netns|flow",
+	 .type = ARGUMENT_WORD,
+	 .offset = offsetof(struct arguments, by),
+	 .words = fields,
+	 .help = "join the counters by one field"},
+	{.name = "reason",
+	 .value = "R",
+	 .type = ARGUMENT_TEXT,
+	 .offset = offsetof(struct arguments, reason),
+	 .help = "only this reason, a name or a number"},
+	{.name = "dev",
+	 .value = "D",
+	 .type = ARGUMENT_TEXT,
+	 .offset = offsetof(struct arguments, device),
+	 .help = "only the device of this name"},
+	{.name = "netns",
+	 .value = "N",
+	 .type = ARGUMENT_NUMBER,
+	 .offset = offsetof(struct arguments, netns),
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .help = "only the network namespace of this inode number"},
+	{.name = "top",
+	 .value = "N",
+	 .type = ARGUMENT_NUMBER,
+	 .offset = offsetof(struct arguments, top),
+	 .min = 1,
+	 .max = ROWS_MAX,
+	 .help = "only the counters with the most packets"},
+	{.name = "records",
+	 .type = ARGUMENT_FLAG,
+	 .offset = offsetof(struct arguments, records),
+	 .help = "single packets instead of counters, newest last"},
+	{.name = "follow",
+	 .type = ARGUMENT_FLAG,
+	 .offset = offsetof(struct arguments, follow),
+	 .help = "records as they happen, until Ctrl-C; with --json one a line"},
+	{.name = "stack",
+	 .type = ARGUMENT_FLAG,
+	 .offset = offsetof(struct arguments, stack),
+	 .help = "records with their kernel stacks; with --follow they are taken"},
+	{.name = "limit",
+	 .value = "N",
+	 .type = ARGUMENT_NUMBER,
+	 .offset = offsetof(struct arguments, limit),
+	 .min = 1,
+	 .max = ROWS_MAX,
+	 .help = "the newest N records (100); with --follow end after N"},
+	{},
+};
+
+/* ---- counters ---------------------------------------------------------------------------- */
+
+/* A column that says which drops a row counts. */
+struct key_column {
+	const char *by; /* what joins by it */
+	const char *title;
+	const char *member;
+	bool alone; /* only when it is what they were joined by */
+};
+
+static const struct key_column key_columns[] = {
+	{"reason", "reason", "reason", false},	  {"location", "location", "location", false},
+	{"dev", "device", "device", false},	  {"netns", "netns", "netns", false},
+	{"proto", "protocol", "protocol", false}, {"flow", "flow", "flow", true},
+};
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool has_column(const struct key_column *column, const char *by)
+{
+	return by ? !strcmp(column->by, by) : !column->alone;
+}
+
+static void put_key(struct table *table, const struct key_column *column, const json_t *row)
+{
+	OWN_FREE char *reason = NULL;
+	uint64_t number;
+
+	if (!strcmp(column->member, "reason")) {
+		reason = records_reason(row);
+		table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
+	} else if (field_count(row, column->member, &number)) {
+		table_cell(table, PAGE_PLAIN, "%llu", (unsigned long long)number);
+	} else {
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, column->member));
+	}
+}
+
+static int put_rows(struct page *page, const json_t *reply, const char *by)
+{
+	const char *now = field_text_or(reply, "time", NULL);
+	uint64_t all = field_count_or(reply, "packets", 0);
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	size_t i;
+	int ret = table_new(&table, page_term(page), 0);
+
+	if (ret)
+		return ret;
+	table_column(table, TABLE_RIGHT, "packets");
+	table_column(table, TABLE_RIGHT, "share");
+	table_column(table, TABLE_RIGHT, "bytes");
+	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
+		if (has_column(&key_columns[c], by))
+			table_column(table, TABLE_LEFT, key_columns[c].title);
+	table_column(table, TABLE_LEFT, "last");
+	json_array_foreach(json_object_get(reply, "rows"), i, row)
+	{
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
+		table_cell(table, PAGE_PLAIN, "%s",
+			   units_share(field_count_or(row, "packets", 0), all).s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
+		for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
+			if (has_column(&key_columns[c], by))
+				put_key(table, &key_columns[c], row);
+		table_cell(table, PAGE_PLAIN, "%s", field_time(row, "last", now).s);
+	}
+	return table_put(table, page);
+}
+
+/* " with --reason R --dev D", as far as given. */
+static void put_selection(struct page *page, const struct arguments *given)
+{
+	const char *before = " with";
+
+	if (given->reason) {
+		page_put(page, PAGE_PLAIN, "%s --reason %s", before, given->reason);
+		before = "";
+	}
+	if (given->device) {
+		page_put(page, PAGE_PLAIN, "%s --dev %s", before, given->device);
+		before = "";
+	}
+	if (given->netns >= 0)
+		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
+}
+
+static void put_counters_summary(struct page *page, const json_t *reply,
+				 const struct arguments *given)
+{
+	uint64_t rows = json_array_size(json_object_get(reply, "rows"));
+	uint64_t matched = field_count_or(reply, "matched", rows);
+
+	page_put(page, PAGE_PLAIN, "%s packets (%s) dropped", field_units_count(reply, "packets").s,
+		 field_units_bytes(reply, "bytes").s);
+	put_selection(page, given);
+	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
+	if (!field_true(reply, "exact"))
+		page_put(page, PAGE_WARN,
+			 "; only those whose records are still held, so not exact");
+	if (rows < matched)
+		page_put(page, PAGE_PLAIN, "; %s of %s rows", units_count(rows).s,
+			 units_count(matched).s);
+	page_end(page);
+}
+
+static int put_counters(struct page *page, const json_t *reply, const struct arguments *given)
+{
+	if (json_array_size(json_object_get(reply, "rows"))) {
+		put_counters_summary(page, reply, given);
+		return put_rows(page, reply, given->by);
+	}
+	page_put(page, PAGE_PLAIN, "No packet was dropped");
+	put_selection(page, given);
+	page_line(page, PAGE_PLAIN, " since %s%s.", field_date(reply, "since").s,
+		  field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
+	return 0;
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+static void put_record_lines(struct page *page, const json_t *records, bool stack)
+{
+	struct records_widths widths = {};
+	struct field_time today = field_today();
+	const json_t *record;
+	bool stacks = false;
+	size_t i;
+
+	json_array_foreach(records, i, record) records_measure(&widths, record, today.s);
+	json_array_foreach(records, i, record) stacks |=
+		records_put(page, &widths, record, today.s, stack);
+	if (stack && !stacks)
+		page_line(page, PAGE_WARN,
+			  "None of them has a stack: the kernel takes stacks only while "
+			  "`drops --follow --stack` runs.");
+}
+
+static int put_records(struct page *page, const json_t *reply, const struct arguments *given)
+{
+	const json_t *records = json_object_get(reply, "records");
+	uint64_t shown = json_array_size(records);
+
+	if (!shown) {
+		page_put(page, PAGE_PLAIN, "No record of a drop");
+		put_selection(page, given);
+		page_line(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s.",
+			  field_units_count(reply, "held").s,
+			  field_units_count(reply, "capacity").s);
+		return 0;
+	}
+	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
+		 field_units_count(reply, "matched").s);
+	put_selection(page, given);
+	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
+		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	put_record_lines(page, records, given->stack);
+	return 0;
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* What does not go together; NULL when all does. */
+static const char *contradiction(const struct arguments *given)
+{
+	bool records = given->records || given->follow || given->stack;
+
+	if (records && given->by)
+		return "--by joins counters; it does not go with --records, --follow or --stack";
+	if (records && given->top >= 0)
+		return "--top is for counters; --limit limits records";
+	if (!records && given->limit >= 0)
+		return "--limit is for --records and --follow; --top limits counters";
+	return NULL;
+}
+
+static json_t *counters_parameters(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+
+	return session_parameters(
+		"by", session_text(given->by), "reason", session_text(given->reason), "device",
+		session_text(given->device), "netns", session_number(given->netns), "top",
+		session_number(given->top), NULL);
+}
+
+static json_t *records_parameters(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+
+	return session_parameters(
+		"reason", session_text(given->reason), "device", session_text(given->device),
+		"netns", session_number(given->netns), "limit", session_number(given->limit), NULL);
+}
+
+static enum report_status run(struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	const char *wrong = contradiction(given);
+	bool records = given->records || given->stack;
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status, printed;
+	int ret;
+
+	if (wrong) {
+		report("%s", wrong);
+		return REPORT_USAGE;
+	}
+	if (given->follow)
+		return follow_drops(session);
+	status = session_call(session, records ? RECORDS_METHOD : COUNTERS_METHOD,
+			      records ? records_parameters(session) : counters_parameters(session),
+			      0, &reply);
+	if (status)
+		return status;
+	if (given->json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	ret = records ? put_records(page, reply, given) : put_counters(page, reply, given);
+	status = coverage_ask(session, page, about);
+	printed = session_print(page, ret);
+	return status ? status : printed;
+}
+
+const struct command command_drops = {
+	.name = "drops",
+	.summary = "why and where packets were dropped",
+	.arguments = arguments,
+	.notes = "Counters are exact. Records are bounded for each cause, so that a flood of one "
+		 "does\n"
+		 "not hide another. In a record the task stands in parentheses when it was only "
+		 "what\n"
+		 "the CPU was running, and had nothing to do with the packet.\n",
+	.run = run,
+};

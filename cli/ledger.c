@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/ledger.h"
+#include "cli/field.h"
+
+#include <string.h>
+
+#define NAME_COLUMN 12
+
+/* One number of an equation. */
+struct term_name {
+	const char *member;
+	const char *part_word; /* what some of it is, and the member that counts that; or NULL */
+	const char *part_member;
+};
+
+struct equation {
+	const char *of; /* the member of GetStatus */
+	const char *whole;
+	struct term_name parts[8]; /* ends with one without a member */
+};
+
+static const struct equation equations[] = {
+	{.of = "drops", .whole = "hits", .parts = {{.member = "counted"}, {.member = "unkeyed"}}},
+	{.of = "drops",
+	 .whole = "hits",
+	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
+	{.of = "inflight",
+	 .whole = "begun",
+	 .parts = {{.member = "delivered", .part_word = "consumed", .part_member = "consumed"},
+		   {.member = "transmitted"},
+		   {.member = "forwarded"},
+		   {.member = "dropped"},
+		   {.member = "overwritten"},
+		   {.member = "invalidated", .part_word = "torn", .part_member = "torn"},
+		   {.member = "in_flight"}}},
+};
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+enum balance {
+	BALANCE_HOLDS,
+	BALANCE_OFF,
+	BALANCE_MOVING,	 /* packets moved while it was read, so nobody can say */
+	BALANCE_UNKNOWN, /* numbers are missing */
+};
+
+static const struct {
+	enum page_style style;
+	const char *text;
+} balances[] = {
+	[BALANCE_HOLDS] = {PAGE_GOOD, "balanced"},
+	[BALANCE_OFF] = {PAGE_BAD, "NOT BALANCED"},
+	[BALANCE_MOVING] = {PAGE_PLAIN, "packets moved while it was read"},
+	[BALANCE_UNKNOWN] = {PAGE_DIM, "not known"},
+};
+
+/* Whether the numbers themselves add up, and what is left over. */
+static enum balance check(const struct equation *equation, const json_t *values, int64_t *left)
+{
+	uint64_t whole, part;
+
+	if (!field_count(values, equation->whole, &whole))
+		return BALANCE_UNKNOWN;
+	for (const struct term_name *name = equation->parts; name->member; name++) {
+		if (!field_count(values, name->member, &part))
+			return BALANCE_UNKNOWN;
+		whole -= part;
+	}
+	*left = (int64_t)whole;
+	if (!whole)
+		return BALANCE_HOLDS;
+	return json_is_null(json_object_get(values, "balanced")) ? BALANCE_MOVING : BALANCE_OFF;
+}
+
+static void put_term(struct page *page, const json_t *values, const struct term_name *name)
+{
+	page_put(page, PAGE_PLAIN, "%s %s", name->member,
+		 field_units_count(values, name->member).s);
+	if (name->part_member && field_count_or(values, name->part_member, 0))
+		page_put(page, PAGE_DIM, " (%s %s)", name->part_word,
+			 field_units_count(values, name->part_member).s);
+}
+
+static void put_equation(struct page *page, const struct equation *equation, const json_t *values)
+{
+	int64_t left = 0;
+	enum balance balance = check(equation, values, &left);
+
+	page_put(page, PAGE_PLAIN, "%s %s", equation->whole,
+		 field_units_count(values, equation->whole).s);
+	for (const struct term_name *name = equation->parts; name->member; name++) {
+		page_put(page, PAGE_PLAIN, "%s", name == equation->parts ? " = " : " + ");
+		put_term(page, values, name);
+	}
+	page_put(page, PAGE_PLAIN, ": ");
+	page_put(page, balances[balance].style, "%s", balances[balance].text);
+	if (left)
+		page_put(page, balances[balance].style, ", %s%s unaccounted", left < 0 ? "-" : "",
+			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s);
+	page_end(page);
+}
+
+/* What no equation can hold: the program did not run. */
+static void put_missed(struct page *page, const json_t *values, const char *what)
+{
+	if (!field_count_or(values, "missed", 0))
+		return;
+	page_pad(page, NAME_COLUMN, 0);
+	page_line(page, PAGE_WARN, "not seen at all: %s %s", field_units_count(values, "missed").s,
+		  what);
+}
+
+void ledger_put(struct page *page, const json_t *status)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(equations); i++) {
+		if (strcmp(equations[i].of, before))
+			page_put(page, PAGE_PLAIN, "  %s", equations[i].of);
+		before = equations[i].of;
+		page_pad(page, NAME_COLUMN, 0);
+		put_equation(page, &equations[i], json_object_get(status, equations[i].of));
+	}
+	put_missed(page, json_object_get(status, "drops"),
+		   "drops, by interrupts inside the program");
+	put_missed(page, json_object_get(status, "inflight"),
+		   "runs of programs, skipped by the kernel");
+}
+
+void ledger_put_short(struct page *page, const json_t *status)
+{
+	const json_t *drops = json_object_get(status, "drops");
+	const json_t *inflight = json_object_get(status, "inflight");
+	enum balance worst = BALANCE_HOLDS;
+	uint64_t lost = field_count_or(inflight, "overwritten", 0) +
+			field_count_or(inflight, "invalidated", 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(equations); i++) {
+		int64_t left;
+		enum balance balance =
+			check(&equations[i], json_object_get(status, equations[i].of), &left);
+
+		/* off is worse than moving or unknown, and those than holding */
+		if (balance == BALANCE_OFF || worst == BALANCE_HOLDS)
+			worst = balance;
+	}
+	page_put(page, balances[worst].style, "%s", balances[worst].text);
+	page_put(page, PAGE_PLAIN, " · in flight %s · journeys lost %s · records throttled %s",
+		 field_units_count(inflight, "in_flight").s, units_count(lost).s,
+		 field_units_count(drops, "throttled").s);
+	if (field_count_or(drops, "ring_full", 0))
+		page_put(page, PAGE_WARN, ", ring full %s",
+			 field_units_count(drops, "ring_full").s);
+	if (field_count_or(drops, "missed", 0) + field_count_or(inflight, "missed", 0))
+		page_put(page, PAGE_WARN, " · not seen %s drops, %s runs",
+			 field_units_count(drops, "missed").s,
+			 field_units_count(inflight, "missed").s);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ledger in words: its equations with their numbers, and whether they hold. */
+#ifndef CLI_LEDGER_H
+#define CLI_LEDGER_H
+
+#include "cli/page.h"
+
+#include <jansson.h>
+
+/* Each equation on a line of its own, out of an answer of GetStatus. */
+void ledger_put(struct page *page, const json_t *status);
+
+/* All of it on the current line, a few words. */
+void ledger_put_short(struct page *page, const json_t *status);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/page.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct page {
+	const struct term *term;
+	char *text; /* whole lines, then the current one */
+	size_t used;
+	size_t size;
+	size_t column; /* of the current line */
+	size_t row;
+	size_t columns_limit;
+	size_t rows_limit;
+	bool failed; /* out of memory somewhere */
+};
+
+/* ECMA-48 SGR; the bright colours are left alone, they vanish on light backgrounds. */
+static const char *const styles[PAGE_STYLE_COUNT] = {
+	[PAGE_PLAIN] = "",	  [PAGE_TITLE] = "\033[1m", [PAGE_DIM] = "\033[2m",
+	[PAGE_GOOD] = "\033[32m", [PAGE_WARN] = "\033[33m", [PAGE_BAD] = "\033[31m",
+};
+#define STYLE_END "\033[0m"
+
+int page_new(struct page **page, const struct term *term)
+{
+	struct page *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return -ENOMEM;
+	new->term = term;
+	*page = new;
+	return 0;
+}
+
+void page_free(struct page **page)
+{
+	if (!*page)
+		return;
+	free((*page)->text);
+	free(*page);
+	*page = NULL;
+}
+
+const struct term *page_term(const struct page *page)
+{
+	return page->term;
+}
+
+void page_limit(struct page *page, size_t columns, size_t rows)
+{
+	page->columns_limit = columns;
+	page->rows_limit = rows;
+}
+
+size_t page_rows_left(const struct page *page)
+{
+	if (!page->rows_limit)
+		return SIZE_MAX;
+	return page->row < page->rows_limit ? page->rows_limit - page->row : 0;
+}
+
+size_t page_column(const struct page *page)
+{
+	return page->column;
+}
+
+static void append(struct page *page, const char *bytes, size_t len)
+{
+	if (page->used + len > page->size) {
+		size_t size = (page->used + len) * 2 + 256;
+		char *text = realloc(page->text, size);
+
+		if (!text) {
+			page->failed = true;
+			return;
+		}
+		page->text = text;
+		page->size = size;
+	}
+	if (len)
+		memcpy(page->text + page->used, bytes, len);
+	page->used += len;
+}
+
+static void append_string(struct page *page, const char *string)
+{
+	append(page, string, strlen(string));
+}
+
+static void put_printable(struct page *page, enum page_style style, const char *printable)
+{
+	size_t len = strlen(printable);
+	bool styled = page->term->colour && style != PAGE_PLAIN;
+
+	if (page->columns_limit)
+		len = text_fit(printable, page->column < page->columns_limit
+						  ? page->columns_limit - page->column
+						  : 0);
+	if (!len || !page_rows_left(page))
+		return;
+	if (styled)
+		append_string(page, styles[style]);
+	append(page, printable, len);
+	if (styled)
+		append_string(page, STYLE_END);
+	page->column += printable[len] ? page->columns_limit - page->column : text_width(printable);
+}
+
+static void put_list(struct page *page, enum page_style style, const char *format, va_list list)
+{
+	OWN_FREE char *text = NULL;
+	OWN_FREE char *printable = NULL;
+
+	if (vasprintf(&text, format, list) < 0) {
+		text = NULL;
+		page->failed = true;
+		return;
+	}
+	printable = text_printable(text, page->term->utf8);
+	if (!printable) {
+		page->failed = true;
+		return;
+	}
+	put_printable(page, style, printable);
+}
+
+void page_put(struct page *page, enum page_style style, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	put_list(page, style, format, list);
+	va_end(list);
+}
+
+void page_pad(struct page *page, size_t column, size_t least)
+{
+	size_t blanks = page->column < column ? column - page->column : 0;
+
+	if (blanks < least)
+		blanks = least;
+	page_put(page, PAGE_PLAIN, "%*s", (int)blanks, "");
+}
+
+void page_end(struct page *page)
+{
+	if (page_rows_left(page))
+		append_string(page, "\n");
+	page->row++;
+	page->column = 0;
+}
+
+void page_line(struct page *page, enum page_style style, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	put_list(page, style, format, list);
+	va_end(list);
+	page_end(page);
+}
+
+static int finish(struct page *page, FILE *out)
+{
+	int ret = page->failed ? -ENOMEM : 0;
+
+	page->used = 0;
+	page->row = 0;
+	page->column = 0;
+	page->failed = false;
+	if (fflush(out) || ferror(out))
+		ret = -EIO;
+	return ret;
+}
+
+int page_write(struct page *page, FILE *out)
+{
+	fwrite(page->text, 1, page->used, out);
+	return finish(page, out);
+}
+
+/*
+ * Each line is cleared before it is written, not after: behind a line that is
+ * as wide as the window the cursor still stands on its last column.  A newline
+ * on the last row would scroll, so the last line has none.
+ */
+int page_write_screen(struct page *page, FILE *out)
+{
+	const char *line = page->text;
+	size_t left = page->used;
+
+	fputs("\033[H", out);
+	while (left) {
+		const char *end = memchr(line, '\n', left);
+		size_t len = end ? (size_t)(end - line) : left;
+
+		fputs("\033[K", out);
+		fwrite(line, 1, len, out);
+		len += end != NULL;
+		left -= len;
+		line += len;
+		if (left)
+			fputs("\r\n", out);
+	}
+	if (page_rows_left(page))
+		fputs("\r\n\033[J", out);
+	return finish(page, out);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl probes: the table of attach points. */
+#include "cli/command.h"
+#include "cli/field.h"
+#include "cli/table.h"
+
+#include <string.h>
+
+#define METHOD "io.netflowd.ListProbes"
+#define MEASURE_DEFAULT_MS 250
+
+static const struct argument arguments[] = {
+	{.name = "measure",
+	 .value = "MS",
+	 .type = ARGUMENT_NUMBER,
+	 .offset = offsetof(struct arguments, measure_ms),
+	 .min = 1,
+	 .max = 10000,
+	 .help = "measure ns per hit for so many milliseconds (250)"},
+	{},
+};
+
+static void put_columns(struct table *table)
+{
+	table_column(table, TABLE_LEFT, "probe");
+	table_column(table, TABLE_LEFT, "group");
+	table_column(table, TABLE_LEFT, "attached");
+	table_column(table, TABLE_RIGHT, "hits");
+	table_column(table, TABLE_RIGHT, "missed");
+	table_column(table, TABLE_RIGHT, "ns/hit");
+	table_column(table, TABLE_LEFT, "lost without it");
+}
+
+static void put_probe(struct table *table, const json_t *probe)
+{
+	bool attached = !strcmp(field_text(probe, "state"), "attached");
+	double ns;
+
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "%s", field_text(probe, "name"));
+	table_cell(table, PAGE_PLAIN, "%s", field_text(probe, "group"));
+	table_cell(table, attached ? PAGE_GOOD : PAGE_BAD, "%s",
+		   attached ? field_text_or(probe, "how", "yes") : "no");
+	table_cell(table, PAGE_PLAIN, "%s", field_units_count(probe, "hits").s);
+	table_cell(table, PAGE_PLAIN, "%s", field_units_count(probe, "missed").s);
+	if (field_real(probe, "ns_per_hit", &ns))
+		table_cell(table, PAGE_PLAIN, "%.1f", ns);
+	else
+		table_cell(table, PAGE_PLAIN, "%s", UNITS_UNKNOWN);
+	table_cell(table, attached ? PAGE_PLAIN : PAGE_WARN, "%s",
+		   field_text(probe, "lost_without"));
+}
+
+static int put_probes(struct page *page, const json_t *reply)
+{
+	const json_t *probes = json_object_get(reply, "probes");
+	OWN_TABLE struct table *table = NULL;
+	const json_t *probe;
+	size_t i;
+	int ret = table_new(&table, page_term(page), 0);
+
+	if (ret)
+		return ret;
+	put_columns(table);
+	json_array_foreach(probes, i, probe) put_probe(table, probe);
+	ret = table_put(table, page);
+	json_array_foreach(probes, i, probe) if (strcmp(field_text(probe, "state"), "attached"))
+		page_line(page, PAGE_WARN, "%s is not attached: %s", field_text(probe, "name"),
+			  field_text(probe, "reason"));
+	return ret;
+}
+
+static enum report_status run(struct session *session)
+{
+	int64_t measure_ms = session->arguments.measure_ms;
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+
+	if (measure_ms < 0)
+		measure_ms = MEASURE_DEFAULT_MS;
+	status = session_call(session, METHOD,
+			      session_parameters("measure_ms", session_number(measure_ms), NULL),
+			      measure_ms, &reply);
+	if (status)
+		return status;
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	return session_print(page, put_probes(page, reply));
+}
+
+const struct command command_probes = {
+	.name = "probes",
+	.summary = "where the kernel is watched, how often that ran and what it cost",
+	.arguments = arguments,
+	.notes = "ns/hit is measured while the command waits; it leaves out the kernel's own cost "
+		 "of\n"
+		 "a hook. \"-\" means not known: the probe was not hit meanwhile, or is not "
+		 "attached.\n",
+	.run = run,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl status: everything about the daemon itself. */
+#include "cli/command.h"
+#include "cli/field.h"
+#include "cli/ledger.h"
+#include "cli/table.h"
+
+#include <string.h>
+
+#define METHOD "io.netflowd.GetStatus"
+#define MEASURE_MS 100
+#define NAME_COLUMN 12
+#define INDENT 2
+
+static void put_title(struct page *page, const char *title)
+{
+	page_line(page, PAGE_TITLE, "%s", title);
+}
+
+/* The beginning of a line of name and value. */
+static void put_name(struct page *page, const char *name)
+{
+	page_put(page, PAGE_PLAIN, "  %s", name);
+	page_pad(page, NAME_COLUMN, 1);
+}
+
+static void put_daemon(struct page *page, const json_t *status)
+{
+	const json_t *daemon = json_object_get(status, "daemon");
+	const json_t *backend = json_object_get(status, "backend");
+	bool none = !strcmp(field_text(backend, "name"), "none");
+
+	put_title(page, "daemon");
+	put_name(page, "version");
+	page_line(page, PAGE_PLAIN, "%s, pid %s", field_text(daemon, "version"),
+		  field_units_number(daemon, "pid").s);
+	put_name(page, "started");
+	page_line(page, PAGE_PLAIN, "%s, up %s", field_date(daemon, "started").s,
+		  field_units_duration(daemon, "uptime_ns").s);
+	put_name(page, "backend");
+	page_line(page, none ? PAGE_BAD : PAGE_PLAIN, "%s: %s", field_text(backend, "name"),
+		  field_text(backend, "reason"));
+}
+
+static void put_host(struct page *page, const json_t *status)
+{
+	const json_t *host = json_object_get(status, "host");
+
+	put_title(page, "host");
+	put_name(page, "name");
+	page_line(page, PAGE_PLAIN, "%s", field_text(host, "name"));
+	put_name(page, "kernel");
+	page_line(page, PAGE_PLAIN, "%s, %s, %s CPUs", field_text(host, "kernel"),
+		  field_text(host, "machine"), field_units_number(host, "cpus").s);
+	put_name(page, "netns");
+	page_line(page, PAGE_PLAIN, "%s", field_units_number(host, "netns").s);
+}
+
+static void put_packets(struct page *page, const json_t *status)
+{
+	static const char *const names[] = {"received", "delivered", "transmitted", "dropped"};
+	const json_t *packets = json_object_get(status, "packets");
+
+	put_title(page, "packets");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		page_put(page, PAGE_PLAIN, "  %s", names[i]);
+		page_pad(page, NAME_COLUMN, 2);
+		page_line(page, PAGE_PLAIN, "%s", field_units_count(packets, names[i]).s);
+	}
+}
+
+static int put_coverage(struct page *page, const json_t *status)
+{
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	size_t i;
+	int ret = table_new(&table, page_term(page), INDENT);
+
+	if (ret)
+		return ret;
+	put_title(page, "coverage");
+	table_column(table, TABLE_LEFT, "question");
+	table_column(table, TABLE_LEFT, "state");
+	table_column(table, TABLE_LEFT, "reason");
+	json_array_foreach(json_object_get(status, "coverage"), i, row)
+	{
+		const char *state = field_text(row, "state");
+		enum page_style style = !strcmp(state, "full")	     ? PAGE_GOOD
+					: !strcmp(state, "degraded") ? PAGE_WARN
+								     : PAGE_BAD;
+
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "question"));
+		table_cell(table, style, "%s", state);
+		table_cell(table, PAGE_PLAIN, "%s", field_text_or(row, "reason", ""));
+	}
+	return table_put(table, page);
+}
+
+static int put_tables(struct page *page, const json_t *status)
+{
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	size_t i;
+	int ret = table_new(&table, page_term(page), INDENT);
+
+	if (ret)
+		return ret;
+	put_title(page, "tables");
+	table_column(table, TABLE_LEFT, "name");
+	table_column(table, TABLE_RIGHT, "used");
+	table_column(table, TABLE_RIGHT, "entries");
+	table_column(table, TABLE_RIGHT, "memory");
+	table_column(table, TABLE_LEFT, "what it holds");
+	json_array_foreach(json_object_get(status, "tables"), i, row)
+	{
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "name"));
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "used").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "entries").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "memory_bytes").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "what"));
+	}
+	return table_put(table, page);
+}
+
+static void put_cost(struct page *page, const json_t *status)
+{
+	const json_t *cost = json_object_get(status, "cost");
+	uint64_t measured;
+
+	put_title(page, "cost");
+	put_name(page, "daemon");
+	page_line(page, PAGE_PLAIN, "%s of a core now, %s since its start (%s of processor time)",
+		  field_units_percent(cost, "daemon_cpu_now_percent").s,
+		  field_units_percent(cost, "daemon_cpu_percent").s,
+		  field_units_duration(cost, "daemon_cpu_ns").s);
+	put_name(page, "programs");
+	if (field_count(cost, "measured_ns", &measured))
+		page_line(page, PAGE_PLAIN, "%s of a core, measured for %s",
+			  field_units_percent(cost, "programs_cpu_percent").s,
+			  units_duration(measured).s);
+	else
+		page_line(page, PAGE_PLAIN, "not measured");
+	put_name(page, "memory");
+	page_line(page, PAGE_PLAIN, "daemon %s, tables %s",
+		  field_units_bytes(cost, "resident_bytes").s,
+		  field_units_bytes(cost, "tables_bytes").s);
+}
+
+static int put_status(struct page *page, const json_t *status)
+{
+	int ret;
+
+	put_daemon(page, status);
+	put_host(page, status);
+	put_packets(page, status);
+	ret = put_coverage(page, status);
+	put_title(page, "ledger");
+	ledger_put(page, status);
+	if (!ret)
+		ret = put_tables(page, status);
+	put_cost(page, status);
+	return ret;
+}
+
+static enum report_status run(struct session *session)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status = session_call(
+		session, METHOD, session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
+		MEASURE_MS, &reply);
+
+	if (status)
+		return status;
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	return session_print(page, put_status(page, reply));
+}
+
+const struct command command_status = {
+	.name = "status",
+	.summary = "the daemon, what it can see, its ledger, and what it costs",
+	.notes =
+		"The ledger accounts for everything that was seen: an equation that does not hold\n"
+		"is a fault in netflowd, please report it.\n",
+	.run = run,
+};

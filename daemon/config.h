@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Settings: one table of keys gives the parser, the limits, the defaults and
+ * the help.  A file is INI; a key is "section.key".
+ */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/probe/backend.h"
+
+#define CONFIG_ERROR_MAX 512
+
+struct config {
+	struct backend_settings backend;
+	uint64_t drops_recent;   /* drop records held */
+	uint64_t clients_max;
+	uint64_t message_bytes;  /* the largest request */
+	uint64_t queue_bytes;    /* replies that a slow reader may leave waiting */
+};
+
+/* The defaults. */
+void config_init(struct config *config);
+
+/*
+ * Set one key, given as KEY=VALUE.  -EINVAL with `error` (CONFIG_ERROR_MAX
+ * bytes) naming the key, what is wrong and what is allowed; the setting is
+ * then as it was.
+ */
+int config_set(struct config *config, const char *assignment, char *error);
+
+/* Read a file.  As config_set; `error` names file and line too. */
+int config_read(struct config *config, const char *path, char *error);
+
+/* What no limit of a single key can say.  -EINVAL as above. */
+int config_check(const struct config *config, char *error);
+
+/* All keys with their limits, defaults and meaning, as comments of a shipped file are. */
+void config_help(FILE *to);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What clients can ask: the methods of io.netflowd, each in the file of its
+ * subject, joined to the server by one table (methods.c).
+ */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+
+#include <stdint.h>
+
+#include "bpf/records.h"
+
+struct backend;
+struct config;
+struct control;
+struct loop;
+struct names;
+struct recent;
+struct symbols;
+
+/* All are the caller's and must outlive the control. */
+struct control_parts {
+	struct loop *loop;
+	struct backend *backend;
+	const char *backend_reason; /* why this backend */
+	const char *symbols_reason; /* why symbols are missing, NULL when they are there */
+	const struct names *names;
+	const struct symbols *symbols;
+	const struct recent *recent;
+	const struct config *config;
+	const char *socket_path;
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Listen and serve.  Negative errno; free with control_free. */
+int control_new(struct control **control, const struct control_parts *parts);
+void control_free(struct control **control);
+
+/* A new record, for those who stream. */
+void control_drop(struct control *control, const struct nf_drop_record *record);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GetDrops and GetDropRecords. */
+#include "daemon/control/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/control/filter.h"
+#include "daemon/core/packet.h"
+#include "daemon/export/json.h"
+#include "daemon/probe/backend.h"
+#include "daemon/store/recent.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/nearest.h"
+#include "daemon/util/time.h"
+
+#define RECORDS_BY_DEFAULT 100
+
+/* One row in the making: a counter, or several put together. */
+struct row {
+	struct backend_drops drops;
+	char flow[PACKET_FLOW_MAX];
+};
+
+struct rows {
+	struct row *row;
+	size_t count, room;
+	const struct filter *filter;
+};
+
+/* ---- putting rows together --------------------------------------------- */
+
+typedef int (*compare_rows)(const void *a, const void *b);
+
+#define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
+#define COMPARE_BY(name, ...)                                                          \
+	static int compare_##name(const void *x, const void *y)                        \
+	{                                                                              \
+		const struct row *a = x, *b = y;                                       \
+		const struct nf_drop_key *k = &a->drops.key, *l = &b->drops.key;       \
+		(void)k;                                                               \
+		(void)l;                                                               \
+		return __VA_ARGS__;                                                    \
+	}
+
+COMPARE_BY(reason, ORDER(k->reason, l->reason))
+COMPARE_BY(location, ORDER(k->location, l->location))
+COMPARE_BY(netns, ORDER(k->netns, l->netns))
+COMPARE_BY(flow, strcmp(a->flow, b->flow))
+/* Names are the same in many namespaces: a device is what has that index there. */
+COMPARE_BY(device, ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)))
+COMPARE_BY(protocol, ORDER((uint32_t)k->protocol << 16 | (uint32_t)(k->flags & NF_KEY_L4) << 8 |
+				   (k->flags & NF_KEY_L4 ? k->l4 : 0),
+			   (uint32_t)l->protocol << 16 | (uint32_t)(l->flags & NF_KEY_L4) << 8 |
+				   (l->flags & NF_KEY_L4 ? l->l4 : 0)))
+COMPARE_BY(packets, -ORDER(a->drops.packets, b->drops.packets))
+
+static const struct grouping {
+	const char *name;
+	compare_rows compare;
+	unsigned int fields; /* enum json_drops_field that its rows have in common */
+} groupings[] = {
+	{"reason", compare_reason, JSON_DROPS_REASON},
+	{"location", compare_location, JSON_DROPS_LOCATION},
+	{"dev", compare_device, JSON_DROPS_DEVICE | JSON_DROPS_NETNS},
+	{"proto", compare_protocol, JSON_DROPS_PROTOCOL},
+	{"netns", compare_netns, JSON_DROPS_NETNS},
+	{"flow", compare_flow, 0},
+};
+
+static const struct grouping *find_grouping(const char *name, struct nearest *nearest)
+{
+	nearest_init(nearest, name);
+	for (size_t i = 0; i < sizeof(groupings) / sizeof(groupings[0]); i++) {
+		if (!strcmp(groupings[i].name, name))
+			return &groupings[i];
+		nearest_consider(nearest, groupings[i].name);
+	}
+	return NULL;
+}
+
+static void merge(struct backend_drops *into, const struct backend_drops *from)
+{
+	into->packets += from->packets;
+	into->bytes += from->bytes;
+	if (from->last_ns > into->last_ns)
+		into->last_ns = from->last_ns;
+}
+
+/* Equal rows become one, in place. */
+static void group(struct rows *rows, compare_rows compare)
+{
+	size_t kept = 0;
+
+	if (!rows->count)
+		return;
+	qsort(rows->row, rows->count, sizeof(rows->row[0]), compare);
+	for (size_t i = 1; i < rows->count; i++) {
+		if (compare(&rows->row[kept], &rows->row[i]) == 0)
+			merge(&rows->row[kept].drops, &rows->row[i].drops);
+		else
+			rows->row[++kept] = rows->row[i];
+	}
+	rows->count = kept + 1;
+}
+
+/* ---- collecting rows --------------------------------------------------- */
+
+static struct row *add_row(struct rows *rows)
+{
+	if (rows->count == rows->room) {
+		size_t room = rows->room ? rows->room * 2 : 64;
+		struct row *row = realloc(rows->row, room * sizeof(*row));
+
+		if (!row)
+			return NULL;
+		rows->row = row;
+		rows->room = room;
+	}
+	rows->row[rows->count] = (struct row){0};
+	return &rows->row[rows->count++];
+}
+
+static int collect_counter(const struct backend_drops *drops, void *userdata)
+{
+	struct rows *rows = userdata;
+	struct row *row;
+
+	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->key.netns))
+		return 0;
+	row = add_row(rows);
+	if (!row)
+		return -ENOMEM;
+	row->drops = *drops;
+	return 0;
+}
+
+static int collect_record(struct rows *rows, const struct nf_drop_record *record)
+{
+	struct packet packet;
+	struct row *row;
+
+	if (!filter_takes(rows->filter, record->reason, record->device, record->netns))
+		return 0;
+	row = add_row(rows);
+	if (!row)
+		return -ENOMEM;
+	row->drops = (struct backend_drops){
+		.packets = 1, .bytes = record->len, .last_ns = record->header.time_ns};
+	packet_parse(record, &packet);
+	if (!packet_flow(&packet, row->flow))
+		packet_protocol(record->protocol, record->flags & NF_DROP_L4, record->l4, row->flow);
+	return 0;
+}
+
+static int collect(const struct control *control, struct rows *rows, bool flows)
+{
+	const struct backend *backend = control->parts.backend;
+	int r = 0;
+
+	if (!flows)
+		return backend->ops->drops(backend, collect_counter, rows);
+	for (size_t i = 0; i < recent_count(control->parts.recent) && r == 0; i++)
+		r = collect_record(rows, recent_newest(control->parts.recent, i));
+	return r;
+}
+
+/* ---- GetDrops ---------------------------------------------------------- */
+
+static json_t *row_to_json(const struct control *control, const struct row *row,
+			   const struct grouping *by)
+{
+	const struct backend *backend = control->parts.backend;
+	struct json_drops out = {
+		.key = row->drops.key,
+		.fields = by ? by->fields : JSON_DROPS_ALL,
+		.device = row->drops.device,
+		.flow = row->flow[0] ? row->flow : NULL,
+		.packets = row->drops.packets,
+		.bytes = row->drops.bytes,
+		.last_ns = row->drops.last_ns,
+	};
+
+	if (backend->ops->reasons_missing(backend))
+		out.fields &= ~(unsigned int)JSON_DROPS_REASON;
+	return json_drops(&out, control->parts.names, control->parts.symbols);
+}
+
+static json_t *rows_to_json(const struct control *control, const struct rows *rows,
+			    const struct grouping *by, size_t top)
+{
+	uint64_t packets = 0, bytes = 0;
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < rows->count; i++) {
+		packets += rows->row[i].drops.packets;
+		bytes += rows->row[i].drops.bytes;
+		if (i < top)
+			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
+	}
+	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:I, s:o}", "time", control_time(time_monotonic()),
+			 "since", control_time(control->parts.started_ns), "exact",
+			 !by || by->compare != compare_flow, "packets", (json_int_t)packets, "bytes",
+			 (json_int_t)bytes, "matched", (json_int_t)rows->count, "rows", out);
+}
+
+/* A count, 1 and more; `otherwise` when it is not given; 0 when it is wrong and the call has ended. */
+static size_t read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
+{
+	const json_t *value = json_object_get(parameters, name);
+
+	if (!value)
+		return otherwise;
+	if (json_integer_value(value) >= 1)
+		return (size_t)json_integer_value(value);
+	call_invalid_parameter(call, name);
+	return 0;
+}
+
+int method_get_drops(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"by", PARAMETER_STRING, true},	 {"reason", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true},
+		{"top", PARAMETER_INT, true},	 {NULL, 0, 0},
+	};
+	const struct control *control = userdata;
+	const struct grouping *by = NULL;
+	struct filter filter;
+	struct rows rows = {.filter = &filter};
+	struct nearest nearest;
+	const char *name;
+	json_t *answer = NULL;
+	size_t top;
+	int r;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	name = json_string_value(json_object_get(parameters, "by"));
+	if (name && !(by = find_grouping(name, &nearest)))
+		return call_error(call, "io.netflowd.UnknownField",
+				  json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
+	top = read_count(call, parameters, "top", SIZE_MAX);
+	if (!top || filter_read(&filter, control, call, parameters) < 0)
+		return -EINVAL;
+	r = collect(control, &rows, by && by->compare == compare_flow);
+	if (r == 0) {
+		if (by)
+			group(&rows, by->compare);
+		if (rows.count)
+			qsort(rows.row, rows.count, sizeof(rows.row[0]), compare_packets);
+		answer = rows_to_json(control, &rows, by, top);
+	}
+	free(rows.row);
+	return r < 0 ? r : control_reply(call, answer);
+}
+
+/* ---- GetDropRecords ---------------------------------------------------- */
+
+int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"reason", PARAMETER_STRING, true}, {"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_INT, true},	    {"limit", PARAMETER_INT, true},
+		{NULL, 0, 0},
+	};
+	const struct control *control = userdata;
+	const struct recent *recent = control->parts.recent;
+	struct filter filter;
+	size_t limit, matched = 0;
+	json_t *records;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	limit = read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
+	if (!limit || filter_read(&filter, control, call, parameters) < 0)
+		return -EINVAL;
+	records = json_array();
+	for (size_t i = 0; i < recent_count(recent); i++) {
+		const struct nf_drop_record *record = recent_newest(recent, i);
+
+		if (!filter_takes(&filter, record->reason, record->device, record->netns))
+			continue;
+		if (matched++ < limit)
+			json_array_insert_new(records, 0,
+					      json_drop_record(record, control->parts.names,
+							       control->parts.symbols));
+	}
+	return control_reply(call, json_pack("{s:I, s:I, s:I, s:o}", "held",
+					     (json_int_t)recent_count(recent), "capacity",
+					     (json_int_t)recent_capacity(recent), "matched",
+					     (json_int_t)matched, "records", records));
+}

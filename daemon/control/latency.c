@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GetLatency. */
+#include "daemon/control/internal.h"
+
+#include <errno.h>
+
+#include "daemon/control/filter.h"
+#include "daemon/core/histogram.h"
+#include "daemon/export/json.h"
+#include "daemon/probe/backend.h"
+#include "daemon/util/time.h"
+
+struct collection {
+	const struct filter *filter;
+	json_t *latencies;
+};
+
+static int collect_device(const struct backend_device *device, void *userdata)
+{
+	struct collection *collection = userdata;
+	const struct json_device named = {
+		.name = device->name, .ifindex = device->ifindex, .netns = device->netns};
+
+	if (!filter_takes(collection->filter, 0, device->name ? device->name : "", device->netns))
+		return 0;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		if (histogram_count(&device->segment[i]))
+			json_array_append_new(collection->latencies,
+					      json_latency((enum nf_segment)i,
+							   device->name ? &named : NULL,
+							   &device->segment[i]));
+	return 0;
+}
+
+int method_get_latency(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
+	const struct control *control = userdata;
+	const struct backend *backend = control->parts.backend;
+	struct filter filter;
+	struct collection collection = {.filter = &filter};
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	if (filter_read(&filter, control, call, parameters) < 0)
+		return -EINVAL;
+	collection.latencies = json_array();
+	backend->ops->devices(backend, collect_device, &collection);
+	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
+					     "since", control_time(control->parts.started_ns),
+					     "latencies", collection.latencies));
+}

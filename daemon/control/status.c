@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GetStatus and ListProbes: the daemon about itself. */
+#include "daemon/control/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "daemon/control/cost.h"
+#include "daemon/control/measure.h"
+#include "daemon/probe/backend.h"
+#include "daemon/probe/probes.h"
+#include "daemon/util/time.h"
+
+/* A call that waits until the programs have been measured. */
+struct asked {
+	struct asked *next, **link;
+	struct control *control;
+	struct call *call;
+	struct measurement *measurement;
+	json_t *(*answer)(struct control *control, const struct measured *measured);
+};
+
+static void asked_free(struct asked *asked)
+{
+	measurement_free(&asked->measurement);
+	*asked->link = asked->next;
+	if (asked->next)
+		asked->next->link = asked->link;
+	free(asked);
+}
+
+static void asked_closed(void *userdata)
+{
+	asked_free(userdata);
+}
+
+static void asked_done(const struct measured *measured, void *userdata)
+{
+	struct asked *asked = userdata;
+	struct call *call = asked->call;
+	json_t *answer = asked->answer(asked->control, measured);
+
+	asked_free(asked);
+	if (answer)
+		call_reply(call, answer);
+	else
+		call_error(call, "io.netflowd.Failed", NULL);
+}
+
+void status_stop(struct control *control)
+{
+	while (control->asked)
+		asked_free(control->asked);
+}
+
+/* Answer now or, when the call asks for it, after a measurement. */
+static int answer_measured(struct control *control, struct call *call, json_t *parameters,
+			   json_t *(*answer)(struct control *, const struct measured *))
+{
+	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true}, {NULL, 0, 0}};
+	json_t *ms;
+	struct asked *asked;
+	int r;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	ms = json_object_get(parameters, "measure_ms");
+	if (!ms || backend_is_none(control->parts.backend))
+		return control_reply(call, answer(control, NULL));
+	if (json_integer_value(ms) < 1 || json_integer_value(ms) > MEASURE_MS_MAX)
+		return call_invalid_parameter(call, "measure_ms");
+	asked = calloc(1, sizeof(*asked));
+	if (!asked)
+		return -ENOMEM;
+	asked->control = control;
+	asked->call = call;
+	asked->answer = answer;
+	asked->link = &control->asked;
+	asked->next = control->asked;
+	if (asked->next)
+		asked->next->link = &asked->next;
+	control->asked = asked;
+	r = measurement_start(&asked->measurement, control->measurer,
+			      (uint64_t)json_integer_value(ms), asked_done, asked);
+	if (r < 0) {
+		asked_free(asked);
+		return r;
+	}
+	call_on_close(call, asked_closed, asked);
+	return 0;
+}
+
+/* ---- coverage ---------------------------------------------------------- */
+
+/* What answers each question.  One probe missing of `all`: degraded; of `needed`: unavailable. */
+static const struct question {
+	const char *name;
+	uint32_t needed, all;
+} questions[] = {
+#define P(probe) (UINT32_C(1) << NF_PROBE_##probe)
+	{"drops", P(KFREE_SKB), P(KFREE_SKB) | P(SOFTIRQ_ENTRY)},
+	{"rx_latency", P(NETIF_RECEIVE_SKB),
+	 P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | P(SOFTIRQ_ENTRY) |
+		 P(NETIF_RECEIVE_SKB) | P(SK_DATA_READY) | P(SKB_COPY_DATAGRAM_IOVEC) |
+		 P(SOCK_RECV_LENGTH) | P(CONSUME_SKB)},
+	{"tx_latency", P(NET_DEV_START_XMIT),
+	 P(NET_DEV_QUEUE) | P(NET_DEV_START_XMIT) | P(NET_DEV_XMIT) | P(CONSUME_SKB)},
+	{"napi", P(NAPI_POLL), P(NAPI_POLL)},
+#undef P
+};
+
+static json_t *coverage_of(const struct control *control, const struct question *question)
+{
+	const struct backend *backend = control->parts.backend;
+	const char *state = "full";
+	char reason[1024] = "";
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+		size_t length = strlen(reason);
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (!(question->all & UINT32_C(1) << i) || status.state != PROBE_UNAVAILABLE)
+			continue;
+		if (question->needed & UINT32_C(1) << i)
+			state = "unavailable";
+		else if (strcmp(state, "unavailable"))
+			state = "degraded";
+		if (!backend_is_none(backend))
+			snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
+				 length ? "; " : "", probe_specs[i].name, status.reason,
+				 probe_specs[i].lost_without);
+	}
+	if (backend_is_none(backend))
+		snprintf(reason, sizeof(reason), "%s", control->parts.backend_reason);
+	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
+			 strcmp(state, "full") ? reason : NULL);
+}
+
+static json_t *coverage_of_names(const struct control *control)
+{
+	const struct control_parts *parts = &control->parts;
+	const char *why = parts->backend->ops->reasons_missing(parts->backend);
+
+	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "drop_reasons", "state",
+			 why ? "unavailable" : "full", "reason", why, "question", "drop_locations",
+			 "state", parts->symbols_reason ? "degraded" : "full", "reason",
+			 parts->symbols_reason);
+}
+
+/* Devices that found no slot share one set of histograms. */
+static int find_other(const struct backend_device *device, void *userdata)
+{
+	uint64_t *packets = userdata;
+
+	if (device->slot != NF_SLOT_OTHER)
+		return 1;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		for (int j = 0; j < NF_HIST_BUCKETS; j++)
+			*packets += device->segment[i].bucket[j];
+	return 1;
+}
+
+static json_t *coverage_of_devices(const struct control *control)
+{
+	const struct backend *backend = control->parts.backend;
+	uint64_t packets = 0;
+
+	backend->ops->devices(backend, find_other, &packets);
+	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
+			 packets ? "degraded" : "full", "reason",
+			 packets ? "more devices than slots: the latency of some is put together; "
+				   "raise devices.slots"
+				 : NULL);
+}
+
+static json_t *coverage(const struct control *control)
+{
+	json_t *all = coverage_of_names(control);
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		json_array_append_new(all, coverage_of(control, &questions[i]));
+	json_array_append_new(all, coverage_of_devices(control));
+	return all;
+}
+
+/* ---- GetStatus --------------------------------------------------------- */
+
+static json_t *host(void)
+{
+	struct utsname name;
+	struct stat netns = {0};
+
+	if (uname(&name))
+		return NULL;
+	stat("/proc/self/ns/net", &netns);
+	return json_pack("{s:s, s:s, s:s, s:I, s:I}", "name", name.nodename, "kernel", name.release,
+			 "machine", name.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+			 "netns", (json_int_t)netns.st_ino);
+}
+
+/* Runs that the kernel skipped, of one probe or of all others. */
+static uint64_t missed(const struct backend *backend, bool of_drops)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+
+		if ((i == NF_PROBE_KFREE_SKB) != of_drops)
+			continue;
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (status.missed_known)
+			sum += status.missed;
+	}
+	return sum;
+}
+
+static json_t *balance(bool still, bool balanced)
+{
+	return still ? json_boolean(balanced) : NULL;
+}
+
+static json_t *drops_ledger(const struct control *control, ledger_events events, bool still)
+{
+	struct ledger_drops ledger;
+
+	ledger_of_drops(&ledger, events);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits", (json_int_t)ledger.hits,
+			 "counted", (json_int_t)ledger.counted, "unkeyed", (json_int_t)ledger.unkeyed,
+			 "recorded", (json_int_t)ledger.recorded, "throttled",
+			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
+			 "missed", (json_int_t)missed(control->parts.backend, true), "balanced",
+			 balance(still, ledger.balanced));
+}
+
+static json_t *inflight_ledger(const struct control *control, ledger_events events,
+			       uint64_t in_flight, bool still)
+{
+	struct ledger_inflight l;
+
+	ledger_of_inflight(&l, events, in_flight);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "begun",
+			 (json_int_t)l.begun, "delivered", (json_int_t)l.delivered, "consumed",
+			 (json_int_t)l.consumed, "transmitted", (json_int_t)l.transmitted, "forwarded",
+			 (json_int_t)l.forwarded, "dropped", (json_int_t)l.dropped, "overwritten",
+			 (json_int_t)l.overwritten, "invalidated", (json_int_t)l.invalidated, "torn",
+			 (json_int_t)l.torn, "in_flight", (json_int_t)l.in_flight, "unaccounted",
+			 (json_int_t)l.unaccounted, "missed",
+			 (json_int_t)missed(control->parts.backend, false), "balanced",
+			 balance(still, l.unaccounted == 0));
+}
+
+static json_t *packets(ledger_events events)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "received",
+			 (json_int_t)events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT], "delivered",
+			 (json_int_t)(ledger_sum(events, NF_EVENT_DELIVERED) +
+				      ledger_sum(events, NF_EVENT_CONSUMED)),
+			 "transmitted", (json_int_t)events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT],
+			 "dropped", (json_int_t)events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]);
+}
+
+struct tables {
+	json_t *rows;
+	uint64_t bytes;
+};
+
+static int add_table(const struct backend_table *table, void *userdata)
+{
+	struct tables *tables = userdata;
+	json_t *used = table->used_known ? json_integer((json_int_t)table->used) : NULL;
+
+	tables->bytes += table->bytes;
+	return json_array_append_new(
+		tables->rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name", table->name, "what",
+					table->what, "entries", (json_int_t)table->entries, "used", used,
+					"memory_bytes", (json_int_t)table->bytes));
+}
+
+static json_t *programs_percent(const struct measured *measured)
+{
+	uint64_t ns = 0;
+
+	if (!measured || !measured->elapsed_ns)
+		return NULL;
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		ns += measured->probe[i].ns;
+	return json_real(100.0 * (double)ns / (double)measured->elapsed_ns);
+}
+
+static json_t *cost(const struct control *control, const struct measured *measured,
+		    uint64_t tables_bytes)
+{
+	uint64_t uptime = time_monotonic() - control->parts.started_ns, cpu = cost_cpu_ns();
+	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
+	json_t *now = NULL;
+	double percent;
+
+	if (cost_cpu_now(control->cost, &percent))
+		now = json_real(percent);
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
+			 "daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
+			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
+			 programs_percent(measured), "measured_ns", elapsed, "resident_bytes",
+			 (json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
+}
+
+static json_t *status(struct control *control, const struct measured *measured)
+{
+	const struct control_parts *parts = &control->parts;
+	struct tables tables = {.rows = json_array()};
+	uint64_t now = time_monotonic(), in_flight;
+	ledger_events events;
+	bool still = control_read_ledger(control, events, &in_flight);
+
+	parts->backend->ops->tables(parts->backend, add_table, &tables);
+	return json_pack(
+		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
+		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
+		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
+		"reason", parts->backend_reason, "host", host(), "packets", packets(events), "coverage",
+		coverage(control), "drops", drops_ledger(control, events, still), "inflight",
+		inflight_ledger(control, events, in_flight, still), "tables", tables.rows, "cost",
+		cost(control, measured, tables.bytes));
+}
+
+int method_get_status(struct call *call, json_t *parameters, void *userdata)
+{
+	return answer_measured(userdata, call, parameters, status);
+}
+
+/* ---- ListProbes -------------------------------------------------------- */
+
+static const char *const state_names[] = {
+	[PROBE_ATTACHED] = "attached",
+	[PROBE_UNNEEDED] = "unneeded",
+	[PROBE_UNAVAILABLE] = "unavailable",
+};
+
+static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hits,
+		     const struct measured *measured)
+{
+	json_t *count = NULL, *skipped = NULL, *ns = NULL;
+	struct probe_status status;
+
+	backend->ops->probe(backend, i, &status);
+	if (status.state == PROBE_ATTACHED)
+		count = json_integer((json_int_t)hits);
+	if (status.missed_known)
+		skipped = json_integer((json_int_t)status.missed);
+	if (measured && measured->probe[i].runs)
+		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:s}", "name",
+			 probe_specs[i].name, "group", probe_specs[i].group, "state",
+			 state_names[status.state], "how", status.how, "reason", status.reason, "hits",
+			 count, "missed", skipped, "ns_per_hit", ns, "lost_without",
+			 probe_specs[i].lost_without);
+}
+
+static json_t *probes(struct control *control, const struct measured *measured)
+{
+	const struct backend *backend = control->parts.backend;
+	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
+	json_t *rows = json_array();
+	ledger_events events;
+
+	backend->ops->events(backend, events);
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		json_array_append_new(rows, probe(backend, (enum nf_probe)i, events[i][NF_EVENT_HIT],
+						  measured));
+	return json_pack("{s:o, s:o*}", "probes", rows, "measured_ns", elapsed);
+}
+
+int method_list_probes(struct call *call, json_t *parameters, void *userdata)
+{
+	return answer_measured(userdata, call, parameters, probes);
+}

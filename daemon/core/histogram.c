@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/core/histogram.h"
+
+#include <errno.h>
+#include <float.h>
+
+#include "bpf/records.h"
+
+#define LAST_BUCKET (NF_HIST_BUCKETS - 1)
+
+/* The smallest value of a bucket; for NF_HIST_BUCKETS, the end of the closed range. */
+static uint64_t bucket_from(unsigned int bucket)
+{
+	unsigned int log2 = bucket / NF_HIST_STEPS + 1;
+	uint64_t step = bucket % NF_HIST_STEPS;
+
+	if (bucket < NF_HIST_STEPS)
+		return bucket;
+	return (NF_HIST_STEPS + step) << (log2 - NF_HIST_STEPS_LOG2);
+}
+
+struct histogram_bounds histogram_bounds(unsigned int bucket)
+{
+	return (struct histogram_bounds){
+		.from = bucket_from(bucket),
+		.below = bucket == LAST_BUCKET ? UINT64_MAX : bucket_from(bucket + 1),
+	};
+}
+
+void histogram_merge(struct nf_hist *into, const struct nf_hist *from)
+{
+	into->sum_ns += from->sum_ns;
+	if (from->max_ns > into->max_ns)
+		into->max_ns = from->max_ns;
+	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++)
+		into->bucket[i] += from->bucket[i];
+}
+
+uint64_t histogram_count(const struct nf_hist *hist)
+{
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++)
+		count += hist->bucket[i];
+	return count;
+}
+
+int histogram_mean(const struct nf_hist *hist, double *mean)
+{
+	uint64_t count = histogram_count(hist);
+
+	if (!count)
+		return -ENODATA;
+	*mean = (double)hist->sum_ns / (double)count;
+	return 0;
+}
+
+/* ⌈q · count⌉, 1 … count. */
+static uint64_t nearest_rank(double q, uint64_t count)
+{
+	/* 0.07 · 100 is a little more than 7 in binary, but means 7. */
+	double exact = q * (double)count * (1 - 2 * DBL_EPSILON);
+	uint64_t rank;
+
+	if (exact >= (double)count)
+		return count;
+	rank = (uint64_t)exact;
+	if ((double)rank < exact)
+		rank++;
+	if (rank < 1)
+		return 1;
+	return rank < count ? rank : count;
+}
+
+static uint64_t bucket_middle(unsigned int bucket, uint64_t max_ns)
+{
+	uint64_t from = bucket_from(bucket);
+	uint64_t last = bucket_from(bucket + 1) - 1;
+	uint64_t middle;
+
+	if (bucket == LAST_BUCKET && max_ns > last)
+		last = max_ns;
+	middle = from + (last - from) / 2;
+	return middle < max_ns ? middle : max_ns;
+}
+
+int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns)
+{
+	uint64_t count = histogram_count(hist), seen = 0, rank;
+	unsigned int bucket;
+
+	if (!(q >= 0 && q <= 1))
+		return -EINVAL;
+	if (!count)
+		return -ENODATA;
+	rank = nearest_rank(q, count);
+	for (bucket = 0; bucket < LAST_BUCKET; bucket++) {
+		seen += hist->bucket[bucket];
+		if (seen >= rank)
+			break;
+	}
+	*ns = bucket_middle(bucket, hist->max_ns);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The ledger: what was seen = what was recorded + every way something was not.
+ * Pure arithmetic on the programs' event counters.
+ */
+#ifndef CORE_LEDGER_H
+#define CORE_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/records.h"
+
+typedef uint64_t ledger_events[NF_PROBE_COUNT][NF_EVENT_COUNT];
+
+struct ledger_drops {
+	uint64_t hits, counted, unkeyed, recorded, throttled, ring_full;
+	bool balanced; /* hits = counted + unkeyed = recorded + throttled + ring_full */
+};
+
+struct ledger_inflight {
+	uint64_t begun;
+	uint64_t delivered; /* consumed included */
+	uint64_t consumed, transmitted, forwarded, dropped, overwritten, invalidated, torn;
+	uint64_t in_flight;
+	int64_t unaccounted; /* begun less all of these */
+};
+
+/* One event, of all programs. */
+uint64_t ledger_sum(ledger_events events, enum nf_event event);
+
+void ledger_of_drops(struct ledger_drops *ledger, ledger_events events);
+void ledger_of_inflight(struct ledger_inflight *ledger, ledger_events events, uint64_t in_flight);
+
+/* Whether any journey began or ended between two readings. */
+bool ledger_moved(ledger_events before, ledger_events after);
+
+#endif

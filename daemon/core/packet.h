@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the first bytes of a dropped packet say: Ethernet, VLAN, ARP, IPv4,
+ * IPv6, TCP, UDP, ICMP.  Every byte comes from the network, so every read is
+ * bounded by what the record holds, and what could not be read is absent: its
+ * PACKET_* bit is not set and its value means nothing.
+ */
+#ifndef CORE_PACKET_H
+#define CORE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nf_drop_record;
+
+/* Which members of struct packet were readable. */
+enum packet_part {
+	PACKET_ETHERNET = 1 << 0,
+	PACKET_ARP = 1 << 1, /* of Ethernet and IPv4, both addresses */
+	PACKET_IP = 1 << 2,  /* the whole fixed header, 20 or 40 bytes */
+	PACKET_LENGTH =
+		1 << 3, /* ip.length; not where the header says 0, as BIG TCP and jumbograms do */
+	PACKET_L4 = 1 << 4,    /* ip.protocol is the upper layer's, the header chain was readable to
+				  its end */
+	PACKET_PORTS = 1 << 5, /* TCP and UDP */
+	PACKET_SEQUENCE = 1 << 6,
+	PACKET_ACKNOWLEDGEMENT = 1 << 7,
+	PACKET_FLAGS = 1 << 8, /* of TCP */
+	PACKET_ICMP = 1 << 9,  /* ICMP or ICMPv6, type and code */
+};
+
+/* Tags in one packet that are told apart; further ones are skipped. */
+#define PACKET_VLANS 4
+
+struct packet_vlan {
+	uint16_t protocol; /* 0x8100 or 0x88a8 */
+	uint16_t id;
+	uint8_t priority; /* 0 … 7 */
+};
+
+struct packet_ethernet {
+	uint8_t source[6];
+	uint8_t destination[6];
+	uint16_t type; /* after the VLAN tags; below 0x600 it is the length of an 802.3 frame */
+};
+
+struct packet_ip {
+	uint8_t version; /* 4 or 6 */
+	uint8_t ttl;
+	uint8_t protocol; /* the last one readable: of an extension header where PACKET_L4 is not
+			     set */
+	bool fragment;	  /* a later piece: no transport header in it */
+	uint32_t
+		length; /* bytes, IP header included, as the header says; never trusted for reads */
+	uint8_t source[16]; /* 4 bytes of it in version 4 */
+	uint8_t destination[16];
+};
+
+struct packet_transport {
+	uint16_t source_port;
+	uint16_t destination_port;
+	uint8_t flags; /* as in the TCP header: FIN is bit 0, CWR bit 7 */
+	uint32_t sequence;
+	uint32_t acknowledgement;
+};
+
+struct packet {
+	unsigned int parts; /* enum packet_part */
+	uint16_t protocol;  /* EtherType of what stands after the VLAN tags, 0 = none */
+	unsigned int vlans; /* tags in vlan[], outermost first */
+	struct packet_vlan vlan[PACKET_VLANS];
+	struct packet_ethernet ethernet;
+	uint8_t arp_sender[4];
+	uint8_t arp_target[4];
+	struct packet_ip ip;
+	struct packet_transport transport;
+	uint8_t icmp_type;
+	uint8_t icmp_code;
+};
+
+/*
+ * Read the headers of `record`.  Lengths in the record larger than its arrays
+ * are cut down to them.  Never fails: a packet nothing is known about has no
+ * parts.
+ */
+void packet_parse(const struct nf_drop_record *record, struct packet *packet);
+
+/* Size of the buffer for packet_protocol(), the 0 at the end included. */
+#define PACKET_PROTOCOL_MAX 24
+
+/*
+ * "ipv4/udp", "ipv6/icmpv6", "ipv4/253", "ipv6" where `l4` is not known, "arp",
+ * "0x88cc", "none".  Takes what a drop key has: the EtherType in host order and
+ * the IP protocol number, meaningful when `l4_known`; in IPv6 that number may
+ * be an extension header's.
+ */
+void packet_protocol(uint16_t ethertype, bool l4_known, uint8_t l4,
+		     char text[static PACKET_PROTOCOL_MAX]);
+
+/* Size of the buffer for packet_flow(), the 0 at the end included. */
+#define PACKET_FLOW_MAX 160
+
+/*
+ * "udp 10.0.0.1:53 > 10.0.0.2:4242", "tcp [fe80::1]:22 > [fe80::2]:5000",
+ * "icmp 10.0.0.1 > 10.0.0.2 type 8 code 0", "arp 10.0.0.1 > 10.0.0.2" (sender
+ * and target), as far as it was readable.  Returns false, and leaves `text`
+ * alone, for a packet that is neither ARP nor has an IP header.
+ */
+bool packet_flow(const struct packet *packet, char text[static PACKET_FLOW_MAX]);
+
+#endif

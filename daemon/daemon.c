@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/control/control.h"
+#include "daemon/core/names.h"
+#include "daemon/core/symbols.h"
+#include "daemon/lock.h"
+#include "daemon/loop.h"
+#include "daemon/store/recent.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/log.h"
+#include "daemon/util/time.h"
+
+#define SOCKET_NAME "io.netflowd"
+#define KALLSYMS "/proc/kallsyms"
+
+struct daemon {
+	struct config config;
+	char socket_path[PATH_MAX];
+	char backend_reason[BACKEND_REASON_MAX];
+	char symbols_reason[160];
+	int lock;
+	struct names *names;
+	struct symbols *symbols;
+	struct recent *recent;
+	struct loop *loop;
+	struct loop_source *sigterm, *sigint;
+	struct backend *backend;
+	struct loop_source *input;
+	struct control *control;
+};
+
+/* A record from the backend: kept first, then told. */
+static void take_drop(void *userdata, const struct nf_drop_record *record)
+{
+	struct daemon *daemon = userdata;
+
+	recent_add(daemon->recent, record);
+	if (daemon->control)
+		control_drop(daemon->control, record);
+}
+
+static int on_input(int fd, unsigned int events, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	(void)fd;
+	(void)events;
+	return daemon->backend->ops->dispatch(daemon->backend);
+}
+
+static int on_signal(int number, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	(void)number;
+	loop_exit(daemon->loop, 0);
+	return 0;
+}
+
+static int start_loop(struct daemon *daemon)
+{
+	int r = loop_new(&daemon->loop);
+
+	if (r == 0)
+		r = loop_add_signal(daemon->loop, &daemon->sigterm, SIGTERM, on_signal, daemon);
+	if (r == 0)
+		r = loop_add_signal(daemon->loop, &daemon->sigint, SIGINT, on_signal, daemon);
+	if (r < 0)
+		log_error("cannot start the event loop: %s", strerror(-r));
+	return r;
+}
+
+/* Locations stay bare addresses without symbols; that is coverage, not a failure. */
+static int load_symbols(struct daemon *daemon)
+{
+	int r = symbols_new(&daemon->symbols);
+
+	if (r < 0)
+		return r;
+	r = symbols_load(daemon->symbols, KALLSYMS);
+	if (r == -ENODATA)
+		strcpy(daemon->symbols_reason,
+		       KALLSYMS " hides the addresses: it takes CAP_SYSLOG and kernel.kptr_restrict "
+				"of 0 or 1");
+	else if (r < 0)
+		snprintf(daemon->symbols_reason, sizeof(daemon->symbols_reason),
+			 KALLSYMS " cannot be read: %s", strerror(-r));
+	if (r < 0)
+		log_warning("drop locations are shown as addresses: %s", daemon->symbols_reason);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int open_backend(struct daemon *daemon)
+{
+	const struct backend_sink sink = {.drop = take_drop, .userdata = daemon};
+	int r = backend_open(&daemon->backend, &daemon->config.backend, &sink, daemon->names,
+			     daemon->backend_reason);
+	int fd;
+
+	if (r < 0)
+		return r;
+	if (backend_is_none(daemon->backend)) {
+		log_error("no probe can run: %s. Serving status only", daemon->backend_reason);
+		return 0;
+	}
+	fd = daemon->backend->ops->fd(daemon->backend);
+	return loop_add_fd(daemon->loop, &daemon->input, fd, LOOP_READ, on_input, daemon);
+}
+
+static int open_control(struct daemon *daemon)
+{
+	const struct control_parts parts = {
+		.loop = daemon->loop,
+		.backend = daemon->backend,
+		.backend_reason = daemon->backend_reason,
+		.symbols_reason = daemon->symbols_reason[0] ? daemon->symbols_reason : NULL,
+		.names = daemon->names,
+		.symbols = daemon->symbols,
+		.recent = daemon->recent,
+		.config = &daemon->config,
+		.socket_path = daemon->socket_path,
+		.started_ns = time_monotonic(),
+	};
+	int r = control_new(&daemon->control, &parts);
+
+	if (r < 0)
+		log_error("cannot listen on %s: %s", daemon->socket_path, strerror(-r));
+	return r;
+}
+
+static int take_lock(struct daemon *daemon, const char *runtime_dir)
+{
+	char error[PATH_MAX + 256];
+
+	daemon->lock = lock_take(runtime_dir, error, sizeof(error));
+	if (daemon->lock < 0)
+		log_error("%s", error);
+	return daemon->lock < 0 ? daemon->lock : 0;
+}
+
+static void report(const struct daemon *daemon)
+{
+	struct probe_status status;
+	int attached = 0, wanted = 0;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
+		attached += status.state == PROBE_ATTACHED;
+		wanted += status.state != PROBE_UNNEEDED;
+	}
+	log_info("%d of %d probes attached, serving on %s", attached, wanted, daemon->socket_path);
+	loop_notify("READY=1\nSTATUS=%d of %d probes attached", attached, wanted);
+}
+
+static void cleanup_daemon(struct daemon **daemon)
+{
+	daemon_free(daemon);
+}
+
+int daemon_new(struct daemon **daemon, const struct config *config, const char *runtime_dir)
+{
+	struct daemon *fresh CLEANUP(cleanup_daemon) = calloc(1, sizeof(*fresh));
+	int r;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->config = *config;
+	fresh->lock = -1;
+	if ((size_t)snprintf(fresh->socket_path, sizeof(fresh->socket_path), "%s/" SOCKET_NAME,
+			     runtime_dir) >= sizeof(fresh->socket_path))
+		return -ENAMETOOLONG;
+
+	r = take_lock(fresh, runtime_dir);
+	if (r < 0)
+		return r;
+	r = names_new(&fresh->names);
+	if (r < 0)
+		return r;
+	r = load_symbols(fresh);
+	if (r < 0)
+		return r;
+	r = recent_new(&fresh->recent, config->drops_recent);
+	if (r < 0)
+		return r;
+	r = start_loop(fresh);
+	if (r < 0)
+		return r;
+	r = open_backend(fresh);
+	if (r < 0)
+		return r;
+	r = open_control(fresh);
+	if (r < 0)
+		return r;
+	/* Reading the kernel's types and symbols took many MiB for a moment. */
+	malloc_trim(0);
+	*daemon = TAKE_PTR(fresh);
+	return 0;
+}
+
+int daemon_run(struct daemon *daemon)
+{
+	int r;
+
+	report(daemon);
+	r = loop_run(daemon->loop);
+	loop_notify("STOPPING=1");
+	if (r < 0)
+		log_error("the event loop failed: %s", strerror(-r));
+	return r;
+}
+
+void daemon_free(struct daemon **daemon)
+{
+	struct daemon *d = *daemon;
+
+	if (!d)
+		return;
+	control_free(&d->control);
+	loop_source_free(&d->input);
+	backend_free(&d->backend);
+	loop_source_free(&d->sigint);
+	loop_source_free(&d->sigterm);
+	loop_free(&d->loop);
+	recent_free(&d->recent);
+	symbols_free(&d->symbols);
+	names_free(&d->names);
+	cleanup_close(&d->lock);
+	free(d);
+	*daemon = NULL;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/config.h"
+#include "daemon/daemon.h"
+#include "daemon/privilege.h"
+#include "daemon/util/log.h"
+
+#define RUNTIME_DIR "/run/netflowd"
+
+enum exit_code {
+	EXIT_FINE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+};
+
+struct arguments {
+	struct config config;
+	const char *runtime_dir;
+};
+
+static void print_help(void)
+{
+	printf("Usage: netflowd [OPTION]...\n"
+	       "Attach probes to the kernel's packet path and serve what they see to netflowctl.\n"
+	       "\n"
+	       "  --config FILE        read settings from an INI file\n"
+	       "  --set KEY=VALUE      set one, after all files\n"
+	       "  --runtime-dir DIR    socket and lock go here (default " RUNTIME_DIR ")\n"
+	       "  --version            print the version\n"
+	       "  --help               print this\n"
+	       "\n"
+	       "Settings:\n");
+	config_help(stdout);
+}
+
+/* 0 to go on, else an exit code plus one. */
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
+		{"runtime-dir", required_argument, NULL, 'r'}, {"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+	};
+	char error[CONFIG_ERROR_MAX];
+	int option, r = 0;
+
+	/* Files first, so that --set wins wherever it stands. */
+	for (int pass = 0; pass < 2; pass++) {
+		optind = 1;
+		opterr = pass == 0;
+		while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+			if (option == 'c' && pass == 0)
+				r = config_read(&arguments->config, optarg, error);
+			else if (option == 's' && pass == 1)
+				r = config_set(&arguments->config, optarg, error);
+			else if (option == 'r')
+				arguments->runtime_dir = optarg;
+			else if (option == 'V')
+				return printf("netflowd " NETFLOWD_VERSION "\n"), EXIT_FINE + 1;
+			else if (option == 'h')
+				return print_help(), EXIT_FINE + 1;
+			else if (option == '?')
+				return EXIT_USAGE + 1;
+			if (r < 0) {
+				log_error("%s", error);
+				return EXIT_USAGE + 1;
+			}
+		}
+	}
+	if (optind < argc) {
+		log_error("%s: netflowd takes options only; see netflowd --help", argv[optind]);
+		return EXIT_USAGE + 1;
+	}
+	if (config_check(&arguments->config, error) < 0) {
+		log_error("%s", error);
+		return EXIT_USAGE + 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = {.runtime_dir = RUNTIME_DIR};
+	struct daemon *daemon = NULL;
+	char error[512];
+	int r;
+
+	config_init(&arguments.config);
+	r = parse(argc, argv, &arguments);
+	if (r)
+		return r - 1;
+	if (privilege_check(error, sizeof(error)) < 0) {
+		log_error("%s", error);
+		return EXIT_FAILED;
+	}
+	r = daemon_new(&daemon, &arguments.config, arguments.runtime_dir);
+	if (r == 0)
+		r = daemon_run(daemon);
+	daemon_free(&daemon);
+	return r < 0 ? EXIT_FAILED : EXIT_FINE;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The choice of a backend, and the one that remains where none can run. */
+#include "daemon/probe/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct backend_none {
+	struct backend backend;
+	char reason[BACKEND_REASON_MAX];
+};
+
+static void none_close(struct backend *backend)
+{
+	free(backend);
+}
+
+static int none_fd(const struct backend *backend)
+{
+	(void)backend;
+	return -1;
+}
+
+static int none_dispatch(struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
+static void none_probe(const struct backend *backend, enum nf_probe probe,
+		       struct probe_status *status)
+{
+	(void)probe;
+	*status = (struct probe_status){
+		.state = PROBE_UNAVAILABLE,
+		.reason = ((const struct backend_none *)backend)->reason,
+	};
+}
+
+static const char *none_reasons_missing(const struct backend *backend)
+{
+	return ((const struct backend_none *)backend)->reason;
+}
+
+static void none_events(const struct backend *backend,
+			uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
+{
+	(void)backend;
+	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
+}
+
+static uint64_t none_in_flight(const struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
+static int none_devices(const struct backend *backend,
+			int (*visit)(const struct backend_device *, void *), void *userdata)
+{
+	(void)backend;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+static int none_drops(const struct backend *backend,
+		      int (*visit)(const struct backend_drops *, void *), void *userdata)
+{
+	(void)backend;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+static int none_tables(const struct backend *backend,
+		       int (*visit)(const struct backend_table *, void *), void *userdata)
+{
+	(void)backend;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+static void none_set_stack(struct backend *backend, bool on)
+{
+	(void)backend;
+	(void)on;
+}
+
+static int none_set_stats(struct backend *backend, bool on)
+{
+	(void)backend;
+	return on ? -EOPNOTSUPP : 0;
+}
+
+static void none_stats(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
+		       struct probe_runs *empty)
+{
+	(void)backend;
+	memset(runs, 0, NF_PROBE_COUNT * sizeof(runs[0]));
+	*empty = (struct probe_runs){0};
+}
+
+static const struct backend_ops backend_none = {
+	.name = "none",
+	.close = none_close,
+	.fd = none_fd,
+	.dispatch = none_dispatch,
+	.probe = none_probe,
+	.reasons_missing = none_reasons_missing,
+	.events = none_events,
+	.in_flight = none_in_flight,
+	.devices = none_devices,
+	.drops = none_drops,
+	.tables = none_tables,
+	.set_stack = none_set_stack,
+	.set_stats = none_set_stats,
+	.stats = none_stats,
+};
+
+static int none_new(struct backend **backend, const char *reason)
+{
+	struct backend_none *none = calloc(1, sizeof(*none));
+
+	if (!none)
+		return -ENOMEM;
+	none->backend.ops = &backend_none;
+	snprintf(none->reason, sizeof(none->reason), "%s", reason);
+	*backend = &none->backend;
+	return 0;
+}
+
+int backend_open(struct backend **backend, const struct backend_settings *settings,
+		 const struct backend_sink *sink, struct names *names, char *reason)
+{
+	int r = backend_bpf.open(backend, settings, sink, names, reason);
+
+	if (r == 0) {
+		snprintf(reason, BACKEND_REASON_MAX,
+			 "the kernel has BTF and takes the programs, the cheapest and most exact way");
+		return 0;
+	}
+	if (r == -ENOMEM)
+		return r;
+	return none_new(backend, reason);
+}
+
+void backend_free(struct backend **backend)
+{
+	if (*backend)
+		(*backend)->ops->close(*backend);
+	*backend = NULL;
+}
+
+bool backend_is_none(const struct backend *backend)
+{
+	return backend->ops == &backend_none;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A backend: one way to run the probes.  It delivers records to a sink and
+ * answers what has been counted; it knows nothing of what is above it.
+ *
+ * All functions that can fail return a negative errno.  Counters only grow
+ * while a backend is open, and may move while they are read.
+ */
+#ifndef PROBE_BACKEND_H
+#define PROBE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/records.h"
+
+#define BACKEND_REASON_MAX 512
+
+struct names;
+struct backend;
+
+struct backend_settings {
+	uint64_t inflight_entries; /* a power of two, 2 … 2^24 */
+	uint64_t reader_entries;   /* a power of two */
+	uint64_t device_slots;     /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
+	uint64_t drop_keys;
+	uint64_t drop_rate;  /* drop records per second and key */
+	uint64_t drop_burst; /* drop records at once per key */
+	uint64_t ring_bytes; /* a power of two, at least a page */
+	bool disabled[NF_PROBE_COUNT];
+};
+
+/* Where records go; the record is the backend's and valid during the call. */
+struct backend_sink {
+	void (*drop)(void *userdata, const struct nf_drop_record *record);
+	void *userdata;
+};
+
+enum probe_state {
+	PROBE_ATTACHED,
+	PROBE_UNNEEDED,
+	PROBE_UNAVAILABLE,
+};
+
+struct probe_status {
+	enum probe_state state;
+	const char *how;    /* "tp_btf", NULL when not attached */
+	const char *reason; /* why not attached, NULL when it is; the backend's */
+	bool missed_known;  /* the kernel counts what it skipped */
+	uint64_t missed;
+};
+
+/* Program runs and their time, since some moment of the backend's choosing. */
+struct probe_runs {
+	uint64_t runs;
+	uint64_t ns;
+};
+
+struct backend_device {
+	const char *name; /* NULL: the slots that are no device */
+	uint32_t slot;
+	uint32_t ifindex;
+	uint32_t netns;
+	struct nf_hist segment[NF_SEGMENT_COUNT]; /* of all CPUs */
+	uint64_t polls, poll_packets, full_budgets;
+};
+
+struct backend_drops {
+	struct nf_drop_key key;
+	uint64_t packets, bytes, last_ns;
+	char device[NF_DEVICE_NAME + 1];
+};
+
+struct backend_table {
+	const char *name;
+	const char *what;
+	uint64_t entries;
+	bool used_known;
+	uint64_t used;
+	uint64_t bytes;
+};
+
+struct backend_ops {
+	const char *name;
+	/*
+	 * Start.  `names` gets the kernel's drop reasons.  On failure `reason`
+	 * (BACKEND_REASON_MAX bytes) says what is missing and what would help.
+	 */
+	int (*open)(struct backend **backend, const struct backend_settings *settings,
+		    const struct backend_sink *sink, struct names *names, char *reason);
+	void (*close)(struct backend *backend);
+	/* To poll for input, or -1. */
+	int (*fd)(const struct backend *backend);
+	/* Deliver what is there to the sink. */
+	int (*dispatch)(struct backend *backend);
+
+	void (*probe)(const struct backend *backend, enum nf_probe probe,
+		      struct probe_status *status);
+	/* Why drops have no reasons on this kernel; NULL when they have. */
+	const char *(*reasons_missing)(const struct backend *backend);
+	/* Sum over all CPUs. */
+	void (*events)(const struct backend *backend,
+		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+	/* Entries of the in-flight table that are taken now. */
+	uint64_t (*in_flight)(const struct backend *backend);
+	/* Each stops and returns when the visitor returns non-zero. */
+	int (*devices)(const struct backend *backend,
+		       int (*visit)(const struct backend_device *device, void *userdata),
+		       void *userdata);
+	int (*drops)(const struct backend *backend,
+		     int (*visit)(const struct backend_drops *drops, void *userdata),
+		     void *userdata);
+	int (*tables)(const struct backend *backend,
+		      int (*visit)(const struct backend_table *table, void *userdata),
+		      void *userdata);
+	/* Whether drop records carry stacks. */
+	void (*set_stack)(struct backend *backend, bool on);
+	/* The kernel's program statistics; off unless asked for. */
+	int (*set_stats)(struct backend *backend, bool on);
+	/* `empty` is what an empty program measures: the reading of the clock. */
+	void (*stats)(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
+		      struct probe_runs *empty);
+};
+
+struct backend {
+	const struct backend_ops *ops;
+};
+
+extern const struct backend_ops backend_bpf;
+
+/*
+ * Open the best backend that this host can run.  Never fails for want of one:
+ * then it is "none", whose probes are all unavailable.  `reason` tells why
+ * this one.  -ENOMEM only.
+ */
+int backend_open(struct backend **backend, const struct backend_settings *settings,
+		 const struct backend_sink *sink, struct names *names, char *reason);
+
+/* NULL-safe; sets *backend to NULL. */
+void backend_free(struct backend **backend);
+
+/* Whether there is anything to ask but why there is nothing. */
+bool backend_is_none(const struct backend *backend);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bpf backend: programs on tracepoints with BTF, tables mapped into the daemon. */
+#include "daemon/probe/bpf/internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "build/bpf/netflowd.skel.h"
+#include "daemon/util/cleanup.h"
+
+static size_t map_bytes(const struct bpf_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static int map_table(const struct bpf_map *map, const void *table)
+{
+	void *memory = mmap(NULL, map_bytes(map), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	*(void **)table = memory;
+	return 0;
+}
+
+static int map_tables(struct backend_bpf_state *state)
+{
+	const struct {
+		const struct bpf_map *map;
+		const void *table;
+	} tables[] = {
+		{state->skel->maps.nf_cpus, &state->cpu},
+		{state->skel->maps.nf_inflights, &state->inflight},
+		{state->skel->maps.nf_device_sets, &state->device_sets},
+		{state->skel->maps.nf_device_names, &state->device_names},
+		{state->skel->maps.nf_devices, &state->device_stats},
+	};
+	int r;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		r = map_table(tables[i].map, tables[i].table);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void unmap_tables(struct backend_bpf_state *state)
+{
+	const struct {
+		const struct bpf_map *map;
+		const void *memory;
+	} tables[] = {
+		{state->skel->maps.nf_cpus, state->cpu},
+		{state->skel->maps.nf_inflights, state->inflight},
+		{state->skel->maps.nf_device_sets, state->device_sets},
+		{state->skel->maps.nf_device_names, state->device_names},
+		{state->skel->maps.nf_devices, state->device_stats},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i].memory)
+			munmap((void *)tables[i].memory, map_bytes(tables[i].map));
+}
+
+/* The first slots are no devices: keys that no device has keep them from being taken. */
+static int reserve_slots(struct backend_bpf_state *state)
+{
+	struct nf_device_set set = {};
+	__u32 first = 0;
+
+	for (int i = 0; i < NF_SLOT_RESERVED; i++)
+		set.key[i] = NF_KEY_RESERVED;
+	if (bpf_map_update_elem(bpf_map__fd(state->skel->maps.nf_device_sets), &first, &set, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+static int take_record(void *userdata, void *data, size_t size)
+{
+	const struct backend_bpf_state *state = userdata;
+	const struct nf_record *record = data;
+
+	if (size >= NF_DROP_RECORD_PLAIN && record->type == NF_RECORD_DROP)
+		state->sink.drop(state->sink.userdata, data);
+	return 0;
+}
+
+/* Histograms are per CPU: on a large host fewer devices get one of their own. */
+#define HISTOGRAM_BYTES (8 << 20)
+#define SLOTS_LEAST 64
+
+static uint32_t slots_that_fit(uint32_t cpus)
+{
+	size_t each = sizeof(struct nf_device_stats) * cpus;
+	uint32_t slots = SLOTS_LEAST;
+
+	while ((size_t)slots * 2 * each <= HISTOGRAM_BYTES)
+		slots *= 2;
+	return slots;
+}
+
+static void cleanup_btf(struct btf **btf)
+{
+	btf__free(*btf);
+}
+
+/* The kernel's types are needed for a moment only: several MiB. */
+static int load_programs(struct backend_bpf_state *state, const struct backend_settings *settings,
+			 struct names *names, char *reason)
+{
+	struct btf *kernel CLEANUP(cleanup_btf) = btf__load_vmlinux_btf();
+	int r;
+
+	if (!kernel) {
+		r = -errno;
+		snprintf(reason, BACKEND_REASON_MAX,
+			 "the kernel offers no BTF (/sys/kernel/btf/vmlinux: %s); it needs "
+			 "CONFIG_DEBUG_INFO_BTF=y, as Debian's kernels since 11 have",
+			 strerror(-r));
+		return r;
+	}
+	r = bpf_load(state, settings, kernel, reason);
+	return r < 0 ? r : bpf_reasons_read(names, kernel);
+}
+
+/* All that stands between loaded programs and the first record. */
+static int set_up_tables(struct backend_bpf_state *state)
+{
+	int r = reserve_slots(state);
+
+	if (r < 0)
+		return r;
+	r = map_tables(state);
+	if (r < 0)
+		return r;
+	state->ring = ring_buffer__new(bpf_map__fd(state->skel->maps.nf_ring), take_record, state, NULL);
+	return state->ring ? 0 : -errno;
+}
+
+static void bpf_close(struct backend *backend)
+{
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+
+	if (!state)
+		return;
+	bpf_link__destroy(state->empty_link);
+	if (state->stats_fd >= 0)
+		close(state->stats_fd);
+	ring_buffer__free(state->ring);
+	if (state->skel)
+		unmap_tables(state);
+	netflowd__destroy(state->skel);
+	free(state);
+}
+
+static void cleanup_state(struct backend_bpf_state **state)
+{
+	if (*state)
+		bpf_close(&(*state)->backend);
+}
+
+static int bpf_open(struct backend **backend, const struct backend_settings *settings,
+		    const struct backend_sink *sink, struct names *names, char *reason)
+{
+	struct backend_bpf_state *state CLEANUP(cleanup_state) = calloc(1, sizeof(*state));
+	int r;
+
+	if (!state)
+		return -ENOMEM;
+	state->backend.ops = &backend_bpf;
+	state->sink = *sink;
+	state->stats_fd = -1;
+	state->cpus = (uint32_t)libbpf_num_possible_cpus();
+	state->slots = settings->device_slots ? (uint32_t)settings->device_slots
+					      : slots_that_fit(state->cpus);
+	state->inflight_entries = (uint32_t)settings->inflight_entries;
+
+	r = load_programs(state, settings, names, reason);
+	if (r < 0)
+		return r;
+	r = set_up_tables(state);
+	if (r < 0) {
+		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the tables: %s", strerror(-r));
+		return r;
+	}
+	bpf_attach(state);
+	*backend = &TAKE_PTR(state)->backend;
+	return 0;
+}
+
+static int bpf_fd(const struct backend *backend)
+{
+	return ring_buffer__epoll_fd(bpf_state(backend)->ring);
+}
+
+static int bpf_dispatch(struct backend *backend)
+{
+	int n = ring_buffer__consume(bpf_state(backend)->ring);
+
+	return n < 0 ? n : 0;
+}
+
+static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
+{
+	__u32 size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), info, &size);
+}
+
+static void bpf_probe(const struct backend *backend, enum nf_probe probe,
+		      struct probe_status *status)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	struct bpf_prog_info info;
+
+	*status = (struct probe_status){.state = state->probe[probe].state};
+	if (status->state != PROBE_ATTACHED) {
+		status->reason = state->probe[probe].reason;
+		return;
+	}
+	status->how = "tp_btf";
+	if (!state->features.no_reentry)
+		return;
+	if (!program_info(bpf_probe_program(state, probe), &info)) {
+		status->missed_known = true;
+		status->missed = info.recursion_misses;
+	}
+}
+
+static const char *bpf_reasons_missing(const struct backend *backend)
+{
+	return bpf_state(backend)->features.kfree_skb_reason
+		       ? NULL
+		       : "this kernel's kfree_skb has no reason; kernels have it since 5.17";
+}
+
+static void bpf_set_stack(struct backend *backend, bool on)
+{
+	bpf_state(backend)->skel->bss->live.drop_stack = on;
+}
+
+static int bpf_set_stats(struct backend *backend, bool on)
+{
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+
+	if (on == (state->stats_fd >= 0))
+		return 0;
+	if (!on) {
+		close(TAKE_FD(state->stats_fd));
+		bpf_link__destroy(TAKE_PTR(state->empty_link));
+		return 0;
+	}
+	state->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (state->stats_fd < 0)
+		return -errno;
+	state->empty_link = bpf_program__attach(state->skel->progs.nf_empty);
+	return 0;
+}
+
+static void program_runs(const struct bpf_program *program, struct probe_runs *runs)
+{
+	struct bpf_prog_info info;
+
+	*runs = (struct probe_runs){0};
+	if (program_info(program, &info))
+		return;
+	runs->runs = info.run_cnt;
+	runs->ns = info.run_time_ns;
+}
+
+static void bpf_stats(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
+		      struct probe_runs *empty)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		runs[i] = (struct probe_runs){0};
+		if (state->probe[i].state == PROBE_ATTACHED)
+			program_runs(bpf_probe_program(state, i), &runs[i]);
+	}
+	program_runs(state->skel->progs.nf_empty, empty);
+}
+
+const struct backend_ops backend_bpf = {
+	.name = "bpf",
+	.open = bpf_open,
+	.close = bpf_close,
+	.fd = bpf_fd,
+	.dispatch = bpf_dispatch,
+	.probe = bpf_probe,
+	.reasons_missing = bpf_reasons_missing,
+	.events = bpf_read_events,
+	.in_flight = bpf_read_in_flight,
+	.devices = bpf_read_devices,
+	.drops = bpf_read_drops,
+	.tables = bpf_read_tables,
+	.set_stack = bpf_set_stack,
+	.set_stats = bpf_set_stats,
+	.stats = bpf_stats,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the bpf backend share.  Only they include libbpf. */
+#ifndef PROBE_BPF_INTERNAL_H
+#define PROBE_BPF_INTERNAL_H
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "daemon/probe/backend.h"
+
+struct netflowd; /* the skeleton */
+struct names;
+
+/* What the running kernel has, found by looking at it. */
+struct bpf_features {
+	bool atomic_fetch;     /* exchange with a result */
+	bool no_reentry;       /* a program does not interrupt itself */
+	bool kfree_skb_reason; /* arguments of the tracepoint kfree_skb */
+	bool kfree_skb_rx_sk;
+	bool udp_frees_deferred; /* UDP readers pass no probe but sock_recv_length */
+};
+
+struct backend_bpf_state {
+	struct backend backend;
+	struct backend_sink sink;
+	struct bpf_features features;
+	struct netflowd *skel;
+	struct ring_buffer *ring;
+	struct bpf_link *empty_link;
+	int stats_fd;
+	uint32_t cpus, slots, inflight_entries;
+
+	/* the mapped tables */
+	const struct nf_cpu *cpu;
+	const struct nf_inflight *inflight;
+	const struct nf_device_set *device_sets;
+	const struct nf_device_name *device_names;
+	const struct nf_device_stats *device_stats;
+
+	struct {
+		enum probe_state state;
+		char reason[160];
+	} probe[NF_PROBE_COUNT];
+};
+
+/* features.c.  Neither can fail: what cannot be found out is not there. */
+void bpf_features_find(struct bpf_features *features, const struct btf *kernel);
+bool bpf_has_tracepoint(const struct btf *kernel, const char *name);
+
+/* reasons.c: the kernel's drop reasons into `names`; -ENOMEM only. */
+int bpf_reasons_read(struct names *names, const struct btf *kernel);
+
+/* load.c: load, then attach, what can be; what cannot is told in state->probe. */
+int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
+	     const struct btf *kernel, char *reason);
+void bpf_attach(struct backend_bpf_state *state);
+struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
+
+/* read.c: the functions of backend_ops that read tables. */
+void bpf_read_events(const struct backend *backend,
+		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+uint64_t bpf_read_in_flight(const struct backend *backend);
+int bpf_read_devices(const struct backend *backend,
+		     int (*visit)(const struct backend_device *, void *), void *userdata);
+int bpf_read_drops(const struct backend *backend,
+		   int (*visit)(const struct backend_drops *, void *), void *userdata);
+int bpf_read_tables(const struct backend *backend,
+		    int (*visit)(const struct backend_table *, void *), void *userdata);
+
+static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)
+{
+	return (const struct backend_bpf_state *)backend;
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading what the programs counted: mapped arrays as memory, hashes key by key. */
+#include "daemon/probe/bpf/internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "build/bpf/netflowd.skel.h"
+#include "daemon/core/histogram.h"
+#include "daemon/util/cleanup.h"
+
+static uint64_t load_u64(const __u64 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+void bpf_read_events(const struct backend *backend,
+		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+
+	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		for (int probe = 0; probe < NF_PROBE_COUNT; probe++)
+			for (int event = 0; event < NF_EVENT_COUNT; event++)
+				events[probe][event] +=
+					load_u64(&state->cpu[cpu].events[probe][event]);
+}
+
+uint64_t bpf_read_in_flight(const struct backend *backend)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < state->inflight_entries; i++)
+		taken += load_u64(&state->inflight[i].skb) != 0;
+	return taken;
+}
+
+/* ---- devices ----------------------------------------------------------- */
+
+static void read_device(const struct backend_bpf_state *state, uint32_t slot,
+			struct backend_device *device)
+{
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
+		const struct nf_device_stats *stats =
+			&state->device_stats[(size_t)cpu * state->slots + slot];
+
+		for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+			histogram_merge(&device->segment[i], &stats->hist[i]);
+		histogram_merge(&device->segment[NF_SEGMENT_RECEIVE_TO_COPY],
+				&stats->hist[NF_HIST_SOFTIRQ_RECEIVE_TO_COPY]);
+		histogram_merge(&device->segment[NF_SEGMENT_RX_TOTAL],
+				&stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
+		device->polls += load_u64(&stats->polls);
+		device->poll_packets += load_u64(&stats->poll_packets);
+		device->full_budgets += load_u64(&stats->full_budgets);
+	}
+}
+
+int bpf_read_devices(const struct backend *backend,
+		     int (*visit)(const struct backend_device *, void *), void *userdata)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	int r;
+
+	for (uint32_t slot = 0; slot < state->slots; slot++) {
+		uint64_t key = load_u64(&state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET]);
+		char name[NF_DEVICE_NAME + 1] = "";
+		struct backend_device device = {.slot = slot};
+
+		if (!key)
+			continue;
+		if (slot >= NF_SLOT_RESERVED) {
+			memcpy(name, state->device_names[slot].name, NF_DEVICE_NAME);
+			device.name = name;
+			device.ifindex = NF_KEY_IFINDEX(key);
+			device.netns = NF_KEY_NETNS(key);
+		}
+		read_device(state, slot, &device);
+		r = visit(&device, userdata);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- drops ------------------------------------------------------------- */
+
+static int read_drops(const struct backend_bpf_state *state, const struct nf_drop_key *key,
+		      struct nf_drop_count *per_cpu, struct backend_drops *drops)
+{
+	struct nf_drop_info info = {};
+
+	if (bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_counts), key, per_cpu))
+		return -errno;
+	*drops = (struct backend_drops){.key = *key};
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
+		drops->packets += per_cpu[cpu].packets;
+		drops->bytes += per_cpu[cpu].bytes;
+		if (per_cpu[cpu].last_ns > drops->last_ns)
+			drops->last_ns = per_cpu[cpu].last_ns;
+	}
+	/* The key is counted an instant before its info is there. */
+	if (!bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_infos), key, &info))
+		memcpy(drops->device, info.device, NF_DEVICE_NAME);
+	return 0;
+}
+
+/* Keys are never deleted, so the walk meets each once. */
+int bpf_read_drops(const struct backend *backend,
+		   int (*visit)(const struct backend_drops *, void *), void *userdata)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	OWN_FREE struct nf_drop_count *per_cpu = calloc(state->cpus, sizeof(*per_cpu));
+	int fd = bpf_map__fd(state->skel->maps.nf_drop_counts);
+	struct nf_drop_key key, *from = NULL;
+	struct backend_drops drops;
+	int r;
+
+	if (!per_cpu)
+		return -ENOMEM;
+	while (bpf_map_get_next_key(fd, from, &key) == 0) {
+		from = &key;
+		r = read_drops(state, &key, per_cpu, &drops);
+		if (r < 0)
+			return r;
+		if (!drops.packets)
+			continue;
+		r = visit(&drops, userdata);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the tables themselves --------------------------------------------- */
+
+/* What the kernel charges for a map, bytes; 0 when it does not tell. */
+static uint64_t map_memory(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes;
+	OWN_FILE FILE *info = NULL;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = fopen(path, "re");
+	while (info && fgets(line, sizeof(line), info))
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			return bytes;
+	return 0;
+}
+
+static uint64_t count_keys(int fd)
+{
+	struct nf_drop_key key, *from = NULL;
+	uint64_t n = 0;
+
+	while (bpf_map_get_next_key(fd, from, &key) == 0) {
+		from = &key;
+		n++;
+	}
+	return n;
+}
+
+static uint64_t count_slots(const struct backend_bpf_state *state)
+{
+	uint64_t n = 0;
+
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
+		n += load_u64(&state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET]) != 0;
+	return n;
+}
+
+int bpf_read_tables(const struct backend *backend,
+		    int (*visit)(const struct backend_table *, void *), void *userdata)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	struct netflowd *skel = state->skel;
+	const struct {
+		const char *name, *what;
+		struct bpf_map *map;
+		bool used_known;
+		uint64_t used;
+	} tables[] = {
+		{"inflight", "skbs on their way", skel->maps.nf_inflights, true,
+		 bpf_read_in_flight(backend)},
+		{"drop_keys", "drop counters by reason, place, device, netns and protocol",
+		 skel->maps.nf_drop_counts, true, count_keys(bpf_map__fd(skel->maps.nf_drop_counts))},
+		{"drop_buckets", "token buckets and device names of the drop counters",
+		 skel->maps.nf_drop_infos, false, 0},
+		{"devices", "devices with a slot of their own", skel->maps.nf_device_sets, true,
+		 count_slots(state)},
+		{"histograms", "latency per CPU, device and segment", skel->maps.nf_devices, false, 0},
+		{"readers", "UDP sockets and what they will read next", skel->maps.nf_readers, false, 0},
+		{"cpus", "event counters per CPU", skel->maps.nf_cpus, false, 0},
+		{"ring", "bytes for records on their way to the daemon", skel->maps.nf_ring, false, 0},
+	};
+	int r;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		struct backend_table table = {
+			.name = tables[i].name,
+			.what = tables[i].what,
+			.entries = bpf_map__max_entries(tables[i].map),
+			.used_known = tables[i].used_known,
+			.used = tables[i].used,
+			.bytes = map_memory(bpf_map__fd(tables[i].map)),
+		};
+
+		r = visit(&table, userdata);
+		if (r)
+			return r;
+	}
+	return 0;
+}

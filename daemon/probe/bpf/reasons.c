@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Drop reasons as the running kernel names them, out of its BTF.
+ *
+ * The core's are in enum skb_drop_reason.  Since 6.4 (071c0fc6fb91) the upper
+ * 16 bits of a reason name a subsystem, listed in enum skb_drop_reason_subsys;
+ * a subsystem's own enum lives in the kernel or in the subsystem's module.
+ */
+#include "daemon/probe/bpf/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/names.h"
+#include "daemon/util/cleanup.h"
+
+#define SUBSYSTEM_PREFIX "SKB_DROP_REASON_SUBSYS_"
+#define MODULE_BTF_FOLDER "/sys/kernel/btf"
+
+static void cleanup_btf(struct btf **btf)
+{
+	btf__free(*btf);
+}
+
+static void cleanup_dir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static const char *enum_value_name(const struct btf *btf, const struct btf_enum *value)
+{
+	return btf__name_by_offset(btf, value->name_off);
+}
+
+/* All values of an enum that belong to a subsystem other than the core, or to the core. */
+static int add_values(struct names *names, const struct btf *btf, const struct btf_type *type,
+		      bool core)
+{
+	const struct btf_enum *value = btf_enum(type);
+	int r;
+
+	for (int i = 0; i < btf_vlen(type); i++, value++) {
+		uint32_t number = (uint32_t)value->val;
+
+		if (core != (number >> 16 == 0))
+			continue;
+		r = names_add_reason(names, number, enum_value_name(btf, value));
+		if (r == -ENOMEM)
+			return r;
+	}
+	return 0;
+}
+
+static bool is_drop_reason_enum(const struct btf *btf, const struct btf_type *type)
+{
+	const char *name = btf__name_by_offset(btf, type->name_off);
+
+	return btf_kind(type) == BTF_KIND_ENUM && name && strstr(name, "drop_reason") &&
+	       strcmp(name, "skb_drop_reason") && strcmp(name, "skb_drop_reason_subsys");
+}
+
+/* The enums from type `first` on that hold subsystems' reasons. */
+static int add_subsystem_enums(struct names *names, const struct btf *btf, __u32 first)
+{
+	int r;
+
+	for (__u32 id = first; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+
+		if (!is_drop_reason_enum(btf, type))
+			continue;
+		r = add_values(names, btf, type, false);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A module whose name begins the name of a subsystem, as in MAC80211_UNUSABLE. */
+static bool is_subsystem_module(const struct btf *kernel, const struct btf_type *subsystems,
+				const char *module)
+{
+	const struct btf_enum *value = btf_enum(subsystems);
+
+	for (int i = 0; i < btf_vlen(subsystems); i++) {
+		const char *name = enum_value_name(kernel, &value[i]);
+
+		if (!strncmp(name, SUBSYSTEM_PREFIX, strlen(SUBSYSTEM_PREFIX)) &&
+		    !strncasecmp(name + strlen(SUBSYSTEM_PREFIX), module, strlen(module)))
+			return true;
+	}
+	return false;
+}
+
+static int add_module_reasons(struct names *names, const struct btf *kernel,
+			      const struct btf_type *subsystems)
+{
+	DIR *folder CLEANUP(cleanup_dir) = opendir(MODULE_BTF_FOLDER);
+	struct dirent *entry;
+	int r;
+
+	while (folder && (entry = readdir(folder))) {
+		struct btf *module CLEANUP(cleanup_btf) = NULL;
+
+		if (!is_subsystem_module(kernel, subsystems, entry->d_name))
+			continue;
+		module = btf__load_module_btf(entry->d_name, (struct btf *)kernel);
+		if (!module)
+			continue;
+		r = add_subsystem_enums(names, module, btf__type_cnt(kernel));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_subsystems(struct names *names, const struct btf *kernel)
+{
+	int id = btf__find_by_name_kind(kernel, "skb_drop_reason_subsys", BTF_KIND_ENUM);
+	const struct btf_type *type;
+	const struct btf_enum *value;
+	int r;
+
+	if (id <= 0)
+		return 0;
+	type = btf__type_by_id(kernel, (__u32)id);
+	value = btf_enum(type);
+	for (int i = 0; i < btf_vlen(type); i++) {
+		r = names_add_subsystem(names, (uint16_t)value[i].val,
+					enum_value_name(kernel, &value[i]));
+		if (r == -ENOMEM)
+			return r;
+	}
+	r = add_subsystem_enums(names, kernel, 1);
+	return r < 0 ? r : add_module_reasons(names, kernel, type);
+}
+
+int bpf_reasons_read(struct names *names, const struct btf *kernel)
+{
+	int id = btf__find_by_name_kind(kernel, "skb_drop_reason", BTF_KIND_ENUM);
+	int r;
+
+	if (id > 0) {
+		r = add_values(names, kernel, btf__type_by_id(kernel, (__u32)id), true);
+		if (r < 0)
+			return r;
+	}
+	return add_subsystems(names, kernel);
+}

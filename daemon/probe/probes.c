@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/probe/probes.h"
+
+#include <errno.h>
+#include <string.h>
+
+const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
+	[NF_PROBE_IRQ_HANDLER_ENTRY] = {"irq_handler_entry", "irq",
+		"irq→softirq; the rx total then begins at the softirq"},
+	[NF_PROBE_IRQ_HANDLER_EXIT] = {"irq_handler_exit", "irq",
+		"which interrupt raised a softirq; irq→softirq is then not taken"},
+	[NF_PROBE_SOFTIRQ_RAISE] = {"softirq_raise", "irq",
+		"which interrupt raised a softirq; irq→softirq is then not taken"},
+	[NF_PROBE_SOFTIRQ_ENTRY] = {"softirq_entry", "irq",
+		"irq→softirq and softirq→receive; whether a drop's task was involved"},
+	[NF_PROBE_NAPI_POLL] = {"napi_poll", "rx", "packets per poll and full budgets"},
+	[NF_PROBE_NETIF_RECEIVE_SKB] = {"netif_receive_skb", "rx", "all receive latency"},
+	[NF_PROBE_SK_DATA_READY] = {"sk_data_ready", "rx",
+		"receive→copy and the rx total of UDP readers"},
+	[NF_PROBE_SKB_COPY_DATAGRAM_IOVEC] = {"skb_copy_datagram_iovec", "rx",
+		"receive→copy and the rx total, of TCP above all"},
+	[NF_PROBE_SOCK_RECV_LENGTH] = {"sock_recv_length", "rx",
+		"receive→copy and the rx total of UDP readers"},
+	[NF_PROBE_NET_DEV_QUEUE] = {"net_dev_queue", "tx", "queue→start_xmit"},
+	[NF_PROBE_NET_DEV_START_XMIT] = {"net_dev_start_xmit", "tx",
+		"queue→start_xmit and start_xmit→xmit"},
+	[NF_PROBE_NET_DEV_XMIT] = {"net_dev_xmit", "tx", "start_xmit→xmit and xmit→free"},
+	[NF_PROBE_CONSUME_SKB] = {"consume_skb", "tx",
+		"xmit→free; the end of skbs that the kernel consumed itself"},
+	[NF_PROBE_KFREE_SKB] = {"kfree_skb", "drop", "all drops"},
+};
+
+int probe_find(const char *name)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		if (!strcmp(probe_specs[i].name, name))
+			return i;
+	return -ENOENT;
+}

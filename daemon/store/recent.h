@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The newest drop records: a ring of fixed size, the oldest gives way. */
+#ifndef STORE_RECENT_H
+#define STORE_RECENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/records.h"
+
+struct recent;
+
+/* Room for `capacity` records, at least 1.  -ENOMEM.  Free with recent_free. */
+int recent_new(struct recent **recent, size_t capacity);
+void recent_free(struct recent **recent);
+
+/* Keep a copy. */
+void recent_add(struct recent *recent, const struct nf_drop_record *record);
+
+size_t recent_count(const struct recent *recent);
+size_t recent_capacity(const struct recent *recent);
+
+/* The i-th newest, 0 = the newest; valid until the next recent_add. */
+const struct nf_drop_record *recent_newest(const struct recent *recent, size_t i);
+
+#endif

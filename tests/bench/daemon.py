@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The daemon under test: starting it, asking it over Varlink, and what it weighs."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import time
+
+START_TIMEOUT_S = 15
+CALL_TIMEOUT_S = 30
+
+
+class Failed(Exception):
+    """Something could not run; the text says what."""
+
+
+def private_process(command, **options):
+    """A child that the kernel ends with us, however we end."""
+    return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command], **options)
+
+
+def stop_process(process, number, timeout_s=20):
+    """Signal the child and wait for it; returns its exit status."""
+    if process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise Failed(f"{process.args[4]} did not end on signal {number}") from None
+
+
+def last_line(path):
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it said nothing"
+
+
+class Daemon:
+    def __init__(self, program, work):
+        self.program = program
+        self.directory = work / "run"
+        self.log = work / "netflowd.log"
+        self.notify_path = work / "notify"
+        self.process = None
+
+    def start(self):
+        """Start, wait for READY=1; returns the seconds from exec to there."""
+        self.directory.mkdir(exist_ok=True)
+        self.notify_path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.log, "wb") as log:
+            notify.bind(str(self.notify_path))
+            notify.settimeout(0.1)
+            environment = dict(os.environ, NOTIFY_SOCKET=str(self.notify_path))
+            begin = time.monotonic()
+            self.process = private_process(
+                [str(self.program), "--runtime-dir", str(self.directory)],
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            while not self._is_ready(notify):
+                if self.process.poll() is not None:
+                    raise Failed(f"netflowd ended at once: {last_line(self.log)}")
+                if time.monotonic() - begin > START_TIMEOUT_S:
+                    raise Failed(f"netflowd was not ready after {START_TIMEOUT_S} s")
+            return time.monotonic() - begin
+
+    @staticmethod
+    def _is_ready(notify):
+        try:
+            return b"READY=1" in notify.recv(4096).split(b"\n")
+        except socket.timeout:
+            return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """A failure to stop is news only when nothing else went wrong."""
+        try:
+            self.stop()
+        except Failed:
+            if kind is None:
+                raise
+
+    def stop(self):
+        if self.process:
+            process, self.process = self.process, None
+            status = stop_process(process, 15)
+            if status:
+                raise Failed(f"netflowd exited with {status}: {last_line(self.log)}")
+
+    def call(self, method, **parameters):
+        request = {"method": f"io.netflowd.{method}", "parameters": parameters}
+        try:
+            reply = self._exchange(json.dumps(request).encode())
+        except OSError as error:
+            raise Failed(f"netflowd, {method}: {error}") from None
+        answer = json.loads(reply)
+        if "error" in answer:
+            raise Failed(f"{method}: {answer['error']} {answer.get('parameters')}")
+        return answer["parameters"]
+
+    def _exchange(self, request):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(CALL_TIMEOUT_S)
+            client.connect(str(self.directory / "io.netflowd"))
+            client.sendall(request + b"\0")
+            reply = bytearray()
+            while not reply.endswith(b"\0"):
+                piece = client.recv(65536)
+                if not piece:
+                    raise ConnectionError("closed in the middle of a reply")
+                reply += piece
+            return reply[:-1]
+
+    def attached_probes(self, measure_ms=None):
+        parameters = {} if measure_ms is None else {"measure_ms": measure_ms}
+        probes = self.call("ListProbes", **parameters)["probes"]
+        return [probe for probe in probes if probe["state"] == "attached"]
+
+    def hits(self):
+        return {probe["name"]: probe["hits"] for probe in self.attached_probes()}
+
+    def timed(self, netns):
+        """Packets timed on each segment, in one network namespace."""
+        counts = {}
+        for row in self.call("GetLatency", netns=netns)["latencies"]:
+            counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
+        return counts
+
+    def resident_bytes(self):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise Failed("no VmRSS in netflowd's /proc status")
+
+    def tables_bytes(self):
+        return self.call("GetStatus")["cost"]["tables_bytes"]
+
+    def cpu_ns(self):
+        """Processor time of all threads; schedstat counts ns, stat only clock ticks."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())

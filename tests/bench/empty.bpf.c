@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An empty program for each hook that netflowd can attach to: what the hooks
+ * alone cost, the floor for any BPF tracer.  attach_empty loads only those
+ * that it is told to.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define EMPTY(event)                                       \
+	SEC("tp_btf/" #event) int empty_##event(void *ctx) \
+	{                                                  \
+		(void)ctx;                                 \
+		return 0;                                  \
+	}
+
+EMPTY(irq_handler_entry)
+EMPTY(irq_handler_exit)
+EMPTY(softirq_raise)
+EMPTY(softirq_entry)
+EMPTY(napi_poll)
+EMPTY(netif_receive_skb)
+EMPTY(sk_data_ready)
+EMPTY(skb_copy_datagram_iovec)
+EMPTY(sock_recv_length)
+EMPTY(net_dev_queue)
+EMPTY(net_dev_start_xmit)
+EMPTY(net_dev_xmit)
+EMPTY(consume_skb)
+EMPTY(kfree_skb)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What netflowd costs apart from the packets: start, idle CPU, memory, ns per hit."""
+
+import json
+import subprocess
+import threading
+import time
+
+from daemon import Daemon, Failed
+from tracers import SETTLE_S
+
+STARTS = 5
+IDLE_S = 10
+MEASURE_MS = 1000
+
+
+def start_times(bench):
+    """Seconds from exec to READY=1, and the events that the daemon attached."""
+    seconds = []
+    for _ in range(STARTS):
+        with Daemon(bench.program, bench.work) as daemon:
+            seconds.append(daemon.start())
+            events = [probe["name"] for probe in daemon.attached_probes()]
+    return seconds, events
+
+
+def idle_percent(bench):
+    """Share of one core that the daemon takes while no packet moves and no client asks."""
+    with Daemon(bench.program, bench.work) as daemon:
+        daemon.start()
+        time.sleep(1)
+        before, begin = daemon.cpu_ns(), time.monotonic_ns()
+        time.sleep(IDLE_S)
+        return 100 * (daemon.cpu_ns() - before) / (time.monotonic_ns() - begin)
+
+
+def ns_per_hit(bench):
+    """
+    The kernel's statistics of each program during a flood: rows of (event,
+    hits per second, ns per hit).  They include one reading of the clock and
+    more, the same as for an empty program.  Also the memory of the tables.
+    """
+    with Daemon(bench.program, bench.work) as daemon:
+        daemon.start()
+        seconds = SETTLE_S + MEASURE_MS / 1000 + 0.5
+        flood = threading.Thread(target=quiet_flood, args=(bench, seconds))
+        flood.start()
+        try:
+            time.sleep(SETTLE_S)
+            before, begin = daemon.hits(), time.monotonic()
+            probes = daemon.attached_probes(measure_ms=MEASURE_MS)
+            took = time.monotonic() - begin
+        finally:
+            flood.join()
+        rows = [(probe["name"], (probe["hits"] - before[probe["name"]]) / took,
+                 probe.get("ns_per_hit")) for probe in probes]
+        return rows, daemon.tables_bytes()
+
+
+def quiet_flood(bench, seconds):
+    try:
+        bench.flood(seconds)
+    except Failed:
+        pass  # the rows then show no hits
+
+
+def other_tracers():
+    """Tracing programs of others: their cost is in every figure, also in "nothing attached"."""
+    try:
+        done = subprocess.run(["bpftool", "-j", "prog", "list"], capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise Failed(f"bpftool: {error}") from None
+    if done.returncode:
+        return []
+    kinds = ("tracing", "raw_tracepoint", "raw_tracepoint_writable", "tracepoint", "kprobe",
+             "perf_event")
+    return sorted({program.get("name", "unnamed") for program in json.loads(done.stdout)
+                   if program.get("type") in kinds})
+

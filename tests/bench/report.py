@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Collects the figures of all rounds, and prints them."""
+
+import os
+import statistics
+
+# The sender alone is on its CPU; with less than this share somebody else was there.
+UNDISTURBED = 0.98
+
+# (what, beside what, at least)
+RATIOS = (
+    ("netflowd", "empty programs", 0.90),
+    ("netflowd", "bpftrace", 1.70),
+    ("netflowd", "perf record", None),
+)
+NOTHING = "nothing attached"
+READY_S, RESIDENT_MIB, IDLE_PERCENT = 0.5, 32, 0.2
+
+
+class Results:
+    def __init__(self):
+        self.rounds = []  # {label: (flood, remark)}
+        self.thrown_out = []
+        self.failures = []
+        self.others = set()
+
+    def begin_round(self):
+        self.rounds.append({})
+
+    def add(self, label, flood, remark):
+        self.rounds[-1][label] = (flood, remark)
+
+    def throw_out(self, label, why):
+        self.thrown_out.append((len(self.rounds), label, why))
+
+    def could_not_run(self, label, why):
+        self.failures.append((label, why))
+
+    def note_others(self, names):
+        self.others.update(names)
+
+    def labels(self):
+        seen = {}
+        for one in self.rounds:
+            seen.update(dict.fromkeys(one))
+        return sorted(seen, key=lambda label: -statistics.median(self.rates(label)))
+
+    def floods(self, label):
+        return [one[label][0] for one in self.rounds if label in one]
+
+    def rates(self, label):
+        return [flood.rate for flood in self.floods(label)]
+
+    def ratios(self, label, base):
+        """Within each round that has both."""
+        return [one[label][0].rate / one[base][0].rate
+                for one in self.rounds if label in one and base in one]
+
+    def remark(self, label):
+        remarks = [one[label][1] for one in self.rounds if label in one and one[label][1]]
+        return remarks[-1] if remarks else ""
+
+
+def spread(values, form):
+    """Median, and the least and greatest."""
+    return (format(statistics.median(values), form),
+            f"{min(values):{form}}–{max(values):{form}}")
+
+
+def print_heading(bench, rounds):
+    print(f"loopback UDP, 64-byte payloads, sender on CPU 0, reader on CPU 1; "
+          f"{os.cpu_count()} CPUs, Linux {os.uname().release}")
+    print(f"{rounds} rounds of {bench.seconds:g} s each, packets/s that reached the reader; "
+          f"{len(bench.events)} hooks, as netflowd attached them:")
+    print("  " + " ".join(bench.events))
+    print(flush=True)
+
+
+def print_round(results, rounds):
+    one = results.rounds[-1]
+    figures = ", ".join(f"{label} {flood.rate:,.0f}" for label, (flood, _) in one.items())
+    print(f"round {len(results.rounds)}/{rounds}: {figures or 'no figure'}", flush=True)
+
+
+def print_rates(results):
+    print(f"\n{'packets/s':<18}{'median':>10}  {'min–max':<19}{'of nothing':<11}{'min–max':<13}"
+          f"{'lost':<7}proof")
+    for label in results.labels():
+        median, between = spread(results.rates(label), ",.0f")
+        ratios = results.ratios(label, NOTHING)
+        part, part_between = spread(ratios, ".3f") if ratios else ("-", "-")
+        lost = statistics.median(flood.lost for flood in results.floods(label))
+        print(f"{label:<18}{median:>10}  {between:<19}{part:<11}{part_between:<13}"
+              f"{100 * lost:<7.1f}{results.remark(label)}".rstrip())
+    print("lost: per cent of the packets sent that found the reader's buffer full")
+
+
+def judged(value, limit, good):
+    return "met" if good(value, limit) else "NOT met"
+
+
+def print_ratios(results):
+    print(f"\n{'ratio':<28}{'median':<9}{'min–max':<14}expected")
+    for label, base, least in RATIOS:
+        ratios = results.ratios(label, base)
+        name = f"{label} / {base}"
+        if not ratios:
+            print(f"{name:<28}no round has both figures")
+            continue
+        median, between = spread(ratios, ".3f")
+        verdict = ""
+        if least is not None:
+            met = judged(statistics.median(ratios), least, lambda v, l: v >= l)
+            verdict = f"≥ {least:.2f}   {met}"
+        print(f"{name:<28}{median:<9}{between:<14}{verdict}".rstrip())
+
+
+def at_most(name, value, limit, unit, form, detail=""):
+    met = judged(value, limit, lambda v, l: v <= l)
+    print(f"{name:<28}{value:{form}} {unit:<5} ≤ {limit:g} {unit}  {met}{detail}")
+
+
+def print_footprint(starts, idle, resident, hits):
+    print("\nfootprint of the daemon")
+    median, between = spread(starts, ".3f")
+    at_most(f"exec to ready, {len(starts)} starts", float(median), READY_S, "s", ".3f",
+            f"  ({between})")
+    if idle is not None:
+        at_most("CPU when idle, 10 s", idle, IDLE_PERCENT, "%", ".3f", "  (of one core)")
+    if resident:
+        tables = f"  (tables in the kernel: {hits[1] / 2**20:.1f} MiB)" if hits else ""
+        at_most("resident after a flood", max(resident) / 2**20, RESIDENT_MIB, "MiB", ".1f",
+                tables)
+
+
+def print_hits(rows, empty):
+    """Beside the empty program on the same hook, measured the same way."""
+    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'empty':>9}{'ns of its own':>16}")
+    for event, rate, ns in rows:
+        floor = empty.get(event)
+        own = ns - floor if ns is not None and floor is not None else None
+        cells = ["-" if value is None else f"{value:.1f}" for value in (ns, floor, own)]
+        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>9}{cells[2]:>16}")
+    print("ns as the kernel's BPF statistics count them; empty: what they count for an empty program")
+
+
+def print_notes(results):
+    """Returns whether something could not run."""
+    notes = [f"round {at}: {label} thrown out: {why}" for at, label, why in results.thrown_out]
+    shares = [flood.sender_cpu for flood in results.floods(NOTHING)]
+    disturbed = sum(share < UNDISTURBED for share in shares)
+    if disturbed:
+        notes.append(f"{disturbed} of {len(shares)} floods with nothing attached were disturbed: "
+                     f"the sender had as little as {100 * min(shares):.1f} % of its CPU")
+    if results.others:
+        notes.append("tracing programs of others were attached, their cost is in every figure: "
+                     + " ".join(sorted(results.others)))
+    failures = [f"could not run: {what}: {why}" for what, why in results.failures]
+    for label in {label for _, label, _ in results.thrown_out}:
+        if not results.rates(label):
+            failures.append(f"no figure of {label} was left")
+    for line in notes + failures:
+        print(f"\nnote: {line}")
+    return bool(failures)

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+What is attached while a flood runs.  Each tracer can be started, proves after
+the flood that it saw the packets, and is stopped; it leaves nothing behind.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from daemon import Daemon, Failed, last_line, private_process, stop_process
+
+# Every packet of the flood passes these; a tracer that works hits them as often.
+EVERY_PACKET = ("net_dev_queue", "net_dev_start_xmit", "net_dev_xmit", "netif_receive_skb")
+
+START_TIMEOUT_S = 20
+ENOUGH_RUNS = 1000  # for a mean of ns per hit
+SETTLE_S = 0.3  # between attached and the flood: exits of helpers, RCU
+
+
+class Bench:
+    """What the tracers share: where things are, the hooks, and the flood."""
+
+    def __init__(self, top, work, seconds):
+        self.source = top / "tests/bench"
+        self.build = top / "build/bpf"
+        self.tools = top / "build/plain/tests/bench"
+        self.program = top / "build/plain/netflowd"
+        self.work = work
+        self.seconds = seconds
+        self.netns = os.stat("/proc/self/ns/net").st_ino
+        self.events = []
+
+    def flood(self, seconds=None):
+        done = subprocess.run([self.tools / "udp_flood", str(seconds or self.seconds)],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(f"udp_flood: {done.stderr.strip()}")
+        sent, received, took, share = done.stdout.split()
+        return Flood(int(sent), int(received), float(took), float(share))
+
+
+class Flood:
+    def __init__(self, sent, received, seconds, sender_cpu):
+        self.sent = sent
+        self.received = received
+        self.rate = received / seconds
+        self.lost = 1 - received / sent
+        self.sender_cpu = sender_cpu
+
+
+def require(seen, sent, events, who):
+    """Throws the figure out unless every packet sent was seen at each hook."""
+    for event in EVERY_PACKET:
+        if event in events and seen.get(event, 0) < sent:
+            raise Failed(f"{who} saw {seen.get(event, 0)} of {sent} packets at {event}")
+
+
+class Nothing:
+    label = "nothing attached"
+
+    def __init__(self, bench):
+        self.bench = bench
+
+    def start(self):
+        pass
+
+    def prove(self, flood):
+        """Returns a remark for the report; raises Failed if the tracer did not see the flood."""
+        return None
+
+    def stop(self):
+        pass
+
+
+class Empty(Nothing):
+    """
+    Empty programs.  They count nothing themselves, and the kernel's statistics
+    would cost time during the flood, so a second, short flood proves them.
+    """
+    label = "empty programs"
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.process = None
+        self.log = bench.work / "attach_empty.log"
+        self.runs = {}  # event: (runs, ns), all proofs together
+
+    def start(self):
+        with open(self.log, "wb") as log:
+            self.process = private_process(
+                [str(self.bench.tools / "attach_empty"), str(self.bench.build / "empty.bpf.o"),
+                 *self.bench.events],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        self._expect("ready")
+
+    def _expect(self, word):
+        line = self.process.stdout.readline().strip()
+        if line != word:
+            raise Failed(f"attach_empty: {line or last_line(self.log)}")
+
+    def _say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def prove(self, flood):
+        self._say("measure")
+        self._expect("measuring")
+        sent = self.bench.flood(0.2).sent
+        self._say("report")
+        seen = {}
+        for line in iter(self.process.stdout.readline, ""):
+            if line == "end\n":
+                break
+            event, runs, ns = line.split()
+            seen[event] = int(runs)
+            before = self.runs.get(event, (0, 0))
+            self.runs[event] = (before[0] + int(runs), before[1] + int(ns))
+        require(seen, sent, self.bench.events, self.label)
+        return None
+
+    def ns_per_hit(self):
+        return {event: ns / runs for event, (runs, ns) in self.runs.items() if runs >= ENOUGH_RUNS}
+
+    def stop(self):
+        if self.process:
+            process, self.process = self.process, None
+            process.stdin.close()
+            process.stdout.close()
+            stop_process(process, signal.SIGTERM)
+
+
+class Netflowd(Nothing):
+    label = "netflowd"
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.daemon = Daemon(bench.program, bench.work)
+        self.resident = []  # bytes, after each flood
+        self.hits = self.timed = None
+
+    def start(self):
+        self.daemon.start()
+        self.hits = self.daemon.hits()
+        self.timed = self.daemon.timed(self.bench.netns)
+
+    def prove(self, flood):
+        # Before anything is asked: the answers are not part of what the flood costs.
+        self.resident.append(self.daemon.resident_bytes())
+        after = self.daemon.hits()
+        seen = {event: hits - self.hits.get(event, 0) for event, hits in after.items()}
+        require(seen, flood.sent, self.bench.events, self.label)
+        timed = self.daemon.timed(self.bench.netns)
+        return timed_share(flood, {segment: count - self.timed.get(segment, 0)
+                                   for segment, count in timed.items()})
+
+    def stop(self):
+        self.daemon.stop()
+
+
+def timed_share(flood, timed):
+    tx = timed.get("queue→start_xmit", 0) / flood.sent
+    rx = timed.get("receive→copy", 0) / max(flood.received, 1)
+    return f"timed {100 * tx:.1f} % of tx, {100 * rx:.1f} % of rx"
+
+
+class Bpftrace(Nothing):
+    label = "bpftrace"
+    histograms = {  # what proves which hook
+        "netif_receive_skb": "@softirq_to_receive",
+        "net_dev_queue": "@queue_to_start",
+        "net_dev_start_xmit": "@queue_to_start",
+        "net_dev_xmit": "@start_to_xmit",
+    }
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.process = None
+        self.script = bench.work / "stages.bt"
+        self.out = bench.work / "bpftrace.out"
+        self.log = bench.work / "bpftrace.log"
+
+    def _write_script(self):
+        """Only the paragraphs of events that netflowd has attached too."""
+        left = set(self.bench.events)
+        paragraphs = []
+        for text in (self.bench.source / "stages.bt").read_text().split("\n\n"):
+            event = re.search(r"^tracepoint:\w+:(\w+)$", text, re.MULTILINE)
+            if event and event[1] not in self.bench.events:
+                continue
+            if event:
+                left.discard(event[1])
+            paragraphs.append(text)
+        if left:
+            raise Failed(f"stages.bt has nothing for {', '.join(sorted(left))}")
+        self.script.write_text("\n\n".join(paragraphs) + "\n")
+
+    def start(self):
+        self._write_script()
+        with open(self.out, "wb") as out, open(self.log, "wb") as log:
+            self.process = private_process(["bpftrace", "-f", "json", str(self.script)],
+                                           stdin=subprocess.DEVNULL, stdout=out, stderr=log)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while self._attached() < len(self.bench.events):
+            if self.process.poll() is not None:
+                raise Failed(f"bpftrace: {last_line(self.log)}")
+            if time.monotonic() > deadline:
+                raise Failed(f"bpftrace had not attached after {START_TIMEOUT_S} s")
+            time.sleep(0.05)
+        time.sleep(SETTLE_S)
+
+    def _attached(self):
+        """One perf event per tracepoint, one per CPU for its own output."""
+        fds = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        links = []
+        for fd in fds.iterdir() if fds.exists() else ():
+            try:
+                links.append(os.readlink(fd))
+            except OSError:
+                pass
+        return links.count("anon_inode:[perf_event]") - (os.cpu_count() or 1)
+
+    def prove(self, flood):
+        self.stop()  # prints its maps at its end
+        counts = {}
+        for line in self.out.read_text().splitlines():
+            record = json.loads(line) if line.startswith("{") else {}
+            if record.get("type") == "hist":
+                for name, rows in record["data"].items():
+                    counts[name] = sum(bar["count"] for row in rows.values() for bar in row)
+        seen = {event: counts.get(name, 0) for event, name in self.histograms.items()}
+        require(seen, flood.sent, self.bench.events, self.label)
+        return timed_share(flood, {"queue→start_xmit": counts.get("@queue_to_start", 0),
+                                   "receive→copy": counts.get("@receive_to_copy", 0)})
+
+    def stop(self):
+        if self.process:
+            process, self.process = self.process, None
+            if stop_process(process, signal.SIGINT):
+                raise Failed(f"bpftrace: {last_line(self.log)}")
+
+
+BUFFER = "4M"  # per CPU
+
+
+class Perf(Nothing):
+    """
+    perf record, every event, into a file in memory, which is read back for the
+    proof.  Its default buffer (512 KiB per CPU) loses events on two busy CPUs.
+    """
+    label = "perf record"
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.process = None
+        self.control = -1
+        self.data = bench.work / "perf.data"
+        self.log = bench.work / "perf.log"
+
+    def _event_names(self):
+        """perf wants subsystem:event."""
+        events = pathlib.Path("/sys/kernel/tracing/events")
+        names = []
+        for event in self.bench.events:
+            found = sorted(events.glob(f"*/{event}"))
+            if not found:
+                raise Failed(f"perf record: no event {event} in {events}")
+            names.append(f"{found[0].parent.name}:{event}")
+        return ",".join(names)
+
+    def start(self):
+        # Attached but off; "enable" is answered when all events are on.  perf gives up
+        # when the other end of its control pipe is closed, so that stays open.
+        perf_reads, self.control = os.pipe()
+        answer, perf_writes = os.pipe()
+        try:
+            with open(self.log, "wb") as log:
+                self.process = private_process(
+                    ["perf", "record", "-a", "-m", BUFFER, "-D", "-1",
+                     f"--control=fd:{perf_reads},{perf_writes}",
+                     "-o", str(self.data), "-e", self._event_names()],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    pass_fds=(perf_reads, perf_writes))
+            os.close(perf_writes)
+            perf_writes = -1
+            os.write(self.control, b"enable\n")
+            if not os.read(answer, 64).startswith(b"ack"):
+                raise Failed(f"perf record: {last_line(self.log)}")
+        finally:
+            for fd in (perf_reads, answer, perf_writes):
+                if fd >= 0:
+                    os.close(fd)
+        time.sleep(SETTLE_S)
+
+    def prove(self, flood):
+        self.stop()
+        done = subprocess.run(["perf", "report", "--stats", "-i", str(self.data)],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(f"perf report: {done.stderr.strip()}")
+        self.data.unlink()
+        seen, event = {}, None
+        for line in done.stdout.splitlines():
+            heading = re.match(r"\s*\w+:(\w+) stats:", line)
+            number = re.match(r"\s*SAMPLE events:\s+(\d+)", line)
+            if heading:
+                event = heading[1]
+            elif number and event:
+                seen[event] = int(number[1])
+        require(seen, flood.sent, self.bench.events, self.label)
+        return None
+
+    def stop(self):
+        process, self.process = self.process, None
+        control, self.control = self.control, -1
+        try:
+            # perf passes the signal that ended it on to its own exit status.
+            if process and stop_process(process, signal.SIGINT) not in (0, -signal.SIGINT, 130):
+                raise Failed(f"perf record: {last_line(self.log)}")
+        finally:
+            if control >= 0:
+                os.close(control)
+
+
+ALL = (Nothing, Empty, Netflowd, Bpftrace, Perf)

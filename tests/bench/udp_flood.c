@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Floods loopback UDP from one CPU to a reader on another and prints one line:
+ *   sent received seconds sender_cpu
+ * packets, packets, the time they took, and the share of its CPU that the
+ * sender had of that time (less than 1: something else ran there).
+ *
+ * Usage: udp_flood SECONDS [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]
+ *
+ * One send and one recv a packet: the path that a tracer must not slow down.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PACKET_MAX 65507 /* the largest UDP payload over IPv4 */
+#define BURST 64	 /* packets between two looks at the clock */
+#define QUIET_US 20000	 /* the reader has emptied its queue when it stands still for that long */
+
+struct flood {
+	double seconds;
+	size_t payload;
+	int sender_cpu, reader_cpu;
+	int sender, reader;	     /* sockets */
+	volatile uint64_t *received; /* written by the reader's process */
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		err(1, "cannot run on CPU %d", cpu);
+}
+
+static void open_sockets(struct flood *f)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+
+	f->reader = socket(AF_INET, SOCK_DGRAM, 0);
+	f->sender = socket(AF_INET, SOCK_DGRAM, 0);
+	if (f->reader < 0 || f->sender < 0 ||
+	    bind(f->reader, (struct sockaddr *)&address, length) ||
+	    getsockname(f->reader, (struct sockaddr *)&address, &length) ||
+	    connect(f->sender, (struct sockaddr *)&address, length))
+		err(1, "loopback sockets");
+}
+
+static _Noreturn void read_all(const struct flood *f)
+{
+	static char buffer[PACKET_MAX];
+	uint64_t n = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(f->reader_cpu);
+	while (recv(f->reader, buffer, sizeof(buffer), 0) >= 0)
+		*f->received = ++n;
+	err(1, "recv");
+}
+
+static void wait_for_reader(const struct flood *f)
+{
+	uint64_t last;
+
+	do {
+		last = *f->received;
+		usleep(QUIET_US);
+	} while (*f->received != last);
+}
+
+static void send_all(const struct flood *f)
+{
+	static char packet[PACKET_MAX];
+	uint64_t start, now, end, cpu, sent = 0;
+
+	pin(f->sender_cpu);
+	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	start = now_ns(CLOCK_MONOTONIC);
+	end = start + (uint64_t)(f->seconds * 1e9);
+	do {
+		for (int i = 0; i < BURST; i++)
+			if (send(f->sender, packet, f->payload, 0) == (ssize_t)f->payload)
+				sent++;
+		now = now_ns(CLOCK_MONOTONIC);
+	} while (now < end);
+	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	wait_for_reader(f);
+	printf("%ju %ju %.6f %.4f\n", (uintmax_t)sent, (uintmax_t)*f->received,
+	       (double)(now - start) / 1e9, (double)cpu / (double)(now - start));
+}
+
+int main(int argc, char **argv)
+{
+	struct flood f = {
+		.seconds = argc > 1 ? atof(argv[1]) : 0,
+		.payload = argc > 2 ? strtoul(argv[2], NULL, 10) : 64,
+		.sender_cpu = argc > 4 ? atoi(argv[3]) : 0,
+		.reader_cpu = argc > 4 ? atoi(argv[4]) : 1,
+	};
+	pid_t child;
+
+	if (f.seconds <= 0 || f.payload > PACKET_MAX || argc > 5 || argc == 4)
+		errx(2, "usage: udp_flood SECONDS [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]");
+	open_sockets(&f);
+	f.received = mmap(NULL, sizeof(*f.received), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (f.received == MAP_FAILED)
+		err(1, "mmap");
+
+	child = fork();
+	if (child < 0)
+		err(1, "fork");
+	if (child == 0)
+		read_all(&f);
+	send_all(&f);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return 0;
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixtures: a lab of namespaces, a running daemon, and the certainty that both are gone after."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+from lab import kernel, paths
+from lab.daemon import Daemon
+from lab.net import Lab
+
+NEEDED = ("ip", "tc", "nft", "nstat", "sysctl", "bpftool", "unshare", "setpriv")
+
+
+def pytest_configure(config):
+    # ip, tc, nft and bpftool are not in every user's path.
+    os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
+    config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
+
+
+def pytest_collection_modifyitems(items):
+    structure = [i for i in items if i.path.name == "test_structure.py"]
+    if len(structure) == len(items):
+        return
+    missing = [tool for tool in NEEDED if not shutil.which(tool)]
+    reason = None
+    if os.geteuid():
+        reason = "only root can make namespaces and run the daemon"
+    elif missing:
+        reason = f"not installed: {', '.join(missing)}"
+    if reason:
+        for item in items:
+            if item not in structure:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def built():
+    """What is tested has been built."""
+    for path in (paths.DAEMON, paths.CLI, paths.TOOLS / "udp_send", paths.TOOLS / "deny_syscall"):
+        assert path.exists(), f"{path} is not built: make VARIANT={paths.VARIANT} all tools"
+
+
+@pytest.fixture
+def lab():
+    lab = Lab()
+    try:
+        yield lab
+    finally:
+        lab.delete()
+
+
+@pytest.fixture
+def pair(lab):
+    return lab.pair()
+
+
+@pytest.fixture
+def path(lab):
+    return lab.path()
+
+
+class Starter:
+    """Makes daemons; each must have left nothing when its test is over."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.daemons = []
+
+    def make(self, *settings, **kwargs):
+        directory = self.directory / f"run{len(self.daemons)}"
+        directory.mkdir()
+        daemon = Daemon(directory, *settings, **kwargs)
+        self.daemons.append(daemon)
+        return daemon
+
+    def __call__(self, *settings, **kwargs):
+        return self.make(*settings, **kwargs).start()
+
+    def end(self):
+        failures = []
+        for daemon in self.daemons:
+            if daemon.running:
+                status = daemon.stop()
+                left = daemon.leftovers()
+                if status:
+                    failures.append(f"exit {status} after SIGTERM: {daemon.log()}")
+                if left:
+                    failures.append(f"it left {sorted(left)}")
+            if "runtime error" in daemon.all_logs() or "AddressSanitizer" in daemon.all_logs():
+                failures.append(daemon.all_logs())
+        assert not failures, "\n".join(failures)
+
+
+@pytest.fixture
+def start(built, tmp_path):
+    """start(*settings) runs a daemon; start.make(…) prepares one."""
+    # A client of another user must get at the socket of a test that wants it to.
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder == pathlib.Path("/tmp"):
+            break
+        folder.chmod(folder.stat().st_mode | 0o011)
+    starter = Starter(tmp_path)
+    try:
+        yield starter
+    finally:
+        starter.end()
+
+
+@pytest.fixture
+def daemon(start):
+    """A running daemon with the default settings, on a kernel that runs its programs."""
+    needs_bpf()
+    return start()
+
+
+def needs_bpf():
+    if not kernel.has_btf():
+        pytest.skip("this kernel has no BTF, so no program runs")
+
+
+@pytest.fixture
+def bpf():
+    needs_bpf()
+
+
+@pytest.fixture
+def reasons(bpf):
+    if not kernel.has_drop_reasons():
+        pytest.skip("this kernel's kfree_skb has no reason")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Starts and stops netflowd, and asks it."""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from . import kernel, paths, waiting
+from .varlink import Client
+
+# The sanitized build starts more slowly, and everything is slow on an emulated machine.
+READY_SECONDS = 60
+
+
+class NotReady(Exception):
+    """The daemon ended before it was ready."""
+
+
+class Daemon:
+    """One run of netflowd.  `command` runs it otherwise: setpriv, unshare, seccomp."""
+
+    def __init__(self, directory, *settings, command=(), binary=None):
+        self.directory = pathlib.Path(directory)
+        self.socket_path = self.directory / "io.netflowd"
+        self.settings = settings
+        self.command = command
+        self.binary = binary or paths.DAEMON
+        self.process = None
+        self._client = None
+        self.bpf = None
+        self._runs = 0
+
+    # ---- life ----
+
+    def arguments(self):
+        options = [o for setting in self.settings for o in ("--set", setting)]
+        return [*map(str, self.command), str(self.binary), "--runtime-dir", str(self.directory),
+                *options]
+
+    def start(self):
+        """Start it and wait until it says that it is ready."""
+        self._runs += 1
+        with self._notify_socket() as (notify, address):
+            environment = {**os.environ, "NOTIFY_SOCKET": address,
+                           "UBSAN_OPTIONS": "print_stacktrace=1"}
+            with open(self.log_path, "wb") as log:
+                self.process = subprocess.Popen(self.arguments(), stdin=subprocess.DEVNULL,
+                                                stdout=log, stderr=log, env=environment)
+            self._wait_ready(notify)
+        self.bpf = kernel.bpf_objects(self.pid)
+        return self
+
+    @contextlib.contextmanager
+    def _notify_socket(self):
+        address = self.directory / f"notify.{self._runs}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(str(address))
+            address.chmod(0o777)
+            notify.settimeout(0.1)
+            try:
+                yield notify, str(address)
+            finally:
+                address.unlink()
+
+    def _wait_ready(self, notify):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                if b"READY=1" in notify.recv(65536).split(b"\n"):
+                    return
+            if self.process.poll() is not None:
+                raise NotReady(f"exit {self.process.returncode}: {self.log()}")
+        self.process.kill()
+        self.process.wait()
+        raise NotReady(f"not ready after {READY_SECONDS} s: {self.log()}")
+
+    def stop(self, number=signal.SIGTERM):
+        """Stop it; the exit status as subprocess gives it."""
+        self.forget_client()
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def forget_client(self):
+        if self._client:
+            self._client.close()
+            self._client = None
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def log_path(self):
+        return self.directory / f"log.{self._runs}"
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def all_logs(self):
+        return "".join(p.read_text(errors="replace")
+                       for p in sorted(self.directory.glob("log.*")))
+
+    def leftovers(self):
+        """What a stopped daemon left: BPF objects that it held, its socket, a file of its own."""
+        def alive():
+            return {f"{kind} {number}" for kind in ("prog", "map", "link")
+                    for number in self.bpf[kind] & kernel.bpf_objects_alive(kind)}
+
+        left = waiting.until(alive, lambda found: not found)  # the kernel frees them after an RCU period
+        ours = re.compile(r"log\.\d+|lock")
+        left |= {path.name for path in self.directory.iterdir() if not ours.fullmatch(path.name)}
+        return left
+
+    # ---- questions ----
+
+    def client(self, **kwargs):
+        """A connection of its own; the caller closes it."""
+        return Client(self.socket_path, **kwargs)
+
+    def call(self, method, **parameters):
+        if not self._client:
+            self._client = self.client()
+        return self._client.call(method, **parameters)
+
+    def status(self):
+        return self.call("GetStatus")
+
+    def coverage(self, question):
+        return next(c for c in self.status()["coverage"] if c["question"] == question)
+
+    def knows_reasons(self):
+        return self.coverage("drop_reasons")["state"] != "unavailable"
+
+    def drop_rows(self, device=None, protocol=None, reason=None):
+        """The finest rows about a lab Device.  On a kernel without reasons `reason` is ignored."""
+        if reason is not None and not self.knows_reasons():
+            reason = None
+        return [row for row in self.call("GetDrops")["rows"]
+                if (device is None or (row.get("netns"), row.get("ifindex")) ==
+                    (device.namespace.inode, device.ifindex))
+                and (protocol is None or row.get("protocol") == protocol)
+                and (reason is None or row.get("reason") == reason)]
+
+    def dropped(self, device=None, protocol=None, reason=None):
+        return sum(row["packets"] for row in self.drop_rows(device, protocol, reason))
+
+    def records(self, device=None, limit=1 << 20, **parameters):
+        records = self.call("GetDropRecords", limit=limit, **parameters)["records"]
+        return [r for r in records if device is None or
+                (r.get("netns"), r.get("ifindex")) == (device.namespace.inode, device.ifindex)]
+
+    def latency(self, device, segment):
+        """The one latency of a lab Device, or None when it was not seen."""
+        found = [l for l in self.call("GetLatency")["latencies"]
+                 if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)
+                 and l["segment"] == segment]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+    def netflowctl(self, *arguments, timeout=30, **kwargs):
+        """Run the command line tool against this daemon."""
+        return netflowctl("--socket", self.socket_path, *arguments, timeout=timeout, **kwargs)
+
+
+def netflowctl(*arguments, timeout=30, **kwargs):
+    return subprocess.run([str(paths.CLI), *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                          timeout=timeout, **kwargs)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the running kernel has, and its own trace of kfree_skb as a second opinion."""
+
+import collections
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+import tempfile
+import time
+
+# location=__udp4_lib_rcv+0x7e5/0xa60 [module], or a bare address
+_EVENT = re.compile(r"kfree_skb: .*?protocol=(\d+) location=([^\s/]+)(?:/0x[0-9a-f]+)?"
+                    r"(?: \[[^]]+\])?(?:.*? reason: (\S+))?")
+
+
+def release():
+    """The kernel's version as numbers, (6, 1)."""
+    return tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
+
+
+@functools.cache
+def has_btf():
+    return os.path.exists("/sys/kernel/btf/vmlinux")
+
+
+@contextlib.contextmanager
+def tracefs():
+    """The path of tracefs: where it is mounted, or a mount of our own for the moment."""
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, where, kind = line.split()[:3]
+        if kind == "tracefs":
+            yield pathlib.Path(where)
+            return
+    with tempfile.TemporaryDirectory() as where:
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", where], check=True)
+        try:
+            yield pathlib.Path(where)
+        finally:
+            subprocess.run(["umount", where], check=True)
+
+
+@functools.cache
+def drop_reasons():
+    """{number: name} of the kernel's own format file; empty where kfree_skb has no reason."""
+    with tracefs() as where:
+        text = (where / "events/skb/kfree_skb/format").read_text()
+    return {int(number): name
+            for number, name in re.findall(r'\{ ?(\d+), "([A-Z0-9_]+)" ?\}', text)}
+
+
+def has_drop_reasons():
+    with tracefs() as where:
+        return " reason;" in (where / "events/skb/kfree_skb/format").read_text()
+
+
+class DropTrace:
+    """Counts kfree_skb events of the whole host, by (EtherType, location, reason), meanwhile."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.lost = 0
+
+    def matching(self, protocol, reason=None, location=None):
+        return sum(n for (p, l, r), n in self.counts.items()
+                   if p == protocol and reason in (None, r) and location in (None, l))
+
+
+@contextlib.contextmanager
+def drop_trace(kib_per_cpu=8192):
+    trace = DropTrace()
+    with tracefs() as where:
+        instance = where / "instances" / ("nft" + secrets.token_hex(4))
+        instance.mkdir()
+        try:
+            (instance / "buffer_size_kb").write_text(str(kib_per_cpu))
+            (instance / "events/skb/kfree_skb/enable").write_text("1")
+            yield trace
+            time.sleep(0.05)
+            (instance / "events/skb/kfree_skb/enable").write_text("0")
+            with open(instance / "trace", errors="replace") as lines:
+                for line in lines:
+                    event = _EVENT.search(line)
+                    if event:
+                        trace.counts[int(event[1]), event[2], event[3]] += 1
+            for stats in instance.glob("per_cpu/cpu*/stats"):
+                trace.lost += int(re.search(r"overrun: (\d+)", stats.read_text())[1])
+        finally:
+            _remove(instance)
+
+
+def _remove(instance):
+    """An instance is busy for a moment after its events were on."""
+    for _ in range(100):
+        try:
+            instance.rmdir()
+            return
+        except OSError:
+            time.sleep(0.02)
+    instance.rmdir()
+
+
+def bpf_objects(pid):
+    """The programs, maps and links that a process holds: {"prog": {id, …}, "map": …, "link": …}."""
+    held = {"prog": set(), "map": set(), "link": set()}
+    for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            text = fd.read_text()
+        except OSError:
+            continue
+        for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", text, re.MULTILINE):
+            held[kind].add(int(number))
+    return held
+
+
+def bpf_objects_alive(kind):
+    out = subprocess.run(["bpftool", "-j", kind, "list"], stdout=subprocess.PIPE, check=True,
+                         env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"}).stdout
+    return {row["id"] for row in json.loads(out or b"[]")}

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Network namespaces, what connects them, and the kernel's own counters in them."""
+
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import secrets
+import subprocess
+import time
+
+from . import paths
+
+CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*command, check=True, **kwargs):
+    """Run a command; its standard output as text."""
+    done = subprocess.run(
+        [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        timeout=kwargs.pop("timeout", 60), **kwargs)
+    if check and done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: "
+                           f"{done.stderr.strip()}")
+    return done.stdout
+
+
+class Device:
+    """One end of something, in a namespace."""
+
+    def __init__(self, namespace, name):
+        self.namespace = namespace
+        self.name = name
+        link = json.loads(namespace.run("ip", "-j", "link", "show", "dev", name))[0]
+        self.ifindex = link["ifindex"]
+        self.mac = link.get("address")
+
+    def statistics(self):
+        """`ip -s link`: {"rx": {...}, "tx": {...}}."""
+        out = self.namespace.run("ip", "-s", "-j", "link", "show", "dev", self.name)
+        return json.loads(out)[0]["stats64"]
+
+    def qdisc(self, kind):
+        """`tc -s qdisc` of the first qdisc of that kind."""
+        out = self.namespace.run("tc", "-s", "-j", "qdisc", "show", "dev", self.name)
+        return next(q for q in json.loads(out) if q["kind"] == kind)
+
+
+class Namespace:
+    """A network namespace of `ip netns`."""
+
+    def __init__(self, name):
+        self.name = name
+        run("ip", "netns", "add", name)
+        self.inode = os.stat(f"/run/netns/{name}").st_ino
+        # Nothing but what a test sends: no router solicitations, no duplicate address detection,
+        # no multicast listener reports, and no ICMP errors held back.
+        self.sysctl("net.ipv6.conf.default.accept_dad", 0)
+        self.sysctl("net.ipv6.conf.default.dad_transmits", 0)
+        self.sysctl("net.ipv6.conf.default.router_solicitations", 0)
+        self.sysctl("net.ipv6.conf.default.addr_gen_mode", 1)
+        self.sysctl("net.ipv4.icmp_ratelimit", 0)
+        self.sysctl("net.ipv6.icmp.ratelimit", 0)
+        self.ip("link", "set", "lo", "up")
+
+    def run(self, *command, **kwargs):
+        return run("ip", "netns", "exec", self.name, *command, **kwargs)
+
+    def ip(self, *arguments):
+        return run("ip", "-n", self.name, *arguments)
+
+    def loopback(self):
+        return Device(self, "lo")
+
+    def sysctl(self, key, value):
+        self.run("sysctl", "-q", "-w", f"{key}={value}")
+
+    @contextlib.contextmanager
+    def entered(self):
+        """This thread is in the namespace; sockets made meanwhile stay in it."""
+        before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        inside = os.open(f"/run/netns/{self.name}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(inside)
+            yield
+        finally:
+            _setns(before)
+            os.close(inside)
+            os.close(before)
+
+    def nstat(self):
+        """All counters of nstat, by name; those the kernel has not touched are 0."""
+        counters = _Counters()
+        counters.update(json.loads(self.run("nstat", "-a", "-s", "-z", "-j"))["kernel"])
+        return counters
+
+    def nft_drop(self, hook, match, family="inet", priority=0):
+        """A rule that counts and drops what matches at a hook (input, output, prerouting …)."""
+        self.run("nft", "-f", "-", input=f"""
+table {family} drops_{hook} {{
+	chain drops {{
+		type filter hook {hook} priority {priority}; policy accept;
+		{match} counter drop
+	}}
+}}
+""")
+
+    def nft_counter(self, hook, family="inet"):
+        """Packets that the rule of nft_drop counted."""
+        out = json.loads(self.run("nft", "-j", "list", "table", family, f"drops_{hook}"))
+        for item in out["nftables"]:
+            for expression in item.get("rule", {}).get("expr", []):
+                if "counter" in expression:
+                    return expression["counter"]["packets"]
+        raise LookupError(f"no counter at {hook}")
+
+    def tool(self, name, *arguments, **kwargs):
+        """Run one of tests/tools here; its standard output split into numbers."""
+        out = self.run(paths.TOOLS / name, *arguments, timeout=120, **kwargs)
+        return [int(word) for word in out.split()]
+
+    def send_udp(self, address, port, count, *arguments):
+        """Send exactly so many datagrams; returns how many the kernel accepted."""
+        attempted, accepted = self.tool("udp_send", "-n", count, *arguments, address, port)
+        assert attempted == count
+        return accepted
+
+    def delete(self):
+        with contextlib.suppress(RuntimeError):
+            run("ip", "netns", "delete", self.name)
+
+
+class _Counters(dict):
+    def __missing__(self, key):
+        return 0
+
+    def since(self, before, *names):
+        return {name: self[name] - before[name] for name in names}
+
+
+def _setns(fd):
+    if _libc.setns(fd, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Lab:
+    """Makes namespaces with names of this run's own and deletes them all."""
+
+    def __init__(self):
+        self.prefix = "nft" + secrets.token_hex(3)
+        self._numbers = itertools.count()
+        self._namespaces = []
+
+    def name(self):
+        """Short enough for a device, and used by nobody else."""
+        return f"{self.prefix}{next(self._numbers)}"
+
+    def namespace(self):
+        namespace = Namespace(self.name())
+        self._namespaces.append(namespace)
+        return namespace
+
+    def veth(self, a, b):
+        """A veth pair between two namespaces; its two Devices."""
+        names = self.name(), self.name()
+        run("ip", "link", "add", names[0], "netns", a.name, "type", "veth",
+            "peer", "name", names[1], "netns", b.name)
+        ends = Device(a, names[0]), Device(b, names[1])
+        for end in ends:
+            end.namespace.ip("link", "set", end.name, "up")
+        for end in ends:
+            _wait_for_carrier(end)
+        return ends
+
+    def pair(self):
+        return Pair(self)
+
+    def path(self):
+        return Path(self)
+
+    def delete(self):
+        for namespace in self._namespaces:
+            namespace.delete()
+
+
+def _wait_for_carrier(device):
+    for _ in range(100):
+        link = json.loads(device.namespace.ip("-j", "link", "show", "dev", device.name))[0]
+        if link["operstate"] == "UP":
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"{device.name} has no carrier")
+
+
+def _address(device, v4, v6):
+    device.namespace.ip("address", "add", f"{v4}/24", "dev", device.name)
+    device.namespace.ip("address", "add", f"{v6}/64", "dev", device.name, "nodad")
+
+
+def _neighbour(device, address, other):
+    """Known beforehand, so that no ARP or neighbour discovery is mixed with what a test counts."""
+    device.namespace.ip("neighbour", "replace", address, "lladdr", other.mac, "dev", device.name,
+                        "nud", "permanent")
+
+
+def _neighbours(a, a4, a6, b, b4, b6):
+    for address in (b4, b6):
+        _neighbour(a, address, b)
+    for address in (a4, a6):
+        _neighbour(b, address, a)
+
+
+class Pair:
+    """left ── veth ── right"""
+
+    LEFT4, RIGHT4 = "10.77.1.1", "10.77.1.2"
+    LEFT6, RIGHT6 = "fd77:1::1", "fd77:1::2"
+
+    def __init__(self, lab):
+        self.left, self.right = lab.namespace(), lab.namespace()
+        self.left_device, self.right_device = lab.veth(self.left, self.right)
+        _address(self.left_device, self.LEFT4, self.LEFT6)
+        _address(self.right_device, self.RIGHT4, self.RIGHT6)
+        _neighbours(self.left_device, self.LEFT4, self.LEFT6,
+                    self.right_device, self.RIGHT4, self.RIGHT6)
+
+    def right_address(self, version):
+        return self.RIGHT4 if version == 4 else self.RIGHT6
+
+
+class Path:
+    """left ── veth ── router ── veth ── right; the router forwards IPv4 and IPv6."""
+
+    LEFT4, NEAR4, FAR4, RIGHT4 = "10.77.1.1", "10.77.1.254", "10.77.2.254", "10.77.2.2"
+    LEFT6, NEAR6, FAR6, RIGHT6 = "fd77:1::1", "fd77:1::254", "fd77:2::254", "fd77:2::2"
+
+    def __init__(self, lab):
+        self.left, self.router, self.right = (lab.namespace() for _ in range(3))
+        self.left_device, self.near_device = lab.veth(self.left, self.router)
+        self.far_device, self.right_device = lab.veth(self.router, self.right)
+        _address(self.left_device, self.LEFT4, self.LEFT6)
+        _address(self.near_device, self.NEAR4, self.NEAR6)
+        _address(self.far_device, self.FAR4, self.FAR6)
+        _address(self.right_device, self.RIGHT4, self.RIGHT6)
+        _neighbours(self.left_device, self.LEFT4, self.LEFT6,
+                    self.near_device, self.NEAR4, self.NEAR6)
+        _neighbours(self.far_device, self.FAR4, self.FAR6,
+                    self.right_device, self.RIGHT4, self.RIGHT6)
+        self.router.sysctl("net.ipv4.ip_forward", 1)
+        self.router.sysctl("net.ipv6.conf.all.forwarding", 1)
+        for namespace, v4, v6 in ((self.left, self.NEAR4, self.NEAR6),
+                                  (self.right, self.FAR4, self.FAR6)):
+            namespace.ip("route", "add", "default", "via", v4)
+            namespace.ip("-6", "route", "add", "default", "via", v6)
+
+    def right_address(self, version):
+        return self.RIGHT4 if version == 4 else self.RIGHT6

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where the tree and what was built from it are.  NETFLOWD_VARIANT chooses the build."""
+
+import os
+import pathlib
+
+TREE = pathlib.Path(__file__).resolve().parents[3]
+VARIANT = os.environ.get("NETFLOWD_VARIANT", "plain")
+BUILD = TREE / "build" / VARIANT
+DAEMON = BUILD / "netflowd"
+CLI = BUILD / "netflowctl"
+# The traffic tools are not what is tested; one build of them is enough.
+TOOLS = TREE / "build" / "plain" / "tests" / "tools"
+INTERFACE = TREE / "daemon" / "control" / "io.netflowd.varlink"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A Varlink client, small and independent of netflowd's own."""
+
+import json
+import socket
+
+from . import paths, schema
+
+INTERFACE = schema.Interface(paths.INTERFACE.read_text())
+
+
+class VarlinkError(Exception):
+    """An error reply; `name` without the interface when it is netflowd's own."""
+
+    def __init__(self, error, parameters):
+        super().__init__(f"{error} {parameters}")
+        self.error = error
+        self.parameters = parameters or {}
+
+    @property
+    def name(self):
+        return self.error.removeprefix("io.netflowd.")
+
+
+class Client:
+    def __init__(self, path, timeout=20.0):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(timeout)
+        self.socket.connect(str(path))
+        self._received = bytearray()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    # ---- messages ----
+
+    def send(self, method, parameters=None, **flags):
+        message = {"method": method, "parameters": parameters or {}, **flags}
+        self.send_bytes(json.dumps(message).encode() + b"\0")
+
+    def send_bytes(self, data):
+        self.socket.sendall(data)
+
+    def receive(self):
+        """The next message as the server sent it; EOFError when it closed."""
+        while True:
+            end = self._received.find(0)
+            if end >= 0:
+                message = bytes(self._received[:end])
+                del self._received[:end + 1]
+                return json.loads(message)
+            data = self.socket.recv(1 << 20)
+            if not data:
+                if self._received:
+                    raise EOFError(f"the server closed in the middle of a message: "
+                                   f"{bytes(self._received[:80])!r}")
+                raise EOFError("the server closed the connection")
+            self._received += data
+
+    def at_end(self):
+        """Whether the server has closed and left nothing unread."""
+        try:
+            self.receive()
+        except (EOFError, ConnectionResetError):
+            return True
+        return False
+
+    # ---- calls ----
+
+    def reply(self, method):
+        """The parameters of the next reply to a call of that method, checked by the interface."""
+        message = self.receive()
+        interface, _, name = method.rpartition(".")
+        if "error" in message:
+            own = message["error"].startswith("io.netflowd.")
+            if own:
+                INTERFACE.check_error(message["error"].rpartition(".")[2],
+                                      message.get("parameters", {}))
+            raise VarlinkError(message["error"], message.get("parameters"))
+        parameters = message.get("parameters", {})
+        if interface == "io.netflowd":
+            INTERFACE.check_reply(name, parameters)
+        return parameters
+
+    def call(self, method, **parameters):
+        """Call a method; a name without dots is one of io.netflowd."""
+        if "." not in method:
+            method = f"io.netflowd.{method}"
+        self.send(method, parameters)
+        return self.reply(method)
+
+    def monitor(self, **parameters):
+        """Begin a stream of records; returns when the stream has begun."""
+        self.send("io.netflowd.Monitor", parameters, more=True)
+        first = self.reply("io.netflowd.Monitor")
+        assert first.get("drop") is None and first.get("gap") is None
+
+    def next_record(self):
+        """The next reply of the stream."""
+        return self.reply("io.netflowd.Monitor")

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Waiting for something to become so, with an end."""
+
+import time
+
+
+def until(read, good, seconds=5.0, pause=0.02):
+    """Read until good(value) holds; returns the last value read, good or not."""
+    end = time.monotonic() + seconds
+    while True:
+        value = read()
+        if good(value) or time.monotonic() > end:
+            return value
+        time.sleep(pause)
+
+
+def settled(read, expected, seconds=5.0, still=0.1):
+    """Read until the value is `expected`, and once more a moment later, that it may not run past it."""
+    value = until(read, lambda v: v == expected, seconds)
+    if value == expected:
+        time.sleep(still)
+        value = read()
+    return value

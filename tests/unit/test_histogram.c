@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The histogram arithmetic of bpf/records.h and of daemon/core/histogram.h, which must agree. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpf/records.h"
+#include "daemon/core/histogram.h"
+
+#define LAST (NF_HIST_BUCKETS - 1)
+#define OPEN_FROM (1ULL << NF_HIST_MAX_LOG2)
+
+static struct nf_hist hist;
+
+static int start(void **state)
+{
+	(void)state;
+	memset(&hist, 0, sizeof(hist));
+	return 0;
+}
+
+static void record(uint64_t ns)
+{
+	hist.bucket[nf_hist_bucket(ns)]++;
+	hist.sum_ns += ns;
+	if (ns > hist.max_ns)
+		hist.max_ns = ns;
+}
+
+/* What log2 and the bucket must be, by plain counting. */
+static unsigned int slow_log2(uint64_t v)
+{
+	unsigned int log2 = 0;
+
+	while (v >>= 1)
+		log2++;
+	return log2;
+}
+
+/* The value alone is told within 12.5 %, and is inside the bounds of its bucket. */
+static void check_value(uint64_t ns)
+{
+	unsigned int bucket = nf_hist_bucket(ns);
+	struct histogram_bounds bounds;
+	uint64_t middle, error;
+
+	if (ns)
+		assert_int_equal(nf_log2(ns), slow_log2(ns));
+	assert_in_range(bucket, 0, LAST);
+	bounds = histogram_bounds(bucket);
+	assert_true(bounds.from <= ns);
+	assert_true(ns < bounds.below || (bucket == LAST && ns == UINT64_MAX));
+	if (ns >= OPEN_FROM) {
+		assert_int_equal(bucket, LAST);
+		return;
+	}
+	/* as if a larger value were in another bucket, so that max_ns does not help */
+	start(NULL);
+	hist.bucket[bucket] = 1;
+	hist.max_ns = UINT64_MAX >> 1;
+	if (bucket == LAST)
+		hist.max_ns = OPEN_FROM - 1;
+	assert_int_equal(histogram_quantile(&hist, 0.5, &middle), 0);
+	assert_true(middle >= bounds.from && middle < bounds.below);
+	error = middle > ns ? middle - ns : ns - middle;
+	assert_true(error * 8 <= ns);
+}
+
+static void test_every_small_value(void **state)
+{
+	(void)state;
+	for (uint64_t ns = 0; ns <= 65536; ns++)
+		check_value(ns);
+}
+
+static void test_powers_of_two(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 64; i++)
+		for (int d = -1; d <= 1; d++)
+			check_value((1ULL << i) + (uint64_t)(int64_t)d);
+	check_value(UINT64_MAX);
+	check_value(UINT64_MAX - 1);
+}
+
+static void test_every_boundary(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++) {
+		struct histogram_bounds bounds = histogram_bounds(i);
+
+		assert_int_equal(nf_hist_bucket(bounds.from), i);
+		assert_int_equal(nf_hist_bucket(bounds.below - 1), i);
+		check_value(bounds.from);
+		check_value(bounds.from + 1);
+		if (i)
+			check_value(bounds.from - 1);
+		if (i < LAST)
+			assert_int_equal(nf_hist_bucket(bounds.below), i + 1);
+	}
+}
+
+static void test_bounds_join(void **state)
+{
+	(void)state;
+	assert_int_equal(histogram_bounds(0).from, 0);
+	for (unsigned int i = 0; i < LAST; i++) {
+		assert_true(histogram_bounds(i).from < histogram_bounds(i).below);
+		assert_int_equal(histogram_bounds(i).below, histogram_bounds(i + 1).from);
+	}
+	assert_true(histogram_bounds(LAST).below == UINT64_MAX);
+	assert_int_equal(histogram_bounds(8).from, 8);
+	assert_int_equal(histogram_bounds(8).below, 10);
+}
+
+static void test_empty(void **state)
+{
+	uint64_t ns = 7;
+	double mean = 7;
+
+	(void)state;
+	assert_int_equal(histogram_count(&hist), 0);
+	assert_int_equal(histogram_mean(&hist, &mean), -ENODATA);
+	assert_int_equal(histogram_quantile(&hist, 0.5, &ns), -ENODATA);
+	assert_int_equal(ns, 7);
+	assert_true(mean == 7);
+}
+
+static void test_quantile_range(void **state)
+{
+	uint64_t ns = 7;
+
+	(void)state;
+	record(1);
+	assert_int_equal(histogram_quantile(&hist, -0.1, &ns), -EINVAL);
+	assert_int_equal(histogram_quantile(&hist, 1.1, &ns), -EINVAL);
+	assert_int_equal(histogram_quantile(&hist, __builtin_nan(""), &ns), -EINVAL);
+	assert_int_equal(ns, 7);
+	assert_int_equal(histogram_quantile(&hist, 0, &ns), 0);
+	assert_int_equal(ns, 1);
+	assert_int_equal(histogram_quantile(&hist, 1, &ns), 0);
+	assert_int_equal(ns, 1);
+}
+
+static uint64_t quantile(double q)
+{
+	uint64_t ns;
+
+	assert_int_equal(histogram_quantile(&hist, q, &ns), 0);
+	return ns;
+}
+
+/* Ranks, by values 0 … 7 whose buckets are exact. */
+static void test_nearest_rank(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++)
+		record(i < 7 ? 1 : i < 50 ? 2 : i < 90 ? 3 : i < 99 ? 4 : 5);
+	assert_int_equal(quantile(0.07), 1); /* 0.07 * 100 > 7 in binary */
+	assert_int_equal(quantile(0.0700001), 2);
+	assert_int_equal(quantile(0.5), 2);
+	assert_int_equal(quantile(0.51), 3);
+	assert_int_equal(quantile(0.9), 3);
+	assert_int_equal(quantile(0.99), 4);
+	assert_int_equal(quantile(0.999), 5);
+	assert_int_equal(quantile(1), 5);
+	for (unsigned int rank = 1; rank <= 100; rank++) {
+		unsigned int expected = rank <= 7    ? 1
+					: rank <= 50 ? 2
+					: rank <= 90 ? 3
+					: rank <= 99 ? 4
+						     : 5;
+
+		assert_int_equal(quantile(rank / 100.0), expected);
+	}
+}
+
+static void test_huge_counts(void **state)
+{
+	(void)state;
+	hist.bucket[1] = 1ULL << 62;
+	hist.bucket[2] = 1ULL << 62;
+	hist.max_ns = 2;
+	assert_int_equal(quantile(0.25), 1);
+	assert_int_equal(quantile(0.75), 2);
+	assert_int_equal(quantile(1), 2);
+}
+
+static void test_never_above_max(void **state)
+{
+	(void)state;
+	record(1024); /* bucket 1024 … 1279, middle 1151 */
+	assert_int_equal(quantile(0.5), 1024);
+	record(1200);
+	assert_int_equal(quantile(0.5), 1151);
+	start(NULL);
+	record(UINT64_MAX);
+	assert_true(quantile(0.5) <= UINT64_MAX);
+	assert_true(quantile(0.5) >= OPEN_FROM - (OPEN_FROM >> 3));
+	start(NULL);
+	record(7ULL << 33); /* the first value of the last bucket */
+	assert_true(quantile(0.5) == 7ULL << 33);
+}
+
+static void test_merge(void **state)
+{
+	struct nf_hist other = {.sum_ns = 100, .max_ns = 90};
+	double mean;
+
+	(void)state;
+	other.bucket[3] = 5;
+	record(3);
+	record(4);
+	histogram_merge(&hist, &other);
+	assert_int_equal(hist.bucket[3], 6);
+	assert_int_equal(hist.bucket[4], 1);
+	assert_int_equal(hist.sum_ns, 107);
+	assert_int_equal(hist.max_ns, 90);
+	assert_int_equal(histogram_count(&hist), 7);
+	other.max_ns = 1;
+	histogram_merge(&hist, &other);
+	assert_int_equal(hist.max_ns, 90);
+	assert_int_equal(histogram_mean(&hist, &mean), 0);
+	assert_true(mean == 207.0 / 12);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(test_##name, start)
+	const struct CMUnitTest tests[] = {
+		TEST(every_small_value),
+		TEST(powers_of_two),
+		TEST(every_boundary),
+		TEST(bounds_join),
+		TEST(empty),
+		TEST(quantile_range),
+		TEST(nearest_rank),
+		TEST(huge_counts),
+		TEST(never_above_max),
+		TEST(merge),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
