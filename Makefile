@@ -85,10 +85,17 @@ fuzzers: $(FUZZ_BIN)
 
 # ---- the programs in the kernel --------------------------------------------
 
+# linux/types.h includes asm/types.h, which Debian keeps per architecture.
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
-	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf
+	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf -idirafter /usr/include/$(MULTIARCH)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF,$@) $(CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
+
+# The floor that benchmarks measure against.
+$(BUILD)/bpf/%.bpf.o: tests/bench/%.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call say,BPF,$@) $(CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
 
@@ -130,8 +137,51 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB)
 $(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 
-$(OUT)/tests/tools/% $(OUT)/tests/bench/%: tests/%.c
+# The loader of the empty programs; the other tools use nothing but libc.
+$(OUT)/tests/bench/attach_empty: TOOL_LIBS := -lbpf
 $(OUT)/tests/%: $(OUT)/tests/%.o
-	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TOOL_LIBS) -o $@
+
+# ---- install, run, test -----------------------------------------------------
+
+.PHONY: packages run demo check bench fuzz install uninstall clean
+
+# Only what is missing is asked for, so that a machine that has it all needs no network.
+packages:
+	$(call say,DEB,tests/packages) tests/install-packages
+
+run: packages
+	+$(Q)$(MAKE) all
+	$(Q)tests/demo/live
+
+demo: packages
+	+$(Q)$(MAKE) all tools
+	$(Q)tests/demo/demo
+
+# The sanitizers' and the other compiler's builds are part of what is checked.
+check: packages
+	+$(Q)$(MAKE) VARIANT=plain all tools unit $(BUILD)/bpf/empty.bpf.o
+	+$(Q)$(MAKE) VARIANT=asan all unit
+	+$(Q)$(MAKE) VARIANT=clang all
+	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
+	$(Q)tests/run
+
+bench: packages
+	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
+	$(Q)tests/bench/run
+
+fuzz: packages
+	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
+	$(Q)tests/fuzz/run $(FUZZ_SECONDS)
+
+install: all
+	install -D -m 0755 $(OUT)/netflowd $(DESTDIR)$(PREFIX)/sbin/netflowd
+	install -D -m 0755 $(OUT)/netflowctl $(DESTDIR)$(PREFIX)/bin/netflowctl
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/sbin/netflowd $(DESTDIR)$(PREFIX)/bin/netflowctl
+
+clean:
+	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

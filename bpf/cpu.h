@@ -22,7 +22,7 @@ static __always_inline struct nf_cpu *nf_this_cpu(void)
  */
 static __always_inline void nf_count(struct nf_cpu *cpu, enum nf_probe probe, enum nf_event event)
 {
-	nf_add(&cpu->events[probe][event & (NF_EVENT_COUNT - 1)], 1);
+	nf_add(&cpu->events[probe][event & (NF_EVENT_ROOM - 1)], 1);
 }
 
 /* Only its address matters, see nf_address(). */

@@ -278,9 +278,8 @@ int nf_net_dev_xmit(__u64 *ctx)
 	nf_count(cpu, NF_PROBE_NET_DEV_XMIT, NF_EVENT_HIT);
 	depth = cpu->xmit_depth - 1;
 	if (depth >= NF_XMIT_DEPTH || cpu->xmit[depth].skb != number) {
-		/* Begun before the programs were attached. */
+		/* Begun before the programs were attached, or a start was missed. */
 		cpu->xmit_depth = 0;
-		cpu->xmit_unmatched++;
 		return 0;
 	}
 	cpu->xmit_depth = depth;

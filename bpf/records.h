@@ -68,9 +68,10 @@ enum nf_event {
 	NF_EVENT_RECORDED,    /* drop: a record went out */
 	NF_EVENT_THROTTLED,   /* drop: the key's token bucket was empty */
 	NF_EVENT_RING_FULL,   /* drop: the ring buffer had no room */
-	NF_EVENT_BYTES,       /* bytes of the skbs this program saw, where it looks */
 	NF_EVENT_COUNT,
 };
+#define NF_EVENT_ROOM 16 /* a power of two, so that a mask bounds an index */
+_Static_assert(NF_EVENT_COUNT <= NF_EVENT_ROOM, "room for all events");
 
 /* ---- histograms -------------------------------------------------------- */
 
@@ -209,10 +210,9 @@ struct nf_cpu {
 	__u64 softirq_stack;  /* where on which stack the softirq last entered began */
 	__u32 softirq_vec;    /* its vector */
 	__u32 xmit_depth;
-	__u64 xmit_unmatched; /* net_dev_xmit without its net_dev_start_xmit */
-	__u64 reserved;
+	__u64 reserved[2];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
-	__u64 events[NF_PROBE_COUNT][NF_EVENT_COUNT];
+	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
 
 /* ---- the in-flight table ----------------------------------------------- */

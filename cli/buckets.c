@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 void buckets_free(struct buckets *buckets)
@@ -118,13 +117,23 @@ static unsigned int log2_floor(uint64_t value)
 	return value ? 63U - (unsigned int)__builtin_clzll(value) : 0;
 }
 
-struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int first, size_t count)
+bool buckets_powers(const struct buckets *buckets, unsigned int *first, unsigned int *last)
 {
-	struct bucket_rows rows = {.first = first, .step = 1, .count = count};
+	if (!buckets->count)
+		return false;
+	*first = log2_floor(buckets->at[0].from_ns);
+	*last = log2_floor(buckets->at[buckets->count - 1].from_ns);
+	return true;
+}
+
+struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int first,
+				   unsigned int step, size_t count)
+{
+	struct bucket_rows rows = {.first = first, .step = step, .count = count};
 
 	for (size_t i = 0; i < buckets->count; i++) {
 		unsigned int power = log2_floor(buckets->at[i].from_ns);
-		size_t row = power < first ? 0 : power - first;
+		size_t row = power < first ? 0 : (power - first) / step;
 
 		rows.rows[row < count ? row : count - 1] += buckets->at[i].count;
 	}
@@ -133,22 +142,13 @@ struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int f
 
 struct bucket_rows buckets_rows(const struct buckets *buckets, size_t limit)
 {
-	struct bucket_rows rows = {.step = 1};
-	unsigned int last;
+	unsigned int first, last, step = 1;
 
-	if (!buckets->count)
-		return rows;
-	rows.first = log2_floor(buckets->at[0].from_ns);
-	last = log2_floor(buckets->at[buckets->count - 1].from_ns);
-	while ((last - rows.first) / rows.step + 1 > limit)
-		rows.step++;
-	rows.count = (last - rows.first) / rows.step + 1;
-	for (size_t i = 0; i < buckets->count; i++) {
-		unsigned int power = log2_floor(buckets->at[i].from_ns);
-
-		rows.rows[(power - rows.first) / rows.step] += buckets->at[i].count;
-	}
-	return rows;
+	if (!buckets_powers(buckets, &first, &last))
+		return (struct bucket_rows){.step = 1};
+	while ((last - first) / step + 1 > limit)
+		step++;
+	return buckets_rows_on(buckets, first, step, (last - first) / step + 1);
 }
 
 uint64_t bucket_rows_from(const struct bucket_rows *rows, size_t row)

@@ -9,6 +9,7 @@
 
 #include "daemon/util/cleanup.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,9 +69,15 @@ struct bucket_rows {
  */
 struct bucket_rows buckets_rows(const struct buckets *buckets, size_t limit);
 
-/* The same on an axis given by `first` (as above) and `count` rows; what is beyond goes to the
- * ends. */
-struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int first, size_t count);
+/*
+ * The same on a given axis of `count` rows, `first` and `step` as above; what
+ * is beyond an end goes to the row there.
+ */
+struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int first,
+				   unsigned int step, size_t count);
+
+/* The powers of two that the first and the last bucket begin in; false when there are none. */
+bool buckets_powers(const struct buckets *buckets, unsigned int *first, unsigned int *last);
 
 /* The row's limits in ns; the end of the highest possible one is UINT64_MAX. */
 uint64_t bucket_rows_from(const struct bucket_rows *rows, size_t row);

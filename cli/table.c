@@ -27,6 +27,7 @@ struct table {
 	size_t columns;
 	enum table_align align[TABLE_COLUMNS_MAX];
 	const char *title[TABLE_COLUMNS_MAX];
+	size_t least[TABLE_COLUMNS_MAX];
 	struct row *rows;
 	size_t used;
 	size_t size;
@@ -66,6 +67,12 @@ void table_column(struct table *table, enum table_align align, const char *title
 	}
 	table->align[table->columns] = align;
 	table->title[table->columns++] = title;
+}
+
+void table_least(struct table *table, size_t columns)
+{
+	if (table->columns)
+		table->least[table->columns - 1] = columns;
 }
 
 void table_row(struct table *table)
@@ -142,6 +149,8 @@ static void measure(const struct table *table, size_t *widths)
 
 	for (size_t c = 0; c < table->columns; c++) {
 		widths[c] = text_width(table->title[c]);
+		if (widths[c] < table->least[c])
+			widths[c] = table->least[c];
 		for (size_t i = 0; i < table->used; i++) {
 			size_t width = text_width(cell_text(&table->rows[i], c));
 

@@ -24,6 +24,9 @@ void table_free(struct table **table);
 /* Add a column; all before the first row.  `title` must live as long as the table. */
 void table_column(struct table *table, enum table_align align, const char *title);
 
+/* The last column added is at least so wide, so that it stands still while its content changes. */
+void table_least(struct table *table, size_t columns);
+
 /* Begin a row.  Cells it does not get are empty. */
 void table_row(struct table *table);
 

@@ -139,10 +139,20 @@ static int on_defer(sd_event_source *event, void *userdata)
 	return finish(source->loop, source->handler.plain(source->userdata));
 }
 
-static int arm(struct loop_source *source)
+/* 1 % of the wait; 0 would mean sd-event's own default, 250 ms. */
+static uint64_t accuracy_us(uint64_t interval_ns)
 {
-	int r = sd_event_source_set_time(source->event, to_us(source->next_ns));
+	return interval_ns / 100 / NS_PER_US + 1;
+}
 
+static int arm(struct loop_source *source, uint64_t interval_ns)
+{
+	int r;
+
+	r = sd_event_source_set_time_accuracy(source->event, accuracy_us(interval_ns));
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_time(source->event, to_us(source->next_ns));
 	if (r < 0)
 		return r;
 	return sd_event_source_set_enabled(source->event, SD_EVENT_ONESHOT);
@@ -161,7 +171,7 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 		int r;
 
 		source->next_ns = add_saturated(source->next_ns, turns * source->period_ns);
-		r = arm(source);
+		r = arm(source, source->period_ns);
 		if (r < 0)
 			return finish(source->loop, r);
 	}
@@ -213,9 +223,6 @@ int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t dela
 		   uint64_t period_ns, loop_handler handler, void *userdata)
 {
 	OWN_FREE struct loop_source *new = source_new(loop, userdata);
-	uint64_t interval_ns = period_ns ? period_ns : delay_ns;
-	/* 0 would mean sd-event's own default, 250 ms. */
-	uint64_t accuracy_us = interval_ns / 100 / NS_PER_US + 1;
 	int r;
 
 	if (!new)
@@ -225,7 +232,7 @@ int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t dela
 	new->period_ns = period_ns;
 	new->next_ns = add_saturated(now_ns(), delay_ns);
 	r = sd_event_add_time(loop->event, &new->event, CLOCK_MONOTONIC, to_us(new->next_ns),
-			      accuracy_us, on_timer, new);
+			      accuracy_us(delay_ns), on_timer, new);
 	if (r < 0)
 		return r;
 	*source = TAKE_PTR(new);
@@ -237,7 +244,7 @@ int loop_timer_restart(struct loop_source *source, uint64_t delay_ns)
 	int r;
 
 	source->next_ns = add_saturated(now_ns(), delay_ns);
-	r = arm(source);
+	r = arm(source, delay_ns);
 	return r < 0 ? r : 0;
 }
 

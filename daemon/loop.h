@@ -52,7 +52,7 @@ int loop_fd_set_events(struct loop_source *source, unsigned int events);
 /*
  * Call `handler` once `delay_ns` from now and, unless `period_ns` is 0, every
  * `period_ns` after that; turns that were missed are left out, not made up for.
- * CLOCK_MONOTONIC, microseconds, up to 1 % of the interval late.
+ * CLOCK_MONOTONIC, microseconds, up to 1 % of the wait late.
  */
 int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t delay_ns,
 		   uint64_t period_ns, loop_handler handler, void *userdata);

@@ -23,12 +23,12 @@ int names_new(struct names **names);
 void names_free(struct names **names);
 
 /*
- * Add a reason by the name of its enumerator.  The prefixes SKB_DROP_REASON_
- * and SKB_ are taken off, as the kernel's own texts have it: "NO_SOCKET",
+ * Add a reason by the name of its enumerator.  The prefixes SKB_DROP_REASON_,
+ * SKB_ and ___ are taken off, as the kernel's own texts have it: "NO_SOCKET",
  * "CONSUMED"; reasons of subsystems keep theirs ("RX_DROP_U_MIC_FAIL",
- * "OVS_DROP_LAST_ACTION").  Enumerators that are no reasons but the
- * ends of an enum (SKB_DROP_REASON_MAX, SKB_DROP_REASON_SUBSYS_MASK,
- * OVS_DROP_MAX, __OVS_DROP_REASON) are passed over.
+ * "OVS_DROP_LAST_ACTION").  Enumerators that only mark an enum's ends are
+ * passed over: SKB_DROP_REASON_MAX, SKB_DROP_REASON_SUBSYS_MASK, OVS_DROP_MAX,
+ * __OVS_DROP_REASON.
  *
  * 0, or -EEXIST: the number has a name already, which it keeps; -EINVAL: the
  * name is empty, too long or not made of printable ASCII; -ENOSPC, -ENOMEM.

@@ -68,8 +68,8 @@ const char *json_segment_name(enum nf_segment segment);
 
 /*
  * Type Latency; `device` NULL: the devices without a slot of their own.  An
- * empty histogram has a count of 0, and no mean, quantiles or buckets.  The last bucket's below_ns
- * is INT64_MAX: it is open.
+ * empty histogram has a count of 0, and no mean, maximum or quantiles.  The
+ * last bucket's below_ns is INT64_MAX: it is open.
  */
 json_t *json_latency(enum nf_segment segment, const struct json_device *device,
 		     const struct nf_hist *hist);

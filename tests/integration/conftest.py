@@ -39,8 +39,17 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def built():
     """What is tested has been built."""
-    for path in (paths.DAEMON, paths.CLI, paths.TOOLS / "udp_send", paths.TOOLS / "deny_syscall"):
-        assert path.exists(), f"{path} is not built: make VARIANT={paths.VARIANT} all tools"
+    needed(paths.DAEMON, paths.TOOLS / "udp_send", paths.TOOLS / "deny_syscall")
+
+
+@pytest.fixture(scope="session")
+def cli():
+    needed(paths.CLI)
+
+
+def needed(*files):
+    for file in files:
+        assert file.exists(), f"{file} is not built: make VARIANT={paths.VARIANT} all tools"
 
 
 @pytest.fixture

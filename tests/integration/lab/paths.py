@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the tree and what was built from it are.  NETFLOWD_VARIANT chooses the build."""
+"""Where the tree and what was built from it are.
+
+NETFLOWD_VARIANT chooses the build (plain, asan), NETFLOWD_BUILD another folder of binaries.
+"""
 
 import os
 import pathlib
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
 VARIANT = os.environ.get("NETFLOWD_VARIANT", "plain")
-BUILD = TREE / "build" / VARIANT
+BUILD = pathlib.Path(os.environ.get("NETFLOWD_BUILD", TREE / "build" / VARIANT))
 DAEMON = BUILD / "netflowd"
 CLI = BUILD / "netflowctl"
 # The traffic tools are not what is tested; one build of them is enough.

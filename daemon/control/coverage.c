@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/control/coverage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/control/internal.h"
+#include "daemon/probe/backend.h"
+#include "daemon/probe/probes.h"
+
+/* What answers each question.  One probe missing of `all`: degraded; of `needed`: unavailable. */
+static const struct question {
+	const char *name;
+	uint32_t needed, all;
+} questions[] = {
+#define P(probe) (UINT32_C(1) << NF_PROBE_##probe)
+	{"drops", P(KFREE_SKB), P(KFREE_SKB) | P(SOFTIRQ_ENTRY)},
+	{"rx_latency", P(NETIF_RECEIVE_SKB),
+	 P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | P(SOFTIRQ_ENTRY) |
+		 P(NETIF_RECEIVE_SKB) | P(SK_DATA_READY) | P(SKB_COPY_DATAGRAM_IOVEC) |
+		 P(SOCK_RECV_LENGTH) | P(CONSUME_SKB)},
+	{"tx_latency", P(NET_DEV_START_XMIT),
+	 P(NET_DEV_QUEUE) | P(NET_DEV_START_XMIT) | P(NET_DEV_XMIT) | P(CONSUME_SKB)},
+	{"napi", P(NAPI_POLL), P(NAPI_POLL)},
+#undef P
+};
+
+static json_t *coverage_of(const struct control *control, const struct question *question)
+{
+	const struct backend *backend = control->parts.backend;
+	const char *state = "full";
+	char reason[1024] = "";
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+		size_t length = strlen(reason);
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (!(question->all & UINT32_C(1) << i) || status.state != PROBE_UNAVAILABLE)
+			continue;
+		if (question->needed & UINT32_C(1) << i)
+			state = "unavailable";
+		else if (strcmp(state, "unavailable"))
+			state = "degraded";
+		if (!backend_is_none(backend))
+			snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
+				 length ? "; " : "", probe_specs[i].name, status.reason,
+				 probe_specs[i].lost_without);
+	}
+	if (backend_is_none(backend))
+		snprintf(reason, sizeof(reason), "%s", control->parts.backend_reason);
+	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
+			 strcmp(state, "full") ? reason : NULL);
+}
+
+static json_t *coverage_of_names(const struct control *control)
+{
+	const struct control_parts *parts = &control->parts;
+	const char *why = parts->backend->ops->reasons_missing(parts->backend);
+
+	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "drop_reasons", "state",
+			 why ? "unavailable" : "full", "reason", why, "question", "drop_locations",
+			 "state", parts->symbols_reason ? "degraded" : "full", "reason",
+			 parts->symbols_reason);
+}
+
+/* Devices that found no slot share one set of histograms. */
+static int find_other(const struct backend_device *device, void *userdata)
+{
+	uint64_t *packets = userdata;
+
+	if (device->slot != NF_SLOT_OTHER)
+		return 1;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		for (int j = 0; j < NF_HIST_BUCKETS; j++)
+			*packets += device->segment[i].bucket[j];
+	return 1;
+}
+
+static json_t *coverage_of_devices(const struct control *control)
+{
+	const struct backend *backend = control->parts.backend;
+	uint64_t packets = 0;
+
+	backend->ops->devices(backend, find_other, &packets);
+	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
+			 packets ? "degraded" : "full", "reason",
+			 packets ? "more devices than slots: the latency of some is put together; "
+				   "raise devices.slots"
+				 : NULL);
+}
+
+static json_t *coverage_of_keys(ledger_events events)
+{
+	bool full = events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED] != 0;
+
+	return json_pack("{s:s, s:s, s:s*}", "question", "drop_keys", "state",
+			 full ? "degraded" : "full", "reason",
+			 full ? "more combinations of reason, place, device, netns and protocol than keys: "
+				"some drops are in the total only; raise drops.keys"
+			      : NULL);
+}
+
+json_t *coverage_json(const struct control *control, ledger_events events)
+{
+	json_t *all = coverage_of_names(control);
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		json_array_append_new(all, coverage_of(control, &questions[i]));
+	json_array_append_new(all, coverage_of_devices(control));
+	json_array_append_new(all, coverage_of_keys(events));
+	return all;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Coverage: which questions this host can answer, and why not the others. */
+#ifndef CONTROL_COVERAGE_H
+#define CONTROL_COVERAGE_H
+
+#include <jansson.h>
+
+#include "daemon/core/ledger.h"
+
+struct control;
+
+/* An array of type Coverage; the caller's.  NULL when out of memory. */
+json_t *coverage_json(const struct control *control, ledger_events events);
+
+#endif

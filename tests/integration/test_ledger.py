@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ledger: what was seen equals what was recorded plus every way something was not, under flood,
+overflow, a reader that stopped and a daemon that stopped."""
+
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from lab import kernel, waiting
+
+FLOOD = 1_000_000
+UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
+
+
+def drops_balance(ledger):
+    assert ledger["hits"] == ledger["counted"] + ledger["unkeyed"], ledger
+    assert ledger["hits"] == ledger["recorded"] + ledger["throttled"] + ledger["ring_full"], ledger
+    assert ledger["balanced"] is True
+
+
+def inflight_equation(ledger):
+    return (ledger["delivered"] + ledger["transmitted"] + ledger["forwarded"] + ledger["dropped"] +
+            ledger["overwritten"] + ledger["invalidated"] + ledger["in_flight"] +
+            ledger["unaccounted"])
+
+
+def quiet_inflight(daemon):
+    """The in-flight ledger of a moment in which no packet of the host moved."""
+    ledger = waiting.until(lambda: daemon.status()["inflight"],
+                           lambda l: l["balanced"] is not None, seconds=20)
+    assert ledger["begun"] == inflight_equation(ledger)
+    return ledger
+
+
+def inflight_balances(daemon):
+    ledger = quiet_inflight(daemon)
+    if kernel.release() < (5, 12):
+        pytest.skip("before 5.12 programs have no atomic exchange: two CPUs can lose a journey")
+    assert ledger["balanced"] is True, ledger
+    assert ledger["unaccounted"] == 0
+    return ledger
+
+
+def since(after, before):
+    return {k: after[k] - before[k] for k in after
+            if isinstance(after[k], int) and not isinstance(after[k], bool)}
+
+
+@pytest.mark.smoke
+def test_flood_of_a_million_drops(daemon, pair):
+    before = daemon.status()["drops"]
+    statistics = pair.right.nstat()
+    pair.left.send_udp(pair.RIGHT4, 9, FLOOD, "-s", 18)
+    assert pair.right.nstat().since(statistics, "UdpNoPorts") == {"UdpNoPorts": FLOOD}
+
+    counted = waiting.settled(
+        lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), FLOOD, seconds=10)
+    after = daemon.status()["drops"]
+    drops_balance(after)
+    # The kernel does not run a program that it interrupts; it counts them.
+    assert FLOOD - (after["missed"] - before["missed"]) <= counted <= FLOOD
+    change = since(after, before)
+    assert change["hits"] >= counted
+    assert change["throttled"] > 0.9 * FLOOD
+    assert change["unkeyed"] == 0
+    inflight_balances(daemon)
+
+
+def test_equations_hold_while_it_floods(daemon, pair):
+    """Asked in the middle of it, the numbers may lag behind each other by what is in the programs
+    just then, one for each CPU, and by what happens between two readings; never go back."""
+    sender = threading.Thread(target=pair.left.send_udp, args=(pair.RIGHT4, 9, 300_000))
+    sender.start()
+    last = daemon.status()["drops"]
+    while sender.is_alive():
+        now = daemon.status()["drops"]
+        assert all(now[k] >= last[k] for k in now if k != "balanced")
+        last = now
+    sender.join()
+    drops_balance(waiting.until(lambda: daemon.status()["drops"], lambda d: d["balanced"]))
+
+
+def test_key_table_that_is_full(start, pair, bpf):
+    """With room for one key, all others are counted as unkeyed, and no hit is lost."""
+    daemon = start("drops.keys=1")
+    for port_version in (4, 6):
+        pair.left.send_udp(pair.right_address(port_version), 9, 1000)
+    ledger = waiting.until(lambda: daemon.status()["drops"], lambda d: d["hits"] >= 2000)
+    drops_balance(ledger)
+    assert ledger["unkeyed"] > 0
+    rows = daemon.call("GetDrops")["rows"]
+    assert len(rows) <= 2  # a per-CPU hash may keep one element in hand for each CPU
+    assert sum(row["packets"] for row in rows) == ledger["counted"]
+
+
+@pytest.mark.smoke
+def test_tiny_inflight_table(start, pair, bpf):
+    """Sixty-four entries, and a thousand datagrams that wait to be read."""
+    daemon = start("inflight.entries=64")
+    with pair.right.entered():
+        readers = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(10)]
+        for i, reader in enumerate(readers):
+            reader.bind((pair.RIGHT4, 7000 + i))
+    for _ in range(5):
+        for i in range(len(readers)):
+            pair.left.send_udp(pair.RIGHT4, 7000 + i, 100, "-s", 10)
+        for reader in readers:
+            _empty(reader)
+    for reader in readers:
+        reader.close()
+    ledger = inflight_balances(daemon)
+    assert ledger["overwritten"] > 1000
+    assert ledger["in_flight"] <= 64
+    drops_balance(daemon.status()["drops"])
+
+
+def _empty(reader):
+    reader.setblocking(False)
+    try:
+        while True:
+            reader.recv(1000)
+    except BlockingIOError:
+        pass
+
+
+def test_traffic_of_all_kinds_balances(daemon, path):
+    """Forwarded, delivered, dropped and shaped traffic at once, in both directions."""
+    device = path.left_device
+    path.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf", "rate", "400mbit",
+                  "burst", "5000", "limit", "10000")
+    with path.right.entered():
+        reader = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        reader.bind((path.RIGHT4, 7777))
+    senders = [threading.Thread(target=namespace.send_udp, args=arguments) for
+               namespace, *arguments in ((path.left, path.RIGHT4, 7777, 20000),
+                                         (path.left, path.RIGHT6, 9, 20000),
+                                         (path.right, path.LEFT4, 9, 20000, "-s", 1400))]
+    for sender in senders:
+        sender.start()
+    while any(sender.is_alive() for sender in senders):
+        _empty(reader)
+    for sender in senders:
+        sender.join()
+    _empty(reader)
+    reader.close()
+    waiting.until(lambda: device.qdisc("tbf")["qlen"], lambda n: n == 0)
+    ledger = inflight_balances(daemon)
+    assert ledger["forwarded"] > 0 and ledger["dropped"] > 0 and ledger["delivered"] > 0
+    drops_balance(daemon.status()["drops"])
+
+
+@pytest.mark.smoke
+def test_record_reader_that_stopped(start, pair, bpf):
+    """It loses its own records, counted; the others, and the equations, notice nothing."""
+    daemon = start(*UNBOUNDED, "ring.bytes=16777216", "control.queue_bytes=65536")
+    flood = 30_000
+    with daemon.client() as stopped, daemon.client() as reading:
+        before = daemon.status()["drops"]
+        for client in (stopped, reading):
+            client.monitor(netns=pair.right.inode, device=pair.right_device.name)
+        collected = Collector(reading)
+        collected.start()
+        answers = _send_and_ask(daemon, pair, flood)
+        assert max(answers) < 1.0, f"an answer took {max(answers):.2f} s"
+        # The one that stopped reads on: what it gets and what it lost is all there was.
+        got, lost = _read_what_waits(stopped)
+        pair.left.send_udp(pair.RIGHT4, 10, 1)
+        collected.until_port(10)
+        more, gap = _read_what_waits(stopped)
+        got, lost = got + more, lost + gap
+        after = daemon.status()["drops"]
+    drops_balance(after)
+    ring_full = after["ring_full"] - before["ring_full"]
+    assert lost > 0
+    assert got + lost == flood + 1 - ring_full
+    assert collected.records + collected.gaps == flood + 1 - ring_full
+
+
+class Collector(threading.Thread):
+    """Reads a stream as fast as it comes."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client = client
+        self.records = self.gaps = 0
+        self.ports = set()
+
+    def run(self):
+        while 10 not in self.ports:
+            reply = self.client.receive()["parameters"]
+            self.gaps += reply.get("gap") or 0
+            if reply.get("drop"):
+                self.records += 1
+                self.ports.add(reply["drop"]["transport"]["destination_port"])
+
+    def until_port(self, port):
+        self.join(timeout=30)
+        assert port in self.ports
+
+
+def _send_and_ask(daemon, pair, flood):
+    """Seconds that each answer took while the flood was on."""
+    sender = threading.Thread(target=pair.left.send_udp, args=(pair.RIGHT4, 9, flood, "-r", 20000))
+    sender.start()
+    answers = []
+    while sender.is_alive():
+        begin = time.monotonic()
+        daemon.call("GetStatus")
+        answers.append(time.monotonic() - begin)
+        time.sleep(0.01)
+    sender.join()
+    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), flood)
+    return answers
+
+
+def _read_what_waits(client):
+    """(records, records lost) of a stream, until nothing more comes."""
+    got = lost = 0
+    client.socket.settimeout(1.0)
+    try:
+        while True:
+            reply = client.receive()["parameters"]
+            lost += reply.get("gap") or 0
+            got += reply.get("drop") is not None
+    except TimeoutError:
+        return got, lost
+
+
+def test_daemon_that_is_stopped(start, pair, bpf):
+    """Nobody empties the ring: what it has no room for is counted."""
+    daemon = start(*UNBOUNDED, "ring.bytes=65536")
+    flood = 50_000
+    before = daemon.status()["drops"]
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        pair.left.send_udp(pair.RIGHT4, 9, flood)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    counted = waiting.settled(
+        lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), flood)
+    after = daemon.status()["drops"]
+    drops_balance(after)
+    assert flood - (after["missed"] - before["missed"]) <= counted <= flood
+    change = since(after, before)
+    assert change["ring_full"] > flood / 2
+    assert change["recorded"] > 0
+    # What was recorded reaches the daemon once it runs again.
+    held = waiting.until(lambda: daemon.call("GetDropRecords", limit=1)["held"],
+                         lambda n: n >= min(100, change["recorded"]))
+    assert held > 0
+
+
+def test_counters_survive_a_full_ring(start, pair, bpf):
+    """Counters are exact whatever becomes of the records."""
+    daemon = start(*UNBOUNDED, "ring.bytes=4096")
+    pair.left.send_udp(pair.RIGHT6, 9, 20_000)
+    assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv6/udp", "NO_SOCKET"),
+                           20_000) == 20_000
+    drops_balance(daemon.status()["drops"])
+
+
+def test_packets_at_the_stages(daemon, pair):
+    before = daemon.status()["packets"]
+    pair.left.send_udp(pair.RIGHT4, 9, 5000)
+    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 5000)
+    change = since(daemon.status()["packets"], before)
+    assert change["received"] >= 5000
+    assert change["transmitted"] >= 5000
+    assert change["dropped"] >= 5000
