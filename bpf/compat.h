@@ -42,6 +42,19 @@ static __always_inline void nf_add(__u64 *counter, __u64 n)
 }
 
 /*
+ * What tells one network namespace from all others, also from those gone: its
+ * cookie, whose lower half lasts for 4 billion namespaces.  It is given at birth
+ * since 5.12 (3d368ab87cf6); before, it may be 0 and the inode number, which
+ * the kernel soon uses again, must do.
+ */
+static __always_inline __u32 nf_netns_id(const struct net *net)
+{
+	__u32 cookie = bpf_core_field_exists(net->net_cookie) ? (__u32)net->net_cookie : 0;
+
+	return cookie ? cookie : net->ns.inum;
+}
+
+/*
  * skb->vlan_present was a bit of its own until 6.1 (354259fa73e2 dropped it);
  * since then a tag is there when vlan_all is not 0.  While the bit existed,
  * vlan_proto and vlan_tci could be left over from a tag already taken off.

@@ -2,7 +2,7 @@
 /*
  * Devices and what is kept for each: slots, histograms, NAPI counters.
  *
- * A device is (netns, ifindex): the address of a net_device is reused, an
+ * A device is (namespace, ifindex): the address of a net_device is reused, an
  * ifindex is the same in many namespaces.
  */
 #ifndef NF_DEVICE_H
@@ -12,7 +12,7 @@
 
 static __always_inline __u64 nf_device_key(const struct net_device *dev)
 {
-	return NF_DEVICE_KEY(dev->nd_net.net->ns.inum, dev->ifindex);
+	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
 }
 
 /*
@@ -20,10 +20,10 @@ static __always_inline __u64 nf_device_key(const struct net_device *dev)
  * insertion with BPF_NOEXIST decides between CPUs; all walk the set in the
  * same order, so all agree on the slot.
  */
-static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const char *name)
+static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct net_device *dev)
 {
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
-	struct nf_device_name *info;
+	struct nf_device_info *info;
 	__u64 *owner;
 	__u32 slot;
 	int i;
@@ -37,9 +37,11 @@ static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const char *
 		if (set->key[i] == key)
 			return slot;
 		if (bpf_map_update_elem(&nf_device_claims, &slot, &key, BPF_NOEXIST) == 0) {
-			info = bpf_map_lookup_elem(&nf_device_names, &slot);
-			if (info)
-				bpf_probe_read_kernel_str(info->name, sizeof(info->name), name);
+			info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+			if (info) {
+				BPF_CORE_READ_STR_INTO(&info->name, dev, name);
+				info->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+			}
 			set->key[i] = key;
 			return slot;
 		}
@@ -53,18 +55,18 @@ static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const char *
 static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 {
 	__u64 key = nf_device_key(dev);
-	__u32 set_index = (NF_KEY_NETNS(key) ^ NF_KEY_IFINDEX(key)) & (settings.device_sets - 1);
+	__u32 set_index = (NF_KEY_NETNS_ID(key) ^ NF_KEY_IFINDEX(key)) & (settings.device_sets - 1);
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
 	int i;
 
-	/* No namespace has inode 0; the key 0 would match a free slot. */
+	/* No namespace is 0; the key 0 would match a free slot. */
 	if (!set || !key)
 		return NF_SLOT_OTHER;
 #pragma unroll
 	for (i = 0; i < NF_DEVICE_SET; i++)
 		if (set->key[i] == key)
 			return set_index * NF_DEVICE_SET + i;
-	return nf_device_claim(set_index, key, dev->name);
+	return nf_device_claim(set_index, key, dev);
 }
 
 static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)

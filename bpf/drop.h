@@ -29,42 +29,57 @@ static __always_inline bool nf_device_is_real(const struct net_device *dev)
 	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
 }
 
+/* Where a packet was when it was dropped, as it goes into key and record. */
+struct nf_drop_place {
+	__u32 netns; /* inode number */
+	char device[NF_DEVICE_NAME];
+};
+
+/* The device at which the skb was last seen on its way. */
+static __always_inline bool nf_drop_seen_at(const struct nf_inflight *e, struct nf_drop_key *key,
+					    struct nf_drop_place *place)
+{
+	__u32 slot = e->slot, set_index = slot / NF_DEVICE_SET;
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	__u64 device;
+
+	if (slot < NF_SLOT_RESERVED || !set || !info)
+		return false;
+	device = set->key[slot & (NF_DEVICE_SET - 1)];
+	if (!device) /* it is losing its slot */
+		return false;
+	key->netns = NF_KEY_NETNS_ID(device);
+	key->ifindex = NF_KEY_IFINDEX(device);
+	place->netns = info->netns;
+	__builtin_memcpy(place->device, info->name, NF_DEVICE_NAME);
+	return true;
+}
+
 static __always_inline void nf_drop_where(const struct sk_buff *skb, const struct sock *rx_sk,
 					  const struct nf_inflight *e, struct nf_drop_key *key,
-					  char *name)
+					  struct nf_drop_place *place)
 {
 	const struct net_device *dev = skb->dev;
 	const struct sock *sk = skb->sk;
-	struct nf_device_name *info;
-	struct nf_device_set *set;
-	__u32 set_index, slot;
 
 	if (nf_device_is_real(dev)) {
-		key->netns = dev->nd_net.net->ns.inum;
+		key->netns = nf_netns_id(dev->nd_net.net);
 		key->ifindex = dev->ifindex;
-		bpf_probe_read_kernel_str(name, NF_DEVICE_NAME, dev->name);
+		place->netns = dev->nd_net.net->ns.inum;
+		bpf_probe_read_kernel_str(place->device, NF_DEVICE_NAME, dev->name);
 		return;
 	}
-	if (e && e->slot >= NF_SLOT_RESERVED) {
-		slot = e->slot;
-		set_index = slot / NF_DEVICE_SET;
-		set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
-		info = bpf_map_lookup_elem(&nf_device_names, &slot);
-		if (set && info) {
-			__u64 device = set->key[slot & (NF_DEVICE_SET - 1)];
-
-			key->netns = NF_KEY_NETNS(device);
-			key->ifindex = NF_KEY_IFINDEX(device);
-			__builtin_memcpy(name, info->name, NF_DEVICE_NAME);
-			return;
-		}
-	}
+	if (e && nf_drop_seen_at(e, key, place))
+		return;
 	/* The device the skb came in by, as a number only. */
 	key->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
 	if (!sk)
 		sk = rx_sk;
-	if (sk)
-		key->netns = sk->__sk_common.skc_net.net->ns.inum;
+	if (sk) {
+		key->netns = nf_netns_id(sk->__sk_common.skc_net.net);
+		place->netns = sk->__sk_common.skc_net.net->ns.inum;
+	}
 }
 
 /* Bytes from the network header to the end of the linear part; 0 = no network header. */
@@ -128,7 +143,8 @@ static __always_inline void nf_drop_headers(const struct sk_buff *skb, struct nf
 
 static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,
 					 const struct sk_buff *skb, const struct nf_drop_key *key,
-					 const char *name, __u64 now, struct nf_drop_record *r)
+					 const struct nf_drop_place *place, __u64 now,
+					 struct nf_drop_record *r)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
@@ -139,7 +155,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->header.time_ns = now;
 	r->location = key->location;
 	r->reason = key->reason;
-	r->netns = key->netns;
+	r->netns = place->netns;
 	r->ifindex = key->ifindex;
 	r->len = skb->len;
 	r->pid = pid_tgid >> 32;
@@ -155,15 +171,15 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	if (settings.kfree_skb_reason)
 		r->flags |= NF_DROP_REASON;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
-	__builtin_memcpy(r->device, name, NF_DEVICE_NAME);
+	__builtin_memcpy(r->device, place->device, NF_DEVICE_NAME);
 	nf_drop_headers(skb, r);
 }
 
 /* Returns what became of the record. */
 static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu *cpu,
 						  const struct sk_buff *skb,
-						  const struct nf_drop_key *key, const char *name,
-						  __u64 now)
+						  const struct nf_drop_key *key,
+						  const struct nf_drop_place *place, __u64 now)
 {
 	struct nf_drop_record *r;
 	long bytes;
@@ -172,14 +188,14 @@ static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu
 		r = bpf_ringbuf_reserve(&nf_ring, NF_DROP_RECORD_PLAIN, 0);
 		if (!r)
 			return NF_EVENT_RING_FULL;
-		nf_drop_fill(ctx, cpu, skb, key, name, now, r);
+		nf_drop_fill(ctx, cpu, skb, key, place, now, r);
 		bpf_ringbuf_submit(r, 0);
 		return NF_EVENT_RECORDED;
 	}
 	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
 	if (!r)
 		return NF_EVENT_RING_FULL;
-	nf_drop_fill(ctx, cpu, skb, key, name, now, r);
+	nf_drop_fill(ctx, cpu, skb, key, place, now, r);
 	bytes = bpf_get_stack(ctx, r->stack, sizeof(r->stack), 0);
 	if (bytes > 0)
 		r->stack_len = bytes / sizeof(r->stack[0]);
@@ -209,14 +225,14 @@ static __always_inline bool nf_drop_count(const struct nf_drop_key *key, __u32 b
 }
 
 static __always_inline struct nf_drop_info *nf_drop_info(const struct nf_drop_key *key,
-							 const char *name)
+							 const struct nf_drop_place *place)
 {
 	struct nf_drop_info *info = bpf_map_lookup_elem(&nf_drop_infos, key);
-	struct nf_drop_info fresh = {};
+	struct nf_drop_info fresh = {.netns = place->netns};
 
 	if (info)
 		return info;
-	__builtin_memcpy(fresh.device, name, NF_DEVICE_NAME);
+	__builtin_memcpy(fresh.device, place->device, NF_DEVICE_NAME);
 	bpf_map_update_elem(&nf_drop_infos, key, &fresh, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&nf_drop_infos, key);
 }
@@ -229,13 +245,13 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 	struct nf_drop_key key = {.location = location, .reason = reason};
 	bool ours = e && e->skb == number &&
 		    nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
-	char name[NF_DEVICE_NAME] = {};
+	struct nf_drop_place place = {};
 	struct nf_drop_info *info;
 
 	key.protocol = bpf_ntohs(skb->protocol);
 	if (nf_drop_l4(skb, key.protocol, &key.l4))
 		key.flags = NF_KEY_L4;
-	nf_drop_where(skb, rx_sk, ours ? e : 0, &key, name);
+	nf_drop_where(skb, rx_sk, ours ? e : 0, &key, &place);
 
 	if (e && e->skb == number)
 		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
@@ -243,10 +259,10 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 
 	nf_count(cpu, NF_PROBE_KFREE_SKB,
 		 nf_drop_count(&key, skb->len, now) ? NF_EVENT_COUNTED : NF_EVENT_UNKEYED);
-	info = nf_drop_info(&key, name);
+	info = nf_drop_info(&key, &place);
 	/* Without a bucket of its own a cause could flood the ring: no record. */
 	nf_count(cpu, NF_PROBE_KFREE_SKB,
-		 info && nf_drop_admit(info, now) ? nf_drop_send(ctx, cpu, skb, &key, name, now)
+		 info && nf_drop_admit(info, now) ? nf_drop_send(ctx, cpu, skb, &key, &place, now)
 						  : NF_EVENT_THROTTLED);
 }
 

@@ -50,8 +50,8 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, NF_DEVICE_SET);
 	__type(key, __u32);
-	__type(value, struct nf_device_name);
-} nf_device_names SEC(".maps");
+	__type(value, struct nf_device_info);
+} nf_device_infos SEC(".maps");
 
 /* Slot → device key, inserted with BPF_NOEXIST: who gets a free slot. */
 struct {

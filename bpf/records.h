@@ -159,7 +159,8 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 /* ---- per (CPU, device) ------------------------------------------------- */
 
 /*
- * A device slot stands for one (netns, ifindex).  Slots are found by set:
+ * A device slot stands for one (namespace, ifindex), the namespace by its
+ * cookie: inode numbers of namespaces are soon used again.  Slots are found by set:
  * NF_DEVICE_SET keys fill one cache line.  The first slots are not devices.
  */
 #define NF_DEVICE_SET 8
@@ -169,16 +170,18 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 #define NF_DEVICE_NAME 16
 #define NF_KEY_RESERVED (~0ULL)
 
-#define NF_DEVICE_KEY(netns, ifindex) ((__u64)(netns) << 32 | (__u32)(ifindex))
-#define NF_KEY_NETNS(key) ((__u32)((key) >> 32))
+#define NF_DEVICE_KEY(netns_id, ifindex) ((__u64)(netns_id) << 32 | (__u32)(ifindex))
+#define NF_KEY_NETNS_ID(key) ((__u32)((key) >> 32))
 #define NF_KEY_IFINDEX(key) ((__u32)(key))
 
 struct nf_device_set {
 	__u64 key[NF_DEVICE_SET]; /* NF_DEVICE_KEY, 0 = free */
 };
 
-struct nf_device_name {
+struct nf_device_info {
 	char name[NF_DEVICE_NAME]; /* as it was when the slot was taken */
+	__u32 netns;               /* inode number */
+	__u32 reserved;
 };
 
 struct nf_device_stats {
@@ -256,7 +259,7 @@ struct nf_reader {
 struct nf_drop_key {
 	__u64 location; /* the caller of kfree_skb, an address in kernel text */
 	__u32 reason;   /* enum skb_drop_reason; subsystem in the upper 16 bits */
-	__u32 netns;    /* inode number, 0 = not known */
+	__u32 netns;    /* nf_netns_id(), 0 = not known */
 	__u32 ifindex;  /* 0 = no device */
 	__u16 protocol; /* EtherType, 0 = none */
 	__u8 l4;        /* IP protocol number, meaningful when flagged */
@@ -275,6 +278,8 @@ struct nf_drop_count {
 struct nf_drop_info {
 	__u64 next_ns; /* token bucket: when it would be full again */
 	char device[NF_DEVICE_NAME];
+	__u32 netns; /* inode number, 0 = not known */
+	__u32 reserved;
 };
 
 enum nf_record_type {
@@ -302,7 +307,7 @@ struct nf_drop_record {
 	struct nf_record header;
 	__u64 location;
 	__u32 reason;
-	__u32 netns;
+	__u32 netns; /* inode number, 0 = not known */
 	__u32 ifindex;
 	__u32 len; /* skb->len, bytes */
 	__u32 pid; /* thread group id, as user space means it */

@@ -147,6 +147,8 @@ static int set_word(const struct argument *argument, const char *text, const cha
 		    struct arguments_error *error)
 {
 	struct nearest search;
+	char valid[128] = "";
+	size_t used = 0;
 
 	nearest_init(&search, text);
 	for (const char *const *word = argument->words; *word; word++) {
@@ -155,9 +157,12 @@ static int set_word(const struct argument *argument, const char *text, const cha
 			return 0;
 		}
 		nearest_consider(&search, *word);
+		if (used < sizeof(valid))
+			used += (size_t)snprintf(valid + used, sizeof(valid) - used, "%s%s",
+						 used ? ", " : "", *word);
 	}
 	return refuse(error, "--%s knows no '%.60s'%s; it takes %s", argument->name, text,
-		      arguments_suggestion(search.best).s, argument->value);
+		      arguments_suggestion(search.best).s, valid);
 }
 
 static int set_value(const struct argument *argument, struct arguments *arguments, const char *text,

@@ -20,11 +20,11 @@ static const char *const about[] = {"drop", NULL};
 
 static const struct argument arguments[] = {
 	{.name = "by",
-	 .value = "reason|location|dev|proto|netns|flow",
+	 .value = "FIELD",
 	 .type = ARGUMENT_WORD,
 	 .offset = offsetof(struct arguments, by),
 	 .words = fields,
-	 .help = "join the counters by one field"},
+	 .help = "join counters by reason, location, dev, proto, netns or flow"},
 	{.name = "reason",
 	 .value = "R",
 	 .type = ARGUMENT_TEXT,
@@ -89,9 +89,22 @@ static const struct key_column key_columns[] = {
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool has_column(const struct key_column *column, const char *by)
+/* Joined rows have what they were joined by, and may have more (a device has its netns). */
+static bool has_column(const struct key_column *column, const json_t *rows, const char *by)
 {
-	return by ? !strcmp(column->by, by) : !column->alone;
+	const json_t *row;
+	size_t i;
+
+	if (!by || !strcmp(column->by, by))
+		return by || !column->alone;
+	json_array_foreach(rows, i, row)
+	{
+		const json_t *member = json_object_get(row, column->member);
+
+		if (member && !json_is_null(member))
+			return true;
+	}
+	return false;
 }
 
 static void put_key(struct table *table, const struct key_column *column, const json_t *row)
@@ -109,10 +122,26 @@ static void put_key(struct table *table, const struct key_column *column, const 
 	}
 }
 
+static void put_row(struct table *table, const json_t *row, const bool *shown, const json_t *reply)
+{
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
+	table_cell(
+		table, PAGE_PLAIN, "%s",
+		units_share(field_count_or(row, "packets", 0), field_count_or(reply, "packets", 0))
+			.s);
+	table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
+	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
+		if (shown[c])
+			put_key(table, &key_columns[c], row);
+	table_cell(table, PAGE_PLAIN, "%s",
+		   field_time(row, "last", field_text_or(reply, "time", NULL)).s);
+}
+
 static int put_rows(struct page *page, const json_t *reply, const char *by)
 {
-	const char *now = field_text_or(reply, "time", NULL);
-	uint64_t all = field_count_or(reply, "packets", 0);
+	const json_t *rows = json_object_get(reply, "rows");
+	bool shown[ARRAY_SIZE(key_columns)];
 	OWN_TABLE struct table *table = NULL;
 	const json_t *row;
 	size_t i;
@@ -123,22 +152,13 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	table_column(table, TABLE_RIGHT, "packets");
 	table_column(table, TABLE_RIGHT, "share");
 	table_column(table, TABLE_RIGHT, "bytes");
-	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
-		if (has_column(&key_columns[c], by))
+	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++) {
+		shown[c] = has_column(&key_columns[c], rows, by);
+		if (shown[c])
 			table_column(table, TABLE_LEFT, key_columns[c].title);
-	table_column(table, TABLE_LEFT, "last");
-	json_array_foreach(json_object_get(reply, "rows"), i, row)
-	{
-		table_row(table);
-		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
-		table_cell(table, PAGE_PLAIN, "%s",
-			   units_share(field_count_or(row, "packets", 0), all).s);
-		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
-		for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
-			if (has_column(&key_columns[c], by))
-				put_key(table, &key_columns[c], row);
-		table_cell(table, PAGE_PLAIN, "%s", field_time(row, "last", now).s);
 	}
+	table_column(table, TABLE_LEFT, "last");
+	json_array_foreach(rows, i, row) put_row(table, row, shown, reply);
 	return table_put(table, page);
 }
 

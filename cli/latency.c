@@ -8,7 +8,7 @@
 
 #define METHOD "io.netflowd.GetLatency"
 
-static const char *const about[] = {"rx_latency", "tx_latency", NULL};
+static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL};
 
 static const struct argument arguments[] = {
 	{.name = "dev",

@@ -44,10 +44,7 @@ enum balance {
 	BALANCE_UNKNOWN, /* numbers are missing */
 };
 
-static const struct {
-	enum page_style style;
-	const char *text;
-} balances[] = {
+static const struct ledger_verdict balances[] = {
 	[BALANCE_HOLDS] = {PAGE_GOOD, "balanced"},
 	[BALANCE_OFF] = {PAGE_BAD, "NOT BALANCED"},
 	[BALANCE_MOVING] = {PAGE_PLAIN, "packets moved while it was read"},
@@ -69,7 +66,7 @@ static enum balance check(const struct equation *equation, const json_t *values,
 	*left = (int64_t)whole;
 	if (!whole)
 		return BALANCE_HOLDS;
-	return json_is_null(json_object_get(values, "balanced")) ? BALANCE_MOVING : BALANCE_OFF;
+	return json_is_boolean(json_object_get(values, "balanced")) ? BALANCE_OFF : BALANCE_MOVING;
 }
 
 static void put_term(struct page *page, const json_t *values, const struct term_name *name)
@@ -127,13 +124,9 @@ void ledger_put(struct page *page, const json_t *status)
 		   "runs of programs, skipped by the kernel");
 }
 
-void ledger_put_short(struct page *page, const json_t *status)
+struct ledger_verdict ledger_verdict(const json_t *status)
 {
-	const json_t *drops = json_object_get(status, "drops");
-	const json_t *inflight = json_object_get(status, "inflight");
 	enum balance worst = BALANCE_HOLDS;
-	uint64_t lost = field_count_or(inflight, "overwritten", 0) +
-			field_count_or(inflight, "invalidated", 0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(equations); i++) {
 		int64_t left;
@@ -144,15 +137,5 @@ void ledger_put_short(struct page *page, const json_t *status)
 		if (balance == BALANCE_OFF || worst == BALANCE_HOLDS)
 			worst = balance;
 	}
-	page_put(page, balances[worst].style, "%s", balances[worst].text);
-	page_put(page, PAGE_PLAIN, " · in flight %s · journeys lost %s · records throttled %s",
-		 field_units_count(inflight, "in_flight").s, units_count(lost).s,
-		 field_units_count(drops, "throttled").s);
-	if (field_count_or(drops, "ring_full", 0))
-		page_put(page, PAGE_WARN, ", ring full %s",
-			 field_units_count(drops, "ring_full").s);
-	if (field_count_or(drops, "missed", 0) + field_count_or(inflight, "missed", 0))
-		page_put(page, PAGE_WARN, " · not seen %s drops, %s runs",
-			 field_units_count(drops, "missed").s,
-			 field_units_count(inflight, "missed").s);
+	return balances[worst];
 }

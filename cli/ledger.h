@@ -10,7 +10,12 @@
 /* Each equation on a line of its own, out of an answer of GetStatus. */
 void ledger_put(struct page *page, const json_t *status);
 
-/* All of it on the current line, a few words. */
-void ledger_put_short(struct page *page, const json_t *status);
+struct ledger_verdict {
+	enum page_style style;
+	const char *text;
+};
+
+/* Whether all equations hold, in a word or two. */
+struct ledger_verdict ledger_verdict(const json_t *status);
 
 #endif

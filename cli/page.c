@@ -13,6 +13,7 @@ struct page {
 	char *text; /* whole lines, then the current one */
 	size_t used;
 	size_t size;
+	size_t line;   /* where the current one begins */
 	size_t column; /* of the current line */
 	size_t row;
 	size_t columns_limit;
@@ -150,8 +151,12 @@ void page_pad(struct page *page, size_t column, size_t least)
 
 void page_end(struct page *page)
 {
+	/* blanks at the end are what is left of empty cells */
+	while (page->used > page->line && page->text[page->used - 1] == ' ')
+		page->used--;
 	if (page_rows_left(page))
 		append_string(page, "\n");
+	page->line = page->used;
 	page->row++;
 	page->column = 0;
 }
@@ -171,11 +176,13 @@ static int finish(struct page *page, FILE *out)
 	int ret = page->failed ? -ENOMEM : 0;
 
 	page->used = 0;
+	page->line = 0;
 	page->row = 0;
 	page->column = 0;
 	page->failed = false;
+	errno = 0;
 	if (fflush(out) || ferror(out))
-		ret = -EIO;
+		ret = errno ? -errno : -EIO;
 	return ret;
 }
 

@@ -61,7 +61,7 @@ void page_line(struct page *page, enum page_style style, const char *format, ...
 
 /*
  * Write what was put so far to `out` and start afresh, on row 0 again.  0, or
- * -ENOMEM when something could not be put, or -EIO when `out` takes no more.
+ * -ENOMEM when something could not be put, or why `out` took no more.
  */
 int page_write(struct page *page, FILE *out);
 

@@ -252,9 +252,9 @@ static int read_status(struct reading *reading, const struct reading *before, re
 		       void *data, int64_t measure_ms)
 {
 	json_t *measure = measure_ms ? session_number(measure_ms) : NULL;
-	int ret = ask(data, "io.netflowd.GetStatus",
-		      session_parameters("measure_ms", measure, NULL), measure_ms,
-		      &reading->status);
+	int ret =
+		ask(data, "io.netflowd.GetStatus", session_parameters("measure_ms", measure, NULL),
+		    measure_ms, &reading->status);
 
 	if (ret)
 		return ret;
@@ -262,8 +262,8 @@ static int read_status(struct reading *reading, const struct reading *before, re
 	return 0;
 }
 
-int reading_new(struct reading **reading, const struct reading *before, reading_ask ask,
-		void *data, int64_t measure_ms)
+int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
+		int64_t measure_ms)
 {
 	OWN_READING struct reading *new = calloc(1, sizeof(*new));
 	int ret;

@@ -46,15 +46,15 @@ enum reading_segment_id {
 
 /* One segment, all devices together. */
 struct reading_segment {
-	struct buckets all;      /* since the daemon's start */
-	struct buckets interval; /* since the earlier reading */
-	uint64_t max_ns;         /* since the daemon's start */
+	struct buckets all;	  /* since the daemon's start */
+	struct buckets interval;  /* since the earlier reading */
+	uint64_t max_ns;	  /* since the daemon's start */
 	uint64_t interval_max_ns; /* no packet of the interval took longer */
 	double per_second;
 };
 
 struct reading {
-	json_t *status; /* an answer of GetStatus */
+	json_t *status;	  /* an answer of GetStatus */
 	int64_t drops_ns; /* when the others were read, CLOCK_MONOTONIC */
 	int64_t latency_ns;
 	double packets_per_second[READING_PACKETS_COUNT];
@@ -79,8 +79,8 @@ const char *reading_segment_name(enum reading_segment_id id);
  * `measure_ms` the cost of the programs is measured for that long; 0 does not.
  * 0; or what `ask` returned, or -ENOMEM.
  */
-int reading_new(struct reading **reading, const struct reading *before, reading_ask ask,
-		void *data, int64_t measure_ms);
+int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
+		int64_t measure_ms);
 void reading_free(struct reading **reading);
 #define OWN_READING CLEANUP(reading_free)
 

@@ -130,7 +130,10 @@ enum report_status session_print_json(const json_t *json, bool one_line)
 	if (!text)
 		return written(-ENOMEM);
 	put_json(text);
-	return written(fflush(stdout) || ferror(stdout) ? -EIO : 0);
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return REPORT_FINE;
+	return written(errno ? -errno : -EIO);
 }
 
 enum report_status session_print(struct page *page, int put)

@@ -35,6 +35,9 @@ static const struct key keys[] = {
 	{"devices.slots", POWER_OF_TWO, offsetof(struct config, backend.device_slots), 0, 1 << 12, 0,
 	 "devices with histograms of their own, at least 8; 10 KiB each and CPU; 0: what fits in "
 	 "8 MiB, at least 64"},
+	{"devices.idle", NUMBER, offsetof(struct config, backend.device_idle_seconds), 1, 86400, 10,
+	 "seconds without a packet after which a device may lose its slot to a new one; what was "
+	 "counted for it is kept"},
 	{"drops.keys", NUMBER, offsetof(struct config, backend.drop_keys), 1, 1 << 20, 4096,
 	 "combinations of reason, place, device, netns and protocol that are told apart"},
 	{"drops.rate", NUMBER, offsetof(struct config, backend.drop_rate), 1, 1000000, 20,

@@ -33,7 +33,7 @@ struct daemon {
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
-	struct loop_source *input;
+	struct loop_source *input, *housekeeping;
 	struct control *control;
 };
 
@@ -54,6 +54,14 @@ static int on_input(int fd, unsigned int events, void *userdata)
 	(void)fd;
 	(void)events;
 	return daemon->backend->ops->dispatch(daemon->backend);
+}
+
+static int on_housekeeping(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->backend->ops->housekeep(daemon->backend);
+	return 0;
 }
 
 static int on_signal(int number, void *userdata)
@@ -103,6 +111,7 @@ static int open_backend(struct daemon *daemon)
 	const struct backend_sink sink = {.drop = take_drop, .userdata = daemon};
 	int r = backend_open(&daemon->backend, &daemon->config.backend, &sink, daemon->names,
 			     daemon->backend_reason);
+	uint64_t period;
 	int fd;
 
 	if (r < 0)
@@ -111,6 +120,10 @@ static int open_backend(struct daemon *daemon)
 		log_error("no probe can run: %s. Serving status only", daemon->backend_reason);
 		return 0;
 	}
+	period = daemon->config.backend.device_idle_seconds * TIME_NS_PER_SECOND / 2;
+	r = loop_add_timer(daemon->loop, &daemon->housekeeping, period, period, on_housekeeping, daemon);
+	if (r < 0)
+		return r;
 	fd = daemon->backend->ops->fd(daemon->backend);
 	return loop_add_fd(daemon->loop, &daemon->input, fd, LOOP_READ, on_input, daemon);
 }
@@ -225,6 +238,7 @@ void daemon_free(struct daemon **daemon)
 		return;
 	control_free(&d->control);
 	loop_source_free(&d->input);
+	loop_source_free(&d->housekeeping);
 	backend_free(&d->backend);
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);

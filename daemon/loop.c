@@ -111,6 +111,7 @@ static int finish(struct loop *loop, int r)
 static int on_fd(sd_event_source *event, int fd, uint32_t revents, void *userdata)
 {
 	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
 	unsigned int events = 0;
 
 	(void)event;
@@ -120,23 +121,25 @@ static int on_fd(sd_event_source *event, int fd, uint32_t revents, void *userdat
 		events |= LOOP_WRITE;
 	if (revents & (EPOLLHUP | EPOLLERR))
 		events |= LOOP_HANGUP;
-	return finish(source->loop, source->handler.fd(fd, events, source->userdata));
+	return finish(loop, source->handler.fd(fd, events, source->userdata));
 }
 
 static int on_signal(sd_event_source *event, const struct signalfd_siginfo *info, void *userdata)
 {
 	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
 
 	(void)event;
-	return finish(source->loop, source->handler.signal((int)info->ssi_signo, source->userdata));
+	return finish(loop, source->handler.signal((int)info->ssi_signo, source->userdata));
 }
 
 static int on_defer(sd_event_source *event, void *userdata)
 {
 	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
 
 	(void)event;
-	return finish(source->loop, source->handler.plain(source->userdata));
+	return finish(loop, source->handler.plain(source->userdata));
 }
 
 /* 1 % of the wait; 0 would mean sd-event's own default, 250 ms. */
@@ -161,6 +164,7 @@ static int arm(struct loop_source *source, uint64_t interval_ns)
 static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 {
 	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
 	uint64_t now = now_ns();
 
 	(void)event;
@@ -173,9 +177,9 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 		source->next_ns = add_saturated(source->next_ns, turns * source->period_ns);
 		r = arm(source, source->period_ns);
 		if (r < 0)
-			return finish(source->loop, r);
+			return finish(loop, r);
 	}
-	return finish(source->loop, source->handler.plain(source->userdata));
+	return finish(loop, source->handler.plain(source->userdata));
 }
 
 static struct loop_source *source_new(struct loop *loop, void *userdata)

@@ -45,10 +45,13 @@ int call_new(struct call **call, struct client *client, const struct message *me
 
 static void call_free(struct call **call)
 {
-	if (is_stream(*call))
-		client_context((*call)->client)->stats->streams--;
-	client_set_call((*call)->client, NULL);
-	free(*call);
+	struct call *old = *call;
+
+	if (is_stream(old))
+		client_context(old->client)->stats->streams--;
+	/* `call` may be the client's own pointer. */
+	client_set_call(old->client, NULL);
+	free(old);
 	*call = NULL;
 }
 

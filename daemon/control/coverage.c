@@ -69,12 +69,12 @@ static int find_other(const struct backend_device *device, void *userdata)
 {
 	uint64_t *packets = userdata;
 
-	if (device->slot != NF_SLOT_OTHER)
-		return 1;
+	if (device->name)
+		return 0;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		for (int j = 0; j < NF_HIST_BUCKETS; j++)
 			*packets += device->segment[i].bucket[j];
-	return 1;
+	return 1; /* there is one such row */
 }
 
 static json_t *coverage_of_devices(const struct control *control)

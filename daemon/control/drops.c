@@ -127,7 +127,7 @@ static int collect_counter(const struct backend_drops *drops, void *userdata)
 	struct rows *rows = userdata;
 	struct row *row;
 
-	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->key.netns))
+	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
 		return 0;
 	row = add_row(rows);
 	if (!row)
@@ -182,6 +182,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 		.last_ns = row->drops.last_ns,
 	};
 
+	out.key.netns = row->drops.netns;
 	if (backend->ops->reasons_missing(backend))
 		out.fields &= ~(unsigned int)JSON_DROPS_REASON;
 	return json_drops(&out, control->parts.names, control->parts.symbols);

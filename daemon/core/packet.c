@@ -228,7 +228,7 @@ static void parse_extensions(struct view net, struct packet *packet)
 		if (net.len < 2)
 			return;
 		bytes = extension_bytes(header, net);
-		if (bytes < 8 || net.len < bytes)
+		if (net.len < bytes)
 			return;
 		if (header == IPPROTO_FRAGMENT)
 			ip->fragment = get16(net.data + 2) >> 3;
@@ -279,6 +279,8 @@ void packet_parse(const struct nf_drop_record *record, struct packet *packet)
 	}
 	/* Before skb_vlan_untag() the network header is at the tag. */
 	packet->protocol = parse_vlans(&net, packet->protocol, packet);
+	if (is_vlan(packet->ethernet.type))
+		packet->ethernet.type = packet->protocol;
 
 	if (packet->protocol == ETHERTYPE_IPV4)
 		parse_ipv4(net, packet);

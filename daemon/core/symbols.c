@@ -73,7 +73,7 @@ static int load_line(struct load *load, const char *line)
 		return 0;
 	}
 	if (!text)
-		return load->open && address > load->address ? add(load, address, BOUNDARY) : 0;
+		return load->open && address != load->address ? add(load, address, BOUNDARY) : 0;
 	/* The kernel, too, takes the first of several names for an address. */
 	if (is_noise(end + 3) || (load->open && address == load->address))
 		return 0;

@@ -26,7 +26,7 @@ struct symbols;
  */
 json_t *json_text(const char *bytes, size_t max);
 
-/* Type DropRecord.  Of the record only header.size bytes are read. */
+/* Type DropRecord.  stack[] is read only as far as header.size covers it. */
 json_t *json_drop_record(const struct nf_drop_record *record, const struct names *names,
 			 const struct symbols *symbols);
 

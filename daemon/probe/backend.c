@@ -57,6 +57,11 @@ static uint64_t none_in_flight(const struct backend *backend)
 	return 0;
 }
 
+static void none_housekeep(struct backend *backend)
+{
+	(void)backend;
+}
+
 static int none_devices(const struct backend *backend,
 			int (*visit)(const struct backend_device *, void *), void *userdata)
 {
@@ -113,6 +118,7 @@ static const struct backend_ops backend_none = {
 	.reasons_missing = none_reasons_missing,
 	.events = none_events,
 	.in_flight = none_in_flight,
+	.housekeep = none_housekeep,
 	.devices = none_devices,
 	.drops = none_drops,
 	.tables = none_tables,

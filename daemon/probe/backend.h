@@ -24,6 +24,7 @@ struct backend_settings {
 	uint64_t inflight_entries; /* a power of two, 2 … 2^24 */
 	uint64_t reader_entries;   /* a power of two */
 	uint64_t device_slots;     /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
+	uint64_t device_idle_seconds; /* after which a device may lose its slot to another */
 	uint64_t drop_keys;
 	uint64_t drop_rate;  /* drop records per second and key */
 	uint64_t drop_burst; /* drop records at once per key */
@@ -58,16 +59,16 @@ struct probe_runs {
 };
 
 struct backend_device {
-	const char *name; /* NULL: the slots that are no device */
-	uint32_t slot;
+	const char *name; /* NULL: all that had no slot of their own */
 	uint32_t ifindex;
-	uint32_t netns;
+	uint32_t netns; /* inode number */
 	struct nf_hist segment[NF_SEGMENT_COUNT]; /* of all CPUs */
 	uint64_t polls, poll_packets, full_budgets;
 };
 
 struct backend_drops {
-	struct nf_drop_key key;
+	struct nf_drop_key key; /* its netns is an identity, not to be shown */
+	uint32_t netns;         /* inode number, 0 = not known */
 	uint64_t packets, bytes, last_ns;
 	char device[NF_DEVICE_NAME + 1];
 };
@@ -104,6 +105,8 @@ struct backend_ops {
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 	/* Entries of the in-flight table that are taken now. */
 	uint64_t (*in_flight)(const struct backend *backend);
+	/* Now and then: make room for devices to come. */
+	void (*housekeep)(struct backend *backend);
 	/* Each stops and returns when the visitor returns non-zero. */
 	int (*devices)(const struct backend *backend,
 		       int (*visit)(const struct backend_device *device, void *userdata),

@@ -8,8 +8,9 @@
 
 #define SECOND ((int64_t)TIME_NS_PER_SECOND)
 
-/* A difference that the two readings of the clock do not explain. */
+/* A smaller change of the difference between the clocks comes from reading them. */
 #define STEP_NS 100000
+#define READINGS 8
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -24,21 +25,33 @@ uint64_t time_monotonic(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
+/* One reading of CLOCK_REALTIME - CLOCK_MONOTONIC, ns; at most `width` / 2 wrong. */
+static int64_t read_offset(int64_t *width)
+{
+	int64_t before = clock_ns(CLOCK_MONOTONIC);
+	int64_t realtime = clock_ns(CLOCK_REALTIME);
+
+	*width = clock_ns(CLOCK_MONOTONIC) - before;
+	return realtime - (before + *width / 2);
+}
+
 /*
- * CLOCK_REALTIME - CLOCK_MONOTONIC, ns.  The kernel slews both alike, so it
- * changes only when the clock is stepped; the value of the first reading is
- * kept until then, so that one moment always gets one text.
+ * The kernel slews both clocks alike, so their difference changes only when
+ * the clock is stepped; what was read first is kept until then, so that one
+ * moment always gets one text.
  */
 static int64_t realtime_offset(void)
 {
 	static _Atomic int64_t kept;
-	int64_t before = clock_ns(CLOCK_MONOTONIC);
-	int64_t realtime = clock_ns(CLOCK_REALTIME);
-	int64_t after = clock_ns(CLOCK_MONOTONIC);
-	int64_t offset = realtime - (before + (after - before) / 2);
-	int64_t old = atomic_load(&kept);
+	int64_t old = atomic_load(&kept), offset, width;
 
-	if (old && llabs(offset - old) < STEP_NS + (after - before))
+	/* Again when the process was interrupted between the readings. */
+	for (unsigned int i = 0; i < READINGS; i++) {
+		offset = read_offset(&width);
+		if (width < STEP_NS)
+			break;
+	}
+	if (old && llabs(offset - old) < STEP_NS + width)
 		return old;
 	atomic_store(&kept, offset);
 	return offset;

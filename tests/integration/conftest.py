@@ -67,6 +67,12 @@ def pair(lab):
 
 
 @pytest.fixture
+def silent_pair(lab):
+    """A pair without IPv6, in which nothing moves but what a test sends."""
+    return lab.pair(ipv6=False)
+
+
+@pytest.fixture
 def path(lab):
     return lab.path()
 

@@ -51,7 +51,8 @@ def test_udp_fields(daemon, tun):
     before = time.time()
     tun.write(packet)
     record = the_record(daemon, tun.device, protocol="ipv4/udp")
-    assert record["length_bytes"] == len(packet) == 118
+    # skb->len, from which UDP's input has pulled the IP header.
+    assert record["length_bytes"] == len(packet) - 20 == 98
     assert record["header"] == packet.hex()
     assert record["ip"] == {"version": 4, "source": SOURCE, "destination": OWN, "ttl": 33,
                             "protocol": 17, "length_bytes": 118, "fragment": False}
@@ -79,7 +80,7 @@ def test_header_is_cut_at_128_bytes(daemon, tun):
                           packets.udp(SOURCE, OWN, 1234, 4321, bytes(i % 251 for i in range(900))))
     tun.write(packet)
     record = the_record(daemon, tun.device, protocol="ipv4/udp")
-    assert record["length_bytes"] == len(packet)
+    assert record["length_bytes"] == len(packet) - 20
     assert record["header"] == packet[:128].hex()
 
 
@@ -131,7 +132,8 @@ def test_icmp_fields(daemon, tun):
 
 
 def test_vlan_and_ethernet_fields(daemon, tap):
-    """A tag that no device is there for: the kernel takes it off, the record still has it."""
+    """Dropped at ingress, where the tag has been moved from the packet into the skb's metadata."""
+    tap.device.namespace.nft_drop("ingress", "", family="netdev", device=tap.device)
     mac, other = tap.device.mac, "02:00:00:00:00:77"
     packet = packets.ipv4(SOURCE, OWN, packets.UDP, packets.udp(SOURCE, OWN, 1, 2, b"x" * 30))
     tap.write(packets.ethernet(mac, other, packets.ETH_IPV4, packet, vlan=(0x8100, 3 << 13 | 42)))
@@ -398,10 +400,11 @@ def test_unknown_device_names_the_nearest(daemon, pair, method):
 
 
 @pytest.mark.smoke
-def test_monitor_gives_each_record_once(start, pair, bpf):
+def test_monitor_gives_each_record_once(start, silent_pair, bpf):
+    pair = silent_pair
     daemon = start("drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as client:
-        client.monitor(netns=pair.right.inode, device=pair.right_device.name)
+        client.monitor(netns=pair.right.inode)
         for port in range(2000, 2100):
             pair.left.send_udp(pair.RIGHT4, port, 1)
         ports = [client.next_record()["drop"]["transport"]["destination_port"] for _ in range(100)]
@@ -418,6 +421,19 @@ def test_monitor_filters_by_reason(daemon, pair, reasons):
     assert {r["reason"] for r in got} == {"NETFILTER_DROP"}
 
 
+def test_monitor_filters_by_device(daemon, pair):
+    for namespace, address in ((pair.left, pair.RIGHT4), (pair.right, pair.LEFT4)):
+        namespace.send_udp(address, 9, 1)
+    waiting.settled(lambda: daemon.dropped(pair.left_device, "ipv4/udp", "NO_SOCKET"), 1)
+    with daemon.client() as client:
+        client.monitor(device=pair.left_device.name)
+        pair.left.send_udp(pair.RIGHT4, 9, 10)
+        pair.right.send_udp(pair.LEFT4, 10, 1)
+        record = client.next_record()["drop"]
+    assert record["transport"]["destination_port"] == 10
+    assert record["device"] == pair.left_device.name
+
+
 def test_device_without_drops_is_no_error(daemon, lab):
     """It is a device of the host; nothing was dropped there yet."""
     namespace = lab.namespace()
@@ -428,7 +444,8 @@ def test_device_without_drops_is_no_error(daemon, lab):
         assert client.next_record()["drop"]["device"] == "lo"
 
 
-def test_stack_on_request_only(daemon, pair):
+def test_stack_on_request_only(daemon, silent_pair):
+    pair = silent_pair
     with daemon.client() as client:
         client.monitor(netns=pair.right.inode, stack=True)
         pair.left.send_udp(pair.RIGHT4, 9, 1)

@@ -280,6 +280,10 @@ static void test_record_stack(void **state)
 	object = drop(); /* the size says that it was not sent */
 	assert_null(json_object_get(object, "stack"));
 	json_decref(object);
+	record.header.size = 0;
+	object = drop();
+	assert_null(json_object_get(object, "stack"));
+	json_decref(object);
 	record.header.size = sizeof(record);
 	object = drop();
 	check(json_incref(json_object_get(object, "stack")),

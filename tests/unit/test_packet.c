@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <netinet/in.h>
+
 #include <cmocka.h>
 
 #include "bpf/records.h"
@@ -46,7 +48,7 @@ static void ethernet_addresses(void)
 	l2(BYTES(0x02, 0, 0, 0, 0, 0x0b, 0x02, 0, 0, 0, 0, 0x0a));
 }
 
-/* 10.0.0.1 > 10.0.0.2, ttl 63, total length 0 for "as long as it is" is not used here. */
+/* 10.0.0.1 > 10.0.0.2, ttl 63. */
 static void ipv4(uint8_t protocol, uint16_t length)
 {
 	record.protocol = 0x0800;
@@ -219,6 +221,7 @@ static void test_vlan_in_front_of_net(void **state)
 	assert_int_equal(packet.vlan[0].id, 0x2a);
 	assert_int_equal(packet.vlan[1].id, 0x2b);
 	assert_int_equal(packet.protocol, 0x0800);
+	assert_int_equal(packet.ethernet.type, 0x0800);
 	/* the same without any l2, cut off inside the second tag */
 	record.l2_len = 0;
 	record.net_len = 7;
@@ -489,6 +492,7 @@ static void test_ipv6_later_fragment(void **state)
 	assert_int_equal(packet.ip.protocol, 17);
 	/* the first header of the fragmented part is an extension header, and not in this piece */
 	record.net[40] = 60;
+	record.net[49] = 0; /* though this could be one */
 	parse();
 	assert_true(packet.ip.fragment);
 	assert_int_equal(packet.parts, PACKET_IP | PACKET_LENGTH);
@@ -522,7 +526,7 @@ static void test_ipv6_malformed(void **state)
 		parse();
 		assert_int_equal(!!(packet.parts & PACKET_IP), first >> 4 == 6);
 	}
-	/* An AH that is shorter than the shortest header. */
+	/* An AH that is longer than the packet. */
 	record.net[0] = 0x60;
 	record.net[6] = 51;
 	record.net[40] = 51;
@@ -563,6 +567,19 @@ static void test_record_lengths(void **state)
 	parse();
 	assert_true(packet.parts & PACKET_IP);
 	assert_false(packet.parts & PACKET_ETHERNET);
+}
+
+/* A hop-by-hop header up to the end of net[]; what comes behind it there is no packet. */
+static void test_record_length_of_net(void **state)
+{
+	(void)state;
+	ipv6(0, 0);
+	memset(record.net + 40, 0, NF_DROP_HEADER_MAX - 40);
+	record.net[40] = IPPROTO_UDP;
+	record.net[41] = (NF_DROP_HEADER_MAX - 40) / 8 - 1;
+	record.net_len = 255;
+	parse();
+	assert_int_equal(packet.parts, PACKET_IP | PACKET_L4);
 }
 
 /* ---- texts ------------------------------------------------------------------ */
@@ -647,6 +664,7 @@ int main(void)
 		TEST(ipv6_endless_chain),
 		TEST(ipv6_jumbo),
 		TEST(record_lengths),
+		TEST(record_length_of_net),
 		TEST(protocol),
 		TEST(flow_longest),
 	};

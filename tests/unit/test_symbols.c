@@ -196,6 +196,17 @@ static void test_small_buffer(void **state)
 	assert_string_equal(text, "udp_rcv");
 }
 
+/* Data at a function's own address does not end it, data of a module below it ends others. */
+static void test_data_in_any_order(void **state)
+{
+	(void)state;
+	assert_int_equal(load("1000 T first\n2000 T second\n2000 R same_place\n1800 d below\n"), 0);
+	assert_string_equal(at(0x1001), "first+0x1");
+	assert_string_equal(at(0x1801), "0x1801");
+	assert_string_equal(at(0x2000), "second+0x0");
+	assert_string_equal(at(0x2001), "second+0x1");
+}
+
 /* The running kernel: what the file says about a function is what we say. */
 static void test_running_kernel(void **state)
 {
@@ -227,10 +238,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(functions),  TEST(modules),      TEST(not_text),
-		TEST(too_far),	  TEST(not_loaded),   TEST(hidden),
-		TEST(no_file),	  TEST(not_kallsyms), TEST(last_line_without_end),
-		TEST(load_again), TEST(small_buffer), TEST(running_kernel),
+		TEST(functions),      TEST(modules),	  TEST(not_text),
+		TEST(too_far),	      TEST(not_loaded),	  TEST(hidden),
+		TEST(no_file),	      TEST(not_kallsyms), TEST(last_line_without_end),
+		TEST(load_again),     TEST(small_buffer), TEST(data_in_any_order),
+		TEST(running_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

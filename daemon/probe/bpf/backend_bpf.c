@@ -24,7 +24,8 @@ static size_t map_bytes(const struct bpf_map *map)
 
 static int map_table(const struct bpf_map *map, const void *table)
 {
-	void *memory = mmap(NULL, map_bytes(map), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	void *memory = mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -41,7 +42,7 @@ static int map_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_cpus, &state->cpu},
 		{state->skel->maps.nf_inflights, &state->inflight},
 		{state->skel->maps.nf_device_sets, &state->device_sets},
-		{state->skel->maps.nf_device_names, &state->device_names},
+		{state->skel->maps.nf_device_infos, &state->device_infos},
 		{state->skel->maps.nf_devices, &state->device_stats},
 	};
 	int r;
@@ -63,7 +64,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_cpus, state->cpu},
 		{state->skel->maps.nf_inflights, state->inflight},
 		{state->skel->maps.nf_device_sets, state->device_sets},
-		{state->skel->maps.nf_device_names, state->device_names},
+		{state->skel->maps.nf_device_infos, state->device_infos},
 		{state->skel->maps.nf_devices, state->device_stats},
 	};
 
@@ -160,6 +161,7 @@ static void bpf_close(struct backend *backend)
 	if (state->skel)
 		unmap_tables(state);
 	netflowd__destroy(state->skel);
+	bpf_slots_free(state);
 	free(state);
 }
 
@@ -186,6 +188,9 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	state->inflight_entries = (uint32_t)settings->inflight_entries;
 
 	r = load_programs(state, settings, names, reason);
+	if (r < 0)
+		return r;
+	r = bpf_slots_new(state, settings->device_idle_seconds);
 	if (r < 0)
 		return r;
 	r = set_up_tables(state);
@@ -302,6 +307,7 @@ const struct backend_ops backend_bpf = {
 	.reasons_missing = bpf_reasons_missing,
 	.events = bpf_read_events,
 	.in_flight = bpf_read_in_flight,
+	.housekeep = bpf_housekeep,
 	.devices = bpf_read_devices,
 	.drops = bpf_read_drops,
 	.tables = bpf_read_tables,

@@ -8,6 +8,8 @@
 
 #include "daemon/probe/backend.h"
 
+struct bpf_retired;
+struct bpf_slot;
 struct netflowd; /* the skeleton */
 struct names;
 
@@ -33,9 +35,16 @@ struct backend_bpf_state {
 	/* the mapped tables */
 	const struct nf_cpu *cpu;
 	const struct nf_inflight *inflight;
-	const struct nf_device_set *device_sets;
-	const struct nf_device_name *device_names;
-	const struct nf_device_stats *device_stats;
+	struct nf_device_set *device_sets;
+	const struct nf_device_info *device_infos;
+	struct nf_device_stats *device_stats;
+
+	/* retire.c: what it knows of each slot, and of devices that lost theirs */
+	uint64_t device_idle_ns;
+	struct bpf_slot *slot;
+	struct bpf_retired *retired;
+	size_t retired_count;
+	struct nf_device_stats forgotten;
 
 	struct {
 		enum probe_state state;
@@ -60,12 +69,17 @@ struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enu
 void bpf_read_events(const struct backend *backend,
 		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 uint64_t bpf_read_in_flight(const struct backend *backend);
-int bpf_read_devices(const struct backend *backend,
-		     int (*visit)(const struct backend_device *, void *), void *userdata);
 int bpf_read_drops(const struct backend *backend,
 		   int (*visit)(const struct backend_drops *, void *), void *userdata);
 int bpf_read_tables(const struct backend *backend,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
+
+/* retire.c: devices, live and retired, and slots for those to come. */
+int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds);
+void bpf_slots_free(struct backend_bpf_state *state);
+void bpf_housekeep(struct backend *backend);
+int bpf_read_devices(const struct backend *backend,
+		     int (*visit)(const struct backend_device *, void *), void *userdata);
 
 static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)
 {

@@ -88,7 +88,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		{state->skel->maps.nf_inflights, settings->inflight_entries},
 		{state->skel->maps.nf_readers, settings->reader_entries},
 		{state->skel->maps.nf_device_sets, state->slots / NF_DEVICE_SET},
-		{state->skel->maps.nf_device_names, state->slots},
+		{state->skel->maps.nf_device_infos, state->slots},
 		{state->skel->maps.nf_device_claims, state->slots},
 		{state->skel->maps.nf_devices, (uint64_t)state->slots * state->cpus},
 		{state->skel->maps.nf_drop_counts, settings->drop_keys},

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "build/bpf/netflowd.skel.h"
-#include "daemon/core/histogram.h"
 #include "daemon/util/cleanup.h"
 
 static uint64_t load_u64(const __u64 *word)
@@ -39,54 +38,6 @@ uint64_t bpf_read_in_flight(const struct backend *backend)
 	return taken;
 }
 
-/* ---- devices ----------------------------------------------------------- */
-
-static void read_device(const struct backend_bpf_state *state, uint32_t slot,
-			struct backend_device *device)
-{
-	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
-		const struct nf_device_stats *stats =
-			&state->device_stats[(size_t)cpu * state->slots + slot];
-
-		for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-			histogram_merge(&device->segment[i], &stats->hist[i]);
-		histogram_merge(&device->segment[NF_SEGMENT_RECEIVE_TO_COPY],
-				&stats->hist[NF_HIST_SOFTIRQ_RECEIVE_TO_COPY]);
-		histogram_merge(&device->segment[NF_SEGMENT_RX_TOTAL],
-				&stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
-		device->polls += load_u64(&stats->polls);
-		device->poll_packets += load_u64(&stats->poll_packets);
-		device->full_budgets += load_u64(&stats->full_budgets);
-	}
-}
-
-int bpf_read_devices(const struct backend *backend,
-		     int (*visit)(const struct backend_device *, void *), void *userdata)
-{
-	const struct backend_bpf_state *state = bpf_state(backend);
-	int r;
-
-	for (uint32_t slot = 0; slot < state->slots; slot++) {
-		uint64_t key = load_u64(&state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET]);
-		char name[NF_DEVICE_NAME + 1] = "";
-		struct backend_device device = {.slot = slot};
-
-		if (!key)
-			continue;
-		if (slot >= NF_SLOT_RESERVED) {
-			memcpy(name, state->device_names[slot].name, NF_DEVICE_NAME);
-			device.name = name;
-			device.ifindex = NF_KEY_IFINDEX(key);
-			device.netns = NF_KEY_NETNS(key);
-		}
-		read_device(state, slot, &device);
-		r = visit(&device, userdata);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 /* ---- drops ------------------------------------------------------------- */
 
 static int read_drops(const struct backend_bpf_state *state, const struct nf_drop_key *key,
@@ -106,6 +57,7 @@ static int read_drops(const struct backend_bpf_state *state, const struct nf_dro
 	/* The key is counted an instant before its info is there. */
 	if (!bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_infos), key, &info))
 		memcpy(drops->device, info.device, NF_DEVICE_NAME);
+	drops->netns = info.netns;
 	return 0;
 }
 

@@ -51,12 +51,17 @@ class Device:
 class Namespace:
     """A network namespace of `ip netns`."""
 
-    def __init__(self, name):
+    def __init__(self, name, ipv6=True):
         self.name = name
+        self.ipv6 = ipv6
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
-        # Nothing but what a test sends: no router solicitations, no duplicate address detection,
-        # no multicast listener reports, and no ICMP errors held back.
+        # As little as possible but what a test sends: no router solicitations, no duplicate
+        # address detection.  And no ICMP errors held back.  Only without IPv6 there are no
+        # multicast listener reports either.
+        if not ipv6:
+            self.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
+            self.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
         self.sysctl("net.ipv6.conf.default.accept_dad", 0)
         self.sysctl("net.ipv6.conf.default.dad_transmits", 0)
         self.sysctl("net.ipv6.conf.default.router_solicitations", 0)
@@ -96,12 +101,13 @@ class Namespace:
         counters.update(json.loads(self.run("nstat", "-a", "-s", "-z", "-j"))["kernel"])
         return counters
 
-    def nft_drop(self, hook, match, family="inet", priority=0):
+    def nft_drop(self, hook, match, family="inet", priority=0, device=None):
         """A rule that counts and drops what matches at a hook (input, output, prerouting …)."""
+        where = f"{hook} device {device.name}" if device else hook
         self.run("nft", "-f", "-", input=f"""
 table {family} drops_{hook} {{
 	chain drops {{
-		type filter hook {hook} priority {priority}; policy accept;
+		type filter hook {where} priority {priority}; policy accept;
 		{match} counter drop
 	}}
 }}
@@ -157,8 +163,8 @@ class Lab:
         """Short enough for a device, and used by nobody else."""
         return f"{self.prefix}{next(self._numbers)}"
 
-    def namespace(self):
-        namespace = Namespace(self.name())
+    def namespace(self, ipv6=True):
+        namespace = Namespace(self.name(), ipv6)
         self._namespaces.append(namespace)
         return namespace
 
@@ -174,8 +180,8 @@ class Lab:
             _wait_for_carrier(end)
         return ends
 
-    def pair(self):
-        return Pair(self)
+    def pair(self, ipv6=True):
+        return Pair(self, ipv6)
 
     def path(self):
         return Path(self)
@@ -196,7 +202,8 @@ def _wait_for_carrier(device):
 
 def _address(device, v4, v6):
     device.namespace.ip("address", "add", f"{v4}/24", "dev", device.name)
-    device.namespace.ip("address", "add", f"{v6}/64", "dev", device.name, "nodad")
+    if device.namespace.ipv6:
+        device.namespace.ip("address", "add", f"{v6}/64", "dev", device.name, "nodad")
 
 
 def _neighbour(device, address, other):
@@ -206,10 +213,11 @@ def _neighbour(device, address, other):
 
 
 def _neighbours(a, a4, a6, b, b4, b6):
-    for address in (b4, b6):
-        _neighbour(a, address, b)
-    for address in (a4, a6):
-        _neighbour(b, address, a)
+    _neighbour(a, b4, b)
+    _neighbour(b, a4, a)
+    if a.namespace.ipv6:
+        _neighbour(a, b6, b)
+        _neighbour(b, a6, a)
 
 
 class Pair:
@@ -218,8 +226,8 @@ class Pair:
     LEFT4, RIGHT4 = "10.77.1.1", "10.77.1.2"
     LEFT6, RIGHT6 = "fd77:1::1", "fd77:1::2"
 
-    def __init__(self, lab):
-        self.left, self.right = lab.namespace(), lab.namespace()
+    def __init__(self, lab, ipv6=True):
+        self.left, self.right = lab.namespace(ipv6), lab.namespace(ipv6)
         self.left_device, self.right_device = lab.veth(self.left, self.right)
         _address(self.left_device, self.LEFT4, self.LEFT6)
         _address(self.right_device, self.RIGHT4, self.RIGHT6)

@@ -92,7 +92,6 @@ class Tunnel:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
             fcntl.ioctl(self.fd, TUNSETIFF,
                         struct.pack("16sH22x", name.encode(), flags | IFF_NO_PI))
-        namespace.sysctl(f"net.ipv6.conf.{name}.accept_dad", 0)
         namespace.ip("link", "set", name, "up")
         self.device = Device(namespace, name)
 

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Devices come and go (containers, tunnels) and the programs have only so many
+ * slots.  Where a set of slots gets crowded, the device in it that has been
+ * idle longest gives its slot back; what was counted for it is kept here.
+ *
+ * In two steps, because programs that run now, and skbs still on their way,
+ * know the slot by number: first its key is taken out, so that nothing new is
+ * counted there; the next time round, when no entry of the in-flight table
+ * names it any more, its histograms are taken over and the slot is free.  A
+ * device that comes back gets another slot, and the parts are added up.
+ */
+#include "daemon/probe/bpf/internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build/bpf/netflowd.skel.h"
+#include "daemon/core/histogram.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/time.h"
+
+/* Retired devices told apart; the oldest are then put together with the other slots. */
+#define RETIRED_MAX 1024
+
+/* A set with fewer free slots than this is crowded. */
+#define FREE_LEAST 2
+
+struct bpf_retired {
+	uint64_t key;
+	struct nf_device_info info;
+	struct nf_device_stats stats;
+};
+
+struct bpf_slot {
+	uint64_t closing;     /* the key that was taken out, 0 = not closing */
+	uint64_t activity;    /* as it was when last looked at */
+	uint64_t active_ns;   /* when it last changed, or was first looked at */
+};
+
+int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds)
+{
+	state->device_idle_ns = idle_seconds * TIME_NS_PER_SECOND;
+	state->slot = calloc(state->slots, sizeof(*state->slot));
+	return state->slot ? 0 : -ENOMEM;
+}
+
+void bpf_slots_free(struct backend_bpf_state *state)
+{
+	free(state->slot);
+	free(state->retired);
+}
+
+static __u64 *key_of(const struct backend_bpf_state *state, uint32_t slot)
+{
+	return &state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET];
+}
+
+static struct nf_device_stats *stats_of(const struct backend_bpf_state *state, uint32_t cpu,
+					uint32_t slot)
+{
+	return &state->device_stats[(size_t)cpu * state->slots + slot];
+}
+
+static void stats_merge(struct nf_device_stats *into, const struct nf_device_stats *from)
+{
+	for (int i = 0; i < NF_HIST_COUNT; i++)
+		histogram_merge(&into->hist[i], &from->hist[i]);
+	into->polls += from->polls;
+	into->poll_packets += from->poll_packets;
+	into->full_budgets += from->full_budgets;
+}
+
+/* A number that changes with every packet of the slot. */
+static uint64_t activity(const struct backend_bpf_state *state, uint32_t slot)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
+		const struct nf_device_stats *stats = stats_of(state, cpu, slot);
+
+		sum += stats->polls;
+		for (int i = 0; i < NF_HIST_COUNT; i++)
+			sum += stats->hist[i].sum_ns;
+	}
+	return sum;
+}
+
+static bool in_use(const struct backend_bpf_state *state, uint32_t slot)
+{
+	for (uint32_t i = 0; i < state->inflight_entries; i++)
+		if (state->inflight[i].skb && state->inflight[i].slot == slot)
+			return true;
+	return false;
+}
+
+/* Room for one more: the oldest goes to where all devices without a slot are counted. */
+static struct bpf_retired *retired_add(struct backend_bpf_state *state)
+{
+	struct bpf_retired *fresh;
+
+	if (state->retired_count < RETIRED_MAX) {
+		fresh = realloc(state->retired, (state->retired_count + 1) * sizeof(*fresh));
+		if (!fresh)
+			return NULL;
+		state->retired = fresh;
+	} else {
+		stats_merge(&state->forgotten, &state->retired[0].stats);
+		memmove(&state->retired[0], &state->retired[1],
+			(--state->retired_count) * sizeof(*state->retired));
+	}
+	fresh = &state->retired[state->retired_count++];
+	memset(fresh, 0, sizeof(*fresh));
+	return fresh;
+}
+
+static void close_slot(struct backend_bpf_state *state, uint32_t slot)
+{
+	__u64 *key = key_of(state, slot);
+
+	state->slot[slot].closing = *key;
+	__atomic_store_n(key, 0, __ATOMIC_RELEASE);
+}
+
+static void free_slot(struct backend_bpf_state *state, uint32_t slot)
+{
+	struct bpf_retired *retired = retired_add(state);
+
+	if (!retired)
+		return;
+	retired->key = state->slot[slot].closing;
+	retired->info = state->device_infos[slot];
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
+		stats_merge(&retired->stats, stats_of(state, cpu, slot));
+		memset(stats_of(state, cpu, slot), 0, sizeof(struct nf_device_stats));
+	}
+	state->slot[slot] = (struct bpf_slot){0};
+	bpf_map_delete_elem(bpf_map__fd(state->skel->maps.nf_device_claims), &slot);
+}
+
+/* The slot of a set that has been idle longest, and long enough; 0 = none. */
+static uint32_t idlest(struct backend_bpf_state *state, uint32_t set, uint64_t now)
+{
+	uint64_t longest = state->device_idle_ns;
+	uint32_t found = 0;
+
+	for (uint32_t slot = set * NF_DEVICE_SET; slot < (set + 1) * NF_DEVICE_SET; slot++) {
+		struct bpf_slot *seen = &state->slot[slot];
+		uint64_t is = activity(state, slot);
+
+		if (slot < NF_SLOT_RESERVED || !*key_of(state, slot))
+			continue;
+		if (is != seen->activity || !seen->active_ns) {
+			seen->activity = is;
+			seen->active_ns = now;
+		}
+		if (now - seen->active_ns >= longest) {
+			longest = now - seen->active_ns;
+			found = slot;
+		}
+	}
+	return found;
+}
+
+static unsigned int free_slots(const struct backend_bpf_state *state, uint32_t set)
+{
+	unsigned int n = 0;
+
+	for (uint32_t slot = set * NF_DEVICE_SET; slot < (set + 1) * NF_DEVICE_SET; slot++)
+		n += !*key_of(state, slot);
+	return n;
+}
+
+void bpf_housekeep(struct backend *backend)
+{
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+	uint64_t now = time_monotonic();
+
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
+		if (state->slot[slot].closing && !in_use(state, slot))
+			free_slot(state, slot);
+	for (uint32_t set = 0; set < state->slots / NF_DEVICE_SET; set++) {
+		unsigned int free = free_slots(state, set);
+
+		for (uint32_t slot; free < FREE_LEAST && (slot = idlest(state, set, now)); free++)
+			close_slot(state, slot);
+	}
+}
+
+/* ---- reading live and retired slots as one --------------------------------- */
+
+struct part {
+	uint64_t key;
+	uint32_t slot;                     /* of a live one */
+	const struct bpf_retired *retired; /* NULL for a live one */
+};
+
+static int by_key(const void *x, const void *y)
+{
+	const struct part *a = x, *b = y;
+
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static size_t collect_parts(const struct backend_bpf_state *state, struct part *parts)
+{
+	size_t n = 0;
+
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++) {
+		uint64_t key = __atomic_load_n(key_of(state, slot), __ATOMIC_RELAXED);
+
+		if (!key)
+			key = state->slot[slot].closing;
+		if (key)
+			parts[n++] = (struct part){.key = key, .slot = slot};
+	}
+	for (size_t i = 0; i < state->retired_count; i++)
+		parts[n++] = (struct part){.key = state->retired[i].key, .retired = &state->retired[i]};
+	qsort(parts, n, sizeof(*parts), by_key);
+	return n;
+}
+
+static void add_part(const struct backend_bpf_state *state, const struct part *part,
+		     struct nf_device_stats *stats)
+{
+	if (part->retired) {
+		stats_merge(stats, &part->retired->stats);
+		return;
+	}
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		stats_merge(stats, stats_of(state, cpu, part->slot));
+}
+
+static int visit_device(const struct nf_device_stats *stats, const struct nf_device_info *info,
+			uint64_t key, int (*visit)(const struct backend_device *, void *),
+			void *userdata)
+{
+	char name[NF_DEVICE_NAME + 1] = "";
+	struct backend_device device = {
+		.polls = stats->polls,
+		.poll_packets = stats->poll_packets,
+		.full_budgets = stats->full_budgets,
+	};
+
+	memcpy(device.segment, stats->hist, sizeof(device.segment));
+	histogram_merge(&device.segment[NF_SEGMENT_RECEIVE_TO_COPY],
+			&stats->hist[NF_HIST_SOFTIRQ_RECEIVE_TO_COPY]);
+	histogram_merge(&device.segment[NF_SEGMENT_RX_TOTAL], &stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
+	if (info) {
+		memcpy(name, info->name, NF_DEVICE_NAME);
+		device.name = name;
+		device.netns = info->netns;
+		device.ifindex = NF_KEY_IFINDEX(key);
+	}
+	return visit(&device, userdata);
+}
+
+/* The slots that are no device, and what has been forgotten. */
+static int visit_reserved(const struct backend_bpf_state *state,
+			  int (*visit)(const struct backend_device *, void *), void *userdata)
+{
+	struct nf_device_stats stats = state->forgotten;
+
+	for (uint32_t slot = 0; slot < NF_SLOT_RESERVED; slot++)
+		add_part(state, &(struct part){.slot = slot}, &stats);
+	return visit_device(&stats, NULL, 0, visit, userdata);
+}
+
+int bpf_read_devices(const struct backend *backend,
+		     int (*visit)(const struct backend_device *, void *), void *userdata)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	OWN_FREE struct part *parts = calloc(state->slots + state->retired_count, sizeof(*parts));
+	size_t n = parts ? collect_parts(state, parts) : 0;
+	int r = parts ? visit_reserved(state, visit, userdata) : -ENOMEM;
+
+	for (size_t i = 0, next; i < n && r == 0; i = next) {
+		struct nf_device_stats stats = {0};
+		const struct nf_device_info *info =
+			parts[i].retired ? &parts[i].retired->info : &state->device_infos[parts[i].slot];
+
+		for (next = i; next < n && parts[next].key == parts[i].key; next++)
+			add_part(state, &parts[next], &stats);
+		r = visit_device(&stats, info, parts[i].key, visit, userdata);
+	}
+	return r;
+}
