@@ -103,7 +103,8 @@ static void put_packets(struct page *page, const struct reading *reading)
 		double per_second = reading->packets_per_second[i];
 		bool bad = i == READING_DROPPED && per_second > 0;
 
-		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %s", words[i],
+		/* as wide for all rates: the line must not break now here, now there */
+		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %-8s", words[i],
 			 rate_text(per_second).s);
 	}
 	page_end(page);

@@ -194,8 +194,7 @@ static void parse_ipv4(struct view net, struct packet *packet)
 	packet->parts |= PACKET_IP;
 	if (get16(net.data + 2))
 		limit(&net, get16(net.data + 2), packet);
-	/* Options that were not readable leave no place for the transport header, but its kind is
-	 * known. */
+	/* Options cut off leave no place for a transport header, but its kind is known. */
 	skip(&net, header < net.len ? header : net.len);
 	parse_transport(net, packet);
 }

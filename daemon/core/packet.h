@@ -14,20 +14,22 @@
 
 struct nf_drop_record;
 
-/* Which members of struct packet were readable. */
+/*
+ * Which members of struct packet were readable.  PACKET_LENGTH is missing
+ * where the header says 0, as BIG TCP and jumbograms do; PACKET_L4 where the
+ * chain of IPv6's extension headers was not readable to its end.
+ */
 enum packet_part {
 	PACKET_ETHERNET = 1 << 0,
-	PACKET_ARP = 1 << 1, /* of Ethernet and IPv4, both addresses */
-	PACKET_IP = 1 << 2,  /* the whole fixed header, 20 or 40 bytes */
-	PACKET_LENGTH =
-		1 << 3, /* ip.length; not where the header says 0, as BIG TCP and jumbograms do */
-	PACKET_L4 = 1 << 4,    /* ip.protocol is the upper layer's, the header chain was readable to
-				  its end */
-	PACKET_PORTS = 1 << 5, /* TCP and UDP */
+	PACKET_ARP = 1 << 1,	/* of Ethernet and IPv4, both addresses */
+	PACKET_IP = 1 << 2,	/* the whole fixed header, 20 or 40 bytes */
+	PACKET_LENGTH = 1 << 3, /* ip.length */
+	PACKET_L4 = 1 << 4,	/* ip.protocol is the upper layer's */
+	PACKET_PORTS = 1 << 5,	/* of TCP or UDP */
 	PACKET_SEQUENCE = 1 << 6,
 	PACKET_ACKNOWLEDGEMENT = 1 << 7,
 	PACKET_FLAGS = 1 << 8, /* of TCP */
-	PACKET_ICMP = 1 << 9,  /* ICMP or ICMPv6, type and code */
+	PACKET_ICMP = 1 << 9,  /* type and code of ICMP or ICMPv6 */
 };
 
 /* Tags in one packet that are told apart; further ones are skipped. */
@@ -48,11 +50,9 @@ struct packet_ethernet {
 struct packet_ip {
 	uint8_t version; /* 4 or 6 */
 	uint8_t ttl;
-	uint8_t protocol; /* the last one readable: of an extension header where PACKET_L4 is not
-			     set */
-	bool fragment;	  /* a later piece: no transport header in it */
-	uint32_t
-		length; /* bytes, IP header included, as the header says; never trusted for reads */
+	uint8_t protocol;   /* without PACKET_L4 the last one readable, an extension header's */
+	bool fragment;	    /* a later piece: no transport header in it */
+	uint32_t length;    /* bytes, IP header included, as the header says */
 	uint8_t source[16]; /* 4 bytes of it in version 4 */
 	uint8_t destination[16];
 };

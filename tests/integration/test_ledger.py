@@ -15,10 +15,14 @@ FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
 
 
-def drops_balance(ledger):
+def drops_balance(daemon):
+    """The ledger of drops of a moment in which none happened; both equations hold."""
+    ledger = waiting.until(lambda: daemon.status()["drops"],
+                           lambda d: d.get("balanced") is not None, seconds=20)
     assert ledger["hits"] == ledger["counted"] + ledger["unkeyed"], ledger
     assert ledger["hits"] == ledger["recorded"] + ledger["throttled"] + ledger["ring_full"], ledger
     assert ledger["balanced"] is True
+    return ledger
 
 
 def inflight_equation(ledger):
@@ -30,7 +34,7 @@ def inflight_equation(ledger):
 def quiet_inflight(daemon):
     """The in-flight ledger of a moment in which no packet of the host moved."""
     ledger = waiting.until(lambda: daemon.status()["inflight"],
-                           lambda l: l["balanced"] is not None, seconds=20)
+                           lambda l: l.get("balanced") is not None, seconds=20)
     assert ledger["begun"] == inflight_equation(ledger)
     return ledger
 
@@ -58,8 +62,7 @@ def test_flood_of_a_million_drops(daemon, pair):
 
     counted = waiting.settled(
         lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), FLOOD, seconds=10)
-    after = daemon.status()["drops"]
-    drops_balance(after)
+    after = drops_balance(daemon)
     # The kernel does not run a program that it interrupts; it counts them.
     assert FLOOD - (after["missed"] - before["missed"]) <= counted <= FLOOD
     change = since(after, before)
@@ -80,7 +83,7 @@ def test_equations_hold_while_it_floods(daemon, pair):
         assert all(now[k] >= last[k] for k in now if k != "balanced")
         last = now
     sender.join()
-    drops_balance(waiting.until(lambda: daemon.status()["drops"], lambda d: d["balanced"]))
+    drops_balance(daemon)
 
 
 def test_key_table_that_is_full(start, pair, bpf):
@@ -88,8 +91,8 @@ def test_key_table_that_is_full(start, pair, bpf):
     daemon = start("drops.keys=1")
     for port_version in (4, 6):
         pair.left.send_udp(pair.right_address(port_version), 9, 1000)
-    ledger = waiting.until(lambda: daemon.status()["drops"], lambda d: d["hits"] >= 2000)
-    drops_balance(ledger)
+    waiting.until(lambda: daemon.status()["drops"], lambda d: d["hits"] >= 2000)
+    ledger = drops_balance(daemon)
     assert ledger["unkeyed"] > 0
     rows = daemon.call("GetDrops")["rows"]
     assert len(rows) <= 2  # a per-CPU hash may keep one element in hand for each CPU
@@ -114,7 +117,7 @@ def test_tiny_inflight_table(start, pair, bpf):
     ledger = inflight_balances(daemon)
     assert ledger["overwritten"] > 1000
     assert ledger["in_flight"] <= 64
-    drops_balance(daemon.status()["drops"])
+    drops_balance(daemon)
 
 
 def _empty(reader):
@@ -149,7 +152,7 @@ def test_traffic_of_all_kinds_balances(daemon, path):
     waiting.until(lambda: device.qdisc("tbf")["qlen"], lambda n: n == 0)
     ledger = inflight_balances(daemon)
     assert ledger["forwarded"] > 0 and ledger["dropped"] > 0 and ledger["delivered"] > 0
-    drops_balance(daemon.status()["drops"])
+    drops_balance(daemon)
 
 
 @pytest.mark.smoke
@@ -172,8 +175,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
         collected.until_port(10)
         more, gap = _read_what_waits(stopped)
         got, lost = got + more, lost + gap
-        after = daemon.status()["drops"]
-    drops_balance(after)
+        after = drops_balance(daemon)
     ring_full = after["ring_full"] - before["ring_full"]
     assert lost > 0
     assert got + lost == flood + 1 - ring_full
@@ -242,8 +244,7 @@ def test_daemon_that_is_stopped(start, pair, bpf):
         daemon.process.send_signal(signal.SIGCONT)
     counted = waiting.settled(
         lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), flood)
-    after = daemon.status()["drops"]
-    drops_balance(after)
+    after = drops_balance(daemon)
     assert flood - (after["missed"] - before["missed"]) <= counted <= flood
     change = since(after, before)
     assert change["ring_full"] > flood / 2
@@ -260,7 +261,7 @@ def test_counters_survive_a_full_ring(start, pair, bpf):
     pair.left.send_udp(pair.RIGHT6, 9, 20_000)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv6/udp", "NO_SOCKET"),
                            20_000) == 20_000
-    drops_balance(daemon.status()["drops"])
+    drops_balance(daemon)
 
 
 def test_packets_at_the_stages(daemon, pair):
