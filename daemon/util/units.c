@@ -121,8 +121,9 @@ struct units_text units_duration_real(double ns)
 		return units_unknown();
 	if (ns == 0)
 		return units_duration(0);
+	/* all limits of rounding are whole nanoseconds from here on, so the fraction decides nothing */
 	if (ns >= 999.5)
-		return units_duration(ns < 0x1p63 ? (uint64_t)(ns + 0.5) : (uint64_t)1 << 63);
+		return units_duration(ns < 0x1p63 ? (uint64_t)fmax(ns, 1000) : (uint64_t)1 << 63);
 	/* thousandths of a nanosecond are exact enough to round three digits from */
 	three_digits(&text, (uint64_t)(ns * 1000 + 0.5), 1000, 1000, " ns");
 	return text;

@@ -86,7 +86,7 @@ static void test_duration(void **state)
 		{86370 * S, "1 d 00 h"},
 		{86400 * S, "1 d 00 h"},
 		{(3 * 86400 + 4 * 3600) * S, "3 d 04 h"},
-		{UINT64_MAX, "213503 d 23 h"},
+		{UINT64_MAX, "213504 d 00 h"},
 	};
 
 	(void)state;
@@ -117,6 +117,8 @@ static void test_duration_real(void **state)
 		{999.4, "999 ns"},
 		{999.5, "1.00 µs"},
 		{1234.5, "1.23 µs"},
+		{1234.99, "1.23 µs"},
+		{1235, "1.24 µs"},
 		{1e19, "106752 d 00 h"},
 		{-1, "-"},
 		{NAN, "-"},

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables and the pages they are put on. */
+#include "cli/page.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* What the page writes; the caller frees it. */
+static char *written(struct page *page, bool screen)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(screen ? page_write_screen(page, out) : page_write(page, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void expect_page(struct page *page, const char *expected)
+{
+	OWN_FREE char *text = written(page, false);
+
+	assert_string_equal(text, expected);
+}
+
+static void fill(struct table *table)
+{
+	table_column(table, TABLE_RIGHT, "packets");
+	table_column(table, TABLE_LEFT, "reason");
+	table_column(table, TABLE_LEFT, "place");
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "%s", "4,217");
+	table_cell(table, PAGE_PLAIN, "%s", "NO_SOCKET");
+	table_cell(table, PAGE_PLAIN, "%s", "a_function_with_a_long_name+0x1f");
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "%s", "12,345,678");
+	table_cell(table, PAGE_PLAIN, "%s", "日本");
+	table_cell(table, PAGE_PLAIN, "%s", "b+0x1");
+}
+
+static void expect_table(const struct term *term, size_t indent, const char *expected)
+{
+	OWN_TABLE struct table *table = NULL;
+	OWN_PAGE struct page *page = NULL;
+
+	assert_int_equal(table_new(&table, term, indent), 0);
+	assert_int_equal(page_new(&page, term), 0);
+	fill(table);
+	assert_int_equal(table_rows(table), 2);
+	assert_int_equal(table_put(table, page), 0);
+	expect_page(page, expected);
+}
+
+static void test_whole(void **state)
+{
+	const struct term term = {.utf8 = true};
+
+	(void)state;
+	expect_table(&term, 0,
+		     "   packets  reason     place\n"
+		     "     4,217  NO_SOCKET  a_function_with_a_long_name+0x1f\n"
+		     "12,345,678  日本       b+0x1\n");
+	expect_table(&term, 2,
+		     "     packets  reason     place\n"
+		     "       4,217  NO_SOCKET  a_function_with_a_long_name+0x1f\n"
+		     "  12,345,678  日本       b+0x1\n");
+}
+
+static void test_narrow(void **state)
+{
+	struct term term = {.tty = true, .utf8 = true, .columns = 40};
+
+	(void)state;
+	expect_table(&term, 0,
+		     "   packets  reason     place\n"
+		     "     4,217  NO_SOCKET  a_function_with_…\n"
+		     "12,345,678  日本       b+0x1\n");
+	term.utf8 = false;
+	expect_table(&term, 0,
+		     "   packets  reason             place\n"
+		     "     4,217  NO_SOCKET          a_functi~\n"
+		     "12,345,678  \\xe6\\x97\\xa5~  b+0x1\n");
+}
+
+/* Numbers and titles stay whole even where they can't fit. */
+static void test_too_narrow(void **state)
+{
+	const struct term term = {.tty = true, .utf8 = true, .columns = 5};
+
+	(void)state;
+	expect_table(&term, 0,
+		     "   packets  reason    place\n"
+		     "     4,217  NO_SOCK…  a_funct…\n"
+		     "12,345,678  日本      b+0x1\n");
+}
+
+static void test_empty(void **state)
+{
+	const struct term term = {.utf8 = true};
+	OWN_TABLE struct table *table = NULL;
+	OWN_PAGE struct page *page = NULL;
+
+	(void)state;
+	assert_int_equal(table_new(&table, &term, 0), 0);
+	assert_int_equal(page_new(&page, &term), 0);
+	assert_int_equal(table_put(table, page), 0);
+	expect_page(page, "");
+	table_column(table, TABLE_LEFT, "a");
+	table_column(table, TABLE_RIGHT, "b");
+	table_least(table, 4);
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "x");
+	assert_int_equal(table_put(table, page), 0);
+	expect_page(page, "a     b\nx\n");
+}
+
+/* A cell too many is an error to see in a test, not memory to overwrite. */
+static void test_too_many(void **state)
+{
+	const struct term term = {.utf8 = true};
+	OWN_TABLE struct table *table = NULL;
+	OWN_PAGE struct page *page = NULL;
+
+	(void)state;
+	assert_int_equal(table_new(&table, &term, 0), 0);
+	assert_int_equal(page_new(&page, &term), 0);
+	table_column(table, TABLE_LEFT, "a");
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "x");
+	table_cell(table, PAGE_PLAIN, "y");
+	assert_int_equal(table_put(table, page), -ENOMEM);
+}
+
+static void test_harmless(void **state)
+{
+	const struct term term = {.tty = true, .colour = true, .utf8 = true, .columns = 80};
+	OWN_TABLE struct table *table = NULL;
+	OWN_PAGE struct page *page = NULL;
+	OWN_FREE char *text = NULL;
+
+	(void)state;
+	assert_int_equal(table_new(&table, &term, 0), 0);
+	assert_int_equal(page_new(&page, &term), 0);
+	table_column(table, TABLE_LEFT, "comm");
+	table_row(table);
+	table_cell(table, PAGE_BAD, "%s", "\033[2Jevil\n");
+	assert_int_equal(table_put(table, page), 0);
+	text = written(page, false);
+	assert_string_equal(text, "\033[1mcomm\033[0m\n"
+				  "\033[31m\\x1b[2Jevil\\x0a\033[0m\n");
+}
+
+static void test_page_limits(void **state)
+{
+	const struct term term = {.tty = true, .utf8 = true, .columns = 6, .rows = 2};
+	OWN_PAGE struct page *page = NULL;
+
+	(void)state;
+	assert_int_equal(page_new(&page, &term), 0);
+	assert_int_equal(page_rows_left(page), SIZE_MAX);
+	page_limit(page, 6, 2);
+	page_put(page, PAGE_PLAIN, "abc");
+	page_pad(page, 5, 1);
+	assert_int_equal(page_column(page), 5);
+	page_put(page, PAGE_PLAIN, "→→→");
+	page_put(page, PAGE_PLAIN, "more");
+	page_end(page);
+	assert_int_equal(page_rows_left(page), 1);
+	page_line(page, PAGE_PLAIN, "second");
+	page_line(page, PAGE_PLAIN, "third");
+	assert_int_equal(page_rows_left(page), 0);
+	expect_page(page, "abc  →\nsecond\n");
+	/* and begins anew */
+	page_line(page, PAGE_PLAIN, "again");
+	expect_page(page, "again\n");
+}
+
+static void test_screen(void **state)
+{
+	const struct term term = {.tty = true, .utf8 = true, .columns = 6, .rows = 2};
+	OWN_PAGE struct page *page = NULL;
+	OWN_FREE char *full = NULL;
+	OWN_FREE char *part = NULL;
+
+	(void)state;
+	assert_int_equal(page_new(&page, &term), 0);
+	page_limit(page, 6, 2);
+	page_line(page, PAGE_PLAIN, "a");
+	page_line(page, PAGE_PLAIN, "b");
+	/* a newline or a clearing on the last row would scroll, or eat it */
+	full = written(page, true);
+	assert_string_equal(full, "\033[H\033[Ka\r\n\033[Kb");
+	page_limit(page, 6, 3);
+	page_line(page, PAGE_PLAIN, "a");
+	part = written(page, true);
+	assert_string_equal(part, "\033[H\033[Ka\r\n\033[J");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_too_narrow),  cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_too_many),    cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_page_limits), cmocka_unit_test(test_screen),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, setup, NULL);
+}
