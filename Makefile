@@ -53,7 +53,7 @@ CC := $(CLANG)
 override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
-DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap
 CLI_LIBS := -ljansson
 TEST_LIBS := $(DAEMON_LIBS) -lcmocka
 
@@ -102,7 +102,7 @@ $(BUILD)/bpf/%.bpf.o: tests/bench/%.bpf.c Makefile
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $* > $@
 
-$(OUT)/daemon/probe/bpf/%.o: | $(BUILD)/bpf/netflowd.skel.h
+$(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h
 
 # ---- the interface, served by the daemon as it stands in the tree -----------
 
@@ -111,7 +111,7 @@ $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; \
 		sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; echo ';'; } > $@
 
-$(OUT)/daemon/control/%.o: | $(BUILD)/interface.h
+$(call obj,$(wildcard daemon/control/*.c)): | $(BUILD)/interface.h
 
 # ---- compile, link ----------------------------------------------------------
 

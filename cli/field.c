@@ -100,10 +100,13 @@ struct units_text field_units_percent(const json_t *object, const char *name)
 	return field_real(object, name, &value) ? units_percent(value) : units_unknown();
 }
 
-/* Whether `text` has the form of 2026-11-21T09:30:00, whatever follows. */
+/* Whether `text` is there and has the form of 2026-11-21T09:30:00, whatever follows. */
 static bool is_time(const char *text)
 {
 	static const char form[] = "dddd-dd-ddTdd:dd:dd";
+
+	if (!text)
+		return false;
 
 	for (size_t i = 0; form[i]; i++)
 		if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
@@ -113,12 +116,12 @@ static bool is_time(const char *text)
 
 struct field_time field_time(const json_t *object, const char *name, const char *now)
 {
-	const char *text = field_text(object, name);
+	const char *text = field_text_or(object, name, NULL);
 	struct field_time time;
 	size_t digits = 0;
 
 	if (!is_time(text)) {
-		snprintf(time.s, sizeof(time.s), "%s", text);
+		snprintf(time.s, sizeof(time.s), "%s", text ? text : UNITS_UNKNOWN);
 		return time;
 	}
 	if (text[FRACTION_START] == '.')
@@ -147,12 +150,12 @@ struct field_time field_today(void)
 
 struct field_time field_date(const json_t *object, const char *name)
 {
-	const char *text = field_text(object, name);
+	const char *text = field_text_or(object, name, NULL);
 	const char *offset;
 	struct field_time time;
 
 	if (!is_time(text)) {
-		snprintf(time.s, sizeof(time.s), "%s", text);
+		snprintf(time.s, sizeof(time.s), "%s", text ? text : UNITS_UNKNOWN);
 		return time;
 	}
 	offset = text + FRACTION_START;

@@ -39,6 +39,14 @@ class Results:
     def note_others(self, names):
         self.others.update(names)
 
+    def disturbed(self):
+        """Of the floods with nothing attached: those whose sender did not have its CPU alone."""
+        return [flood for flood in self.floods(NOTHING) if flood.sender_cpu < UNDISTURBED]
+
+    def doubt(self):
+        """What a verdict on rates must be read with."""
+        return "  (doubtful: see the notes)" if self.others or self.disturbed() else ""
+
     def labels(self):
         seen = {}
         for one in self.rounds:
@@ -111,7 +119,7 @@ def print_ratios(results):
         verdict = ""
         if least is not None:
             met = judged(statistics.median(ratios), least, lambda v, l: v >= l)
-            verdict = f"≥ {least:.2f}   {met}"
+            verdict = f"≥ {least:.2f}   {met}{results.doubt()}"
         print(f"{name:<28}{median:<9}{between:<14}{verdict}".rstrip())
 
 
@@ -134,27 +142,28 @@ def print_footprint(starts, idle, resident, hits):
 
 
 def print_hits(rows, empty):
-    """Beside the empty program on the same hook, measured the same way."""
-    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'empty':>9}{'ns of its own':>16}")
+    """netflowd has taken the statistics' own cost off; `empty` shows how much that is here."""
+    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'% of a core':>13}")
     for event, rate, ns in rows:
-        floor = empty.get(event)
-        own = ns - floor if ns is not None and floor is not None else None
-        cells = ["-" if value is None else f"{value:.1f}" for value in (ns, floor, own)]
-        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>9}{cells[2]:>16}")
-    print("ns as the kernel's BPF statistics count them; empty: what they count for an empty program")
+        cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")
+        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}")
+    if empty:
+        print(f"less what the kernel's statistics count for an empty program, "
+              f"here {statistics.median(empty.values()):.0f} ns")
 
 
 def print_notes(results):
     """Returns whether something could not run."""
     notes = [f"round {at}: {label} thrown out: {why}" for at, label, why in results.thrown_out]
-    shares = [flood.sender_cpu for flood in results.floods(NOTHING)]
-    disturbed = sum(share < UNDISTURBED for share in shares)
+    disturbed = results.disturbed()
     if disturbed:
-        notes.append(f"{disturbed} of {len(shares)} floods with nothing attached were disturbed: "
-                     f"the sender had as little as {100 * min(shares):.1f} % of its CPU")
+        share = min(flood.sender_cpu for flood in disturbed)
+        notes.append(f"{len(disturbed)} of {len(results.floods(NOTHING))} floods with nothing "
+                     f"attached were disturbed: the sender had as little as {100 * share:.1f} % "
+                     "of its CPU")
     if results.others:
-        notes.append("tracing programs of others were attached, their cost is in every figure: "
-                     + " ".join(sorted(results.others)))
+        notes.append("tracing programs of others were attached, their cost is in every figure, "
+                     "which brings ratios nearer to 1: " + " ".join(sorted(results.others)))
     failures = [f"could not run: {what}: {why}" for what, why in results.failures]
     for label in {label for _, label, _ in results.thrown_out}:
         if not results.rates(label):

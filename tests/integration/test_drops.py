@@ -177,7 +177,8 @@ def test_forwarding_drop_by_nftables(daemon, path):
     assert counted == SENT and trace.lost == 0
 
 
-def test_full_qdisc(daemon, pair):
+def test_full_qdisc(daemon, silent_pair):
+    pair = silent_pair
     device = pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
                   "rate", "8mbit", "burst", "2000", "limit", "20000")
@@ -195,8 +196,9 @@ def test_full_qdisc(daemon, pair):
                            qdisc["packets"]) == qdisc["packets"]
 
 
-def test_qdisc_removed_with_packets_in_it(daemon, pair):
+def test_qdisc_removed_with_packets_in_it(daemon, silent_pair):
     """The packets of a qdisc that goes die with it."""
+    pair = silent_pair
     device = pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
                   "rate", "8kbit", "burst", "1100", "limit", "200000")

@@ -89,8 +89,8 @@ static void test_narrow(void **state)
 		     "12,345,678  日本       b+0x1\n");
 	term.utf8 = false;
 	expect_table(&term, 0,
-		     "   packets  reason             place\n"
-		     "     4,217  NO_SOCKET          a_functi~\n"
+		     "   packets  reason         place\n"
+		     "     4,217  NO_SOCKET      a_function_w~\n"
 		     "12,345,678  \\xe6\\x97\\xa5~  b+0x1\n");
 }
 

@@ -24,10 +24,10 @@ class NotReady(Exception):
 class Daemon:
     """One run of netflowd.  `command` runs it otherwise: setpriv, unshare, seccomp."""
 
-    def __init__(self, directory, *settings, command=(), binary=None):
+    def __init__(self, directory, *settings, options=(), command=(), binary=None):
         self.directory = pathlib.Path(directory)
         self.socket_path = self.directory / "io.netflowd"
-        self.settings = settings
+        self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
         self.command = command
         self.binary = binary or paths.DAEMON
         self.process = None
@@ -38,9 +38,8 @@ class Daemon:
     # ---- life ----
 
     def arguments(self):
-        options = [o for setting in self.settings for o in ("--set", setting)]
-        return [*map(str, self.command), str(self.binary), "--runtime-dir", str(self.directory),
-                *options]
+        return [str(word) for word in (*self.command, self.binary, "--runtime-dir", self.directory,
+                                       *self.options)]
 
     def start(self):
         """Start it and wait until it says that it is ready."""
@@ -158,10 +157,12 @@ class Daemon:
     def dropped(self, device=None, protocol=None, reason=None):
         return sum(row["packets"] for row in self.drop_rows(device, protocol, reason))
 
-    def records(self, device=None, limit=1 << 20, **parameters):
+    def records(self, device=None, protocol=None, limit=1 << 20, **parameters):
         records = self.call("GetDropRecords", limit=limit, **parameters)["records"]
-        return [r for r in records if device is None or
-                (r.get("netns"), r.get("ifindex")) == (device.namespace.inode, device.ifindex)]
+        return [r for r in records
+                if (device is None or (r.get("netns"), r.get("ifindex")) ==
+                    (device.namespace.inode, device.ifindex))
+                and protocol in (None, r["protocol"])]
 
     def latency(self, device, segment):
         """The one latency of a lab Device, or None when it was not seen."""

@@ -57,17 +57,20 @@ class Namespace:
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
         # As little as possible but what a test sends: no router solicitations, no duplicate
-        # address detection.  And no ICMP errors held back.  Only without IPv6 there are no
-        # multicast listener reports either.
-        if not ipv6:
-            self.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
-            self.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
-        self.sysctl("net.ipv6.conf.default.accept_dad", 0)
-        self.sysctl("net.ipv6.conf.default.dad_transmits", 0)
-        self.sysctl("net.ipv6.conf.default.router_solicitations", 0)
-        self.sysctl("net.ipv6.conf.default.addr_gen_mode", 1)
-        self.sysctl("net.ipv4.icmp_ratelimit", 0)
-        self.sysctl("net.ipv6.icmp.ratelimit", 0)
+        # address detection, multicast listener reports at once or never.  And no ICMP errors held
+        # back.
+        self.sysctl(**{
+            "net.ipv6.conf.all.disable_ipv6": int(not ipv6),
+            "net.ipv6.conf.default.disable_ipv6": int(not ipv6),
+            "net.ipv6.conf.default.mldv1_unsolicited_report_interval": 0,
+            "net.ipv6.conf.default.mldv2_unsolicited_report_interval": 0,
+            "net.ipv6.conf.default.accept_dad": 0,
+            "net.ipv6.conf.default.dad_transmits": 0,
+            "net.ipv6.conf.default.router_solicitations": 0,
+            "net.ipv6.conf.default.addr_gen_mode": 1,
+            "net.ipv4.icmp_ratelimit": 0,
+            "net.ipv6.icmp.ratelimit": 0,
+        })
         self.ip("link", "set", "lo", "up")
 
     def run(self, *command, **kwargs):
@@ -79,8 +82,8 @@ class Namespace:
     def loopback(self):
         return Device(self, "lo")
 
-    def sysctl(self, key, value):
-        self.run("sysctl", "-q", "-w", f"{key}={value}")
+    def sysctl(self, **settings):
+        self.run("sysctl", "-q", "-w", *(f"{key}={value}" for key, value in settings.items()))
 
     @contextlib.contextmanager
     def entered(self):
@@ -256,8 +259,7 @@ class Path:
                     self.near_device, self.NEAR4, self.NEAR6)
         _neighbours(self.far_device, self.FAR4, self.FAR6,
                     self.right_device, self.RIGHT4, self.RIGHT6)
-        self.router.sysctl("net.ipv4.ip_forward", 1)
-        self.router.sysctl("net.ipv6.conf.all.forwarding", 1)
+        self.router.sysctl(**{"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1})
         for namespace, v4, v6 in ((self.left, self.NEAR4, self.NEAR6),
                                   (self.right, self.FAR4, self.FAR6)):
             namespace.ip("route", "add", "default", "via", v4)
