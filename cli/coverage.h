@@ -6,11 +6,14 @@
 #include "cli/session.h"
 
 /*
- * Put a line for each question whose state is not full.  Only those whose name
- * begins with one of `about` (NULL at the end), or all for NULL.  Returns how
- * many there were.
+ * A sentence about the questions whose state is not full, those with the same
+ * reason together.  Only those whose name begins with one of `about` (NULL at
+ * the end), or all for NULL.
  */
-size_t coverage_put(struct page *page, const json_t *coverage, const char *const *about);
+void coverage_put(struct page *page, const json_t *coverage, const char *const *about);
+
+/* All questions, a line each. */
+void coverage_put_all(struct page *page, const json_t *coverage);
 
 /* Ask the daemon for its coverage and do the same.  A failure is reported. */
 enum report_status coverage_ask(struct session *session, struct page *page,

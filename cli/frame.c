@@ -124,6 +124,17 @@ static void put_cost(struct page *page, const struct frame *frame, const json_t 
 	page_end(page);
 }
 
+/* Journeys whose end was not seen. */
+static struct units_text lost_text(const json_t *inflight)
+{
+	uint64_t overwritten, invalidated;
+
+	if (!field_count(inflight, "overwritten", &overwritten) ||
+	    !field_count(inflight, "invalidated", &invalidated))
+		return units_unknown();
+	return units_count(overwritten + invalidated);
+}
+
 static void put_ledger(struct page *page, const json_t *status)
 {
 	const json_t *drops = json_object_get(status, "drops");
@@ -133,10 +144,7 @@ static void put_ledger(struct page *page, const json_t *status)
 	put_name(page, "ledger");
 	put_part(page, verdict.style, "%s", verdict.text);
 	put_part(page, PAGE_PLAIN, "in flight %s", field_units_count(inflight, "in_flight").s);
-	put_part(page, PAGE_PLAIN, "journeys lost %s",
-		 units_count(field_count_or(inflight, "overwritten", 0) +
-			     field_count_or(inflight, "invalidated", 0))
-			 .s);
+	put_part(page, PAGE_PLAIN, "journeys lost %s", lost_text(inflight).s);
 	put_part(page, PAGE_PLAIN, "records throttled %s", field_units_count(drops, "throttled").s);
 	if (field_count_or(drops, "ring_full", 0))
 		put_part(page, PAGE_WARN, "ring full %s", field_units_count(drops, "ring_full").s);
@@ -242,7 +250,9 @@ static void put_segment(struct table *table, const struct reading_segment *segme
 
 	table_row(table);
 	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id), reading_segment_name(id));
-	table_cell(table, PAGE_PLAIN, "%s", rate_text(segment->per_second).s);
+	/* never seen may also mean that nobody looked */
+	table_cell(table, PAGE_PLAIN, "%s",
+		   segment->all.total ? rate_text(segment->per_second).s : UNITS_UNKNOWN);
 	if (!segment->interval.total) {
 		for (size_t i = 0; i < 3; i++)
 			table_cell(table, PAGE_DIM, "%s", UNITS_UNKNOWN);

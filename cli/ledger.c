@@ -5,9 +5,10 @@
 #include <string.h>
 
 #define NAME_COLUMN 12
+#define INDENT 2
 
 /* One number of an equation. */
-struct term_name {
+struct part {
 	const char *member;
 	const char *part_word; /* what some of it is, and the member that counts that; or NULL */
 	const char *part_member;
@@ -16,7 +17,7 @@ struct term_name {
 struct equation {
 	const char *of; /* the member of GetStatus */
 	const char *whole;
-	struct term_name parts[8]; /* ends with one without a member */
+	struct part parts[8]; /* ends with one without a member */
 };
 
 static const struct equation equations[] = {
@@ -54,14 +55,14 @@ static const struct ledger_verdict balances[] = {
 /* Whether the numbers themselves add up, and what is left over. */
 static enum balance check(const struct equation *equation, const json_t *values, int64_t *left)
 {
-	uint64_t whole, part;
+	uint64_t whole, number;
 
 	if (!field_count(values, equation->whole, &whole))
 		return BALANCE_UNKNOWN;
-	for (const struct term_name *name = equation->parts; name->member; name++) {
-		if (!field_count(values, name->member, &part))
+	for (const struct part *part = equation->parts; part->member; part++) {
+		if (!field_count(values, part->member, &number))
 			return BALANCE_UNKNOWN;
-		whole -= part;
+		whole -= number;
 	}
 	*left = (int64_t)whole;
 	if (!whole)
@@ -69,32 +70,43 @@ static enum balance check(const struct equation *equation, const json_t *values,
 	return json_is_boolean(json_object_get(values, "balanced")) ? BALANCE_OFF : BALANCE_MOVING;
 }
 
-static void put_term(struct page *page, const json_t *values, const struct term_name *name)
+static void write_number(FILE *out, const json_t *values, const struct part *part)
 {
-	page_put(page, PAGE_PLAIN, "%s %s", name->member,
-		 field_units_count(values, name->member).s);
-	if (name->part_member && field_count_or(values, name->part_member, 0))
-		page_put(page, PAGE_DIM, " (%s %s)", name->part_word,
-			 field_units_count(values, name->part_member).s);
+	fprintf(out, "%s %s", part->member, field_units_count(values, part->member).s);
+	if (part->part_member && field_count_or(values, part->part_member, 0))
+		fprintf(out, " (%s %s)", part->part_word,
+			field_units_count(values, part->part_member).s);
+}
+
+/* The equation with its numbers; the caller frees it; NULL when out of memory. */
+static char *write_equation(const struct equation *equation, const json_t *values)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s %s", equation->whole, field_units_count(values, equation->whole).s);
+	for (const struct part *part = equation->parts; part->member; part++) {
+		fputs(part == equation->parts ? " = " : " + ", out);
+		write_number(out, values, part);
+	}
+	fclose(out);
+	return text;
 }
 
 static void put_equation(struct page *page, const struct equation *equation, const json_t *values)
 {
+	OWN_FREE char *text = write_equation(equation, values);
 	int64_t left = 0;
 	enum balance balance = check(equation, values, &left);
 
-	page_put(page, PAGE_PLAIN, "%s %s", equation->whole,
-		 field_units_count(values, equation->whole).s);
-	for (const struct term_name *name = equation->parts; name->member; name++) {
-		page_put(page, PAGE_PLAIN, "%s", name == equation->parts ? " = " : " + ");
-		put_term(page, values, name);
-	}
-	page_put(page, PAGE_PLAIN, ": ");
 	page_put(page, balances[balance].style, "%s", balances[balance].text);
 	if (left)
 		page_put(page, balances[balance].style, ", %s%s unaccounted", left < 0 ? "-" : "",
 			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s);
-	page_end(page);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");
 }
 
 /* What no equation can hold: the program did not run. */
@@ -103,8 +115,8 @@ static void put_missed(struct page *page, const json_t *values, const char *what
 	if (!field_count_or(values, "missed", 0))
 		return;
 	page_pad(page, NAME_COLUMN, 0);
-	page_line(page, PAGE_WARN, "not seen at all: %s %s", field_units_count(values, "missed").s,
-		  what);
+	page_paragraph(page, PAGE_WARN, NAME_COLUMN + INDENT, "not seen at all: %s %s",
+		       field_units_count(values, "missed").s, what);
 }
 
 void ledger_put(struct page *page, const json_t *status)

@@ -113,22 +113,27 @@ static void put_printable(struct page *page, enum page_style style, const char *
 	page->column += printable[len] ? page->columns_limit - page->column : text_width(printable);
 }
 
-static void put_list(struct page *page, enum page_style style, const char *format, va_list list)
+/* The text as it may be printed, which the caller frees; NULL when out of memory, and noted. */
+static char *make_printable(struct page *page, const char *format, va_list list)
 {
 	OWN_FREE char *text = NULL;
-	OWN_FREE char *printable = NULL;
+	char *printable = NULL;
 
-	if (vasprintf(&text, format, list) < 0) {
+	if (vasprintf(&text, format, list) < 0)
 		text = NULL;
+	if (text)
+		printable = text_printable(text, page->term->utf8);
+	if (!printable)
 		page->failed = true;
-		return;
-	}
-	printable = text_printable(text, page->term->utf8);
-	if (!printable) {
-		page->failed = true;
-		return;
-	}
-	put_printable(page, style, printable);
+	return printable;
+}
+
+static void put_list(struct page *page, enum page_style style, const char *format, va_list list)
+{
+	OWN_FREE char *printable = make_printable(page, format, list);
+
+	if (printable)
+		put_printable(page, style, printable);
 }
 
 void page_put(struct page *page, enum page_style style, const char *format, ...)
@@ -171,6 +176,54 @@ void page_line(struct page *page, enum page_style style, const char *format, ...
 	page_end(page);
 }
 
+/*
+ * Bytes of `text` that go on a line with `columns` left: up to the last blank
+ * that fits, or, for a word wider than that, what fits, and never nothing.
+ */
+static size_t line_length(const char *text, size_t columns)
+{
+	size_t fit = text_fit(text, columns);
+	size_t len = fit;
+
+	if (!text[fit])
+		return fit;
+	while (len && text[len] != ' ')
+		len--;
+	if (len)
+		return len;
+	return fit ? fit : text_fit(text, 2);
+}
+
+void page_paragraph(struct page *page, enum page_style style, size_t indent, const char *format,
+		    ...)
+{
+	OWN_FREE char *printable = NULL;
+	size_t columns = page->term->columns;
+	const char *rest;
+	va_list list;
+
+	va_start(list, format);
+	printable = make_printable(page, format, list);
+	va_end(list);
+	for (rest = printable; rest && *rest;) {
+		size_t left = columns > page->column ? columns - page->column : 1;
+		size_t len = columns ? line_length(rest, left) : strlen(rest);
+		OWN_FREE char *line = strndup(rest, len);
+
+		if (line)
+			put_printable(page, style, line);
+		else
+			page->failed = true;
+		rest += len;
+		rest += strspn(rest, " ");
+		if (!*rest)
+			break;
+		page_end(page);
+		page_pad(page, indent, 0);
+	}
+	page_end(page);
+}
+
 static int finish(struct page *page, FILE *out)
 {
 	int ret = page->failed ? -ENOMEM : 0;
@@ -188,7 +241,8 @@ static int finish(struct page *page, FILE *out)
 
 int page_write(struct page *page, FILE *out)
 {
-	fwrite(page->text, 1, page->used, out);
+	if (page->used)
+		fwrite(page->text, 1, page->used, out);
 	return finish(page, out);
 }
 

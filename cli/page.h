@@ -60,6 +60,13 @@ void page_line(struct page *page, enum page_style style, const char *format, ...
 	__attribute__((format(printf, 3, 4)));
 
 /*
+ * Put text on the current line and, broken at blanks where the terminal ends,
+ * on as many more as it takes, which begin at `indent`; end the last one.
+ */
+void page_paragraph(struct page *page, enum page_style style, size_t indent, const char *format,
+		    ...) __attribute__((format(printf, 4, 5)));
+
+/*
  * Write what was put so far to `out` and start afresh, on row 0 again.  0, or
  * -ENOMEM when something could not be put, or why `out` took no more.
  */

@@ -8,6 +8,7 @@
 
 #define METHOD "io.netflowd.ListProbes"
 #define MEASURE_DEFAULT_MS 250
+#define INDENT 2
 
 static const struct argument arguments[] = {
 	{.name = "measure",
@@ -19,6 +20,11 @@ static const struct argument arguments[] = {
 	 .help = "measure ns per hit for so many milliseconds (250)"},
 	{},
 };
+
+static bool is_attached(const json_t *probe)
+{
+	return !strcmp(field_text(probe, "state"), "attached");
+}
 
 static void put_columns(struct table *table)
 {
@@ -33,7 +39,7 @@ static void put_columns(struct table *table)
 
 static void put_probe(struct table *table, const json_t *probe)
 {
-	bool attached = !strcmp(field_text(probe, "state"), "attached");
+	bool attached = is_attached(probe);
 	double ns;
 
 	table_row(table);
@@ -51,6 +57,49 @@ static void put_probe(struct table *table, const json_t *probe)
 		   field_text(probe, "lost_without"));
 }
 
+/* Why `first` and all others of the same reason are not attached. */
+static void put_reason(struct page *page, const json_t *probes, const json_t *first)
+{
+	const char *reason = field_text(first, "reason");
+	OWN_FREE char *names = NULL;
+	const json_t *probe;
+	size_t i, size, count = 0;
+	FILE *out = open_memstream(&names, &size);
+
+	if (!out)
+		return;
+	json_array_foreach(probes, i, probe)
+	{
+		if (is_attached(probe) || strcmp(field_text(probe, "reason"), reason))
+			continue;
+		fprintf(out, "%s%s", count++ ? ", " : "", field_text(probe, "name"));
+	}
+	fclose(out);
+	if (count == json_array_size(probes))
+		page_paragraph(page, PAGE_BAD, INDENT, "no probe is attached: %s", reason);
+	else
+		page_paragraph(page, PAGE_WARN, INDENT, "not attached: %s: %s", names ? names : "",
+			       reason);
+}
+
+static void put_reasons(struct page *page, const json_t *probes)
+{
+	const json_t *probe, *other;
+	size_t i, j;
+
+	json_array_foreach(probes, i, probe)
+	{
+		if (is_attached(probe))
+			continue;
+		json_array_foreach(probes, j,
+				   other) if (!is_attached(other) &&
+					      !strcmp(field_text(other, "reason"),
+						      field_text(probe, "reason"))) break;
+		if (i == j)
+			put_reason(page, probes, probe);
+	}
+}
+
 static int put_probes(struct page *page, const json_t *reply)
 {
 	const json_t *probes = json_object_get(reply, "probes");
@@ -64,9 +113,7 @@ static int put_probes(struct page *page, const json_t *reply)
 	put_columns(table);
 	json_array_foreach(probes, i, probe) put_probe(table, probe);
 	ret = table_put(table, page);
-	json_array_foreach(probes, i, probe) if (strcmp(field_text(probe, "state"), "attached"))
-		page_line(page, PAGE_WARN, "%s is not attached: %s", field_text(probe, "name"),
-			  field_text(probe, "reason"));
+	put_reasons(page, probes);
 	return ret;
 }
 

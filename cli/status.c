@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* netflowctl status: everything about the daemon itself. */
 #include "cli/command.h"
+#include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/ledger.h"
 #include "cli/table.h"
@@ -11,6 +12,7 @@
 #define MEASURE_MS 100
 #define NAME_COLUMN 12
 #define INDENT 2
+#define PACKETS_COLUMN 15
 
 static void put_title(struct page *page, const char *title)
 {
@@ -24,22 +26,27 @@ static void put_name(struct page *page, const char *name)
 	page_pad(page, NAME_COLUMN, 1);
 }
 
+/* Without one all counters are 0 because nobody counts. */
+static bool no_backend(const json_t *status)
+{
+	return !strcmp(field_text(json_object_get(status, "backend"), "name"), "none");
+}
+
 static void put_daemon(struct page *page, const json_t *status)
 {
 	const json_t *daemon = json_object_get(status, "daemon");
 	const json_t *backend = json_object_get(status, "backend");
-	bool none = !strcmp(field_text(backend, "name"), "none");
 
 	put_title(page, "daemon");
 	put_name(page, "version");
-	page_line(page, PAGE_PLAIN, "%s, pid %s", field_text(daemon, "version"),
-		  field_units_number(daemon, "pid").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, pid %s", field_text(daemon, "version"),
+		       field_units_number(daemon, "pid").s);
 	put_name(page, "started");
-	page_line(page, PAGE_PLAIN, "%s, up %s", field_date(daemon, "started").s,
-		  field_units_duration(daemon, "uptime_ns").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, up %s", field_date(daemon, "started").s,
+		       field_units_duration(daemon, "uptime_ns").s);
 	put_name(page, "backend");
-	page_line(page, none ? PAGE_BAD : PAGE_PLAIN, "%s: %s", field_text(backend, "name"),
-		  field_text(backend, "reason"));
+	page_paragraph(page, no_backend(status) ? PAGE_BAD : PAGE_PLAIN, NAME_COLUMN, "%s: %s",
+		       field_text(backend, "name"), field_text(backend, "reason"));
 }
 
 static void put_host(struct page *page, const json_t *status)
@@ -48,12 +55,12 @@ static void put_host(struct page *page, const json_t *status)
 
 	put_title(page, "host");
 	put_name(page, "name");
-	page_line(page, PAGE_PLAIN, "%s", field_text(host, "name"));
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_text(host, "name"));
 	put_name(page, "kernel");
-	page_line(page, PAGE_PLAIN, "%s, %s, %s CPUs", field_text(host, "kernel"),
-		  field_text(host, "machine"), field_units_number(host, "cpus").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, %s, %s CPUs", field_text(host, "kernel"),
+		       field_text(host, "machine"), field_units_number(host, "cpus").s);
 	put_name(page, "netns");
-	page_line(page, PAGE_PLAIN, "%s", field_units_number(host, "netns").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_units_number(host, "netns").s);
 }
 
 static void put_packets(struct page *page, const json_t *status)
@@ -62,39 +69,16 @@ static void put_packets(struct page *page, const json_t *status)
 	const json_t *packets = json_object_get(status, "packets");
 
 	put_title(page, "packets");
+	if (no_backend(status)) {
+		page_line(page, PAGE_BAD, "  not seen: no backend runs");
+		return;
+	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		page_put(page, PAGE_PLAIN, "  %s", names[i]);
-		page_pad(page, NAME_COLUMN, 2);
-		page_line(page, PAGE_PLAIN, "%s", field_units_count(packets, names[i]).s);
+		page_pad(page, PACKETS_COLUMN, 2);
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
+			       field_units_count(packets, names[i]).s);
 	}
-}
-
-static int put_coverage(struct page *page, const json_t *status)
-{
-	OWN_TABLE struct table *table = NULL;
-	const json_t *row;
-	size_t i;
-	int ret = table_new(&table, page_term(page), INDENT);
-
-	if (ret)
-		return ret;
-	put_title(page, "coverage");
-	table_column(table, TABLE_LEFT, "question");
-	table_column(table, TABLE_LEFT, "state");
-	table_column(table, TABLE_LEFT, "reason");
-	json_array_foreach(json_object_get(status, "coverage"), i, row)
-	{
-		const char *state = field_text(row, "state");
-		enum page_style style = !strcmp(state, "full")	     ? PAGE_GOOD
-					: !strcmp(state, "degraded") ? PAGE_WARN
-								     : PAGE_BAD;
-
-		table_row(table);
-		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "question"));
-		table_cell(table, style, "%s", state);
-		table_cell(table, PAGE_PLAIN, "%s", field_text_or(row, "reason", ""));
-	}
-	return table_put(table, page);
 }
 
 static int put_tables(struct page *page, const json_t *status)
@@ -131,21 +115,22 @@ static void put_cost(struct page *page, const json_t *status)
 
 	put_title(page, "cost");
 	put_name(page, "daemon");
-	page_line(page, PAGE_PLAIN, "%s of a core now, %s since its start (%s of processor time)",
-		  field_units_percent(cost, "daemon_cpu_now_percent").s,
-		  field_units_percent(cost, "daemon_cpu_percent").s,
-		  field_units_duration(cost, "daemon_cpu_ns").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+		       "%s of a core now, %s since its start (%s of processor time)",
+		       field_units_percent(cost, "daemon_cpu_now_percent").s,
+		       field_units_percent(cost, "daemon_cpu_percent").s,
+		       field_units_duration(cost, "daemon_cpu_ns").s);
 	put_name(page, "programs");
 	if (field_count(cost, "measured_ns", &measured))
-		page_line(page, PAGE_PLAIN, "%s of a core, measured for %s",
-			  field_units_percent(cost, "programs_cpu_percent").s,
-			  units_duration(measured).s);
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s of a core, measured for %s",
+			       field_units_percent(cost, "programs_cpu_percent").s,
+			       units_duration(measured).s);
 	else
-		page_line(page, PAGE_PLAIN, "not measured");
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured");
 	put_name(page, "memory");
-	page_line(page, PAGE_PLAIN, "daemon %s, tables %s",
-		  field_units_bytes(cost, "resident_bytes").s,
-		  field_units_bytes(cost, "tables_bytes").s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "daemon %s, tables %s",
+		       field_units_bytes(cost, "resident_bytes").s,
+		       field_units_bytes(cost, "tables_bytes").s);
 }
 
 static int put_status(struct page *page, const json_t *status)
@@ -155,11 +140,14 @@ static int put_status(struct page *page, const json_t *status)
 	put_daemon(page, status);
 	put_host(page, status);
 	put_packets(page, status);
-	ret = put_coverage(page, status);
+	put_title(page, "coverage");
+	coverage_put_all(page, json_object_get(status, "coverage"));
 	put_title(page, "ledger");
-	ledger_put(page, status);
-	if (!ret)
-		ret = put_tables(page, status);
+	if (no_backend(status))
+		page_line(page, PAGE_BAD, "  empty: no backend runs");
+	else
+		ledger_put(page, status);
+	ret = put_tables(page, status);
 	put_cost(page, status);
 	return ret;
 }

@@ -121,7 +121,7 @@ struct units_text units_duration_real(double ns)
 		return units_unknown();
 	if (ns == 0)
 		return units_duration(0);
-	/* all limits of rounding are whole nanoseconds from here on, so the fraction decides nothing */
+	/* all limits of rounding are whole nanoseconds from here on: fractions decide nothing */
 	if (ns >= 999.5)
 		return units_duration(ns < 0x1p63 ? (uint64_t)fmax(ns, 1000) : (uint64_t)1 << 63);
 	/* thousandths of a nanosecond are exact enough to round three digits from */

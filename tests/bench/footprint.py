@@ -64,17 +64,28 @@ def quiet_flood(bench, seconds):
         pass  # the rows then show no hits
 
 
-def other_tracers():
-    """Tracing programs of others: their cost is in every figure, also in "nothing attached"."""
+def tracing_programs():
+    """{id: name} of the programs attached to anything that traces."""
     try:
         done = subprocess.run(["bpftool", "-j", "prog", "list"], capture_output=True, text=True,
                               check=False)
     except OSError as error:
         raise Failed(f"bpftool: {error}") from None
     if done.returncode:
-        return []
+        return {}
     kinds = ("tracing", "raw_tracepoint", "raw_tracepoint_writable", "tracepoint", "kprobe",
              "perf_event")
-    return sorted({program.get("name", "unnamed") for program in json.loads(done.stdout)
-                   if program.get("type") in kinds})
+    return {program["id"]: program.get("name", "unnamed") for program in json.loads(done.stdout)
+            if program.get("type") in kinds}
 
+
+def other_tracers():
+    """
+    Tracing programs of others: their cost is in every figure, also in "nothing
+    attached".  Our own last ones may linger for a moment, hence a second look.
+    """
+    first = tracing_programs()
+    if not first:
+        return []
+    time.sleep(1)
+    return sorted({name for number, name in tracing_programs().items() if number in first})

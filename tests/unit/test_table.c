@@ -208,6 +208,28 @@ static void test_screen(void **state)
 	assert_string_equal(part, "\033[H\033[Ka\r\n\033[J");
 }
 
+static void test_paragraph(void **state)
+{
+	struct term term = {.tty = true, .utf8 = true, .columns = 12};
+	OWN_PAGE struct page *page = NULL;
+
+	(void)state;
+	assert_int_equal(page_new(&page, &term), 0);
+	page_put(page, PAGE_PLAIN, "a: ");
+	page_paragraph(page, PAGE_PLAIN, 3, "%s", "the one  two,threefourfive six");
+	expect_page(page, "a: the one\n   two,three\n   fourfive\n   six\n");
+	page_paragraph(page, PAGE_PLAIN, 20, "%s", "日本 ab");
+	expect_page(page, "日本 ab\n");
+	page_put(page, PAGE_PLAIN, "123456789012");
+	page_paragraph(page, PAGE_PLAIN, 20, "%s", "日本");
+	expect_page(page, "123456789012日\n                    本\n");
+	page_paragraph(page, PAGE_PLAIN, 2, "%s", "");
+	expect_page(page, "\n");
+	term.columns = 0;
+	page_paragraph(page, PAGE_PLAIN, 3, "%s", "the one two three four five six");
+	expect_page(page, "the one two three four five six\n");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -221,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_too_narrow),  cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_too_many),    cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_page_limits), cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_paragraph),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, setup, NULL);

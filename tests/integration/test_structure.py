@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tree's own rules: which way includes run, who owns which library, the licence in every file.
+
+daemon → control → {alert, export} → store → core → util; backends reach only what is theirs, the
+records that they share with the programs in the kernel, and a few leaves.
+"""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from lab import paths
+
+# Folder of the including file → what it may include, as prefixes of the path in quotes.  The longest
+# folder that matches counts.  A file may always include its own folder.
+MAY_INCLUDE = {
+    "bpf/": [],
+    "daemon/": ["daemon/", "bpf/records.h"],
+    "daemon/control/": ["daemon/alert/", "daemon/export/", "daemon/store/", "daemon/core/",
+                        "daemon/probe/", "daemon/util/", "daemon/loop.h", "bpf/records.h",
+                        "interface.h"],
+    "daemon/alert/": ["daemon/store/", "daemon/core/", "daemon/util/", "bpf/records.h"],
+    "daemon/export/": ["daemon/store/", "daemon/core/", "daemon/util/", "bpf/records.h"],
+    "daemon/store/": ["daemon/core/", "daemon/util/", "bpf/records.h"],
+    "daemon/core/": ["daemon/util/", "bpf/records.h"],
+    "daemon/util/": [],
+    "daemon/probe/": ["daemon/core/names.h", "daemon/util/", "bpf/records.h"],
+    "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/util/", "bpf/records.h",
+                          "build/bpf/"],
+    "cli/": ["daemon/util/"],
+}
+
+# Header of a library → the only files that may include it.
+OWNERS = {
+    r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h": r"daemon/probe/bpf/.*|tests/bench/.*",
+    r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/bench/.*",
+    r"jansson\.h": r"(daemon/control|daemon/export|cli|tests/unit|tests/fuzz)/.*",
+    r"traceevent/.*": r"daemon/core/symbols\.c",
+    r"systemd/.*": r"daemon/loop\.c",
+    r"ini\.h": r"daemon/config\.c",
+    r"sys/capability\.h": r"daemon/privilege\.c",
+    r"cmocka\.h": r"tests/unit/.*",
+}
+
+LICENCE = "SPDX-License-Identifier: GPL-2.0-or-later"
+# The licence's own text, a list that has no comments, recorded bytes, and what says nothing.
+WITHOUT_LICENCE = re.compile(r"LICENSE|.*\.json|tests/fuzz/corpus/.*|\.gitattributes|.*/\.gitkeep")
+TEXT_TO_READ = re.compile(r".*\.(md|txt|1|5|8)")
+
+
+def files():
+    """Every file of the tree that is, or is about to be, in git."""
+    out = subprocess.run(["git", "-c", f"safe.directory={paths.TREE}", "-C", str(paths.TREE),
+                          "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                         stdout=subprocess.PIPE)
+    if out.returncode:
+        pytest.skip("this is no git checkout")
+    return [name for name in out.stdout.decode().split("\0")
+            if name and (paths.TREE / name).is_file()]
+
+
+def read(name):
+    return (paths.TREE / name).read_text(errors="replace")
+
+
+def includes():
+    """(file, what it includes, whether in quotes)"""
+    for name in files():
+        if name.endswith((".c", ".h")):
+            for quote, what in re.findall(r'^\s*#\s*include\s*(["<])([^">]+)[">]', read(name),
+                                          re.MULTILINE):
+                yield name, what, quote == '"'
+
+
+def test_includes_run_one_way():
+    wrong = []
+    for name, what, quoted in includes():
+        folder = max((f for f in MAY_INCLUDE if name.startswith(f)), key=len, default=None)
+        own = str(pathlib.PurePath(name).parent) + "/"
+        if not quoted or folder is None or what.startswith(own) or "/" not in what and \
+                (paths.TREE / own / what).exists():
+            continue
+        if not what.startswith(tuple(MAY_INCLUDE[folder])):
+            wrong.append(f"{name} includes {what}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_library_has_one_owner():
+    wrong = [f"{name} includes {what}"
+             for name, what, quoted in includes() if not name.startswith("bpf/")
+             and not name.endswith(".bpf.c")
+             for library, owner in OWNERS.items()
+             if not quoted and re.fullmatch(library, what) and not re.fullmatch(owner, name)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_shared_header_is_the_only_one():
+    """Of bpf/, user space includes records.h and nothing else."""
+    wrong = [f"{name} includes {what}" for name, what, quoted in includes()
+             if quoted and not name.startswith("bpf/") and not name.endswith(".bpf.c")
+             and what.startswith("bpf/") and what != "bpf/records.h"]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_header_is_guarded():
+    for name in files():
+        if name.endswith(".h"):
+            text = read(name)
+            guard = re.search(r"^#ifndef (\w+)\n#define \1$", text, re.MULTILINE)
+            assert guard or "#pragma once" in text, name
+
+
+def test_licence_in_every_file():
+    without = [name for name in files()
+               if not WITHOUT_LICENCE.fullmatch(name) and not TEXT_TO_READ.fullmatch(name)
+               and not name.startswith(".git") and name != ".clang-format"
+               and LICENCE not in "\n".join(read(name).splitlines()[:3])]
+    assert not without, without
+
+
+def test_licence_is_first():
+    """In the first line of C, in the first two of a script."""
+    for name in files():
+        if name.endswith((".c", ".h")):
+            assert read(name).startswith(f"/* {LICENCE} */\n"), name
+
+
+def test_nothing_is_unfinished():
+    # Spelt so that this file does not name what it looks for.
+    marks = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX(?=:)|HA" + r"CK)\b")
+    found = [f"{name}:{number}" for name in files() if not name.startswith("tests/fuzz/corpus/")
+             for number, line in enumerate(read(name).splitlines(), 1) if marks.search(line)]
+    assert not found, found
+
+
+def test_nothing_names_the_place_it_was_made_in():
+    """No path of a machine, no host to download from: the tree works anywhere."""
+    places = re.compile("|".join((r"/wo" + r"rk/", r"/ho" + r"me/\w", r"https?://[^/\s]*(registry|"
+                                 r"proxy|mirror|snapshot)[^/\s]*", r"deb\.deb" + r"ian\.org")))
+    found = [f"{name}:{number}: {line.strip()}" for name in files()
+             if not name.startswith("tests/fuzz/corpus/") and name != "LICENSE"
+             for number, line in enumerate(read(name).splitlines(), 1) if places.search(line)]
+    assert not found, "\n".join(found)
+
+
+def test_scripts_can_be_run():
+    for name in files():
+        path = paths.TREE / name
+        with open(path, "rb") as file:
+            script = file.read(2) == b"#!"
+        assert script == bool(path.stat().st_mode & 0o111), name
+
+
+def test_packages_are_named_once():
+    lines = [line.split("#")[0].strip() for line in read("tests/packages").splitlines()]
+    packages = [line for line in lines if line]
+    assert len(packages) == len(set(packages))
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", package) for package in packages)

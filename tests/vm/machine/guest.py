@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Starts QEMU, hands the guest its command, waits for the end, and says what came of it."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+from .trouble import Trouble
+
+# --nics: the device of QEMU, the driver's module
+NICS = {
+    "virtio": ("virtio-net-pci", "virtio_net"),
+    "e1000e": ("e1000e", "e1000e"),
+}
+MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
+
+CONSOLE_TAIL = 40  # lines
+# What a kernel says of itself when something is wrong and it goes on.
+COMPLAINT = re.compile(r"WARNING: |BUG: |INFO: task .* blocked|rcu: INFO|soft lockup|Call Trace")
+
+
+class Guest:
+    """One run of one machine.  As a context it holds the kernel's folder for itself."""
+
+    def __init__(self, tree, kernel, initramfs, options):
+        self.tree = tree
+        self.kernel = kernel
+        self.initramfs = initramfs
+        self.options = options
+        self.console = kernel.directory / "console.log"
+        self.result = kernel.directory / "result"
+        self._lock = None
+
+    def __enter__(self):
+        self._lock = open(self.kernel.directory / "lock", "w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._lock.close()
+            raise Trouble(f"a guest with kernel {self.kernel.name} is running already") from error
+        return self
+
+    def __exit__(self, *_):
+        self._lock.close()
+
+    def run(self, command):
+        """Run a shell command in the guest; its exit status."""
+        self._prepare(command)
+        ended = self._emulate()
+        self._complaints()
+        status = self._read("status")
+        if status is None:
+            raise Trouble(f"{ended} {self._console_tail()}")
+        return int(status)
+
+    # ---- before ----
+
+    def _prepare(self, command):
+        if not os.access(self.tree / "build", os.R_OK):
+            raise Trouble("nothing is built: make all tools")
+        shutil.rmtree(self.result, ignore_errors=True)
+        self.result.mkdir()
+        (self.result / "command").write_text(command + "\n")
+        (self.result / "environment").write_text("".join(
+            f"{name}={shlex.quote(value)}\n" for name, value in self._environment().items()))
+        self.console.unlink(missing_ok=True)
+
+    def _environment(self):
+        environment = {
+            "NETFLOWD_SLOW": "1",
+            "NETFLOWD_VM": self.kernel.name,
+            "NETFLOWD_VM_MODULES": str(self.kernel.modules),
+        }
+        if self.options.nics:
+            environment |= {
+                "NETFLOWD_VM_NIC_MODULE": NICS[self.options.nics][1],
+                "NETFLOWD_VM_MAC_A": MACS[0],
+                "NETFLOWD_VM_MAC_B": MACS[1],
+            }
+        for setting in self.options.set:
+            name, equals, value = setting.partition("=")
+            if not equals or not name.isidentifier():
+                raise Trouble(f"--set {setting}: NAME=VALUE expected")
+            environment[name] = value
+        return environment
+
+    def _qemu(self):
+        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
+                    "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
+                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                    "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
+                    "-append", self._command_line(),
+                    "-serial", f"file:{self.console}", "-serial", "stdio")
+        yield from self._share("host", "/", readonly="on", security_model="passthrough",
+                               multidevs="remap")
+        yield from self._share("result", self.result, security_model="mapped-file")
+        if self.options.nics:
+            for name, mac in zip("ab", MACS):
+                yield from ("-netdev", f"hubport,id={name},hubid=0", "-device",
+                            f"{NICS[self.options.nics][0]},netdev={name},mac={mac},romfile=")
+
+    @staticmethod
+    def _share(tag, path, **settings):
+        comma = str(path).replace(",", ",,")  # QEMU's escape
+        words = [f"local,path={comma},mount_tag={tag}", *(f"{k}={v}" for k, v in settings.items())]
+        return "-virtfs", ",".join(words)
+
+    def _command_line(self):
+        # tsc=reliable: a vCPU that the host did not run for a while looks like a bad clock, and
+        # every other clock costs an exit from the guest.
+        return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1", "tsc=reliable",
+                         f"netflowd.tree={self.tree}"))
+
+    # ---- meanwhile ----
+
+    def _emulate(self):
+        """Run QEMU to its end; how it ended, as the beginning of a sentence."""
+        sys.stdout.flush()
+        try:
+            qemu = subprocess.Popen(list(self._qemu()), stdin=subprocess.DEVNULL)
+        except FileNotFoundError as error:
+            raise Trouble("qemu-system-x86_64 is not installed: make packages") from error
+        try:
+            code = qemu.wait(timeout=self.options.time_limit)
+        except subprocess.TimeoutExpired:
+            return f"no result after {self.options.time_limit} s."
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                qemu.kill()
+            qemu.wait()
+        return f"QEMU failed with exit status {code}." if code else "the guest ended without a result."
+
+    # ---- after ----
+
+    def _read(self, name):
+        """A file that the guest left; None when it did not get so far."""
+        try:
+            return (self.result / name).read_text(errors="replace").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def _complaints(self):
+        lines = [line for line in (self._read("dmesg") or "").splitlines() if COMPLAINT.search(line)]
+        if lines:
+            print(f"the guest's kernel complained ({self.result / 'dmesg'}):", *lines[:10],
+                  sep="\n    ", file=sys.stderr)
+
+    def _console_tail(self):
+        try:
+            lines = self.console.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            return "Its console is empty."
+        return "\n    ".join(["Its console ended:", *lines[-CONSOLE_TAIL:]])
