@@ -42,13 +42,10 @@ static json_t *coverage_of(const struct control *control, const struct question 
 			state = "unavailable";
 		else if (strcmp(state, "unavailable"))
 			state = "degraded";
-		if (!backend_is_none(backend))
-			snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
+		snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
 				 length ? "; " : "", probe_specs[i].name, status.reason,
 				 probe_specs[i].lost_without);
 	}
-	if (backend_is_none(backend))
-		snprintf(reason, sizeof(reason), "%s", control->parts.backend_reason);
 	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
 			 strcmp(state, "full") ? reason : NULL);
 }
@@ -101,9 +98,32 @@ static json_t *coverage_of_keys(ledger_events events)
 			      : NULL);
 }
 
+static json_t *unavailable(const struct control *control, const char *question)
+{
+	return json_pack("{s:s, s:s, s:s}", "question", question, "state", "unavailable", "reason",
+			 control->parts.backend_reason);
+}
+
+/* Without a backend no question is answered, each for the same reason. */
+static json_t *coverage_of_nothing(const struct control *control)
+{
+	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys", "devices"};
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		json_array_append_new(all, unavailable(control, questions[i].name));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		json_array_append_new(all, unavailable(control, others[i]));
+	return all;
+}
+
 json_t *coverage_json(const struct control *control, ledger_events events)
 {
-	json_t *all = coverage_of_names(control);
+	json_t *all;
+
+	if (backend_is_none(control->parts.backend))
+		return coverage_of_nothing(control);
+	all = coverage_of_names(control);
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
 		json_array_append_new(all, coverage_of(control, &questions[i]));

@@ -306,13 +306,25 @@ static size_t stack_entries(const struct nf_drop_record *record)
 	return record->stack_len < room ? record->stack_len : room;
 }
 
+/*
+ * The first entry of the stack that is the kernel's own: before the caller of
+ * kfree_skb, which the record names, stand the tracepoint and the program.
+ */
+static size_t stack_start(const struct nf_drop_record *record, size_t entries)
+{
+	for (size_t i = 0; i < entries; i++)
+		if (record->stack[i] == record->location)
+			return i;
+	return 0;
+}
+
 static json_t *stack(const struct nf_drop_record *record, size_t entries,
 		     const struct symbols *symbols)
 {
 	char text[SYMBOLS_TEXT_MAX];
 	json_t *lines = json_array();
 
-	for (size_t i = 0; i < entries; i++) {
+	for (size_t i = stack_start(record, entries); i < entries; i++) {
 		symbols_format(symbols, record->stack[i], text, sizeof(text));
 		if (json_array_append_new(lines, json_text(text, sizeof(text))) != 0) {
 			json_decref(lines);

@@ -2,39 +2,48 @@
 #include "daemon/util/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #define WORD_MAX 64
 
-/* Levenshtein's distance, one row at a time; SIZE_MAX for words too long to be mistyped. */
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/*
+ * Insertions, deletions, replacements and swaps of neighbours (the optimal
+ * string alignment), three rows at a time; SIZE_MAX for words too long to be
+ * mistyped.
+ */
 static size_t edit_distance(const char *a, const char *b)
 {
-	size_t row[WORD_MAX + 1];
+	size_t rows[3][WORD_MAX + 1];
 	size_t a_len = strlen(a), b_len = strlen(b);
 
 	if (a_len > WORD_MAX || b_len > WORD_MAX)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
+		rows[0][j] = j;
 	for (size_t i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
+		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
 
 		row[0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
-			size_t above = row[j];
-			size_t best = diagonal + (tolower((unsigned char)a[i - 1]) !=
-						  tolower((unsigned char)b[j - 1]));
-
-			if (above + 1 < best)
-				best = above + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-			diagonal = above;
+			row[j] = least(least(above[j], row[j - 1]) + 1,
+				       above[j - 1] + !same(a[i - 1], b[j - 1]));
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+				row[j] = least(row[j], second[j - 2] + 1);
 		}
 	}
-	return row[b_len];
+	return rows[a_len % 3][b_len];
 }
 
 void nearest_init(struct nearest *search, const char *word)

@@ -96,6 +96,8 @@ static int take_record(void *userdata, void *data, size_t size)
 	return 0;
 }
 
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
 /* Histograms are per CPU: on a large host fewer devices get one of their own. */
 #define HISTOGRAM_BYTES (8 << 20)
 #define SLOTS_LEAST 64
@@ -125,9 +127,9 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 	if (!kernel) {
 		r = -errno;
 		snprintf(reason, BACKEND_REASON_MAX,
-			 "the kernel offers no BTF (/sys/kernel/btf/vmlinux: %s); it needs "
-			 "CONFIG_DEBUG_INFO_BTF=y, as Debian's kernels since 11 have",
-			 strerror(-r));
+			 "the kernel offers no BTF (%s); it needs CONFIG_DEBUG_INFO_BTF=y, as "
+			 "Debian's kernels since 11 have",
+			 access(KERNEL_BTF, R_OK) ? "no " KERNEL_BTF : strerror(-r));
 		return r;
 	}
 	r = bpf_load(state, settings, kernel, reason);

@@ -136,10 +136,6 @@ table {family} drops_{hook} {{
         assert attempted == count
         return accepted
 
-    def delete(self):
-        with contextlib.suppress(RuntimeError):
-            run("ip", "netns", "delete", self.name)
-
 
 class _Counters(dict):
     def __missing__(self, key):
@@ -160,16 +156,16 @@ class Lab:
     def __init__(self):
         self.prefix = "nft" + secrets.token_hex(3)
         self._numbers = itertools.count()
-        self._namespaces = []
+        self._names = []
 
     def name(self):
         """Short enough for a device, and used by nobody else."""
         return f"{self.prefix}{next(self._numbers)}"
 
     def namespace(self, ipv6=True):
-        namespace = Namespace(self.name(), ipv6)
-        self._namespaces.append(namespace)
-        return namespace
+        name = self.name()
+        self._names.append(name)
+        return Namespace(name, ipv6)
 
     def veth(self, a, b):
         """A veth pair between two namespaces; its two Devices."""
@@ -190,8 +186,9 @@ class Lab:
         return Path(self)
 
     def delete(self):
-        for namespace in self._namespaces:
-            namespace.delete()
+        for name in self._names:
+            run("ip", "netns", "delete", name, check=False)
+        self._names.clear()
 
 
 def _wait_for_carrier(device):
