@@ -58,14 +58,19 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 	return false;
 }
 
-/* Take the entry out; `event` is how its journey ended if it was still this skb's. */
-static __always_inline void nf_inflight_end(struct nf_cpu *cpu, enum nf_probe probe,
+/*
+ * Take the entry out; `event` is how its journey ended if it was still this
+ * skb's, and only then true: two CPUs may both come to end one journey, and
+ * only who is told so may time it.
+ */
+static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe probe,
 					    struct nf_inflight *e, __u64 skb, enum nf_event event)
 {
 	__u64 old = nf_exchange(&e->skb, 0);
 
 	if (old)
 		nf_count(cpu, probe, old == skb ? event : NF_EVENT_OVERWRITTEN);
+	return old == skb;
 }
 
 /*
@@ -117,18 +122,18 @@ static __always_inline void nf_inflight_fill(struct nf_inflight *e, __u64 skb, _
  * A received skb reached its reader.  Several programs end receive→copy, but
  * two of them never at once on one CPU in the same context.
  */
-static __always_inline void nf_delivered(const struct nf_inflight *e, __u64 now, bool softirq)
+static __always_inline void nf_delivered(__u32 slot, __u64 begin_ns, __u64 first_ns, __u64 now, bool softirq)
 {
-	struct nf_device_stats *stats = nf_device_stats(e->slot);
+	struct nf_device_stats *stats = nf_device_stats(slot);
 
 	if (!stats)
 		return;
 	if (softirq) {
-		nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, e->begin_ns, now);
-		nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, e->first_ns, now);
+		nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, begin_ns, now);
+		nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, first_ns, now);
 	} else {
-		nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, now);
-		nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, e->first_ns, now);
+		nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, begin_ns, now);
+		nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first_ns, now);
 	}
 }
 

@@ -164,6 +164,8 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number);
 	enum nf_event event = NF_EVENT_INVALIDATED;
+	__u64 begin_ns, first_ns;
+	__u32 slot;
 
 	if (!cpu || !e)
 		return 0;
@@ -174,9 +176,13 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 			      (__u64)skb->head) &&
 	    e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 		event = NF_EVENT_DELIVERED;
-		nf_delivered(e, bpf_ktime_get_ns(), false);
 	}
-	nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number, event);
+	slot = e->slot;
+	begin_ns = e->begin_ns;
+	first_ns = e->first_ns;
+	if (nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number, event) &&
+	    event == NF_EVENT_DELIVERED)
+		nf_delivered(slot, begin_ns, first_ns, bpf_ktime_get_ns(), false);
 	return 0;
 }
 
@@ -314,7 +320,9 @@ int nf_consume_skb(__u64 *ctx)
 	struct nf_inflight *e = nf_inflight_at(number);
 	enum nf_event event = NF_EVENT_INVALIDATED;
 	struct nf_device_stats *stats;
-	bool softirq;
+	bool softirq = false;
+	__u64 begin_ns, first_ns;
+	__u32 slot;
 
 	if (!cpu || !e)
 		return 0;
@@ -333,10 +341,14 @@ int nf_consume_skb(__u64 *ctx)
 			event = NF_EVENT_CONSUMED;
 		} else {
 			event = NF_EVENT_DELIVERED;
-			nf_delivered(e, bpf_ktime_get_ns(), softirq);
 		}
 	}
-	nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event);
+	slot = e->slot;
+	begin_ns = e->begin_ns;
+	first_ns = e->first_ns;
+	if (nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event) &&
+	    event == NF_EVENT_DELIVERED)
+		nf_delivered(slot, begin_ns, first_ns, bpf_ktime_get_ns(), softirq);
 	return 0;
 }
 

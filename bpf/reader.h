@@ -36,21 +36,21 @@ static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
 	return bpf_map_lookup_elem(&nf_readers, &index);
 }
 
-/* The skb that stands first in one queue, 0 = the queue is empty. */
+/* Kernels that need this file have it (6.2, a35b9af4ec2c). */
+extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
+
+/* The skb that stands first in one queue, 0 = the queue is empty: its head points at itself. */
 static __always_inline __u64 nf_queue_first(const struct sk_buff_head *queue)
 {
-	__u64 first = (__u64)BPF_CORE_READ(queue, next);
+	__u64 first = nf_address(queue->next);
 
-	if (!first)
-		return 0;
-	first = nf_address_of_value(first);
 	return first == nf_address(queue) ? 0 : first;
 }
 
 /* udp_recvmsg takes from reader_queue, and refills it from sk_receive_queue. */
 static __always_inline __u64 nf_reader_first(const struct sock *sk)
 {
-	const struct udp_sock *up = (const void *)sk;
+	const struct udp_sock *up = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct udp_sock));
 	__u64 first = nf_queue_first(&up->reader_queue);
 
 	return first ? first : nf_queue_first(&sk->sk_receive_queue);
@@ -98,8 +98,11 @@ static __always_inline void nf_reader_has_read(struct nf_cpu *cpu, const struct 
 	e = skb ? nf_inflight_at(skb) : 0;
 	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX &&
 	    nf_inflight_intact(e, skb)) {
-		nf_delivered(e, now, false);
-		nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED);
+		__u64 begin_ns = e->begin_ns, first_ns = e->first_ns;
+		__u32 slot = e->slot;
+
+		if (nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
+			nf_delivered(slot, begin_ns, first_ns, now, false);
 	}
 	nf_reader_expect(r, number, first);
 	if (!first) {
