@@ -47,8 +47,9 @@ static const char *const keywords[] = {
 	"tcp-syn", "tcp-rst", "tcp-push", "tcp-ack", "tcp-urg", "tcp-ece", "tcp-cwr"};
 
 /* After these the grammar takes a name itself, out of a list of its own. */
-static const char *const before_names[] = {"llc",  "type",    "subtype", "dir",	   "direction", "on",
-					   "rset", "ruleset", "ifname",	 "reason", "action"};
+static const char *const before_names[] = {"llc",	"type",	  "subtype", "dir",
+					   "direction", "on",	  "rset",    "ruleset",
+					   "ifname",	"reason", "action"};
 
 /* "ether proto \arp": libpcap has its own list for these (lookup_proto in gencode.c). */
 static const char *const before_proto[] = {"ether", "link", "ppp",  "slip",

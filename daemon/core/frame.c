@@ -50,11 +50,13 @@ static bool is_vlan(uint16_t type)
  */
 static bool is_ethernet(const struct frame_source *source)
 {
-	const uint8_t *at = source->l2 + ADDRESS_BYTES, *end = source->l2 + source->l2_len;
+	const uint8_t *at, *end;
 	uint16_t type;
 
 	if (source->l2_len < ETHERNET_BYTES || source->l2_len > NF_DROP_L2_MAX)
 		return false;
+	at = source->l2 + ADDRESS_BYTES;
+	end = source->l2 + source->l2_len;
 	while (is_vlan(get16(at)) && end - at >= TAG_BYTES + TYPE_BYTES)
 		at += TAG_BYTES;
 	type = get16(at);

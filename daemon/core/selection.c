@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/core/selection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pcap/pcap.h>
+
+#include "daemon/core/expression.h"
+#include "daemon/core/frame.h"
+#include "daemon/util/cleanup.h"
+
+struct selection {
+	struct bpf_program program;
+	bool tags; /* the frame keeps its VLAN tags */
+};
+
+/* ---- libpcap ------------------------------------------------------------ */
+
+/* What is returned for a packet that is taken: any number but 0. */
+#define SNAPSHOT_BYTES 65535
+/*
+ * The optimizer's time grows faster than the compiler's.  It takes some 20 ms
+ * for as many instructions as this; longer programs stay as they are, a few
+ * microseconds for each record.
+ */
+#define OPTIMIZED_MAX 2048
+
+static void close_pcap(pcap_t **pcap)
+{
+	if (*pcap)
+		pcap_close(*pcap);
+}
+
+/* -EINVAL: `message` says why.  The caller frees the code. */
+static int compile(const char *text, bool optimize, struct bpf_program *program,
+		   char message[static PCAP_ERRBUF_SIZE])
+{
+	CLEANUP(close_pcap) pcap_t *pcap = pcap_open_dead(DLT_EN10MB, SNAPSHOT_BYTES);
+	struct bpf_program compiled;
+
+	if (!pcap)
+		return -ENOMEM;
+	if (pcap_compile(pcap, &compiled, text, optimize, PCAP_NETMASK_UNKNOWN) < 0) {
+		snprintf(message, PCAP_ERRBUF_SIZE, "%s", pcap_geterr(pcap));
+		return -EINVAL;
+	}
+	*program = compiled;
+	return 0;
+}
+
+/* The same, optimized where that is quick; with that comes whether anything can match at all. */
+static int compile_best(const char *text, struct bpf_program *program,
+			char message[static PCAP_ERRBUF_SIZE])
+{
+	struct bpf_program plain;
+	int r;
+
+	r = compile(text, false, &plain, message);
+	if (r < 0)
+		return r;
+	if (plain.bf_len > OPTIMIZED_MAX) {
+		*program = plain;
+		return 0;
+	}
+	pcap_freecode(&plain);
+	return compile(text, true, program, message);
+}
+
+/* Whether `text` is wrong, and why; what the optimizer finds is left out. */
+static bool fails(const char *text, char message[static PCAP_ERRBUF_SIZE])
+{
+	struct bpf_program program;
+
+	if (compile(text, false, &program, message) < 0)
+		return true;
+	pcap_freecode(&program);
+	return false;
+}
+
+/*
+ * Loads from these places ask the kernel about a packet that is being captured
+ * (SKF_AD_OFF in linux/filter.h): its direction, its device.
+ */
+static bool needs_capture(const struct bpf_program *program)
+{
+	for (unsigned int i = 0; i < program->bf_len; i++) {
+		const struct bpf_insn *insn = program->bf_insns + i;
+
+		if (BPF_CLASS(insn->code) == BPF_LD && BPF_MODE(insn->code) == BPF_ABS &&
+		    insn->k >= 0xfffff000U)
+			return true;
+	}
+	return false;
+}
+
+/* ---- where an expression is wrong --------------------------------------- */
+
+struct search {
+	const struct expression *expression;
+	const char *message; /* for the whole expression */
+	const char *probe;
+};
+
+/* Whether libpcap's error is among the first `words` words, or in what follows from them. */
+static bool fails_within(const struct search *search, size_t words, const char *probe)
+{
+	const struct expression_word *last = search->expression->words + words - 1;
+	char text[EXPRESSION_LENGTH_MAX + 32], message[PCAP_ERRBUF_SIZE] = "";
+
+	snprintf(text, sizeof(text), "%.*s %s", last->offset + last->length,
+		 search->expression->text, probe);
+	return fails(text, message) &&
+	       (*probe ? !strstr(message, probe) : strcmp(message, search->message) == 0);
+}
+
+static bool is_parse_error(const char *message)
+{
+	static const char ending[] = "syntax error";
+	size_t len = strlen(message);
+
+	return len >= strlen(ending) && strcmp(message + len - strlen(ending), ending) == 0;
+}
+
+/*
+ * libpcap does not say where it stopped.  But its parser takes word by word,
+ * and the first error is the one that is told: so behind the first words of the
+ * expression stands a number too large for the scanner.  If the error is about
+ * that number, the parser came that far.
+ *
+ * Returns the index of the word that is wrong; the count of words when the
+ * expression breaks off.
+ */
+static size_t find_word(const struct expression *expression, const char *message)
+{
+	struct search search = {.expression = expression, .message = message};
+	size_t low = 0, high = expression->count;
+
+	search.probe = strstr(message, "4294967296") ? "4294967297" : "4294967296";
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (fails_within(&search, middle + 1, search.probe))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	/* Some values are looked at only when the word behind them has been read. */
+	if (low > 0 && !is_parse_error(message) && fails_within(&search, low, ""))
+		low--;
+	return low;
+}
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* The parts of a sentence come from libpcap and from the expression: any bytes. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+static int refuse(struct selection_error *error, int code, const char *text)
+{
+	*error = (struct selection_error){0};
+	snprintf(error->text, sizeof(error->text), "%s", text);
+	make_printable(error->text);
+	return code;
+}
+
+/* `index` may be that of the end. */
+static int refuse_word(struct selection_error *error, const struct expression *expression,
+		       size_t index, const char *text)
+{
+	const struct expression_word *word = expression->words + index;
+
+	*error = (struct selection_error){.offset = strlen(expression->text)};
+	if (index == expression->count) {
+		snprintf(error->text, sizeof(error->text), "%s, at the end of the expression",
+			 text);
+	} else {
+		error->offset = word->offset;
+		error->length = word->length;
+		snprintf(error->text, sizeof(error->text), "%s, at \"%.*s\", character %u", text,
+			 word->length < 64 ? word->length : 64, expression->text + word->offset,
+			 word->offset + 1U);
+	}
+	make_printable(error->text);
+	return -EINVAL;
+}
+
+static int refuse_name(struct selection_error *error, const struct expression *expression,
+		       size_t index)
+{
+	const char *nearest = expression_nearest(expression, index);
+	char text[128];
+
+	if (nearest)
+		snprintf(text, sizeof(text),
+			 "not a keyword (did you mean %s?), and names are not looked up", nearest);
+	else
+		snprintf(text, sizeof(text), "names are not looked up, only numbers can be given");
+	return refuse_word(error, expression, index, text);
+}
+
+static int refuse_compiled(struct selection_error *error, const struct expression *expression,
+			   const char *message)
+{
+	char again[PCAP_ERRBUF_SIZE];
+
+	/* Only the optimizer finds that nothing can match: no word is to blame. */
+	if (!fails(expression->text, again))
+		return refuse(error, -EINVAL, message);
+	return refuse_word(error, expression, find_word(expression, message), message);
+}
+
+static int refuse_size(struct selection_error *error)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "an expression has at most %d characters, %d words and %d terms",
+		 EXPRESSION_LENGTH_MAX, EXPRESSION_WORDS_MAX, EXPRESSION_TERMS_MAX);
+	return refuse(error, -E2BIG, text);
+}
+
+/* ---- selections --------------------------------------------------------- */
+
+int selection_new(struct selection **selection, const char *expression,
+		  struct selection_error *error)
+{
+	CLEANUP(selection_free) struct selection *s = NULL;
+	char message[PCAP_ERRBUF_SIZE];
+	struct expression words;
+	size_t unresolved;
+	int r;
+
+	if (expression_split(&words, expression) < 0)
+		return refuse_size(error);
+	unresolved = expression_unresolved(&words);
+	if (unresolved < words.count)
+		return refuse_name(error, &words, unresolved);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return refuse(error, -ENOMEM, "out of memory");
+	r = compile_best(expression, &s->program, message);
+	if (r == -ENOMEM)
+		return refuse(error, r, "out of memory");
+	if (r < 0)
+		return refuse_compiled(error, &words, message);
+	if (needs_capture(&s->program))
+		return refuse(error, -EINVAL,
+			      "inbound, outbound and ifindex are known only while capturing");
+	s->tags = expression_has(&words, "vlan");
+	*selection = TAKE_PTR(s);
+	return 0;
+}
+
+void selection_free(struct selection **selection)
+{
+	if (!*selection)
+		return;
+	pcap_freecode(&(*selection)->program);
+	free(*selection);
+	*selection = NULL;
+}
+
+static bool run(const struct selection *selection, const struct frame *frame)
+{
+	const struct pcap_pkthdr header = {.caplen = frame->captured, .len = frame->length};
+
+	return pcap_offline_filter(&selection->program, &header, frame->bytes) != 0;
+}
+
+/*
+ * Fill in what is not known.  No test of one value against another comes out
+ * the same for both of these fillings when it depends on a byte of them, but
+ * for "multicast", which neither is.
+ */
+static void fill(struct frame *frame, bool second)
+{
+	const uint8_t byte = second ? 0xa5 : 0x5a;
+
+	if (!frame->addressed) {
+		memset(frame->bytes, byte, 12);
+		frame->bytes[0] = frame->bytes[6] = byte & 0xfe;
+	}
+	if (!frame->typed)
+		frame->bytes[frame->type_at + 1] = second ? 0xfe : 0xff;
+}
+
+bool selection_takes(const struct selection *selection, const struct frame_source *source)
+{
+	struct frame frame;
+
+	frame_build(&frame, source, selection->tags);
+	if (frame.addressed && frame.typed)
+		return run(selection, &frame);
+	fill(&frame, false);
+	if (!run(selection, &frame))
+		return false;
+	fill(&frame, true);
+	return run(selection, &frame);
+}
+
+bool selection_takes_drop(const struct selection *selection, const struct nf_drop_record *record)
+{
+	struct frame_source source;
+
+	frame_of_drop(&source, record);
+	return selection_takes(selection, &source);
+}
