@@ -172,7 +172,7 @@ bench: packages
 
 fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
-	$(Q)tests/fuzz/run $(FUZZ_SECONDS)
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
 install: all
 	install -D -m 0755 $(OUT)/netflowd $(DESTDIR)$(PREFIX)/sbin/netflowd
