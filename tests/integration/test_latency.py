@@ -3,6 +3,7 @@
 
 import contextlib
 import socket
+import struct
 import time
 
 import pytest
@@ -13,11 +14,60 @@ SLEEP = 0.030
 ROUNDS = 20
 # Half a bucket of the histogram.
 BUCKET_ERROR = 0.125
+SO_TIMESTAMPNS = 35
+
+
+@pytest.fixture
+def daemon(start, bpf):
+    """With room enough that what others do on this host does not push a waiting packet out."""
+    return start("inflight.entries=1048576")
 
 
 def close_to(measured_ns, expected_ns):
     """Within 5 % or 1 ms."""
-    return abs(measured_ns - expected_ns) <= max(0.05 * expected_ns, 1e6)
+    return between(measured_ns, expected_ns, expected_ns)
+
+
+def between(measured_ns, least_ns, most_ns):
+    """From 5 % or 1 ms below the least to as much above the most."""
+    return (least_ns - max(0.05 * least_ns, 1e6) <= measured_ns <=
+            most_ns + max(0.05 * most_ns, 1e6))
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+class Wait:
+    """A wait that is made and measured from outside: it began within one call, the one that sends,
+    and ended within another, the one that reads.  On a quiet machine the least and the most that it
+    can have been are the same to some microseconds; a busy one may stop us in between."""
+
+    def __init__(self, send):
+        self._before = time.monotonic_ns()
+        send()
+        self._sent = time.monotonic_ns()
+        self.least_ns = self.most_ns = None
+
+    def end(self, read):
+        reading = time.monotonic_ns()
+        result = read()
+        self.least_ns = reading - self._sent
+        self.most_ns = time.monotonic_ns() - self._before
+        return result
+
+
+def check_waits(latency, waits):
+    """As many as there were, of the mean, median and maximum that they had."""
+    assert latency["count"] == len(waits), latency
+    least = sorted(w.least_ns for w in waits)
+    most = sorted(w.most_ns for w in waits)
+    assert between(latency["mean_ns"], mean(least), mean(most))
+    assert between(latency["max_ns"], least[-1], most[-1])
+    middle = (len(waits) - 1) // 2
+    assert between(latency["p50_ns"], least[middle] * (1 - BUCKET_ERROR),
+                   most[middle] * (1 + BUCKET_ERROR))
+    check_histogram(latency)
 
 
 class Exchange:
@@ -25,19 +75,19 @@ class Exchange:
 
     def __init__(self, sender, reader):
         self.sender, self.reader = sender, reader
-        self.waits_ns = []
+        self.waits = []
+
+    def begin(self, size=100):
+        self.waits.append(Wait(lambda: self.sender(b"x" * size)))
+
+    def end(self, i=-1):
+        self.waits[i].end(lambda: self.reader(65536))
 
     def rounds(self, count, sleep, size=100):
         for _ in range(count):
-            self.sender(b"x" * size)
-            arrived = time.monotonic_ns()
+            self.begin(size)
             time.sleep(sleep)
-            self.reader(65536)
-            self.waits_ns.append(time.monotonic_ns() - arrived)
-
-    @property
-    def mean_ns(self):
-        return sum(self.waits_ns) / len(self.waits_ns)
+            self.end()
 
 
 @contextlib.contextmanager
@@ -93,15 +143,11 @@ def test_reader_that_sleeps(daemon, pair, transport, version):
         exchange.rounds(ROUNDS, SLEEP)
         latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
                                 lambda l: l and l["count"] >= ROUNDS)
-    assert latency["count"] == ROUNDS
-    assert close_to(latency["mean_ns"], exchange.mean_ns)
-    assert close_to(latency["mean_ns"], SLEEP * 1e9)
-    assert close_to(latency["max_ns"], max(exchange.waits_ns))
-    assert abs(latency["p50_ns"] / sorted(exchange.waits_ns)[ROUNDS // 2] - 1) <= BUCKET_ERROR + 0.05
-    check_histogram(latency)
-
+    check_waits(latency, exchange.waits)
+    assert latency["mean_ns"] >= SLEEP * 1e9
     total = daemon.latency(pair.right_device, "total")
     assert total["count"] == ROUNDS
+    assert total["mean_ns"] >= latency["mean_ns"]
     assert close_to(total["mean_ns"], latency["mean_ns"])
 
 
@@ -112,64 +158,112 @@ def test_size_does_not_matter(daemon, pair, transport, size):
         exchange.rounds(10, 0.010, size)
         latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
                                 lambda l: l and l["count"] >= 10)
-    assert latency["count"] == 10
-    assert close_to(latency["mean_ns"], exchange.mean_ns)
+    check_waits(latency, exchange.waits)
 
 
 def test_queue_of_datagrams_read_late(daemon, pair):
     """Fifty datagrams wait in one socket; each is timed by its own arrival."""
     with udp_exchange(pair, 4) as exchange:
-        arrived = []
         for _ in range(50):
-            exchange.sender(b"x" * 50)
-            arrived.append(time.monotonic_ns())
+            exchange.begin()
             time.sleep(0.001)
         time.sleep(0.020)
-        waits = []
         for i in range(50):
-            exchange.reader(100)
-            waits.append(time.monotonic_ns() - arrived[i])
+            exchange.end(i)
         latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
                                 lambda l: l and l["count"] >= 50)
-    assert latency["count"] == 50
-    assert close_to(latency["mean_ns"], sum(waits) / len(waits))
-    assert close_to(latency["max_ns"], max(waits))
+    check_waits(latency, exchange.waits)
+
+
+def test_reused_skbs_are_nobodys_delivery(daemon, silent_pair):
+    """Bare acknowledgements are freed without a tracepoint; netlink and AF_UNIX messages soon get
+    the same skbs.  Their end is not that of what was received."""
+    pair, rounds = silent_pair, 2000
+    with tcp_exchange(pair, 4) as exchange, \
+            socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        unix = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        netlink.bind((0, 0))
+        for _ in range(rounds):
+            exchange.sender(b"x" * 10)
+            exchange.reader(100)
+            # A request that is answered by an error: type 1 is no request.
+            netlink.send(struct.pack("=IHHII4x", 20, 18, 5, 1, 0))
+            netlink.recv(65536)
+            unix[0].send(b"x" * 10)
+            unix[1].recv(100)
+        for end in unix:
+            end.close()
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
+                                lambda l: l and l["count"] >= rounds)
+    assert latency["count"] == rounds, latency["buckets"]
+    # The sender gets acknowledgements only, and reads nothing.
+    assert daemon.latency(pair.left_device, "receive→copy") is None
 
 
 def test_peek_does_not_end_the_wait(daemon, pair):
     with udp_exchange(pair, 4) as exchange:
-        exchange.sender(b"x" * 50)
-        with contextlib.suppress(BlockingIOError):
-            exchange.reader(100, socket.MSG_PEEK)
+        exchange.begin()
+        exchange.reader(100, socket.MSG_PEEK)
         time.sleep(SLEEP)
-        exchange.reader(100)
+        exchange.end()
         latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"), bool)
-    if latency["count"] == 1 and latency["mean_ns"] < 0.5 * SLEEP * 1e9:
-        pytest.fail("the peek was taken for the read")
-    assert latency["count"] == 1
-    assert close_to(latency["mean_ns"], SLEEP * 1e9)
+    check_waits(latency, exchange.waits)
 
 
 def test_shaped_qdisc(daemon, silent_pair):
-    """A token bucket of 8 Mbit/s and 2000 bytes: when each packet leaves can be computed."""
+    """A token bucket of 8 Mbit/s and 2000 bytes: when each packet may leave follows from when it
+    came, and when it arrived at the other end the kernel stamped on it."""
     count, payload, burst, rate = 50, 1000, 2000, 1_000_000
     length = payload + 8 + 20 + 14
-    pair = silent_pair
-    device = pair.left_device
+    pair, device = silent_pair, silent_pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
                   "rate", "8mbit", "burst", burst, "limit", "200000")
-    pair.left.send_udp(pair.RIGHT4, 9, count, "-s", payload)
+    with udp_exchange(pair, 4) as exchange:
+        reader = exchange.reader.__self__
+        reader.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        time.sleep(0.1)  # the kernel begins to stamp a moment later
+        calls = [_timed(lambda: exchange.sender(b"x" * payload)) for _ in range(count)]
+        arrivals = [_arrival(reader) for _ in range(count)]
     latency = waiting.until(lambda: daemon.latency(device, "queue→start_xmit"),
                             lambda l: l and l["count"] >= count)
     qdisc = device.qdisc("tbf")
     assert qdisc["packets"] == count and qdisc["drops"] == 0
-    assert latency["count"] == count
+    assert latency["count"] == count, daemon.status()["inflight"]
 
-    expected_ns = [max(0, (i + 1) * length - burst) / rate * 1e9 for i in range(count)]
-    assert close_to(latency["mean_ns"], sum(expected_ns) / count)
-    assert close_to(latency["max_ns"], max(expected_ns))
+    least = [arrival - after for arrival, (_, after) in zip(arrivals, calls)]
+    most = [arrival - before for arrival, (before, _) in zip(arrivals, calls)]
+    assert between(latency["mean_ns"], mean(least), mean(most))
+    assert between(latency["max_ns"], max(least), max(most))
+    # A shaper may be late, on a busy machine; never early.
+    model = _token_bucket([before for before, _ in calls], length, burst, rate)
+    assert latency["mean_ns"] >= mean(model) - max(0.05 * mean(model), 1e6)
+    assert mean(model) > 10e6
     check_histogram(latency)
     assert daemon.latency(device, "start_xmit→xmit")["count"] == count
+
+
+def _timed(call):
+    """When a call began and ended, by the clock that stamps packets."""
+    before = time.time_ns()
+    call()
+    return before, time.time_ns()
+
+
+def _arrival(reader):
+    _, ancillary, _, _ = reader.recvmsg(2000, 100)
+    (_, _, stamp), = ancillary
+    seconds, nanoseconds = struct.unpack("qq", stamp)
+    return seconds * 1_000_000_000 + nanoseconds
+
+
+def _token_bucket(queued_ns, length, burst, rate):
+    """How long each of these packets has to wait at least, in ns."""
+    waits, free_at = [], queued_ns[0] - burst / rate * 1e9
+    for queued in queued_ns:
+        # The bucket is never fuller than full.
+        free_at = max(free_at, queued - burst / rate * 1e9) + length / rate * 1e9
+        waits.append(max(0, free_at - queued))
+    return waits
 
 
 def test_counts_equal_what_was_sent(daemon, silent_pair):
@@ -204,18 +298,14 @@ def test_device_that_completes_later(daemon, lab):
         waits = []
         with namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for _ in range(ROUNDS):
-                sender.sendto(b"x" * 100, ("10.88.0.1", 9))
-                sent = time.monotonic_ns()
+                wait = Wait(lambda: sender.sendto(b"x" * 100, ("10.88.0.1", 9)))
                 time.sleep(SLEEP)
-                assert len(tunnel.read()) == 128
-                waits.append(time.monotonic_ns() - sent)
+                assert len(wait.end(tunnel.read)) == 128
+                waits.append(wait)
         latency = waiting.until(lambda: daemon.latency(tunnel.device, "xmit→free"),
                                 lambda l: l and l["count"] >= ROUNDS)
     assert latency, "no xmit→free of a TUN device"
-    assert latency["count"] == ROUNDS
-    assert close_to(latency["mean_ns"], sum(waits) / len(waits))
-    assert close_to(latency["max_ns"], max(waits))
-    check_histogram(latency)
+    check_waits(latency, waits)
 
 
 def test_forwarded_packet_is_one_journey(daemon, path):

@@ -9,10 +9,13 @@ import time
 
 import pytest
 
-from lab import kernel, waiting
+from lab import kernel, paths, waiting
 
 FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
+# Seconds in which an answer comes while 20,000 records a second are told to two clients; the
+# sanitized build is no measure of it.
+PROMPT = 1.0 if paths.VARIANT == "plain" else 10.0
 
 
 def drops_balance(daemon):
@@ -168,7 +171,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
         collected = Collector(reading)
         collected.start()
         answers = _send_and_ask(daemon, pair, flood)
-        assert max(answers) < 1.0, f"an answer took {max(answers):.2f} s"
+        assert max(answers) < PROMPT, f"an answer took {max(answers):.2f} s"
         # The one that stopped reads on: what it gets and what it lost is all there was.
         got, lost = _read_what_waits(stopped)
         pair.left.send_udp(pair.RIGHT4, 10, 1)
@@ -193,7 +196,10 @@ class Collector(threading.Thread):
 
     def run(self):
         while 10 not in self.ports:
-            reply = self.client.receive()["parameters"]
+            try:
+                reply = self.client.receive()["parameters"]
+            except (OSError, EOFError):
+                return  # the test has given up
             self.gaps += reply.get("gap") or 0
             if reply.get("drop"):
                 self.records += 1

@@ -50,8 +50,8 @@ def without(*capabilities):
 @pytest.mark.smoke
 def test_terminated_leaves_nothing(start, bpf):
     daemon = start()
-    assert daemon.bpf["prog"] and daemon.bpf["map"]
-    daemon.call("GetStatus")
+    for kind in ("prog", "map", "link"):
+        assert daemon.bpf[kind] and daemon.bpf[kind] <= kernel.bpf_objects_alive(kind)
     assert daemon.stop(signal.SIGTERM) == 0
     assert daemon.leftovers() == set()
 

@@ -25,8 +25,9 @@ class VarlinkError(Exception):
 class Client:
     def __init__(self, path, timeout=20.0):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout)
+        # Without a timeout until connected: with one it fails at once when the backlog is full.
         self.socket.connect(str(path))
+        self.socket.settimeout(timeout)
         self._received = bytearray()
 
     def __enter__(self):
