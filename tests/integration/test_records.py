@@ -197,8 +197,9 @@ def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
     daemon = start(*UNBOUNDED)
     rounds = 300
     namespace = lab.namespace(ipv6=False)
-    with packets.Tunnel(namespace, lab.name()) as tunnel, namespace.entered(), \
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
+    with packets.Tunnel(namespace, lab.name()) as tunnel, daemon.client() as client, \
+            namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
+        client.monitor(netns=namespace.inode)
         namespace.ip("address", "add", f"{OWN}/24", "dev", tunnel.device.name)
         reader.bind((OWN, 4321))
         reader.setblocking(False)
@@ -208,10 +209,9 @@ def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
             with pytest.raises(BlockingIOError):
                 reader.recv(1000)
             _busy_for(0.003)
+        records = [client.next_record()["drop"] for _ in range(rounds)]
     assert namespace.nstat()["UdpInCsumErrors"] == rounds
-    records = waiting.until(lambda: daemon.records(protocol="ipv4/udp", netns=namespace.inode),
-                            lambda r: len(r) >= rounds)
-    assert len(records) == rounds
+    assert {r["protocol"] for r in records} == {"ipv4/udp"}
     assert {r["task"]["pid"] for r in records} == {_own_task()["pid"]}
     assert sum(r["task"]["involved"] for r in records) == rounds
 

@@ -3,10 +3,12 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -19,7 +21,9 @@ NICS = {
 }
 MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
 
-CONSOLE_TAIL = 40  # lines
+CONSOLE_TAIL = 60  # lines
+# How long a guest that hangs may take to say where, see _interrupt().
+LAST_WORDS = 10  # seconds
 # What a kernel says of itself when something is wrong and it goes on.
 COMPLAINT = re.compile(r"WARNING: |BUG: |INFO: task .* blocked|rcu: INFO|soft lockup|Call Trace")
 
@@ -33,6 +37,8 @@ class Guest:
         self.initramfs = initramfs
         self.options = options
         self.console = kernel.directory / "console.log"
+        self.complaints = kernel.directory / "qemu.log"
+        self.monitor = kernel.directory / "monitor"
         self.result = kernel.directory / "result"
         self._lock = None
 
@@ -95,7 +101,8 @@ class Guest:
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
                     "-append", self._command_line(),
-                    "-serial", f"file:{self.console}", "-serial", "stdio")
+                    "-serial", f"file:{self.console}", "-serial", "stdio",
+                    "-qmp", f"unix:{_escaped(self.monitor)},server=on,wait=off")
         yield from self._share("host", "/", readonly="on", security_model="passthrough",
                                multidevs="remap")
         yield from self._share("result", self.result, security_model="mapped-file")
@@ -106,15 +113,15 @@ class Guest:
 
     @staticmethod
     def _share(tag, path, **settings):
-        comma = str(path).replace(",", ",,")  # QEMU's escape
-        words = [f"local,path={comma},mount_tag={tag}", *(f"{k}={v}" for k, v in settings.items())]
+        words = [f"local,path={_escaped(path)},mount_tag={tag}",
+                 *(f"{key}={value}" for key, value in settings.items())]
         return "-virtfs", ",".join(words)
 
     def _command_line(self):
         # tsc=reliable: a vCPU that the host did not run for a while looks like a bad clock, and
         # every other clock costs an exit from the guest.
-        return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1", "tsc=reliable",
-                         f"netflowd.tree={self.tree}"))
+        return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1",
+                         "unknown_nmi_panic", "tsc=reliable", f"netflowd.tree={self.tree}"))
 
     # ---- meanwhile ----
 
@@ -122,18 +129,33 @@ class Guest:
         """Run QEMU to its end; how it ended, as the beginning of a sentence."""
         sys.stdout.flush()
         try:
-            qemu = subprocess.Popen(list(self._qemu()), stdin=subprocess.DEVNULL)
+            with open(self.complaints, "wb") as log:
+                qemu = subprocess.Popen(list(self._qemu()), stdin=subprocess.DEVNULL, stderr=log)
         except FileNotFoundError as error:
             raise Trouble("qemu-system-x86_64 is not installed: make packages") from error
         try:
             code = qemu.wait(timeout=self.options.time_limit)
         except subprocess.TimeoutExpired:
+            self._interrupt(qemu)
             return f"no result after {self.options.time_limit} s."
         finally:
             with contextlib.suppress(ProcessLookupError):
                 qemu.kill()
             qemu.wait()
-        return f"QEMU failed with exit status {code}." if code else "the guest ended without a result."
+        if code:
+            return f"QEMU: exit {code}: {self.complaints.read_text(errors='replace').strip()}\n"
+        return "the guest ended without a result."
+
+    def _interrupt(self, qemu):
+        """An NMI makes the kernel of a guest that hangs panic, and say where it was."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired), \
+                socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(LAST_WORDS)
+            monitor.connect(str(self.monitor))
+            for command in ("qmp_capabilities", "inject-nmi"):
+                monitor.sendall(json.dumps({"execute": command}).encode())
+                monitor.recv(65536)
+            qemu.wait(timeout=LAST_WORDS)
 
     # ---- after ----
 
@@ -156,3 +178,8 @@ class Guest:
         except FileNotFoundError:
             return "Its console is empty."
         return "\n    ".join(["Its console ended:", *lines[-CONSOLE_TAIL:]])
+
+
+def _escaped(path):
+    """As a value among QEMU's options."""
+    return str(path).replace(",", ",,")
