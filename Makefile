@@ -5,6 +5,7 @@
 #   make demo       the same for 15 s, against traffic that it makes itself   (root)
 #   make check      install what is missing, build, run every test            (root)
 #   make bench      measure what netflowd costs, beside the alternatives      (root)
+#   make soak       30 minutes of mixed load; SOAK_SECONDS=N                  (root)
 #   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
 #   make install    PREFIX=/usr/local, DESTDIR=
 #   make clean
@@ -24,6 +25,7 @@ CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
+SOAK_SECONDS ?= 1800
 
 # A variant has a folder and flags of its own: plain, asan, clang (warnings of
 # the other compiler), fuzz.
@@ -54,8 +56,8 @@ override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-rec
 endif
 
 DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap
-CLI_LIBS := -ljansson
-TEST_LIBS := $(DAEMON_LIBS) -lcmocka
+CLI_LIBS := -ljansson -lncursesw
+TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 
 DAEMON_SRC := $(shell find daemon -name '*.c' 2>/dev/null)
 CLI_SRC := $(wildcard cli/*.c)
@@ -144,7 +146,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check bench fuzz install uninstall clean
+.PHONY: packages run demo check bench soak fuzz install uninstall clean
 
 # Only what is missing is asked for, so that a machine that has it all needs no network.
 packages:
@@ -169,6 +171,10 @@ check: packages
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)tests/bench/run
+
+soak: packages
+	+$(Q)$(MAKE) all tools
+	$(Q)tests/soak/run $(SOAK_SECONDS)
 
 fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers

@@ -41,65 +41,55 @@ static __always_inline __u64 nf_address(const void *pointer)
 	return number;
 }
 
-/* The same for a pointer that was read from memory, which is a number already. */
-static __always_inline __u64 nf_address_of_value(__u64 pointer)
-{
-	/* A pointer stored in a map and read back is a number; every store is of the same. */
-	*(volatile __u64 *)&nf_anchor = (__u64)&nf_anchor;
-	return pointer - *(volatile __u64 *)&nf_anchor;
-}
-
 /*
+ * The first raise since the last entry is what the softirq's wait begins with.
  * Only a raise from inside an interrupt handler ties that interrupt to what
  * the softirq will receive: loopback raises NET_RX from process context, a
- * softirq that used up its budget raises it again.  The clock is not read
- * here, no segment ends at a raise.
+ * softirq that used up its budget raises it again.
  */
 static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 {
+	if (!cpu->raise_ns)
+		cpu->raise_ns = bpf_ktime_get_ns();
 	if (cpu->irq_ns && !cpu->raise_irq_ns)
 		cpu->raise_irq_ns = cpu->irq_ns;
 }
 
-static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, const void *ctx, __u32 vec)
+static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 {
-	cpu->softirq_vec = vec;
-	cpu->softirq_stack = nf_address(ctx);
+	cpu->softirq = 1 + vec;
 	if (vec != NET_RX_SOFTIRQ)
 		return;
 	cpu->entry_ns = bpf_ktime_get_ns();
 	cpu->entry_irq_ns = cpu->raise_irq_ns;
+	cpu->entry_raise_ns = cpu->raise_ns;
 	cpu->raise_irq_ns = 0;
+	cpu->raise_ns = 0;
 }
 
 /*
- * Whether a program runs in the softirq last entered on this CPU.
- *
- * The program's context lies on the kernel stack in use.  A softirq has a
- * stack to itself (the CPU's interrupt stack, or ksoftirqd's own), begins near
- * its top, and everything it calls lies below: so a context a little below
- * that of softirq_entry is in that softirq, and one on the stack of a task is
- * not.  This spares a hook on softirq_exit.  It does not hold where softirqs
- * borrow the stack of the task they interrupt (PREEMPT_RT).
+ * Softirqs do not nest, so entry and exit tell whether this CPU serves one.
+ * An interrupt on top of it does not matter here: no skb is received, read or
+ * completed in a handler.
  */
-static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu, const void *ctx)
+static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu)
 {
-	/* Three quarters: what lies on a neighbouring stack is further away. */
-	return cpu->softirq_stack - nf_address(ctx) < settings.stack_size / 4 * 3;
+	return cpu->softirq != 0;
 }
 
 /*
  * netif_receive_skb also runs in process context (a tun device's writer) and
  * in threaded NAPI, where the last softirq has nothing to do with the skb.
  */
-static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu, const void *ctx)
+static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu)
 {
-	return cpu->softirq_vec == NET_RX_SOFTIRQ && nf_in_softirq(cpu, ctx);
+	return settings.softirq_exit && cpu->softirq == 1 + NET_RX_SOFTIRQ;
 }
 
 /*
- * On its task's own stack, and not in a softirq as ksoftirqd is.  `scratch` is
- * any memory of the caller's: a pointer stored there is read back as a number.
+ * In process context: on its task's own stack, and in no softirq or interrupt
+ * handler, which may borrow that stack.  `scratch` is any memory of the
+ * caller's: a pointer stored there is read back as a number.
  */
 static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx,
 				       volatile __u64 *scratch)
@@ -108,7 +98,7 @@ static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
 	*scratch = (__u64)ctx;
-	return *scratch - stack < settings.stack_size && !nf_in_softirq(cpu, ctx);
+	return *scratch - stack < settings.stack_size && !cpu->irq_ns && !nf_in_softirq(cpu);
 }
 
 #endif

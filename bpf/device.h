@@ -76,11 +76,38 @@ static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 	return bpf_map_lookup_elem(&nf_devices, &index);
 }
 
+/* Devices are renamed: look again once a millisecond and CPU, as packets pass. */
+#define NF_NAME_LASTS_NS 1000000ULL
+
+static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u32 slot,
+					      const struct net_device *dev, __u64 now)
+{
+	struct nf_device_info *info;
+
+	if (now - stats->named_ns < NF_NAME_LASTS_NS)
+		return;
+	stats->named_ns = now;
+	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	if (info && slot >= NF_SLOT_RESERVED)
+		bpf_probe_read_kernel_str(info->name, sizeof(info->name), dev->name);
+}
+
+/* The segment that a histogram belongs to. */
+static __always_inline __u32 nf_hist_segment(__u32 index)
+{
+	if (index == NF_HIST_SOFTIRQ_RECEIVE_TO_COPY)
+		return NF_SEGMENT_RECEIVE_TO_COPY;
+	if (index == NF_HIST_SOFTIRQ_RX_TOTAL)
+		return NF_SEGMENT_RX_TOTAL;
+	return index;
+}
+
 /*
  * Add one duration to a histogram, by enum nf_segment or nf_hist_index.  Each
  * has one writer at a time on a CPU, hence plain additions (see nf_add()).
+ * Returns whether it is longer than the segment's threshold.
  */
-static __always_inline void nf_segment_add(struct nf_device_stats *stats, __u32 index,
+static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 index,
 					   __u64 from_ns, __u64 to_ns)
 {
 	struct nf_hist *hist = &stats->hist[index];
@@ -93,6 +120,7 @@ static __always_inline void nf_segment_add(struct nf_device_stats *stats, __u32 
 		hist->max_ns = ns;
 	if (bucket < NF_HIST_BUCKETS)
 		nf_add(&hist->bucket[bucket], 1);
+	return ns > settings.threshold_ns[nf_hist_segment(index)];
 }
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef NF_DROP_H
 #define NF_DROP_H
 
+#include "bytes.h"
 #include "device.h"
 #include "inflight.h"
 
@@ -82,18 +83,6 @@ static __always_inline void nf_drop_where(const struct sk_buff *skb, const struc
 	}
 }
 
-/* Bytes from the network header to the end of the linear part; 0 = no network header. */
-static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
-{
-	__u64 start, end;
-
-	if (!skb->network_header) /* as the allocator leaves it */
-		return 0;
-	start = (__u64)skb->head + skb->network_header;
-	end = (__u64)skb->data + (skb->len - skb->data_len);
-	return end > start && end - start < 1 << 16 ? end - start : 0;
-}
-
 static __always_inline bool nf_drop_l4(const struct sk_buff *skb, __u16 protocol, __u8 *l4)
 {
 	__u32 offset = protocol == NF_ETH_P_IP ? 9 : 6; /* iphdr.protocol, ipv6hdr.nexthdr */
@@ -118,36 +107,11 @@ static __always_inline bool nf_drop_admit(struct nf_drop_info *info, __u64 now)
 	return true;
 }
 
-static __always_inline void nf_drop_headers(const struct sk_buff *skb, struct nf_drop_record *r)
-{
-	unsigned char *head = skb->head;
-	__u32 net = skb->network_header, mac = skb->mac_header;
-	__u32 bytes = nf_net_bytes(skb);
-
-	if (mac < net && net - mac <= NF_DROP_L2_MAX) {
-		__u32 l2 = net - mac;
-
-		if (l2 <= NF_DROP_L2_MAX && bpf_probe_read_kernel(r->l2, l2, head + mac) == 0)
-			r->l2_len = l2;
-	}
-	if (bytes > NF_DROP_HEADER_MAX)
-		bytes = NF_DROP_HEADER_MAX;
-	if (bytes && bpf_probe_read_kernel(r->net, bytes, head + net) == 0)
-		r->net_len = bytes;
-	if (nf_skb_has_vlan(skb)) {
-		r->vlan_proto = bpf_ntohs(skb->vlan_proto);
-		r->vlan_tci = skb->vlan_tci;
-		r->flags |= NF_DROP_VLAN;
-	}
-}
-
 static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,
 					 const struct sk_buff *skb, const struct nf_drop_key *key,
 					 const struct nf_drop_place *place, __u64 now,
 					 struct nf_drop_record *r)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
 	r->flags = nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK : 0;
 	r->header.type = NF_RECORD_DROP;
 	r->header.cpu = bpf_get_smp_processor_id();
@@ -157,22 +121,15 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->reason = key->reason;
 	r->netns = place->netns;
 	r->ifindex = key->ifindex;
-	r->len = skb->len;
-	r->pid = pid_tgid >> 32;
-	r->tid = pid_tgid;
-	r->protocol = key->protocol;
-	r->vlan_proto = r->vlan_tci = 0;
 	r->l4 = key->l4;
-	r->l2_len = r->net_len = 0;
 	r->stack_len = 0;
-	r->reserved = 0;
 	if (key->flags & NF_KEY_L4)
 		r->flags |= NF_DROP_L4;
 	if (settings.kfree_skb_reason)
 		r->flags |= NF_DROP_REASON;
-	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	nf_task_fill(&r->task);
 	__builtin_memcpy(r->device, place->device, NF_DEVICE_NAME);
-	nf_drop_headers(skb, r);
+	nf_bytes_fill(&r->bytes, skb);
 }
 
 /* Returns what became of the record. */

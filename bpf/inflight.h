@@ -34,8 +34,16 @@ static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 
 static __always_inline __u64 nf_inflight_check(const struct nf_inflight *e, __u64 skb)
 {
-	return skb ^ e->head ^ e->begin_ns ^ e->first_ns ^ e->xmit_ns ^ e->sk ^
-	       ((__u64)e->slot << 32 | (__u32)e->journey << 16 | e->missing);
+	/* start_ns stands for irq and raise, which share its place. */
+	return skb ^ e->head ^ e->begin_ns ^ e->start_ns ^
+	       (e->journey == NF_JOURNEY_RX ? (__u64)e->entry << 32 : 0) ^
+	       ((__u64)e->slot << 8 | e->journey);
+}
+
+/* To be called after every change of what `check` covers. */
+static __always_inline void nf_inflight_seal(struct nf_inflight *e, __u64 skb)
+{
+	e->check = nf_inflight_check(e, skb);
 }
 
 static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u64 skb)
@@ -61,7 +69,7 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 /*
  * Take the entry out; `event` is how its journey ended if it was still this
  * skb's, and only then true: two CPUs may both come to end one journey, and
- * only who is told so may time it.
+ * only who is told so may time it, from a copy made before.
  */
 static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe probe,
 					    struct nf_inflight *e, __u64 skb, enum nf_event event)
@@ -73,68 +81,42 @@ static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe pr
 	return old == skb;
 }
 
-/*
- * How the journey in an entry ended, when the same skb begins another one.
- * `received` says that the skb came in by a device before (skb_iif): an skb
- * fresh from the allocator did not, so its old entry is stale.
- */
-static __always_inline enum nf_event nf_inflight_succeeded(struct nf_cpu *cpu, enum nf_probe probe,
-							   const struct nf_inflight *e, __u64 skb,
-							   __u64 head, bool received)
+/* A duration as an entry keeps it; 0 stands for no duration. */
+static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 {
-	if (!nf_inflight_holds(cpu, probe, e, skb, head))
-		return NF_EVENT_INVALIDATED;
-	/* Passed on: routed, bridged, or up to a stacked device. */
-	if (e->journey == NF_JOURNEY_RX)
-		return received ? NF_EVENT_FORWARDED : NF_EVENT_INVALIDATED;
-	/* Handed to the peer (lo, veth) or, inside start_xmit, to a lower device. */
-	return e->first_ns ? NF_EVENT_TRANSMITTED : NF_EVENT_INVALIDATED;
+	__u64 ticks = to_ns > from_ns ? (to_ns - from_ns) >> NF_TICK_SHIFT : 0;
+
+	if (ticks > NF_TICK_MAX)
+		ticks = NF_TICK_MAX;
+	return ticks ? ticks : 1;
 }
 
-static __always_inline void nf_inflight_begin(struct nf_cpu *cpu, enum nf_probe probe,
-					      struct nf_inflight *e, __u64 skb, __u64 head,
-					      bool received)
+/*
+ * Begin a journey.  `known`: the entry already named this skb, and the caller
+ * has counted how the former journey ended; then the owner is not exchanged.
+ * Should another CPU take the entry meanwhile, it counts ours as overwritten.
+ */
+static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe probe,
+					     struct nf_inflight *e, __u64 skb, bool known)
 {
-	if (e->skb == skb)
-		nf_count(cpu, probe, nf_inflight_succeeded(cpu, probe, e, skb, head, received));
-	else if (nf_exchange(&e->skb, skb))
+	if (!known && nf_exchange(&e->skb, skb))
 		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
 	nf_count(cpu, probe, NF_EVENT_BEGUN);
 }
 
-static __always_inline void nf_inflight_fill(struct nf_inflight *e, __u64 skb, __u64 head,
-					     enum nf_journey journey, __u32 slot, __u64 begin_ns,
-					     __u64 first_ns, __u16 missing)
+static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb, __u64 head,
+						__u32 slot, __u64 queue_ns, __u64 start_ns,
+						__u8 flags)
 {
 	e->head = head;
-	e->begin_ns = begin_ns;
-	e->first_ns = first_ns;
+	e->begin_ns = queue_ns;
+	e->start_ns = start_ns;
 	e->xmit_ns = 0;
-	e->slot = slot;
-	e->journey = journey;
-	e->missing = missing;
 	e->sk = 0;
-	e->check = skb ^ head ^ begin_ns ^ first_ns ^
-		   ((__u64)slot << 32 | (__u32)journey << 16 | missing);
-}
-
-/*
- * A received skb reached its reader.  Several programs end receive→copy, but
- * two of them never at once on one CPU in the same context.
- */
-static __always_inline void nf_delivered(__u32 slot, __u64 begin_ns, __u64 first_ns, __u64 now, bool softirq)
-{
-	struct nf_device_stats *stats = nf_device_stats(slot);
-
-	if (!stats)
-		return;
-	if (softirq) {
-		nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, begin_ns, now);
-		nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, first_ns, now);
-	} else {
-		nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, begin_ns, now);
-		nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first_ns, now);
-	}
+	e->slot = slot;
+	e->journey = NF_JOURNEY_TX;
+	e->flags = flags;
+	e->check = skb ^ head ^ queue_ns ^ start_ns ^ ((__u64)slot << 8 | NF_JOURNEY_TX);
 }
 
 #endif

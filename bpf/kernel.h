@@ -60,6 +60,19 @@ struct net_device {
 
 struct sock_common {
 	possible_net_t skc_net;
+	volatile unsigned char skc_state;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
 };
 
 struct sk_buff;
@@ -73,6 +86,7 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 	__u16 sk_type;
 	__u16 sk_protocol;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 struct udp_sock {
@@ -102,6 +116,7 @@ struct irqaction;
 
 struct task_struct {
 	void *stack;
+	int pid;
 };
 
 #pragma clang attribute pop

@@ -27,6 +27,23 @@ struct {
 	__type(value, struct nf_inflight);
 } nf_inflights SEC(".maps");
 
+/* Index: as in nf_inflights. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct nf_hops);
+} nf_hops SEC(".maps");
+
+/* Index: hash of the woken task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct nf_wake);
+} nf_wakes SEC(".maps");
+
 /* Index: hash of the socket's number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

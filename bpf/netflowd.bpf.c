@@ -18,6 +18,7 @@
 #include "cpu.h"
 #include "device.h"
 #include "inflight.h"
+#include "path.h"
 #include "reader.h"
 #include "drop.h"
 
@@ -76,7 +77,20 @@ int nf_softirq_entry(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SOFTIRQ_ENTRY, NF_EVENT_HIT);
-	nf_softirq_enter(cpu, ctx, ctx[0]);
+	nf_softirq_enter(cpu, ctx[0]);
+	return 0;
+}
+
+/* softirq_exit(unsigned int vec) */
+SEC("tp_btf/softirq_exit")
+int nf_softirq_exit(__u64 *ctx)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu)
+		return 0;
+	nf_count(cpu, NF_PROBE_SOFTIRQ_EXIT, NF_EVENT_HIT);
+	cpu->softirq = 0;
 	return 0;
 }
 
@@ -104,57 +118,128 @@ int nf_napi_poll(__u64 *ctx)
 	return 0;
 }
 
-/* netif_receive_skb(struct sk_buff *skb): ends irq→softirq and softirq→receive */
+/*
+ * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.
+ *
+ * Fires again for an skb that goes up to a stacked device (bridge, VLAN): it
+ * came in by a device already (skb_iif), and its journey goes on.
+ */
 SEC("tp_btf/netif_receive_skb")
 int nf_netif_receive_skb(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
-	__u64 now = bpf_ktime_get_ns(), first = now;
+	__u64 now = bpf_ktime_get_ns();
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number);
-	struct nf_device_stats *stats;
+	__u64 joined = 0;
 	__u32 slot;
+	bool known;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_HIT);
 	slot = nf_device_slot(skb->dev);
-	stats = nf_device_stats(slot);
-	if (stats && nf_in_net_rx(cpu, ctx)) {
-		first = cpu->entry_ns;
-		nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, first, now);
-		if (cpu->entry_irq_ns) {
-			first = cpu->entry_irq_ns;
-			nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, first, cpu->entry_ns);
+	cpu->receiving = number;
+	known = e->skb == number;
+	if (known) {
+		if (!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head)) {
+			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
+		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
+			nf_hops_add(e, number);
+			e->slot = slot;
+			nf_inflight_seal(e, number);
+			return 0;
+		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
+			/* Handed to the peer: lo, veth. */
+			joined = e->start_ns;
+			nf_path_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
+			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_path_tx_event(e));
+		} else {
+			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 		}
 	}
-	nf_inflight_begin(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head, skb->skb_iif != 0);
-	nf_inflight_fill(e, number, head, NF_JOURNEY_RX, slot, now, first, 0);
+	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
+	nf_path_received(cpu, e, skb->dev, number, head, slot, joined, now);
 	return 0;
 }
 
-/* sk_data_ready(const struct sock *sk): only where UDP readers pass no other probe, see reader.h */
+/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; see reader.h for UDP */
 SEC("tp_btf/sk_data_ready")
 int nf_sk_data_ready(__u64 *ctx)
 {
 	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu;
+	struct nf_cpu *cpu = nf_this_cpu();
 
-	if (!nf_reader_is_udp(sk))
-		return 0;
-	cpu = nf_this_cpu();
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
-	nf_reader_data_ready(sk);
+	nf_path_queued(cpu, ctx);
+	if (settings.udp_reader && nf_reader_is_udp(sk))
+		nf_reader_data_ready(sk);
+	return 0;
+}
+
+/* The same before 6.3, which has no such tracepoint: the default sk->sk_data_ready itself. */
+SEC("fentry/sock_def_readable")
+int nf_sk_data_ready_fentry(__u64 *ctx)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu)
+		return 0;
+	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
+	nf_path_queued(cpu, ctx);
+	return 0;
+}
+
+SEC("kprobe/sock_def_readable")
+int nf_sk_data_ready_kprobe(void *ctx)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu)
+		return 0;
+	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
+	nf_path_queued(cpu, ctx);
+	return 0;
+}
+
+/* sched_waking(struct task_struct *p): the reader woken, if right after its skb was queued */
+SEC("tp_btf/sched_waking")
+int nf_sched_waking(__u64 *ctx)
+{
+	const struct task_struct *task = (const void *)ctx[0];
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu || !cpu->ready)
+		return 0;
+	nf_count(cpu, NF_PROBE_SCHED_WAKING, NF_EVENT_HIT);
+	nf_path_waking(cpu, task->pid);
+	return 0;
+}
+
+/* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …): it runs */
+SEC("tp_btf/sched_switch")
+int nf_sched_switch(__u64 *ctx)
+{
+	const struct task_struct *next = (const void *)ctx[2];
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu)
+		return 0;
+	nf_count(cpu, NF_PROBE_SCHED_SWITCH, NF_EVENT_HIT);
+	cpu->ready = 0;
+	nf_path_running(next->pid);
 	return 0;
 }
 
 /*
  * skb_copy_datagram_iovec(const struct sk_buff *skb, int len): ends
- * receive→copy and the total.  AF_UNIX and netlink skbs come here too; they
- * came in by no device (skb_iif), so a stale entry is not taken for theirs.
+ * receive→copy and the total.  AF_UNIX and netlink skbs come here too, and to
+ * consume_skb; they came in by no device (skb_iif), so a stale entry is not
+ * taken for theirs.  So does what a tun device's reader takes, whose transmit
+ * ends when it is freed.
  */
 SEC("tp_btf/skb_copy_datagram_iovec")
 int nf_skb_copy_datagram_iovec(__u64 *ctx)
@@ -163,26 +248,23 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	__u64 number = nf_address(skb);
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number);
-	enum nf_event event = NF_EVENT_INVALIDATED;
-	__u64 begin_ns, first_ns;
-	__u32 slot;
+	struct nf_inflight path;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, NF_EVENT_HIT);
 	if (e->skb != number)
 		return 0;
-	if (nf_inflight_holds(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
-			      (__u64)skb->head) &&
-	    e->journey == NF_JOURNEY_RX && skb->skb_iif) {
-		event = NF_EVENT_DELIVERED;
-	}
-	slot = e->slot;
-	begin_ns = e->begin_ns;
-	first_ns = e->first_ns;
-	if (nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number, event) &&
-	    event == NF_EVENT_DELIVERED)
-		nf_delivered(slot, begin_ns, first_ns, bpf_ktime_get_ns(), false);
+	path = *e;
+	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, &path, number,
+			       (__u64)skb->head) ||
+	    (path.journey == NF_JOURNEY_RX && !skb->skb_iif))
+		nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
+				NF_EVENT_INVALIDATED);
+	else if (path.journey == NF_JOURNEY_RX &&
+		 nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
+				 NF_EVENT_DELIVERED))
+		nf_path_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0, false);
 	return 0;
 }
 
@@ -200,13 +282,13 @@ int nf_sock_recv_length(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_HIT);
-	nf_reader_has_read(cpu, sk);
+	nf_reader_has_read(ctx, cpu, sk);
 	return 0;
 }
 
 /* ---- transmit ---------------------------------------------------------- */
 
-/* net_dev_queue(struct sk_buff *skb) */
+/* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb */
 SEC("tp_btf/net_dev_queue")
 int nf_net_dev_queue(__u64 *ctx)
 {
@@ -215,12 +297,29 @@ int nf_net_dev_queue(__u64 *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number);
+	__u32 slot;
+	bool known;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_HIT);
-	nf_inflight_begin(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head, skb->skb_iif != 0);
-	nf_inflight_fill(e, number, head, NF_JOURNEY_TX, nf_device_slot(skb->dev), now, 0, 0);
+	slot = nf_device_slot(skb->dev);
+	known = e->skb == number;
+	if (known) {
+		if (!nf_inflight_holds(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head)) {
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
+		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
+			nf_path_forward(e, number, head, slot, now);
+			return 0;
+		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
+			/* Inside start_xmit of a stacked device: VLAN, bond. */
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, nf_path_tx_event(e));
+		} else {
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
+		}
+	}
+	nf_inflight_take(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, known);
+	nf_inflight_fill_tx(e, number, head, slot, now, 0, 0);
 	return 0;
 }
 
@@ -235,23 +334,30 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 	struct nf_inflight *e = nf_inflight_at(number);
 	struct nf_device_stats *stats;
 	__u32 slot, depth;
+	bool known;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_HIT);
-	if (e->skb == number && e->head == head && e->journey == NF_JOURNEY_TX && !e->first_ns &&
+	if (e->skb == number && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
 	    nf_inflight_intact(e, number)) {
 		slot = e->slot;
-		e->first_ns = now;
-		e->check = nf_inflight_check(e, number);
 		stats = nf_device_stats(slot);
-		if (stats)
-			nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now);
+		if (stats) {
+			nf_device_refresh(stats, slot, (const struct net_device *)ctx[1], now);
+			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now))
+				e->flags |= NF_INFLIGHT_SLOW;
+		}
+		e->start_ns = now;
+		nf_inflight_seal(e, number);
 	} else {
 		/* A segment cut from a GSO skb after net_dev_queue, or an entry lost. */
 		slot = nf_device_slot((const struct net_device *)ctx[1]);
-		nf_inflight_begin(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, head, false);
-		nf_inflight_fill(e, number, head, NF_JOURNEY_TX, slot, now, now, NF_MISSING_QUEUE);
+		known = e->skb == number;
+		if (known)
+			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
+		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
+		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE);
 	}
 	depth = cpu->xmit_depth;
 	if (depth < NF_XMIT_DEPTH) {
@@ -265,8 +371,9 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 
 /*
  * net_dev_xmit(struct sk_buff *skb, int rc, struct net_device *dev, unsigned int len):
- * ends start_xmit→xmit.  The skb may be freed and even reused by now, so it is
- * only a number here, and its start time comes from this CPU's own stack.
+ * ends start_xmit→xmit and the totals.  The skb may be freed and even reused by
+ * now, so it is only a number here, and its start time comes from this CPU's
+ * own stack.
  */
 SEC("tp_btf/net_dev_xmit")
 int nf_net_dev_xmit(__u64 *ctx)
@@ -278,6 +385,7 @@ int nf_net_dev_xmit(__u64 *ctx)
 	struct nf_inflight *e;
 	__u64 now, start;
 	__u32 depth;
+	bool slow;
 
 	if (!cpu)
 		return 0;
@@ -293,12 +401,15 @@ int nf_net_dev_xmit(__u64 *ctx)
 	now = bpf_ktime_get_ns();
 	start = frame->start_ns;
 	stats = nf_device_stats(frame->slot);
-	if (stats)
-		nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
+	if (!stats)
+		return 0;
+	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
 	e = nf_inflight_at(number);
-	if (e && e->skb == number && e->first_ns == start && e->journey == NF_JOURNEY_TX) {
+	if (e && e->skb == number && e->journey >= NF_JOURNEY_TX && e->start_ns == start) {
+		slow |= nf_path_xmit_total(stats, e, number, now);
 		e->xmit_ns = now;
-		e->check = nf_inflight_check(e, number);
+		if (slow)
+			e->flags |= NF_INFLIGHT_SLOW;
 	}
 	return 0;
 }
@@ -317,38 +428,31 @@ int nf_consume_skb(__u64 *ctx)
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
 	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
-	enum nf_event event = NF_EVENT_INVALIDATED;
-	struct nf_device_stats *stats;
-	bool softirq = false;
-	__u64 begin_ns, first_ns;
-	__u32 slot;
+	struct nf_inflight *e = nf_inflight_at(number), path;
+	enum nf_event event;
+	bool softirq;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_HIT);
 	if (e->skb != number)
 		return 0;
-	if (nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, e, number, (__u64)skb->head)) {
-		softirq = nf_in_softirq(cpu, ctx);
-		if (e->journey == NF_JOURNEY_TX) {
-			event = NF_EVENT_TRANSMITTED;
-			stats = e->xmit_ns ? nf_device_stats(e->slot) : 0;
-			if (stats)
-				nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, e->xmit_ns,
-					       bpf_ktime_get_ns());
-		} else if (softirq && !e->sk) {
-			event = NF_EVENT_CONSUMED;
-		} else {
-			event = NF_EVENT_DELIVERED;
-		}
-	}
-	slot = e->slot;
-	begin_ns = e->begin_ns;
-	first_ns = e->first_ns;
-	if (nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event) &&
-	    event == NF_EVENT_DELIVERED)
-		nf_delivered(slot, begin_ns, first_ns, bpf_ktime_get_ns(), softirq);
+	path = *e;
+	softirq = nf_in_softirq(cpu);
+	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head))
+		event = NF_EVENT_INVALIDATED;
+	else if (path.journey >= NF_JOURNEY_TX)
+		event = nf_path_tx_event(&path);
+	else if (!skb->skb_iif)
+		event = NF_EVENT_INVALIDATED;
+	else
+		event = softirq && !path.sk ? NF_EVENT_CONSUMED : NF_EVENT_DELIVERED;
+	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
+		return 0;
+	if (event == NF_EVENT_DELIVERED)
+		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, softirq);
+	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
+		nf_path_freed(ctx, cpu, skb, &path);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 #ifndef NF_READER_H
 #define NF_READER_H
 
-#include "inflight.h"
+#include "path.h"
 
 static __always_inline bool nf_reader_is_udp(const struct sock *sk)
 {
@@ -39,30 +39,46 @@ static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
 /* Kernels that need this file have it (6.2, a35b9af4ec2c). */
 extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 
-/* The skb that stands first in one queue, 0 = the queue is empty: its head points at itself. */
-static __always_inline __u64 nf_queue_first(const struct sk_buff_head *queue)
+/* The skb that stands first in one queue; 0 = the queue is empty, its head points at itself. */
+static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff_head *queue)
 {
-	__u64 first = nf_address(queue->next);
+	const struct sk_buff *first = queue->next;
 
-	return first == nf_address(queue) ? 0 : first;
+	return nf_address(first) == nf_address(queue) ? 0 : first;
 }
 
 /* udp_recvmsg takes from reader_queue, and refills it from sk_receive_queue. */
-static __always_inline __u64 nf_reader_first(const struct sock *sk)
+static __always_inline const struct sk_buff *nf_reader_first(const struct sock *sk)
 {
 	const struct udp_sock *up = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct udp_sock));
-	__u64 first = nf_queue_first(&up->reader_queue);
+	const struct sk_buff *first = nf_queue_first(&up->reader_queue);
 
 	return first ? first : nf_queue_first(&sk->sk_receive_queue);
 }
 
-static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk, __u64 skb)
+/* Keep the headers of the skb that is next in line: when it has been read it is gone. */
+static __always_inline void nf_reader_keep(struct nf_reader *r, const struct sk_buff *skb)
 {
+	__u32 bytes = nf_net_bytes(skb);
+
+	if (bytes > NF_READER_HEADER)
+		bytes = NF_READER_HEADER;
+	r->len = skb->len;
+	r->protocol = bpf_ntohs(skb->protocol);
+	r->net_len = 0;
+	if (bytes && !bpf_probe_read_kernel(r->net, bytes, skb->head + skb->network_header))
+		r->net_len = bytes;
+}
+
+static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
+					     const struct sk_buff *first)
+{
+	__u64 skb = first ? nf_address(first) : 0;
 	struct nf_inflight *e = skb ? nf_inflight_at(skb) : 0;
 
 	if (e && e->skb == skb && e->journey == NF_JOURNEY_RX && nf_inflight_intact(e, skb)) {
 		e->sk = sk;
-		e->check = nf_inflight_check(e, skb);
+		nf_reader_keep(r, first);
 	}
 	/* A full barrier: either we see what arrives now, or nf_sk_data_ready sees this. */
 	nf_exchange(&r->next, skb);
@@ -83,26 +99,25 @@ static __always_inline void nf_reader_data_ready(const struct sock *sk)
 		nf_reader_expect(r, number, nf_reader_first(sk));
 }
 
-static __always_inline void nf_reader_has_read(struct nf_cpu *cpu, const struct sock *sk)
+static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, const struct sock *sk)
 {
-	__u64 number = nf_address(sk), now = bpf_ktime_get_ns(), skb, first;
+	__u64 number = nf_address(sk), skb;
 	struct nf_reader *r = nf_reader_at(number);
-	struct nf_inflight *e;
+	const struct sk_buff *first;
+	struct nf_inflight *e, path;
 
 	if (!r || r->sk != number)
 		return;
 	skb = r->next;
 	first = nf_reader_first(sk);
-	if (skb && skb == first)
+	if (skb && first && skb == nf_address(first))
 		return;
 	e = skb ? nf_inflight_at(skb) : 0;
-	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX &&
-	    nf_inflight_intact(e, skb)) {
-		__u64 begin_ns = e->begin_ns, first_ns = e->first_ns;
-		__u32 slot = e->slot;
-
-		if (nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
-			nf_delivered(slot, begin_ns, first_ns, now, false);
+	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX) {
+		path = *e;
+		if (nf_inflight_intact(&path, skb) &&
+		    nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
+			nf_path_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, false);
 	}
 	nf_reader_expect(r, number, first);
 	if (!first) {

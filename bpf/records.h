@@ -34,9 +34,12 @@ enum nf_probe {
 	NF_PROBE_IRQ_HANDLER_EXIT,
 	NF_PROBE_SOFTIRQ_RAISE,
 	NF_PROBE_SOFTIRQ_ENTRY,
+	NF_PROBE_SOFTIRQ_EXIT,
 	NF_PROBE_NAPI_POLL,
 	NF_PROBE_NETIF_RECEIVE_SKB,
 	NF_PROBE_SK_DATA_READY,
+	NF_PROBE_SCHED_WAKING,
+	NF_PROBE_SCHED_SWITCH,
 	NF_PROBE_SKB_COPY_DATAGRAM_IOVEC,
 	NF_PROBE_SOCK_RECV_LENGTH,
 	NF_PROBE_NET_DEV_QUEUE,
@@ -65,9 +68,10 @@ enum nf_event {
 	NF_EVENT_TORN,        /* of INVALIDATED: two CPUs wrote the entry at once */
 	NF_EVENT_COUNTED,     /* drop: counted under its key */
 	NF_EVENT_UNKEYED,     /* drop: counted, but the key table was full */
-	NF_EVENT_RECORDED,    /* drop: a record went out */
-	NF_EVENT_THROTTLED,   /* drop: the key's token bucket was empty */
-	NF_EVENT_RING_FULL,   /* drop: the ring buffer had no room */
+	NF_EVENT_CHOSEN,      /* latency: a journey was slow or drawn as a sample */
+	NF_EVENT_RECORDED,    /* a record went out */
+	NF_EVENT_THROTTLED,   /* the token bucket, of the drop's key or for latency, was empty */
+	NF_EVENT_RING_FULL,   /* the ring buffer had no room */
 	NF_EVENT_COUNT,
 };
 #define NF_EVENT_ROOM 16 /* a power of two, so that a mask bounds an index */
@@ -76,14 +80,38 @@ _Static_assert(NF_EVENT_COUNT <= NF_EVENT_ROOM, "room for all events");
 /* ---- histograms -------------------------------------------------------- */
 
 enum nf_segment {
-	NF_SEGMENT_IRQ_TO_SOFTIRQ,     /* rx: irq → softirq_entry */
-	NF_SEGMENT_SOFTIRQ_TO_RECEIVE, /* rx: softirq_entry → receive */
-	NF_SEGMENT_RECEIVE_TO_COPY,    /* rx: receive → copy */
-	NF_SEGMENT_RX_TOTAL,           /* rx: the first stage the skb passed → copy */
-	NF_SEGMENT_QUEUE_TO_START,     /* tx: queue → start_xmit */
-	NF_SEGMENT_START_TO_XMIT,      /* tx: start_xmit → xmit */
-	NF_SEGMENT_XMIT_TO_FREE,       /* tx: xmit → free */
+	NF_SEGMENT_IRQ_TO_SOFTIRQ,        /* rx: irq → softirq_entry */
+	NF_SEGMENT_RAISE_TO_SOFTIRQ,      /* rx: softirq_raise → softirq_entry */
+	NF_SEGMENT_SOFTIRQ_TO_RECEIVE,    /* rx: softirq_entry → receive */
+	NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, /* rx: receive → sock_queue */
+	NF_SEGMENT_WAKEUP_TO_RUN,         /* rx: the reader woken → on a CPU */
+	NF_SEGMENT_RUN_TO_COPY,           /* rx: the woken reader on a CPU → copy */
+	NF_SEGMENT_RECEIVE_TO_COPY,       /* rx: receive → copy */
+	NF_SEGMENT_RX_TOTAL,              /* rx: the first stage the skb passed → copy */
+	NF_SEGMENT_RECEIVE_TO_QUEUE,      /* fwd: receive → queue */
+	NF_SEGMENT_FORWARD_TOTAL,         /* fwd: the first stage → xmit */
+	NF_SEGMENT_QUEUE_TO_START,        /* tx, fwd: queue → start_xmit */
+	NF_SEGMENT_START_TO_XMIT,         /* tx, fwd: start_xmit → xmit */
+	NF_SEGMENT_XMIT_TO_FREE,          /* tx, fwd: xmit → free */
+	NF_SEGMENT_TX_TOTAL,              /* tx: queue → xmit */
 	NF_SEGMENT_COUNT,
+};
+
+/* Points at which an skb is seen, in the order in which it passes them. */
+enum nf_stage {
+	NF_STAGE_IRQ,
+	NF_STAGE_SOFTIRQ_RAISE,
+	NF_STAGE_SOFTIRQ_ENTRY,
+	NF_STAGE_RECEIVE,
+	NF_STAGE_SOCK_QUEUE,
+	NF_STAGE_WAKEUP,
+	NF_STAGE_RUN,
+	NF_STAGE_COPY,
+	NF_STAGE_QUEUE,
+	NF_STAGE_START_XMIT,
+	NF_STAGE_XMIT,
+	NF_STAGE_FREE,
+	NF_STAGE_COUNT,
 };
 
 /*
@@ -189,7 +217,7 @@ struct nf_device_stats {
 	__u64 polls;         /* napi_poll: calls */
 	__u64 poll_packets;  /* their work */
 	__u64 full_budgets;  /* polls that used their whole budget */
-	__u64 reserved;
+	__u64 named_ns;      /* when this CPU last looked at the device's name */
 };
 
 /* ---- per CPU ----------------------------------------------------------- */
@@ -207,13 +235,19 @@ struct nf_xmit_frame {
 struct nf_cpu {
 	/* context the next received skb takes with it */
 	__u64 irq_ns;         /* irq_handler_entry, 0 outside the handler */
-	__u64 raise_irq_ns;   /* the irq that raised NET_RX, 0 when none did */
+	__u64 raise_ns;       /* NET_RX raised and not entered yet, 0 = not */
+	__u64 raise_irq_ns;   /* the irq that raised it, 0 when none did */
 	__u64 entry_ns;       /* softirq_entry of NET_RX */
-	__u64 entry_irq_ns;   /* raise_irq_ns as it was at that entry */
-	__u64 softirq_stack;  /* where on which stack the softirq last entered began */
-	__u32 softirq_vec;    /* its vector */
+	__u64 entry_irq_ns;   /* raise_irq_ns and raise_ns as they were at that entry */
+	__u64 entry_raise_ns;
+	__u64 reserved0;
+	__u32 softirq;        /* 1 + the vector being served, 0 = none */
 	__u32 xmit_depth;
-	__u64 reserved[2];
+	/* context of the skb being received and of the task that runs */
+	__u64 receiving;      /* the skb last seen at receive */
+	__u64 ready;          /* the skb whose arrival is being told to readers, 0 = none */
+	__u64 path_next_ns;   /* token bucket of latency records */
+	__u64 reserved[5];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
@@ -224,34 +258,81 @@ enum nf_journey {
 	NF_JOURNEY_NONE,
 	NF_JOURNEY_RX,
 	NF_JOURNEY_TX,
+	NF_JOURNEY_FORWARD, /* received, then queued for transmit */
 };
 
-/* Why a record cannot know a stage. */
-#define NF_MISSING_QUEUE 0x1 /* began at start_xmit: a segment of a GSO skb */
+#define NF_INFLIGHT_NO_QUEUE 0x1 /* began at start_xmit: a segment of a GSO skb */
+#define NF_INFLIGHT_SLOW 0x2     /* a segment took longer than its threshold */
+#define NF_INFLIGHT_HOPS 0x4     /* crossed more devices: see struct nf_hops */
+
+/* Durations of the receive path as an entry keeps them: 16 ns to 68 s; what is longer stays that. */
+#define NF_TICK_SHIFT 4
+#define NF_TICK_MAX 0xffffffffU
 
 /*
  * One live skb.  `skb` names the owner: an opaque number, the skb's address
  * from a base that is fixed while the programs are loaded; 0 = free.  It is
- * exchanged atomically; the other fields are plain stores, and `check` is the
- * exclusive or of them all, so that an entry two CPUs wrote at once shows.
+ * exchanged atomically; the other fields are plain stores.  `check` is the
+ * exclusive or of those that are there from the start, so that an entry two
+ * CPUs wrote at once shows; sock_queue, xmit_ns, sk and flags come later and
+ * may come from another CPU while the skb is at its next stage.
  */
 struct nf_inflight {
 	__u64 skb;
 	__u64 head;     /* skb->head: the second half of the identity */
-	__u64 begin_ns; /* rx: receive; tx: queue */
-	__u64 first_ns; /* rx: the earliest stage; tx: start_xmit, 0 = not yet */
-	__u64 xmit_ns;  /* tx: net_dev_xmit, 0 = not yet */
-	__u32 slot;     /* device slot */
-	__u16 journey;  /* enum nf_journey */
-	__u16 missing;  /* NF_MISSING_* */
+	__u64 begin_ns; /* rx: receive; tx, forward: queue */
+	union {
+		struct { /* rx, in ticks from receive, 0 = not passed */
+			__u32 irq;        /* before */
+			__u32 raise;      /* before */
+			__u32 entry;      /* before */
+			__u32 sock_queue; /* after */
+		};
+		struct { /* tx and forward, 0 = not yet */
+			__u64 start_ns;
+			__u64 xmit_ns;
+		};
+	};
 	__u64 sk;       /* rx: the UDP socket it is next in line at, 0 = not known */
+	__u16 slot;     /* device slot, of the device last seen at */
+	__u8 journey;   /* enum nf_journey */
+	__u8 flags;     /* NF_INFLIGHT_* */
+	__u32 reserved;
 	__u64 check;
 };
 
+/* What does not fit there and few skbs have: the receive side of one forwarded, devices crossed. */
+#define NF_HOPS_MAX 3
+struct nf_hops {
+	__u64 skb; /* the owner, as in nf_inflight */
+	__u64 receive_ns;
+	__u32 irq, raise, entry; /* ticks before receive */
+	__u8 count;
+	__u8 more; /* there were more than fit */
+	__u16 slot[NF_HOPS_MAX]; /* devices before the last, first one first */
+	__u32 reserved[7];
+};
+
+/* Whom the arrival of which skb woke. */
+struct nf_wake {
+	__u64 skb; /* 0 = none */
+	__u64 wakeup_ns;
+	__u64 run_ns; /* when it got on a CPU, 0 = not yet */
+	__u32 tid;
+	__u32 reserved;
+};
+
 /* A UDP socket and the skb that its next read will return, see bpf/reader.h. */
+#define NF_READER_HEADER 64
 struct nf_reader {
 	__u64 sk;   /* a number like nf_inflight.skb, 0 = free */
 	__u64 next; /* 0 = not known */
+	/* what is left to tell of `next` when it has been read and freed */
+	__u32 len;
+	__u16 protocol;
+	__u16 net_len;
+	__u8 net[NF_READER_HEADER];
+	__u64 reserved;
 };
 
 /* ---- drops ------------------------------------------------------------- */
@@ -284,6 +365,7 @@ struct nf_drop_info {
 
 enum nf_record_type {
 	NF_RECORD_DROP = 1,
+	NF_RECORD_PATH,
 };
 
 struct nf_record {
@@ -293,13 +375,34 @@ struct nf_record {
 	__u64 time_ns;
 };
 
-#define NF_DROP_HEADER_MAX 128
-#define NF_DROP_L2_MAX 24
+/* The first bytes of a packet, and what the skb's metadata says of them. */
+#define NF_L2_MAX 24
+#define NF_NET_MAX 128
+#define NF_BYTES_VLAN 0x1 /* vlan_proto and vlan_tci, from the skb's metadata */
+struct nf_bytes {
+	__u32 len;      /* skb->len, bytes */
+	__u16 protocol; /* EtherType, 0 = none */
+	__u16 vlan_proto;
+	__u16 vlan_tci;
+	__u8 flags;     /* NF_BYTES_* */
+	__u8 l2_len;    /* bytes of l2[] */
+	__u8 net_len;   /* bytes of net[] */
+	__u8 reserved[3];
+	__u8 l2[NF_L2_MAX];   /* from the MAC header up to the network header */
+	__u8 net[NF_NET_MAX]; /* from the network header on, linear part only */
+};
+
+/* A task, when the flag of its record says that it had to do with it. */
+struct nf_task {
+	__u32 pid; /* thread group id, as user space means it */
+	__u32 tid;
+	char comm[16];
+};
+
 #define NF_DROP_STACK_MAX 32
 
 /* What stands in a drop record; a field whose flag is not set was not readable. */
 #define NF_DROP_TASK 0x01   /* process context: the task had to do with it */
-#define NF_DROP_VLAN 0x02   /* vlan_proto and vlan_tci, from the skb's metadata */
 #define NF_DROP_REASON 0x04 /* this kernel's kfree_skb has a reason */
 #define NF_DROP_L4 0x08     /* l4 */
 
@@ -309,31 +412,57 @@ struct nf_drop_record {
 	__u32 reason;
 	__u32 netns; /* inode number, 0 = not known */
 	__u32 ifindex;
-	__u32 len; /* skb->len, bytes */
-	__u32 pid; /* thread group id, as user space means it */
-	__u32 tid;
-	__u16 protocol;
-	__u16 vlan_proto;
-	__u16 vlan_tci;
 	__u8 l4;
-	__u8 flags;     /* NF_DROP_* */
-	__u8 l2_len;    /* bytes of l2[] */
-	__u8 net_len;   /* bytes of net[] */
+	__u8 flags;      /* NF_DROP_* */
 	__u16 stack_len; /* entries of stack[] */
-	__u32 reserved;
-	char comm[16];
+	struct nf_task task;
 	char device[NF_DEVICE_NAME];
-	__u8 l2[NF_DROP_L2_MAX];      /* from the MAC header up to the network header */
-	__u8 net[NF_DROP_HEADER_MAX]; /* from the network header on, linear part only */
+	struct nf_bytes bytes;
 	__u64 stack[NF_DROP_STACK_MAX]; /* sent only when asked for */
 };
 #define NF_DROP_RECORD_PLAIN (sizeof(struct nf_drop_record) - NF_DROP_STACK_MAX * sizeof(__u64))
+
+enum nf_outcome {
+	NF_OUTCOME_DELIVERED,
+	NF_OUTCOME_TRANSMITTED,
+	NF_OUTCOME_FORWARDED,
+};
+
+#define NF_PATH_SLOW 0x01     /* a segment passed its threshold; else it is a sample */
+#define NF_PATH_TASK 0x02     /* task and cgroup: the reader, or the sender in its own context */
+#define NF_PATH_NO_QUEUE 0x04 /* began at start_xmit: a segment of a GSO skb */
+#define NF_PATH_MORE 0x08     /* crossed more devices than fit */
+#define NF_PATH_DEVICES (NF_HOPS_MAX + 1)
+
+struct nf_path_device {
+	__u32 ifindex;
+	__u32 netns; /* inode number */
+	char name[NF_DEVICE_NAME];
+};
+
+/* One skb's finished path. */
+struct nf_path_record {
+	struct nf_record header; /* the time is that of its end */
+	__u64 stage_ns[NF_STAGE_COUNT]; /* 0 = not passed, or not known */
+	__u64 cgroup; /* id, 0 = not known */
+	__u8 outcome; /* enum nf_outcome */
+	__u8 flags;   /* NF_PATH_* */
+	__u8 devices; /* entries of device[] */
+	__u8 reserved[5];
+	struct nf_task task;
+	struct nf_path_device device[NF_PATH_DEVICES]; /* in the order in which it crossed them */
+	struct nf_bytes bytes;
+};
 
 _Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
 _Static_assert(sizeof(struct nf_hist) == 1136, "layout");
 _Static_assert(sizeof(struct nf_drop_key) == 24, "no hidden padding in a hash key");
 _Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
-_Static_assert(sizeof(struct nf_drop_record) == 16 + 48 + 32 + 24 + 128 + 256, "layout");
+_Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache line");
+_Static_assert(sizeof(struct nf_reader) == 96, "layout");
+_Static_assert(sizeof(struct nf_bytes) == 168, "layout");
+_Static_assert(sizeof(struct nf_drop_record) == 16 + 24 + 24 + 16 + 168 + 256, "layout");
+_Static_assert(sizeof(struct nf_path_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");
 
 #endif

@@ -56,6 +56,8 @@ void arguments_init(struct arguments *arguments)
 		.limit = -1,
 		.interval_ms = -1,
 		.count = -1,
+		.over_ns = -1,
+		.follow_ms = -1,
 	};
 }
 
@@ -117,6 +119,29 @@ static bool read_milliseconds(const char *text, int64_t *value)
 	return true;
 }
 
+/* A number and its unit, as in 5ms; at most about 31 years. */
+static bool read_duration(const char *text, int64_t *value)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
+	double number;
+	char *end;
+
+	if (!strspn(text, "0123456789."))
+		return false;
+	number = strtod(text, &end);
+	end += strspn(end, " ");
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name) || !(number * units[i].ns < 1e18))
+			continue;
+		*value = llround(number * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
 static int set_number(const struct argument *argument, const char *text, int64_t *value,
 		      struct arguments_error *error)
 {
@@ -141,6 +166,21 @@ static int set_seconds(const struct argument *argument, const char *text, int64_
 	}
 	return refuse(error, "--%s takes seconds from %g to %g, not '%.60s'", argument->name,
 		      (double)argument->min / 1000, (double)argument->max / 1000, text);
+}
+
+static int set_duration(const struct argument *argument, const char *text, int64_t *value,
+			struct arguments_error *error)
+{
+	int64_t ns;
+
+	if (read_duration(text, &ns) && ns >= argument->min && ns <= argument->max) {
+		*value = ns;
+		return 0;
+	}
+	return refuse(
+		error,
+		"--%s takes a duration with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
+		argument->name, text);
 }
 
 static int set_word(const struct argument *argument, const char *text, const char **value,
@@ -186,6 +226,8 @@ static int set_value(const struct argument *argument, struct arguments *argument
 		return set_number(argument, text, value, error);
 	case ARGUMENT_SECONDS:
 		return set_seconds(argument, text, value, error);
+	case ARGUMENT_DURATION:
+		return set_duration(argument, text, value, error);
 	}
 	return -EINVAL;
 }
@@ -248,11 +290,12 @@ static int parse_one(struct arguments *arguments, const struct argument *table, 
 int arguments_parse(struct arguments *arguments, const struct argument *table, const char *of,
 		    int argc, char *const argv[], int *next, struct arguments_error *error)
 {
-	while (*next < argc && argv[*next][0] == '-' && argv[*next][1]) {
+	while (!arguments->ended && *next < argc && argv[*next][0] == '-' && argv[*next][1]) {
 		int ret;
 
 		if (!strcmp(argv[*next], "--")) {
 			++*next;
+			arguments->ended = true;
 			return 0;
 		}
 		ret = parse_one(arguments, table, of, argc, argv, next, error);

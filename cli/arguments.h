@@ -27,19 +27,29 @@ struct arguments {
 	bool records;
 	bool stack;
 	bool follow;
+	int64_t over_ns;
+	const char *segment;
+	bool samples;
+	bool all;
+	const char *pcap;
+	const char *format;
+	const char *output;
+	int64_t follow_ms;
 	int64_t interval_ms;
 	int64_t count;
 	/* what is no option; only commands that take one get one */
 	const char *word;
+	bool ended; /* "--" was met: what follows are no options */
 };
 
 enum argument_type {
-	ARGUMENT_FLAG,	  /* bool */
-	ARGUMENT_TEXT,	  /* const char * */
-	ARGUMENT_WORD,	  /* const char *, one of `words` */
-	ARGUMENT_NUMBER,  /* int64_t */
-	ARGUMENT_SECONDS, /* int64_t in milliseconds; given as seconds, with a fraction or without
-			   */
+	ARGUMENT_FLAG,	   /* bool */
+	ARGUMENT_TEXT,	   /* const char * */
+	ARGUMENT_WORD,	   /* const char *, one of `words` */
+	ARGUMENT_NUMBER,   /* int64_t */
+	ARGUMENT_SECONDS,  /* int64_t in milliseconds; given as seconds, with a fraction or without
+			    */
+	ARGUMENT_DURATION, /* int64_t in nanoseconds; given with its unit: 5ms, 250us, 1.5s */
 };
 
 /* One option; a table of them ends with a row without a name. */
@@ -49,7 +59,7 @@ struct argument {
 	const char *value; /* what the help calls its value */
 	enum argument_type type;
 	size_t offset; /* in struct arguments */
-	int64_t min;   /* of numbers, and of seconds in milliseconds */
+	int64_t min;   /* of numbers, of seconds in milliseconds, of durations in ns */
 	int64_t max;
 	const char *const *words; /* ends with NULL */
 	const char *help;

@@ -9,8 +9,8 @@ static const struct command command_help;
 static const struct command command_version;
 
 static const struct command *const commands[] = {
-	&command_status, &command_drops, &command_latency, &command_top,
-	&command_probes, &command_help,	 &command_version,
+	&command_status, &command_drops,  &command_latency, &command_slow, &command_napi,
+	&command_top,	 &command_probes, &command_export,  &command_help, &command_version,
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -152,16 +152,39 @@ static const struct command command_version = {
 	.run = run_version,
 };
 
-/* Options, and the one word that `command` may take, up to the end. */
-static int parse_rest(struct arguments *arguments, const struct command *command, int argc,
+/* One more word of an expression. */
+static int add_word(char **expression, const char *word)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s%s%s", *expression ? *expression : "", *expression ? " " : "",
+		     word) < 0)
+		return -ENOMEM;
+	free(*expression);
+	*expression = longer;
+	return 0;
+}
+
+/* Options, and the words that `command` may take, up to the end. */
+static int parse_rest(struct session *session, const struct command *command, int argc,
 		      char *const argv[], int *next, struct arguments_error *error)
 {
+	struct arguments *arguments = &session->arguments;
+
 	for (;;) {
 		int ret = arguments_parse(arguments, command->arguments, command->name, argc, argv,
 					  next, error);
 
 		if (ret || *next == argc)
 			return ret;
+		if (command->words) {
+			ret = add_word(&session->filter, argv[(*next)++]);
+			if (ret) {
+				snprintf(error->s, sizeof(error->s), "%s", strerror(-ret));
+				return ret;
+			}
+			continue;
+		}
 		if (!command->word || arguments->word) {
 			snprintf(error->s, sizeof(error->s), "%s does not take '%.60s'",
 				 command->name, argv[*next]);
@@ -196,7 +219,7 @@ int command_main(int argc, char *const argv[])
 		if (!command)
 			return unknown_command(argv[next], nearest);
 		next++;
-		if (parse_rest(arguments, command, argc, argv, &next, &error))
+		if (parse_rest(&session, command, argc, argv, &next, &error))
 			return wrong_usage(&error, command);
 	}
 	term_init(&session.term, !arguments->no_color);

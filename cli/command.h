@@ -14,6 +14,7 @@ struct command {
 	const struct argument *arguments; /* besides arguments_global; may be NULL */
 	const char
 		*word; /* what the help calls its one argument that is no option; NULL takes none */
+	bool words;    /* takes any number of them: a tcpdump expression, session->filter */
 	const char *notes; /* the end of its help, lines ended by newlines; may be NULL */
 	enum report_status (*run)(struct session *session);
 };
@@ -22,6 +23,9 @@ extern const struct command command_status;
 extern const struct command command_probes;
 extern const struct command command_drops;
 extern const struct command command_latency;
+extern const struct command command_slow;
+extern const struct command command_napi;
+extern const struct command command_export;
 extern const struct command command_top;
 
 /* The command of that name; or NULL, and the nearest one's name (or NULL) in *nearest. */

@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/packets.h"
 #include "cli/records.h"
 #include "cli/table.h"
 
@@ -68,6 +69,11 @@ static const struct argument arguments[] = {
 	 .min = 1,
 	 .max = ROWS_MAX,
 	 .help = "the newest N records (100); with --follow end after N"},
+	{.name = "pcap",
+	 .value = "FILE",
+	 .type = ARGUMENT_TEXT,
+	 .offset = offsetof(struct arguments, pcap),
+	 .help = "write records to a pcapng file for Wireshark, - for the standard output"},
 	{},
 };
 
@@ -162,32 +168,15 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	return table_put(table, page);
 }
 
-/* " with --reason R --dev D", as far as given. */
-static void put_selection(struct page *page, const struct arguments *given)
-{
-	const char *before = " with";
-
-	if (given->reason) {
-		page_put(page, PAGE_PLAIN, "%s --reason %s", before, given->reason);
-		before = "";
-	}
-	if (given->device) {
-		page_put(page, PAGE_PLAIN, "%s --dev %s", before, given->device);
-		before = "";
-	}
-	if (given->netns >= 0)
-		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
-}
-
-static void put_counters_summary(struct page *page, const json_t *reply,
-				 const struct arguments *given)
+static void put_counters_summary(const struct session *session, struct page *page,
+				 const json_t *reply)
 {
 	uint64_t rows = json_array_size(json_object_get(reply, "rows"));
 	uint64_t matched = field_count_or(reply, "matched", rows);
 
 	page_put(page, PAGE_PLAIN, "%s packets (%s) dropped", field_units_count(reply, "packets").s,
 		 field_units_bytes(reply, "bytes").s);
-	put_selection(page, given);
+	session_put_selection(session, page);
 	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
 	if (!field_true(reply, "exact"))
 		page_put(page, PAGE_WARN,
@@ -198,14 +187,14 @@ static void put_counters_summary(struct page *page, const json_t *reply,
 	page_end(page);
 }
 
-static int put_counters(struct page *page, const json_t *reply, const struct arguments *given)
+static int put_counters(const struct session *session, struct page *page, const json_t *reply)
 {
 	if (json_array_size(json_object_get(reply, "rows"))) {
-		put_counters_summary(page, reply, given);
-		return put_rows(page, reply, given->by);
+		put_counters_summary(session, page, reply);
+		return put_rows(page, reply, session->arguments.by);
 	}
 	page_put(page, PAGE_PLAIN, "No packet was dropped");
-	put_selection(page, given);
+	session_put_selection(session, page);
 	page_line(page, PAGE_PLAIN, " since %s%s.", field_date(reply, "since").s,
 		  field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
 	return 0;
@@ -230,14 +219,14 @@ static void put_record_lines(struct page *page, const json_t *records, bool stac
 			  "`drops --follow --stack` runs.");
 }
 
-static int put_records(struct page *page, const json_t *reply, const struct arguments *given)
+static int put_records(const struct session *session, struct page *page, const json_t *reply)
 {
 	const json_t *records = json_object_get(reply, "records");
 	uint64_t shown = json_array_size(records);
 
 	if (!shown) {
 		page_put(page, PAGE_PLAIN, "No record of a drop");
-		put_selection(page, given);
+		session_put_selection(session, page);
 		page_line(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s.",
 			  field_units_count(reply, "held").s,
 			  field_units_count(reply, "capacity").s);
@@ -245,22 +234,34 @@ static int put_records(struct page *page, const json_t *reply, const struct argu
 	}
 	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
 		 field_units_count(reply, "matched").s);
-	put_selection(page, given);
+	session_put_selection(session, page);
 	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
 		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
-	put_record_lines(page, records, given->stack);
+	put_record_lines(page, records, session->arguments.stack);
 	return 0;
 }
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* What does not go together; NULL when all does. */
-static const char *contradiction(const struct arguments *given)
+/* What is asked for is only told by single packets. */
+static bool wants_records(const struct session *session)
 {
-	bool records = given->records || given->follow || given->stack;
+	const struct arguments *given = &session->arguments;
+
+	return given->records || given->stack || given->pcap || session->filter;
+}
+
+/* What does not go together; NULL when all does. */
+static const char *contradiction(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	bool records = wants_records(session) || given->follow;
 
 	if (records && given->by)
-		return "--by joins counters; it does not go with --records, --follow or --stack";
+		return "--by joins counters; it does not go with --records, --follow, --stack, "
+		       "--pcap or an expression";
+	if (given->pcap && (given->json || given->stack))
+		return "--pcap writes packets; it does not go with --json or --stack";
 	if (records && given->top >= 0)
 		return "--top is for counters; --limit limits records";
 	if (!records && given->limit >= 0)
@@ -284,14 +285,61 @@ static json_t *records_parameters(const struct session *session)
 
 	return session_parameters(
 		"reason", session_text(given->reason), "device", session_text(given->device),
-		"netns", session_number(given->netns), "limit", session_number(given->limit), NULL);
+		"netns", session_number(given->netns), "filter", session_text(session->filter),
+		"limit", session_number(given->limit), NULL);
+}
+
+/* ---- as they happen ---------------------------------------------------------------------- */
+
+struct following {
+	struct session *session;
+	struct records_widths widths;
+};
+
+static enum report_status put_followed(void *data, const json_t *drop)
+{
+	struct following *following = data;
+	struct session *session = following->session;
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(drop, true);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	/* days may change while it runs: a record's own day counts as today */
+	records_put(page, &following->widths, drop, field_text(drop, "time"),
+		    session->arguments.stack);
+	return session_print(page, 0);
+}
+
+static enum report_status follow_drops(struct session *session)
+{
+	struct following following = {.session = session};
+	const struct follow follow = {
+		.kind = "drop", .record = put_followed, .data = &following, .duration_ms = -1};
+	json_t *parameters = session_selection(session);
+
+	if (session->arguments.stack && json_object_set_new(parameters, "stack", json_true())) {
+		json_decref(parameters);
+		parameters = NULL;
+	}
+	return follow_records(session, parameters, &follow);
+}
+
+static enum report_status write_packets(struct session *session)
+{
+	return packets_write(session, "drop", RECORDS_METHOD,
+			     session->arguments.follow ? session_selection(session)
+						       : records_parameters(session));
 }
 
 static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
-	const char *wrong = contradiction(given);
-	bool records = given->records || given->stack;
+	const char *wrong = contradiction(session);
+	bool records = wants_records(session);
 	OWN_PAGE struct page *page = NULL;
 	OWN_JSON json_t *reply = NULL;
 	enum report_status status, printed;
@@ -301,6 +349,8 @@ static enum report_status run(struct session *session)
 		report("%s", wrong);
 		return REPORT_USAGE;
 	}
+	if (given->pcap)
+		return write_packets(session);
 	if (given->follow)
 		return follow_drops(session);
 	status = session_call(session, records ? RECORDS_METHOD : COUNTERS_METHOD,
@@ -313,7 +363,7 @@ static enum report_status run(struct session *session)
 	status = session_page(session, &page);
 	if (status)
 		return status;
-	ret = records ? put_records(page, reply, given) : put_counters(page, reply, given);
+	ret = records ? put_records(session, page, reply) : put_counters(session, page, reply);
 	status = coverage_ask(session, page, about);
 	printed = session_print(page, ret);
 	return status ? status : printed;
@@ -323,7 +373,10 @@ const struct command command_drops = {
 	.name = "drops",
 	.summary = "why and where packets were dropped",
 	.arguments = arguments,
-	.notes = "Counters are exact. Records are bounded for each cause, so that a flood of one "
+	.word = "[EXPRESSION]",
+	.words = true,
+	.notes = "EXPRESSION selects records, it is one of tcpdump's, see pcap-filter(7).\n"
+		 "Counters are exact. Records are bounded for each cause, so that a flood of one "
 		 "does\n"
 		 "not hide another. In a record the task stands in parentheses when it was only "
 		 "what\n"

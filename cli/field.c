@@ -10,6 +10,7 @@
 #define SECOND_LEN 8   /* 09:30:00 */
 #define MICRO_LEN 15   /* 09:30:00.123456 */
 #define FRACTION_START (CLOCK_START + SECOND_LEN)
+#define NS_PER_SECOND 1000000000ULL
 
 bool field_count(const json_t *object, const char *name, uint64_t *value)
 {
@@ -163,4 +164,47 @@ struct field_time field_date(const json_t *object, const char *name)
 	snprintf(time.s, sizeof(time.s), "%.*s %.*s %.6s", DATE_LEN, text, SECOND_LEN,
 		 text + CLOCK_START, offset);
 	return time;
+}
+
+/* "Z" or "+01:00" in seconds east of UTC; false for anything else. */
+static bool read_offset(const char *text, int64_t *seconds)
+{
+	int hours, minutes, len = 0;
+
+	*seconds = 0;
+	if (!strcmp(text, "Z"))
+		return true;
+	if ((*text != '+' && *text != '-') ||
+	    sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &len) != 2 || text[1 + len])
+		return false;
+	*seconds = (int64_t)hours * 3600 + (int64_t)minutes * 60;
+	if (*text == '-')
+		*seconds = -*seconds;
+	return true;
+}
+
+bool field_epoch(const json_t *object, const char *name, uint64_t *epoch_ns)
+{
+	const char *text = field_text_or(object, name, NULL), *rest;
+	int64_t offset, seconds;
+	uint64_t fraction = 0, unit = NS_PER_SECOND;
+	struct tm day = {};
+
+	if (!is_time(text))
+		return false;
+	sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &day.tm_year, &day.tm_mon, &day.tm_mday,
+	       &day.tm_hour, &day.tm_min, &day.tm_sec);
+	day.tm_year -= 1900;
+	day.tm_mon -= 1;
+	rest = text + FRACTION_START;
+	if (*rest == '.')
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++) {
+			unit /= 10;
+			fraction += (uint64_t)(*rest - '0') * unit;
+		}
+	seconds = timegm(&day);
+	if (!read_offset(rest, &offset) || seconds < offset)
+		return false;
+	*epoch_ns = (uint64_t)(seconds - offset) * NS_PER_SECOND + fraction;
+	return true;
 }

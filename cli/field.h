@@ -57,4 +57,10 @@ struct field_time field_today(void);
 /* field_time() to the second, always with day and offset: "2026-11-21 09:30:00 +01:00". */
 struct field_time field_date(const json_t *object, const char *name);
 
+/*
+ * An RFC 3339 time with its offset as nanoseconds since 1970-01-01 00:00:00
+ * UTC; false, and *epoch_ns untouched, for what is none.
+ */
+bool field_epoch(const json_t *object, const char *name, uint64_t *epoch_ns);
+
 #endif

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/follow.h"
 #include "cli/field.h"
-#include "cli/records.h"
 #include "cli/signals.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #define METHOD "io.netflowd.Monitor"
 
-static enum report_status print_gap(struct session *session, uint64_t gap)
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static enum report_status put_gap(struct session *session, const struct follow *follow,
+				  uint64_t gap)
 {
 	OWN_PAGE struct page *page = NULL;
 	OWN_JSON json_t *json = NULL;
 	enum report_status status;
 
+	if (follow->quiet) {
+		report("gap: %s records lost, read too slowly", units_count(gap).s);
+		return REPORT_FINE;
+	}
 	if (session->arguments.json) {
 		json = session_parameters("gap", session_number((int64_t)gap), NULL);
 		return session_print_json(json, true);
@@ -28,58 +41,58 @@ static enum report_status print_gap(struct session *session, uint64_t gap)
 	return session_print(page, 0);
 }
 
-static enum report_status print_drop(struct session *session, struct records_widths *widths,
-				     const json_t *drop)
-{
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(drop, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	/* days may change while it runs: a record's own day counts as today */
-	records_put(page, widths, drop, field_text(drop, "time"), session->arguments.stack);
-	return session_print(page, 0);
-}
-
 /* What one answer of the stream holds; its gap lies before its record. */
-static enum report_status print_answer(struct session *session, struct records_widths *widths,
-				       const json_t *answer, int64_t *printed)
+static enum report_status take_answer(struct session *session, const struct follow *follow,
+				      const json_t *answer, int64_t *taken)
 {
-	const json_t *drop = json_object_get(answer, "drop");
+	const json_t *record = json_object_get(answer, follow->kind);
 	enum report_status status = REPORT_FINE;
 	uint64_t gap = field_count_or(answer, "gap", 0);
 
 	if (gap)
-		status = print_gap(session, gap);
-	if (status || !json_is_object(drop))
+		status = put_gap(session, follow, gap);
+	if (status || !json_is_object(record))
 		return status;
-	++*printed;
-	return print_drop(session, widths, drop);
+	++*taken;
+	return follow->record(follow->data, record);
 }
 
-static enum report_status follow(struct session *session)
+/* How long to wait for the next answer; false when the time is over. */
+static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 {
-	int64_t limit = session->arguments.limit;
-	struct records_widths widths = {};
-	bool begun = false, continues = true;
-	int64_t printed = 0;
+	int64_t left;
 
-	while (continues && (limit < 0 || printed < limit)) {
+	if (deadline_ms < 0)
+		return true;
+	left = deadline_ms - now_ms();
+	if (*timeout_ms < 0 || left < *timeout_ms)
+		*timeout_ms = left;
+	return left > 0;
+}
+
+static enum report_status read_stream(struct session *session, const struct follow *follow)
+{
+	int64_t limit = session->arguments.limit, taken = 0;
+	int64_t deadline_ms = -1;
+	bool begun = false, continues = true;
+
+	while (continues && (limit < 0 || taken < limit)) {
+		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
 		OWN_JSON json_t *answer = NULL;
 		enum report_status status;
-		int ret = varlink_next(session->varlink,
-				       begun ? VARLINK_FOREVER : session->arguments.timeout_ms,
-				       &answer, &continues);
+		int ret;
 
-		if (ret == -EINTR)
+		if (!time_left(deadline_ms, &timeout_ms))
+			return REPORT_FINE;
+		ret = varlink_next(session->varlink, timeout_ms, &answer, &continues);
+		if (ret == -EINTR || (ret == -ETIMEDOUT && begun))
 			return REPORT_FINE;
 		if (ret)
 			return report_call(session->varlink, METHOD, ret);
+		if (!begun && follow->duration_ms >= 0)
+			deadline_ms = now_ms() + follow->duration_ms;
 		begun = true;
-		status = print_answer(session, &widths, answer, &printed);
+		status = take_answer(session, follow, answer, &taken);
 		if (status)
 			return status;
 	}
@@ -89,31 +102,31 @@ static enum report_status follow(struct session *session)
 	return REPORT_FAILED;
 }
 
-enum report_status follow_drops(struct session *session)
+enum report_status follow_records(struct session *session, json_t *parameters,
+				  const struct follow *follow)
 {
-	json_t *parameters = session_selection(session);
-	enum report_status status;
+	OWN_JSON json_t *call = parameters;
+	json_t *kinds = json_pack("[s]", !strcmp(follow->kind, "drop") ? "drops" : follow->kind);
+	enum report_status status = session_connect(session);
 	OWN_FD int signals = -1;
 	int ret;
 
-	if (session->arguments.stack && json_object_set_new(parameters, "stack", json_true())) {
-		json_decref(parameters);
-		parameters = NULL;
-	}
-	status = session_connect(session);
-	if (status || !parameters) {
-		json_decref(parameters);
-		return status ? status : REPORT_FAILED;
+	ret = json_object_set_new(call, "records", kinds);
+	if (status)
+		return status;
+	if (ret) {
+		report("%s", strerror(ENOMEM));
+		return REPORT_FAILED;
 	}
 	signals = signals_open(SIGINT, SIGTERM, SIGHUP, 0);
 	if (signals < 0) {
-		json_decref(parameters);
 		report("signals cannot be read: %s", strerror(-signals));
 		return REPORT_FAILED;
 	}
 	varlink_interrupt(session->varlink, signals);
-	ret = varlink_stream(session->varlink, METHOD, parameters, session->arguments.timeout_ms);
+	ret = varlink_stream(session->varlink, METHOD, TAKE_PTR(call),
+			     session->arguments.timeout_ms);
 	if (ret)
 		return report_call(session->varlink, METHOD, ret);
-	return follow(session);
+	return read_stream(session, follow);
 }

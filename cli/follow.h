@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drop records as they happen: the Monitor stream, until it is interrupted. */
+/* Records as they happen: the Monitor stream, until it is interrupted. */
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H
 
 #include "cli/session.h"
 
+struct follow {
+	const char *kind; /* of records: "drop" or "latency" */
+	/* One record; what it returns other than REPORT_FINE ends the stream. */
+	enum report_status (*record)(void *data, const json_t *record);
+	void *data;
+	int64_t duration_ms; /* end after that long; -1: never */
+	bool quiet;	     /* the output is not for people: gaps are told on the standard error */
+};
+
 /*
- * Print records until SIGINT, SIGTERM or SIGHUP, or until --limit of them were
- * printed: that is fine.  The daemon ending the stream is not, and is reported.
+ * Follow until SIGINT, SIGTERM or SIGHUP, or until --limit records came: that
+ * is fine.  The daemon ending the stream is not, and is reported.  `parameters`
+ * are Monitor's but for the kind of records, and stolen; NULL is out of memory.
  */
-enum report_status follow_drops(struct session *session);
+enum report_status follow_records(struct session *session, json_t *parameters,
+				  const struct follow *follow);
 
 #endif

@@ -11,6 +11,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Those that tell most: the others are shown by `netflowctl latency`. */
+static const enum reading_segment_id shown_segments[] = {
+	READING_IRQ_TO_SOFTIRQ,	 READING_SOFTIRQ_TO_RECEIVE, READING_WAKEUP_TO_RUN,
+	READING_RECEIVE_TO_COPY, READING_RX_TOTAL,	     READING_FORWARD_TOTAL,
+	READING_QUEUE_TO_START,	 READING_START_TO_XMIT,	     READING_XMIT_TO_FREE,
+};
+
 #define NAME_COLUMN 11
 #define PART_GAP " · "
 #define RATE_WIDTH 9
@@ -22,7 +31,7 @@
 #define CHART_MIN 8
 #define CHART_MAX 40
 /* Lines below the drops: one to say that there are more, a blank, the latency table, its axis. */
-#define LINES_BELOW (2 + 1 + READING_SEGMENTS_COUNT + 1)
+#define LINES_BELOW (2 + 1 + ARRAY_SIZE(shown_segments) + 1)
 #define DROPS_MIN 3
 #define DROPS_DEFAULT 10
 
@@ -206,10 +215,10 @@ static int put_drops(struct page *page, const struct reading *reading)
 /* Make the axis hold what was seen. */
 static void widen_axis(struct frame *frame, const struct reading *reading)
 {
-	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(shown_segments); i++) {
 		unsigned int first, last;
 
-		if (!buckets_powers(&reading->segments[i].interval, &first, &last))
+		if (!buckets_powers(&reading->segments[shown_segments[i]].interval, &first, &last))
 			continue;
 		if (!frame->has_axis || first < frame->axis_first)
 			frame->axis_first = first;
@@ -304,8 +313,8 @@ static int put_latency(struct frame *frame, struct page *page, const struct read
 		table_least(table, DURATION_WIDTH);
 	}
 	table_column(table, TABLE_LEFT, "");
-	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++)
-		put_segment(table, &reading->segments[i], (enum reading_segment_id)i, &axis,
+	for (size_t i = 0; i < ARRAY_SIZE(shown_segments); i++)
+		put_segment(table, &reading->segments[shown_segments[i]], shown_segments[i], &axis,
 			    term->utf8);
 	ret = table_put(table, page);
 	put_axis(page, &axis);
@@ -314,22 +323,33 @@ static int put_latency(struct frame *frame, struct page *page, const struct read
 
 /* ---- all of it ----------------------------------------------------------- */
 
+void frame_note(struct frame *frame, const struct reading *reading)
+{
+	json_t *cost = json_object_get(reading->status, "cost");
+
+	if (!json_is_number(json_object_get(cost, "programs_cpu_percent")))
+		return;
+	json_decref(frame->measured);
+	frame->measured = json_incref(cost);
+}
+
+void frame_put_summary(const struct frame *frame, struct page *page, const struct reading *reading,
+		       int64_t interval_ms)
+{
+	put_header(page, reading->status, interval_ms);
+	put_packets(page, reading);
+	put_cost(page, frame, reading->status);
+	put_ledger(page, reading->status);
+}
+
 int frame_put(struct frame *frame, struct page *page, const struct reading *reading,
 	      int64_t interval_ms)
 {
-	const json_t *status = reading->status;
-	json_t *cost = json_object_get(status, "cost");
 	int drops, latency;
 
-	if (json_is_number(json_object_get(cost, "programs_cpu_percent"))) {
-		json_decref(frame->measured);
-		frame->measured = json_incref(cost);
-	}
-	put_header(page, status, interval_ms);
-	put_packets(page, reading);
-	put_cost(page, frame, status);
-	put_ledger(page, status);
-	coverage_put(page, json_object_get(status, "coverage"), NULL);
+	frame_note(frame, reading);
+	frame_put_summary(frame, page, reading, interval_ms);
+	coverage_put(page, json_object_get(reading->status, "coverage"), NULL);
 	page_end(page);
 	drops = put_drops(page, reading);
 	page_end(page);

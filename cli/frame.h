@@ -17,6 +17,13 @@ struct frame {
 
 void frame_done(struct frame *frame);
 
+/* Take note of what a reading measured; before it is put. */
+void frame_note(struct frame *frame, const struct reading *reading);
+
+/* Its first lines: the host, rates of packets, cost, the ledger in a word. */
+void frame_put_summary(const struct frame *frame, struct page *page, const struct reading *reading,
+		       int64_t interval_ms);
+
 /*
  * Put the picture on the page, fitted to the page's limits.  `interval_ms` is
  * how often it is drawn.  0 or -ENOMEM.

@@ -3,14 +3,28 @@
 #include "cli/command.h"
 #include "cli/coverage.h"
 #include "cli/field.h"
+#include "cli/groups.h"
 #include "cli/segment.h"
 #include "cli/table.h"
 
+#include <errno.h>
+#include <string.h>
+
 #define METHOD "io.netflowd.GetLatency"
+#define RECORDS_METHOD "io.netflowd.GetLatencyRecords"
+#define RECORDS_MAX 1000000
+
+static const char *const ways[] = {"dev", "segment", "cgroup", "process", NULL};
 
 static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL};
 
 static const struct argument arguments[] = {
+	{.name = "by",
+	 .value = "WHAT",
+	 .type = ARGUMENT_WORD,
+	 .offset = offsetof(struct arguments, by),
+	 .words = ways,
+	 .help = "dev, segment (exact), cgroup or process (from records) (dev)"},
 	{.name = "dev",
 	 .value = "D",
 	 .type = ARGUMENT_TEXT,
@@ -31,24 +45,43 @@ static const char *device_of(const json_t *latency)
 	return field_text_or(latency, "device", "(others)");
 }
 
-static void put_columns(struct table *table)
+static bool is_by(const struct arguments *given, const char *by)
+{
+	return given->by && !strcmp(given->by, by);
+}
+
+/* Out of records, not out of histograms. */
+static bool by_records(const struct arguments *given)
+{
+	return is_by(given, "cgroup") || is_by(given, "process");
+}
+
+static void put_columns(struct table *table, const struct arguments *given)
 {
 	static const char *const numbers[] = {"count", "mean", "p50", "p90", "p99", "p99.9", "max"};
 
-	table_column(table, TABLE_LEFT, "device");
-	table_column(table, TABLE_RIGHT, "netns");
+	if (by_records(given)) {
+		table_column(table, TABLE_LEFT, given->by);
+	} else if (!is_by(given, "segment")) {
+		table_column(table, TABLE_LEFT, "device");
+		table_column(table, TABLE_RIGHT, "netns");
+	}
 	table_column(table, TABLE_LEFT, "segment");
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		table_column(table, TABLE_RIGHT, numbers[i]);
 }
 
-static void put_latency(struct table *table, const json_t *latency)
+static void put_latency(struct table *table, const json_t *latency, const struct arguments *given)
 {
 	static const char *const durations[] = {"p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"};
 
 	table_row(table);
-	table_cell(table, PAGE_PLAIN, "%s", device_of(latency));
-	table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
+	if (by_records(given)) {
+		table_cell(table, PAGE_PLAIN, "%s", field_text(latency, given->by));
+	} else if (!is_by(given, "segment")) {
+		table_cell(table, PAGE_PLAIN, "%s", device_of(latency));
+		table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
+	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
 		   field_text(latency, "segment"));
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "count").s);
@@ -57,7 +90,7 @@ static void put_latency(struct table *table, const json_t *latency)
 		table_cell(table, PAGE_PLAIN, "%s", field_units_duration(latency, durations[i]).s);
 }
 
-static int put_histograms(struct page *page, const json_t *latencies)
+static int put_histograms(struct page *page, const json_t *latencies, bool segment)
 {
 	const json_t *latency;
 	size_t i;
@@ -70,16 +103,16 @@ static int put_histograms(struct page *page, const json_t *latencies)
 		if (ret)
 			return ret;
 		page_end(page);
-		page_line(page, PAGE_TITLE, "%s %s %s", device_of(latency),
-			  field_text(latency, "direction"), field_text(latency, "segment"));
+		page_line(page, PAGE_TITLE, "%s%s%s %s", segment ? "" : device_of(latency),
+			  segment ? "" : " ", field_text(latency, "direction"),
+			  field_text(latency, "segment"));
 		segment_put_histogram(page, &buckets);
 	}
 	return 0;
 }
 
-static int put_latencies(struct page *page, const json_t *reply)
+static int put_latencies(struct page *page, const json_t *latencies, const struct arguments *given)
 {
-	const json_t *latencies = json_object_get(reply, "latencies");
 	OWN_TABLE struct table *table = NULL;
 	const json_t *latency;
 	size_t i;
@@ -87,45 +120,118 @@ static int put_latencies(struct page *page, const json_t *reply)
 
 	if (ret)
 		return ret;
-	put_columns(table);
-	json_array_foreach(latencies, i, latency) put_latency(table, latency);
+	put_columns(table, given);
+	json_array_foreach(latencies, i, latency) put_latency(table, latency, given);
 	ret = table_put(table, page);
-	return ret ? ret : put_histograms(page, latencies);
+	if (ret || by_records(given))
+		return ret;
+	return put_histograms(page, latencies, is_by(given, "segment"));
 }
 
-static void put_nothing(struct page *page, const json_t *reply, const struct arguments *given)
+static void put_nothing(const struct session *session, struct page *page, const json_t *reply)
 {
 	page_put(page, PAGE_PLAIN, "No packet was timed");
-	if (given->device)
-		page_put(page, PAGE_PLAIN, " on %s", given->device);
-	if (given->netns >= 0)
-		page_put(page, PAGE_PLAIN, " in network namespace %lld", (long long)given->netns);
+	session_put_selection(session, page);
 	page_line(page, PAGE_PLAIN, " since %s.", field_date(reply, "since").s);
 }
 
-static enum report_status run(struct session *session)
+static void put_origin(const struct session *session, struct page *page, const json_t *reply)
+{
+	uint64_t records = json_array_size(json_object_get(reply, "records"));
+
+	page_put(page, PAGE_PLAIN, "%s", records ? "Out of " : "No latency record is held");
+	if (records)
+		page_put(page, PAGE_PLAIN, "%s latency records", units_count(records).s);
+	session_put_selection(session, page);
+	page_line(page, PAGE_PLAIN, "%s",
+		  records ? ", slow ones and a random sample of the others: not exact; histograms "
+			    "are, see --by dev or segment"
+			  : ".");
+}
+
+/* ---- the two ways ------------------------------------------------------------------------- */
+
+/* `reply` with `member` in the place of what it was made of, for --json. */
+static enum report_status print_json(json_t *reply, const char *by, json_t *latencies)
+{
+	if (json_object_set(reply, "latencies", latencies) ||
+	    json_object_set_new(reply, "by", json_string(by))) {
+		report("%s", strerror(ENOMEM));
+		return REPORT_FAILED;
+	}
+	json_object_set_new(reply, "exact", json_boolean(!json_object_get(reply, "records")));
+	json_object_del(reply, "records");
+	return session_print_json(reply, false);
+}
+
+static enum report_status finish(struct session *session, struct page *page, int ret)
+{
+	enum report_status status = coverage_ask(session, page, about);
+	enum report_status printed = session_print(page, ret);
+
+	return status ? status : printed;
+}
+
+static enum report_status by_histograms(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
-	OWN_PAGE struct page *page = NULL;
 	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
+	OWN_JSON json_t *merged = NULL;
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+	const json_t *latencies;
 	int ret = 0;
 
 	status = session_call(session, METHOD, session_selection(session), 0, &reply);
 	if (status)
 		return status;
+	latencies = json_object_get(reply, "latencies");
+	if (is_by(given, "segment")) {
+		ret = groups_merge(latencies, &merged);
+		latencies = merged;
+	}
 	if (given->json)
-		return session_print_json(reply, false);
+		return merged ? print_json(reply, given->by, merged)
+			      : session_print_json(reply, false);
 	status = session_page(session, &page);
 	if (status)
 		return status;
-	if (json_array_size(json_object_get(reply, "latencies")))
-		ret = put_latencies(page, reply);
-	else
-		put_nothing(page, reply, given);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, ret);
-	return status ? status : printed;
+	if (!ret && json_array_size(latencies))
+		ret = put_latencies(page, latencies, given);
+	else if (!ret)
+		put_nothing(session, page, reply);
+	return finish(session, page, ret);
+}
+
+static enum report_status by_held_records(struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	OWN_JSON json_t *reply = NULL;
+	OWN_JSON json_t *groups = NULL;
+	OWN_PAGE struct page *page = NULL;
+	json_t *parameters = session_selection(session);
+	enum report_status status;
+	int ret;
+
+	json_object_set_new(parameters, "limit", json_integer(RECORDS_MAX));
+	status = session_call(session, RECORDS_METHOD, parameters, 0, &reply);
+	if (status)
+		return status;
+	ret = groups_of_records(json_object_get(reply, "records"), given->by, &groups);
+	if (!ret && given->json)
+		return print_json(reply, given->by, groups);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	put_origin(session, page, reply);
+	if (!ret && json_array_size(groups))
+		ret = put_latencies(page, groups, given);
+	return finish(session, page, ret);
+}
+
+static enum report_status run(struct session *session)
+{
+	return by_records(&session->arguments) ? by_held_records(session) : by_histograms(session);
 }
 
 const struct command command_latency = {
@@ -134,6 +240,7 @@ const struct command command_latency = {
 	.arguments = arguments,
 	.notes =
 		"Count, mean and max are exact. Percentiles come from a histogram and are at most\n"
-		"12.5 % off. A segment is only shown where packets passed both of its ends.\n",
+		"12.5 % off; by cgroup or process they are those of the records. A segment is only "
+		"shown where packets passed both of its ends.\n",
 	.run = run,
 };

@@ -34,6 +34,9 @@ static const struct equation equations[] = {
 		   {.member = "overwritten"},
 		   {.member = "invalidated", .part_word = "torn", .part_member = "torn"},
 		   {.member = "in_flight"}}},
+	{.of = "latency",
+	 .whole = "chosen",
+	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -114,8 +117,9 @@ static void put_missed(struct page *page, const json_t *values, const char *what
 {
 	if (!field_count_or(values, "missed", 0))
 		return;
+	page_put(page, PAGE_WARN, "  not seen");
 	page_pad(page, NAME_COLUMN, 0);
-	page_paragraph(page, PAGE_WARN, NAME_COLUMN + INDENT, "not seen at all: %s %s",
+	page_paragraph(page, PAGE_WARN, NAME_COLUMN + INDENT, "%s %s",
 		       field_units_count(values, "missed").s, what);
 }
 

@@ -224,7 +224,8 @@ void page_paragraph(struct page *page, enum page_style style, size_t indent, con
 	page_end(page);
 }
 
-static int finish(struct page *page, FILE *out)
+/* Start afresh; whether all could be put. */
+static int restart(struct page *page)
 {
 	int ret = page->failed ? -ENOMEM : 0;
 
@@ -233,43 +234,65 @@ static int finish(struct page *page, FILE *out)
 	page->row = 0;
 	page->column = 0;
 	page->failed = false;
+	return ret;
+}
+
+int page_write(struct page *page, FILE *out)
+{
+	int ret;
+
+	if (page->used)
+		fwrite(page->text, 1, page->used, out);
+	ret = restart(page);
 	errno = 0;
 	if (fflush(out) || ferror(out))
 		ret = errno ? -errno : -EIO;
 	return ret;
 }
 
-int page_write(struct page *page, FILE *out)
+/* The style that `text` begins with an escape sequence of, and its length; 0 for none. */
+static size_t read_style(const char *text, size_t len, enum page_style *style)
 {
-	if (page->used)
-		fwrite(page->text, 1, page->used, out);
-	return finish(page, out);
+	size_t end = strlen(STYLE_END);
+
+	if (len >= end && !memcmp(text, STYLE_END, end)) {
+		*style = PAGE_PLAIN;
+		return end;
+	}
+	for (size_t i = PAGE_PLAIN + 1; i < PAGE_STYLE_COUNT; i++) {
+		end = strlen(styles[i]);
+		if (len < end || memcmp(text, styles[i], end))
+			continue;
+		*style = (enum page_style)i;
+		return end;
+	}
+	return 0;
 }
 
-/*
- * Each line is cleared before it is written, not after: behind a line that is
- * as wide as the window the cursor still stands on its last column.  A newline
- * on the last row would scroll, so the last line has none.
- */
-int page_write_screen(struct page *page, FILE *out)
+/* All escapes in the text are our own: put_printable() lets no others in. */
+int page_draw(struct page *page, page_piece piece, void *data)
 {
-	const char *line = page->text;
-	size_t left = page->used;
+	enum page_style style = PAGE_PLAIN;
+	size_t row = 0;
 
-	fputs("\033[H", out);
-	while (left) {
-		const char *end = memchr(line, '\n', left);
-		size_t len = end ? (size_t)(end - line) : left;
+	for (size_t i = 0; i < page->used;) {
+		const char *text = page->text + i;
+		size_t len = 0, left = page->used - i;
 
-		fputs("\033[K", out);
-		fwrite(line, 1, len, out);
-		len += end != NULL;
-		left -= len;
-		line += len;
-		if (left)
-			fputs("\r\n", out);
+		if (*text == '\n') {
+			row++;
+			i++;
+			continue;
+		}
+		if (*text == '\033') {
+			len = read_style(text, left, &style);
+			i += len ? len : 1;
+			continue;
+		}
+		while (len < left && text[len] != '\n' && text[len] != '\033')
+			len++;
+		piece(data, row, style, text, len);
+		i += len;
 	}
-	if (page_rows_left(page))
-		fputs("\r\n\033[J", out);
-	return finish(page, out);
+	return restart(page);
 }

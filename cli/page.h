@@ -72,7 +72,18 @@ void page_paragraph(struct page *page, enum page_style style, size_t indent, con
  */
 int page_write(struct page *page, FILE *out);
 
-/* The same as a whole screen, from its first line on and with the rest of it cleared. */
-int page_write_screen(struct page *page, FILE *out);
+/*
+ * What page_draw() tells of each piece of text of one style: the line it is
+ * on, and its bytes, which end with the page.  Pieces of a line come in order.
+ */
+typedef void (*page_piece)(void *data, size_t row, enum page_style style, const char *text,
+			   size_t len);
+
+/*
+ * Give what was put so far to `piece` and start afresh, for a screen that is
+ * no stream.  Styles are told where the page's terminal has colours.  0, or
+ * -ENOMEM when something could not be put.
+ */
+int page_draw(struct page *page, page_piece piece, void *data);
 
 #endif

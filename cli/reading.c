@@ -24,12 +24,19 @@ static const struct {
 	const char *name;
 } segment_names[READING_SEGMENTS_COUNT] = {
 	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq→softirq"},
+	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise→softirq"},
 	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq→receive"},
+	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive→sock_queue"},
+	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup→run"},
+	[READING_RUN_TO_COPY] = {"rx", "run→copy"},
 	[READING_RECEIVE_TO_COPY] = {"rx", "receive→copy"},
 	[READING_RX_TOTAL] = {"rx", "total"},
+	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive→queue"},
+	[READING_FORWARD_TOTAL] = {"fwd", "total"},
 	[READING_QUEUE_TO_START] = {"tx", "queue→start_xmit"},
 	[READING_START_TO_XMIT] = {"tx", "start_xmit→xmit"},
 	[READING_XMIT_TO_FREE] = {"tx", "xmit→free"},
+	[READING_TX_TOTAL] = {"tx", "total"},
 };
 
 const char *reading_direction(enum reading_segment_id id)
@@ -153,13 +160,18 @@ static int order(const void *one, const void *other)
 	return 0;
 }
 
+static json_t *about_device(const struct reading_scope *scope)
+{
+	return session_parameters("device", session_text(scope->device), NULL);
+}
+
 static int read_drops(struct reading *reading, const struct reading *before, reading_ask ask,
-		      void *data)
+		      void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
 	const json_t *row;
 	size_t i;
-	int ret = ask(data, "io.netflowd.GetDrops", NULL, 0, &reply);
+	int ret = ask(data, "io.netflowd.GetDrops", about_device(scope), 0, &reply);
 
 	if (ret)
 		return ret;
@@ -218,12 +230,12 @@ static int compare_segment(struct reading_segment *segment, const struct reading
 }
 
 static int read_latency(struct reading *reading, const struct reading *before, reading_ask ask,
-			void *data)
+			void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
 	const json_t *latency;
 	size_t i;
-	int ret = ask(data, "io.netflowd.GetLatency", NULL, 0, &reply);
+	int ret = ask(data, "io.netflowd.GetLatency", about_device(scope), 0, &reply);
 
 	if (ret)
 		return ret;
@@ -246,6 +258,24 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 	return 0;
 }
 
+/* ---- napi ---------------------------------------------------------------- */
+
+static int read_polls(struct reading *reading, const struct reading *before, reading_ask ask,
+		      void *data, const struct reading_scope *scope)
+{
+	double seconds = 0;
+	json_t *reply = NULL;
+	int ret = ask(data, "io.netflowd.GetNapi", NULL, 0, &reply);
+
+	if (ret)
+		return ret;
+	reading->polls_ns = now_ns();
+	if (before)
+		seconds = seconds_between(before->polls_ns, reading->polls_ns);
+	return polls_read(&reading->polls, reply, scope->device, before ? &before->polls : NULL,
+			  seconds);
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
@@ -263,18 +293,20 @@ static int read_status(struct reading *reading, const struct reading *before, re
 }
 
 int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
-		int64_t measure_ms)
+		const struct reading_scope *scope)
 {
 	OWN_READING struct reading *new = calloc(1, sizeof(*new));
 	int ret;
 
 	if (!new)
 		return -ENOMEM;
-	ret = read_status(new, before, ask, data, measure_ms);
+	ret = read_status(new, before, ask, data, scope->measure_ms);
 	if (!ret)
-		ret = read_drops(new, before, ask, data);
+		ret = read_drops(new, before, ask, data, scope);
 	if (!ret)
-		ret = read_latency(new, before, ask, data);
+		ret = read_latency(new, before, ask, data, scope);
+	if (!ret)
+		ret = read_polls(new, before, ask, data, scope);
 	if (ret)
 		return ret;
 	*reading = TAKE_PTR(new);
@@ -297,6 +329,7 @@ void reading_free(struct reading **reading)
 		buckets_free(&old->segments[i].all);
 		buckets_free(&old->segments[i].interval);
 	}
+	polls_free(&old->polls);
 	free(old);
 	*reading = NULL;
 }

@@ -8,6 +8,7 @@
 #define CLI_READING_H
 
 #include "cli/buckets.h"
+#include "cli/polls.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,16 +36,23 @@ struct reading_drop {
 
 enum reading_segment_id {
 	READING_IRQ_TO_SOFTIRQ,
+	READING_RAISE_TO_SOFTIRQ,
 	READING_SOFTIRQ_TO_RECEIVE,
+	READING_RECEIVE_TO_SOCK_QUEUE,
+	READING_WAKEUP_TO_RUN,
+	READING_RUN_TO_COPY,
 	READING_RECEIVE_TO_COPY,
 	READING_RX_TOTAL,
+	READING_RECEIVE_TO_QUEUE,
+	READING_FORWARD_TOTAL,
 	READING_QUEUE_TO_START,
 	READING_START_TO_XMIT,
 	READING_XMIT_TO_FREE,
+	READING_TX_TOTAL,
 	READING_SEGMENTS_COUNT,
 };
 
-/* One segment, all devices together. */
+/* One segment, all devices that it is about together. */
 struct reading_segment {
 	struct buckets all;	  /* since the daemon's start */
 	struct buckets interval;  /* since the earlier reading */
@@ -57,10 +65,18 @@ struct reading {
 	json_t *status;	  /* an answer of GetStatus */
 	int64_t drops_ns; /* when the others were read, CLOCK_MONOTONIC */
 	int64_t latency_ns;
+	int64_t polls_ns;
 	double packets_per_second[READING_PACKETS_COUNT];
 	struct reading_drop *drops; /* highest rate first, then most packets */
 	size_t drops_count;
 	struct reading_segment segments[READING_SEGMENTS_COUNT];
+	struct polls polls;
+};
+
+/* What is to be read. */
+struct reading_scope {
+	const char *device; /* drops, latency and NAPI of this one only; NULL for all */
+	int64_t measure_ms; /* measure the cost of the programs for that long; 0 does not */
 };
 
 /*
@@ -70,17 +86,16 @@ struct reading {
 typedef int (*reading_ask)(void *data, const char *method, json_t *parameters, int64_t extra_ms,
 			   json_t **reply);
 
-/* "rx" or "tx", and the segment's name, as in the daemon's Latency. */
+/* "rx", "fwd" or "tx", and the segment's name, as in the daemon's Latency. */
 const char *reading_direction(enum reading_segment_id id);
 const char *reading_segment_name(enum reading_segment_id id);
 
 /*
- * Ask for everything, and compare with `before` (NULL for none).  With
- * `measure_ms` the cost of the programs is measured for that long; 0 does not.
- * 0; or what `ask` returned, or -ENOMEM.
+ * Ask for everything, and compare with `before` (NULL for none), which had the
+ * same device.  0; or what `ask` returned, or -ENOMEM.
  */
 int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
-		int64_t measure_ms);
+		const struct reading_scope *scope);
 void reading_free(struct reading **reading);
 #define OWN_READING CLEANUP(reading_free)
 

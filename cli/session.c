@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/session.h"
 #include "cli/text.h"
+#include "daemon/util/units.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,6 +10,8 @@
 void session_done(struct session *session)
 {
 	varlink_free(&session->varlink);
+	free(session->filter);
+	session->filter = NULL;
 }
 
 enum report_status session_connect(struct session *session)
@@ -82,7 +85,37 @@ json_t *session_selection(const struct session *session)
 
 	return session_parameters("reason", session_text(arguments->reason), "device",
 				  session_text(arguments->device), "netns",
-				  session_number(arguments->netns), NULL);
+				  session_number(arguments->netns), "filter",
+				  session_text(session->filter), NULL);
+}
+
+void session_put_selection(const struct session *session, struct page *page)
+{
+	const struct arguments *given = &session->arguments;
+	const struct {
+		const char *name;
+		const char *value;
+	} texts[] = {
+		{"reason", given->reason}, {"dev", given->device}, {"segment", given->segment}};
+	const char *before = " with";
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!texts[i].value)
+			continue;
+		page_put(page, PAGE_PLAIN, "%s --%s %s", before, texts[i].name, texts[i].value);
+		before = "";
+	}
+	if (given->netns >= 0) {
+		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
+		before = "";
+	}
+	if (given->over_ns >= 0) {
+		page_put(page, PAGE_PLAIN, "%s --over %s", before,
+			 units_duration((uint64_t)given->over_ns).s);
+		before = "";
+	}
+	if (session->filter)
+		page_put(page, PAGE_PLAIN, "%s '%s'", before, session->filter);
 }
 
 enum report_status session_page(struct session *session, struct page **page)

@@ -13,6 +13,7 @@
 
 struct session {
 	struct arguments arguments;
+	char *filter; /* the words of a tcpdump expression, blanks between them; NULL for none */
 	struct term term;
 	struct varlink *varlink; /* NULL until something is asked */
 };
@@ -41,7 +42,7 @@ json_t *session_parameters(const char *name, ...) __attribute__((sentinel));
 json_t *session_text(const char *text);
 json_t *session_number(int64_t number);
 
-/* The first part of all that select: --reason, --dev, --netns. */
+/* What selects: --reason, --dev, --netns and, for records, the tcpdump expression. */
 json_t *session_selection(const struct session *session);
 
 static inline void cleanup_json(json_t **json)
@@ -55,6 +56,9 @@ enum report_status session_page(struct session *session, struct page **page);
 
 /* Print JSON to the standard output: over several lines, or in one. */
 enum report_status session_print_json(const json_t *json, bool one_line);
+
+/* Put the same, " with --reason R --dev D", as far as given. */
+void session_put_selection(const struct session *session, struct page *page);
 
 /* Write a page to the standard output; `put` is a negative errno of what was put on it, or 0. */
 enum report_status session_print(struct page *page, int put);

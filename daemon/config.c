@@ -15,8 +15,12 @@
 enum type {
 	NUMBER,
 	POWER_OF_TWO,
+	DURATION, /* ns, or with a unit: 250us, 5ms, 1s */
 	PROBES, /* names, separated by commas or spaces */
 };
+
+/* Longer than any uptime: 100 years. */
+#define DURATION_MAX UINT64_C(3155760000000000000)
 
 struct key {
 	const char *name;
@@ -46,13 +50,38 @@ static const struct key keys[] = {
 	 "drop records at once for one such combination"},
 	{"drops.recent", NUMBER, offsetof(struct config, drops_recent), 1, 1 << 20, 4096,
 	 "drop records held; 504 bytes each"},
+	{"latency.slow_total", DURATION, offsetof(struct config, slow_total_ns), 0, DURATION_MAX,
+	 10000000, "a journey that takes longer leaves a record; 0: none does for that"},
+#define SLOW(name, segment, help)                                                      \
+	{"latency.slow_" name, DURATION, offsetof(struct config, backend.slow_ns[segment]), 0, \
+	 DURATION_MAX, 0, help}
+	SLOW("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "so does one of which this takes longer"),
+	SLOW("raise_to_softirq", NF_SEGMENT_RAISE_TO_SOFTIRQ, "likewise: the softirq's wait"),
+	SLOW("softirq_to_receive", NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "likewise"),
+	SLOW("receive_to_sock_queue", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, "likewise"),
+	SLOW("wakeup_to_run", NF_SEGMENT_WAKEUP_TO_RUN, "likewise: the reader's wait for a CPU"),
+	SLOW("run_to_copy", NF_SEGMENT_RUN_TO_COPY, "likewise"),
+	SLOW("receive_to_copy", NF_SEGMENT_RECEIVE_TO_COPY, "likewise: waiting for the reader"),
+	SLOW("receive_to_queue", NF_SEGMENT_RECEIVE_TO_QUEUE, "likewise: forwarding"),
+	SLOW("queue_to_start_xmit", NF_SEGMENT_QUEUE_TO_START, "likewise: the qdisc"),
+	SLOW("start_xmit_to_xmit", NF_SEGMENT_START_TO_XMIT, "likewise: the driver"),
+	SLOW("xmit_to_free", NF_SEGMENT_XMIT_TO_FREE, "likewise: completion"),
+#undef SLOW
+	{"latency.sample_one_in", NUMBER, offsetof(struct config, backend.sample_one_in), 0, 1 << 30,
+	 1 << 14, "one journey in so many leaves a record, slow or not; 0: none"},
+	{"latency.rate", NUMBER, offsetof(struct config, backend.path_rate), 1, 1000000, 100,
+	 "latency records per second and CPU"},
+	{"latency.burst", NUMBER, offsetof(struct config, backend.path_burst), 1, 1000000, 200,
+	 "latency records at once per CPU"},
+	{"latency.recent", NUMBER, offsetof(struct config, latency_recent), 1, 1 << 20, 4096,
+	 "latency records held; 416 bytes each"},
 	{"ring.bytes", POWER_OF_TWO, offsetof(struct config, backend.ring_bytes), 4096, 1 << 28,
 	 1 << 20, "room for records on their way to the daemon"},
-	{"control.clients", NUMBER, offsetof(struct config, clients_max), 1, 10000, 128,
+	{"control.clients", NUMBER, offsetof(struct config, control.clients), 1, 10000, 128,
 	 "clients served at once"},
-	{"control.message_bytes", NUMBER, offsetof(struct config, message_bytes), 256, 1 << 26,
+	{"control.message_bytes", NUMBER, offsetof(struct config, control.message_bytes), 256, 1 << 26,
 	 1 << 20, "the largest request"},
-	{"control.queue_bytes", NUMBER, offsetof(struct config, queue_bytes), 4096, 1 << 28, 1 << 20,
+	{"control.queue_bytes", NUMBER, offsetof(struct config, control.queue_bytes), 4096, 1 << 28, 1 << 20,
 	 "replies that a slow reader may leave waiting before records are lost to it"},
 	{"probes.disable", PROBES, offsetof(struct config, backend.disabled), 0, 0, 0,
 	 "probes not to attach, by name"},
@@ -99,6 +128,39 @@ static int set_number(struct config *config, const struct key *key, const char *
 	return 0;
 }
 
+/* ns of a unit, 0 = no such unit. */
+static uint64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(units[i].name, unit))
+			return units[i].ns;
+	return 0;
+}
+
+static int set_duration(struct config *config, const struct key *key, const char *value,
+			char *error)
+{
+	char *unit;
+	uint64_t number, ns;
+
+	errno = 0;
+	number = strtoull(value, &unit, 10);
+	ns = unit_ns(unit);
+	if (errno || unit == value || *value == '-' || !ns || number > key->most / ns) {
+		snprintf(error, CONFIG_ERROR_MAX,
+			 "%s = %s: it takes a duration such as 250us, 5ms or 1s; 0 is off", key->name,
+			 value);
+		return -EINVAL;
+	}
+	*(uint64_t *)at(config, key) = number * ns;
+	return 0;
+}
+
 static int unknown_probe(const char *name, char *error)
 {
 	struct nearest nearest;
@@ -134,6 +196,20 @@ static int set_probes(struct config *config, const char *value, char *error)
 	return r;
 }
 
+static int set_value(struct config *config, const struct key *key, const char *value, char *error)
+{
+	switch (key->type) {
+	case PROBES:
+		return set_probes(config, value, error);
+	case DURATION:
+		return set_duration(config, key, value, error);
+	case NUMBER:
+	case POWER_OF_TWO:
+		break;
+	}
+	return set_number(config, key, value, error);
+}
+
 static int set_key(struct config *config, const char *name, const char *value, char *error)
 {
 	struct nearest nearest;
@@ -141,9 +217,7 @@ static int set_key(struct config *config, const char *name, const char *value, c
 	nearest_init(&nearest, name);
 	for (size_t i = 0; i < KEY_COUNT; i++) {
 		if (!strcmp(keys[i].name, name))
-			return keys[i].type == PROBES
-				       ? set_probes(config, value, error)
-				       : set_number(config, &keys[i], value, error);
+			return set_value(config, &keys[i], value, error);
 		nearest_consider(&nearest, keys[i].name);
 	}
 	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s%s%s", name,
@@ -215,14 +289,48 @@ int config_check(const struct config *config, char *error)
 	return 0;
 }
 
+void config_backend(const struct config *config, struct backend_settings *settings)
+{
+	*settings = config->backend;
+	settings->slow_ns[NF_SEGMENT_RX_TOTAL] = config->slow_total_ns;
+	settings->slow_ns[NF_SEGMENT_FORWARD_TOTAL] = config->slow_total_ns;
+	settings->slow_ns[NF_SEGMENT_TX_TOTAL] = config->slow_total_ns;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		if (!settings->slow_ns[i])
+			settings->slow_ns[i] = UINT64_MAX;
+}
+
+/* "10ms": the largest unit that divides it. */
+static void print_duration(FILE *to, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+
+	if (!ns) {
+		fputs("0", to);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ns % units[i].ns == 0) {
+			fprintf(to, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
+			return;
+		}
+}
+
 void config_help(FILE *to)
 {
 	for (size_t i = 0; i < KEY_COUNT; i++) {
 		const struct key *key = &keys[i];
 
-		fprintf(to, "  %-22s %s\n", key->name, key->help);
-		if (key->type != PROBES)
-			fprintf(to, "  %-22s %s%" PRIu64 " to %" PRIu64 ", default %" PRIu64 "\n", "",
+		fprintf(to, "  %-29s %s\n", key->name, key->help);
+		if (key->type == DURATION) {
+			fprintf(to, "  %-29s a duration, default ", "");
+			print_duration(to, key->initially);
+			fputc('\n', to);
+		} else if (key->type != PROBES)
+			fprintf(to, "  %-29s %s%" PRIu64 " to %" PRIu64 ", default %" PRIu64 "\n", "",
 				key->type == POWER_OF_TWO ? "a power of two, " : "", key->least,
 				key->most, key->initially);
 	}

@@ -9,16 +9,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "daemon/control/control.h"
 #include "daemon/probe/backend.h"
 
 #define CONFIG_ERROR_MAX 512
 
 struct config {
 	struct backend_settings backend;
+	uint64_t slow_total_ns;  /* of every kind of journey; 0 = off */
 	uint64_t drops_recent;   /* drop records held */
-	uint64_t clients_max;
-	uint64_t message_bytes;  /* the largest request */
-	uint64_t queue_bytes;    /* replies that a slow reader may leave waiting */
+	uint64_t latency_recent; /* latency records held */
+	struct control_limits control;
 };
 
 /* The defaults. */
@@ -36,6 +37,9 @@ int config_read(struct config *config, const char *path, char *error);
 
 /* What no limit of a single key can say.  -EINVAL as above. */
 int config_check(const struct config *config, char *error);
+
+/* What of it the backend takes: thresholds that are off are UINT64_MAX there. */
+void config_backend(const struct config *config, struct backend_settings *settings);
 
 /* All keys with their limits, defaults and meaning, as comments of a shipped file are. */
 void config_help(FILE *to);

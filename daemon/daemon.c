@@ -29,7 +29,8 @@ struct daemon {
 	int lock;
 	struct names *names;
 	struct symbols *symbols;
-	struct recent *recent;
+	struct recent *recent; /* drop records */
+	struct recent *paths;  /* latency records */
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
@@ -42,9 +43,18 @@ static void take_drop(void *userdata, const struct nf_drop_record *record)
 {
 	struct daemon *daemon = userdata;
 
-	recent_add(daemon->recent, record);
+	recent_add(daemon->recent, &record->header);
 	if (daemon->control)
 		control_drop(daemon->control, record);
+}
+
+static void take_path(void *userdata, const struct nf_path_record *record)
+{
+	struct daemon *daemon = userdata;
+
+	recent_add(daemon->paths, &record->header);
+	if (daemon->control)
+		control_path(daemon->control, record);
 }
 
 static int on_input(int fd, unsigned int events, void *userdata)
@@ -108,12 +118,14 @@ static int load_symbols(struct daemon *daemon)
 
 static int open_backend(struct daemon *daemon)
 {
-	const struct backend_sink sink = {.drop = take_drop, .userdata = daemon};
-	int r = backend_open(&daemon->backend, &daemon->config.backend, &sink, daemon->names,
-			     daemon->backend_reason);
+	const struct backend_sink sink = {
+		.drop = take_drop, .path = take_path, .userdata = daemon};
+	struct backend_settings settings;
 	uint64_t period;
-	int fd;
+	int fd, r;
 
+	config_backend(&daemon->config, &settings);
+	r = backend_open(&daemon->backend, &settings, &sink, daemon->names, daemon->backend_reason);
 	if (r < 0)
 		return r;
 	if (backend_is_none(daemon->backend)) {
@@ -138,7 +150,8 @@ static int open_control(struct daemon *daemon)
 		.names = daemon->names,
 		.symbols = daemon->symbols,
 		.recent = daemon->recent,
-		.config = &daemon->config,
+		.paths = daemon->paths,
+		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
 	};
@@ -147,6 +160,16 @@ static int open_control(struct daemon *daemon)
 	if (r < 0)
 		log_error("cannot listen on %s: %s", daemon->socket_path, strerror(-r));
 	return r;
+}
+
+static int open_stores(struct daemon *daemon)
+{
+	int r = recent_new(&daemon->recent, daemon->config.drops_recent,
+			   sizeof(struct nf_drop_record));
+
+	return r < 0 ? r
+		     : recent_new(&daemon->paths, daemon->config.latency_recent,
+				  sizeof(struct nf_path_record));
 }
 
 static int take_lock(struct daemon *daemon, const char *runtime_dir)
@@ -200,7 +223,7 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = load_symbols(fresh);
 	if (r < 0)
 		return r;
-	r = recent_new(&fresh->recent, config->drops_recent);
+	r = open_stores(fresh);
 	if (r < 0)
 		return r;
 	r = start_loop(fresh);
@@ -243,6 +266,7 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);
 	loop_free(&d->loop);
+	recent_free(&d->paths);
 	recent_free(&d->recent);
 	symbols_free(&d->symbols);
 	names_free(&d->names);

@@ -11,12 +11,18 @@
 #include "bpf/records.h"
 
 struct backend;
-struct config;
 struct control;
 struct loop;
 struct names;
 struct recent;
 struct symbols;
+
+/* What clients may take of the daemon; see the settings of section control. */
+struct control_limits {
+	uint64_t clients;
+	uint64_t message_bytes;
+	uint64_t queue_bytes;
+};
 
 /* All are the caller's and must outlive the control. */
 struct control_parts {
@@ -26,9 +32,10 @@ struct control_parts {
 	const char *symbols_reason; /* why symbols are missing, NULL when they are there */
 	const struct names *names;
 	const struct symbols *symbols;
-	const struct recent *recent;
-	const struct config *config;
+	const struct recent *recent; /* drop records */
+	const struct recent *paths;  /* latency records */
 	const char *socket_path;
+	struct control_limits limits;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
@@ -38,5 +45,6 @@ void control_free(struct control **control);
 
 /* A new record, for those who stream. */
 void control_drop(struct control *control, const struct nf_drop_record *record);
+void control_path(struct control *control, const struct nf_path_record *record);
 
 #endif

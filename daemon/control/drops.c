@@ -15,8 +15,6 @@
 #include "daemon/util/nearest.h"
 #include "daemon/util/time.h"
 
-#define RECORDS_BY_DEFAULT 100
-
 /* One row in the making: a counter, or several put together. */
 struct row {
 	struct backend_drops drops;
@@ -147,11 +145,16 @@ static int collect_record(struct rows *rows, const struct nf_drop_record *record
 	if (!row)
 		return -ENOMEM;
 	row->drops = (struct backend_drops){
-		.packets = 1, .bytes = record->len, .last_ns = record->header.time_ns};
-	packet_parse(record, &packet);
+		.packets = 1, .bytes = record->bytes.len, .last_ns = record->header.time_ns};
+	packet_parse(&record->bytes, &packet);
 	if (!packet_flow(&packet, row->flow))
-		packet_protocol(record->protocol, record->flags & NF_DROP_L4, record->l4, row->flow);
+		packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, row->flow);
 	return 0;
+}
+
+static const struct nf_drop_record *drop_record(const struct recent *recent, size_t i)
+{
+	return (const struct nf_drop_record *)recent_newest(recent, i);
 }
 
 static int collect(const struct control *control, struct rows *rows, bool flows)
@@ -162,7 +165,7 @@ static int collect(const struct control *control, struct rows *rows, bool flows)
 	if (!flows)
 		return backend->ops->drops(backend, collect_counter, rows);
 	for (size_t i = 0; i < recent_count(control->parts.recent) && r == 0; i++)
-		r = collect_record(rows, recent_newest(control->parts.recent, i));
+		r = collect_record(rows, drop_record(control->parts.recent, i));
 	return r;
 }
 
@@ -206,19 +209,6 @@ static json_t *rows_to_json(const struct control *control, const struct rows *ro
 			 (json_int_t)bytes, "matched", (json_int_t)rows->count, "rows", out);
 }
 
-/* A count, 1 and more; `otherwise` when it is not given; 0 when it is wrong and the call has ended. */
-static size_t read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
-{
-	const json_t *value = json_object_get(parameters, name);
-
-	if (!value)
-		return otherwise;
-	if (json_integer_value(value) >= 1)
-		return (size_t)json_integer_value(value);
-	call_invalid_parameter(call, name);
-	return 0;
-}
-
 int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
@@ -228,7 +218,7 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 	};
 	const struct control *control = userdata;
 	const struct grouping *by = NULL;
-	struct filter filter;
+	struct filter filter FILTER_OWNED = {0};
 	struct rows rows = {.filter = &filter};
 	struct nearest nearest;
 	const char *name;
@@ -244,9 +234,10 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 	if (name && !(by = find_grouping(name, &nearest)))
 		return call_error(call, "io.netflowd.UnknownField",
 				  json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
-	top = read_count(call, parameters, "top", SIZE_MAX);
-	if (!top || filter_read(&filter, control, call, parameters) < 0)
-		return -EINVAL;
+	top = control_read_count(call, parameters, "top", SIZE_MAX);
+	r = top ? filter_read(&filter, control, call, parameters) : -EINVAL;
+	if (r < 0)
+		return r;
 	r = collect(control, &rows, by && by->compare == compare_flow);
 	if (r == 0) {
 		if (by)
@@ -261,39 +252,45 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 
 /* ---- GetDropRecords ---------------------------------------------------- */
 
+static json_t *records_to_json(const struct control *control, const struct filter *filter,
+			       size_t limit)
+{
+	const struct recent *recent = control->parts.recent;
+	json_t *records = json_array();
+	size_t matched = 0, oldest = 0;
+
+	for (size_t i = 0; i < recent_count(recent); i++)
+		if (filter_takes_drop(filter, drop_record(recent, i)) && matched++ < limit)
+			oldest = i + 1;
+	for (size_t i = oldest; i-- > 0;)
+		if (filter_takes_drop(filter, drop_record(recent, i)))
+			json_array_append_new(records, json_drop_record(drop_record(recent, i),
+									control->parts.names,
+									control->parts.symbols));
+	return json_pack("{s:I, s:I, s:I, s:o}", "held", (json_int_t)recent_count(recent),
+			 "capacity", (json_int_t)recent_capacity(recent), "matched",
+			 (json_int_t)matched, "records", records);
+}
+
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
 		{"reason", PARAMETER_STRING, true}, {"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},	    {"limit", PARAMETER_INT, true},
-		{NULL, 0, 0},
+		{"netns", PARAMETER_INT, true},	    {"filter", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},	    {NULL, 0, 0},
 	};
 	const struct control *control = userdata;
-	const struct recent *recent = control->parts.recent;
-	struct filter filter;
-	size_t limit, matched = 0;
-	json_t *records;
+	struct filter filter FILTER_OWNED = {0};
+	size_t limit;
+	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
-	limit = read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
-	if (!limit || filter_read(&filter, control, call, parameters) < 0)
-		return -EINVAL;
-	records = json_array();
-	for (size_t i = 0; i < recent_count(recent); i++) {
-		const struct nf_drop_record *record = recent_newest(recent, i);
-
-		if (!filter_takes(&filter, record->reason, record->device, record->netns))
-			continue;
-		if (matched++ < limit)
-			json_array_insert_new(records, 0,
-					      json_drop_record(record, control->parts.names,
-							       control->parts.symbols));
-	}
-	return control_reply(call, json_pack("{s:I, s:I, s:I, s:o}", "held",
-					     (json_int_t)recent_count(recent), "capacity",
-					     (json_int_t)recent_capacity(recent), "matched",
-					     (json_int_t)matched, "records", records));
+	limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
+	r = limit ? filter_read(&filter, control, call, parameters) : -EINVAL;
+	if (r < 0)
+		return r;
+	return control_reply(call, records_to_json(control, &filter, limit));
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/control/internal.h"
 #include "daemon/core/names.h"
+#include "daemon/core/selection.h"
 #include "daemon/probe/backend.h"
 #include "daemon/util/nearest.h"
 
@@ -90,30 +91,109 @@ static int read_reason(struct filter *filter, const struct control *control, str
 	return 0;
 }
 
+static int read_netns(struct filter *filter, struct call *call, const json_t *value)
+{
+	json_int_t inode = json_integer_value(value);
+
+	if (inode < 1 || inode > UINT32_MAX) {
+		call_invalid_parameter(call, "netns");
+		return -EINVAL;
+	}
+	filter->netns = (uint32_t)inode;
+	filter->by_netns = true;
+	return 0;
+}
+
+static int read_expression(struct filter *filter, struct call *call, const char *text)
+{
+	struct selection_error error;
+	int r = selection_new(&filter->selection, text, &error);
+
+	if (r == -EINVAL || r == -E2BIG) {
+		call_error(call, "io.netflowd.InvalidFilter",
+			   json_pack("{s:s, s:s}", "filter", text, "reason", error.text));
+		return -EINVAL;
+	}
+	return r;
+}
+
+static int read_segment(struct filter *filter, struct call *call, const char *text)
+{
+	char nearest[PATH_SEGMENT_MAX];
+
+	if (path_segment_parse(&filter->segment, text, nearest) < 0) {
+		call_error(call, "io.netflowd.UnknownSegment",
+			   json_pack("{s:s, s:s*}", "segment", text, "nearest",
+				     nearest[0] ? nearest : NULL));
+		return -EINVAL;
+	}
+	filter->by_segment = true;
+	return 0;
+}
+
+static int read_over(struct filter *filter, struct call *call, const json_t *value)
+{
+	if (json_integer_value(value) < 0) {
+		call_invalid_parameter(call, "over_ns");
+		return -EINVAL;
+	}
+	filter->over_ns = (uint64_t)json_integer_value(value);
+	filter->by_over = true;
+	return 0;
+}
+
+/* What only latency records have. */
+static int read_path(struct filter *filter, struct call *call, json_t *parameters)
+{
+	const char *segment = json_string_value(json_object_get(parameters, "segment"));
+	const json_t *over = json_object_get(parameters, "over_ns");
+	const json_t *slow = json_object_get(parameters, "slow");
+	int r = 0;
+
+	filter->segment.total = true;
+	filter->by_slow = slow != NULL;
+	filter->slow = json_is_true(slow);
+	if (segment)
+		r = read_segment(filter, call, segment);
+	if (r == 0 && over)
+		r = read_over(filter, call, over);
+	return r;
+}
+
 int filter_read(struct filter *filter, const struct control *control, struct call *call,
 		json_t *parameters)
 {
 	const char *reason = json_string_value(json_object_get(parameters, "reason"));
 	const char *device = json_string_value(json_object_get(parameters, "device"));
+	const char *expression = json_string_value(json_object_get(parameters, "filter"));
 	const json_t *netns = json_object_get(parameters, "netns");
+	struct filter fresh FILTER_OWNED = {0};
+	int r = 0;
 
-	memset(filter, 0, sizeof(*filter));
-	if (reason && read_reason(filter, control, call, reason) < 0)
-		return -EINVAL;
-	if (device && read_device(filter, control, call, device) < 0)
-		return -EINVAL;
-	if (netns) {
-		json_int_t inode = json_integer_value(netns);
-
-		if (inode < 1 || inode > UINT32_MAX) {
-			call_invalid_parameter(call, "netns");
-			return -EINVAL;
-		}
-		filter->netns = (uint32_t)inode;
-		filter->by_netns = true;
-	}
+	if (reason)
+		r = read_reason(&fresh, control, call, reason);
+	if (r == 0 && device)
+		r = read_device(&fresh, control, call, device);
+	if (r == 0 && netns)
+		r = read_netns(&fresh, call, netns);
+	if (r == 0 && expression)
+		r = read_expression(&fresh, call, expression);
+	if (r == 0)
+		r = read_path(&fresh, call, parameters);
+	if (r < 0)
+		return r;
+	*filter = fresh;
+	fresh.selection = NULL;
 	return 0;
 }
+
+void filter_clear(struct filter *filter)
+{
+	selection_free(&filter->selection);
+	*filter = (struct filter){0};
+}
+
+/* ---- taking -------------------------------------------------------------- */
 
 bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns)
 {
@@ -122,4 +202,48 @@ bool filter_takes(const struct filter *filter, uint32_t reason, const char *devi
 	if (filter->by_netns && filter->netns != netns)
 		return false;
 	return !filter->by_device || !strncmp(filter->device, device, NF_DEVICE_NAME);
+}
+
+static bool takes_bytes(const struct filter *filter, const struct nf_bytes *bytes)
+{
+	return !filter->selection || selection_takes_bytes(filter->selection, bytes);
+}
+
+bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record)
+{
+	return filter_takes(filter, record->reason, record->device, record->netns) &&
+	       takes_bytes(filter, &record->bytes);
+}
+
+/* Device and namespace may be any that was crossed, but both of the same one. */
+static bool takes_devices(const struct filter *filter, const struct nf_path_record *record)
+{
+	size_t count = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+
+	if (!filter->by_device && !filter->by_netns)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		const struct nf_path_device *device = &record->device[i];
+
+		if ((!filter->by_netns || filter->netns == device->netns) &&
+		    (!filter->by_device || !strncmp(filter->device, device->name, NF_DEVICE_NAME)))
+			return true;
+	}
+	return false;
+}
+
+bool filter_takes_path(const struct filter *filter, const struct nf_path_record *record,
+		       const struct path *path)
+{
+	bool slow = record->flags & NF_PATH_SLOW;
+	uint64_t ns;
+
+	if (filter->by_slow && filter->slow != slow)
+		return false;
+	if ((filter->by_segment || filter->by_over) &&
+	    !path_segment_time(path, &filter->segment, &ns))
+		return false;
+	if (filter->by_over && ns <= filter->over_ns)
+		return false;
+	return takes_devices(filter, record) && takes_bytes(filter, &record->bytes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The selection that several methods take: reason, device, netns. */
+/* The selection that several methods take: which counters, which records. */
 #ifndef CONTROL_FILTER_H
 #define CONTROL_FILTER_H
 
@@ -8,27 +8,48 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
+#include "daemon/core/path.h"
+#include "daemon/util/cleanup.h"
 
 struct call;
 struct control;
+struct selection;
 
-/* What is not selected by matches everything. */
+/* What is not selected by matches everything; all zero is a filter that takes all. */
 struct filter {
 	bool by_reason, by_device, by_netns;
 	uint32_t reason;
 	uint32_t netns;
 	char device[NF_DEVICE_NAME];
+	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
+	/* of latency records only */
+	bool by_segment, by_over, by_slow;
+	struct path_segment segment; /* the total without by_segment */
+	uint64_t over_ns;
+	bool slow;
 };
 
 /*
- * Read the members reason, device and netns of `parameters`, those that are
- * there.  A reason that this kernel does not have and a device that nothing on
- * this host is called end the call with the nearest that there is; -EINVAL.
+ * Read the members reason, device, netns, filter, segment, over_ns and slow of
+ * `parameters`, those that are there.  Something that nothing on this host is
+ * called, and what is no expression, end the call with what is near or wrong;
+ * -EINVAL.  -ENOMEM leaves the call alone.  The caller clears the filter.
  */
 int filter_read(struct filter *filter, const struct control *control, struct call *call,
 		json_t *parameters);
 
-bool filter_takes(const struct filter *filter, uint32_t reason, const char *device,
-		  uint32_t netns);
+/* Free what the filter owns. */
+void filter_clear(struct filter *filter);
+
+#define FILTER_OWNED CLEANUP(filter_clear)
+
+/* For counters: reason, device and namespace. */
+bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns);
+
+bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record);
+
+/* `path` is what path_read() made of the record.  `reason` selects drops only. */
+bool filter_takes_path(const struct filter *filter, const struct nf_path_record *record,
+		       const struct path *path);
 
 #endif

@@ -8,17 +8,24 @@
 #include "daemon/control/call.h"
 #include "daemon/control/control.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/path.h"
 
+struct attribution;
 struct cost;
 struct measurer;
 struct server;
 struct stream;
+
+/* How many of the newest records a method gives that takes `limit`. */
+#define RECORDS_BY_DEFAULT 100
 
 struct control {
 	struct control_parts parts;
 	struct server *server;
 	struct measurer *measurer;
 	struct cost *cost;
+	struct attribution *attribution;
+	struct path_probes probes; /* which do not run, for what latency records lack */
 	struct asked *asked; /* calls that wait for a measurement */
 	struct stream *streams;
 };
@@ -29,19 +36,32 @@ int method_list_probes(struct call *call, json_t *parameters, void *userdata);
 int method_get_drops(struct call *call, json_t *parameters, void *userdata);
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata);
 int method_get_latency(struct call *call, json_t *parameters, void *userdata);
+int method_get_latency_records(struct call *call, json_t *parameters, void *userdata);
+int method_get_napi(struct call *call, json_t *parameters, void *userdata);
 int method_monitor(struct call *call, json_t *parameters, void *userdata);
 
 /* status.c: end what waits; monitor.c: likewise. */
 void status_stop(struct control *control);
 void monitor_stop(struct control *control);
-/* monitor.c: hand a record to the streams that want it. */
+/* monitor.c: hand a record to the streams that want it; costs nothing where there is none. */
 void monitor_drop(struct control *control, const struct nf_drop_record *record);
+void monitor_path(struct control *control, const struct nf_path_record *record);
 
 /* Ends the call with NoData and returns true when there is no backend to ask. */
 bool control_no_data(const struct control *control, struct call *call);
 
 /* A moment of CLOCK_MONOTONIC as a JSON string. */
 json_t *control_time(uint64_t monotonic_ns);
+
+/* Type LatencyLedger; the caller's.  NULL when out of memory. */
+json_t *control_latency_ledger(ledger_events events);
+
+/*
+ * The parameter `name`, a count of 1 and more; `otherwise` when it is not
+ * given; 0 when it is wrong and the call has ended.
+ */
+size_t control_read_count(struct call *call, json_t *parameters, const char *name,
+			  size_t otherwise);
 
 /*
  * Reply with `object`, which is stolen; -ENOMEM when it is NULL.  For methods

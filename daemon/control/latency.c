@@ -38,15 +38,17 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
-	struct filter filter;
+	struct filter filter FILTER_OWNED = {0};
 	struct collection collection = {.filter = &filter};
+	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
-	if (filter_read(&filter, control, call, parameters) < 0)
-		return -EINVAL;
+	r = filter_read(&filter, control, call, parameters);
+	if (r < 0)
+		return r;
 	collection.latencies = json_array();
 	backend->ops->devices(backend, collect_device, &collection);
 	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),

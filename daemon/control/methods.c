@@ -5,14 +5,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "daemon/config.h"
 #include "daemon/control/cost.h"
 #include "daemon/control/measure.h"
 #include "daemon/control/server.h"
+#include "daemon/core/attribution.h"
+#include "daemon/probe/probes.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time.h"
+
+/* Some readings of the ledger, which holds only while nothing moves; no call waits longer. */
+#define LEDGER_ATTEMPTS 4
+#define LEDGER_PAUSE_US 500
 
 static const struct method methods[] = {
 	{"io.netflowd.GetStatus", ACCESS_READ, false, method_get_status},
@@ -20,6 +26,8 @@ static const struct method methods[] = {
 	{"io.netflowd.GetDrops", ACCESS_READ, false, method_get_drops},
 	{"io.netflowd.GetDropRecords", ACCESS_READ, false, method_get_drop_records},
 	{"io.netflowd.GetLatency", ACCESS_READ, false, method_get_latency},
+	{"io.netflowd.GetLatencyRecords", ACCESS_READ, false, method_get_latency_records},
+	{"io.netflowd.GetNapi", ACCESS_READ, false, method_get_napi},
 	{"io.netflowd.Monitor", ACCESS_READ, true, method_monitor},
 };
 
@@ -45,28 +53,85 @@ int control_reply(struct call *call, json_t *object)
 	return object ? call_reply(call, object) : -ENOMEM;
 }
 
+static bool balanced(ledger_events events, uint64_t in_flight)
+{
+	struct ledger_inflight inflight;
+	struct ledger_drops drops;
+
+	ledger_of_drops(&drops, events);
+	ledger_of_inflight(&inflight, events, in_flight);
+	return drops.balanced && !inflight.unaccounted;
+}
+
 /*
  * Nothing stops the packets while the table is walked.  When the counters are
- * the same before and after, nothing began or ended meanwhile.
+ * the same before and after, nothing began or ended meanwhile; but a program
+ * may be between its two steps, for as long as its virtual CPU does not run,
+ * so an imbalance counts only if it stays.
  */
 bool control_read_ledger(const struct control *control, ledger_events events, uint64_t *in_flight)
 {
 	const struct backend *backend = control->parts.backend;
 	ledger_events after;
+	bool still = false;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	for (int attempt = 0; attempt < LEDGER_ATTEMPTS; attempt++) {
+		if (attempt)
+			usleep(LEDGER_PAUSE_US);
 		backend->ops->events(backend, events);
 		*in_flight = backend->ops->in_flight(backend);
 		backend->ops->events(backend, after);
-		if (!ledger_moved(events, after))
+		still = !ledger_moved(events, after);
+		if (still && balanced(events, *in_flight))
 			return true;
 	}
-	return false;
+	return still;
+}
+
+json_t *control_latency_ledger(ledger_events events)
+{
+	struct ledger_latency ledger;
+
+	ledger_of_latency(&ledger, events);
+	return json_pack("{s:I, s:I, s:I, s:I}", "chosen", (json_int_t)ledger.chosen, "recorded",
+			 (json_int_t)ledger.recorded, "throttled", (json_int_t)ledger.throttled,
+			 "ring_full", (json_int_t)ledger.ring_full);
+}
+
+size_t control_read_count(struct call *call, json_t *parameters, const char *name,
+			  size_t otherwise)
+{
+	const json_t *value = json_object_get(parameters, name);
+
+	if (!value)
+		return otherwise;
+	if (json_integer_value(value) >= 1)
+		return (size_t)json_integer_value(value);
+	call_invalid_parameter(call, name);
+	return 0;
 }
 
 void control_drop(struct control *control, const struct nf_drop_record *record)
 {
 	monitor_drop(control, record);
+}
+
+void control_path(struct control *control, const struct nf_path_record *record)
+{
+	monitor_path(control, record);
+}
+
+/* Probes are attached once, before there is a control. */
+static void find_probes(struct path_probes *probes, const struct backend *backend)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (status.state == PROBE_UNAVAILABLE)
+			snprintf(probes->without[i], sizeof(probes->without[i]),
+				 "%s is unavailable: %s", probe_specs[i].name, status.reason);
+	}
 }
 
 static void report(const char *what, int error, void *userdata)
@@ -77,12 +142,12 @@ static void report(const char *what, int error, void *userdata)
 
 static int listen_on(struct control *control)
 {
-	const struct config *config = control->parts.config;
+	const struct control_limits *limits = &control->parts.limits;
 	const struct server_settings settings = {
 		.path = control->parts.socket_path,
-		.max_clients = (unsigned int)config->clients_max,
-		.max_message_bytes = config->message_bytes,
-		.max_queued_bytes = config->queue_bytes,
+		.max_clients = (unsigned int)limits->clients,
+		.max_message_bytes = limits->message_bytes,
+		.max_queued_bytes = limits->queue_bytes,
 		.report = report,
 	};
 
@@ -103,6 +168,10 @@ int control_new(struct control **control, const struct control_parts *parts)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->parts = *parts;
+	find_probes(&fresh->probes, parts->backend);
+	r = attribution_new(&fresh->attribution, NULL);
+	if (r < 0)
+		return r;
 	r = measurer_new(&fresh->measurer, parts->loop, parts->backend);
 	if (r < 0)
 		return r;
@@ -126,6 +195,7 @@ void control_free(struct control **control)
 	monitor_stop(c);
 	status_stop(c);
 	cost_free(&c->cost);
+	attribution_free(&c->attribution);
 	measurer_free(&c->measurer);
 	free(c);
 	*control = NULL;

@@ -59,6 +59,9 @@ static int append_bytes(const char *bytes, size_t size, void *userdata)
 	struct append *append = userdata;
 	struct output *output = append->output;
 
+	/* jansson goes on after a key that did not fit, and shorter pieces would fit again. */
+	if (append->error < 0)
+		return -1;
 	if (size > append->max_bytes - (output->end - output->start)) {
 		append->error = -ENOBUFS;
 		return -1;

@@ -227,13 +227,15 @@ static json_t *status(struct control *control, const struct measured *measured)
 
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
-		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
 		"reason", parts->backend_reason, "host", host(), "packets", packets(events), "coverage",
 		coverage_json(control, events), "drops", drops_ledger(control, events, still), "inflight",
-		inflight_ledger(control, events, in_flight, still), "tables", tables.rows, "cost",
+		inflight_ledger(control, events, in_flight, still), "latency",
+		control_latency_ledger(events), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
 }
 

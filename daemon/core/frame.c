@@ -53,7 +53,7 @@ static bool is_ethernet(const struct frame_source *source)
 	const uint8_t *at, *end;
 	uint16_t type;
 
-	if (source->l2_len < ETHERNET_BYTES || source->l2_len > NF_DROP_L2_MAX)
+	if (source->l2_len < ETHERNET_BYTES || source->l2_len > NF_L2_MAX)
 		return false;
 	at = source->l2 + ADDRESS_BYTES;
 	end = source->l2 + source->l2_len;
@@ -116,7 +116,7 @@ static void cut_tag(struct frame *frame, uint32_t at)
 void frame_build(struct frame *frame, const struct frame_source *source, bool tags)
 {
 	size_t net_len =
-		source->net_len < NF_DROP_HEADER_MAX ? source->net_len : NF_DROP_HEADER_MAX;
+		source->net_len < NF_NET_MAX ? source->net_len : NF_NET_MAX;
 
 	frame->captured = 0;
 	append_link(frame, source);
@@ -135,19 +135,19 @@ void frame_build(struct frame *frame, const struct frame_source *source, bool ta
 		frame->length = frame->captured;
 }
 
-void frame_of_drop(struct frame_source *source, const struct nf_drop_record *record)
+void frame_of_bytes(struct frame_source *source, const struct nf_bytes *bytes)
 {
 	struct packet packet;
 
-	packet_parse(record, &packet);
+	packet_parse(bytes, &packet);
 	*source = (struct frame_source){
-		.l2 = record->l2,
-		.l2_len = record->l2_len,
-		.net = record->net,
-		.net_len = record->net_len,
-		.protocol = record->protocol,
-		.vlan_protocol = record->flags & NF_DROP_VLAN ? record->vlan_proto : 0,
-		.vlan_tci = record->vlan_tci,
-		.length = packet.parts & PACKET_LENGTH ? packet.ip.length : record->len,
+		.l2 = bytes->l2,
+		.l2_len = bytes->l2_len,
+		.net = bytes->net,
+		.net_len = bytes->net_len,
+		.protocol = bytes->protocol,
+		.vlan_protocol = bytes->flags & NF_BYTES_VLAN ? bytes->vlan_proto : 0,
+		.vlan_tci = bytes->vlan_tci,
+		.length = packet.parts & PACKET_LENGTH ? packet.ip.length : bytes->len,
 	};
 }

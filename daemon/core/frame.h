@@ -25,7 +25,7 @@ struct frame_source {
 	uint32_t length; /* bytes on the wire, without the link header and the tags */
 };
 
-#define FRAME_MAX (12 + 4 + (NF_DROP_L2_MAX - 12) + NF_DROP_HEADER_MAX)
+#define FRAME_MAX (12 + 4 + (NF_L2_MAX - 12) + NF_NET_MAX)
 
 struct frame {
 	uint8_t bytes[FRAME_MAX];
@@ -43,10 +43,10 @@ struct frame {
 void frame_build(struct frame *frame, const struct frame_source *source, bool tags);
 
 /*
- * What a drop record holds; `source` points into it.  The length is the IP
+ * What a record holds; `source` points into it.  The length is the IP
  * header's where that was readable: skb->len of a dropped packet leaves out
  * the headers that were pulled before.
  */
-void frame_of_drop(struct frame_source *source, const struct nf_drop_record *record);
+void frame_of_bytes(struct frame_source *source, const struct nf_bytes *bytes);
 
 #endif

@@ -28,6 +28,21 @@ void ledger_of_drops(struct ledger_drops *ledger, ledger_events events)
 			   ledger->hits == ledger->recorded + ledger->throttled + ledger->ring_full;
 }
 
+static uint64_t sum_but_drops(ledger_events events, enum nf_event event)
+{
+	return ledger_sum(events, event) - events[NF_PROBE_KFREE_SKB][event];
+}
+
+void ledger_of_latency(struct ledger_latency *ledger, ledger_events events)
+{
+	*ledger = (struct ledger_latency){
+		.chosen = sum_but_drops(events, NF_EVENT_CHOSEN),
+		.recorded = sum_but_drops(events, NF_EVENT_RECORDED),
+		.throttled = sum_but_drops(events, NF_EVENT_THROTTLED),
+		.ring_full = sum_but_drops(events, NF_EVENT_RING_FULL),
+	};
+}
+
 void ledger_of_inflight(struct ledger_inflight *ledger, ledger_events events, uint64_t in_flight)
 {
 	*ledger = (struct ledger_inflight){

@@ -26,10 +26,17 @@ struct ledger_inflight {
 	int64_t unaccounted; /* begun less all of these */
 };
 
+/* Latency records: chosen = recorded + throttled + ring_full. */
+struct ledger_latency {
+	uint64_t chosen, recorded, throttled, ring_full;
+};
+
 /* One event, of all programs. */
 uint64_t ledger_sum(ledger_events events, enum nf_event event);
 
 void ledger_of_drops(struct ledger_drops *ledger, ledger_events events);
+/* Of all programs but kfree_skb, whose records are of drops. */
+void ledger_of_latency(struct ledger_latency *ledger, ledger_events events);
 void ledger_of_inflight(struct ledger_inflight *ledger, ledger_events events, uint64_t in_flight);
 
 /* Whether any journey began or ended between two readings. */

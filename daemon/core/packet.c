@@ -256,20 +256,20 @@ static void parse_ipv6(struct view net, struct packet *packet)
 	parse_extensions(net, packet);
 }
 
-void packet_parse(const struct nf_drop_record *record, struct packet *packet)
+void packet_parse(const struct nf_bytes *bytes, struct packet *packet)
 {
-	struct view l2 = {record->l2, record->l2_len};
-	struct view net = {record->net, record->net_len};
+	struct view l2 = {bytes->l2, bytes->l2_len};
+	struct view net = {bytes->net, bytes->net_len};
 
-	if (l2.len > sizeof(record->l2))
-		l2.len = sizeof(record->l2);
-	if (net.len > sizeof(record->net))
-		net.len = sizeof(record->net);
+	if (l2.len > sizeof(bytes->l2))
+		l2.len = sizeof(bytes->l2);
+	if (net.len > sizeof(bytes->net))
+		net.len = sizeof(bytes->net);
 
-	*packet = (struct packet){.protocol = record->protocol};
-	if (record->flags & NF_DROP_VLAN)
-		add_vlan(packet, record->vlan_proto, record->vlan_tci);
-	if (is_ethernet(l2, record->protocol)) {
+	*packet = (struct packet){.protocol = bytes->protocol};
+	if (bytes->flags & NF_BYTES_VLAN)
+		add_vlan(packet, bytes->vlan_proto, bytes->vlan_tci);
+	if (is_ethernet(l2, bytes->protocol)) {
 		parse_ethernet(l2, packet);
 		/* A tag put into the frame on its way out, see __vlan_insert_tag() and
 		 * skb_vlan_push(). */

@@ -2,7 +2,7 @@
 /*
  * What the first bytes of a dropped packet say: Ethernet, VLAN, ARP, IPv4,
  * IPv6, TCP, UDP, ICMP.  Every byte comes from the network, so every read is
- * bounded by what the record holds, and what could not be read is absent: its
+ * bounded by what a record holds, and what could not be read is absent: its
  * PACKET_* bit is not set and its value means nothing.
  */
 #ifndef CORE_PACKET_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nf_drop_record;
+struct nf_bytes;
 
 /*
  * Which members of struct packet were readable.  PACKET_LENGTH is missing
@@ -80,11 +80,11 @@ struct packet {
 };
 
 /*
- * Read the headers of `record`.  Lengths in the record larger than its arrays
+ * Read the headers in `bytes`.  Lengths in it larger than its arrays
  * are cut down to them.  Never fails: a packet nothing is known about has no
  * parts.
  */
-void packet_parse(const struct nf_drop_record *record, struct packet *packet);
+void packet_parse(const struct nf_bytes *bytes, struct packet *packet);
 
 /* Size of the buffer for packet_protocol(), the 0 at the end included. */
 #define PACKET_PROTOCOL_MAX 24

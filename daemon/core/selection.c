@@ -306,10 +306,10 @@ bool selection_takes(const struct selection *selection, const struct frame_sourc
 	return run(selection, &frame);
 }
 
-bool selection_takes_drop(const struct selection *selection, const struct nf_drop_record *record)
+bool selection_takes_bytes(const struct selection *selection, const struct nf_bytes *bytes)
 {
 	struct frame_source source;
 
-	frame_of_drop(&source, record);
+	frame_of_bytes(&source, bytes);
 	return selection_takes(selection, &source);
 }

@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 struct frame_source;
-struct nf_drop_record;
+struct nf_bytes;
 struct selection;
 
 #define SELECTION_ERROR_MAX 512
@@ -58,6 +58,6 @@ void selection_free(struct selection **selection);
 bool selection_takes(const struct selection *selection, const struct frame_source *source);
 
 /* Lengths in the record larger than its arrays are cut down to them. */
-bool selection_takes_drop(const struct selection *selection, const struct nf_drop_record *record);
+bool selection_takes_bytes(const struct selection *selection, const struct nf_bytes *bytes);
 
 #endif

@@ -17,7 +17,9 @@
 
 #include "bpf/records.h"
 
+struct attribution;
 struct names;
+struct path;
 struct symbols;
 
 /*
@@ -29,6 +31,13 @@ json_t *json_text(const char *bytes, size_t max);
 /* Type DropRecord.  stack[] is read only as far as header.size covers it. */
 json_t *json_drop_record(const struct nf_drop_record *record, const struct names *names,
 			 const struct symbols *symbols);
+
+/*
+ * Type LatencyRecord; `path` is what path_read() made of the record.  With
+ * `attribution` NULL nothing is said of owners, nor of namespaces' names.
+ */
+json_t *json_latency_record(const struct nf_path_record *record, const struct path *path,
+			    struct attribution *attribution);
 
 /* Which fields of the key stand in a row. */
 enum json_drops_field {
@@ -60,7 +69,7 @@ struct json_device {
 	uint32_t netns;	  /* 0: not known */
 };
 
-/* "rx" or "tx". */
+/* "rx", "fwd" or "tx". */
 const char *json_segment_direction(enum nf_segment segment);
 
 /* The name of a segment within its direction: "receive→copy", "total". */

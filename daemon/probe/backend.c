@@ -71,6 +71,28 @@ static int none_devices(const struct backend *backend,
 	return 0;
 }
 
+static int none_napi(const struct backend *backend,
+		     int (*visit)(const struct backend_napi *, void *), void *userdata)
+{
+	(void)backend;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+static uint32_t none_cpus(const struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
+static void none_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
+{
+	(void)backend;
+	(void)cpu;
+	(void)hist;
+}
+
 static int none_drops(const struct backend *backend,
 		      int (*visit)(const struct backend_drops *, void *), void *userdata)
 {
@@ -120,6 +142,9 @@ static const struct backend_ops backend_none = {
 	.in_flight = none_in_flight,
 	.housekeep = none_housekeep,
 	.devices = none_devices,
+	.napi = none_napi,
+	.cpus = none_cpus,
+	.softirq_wait = none_softirq_wait,
 	.drops = none_drops,
 	.tables = none_tables,
 	.set_stack = none_set_stack,

@@ -29,12 +29,17 @@ struct backend_settings {
 	uint64_t drop_rate;  /* drop records per second and key */
 	uint64_t drop_burst; /* drop records at once per key */
 	uint64_t ring_bytes; /* a power of two, at least a page */
+	uint64_t path_rate;  /* latency records per second and CPU */
+	uint64_t path_burst; /* latency records at once per CPU */
+	uint64_t sample_one_in; /* journeys of which one is drawn; 0 = none */
+	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* what is longer is slow; UINT64_MAX = nothing */
 	bool disabled[NF_PROBE_COUNT];
 };
 
 /* Where records go; the record is the backend's and valid during the call. */
 struct backend_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
+	void (*path)(void *userdata, const struct nf_path_record *record);
 	void *userdata;
 };
 
@@ -46,7 +51,7 @@ enum probe_state {
 
 struct probe_status {
 	enum probe_state state;
-	const char *how;    /* "tp_btf", NULL when not attached */
+	const char *how;    /* "tp_btf", "fentry", "kprobe", NULL when not attached */
 	const char *reason; /* why not attached, NULL when it is; the backend's */
 	bool missed_known;  /* the kernel counts what it skipped */
 	uint64_t missed;
@@ -63,6 +68,15 @@ struct backend_device {
 	uint32_t ifindex;
 	uint32_t netns; /* inode number */
 	struct nf_hist segment[NF_SEGMENT_COUNT]; /* of all CPUs */
+	uint64_t polls, poll_packets, full_budgets;
+};
+
+/* NAPI polls of one device on one CPU. */
+struct backend_napi {
+	const char *name; /* NULL: the CPU's backlog */
+	uint32_t ifindex;
+	uint32_t netns; /* inode number */
+	uint32_t cpu;
 	uint64_t polls, poll_packets, full_budgets;
 };
 
@@ -111,6 +125,12 @@ struct backend_ops {
 	int (*devices)(const struct backend *backend,
 		       int (*visit)(const struct backend_device *device, void *userdata),
 		       void *userdata);
+	int (*napi)(const struct backend *backend,
+		    int (*visit)(const struct backend_napi *napi, void *userdata), void *userdata);
+	/* Possible CPUs; their numbers go from 0. */
+	uint32_t (*cpus)(const struct backend *backend);
+	/* From softirq_raise to softirq_entry of NET_RX on one CPU; `hist` is added to. */
+	void (*softirq_wait)(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
 	int (*drops)(const struct backend *backend,
 		     int (*visit)(const struct backend_drops *drops, void *userdata),
 		     void *userdata);

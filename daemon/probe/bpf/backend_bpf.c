@@ -86,14 +86,20 @@ static int reserve_slots(struct backend_bpf_state *state)
 	return 0;
 }
 
+/* Records taken in one turn of the loop: clients are to be answered in between. */
+#define TURN_RECORDS 64
+
+/* libbpf goes on until the ring is empty, or until it is told an error, the record then being taken. */
 static int take_record(void *userdata, void *data, size_t size)
 {
-	const struct backend_bpf_state *state = userdata;
+	struct backend_bpf_state *state = userdata;
 	const struct nf_record *record = data;
 
 	if (size >= NF_DROP_RECORD_PLAIN && record->type == NF_RECORD_DROP)
 		state->sink.drop(state->sink.userdata, data);
-	return 0;
+	else if (size >= sizeof(struct nf_path_record) && record->type == NF_RECORD_PATH)
+		state->sink.path(state->sink.userdata, data);
+	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;
 }
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
@@ -212,9 +218,12 @@ static int bpf_fd(const struct backend *backend)
 
 static int bpf_dispatch(struct backend *backend)
 {
-	int n = ring_buffer__consume(bpf_state(backend)->ring);
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+	int n;
 
-	return n < 0 ? n : 0;
+	state->turn = 0;
+	n = ring_buffer__consume(state->ring);
+	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
@@ -236,7 +245,7 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		status->reason = state->probe[probe].reason;
 		return;
 	}
-	status->how = "tp_btf";
+	status->how = bpf_probe_how(state, probe);
 	if (!state->features.no_reentry)
 		return;
 	if (!program_info(bpf_probe_program(state, probe), &info)) {
@@ -250,6 +259,11 @@ static const char *bpf_reasons_missing(const struct backend *backend)
 	return bpf_state(backend)->features.kfree_skb_reason
 		       ? NULL
 		       : "this kernel's kfree_skb has no reason; kernels have it since 5.17";
+}
+
+static uint32_t bpf_cpus(const struct backend *backend)
+{
+	return bpf_state(backend)->cpus;
 }
 
 static void bpf_set_stack(struct backend *backend, bool on)
@@ -311,6 +325,9 @@ const struct backend_ops backend_bpf = {
 	.in_flight = bpf_read_in_flight,
 	.housekeep = bpf_housekeep,
 	.devices = bpf_read_devices,
+	.napi = bpf_read_napi,
+	.cpus = bpf_cpus,
+	.softirq_wait = bpf_read_softirq_wait,
 	.drops = bpf_read_drops,
 	.tables = bpf_read_tables,
 	.set_stack = bpf_set_stack,

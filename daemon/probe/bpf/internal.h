@@ -30,6 +30,7 @@ struct backend_bpf_state {
 	struct ring_buffer *ring;
 	struct bpf_link *empty_link;
 	int stats_fd;
+	unsigned int turn; /* records taken in this turn of the loop */
 	uint32_t cpus, slots, inflight_entries;
 
 	/* the mapped tables */
@@ -48,6 +49,7 @@ struct backend_bpf_state {
 
 	struct {
 		enum probe_state state;
+		size_t alternative; /* of its programs, see load.c */
 		char reason[160];
 	} probe[NF_PROBE_COUNT];
 };
@@ -64,6 +66,7 @@ int bpf_load(struct backend_bpf_state *state, const struct backend_settings *set
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
+const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
 
 /* read.c: the functions of backend_ops that read tables. */
 void bpf_read_events(const struct backend *backend,
@@ -80,6 +83,9 @@ void bpf_slots_free(struct backend_bpf_state *state);
 void bpf_housekeep(struct backend *backend);
 int bpf_read_devices(const struct backend *backend,
 		     int (*visit)(const struct backend_device *, void *), void *userdata);
+int bpf_read_napi(const struct backend *backend,
+		  int (*visit)(const struct backend_napi *, void *), void *userdata);
+void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
 
 static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)
 {

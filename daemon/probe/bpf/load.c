@@ -40,18 +40,48 @@ static int listen_to_libbpf(enum libbpf_print_level level, const char *format, v
 	return 0;
 }
 
-struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe)
+/*
+ * The programs of a probe, the cheapest and surest first; the one that attaches
+ * is it.  Most have one.
+ */
+static const struct alternative {
+	const char *suffix; /* of the program's name */
+	const char *how;
+} alternatives[] = {
+	{"", "tp_btf"},
+	{"_fentry", "fentry"},
+	{"_kprobe", "kprobe"},
+};
+
+#define ALTERNATIVES (sizeof(alternatives) / sizeof(alternatives[0]))
+
+static struct bpf_program *find_program(const struct backend_bpf_state *state, enum nf_probe probe,
+					size_t alternative)
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "nf_%s", probe_specs[probe].name);
+	snprintf(name, sizeof(name), "nf_%s%s", probe_specs[probe].name,
+		 alternatives[alternative].suffix);
 	return bpf_object__find_program_by_name(state->skel->obj, name);
+}
+
+struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe)
+{
+	return find_program(state, probe, state->probe[probe].alternative);
+}
+
+const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe)
+{
+	return alternatives[state->probe[probe].alternative].how;
 }
 
 static unsigned int log2_of(uint64_t power)
 {
 	return (unsigned int)__builtin_ctzll(power);
 }
+
+/* Readers that can be between their wake-up and their copy at one moment. */
+#define WAKES_LOG2 12
 
 /* A kernel stack is 16 KiB on the supported machines, but never less than a page. */
 static uint32_t kernel_stack_size(void)
@@ -76,6 +106,16 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->no_reentry = state->features.no_reentry;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
 	to->kfree_skb_rx_sk = state->features.kfree_skb_rx_sk;
+	to->wake = state->probe[NF_PROBE_SCHED_WAKING].state == PROBE_ATTACHED &&
+		   state->probe[NF_PROBE_SCHED_SWITCH].state == PROBE_ATTACHED;
+	to->softirq_exit = state->probe[NF_PROBE_SOFTIRQ_EXIT].state == PROBE_ATTACHED;
+	to->udp_reader = state->features.udp_frees_deferred;
+	to->wake_shift = 64 - WAKES_LOG2;
+	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
+	to->path_interval_ns = 1000000000 / settings->path_rate;
+	to->path_burst_ns = (settings->path_burst - 1) * to->path_interval_ns;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		to->threshold_ns[i] = settings->slow_ns[i];
 }
 
 static int set_table_sizes(struct backend_bpf_state *state, const struct backend_settings *settings)
@@ -86,7 +126,9 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 	} sizes[] = {
 		{state->skel->maps.nf_cpus, state->cpus},
 		{state->skel->maps.nf_inflights, settings->inflight_entries},
+		{state->skel->maps.nf_hops, settings->inflight_entries},
 		{state->skel->maps.nf_readers, settings->reader_entries},
+		{state->skel->maps.nf_wakes, 1 << WAKES_LOG2},
 		{state->skel->maps.nf_device_sets, state->slots / NF_DEVICE_SET},
 		{state->skel->maps.nf_device_infos, state->slots},
 		{state->skel->maps.nf_device_claims, state->slots},
@@ -111,27 +153,49 @@ static void set_unavailable(struct backend_bpf_state *state, enum nf_probe probe
 	snprintf(state->probe[probe].reason, sizeof(state->probe[probe].reason), "%s", reason);
 }
 
+/* The alternatives that this kernel has something for. */
+static void find_alternative(struct backend_bpf_state *state, enum nf_probe probe,
+			     const struct btf *kernel)
+{
+	const char *name = probe_specs[probe].name;
+	char reason[160];
+
+	if (bpf_has_tracepoint(kernel, name))
+		return;
+	if (probe == NF_PROBE_SK_DATA_READY) {
+		state->probe[probe].alternative = 1;
+		return;
+	}
+	snprintf(reason, sizeof(reason), "this kernel has no tracepoint %s", name);
+	set_unavailable(state, probe, reason);
+}
+
 /* What is known before loading: which probes to leave out, and why. */
 static void choose_probes(struct backend_bpf_state *state, const struct backend_settings *settings,
 			  const struct btf *kernel)
 {
-	char reason[160];
-
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		const char *name = probe_specs[i].name;
-		bool for_deferred = i == NF_PROBE_SK_DATA_READY || i == NF_PROBE_SOCK_RECV_LENGTH;
-
 		if (settings->disabled[i]) {
 			set_unavailable(state, i, "switched off by probes.disable");
-		} else if (for_deferred && !state->features.udp_frees_deferred) {
+		} else if (i == NF_PROBE_SOCK_RECV_LENGTH && !state->features.udp_frees_deferred) {
 			state->probe[i].state = PROBE_UNNEEDED;
 			snprintf(state->probe[i].reason, sizeof(state->probe[i].reason),
 				 "this kernel's UDP readers free what they read themselves");
-		} else if (!bpf_has_tracepoint(kernel, name)) {
-			snprintf(reason, sizeof(reason), "this kernel has no tracepoint %s", name);
-			set_unavailable(state, i, reason);
+		} else {
+			find_alternative(state, i, kernel);
 		}
 	}
+}
+
+/* A tracepoint always attaches; of the others each may yet have to stand in. */
+static bool wants_alternative(const struct backend_bpf_state *state, enum nf_probe probe,
+			      size_t alternative)
+{
+	size_t first = state->probe[probe].alternative;
+
+	if (state->probe[probe].state != PROBE_ATTACHED)
+		return false;
+	return first == 0 ? alternative == 0 : alternative >= first;
 }
 
 /* A fresh object, without the programs that are left out. */
@@ -148,25 +212,51 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 		return r;
 	set_constants(state, settings);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		bpf_program__set_autoload(bpf_probe_program(state, i),
-					  state->probe[i].state == PROBE_ATTACHED);
+		for (size_t j = 0; j < ALTERNATIVES; j++)
+			if (find_program(state, i, j))
+				bpf_program__set_autoload(find_program(state, i, j),
+							  wants_alternative(state, i, j));
 	return 0;
 }
 
-/* The probe whose program the kernel refused, or -ENOENT. */
-static int refused_probe(void)
+/* Try the next alternative from now on; without one the probe is unavailable. */
+static void next_alternative(struct backend_bpf_state *state, enum nf_probe probe,
+			     const char *reason)
 {
-	return strncmp(refused.program, "nf_", 3) ? -ENOENT : probe_find(refused.program + 3);
+	size_t next = state->probe[probe].alternative + 1;
+
+	if (next > 1 && next < ALTERNATIVES && find_program(state, probe, next))
+		state->probe[probe].alternative = next;
+	else
+		set_unavailable(state, probe, reason);
+}
+
+/* Go on without the program that the kernel refused; -ENOENT when it is not known which. */
+static int leave_out_refused(struct backend_bpf_state *state, int error)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why), "the kernel refused the program: %s", strerror(-error));
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		for (size_t j = state->probe[i].alternative; j < ALTERNATIVES; j++) {
+			const struct bpf_program *program = find_program(state, i, j);
+
+			if (!program || strcmp(bpf_program__name(program), refused.program))
+				continue;
+			state->probe[i].alternative = j;
+			next_alternative(state, i, why);
+			return 0;
+		}
+	return -ENOENT;
 }
 
 /* Load; each time the kernel refuses a program, once more without it. */
 static int load(struct backend_bpf_state *state, const struct backend_settings *settings,
 		char *reason)
 {
-	char why[160];
-	int r, probe;
+	int r;
 
-	for (int attempt = 0; attempt <= NF_PROBE_COUNT; attempt++) {
+	for (size_t attempt = 0; attempt <= NF_PROBE_COUNT * ALTERNATIVES; attempt++) {
 		memset(&refused, 0, sizeof(refused));
 		r = prepare(state, settings);
 		if (r < 0)
@@ -174,39 +264,49 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 		r = netflowd__load(state->skel);
 		if (r == 0)
 			return 0;
-		probe = refused_probe();
 		/* EPERM is for all of them: bpf() itself is denied. */
-		if (probe < 0 || r == -EPERM)
+		if (r == -EPERM || leave_out_refused(state, r) < 0)
 			break;
-		snprintf(why, sizeof(why), "the kernel refused the program: %s", strerror(-r));
-		set_unavailable(state, probe, why);
 	}
 	snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s", strerror(-r),
 		 refused.last[0] ? "; " : "", refused.last);
 	return r;
 }
 
-void bpf_attach(struct backend_bpf_state *state)
+/* The skeleton owns the links, in the order of its programs. */
+static struct bpf_link **link_of(const struct backend_bpf_state *state,
+				 const struct bpf_program *program)
+{
+	const struct bpf_object_skeleton *skeleton = state->skel->skeleton;
+	int index = 0;
+
+	while (*skeleton->progs[index].prog != program)
+		index++;
+	return skeleton->progs[index].link;
+}
+
+static void attach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 {
 	char why[160];
 
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		struct bpf_program *program = bpf_probe_program(state, i);
-		struct bpf_link **link;
-		int index = 0;
+	while (state->probe[probe].state == PROBE_ATTACHED) {
+		struct bpf_program *program = bpf_probe_program(state, probe);
+		struct bpf_link *link = bpf_program__attach(program);
 
-		if (state->probe[i].state != PROBE_ATTACHED)
-			continue;
-		/* The skeleton owns the links, in the order of its programs. */
-		while (*state->skel->skeleton->progs[index].prog != program)
-			index++;
-		link = state->skel->skeleton->progs[index].link;
-		*link = bpf_program__attach(program);
-		if (!*link) {
-			snprintf(why, sizeof(why), "cannot be attached: %s", strerror(errno));
-			set_unavailable(state, i, why);
+		if (link) {
+			*link_of(state, program) = link;
+			return;
 		}
+		snprintf(why, sizeof(why), "cannot be attached by %s: %s",
+			 bpf_probe_how(state, probe), strerror(errno));
+		next_alternative(state, probe, why);
 	}
+}
+
+void bpf_attach(struct backend_bpf_state *state)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		attach_probe(state, (enum nf_probe)i);
 }
 
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,

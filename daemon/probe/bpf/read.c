@@ -139,6 +139,8 @@ int bpf_read_tables(const struct backend *backend,
 	} tables[] = {
 		{"inflight", "skbs on their way", skel->maps.nf_inflights, true,
 		 bpf_read_in_flight(backend)},
+		{"hops", "devices that forwarded skbs crossed", skel->maps.nf_hops, false, 0},
+		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0},
 		{"drop_keys", "drop counters by reason, place, device, netns and protocol",
 		 skel->maps.nf_drop_counts, true, count_keys(bpf_map__fd(skel->maps.nf_drop_counts))},
 		{"drop_buckets", "token buckets and device names of the drop counters",

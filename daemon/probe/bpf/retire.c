@@ -257,6 +257,46 @@ static int visit_device(const struct nf_device_stats *stats, const struct nf_dev
 	return visit(&device, userdata);
 }
 
+int bpf_read_napi(const struct backend *backend,
+		  int (*visit)(const struct backend_napi *, void *), void *userdata)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	int r = 0;
+
+	for (uint32_t slot = NF_SLOT_BACKLOG; slot < state->slots; slot++)
+		for (uint32_t cpu = 0; cpu < state->cpus && r == 0; cpu++) {
+			const struct nf_device_stats *stats = stats_of(state, cpu, slot);
+			uint64_t key = *key_of(state, slot);
+			char name[NF_DEVICE_NAME + 1] = "";
+			struct backend_napi napi = {
+				.cpu = cpu,
+				.polls = stats->polls,
+				.poll_packets = stats->poll_packets,
+				.full_budgets = stats->full_budgets,
+			};
+
+			if (!stats->polls || !key)
+				continue;
+			if (slot >= NF_SLOT_RESERVED) {
+				memcpy(name, state->device_infos[slot].name, NF_DEVICE_NAME);
+				napi.name = name;
+				napi.ifindex = NF_KEY_IFINDEX(key);
+				napi.netns = state->device_infos[slot].netns;
+			}
+			r = visit(&napi, userdata);
+		}
+	return r;
+}
+
+void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+
+	for (uint32_t slot = 0; slot < state->slots && cpu < state->cpus; slot++)
+		if (*key_of(state, slot))
+			histogram_merge(hist, &stats_of(state, cpu, slot)->hist[NF_SEGMENT_RAISE_TO_SOFTIRQ]);
+}
+
 /* The slots that are no device, and what has been forgotten. */
 static int visit_reserved(const struct backend_bpf_state *state,
 			  int (*visit)(const struct backend_device *, void *), void *userdata)

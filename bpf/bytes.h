@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a record tells of a packet's bytes, and of the task it met. */
+#ifndef NF_BYTES_H
+#define NF_BYTES_H
+
+#include "compat.h"
+
+/* Bytes from the network header to the end of the linear part; 0 = no network header. */
+static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
+{
+	__u64 start, end;
+
+	if (!skb->network_header) /* as the allocator leaves it */
+		return 0;
+	start = (__u64)skb->head + skb->network_header;
+	end = (__u64)skb->data + (skb->len - skb->data_len);
+	return end > start && end - start < 1 << 16 ? end - start : 0;
+}
+
+static __always_inline void nf_bytes_fill(struct nf_bytes *b, const struct sk_buff *skb)
+{
+	unsigned char *head = skb->head;
+	__u32 net = skb->network_header, mac = skb->mac_header;
+	__u32 bytes = nf_net_bytes(skb);
+
+	b->len = skb->len;
+	b->protocol = bpf_ntohs(skb->protocol);
+	b->vlan_proto = b->vlan_tci = 0;
+	b->flags = b->l2_len = b->net_len = 0;
+	if (mac < net && net - mac <= NF_L2_MAX) {
+		__u32 l2 = net - mac;
+
+		if (l2 <= NF_L2_MAX && bpf_probe_read_kernel(b->l2, l2, head + mac) == 0)
+			b->l2_len = l2;
+	}
+	if (bytes > NF_NET_MAX)
+		bytes = NF_NET_MAX;
+	if (bytes && bpf_probe_read_kernel(b->net, bytes, head + net) == 0)
+		b->net_len = bytes;
+	if (nf_skb_has_vlan(skb)) {
+		b->vlan_proto = bpf_ntohs(skb->vlan_proto);
+		b->vlan_tci = skb->vlan_tci;
+		b->flags |= NF_BYTES_VLAN;
+	}
+}
+
+static __always_inline void nf_task_fill(struct nf_task *task)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	task->pid = pid_tgid >> 32;
+	task->tid = pid_tgid;
+	bpf_get_current_comm(task->comm, sizeof(task->comm));
+}
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Paths: an skb's journey from its first stage to its end, as histograms for
+ * every one and as a latency record for those that were slow or drawn.
+ */
+#ifndef NF_PATH_H
+#define NF_PATH_H
+
+#include "bytes.h"
+#include "device.h"
+#include "inflight.h"
+
+/* ---- devices crossed --------------------------------------------------- */
+
+static __always_inline struct nf_hops *nf_hops_at(__u64 skb)
+{
+	__u32 index = skb * 0x9e3779b97f4a7c15ULL >> settings.inflight_shift;
+
+	return bpf_map_lookup_elem(&nf_hops, &index);
+}
+
+/* A received skb goes on to another device: keep what its entry will not have room for. */
+static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
+{
+	struct nf_hops *hops = nf_hops_at(skb);
+	__u32 count;
+
+	if (!hops)
+		return;
+	if (!(e->flags & NF_INFLIGHT_HOPS) || hops->skb != skb) {
+		hops->skb = skb;
+		hops->count = hops->more = 0;
+	}
+	if (e->journey == NF_JOURNEY_RX) {
+		hops->receive_ns = e->begin_ns;
+		hops->irq = e->irq;
+		hops->raise = e->raise;
+		hops->entry = e->entry;
+	}
+	count = hops->count;
+	if (count < NF_HOPS_MAX) {
+		hops->slot[count] = e->slot;
+		hops->count = count + 1;
+	} else {
+		hops->more = 1;
+	}
+	e->flags |= NF_INFLIGHT_HOPS;
+}
+
+/* ---- choosing and sending records --------------------------------------- */
+
+/* Drawn at random: the low bits of the clock, mixed. */
+static __always_inline bool nf_path_drawn(__u64 now, __u64 skb)
+{
+	return (__u32)((now ^ skb >> 6) * 0x9e3779b97f4a7c15ULL >> 32) < settings.sample;
+}
+
+/* The same algorithm as for drops, one bucket a CPU: a slow host must not drown in its records. */
+static __always_inline bool nf_path_admit(struct nf_cpu *cpu, __u64 now)
+{
+	__u64 next = cpu->path_next_ns;
+
+	if (next < now)
+		next = now;
+	if (next - now > settings.path_burst_ns)
+		return false;
+	cpu->path_next_ns = next + settings.path_interval_ns;
+	return true;
+}
+
+static __always_inline void nf_path_device(struct nf_path_record *r, __u32 slot)
+{
+	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	__u32 set_index = slot / NF_DEVICE_SET, n = r->devices;
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+
+	if (n >= NF_PATH_DEVICES || !info || !set || slot < NF_SLOT_RESERVED)
+		return;
+	r->device[n].ifindex = NF_KEY_IFINDEX(set->key[slot & (NF_DEVICE_SET - 1)]);
+	r->device[n].netns = info->netns;
+	__builtin_memcpy(r->device[n].name, info->name, NF_DEVICE_NAME);
+	r->devices = n + 1;
+}
+
+static __always_inline __u64 nf_before(__u64 ns, __u32 ticks)
+{
+	return ticks && ticks != NF_TICK_MAX ? ns - ((__u64)ticks << NF_TICK_SHIFT) : 0;
+}
+
+static __always_inline void nf_path_receive_side(struct nf_path_record *r, __u64 receive_ns,
+						 __u32 irq, __u32 raise, __u32 entry)
+{
+	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, irq);
+	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, raise);
+	r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = nf_before(receive_ns, entry);
+	r->stage_ns[NF_STAGE_RECEIVE] = receive_ns;
+}
+
+static __always_inline void nf_path_hops(struct nf_path_record *r, const struct nf_inflight *e,
+					 __u64 skb)
+{
+	struct nf_hops *hops = nf_hops_at(skb);
+	int i;
+
+	if (!(e->flags & NF_INFLIGHT_HOPS) || !hops || hops->skb != skb)
+		return;
+#pragma unroll
+	for (i = 0; i < NF_HOPS_MAX; i++)
+		if (i < hops->count)
+			nf_path_device(r, hops->slot[i]);
+	if (hops->more)
+		r->flags |= NF_PATH_MORE;
+	if (e->journey == NF_JOURNEY_FORWARD)
+		nf_path_receive_side(r, hops->receive_ns, hops->irq, hops->raise, hops->entry);
+}
+
+static __always_inline void nf_path_stages(struct nf_path_record *r, const struct nf_inflight *e)
+{
+	if (e->journey == NF_JOURNEY_RX) {
+		nf_path_receive_side(r, e->begin_ns, e->irq, e->raise, e->entry);
+		if (e->sock_queue)
+			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
+				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
+		return;
+	}
+	if (!(e->flags & NF_INFLIGHT_NO_QUEUE))
+		r->stage_ns[NF_STAGE_QUEUE] = e->begin_ns;
+	r->stage_ns[NF_STAGE_START_XMIT] = e->start_ns;
+	r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
+}
+
+/* A socket's cgroup; not of the small sockets that stand for a connection being made or closed. */
+static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
+{
+	enum { TCP_TIME_WAIT = 6, TCP_NEW_SYN_RECV = 12 };
+
+	if (!sk || sk->__sk_common.skc_state == TCP_TIME_WAIT ||
+	    sk->__sk_common.skc_state == TCP_NEW_SYN_RECV)
+		return 0;
+	return sk->sk_cgrp_data.cgroup->kn->id;
+}
+
+/* What the caller knows of a path that its entry does not. */
+struct nf_path_end {
+	enum nf_probe probe;
+	__u64 now;
+	__u64 wakeup_ns, run_ns;      /* of a reader, 0 = not known */
+	enum nf_outcome outcome;
+	bool slow;
+	const struct nf_reader *read; /* where the skb is gone: what is left of it */
+};
+
+/*
+ * Send a record, and count what became of it.  `skb` is NULL where it is gone.
+ * Not inlined: it is rare, and the programs that call it are not.
+ */
+static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+				   const struct nf_inflight *e, const struct nf_path_end *end)
+{
+	struct nf_path_record *r;
+
+	if (!nf_path_admit(cpu, end->now))
+		return NF_EVENT_THROTTLED;
+	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
+	if (!r)
+		return NF_EVENT_RING_FULL;
+	__builtin_memset(r, 0, sizeof(*r) - sizeof(r->bytes));
+	r->flags = nf_in_task(cpu, ctx, &r->cgroup) ? NF_PATH_TASK : 0;
+	r->cgroup = 0;
+	r->header.type = NF_RECORD_PATH;
+	r->header.cpu = bpf_get_smp_processor_id();
+	r->header.size = sizeof(*r);
+	r->header.time_ns = end->now;
+	r->outcome = end->outcome;
+	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
+		r->flags |= NF_PATH_SLOW;
+	if (e->flags & NF_INFLIGHT_NO_QUEUE)
+		r->flags |= NF_PATH_NO_QUEUE;
+	nf_path_stages(r, e);
+	nf_path_hops(r, e, e->skb);
+	nf_path_device(r, e->slot);
+	if (end->outcome == NF_OUTCOME_DELIVERED) {
+		r->stage_ns[NF_STAGE_COPY] = end->now;
+		r->stage_ns[NF_STAGE_WAKEUP] = end->wakeup_ns;
+		r->stage_ns[NF_STAGE_RUN] = end->run_ns;
+	} else if (end->probe == NF_PROBE_CONSUME_SKB) {
+		r->stage_ns[NF_STAGE_FREE] = end->now;
+	}
+	nf_task_fill(&r->task);
+	if (r->flags & NF_PATH_TASK)
+		r->cgroup = bpf_get_current_cgroup_id();
+	__builtin_memset(&r->bytes, 0, sizeof(r->bytes) - NF_L2_MAX - NF_NET_MAX);
+	if (skb) {
+		if (!r->cgroup)
+			r->cgroup = nf_sock_cgroup(skb->sk);
+		nf_bytes_fill(&r->bytes, skb);
+	} else if (end->read) {
+		r->bytes.len = end->read->len;
+		r->bytes.protocol = end->read->protocol;
+		r->bytes.net_len = end->read->net_len & (NF_READER_HEADER * 2 - 1);
+		__builtin_memcpy(r->bytes.net, end->read->net, NF_READER_HEADER);
+	}
+	bpf_ringbuf_submit(r, 0);
+	return NF_EVENT_RECORDED;
+}
+
+/* A path has come to its end: a record of it, if it was slow or is drawn. */
+static __always_inline void nf_path_end(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+					const struct nf_inflight *e, const struct nf_path_end *end)
+{
+	if (!end->slow && !(e->flags & NF_INFLIGHT_SLOW) && !nf_path_drawn(end->now, e->skb))
+		return;
+	nf_count(cpu, end->probe, NF_EVENT_CHOSEN);
+	nf_count(cpu, end->probe, nf_path_send(ctx, cpu, skb, e, end));
+}
+
+/* ---- receive ----------------------------------------------------------- */
+
+/* The first stage that a received skb passed on this host. */
+static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
+{
+	__u32 before = e->irq ? e->irq : e->raise ? e->raise : e->entry;
+
+	return e->begin_ns - ((__u64)before << NF_TICK_SHIFT);
+}
+
+/*
+ * Fill a fresh entry, with the softirq and interrupt it came by; ends the
+ * segments up to receive.  `joined` is when an skb was handed over by lo or
+ * veth, 0 else: where the softirq was raised or entered before, it began to
+ * wait only then.
+ */
+static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
+					     const struct net_device *dev, __u64 skb, __u64 head,
+					     __u32 slot, __u64 joined, __u64 now)
+{
+	struct nf_device_stats *stats = nf_device_stats(slot);
+	__u32 irq = 0, raise = 0, entry = 0;
+	__u64 since;
+	bool slow = false;
+
+	if (stats)
+		nf_device_refresh(stats, slot, dev, now);
+
+	if (stats && nf_in_net_rx(cpu)) {
+		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
+		entry = nf_ticks(since, now);
+		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
+		since = cpu->entry_raise_ns > joined ? cpu->entry_raise_ns : joined;
+		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
+			raise = nf_ticks(since, now);
+			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
+					       cpu->entry_ns);
+		}
+		if (cpu->entry_irq_ns > joined) {
+			irq = nf_ticks(cpu->entry_irq_ns, now);
+			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, cpu->entry_irq_ns,
+					       cpu->entry_ns);
+		}
+	}
+	e->head = head;
+	e->begin_ns = now;
+	e->irq = irq;
+	e->raise = raise;
+	e->entry = entry;
+	e->sock_queue = 0;
+	e->sk = 0;
+	e->slot = slot;
+	e->journey = NF_JOURNEY_RX;
+	e->flags = slow ? NF_INFLIGHT_SLOW : 0;
+	nf_inflight_seal(e, skb);
+}
+
+/*
+ * The skb last received on this CPU has been put into a socket's queue, or so
+ * it is when this softirq received it: a socket that was busy gets it later,
+ * in process context, and then the stage is not known.
+ */
+static __always_inline void nf_path_queued(struct nf_cpu *cpu, const void *ctx)
+{
+	__u64 skb = cpu->receiving, now;
+	struct nf_inflight *e = nf_inflight_at(skb);
+	struct nf_device_stats *stats;
+
+	if (!skb || !e || e->skb != skb || e->journey != NF_JOURNEY_RX || e->sock_queue ||
+	    !nf_inflight_intact(e, skb) || !nf_in_softirq(cpu))
+		return;
+	now = bpf_ktime_get_ns();
+	stats = nf_device_stats(e->slot);
+	if (stats && nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, e->begin_ns, now))
+		e->flags |= NF_INFLIGHT_SLOW;
+	e->sock_queue = nf_ticks(e->begin_ns, now);
+	cpu->ready = skb;
+}
+
+static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
+{
+	__u32 index = (__u64)tid * 0x9e3779b97f4a7c15ULL >> settings.wake_shift;
+
+	return bpf_map_lookup_elem(&nf_wakes, &index);
+}
+
+/*
+ * The reader was asleep and this very skb woke it: when, and since when it
+ * runs.  A reader that was not waiting has neither stage.
+ */
+static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb,
+					  struct nf_path_end *end)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct nf_wake *wake = nf_wake_at(tid);
+	bool slow;
+
+	if (!wake || wake->tid != tid || wake->skb != skb)
+		return false;
+	end->wakeup_ns = wake->wakeup_ns;
+	end->run_ns = wake->run_ns;
+	wake->skb = 0;
+	if (!end->run_ns)
+		return false;
+	slow = nf_segment_add(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns);
+	slow |= nf_segment_add(stats, NF_SEGMENT_RUN_TO_COPY, end->run_ns, end->now);
+	return slow;
+}
+
+/*
+ * A received skb reached its reader.  Several programs end receive→copy, but
+ * two of them never at once on one CPU in the same context.
+ */
+static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
+					      const struct sk_buff *skb,
+					      const struct nf_inflight *e,
+					      const struct nf_reader *read, bool softirq)
+{
+	struct nf_path_end end = {
+		.probe = probe,
+		.now = bpf_ktime_get_ns(),
+		.outcome = NF_OUTCOME_DELIVERED,
+		.read = read,
+	};
+	struct nf_device_stats *stats = nf_device_stats(e->slot);
+	__u64 first = nf_path_first(e);
+
+	if (!stats)
+		return;
+	if (softirq) {
+		end.slow = nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, e->begin_ns, end.now);
+		end.slow |= nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, first, end.now);
+	} else {
+		end.slow = nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, end.now);
+		end.slow |= nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first, end.now);
+		if (settings.wake)
+			end.slow |= nf_path_woken(stats, e->skb, &end);
+	}
+	nf_path_end(ctx, cpu, skb, e, &end);
+}
+
+/* A task is woken while an skb's arrival is being told: it may be its reader. */
+static __always_inline void nf_path_waking(struct nf_cpu *cpu, __u32 tid)
+{
+	struct nf_wake *wake = nf_wake_at(tid);
+
+	if (!wake)
+		return;
+	wake->tid = tid;
+	wake->wakeup_ns = bpf_ktime_get_ns();
+	wake->run_ns = 0;
+	wake->skb = cpu->ready;
+}
+
+static __always_inline void nf_path_running(__u32 tid)
+{
+	struct nf_wake *wake = nf_wake_at(tid);
+
+	if (wake && wake->tid == tid && wake->skb && !wake->run_ns)
+		wake->run_ns = bpf_ktime_get_ns();
+}
+
+/* ---- transmit ---------------------------------------------------------- */
+
+/* A transmit came to its end: completed by the driver, or handed to the peer. */
+static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
+						const struct sk_buff *skb,
+						const struct nf_inflight *e, __u64 now)
+{
+	struct nf_path_end end = {
+		.probe = probe,
+		.now = now,
+		.outcome = e->journey == NF_JOURNEY_FORWARD ? NF_OUTCOME_FORWARDED
+							    : NF_OUTCOME_TRANSMITTED,
+	};
+
+	nf_path_end(ctx, cpu, skb, e, &end);
+}
+
+/* The driver is done with a transmit: ends xmit→free. */
+static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+					  struct nf_inflight *path)
+{
+	struct nf_device_stats *stats = nf_device_stats(path->slot);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (stats && path->xmit_ns &&
+	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, path->xmit_ns, now))
+		path->flags |= NF_INFLIGHT_SLOW;
+	nf_path_transmitted(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, path, now);
+}
+
+static __always_inline enum nf_event nf_path_tx_event(const struct nf_inflight *e)
+{
+	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
+}
+
+/* The totals that end at xmit: of one sent here since queue, of one forwarded since it came in. */
+static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
+					       const struct nf_inflight *e, __u64 skb, __u64 now)
+{
+	struct nf_hops *hops;
+	__u64 first;
+	__u32 before;
+
+	if (e->journey == NF_JOURNEY_TX)
+		return !(e->flags & NF_INFLIGHT_NO_QUEUE) &&
+		       nf_segment_add(stats, NF_SEGMENT_TX_TOTAL, e->begin_ns, now);
+	hops = nf_hops_at(skb);
+	if (!hops || hops->skb != skb)
+		return false;
+	before = hops->irq ? hops->irq : hops->raise ? hops->raise : hops->entry;
+	first = hops->receive_ns - ((__u64)before << NF_TICK_SHIFT);
+	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now);
+}
+
+/* A received skb is queued for transmit: its entry goes on as a forwarded one. */
+static __always_inline void nf_path_forward(struct nf_inflight *e, __u64 skb, __u64 head,
+					    __u32 slot, __u64 now)
+{
+	struct nf_device_stats *stats = nf_device_stats(slot);
+	bool slow = e->flags & NF_INFLIGHT_SLOW;
+
+	nf_hops_add(e, skb);
+	if (stats)
+		slow |= nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_QUEUE, e->begin_ns, now);
+	nf_inflight_fill_tx(e, skb, head, slot, now, 0,
+			    NF_INFLIGHT_HOPS | (slow ? NF_INFLIGHT_SLOW : 0));
+	e->journey = NF_JOURNEY_FORWARD;
+	nf_inflight_seal(e, skb);
+}
+
+#endif

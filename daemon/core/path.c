@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/core/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define S(stage) (1U << NF_STAGE_##stage)
+#define P(probe) (1U << NF_PROBE_##probe)
+
+/* A softirq is known by both. */
+#define SOFTIRQ (P(SOFTIRQ_ENTRY) | P(SOFTIRQ_EXIT))
+#define RECEIVE_SIDE (S(IRQ) | S(SOFTIRQ_RAISE) | S(SOFTIRQ_ENTRY) | S(RECEIVE))
+#define TRANSMIT_SIDE (S(QUEUE) | S(START_XMIT) | S(XMIT) | S(FREE))
+
+/* Why a stage is not in a record that has `have`, with all its probes running; NULL: not passed. */
+typedef const char *(*why_absent)(const struct nf_path_record *record, unsigned int have);
+
+static const char *why_no_raise(const struct nf_path_record *record, unsigned int have)
+{
+	(void)record;
+	/* nf_softirq_enter() takes the first of several raises for all of them. */
+	return have & S(SOFTIRQ_ENTRY) ? "raised again before an earlier run of the softirq was "
+					 "entered, which took that raise for its own"
+				       : NULL;
+}
+
+static const char *why_no_receive(const struct nf_path_record *record, unsigned int have)
+{
+	(void)record;
+	(void)have;
+	return "overwritten: another skb took the place where the receive side was kept";
+}
+
+static const char *why_no_sock_queue(const struct nf_path_record *record, unsigned int have)
+{
+	(void)record;
+	if (!(have & S(SOFTIRQ_ENTRY)))
+		return "received outside a softirq, where an arrival at a socket is not tied to "
+		       "its skb";
+	return "the socket was busy: it got the skb later, from another context";
+}
+
+static const char *why_no_copy(const struct nf_path_record *record, unsigned int have)
+{
+	(void)record;
+	(void)have;
+	return "the record does not tell it";
+}
+
+static const char *why_no_queue(const struct nf_path_record *record, unsigned int have)
+{
+	(void)have;
+	return record->flags & NF_PATH_NO_QUEUE ? "cut from a GSO skb after net_dev_queue"
+						: "the record does not tell it";
+}
+
+static const char *why_no_start(const struct nf_path_record *record, unsigned int have)
+{
+	(void)record;
+	(void)have;
+	return "freed before start_xmit: cut into segments (GSO), or copied";
+}
+
+static const char *why_no_xmit(const struct nf_path_record *record, unsigned int have)
+{
+	if (!(have & S(START_XMIT)))
+		return why_no_start(record, have);
+	return "received by its peer, or freed, before net_dev_xmit";
+}
+
+/*
+ * Stages without `why` need not be passed: no interrupt raised the softirq, the
+ * reader did not wait, the skb was handed on instead of freed.
+ */
+static const struct stage {
+	const char *name;
+	unsigned int probes; /* without one of these it is not known */
+	why_absent why;
+} stages[NF_STAGE_COUNT] = {
+	[NF_STAGE_IRQ] = {"irq",
+			  P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) |
+				  SOFTIRQ,
+			  NULL},
+	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ,
+				    why_no_raise},
+	[NF_STAGE_SOFTIRQ_ENTRY] = {"softirq_entry", SOFTIRQ, NULL},
+	[NF_STAGE_RECEIVE] = {"receive", P(NETIF_RECEIVE_SKB), why_no_receive},
+	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY) | SOFTIRQ,
+				 why_no_sock_queue},
+	[NF_STAGE_WAKEUP] = {"wakeup",
+			     P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) |
+				     SOFTIRQ,
+			     NULL},
+	[NF_STAGE_RUN] = {"run",
+			  P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ,
+			  NULL},
+	[NF_STAGE_COPY] = {"copy", 0, why_no_copy},
+	[NF_STAGE_QUEUE] = {"queue", P(NET_DEV_QUEUE), why_no_queue},
+	[NF_STAGE_START_XMIT] = {"start_xmit", P(NET_DEV_START_XMIT), why_no_start},
+	[NF_STAGE_XMIT] = {"xmit", P(NET_DEV_START_XMIT) | P(NET_DEV_XMIT), why_no_xmit},
+	[NF_STAGE_FREE] = {"free", 0, NULL},
+};
+
+/* The stages that an skb of that outcome can pass, and the one its other times are measured from.
+ */
+static const struct outcome {
+	const char *name;
+	unsigned int stages;
+	enum nf_stage anchor;
+} outcomes[] = {
+	[NF_OUTCOME_DELIVERED] = {"delivered",
+				  RECEIVE_SIDE | S(SOCK_QUEUE) | S(WAKEUP) | S(RUN) | S(COPY),
+				  NF_STAGE_RECEIVE},
+	[NF_OUTCOME_TRANSMITTED] = {"transmitted", TRANSMIT_SIDE, NF_STAGE_QUEUE},
+	[NF_OUTCOME_FORWARDED] = {"forwarded", RECEIVE_SIDE | TRANSMIT_SIDE, NF_STAGE_QUEUE},
+};
+
+#define OUTCOMES (sizeof(outcomes) / sizeof(outcomes[0]))
+
+const char *path_stage_name(enum nf_stage stage)
+{
+	return stages[stage].name;
+}
+
+const char *path_outcome_name(enum nf_outcome outcome)
+{
+	return outcomes[outcome].name;
+}
+
+/* ---- which stages are there ------------------------------------------------ */
+
+static unsigned int present(const struct nf_path_record *record, unsigned int possible)
+{
+	unsigned int have = 0;
+
+	for (int i = 0; i < NF_STAGE_COUNT; i++)
+		if (record->stage_ns[i] && possible & 1U << i)
+			have |= 1U << i;
+	return have;
+}
+
+/*
+ * Of `have`, the stages whose times are in the only order possible: back from
+ * the anchor, and on from it to the record's end.  The raise and the interrupt
+ * may come in either order: loopback raises from a task, then an interrupt
+ * raises once more.
+ */
+static unsigned int in_order(const struct nf_path_record *record, unsigned int have, int anchor)
+{
+	uint64_t limit = record->stage_ns[anchor];
+
+	for (int i = anchor - 1; i >= 0; i--) {
+		if (!(have & 1U << i))
+			continue;
+		if (record->stage_ns[i] > limit)
+			have &= ~(1U << i);
+		else if (i != NF_STAGE_SOFTIRQ_RAISE)
+			limit = record->stage_ns[i];
+	}
+	limit = record->stage_ns[anchor];
+	for (int i = anchor + 1; i < NF_STAGE_COUNT; i++) {
+		if (!(have & 1U << i))
+			continue;
+		if (record->stage_ns[i] < limit || record->stage_ns[i] > record->header.time_ns)
+			have &= ~(1U << i);
+		else
+			limit = record->stage_ns[i];
+	}
+	return have;
+}
+
+static void take_stages(struct path *path, const struct nf_path_record *record, unsigned int have)
+{
+	const struct path_stage raise = {NF_STAGE_SOFTIRQ_RAISE,
+					 record->stage_ns[NF_STAGE_SOFTIRQ_RAISE]};
+
+	for (int i = 0; i < NF_STAGE_COUNT; i++)
+		if (have & 1U << i)
+			path->stage[path->count++] =
+				(struct path_stage){(enum nf_stage)i, record->stage_ns[i]};
+	if (have & S(IRQ) && have & S(SOFTIRQ_RAISE) && raise.time_ns < path->stage[0].time_ns) {
+		path->stage[1] = path->stage[0];
+		path->stage[0] = raise;
+	}
+}
+
+/* ---- which are missing ------------------------------------------------------ */
+
+static const char *without_probe(const struct path_probes *probes, unsigned int needed)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		if (needed & 1U << i && probes->without[i][0])
+			return probes->without[i];
+	return NULL;
+}
+
+/* Stages that, for all that is known, this path did not come by. */
+static unsigned int passed_by(const struct outcome *outcome, unsigned int have,
+			      const struct path_probes *probes)
+{
+	const unsigned int before = S(IRQ) | S(SOFTIRQ_RAISE) | S(SOFTIRQ_ENTRY);
+
+	if (!(have & S(RECEIVE)) && outcome->stages & S(RECEIVE))
+		return before; /* they are lost together, which `receive` is told for */
+	if (!(have & S(SOFTIRQ_ENTRY)) && !probes->without[NF_PROBE_SOFTIRQ_ENTRY][0])
+		return before; /* received outside a softirq */
+	return 0;
+}
+
+static const char *why_missing(int stage, const struct nf_path_record *record, unsigned int have,
+			       const struct path_probes *probes)
+{
+	const char *reason = without_probe(probes, stages[stage].probes);
+
+	if (reason || !stages[stage].why)
+		return reason;
+	return stages[stage].why(record, have);
+}
+
+static void take_missing(struct path *path, const struct nf_path_record *record,
+			 const struct outcome *outcome, unsigned int have, unsigned int disordered,
+			 const struct path_probes *probes)
+{
+	unsigned int absent = outcome->stages & ~have & ~passed_by(outcome, have, probes);
+
+	absent |= disordered;
+	for (int i = 0; i < NF_STAGE_COUNT; i++) {
+		const char *reason;
+
+		if (!(absent & 1U << i))
+			continue;
+		reason = disordered & 1U << i
+				 ? "out of order: its time contradicts the other stages'"
+				 : why_missing(i, record, have, probes);
+		if (reason)
+			path->missing[path->missing_count++] =
+				(struct path_missing){(enum nf_stage)i, reason};
+	}
+}
+
+/* ---- reading ----------------------------------------------------------------- */
+
+static size_t longest(const struct path *path)
+{
+	uint64_t most = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i + 1 < path->count; i++) {
+		uint64_t ns = path->stage[i + 1].time_ns - path->stage[i].time_ns;
+
+		if (ns > most) {
+			most = ns;
+			at = i;
+		}
+	}
+	return at;
+}
+
+int path_read(struct path *path, const struct nf_path_record *record,
+	      const struct path_probes *probes)
+{
+	struct path fresh = {0};
+	const struct outcome *outcome;
+	unsigned int all, have;
+	int anchor;
+
+	if (record->outcome >= OUTCOMES)
+		return -EINVAL;
+	outcome = &outcomes[record->outcome];
+	all = present(record, outcome->stages);
+	anchor = outcome->anchor;
+	if (!(all & 1U << anchor)) /* a segment of a GSO skb */
+		anchor = NF_STAGE_START_XMIT;
+	if (!(all & 1U << anchor) || record->stage_ns[anchor] > record->header.time_ns)
+		return -ENODATA;
+	have = in_order(record, all, anchor);
+	take_stages(&fresh, record, have);
+	if (fresh.count < 2)
+		return -ENODATA;
+	take_missing(&fresh, record, outcome, have, all & ~have, probes);
+	fresh.total_ns = fresh.stage[fresh.count - 1].time_ns - fresh.stage[0].time_ns;
+	fresh.dominant = longest(&fresh);
+	*path = fresh;
+	return 0;
+}
