@@ -74,11 +74,11 @@ static void check_shorter(const struct nf_drop_record *record, const struct pack
 	struct nf_drop_record *shorter = copy_record((const uint8_t *)record, record->header.size);
 	struct packet less;
 
-	if (shorter->net_len > NF_DROP_HEADER_MAX)
-		shorter->net_len = NF_DROP_HEADER_MAX;
-	if (shorter->net_len) {
-		shorter->net_len--;
-		packet_parse(shorter, &less);
+	if (shorter->bytes.net_len > NF_NET_MAX)
+		shorter->bytes.net_len = NF_NET_MAX;
+	if (shorter->bytes.net_len) {
+		shorter->bytes.net_len--;
+		packet_parse(&shorter->bytes, &less);
 		assert(!(less.parts & ~packet->parts));
 		if (less.parts & PACKET_PORTS)
 			assert(less.transport.source_port == packet->transport.source_port);
@@ -93,12 +93,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct packet packet;
 	json_t *object;
 
-	packet_parse(record, &packet);
+	packet_parse(&record->bytes, &packet);
 	check_packet(&packet);
 	check_shorter(record, &packet);
 	if (packet_flow(&packet, flow))
 		assert(strlen(flow) > 0 && strlen(flow) < sizeof(flow) - 1);
-	packet_protocol(record->protocol, record->flags & NF_DROP_L4, record->l4, protocol);
+	packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, protocol);
 	assert(strlen(protocol) < sizeof(protocol) - 1);
 
 	object = json_drop_record(record, reasons(), NULL);

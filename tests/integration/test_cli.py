@@ -20,7 +20,7 @@ from lab.daemon import netflowctl
 pytestmark = pytest.mark.usefixtures("cli")
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
-COMMANDS = ("status", "drops", "latency", "top", "probes")
+COMMANDS = ("status", "drops", "latency", "slow", "napi", "top", "probes", "export")
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_no_data_for_want_of_a_backend(start, built):
     (["drops", "--raeson", "X"], ["--raeson", "--reason"]),
     (["drops", "--top", "many"], ["--top", "many"]),
     (["drops", "--top"], ["--top"]),
-    (["drops", "extra"], ["extra"]),
+    (["latency", "extra"], ["extra"]),
     (["latency", "--netns", "x"], ["--netns", "x"]),
     (["top", "--interval", "0"], ["--interval", "0"]),
     (["help", "drosp"], ["drosp", "drops"]),

@@ -27,18 +27,20 @@ MAY_INCLUDE = {
     "daemon/core/": ["daemon/util/", "bpf/records.h"],
     "daemon/util/": [],
     "daemon/probe/": ["daemon/core/names.h", "daemon/util/", "bpf/records.h"],
-    "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/util/", "bpf/records.h",
-                          "build/bpf/"],
+    "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
+                          "daemon/util/", "bpf/records.h", "build/bpf/"],
     "cli/": ["daemon/util/"],
 }
 
 # Header of a library → the only files that may include it.
 OWNERS = {
     r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h": r"daemon/probe/bpf/.*|tests/bench/.*",
-    r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/bench/.*",
+    r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
     r"jansson\.h": r"(daemon/control|daemon/export|cli|tests/unit|tests/fuzz)/.*",
     r"traceevent/.*": r"daemon/core/symbols\.c",
     r"systemd/.*": r"daemon/loop\.c",
+    r"pcap(/.*)?\.h": r"daemon/core/selection\.c",
+    r"n?curses\.h": r"cli/screen\.[ch]",
     r"ini\.h": r"daemon/config\.c",
     r"sys/capability\.h": r"daemon/privilege\.c",
     r"cmocka\.h": r"tests/unit/.*",

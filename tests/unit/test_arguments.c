@@ -66,6 +66,31 @@ static void test_values(void **state)
 	assert_int_equal(next, 6);
 }
 
+static void test_durations(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns; /* -1: refused */
+	} cases[] = {
+		{"5ms", 5000000},    {"250us", 250000}, {"250µs", 250000},     {"1.5s", 1500000000},
+		{"800ns", 800},	     {"0ns", 0},	{"1min", 60000000000}, {"5 ms", 5000000},
+		{"5", -1},	     {"ms", -1},	{"-5ms", -1},	       {"5m", -1},
+		{"2000000000s", -1}, {"", -1},		{".ms", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const words[] = {"--over", cases[i].text, NULL};
+		struct arguments_error error = {};
+		struct arguments arguments;
+		int next, ret = parse(&arguments, &command_slow, words, &next, &error);
+
+		assert_int_equal(ret, cases[i].ns < 0 ? -EINVAL : 0);
+		assert_int_equal(arguments.over_ns, cases[i].ns);
+		assert_int_equal(!*error.s, !ret);
+	}
+}
+
 static void test_ends(void **state)
 {
 	static const char *const dashes[] = {"--json", "--", "--top", NULL};
@@ -225,9 +250,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_long),	 cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_long),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_status),
 	};
 
 	return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);

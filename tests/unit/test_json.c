@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "daemon/core/attribution.h"
 #include "daemon/core/names.h"
+#include "daemon/core/path.h"
 #include "daemon/core/symbols.h"
 #include "daemon/export/json.h"
 #include "daemon/util/time.h"
@@ -64,19 +67,17 @@ static int start(void **state)
 		.reason = 3,
 		.netns = 4026531840,
 		.ifindex = 2,
-		.len = 28,
-		.pid = 100,
-		.tid = 101,
-		.protocol = 0x0800,
+		.task = {.pid = 100, .tid = 101, .comm = "reader"},
+		.bytes = {.len = 28,
+			  .protocol = 0x0800,
+			  .l2_len = sizeof(ethernet),
+			  .net_len = sizeof(datagram)},
 		.l4 = 17,
 		.flags = NF_DROP_REASON | NF_DROP_L4,
-		.l2_len = sizeof(ethernet),
-		.net_len = sizeof(datagram),
-		.comm = "reader",
 		.device = "veth0",
 	};
-	memcpy(record.l2, ethernet, sizeof(ethernet));
-	memcpy(record.net, datagram, sizeof(datagram));
+	memcpy(record.bytes.l2, ethernet, sizeof(ethernet));
+	memcpy(record.bytes.net, datagram, sizeof(datagram));
 	return 0;
 }
 
@@ -191,7 +192,7 @@ static void test_record_task(void **state)
 
 	(void)state;
 	record.flags |= NF_DROP_TASK;
-	memcpy(record.comm, "0123456789abcde\xc3", 16); /* no 0, and half a character at its end */
+	memcpy(record.task.comm, "0123456789abcde\xc3", 16); /* no 0, and half a character at its end */
 	object = drop();
 	check(json_incref(json_object_get(object, "task")),
 	      "{'pid':100,'tid':101,'comm':'0123456789abcde\xef\xbf\xbd','involved':true}");
@@ -214,9 +215,9 @@ static void test_record_vlan(void **state)
 	json_t *object;
 
 	(void)state;
-	record.flags |= NF_DROP_VLAN;
-	record.vlan_proto = 0x88a8;
-	record.vlan_tci = 7 << 13 | 4094;
+	record.bytes.flags |= NF_BYTES_VLAN;
+	record.bytes.vlan_proto = 0x88a8;
+	record.bytes.vlan_tci = 7 << 13 | 4094;
 	object = drop();
 	check(json_incref(json_object_get(object, "vlan")),
 	      "{'protocol':34984,'id':4094,'priority':7}");
@@ -230,23 +231,23 @@ static void test_record_tcp(void **state)
 	json_t *object;
 
 	(void)state;
-	record.net[3] = 40;
-	record.net[9] = record.l4 = 6;
-	memcpy(record.net + 20, tcp, sizeof(tcp));
-	record.net_len = 34;
+	record.bytes.net[3] = 40;
+	record.bytes.net[9] = record.l4 = 6;
+	memcpy(record.bytes.net + 20, tcp, sizeof(tcp));
+	record.bytes.net_len = 34;
 	object = drop();
 	check(json_incref(json_object_get(object, "transport")),
 	      "{'source_port':22,'destination_port':5000,'sequence':4294967295,'acknowledgement':0,"
 	      "'flags':['SYN','ACK','FIN','RST','PSH','URG','ECE','CWR']}");
 	json_decref(object);
-	record.net[33] = 0;
-	record.net_len = 33; /* no flags readable is not no flags */
+	record.bytes.net[33] = 0;
+	record.bytes.net_len = 33; /* no flags readable is not no flags */
 	object = drop();
 	check(json_incref(json_object_get(object, "transport")),
 	      "{'source_port':22,'destination_port':5000,'sequence':4294967295,'acknowledgement':"
 	      "0}");
 	json_decref(object);
-	record.net_len = 34;
+	record.bytes.net_len = 34;
 	object = drop();
 	assert_int_equal(
 		json_array_size(json_object_get(json_object_get(object, "transport"), "flags")), 0);
@@ -259,9 +260,9 @@ static void test_record_icmp(void **state)
 	json_t *object;
 
 	(void)state;
-	record.net[9] = record.l4 = 1;
-	record.net[20] = 3;
-	record.net[21] = 1;
+	record.bytes.net[9] = record.l4 = 1;
+	record.bytes.net[20] = 3;
+	record.bytes.net[21] = 1;
 	object = drop();
 	check(json_incref(json_object_get(object, "icmp")), "{'type':3,'code':1}");
 	assert_null(json_object_get(object, "transport"));
@@ -317,10 +318,10 @@ static void test_record_lengths(void **state)
 	json_t *object;
 
 	(void)state;
-	record.net_len = 255;
+	record.bytes.net_len = 255;
 	object = drop();
 	assert_int_equal(json_string_length(json_object_get(object, "header")),
-			 2 * NF_DROP_HEADER_MAX);
+			 2 * NF_NET_MAX);
 	json_decref(object);
 }
 
@@ -458,15 +459,159 @@ static void test_latency_empty(void **state)
 	      "{'direction':'tx','segment':'queue→start_xmit','count':0,'buckets':[]}");
 }
 
+/* The names that the interface promises, each once within its direction. */
 static void test_segments(void **state)
 {
+	static const struct {
+		enum nf_segment segment;
+		const char *direction, *name;
+	} cases[] = {
+		{NF_SEGMENT_IRQ_TO_SOFTIRQ, "rx", "irq→softirq"},
+		{NF_SEGMENT_RAISE_TO_SOFTIRQ, "rx", "raise→softirq"},
+		{NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "rx", "softirq→receive"},
+		{NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, "rx", "receive→sock_queue"},
+		{NF_SEGMENT_WAKEUP_TO_RUN, "rx", "wakeup→run"},
+		{NF_SEGMENT_RUN_TO_COPY, "rx", "run→copy"},
+		{NF_SEGMENT_RECEIVE_TO_COPY, "rx", "receive→copy"},
+		{NF_SEGMENT_RX_TOTAL, "rx", "total"},
+		{NF_SEGMENT_RECEIVE_TO_QUEUE, "fwd", "receive→queue"},
+		{NF_SEGMENT_FORWARD_TOTAL, "fwd", "total"},
+		{NF_SEGMENT_QUEUE_TO_START, "tx", "queue→start_xmit"},
+		{NF_SEGMENT_START_TO_XMIT, "tx", "start_xmit→xmit"},
+		{NF_SEGMENT_XMIT_TO_FREE, "tx", "xmit→free"},
+		{NF_SEGMENT_TX_TOTAL, "tx", "total"},
+	};
+
 	(void)state;
-	for (unsigned int i = 0; i < NF_SEGMENT_COUNT; i++) {
-		assert_string_equal(json_segment_direction(i),
-				    i <= NF_SEGMENT_RX_TOTAL ? "rx" : "tx");
-		assert_non_null(json_segment_name(i));
+	assert_int_equal(sizeof(cases) / sizeof(cases[0]), NF_SEGMENT_COUNT);
+	for (size_t i = 0; i < NF_SEGMENT_COUNT; i++) {
+		assert_string_equal(json_segment_direction(cases[i].segment), cases[i].direction);
+		assert_string_equal(json_segment_name(cases[i].segment), cases[i].name);
 	}
-	assert_string_equal(json_segment_name(NF_SEGMENT_RX_TOTAL), "total");
+}
+
+/* ---- latency records ------------------------------------------------------------- */
+
+static struct nf_path_record path_record;
+static const struct path_probes all_probes;
+
+/* The same datagram, received by a reader that it woke. */
+static int start_path(void **state)
+{
+	start(state);
+	path_record = (struct nf_path_record){
+		.header = {.type = NF_RECORD_PATH,
+			   .cpu = 1,
+			   .size = sizeof(path_record),
+			   .time_ns = 5000009000},
+		.stage_ns = {[NF_STAGE_SOFTIRQ_RAISE] = 5000000000,
+			     [NF_STAGE_SOFTIRQ_ENTRY] = 5000001000,
+			     [NF_STAGE_RECEIVE] = 5000001500,
+			     [NF_STAGE_COPY] = 5000009000},
+		.outcome = NF_OUTCOME_DELIVERED,
+		.flags = NF_PATH_SLOW | NF_PATH_TASK,
+		.devices = 1,
+		.task = {.pid = 100, .tid = 101, .comm = "reader"},
+		.device = {{.ifindex = 2, .netns = 4026531840, .name = "veth0"}},
+		.bytes = record.bytes,
+	};
+	return 0;
+}
+
+static json_t *latency_record(struct attribution *attribution)
+{
+	struct path path;
+	json_t *object, *stage;
+	size_t i;
+
+	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
+	object = json_latency_record(&path_record, &path, attribution);
+	assert_non_null(object);
+	take_time(object, "time", path_record.header.time_ns);
+	json_array_foreach(json_object_get(object, "stages"), i, stage)
+		take_time(stage, "time", path.stage[i].time_ns);
+	return object;
+}
+
+static void test_latency_record(void **state)
+{
+	(void)state;
+	check(latency_record(NULL),
+	      "{'outcome':'delivered','slow':true,'total_ns':9000,'comparable':false,"
+	      "'stages':[{'stage':'softirq_raise','at_ns':0},{'stage':'softirq_entry','at_ns':1000},"
+	      "{'stage':'receive','at_ns':1500},{'stage':'copy','at_ns':9000}],"
+	      "'times':[{'from':'softirq_raise','to':'softirq_entry','duration_ns':1000},"
+	      "{'from':'softirq_entry','to':'receive','duration_ns':500},"
+	      "{'from':'receive','to':'copy','duration_ns':7500}],"
+	      "'dominant':'receive→copy',"
+	      "'missing':[{'stage':'sock_queue','reason':'the socket was busy: it got the skb "
+	      "later, from another context'}],"
+	      "'devices':[{'device':'veth0','ifindex':2,'netns':4026531840}],"
+	      "'more_devices':false,'cpu':1,'length_bytes':28,'protocol':'ipv4/udp',"
+	      "'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242',"
+	      "'ethernet':{'source':'02:00:00:00:00:0a','destination':'02:00:00:00:00:0b',"
+	      "'type':2048},"
+	      "'ip':{'version':4,'source':'10.0.0.1','destination':'10.0.0.2','ttl':64,"
+	      "'protocol':17,'length_bytes':28,'fragment':false},"
+	      "'transport':{'source_port':53,'destination_port':4242},"
+	      "'header':'4500001c00004000401100000a0000010a0000020035109200080000',"
+	      "'task':{'pid':100,'tid':101,'comm':'reader','involved':true}}");
+}
+
+/* Sent from a softirq, and of the packet itself nothing is known. */
+static void test_latency_record_bare(void **state)
+{
+	(void)state;
+	path_record = (struct nf_path_record){
+		.header = {.time_ns = 30},
+		.stage_ns = {[NF_STAGE_QUEUE] = 10, [NF_STAGE_START_XMIT] = 20, [NF_STAGE_XMIT] = 30},
+		.outcome = NF_OUTCOME_FORWARDED,
+		.flags = NF_PATH_MORE,
+	};
+	path_record.stage_ns[NF_STAGE_RECEIVE] = 5;
+	check(latency_record(NULL),
+	      "{'outcome':'forwarded','slow':false,'total_ns':25,'comparable':true,"
+	      "'stages':[{'stage':'receive','at_ns':0},{'stage':'queue','at_ns':5},"
+	      "{'stage':'start_xmit','at_ns':15},{'stage':'xmit','at_ns':25}],"
+	      "'times':[{'from':'receive','to':'queue','duration_ns':5},"
+	      "{'from':'queue','to':'start_xmit','duration_ns':10},"
+	      "{'from':'start_xmit','to':'xmit','duration_ns':10}],"
+	      "'dominant':'queue→start_xmit','missing':[],'devices':[],'more_devices':true,"
+	      "'cpu':0}");
+}
+
+/* More devices than there is room for, names without an end and in no known encoding. */
+static void test_latency_record_devices(void **state)
+{
+	json_t *object, *devices;
+
+	(void)state;
+	path_record.devices = UINT8_MAX;
+	memset(path_record.device[3].name, 0xff, NF_DEVICE_NAME);
+	object = latency_record(NULL);
+	devices = json_object_get(object, "devices");
+	assert_int_equal(json_array_size(devices), NF_PATH_DEVICES);
+	assert_int_equal(
+		json_string_length(json_object_get(json_array_get(devices, 3), "device")), 48);
+	json_decref(object);
+}
+
+/* A cgroup and a namespace that nothing is called. */
+static void test_latency_record_unknown_owner(void **state)
+{
+	static const struct attribution_places nowhere;
+	struct attribution *attribution = NULL;
+	json_t *object;
+
+	(void)state;
+	assert_int_equal(attribution_new(&attribution, &nowhere), 0);
+	path_record.cgroup = UINT64_MAX - 1;
+	object = latency_record(attribution);
+	assert_null(json_object_get(object, "owner"));
+	assert_null(json_object_get(json_array_get(json_object_get(object, "devices"), 0),
+				    "netns_name"));
+	json_decref(object);
+	attribution_free(&attribution);
 }
 
 /* ---- text ------------------------------------------------------------------------ */
@@ -545,6 +690,23 @@ static void *failing_malloc(size_t size)
 	return allocations_left-- > 0 ? malloc(size) : NULL;
 }
 
+/* With an owner where this host has a cgroup2. */
+static json_t *make_latency_record(void)
+{
+	struct attribution *attribution = NULL;
+	struct stat root;
+	struct path path;
+	json_t *object;
+
+	assert_int_equal(attribution_new(&attribution, NULL), 0);
+	if (stat("/sys/fs/cgroup", &root) == 0)
+		path_record.cgroup = root.st_ino;
+	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
+	object = json_latency_record(&path_record, &path, attribution);
+	attribution_free(&attribution);
+	return object;
+}
+
 static json_t *make(unsigned int what)
 {
 	static const struct json_device device = {.name = "eth0", .ifindex = 2, .netns = 3};
@@ -558,6 +720,8 @@ static json_t *make(unsigned int what)
 		return json_drop_record(&record, names, symbols);
 	case 1:
 		return json_drops(&drops, names, symbols);
+	case 2:
+		return make_latency_record();
 	default:
 		return json_latency(NF_SEGMENT_RX_TOTAL, &device, &hist);
 	}
@@ -569,9 +733,10 @@ static void test_out_of_memory(void **state)
 	(void)state;
 	record.header.size = sizeof(record);
 	record.stack_len = 2;
-	record.flags |= NF_DROP_VLAN;
-	record.vlan_proto = 0x8100;
-	for (unsigned int what = 0; what < 3; what++) {
+	record.bytes.flags |= NF_BYTES_VLAN;
+	record.bytes.vlan_proto = 0x8100;
+	path_record.bytes = record.bytes;
+	for (unsigned int what = 0; what < 4; what++) {
 		json_t *whole = make(what), *object = NULL;
 		long n;
 
@@ -613,10 +778,14 @@ int main(void)
 		TEST(latency_open_bucket),
 		TEST(latency_empty),
 		TEST(segments),
+		cmocka_unit_test_setup(test_latency_record, start_path),
+		cmocka_unit_test_setup(test_latency_record_bare, start_path),
+		cmocka_unit_test_setup(test_latency_record_devices, start_path),
+		cmocka_unit_test_setup(test_latency_record_unknown_owner, start_path),
 		TEST(text),
 		TEST(text_every_pair),
 		TEST(text_bounds),
-		TEST(out_of_memory),
+		cmocka_unit_test_setup(test_out_of_memory, start_path),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, finish);

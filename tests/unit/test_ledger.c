@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "daemon/core/ledger.h"
-#include "daemon/store/recent.h"
 
 static void test_drops_balance(void **state)
 {
@@ -59,46 +58,30 @@ static void test_inflight_adds_up_over_programs(void **state)
 	assert_int_equal(ledger.unaccounted, -2);
 }
 
-static void add(struct recent *recent, uint64_t time)
+/* kfree_skb's records are of drops: they are in the other ledger. */
+static void test_latency_leaves_drops_out(void **state)
 {
-	struct nf_drop_record record = {.header = {.size = sizeof(record), .time_ns = time}};
-
-	recent_add(recent, &record);
-}
-
-static void test_recent_keeps_the_newest(void **state)
-{
-	struct recent *recent = NULL;
+	ledger_events events = {0};
+	struct ledger_latency ledger;
+	struct ledger_drops drops;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 3), 0);
-	assert_null(recent_newest(recent, 0));
-	for (uint64_t time = 1; time <= 5; time++)
-		add(recent, time);
-	assert_int_equal(recent_count(recent), 3);
-	assert_int_equal(recent_newest(recent, 0)->header.time_ns, 5);
-	assert_int_equal(recent_newest(recent, 2)->header.time_ns, 3);
-	assert_null(recent_newest(recent, 3));
-	recent_free(&recent);
-	assert_null(recent);
-	recent_free(&recent);
-}
-
-/* A record with a stack is longer than one without; the shorter must not show the longer's. */
-static void test_recent_takes_records_of_both_sizes(void **state)
-{
-	struct nf_drop_record record = {.header.size = sizeof(record), .stack_len = 4};
-	struct recent *recent = NULL;
-
-	(void)state;
-	assert_int_equal(recent_new(&recent, 1), 0);
-	recent_add(recent, &record);
-	assert_int_equal(recent_newest(recent, 0)->stack_len, 4);
-	record.header.size = NF_DROP_RECORD_PLAIN;
-	record.stack_len = 0;
-	recent_add(recent, &record);
-	assert_int_equal(recent_newest(recent, 0)->stack_len, 0);
-	recent_free(&recent);
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_RECORDED] = 1000;
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_THROTTLED] = 2000;
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_RING_FULL] = 3000;
+	events[NF_PROBE_CONSUME_SKB][NF_EVENT_CHOSEN] = 7;
+	events[NF_PROBE_CONSUME_SKB][NF_EVENT_RECORDED] = 4;
+	events[NF_PROBE_CONSUME_SKB][NF_EVENT_THROTTLED] = 3;
+	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_CHOSEN] = 30;
+	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_RECORDED] = 10;
+	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_RING_FULL] = 20;
+	ledger_of_latency(&ledger, events);
+	assert_int_equal(ledger.chosen, 37);
+	assert_int_equal(ledger.recorded, 14);
+	assert_int_equal(ledger.throttled, 3);
+	assert_int_equal(ledger.ring_full, 20);
+	ledger_of_drops(&drops, events);
+	assert_int_equal(drops.recorded, 1000);
 }
 
 int main(void)
@@ -106,8 +89,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drops_balance),
 		cmocka_unit_test(test_inflight_adds_up_over_programs),
-		cmocka_unit_test(test_recent_keeps_the_newest),
-		cmocka_unit_test(test_recent_takes_records_of_both_sizes),
+		cmocka_unit_test(test_latency_leaves_drops_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

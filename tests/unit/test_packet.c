@@ -15,7 +15,7 @@
 
 #define BYTES(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
 
-static struct nf_drop_record record;
+static struct nf_bytes record;
 static struct packet packet;
 static char flow[PACKET_FLOW_MAX];
 
@@ -119,7 +119,7 @@ static void test_ethernet_every_length(void **state)
 	record.protocol = 0x0800;
 	ethernet_addresses();
 	l2(BYTES(0x08, 0x00));
-	for (unsigned int len = 0; len <= NF_DROP_L2_MAX; len++) {
+	for (unsigned int len = 0; len <= NF_L2_MAX; len++) {
 		record.l2_len = (uint8_t)len;
 		parse();
 		assert_int_equal(packet.parts, len == 14 ? PACKET_ETHERNET : 0);
@@ -156,7 +156,7 @@ static void test_vlan_in_metadata(void **state)
 	ethernet_addresses();
 	l2(BYTES(0x08, 0x00));
 	ipv4(17, 32);
-	record.flags = NF_DROP_VLAN;
+	record.flags = NF_BYTES_VLAN;
 	record.vlan_proto = 0x8100;
 	record.vlan_tci = 5 << 13 | 1 << 12 | 100;
 	parse();
@@ -195,7 +195,7 @@ static void test_vlan_in_metadata_and_l2(void **state)
 	ethernet_addresses();
 	l2(BYTES(0x81, 0x00, 0x00, 0x02, 0x86, 0xdd));
 	ipv6(17, 12);
-	record.flags = NF_DROP_VLAN;
+	record.flags = NF_BYTES_VLAN;
 	record.vlan_proto = 0x88a8;
 	record.vlan_tci = 1;
 	parse();
@@ -574,9 +574,9 @@ static void test_record_length_of_net(void **state)
 {
 	(void)state;
 	ipv6(0, 0);
-	memset(record.net + 40, 0, NF_DROP_HEADER_MAX - 40);
+	memset(record.net + 40, 0, NF_NET_MAX - 40);
 	record.net[40] = IPPROTO_UDP;
-	record.net[41] = (NF_DROP_HEADER_MAX - 40) / 8 - 1;
+	record.net[41] = (NF_NET_MAX - 40) / 8 - 1;
 	record.net_len = 255;
 	parse();
 	assert_int_equal(packet.parts, PACKET_IP | PACKET_L4);

@@ -5,6 +5,7 @@
 #include "cli/ledger.h"
 #include "cli/reading.h"
 #include "cli/records.h"
+#include "cli/view.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -22,6 +23,7 @@ struct answers {
 	const char *status;
 	const char *drops;
 	const char *latency;
+	const char *napi;
 	int fail_at; /* the call that fails; 0 is none */
 	int calls;
 	int64_t measure_ms;
@@ -43,6 +45,8 @@ static int answer(void *data, const char *method, json_t *parameters, int64_t ex
 		text = answers->drops;
 	if (!strcmp(method, "io.netflowd.GetLatency"))
 		text = answers->latency;
+	if (!strcmp(method, "io.netflowd.GetNapi"))
+		text = answers->napi;
 	*reply = json_loads(text, 0, NULL);
 	assert_non_null(*reply);
 	return 0;
@@ -60,7 +64,8 @@ static const char status_late[] =
 	"\"ring_full\":0,\"balanced\":true},"
 	"\"inflight\":{\"begun\":9,\"delivered\":4,\"consumed\":1,\"transmitted\":2,"
 	"\"forwarded\":0,\"dropped\":1,\"overwritten\":1,\"invalidated\":0,\"torn\":0,"
-	"\"in_flight\":1,\"balanced\":true}}";
+	"\"in_flight\":1,\"balanced\":true},"
+	"\"latency\":{\"chosen\":3,\"recorded\":1,\"throttled\":2,\"ring_full\":0}}";
 static const char drops_early[] =
 	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
 	"\"device\":\"a\",\"packets\":10}]}";
@@ -85,28 +90,43 @@ static const char latency_late[] =
 	"\"buckets\":[{\"from_ns\":65536,\"below_ns\":81920,\"count\":2}]},"
 	"{\"direction\":\"tx\",\"segment\":\"not yet invented\"}]}";
 
+static const char napi_early[] =
+	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":10,\"packets\":20,"
+	"\"full_budgets\":1}],\"cpus\":[{\"cpu\":0,\"processed\":1000,\"dropped\":0,"
+	"\"time_squeeze\":5}]}";
+/* a device that is new, a CPU that is new */
+static const char napi_late[] =
+	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":30,\"packets\":120,"
+	"\"full_budgets\":1},{\"cpu\":1,\"polls\":4,\"packets\":4,\"full_budgets\":0}],"
+	"\"cpus\":[{\"cpu\":0,\"processed\":3000,\"dropped\":2,\"time_squeeze\":5},"
+	"{\"cpu\":1,\"processed\":7,\"dropped\":0,\"time_squeeze\":0}]}";
+
 static const struct answers early = {
 	.status = status_early,
 	.drops = drops_early,
 	.latency = latency_early,
+	.napi = napi_early,
 };
 static const struct answers late = {
 	.status = status_late,
 	.drops = drops_late,
 	.latency = latency_late,
+	.napi = napi_late,
 };
 
 /* A second reading two seconds after the first. */
 static void read_twice(struct reading **before, struct reading **now)
 {
+	const struct reading_scope plain = {}, measured = {.measure_ms = 100};
 	struct answers first = early, second = late;
 
-	assert_int_equal(reading_new(before, NULL, answer, &first, 0), 0);
-	assert_int_equal(first.calls, 3);
+	assert_int_equal(reading_new(before, NULL, answer, &first, &plain), 0);
+	assert_int_equal(first.calls, 4);
 	assert_int_equal(first.measure_ms, 0);
 	(*before)->drops_ns -= 2000000000;
 	(*before)->latency_ns -= 2000000000;
-	assert_int_equal(reading_new(now, *before, answer, &second, 100), 0);
+	(*before)->polls_ns -= 2000000000;
+	assert_int_equal(reading_new(now, *before, answer, &second, &measured), 0);
 	assert_int_equal(second.measure_ms, 100);
 }
 
@@ -168,48 +188,126 @@ static void test_latency(void **state)
 	assert_true(now->segments[READING_RX_TOTAL].per_second == 0);
 }
 
+static void test_polls(void **state)
+{
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	const struct reading_scope scope = {.device = "a"};
+	struct answers answers = late;
+	OWN_READING struct reading *one = NULL;
+
+	(void)state;
+	read_twice(&before, &now);
+	assert_true(before->polls.devices[0].polls_rate < 0);
+	assert_true(before->polls.cpus[0].processed_rate < 0);
+	assert_int_equal(now->polls.devices_count, 2);
+	assert_about(now->polls.devices[0].polls_rate, 10);
+	assert_about(now->polls.devices[0].packets_rate, 50);
+	assert_true(now->polls.devices[0].full_rate == 0);
+	assert_string_equal(now->polls.devices[1].name, "(backlog)");
+	assert_about(now->polls.devices[1].polls_rate, 2);
+	assert_about(now->polls.cpus[0].processed_rate, 1000);
+	assert_about(now->polls.cpus[0].dropped_rate, 1);
+	/* since when it counted nobody knows */
+	assert_true(now->polls.cpus[1].processed_rate < 0);
+	assert_int_equal(reading_new(&one, NULL, answer, &answers, &scope), 0);
+	assert_int_equal(one->polls.devices_count, 1);
+	assert_int_equal(one->polls.cpus_count, 2);
+}
+
+static void test_history(void **state)
+{
+	struct history *history = calloc(1, sizeof(*history));
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	uint64_t values[HISTORY_READINGS + 1];
+
+	(void)state;
+	assert_non_null(history);
+	read_twice(&before, &now);
+	history_add(history, before);
+	assert_int_equal(history->count, 0);
+	for (size_t i = 0; i < HISTORY_READINGS + 5; i++) {
+		now->packets_per_second[READING_RECEIVED] = (double)i;
+		history_add(history, now);
+	}
+	assert_int_equal(history_values(history, history->per_second[READING_RECEIVED], values, 3),
+			 3);
+	assert_int_equal(values[0], HISTORY_READINGS + 2);
+	assert_int_equal(values[2], HISTORY_READINGS + 4);
+	assert_int_equal(history_values(history, history->p99_ns[READING_RECEIVE_TO_COPY], values,
+					HISTORY_READINGS + 1),
+			 HISTORY_READINGS);
+	assert_int_equal(values[0], 576);
+	free(history);
+}
+
 static void test_failures(void **state)
 {
 	(void)state;
-	for (int i = 1; i <= 3; i++) {
+	for (int i = 1; i <= 4; i++) {
+		const struct reading_scope scope = {};
 		struct answers answers = late;
 		struct reading *reading = NULL;
 
 		answers.fail_at = i;
-		assert_int_equal(reading_new(&reading, NULL, answer, &answers, 0), -ECONNRESET);
+		assert_int_equal(reading_new(&reading, NULL, answer, &answers, &scope),
+				 -ECONNRESET);
 		assert_null(reading);
 	}
 }
 
-/* Any picture, however small: never more lines or columns than there are. */
-static void test_frame(void **state)
+/* Whether a page of `rows` lines holds what was put on it. */
+static void assert_fits(struct page *page, size_t rows)
 {
+	OWN_FREE char *text = NULL;
+	size_t size, lines = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(page_write(page, out), 0);
+	fclose(out);
+	for (const char *s = text; *s; s++)
+		lines += *s == '\n';
+	assert_true(lines <= rows);
+}
+
+/* Any picture, however small: never more lines than there are, in any order, scrolled or not. */
+static void test_views(void **state)
+{
+	struct view_state *view = calloc(1, sizeof(*view));
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
-	struct frame frame = {};
 
 	(void)state;
+	assert_non_null(view);
 	read_twice(&before, &now);
 	for (size_t columns = 1; columns < 200; columns += 7) {
 		for (size_t rows = 1; rows < 60; rows += 9) {
 			const struct term term = {
 				.tty = true, .utf8 = true, .columns = columns, .rows = rows};
 			OWN_PAGE struct page *page = NULL;
-			OWN_FREE char *text = NULL;
-			size_t size, lines = 0;
-			FILE *out = open_memstream(&text, &size);
 
 			assert_int_equal(page_new(&page, &term), 0);
-			page_limit(page, columns, rows);
-			assert_int_equal(frame_put(&frame, page, rows % 2 ? now : before, 1000), 0);
-			assert_int_equal(page_write(page, out), 0);
-			fclose(out);
-			for (const char *s = text; *s; s++)
-				lines += *s == '\n';
-			assert_true(lines <= rows);
+			view_note(view, now);
+			for (size_t i = 0; i < VIEW_COUNT * 3; i++) {
+				view->shown = (enum view_id)(i % VIEW_COUNT);
+				view_sort(view);
+				view->scroll = i;
+				view->help = columns == 8;
+				page_limit(page, columns, rows);
+				assert_int_equal(view_put(view, page, rows % 2 ? now : before,
+							  rows % 3 ? NULL : "eth0"),
+						 0);
+				assert_fits(page, rows);
+				page_limit(page, columns, 1);
+				view_put_keys(view, page);
+				page_end(page);
+				assert_fits(page, 1);
+			}
 		}
 	}
-	frame_done(&frame);
+	view_done(view);
+	free(view);
 }
 
 static void test_frame_text(void **state)
@@ -277,6 +375,28 @@ static void test_times(void **state)
 	json_decref(object);
 }
 
+static void test_epoch(void **state)
+{
+	json_t *object =
+		json_pack("{s:s,s:s,s:s,s:s,s:s}", "t", "2026-11-21T09:30:00.123456789+01:00",
+			  "utc", "2026-11-21T08:30:00Z", "west", "2026-11-21T03:00:00.5-05:30",
+			  "odd", "2026-11-21", "no offset", "2026-11-21T08:30:00.1");
+	uint64_t ns = 7;
+
+	(void)state;
+	assert_true(field_epoch(object, "t", &ns));
+	assert_int_equal(ns, 1795249800123456789);
+	assert_true(field_epoch(object, "utc", &ns));
+	assert_int_equal(ns, 1795249800000000000);
+	assert_true(field_epoch(object, "west", &ns));
+	assert_int_equal(ns, 1795249800500000000);
+	assert_false(field_epoch(object, "odd", &ns));
+	assert_false(field_epoch(object, "no offset", &ns));
+	assert_false(field_epoch(object, "none", &ns));
+	assert_int_equal(ns, 1795249800500000000);
+	json_decref(object);
+}
+
 static void test_record(void **state)
 {
 	const struct term term = {.utf8 = true};
@@ -316,9 +436,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_packets), cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_latency), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_frame),	cmocka_unit_test(test_frame_text),
+		cmocka_unit_test(test_views),	cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_history), cmocka_unit_test(test_frame_text),
 		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_times),
-		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_epoch),	cmocka_unit_test(test_record),
 	};
 
 	return cmocka_run_group_tests_name("reading", tests, setup, NULL);

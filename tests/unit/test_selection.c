@@ -81,7 +81,7 @@ int ether_hostton(const char *name, struct ether_addr *address)
 
 /* ---- packets ------------------------------------------------------------ */
 
-static struct nf_drop_record record;
+static struct nf_bytes record;
 static struct selection_error error;
 
 static int start(void **state)
@@ -160,7 +160,7 @@ static bool takes(const char *expression)
 
 	if (selection_new(&selection, expression, &error) < 0)
 		fail_msg("%s: %s", expression, error.text);
-	taken = selection_takes_drop(selection, &record);
+	taken = selection_takes_bytes(selection, &record);
 	selection_free(&selection);
 	assert_null(selection);
 	return taken;
@@ -291,7 +291,7 @@ static void test_vlan_beside(void **state)
 	(void)state;
 	ethernet(0x0800);
 	tcp4();
-	record.flags = NF_DROP_VLAN;
+	record.flags = NF_BYTES_VLAN;
 	record.vlan_proto = 0x8100;
 	record.vlan_tci = 0x6005; /* priority 3 */
 	check_vlan_5();
@@ -332,7 +332,7 @@ static void test_vlan_at_network_header(void **state)
 static void test_stacked_tags(void **state)
 {
 	(void)state;
-	record.flags = NF_DROP_VLAN;
+	record.flags = NF_BYTES_VLAN;
 	record.vlan_proto = 0x88a8;
 	record.vlan_tci = 7;
 	ethernet(0x8100);
@@ -820,7 +820,7 @@ static void test_random_words(void **state)
 
 		random_expression();
 		if (selection_new(&selection, long_text, &error) == 0) {
-			(void)selection_takes_drop(selection, &record);
+			(void)selection_takes_bytes(selection, &record);
 			valid++;
 		} else {
 			assert_true(error.offset + error.length <= strlen(long_text));

@@ -16,21 +16,21 @@
 #include <cmocka.h>
 
 /* What the page writes; the caller frees it. */
-static char *written(struct page *page, bool screen)
+static char *written(struct page *page)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(screen ? page_write_screen(page, out) : page_write(page, out), 0);
+	assert_int_equal(page_write(page, out), 0);
 	fclose(out);
 	return text;
 }
 
 static void expect_page(struct page *page, const char *expected)
 {
-	OWN_FREE char *text = written(page, false);
+	OWN_FREE char *text = written(page);
 
 	assert_string_equal(text, expected);
 }
@@ -157,7 +157,7 @@ static void test_harmless(void **state)
 	table_row(table);
 	table_cell(table, PAGE_BAD, "%s", "\033[2Jevil\n");
 	assert_int_equal(table_put(table, page), 0);
-	text = written(page, false);
+	text = written(page);
 	assert_string_equal(text, "\033[1mcomm\033[0m\n"
 				  "\033[31m\\x1b[2Jevil\\x0a\033[0m\n");
 }
@@ -187,25 +187,34 @@ static void test_page_limits(void **state)
 	expect_page(page, "again\n");
 }
 
-static void test_screen(void **state)
+/* A piece of text on a screen, as "row style text|". */
+static void note_piece(void *data, size_t row, enum page_style style, const char *text, size_t len)
 {
-	const struct term term = {.tty = true, .utf8 = true, .columns = 6, .rows = 2};
+	fprintf(data, "%zu %d %.*s|", row, (int)style, (int)len, text);
+}
+
+static void test_draw(void **state)
+{
+	const struct term term = {.colour = true, .utf8 = true, .columns = 8, .rows = 3};
 	OWN_PAGE struct page *page = NULL;
-	OWN_FREE char *full = NULL;
-	OWN_FREE char *part = NULL;
+	OWN_FREE char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
 	assert_int_equal(page_new(&page, &term), 0);
-	page_limit(page, 6, 2);
-	page_line(page, PAGE_PLAIN, "a");
-	page_line(page, PAGE_PLAIN, "b");
-	/* a newline or a clearing on the last row would scroll, or eat it */
-	full = written(page, true);
-	assert_string_equal(full, "\033[H\033[Ka\r\n\033[Kb");
-	page_limit(page, 6, 3);
-	page_line(page, PAGE_PLAIN, "a");
-	part = written(page, true);
-	assert_string_equal(part, "\033[H\033[Ka\r\n\033[J");
+	page_limit(page, 8, 3);
+	page_put(page, PAGE_PLAIN, "a→");
+	page_line(page, PAGE_BAD, "b\033[1m");
+	page_end(page);
+	page_line(page, PAGE_DIM, "c");
+	page_line(page, PAGE_DIM, "too much");
+	assert_int_equal(page_draw(page, note_piece, out), 0);
+	/* and begins anew */
+	page_line(page, PAGE_PLAIN, "again");
+	assert_int_equal(page_draw(page, note_piece, out), 0);
+	fclose(out);
+	assert_string_equal(text, "0 0 a→|0 5 b\\x1b[|2 2 c|0 0 again|");
 }
 
 static void test_paragraph(void **state)
@@ -242,7 +251,7 @@ int main(void)
 		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_too_narrow),  cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_too_many),    cmocka_unit_test(test_harmless),
-		cmocka_unit_test(test_page_limits), cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_page_limits), cmocka_unit_test(test_draw),
 		cmocka_unit_test(test_paragraph),
 	};
 

@@ -164,11 +164,12 @@ class Daemon:
                     (device.namespace.inode, device.ifindex))
                 and protocol in (None, r["protocol"])]
 
-    def latency(self, device, segment):
-        """The one latency of a lab Device, or None when it was not seen."""
+    def latency(self, device, segment, direction=None):
+        """The one latency of a lab Device, or None when it was not seen; "total" is rx unless told."""
+        direction = direction or ("rx" if segment == "total" else None)
         found = [l for l in self.call("GetLatency")["latencies"]
                  if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)
-                 and l["segment"] == segment]
+                 and l["segment"] == segment and direction in (None, l["direction"])]
         assert len(found) <= 1
         return found[0] if found else None
 

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Known delays: a CPU taken by a task, or kept from serving softirqs, until a known moment."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from . import paths
+
+_SPIN = """
+import os, sys, time
+cpu, milliseconds = int(sys.argv[1]), int(sys.argv[2])
+os.sched_setaffinity(0, {cpu})
+print("ready", flush=True)
+sys.stdin.readline()
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(30))
+begin = time.monotonic_ns()
+print(begin, flush=True)
+end = begin + milliseconds * 1000000
+while time.monotonic_ns() < end:
+    pass
+end = time.monotonic_ns()
+# Asleep, it leaves the CPU at once, and not when Python has ended.
+time.sleep(0.02)
+print(end, flush=True)
+"""
+
+
+def two_cpus():
+    return len(os.sched_getaffinity(0)) >= 2
+
+
+@contextlib.contextmanager
+def urgent():
+    """This thread (and no child of its) is not kept waiting by ordinary tasks, so that what it
+    measures is what it made and not how busy the machine is."""
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(20))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def on_cpu(cpu):
+    """This thread runs on that CPU only, urgently."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        with urgent():
+            yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class _Taker:
+    """A process that is made ready first and takes a CPU when told."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+        if self._line() != "ready":
+            self.process.wait()
+            raise RuntimeError(f"{command[0]} did not start")
+
+    def _line(self):
+        return self.process.stdout.readline().strip()
+
+    def _tell(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+        self.process.stdout.close()
+
+
+class Spinner(_Taker):
+    """A SCHED_FIFO task that spins on a CPU: no ordinary task runs there meanwhile."""
+
+    def __init__(self, cpu, milliseconds):
+        super().__init__(sys.executable, "-c", _SPIN, cpu, milliseconds)
+
+    def begin(self):
+        """Returns when it spins."""
+        self._tell("\n")
+        return int(self._line())
+
+    def end(self):
+        """Waits for its end; the CLOCK_MONOTONIC ns of it."""
+        return int(self._line())
+
+
+class Stall(_Taker):
+    """A CPU that serves no softirqs: tests/tools/softirq_stall."""
+
+    def __init__(self, cpu, milliseconds):
+        super().__init__(paths.TOOLS / "softirq_stall", cpu, milliseconds)
+
+    def begin(self):
+        """Returns when the stall is on; the CLOCK_MONOTONIC ns at which it will be over."""
+        self._tell("\n")
+        until = int(self._line())
+        time.sleep(0.003)
+        return until
+
+    def wait(self):
+        if self.process.wait(timeout=20):
+            raise RuntimeError("the stall ended too soon")
+
+
+class Reader(threading.Thread):
+    """Reads one message from a socket, on one CPU; `tid` is who reads, `read_ns` when it had it."""
+
+    def __init__(self, socket, cpu):
+        super().__init__(daemon=True)
+        self.socket, self.cpu = socket, cpu
+        self.read_ns = self.tid = self.message = None
+        self._ready = threading.Event()
+
+    def run(self):
+        os.sched_setaffinity(0, {self.cpu})
+        self.tid = threading.get_native_id()
+        self._ready.set()
+        self.message = self.socket.recv(65536)
+        self.read_ns = time.monotonic_ns()
+
+    def start_and_sleep(self):
+        """Returns when it waits in recv."""
+        self.start()
+        self._ready.wait()
+        for _ in range(200):
+            with open(f"/proc/self/task/{self.tid}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] == "S":
+                    break
+            time.sleep(0.005)
+        time.sleep(0.02)
+
+
+def receive_on(device, cpu):
+    """Packets that the device receives are handed to that CPU (RPS)."""
+    device.namespace.run("sh", "-c",
+                         f"echo {1 << cpu:x} > /sys/class/net/{device.name}/queues/rx-0/rps_cpus")

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Latency records: asking for them, and what must hold of every one."""
+
+import datetime
+import re
+
+from . import waiting
+
+# Every journey is recorded, and as many as come.
+EVERY = ("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000",
+         "latency.recent=200000", "ring.bytes=67108864")
+# Only what a test makes slow.
+NONE = ("latency.sample_one_in=0", "latency.rate=1000000", "latency.burst=1000000")
+
+RX = ("irq", "softirq_raise", "softirq_entry", "receive", "sock_queue", "wakeup", "run", "copy")
+TX = ("queue", "start_xmit", "xmit", "free")
+ORDER = {"delivered": RX, "transmitted": TX, "forwarded": RX[:4] + TX}
+
+
+def ask(daemon, device=None, limit=1 << 20, **parameters):
+    """The latency records that crossed a lab Device, oldest first."""
+    if device is not None:
+        parameters.setdefault("netns", device.namespace.inode)
+    records = daemon.call("GetLatencyRecords", limit=limit, **parameters)["records"]
+    return [r for r in records if device is None or crossed(r, device)]
+
+
+def wait_for(daemon, count, device, outcome=None, seconds=5, **parameters):
+    """Those with that outcome, once there are so many (or time is up)."""
+    def some():
+        return [r for r in ask(daemon, device, **parameters) if outcome in (None, r["outcome"])]
+
+    return waiting.until(some, lambda records: len(records) >= count, seconds, pause=0.1)
+
+
+def crossed(record, device):
+    return any((d["netns"], d["ifindex"]) == (device.namespace.inode, device.ifindex)
+               for d in record["devices"])
+
+
+def names(record):
+    return [stage["stage"] for stage in record["stages"]]
+
+
+def at(record, stage):
+    """ns since the record's first stage, None when it has not that stage."""
+    return next((s["at_ns"] for s in record["stages"] if s["stage"] == stage), None)
+
+
+def between(record, first, last):
+    begin, end = at(record, first), at(record, last)
+    assert begin is not None and end is not None, f"no {first} or no {last} in {names(record)}"
+    return end - begin
+
+
+def missing(record):
+    return {m["stage"]: m["reason"] for m in record["missing"]}
+
+
+def destination_port(record):
+    return (record.get("transport") or {}).get("destination_port")
+
+
+def to_port(records, port):
+    return [r for r in records if destination_port(r) == port]
+
+
+def nanoseconds_of(text):
+    """A time of day in ns since 1970, exactly; datetime has no nanoseconds."""
+    match = re.fullmatch(r"(.*T\d\d:\d\d:\d\d)\.(\d{9})([+-]\d\d:\d\d|Z)", text)
+    assert match, f"{text} is not RFC 3339 with nanoseconds"
+    whole = datetime.datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
+    return int(whole.timestamp()) * 1_000_000_000 + int(match[2])
+
+
+def seconds_of(text):
+    return nanoseconds_of(text) / 1e9
+
+
+def impossible(record, lived_ns):
+    """What cannot be true of an skb that lived no longer than that, as text; or None."""
+    times = [stage["at_ns"] for stage in record["stages"]]
+    if times != sorted(times) or times[0] < 0:
+        return f"stages not in order of time: {record['stages']}"
+    if record["total_ns"] > lived_ns:
+        return f"{record['total_ns']} ns for an skb that lived {lived_ns} ns at most: {record}"
+    if any(t["duration_ns"] < 0 for t in record["times"]):
+        return f"a negative time: {record['times']}"
+    return None
+
+
+def check(record, lived_ns=None):
+    """What must hold of every record, whatever it measured."""
+    stages = record["stages"]
+    assert len(stages) >= 2, record
+    assert stages[0]["at_ns"] == 0
+    assert stages[-1]["at_ns"] == record["total_ns"]
+    wrong = impossible(record, lived_ns if lived_ns is not None else record["total_ns"])
+    assert wrong is None, wrong
+    order = [name for name in ORDER[record["outcome"]] if name in names(record)]
+    assert names(record) == order, "each stage once and in the order of the path"
+
+    expected = [{"from": a["stage"], "to": b["stage"], "duration_ns": b["at_ns"] - a["at_ns"]}
+                for a, b in zip(stages, stages[1:])]
+    assert record["times"] == expected
+    longest = max(t["duration_ns"] for t in expected)
+    assert record["dominant"] in {f"{t['from']}→{t['to']}" for t in expected
+                                  if t["duration_ns"] == longest}
+    assert record["comparable"] == (not record["missing"])
+    assert not set(missing(record)) & set(names(record)), "a stage both there and missing"
+    assert all(missing(record).values()), "a reason for each"
+    assert record["devices"]
+    span = nanoseconds_of(stages[-1]["time"]) - nanoseconds_of(stages[0]["time"])
+    assert span == record["total_ns"], "times of day and durations agree"
+
+
+def histogram(daemon, device, segment, direction):
+    """The one latency of a device, segment and direction; None when it was not seen."""
+    found = [l for l in daemon.call("GetLatency")["latencies"]
+             if (l.get("netns"), l.get("ifindex"), l["segment"], l["direction"]) ==
+             (device.namespace.inode, device.ifindex, segment, direction)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def balanced(daemon):
+    """The ledger of latency records of a moment in which it held still; the equation holds."""
+    def ledger():
+        return daemon.status()["latency"]
+
+    def still(now):
+        return now == ledger()
+
+    now = waiting.until(ledger, still, seconds=5)
+    assert now["chosen"] == now["recorded"] + now["throttled"] + now["ring_full"], now
+    return now

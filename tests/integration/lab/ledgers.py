@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The equations of GetStatus, read when nothing moves."""
+
+from . import waiting
+
+_ENDS = ("delivered", "transmitted", "forwarded", "dropped", "overwritten", "invalidated",
+         "in_flight", "unaccounted")
+
+
+def since(after, before):
+    return {k: after[k] - before[k] for k in after
+            if isinstance(after[k], int) and not isinstance(after[k], bool)}
+
+
+def _still(status):
+    latency = status["latency"]
+    return status["inflight"].get("balanced") is not None and \
+        status["drops"].get("balanced") is not None and \
+        latency["chosen"] == latency["recorded"] + latency["throttled"] + latency["ring_full"]
+
+
+def quiet(daemon, seconds=20):
+    """A status in which no packet of the host moved while it was read."""
+    return waiting.until(daemon.status, _still, seconds)
+
+
+def check_balanced(daemon):
+    """All equations hold, to the unit; the status."""
+    status = quiet(daemon)
+    inflight, drops, latency = status["inflight"], status["drops"], status["latency"]
+    assert inflight["begun"] == sum(inflight[end] for end in _ENDS), inflight
+    assert inflight["unaccounted"] == 0 and inflight["balanced"] is True, inflight
+    assert drops["hits"] == drops["counted"] + drops["unkeyed"], drops
+    assert drops["hits"] == drops["recorded"] + drops["throttled"] + drops["ring_full"], drops
+    assert latency["chosen"] == \
+        latency["recorded"] + latency["throttled"] + latency["ring_full"], latency
+    return status

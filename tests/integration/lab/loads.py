@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Loads that run beside a test: of skbs that never came by a device, and of anything else."""
+
+import contextlib
+import socket
+import struct
+import threading
+
+
+class Load(threading.Thread):
+    """Calls a function again and again until told to stop; `pause` seconds between."""
+
+    def __init__(self, turn, pause=0):
+        super().__init__(daemon=True)
+        self.turn, self.pause = turn, pause
+        self.turns = 0
+        self.failure = None
+        self.stopping = threading.Event()
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                self.turn()
+                self.turns += 1
+                self.stopping.wait(self.pause)
+        except Exception as failure:  # told by stop(), in the test's own thread
+            self.failure = failure
+
+    def stop(self):
+        self.stopping.set()
+        self.join(timeout=10)
+        assert self.failure is None, self.failure
+        assert self.turns > 10, "the load did not run"
+
+
+@contextlib.contextmanager
+def loads(*turns):
+    running = [Load(turn) for turn in turns]
+    for load in running:
+        load.start()
+    try:
+        yield running
+    finally:
+        for load in running:
+            load.stop()
+
+
+def unix_turn(kind):
+    """Messages through an AF_UNIX pair: their readers pass skb_copy_datagram_iovec too."""
+    a, b = socket.socketpair(socket.AF_UNIX, kind)
+
+    def turn():
+        for _ in range(50):
+            a.send(b"x" * 700)
+        for _ in range(50):
+            b.recv(700)
+    return turn
+
+
+def netlink_turn():
+    """Dumps of all links: netlink skbs, copied to their reader like a datagram."""
+    RTM_GETLINK, NLM_F_REQUEST, NLM_F_DUMP, NLMSG_DONE = 18, 1, 0x300, 3
+    link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    request = struct.pack("IHHII", 32, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + bytes(16)
+
+    def turn():
+        link.send(request)
+        while struct.unpack_from("H", link.recv(65536), 4)[0] != NLMSG_DONE:
+            pass
+    return turn

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Pairs of sockets in two namespaces, one to write and one to read."""
+
+import contextlib
+import socket
+
+
+def _family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+@contextlib.contextmanager
+def udp(sender_namespace, reader_namespace, address, port):
+    """(sender, reader)"""
+    with contextlib.ExitStack() as stack:
+        with reader_namespace.entered():
+            reader = stack.enter_context(socket.socket(_family(address), socket.SOCK_DGRAM))
+            reader.bind((address, port))
+        with sender_namespace.entered():
+            sender = stack.enter_context(socket.socket(_family(address), socket.SOCK_DGRAM))
+            sender.connect((address, port))
+        reader.settimeout(10)
+        yield sender, reader
+
+
+@contextlib.contextmanager
+def tcp(sender_namespace, reader_namespace, address, port):
+    """(sender, reader), connected"""
+    with contextlib.ExitStack() as stack:
+        with reader_namespace.entered():
+            listener = stack.enter_context(socket.socket(_family(address)))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address, port))
+            listener.listen(1)
+        with sender_namespace.entered():
+            sender = stack.enter_context(socket.socket(_family(address)))
+            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sender.connect((address, port))
+        reader = stack.enter_context(listener.accept()[0])
+        reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        reader.settimeout(10)
+        yield sender, reader
+
+
+KINDS = {"udp": udp, "tcp": tcp}

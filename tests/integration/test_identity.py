@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Identity: skbs are reused, freed unseen, and shared with what never came by a device.  A stale
+entry must never make a time: none is negative, none is longer than the packet can have lived."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from lab import journeys, ledgers, sockets
+from lab.loads import loads, netlink_turn, unix_turn
+
+SECONDS = 6
+TINY = ("inflight.entries=64", *journeys.EVERY)
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+class Exchange:
+    """Ping-pong that knows the longest time one message can have lived, from send to read."""
+
+    def __init__(self, sender, reader):
+        self.sender, self.reader = sender, reader
+        self.longest_ns = 0
+        self.messages = 0
+
+    def turn(self):
+        for _ in range(20):
+            begin = time.monotonic_ns()
+            self.sender.send(b"x" * 300)
+            self.reader.recv(1000)
+            self.longest_ns = max(self.longest_ns, time.monotonic_ns() - begin)
+            self.messages += 1
+
+
+@contextlib.contextmanager
+def exchanges(pair):
+    """UDP and TCP, IPv4, side by side."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for port, (name, connect) in enumerate(sockets.KINDS.items(), 7001):
+            ends = stack.enter_context(connect(pair.left, pair.right, pair.RIGHT4, port))
+            found[port] = Exchange(*ends)
+        yield found
+
+
+class Watch(threading.Thread):
+    """Reads the stream of latency records; keeps those that are impossible."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client = client
+        self.records = self.gaps = 0
+        self.wrong, self.longest = [], {}
+        self.begin = time.monotonic_ns()
+
+    def run(self):
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                reply = self.client.receive()["parameters"]
+                self.gaps += reply.get("gap") or 0
+                if reply.get("latency"):
+                    self.look(reply["latency"])
+
+    def look(self, record):
+        self.records += 1
+        wrong = journeys.impossible(record, time.monotonic_ns() - self.begin)
+        if wrong:
+            self.wrong.append(wrong)
+        if record["outcome"] == "delivered":
+            port = journeys.destination_port(record)
+            if record["total_ns"] > self.longest.get(port, {"total_ns": -1})["total_ns"]:
+                self.longest[port] = record
+
+
+def histograms_possible(daemon, device, longest_ns):
+    """No segment of the device is longer than the longest that any message lived."""
+    rows = [l for l in daemon.call("GetLatency")["latencies"]
+            if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)]
+    assert rows
+    for row in rows:
+        assert row["max_ns"] <= longest_ns, (row["segment"], row["max_ns"], longest_ns)
+
+
+@pytest.mark.parametrize("settings", [TINY, journeys.EVERY], ids=["64 entries", "default table"])
+def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
+    daemon = start(*settings, "control.queue_bytes=67108864")
+    pair = silent_pair
+    with daemon.client(timeout=None) as client, exchanges(pair) as exchange:
+        client.monitor(records=["latency"], netns=pair.right.inode)
+        watch = Watch(client)
+        watch.start()
+        turns = [unix_turn(socket.SOCK_DGRAM), unix_turn(socket.SOCK_STREAM), netlink_turn(),
+                 *(e.turn for e in exchange.values())]
+        with loads(*turns):
+            time.sleep(SECONDS)
+        status = ledgers.check_balanced(daemon)
+        time.sleep(0.5)
+        longest = {port: e.longest_ns for port, e in exchange.items()}
+        client.socket.shutdown(socket.SHUT_RDWR)
+        watch.join(timeout=20)
+    assert watch.wrong == []
+    assert watch.records > 1000
+    for port, record in watch.longest.items():
+        if port in longest:
+            assert record["total_ns"] <= longest[port], (record, longest[port])
+    histograms_possible(daemon, pair.right_device, max(longest.values()))
+    if settings is TINY:
+        assert status["inflight"]["overwritten"] > 0, "the table was not too small"
+
+
+def test_floods_in_a_tiny_table(start, silent_pair):
+    """Two floods, one read and one dropped, by skbs that are reused at the highest rate."""
+    pair = silent_pair
+    daemon = start(*TINY)
+    begin = time.monotonic_ns()
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7001) as (_, reader):
+        reader.settimeout(0.5)
+        senders = [threading.Thread(target=pair.left.send_udp, args=(pair.RIGHT4, port, 150_000))
+                   for port in (7001, 9)]
+        for sender in senders:
+            sender.start()
+        with loads(unix_turn(socket.SOCK_DGRAM)):
+            while any(sender.is_alive() for sender in senders):
+                with contextlib.suppress(TimeoutError):
+                    reader.recv(1000)
+        for sender in senders:
+            sender.join()
+        reader.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                reader.recv(1000)
+    status = ledgers.check_balanced(daemon)
+    lived = time.monotonic_ns() - begin
+    assert status["inflight"]["overwritten"] > 0
+    records = daemon.call("GetLatencyRecords", limit=20000, netns=pair.right.inode)["records"] + \
+        daemon.call("GetLatencyRecords", limit=20000, netns=pair.left.inode)["records"]
+    assert records
+    assert [w for w in (journeys.impossible(r, lived) for r in records) if w] == []
+    for row in daemon.call("GetLatency")["latencies"]:
+        if row.get("netns") in (pair.left.inode, pair.right.inode):
+            assert row["max_ns"] <= lived, row["segment"]
+
+
+def test_skbs_that_end_unseen(start, silent_pair):
+    """A socket closed with datagrams in it, a TCP connection closed with data unread: their skbs go
+    without a reader.  What takes their memory afterwards is timed by its own arrival."""
+    pair = silent_pair
+    daemon = start(*TINY)
+    longest = 0
+    for _ in range(30):
+        for connect in sockets.KINDS.values():
+            with connect(pair.left, pair.right, pair.RIGHT4, 7003) as (sender, _):
+                for _ in range(20):
+                    sender.send(b"x" * 300)
+        time.sleep(0.02)
+        with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7004) as (sender, reader):
+            exchange = Exchange(sender, reader)
+            exchange.turn()
+            longest = max(longest, exchange.longest_ns)
+    records = journeys.to_port(journeys.wait_for(daemon, 1, pair.right_device, "delivered"), 7004)
+    assert records
+    for record in records:
+        journeys.check(record, lived_ns=longest)
+    ledgers.check_balanced(daemon)
+
+
+def test_merged_and_split_tcp(start, silent_pair):
+    """Many small segments that wait are merged in the socket's queue; the merged have no time."""
+    pair = silent_pair
+    daemon = start(*journeys.EVERY)
+    with sockets.tcp(pair.left, pair.right, pair.RIGHT4, 7005) as (sender, reader):
+        begin = time.monotonic_ns()
+        for _ in range(200):
+            sender.send(b"x" * 100)
+        time.sleep(0.05)
+        read = 0
+        while read < 20_000:
+            read += len(reader.recv(30))
+        lived = time.monotonic_ns() - begin
+        records = journeys.to_port(journeys.wait_for(daemon, 1, pair.right_device, "delivered"),
+                                   7005)
+    assert records
+    for record in records:
+        journeys.check(record, lived_ns=lived)
+    assert sum(r["length_bytes"] for r in records) <= 20_000
+    ledgers.check_balanced(daemon)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""NAPI and the receive softirq: polls, packets and full budgets that a test makes, and what
+/proc/net/softnet_stat says."""
+
+import pathlib
+import socket
+import time
+
+import pytest
+
+from lab import delay, offload, sockets, waiting
+
+# net.core.dev_weight as the kernel has it.
+WEIGHT = 64
+SO_SNDBUFFORCE = 32
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+def softnet():
+    """{cpu: (processed, dropped, time_squeeze)} as the kernel prints it."""
+    rows = {}
+    lines = pathlib.Path("/proc/net/softnet_stat").read_text().splitlines()
+    for number, line in enumerate(lines):
+        words = [int(word, 16) for word in line.split()]
+        # The CPU is a column of its own since 5.10.
+        rows[words[12] if len(words) > 12 else number] = tuple(words[:3])
+    return rows
+
+
+def setting(name):
+    return int(pathlib.Path("/proc/sys/net/core", name).read_text())
+
+
+def said(daemon):
+    return {row["cpu"]: (row["processed"], row["dropped"], row["time_squeeze"])
+            for row in daemon.call("GetNapi")["cpus"]}
+
+
+def polls_of(daemon, cpu, device=None):
+    """The row of a device, or of the backlog, on a CPU; zeros when there is none."""
+    for row in daemon.call("GetNapi")["napi"]:
+        where = (row.get("netns"), row.get("ifindex")) if row.get("device") else None
+        wanted = (device.namespace.inode, device.ifindex) if device else None
+        if row["cpu"] == cpu and where == wanted:
+            return row
+    return {"polls": 0, "packets": 0, "full_budgets": 0}
+
+
+@pytest.mark.smoke
+def test_what_the_kernel_says(daemon, silent_pair):
+    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 1000)
+    before = softnet()
+    answer = said(daemon)
+    after = softnet()
+    assert answer.keys() == before.keys()
+    for cpu, numbers in answer.items():
+        for low, number, high in zip(before[cpu], numbers, after[cpu]):
+            assert low <= number <= high
+
+
+def test_packets_of_the_backlog(daemon, silent_pair):
+    """Every packet on veth goes through a CPU's backlog: softnet_stat and netflowd agree."""
+    count = 20_000
+    kernel_before = softnet()
+    before = {cpu: polls_of(daemon, cpu) for cpu in kernel_before}
+    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, count)
+    time.sleep(0.2)
+    after = {cpu: polls_of(daemon, cpu) for cpu in kernel_before}
+    kernel_after = softnet()
+    packets = sum(after[c]["packets"] - before[c]["packets"] for c in after)
+    polls = sum(after[c]["polls"] - before[c]["polls"] for c in after)
+    processed = sum(kernel_after[c][0] - kernel_before[c][0] for c in after)
+    assert count <= packets <= processed
+    assert 0 < polls <= packets
+
+
+def test_full_budgets(daemon, silent_pair):
+    """A CPU that serves no softirqs for a while finds a known number of packets in its backlog."""
+    if not delay.two_cpus():
+        pytest.skip("one CPU: nobody could send meanwhile")
+    pair, count = silent_pair, 10 * WEIGHT
+    if setting("dev_weight") != WEIGHT:
+        pytest.skip(f"net.core.dev_weight is not {WEIGHT}")
+    delay.receive_on(pair.right_device, 1)
+    before = polls_of(daemon, 1)
+    # A reader, so that nothing comes back; what its buffer has no room for does not matter here.
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
+        # What waits in the backlog fills the sender's buffer.
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20)
+        with delay.on_cpu(0), delay.Stall(1, 50) as stall:
+            until = stall.begin()
+            for _ in range(count):
+                sender.send(b"x")
+            assert time.monotonic_ns() < until, "the scenario did not work"
+            stall.wait()
+        after = waiting.until(lambda: polls_of(daemon, 1),
+                              lambda row: row["packets"] - before["packets"] >= count)
+    assert after["packets"] - before["packets"] >= count
+    full = after["full_budgets"] - before["full_budgets"]
+    assert count // WEIGHT <= full <= count // WEIGHT + 1
+
+
+def test_full_backlog(daemon, silent_pair):
+    """More than a backlog takes: the kernel's count, what is said of it, and the drops by reason."""
+    if not delay.two_cpus():
+        pytest.skip("one CPU: nobody could send meanwhile")
+    pair, room = silent_pair, setting("netdev_max_backlog")
+    if room > 2000:
+        pytest.skip(f"net.core.netdev_max_backlog is {room}: too many to send in time")
+    delay.receive_on(pair.right_device, 1)
+    before, said_before = softnet()[1], said(daemon)[1]
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 8 << 20)
+        with delay.on_cpu(0), delay.Stall(1, 50) as stall:
+            until = stall.begin()
+            for _ in range(room + 200):
+                sender.send(b"x")
+            assert time.monotonic_ns() < until, "the scenario did not work"
+            stall.wait()
+    dropped = softnet()[1][1] - before[1]
+    # One more than its length, and whatever else came by then.
+    assert 199 <= dropped <= 299
+    assert said(daemon)[1][1] - said_before[1] == dropped
+    if daemon.knows_reasons():
+        assert daemon.dropped(pair.right_device, "ipv4/udp", "CPU_BACKLOG") in (dropped, 199, 200)
+
+
+def test_a_device_with_napi_of_its_own(daemon, silent_pair):
+    """veth polls by itself once GRO is on (5.13 and later)."""
+    pair, count = silent_pair, 5000
+    try:
+        offload.switch(pair.right_device, offload.SGRO, True)
+    except OSError as error:
+        pytest.skip(f"no GRO on veth: {error}")
+    pair.left.send_udp(pair.RIGHT4, 9, count)
+    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), count)
+    rows = [row for row in daemon.call("GetNapi")["napi"]
+            if (row.get("netns"), row.get("ifindex")) ==
+            (pair.right.inode, pair.right_device.ifindex)]
+    if not rows:
+        pytest.skip("this kernel's veth has no NAPI without XDP")
+    assert sum(row["packets"] for row in rows) == count
+    assert 0 < sum(row["polls"] for row in rows)
+    assert {row["device"] for row in rows} == {pair.right_device.name}
+
+
+def test_softirq_wait_is_there(daemon, silent_pair):
+    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 1000)
+    rows = [row for row in daemon.call("GetNapi")["cpus"] if row["wait_count"]]
+    assert rows
+    for row in rows:
+        assert 0 <= row["wait_mean_ns"] <= row["wait_max_ns"]
+        assert row["wait_p50_ns"] <= row["wait_p99_ns"] <= row["wait_max_ns"]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each segment: a known delay put into it is read back, within 5 % or 1 ms, from the histogram's
+maximum and from a latency record that says where the time went."""
+
+import time
+
+import pytest
+
+from lab import delay, journeys, sockets, waiting
+
+PORT = 7777
+# Well above what this makes slow by itself, well below the delays that are made.
+SLOW = "latency.slow_total=15ms"
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+def close_to(measured_ns, expected_ns):
+    """Within 5 % or 1 ms."""
+    return abs(measured_ns - expected_ns) <= max(0.05 * expected_ns, 1e6)
+
+
+@pytest.fixture
+def two_cpus():
+    if not delay.two_cpus():
+        pytest.skip("one CPU: whoever sends could not run beside what keeps the CPU busy")
+
+
+def slow_record(daemon, device, outcome):
+    """The one record; there must be no other, since nothing else was slow."""
+    records = journeys.wait_for(daemon, 1, device, outcome)
+    assert len(records) == 1, [(r["total_ns"], r["flow"]) for r in records]
+    record = records[0]
+    journeys.check(record)
+    assert record["slow"] is True
+    return record
+
+
+def check_histogram(daemon, device, segment, direction, expected_ns):
+    latency = waiting.until(lambda: journeys.histogram(daemon, device, segment, direction), bool)
+    assert latency, f"no {segment} of {device.name}"
+    assert close_to(latency["max_ns"], expected_ns), (latency["max_ns"], expected_ns)
+
+
+# ---- receive ----------------------------------------------------------------
+
+
+def test_softirq_wait(start, silent_pair, two_cpus):
+    """The CPU that receives serves no softirqs until a known moment."""
+    pair = silent_pair
+    delay.receive_on(pair.right_device, 1)
+    daemon = start(*journeys.NONE, SLOW)
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
+        with delay.on_cpu(0), delay.Stall(1, 40) as stall:
+            until = stall.begin()
+            sent = time.monotonic_ns()
+            sender.send(b"x" * 100)
+            stall.wait()
+        reader.recv(1000)
+        record = slow_record(daemon, pair.right_device, "delivered")
+    expected = until - sent
+    assert expected > 25e6, "the scenario did not work"
+    wait = journeys.between(record, "softirq_raise", "softirq_entry")
+    assert close_to(wait, expected), (wait, expected)
+    assert record["dominant"] == "softirq_raise→softirq_entry"
+    check_histogram(daemon, pair.right_device, "raise→softirq", "rx", expected)
+    softnet = daemon.call("GetNapi")["cpus"][1]
+    assert softnet["cpu"] == 1
+    assert close_to(softnet["wait_max_ns"], expected)
+
+
+def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, two_cpus):
+    """Packets that come while the softirq waits already: each has waited since it came."""
+    pair = silent_pair
+    delay.receive_on(pair.right_device, 1)
+    daemon = start(*journeys.EVERY)
+    sent = []
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
+        with delay.on_cpu(0), delay.Stall(1, 45) as stall:
+            until = stall.begin()
+            for i in range(5):
+                sent.append(time.monotonic_ns())
+                sender.send(bytes([i]) * 10)
+                time.sleep(0.006)
+            assert time.monotonic_ns() < until, "the scenario did not work"
+            stall.wait()
+        for _ in sent:
+            reader.recv(1000)
+        read = time.monotonic_ns()
+        records = journeys.wait_for(daemon, 5, pair.right_device, "delivered")
+    assert len(records) == 5
+    for began, record in zip(sent, records):
+        journeys.check(record, lived_ns=read - began)
+
+
+def wait_of_late_reader(pair, transport, version, sleep):
+    """ns from the send to the end of the read."""
+    address = pair.right_address(version)
+    with sockets.KINDS[transport](pair.left, pair.right, address, PORT) as (sender, reader), \
+            delay.urgent():
+        sent = time.monotonic_ns()
+        sender.send(b"x" * 100)
+        time.sleep(sleep)
+        reader.recv(1000)
+        return time.monotonic_ns() - sent
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("transport", sockets.KINDS)
+def test_late_reader(start, pair, transport, version):
+    daemon = start(*journeys.NONE, SLOW)
+    expected = wait_of_late_reader(pair, transport, version, 0.040)
+    record = slow_record(daemon, pair.right_device, "delivered")
+    assert close_to(journeys.between(record, "receive", "copy"), expected)
+    assert close_to(journeys.between(record, "sock_queue", "copy"), expected)
+    assert record["dominant"] == "sock_queue→copy"
+    assert journeys.at(record, "wakeup") is None, "nobody was waiting"
+    assert record["comparable"] is True, record["missing"]
+    check_histogram(daemon, pair.right_device, "receive→copy", "rx", expected)
+    check_histogram(daemon, pair.right_device, "total", "rx", expected)
+
+
+@pytest.mark.parametrize("transport", sockets.KINDS)
+def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
+    """The reader sleeps in recv; when it is woken, a SCHED_FIFO task has its CPU."""
+    daemon = start(*journeys.NONE, SLOW)
+    with sockets.KINDS[transport](pair.left, pair.right, pair.RIGHT4, PORT) as (sender, socket):
+        reader = delay.Reader(socket, 1)
+        with delay.on_cpu(0), delay.Spinner(1, 40) as spinner:
+            reader.start_and_sleep()
+            spinner.begin()
+            sent = time.monotonic_ns()
+            sender.send(b"x" * 100)
+            end = spinner.end()
+        reader.join(timeout=10)
+        assert reader.message == b"x" * 100
+        record = slow_record(daemon, pair.right_device, "delivered")
+    expected = end - sent
+    assert expected > 25e6 and reader.read_ns - end < 10e6, "the scenario did not work"
+    wait = journeys.between(record, "wakeup", "run")
+    # It cannot run before the spinner ends, nor read before it runs.
+    assert close_to(wait, expected) or expected < wait < reader.read_ns - sent, (wait, expected)
+    assert journeys.between(record, "sock_queue", "wakeup") < 1e6
+    assert journeys.between(record, "run", "copy") < 1e6
+    assert record["dominant"] == "wakeup→run"
+    assert record["comparable"] is True, record["missing"]
+    assert record["task"]["tid"] == reader.tid
+    check_histogram(daemon, pair.right_device, "wakeup→run", "rx", wait)
+
+
+# ---- transmit, forward ------------------------------------------------------
+
+COUNT, PAYLOAD, BURST, RATE = 40, 1000, 2000, 1_000_000
+LENGTH = PAYLOAD + 8 + 20 + 14
+
+
+def shape(device):
+    """8 Mbit/s and 2000 bytes at once: when each packet leaves can be computed."""
+    device.namespace.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
+                         "rate", "8mbit", "burst", BURST, "limit", "200000")
+
+
+def delays_of_shaper(arrivals_ns=(0,) * COUNT):
+    """ns that each packet waits in the token bucket, by the ns at which it got there."""
+    tokens, last, delays = float(BURST), arrivals_ns[0], []
+    for arrival in arrivals_ns:
+        now = max(arrival, last)
+        tokens = min(BURST, tokens + (now - last) * RATE / 1e9)
+        leaves = now + max(0, LENGTH - tokens) * 1e9 / RATE
+        tokens += (leaves - now) * RATE / 1e9 - LENGTH
+        delays.append(leaves - arrival)
+        last = leaves
+    return delays
+
+
+def check_shaped(daemon, device, outcome, direction, total_begins):
+    """Every packet has the delay that its place in the queue made; returns the records."""
+    records = journeys.to_port(journeys.wait_for(daemon, COUNT, device, outcome,
+                                                 filter="udp dst port 9"), 9)
+    assert len(records) == COUNT == device.qdisc("tbf")["packets"]
+    assert device.qdisc("tbf")["drops"] == 0
+    records.sort(key=queued_ns)
+    expected = delays_of_shaper([queued_ns(r) for r in records])
+    for record, wait in zip(records, expected):
+        journeys.check(record)
+        measured = journeys.between(record, "queue", "start_xmit")
+        assert close_to(measured, wait), (measured, wait)
+        assert record["comparable"] is True, record["missing"]
+        assert names_from(record, total_begins)
+        if wait > 2e6:
+            assert record["dominant"] == "queue→start_xmit"
+    # All sent at once, as fast as it goes: the last one waited for all before it.
+    assert max(expected) > 0.5 * max(delays_of_shaper()), "the scenario did not work"
+    check_histogram(daemon, device, "queue→start_xmit", "tx", max(expected))
+    check_histogram(daemon, device, "total", direction, max(expected))
+    return records
+
+
+def queued_ns(record):
+    """When it got into the queue, in ns from any moment that is the same for all records."""
+    queued = next(s["time"] for s in record["stages"] if s["stage"] == "queue")
+    return journeys.nanoseconds_of(queued)
+
+
+def names_from(record, first):
+    names = journeys.names(record)
+    return names[names.index(first):][-3:] == ["queue", "start_xmit", "xmit"]
+
+
+def test_qdisc(start, silent_pair):
+    pair = silent_pair
+    daemon = start(*journeys.EVERY)
+    shape(pair.left_device)
+    pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
+    records = check_shaped(daemon, pair.left_device, "transmitted", "tx", "queue")
+    assert all(len(r["devices"]) == 1 for r in records)
+
+
+def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
+    """Only those over the threshold are kept when no samples are drawn."""
+    pair = silent_pair
+    daemon = start(*journeys.NONE, "latency.slow_total=0", "latency.slow_queue_to_start_xmit=20ms")
+    shape(pair.left_device)
+    pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
+    # Those that come later than the first wait less; at most this many wait that long.
+    most = len([d for d in delays_of_shaper() if d > 19e6])
+    records = journeys.wait_for(daemon, most, pair.left_device, "transmitted", seconds=2)
+    assert 0 < len(records) <= most
+    latency = journeys.histogram(daemon, pair.left_device, "queue→start_xmit", "tx")
+    assert latency["count"] == COUNT
+    # The histogram has them too; a bucket may reach over the threshold.
+    surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > 20e6)
+    maybe = sum(b["count"] for b in latency["buckets"] if b["below_ns"] > 20e6)
+    assert surely <= len(records) <= maybe
+    assert all(r["slow"] for r in records)
+    assert all(journeys.between(r, "queue", "start_xmit") > 20e6 for r in records)
+
+
+def test_forwarding(start, path):
+    """A router with a shaped way out: one record from receive to xmit, with both devices."""
+    daemon = start(*journeys.EVERY)
+    shape(path.far_device)
+    path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)
+    records = check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
+    for record in records:
+        names = journeys.names(record)
+        assert names[names.index("receive"):] == ["receive", "queue", "start_xmit", "xmit"]
+        assert [(d["device"], d["ifindex"], d["netns"], d["netns_name"])
+                for d in record["devices"]] == [
+            (d.name, d.ifindex, path.router.inode, path.router.name)
+            for d in (path.near_device, path.far_device)]
+        assert record["more_devices"] is False
+        assert journeys.destination_port(record) == 9
+    assert journeys.histogram(daemon, path.far_device, "receive→queue", "fwd")["count"] == COUNT
+    # One record, not two: nothing of the router was delivered or begun a second time.
+    other = [r for r in journeys.ask(daemon, path.near_device) if r["outcome"] != "forwarded"]
+    assert not journeys.to_port(other, 9)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS makes it longer."""
+
+import os
+import subprocess
+
+from lab import paths
+
+SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "60"))
+
+
+def test_mixed_load(built, bpf):
+    done = subprocess.run([paths.TREE / "tests" / "soak" / "run", str(SECONDS)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          stdin=subprocess.DEVNULL, timeout=SECONDS + 180, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout

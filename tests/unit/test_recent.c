@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/store/recent.h"
+
+static void add(struct recent *recent, uint64_t time)
+{
+	struct nf_path_record record = {
+		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = time},
+		.cgroup = time * 2,
+	};
+
+	recent_add(recent, &record.header);
+}
+
+static void test_keeps_the_newest(void **state)
+{
+	struct recent *recent = NULL;
+
+	(void)state;
+	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_path_record)), 0);
+	assert_int_equal(recent_capacity(recent), 3);
+	assert_null(recent_newest(recent, 0));
+	for (uint64_t time = 1; time <= 5; time++)
+		add(recent, time);
+	assert_int_equal(recent_count(recent), 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct nf_record *record = recent_newest(recent, i);
+
+		assert_int_equal(record->time_ns, 5 - i);
+		assert_int_equal(((const struct nf_path_record *)record)->cgroup, 2 * (5 - i));
+	}
+	assert_null(recent_newest(recent, 3));
+	assert_null(recent_newest(recent, SIZE_MAX));
+	recent_free(&recent);
+	assert_null(recent);
+	recent_free(&recent);
+}
+
+/* A record with a stack is longer than one without; the shorter must not show the longer's. */
+static void test_takes_records_of_both_sizes(void **state)
+{
+	struct nf_drop_record record = {.header.size = sizeof(record), .stack_len = 4};
+	struct nf_drop_record *plain = malloc(NF_DROP_RECORD_PLAIN);
+	struct recent *recent = NULL;
+	const struct nf_drop_record *kept;
+
+	(void)state;
+	assert_non_null(plain);
+	assert_int_equal(recent_new(&recent, 1, sizeof(record)), 0);
+	recent_add(recent, &record.header);
+	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
+	assert_int_equal(kept->stack_len, 4);
+	assert_int_equal(kept->header.size, sizeof(record));
+	record.header.size = NF_DROP_RECORD_PLAIN;
+	record.stack_len = 0;
+	memcpy(plain, &record, NF_DROP_RECORD_PLAIN);
+	recent_add(recent, &plain->header);
+	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
+	assert_int_equal(kept->stack_len, 0);
+	assert_int_equal(kept->header.size, NF_DROP_RECORD_PLAIN);
+	recent_free(&recent);
+	free(plain);
+}
+
+/* What is kept of a record that is longer than there is room for says so. */
+static void test_cuts_what_is_too_long(void **state)
+{
+	struct nf_drop_record record = {.header.size = sizeof(record), .reason = 7};
+	struct recent *recent = NULL;
+
+	(void)state;
+	assert_int_equal(recent_new(&recent, 2, NF_DROP_RECORD_PLAIN), 0);
+	for (int i = 0; i < 3; i++)
+		recent_add(recent, &record.header);
+	for (size_t i = 0; i < 2; i++) {
+		const struct nf_record *kept = recent_newest(recent, i);
+
+		assert_int_equal(kept->size, NF_DROP_RECORD_PLAIN);
+		assert_int_equal(((const struct nf_drop_record *)kept)->reason, 7);
+	}
+	recent_free(&recent);
+}
+
+/* Any size a record may come to have keeps the next one aligned. */
+static void test_keeps_records_aligned(void **state)
+{
+	struct recent *recent = NULL;
+
+	(void)state;
+	assert_int_equal(recent_new(&recent, 4, sizeof(struct nf_record) + 3), 0);
+	for (uint64_t time = 1; time <= 4; time++) {
+		struct nf_record record = {.size = sizeof(record), .time_ns = time};
+
+		recent_add(recent, &record);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal((uintptr_t)recent_newest(recent, i) % _Alignof(struct nf_record),
+				 0);
+		assert_int_equal(recent_newest(recent, i)->time_ns, 4 - i);
+	}
+	recent_free(&recent);
+}
+
+static void test_refuses_more_than_can_be(void **state)
+{
+	struct recent *recent = NULL;
+
+	(void)state;
+	assert_true(recent_new(&recent, SIZE_MAX / 8, sizeof(struct nf_drop_record)) < 0);
+	assert_null(recent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keeps_the_newest),
+		cmocka_unit_test(test_takes_records_of_both_sizes),
+		cmocka_unit_test(test_cuts_what_is_too_long),
+		cmocka_unit_test(test_keeps_records_aligned),
+		cmocka_unit_test(test_refuses_more_than_can_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
