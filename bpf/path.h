@@ -305,7 +305,7 @@ static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
  * runs.  A reader that was not waiting has neither stage.
  */
 static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb,
-					  struct nf_path_end *end)
+					  __u64 begin_ns, struct nf_path_end *end)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -316,6 +316,9 @@ static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 s
 	end->wakeup_ns = wake->wakeup_ns;
 	end->run_ns = wake->run_ns;
 	wake->skb = 0;
+	/* Of an skb that had this address before, and whose end was not seen. */
+	if (end->wakeup_ns < begin_ns)
+		end->wakeup_ns = end->run_ns = 0;
 	if (!end->run_ns)
 		return false;
 	slow = nf_segment_add(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns);
@@ -350,7 +353,7 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 		end.slow = nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, end.now);
 		end.slow |= nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first, end.now);
 		if (settings.wake)
-			end.slow |= nf_path_woken(stats, e->skb, &end);
+			end.slow |= nf_path_woken(stats, e->skb, e->begin_ns, &end);
 	}
 	nf_path_end(ctx, cpu, skb, e, &end);
 }

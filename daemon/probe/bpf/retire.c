@@ -22,8 +22,8 @@
 #include "daemon/util/cleanup.h"
 #include "daemon/util/time.h"
 
-/* Retired devices told apart; the oldest are then put together with the other slots. */
-#define RETIRED_MAX 1024
+/* Retired devices told apart, 18 KiB each; the oldest are then put together with the other slots. */
+#define RETIRED_MAX 96
 
 /* A set with fewer free slots than this is crowded. */
 #define FREE_LEAST 2
