@@ -2,11 +2,13 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/privilege.h"
 #include "daemon/util/log.h"
+#include "daemon/util/nearest.h"
 
 #define RUNTIME_DIR "/run/netflowd"
 
@@ -36,6 +38,25 @@ static void print_help(void)
 	config_help(stdout);
 }
 
+/* getopt_long() stopped at `word`: it is no option, or one without its argument. */
+static void unknown_option(const char *given, const struct option *options)
+{
+	const char *word = given + strspn(given, "-");
+	struct nearest nearest;
+
+	nearest_init(&nearest, word);
+	for (; options->name; options++) {
+		if (!strcmp(options->name, word)) {
+			log_error("%s takes an argument; see netflowd --help", given);
+			return;
+		}
+		nearest_consider(&nearest, options->name);
+	}
+	log_error("there is no option %s%s%s%s; see netflowd --help", given,
+		  nearest.best ? " (did you mean --" : "", nearest.best ? nearest.best : "",
+		  nearest.best ? "?)" : "");
+}
+
 /* 0 to go on, else an exit code plus one. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
@@ -47,10 +68,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	char error[CONFIG_ERROR_MAX];
 	int option, r = 0;
 
+	opterr = 0;
 	/* Files first, so that --set wins wherever it stands. */
 	for (int pass = 0; pass < 2; pass++) {
 		optind = 1;
-		opterr = pass == 0;
 		while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 			if (option == 'c' && pass == 0)
 				r = config_read(&arguments->config, optarg, error);
@@ -63,7 +84,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			else if (option == 'h')
 				return print_help(), EXIT_FINE + 1;
 			else if (option == '?')
-				return EXIT_USAGE + 1;
+				return unknown_option(argv[optind - 1], options), EXIT_USAGE + 1;
 			if (r < 0) {
 				log_error("%s", error);
 				return EXIT_USAGE + 1;

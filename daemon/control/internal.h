@@ -53,8 +53,8 @@ bool control_no_data(const struct control *control, struct call *call);
 /* A moment of CLOCK_MONOTONIC as a JSON string. */
 json_t *control_time(uint64_t monotonic_ns);
 
-/* Type LatencyLedger; the caller's.  NULL when out of memory. */
-json_t *control_latency_ledger(ledger_events events);
+/* Type LatencyLedger; the caller's.  `still`: nothing moved while `events` was read. */
+json_t *control_latency_ledger(ledger_events events, bool still);
 
 /*
  * The parameter `name`, a count of 1 and more; `otherwise` when it is not

@@ -56,7 +56,7 @@ static json_t *answer(const struct control *control, const struct filter *filter
 	backend->ops->events(backend, events);
 	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "held", (json_int_t)recent_count(recent),
 			 "capacity", (json_int_t)recent_capacity(recent), "matched",
-			 (json_int_t)matched, "ledger", control_latency_ledger(events), "records",
+			 (json_int_t)matched, "ledger", control_latency_ledger(events, false), "records",
 			 records);
 }
 

@@ -88,14 +88,18 @@ bool control_read_ledger(const struct control *control, ledger_events events, ui
 	return still;
 }
 
-json_t *control_latency_ledger(ledger_events events)
+json_t *control_latency_ledger(ledger_events events, bool still)
 {
 	struct ledger_latency ledger;
+	json_t *balanced;
 
 	ledger_of_latency(&ledger, events);
-	return json_pack("{s:I, s:I, s:I, s:I}", "chosen", (json_int_t)ledger.chosen, "recorded",
+	balanced = still ? json_boolean(ledger.chosen ==
+					ledger.recorded + ledger.throttled + ledger.ring_full)
+			 : NULL;
+	return json_pack("{s:I, s:I, s:I, s:I, s:o*}", "chosen", (json_int_t)ledger.chosen, "recorded",
 			 (json_int_t)ledger.recorded, "throttled", (json_int_t)ledger.throttled,
-			 "ring_full", (json_int_t)ledger.ring_full);
+			 "ring_full", (json_int_t)ledger.ring_full, "balanced", balanced);
 }
 
 size_t control_read_count(struct call *call, json_t *parameters, const char *name,

@@ -235,7 +235,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 		"reason", parts->backend_reason, "host", host(), "packets", packets(events), "coverage",
 		coverage_json(control, events), "drops", drops_ledger(control, events, still), "inflight",
 		inflight_ledger(control, events, in_flight, still), "latency",
-		control_latency_ledger(events), "tables", tables.rows, "cost",
+		control_latency_ledger(events, still), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
 }
 

@@ -268,8 +268,15 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 		if (r == -EPERM || leave_out_refused(state, r) < 0)
 			break;
 	}
-	snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s", strerror(-r),
-		 refused.last[0] ? "; " : "", refused.last);
+	if (r == -EPERM || r == -ENOSYS)
+		snprintf(reason, BACKEND_REASON_MAX,
+			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown does that; "
+			 "run netflowd on the host, or allow bpf() there. The kernel needs "
+			 "CONFIG_BPF_SYSCALL=y",
+			 strerror(-r));
+	else
+		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
+			 strerror(-r), refused.last[0] ? "; " : "", refused.last);
 	return r;
 }
 
