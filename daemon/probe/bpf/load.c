@@ -7,7 +7,9 @@
 #include "daemon/probe/bpf/internal.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -198,6 +200,37 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
 	return first == 0 ? alternative == 0 : alternative >= first;
 }
 
+/*
+ * A kernel without BPF_XCHG refuses it even in code that is never reached: the
+ * instructions are looked at before dead code is (resolve_pseudo_ldimm64()).
+ * Behind a false settings.atomic_fetch they are dead, so a no-op does as well.
+ */
+static int remove_exchanges(struct bpf_program *program)
+{
+	const struct bpf_insn no_op = {.code = BPF_JMP | BPF_JA};
+	size_t count = bpf_program__insn_cnt(program);
+	OWN_FREE struct bpf_insn *insns = calloc(count, sizeof(*insns));
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(program), count * sizeof(*insns));
+	for (size_t i = 0; i < count; i++)
+		if (insns[i].code == (BPF_STX | BPF_ATOMIC | BPF_DW) && insns[i].imm == BPF_XCHG)
+			insns[i] = no_op;
+	return bpf_program__set_insns(program, insns, count);
+}
+
+static int prepare_program(const struct backend_bpf_state *state, enum nf_probe probe,
+			   size_t alternative)
+{
+	struct bpf_program *program = find_program(state, probe, alternative);
+
+	if (!program)
+		return 0;
+	bpf_program__set_autoload(program, wants_alternative(state, probe, alternative));
+	return state->features.atomic_fetch ? 0 : remove_exchanges(program);
+}
+
 /* A fresh object, without the programs that are left out. */
 static int prepare(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
@@ -212,10 +245,11 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 		return r;
 	set_constants(state, settings);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		for (size_t j = 0; j < ALTERNATIVES; j++)
-			if (find_program(state, i, j))
-				bpf_program__set_autoload(find_program(state, i, j),
-							  wants_alternative(state, i, j));
+		for (size_t j = 0; j < ALTERNATIVES; j++) {
+			r = prepare_program(state, i, j);
+			if (r < 0)
+				return r;
+		}
 	return 0;
 }
 

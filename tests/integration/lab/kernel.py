@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the running kernel has, and its own trace of kfree_skb as a second opinion."""
 
+import bisect
 import collections
 import contextlib
 import ctypes
@@ -65,6 +66,27 @@ def has_drop_reasons():
         return " reason;" in (where / "events/skb/kfree_skb/format").read_text()
 
 
+@functools.cache
+def _symbols():
+    """[(address, name)] of the kernel's functions, in order."""
+    with open("/proc/kallsyms") as lines:
+        fields = (line.split() for line in lines)
+        return sorted((int(f[0], 16), f[2]) for f in fields if f[1] in "tTwW")
+
+
+@functools.cache
+def _location(text):
+    """A location of the trace as symbol+offset.  Older kernels print a bare address, and those before
+    5.12 only its hash: None."""
+    if not re.fullmatch("(0x)?[0-9a-f]{16}", text):
+        return text
+    address = int(text, 16)
+    if address >> 32 == 0:
+        return None
+    base, name = _symbols()[bisect.bisect_right(_symbols(), (address, "\x7f")) - 1]
+    return f"{name}+0x{address - base:x}"
+
+
 class DropTrace:
     """Counts kfree_skb events of the whole host, by (EtherType, location, reason), meanwhile."""
 
@@ -73,8 +95,30 @@ class DropTrace:
         self.lost = 0
 
     def matching(self, protocol, reason=None, location=None):
+        """A location that the kernel would not tell may be any."""
         return sum(n for (p, l, r), n in self.counts.items()
-                   if p == protocol and reason in (None, r) and location in (None, l))
+                   if p == protocol and reason in (None, r) and (location in (None, l) or l is None))
+
+
+def _events(instance):
+    """(EtherType, location, reason) of each event.
+
+    The trace is read twice where addresses are hashed unless asked otherwise (since 5.12): without
+    hashing, 6.1 leaves the reason's name empty.
+    """
+    hashing = instance / "options/hash-ptr"
+    events = _read(instance)
+    if not hashing.exists():
+        return events
+    hashing.write_text("0")
+    return [(protocol, location, reason)
+            for (protocol, _, reason), (_, location, _) in zip(events, _read(instance))]
+
+
+def _read(instance):
+    with open(instance / "trace", errors="replace") as lines:
+        found = (_EVENT.search(line) for line in lines)
+        return [(int(event[1]), _location(event[2]), event[3]) for event in found if event]
 
 
 @contextlib.contextmanager
@@ -89,11 +133,8 @@ def drop_trace(kib_per_cpu=8192):
             yield trace
             time.sleep(0.05)
             (instance / "events/skb/kfree_skb/enable").write_text("0")
-            with open(instance / "trace", errors="replace") as lines:
-                for line in lines:
-                    event = _EVENT.search(line)
-                    if event:
-                        trace.counts[int(event[1]), event[2], event[3]] += 1
+            for protocol, location, reason in _events(instance):
+                trace.counts[protocol, location, reason] += 1
             for stats in instance.glob("per_cpu/cpu*/stats"):
                 trace.lost += int(re.search(r"overrun: (\d+)", stats.read_text())[1])
         finally:
