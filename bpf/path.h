@@ -129,11 +129,15 @@ static __always_inline void nf_path_stages(struct nf_path_record *r, const struc
 	r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
 }
 
-/* A socket's cgroup; not of the small sockets that stand for a connection being made or closed. */
+/*
+ * A socket's cgroup, a plain pointer since 5.16 (8520e224f547); not of the small sockets that stand for a connection being made or closed.
+ */
 static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 {
 	enum { TCP_TIME_WAIT = 6, TCP_NEW_SYN_RECV = 12 };
 
+	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		return 0;
 	if (!sk || sk->__sk_common.skc_state == TCP_TIME_WAIT ||
 	    sk->__sk_common.skc_state == TCP_NEW_SYN_RECV)
 		return 0;

@@ -24,7 +24,24 @@
 static struct {
 	char program[64];
 	char last[BACKEND_REASON_MAX];
+	char why[80]; /* the verifier's last words */
 } refused;
+
+/* The line before the verifier's closing statistics says what it did not like. */
+static void keep_last_words(const char *format, va_list arguments)
+{
+	OWN_FREE char *log = NULL;
+	char *end, *start;
+
+	if (vasprintf(&log, format, arguments) < 0)
+		return;
+	end = strstr(log, "\nprocessed ");
+	if (!end)
+		return;
+	*end = '\0';
+	start = strrchr(log, '\n');
+	snprintf(refused.why, sizeof(refused.why), "%s", start ? start + 1 : log);
+}
 
 static int listen_to_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -33,6 +50,10 @@ static int listen_to_libbpf(enum libbpf_print_level level, const char *format, v
 
 	if (level == LIBBPF_DEBUG)
 		return 0;
+	if (strstr(format, "BEGIN PROG LOAD LOG")) {
+		keep_last_words(format, arguments);
+		return 0;
+	}
 	vsnprintf(line, sizeof(line), format, arguments);
 	line[strcspn(line, "\n")] = '\0';
 	if (sscanf(line, "libbpf: prog '%63[^']': failed to load: %d", program, &error) == 2)
@@ -270,7 +291,8 @@ static int leave_out_refused(struct backend_bpf_state *state, int error)
 {
 	char why[160];
 
-	snprintf(why, sizeof(why), "the kernel refused the program: %s", strerror(-error));
+	snprintf(why, sizeof(why), "the kernel refused the program: %s%s%.80s", strerror(-error),
+		 refused.why[0] ? ": " : "", refused.why);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		for (size_t j = state->probe[i].alternative; j < ALTERNATIVES; j++) {
 			const struct bpf_program *program = find_program(state, i, j);
