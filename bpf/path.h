@@ -130,7 +130,8 @@ static __always_inline void nf_path_stages(struct nf_path_record *r, const struc
 }
 
 /*
- * A socket's cgroup, a plain pointer since 5.16 (8520e224f547); not of the small sockets that stand for a connection being made or closed.
+ * A socket's cgroup, a plain pointer since 5.16 (8520e224f547); not of the
+ * small sockets that stand for a connection being made or closed.
  */
 static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 {
