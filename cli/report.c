@@ -33,8 +33,8 @@ enum report_status report_connect(const char *path, int error)
 	switch (-error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		report("no daemon listens at %s: is it running? Start it with `systemctl start "
-		       "netflowd`, or with `make run` in its source tree",
+		report("no daemon listens at %s: is it running? Start netflowd as root, "
+		       "or use `sudo make run` in its source tree",
 		       path);
 		break;
 	case EACCES:
@@ -45,7 +45,7 @@ enum report_status report_connect(const char *path, int error)
 		break;
 	case ETIMEDOUT:
 		report("the daemon at %s does not accept connections: too many clients wait, or "
-		       "it hangs (`systemctl status netflowd`)",
+		       "it hangs (its log says more)",
 		       path);
 		break;
 	case ENOTSOCK:
@@ -122,7 +122,7 @@ enum report_status report_call(const struct varlink *varlink, const char *method
 	case ECONNRESET:
 	case EPIPE:
 		report("the daemon ended the connection before %s was answered: did it stop? "
-		       "(`systemctl status netflowd`)",
+		       "(its log says more)",
 		       method);
 		return REPORT_UNREACHABLE;
 	case EMSGSIZE:
