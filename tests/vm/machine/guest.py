@@ -38,7 +38,6 @@ class Guest:
         self.options = options
         self.console = kernel.directory / "console.log"
         self.complaints = kernel.directory / "qemu.log"
-        self.monitor = kernel.directory / "monitor"
         self.result = kernel.directory / "result"
         self._lock = None
 
@@ -95,14 +94,18 @@ class Guest:
             environment[name] = value
         return environment
 
-    def _qemu(self):
+    def _qemu(self, monitor):
+        """QEMU and its arguments; `monitor` is the file descriptor of its monitor."""
+        # Killed with us, however we are killed.
+        yield from ("setpriv", "--pdeathsig", "KILL")
         yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
                     "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
                     "-append", self._command_line(),
                     "-serial", f"file:{self.console}", "-serial", "stdio",
-                    "-qmp", f"unix:{_escaped(self.monitor)},server=on,wait=off")
+                    "-chardev", f"socket,id=monitor,fd={monitor}",
+                    "-mon", "chardev=monitor,mode=control")
         yield from self._share("host", "/", readonly="on", security_model="passthrough",
                                multidevs="remap")
         yield from self._share("result", self.result, security_model="mapped-file")
@@ -128,34 +131,25 @@ class Guest:
     def _emulate(self):
         """Run QEMU to its end; how it ended, as the beginning of a sentence."""
         sys.stdout.flush()
-        try:
-            with open(self.complaints, "wb") as log:
-                qemu = subprocess.Popen(list(self._qemu()), stdin=subprocess.DEVNULL, stderr=log)
-        except FileNotFoundError as error:
-            raise Trouble("qemu-system-x86_64 is not installed: make packages") from error
-        try:
-            code = qemu.wait(timeout=self.options.time_limit)
-        except subprocess.TimeoutExpired:
-            self._interrupt(qemu)
-            return f"no result after {self.options.time_limit} s."
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                qemu.kill()
-            qemu.wait()
+        monitor, theirs = socket.socketpair()
+        with monitor, theirs, open(self.complaints, "wb") as log:
+            try:
+                qemu = subprocess.Popen(list(self._qemu(theirs.fileno())), stderr=log,
+                                        stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            except FileNotFoundError as error:
+                raise Trouble("setpriv is not installed: make packages") from error
+            try:
+                code = qemu.wait(timeout=self.options.time_limit)
+            except subprocess.TimeoutExpired:
+                _interrupt(qemu, monitor)
+                return f"no result after {self.options.time_limit} s."
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    qemu.kill()
+                qemu.wait()
         if code:
             return f"QEMU: exit {code}: {self.complaints.read_text(errors='replace').strip()}\n"
         return "the guest ended without a result."
-
-    def _interrupt(self, qemu):
-        """An NMI makes the kernel of a guest that hangs panic, and say where it was."""
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired), \
-                socket.socket(socket.AF_UNIX) as monitor:
-            monitor.settimeout(LAST_WORDS)
-            monitor.connect(str(self.monitor))
-            for command in ("qmp_capabilities", "inject-nmi"):
-                monitor.sendall(json.dumps({"execute": command}).encode())
-                monitor.recv(65536)
-            qemu.wait(timeout=LAST_WORDS)
 
     # ---- after ----
 
@@ -167,7 +161,8 @@ class Guest:
             return None
 
     def _complaints(self):
-        lines = [line for line in (self._read("dmesg") or "").splitlines() if COMPLAINT.search(line)]
+        log = (self._read("dmesg") or "").splitlines()
+        lines = [line for line in log if COMPLAINT.search(line)]
         if lines:
             print(f"the guest's kernel complained ({self.result / 'dmesg'}):", *lines[:10],
                   sep="\n    ", file=sys.stderr)
@@ -178,6 +173,16 @@ class Guest:
         except FileNotFoundError:
             return "Its console is empty."
         return "\n    ".join(["Its console ended:", *lines[-CONSOLE_TAIL:]])
+
+
+def _interrupt(qemu, monitor):
+    """An NMI makes the kernel of a guest that hangs panic, and say where it was."""
+    monitor.settimeout(LAST_WORDS)
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        for command in ("qmp_capabilities", "inject-nmi"):
+            monitor.sendall(json.dumps({"execute": command}).encode())
+            monitor.recv(65536)
+        qemu.wait(timeout=LAST_WORDS)
 
 
 def _escaped(path):

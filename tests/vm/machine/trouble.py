@@ -11,8 +11,8 @@ class Trouble(Exception):
 def command(*words, **kwargs):
     """Run a command; its standard output as text.  Trouble, with what it said, if it fails."""
     try:
-        done = subprocess.run([str(w) for w in words], stdin=kwargs.pop("stdin", subprocess.DEVNULL),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+        done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
     except FileNotFoundError as error:
         raise Trouble(f"{words[0]} is not installed: make packages") from error
     if done.returncode:
