@@ -49,8 +49,12 @@ static __always_inline __u64 nf_address(const void *pointer)
  */
 static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 {
+	__u32 inner = cpu->xmit_depth - 1;
+
 	if (!cpu->raise_ns)
-		cpu->raise_ns = bpf_ktime_get_ns();
+		/* Inside start_xmit (lo, veth) the packet's wait begins with that: no clock is read. */
+		cpu->raise_ns = inner < NF_XMIT_DEPTH && !cpu->irq_ns ? cpu->xmit[inner].start_ns
+								      : bpf_ktime_get_ns();
 	if (cpu->irq_ns && !cpu->raise_irq_ns)
 		cpu->raise_irq_ns = cpu->irq_ns;
 }
