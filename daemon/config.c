@@ -37,7 +37,7 @@ static const struct key keys[] = {
 	{"inflight.readers", POWER_OF_TWO, offsetof(struct config, backend.reader_entries), 2, 1 << 20,
 	 1 << 12, "UDP sockets whose readers are followed; 16 bytes each"},
 	{"devices.slots", POWER_OF_TWO, offsetof(struct config, backend.device_slots), 0, 1 << 12, 0,
-	 "devices with histograms of their own, at least 8; 10 KiB each and CPU; 0: what fits in "
+	 "devices with histograms of their own, at least 8; 18 KiB each and CPU; 0: what fits in "
 	 "8 MiB, at least 64"},
 	{"devices.idle", NUMBER, offsetof(struct config, backend.device_idle_seconds), 1, 86400, 10,
 	 "seconds without a packet after which a device may lose its slot to a new one; what was "
