@@ -36,8 +36,14 @@ static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
 	return bpf_map_lookup_elem(&nf_readers, &index);
 }
 
-/* Kernels that need this file have it (6.2, a35b9af4ec2c). */
-extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
+/*
+ * The kernel function of this name (6.2, a35b9af4ec2c; all kernels that need
+ * this file have it).  A __ksym would make libbpf look for it in every module's
+ * BTF where it is absent, which takes CAP_SYS_ADMIN; so this calls a helper
+ * that does not exist, and the daemon puts in the kernel's function (load.c).
+ */
+static void *(*const bpf_rdonly_cast)(const void *object,
+				      __u32 btf_id) = (void *)NF_CALL_RDONLY_CAST;
 
 /* The skb that stands first in one queue; 0 = the queue is empty, its head points at itself. */
 static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff_head *queue)

@@ -26,6 +26,9 @@ typedef signed long long __s64;
 
 #define NF_CACHE_LINE 64
 
+/* Stands in a program for a call of bpf_rdonly_cast(), see bpf/reader.h; no helper's number. */
+#define NF_CALL_RDONLY_CAST 0x6e660001
+
 /* ---- probes ------------------------------------------------------------ */
 
 /* One row per attach point, in the order in which a packet meets them. */

@@ -73,5 +73,6 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 		/* Of the same series as the deferral, 6.18. */
 		.udp_frees_deferred = btf__find_by_name_kind(kernel, "udp_prod_queue",
 							     BTF_KIND_STRUCT) > 0,
+		.rdonly_cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC),
 	};
 }

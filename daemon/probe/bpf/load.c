@@ -170,7 +170,8 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 	return 0;
 }
 
-static void set_unavailable(struct backend_bpf_state *state, enum nf_probe probe, const char *reason)
+static void set_unavailable(struct backend_bpf_state *state, enum nf_probe probe,
+			    const char *reason)
 {
 	state->probe[probe].state = PROBE_UNAVAILABLE;
 	snprintf(state->probe[probe].reason, sizeof(state->probe[probe].reason), "%s", reason);
@@ -226,18 +227,40 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
  * instructions are looked at before dead code is (resolve_pseudo_ldimm64()).
  * Behind a false settings.atomic_fetch they are dead, so a no-op does as well.
  */
-static int remove_exchanges(struct bpf_program *program)
+static void remove_exchange(struct bpf_insn *insn)
 {
-	const struct bpf_insn no_op = {.code = BPF_JMP | BPF_JA};
+	if (insn->code == (BPF_STX | BPF_ATOMIC | BPF_DW) && insn->imm == BPF_XCHG)
+		*insn = (struct bpf_insn){.code = BPF_JMP | BPF_JA};
+}
+
+/*
+ * See bpf/reader.h.  Where UDP readers are not followed the placeholder is in
+ * dead code, and stays: a helper's number is looked at only where it is reached.
+ */
+static void call_rdonly_cast(struct bpf_insn *insn, __s32 btf_id)
+{
+	if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != 0 ||
+	    insn->imm != NF_CALL_RDONLY_CAST)
+		return;
+	insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
+	insn->imm = btf_id;
+}
+
+/* Fit the instructions to the running kernel. */
+static int adapt_program(struct bpf_program *program, const struct bpf_features *features)
+{
 	size_t count = bpf_program__insn_cnt(program);
 	OWN_FREE struct bpf_insn *insns = calloc(count, sizeof(*insns));
 
 	if (!insns)
 		return -ENOMEM;
 	memcpy(insns, bpf_program__insns(program), count * sizeof(*insns));
-	for (size_t i = 0; i < count; i++)
-		if (insns[i].code == (BPF_STX | BPF_ATOMIC | BPF_DW) && insns[i].imm == BPF_XCHG)
-			insns[i] = no_op;
+	for (size_t i = 0; i < count; i++) {
+		if (!features->atomic_fetch)
+			remove_exchange(&insns[i]);
+		if (features->udp_frees_deferred)
+			call_rdonly_cast(&insns[i], features->rdonly_cast);
+	}
 	return bpf_program__set_insns(program, insns, count);
 }
 
@@ -249,7 +272,7 @@ static int prepare_program(const struct backend_bpf_state *state, enum nf_probe 
 	if (!program)
 		return 0;
 	bpf_program__set_autoload(program, wants_alternative(state, probe, alternative));
-	return state->features.atomic_fetch ? 0 : remove_exchanges(program);
+	return adapt_program(program, &state->features);
 }
 
 /* A fresh object, without the programs that are left out. */
@@ -326,7 +349,8 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 	}
 	if (r == -EPERM || r == -ENOSYS)
 		snprintf(reason, BACKEND_REASON_MAX,
-			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown does that; "
+			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown "
+			 "does that; "
 			 "run netflowd on the host, or allow bpf() there. The kernel needs "
 			 "CONFIG_BPF_SYSCALL=y",
 			 strerror(-r));
