@@ -100,6 +100,14 @@ static void put_reasons(struct page *page, const json_t *probes)
 	}
 }
 
+static void put_unmeasurable(struct page *page, const json_t *reply)
+{
+	const char *reason = json_string_value(json_object_get(reply, "unmeasurable"));
+
+	if (reason)
+		page_paragraph(page, PAGE_WARN, INDENT, "ns/hit is not known: %s", reason);
+}
+
 static int put_probes(struct page *page, const json_t *reply)
 {
 	const json_t *probes = json_object_get(reply, "probes");
@@ -114,6 +122,7 @@ static int put_probes(struct page *page, const json_t *reply)
 	json_array_foreach(probes, i, probe) put_probe(table, probe);
 	ret = table_put(table, page);
 	put_reasons(page, probes);
+	put_unmeasurable(page, reply);
 	return ret;
 }
 

@@ -111,6 +111,7 @@ static int put_tables(struct page *page, const json_t *status)
 static void put_cost(struct page *page, const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cost");
+	const char *unmeasurable = json_string_value(json_object_get(cost, "unmeasurable"));
 	uint64_t measured;
 
 	put_title(page, "cost");
@@ -126,7 +127,8 @@ static void put_cost(struct page *page, const json_t *status)
 			       field_units_percent(cost, "programs_cpu_percent").s,
 			       units_duration(measured).s);
 	else
-		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured");
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured%s%s",
+			       unmeasurable ? ": " : "", unmeasurable ? unmeasurable : "");
 	put_name(page, "memory");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "daemon %s, tables %s",
 		       field_units_bytes(cost, "resident_bytes").s,

@@ -58,6 +58,12 @@ void status_stop(struct control *control)
 		asked_free(control->asked);
 }
 
+/* Why the programs cannot be measured; NULL = they can. */
+static const char *unmeasurable(const struct control *control)
+{
+	return control->parts.backend->ops->stats_missing(control->parts.backend);
+}
+
 /* Answer now or, when the call asks for it, after a measurement. */
 static int answer_measured(struct control *control, struct call *call, json_t *parameters,
 			   json_t *(*answer)(struct control *, const struct measured *))
@@ -70,10 +76,10 @@ static int answer_measured(struct control *control, struct call *call, json_t *p
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	ms = json_object_get(parameters, "measure_ms");
-	if (!ms || backend_is_none(control->parts.backend))
-		return control_reply(call, answer(control, NULL));
-	if (json_integer_value(ms) < 1 || json_integer_value(ms) > MEASURE_MS_MAX)
+	if (ms && (json_integer_value(ms) < 1 || json_integer_value(ms) > MEASURE_MS_MAX))
 		return call_invalid_parameter(call, "measure_ms");
+	if (!ms || unmeasurable(control))
+		return control_reply(call, answer(control, NULL));
 	asked = calloc(1, sizeof(*asked));
 	if (!asked)
 		return -ENOMEM;
@@ -137,11 +143,12 @@ static json_t *drops_ledger(const struct control *control, ledger_events events,
 	struct ledger_drops ledger;
 
 	ledger_of_drops(&ledger, events);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits", (json_int_t)ledger.hits,
-			 "counted", (json_int_t)ledger.counted, "unkeyed", (json_int_t)ledger.unkeyed,
-			 "recorded", (json_int_t)ledger.recorded, "throttled",
-			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
-			 "missed", (json_int_t)missed(control->parts.backend, true), "balanced",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits",
+			 (json_int_t)ledger.hits, "counted", (json_int_t)ledger.counted, "unkeyed",
+			 (json_int_t)ledger.unkeyed, "recorded", (json_int_t)ledger.recorded,
+			 "throttled", (json_int_t)ledger.throttled, "ring_full",
+			 (json_int_t)ledger.ring_full, "missed",
+			 (json_int_t)missed(control->parts.backend, true), "balanced",
 			 balance(still, ledger.balanced));
 }
 
@@ -151,12 +158,13 @@ static json_t *inflight_ledger(const struct control *control, ledger_events even
 	struct ledger_inflight l;
 
 	ledger_of_inflight(&l, events, in_flight);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "begun",
-			 (json_int_t)l.begun, "delivered", (json_int_t)l.delivered, "consumed",
-			 (json_int_t)l.consumed, "transmitted", (json_int_t)l.transmitted, "forwarded",
-			 (json_int_t)l.forwarded, "dropped", (json_int_t)l.dropped, "overwritten",
-			 (json_int_t)l.overwritten, "invalidated", (json_int_t)l.invalidated, "torn",
-			 (json_int_t)l.torn, "in_flight", (json_int_t)l.in_flight, "unaccounted",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}",
+			 "begun", (json_int_t)l.begun, "delivered", (json_int_t)l.delivered,
+			 "consumed", (json_int_t)l.consumed, "transmitted",
+			 (json_int_t)l.transmitted, "forwarded", (json_int_t)l.forwarded, "dropped",
+			 (json_int_t)l.dropped, "overwritten", (json_int_t)l.overwritten,
+			 "invalidated", (json_int_t)l.invalidated, "torn", (json_int_t)l.torn,
+			 "in_flight", (json_int_t)l.in_flight, "unaccounted",
 			 (json_int_t)l.unaccounted, "missed",
 			 (json_int_t)missed(control->parts.backend, false), "balanced",
 			 balance(still, l.unaccounted == 0));
@@ -185,8 +193,8 @@ static int add_table(const struct backend_table *table, void *userdata)
 	tables->bytes += table->bytes;
 	return json_array_append_new(
 		tables->rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name", table->name, "what",
-					table->what, "entries", (json_int_t)table->entries, "used", used,
-					"memory_bytes", (json_int_t)table->bytes));
+					table->what, "entries", (json_int_t)table->entries, "used",
+					used, "memory_bytes", (json_int_t)table->bytes));
 }
 
 static json_t *programs_percent(const struct measured *measured)
@@ -210,11 +218,12 @@ static json_t *cost(const struct control *control, const struct measured *measur
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
-			 "daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
-			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
-			 programs_percent(measured), "measured_ns", elapsed, "resident_bytes",
-			 (json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
+	return json_pack(
+		"{s:I, s:f, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
+		"daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
+		"daemon_cpu_now_percent", now, "programs_cpu_percent", programs_percent(measured),
+		"measured_ns", elapsed, "unmeasurable", unmeasurable(control), "resident_bytes",
+		(json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
 }
 
 static json_t *status(struct control *control, const struct measured *measured)
@@ -232,8 +241,9 @@ static json_t *status(struct control *control, const struct measured *measured)
 		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
-		"reason", parts->backend_reason, "host", host(), "packets", packets(events), "coverage",
-		coverage_json(control, events), "drops", drops_ledger(control, events, still), "inflight",
+		"reason", parts->backend_reason, "host", host(), "packets", packets(events),
+		"coverage", coverage_json(control, events), "drops",
+		drops_ledger(control, events, still), "inflight",
 		inflight_ledger(control, events, in_flight, still), "latency",
 		control_latency_ledger(events, still), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
@@ -267,8 +277,8 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:s}", "name",
 			 probe_specs[i].name, "group", probe_specs[i].group, "state",
-			 state_names[status.state], "how", status.how, "reason", status.reason, "hits",
-			 count, "missed", skipped, "ns_per_hit", ns, "lost_without",
+			 state_names[status.state], "how", status.how, "reason", status.reason,
+			 "hits", count, "missed", skipped, "ns_per_hit", ns, "lost_without",
 			 probe_specs[i].lost_without);
 }
 
@@ -281,9 +291,10 @@ static json_t *probes(struct control *control, const struct measured *measured)
 
 	backend->ops->events(backend, events);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		json_array_append_new(rows, probe(backend, (enum nf_probe)i, events[i][NF_EVENT_HIT],
-						  measured));
-	return json_pack("{s:o, s:o*}", "probes", rows, "measured_ns", elapsed);
+		json_array_append_new(
+			rows, probe(backend, (enum nf_probe)i, events[i][NF_EVENT_HIT], measured));
+	return json_pack("{s:o, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
+			 "unmeasurable", unmeasurable(control));
 }
 
 int method_list_probes(struct call *call, json_t *parameters, void *userdata)

@@ -39,7 +39,7 @@ static void none_probe(const struct backend *backend, enum nf_probe probe,
 	};
 }
 
-static const char *none_reasons_missing(const struct backend *backend)
+static const char *none_missing(const struct backend *backend)
 {
 	return ((const struct backend_none *)backend)->reason;
 }
@@ -137,7 +137,7 @@ static const struct backend_ops backend_none = {
 	.fd = none_fd,
 	.dispatch = none_dispatch,
 	.probe = none_probe,
-	.reasons_missing = none_reasons_missing,
+	.reasons_missing = none_missing,
 	.events = none_events,
 	.in_flight = none_in_flight,
 	.housekeep = none_housekeep,
@@ -148,6 +148,7 @@ static const struct backend_ops backend_none = {
 	.drops = none_drops,
 	.tables = none_tables,
 	.set_stack = none_set_stack,
+	.stats_missing = none_missing,
 	.set_stats = none_set_stats,
 	.stats = none_stats,
 };
@@ -171,7 +172,8 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 
 	if (r == 0) {
 		snprintf(reason, BACKEND_REASON_MAX,
-			 "the kernel has BTF and takes the programs, the cheapest and most exact way");
+			 "the kernel has BTF and takes the programs, the cheapest and most exact "
+			 "way");
 		return 0;
 	}
 	if (r == -ENOMEM)

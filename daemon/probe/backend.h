@@ -139,7 +139,9 @@ struct backend_ops {
 		      void *userdata);
 	/* Whether drop records carry stacks. */
 	void (*set_stack)(struct backend *backend, bool on);
-	/* The kernel's program statistics; off unless asked for. */
+	/* Why the kernel's program statistics cannot be had; NULL = they can. */
+	const char *(*stats_missing)(const struct backend *backend);
+	/* Switch them; off unless asked for. */
 	int (*set_stats)(struct backend *backend, bool on);
 	/* `empty` is what an empty program measures: the reading of the clock. */
 	void (*stats)(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],

@@ -24,8 +24,8 @@ static size_t map_bytes(const struct bpf_map *map)
 
 static int map_table(const struct bpf_map *map, const void *table)
 {
-	void *memory = mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(map), 0);
+	void *memory =
+		mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -81,7 +81,8 @@ static int reserve_slots(struct backend_bpf_state *state)
 
 	for (int i = 0; i < NF_SLOT_RESERVED; i++)
 		set.key[i] = NF_KEY_RESERVED;
-	if (bpf_map_update_elem(bpf_map__fd(state->skel->maps.nf_device_sets), &first, &set, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(state->skel->maps.nf_device_sets), &first, &set,
+				BPF_ANY))
 		return -errno;
 	return 0;
 }
@@ -89,7 +90,8 @@ static int reserve_slots(struct backend_bpf_state *state)
 /* Records taken in one turn of the loop: clients are to be answered in between. */
 #define TURN_RECORDS 64
 
-/* libbpf goes on until the ring is empty, or until it is told an error, the record then being taken. */
+/* libbpf goes on until the ring is empty, or until it is told an error, the record then being
+ * taken. */
 static int take_record(void *userdata, void *data, size_t size)
 {
 	struct backend_bpf_state *state = userdata;
@@ -152,7 +154,8 @@ static int set_up_tables(struct backend_bpf_state *state)
 	r = map_tables(state);
 	if (r < 0)
 		return r;
-	state->ring = ring_buffer__new(bpf_map__fd(state->skel->maps.nf_ring), take_record, state, NULL);
+	state->ring =
+		ring_buffer__new(bpf_map__fd(state->skel->maps.nf_ring), take_record, state, NULL);
 	return state->ring ? 0 : -errno;
 }
 
@@ -271,6 +274,13 @@ static void bpf_set_stack(struct backend *backend, bool on)
 	bpf_state(backend)->skel->bss->live.drop_stack = on;
 }
 
+static const char *bpf_stats_missing(const struct backend *backend)
+{
+	return bpf_state(backend)->features.stats
+		       ? NULL
+		       : "switching the kernel's program statistics on takes CAP_SYS_ADMIN";
+}
+
 static int bpf_set_stats(struct backend *backend, bool on)
 {
 	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
@@ -331,6 +341,7 @@ const struct backend_ops backend_bpf = {
 	.drops = bpf_read_drops,
 	.tables = bpf_read_tables,
 	.set_stack = bpf_set_stack,
+	.stats_missing = bpf_stats_missing,
 	.set_stats = bpf_set_stats,
 	.stats = bpf_stats,
 };

@@ -59,6 +59,17 @@ static bool takes_exchange(void)
 	return true;
 }
 
+/* Loading programs does not take CAP_SYS_ADMIN, this does. */
+static bool gives_stats(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 {
 	int kfree_skb = tracepoint_arguments(kernel, "kfree_skb");
@@ -71,8 +82,12 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 		.kfree_skb_reason = kfree_skb >= 3,
 		.kfree_skb_rx_sk = kfree_skb >= 4,
 		/* Of the same series as the deferral, 6.18. */
-		.udp_frees_deferred = btf__find_by_name_kind(kernel, "udp_prod_queue",
-							     BTF_KIND_STRUCT) > 0,
+		.udp_frees_deferred =
+			btf__find_by_name_kind(kernel, "udp_prod_queue", BTF_KIND_STRUCT) > 0,
+		.stats = gives_stats(),
+		/* A helper of 5.11, the release that charges the cgroup instead. */
+		.memlock_charged = btf__find_by_name_kind(kernel, "bpf_ktime_get_coarse_ns",
+							  BTF_KIND_FUNC) <= 0,
 		.rdonly_cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC),
 	};
 }

@@ -20,6 +20,8 @@ struct bpf_features {
 	bool kfree_skb_reason; /* arguments of the tracepoint kfree_skb */
 	bool kfree_skb_rx_sk;
 	bool udp_frees_deferred; /* UDP readers pass no probe but sock_recv_length */
+	bool stats;              /* statistics on the programs can be switched on */
+	bool memlock_charged;    /* maps and programs count against RLIMIT_MEMLOCK */
 	__s32 rdonly_cast;       /* BTF id of bpf_rdonly_cast(), not above 0 = not there */
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "build/bpf/netflowd.skel.h"
@@ -329,6 +330,35 @@ static int leave_out_refused(struct backend_bpf_state *state, int error)
 	return -ENOENT;
 }
 
+static bool memlock_is_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* Nothing loads: `error` is what bpf() said last. */
+static void say_why(const struct backend_bpf_state *state, int error, char *reason)
+{
+	if (error == -EPERM && state->features.memlock_charged && memlock_is_limited())
+		snprintf(
+			reason, BACKEND_REASON_MAX,
+			"bpf() is denied: %s. Before 5.11 the kernel charges programs and maps to "
+			"RLIMIT_MEMLOCK, which is limited here: give netflowd CAP_SYS_RESOURCE, or "
+			"LimitMEMLOCK=infinity in its systemd unit",
+			strerror(-error));
+	else if (error == -EPERM || error == -ENOSYS)
+		snprintf(reason, BACKEND_REASON_MAX,
+			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown "
+			 "does that; "
+			 "run netflowd on the host, or allow bpf() there. The kernel needs "
+			 "CONFIG_BPF_SYSCALL=y",
+			 strerror(-error));
+	else
+		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
+			 strerror(-error), refused.last[0] ? "; " : "", refused.last);
+}
+
 /* Load; each time the kernel refuses a program, once more without it. */
 static int load(struct backend_bpf_state *state, const struct backend_settings *settings,
 		char *reason)
@@ -347,16 +377,7 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 		if (r == -EPERM || leave_out_refused(state, r) < 0)
 			break;
 	}
-	if (r == -EPERM || r == -ENOSYS)
-		snprintf(reason, BACKEND_REASON_MAX,
-			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown "
-			 "does that; "
-			 "run netflowd on the host, or allow bpf() there. The kernel needs "
-			 "CONFIG_BPF_SYSCALL=y",
-			 strerror(-r));
-	else
-		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
-			 strerror(-r), refused.last[0] ? "; " : "", refused.last);
+	say_why(state, r, reason);
 	return r;
 }
 
