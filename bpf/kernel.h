@@ -102,6 +102,7 @@ struct sk_buff {
 	__u16 vlan_proto;
 	__u16 vlan_tci;
 	__u16 protocol;
+	__u16 transport_header;
 	__u16 network_header;
 	__u16 mac_header;
 	unsigned char *head;
@@ -124,6 +125,7 @@ struct task_struct {
 /* include/uapi/linux/in.h, include/linux/net.h, include/linux/socket.h */
 enum {
 	SOCK_DGRAM = 2,
+	IPPROTO_TCP = 6,
 	IPPROTO_UDP = 17,
 	MSG_PEEK = 0x2,
 	MSG_ERRQUEUE = 0x2000,

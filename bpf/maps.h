@@ -52,6 +52,14 @@ struct {
 	__type(value, struct nf_reader);
 } nf_readers SEC(".maps");
 
+/* Index: hash of the socket's number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct nf_stream);
+} nf_streams SEC(".maps");
+
 /* Index: hash of the device key; the slot is index * NF_DEVICE_SET + place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -20,6 +20,7 @@
 #include "inflight.h"
 #include "path.h"
 #include "reader.h"
+#include "stream.h"
 #include "drop.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -234,6 +235,23 @@ int nf_sched_switch(__u64 *ctx)
 	return 0;
 }
 
+/* Take out the entry of an skb that is copied to a reader; true: it was received, and arrived. */
+static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
+				      const struct nf_inflight *path, const struct sk_buff *skb,
+				      __u64 number)
+{
+	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, path, number,
+			       (__u64)skb->head) ||
+	    (path->journey == NF_JOURNEY_RX && !skb->skb_iif)) {
+		nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
+				NF_EVENT_INVALIDATED);
+		return false;
+	}
+	return path->journey == NF_JOURNEY_RX &&
+	       nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
+			       NF_EVENT_DELIVERED);
+}
+
 /*
  * skb_copy_datagram_iovec(const struct sk_buff *skb, int len): ends
  * receive→copy and the total.  AF_UNIX and netlink skbs come here too, and to
@@ -249,22 +267,20 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number);
 	struct nf_inflight path;
+	bool delivered = false;
+	__u32 merged;
 
 	if (!cpu || !e)
 		return 0;
 	nf_count(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, NF_EVENT_HIT);
-	if (e->skb != number)
-		return 0;
-	path = *e;
-	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, &path, number,
-			       (__u64)skb->head) ||
-	    (path.journey == NF_JOURNEY_RX && !skb->skb_iif))
-		nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
-				NF_EVENT_INVALIDATED);
-	else if (path.journey == NF_JOURNEY_RX &&
-		 nf_inflight_end(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, number,
-				 NF_EVENT_DELIVERED))
-		nf_path_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0, false);
+	if (e->skb == number) {
+		path = *e;
+		delivered = nf_copied(cpu, e, &path, skb, number);
+	}
+	merged = nf_stream_copied(cpu, skb, ctx[1], delivered);
+	if (delivered)
+		nf_path_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0, merged,
+				  false);
 	return 0;
 }
 
@@ -450,7 +466,7 @@ int nf_consume_skb(__u64 *ctx)
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return 0;
 	if (event == NF_EVENT_DELIVERED)
-		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, softirq);
+		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
 		nf_path_freed(ctx, cpu, skb, &path);
 	return 0;

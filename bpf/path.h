@@ -153,6 +153,7 @@ struct nf_path_end {
 	enum nf_outcome outcome;
 	bool slow;
 	const struct nf_reader *read; /* where the skb is gone: what is left of it */
+	__u32 merged;                 /* bytes of others in it, see stream.h */
 };
 
 /*
@@ -177,6 +178,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 	r->header.size = sizeof(*r);
 	r->header.time_ns = end->now;
 	r->outcome = end->outcome;
+	r->merged = end->merged;
 	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
 		r->flags |= NF_PATH_SLOW;
 	if (e->flags & NF_INFLIGHT_NO_QUEUE)
@@ -338,13 +340,15 @@ static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 s
 static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
 					      const struct sk_buff *skb,
 					      const struct nf_inflight *e,
-					      const struct nf_reader *read, bool softirq)
+					      const struct nf_reader *read, __u32 merged,
+					      bool softirq)
 {
 	struct nf_path_end end = {
 		.probe = probe,
 		.now = bpf_ktime_get_ns(),
 		.outcome = NF_OUTCOME_DELIVERED,
 		.read = read,
+		.merged = merged,
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
 	__u64 first = nf_path_first(e);

@@ -235,6 +235,14 @@ struct nf_xmit_frame {
 	__u32 reserved;
 };
 
+/* Whose bytes a TCP reader got, see bpf/stream.h. */
+enum nf_stream_bytes {
+	NF_STREAM_DELIVERED, /* of skbs whose journeys ended there */
+	NF_STREAM_MERGED,    /* of skbs that had been merged into those */
+	NF_STREAM_UNTRACKED, /* of skbs that were not in the in-flight table */
+	NF_STREAM_COUNT,
+};
+
 struct nf_cpu {
 	/* context the next received skb takes with it */
 	__u64 irq_ns;         /* irq_handler_entry, 0 outside the handler */
@@ -250,7 +258,8 @@ struct nf_cpu {
 	__u64 receiving;      /* the skb last seen at receive */
 	__u64 ready;          /* the skb whose arrival is being told to readers, 0 = none */
 	__u64 path_next_ns;   /* token bucket of latency records */
-	__u64 reserved[5];
+	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
+	__u64 reserved[2];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
@@ -336,6 +345,14 @@ struct nf_reader {
 	__u16 net_len;
 	__u8 net[NF_READER_HEADER];
 	__u64 reserved;
+};
+
+/* A TCP socket and the skb that it is being read from, see bpf/stream.h. */
+struct nf_stream {
+	__u64 sk;     /* a number like nf_inflight.skb, 0 = free */
+	__u64 skb;    /* 0 = none */
+	__u32 own;    /* bytes that it brought itself and that were not copied yet */
+	__u32 copied; /* bytes copied so far */
 };
 
 /* ---- drops ------------------------------------------------------------- */
@@ -451,7 +468,8 @@ struct nf_path_record {
 	__u8 outcome; /* enum nf_outcome */
 	__u8 flags;   /* NF_PATH_* */
 	__u8 devices; /* entries of device[] */
-	__u8 reserved[5];
+	__u8 reserved;
+	__u32 merged; /* delivered by TCP: bytes of other skbs merged into this one */
 	struct nf_task task;
 	struct nf_path_device device[NF_PATH_DEVICES]; /* in the order in which it crossed them */
 	struct nf_bytes bytes;
@@ -464,6 +482,7 @@ _Static_assert(sizeof(struct nf_drop_key) == 24, "no hidden padding in a hash ke
 _Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
 _Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_reader) == 96, "layout");
+_Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
 _Static_assert(sizeof(struct nf_drop_record) == 16 + 24 + 24 + 16 + 168 + 256, "layout");
 _Static_assert(sizeof(struct nf_path_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");

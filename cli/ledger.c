@@ -37,6 +37,9 @@ static const struct equation equations[] = {
 	{.of = "latency",
 	 .whole = "chosen",
 	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
+	{.of = "tcp_bytes",
+	 .whole = "copied",
+	 .parts = {{.member = "delivered"}, {.member = "merged"}, {.member = "untracked"}}},
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -180,6 +180,19 @@ static json_t *packets(ledger_events events)
 			 "dropped", (json_int_t)events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]);
 }
 
+static json_t *tcp_bytes(const struct backend *backend)
+{
+	uint64_t bytes[NF_STREAM_COUNT], copied = 0;
+
+	backend->ops->streams(backend, bytes);
+	for (int i = 0; i < NF_STREAM_COUNT; i++)
+		copied += bytes[i];
+	return json_pack("{s:I, s:I, s:I, s:I}", "copied", (json_int_t)copied, "delivered",
+			 (json_int_t)bytes[NF_STREAM_DELIVERED], "merged",
+			 (json_int_t)bytes[NF_STREAM_MERGED], "untracked",
+			 (json_int_t)bytes[NF_STREAM_UNTRACKED]);
+}
+
 struct tables {
 	json_t *rows;
 	uint64_t bytes;
@@ -237,7 +250,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
 		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
@@ -245,7 +258,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 		"coverage", coverage_json(control, events), "drops",
 		drops_ledger(control, events, still), "inflight",
 		inflight_ledger(control, events, in_flight, still), "latency",
-		control_latency_ledger(events, still), "tables", tables.rows, "cost",
+		control_latency_ledger(events, still), "tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
 }
 

@@ -133,6 +133,8 @@ json_t *json_latency_record(const struct nf_path_record *record, const struct pa
 	fill_bool(&f, "more_devices", record->flags & NF_PATH_MORE);
 	fill_int(&f, "cpu", record->header.cpu);
 	fill_contents(&f, &record->bytes);
+	if (record->merged)
+		fill_int(&f, "merged_bytes", record->merged);
 	if (record->flags & NF_PATH_TASK)
 		fill_task(&f, &record->task, true);
 	fill_owner(&f, record->cgroup, attribution);

@@ -44,6 +44,12 @@ static const char *none_missing(const struct backend *backend)
 	return ((const struct backend_none *)backend)->reason;
 }
 
+static void none_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
+{
+	(void)backend;
+	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
+}
+
 static void none_events(const struct backend *backend,
 			uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
@@ -139,6 +145,7 @@ static const struct backend_ops backend_none = {
 	.probe = none_probe,
 	.reasons_missing = none_missing,
 	.events = none_events,
+	.streams = none_streams,
 	.in_flight = none_in_flight,
 	.housekeep = none_housekeep,
 	.devices = none_devices,

@@ -117,6 +117,8 @@ struct backend_ops {
 	/* Sum over all CPUs. */
 	void (*events)(const struct backend *backend,
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+	/* Bytes of TCP payload, as enum nf_stream_bytes. */
+	void (*streams)(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 	/* Entries of the in-flight table that are taken now. */
 	uint64_t (*in_flight)(const struct backend *backend);
 	/* Now and then: make room for devices to come. */

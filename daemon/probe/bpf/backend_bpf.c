@@ -332,6 +332,7 @@ const struct backend_ops backend_bpf = {
 	.probe = bpf_probe,
 	.reasons_missing = bpf_reasons_missing,
 	.events = bpf_read_events,
+	.streams = bpf_read_streams,
 	.in_flight = bpf_read_in_flight,
 	.housekeep = bpf_housekeep,
 	.devices = bpf_read_devices,

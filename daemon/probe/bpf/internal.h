@@ -74,6 +74,7 @@ const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe p
 /* read.c: the functions of backend_ops that read tables. */
 void bpf_read_events(const struct backend *backend,
 		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 uint64_t bpf_read_in_flight(const struct backend *backend);
 int bpf_read_drops(const struct backend *backend,
 		   int (*visit)(const struct backend_drops *, void *), void *userdata);

@@ -152,6 +152,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		{state->skel->maps.nf_inflights, settings->inflight_entries},
 		{state->skel->maps.nf_hops, settings->inflight_entries},
 		{state->skel->maps.nf_readers, settings->reader_entries},
+		{state->skel->maps.nf_streams, settings->reader_entries},
 		{state->skel->maps.nf_wakes, 1 << WAKES_LOG2},
 		{state->skel->maps.nf_device_sets, state->slots / NF_DEVICE_SET},
 		{state->skel->maps.nf_device_infos, state->slots},

@@ -28,6 +28,16 @@ void bpf_read_events(const struct backend *backend,
 					load_u64(&state->cpu[cpu].events[probe][event]);
 }
 
+void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+
+	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		for (int i = 0; i < NF_STREAM_COUNT; i++)
+			bytes[i] += load_u64(&state->cpu[cpu].stream_bytes[i]);
+}
+
 uint64_t bpf_read_in_flight(const struct backend *backend)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
@@ -149,6 +159,7 @@ int bpf_read_tables(const struct backend *backend,
 		 count_slots(state)},
 		{"histograms", "latency per CPU, device and segment", skel->maps.nf_devices, false, 0},
 		{"readers", "UDP sockets and what they will read next", skel->maps.nf_readers, false, 0},
+		{"streams", "TCP sockets and the skb they are read from", skel->maps.nf_streams, false, 0},
 		{"cpus", "event counters per CPU", skel->maps.nf_cpus, false, 0},
 		{"ring", "bytes for records on their way to the daemon", skel->maps.nf_ring, false, 0},
 	};
