@@ -24,10 +24,10 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 2);
 	__type(key, __u32);
-	__type(value, struct nf_inflight);
+	__type(value, struct nf_inflight_set);
 } nf_inflights SEC(".maps");
 
-/* Index: as in nf_inflights. */
+/* Index: hash of the skb's number, as many as entries in flight. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -161,7 +161,7 @@ int nf_netif_receive_skb(__u64 *ctx)
 		}
 	}
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_path_received(cpu, e, skb->dev, number, head, slot, joined, now);
+	nf_path_received(cpu, e, skb, number, head, slot, joined, now);
 	return 0;
 }
 
@@ -277,7 +277,7 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 		path = *e;
 		delivered = nf_copied(cpu, e, &path, skb, number);
 	}
-	merged = nf_stream_copied(cpu, skb, ctx[1], delivered);
+	merged = nf_stream_copied(cpu, skb, ctx[1], delivered ? &path : 0);
 	if (delivered)
 		nf_path_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0, merged,
 				  false);

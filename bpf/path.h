@@ -14,7 +14,7 @@
 
 static __always_inline struct nf_hops *nf_hops_at(__u64 skb)
 {
-	__u32 index = skb * 0x9e3779b97f4a7c15ULL >> settings.inflight_shift;
+	__u32 index = skb * 0x9e3779b97f4a7c15ULL >> settings.hops_shift;
 
 	return bpf_map_lookup_elem(&nf_hops, &index);
 }
@@ -238,7 +238,7 @@ static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
  * wait only then.
  */
 static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
-					     const struct net_device *dev, __u64 skb, __u64 head,
+					     const struct sk_buff *skb, __u64 number, __u64 head,
 					     __u32 slot, __u64 joined, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
@@ -247,7 +247,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 	bool slow = false;
 
 	if (stats)
-		nf_device_refresh(stats, slot, dev, now);
+		nf_device_refresh(stats, slot, skb->dev, now);
 
 	if (stats && nf_in_net_rx(cpu)) {
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
@@ -272,10 +272,11 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 	e->entry = entry;
 	e->sock_queue = 0;
 	e->sk = 0;
+	e->len = skb->len;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_RX;
 	e->flags = slow ? NF_INFLIGHT_SLOW : 0;
-	nf_inflight_seal(e, skb);
+	nf_inflight_seal(e, number);
 }
 
 /*

@@ -309,8 +309,14 @@ struct nf_inflight {
 	__u16 slot;     /* device slot, of the device last seen at */
 	__u8 journey;   /* enum nf_journey */
 	__u8 flags;     /* NF_INFLIGHT_* */
-	__u32 reserved;
+	__u32 len;      /* rx: skb->len at receive */
 	__u64 check;
+};
+
+/* Entries that an skb may be in: two cache lines that a processor fetches as a pair. */
+#define NF_INFLIGHT_WAYS 2
+struct nf_inflight_set {
+	struct nf_inflight way[NF_INFLIGHT_WAYS];
 };
 
 /* What does not fit there and few skbs have: the receive side of one forwarded, devices crossed. */

@@ -9,12 +9,12 @@
 #include "kernel.h"
 
 const volatile struct {
-	__u32 inflight_shift;  /* 64 - log2 of the in-flight table's entries */
+	__u32 inflight_shift;  /* 64 - log2 of the in-flight table's sets */
 	__u32 readers_shift;   /* the same of the reader table's */
 	__u32 device_sets;     /* a power of two */
 	__u32 devices;         /* slots: device_sets * NF_DEVICE_SET */
 	__u32 stack_size;      /* of a task's kernel stack, bytes */
-	__u32 reserved;
+	__u32 hops_shift;      /* the same of the table of hops */
 	__u32 wake_shift;      /* the same of the wake table's */
 	__u32 sample;          /* latency records: chosen when a 32-bit draw is below */
 	__u32 reserved2;

@@ -27,36 +27,44 @@ static __always_inline struct nf_stream *nf_stream_at(__u64 sk)
 	return bpf_map_lookup_elem(&nf_streams, &index);
 }
 
+/* More than the padding of a short frame and the tags that a received skb may still carry. */
+#define NF_STREAM_SLACK 64
+
 /*
- * Of TCP payload, what the skb brought itself, by its headers; 0 = not known.
- * What is longer than 64 KiB (BIG TCP) has no length there.
+ * Of TCP payload, what the skb brought itself; `len` is its length at receive,
+ * from the network header on.  The length in its IP header is without padding
+ * and tags, but a sender on this host shares the header with what it sends
+ * again, and may have written another length there since.
  */
-static __always_inline __u32 nf_stream_own(const struct sk_buff *skb)
+static __always_inline __u32 nf_stream_own(const struct sk_buff *skb, __u32 len)
 {
 	__u32 network = skb->network_header, transport = skb->transport_header;
 	struct {
 		__u8 version;
 		__u8 tos;
-		__be16 ip4_len;  /* header included */
-		__be16 ip6_len;  /* behind the fixed header of 40 bytes */
+		__be16 ip4_len; /* header included */
+		__be16 ip6_len; /* behind the fixed header of 40 bytes */
 	} ip;
-	__u32 end, payload;
+	__u32 headers, ip_len;
 	__u8 offset;
 
 	if (bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + network) ||
 	    bpf_probe_read_kernel(&offset, sizeof(offset), skb->head + transport + 12))
-		return 0;
-	end = ip.version >> 4 == 4 ? bpf_ntohs(ip.ip4_len) : 40 + bpf_ntohs(ip.ip6_len);
-	payload = transport - network + (offset >> 4) * 4;
-	return end > payload && end - payload <= skb->len ? end - payload : 0;
+		return skb->len;
+	ip_len = ip.version >> 4 == 4 ? bpf_ntohs(ip.ip4_len) : 40 + bpf_ntohs(ip.ip6_len);
+	if (len - ip_len < NF_STREAM_SLACK)
+		len = ip_len;
+	headers = transport - network + (offset >> 4) * 4;
+	len -= headers;
+	return len < skb->len ? len : skb->len;
 }
 
 /*
- * `bytes` of a TCP skb are copied to a reader; `begins`: its journey ends here.
- * Returns how many bytes of others it holds, as far as it is known now.
+ * `bytes` of a TCP skb are copied to a reader; `path`: its journey, where that
+ * ends here, else NULL.  Returns how many bytes of others it holds now.
  */
 static __always_inline __u32 nf_stream_copied(struct nf_cpu *cpu, const struct sk_buff *skb,
-					      __u32 bytes, bool begins)
+					      __u32 bytes, const struct nf_inflight *path)
 {
 	const struct sock *sk = skb->sk;
 	__u32 own, len = skb->len, merged = 0;
@@ -69,13 +77,13 @@ static __always_inline __u32 nf_stream_copied(struct nf_cpu *cpu, const struct s
 	stream = nf_stream_at(nf_address(sk));
 	if (!stream)
 		return 0;
-	if (begins) {
-		own = nf_stream_own(skb);
+	if (path) {
+		own = nf_stream_own(skb, path->len);
 		stream->sk = nf_address(sk);
-		stream->skb = own ? number : 0;
+		stream->skb = number;
 		stream->own = own;
 		stream->copied = 0;
-		merged = own ? len - own : 0;
+		merged = len - own;
 	}
 	if (stream->skb != number || stream->sk != nf_address(sk) || stream->copied + bytes > len) {
 		nf_add(&cpu->stream_bytes[NF_STREAM_UNTRACKED], bytes);

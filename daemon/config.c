@@ -31,11 +31,11 @@ struct key {
 };
 
 static const struct key keys[] = {
-	{"inflight.entries", POWER_OF_TWO, offsetof(struct config, backend.inflight_entries), 2,
+	{"inflight.entries", POWER_OF_TWO, offsetof(struct config, backend.inflight_entries), 4,
 	 1 << 24, 1 << 16,
 	 "skbs that can be on their way at once; 64 bytes each"},
 	{"inflight.readers", POWER_OF_TWO, offsetof(struct config, backend.reader_entries), 2, 1 << 20,
-	 1 << 12, "UDP sockets whose readers are followed; 16 bytes each"},
+	 1 << 12, "sockets whose readers are followed; 120 bytes each"},
 	{"devices.slots", POWER_OF_TWO, offsetof(struct config, backend.device_slots), 0, 1 << 12, 0,
 	 "devices with histograms of their own, at least 8; 18 KiB each and CPU; 0: what fits in "
 	 "8 MiB, at least 64"},

@@ -21,7 +21,7 @@ struct names;
 struct backend;
 
 struct backend_settings {
-	uint64_t inflight_entries; /* a power of two, 2 … 2^24 */
+	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
 	uint64_t reader_entries;   /* a power of two */
 	uint64_t device_slots;     /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
 	uint64_t device_idle_seconds; /* after which a device may lose its slot to another */

@@ -13,6 +13,7 @@ from lab import journeys, ledgers, sockets
 from lab.loads import loads, netlink_turn, unix_turn
 
 SECONDS = 6
+TINIEST = ("inflight.entries=8", *journeys.EVERY)
 TINY = ("inflight.entries=64", *journeys.EVERY)
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -84,7 +85,8 @@ def histograms_possible(daemon, device, longest_ns):
         assert row["max_ns"] <= longest_ns, (row["segment"], row["max_ns"], longest_ns)
 
 
-@pytest.mark.parametrize("settings", [TINY, journeys.EVERY], ids=["64 entries", "default table"])
+@pytest.mark.parametrize("settings", [TINIEST, TINY, journeys.EVERY],
+                         ids=["8 entries", "64 entries", "default table"])
 def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
     daemon = start(*settings, "control.queue_bytes=67108864")
     pair = silent_pair
@@ -107,7 +109,7 @@ def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
         if port in longest:
             assert record["total_ns"] <= longest[port], (record, longest[port])
     histograms_possible(daemon, pair.right_device, max(longest.values()))
-    if settings is TINY:
+    if settings is TINIEST:
         assert status["inflight"]["overwritten"] > 0, "the table was not too small"
 
 

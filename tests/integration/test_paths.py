@@ -473,13 +473,16 @@ def read_in_bulk(daemon, namespace, size):
     status = ledgers.check_balanced(daemon)
     assert status["latency"]["throttled"] == status["latency"]["ring_full"] == 0
     change = ledgers.since(status["tcp_bytes"], before)
-    assert change["untracked"] == 0
-    assert change["delivered"] + change["merged"] == change["copied"] == pumped.bytes_read
+    assert sum(change[k] for k in ("delivered", "merged", "untracked")) == change["copied"]
+    assert change["copied"] == pumped.bytes_read
+    # A kernel may run no program at all on top of a task that it keeps from being traced.
+    assert change["untracked"] <= 0.001 * pumped.bytes_read
     return change
 
 
 def test_bulk_of_tcp(start, lab):
-    """Bytes of delivered skbs + bytes of skbs merged into those = bytes read, to the byte."""
+    """Bytes of delivered skbs + bytes of skbs merged into those (+ bytes of skbs that no program
+    saw arrive) = bytes read, to the byte."""
     change = read_in_bulk(start(), lab.namespace(ipv6=False), BULK)
     assert change["merged"] > 0
 

@@ -119,7 +119,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 {
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
 
-	to->inflight_shift = 64 - log2_of(settings->inflight_entries);
+	to->inflight_shift = 64 - log2_of(settings->inflight_entries / NF_INFLIGHT_WAYS);
+	to->hops_shift = 64 - log2_of(settings->inflight_entries);
 	to->readers_shift = 64 - log2_of(settings->reader_entries);
 	to->device_sets = state->slots / NF_DEVICE_SET;
 	to->devices = state->slots;
@@ -149,7 +150,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		uint64_t entries;
 	} sizes[] = {
 		{state->skel->maps.nf_cpus, state->cpus},
-		{state->skel->maps.nf_inflights, settings->inflight_entries},
+		{state->skel->maps.nf_inflights, settings->inflight_entries / NF_INFLIGHT_WAYS},
 		{state->skel->maps.nf_hops, settings->inflight_entries},
 		{state->skel->maps.nf_readers, settings->reader_entries},
 		{state->skel->maps.nf_streams, settings->reader_entries},

@@ -15,8 +15,7 @@ static uint64_t load_u64(const __u64 *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-void bpf_read_events(const struct backend *backend,
-		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
+void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 
@@ -132,7 +131,9 @@ static uint64_t count_slots(const struct backend_bpf_state *state)
 	uint64_t n = 0;
 
 	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
-		n += load_u64(&state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET]) != 0;
+		n += load_u64(
+			     &state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET]) !=
+		     0;
 	return n;
 }
 
@@ -146,22 +147,28 @@ int bpf_read_tables(const struct backend *backend,
 		struct bpf_map *map;
 		bool used_known;
 		uint64_t used;
+		uint32_t ways; /* entries in one of the map's */
 	} tables[] = {
 		{"inflight", "skbs on their way", skel->maps.nf_inflights, true,
-		 bpf_read_in_flight(backend)},
-		{"hops", "devices that forwarded skbs crossed", skel->maps.nf_hops, false, 0},
-		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0},
+		 bpf_read_in_flight(backend), NF_INFLIGHT_WAYS},
+		{"hops", "devices that forwarded skbs crossed", skel->maps.nf_hops, false, 0, 1},
+		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0, 1},
 		{"drop_keys", "drop counters by reason, place, device, netns and protocol",
-		 skel->maps.nf_drop_counts, true, count_keys(bpf_map__fd(skel->maps.nf_drop_counts))},
+		 skel->maps.nf_drop_counts, true,
+		 count_keys(bpf_map__fd(skel->maps.nf_drop_counts)), 1},
 		{"drop_buckets", "token buckets and device names of the drop counters",
-		 skel->maps.nf_drop_infos, false, 0},
+		 skel->maps.nf_drop_infos, false, 0, 1},
 		{"devices", "devices with a slot of their own", skel->maps.nf_device_infos, true,
-		 count_slots(state)},
-		{"histograms", "latency per CPU, device and segment", skel->maps.nf_devices, false, 0},
-		{"readers", "UDP sockets and what they will read next", skel->maps.nf_readers, false, 0},
-		{"streams", "TCP sockets and the skb they are read from", skel->maps.nf_streams, false, 0},
-		{"cpus", "event counters per CPU", skel->maps.nf_cpus, false, 0},
-		{"ring", "bytes for records on their way to the daemon", skel->maps.nf_ring, false, 0},
+		 count_slots(state), 1},
+		{"histograms", "latency per CPU, device and segment", skel->maps.nf_devices, false,
+		 0, 1},
+		{"readers", "UDP sockets and what they will read next", skel->maps.nf_readers,
+		 false, 0, 1},
+		{"streams", "TCP sockets and the skb they are read from", skel->maps.nf_streams,
+		 false, 0, 1},
+		{"cpus", "event counters per CPU", skel->maps.nf_cpus, false, 0, 1},
+		{"ring", "bytes for records on their way to the daemon", skel->maps.nf_ring, false,
+		 0, 1},
 	};
 	int r;
 
@@ -169,7 +176,7 @@ int bpf_read_tables(const struct backend *backend,
 		struct backend_table table = {
 			.name = tables[i].name,
 			.what = tables[i].what,
-			.entries = bpf_map__max_entries(tables[i].map),
+			.entries = (uint64_t)bpf_map__max_entries(tables[i].map) * tables[i].ways,
 			.used_known = tables[i].used_known,
 			.used = tables[i].used,
 			.bytes = map_memory(bpf_map__fd(tables[i].map)),
