@@ -4,12 +4,14 @@
 import os
 import statistics
 
+import tcp
+
 # The sender alone is on its CPU; with less than this share somebody else was there.
 UNDISTURBED = 0.98
 
 # (what, beside what, at least)
 RATIOS = (
-    ("netflowd", "empty programs", 0.90),
+    ("netflowd", "empty programs", 0.88),
     ("netflowd", "bpftrace", 1.70),
     ("netflowd", "perf record", None),
 )
@@ -121,6 +123,28 @@ def print_ratios(results):
             met = judged(statistics.median(ratios), least, lambda v, l: v >= l)
             verdict = f"≥ {least:.2f}   {met}{results.doubt()}"
         print(f"{name:<28}{median:<9}{between:<14}{verdict}".rstrip())
+
+
+# (what, its place in a figure, form, at least)
+TCP = (
+    ("TCP bulk, Gbit/s", 0, ".1f", 0.97),
+    ("TCP round trip, p50 µs", 1, ".1f", None),
+    ("TCP round trip, p99 µs", 2, ".1f", None),
+)
+
+
+def print_tcp(figures, of, base):
+    """`figures` as tcp.measure() returns them."""
+    print(f"\n{'TCP on loopback':<28}{base:>18}{of:>12}{'ratio':>9}  {'min–max':<14}expected")
+    for name, index, form, least in TCP:
+        median, low, high = tcp.ratio(figures, index, of, base)
+        cells = [statistics.median(one[label][index] for one in figures) for label in (base, of)]
+        verdict = ""
+        if least is not None:
+            verdict = f"≥ {least:.2f}   {judged(median, least, lambda v, l: v >= l)}"
+        between = f"{low:.3f}–{high:.3f}"
+        print(f"{name:<28}{cells[0]:>18{form}}{cells[1]:>12{form}}{median:>9.3f}  "
+              f"{between:<14}{verdict}".rstrip())
 
 
 def at_most(name, value, limit, unit, form, detail=""):
