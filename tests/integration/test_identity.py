@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import journeys, ledgers, sockets
+from lab import journeys, ledgers, patience, sockets
 from lab.loads import loads, netlink_turn, unix_turn
 
 SECONDS = 6
@@ -100,7 +100,7 @@ def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
         time.sleep(0.5)
         longest = {port: e.longest_ns for port, e in exchange.items()}
         client.socket.shutdown(socket.SHUT_RDWR)
-        watch.join(timeout=20)
+        watch.join(timeout=patience.seconds(20))
     assert watch.wrong == []
     assert watch.records > 1000
     for port, record in watch.longest.items():

@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from lab import kernel, paths, waiting
+from lab import kernel, paths, patience, waiting
 
 FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
 # Seconds in which an answer comes while 20,000 records a second are told to two clients; the
 # sanitized build is no measure of it.
-PROMPT = 1.0 if paths.VARIANT == "plain" else 10.0
+PROMPT = patience.seconds(1.0 if paths.VARIANT == "plain" else 10.0)
 
 
 def drops_balance(daemon):
@@ -206,7 +206,7 @@ class Collector(threading.Thread):
                 self.ports.add(reply["drop"]["transport"]["destination_port"])
 
     def until_port(self, port):
-        self.join(timeout=30)
+        self.join(timeout=patience.seconds(30))
         assert port in self.ports
 
 
@@ -228,7 +228,7 @@ def _send_and_ask(daemon, pair, flood):
 def _read_what_waits(client):
     """(records, records lost) of a stream, until nothing more comes."""
     got = lost = 0
-    client.socket.settimeout(1.0)
+    client.socket.settimeout(patience.seconds(1.0))
     try:
         while True:
             reply = client.receive()["parameters"]

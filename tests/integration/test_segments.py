@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lab import delay, journeys, sockets, waiting
+from lab import delay, journeys, patience, sockets, waiting
 
 PORT = 7777
 # Well above what this makes slow by itself, well below the delays that are made.
@@ -133,7 +133,7 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
             sent = time.monotonic_ns()
             sender.send(b"x" * 100)
             end = spinner.end()
-        reader.join(timeout=10)
+        reader.join(timeout=patience.seconds(10))
         assert reader.message == b"x" * 100
         record = slow_record(daemon, pair.right_device, "delivered")
     expected = end - sent

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from . import paths
+from . import paths, patience
 
 _SPIN = """
 import os, sys, time
@@ -78,7 +78,7 @@ class _Taker:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=patience.seconds(20))
         self.process.stdout.close()
 
 
@@ -112,7 +112,7 @@ class Stall(_Taker):
         return until
 
     def wait(self):
-        if self.process.wait(timeout=20):
+        if self.process.wait(timeout=patience.seconds(20)):
             raise RuntimeError("the stall ended too soon")
 
 

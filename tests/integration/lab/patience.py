@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How slow this machine is.
+
+NETFLOWD_PATIENCE says how many times slower than hardware (1 unless set; tests/vm sets it for its
+guests).  It stretches limits of time, and the delays that tests make on purpose, so that the time
+the machine itself takes is as small beside them as elsewhere.  It changes no count and no answer.
+"""
+
+import os
+
+FACTOR = float(os.environ.get("NETFLOWD_PATIENCE", "1"))
+
+
+def seconds(limit):
+    """A limit in seconds, or None for none, on this machine."""
+    return None if limit is None else limit * FACTOR
