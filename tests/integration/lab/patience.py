@@ -9,8 +9,15 @@ the machine itself takes is as small beside them as elsewhere.  It changes no co
 import os
 
 FACTOR = float(os.environ.get("NETFLOWD_PATIENCE", "1"))
+# How far two clocks, or a clock and a moment that a test made, may be apart.
+CLOCK_NS = 1e6 * FACTOR
 
 
 def seconds(limit):
     """A limit in seconds, or None for none, on this machine."""
     return None if limit is None else limit * FACTOR
+
+
+def milliseconds(delay):
+    """A delay that a test makes, whole milliseconds."""
+    return round(delay * FACTOR)

@@ -99,9 +99,11 @@ class Guest:
 
     def _qemu(self, monitor):
         """QEMU and its arguments; `monitor` is the file descriptor of its monitor."""
-        # Killed with us, however we are killed.
+        # Killed with us, however we are killed.  One thread for all CPUs: with one for each, QEMU 7.2
+        # was seen to keep code that it had translated while another CPU was patching it; that guest
+        # met for ever a breakpoint no longer in its memory (__schedule's tracepoint, text_poke_bp).
         yield from ("setpriv", "--pdeathsig", "KILL")
-        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
+        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single",
                     "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
@@ -126,11 +128,12 @@ class Guest:
     def _command_line(self):
         # tsc=reliable: a vCPU that the host did not run for a while looks like a bad clock, and
         # every other clock costs an exit from the guest.  The second line is for speed alone:
-        # defences that an emulator does not need, and grace periods that are not waited out.
+        # defences that an emulator does not need, grace periods that are not waited out, and programs
+        # that are always at the same addresses, so that their translations are used again.
         return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1",
                          "unknown_nmi_panic", "tsc=reliable", f"netflowd.tree={self.tree}",
                          "mitigations=off", "init_on_alloc=0", "no5lvl",
-                         "rcupdate.rcu_expedited=1"))
+                         "norandmaps", "rcupdate.rcu_expedited=1"))
 
     # ---- meanwhile ----
 
