@@ -118,7 +118,8 @@ def test_floods_in_a_tiny_table(start, silent_pair):
     begin = time.monotonic_ns()
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7001) as (_, reader):
         reader.settimeout(0.5)
-        senders = [threading.Thread(target=pair.left.send_udp, args=(pair.RIGHT4, port, 150_000))
+        senders = [threading.Thread(target=pair.left.send_udp,
+                                    args=(pair.RIGHT4, port, patience.fewer(150_000)))
                    for port in (7001, 9)]
         for sender in senders:
             sender.start()

@@ -3,7 +3,8 @@
 
 NETFLOWD_PATIENCE says how many times slower than hardware (1 unless set; tests/vm sets it for its
 guests).  It stretches limits of time, and the delays that tests make on purpose, so that the time
-the machine itself takes is as small beside them as elsewhere.  It changes no count and no answer.
+the machine itself takes is as small beside them as elsewhere, and makes floods smaller where only
+their rate matters.  It changes no answer, and no count of what was sent and seen.
 """
 
 import os
@@ -21,3 +22,8 @@ def seconds(limit):
 def milliseconds(delay):
     """A delay that a test makes, whole milliseconds."""
     return round(delay * FACTOR)
+
+
+def fewer(count):
+    """Packets of a flood that is to last as long as elsewhere, whatever their number."""
+    return round(count / FACTOR)
