@@ -119,7 +119,9 @@ def test_receive_buffer_overflow(daemon, pair, version):
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_ttl_expires_in_a_router(daemon, path, version):
-    sent = 40  # few enough for the host's limit of ICMP messages
+    # The host's limit of ICMP messages is 50 at once, and each counts for 0, 1 or 2 of them, at random
+    # (icmp_global_allow, since 5.10), so 25 always pass.
+    sent = 25
     before = path.router.nstat()
     with kernel.drop_trace() as trace:
         path.left.send_udp(path.right_address(version), 9, sent, "-t", 1)
