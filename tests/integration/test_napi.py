@@ -75,6 +75,7 @@ def test_packets_of_the_backlog(daemon, silent_pair):
     assert 0 < polls <= packets
 
 
+@pytest.mark.simultaneous
 def test_full_budgets(daemon, silent_pair):
     """A CPU that serves no softirqs for a while finds a known number of packets in its backlog."""
     if not delay.two_cpus():
@@ -101,6 +102,7 @@ def test_full_budgets(daemon, silent_pair):
     assert count // WEIGHT <= full <= count // WEIGHT + 1
 
 
+@pytest.mark.simultaneous
 def test_full_backlog(daemon, silent_pair):
     """More than a backlog takes: the kernel's count, what is said of it, and the drops by reason."""
     if not delay.two_cpus():

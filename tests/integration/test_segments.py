@@ -45,6 +45,7 @@ def check_histogram(daemon, device, segment, direction, expected_ns):
 # ---- receive ----------------------------------------------------------------
 
 
+@pytest.mark.simultaneous
 def test_softirq_wait(start, silent_pair, two_cpus):
     """The CPU that receives serves no softirqs until a known moment."""
     pair = silent_pair
@@ -69,6 +70,7 @@ def test_softirq_wait(start, silent_pair, two_cpus):
     assert close_to(softnet["wait_max_ns"], expected)
 
 
+@pytest.mark.simultaneous
 def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, two_cpus):
     """Packets that come while the softirq waits already: each has waited since it came."""
     pair = silent_pair
@@ -121,6 +123,7 @@ def test_late_reader(start, pair, transport, version):
     check_histogram(daemon, pair.right_device, "total", "rx", expected)
 
 
+@pytest.mark.simultaneous
 @pytest.mark.parametrize("transport", sockets.KINDS)
 def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
     """The reader sleeps in recv; when it is woken, a SCHED_FIFO task has its CPU."""
@@ -211,6 +214,7 @@ def names_from(record, first):
     return names[names.index(first):][-3:] == ["queue", "start_xmit", "xmit"]
 
 
+@pytest.mark.simultaneous
 def test_qdisc(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY)
@@ -220,6 +224,7 @@ def test_qdisc(start, silent_pair):
     assert all(len(r["devices"]) == 1 for r in records)
 
 
+@pytest.mark.simultaneous
 def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     """Only those over the threshold are kept when no samples are drawn."""
     pair = silent_pair
@@ -242,6 +247,7 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     assert all(journeys.between(r, "queue", "start_xmit") > threshold_ns for r in records)
 
 
+@pytest.mark.simultaneous
 def test_forwarding(start, path):
     """A router with a shaped way out: one record from receive to xmit, with both devices."""
     daemon = start(*journeys.EVERY)

@@ -19,6 +19,11 @@ NICS = {
     "virtio": ("virtio-net-pci", "virtio_net"),
     "e1000e": ("e1000e", "e1000e"),
 }
+# --threads.  With a thread for each CPU, QEMU 7.2 was seen to keep code that it had translated while
+# another CPU was patching it; that guest met for ever a breakpoint no longer in its memory
+# (__schedule's tracepoint, text_poke_bp).  With one for all, CPUs wait up to 0.1 s for their turn.
+THREADS = ("single", "multi")
+
 MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
 
 # How many times slower than hardware the guest is, for tests that wait: about.
@@ -101,11 +106,9 @@ class Guest:
 
     def _qemu(self, monitor):
         """QEMU and its arguments; `monitor` is the file descriptor of its monitor."""
-        # Killed with us, however we are killed.  One thread for all CPUs: with one for each, QEMU 7.2
-        # was seen to keep code that it had translated while another CPU was patching it; that guest
-        # met for ever a breakpoint no longer in its memory (__schedule's tracepoint, text_poke_bp).
+        # Killed with us, however we are killed.
         yield from ("setpriv", "--pdeathsig", "KILL")
-        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single",
+        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", f"tcg,thread={self.options.threads}",
                     "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
@@ -132,10 +135,13 @@ class Guest:
         # every other clock costs an exit from the guest.  The second line is for speed alone:
         # defences that an emulator does not need, grace periods that are not waited out, and programs
         # that are always at the same addresses, so that their translations are used again.
+        # A stall of RCU ends it: of the one hang that is known it is the first sign.
         return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1",
                          "unknown_nmi_panic", "tsc=reliable", f"netflowd.tree={self.tree}",
                          "mitigations=off", "init_on_alloc=0", "no5lvl",
-                         "norandmaps", "rcupdate.rcu_expedited=1"))
+                         "norandmaps", "rcupdate.rcu_expedited=1",
+                         *(["sysctl.kernel.panic_on_rcu_stall=1"] if self.options.threads == "multi"
+                           else [])))
 
     # ---- meanwhile ----
 
