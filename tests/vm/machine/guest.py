@@ -19,9 +19,9 @@ NICS = {
     "virtio": ("virtio-net-pci", "virtio_net"),
     "e1000e": ("e1000e", "e1000e"),
 }
-# --threads.  With a thread for each CPU, QEMU 7.2 was seen to keep code that it had translated while
-# another CPU was patching it; that guest met for ever a breakpoint no longer in its memory
-# (__schedule's tracepoint, text_poke_bp).  With one for all, CPUs wait up to 0.1 s for their turn.
+# --threads.  With a thread for each CPU, QEMU 7.2 was seen to keep code that it had translated
+# while another CPU was patching it; that guest met for ever a breakpoint no longer in its memory
+# (__schedule's tracepoint, text_poke_bp).  With one for all, CPUs wait up to 0.1 s for a turn.
 THREADS = ("single", "multi")
 
 MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
@@ -108,8 +108,8 @@ class Guest:
         """QEMU and its arguments; `monitor` is the file descriptor of its monitor."""
         # Killed with us, however we are killed.
         yield from ("setpriv", "--pdeathsig", "KILL")
-        yield from ("qemu-system-x86_64", "-machine", "q35", "-accel", f"tcg,thread={self.options.threads}",
-                    "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
+        yield from ("qemu-system-x86_64", "-machine", "q35",
+                    "-accel", f"tcg,thread={self.options.threads}", "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
                     "-append", self._command_line(),
@@ -133,7 +133,7 @@ class Guest:
     def _command_line(self):
         # tsc=reliable: a vCPU that the host did not run for a while looks like a bad clock, and
         # every other clock costs an exit from the guest.  The second line is for speed alone:
-        # defences that an emulator does not need, grace periods that are not waited out, and programs
+        # defences that an emulator does not need, grace periods that are not waited out, programs
         # that are always at the same addresses, so that their translations are used again.
         # A stall of RCU ends it: of the one hang that is known it is the first sign.
         return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1",
