@@ -109,7 +109,8 @@ class Guest:
         # Killed with us, however we are killed.
         yield from ("setpriv", "--pdeathsig", "KILL")
         yield from ("qemu-system-x86_64", "-machine", "q35",
-                    "-accel", f"tcg,thread={self.options.threads}", "-cpu", "max", "-smp", str(self.options.cpus), "-m", str(self.options.memory),
+                    "-accel", f"tcg,thread={self.options.threads}", "-cpu", "max",
+                    "-smp", str(self.options.cpus), "-m", str(self.options.memory),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
                     "-append", self._command_line(),
