@@ -287,8 +287,8 @@ def test_began_before_the_daemon(start, silent_pair):
     """Packets that wait in a qdisc when the daemon starts: nobody saw them queued."""
     pair = silent_pair
     device = pair.left_device
-    pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf", "rate", "8kbit",
-                  "burst", "2000", "limit", "200000")
+    pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf",
+                  "rate", f"{patience.fewer(8000)}bit", "burst", "2000", "limit", "200000")
     # As many as the sender's buffer has room for: it must not wait for the queue.
     pair.left.send_udp(pair.RIGHT4, 9, 60, "-s", 1000)
     daemon = start(*journeys.EVERY)

@@ -25,5 +25,5 @@ def milliseconds(delay):
 
 
 def fewer(count):
-    """Packets of a flood that is to last as long as elsewhere, whatever their number."""
+    """A rate, or the packets of a flood that is to last as long as elsewhere, whatever their number."""
     return round(count / FACTOR)
