@@ -66,7 +66,7 @@ def _fetch(kernel, state):
         except Trouble as trouble:
             failures.append(f"{suite}: {trouble}")
     raise Trouble(f"no kernel {kernel.name}: it is fetched with apt, once, into {kernel.directory}; "
-                  "run this where apt reaches a Debian mirror, or copy that folder from where it did\n"
+                  "run this where apt reaches a Debian mirror, or copy the folder from there\n"
                   + "\n".join(failures))
 
 
