@@ -4,6 +4,7 @@
 #   make run        install what is missing, build, start, show live data     (root)
 #   make demo       the same for 15 s, against traffic that it makes itself   (root)
 #   make check      install what is missing, build, run every test            (root)
+#   make check-vm   the integration suite on stock kernels, in QEMU           (root)
 #   make bench      measure what netflowd costs, beside the alternatives      (root)
 #   make soak       30 minutes of mixed load; SOAK_SECONDS=N                  (root)
 #   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
@@ -146,7 +147,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check bench soak fuzz install uninstall clean
+.PHONY: packages run demo check check-vm bench soak fuzz install uninstall clean
 
 # Only what is missing is asked for, so that a machine that has it all needs no network.
 packages:
@@ -167,6 +168,11 @@ check: packages
 	+$(Q)$(MAKE) VARIANT=clang all
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
 	$(Q)tests/run
+
+# The same binaries as on the running kernel.  The kernels are fetched once, into build/vm.
+check-vm: packages
+	+$(Q)$(MAKE) VARIANT=plain all tools
+	$(Q)tests/run vm
 
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o

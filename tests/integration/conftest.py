@@ -18,6 +18,8 @@ def pytest_configure(config):
     # ip, tc, nft and bpftool are not in every user's path.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
+    config.addinivalue_line("markers", "simultaneous: CPUs must run at the same time, or timers "
+                            "ring in time; in emulated machines these have a guest of their own")
 
 
 def pytest_collection_modifyitems(items):

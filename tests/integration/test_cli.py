@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from lab import paths, waiting
+from lab import paths, patience, waiting
 from lab.daemon import netflowctl
 
 pytestmark = pytest.mark.usefixtures("cli")
@@ -216,7 +216,7 @@ def test_daemon_that_dies_in_between(start, bpf):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.3)
     daemon.stop(signal.SIGKILL)
-    _, errors = follow.communicate(timeout=10)
+    _, errors = follow.communicate(timeout=patience.seconds(10))
     assert follow.returncode in (FAILED, UNREACHABLE)
     assert errors
 
@@ -225,7 +225,7 @@ def test_broken_pipe_is_quiet(dropped):
     daemon, _ = dropped
     done = subprocess.run(
         f"{paths.CLI} --socket {daemon.socket_path} drops --records | head -1", shell=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=20)
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=patience.seconds(20))
     assert len(done.stdout.splitlines()) == 1 and not done.stderr
 
 
@@ -244,7 +244,7 @@ def test_follow(start, silent_pair, bpf):
         pair.left.send_udp(pair.RIGHT4, port, 1)
     lines = [follow.stdout.readline() for _ in range(20)]
     follow.send_signal(signal.SIGINT)
-    rest, errors = follow.communicate(timeout=10)
+    rest, errors = follow.communicate(timeout=patience.seconds(10))
     assert (follow.returncode, rest, errors) == (FINE, "", "")
     ports = [json.loads(line)["transport"]["destination_port"] for line in lines]
     assert ports == list(range(2000, 2020))
@@ -318,7 +318,7 @@ class Terminal:
 
     def wait(self):
         self.read_for(0.5)
-        status = self.process.wait(timeout=10)
+        status = self.process.wait(timeout=patience.seconds(10))
         self.read_for(0.2)
         os.close(self.master)
         return status

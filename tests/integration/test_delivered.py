@@ -8,6 +8,7 @@ import pytest
 from lab import paths, waiting
 
 
+@pytest.mark.simultaneous
 @pytest.mark.skipif(os.cpu_count() < 2, reason="takes two CPUs")
 def test_a_datagram_is_timed_once(daemon, lab):
     namespace = lab.namespace(ipv6=False)

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from lab import kernel, packets, waiting
+from lab import kernel, packets, patience, waiting
 
 SENT = 4217
 ETHER_TYPE = {4: packets.ETH_IPV4, 6: packets.ETH_IPV6}
@@ -119,7 +119,9 @@ def test_receive_buffer_overflow(daemon, pair, version):
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_ttl_expires_in_a_router(daemon, path, version):
-    sent = 40  # few enough for the host's limit of ICMP messages
+    # The host's limit of ICMP messages is 50 at once, and each counts for 0, 1 or 2 of them, at
+    # random (icmp_global_allow, since 5.10), so 25 always pass.
+    sent = 25
     before = path.router.nstat()
     with kernel.drop_trace() as trace:
         path.left.send_udp(path.right_address(version), 9, sent, "-t", 1)
@@ -201,7 +203,7 @@ def test_qdisc_removed_with_packets_in_it(daemon, silent_pair):
     pair = silent_pair
     device = pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
-                  "rate", "8kbit", "burst", "1100", "limit", "200000")
+                  "rate", f"{patience.fewer(8000)}bit", "burst", "1100", "limit", "200000")
     pair.left.send_udp(pair.RIGHT4, 9, 50, "-s", 1000)
     queued = waiting.until(lambda: device.qdisc("tbf")["qlen"], lambda n: n >= 49)
     assert queued in (49, 50)

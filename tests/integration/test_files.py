@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lab import waiting
+from lab import patience, waiting
 
 pytestmark = pytest.mark.usefixtures("cli")
 
@@ -125,7 +125,8 @@ def test_packets_in_a_pipe(sent):
     daemon, pair = sent
     done = subprocess.run(
         [daemon.netflowctl("--version").args[0], "--socket", daemon.socket_path, "drops",
-         "--netns", str(pair.right.inode), "--pcap", "-"], stdout=subprocess.PIPE, timeout=30)
+         "--netns", str(pair.right.inode), "--pcap", "-"], stdout=subprocess.PIPE,
+        timeout=patience.seconds(30))
     assert done.returncode == 0
     assert done.stdout[:4] == b"\x0a\x0d\x0d\x0a"
 

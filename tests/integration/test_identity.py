@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import journeys, ledgers, sockets
+from lab import journeys, ledgers, patience, sockets
 from lab.loads import loads, netlink_turn, unix_turn
 
 SECONDS = 6
@@ -102,7 +102,7 @@ def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
         time.sleep(0.5)
         longest = {port: e.longest_ns for port, e in exchange.items()}
         client.socket.shutdown(socket.SHUT_RDWR)
-        watch.join(timeout=20)
+        watch.join(timeout=patience.seconds(20))
     assert watch.wrong == []
     assert watch.records > 1000
     for port, record in watch.longest.items():
@@ -120,7 +120,8 @@ def test_floods_in_a_tiny_table(start, silent_pair):
     begin = time.monotonic_ns()
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7001) as (_, reader):
         reader.settimeout(0.5)
-        senders = [threading.Thread(target=pair.left.send_udp, args=(pair.RIGHT4, port, 150_000))
+        senders = [threading.Thread(target=pair.left.send_udp,
+                                    args=(pair.RIGHT4, port, patience.fewer(150_000)))
                    for port in (7001, 9)]
         for sender in senders:
             sender.start()

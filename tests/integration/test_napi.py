@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lab import delay, offload, sockets, waiting
+from lab import delay, offload, patience, sockets, waiting
 
 # net.core.dev_weight as the kernel has it.
 WEIGHT = 64
@@ -65,7 +65,7 @@ def test_packets_of_the_backlog(daemon, silent_pair):
     kernel_before = softnet()
     before = {cpu: polls_of(daemon, cpu) for cpu in kernel_before}
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, count)
-    time.sleep(0.2)
+    time.sleep(patience.seconds(0.2))
     after = {cpu: polls_of(daemon, cpu) for cpu in kernel_before}
     kernel_after = softnet()
     packets = sum(after[c]["packets"] - before[c]["packets"] for c in after)
@@ -75,6 +75,7 @@ def test_packets_of_the_backlog(daemon, silent_pair):
     assert 0 < polls <= packets
 
 
+@pytest.mark.simultaneous
 def test_full_budgets(daemon, silent_pair):
     """A CPU that serves no softirqs for a while finds a known number of packets in its backlog."""
     if not delay.two_cpus():
@@ -88,7 +89,7 @@ def test_full_budgets(daemon, silent_pair):
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
         # What waits in the backlog fills the sender's buffer.
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20)
-        with delay.on_cpu(0), delay.Stall(1, 50) as stall:
+        with delay.on_cpu(0), delay.Stall(1, patience.milliseconds(50)) as stall:
             until = stall.begin()
             for _ in range(count):
                 sender.send(b"x")
@@ -101,6 +102,7 @@ def test_full_budgets(daemon, silent_pair):
     assert count // WEIGHT <= full <= count // WEIGHT + 1
 
 
+@pytest.mark.simultaneous
 def test_full_backlog(daemon, silent_pair):
     """More than a backlog takes: the kernel's count, what is said of it, and the drops by reason."""
     if not delay.two_cpus():
@@ -112,7 +114,7 @@ def test_full_backlog(daemon, silent_pair):
     before, said_before = softnet()[1], said(daemon)[1]
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 8 << 20)
-        with delay.on_cpu(0), delay.Stall(1, 50) as stall:
+        with delay.on_cpu(0), delay.Stall(1, patience.milliseconds(50)) as stall:
             until = stall.begin()
             for _ in range(room + 200):
                 sender.send(b"x")

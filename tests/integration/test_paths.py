@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lab import delay, journeys, ledgers, offload, pump, sockets, waiting
+from lab import delay, journeys, ledgers, offload, patience, pump, sockets, waiting
 from lab.varlink import VarlinkError
 
 PORT = 7777
@@ -53,7 +53,7 @@ def test_reader_that_waits_has_every_stage(start, pair, transport, version):
         reader.start_and_sleep()
         sent = time.monotonic_ns()
         sender.send(b"x" * 333)
-        reader.join(timeout=10)
+        reader.join(timeout=patience.seconds(10))
         lived = reader.read_ns - sent
         records = journeys.wait_for(daemon, 1, pair.right_device, "delivered")
     records = [r for r in records if r["length_bytes"] == 333 or r["length_bytes"] == 333 + 8]
@@ -270,7 +270,7 @@ def test_wake_group_switched_off(start, silent_pair):
         reader = delay.Reader(socket_, max(os.sched_getaffinity(0)))
         reader.start_and_sleep()
         sender.send(b"x" * 10)
-        reader.join(timeout=10)
+        reader.join(timeout=patience.seconds(10))
         record, = delivered(daemon, pair)
     missing = journeys.missing(record)
     assert "sched_waking" in missing["wakeup"]
@@ -287,8 +287,8 @@ def test_began_before_the_daemon(start, silent_pair):
     """Packets that wait in a qdisc when the daemon starts: nobody saw them queued."""
     pair = silent_pair
     device = pair.left_device
-    pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf", "rate", "8kbit",
-                  "burst", "2000", "limit", "200000")
+    pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf",
+                  "rate", f"{patience.fewer(8000)}bit", "burst", "2000", "limit", "200000")
     # As many as the sender's buffer has room for: it must not wait for the queue.
     pair.left.send_udp(pair.RIGHT4, 9, 60, "-s", 1000)
     daemon = start(*journeys.EVERY)

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from lab import kernel, paths, waiting
+from lab import kernel, paths, patience, waiting
 from lab.daemon import NotReady
 from lab.varlink import VarlinkError
 
@@ -254,7 +254,8 @@ def test_probe_that_is_not_there(start, bpf, probe, question):
 
 def run_daemon(*arguments):
     return subprocess.run([str(paths.DAEMON), *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=20)
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                          timeout=patience.seconds(20))
 
 
 def test_help_and_version(built):

@@ -15,11 +15,11 @@ import time
 
 import pytest
 
-from lab import paths, waiting
+from lab import paths, patience, waiting
 from lab.varlink import VarlinkError
 
 SERVICE = "org.varlink.service"
-PROMPT = 0.5  # seconds; an answer takes milliseconds
+PROMPT = patience.seconds(0.5)  # an answer takes milliseconds
 
 
 @pytest.fixture
@@ -399,7 +399,8 @@ def test_a_go_client(daemon, tmp_path):
     subprocess.run(["go", "build", "-o", "client", "main.go"], cwd=tmp_path, env=environment,
                    check=True)
     done = subprocess.run([tmp_path / "client", f"unix:{daemon.socket_path}"],
-                          stdout=subprocess.PIPE, text=True, check=True, timeout=20)
+                          stdout=subprocess.PIPE, text=True, check=True,
+                          timeout=patience.seconds(20))
     assert "io.netflowd" in done.stdout
     assert f" {daemon.pid} " in done.stdout
     assert "UnknownField" in done.stdout

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import kernel, packets, waiting
+from lab import kernel, packets, patience, waiting
 from lab.varlink import VarlinkError
 
 SOURCE, OWN = "10.88.0.1", "10.88.0.2"
@@ -245,7 +245,7 @@ def _own_task():
 @pytest.mark.smoke
 def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
     pair = silent_pair
-    rate, burst, flood = 10, 50, 100_000
+    rate, burst, flood = 10, 50, patience.fewer(100_000)
     daemon = start(f"drops.rate={rate}", f"drops.burst={burst}", "drops.recent=1000")
     pair.right.nft_drop("input", "udp dport 5555")
     begin = time.monotonic()

@@ -6,18 +6,18 @@ import time
 
 import pytest
 
-from lab import delay, journeys, sockets, waiting
+from lab import delay, journeys, patience, sockets, waiting
 
 PORT = 7777
 # Well above what this makes slow by itself, well below the delays that are made.
-SLOW = "latency.slow_total=15ms"
+SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
 
 def close_to(measured_ns, expected_ns):
     """Within 5 % or 1 ms."""
-    return abs(measured_ns - expected_ns) <= max(0.05 * expected_ns, 1e6)
+    return abs(measured_ns - expected_ns) <= max(0.05 * expected_ns, patience.CLOCK_NS)
 
 
 @pytest.fixture
@@ -45,13 +45,14 @@ def check_histogram(daemon, device, segment, direction, expected_ns):
 # ---- receive ----------------------------------------------------------------
 
 
+@pytest.mark.simultaneous
 def test_softirq_wait(start, silent_pair, two_cpus):
     """The CPU that receives serves no softirqs until a known moment."""
     pair = silent_pair
     delay.receive_on(pair.right_device, 1)
     daemon = start(*journeys.NONE, SLOW)
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
-        with delay.on_cpu(0), delay.Stall(1, 40) as stall:
+        with delay.on_cpu(0), delay.Stall(1, patience.milliseconds(40)) as stall:
             until = stall.begin()
             sent = time.monotonic_ns()
             sender.send(b"x" * 100)
@@ -59,7 +60,7 @@ def test_softirq_wait(start, silent_pair, two_cpus):
         reader.recv(1000)
         record = slow_record(daemon, pair.right_device, "delivered")
     expected = until - sent
-    assert expected > 25e6, "the scenario did not work"
+    assert expected > 25 * patience.CLOCK_NS, "the scenario did not work"
     wait = journeys.between(record, "softirq_raise", "softirq_entry")
     assert close_to(wait, expected), (wait, expected)
     assert record["dominant"] == "softirq_raise→softirq_entry"
@@ -69,6 +70,7 @@ def test_softirq_wait(start, silent_pair, two_cpus):
     assert close_to(softnet["wait_max_ns"], expected)
 
 
+@pytest.mark.simultaneous
 def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, two_cpus):
     """Packets that come while the softirq waits already: each has waited since it came."""
     pair = silent_pair
@@ -76,12 +78,12 @@ def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, tw
     daemon = start(*journeys.EVERY)
     sent = []
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
-        with delay.on_cpu(0), delay.Stall(1, 45) as stall:
+        with delay.on_cpu(0), delay.Stall(1, patience.milliseconds(45)) as stall:
             until = stall.begin()
             for i in range(5):
                 sent.append(time.monotonic_ns())
                 sender.send(bytes([i]) * 10)
-                time.sleep(0.006)
+                time.sleep(patience.seconds(0.006))
             assert time.monotonic_ns() < until, "the scenario did not work"
             stall.wait()
         for _ in sent:
@@ -110,7 +112,7 @@ def wait_of_late_reader(pair, transport, version, sleep):
 @pytest.mark.parametrize("transport", sockets.KINDS)
 def test_late_reader(start, pair, transport, version):
     daemon = start(*journeys.NONE, SLOW)
-    expected = wait_of_late_reader(pair, transport, version, 0.040)
+    expected = wait_of_late_reader(pair, transport, version, patience.seconds(0.040))
     record = slow_record(daemon, pair.right_device, "delivered")
     assert close_to(journeys.between(record, "receive", "copy"), expected)
     assert close_to(journeys.between(record, "sock_queue", "copy"), expected)
@@ -121,28 +123,30 @@ def test_late_reader(start, pair, transport, version):
     check_histogram(daemon, pair.right_device, "total", "rx", expected)
 
 
+@pytest.mark.simultaneous
 @pytest.mark.parametrize("transport", sockets.KINDS)
 def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
     """The reader sleeps in recv; when it is woken, a SCHED_FIFO task has its CPU."""
     daemon = start(*journeys.NONE, SLOW)
     with sockets.KINDS[transport](pair.left, pair.right, pair.RIGHT4, PORT) as (sender, socket):
         reader = delay.Reader(socket, 1)
-        with delay.on_cpu(0), delay.Spinner(1, 40) as spinner:
+        with delay.on_cpu(0), delay.Spinner(1, patience.milliseconds(40)) as spinner:
             reader.start_and_sleep()
             spinner.begin()
             sent = time.monotonic_ns()
             sender.send(b"x" * 100)
             end = spinner.end()
-        reader.join(timeout=10)
+        reader.join(timeout=patience.seconds(10))
         assert reader.message == b"x" * 100
         record = slow_record(daemon, pair.right_device, "delivered")
     expected = end - sent
-    assert expected > 25e6 and reader.read_ns - end < 10e6, "the scenario did not work"
+    assert expected > 25 * patience.CLOCK_NS, "the scenario did not work"
+    assert reader.read_ns - end < 10 * patience.CLOCK_NS, "the scenario did not work"
     wait = journeys.between(record, "wakeup", "run")
     # It cannot run before the spinner ends, nor read before it runs.
     assert close_to(wait, expected) or expected < wait < reader.read_ns - sent, (wait, expected)
-    assert journeys.between(record, "sock_queue", "wakeup") < 1e6
-    assert journeys.between(record, "run", "copy") < 1e6
+    assert journeys.between(record, "sock_queue", "wakeup") < patience.CLOCK_NS
+    assert journeys.between(record, "run", "copy") < patience.CLOCK_NS
     assert record["dominant"] == "wakeup→run"
     assert record["comparable"] is True, record["missing"]
     assert record["task"]["tid"] == reader.tid
@@ -151,14 +155,16 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
 
 # ---- transmit, forward ------------------------------------------------------
 
-COUNT, PAYLOAD, BURST, RATE = 40, 1000, 2000, 1_000_000
+COUNT, PAYLOAD, BURST = 40, 1000, 2000
+RATE = round(1_000_000 / patience.FACTOR)  # bytes a second
+THRESHOLD_MS = patience.milliseconds(20)
 LENGTH = PAYLOAD + 8 + 20 + 14
 
 
 def shape(device):
-    """8 Mbit/s and 2000 bytes at once: when each packet leaves can be computed."""
+    """RATE and 2000 bytes at once: when each packet leaves can be computed."""
     device.namespace.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
-                         "rate", "8mbit", "burst", BURST, "limit", "200000")
+                         "rate", f"{RATE * 8}bit", "burst", BURST, "limit", "200000")
 
 
 def delays_of_shaper(arrivals_ns=(0,) * COUNT):
@@ -188,7 +194,7 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
         assert close_to(measured, wait), (measured, wait)
         assert record["comparable"] is True, record["missing"]
         assert names_from(record, total_begins)
-        if wait > 2e6:
+        if wait > 2 * patience.CLOCK_NS:
             assert record["dominant"] == "queue→start_xmit"
     # All sent at once, as fast as it goes: the last one waited for all before it.
     assert max(expected) > 0.5 * max(delays_of_shaper()), "the scenario did not work"
@@ -208,6 +214,7 @@ def names_from(record, first):
     return names[names.index(first):][-3:] == ["queue", "start_xmit", "xmit"]
 
 
+@pytest.mark.simultaneous
 def test_qdisc(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY)
@@ -217,26 +224,30 @@ def test_qdisc(start, silent_pair):
     assert all(len(r["devices"]) == 1 for r in records)
 
 
+@pytest.mark.simultaneous
 def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     """Only those over the threshold are kept when no samples are drawn."""
     pair = silent_pair
-    daemon = start(*journeys.NONE, "latency.slow_total=0", "latency.slow_queue_to_start_xmit=20ms")
+    daemon = start(*journeys.NONE, "latency.slow_total=0",
+                   f"latency.slow_queue_to_start_xmit={THRESHOLD_MS}ms")
+    threshold_ns = THRESHOLD_MS * 1e6
     shape(pair.left_device)
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
     # Those that come later than the first wait less; at most this many wait that long.
-    most = len([d for d in delays_of_shaper() if d > 19e6])
+    most = len([d for d in delays_of_shaper() if d > threshold_ns - patience.CLOCK_NS])
     records = journeys.wait_for(daemon, most, pair.left_device, "transmitted", seconds=2)
     assert 0 < len(records) <= most
     latency = journeys.histogram(daemon, pair.left_device, "queue→start_xmit", "tx")
     assert latency["count"] == COUNT
     # The histogram has them too; a bucket may reach over the threshold.
-    surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > 20e6)
-    maybe = sum(b["count"] for b in latency["buckets"] if b["below_ns"] > 20e6)
+    surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > threshold_ns)
+    maybe = sum(b["count"] for b in latency["buckets"] if b["below_ns"] > threshold_ns)
     assert surely <= len(records) <= maybe
     assert all(r["slow"] for r in records)
-    assert all(journeys.between(r, "queue", "start_xmit") > 20e6 for r in records)
+    assert all(journeys.between(r, "queue", "start_xmit") > threshold_ns for r in records)
 
 
+@pytest.mark.simultaneous
 def test_forwarding(start, path):
     """A router with a shaped way out: one record from receive to xmit, with both devices."""
     daemon = start(*journeys.EVERY)

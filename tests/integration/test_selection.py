@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lab import journeys, sockets, waiting
+from lab import journeys, patience, sockets, waiting
 from lab.varlink import VarlinkError
 
 COUNT = 12
@@ -117,7 +117,7 @@ def test_streams(start, pair):
         latencies = [first.next_record()["latency"] for _ in range(2 * COUNT)]
         drops = [second.next_record()["drop"] for _ in range(COUNT + 1)]
         for client in (first, second):
-            client.socket.settimeout(0.5)
+            client.socket.settimeout(patience.seconds(0.5))
             with pytest.raises(TimeoutError):
                 client.receive()
     assert all(OPEN in ports(r) and r["outcome"] == "delivered" for r in latencies)

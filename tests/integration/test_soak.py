@@ -4,7 +4,7 @@
 import os
 import subprocess
 
-from lab import paths
+from lab import paths, patience
 
 SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "60"))
 
@@ -12,6 +12,7 @@ SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "60"))
 def test_mixed_load(built, bpf):
     done = subprocess.run([paths.TREE / "tests" / "soak" / "run", str(SECONDS)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          stdin=subprocess.DEVNULL, timeout=SECONDS + 180, check=False)
+                          stdin=subprocess.DEVNULL, check=False,
+                          timeout=patience.seconds(SECONDS + 180))
     print(done.stdout)
     assert done.returncode == 0, done.stdout

@@ -10,10 +10,10 @@ import socket
 import subprocess
 import time
 
-from . import kernel, paths, waiting
+from . import kernel, paths, patience, waiting
 from .varlink import Client
 
-# The sanitized build starts more slowly, and everything is slow on an emulated machine.
+# The sanitized build starts more slowly.
 READY_SECONDS = 60
 
 
@@ -67,7 +67,7 @@ class Daemon:
                 address.unlink()
 
     def _wait_ready(self, notify):
-        end = time.monotonic() + READY_SECONDS
+        end = time.monotonic() + patience.seconds(READY_SECONDS)
         while time.monotonic() < end:
             with contextlib.suppress(TimeoutError):
                 if b"READY=1" in notify.recv(65536).split(b"\n"):
@@ -83,7 +83,7 @@ class Daemon:
         self.forget_client()
         self.process.send_signal(number)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=patience.seconds(20))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -181,4 +181,4 @@ class Daemon:
 def netflowctl(*arguments, timeout=30, **kwargs):
     return subprocess.run([str(paths.CLI), *map(str, arguments)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                          timeout=timeout, **kwargs)
+                          timeout=patience.seconds(timeout), **kwargs)

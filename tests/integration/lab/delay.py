@@ -3,12 +3,16 @@
 
 import contextlib
 import os
+import pathlib
 import subprocess
 import sys
 import threading
 import time
 
-from . import paths
+from . import paths, patience, waiting
+
+# __NR_recvfrom
+_RECVFROM = {"x86_64": "45", "aarch64": "207"}[os.uname().machine]
 
 _SPIN = """
 import os, sys, time
@@ -78,7 +82,7 @@ class _Taker:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=patience.seconds(20))
         self.process.stdout.close()
 
 
@@ -112,7 +116,7 @@ class Stall(_Taker):
         return until
 
     def wait(self):
-        if self.process.wait(timeout=20):
+        if self.process.wait(timeout=patience.seconds(20)):
             raise RuntimeError("the stall ended too soon")
 
 
@@ -136,12 +140,14 @@ class Reader(threading.Thread):
         """Returns when it waits in recv."""
         self.start()
         self._ready.wait()
-        for _ in range(200):
-            with open(f"/proc/self/task/{self.tid}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] == "S":
-                    break
-            time.sleep(0.005)
+        waiting.until(self._sleeps_in_recv, bool)
         time.sleep(0.02)
+
+    def _sleeps_in_recv(self):
+        """Not for Python's own lock."""
+        task = pathlib.Path(f"/proc/self/task/{self.tid}")
+        state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        return state == "S" and (task / "syscall").read_text().split()[0] == _RECVFROM
 
 
 def receive_on(device, cpu):

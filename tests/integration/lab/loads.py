@@ -6,6 +6,8 @@ import socket
 import struct
 import threading
 
+from . import patience
+
 
 class Load(threading.Thread):
     """Calls a function again and again until told to stop; `pause` seconds between."""
@@ -28,7 +30,7 @@ class Load(threading.Thread):
 
     def stop(self):
         self.stopping.set()
-        self.join(timeout=10)
+        self.join(timeout=patience.seconds(10))
         assert self.failure is None, self.failure
         assert self.turns > 10, "the load did not run"
 

@@ -3,16 +3,22 @@
 
 import contextlib
 import ctypes
+import fcntl
 import itertools
 import json
 import os
+import pathlib
 import secrets
+import socket
+import struct
 import subprocess
-import time
 
-from . import paths
+from . import patience, paths, waiting
 
 CLONE_NEWNET = 0x40000000
+SIOCGIFFLAGS, SIOCGIFHWADDR = 0x8913, 0x8927
+IFF_RUNNING = 0x40
+ARPHRD_WITH_ADDRESS = (1, 772)  # Ethernet, loopback
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -20,7 +26,7 @@ def run(*command, check=True, **kwargs):
     """Run a command; its standard output as text."""
     done = subprocess.run(
         [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=kwargs.pop("timeout", 60), **kwargs)
+        timeout=patience.seconds(kwargs.pop("timeout", 60)), **kwargs)
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: "
                            f"{done.stderr.strip()}")
@@ -33,13 +39,22 @@ class Device:
     def __init__(self, namespace, name):
         self.namespace = namespace
         self.name = name
-        link = json.loads(namespace.run("ip", "-j", "link", "show", "dev", name))[0]
-        self.ifindex = link["ifindex"]
-        self.mac = link.get("address")
+        with namespace.entered():
+            self.ifindex = socket.if_nametoindex(name)
+        kind, address = struct.unpack("H6s8x", self._ioctl(SIOCGIFHWADDR))
+        self.mac = address.hex(":") if kind in ARPHRD_WITH_ADDRESS else None
+
+    def _ioctl(self, request):
+        """The union of a struct ifreq.  No command is run: a lab asks this often."""
+        with self.namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            return fcntl.ioctl(any_socket, request, struct.pack("16s16x", self.name.encode()))[16:]
+
+    def has_carrier(self):
+        return bool(struct.unpack("H14x", self._ioctl(SIOCGIFFLAGS))[0] & IFF_RUNNING)
 
     def statistics(self):
         """`ip -s link`: {"rx": {...}, "tx": {...}}."""
-        out = self.namespace.run("ip", "-s", "-j", "link", "show", "dev", self.name)
+        out = self.namespace.ip("-s", "-j", "link", "show", "dev", self.name)
         return json.loads(out)[0]["stats64"]
 
     def qdisc(self, kind):
@@ -56,6 +71,7 @@ class Namespace:
         self.ipv6 = ipv6
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
+        self._indexes = itertools.count(100)
         # As little as possible but what a test sends: no router solicitations, no duplicate
         # address detection, multicast listener reports at once or never.  And no ICMP errors held
         # back.
@@ -76,14 +92,25 @@ class Namespace:
     def run(self, *command, **kwargs):
         return run("ip", "netns", "exec", self.name, *command, **kwargs)
 
+    def new_index(self):
+        """An ifindex that nobody has here; the kernel's own choices are far below."""
+        return next(self._indexes)
+
     def ip(self, *arguments):
         return run("ip", "-n", self.name, *arguments)
+
+    def ip_batch(self, *lines):
+        """Several `ip` commands, each a line, for the price of one."""
+        run("ip", "-n", self.name, "-batch", "-", input="\n".join(lines))
 
     def loopback(self):
         return Device(self, "lo")
 
     def sysctl(self, **settings):
-        self.run("sysctl", "-q", "-w", *(f"{key}={value}" for key, value in settings.items()))
+        """Keys with dots or slashes.  What /proc/sys/net shows is that of whose thread looks."""
+        with self.entered():
+            for key, value in settings.items():
+                pathlib.Path("/proc/sys", key.replace(".", "/")).write_text(str(value))
 
     @contextlib.contextmanager
     def entered(self):
@@ -169,9 +196,13 @@ class Lab:
 
     def veth(self, a, b):
         """A veth pair between two namespaces; its two Devices."""
-        names = self.name(), self.name()
-        run("ip", "link", "add", names[0], "netns", a.name, "type", "veth",
-            "peer", "name", names[1], "netns", b.name)
+        names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
+        # A device whose peer has the same index is taken for a physical one, of which linkwatch
+        # tells the carrier once a second only (linkwatch_urgent_event).
+        if indexes[0] == indexes[1]:
+            indexes = indexes[0], b.new_index()
+        run("ip", "link", "add", names[0], "index", indexes[0], "netns", a.name, "type", "veth",
+            "peer", "name", names[1], "index", indexes[1], "netns", b.name)
         ends = Device(a, names[0]), Device(b, names[1])
         for end in ends:
             end.namespace.ip("link", "set", end.name, "up")
@@ -192,32 +223,20 @@ class Lab:
 
 
 def _wait_for_carrier(device):
-    for _ in range(100):
-        link = json.loads(device.namespace.ip("-j", "link", "show", "dev", device.name))[0]
-        if link["operstate"] == "UP":
-            return
-        time.sleep(0.02)
-    raise RuntimeError(f"{device.name} has no carrier")
+    if not waiting.until(device.has_carrier, bool):
+        raise RuntimeError(f"{device.name} has no carrier")
 
 
-def _address(device, v4, v6):
-    device.namespace.ip("address", "add", f"{v4}/24", "dev", device.name)
-    if device.namespace.ipv6:
-        device.namespace.ip("address", "add", f"{v6}/64", "dev", device.name, "nodad")
-
-
-def _neighbour(device, address, other):
-    """Known beforehand, so that no ARP or neighbour discovery is mixed with what a test counts."""
-    device.namespace.ip("neighbour", "replace", address, "lladdr", other.mac, "dev", device.name,
-                        "nud", "permanent")
-
-
-def _neighbours(a, a4, a6, b, b4, b6):
-    _neighbour(a, b4, b)
-    _neighbour(b, a4, a)
-    if a.namespace.ipv6:
-        _neighbour(a, b6, b)
-        _neighbour(b, a6, a)
+def _join(a, a4, a6, b, b4, b6):
+    """Addresses of both ends.  Each knows the other, so that no ARP or neighbour discovery is mixed
+    with what a test counts."""
+    for end, v4, v6, other, other4, other6 in ((a, a4, a6, b, b4, b6), (b, b4, b6, a, a4, a6)):
+        known = f"lladdr {other.mac} dev {end.name} nud permanent"
+        lines = [f"address add {v4}/24 dev {end.name}", f"neighbour replace {other4} {known}"]
+        if end.namespace.ipv6:
+            lines += [f"address add {v6}/64 dev {end.name} nodad",
+                      f"neighbour replace {other6} {known}"]
+        end.namespace.ip_batch(*lines)
 
 
 class Pair:
@@ -229,10 +248,8 @@ class Pair:
     def __init__(self, lab, ipv6=True):
         self.left, self.right = lab.namespace(ipv6), lab.namespace(ipv6)
         self.left_device, self.right_device = lab.veth(self.left, self.right)
-        _address(self.left_device, self.LEFT4, self.LEFT6)
-        _address(self.right_device, self.RIGHT4, self.RIGHT6)
-        _neighbours(self.left_device, self.LEFT4, self.LEFT6,
-                    self.right_device, self.RIGHT4, self.RIGHT6)
+        _join(self.left_device, self.LEFT4, self.LEFT6,
+              self.right_device, self.RIGHT4, self.RIGHT6)
 
     def right_address(self, version):
         return self.RIGHT4 if version == 4 else self.RIGHT6
@@ -248,19 +265,14 @@ class Path:
         self.left, self.router, self.right = (lab.namespace() for _ in range(3))
         self.left_device, self.near_device = lab.veth(self.left, self.router)
         self.far_device, self.right_device = lab.veth(self.router, self.right)
-        _address(self.left_device, self.LEFT4, self.LEFT6)
-        _address(self.near_device, self.NEAR4, self.NEAR6)
-        _address(self.far_device, self.FAR4, self.FAR6)
-        _address(self.right_device, self.RIGHT4, self.RIGHT6)
-        _neighbours(self.left_device, self.LEFT4, self.LEFT6,
-                    self.near_device, self.NEAR4, self.NEAR6)
-        _neighbours(self.far_device, self.FAR4, self.FAR6,
-                    self.right_device, self.RIGHT4, self.RIGHT6)
+        _join(self.left_device, self.LEFT4, self.LEFT6,
+              self.near_device, self.NEAR4, self.NEAR6)
+        _join(self.far_device, self.FAR4, self.FAR6,
+              self.right_device, self.RIGHT4, self.RIGHT6)
         self.router.sysctl(**{"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1})
         for namespace, v4, v6 in ((self.left, self.NEAR4, self.NEAR6),
                                   (self.right, self.FAR4, self.FAR6)):
-            namespace.ip("route", "add", "default", "via", v4)
-            namespace.ip("-6", "route", "add", "default", "via", v6)
+            namespace.ip_batch(f"route add default via {v4}", f"route add default via {v6}")
 
     def right_address(self, version):
         return self.RIGHT4 if version == 4 else self.RIGHT6

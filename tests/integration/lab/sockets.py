@@ -4,6 +4,8 @@
 import contextlib
 import socket
 
+from . import patience
+
 
 def _family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -19,7 +21,7 @@ def udp(sender_namespace, reader_namespace, address, port):
         with sender_namespace.entered():
             sender = stack.enter_context(socket.socket(_family(address), socket.SOCK_DGRAM))
             sender.connect((address, port))
-        reader.settimeout(10)
+        reader.settimeout(patience.seconds(10))
         yield sender, reader
 
 
@@ -38,7 +40,7 @@ def tcp(sender_namespace, reader_namespace, address, port):
             sender.connect((address, port))
         reader = stack.enter_context(listener.accept()[0])
         reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        reader.settimeout(10)
+        reader.settimeout(patience.seconds(10))
         yield sender, reader
 
 

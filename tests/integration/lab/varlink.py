@@ -4,7 +4,7 @@
 import json
 import socket
 
-from . import paths, schema
+from . import paths, patience, schema
 
 INTERFACE = schema.Interface(paths.INTERFACE.read_text())
 
@@ -23,7 +23,7 @@ class VarlinkError(Exception):
 
 
 class Client:
-    def __init__(self, path, timeout=20.0):
+    def __init__(self, path, timeout=patience.seconds(20)):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Without a timeout until connected: with one it fails at once when the backlog is full.
         self.socket.connect(str(path))

@@ -3,10 +3,12 @@
 
 import time
 
+from . import patience
+
 
 def until(read, good, seconds=5.0, pause=0.02):
     """Read until good(value) holds; returns the last value read, good or not."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience.seconds(seconds)
     while True:
         value = read()
         if good(value) or time.monotonic() > end:

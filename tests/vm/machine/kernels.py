@@ -65,7 +65,9 @@ def _fetch(kernel, state):
             return _download(kernel, _configure(state / suite, suite))
         except Trouble as trouble:
             failures.append(f"{suite}: {trouble}")
-    raise Trouble(f"no kernel {kernel.name}: " + "; ".join(failures))
+    raise Trouble(f"no kernel {kernel.name}: it is fetched with apt, once, into {kernel.directory}; "
+                  "run this where apt reaches a Debian mirror, or copy the folder from there\n"
+                  + "\n".join(failures))
 
 
 def _mirror():
