@@ -201,7 +201,8 @@ def _help_of_daemon():
 
 
 # Counters that are there only in newer kernels than some that run this.
-NEW_COUNTERS = {"TcpExtBeyondWindow": (6, 17), "TcpExtTSEcrRejected": (6, 15),
+NEW_COUNTERS = {"UdpMemErrors": (5, 11), "TcpExtBeyondWindow": (6, 17),
+                "TcpExtTSEcrRejected": (6, 15),
                 "TcpExtPAWSOldAck": (6, 14), "TcpExtPAWSTimewait": (6, 16),
                 "TcpExtTCPAORequired": (6, 7), "TcpExtTCPAOBad": (6, 7),
                 "TcpExtTCPAOGood": (6, 7), "TcpExtTCPAOKeyNotFound": (6, 7)}
