@@ -253,12 +253,12 @@ FILL_IN = {"DEV": "lo", "ADDRESS": "127.0.0.1", "PORT": "80"}
 def shows_only(words):
     if words[0] in ("ss", "nstat"):
         return "-K" not in words
+    if words[:2] == ["bridge", "vni"]:
+        return False  # it takes 5.18, and a vxlan device that has been there
     return words[0] in ("ip", "bridge", "tc") and "show" in words
 
 
 def test_commands_that_only_show_something_run():
-    if kernel.release() < (5, 18):
-        pytest.skip("this kernel lacks some of what is asked for (bridge vni)")
     wrong, ran = [], 0
     for command in sorted({command for _, command in all_commands()}):
         words = [FILL_IN.get(word, word) for word in shlex.split(command)]
