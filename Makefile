@@ -71,7 +71,7 @@ obj = $(patsubst %.c,$(OUT)/%.o,$(1))
 DAEMON_OBJ := $(call obj,$(DAEMON_SRC))
 CLI_OBJ := $(call obj,$(CLI_SRC))
 # What the command line shares with the daemon.
-UTIL_OBJ := $(call obj,$(wildcard daemon/util/*.c))
+UTIL_OBJ := $(call obj,$(wildcard daemon/util/*.c daemon/knowledge/*.c))
 # Everything that a test may link: all but the two main().
 DAEMON_LIB := $(OUT)/libnetflowd.a
 CLI_LIB := $(OUT)/libnetflowctl.a
@@ -115,6 +115,14 @@ $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 		sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; echo ';'; } > $@
 
 $(call obj,$(wildcard daemon/control/*.c)): | $(BUILD)/interface.h
+
+# ---- the knowledge, part of the daemon and of the command line --------------
+
+$(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledge/*.ini) Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) python3 $< $(filter %.ini,$^) > $@
+
+$(OUT)/daemon/knowledge/knowledge.o: | $(BUILD)/knowledge_table.h
 
 # ---- compile, link ----------------------------------------------------------
 

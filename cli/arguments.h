@@ -25,6 +25,7 @@ struct arguments {
 	int64_t top;
 	int64_t limit;
 	bool records;
+	bool faults;
 	bool stack;
 	bool follow;
 	int64_t over_ns;

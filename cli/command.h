@@ -25,6 +25,7 @@ extern const struct command command_drops;
 extern const struct command command_latency;
 extern const struct command command_slow;
 extern const struct command command_napi;
+extern const struct command command_explain;
 extern const struct command command_export;
 extern const struct command command_top;
 

@@ -50,6 +50,10 @@ static const struct argument arguments[] = {
 	 .min = 1,
 	 .max = ROWS_MAX,
 	 .help = "only the counters with the most packets"},
+	{.name = "faults",
+	 .type = ARGUMENT_FLAG,
+	 .offset = offsetof(struct arguments, faults),
+	 .help = "hide what is policy or benign, see `netflowctl explain`, and say how much"},
 	{.name = "records",
 	 .type = ARGUMENT_FLAG,
 	 .offset = offsetof(struct arguments, records),
@@ -88,7 +92,8 @@ struct key_column {
 };
 
 static const struct key_column key_columns[] = {
-	{"reason", "reason", "reason", false},	  {"location", "location", "location", false},
+	{"reason", "reason", "reason", false},	  {"class", "class", "class", false},
+	{"location", "location", "location", false},
 	{"dev", "device", "device", false},	  {"netns", "netns", "netns", false},
 	{"proto", "protocol", "protocol", false}, {"flow", "flow", "flow", true},
 };
@@ -121,6 +126,10 @@ static void put_key(struct table *table, const struct key_column *column, const 
 	if (!strcmp(column->member, "reason")) {
 		reason = records_reason(row);
 		table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
+	} else if (!strcmp(column->member, "class")) {
+		bool fault = !strcmp(field_text(row, "class"), "fault");
+
+		table_cell(table, fault ? PAGE_BAD : PAGE_PLAIN, "%s", field_text(row, "class"));
 	} else if (field_count(row, column->member, &number)) {
 		table_cell(table, PAGE_PLAIN, "%llu", (unsigned long long)number);
 	} else {
@@ -168,6 +177,16 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	return table_put(table, page);
 }
 
+/* What --faults kept out; nothing without it. */
+static void put_hidden(struct page *page, const json_t *reply, const char *what)
+{
+	uint64_t hidden;
+
+	if (field_count(reply, "hidden", &hidden))
+		page_put(page, PAGE_PLAIN, "; %s %s of class policy or benign hidden",
+			 units_count(hidden).s, what);
+}
+
 static void put_counters_summary(const struct session *session, struct page *page,
 				 const json_t *reply)
 {
@@ -178,6 +197,7 @@ static void put_counters_summary(const struct session *session, struct page *pag
 		 field_units_bytes(reply, "bytes").s);
 	session_put_selection(session, page);
 	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
+	put_hidden(page, reply, "packets");
 	if (!field_true(reply, "exact"))
 		page_put(page, PAGE_WARN,
 			 "; only those whose records are still held, so not exact");
@@ -195,8 +215,10 @@ static int put_counters(const struct session *session, struct page *page, const 
 	}
 	page_put(page, PAGE_PLAIN, "No packet was dropped");
 	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, " since %s%s.", field_date(reply, "since").s,
-		  field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
+	page_put(page, PAGE_PLAIN, " since %s%s", field_date(reply, "since").s,
+		 field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
+	put_hidden(page, reply, "packets");
+	page_line(page, PAGE_PLAIN, ".");
 	return 0;
 }
 
@@ -227,16 +249,20 @@ static int put_records(const struct session *session, struct page *page, const j
 	if (!shown) {
 		page_put(page, PAGE_PLAIN, "No record of a drop");
 		session_put_selection(session, page);
-		page_line(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s.",
-			  field_units_count(reply, "held").s,
-			  field_units_count(reply, "capacity").s);
+		page_put(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s",
+			 field_units_count(reply, "held").s,
+			 field_units_count(reply, "capacity").s);
+		put_hidden(page, reply, "records");
+		page_line(page, PAGE_PLAIN, ".");
 		return 0;
 	}
 	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
 		 field_units_count(reply, "matched").s);
 	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
-		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	page_put(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
+		 field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	put_hidden(page, reply, "records");
+	page_end(page);
 	put_record_lines(page, records, session->arguments.stack);
 	return 0;
 }
@@ -275,8 +301,8 @@ static json_t *counters_parameters(const struct session *session)
 
 	return session_parameters(
 		"by", session_text(given->by), "reason", session_text(given->reason), "device",
-		session_text(given->device), "netns", session_number(given->netns), "top",
-		session_number(given->top), NULL);
+		session_text(given->device), "netns", session_number(given->netns), "faults",
+		given->faults ? json_true() : NULL, "top", session_number(given->top), NULL);
 }
 
 static json_t *records_parameters(const struct session *session)
@@ -285,7 +311,8 @@ static json_t *records_parameters(const struct session *session)
 
 	return session_parameters(
 		"reason", session_text(given->reason), "device", session_text(given->device),
-		"netns", session_number(given->netns), "filter", session_text(session->filter),
+		"netns", session_number(given->netns), "faults",
+		given->faults ? json_true() : NULL, "filter", session_text(session->filter),
 		"limit", session_number(given->limit), NULL);
 }
 

@@ -10,6 +10,11 @@
 
 #define METHOD "io.netflowd.Monitor"
 
+struct taken {
+	int64_t records;
+	uint64_t hidden; /* drops that --faults keeps out */
+};
+
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -41,9 +46,41 @@ static enum report_status put_gap(struct session *session, const struct follow *
 	return session_print(page, 0);
 }
 
+/* How many drops --faults kept out, once the stream is over. */
+static enum report_status put_hidden(struct session *session, const struct follow *follow,
+				     uint64_t hidden)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *json = NULL;
+	enum report_status status;
+
+	if (follow->quiet) {
+		report("%s drops of class policy or benign hidden", units_count(hidden).s);
+		return REPORT_FINE;
+	}
+	if (session->arguments.json) {
+		json = session_parameters("hidden", session_number((int64_t)hidden), NULL);
+		return session_print_json(json, true);
+	}
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	page_line(page, PAGE_PLAIN, "%s drops of class policy or benign hidden",
+		  units_count(hidden).s);
+	return session_print(page, 0);
+}
+
+/* A drop of a reason that is not known is never hidden. */
+static bool hides(const struct session *session, const json_t *record)
+{
+	const char *class = field_text_or(record, "class", "fault");
+
+	return session->arguments.faults && strcmp(class, "fault");
+}
+
 /* What one answer of the stream holds; its gap lies before its record. */
 static enum report_status take_answer(struct session *session, const struct follow *follow,
-				      const json_t *answer, int64_t *taken)
+				      const json_t *answer, struct taken *taken)
 {
 	const json_t *record = json_object_get(answer, follow->kind);
 	enum report_status status = REPORT_FINE;
@@ -53,7 +90,11 @@ static enum report_status take_answer(struct session *session, const struct foll
 		status = put_gap(session, follow, gap);
 	if (status || !json_is_object(record))
 		return status;
-	++*taken;
+	if (hides(session, record)) {
+		taken->hidden++;
+		return REPORT_FINE;
+	}
+	taken->records++;
 	return follow->record(follow->data, record);
 }
 
@@ -70,13 +111,14 @@ static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 	return left > 0;
 }
 
-static enum report_status read_stream(struct session *session, const struct follow *follow)
+static enum report_status read_stream(struct session *session, const struct follow *follow,
+				      struct taken *taken)
 {
-	int64_t limit = session->arguments.limit, taken = 0;
+	int64_t limit = session->arguments.limit;
 	int64_t deadline_ms = -1;
 	bool begun = false, continues = true;
 
-	while (continues && (limit < 0 || taken < limit)) {
+	while (continues && (limit < 0 || taken->records < limit)) {
 		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
 		OWN_JSON json_t *answer = NULL;
 		enum report_status status;
@@ -92,7 +134,7 @@ static enum report_status read_stream(struct session *session, const struct foll
 		if (!begun && follow->duration_ms >= 0)
 			deadline_ms = now_ms() + follow->duration_ms;
 		begun = true;
-		status = take_answer(session, follow, answer, &taken);
+		status = take_answer(session, follow, answer, taken);
 		if (status)
 			return status;
 	}
@@ -108,6 +150,7 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 	OWN_JSON json_t *call = parameters;
 	json_t *kinds = json_pack("[s]", !strcmp(follow->kind, "drop") ? "drops" : follow->kind);
 	enum report_status status = session_connect(session);
+	struct taken taken = {};
 	OWN_FD int signals = -1;
 	int ret;
 
@@ -128,5 +171,8 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 			     session->arguments.timeout_ms);
 	if (ret)
 		return report_call(session->varlink, METHOD, ret);
-	return read_stream(session, follow);
+	status = read_stream(session, follow, &taken);
+	if (!session->arguments.faults || status)
+		return status;
+	return put_hidden(session, follow, taken.hidden);
 }

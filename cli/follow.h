@@ -15,6 +15,7 @@ struct follow {
 };
 
 /*
+ * With --faults, drops of class policy or benign are only counted, and told at the end.
  * Follow until SIGINT, SIGTERM or SIGHUP, or until --limit records came: that
  * is fine.  The daemon ending the stream is not, and is reported.  `parameters`
  * are Monitor's but for the kind of records, and stolen; NULL is out of memory.

@@ -114,6 +114,10 @@ void session_put_selection(const struct session *session, struct page *page)
 			 units_duration((uint64_t)given->over_ns).s);
 		before = "";
 	}
+	if (given->faults) {
+		page_put(page, PAGE_PLAIN, "%s --faults", before);
+		before = "";
+	}
 	if (session->filter)
 		page_put(page, PAGE_PLAIN, "%s '%s'", before, session->filter);
 }

@@ -24,6 +24,7 @@ struct row {
 struct rows {
 	struct row *row;
 	size_t count, room;
+	uint64_t hidden; /* packets that the filter's `faults` keeps out */
 	const struct filter *filter;
 };
 
@@ -127,6 +128,10 @@ static int collect_counter(const struct backend_drops *drops, void *userdata)
 
 	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
 		return 0;
+	if (filter_hides(rows->filter, drops->key.reason)) {
+		rows->hidden += drops->packets;
+		return 0;
+	}
 	row = add_row(rows);
 	if (!row)
 		return -ENOMEM;
@@ -141,6 +146,10 @@ static int collect_record(struct rows *rows, const struct nf_drop_record *record
 
 	if (!filter_takes(rows->filter, record->reason, record->device, record->netns))
 		return 0;
+	if (filter_hides(rows->filter, record->reason)) {
+		rows->hidden++;
+		return 0;
+	}
 	row = add_row(rows);
 	if (!row)
 		return -ENOMEM;
@@ -191,6 +200,12 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 	return json_drops(&out, control->parts.names, control->parts.symbols);
 }
 
+/* How many `faults` hid, null when it was not asked for. */
+static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
+{
+	return filter->faults ? json_integer((json_int_t)hidden) : NULL;
+}
+
 static json_t *rows_to_json(const struct control *control, const struct rows *rows,
 			    const struct grouping *by, size_t top)
 {
@@ -203,10 +218,12 @@ static json_t *rows_to_json(const struct control *control, const struct rows *ro
 		if (i < top)
 			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
 	}
-	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:I, s:o}", "time", control_time(time_monotonic()),
-			 "since", control_time(control->parts.started_ns), "exact",
+	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time",
+			 control_time(time_monotonic()), "since",
+			 control_time(control->parts.started_ns), "exact",
 			 !by || by->compare != compare_flow, "packets", (json_int_t)packets, "bytes",
-			 (json_int_t)bytes, "matched", (json_int_t)rows->count, "rows", out);
+			 (json_int_t)bytes, "hidden", hidden_to_json(rows->filter, rows->hidden),
+			 "matched", (json_int_t)rows->count, "rows", out);
 }
 
 int method_get_drops(struct call *call, json_t *parameters, void *userdata)
@@ -214,7 +231,8 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 	static const struct parameter table[] = {
 		{"by", PARAMETER_STRING, true},	 {"reason", PARAMETER_STRING, true},
 		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true},
-		{"top", PARAMETER_INT, true},	 {NULL, 0, 0},
+		{"faults", PARAMETER_BOOL, true}, {"top", PARAMETER_INT, true},
+		{NULL, 0, 0},
 	};
 	const struct control *control = userdata;
 	const struct grouping *by = NULL;
@@ -257,27 +275,35 @@ static json_t *records_to_json(const struct control *control, const struct filte
 {
 	const struct recent *recent = control->parts.recent;
 	json_t *records = json_array();
-	size_t matched = 0, oldest = 0;
+	size_t matched = 0, hidden = 0, oldest = 0;
 
-	for (size_t i = 0; i < recent_count(recent); i++)
-		if (filter_takes_drop(filter, drop_record(recent, i)) && matched++ < limit)
+	for (size_t i = 0; i < recent_count(recent); i++) {
+		if (!filter_takes_drop(filter, drop_record(recent, i)))
+			continue;
+		if (filter_hides(filter, drop_record(recent, i)->reason))
+			hidden++;
+		else if (matched++ < limit)
 			oldest = i + 1;
+	}
 	for (size_t i = oldest; i-- > 0;)
-		if (filter_takes_drop(filter, drop_record(recent, i)))
+		if (filter_takes_drop(filter, drop_record(recent, i)) &&
+		    !filter_hides(filter, drop_record(recent, i)->reason))
 			json_array_append_new(records, json_drop_record(drop_record(recent, i),
 									control->parts.names,
 									control->parts.symbols));
-	return json_pack("{s:I, s:I, s:I, s:o}", "held", (json_int_t)recent_count(recent),
+	return json_pack("{s:I, s:I, s:I, s:o*, s:o}", "held", (json_int_t)recent_count(recent),
 			 "capacity", (json_int_t)recent_capacity(recent), "matched",
-			 (json_int_t)matched, "records", records);
+			 (json_int_t)matched, "hidden", hidden_to_json(filter, hidden), "records",
+			 records);
 }
 
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
 		{"reason", PARAMETER_STRING, true}, {"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},	    {"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},	    {NULL, 0, 0},
+		{"netns", PARAMETER_INT, true},	    {"faults", PARAMETER_BOOL, true},
+		{"filter", PARAMETER_STRING, true}, {"limit", PARAMETER_INT, true},
+		{NULL, 0, 0},
 	};
 	const struct control *control = userdata;
 	struct filter filter FILTER_OWNED = {0};

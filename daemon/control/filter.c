@@ -9,6 +9,7 @@
 #include "daemon/control/internal.h"
 #include "daemon/core/names.h"
 #include "daemon/core/selection.h"
+#include "daemon/knowledge/knowledge.h"
 #include "daemon/probe/backend.h"
 #include "daemon/util/nearest.h"
 
@@ -176,6 +177,8 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 		r = read_device(&fresh, control, call, device);
 	if (r == 0 && netns)
 		r = read_netns(&fresh, call, netns);
+	fresh.faults = json_is_true(json_object_get(parameters, "faults"));
+	fresh.names = control->parts.names;
 	if (r == 0 && expression)
 		r = read_expression(&fresh, call, expression);
 	if (r == 0)
@@ -202,6 +205,14 @@ bool filter_takes(const struct filter *filter, uint32_t reason, const char *devi
 	if (filter->by_netns && filter->netns != netns)
 		return false;
 	return !filter->by_device || !strncmp(filter->device, device, NF_DEVICE_NAME);
+}
+
+bool filter_hides(const struct filter *filter, uint32_t reason)
+{
+	const char *name = filter->faults ? names_reason(filter->names, reason) : NULL;
+	const struct knowledge *entry = name ? knowledge_reason(name) : NULL;
+
+	return entry && entry->class != KNOWLEDGE_FAULT;
 }
 
 static bool takes_bytes(const struct filter *filter, const struct nf_bytes *bytes)

@@ -13,14 +13,17 @@
 
 struct call;
 struct control;
+struct names;
 struct selection;
 
 /* What is not selected by matches everything; all zero is a filter that takes all. */
 struct filter {
 	bool by_reason, by_device, by_netns;
+	bool faults; /* of drops only: not those whose reason is policy or benign */
 	uint32_t reason;
 	uint32_t netns;
 	char device[NF_DEVICE_NAME];
+	const struct names *names; /* of `faults`, borrowed */
 	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
 	/* of latency records only */
 	bool by_segment, by_over, by_slow;
@@ -30,8 +33,8 @@ struct filter {
 };
 
 /*
- * Read the members reason, device, netns, filter, segment, over_ns and slow of
- * `parameters`, those that are there.  Something that nothing on this host is
+ * Read the members reason, device, netns, faults, filter, segment, over_ns and
+ * slow of `parameters`, those that are there.  Something that nothing on this host is
  * called, and what is no expression, end the call with what is near or wrong;
  * -EINVAL.  -ENOMEM leaves the call alone.  The caller clears the filter.
  */
@@ -43,9 +46,13 @@ void filter_clear(struct filter *filter);
 
 #define FILTER_OWNED CLEANUP(filter_clear)
 
-/* For counters: reason, device and namespace. */
+/* For counters: reason, device and namespace; `faults` is not looked at. */
 bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns);
 
+/* Whether `faults` hides drops of this reason; one that nothing is known of never is. */
+bool filter_hides(const struct filter *filter, uint32_t reason);
+
+/* `faults` is not looked at. */
 bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record);
 
 /* `path` is what path_read() made of the record.  `reason` selects drops only. */

@@ -35,6 +35,7 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata);
 int method_list_probes(struct call *call, json_t *parameters, void *userdata);
 int method_get_drops(struct call *call, json_t *parameters, void *userdata);
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata);
+int method_explain(struct call *call, json_t *parameters, void *userdata);
 int method_get_latency(struct call *call, json_t *parameters, void *userdata);
 int method_get_latency_records(struct call *call, json_t *parameters, void *userdata);
 int method_get_napi(struct call *call, json_t *parameters, void *userdata);

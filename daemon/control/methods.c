@@ -25,6 +25,7 @@ static const struct method methods[] = {
 	{"io.netflowd.ListProbes", ACCESS_READ, false, method_list_probes},
 	{"io.netflowd.GetDrops", ACCESS_READ, false, method_get_drops},
 	{"io.netflowd.GetDropRecords", ACCESS_READ, false, method_get_drop_records},
+	{"io.netflowd.Explain", ACCESS_READ, false, method_explain},
 	{"io.netflowd.GetLatency", ACCESS_READ, false, method_get_latency},
 	{"io.netflowd.GetLatencyRecords", ACCESS_READ, false, method_get_latency_records},
 	{"io.netflowd.GetNapi", ACCESS_READ, false, method_get_napi},

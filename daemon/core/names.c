@@ -112,11 +112,17 @@ static const char *skip_prefix(const char *text, const char *prefix)
 }
 
 /* mac80211 puts underscores before the enumerators that sparse is not to see. */
+static const char *without_prefix(const char *name)
+{
+	return skip_prefix(skip_prefix(name, "___"), "SKB_DROP_REASON_");
+}
+
+/* SKB_CONSUMED has only half of the prefix; of SKB_DROP_REASON_SKB_CSUM the rest is a name. */
 static const char *short_reason(const char *name)
 {
-	name = skip_prefix(name, "___");
-	name = skip_prefix(name, "SKB_DROP_REASON_");
-	return skip_prefix(name, "SKB_");
+	const char *rest = without_prefix(name);
+
+	return rest == name ? skip_prefix(name, "SKB_") : rest;
 }
 
 /* Enumerators that only mark where a kernel enum begins or ends. */
@@ -246,10 +252,11 @@ const char *names_subsystem(const struct names *names, uint32_t number)
 int names_find_reason(const struct names *names, const char *text, uint32_t *number)
 {
 	const struct list *reasons = &names->reasons;
-	const char *name = short_reason(text);
+	const char *whole = without_prefix(text), *name = short_reason(text);
 
 	for (size_t i = 0; i < reasons->count; i++) {
-		if (strcasecmp(reasons->entries[i].name, name) == 0) {
+		if (strcasecmp(reasons->entries[i].name, whole) == 0 ||
+		    strcasecmp(reasons->entries[i].name, name) == 0) {
 			*number = reasons->entries[i].number;
 			return 0;
 		}
@@ -261,7 +268,7 @@ const char *names_nearest_reason(const struct names *names, const char *text)
 {
 	struct nearest search;
 
-	nearest_init(&search, short_reason(text));
+	nearest_init(&search, without_prefix(text));
 	for (size_t i = 0; i < names->reasons.count; i++)
 		nearest_consider(&search, names->reasons.entries[i].name);
 	return search.best;

@@ -23,9 +23,9 @@ int names_new(struct names **names);
 void names_free(struct names **names);
 
 /*
- * Add a reason by the name of its enumerator.  The prefixes SKB_DROP_REASON_,
- * SKB_ and ___ are taken off, as the kernel's own texts have it: "NO_SOCKET",
- * "CONSUMED"; reasons of subsystems keep theirs ("RX_DROP_U_MIC_FAIL",
+ * Add a reason by the name of its enumerator.  The prefix SKB_DROP_REASON_, SKB_
+ * or ___ is taken off, as the kernel's own texts have it: "NO_SOCKET",
+ * "SKB_CSUM", "CONSUMED"; reasons of subsystems keep theirs ("RX_DROP_U_MIC_FAIL",
  * "OVS_DROP_LAST_ACTION").  Enumerators that only mark an enum's ends are
  * passed over: SKB_DROP_REASON_MAX, SKB_DROP_REASON_SUBSYS_MASK, OVS_DROP_MAX,
  * __OVS_DROP_REASON.

@@ -18,6 +18,7 @@
 #include "bpf/records.h"
 
 struct attribution;
+struct knowledge;
 struct names;
 struct path;
 struct symbols;
@@ -38,6 +39,12 @@ json_t *json_drop_record(const struct nf_drop_record *record, const struct names
  */
 json_t *json_latency_record(const struct nf_path_record *record, const struct path *path,
 			    struct attribution *attribution);
+
+/* Type Explanation. */
+json_t *json_knowledge(const struct knowledge *entry);
+
+/* "fault", "policy" or "benign"; NULL for a reason that the knowledge does not have. */
+const char *json_reason_class(uint32_t reason, const struct names *names);
 
 /* Which fields of the key stand in a row. */
 enum json_drops_field {

@@ -12,6 +12,7 @@ static void put_reason(struct fill *f, uint32_t reason, const struct names *name
 	fill_text(f, "reason", names_reason(names, reason));
 	fill_int(f, "reason_number", reason);
 	fill_text(f, "subsystem", names_subsystem(names, reason));
+	fill_text(f, "class", json_reason_class(reason, names));
 }
 
 static void put_location(struct fill *f, uint64_t address, const struct symbols *symbols)

@@ -127,7 +127,8 @@ static json_t *drop(void)
 static void test_record(void **state)
 {
 	(void)state;
-	check(drop(), "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','location':'udp_"
+	check(drop(), "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		      "'location':'udp_"
 		      "rcv+0x1f',"
 		      "'device':'veth0','ifindex':2,'netns':4026531840,'cpu':1,'length_bytes':28,"
 		      "'protocol':'ipv4/udp','flow':'udp 10.0.0.1:53 > 10.0.0.2:4242',"
@@ -164,6 +165,7 @@ static void test_record_unknown_reason(void **state)
 	object = drop();
 	assert_null(json_object_get(object, "reason"));
 	assert_null(json_object_get(object, "subsystem"));
+	assert_null(json_object_get(object, "class"));
 	assert_int_equal(json_integer_value(json_object_get(object, "reason_number")), 0x70005);
 	json_decref(object);
 }
@@ -183,6 +185,7 @@ static void test_record_no_reasons(void **state)
 	assert_null(json_object_get(object, "reason"));
 	assert_null(json_object_get(object, "reason_number"));
 	assert_null(json_object_get(object, "subsystem"));
+	assert_null(json_object_get(object, "class"));
 	json_decref(object);
 }
 
@@ -369,7 +372,7 @@ static void test_drops_all(void **state)
 	struct json_drops drops = row(JSON_DROPS_ALL);
 
 	(void)state;
-	check_row(&drops, "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core',"
+	check_row(&drops, "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
 			  "'location':'chain+0x10 [nft]','device':'eth0','ifindex':7,'netns':1,"
 			  "'protocol':'ipv6/icmpv6','packets':4217,'bytes':1000000}");
 }
@@ -381,7 +384,7 @@ static void test_drops_subsets(void **state)
 		const char *expected;
 	} cases[] = {
 		{0, "{'packets':4217,'bytes':1000000}"},
-		{JSON_DROPS_REASON, "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core',"
+		{JSON_DROPS_REASON, "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
 				    "'packets':4217,'bytes':1000000}"},
 		{JSON_DROPS_LOCATION,
 		 "{'location':'chain+0x10 [nft]','packets':4217,'bytes':1000000}"},

@@ -22,6 +22,7 @@ static int start(void **state)
 		{6, "SKB_DROP_REASON_SOCKET_RCVBUFF"}, {0, "SKB_NOT_DROPPED_YET"},
 		{3, "SKB_DROP_REASON_NO_SOCKET"},      {1, "SKB_CONSUMED"},
 		{2, "SKB_DROP_REASON_NOT_SPECIFIED"},  {0x10001, "___RX_DROP_U_MIC_FAIL"},
+		{75, "SKB_DROP_REASON_SKB_CSUM"},
 		{0x30001, "OVS_DROP_LAST_ACTION"},
 	};
 
@@ -124,7 +125,7 @@ static void test_bounded(void **state)
 
 	(void)state;
 	/* from the largest number down: each one is put in front of all others */
-	for (uint32_t added = 7; added < NAMES_REASONS_MAX; added++, n++) {
+	for (uint32_t added = 8; added < NAMES_REASONS_MAX; added++, n++) {
 		snprintf(name, sizeof(name), "R_%u", n);
 		assert_int_equal(names_add_reason(names, 1000000 - n, name), 0);
 	}
@@ -151,6 +152,8 @@ static void test_find(void **state)
 		{"skb_drop_reason_no_socket", 3},
 		{"CONSUMED", 1},
 		{"SKB_CONSUMED", 1},
+		{"SKB_CSUM", 75},
+		{"SKB_DROP_REASON_SKB_CSUM", 75},
 		{"rx_drop_u_mic_fail", 0x10001},
 		{"___RX_DROP_U_MIC_FAIL", 0x10001},
 		{"OVS_DROP_LAST_ACTION", 0x30001},

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Drop reasons out of the type information (BTF) of kernels: the running one, and those that
+tests/vm has fetched."""
+
+import contextlib
+import json
+import lzma
+import pathlib
+import subprocess
+import tempfile
+
+from . import paths
+
+RUNNING = pathlib.Path("/sys/kernel/btf/vmlinux")
+MODULES = ("mac80211", "openvswitch")
+# What stands in the enums beside reasons: their ends, and what receive functions of mac80211
+# return instead of one.
+_NO_REASON = {"MAX", "SUBSYS_MASK", "OVS_DROP_MAX", "__OVS_DROP_REASON", "RX_CONTINUE",
+              "RX_QUEUED"}
+_XZ, _ZSTD = b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+
+
+def fetched_kernels():
+    """{name: its image} of the kernels that are there."""
+    root = paths.TREE / "build" / "vm"
+    return {image.name.removeprefix("vmlinuz-"): image
+            for image in sorted(root.glob("*/root/boot/vmlinuz-*"))}
+
+
+def running():
+    """{(subsystem, reason), …} of the running kernel and its loaded modules."""
+    modules = [RUNNING.parent / name for name in MODULES]
+    return _reasons(RUNNING, [module for module in modules if module.exists()])
+
+
+def of_image(image):
+    """The same of a compressed kernel image and the modules installed beside it."""
+    release = image.name.removeprefix("vmlinuz-")
+    folder = image.parent.parent / "lib" / "modules" / release
+    with tempfile.TemporaryDirectory() as temporary:
+        kernel = _unpacked(image, pathlib.Path(temporary) / "vmlinux")
+        modules = [_unpacked(found, pathlib.Path(temporary) / name)
+                   for name in MODULES for found in sorted(folder.rglob(f"{name}.ko*"))]
+        return _reasons(kernel, modules)
+
+
+def _reasons(kernel, modules):
+    enums = _enums(kernel)
+    if "skb_drop_reason" not in enums:
+        return set()
+    subsystems = {number: name.removeprefix("SKB_DROP_REASON_SUBSYS_").lower()
+                  for name, number in enums.get("skb_drop_reason_subsys", {}).items()}
+    subsystems[0] = "core"
+    for module in modules:
+        enums.update(_enums(module, kernel))
+    return {(subsystems[number >> 16], short)
+            for enum, values in enums.items()
+            if "drop_reason" in enum and enum != "skb_drop_reason_subsys"
+            for name, number in values.items()
+            for short in [_short(name)] if short not in _NO_REASON}
+
+
+def _short(name):
+    """As daemon/core/names.c shortens enumerators."""
+    name = name.removeprefix("___")
+    short = name.removeprefix("SKB_DROP_REASON_")
+    return short if short != name else name.removeprefix("SKB_")
+
+
+def _enums(file, base=None):
+    """{enum: {name: number}} of those whose name has to do with drops."""
+    command = ["bpftool", *(("-B", base) if base else ()), "-j", "btf", "dump", "file", file]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return {entry["name"]: {value["name"]: value["val"] & 0xffffffff for value in entry["values"]}
+            for entry in json.loads(out)["types"]
+            if entry["kind"] == "ENUM" and "drop_reason" in str(entry["name"])}
+
+
+def _unpacked(file, target):
+    """The ELF file in a kernel image, or in a module that may be compressed."""
+    data = file.read_bytes()
+    for start, unpack in _streams(data):
+        with contextlib.suppress(lzma.LZMAError):
+            plain = unpack(data[start:])
+            if plain.startswith(b"\x7fELF"):
+                target.write_bytes(plain)
+                return target
+    if data.startswith(b"\x7fELF"):
+        target.write_bytes(data)
+        return target
+    raise ValueError(f"{file}: no ELF file in it that xz or zstd can unpack")
+
+
+def _streams(data):
+    for magic, unpack in ((_XZ, _xz), (_ZSTD, _zstd)):
+        start = data.find(magic)
+        while start >= 0:
+            yield start, unpack
+            start = data.find(magic, start + 1)
+
+
+def _xz(data):
+    return lzma.LZMADecompressor().decompress(data)
+
+
+def _zstd(data):
+    """What follows the stream is no error here; zstd says that it is."""
+    return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout
