@@ -5,6 +5,8 @@ The machine's own state is not touched; the mirror, the proxy and the keys are t
 machine is configured with.
 """
 
+import contextlib
+import fcntl
 import pathlib
 import re
 
@@ -12,6 +14,15 @@ from .trouble import Trouble, command
 
 ARCHITECTURE = "amd64"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+@contextlib.contextmanager
+def alone(cache):
+    """Nobody else fetches into the folder `cache` meanwhile: guests are started side by side."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Apt:
