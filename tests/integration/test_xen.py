@@ -42,6 +42,11 @@ def vif():
 # ---- what the daemon says ----
 
 
+def source(daemon):
+    """The probe of xen-netfront: state, how, reason."""
+    return daemon.call("GetSlots")["xen"]
+
+
 def counts(daemon, vif):
     """The daemon's counts of a frontend; None before its first transmit."""
     found = daemon.call("GetSlots", device=vif.name)["devices"]
@@ -139,14 +144,18 @@ def test_frontend_that_came_after_the_daemon(start, messages):
     if xen.has_frontend():
         pytest.skip("xen-netfront is loaded already: NETFLOWD_XEN_LATE=1")
     daemon = start()
+    assert source(daemon)["state"] == "unavailable"
     xen.load_frontend()
     vif = xen.vif()
+    attached = until(lambda: source(daemon), lambda source: source["state"] == "attached", 30)
+    assert attached["state"] == "attached", attached
     Ride(daemon, vif, messages).all()
     check_overflows(daemon, vif)
 
 
 def test_frontend_that_was_there(vif, start, messages):
     daemon = start()
+    assert source(daemon)["state"] == "attached"
     Ride(daemon, vif, messages).all()
     check_overflows(daemon, vif)
 
