@@ -58,7 +58,9 @@ def _fetch(kernel, state):
             return _download(kernel, Apt(state / suite, suite))
         except Trouble as trouble:
             failures.append(f"{suite}: {trouble}")
-    raise Trouble(f"no kernel {kernel.name}: " + "; ".join(failures))
+    raise Trouble(f"no kernel {kernel.name}: it is fetched with apt, once, into {kernel.directory}; "
+                  "run this where apt reaches a Debian mirror, or copy the folder from there\n"
+                  + "\n".join(failures))
 
 
 def _download(kernel, apt):
