@@ -137,6 +137,20 @@ def check_overflows(daemon, vif):
         assert record["offload"]["sg"]
 
 
+def check_too_big(daemon, vif):
+    """Datagrams that the driver drops, and counts."""
+    _, dropped = vif.transmitted()
+    with vif.mtu(xen.WIRE_MAX), vif.host.entered():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(BIG):
+                sender.sendto(bytes(65507), (vif.peer_address, PORT))
+    assert vif.transmitted()[1] - dropped == BIG
+    assert settled(lambda: (counts(daemon, vif) or {}).get("too_big"), BIG) == BIG
+    big = records(daemon, vif, "too_big")
+    assert [record["outcome"] for record in big] == ["dropped"] * BIG
+    assert [record["length_bytes"] for record in big] == [14 + 20 + 8 + 65507] * BIG
+
+
 def pages(piece):
     return (piece["offset"] % 4096 + piece["size_bytes"] + 4095) // 4096
 
@@ -152,7 +166,7 @@ def test_frontend_that_came_after_the_daemon(start, messages):
     xen.load_frontend()
     vif = xen.vif()
     attached = until(lambda: source(daemon), lambda source: source["state"] == "attached", 30)
-    assert attached["state"] == "attached", attached
+    assert (attached["state"], attached["how"]) == ("attached", "fentry"), attached
     Ride(daemon, vif, messages).all()
     check_overflows(daemon, vif)
 
@@ -193,17 +207,22 @@ def test_overflows_of_tcp(vif, start, messages):
 
 def test_too_big_for_the_wire(vif, start):
     daemon = start()
-    _, dropped = vif.transmitted()
-    with vif.mtu(xen.WIRE_MAX), vif.host.entered():
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            for _ in range(BIG):
-                sender.sendto(bytes(65507), (vif.peer_address, PORT))
-    assert vif.transmitted()[1] - dropped == BIG
-    assert settled(lambda: (counts(daemon, vif) or {}).get("too_big"), BIG) == BIG
-    big = records(daemon, vif, "too_big")
-    assert [record["outcome"] for record in big] == ["dropped"] * BIG
-    assert [record["length_bytes"] for record in big] == [14 + 20 + 8 + 65507] * BIG
+    check_too_big(daemon, vif)
     assert not counts(daemon, vif)["overflows"]
+
+
+@pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),
+                                      ("tracepoint", "tp_btf")))
+def test_each_way_to_attach(vif, start, messages, way, how):
+    """What is counted does not depend on it."""
+    daemon = start(f"slots.attach={way}")
+    assert source(daemon)["how"] == how
+    rocket.rocket(vif.host, vif.peer_address, PORT, *SLOTS, count=EACH)
+    assert settled(lambda: histogram(daemon, vif), dict.fromkeys(SLOTS, EACH)) == dict.fromkeys(
+        SLOTS, EACH)
+    assert [driver for driver, _ in messages.rockets()] == [19] * EACH + [31] * EACH
+    check_overflows(daemon, vif)
+    check_too_big(daemon, vif)
 
 
 def test_log_agrees(vif, start, messages):
