@@ -9,7 +9,7 @@ import gzip
 import shutil
 
 from .apt import Apt
-from .trouble import command
+from .trouble import Trouble, command
 
 SUITE = "bookworm"
 PACKAGES = (
@@ -48,7 +48,12 @@ def get(build):
     """Xen, from the cache in `build` or from the mirror."""
     xen = Hypervisor(build / "xen")
     if not xen.image.exists():
-        _unpack(build / "xen", Apt(build / "apt" / SUITE, SUITE))
+        try:
+            _unpack(build / "xen", Apt(build / "apt" / SUITE, SUITE))
+        except Trouble as trouble:
+            raise Trouble(f"no Xen: it is fetched with apt, once, into {build / 'xen'}; run this "
+                          "where apt reaches a Debian mirror, or copy the folder from there\n"
+                          f"{trouble}") from trouble
     return xen
 
 
