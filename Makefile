@@ -5,6 +5,7 @@
 #   make demo       the same for 15 s, against traffic that it makes itself   (root)
 #   make check      install what is missing, build, run every test            (root)
 #   make check-vm   the integration suite on stock kernels, in QEMU           (root)
+#   make check-xen  ring slots on a real Xen, in QEMU                         (root)
 #   make bench      measure what netflowd costs, beside the alternatives      (root)
 #   make soak       30 minutes of mixed load; SOAK_SECONDS=N                  (root)
 #   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
@@ -155,7 +156,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check check-vm bench soak fuzz install uninstall clean
+.PHONY: packages run demo check check-vm check-xen bench soak fuzz install uninstall clean
 
 # Only what is missing is asked for, so that a machine that has it all needs no network.
 packages:
@@ -182,6 +183,11 @@ check-vm: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
 	$(Q)tests/run vm
 
+# Xen is fetched into build/vm too.
+check-xen: packages
+	+$(Q)$(MAKE) VARIANT=plain all tools
+	$(Q)tests/run xen
+
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)tests/bench/run
@@ -204,4 +210,5 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# build/vm has other people's files.
+-include $(shell find $(BUILD) -path $(BUILD)/vm -prune -o -type f -name '*.d' -print 2>/dev/null)

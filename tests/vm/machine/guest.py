@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 
+from . import initramfs
 from .trouble import Trouble
 
 # --nics: the device of QEMU, the driver's module
@@ -36,20 +37,26 @@ COMPLAINT = re.compile(r"WARNING: |BUG: |INFO: task .* blocked|rcu: INFO|soft lo
 
 
 class Guest:
-    """One run of one machine.  As a context it holds the kernel's folder for itself."""
+    """One run of one machine.  As a context it holds its own folder, `place`, for itself.
 
-    def __init__(self, tree, kernel, initramfs, options):
+    With a hypervisor (xen.py) the kernel is started by that.
+    """
+
+    def __init__(self, tree, kernel, place, options, hypervisor=None):
         self.tree = tree
         self.kernel = kernel
-        self.initramfs = initramfs
+        self.place = place
         self.options = options
-        self.console = kernel.directory / "console.log"
-        self.complaints = kernel.directory / "qemu.log"
-        self.result = kernel.directory / "result"
+        self.hypervisor = hypervisor
+        self.initramfs = place / "initramfs.cpio"
+        self.console = place / "console.log"
+        self.complaints = place / "qemu.log"
+        self.result = place / "result"
         self._lock = None
 
     def __enter__(self):
-        self._lock = open(self.kernel.directory / "lock", "w")
+        self.place.mkdir(exist_ok=True)
+        self._lock = open(self.place / "lock", "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -75,6 +82,7 @@ class Guest:
     def _prepare(self, command):
         if not os.access(self.tree / "build", os.R_OK):
             raise Trouble("nothing is built: make all tools")
+        initramfs.build(self.kernel, self.initramfs)
         shutil.rmtree(self.result, ignore_errors=True)
         self.result.mkdir()
         (self.result / "command").write_text(command + "\n")
@@ -97,6 +105,8 @@ class Guest:
                 "NETFLOWD_VM_MAC_A": MACS[0],
                 "NETFLOWD_VM_MAC_B": MACS[1],
             }
+        if self.hypervisor:
+            environment |= self.hypervisor.environment()
         for setting in self.options.set:
             name, equals, value = setting.partition("=")
             if not equals or not name.isidentifier():
@@ -109,14 +119,14 @@ class Guest:
         # Killed with us, however we are killed.
         yield from ("setpriv", "--pdeathsig", "KILL")
         yield from ("qemu-system-x86_64", "-machine", "q35",
-                    "-accel", f"tcg,thread={self.options.threads}", "-cpu", "max",
-                    "-smp", str(self.options.cpus), "-m", str(self.options.memory),
+                    "-accel", f"tcg,thread={self.options.threads}",
+                    "-smp", str(self.options.cpus),
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                    "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
-                    "-append", self._command_line(),
                     "-serial", f"file:{self.console}", "-serial", "stdio",
                     "-chardev", f"socket,id=monitor,fd={monitor}",
                     "-mon", "chardev=monitor,mode=control")
+        boot = self.hypervisor.boot if self.hypervisor else _boot
+        yield from boot(self.kernel, self.initramfs, self._command_line(), self.options)
         yield from self._share("host", "/", readonly="on", security_model="passthrough",
                                multidevs="remap")
         yield from self._share("result", self.result, security_model="mapped-file")
@@ -137,7 +147,7 @@ class Guest:
         # defences that an emulator does not need, grace periods that are not waited out, programs
         # that are always at the same addresses, so that their translations are used again.
         # A stall of RCU ends it: of the one hang that is known it is the first sign.
-        return " ".join(("console=ttyS0", "loglevel=4", "oops=panic", "panic=-1",
+        return " ".join(("loglevel=4", "oops=panic", "panic=-1",
                          "unknown_nmi_panic", "tsc=reliable", f"netflowd.tree={self.tree}",
                          "mitigations=off", "init_on_alloc=0", "no5lvl",
                          "norandmaps", "rcupdate.rcu_expedited=1",
@@ -191,6 +201,12 @@ class Guest:
         except FileNotFoundError:
             return "Its console is empty."
         return "\n    ".join(["Its console ended:", *lines[-CONSOLE_TAIL:]])
+
+
+def _boot(kernel, initramfs_path, command_line, options):
+    """QEMU's words, without a hypervisor."""
+    yield from ("-cpu", "max", "-m", str(options.memory), "-kernel", str(kernel.image),
+                "-initrd", str(initramfs_path), "-append", f"console=ttyS0 {command_line}")
 
 
 def _interrupt(qemu, monitor):

@@ -18,10 +18,9 @@ MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 _UNPACK = {".ko": open, ".xz": lzma.open, ".gz": gzip.open}
 
 
-def build(kernel):
-    """Make it; its path."""
-    archive = kernel.directory / "initramfs.cpio"
-    with tempfile.TemporaryDirectory(dir=kernel.directory) as folder:
+def build(kernel, archive):
+    """Make it, as the file `archive`."""
+    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         folder = pathlib.Path(folder)
         _busybox(folder)
         _modules(folder, kernel)
@@ -29,7 +28,6 @@ def build(kernel):
         names = command("find", ".", "-mindepth", "1", cwd=folder)
         with open(archive, "wb") as out:
             _cpio(folder, names, out)
-    return archive
 
 
 def _busybox(folder):

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian's kernel packages: fetched with apt, unpacked, never installed.
-
-apt runs with lists and caches of its own under build/vm/apt, so the machine's are not touched; the
-mirror, the proxy and the keys are those that the machine is configured with.
-"""
+"""Debian's kernel packages: fetched with apt, unpacked, never installed."""
 
 import contextlib
 import dataclasses
@@ -11,6 +7,7 @@ import pathlib
 import re
 import shutil
 
+from .apt import ARCHITECTURE, Apt
 from .trouble import Trouble, command
 
 # Where each kernel is, best place first.
@@ -19,8 +16,6 @@ SUITES = {
     "6.1": ("bookworm",),
     "6.12": ("bookworm-backports", "trixie"),
 }
-ARCHITECTURE = "amd64"
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +52,10 @@ def get(build, name):
 
 
 def _fetch(kernel, state):
-    if command("dpkg", "--print-architecture").strip() != ARCHITECTURE:
-        raise Trouble(f"the emulated machine is {ARCHITECTURE}, and this one is not")
     failures = []
     for suite in SUITES[kernel.name]:
         try:
-            return _download(kernel, _configure(state / suite, suite))
+            return _download(kernel, Apt(state / suite, suite))
         except Trouble as trouble:
             failures.append(f"{suite}: {trouble}")
     raise Trouble(f"no kernel {kernel.name}: it is fetched with apt, once, into {kernel.directory}; "
@@ -70,50 +63,9 @@ def _fetch(kernel, state):
                   + "\n".join(failures))
 
 
-def _mirror():
-    """The URI that this machine gets its own release from."""
-    release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(),
-                        re.MULTILINE)
-    targets = command("apt-get", "indextargets", "--format",
-                      "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages")
-    for line in targets.splitlines():
-        suite, component, uri = line.split()
-        if release and suite == release[1] and component == "main":
-            return uri
-    raise Trouble("apt is not configured with a mirror of this machine's own Debian release")
-
-
-def _configure(state, suite):
-    """The words that make apt-get work in `state`, with that suite only."""
-    for folder in ("lists/partial", "cache/archives/partial", "preferences"):
-        (state / folder).mkdir(parents=True, exist_ok=True)
-    sources = state / "sources.list"
-    sources.write_text(f"deb [arch={ARCHITECTURE} signed-by={KEYRING}] {_mirror()} {suite} main\n")
-    status = state / "status"
-    status.touch()
-    configuration = state / "apt.conf"
-    # Read after the machine's own files, from which only proxies and the like are wanted.
-    configuration.write_text(f"""
-Dir::Etc::sourcelist "{sources}";
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferences "-";
-Dir::Etc::preferencesparts "{state}/preferences";
-Dir::State "{state}";
-Dir::State::lists "{state}/lists";
-Dir::State::status "{status}";
-Dir::Cache "{state}/cache";
-Acquire::Languages "none";
-APT::Sandbox::User "root";
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-""")
-    return "-c", configuration
-
-
 def _download(kernel, apt):
-    command("apt-get", *apt, "-q", "--error-on=any", "update")
     # The meta package names the release's current kernel.
-    meta = command("apt-cache", *apt, "depends", f"linux-image-{ARCHITECTURE}")
+    meta = apt.depends(f"linux-image-{ARCHITECTURE}")
     package = re.search(rf"Depends: (linux-image-{re.escape(kernel.name)}\.\S+)", meta)
     if not package:
         raise Trouble(f"it has another kernel now: {' '.join(meta.split())}")
@@ -121,8 +73,7 @@ def _download(kernel, apt):
     folder = kernel.directory / "package"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    command("apt-get", *apt, "-q", "download", package[1], cwd=folder)
-    return next(folder.glob("*.deb"))
+    return apt.download(folder, package[1])[0]
 
 
 def _unpack(kernel, package):

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Slots on a real xen-netfront, against what its driver says, counts and delivers.
+
+Runs in a guest of `tests/vm/run --xen` (make check-xen).  There with NETFLOWD_XEN_LATE=1, so that
+the first test sees the driver come.
+"""
+
+import collections
+import socket
+
+import pytest
+
+from lab import rocket, xen
+from lab.waiting import settled, until
+
+SLOTS = (9, 17, 18, 19, 31)
+EACH = 5
+LIMIT = 18  # XEN_NETIF_NR_SLOTS_MIN
+PORT = 5000
+BIG = 3
+
+pytestmark = pytest.mark.skipif(not xen.here(), reason="no Xen here: make check-xen")
+
+
+@pytest.fixture
+def messages():
+    messages = xen.Messages()
+    try:
+        yield messages
+    finally:
+        messages.close()
+
+
+@pytest.fixture
+def vif():
+    """The guest's vif, with its driver."""
+    if not xen.has_frontend():
+        xen.load_frontend()
+    return xen.vif()
+
+
+# ---- what the daemon says ----
+
+
+def source(daemon):
+    """The probe of xen-netfront: state, how, reason."""
+    return daemon.call("GetSlots")["xen"]
+
+
+def counts(daemon, vif):
+    """The daemon's counts of a frontend; None before its first transmit."""
+    found = daemon.call("GetSlots", device=vif.name)["devices"]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def histogram(daemon, vif):
+    """Transmits by slots."""
+    device = counts(daemon, vif) or {"histogram": []}
+    return collections.Counter({bucket["slots"]: bucket["count"] for bucket in device["histogram"]})
+
+
+def outcomes(daemon, vif):
+    """What became of overflows, without the zeros."""
+    return {outcome: count for outcome, count in counts(daemon, vif)["outcomes"].items() if count}
+
+
+def records(daemon, vif, kind):
+    held = daemon.call("GetSlotsRecords", device=vif.name, limit=1 << 16)["records"]
+    return [record for record in held if record["kind"] == kind]
+
+
+# ---- what is sent ----
+
+
+class Ride:
+    """Every number of slots in turn, TCP bulk between; the counts are checked at each step."""
+
+    def __init__(self, daemon, vif, messages):
+        self.daemon, self.vif, self.messages = daemon, vif, messages
+        self.counted = collections.Counter()
+        self.packets, self.drops = vif.transmitted()
+
+    def all(self):
+        with rocket.reader(self.vif.peer, self.vif.peer_address, PORT, seconds=60) as end:
+            for slots in SLOTS:
+                self._bulk()
+                self._rockets(slots, end)
+        assert self.vif.transmitted()[1] == self.drops
+
+    def _histogram(self):
+        return histogram(self.daemon, self.vif)
+
+    def _bulk(self):
+        """A single stream, of 65 KiB segments, never rides."""
+        bulk = self.vif.bulk(size=65536, count=20)
+        assert bulk.bytes_read == bulk.bytes == 20 * 65536
+        assert not self.messages.rockets()
+        seen = until(self._histogram, lambda seen: seen.total() == self._transmitted())
+        assert seen.total() == self._transmitted()
+        assert overflowed(seen) == overflowed(self.counted)
+        self.counted = seen
+
+    def _transmitted(self):
+        """By the driver's own count, since the daemon is there."""
+        return self.vif.transmitted()[0] - self.packets
+
+    def _rockets(self, slots, end):
+        sent = rocket.rocket(self.vif.host, self.vif.peer_address, PORT, slots, count=EACH)
+        assert rocket.received(end, EACH) == [rocket.payload(one) for one in sent]
+        self.counted[slots] += EACH
+        assert settled(self._histogram, self.counted) == self.counted
+        told = [driver for driver, _ in self.messages.rockets()]
+        assert told == ([slots] * EACH if slots > LIMIT else [])
+
+
+def overflowed(histogram):
+    return {slots: count for slots, count in histogram.items() if slots > LIMIT}
+
+
+def check_overflows(daemon, vif):
+    """As many as were sent, linearized, each laid out as its slots and its length say."""
+    device = counts(daemon, vif)
+    assert device["xen"]
+    assert device["overflows"] == 2 * EACH
+    assert outcomes(daemon, vif) == {"linearized": 2 * EACH}
+    overflows = records(daemon, vif, "overflow")
+    assert collections.Counter(r["slots"] for r in overflows) == {19: EACH, 31: EACH}
+    for record in overflows:
+        pieces = [record["head"], *record["frags"]]
+        assert record["outcome"] == "linearized"
+        assert record["limit"] == LIMIT
+        assert [piece["slots"] for piece in pieces] == [pages(piece) for piece in pieces]
+        assert sum(piece["slots"] for piece in pieces) == record["slots"]
+        assert sum(piece["size_bytes"] for piece in pieces) == record["length_bytes"]
+        assert record["task"]["comm"] == "rocket"
+        assert record["offload"]["sg"]
+
+
+def check_too_big(daemon, vif):
+    """Datagrams that the driver drops, and counts."""
+    _, dropped = vif.transmitted()
+    with vif.mtu(xen.WIRE_MAX), vif.host.entered():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(BIG):
+                sender.sendto(bytes(65507), (vif.peer_address, PORT))
+    assert vif.transmitted()[1] - dropped == BIG
+    assert settled(lambda: (counts(daemon, vif) or {}).get("too_big"), BIG) == BIG
+    big = records(daemon, vif, "too_big")
+    assert [record["outcome"] for record in big] == ["dropped"] * BIG
+    assert [record["length_bytes"] for record in big] == [14 + 20 + 8 + 65507] * BIG
+
+
+def pages(piece):
+    return (piece["offset"] % 4096 + piece["size_bytes"] + 4095) // 4096
+
+
+# ---- tests ----
+
+
+def test_frontend_that_came_after_the_daemon(start, messages):
+    if xen.has_frontend():
+        pytest.skip("xen-netfront is loaded already: NETFLOWD_XEN_LATE=1")
+    daemon = start()
+    assert source(daemon)["state"] == "unneeded"
+    xen.load_frontend()
+    vif = xen.vif()
+    attached = until(lambda: source(daemon), lambda source: source["state"] == "attached", 30)
+    assert (attached["state"], attached["how"]) == ("attached", "fentry"), attached
+    Ride(daemon, vif, messages).all()
+    check_overflows(daemon, vif)
+
+
+def test_frontend_that_was_there(vif, start, messages):
+    daemon = start()
+    assert source(daemon)["state"] == "attached"
+    Ride(daemon, vif, messages).all()
+    check_overflows(daemon, vif)
+
+
+def test_device_that_came_after_the_daemon(vif, start, messages):
+    daemon = start()
+    second = xen.vif(1)
+    assert second.name != vif.name
+    Ride(daemon, second, messages).all()
+    check_overflows(daemon, second)
+    assert not counts(daemon, vif)
+
+
+def test_overflows_of_tcp(vif, start, messages):
+    """What two woven streams ride is not known beforehand: the driver says it."""
+    daemon = start()
+    told = []
+    for _ in range(5):
+        assert vif.woven_bulk(turns=1000) == 2 * (100 + 1000 * 4096)
+        told += messages.rockets()
+        if told:
+            break
+    assert told, "the streams never rode"
+    assert settled(lambda: outcomes(daemon, vif), {"linearized": len(told)}) == {
+        "linearized": len(told)}
+    overflows = records(daemon, vif, "overflow")
+    assert len(overflows) == len(told)
+    assert [(r["slots"], r["length_bytes"]) for r in overflows] == told
+    assert all(record["gso_size"] for record in overflows)
+
+
+def test_too_big_for_the_wire(vif, start):
+    daemon = start()
+    check_too_big(daemon, vif)
+    assert not counts(daemon, vif)["overflows"]
+
+
+@pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),
+                                      ("tracepoint", "tp_btf")))
+def test_each_way_to_attach(vif, start, messages, way, how):
+    """What is counted does not depend on it."""
+    daemon = start(f"slots.attach={way}")
+    assert source(daemon)["how"] == how
+    rocket.rocket(vif.host, vif.peer_address, PORT, *SLOTS, count=EACH)
+    assert settled(lambda: histogram(daemon, vif), dict.fromkeys(SLOTS, EACH)) == dict.fromkeys(
+        SLOTS, EACH)
+    assert [driver for driver, _ in messages.rockets()] == [19] * EACH + [31] * EACH
+    check_overflows(daemon, vif)
+    check_too_big(daemon, vif)
+
+
+def test_log_agrees(vif, start, messages):
+    """A rocket in the kernel's log is one that the probe saw."""
+    daemon = start()
+    rocket.rocket(vif.host, vif.peer_address, PORT, 19, 31)
+    assert [told for told, _ in messages.rockets()] == [19, 31]
+    log = until(lambda: daemon.call("GetSlots")["log"],
+                lambda log: [rocket["state"] for rocket in log["newest"]] == ["seen"] * 2)
+    assert [(r["slots"], r["state"]) for r in log["newest"]] == [(19, "seen"), (31, "seen")]
+    assert (log["rockets"], log["unseen"]) == (2, 0)
+    assert daemon.coverage("slots_log")["state"] == "full"
