@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/tools/rocket: UDP datagrams that need an exact number of slots (pages) when transmitted."""
+
+import collections
+import contextlib
+import socket
+import struct
+
+Sent = collections.namedtuple("Sent", "sequence slots bytes")
+
+
+def rocket(namespace, address, port, *slots, count=1):
+    """`count` datagrams of each number of slots, in that order; what was sent, a Sent for each."""
+    numbers = namespace.tool("rocket", "-n", count, address, port, *slots)
+    return [Sent(*numbers[at:at + 3]) for at in range(0, len(numbers), 3)]
+
+
+def payload(sent):
+    """What a reader must get, byte by byte."""
+    head = struct.pack("!II", sent.sequence, sent.slots)
+    return head + bytes(sent.sequence + 31 * i & 255 for i in range(len(head), sent.bytes))
+
+
+@contextlib.contextmanager
+def reader(namespace, address, port, seconds=10):
+    """A socket for received(), there before anything is sent."""
+    with namespace.entered():
+        end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with end:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        end.settimeout(seconds)
+        end.bind((address, port))
+        yield end
+
+
+def received(end, count):
+    """The next so many payloads, in the order in which they came."""
+    return [end.recv(65536) for _ in range(count)]

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sends UDP datagrams that touch an exact number of memory pages, and prints
+ * one line for each:
+ *   sequence slots bytes
+ *
+ * xen-netfront needs a slot of its ring for every page that the linear part
+ * and the fragments of an skb touch (xennet_count_skb_slots()).  A corked
+ * datagram is a linear part, in one page, and a fragment for every piece that
+ * is not beside the one before: a piece across the border of two pages takes
+ * two slots, one within a page takes one.
+ *
+ * Where a piece lands is known, because a new process begins with an empty
+ * task fragment (current->task_frag): the kernel then takes blocks of
+ * FRAGMENT_SIZE (SKB_FRAG_PAGE_ORDER) and goes through each from its start.
+ * Between two pieces, datagrams that are never sent eat the bytes up to where
+ * the next piece is wanted.  So there is a process for every datagram.  It is
+ * wrong when memory is so fragmented that the kernel gets single pages.
+ *
+ * The payload is a big-endian 32-bit sequence number, the number of slots as
+ * another, and then bytes of which number i is (sequence + 31 * i) & 255.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096U /* XEN_PAGE_SIZE, and the kernel's on x86 */
+#define FRAGMENT_SIZE (8 * PAGE)
+#define HEAD 8U	  /* payload bytes in the linear part */
+#define PIECE 80U /* so that the most pieces still fit into an MTU of 1500 */
+#define GAP 64U	  /* what keeps a piece from being merged into the one before */
+#define FRAGS_MAX 17
+#define SLOTS_MAX (1 + 2 * FRAGS_MAX)
+
+struct datagram {
+	uint32_t sequence, slots;
+	int fd;
+	size_t sent;   /* payload bytes so far */
+	size_t offset; /* of the next byte in the task fragment's block */
+	uint8_t payload[HEAD + FRAGS_MAX * PIECE];
+};
+
+struct options {
+	uint32_t count; /* datagrams of each number of slots */
+	struct sockaddr_in to;
+};
+
+static _Noreturn void usage(void)
+{
+	fprintf(stderr, "usage: rocket [-n COUNT] IPV4_ADDRESS PORT SLOTS...    (SLOTS: 1 to %d)\n",
+		SLOTS_MAX);
+	exit(2);
+}
+
+static uint32_t number(const char *text, uint32_t min, uint32_t max)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end || n < min || n > max)
+		errx(2, "not a number from %u to %u: %s", min, max, text);
+	return (uint32_t)n;
+}
+
+static int connected(const struct sockaddr_in *to)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (fd < 0)
+		err(1, "socket");
+	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)))
+		err(1, "connect to %s%s", inet_ntoa(to->sin_addr),
+		    to->sin_addr.s_addr == htonl(INADDR_LOOPBACK) ? ": ip link set lo up" : "");
+	return fd;
+}
+
+static void append(int fd, const void *data, size_t size, int flags)
+{
+	ssize_t n = send(fd, data, size, flags);
+
+	if (n < 0)
+		err(1, "send");
+	if ((size_t)n != size)
+		errx(1, "send: %zd bytes of %zu", n, size);
+}
+
+/*
+ * Use up bytes of the task fragment.  The socket stays open, for its pages
+ * must not be given back: the kernel would begin the block again.
+ */
+static void eat(size_t size)
+{
+	static const uint8_t nothing[2 * FRAGMENT_SIZE];
+	const struct sockaddr_in loopback = {
+		.sin_family = AF_INET,
+		.sin_port = htons(9),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = connected(&loopback);
+
+	append(fd, nothing, 1, MSG_MORE); /* the linear part, from elsewhere */
+	append(fd, nothing, size, MSG_MORE);
+}
+
+/* Make `offset` the place of the next piece, in this block or in the next. */
+static void move_to(struct datagram *d, size_t offset)
+{
+	size_t left = FRAGMENT_SIZE - d->offset;
+
+	eat(offset > d->offset ? offset - d->offset : left + offset);
+	d->offset = offset;
+}
+
+static void add_piece(struct datagram *d, size_t size)
+{
+	append(d->fd, d->payload + d->sent, size,
+	       d->sent + size < HEAD + d->slots / 2 * PIECE ? MSG_MORE : 0);
+	d->sent += size;
+}
+
+static void add_straddling(struct datagram *d)
+{
+	size_t border = (d->offset / PAGE + 1) * PAGE;
+
+	/* The end of a block is not a border within one. */
+	if (border >= FRAGMENT_SIZE)
+		border = PAGE;
+	move_to(d, border - PIECE / 2);
+	add_piece(d, PIECE);
+	d->offset += PIECE;
+}
+
+static void add_plain(struct datagram *d)
+{
+	move_to(d, d->offset + GAP);
+	add_piece(d, PIECE);
+	d->offset += PIECE;
+}
+
+static void fill(struct datagram *d)
+{
+	uint32_t head[] = {htonl(d->sequence), htonl(d->slots)};
+
+	memcpy(d->payload, head, HEAD);
+	for (size_t i = HEAD; i < sizeof(d->payload); i++)
+		d->payload[i] = (uint8_t)(d->sequence + 31 * i);
+}
+
+/* One slot for the linear part, so that an odd number is all straddling pieces. */
+static _Noreturn void send_datagram(struct datagram *d, const struct sockaddr_in *to)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	d->fd = connected(to);
+	fill(d);
+	add_piece(d, HEAD);
+	for (uint32_t n = (d->slots - 1) / 2; n; n--)
+		add_straddling(d);
+	if (d->slots % 2 == 0)
+		add_plain(d);
+	printf("%u %u %zu\n", d->sequence, d->slots, d->sent);
+	exit(0);
+}
+
+static void send_one(const struct options *o, uint32_t sequence, uint32_t slots)
+{
+	struct datagram d = {.sequence = sequence, .slots = slots};
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		err(1, "fork");
+	if (child == 0)
+		send_datagram(&d, &o->to);
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "datagram %u was not sent", sequence);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.count = 1, .to = {.sin_family = AF_INET}};
+	uint32_t sequence = 0;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:")) != -1) {
+		if (c != 'n')
+			usage();
+		o.count = number(optarg, 1, UINT16_MAX);
+	}
+	if (argc - optind < 3 || inet_pton(AF_INET, argv[optind], &o.to.sin_addr) != 1)
+		usage();
+	o.to.sin_port = htons((uint16_t)number(argv[optind + 1], 1, UINT16_MAX));
+	for (int i = optind + 2; i < argc; i++)
+		for (uint32_t n = 0; n < o.count; n++)
+			send_one(&o, sequence++, number(argv[i], 1, SLOTS_MAX));
+	return 0;
+}
