@@ -202,7 +202,9 @@ static void choose_probes(struct backend_bpf_state *state, const struct backend_
 			  const struct btf *kernel)
 {
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		if (settings->disabled[i]) {
+		if (i >= NF_PROBE_SLOTS_FIRST) {
+			state->probe[i].state = PROBE_UNNEEDED; /* slots.c loads and attaches it */
+		} else if (settings->disabled[i]) {
 			set_unavailable(state, i, "switched off by probes.disable");
 		} else if (i == NF_PROBE_SOCK_RECV_LENGTH && !state->features.udp_frees_deferred) {
 			state->probe[i].state = PROBE_UNNEEDED;
