@@ -22,6 +22,8 @@
 
 #define NF_SLOTS_NAMES_MAX 16
 
+_Static_assert(!(NF_SLOTS_BUCKETS & (NF_SLOTS_BUCKETS - 1)), "a mask bounds an index");
+
 const volatile struct {
 	__u32 limit;
 	__u32 names;	    /* of name[]; 0 in the object for xen-netfront */
@@ -414,8 +416,9 @@ static __always_inline void nf_slots_start(void *ctx, struct nf_slots_cpu *cpu,
 	nf_slots_event(cpu, row, key ? NF_SLOTS_COUNTED : NF_SLOTS_UNKEYED);
 	if (bucket >= NF_SLOTS_BUCKETS)
 		bucket = NF_SLOTS_BUCKETS - 1;
+	barrier_var(bucket); /* the mask is for the verifier, and would be optimized away */
 	if (count)
-		nf_add(&count->slots[bucket], 1);
+		nf_add(&count->slots[bucket & (NF_SLOTS_BUCKETS - 1)], 1);
 	if (slots + 1 >= slots_settings.limit || s->skb->len > NF_SLOTS_WIRE_MAX)
 		nf_slots_begin(ctx, cpu, s, key, slots, row);
 }

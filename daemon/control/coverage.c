@@ -129,7 +129,7 @@ static json_t *coverage_of_slots(const struct control *control)
 {
 	const struct control_parts *parts = &control->parts;
 	uint64_t unseen = rockets_unseen(parts->rockets);
-	char reason[1024];
+	char reason[2048];
 	bool lost = slots_unavailable(control, reason, sizeof(reason));
 	size_t length = strlen(reason);
 

@@ -71,6 +71,9 @@ int bpf_reasons_read(struct names *names, const struct btf *kernel);
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
+/* What the verifier said of the program that was refused since bpf_refusal_forget(); "" = nothing. */
+void bpf_refusal_forget(void);
+const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
 

@@ -28,6 +28,16 @@ static struct {
 	char why[80]; /* the verifier's last words */
 } refused;
 
+void bpf_refusal_forget(void)
+{
+	memset(&refused, 0, sizeof(refused));
+}
+
+const char *bpf_refusal(void)
+{
+	return refused.why[0] ? refused.why : refused.last;
+}
+
 /* The line before the verifier's closing statistics says what it did not like. */
 static void keep_last_words(const char *format, va_list arguments)
 {
@@ -370,7 +380,7 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 	int r;
 
 	for (size_t attempt = 0; attempt <= NF_PROBE_COUNT * ALTERNATIVES; attempt++) {
-		memset(&refused, 0, sizeof(refused));
+		bpf_refusal_forget();
 		r = prepare(state, settings);
 		if (r < 0)
 			break;

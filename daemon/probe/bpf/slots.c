@@ -26,6 +26,8 @@
 #define XEN_NETFRONT "/sys/module/xen_netfront"
 #define KALLSYMS "/proc/kallsyms"
 
+#define SLOTS_REASON_MAX 480
+
 enum copy { XEN, DEVICES, COPIES };
 
 _Static_assert(NF_PROBE_SLOTS_FIRST + XEN == NF_PROBE_XENNET_START_XMIT &&
@@ -80,7 +82,7 @@ struct bpf_ring_slots {
 		const struct way *way;
 		bool disabled;
 		enum probe_state state;
-		char reason[160];
+		char reason[SLOTS_REASON_MAX];
 	} copy[COPIES];
 };
 
@@ -277,6 +279,7 @@ static int try_way(struct backend_bpf_state *state, enum copy copy, const struct
 	struct bpf_ring_slots *slots = state->ring_slots;
 	int r;
 
+	bpf_refusal_forget();
 	slots->copy[copy].way = way;
 	r = load(state, copy);
 	if (r == 0)
@@ -290,12 +293,13 @@ static int try_way(struct backend_bpf_state *state, enum copy copy, const struct
 
 static void open_devices(struct backend_bpf_state *state)
 {
-	char why[160];
+	char why[SLOTS_REASON_MAX];
 	int r = try_way(state, DEVICES, &way_of_devices);
 
 	if (r == 0)
 		return;
-	snprintf(why, sizeof(why), "cannot be attached: %s", strerror(-r));
+	snprintf(why, sizeof(why), "cannot be attached: %s%s%.100s", strerror(-r),
+		 bpf_refusal()[0] ? ": " : "", bpf_refusal());
 	set_state(state->ring_slots, DEVICES, PROBE_UNAVAILABLE, why);
 }
 
@@ -303,7 +307,7 @@ static void open_xen(struct backend_bpf_state *state)
 {
 	struct bpf_ring_slots *slots = state->ring_slots;
 	enum backend_slots_attach wanted = slots->settings.attach;
-	char why[160] = "cannot be attached";
+	char why[SLOTS_REASON_MAX] = "cannot be attached:";
 	size_t length;
 	int r;
 
@@ -319,8 +323,8 @@ static void open_xen(struct backend_bpf_state *state)
 		if (r == 0)
 			return;
 		length = strlen(why);
-		snprintf(why + length, sizeof(why) - length, "%s %s: %s", i ? ";" : "", way->how,
-			 strerror(-r));
+		snprintf(why + length, sizeof(why) - length, " by %s (%s%s%.100s)", way->how,
+			 strerror(-r), bpf_refusal()[0] ? ": " : "", bpf_refusal());
 	}
 	set_state(slots, XEN, PROBE_UNAVAILABLE, why);
 }
