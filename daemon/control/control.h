@@ -33,11 +33,11 @@ struct control_parts {
 	const char *symbols_reason; /* why symbols are missing, NULL when they are there */
 	const struct names *names;
 	const struct symbols *symbols;
-	const struct recent *recent; /* drop records */
-	const struct recent *paths;  /* latency records */
-	const struct recent *slots;  /* slots records */
+	const struct recent *recent;   /* drop records */
+	const struct recent *paths;    /* latency records */
+	const struct recent *slots;    /* slots records */
 	const struct rockets *rockets; /* what the kernel's log says of them */
-	const char *kmsg_reason; /* why that log is not read, NULL when it is */
+	const char *kmsg_reason;       /* why that log is not read, NULL when it is */
 	uint32_t slots_limit;
 	const char *socket_path;
 	struct control_limits limits;

@@ -120,7 +120,8 @@ static void test_file(void **state)
 
 	(void)state;
 	config_init(&config);
-	write_file(path, "# drops\n[drops]\nkeys = 9 ; few\nrate=1\n[probes]\ndisable = napi_poll\n");
+	write_file(path,
+		   "# drops\n[drops]\nkeys = 9 ; few\nrate=1\n[probes]\ndisable = napi_poll\n");
 	assert_int_equal(config_read(&config, path, error), 0);
 	assert_int_equal(config.backend.drop_keys, 9);
 	assert_true(config.backend.disabled[NF_PROBE_NAPI_POLL]);
@@ -130,7 +131,8 @@ static void test_file(void **state)
 	before = config;
 	write_file(bad, "[drops]\nkeys = 10\nrte = 5\n");
 	assert_int_equal(config_read(&config, bad, error), -EINVAL);
-	assert_non_null(strstr(error, ":3: there is no setting drops.rte (did you mean drops.rate?)"));
+	assert_non_null(
+		strstr(error, ":3: there is no setting drops.rte (did you mean drops.rate?)"));
 	assert_memory_equal(&config, &before, sizeof(config));
 	unlink(bad);
 
@@ -141,10 +143,8 @@ static void test_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults_pass),
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_slots),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_defaults_pass), cmocka_unit_test(test_set),
+		cmocka_unit_test(test_set_slots),     cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_file),
 	};
 
