@@ -34,14 +34,20 @@ char LICENSE[] SEC("license") = "GPL";
  * Whether nf_slots_devices has just counted this transmit, because the device
  * is named in slots.devices too: then it only gets to be known as Xen's.
  */
-static __always_inline bool nf_slots_counted(struct nf_slots_cpu *cpu, __u64 skb, __u64 dev)
+static __always_inline bool nf_slots_counted(struct nf_slots_cpu *cpu, const struct nf_slots_skb *s)
 {
 	struct nf_slots_frame *frame;
+	struct nf_slots_info *info;
+	__u64 key;
 
-	if (cpu->seen_skb != skb || cpu->seen_dev != dev)
+	if (cpu->seen_skb != s->number || cpu->seen_dev != s->dev_number)
 		return false;
 	cpu->seen_skb = 0;
-	frame = nf_slots_find(cpu, skb);
+	key = nf_slots_key(s);
+	info = bpf_map_lookup_elem(&nf_slots_infos, &key);
+	if (info)
+		info->xen = 1;
+	frame = nf_slots_find(cpu, s->number);
 	if (frame)
 		nf_slots_mark_xen(&frame->record);
 	return true;
@@ -57,7 +63,7 @@ static __always_inline int nf_slots_typed(void *ctx, const struct sk_buff *skb,
 		return 0;
 	s.number = nf_slots_number(cpu, skb);
 	s.dev_number = nf_slots_number(cpu, dev);
-	if (xen && nf_slots_counted(cpu, s.number, s.dev_number))
+	if (xen && nf_slots_counted(cpu, &s))
 		return 0;
 	nf_slots_start(ctx, cpu, &s, row);
 	if (!xen) {
@@ -99,14 +105,14 @@ int nf_slots_xen_kprobe(struct pt_regs *ctx)
 
 	if (!cpu)
 		return 0;
-	if (nf_slots_counted(cpu, s.number, s.dev_number))
+	s.dev = (const void *)s.dev_number;
+	if (nf_slots_counted(cpu, &s))
 		return 0;
 	if (size > sizeof(cpu->skb))
 		size = sizeof(cpu->skb);
 	if (bpf_probe_read_kernel(cpu->skb, size, (const void *)s.number))
 		return 0;
 	s.skb = (const void *)cpu->skb;
-	s.dev = (const void *)s.dev_number;
 	nf_slots_start(ctx, cpu, &s, NF_SLOTS_ROW_XEN);
 	return 0;
 }

@@ -6,11 +6,12 @@ import collections
 import json
 import os
 import re
+import subprocess
 import time
 
 import pytest
 
-from lab import offload, rocket, waiting
+from lab import offload, paths, rocket, waiting
 from lab.pump import pump
 from lab.varlink import VarlinkError
 
@@ -299,6 +300,18 @@ def test_stream(watched):
         answer = client.reply("io.netflowd.Monitor")
     assert answer.keys() == {"slots"}
     assert answer["slots"]["slots"] == 31
+
+
+def test_command_line_follows(watched, cli):
+    daemon, pair = watched
+    with subprocess.Popen([paths.CLI, "--socket", daemon.socket_path, "slots", "--follow", "--json",
+                           "--limit", "2"], stdout=subprocess.PIPE, text=True) as following:
+        # It ends by itself after two, however long it took to begin.
+        waiting.until(lambda: ride(pair, 19, 31, count=1), lambda _: following.poll() is not None,
+                      seconds=20, pause=0.1)
+        out = following.stdout.read()
+    records = [json.loads(line) for line in out.splitlines()]
+    assert len(records) == 2 and {r["kind"] for r in records} == {"overflow"}
 
 
 def test_command_line(watched, cli):
