@@ -106,7 +106,7 @@ $(BUILD)/bpf/%.bpf.o: tests/bench/%.bpf.c Makefile
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $* > $@
 
-$(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h
+$(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(BUILD)/bpf/slots.skel.h
 
 # ---- the interface, served by the daemon as it stands in the tree -----------
 

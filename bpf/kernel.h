@@ -52,9 +52,20 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct net_device_ops {
+	int (*ndo_start_xmit)(void *skb, struct net_device *dev);
+};
+
+struct net_device_stats {
+	unsigned long tx_dropped;
+};
+
 struct net_device {
 	char name[NF_DEVICE_NAME];
 	int ifindex;
+	__u64 features;
+	const struct net_device_ops *netdev_ops;
+	struct net_device_stats stats;
 	possible_net_t nd_net;
 };
 
@@ -105,8 +116,20 @@ struct sk_buff {
 	__u16 transport_header;
 	__u16 network_header;
 	__u16 mac_header;
+	unsigned int end; /* of the linear part's room, from head: where skb_shared_info is */
 	unsigned char *head;
 	unsigned char *data;
+};
+
+struct skb_frag {
+	unsigned int len;
+};
+
+struct skb_shared_info {
+	__u8 nr_frags;
+	unsigned short gso_size;
+	unsigned short gso_segs;
+	struct skb_frag frags[1]; /* only its place: see bpf/slots.h */
 };
 
 struct napi_struct {

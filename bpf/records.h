@@ -50,8 +50,12 @@ enum nf_probe {
 	NF_PROBE_NET_DEV_XMIT,
 	NF_PROBE_CONSUME_SKB,
 	NF_PROBE_KFREE_SKB,
+	/* Of bpf/slots.bpf.c, an object of its own that counts its own events. */
+	NF_PROBE_XENNET_START_XMIT,
+	NF_PROBE_SLOTS_DEVICES,
 	NF_PROBE_COUNT,
 };
+#define NF_PROBE_SLOTS_FIRST NF_PROBE_XENNET_START_XMIT
 
 /*
  * What a program counts.  The counters stand in one row per (CPU, program),
@@ -392,6 +396,7 @@ struct nf_drop_info {
 enum nf_record_type {
 	NF_RECORD_DROP = 1,
 	NF_RECORD_PATH,
+	NF_RECORD_SLOTS,
 };
 
 struct nf_record {
@@ -481,6 +486,121 @@ struct nf_path_record {
 	struct nf_bytes bytes;
 };
 
+/* ---- ring slots ---------------------------------------------------------- */
+
+/*
+ * A transmit takes a slot of a Xen device's ring for every page of 4096 bytes
+ * (XEN_PAGE_SIZE, whatever the kernel's page size) that its linear part and
+ * its fragments touch.
+ */
+#define NF_SLOT_BYTES 4096
+#define NF_SLOTS_BUCKETS 128 /* exact; the last one also takes what is more */
+#define NF_SLOTS_DEPTH 4     /* transmits under way at once on a CPU, through stacked devices */
+#define NF_FRAGS_MAX 45      /* as many as CONFIG_MAX_SKB_FRAGS allows */
+#define NF_SLOTS_WIRE_MAX 65535 /* XEN_NETIF_MAX_TX_SIZE: a longer one is dropped uncounted */
+
+enum nf_slots_outcome {
+	NF_SLOTS_SENT,       /* taken by the driver as it was */
+	NF_SLOTS_LINEARIZED, /* the driver put it into one piece first */
+	NF_SLOTS_DROPPED,
+	NF_SLOTS_REQUEUED,   /* not taken; the stack will try again */
+	NF_SLOTS_UNSEEN,     /* the end of start_xmit was not seen */
+	NF_SLOTS_OUTCOMES,
+};
+
+/* One row per (CPU, probe); HIT = COUNTED + UNKEYED. */
+enum nf_slots_event {
+	NF_SLOTS_HIT,
+	NF_SLOTS_COUNTED,   /* under its device */
+	NF_SLOTS_UNKEYED,   /* under no device: the table was full */
+	NF_SLOTS_CHOSEN,    /* near the limit, above it, or too big: = the next three and UNENDED */
+	NF_SLOTS_RECORDED,
+	NF_SLOTS_THROTTLED,
+	NF_SLOTS_RING_FULL,
+	NF_SLOTS_UNENDED,   /* no record: its end was not seen */
+	NF_SLOTS_EVENTS,
+};
+#define NF_SLOTS_PROBES (NF_PROBE_COUNT - NF_PROBE_SLOTS_FIRST)
+
+/* Per device and CPU; the key is NF_DEVICE_KEY, 0 = those that found no room. */
+struct nf_slots_count {
+	__u64 slots[NF_SLOTS_BUCKETS]; /* transmits by the slots they take */
+	__u64 near;                    /* at the limit, or one below */
+	__u64 overflow[NF_SLOTS_OUTCOMES];
+	__u64 too_big; /* dropped for being longer than NF_SLOTS_WIRE_MAX; neither near nor overflow */
+	__u64 last_overflow_ns;
+};
+
+/* Per device. */
+struct nf_slots_info {
+	char device[NF_DEVICE_NAME]; /* as it was at its first transmit */
+	__u32 netns;                 /* inode number */
+	__u32 xen;                   /* driven by xen-netfront */
+};
+
+#define NF_SLOTS_TASK 0x01      /* process context: the task sent it */
+#define NF_SLOTS_XEN 0x02       /* by xen-netfront; else by a device of slots.devices */
+#define NF_SLOTS_TOO_BIG 0x04   /* longer than NF_SLOTS_WIRE_MAX, on xen-netfront */
+#define NF_SLOTS_FEATURES 0x08  /* the next three are known */
+#define NF_SLOTS_SG 0x10        /* the device's offload settings at that moment */
+#define NF_SLOTS_GSO 0x20
+#define NF_SLOTS_TSO 0x40       /* of IPv4 */
+
+struct nf_slots_frag {
+	__u32 offset; /* from the start of the fragment's first page, which may be a compound one */
+	__u32 size;   /* bytes */
+};
+
+/* One transmit; as many frags as there are stand at the end. */
+struct nf_slots_record {
+	struct nf_record header; /* the time is that of start_xmit */
+	__u32 slots;
+	__u32 limit;
+	__u32 len;         /* skb->len, bytes */
+	__u32 head_offset; /* of the linear part within its page of NF_SLOT_BYTES */
+	__u32 head_len;
+	__u32 ifindex;
+	__u32 netns;       /* inode number */
+	__u16 gso_size;    /* 0 = not a GSO skb */
+	__u16 gso_segs;
+	__u8 outcome;      /* enum nf_slots_outcome */
+	__u8 flags;        /* NF_SLOTS_* */
+	__u8 frags;        /* entries of frag[] */
+	__u8 reserved[5];
+	char device[NF_DEVICE_NAME];
+	struct nf_task task;
+	struct nf_bytes bytes;
+	struct nf_slots_frag frag[NF_FRAGS_MAX];
+};
+#define NF_SLOTS_RECORD_PLAIN (sizeof(struct nf_slots_record) - NF_FRAGS_MAX * sizeof(struct nf_slots_frag))
+
+#define NF_SLOTS_SHINFO_BYTES 1024 /* struct skb_shared_info with that many fragments */
+#define NF_SLOTS_SKB_BYTES 320     /* struct sk_buff */
+
+/* A transmit near or above the limit, between its start and its end. */
+struct nf_slots_frame {
+	__u64 skb;        /* address */
+	__u64 key;        /* of its device's count */
+	__u64 tx_dropped; /* the device's counter at its start */
+	__u32 data_len;   /* bytes in fragments */
+	__u8 row;         /* of events */
+	__u8 dropped;     /* kfree_skb was seen */
+	__u8 reserved[2];
+	struct nf_slots_record record;
+};
+
+struct nf_slots_cpu {
+	__u64 scratch;             /* where a pointer becomes a number */
+	__u64 seen_skb, seen_dev;  /* just counted by NF_PROBE_SLOTS_DEVICES */
+	__u64 next_ns[2];          /* token buckets of records: near misses, all others */
+	__u32 depth;
+	__u32 reserved;
+	__u64 events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
+	__u8 skb[NF_SLOTS_SKB_BYTES];
+	__u8 shinfo[NF_SLOTS_SHINFO_BYTES];
+	struct nf_slots_frame frame[NF_SLOTS_DEPTH];
+};
+
 _Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
 _Static_assert(sizeof(struct nf_hist) == 1136, "layout");
@@ -491,6 +611,10 @@ _Static_assert(sizeof(struct nf_reader) == 96, "layout");
 _Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
 _Static_assert(sizeof(struct nf_drop_record) == 16 + 24 + 24 + 16 + 168 + 256, "layout");
+_Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
+_Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
+_Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
+_Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
 _Static_assert(sizeof(struct nf_path_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");
 
 #endif

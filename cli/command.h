@@ -24,6 +24,7 @@ extern const struct command command_probes;
 extern const struct command command_drops;
 extern const struct command command_latency;
 extern const struct command command_slow;
+extern const struct command command_slots;
 extern const struct command command_napi;
 extern const struct command command_explain;
 extern const struct command command_export;

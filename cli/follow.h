@@ -6,7 +6,7 @@
 #include "cli/session.h"
 
 struct follow {
-	const char *kind; /* of records: "drop" or "latency" */
+	const char *kind; /* of records: "drop", "latency" or "slots" */
 	/* One record; what it returns other than REPORT_FINE ends the stream. */
 	enum report_status (*record)(void *data, const json_t *record);
 	void *data;

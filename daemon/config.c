@@ -17,7 +17,13 @@ enum type {
 	POWER_OF_TWO,
 	DURATION, /* ns, or with a unit: 250us, 5ms, 1s */
 	PROBES, /* names, separated by commas or spaces */
+	DEVICES, /* likewise */
+	ATTACH, /* a name of enum backend_slots_attach */
+	PATH,
 };
+
+/* Of those that are no numbers, what they begin with. */
+#define KMSG "/dev/kmsg"
 
 /* Longer than any uptime: 100 years. */
 #define DURATION_MAX UINT64_C(3155760000000000000)
@@ -75,6 +81,25 @@ static const struct key keys[] = {
 	 "latency records at once per CPU"},
 	{"latency.recent", NUMBER, offsetof(struct config, latency_recent), 1, 1 << 20, 4096,
 	 "latency records held; 416 bytes each"},
+	{"slots.limit", NUMBER, offsetof(struct config, backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1,
+	 18, "ring slots that a transmit may take on a Xen device: 18 in every kernel since 3.16 "
+	     "(XEN_NETIF_NR_SLOTS_MIN), MAX_SKB_FRAGS + 1 before"},
+	{"slots.devices", DEVICES, 0, 0, 0, 0,
+	 "other devices whose transmits are counted by the pages they take, by name; *: all"},
+	{"slots.table", NUMBER, offsetof(struct config, backend.slots.table), 1, 1 << 12, 64,
+	 "devices whose slots are counted apart; 1.1 KiB each and CPU"},
+	{"slots.rate", NUMBER, offsetof(struct config, backend.slots.rate), 1, 1000000, 20,
+	 "slots records per second and CPU, of near misses and of overflows each"},
+	{"slots.burst", NUMBER, offsetof(struct config, backend.slots.burst), 1, 1000000, 200,
+	 "slots records at once per CPU, likewise"},
+	{"slots.recent", NUMBER, offsetof(struct config, slots_recent), 1, 1 << 20, 1024,
+	 "slots records held; 624 bytes each"},
+	{"slots.attach", ATTACH, offsetof(struct config, backend.slots.attach), 0, 0,
+	 BACKEND_SLOTS_AUTO,
+	 "how to attach to xen-netfront: auto, fentry, kprobe, tracepoint; auto takes the first that "
+	 "works"},
+	{"slots.kmsg", PATH, offsetof(struct config, kmsg), 0, 0, 0,
+	 "where the kernel's own messages of rockets are read, by default " KMSG "; empty: not read"},
 	{"ring.bytes", POWER_OF_TWO, offsetof(struct config, backend.ring_bytes), 4096, 1 << 28,
 	 1 << 20, "room for records on their way to the daemon"},
 	{"control.clients", NUMBER, offsetof(struct config, control.clients), 1, 10000, 128,
@@ -94,12 +119,19 @@ static void *at(struct config *config, const struct key *key)
 	return (char *)config + key->offset;
 }
 
+/* Kept as a uint64_t. */
+static bool is_number(const struct key *key)
+{
+	return key->type != PROBES && key->type != DEVICES && key->type != PATH;
+}
+
 void config_init(struct config *config)
 {
 	memset(config, 0, sizeof(*config));
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (keys[i].type != PROBES)
+		if (is_number(&keys[i]))
 			*(uint64_t *)at(config, &keys[i]) = keys[i].initially;
+	strcpy(config->kmsg, KMSG);
 }
 
 static int set_number(struct config *config, const struct key *key, const char *value, char *error)
@@ -196,11 +228,94 @@ static int set_probes(struct config *config, const char *value, char *error)
 	return r;
 }
 
+static int add_device(struct backend_slots_settings *slots, const char *name, char *error)
+{
+	if (!strcmp(name, "*")) {
+		slots->every_device = true;
+		return 0;
+	}
+	if (strlen(name) >= NF_DEVICE_NAME) {
+		snprintf(error, CONFIG_ERROR_MAX,
+			 "slots.devices: %.200s is no name of a device, they have at most %d characters",
+			 name, NF_DEVICE_NAME - 1);
+		return -EINVAL;
+	}
+	if (slots->names == BACKEND_SLOTS_NAMES) {
+		snprintf(error, CONFIG_ERROR_MAX,
+			 "slots.devices: it takes at most %d names; * stands for all devices",
+			 BACKEND_SLOTS_NAMES);
+		return -EINVAL;
+	}
+	strcpy(slots->name[slots->names++], name);
+	return 0;
+}
+
+static int set_devices(struct config *config, const char *value, char *error)
+{
+	struct backend_slots_settings fresh = config->backend.slots;
+	char *names = strdup(value), *rest = names;
+	int r = names ? 0 : -ENOMEM;
+
+	fresh.every_device = false;
+	fresh.names = 0;
+	memset(fresh.name, 0, sizeof(fresh.name));
+	for (char *name; r == 0 && (name = strsep(&rest, ", \t"));)
+		if (*name)
+			r = add_device(&fresh, name, error);
+	free(names);
+	if (r == 0)
+		config->backend.slots = fresh;
+	return r;
+}
+
+static const char *const attach_names[] = {
+	[BACKEND_SLOTS_AUTO] = "auto",
+	[BACKEND_SLOTS_FENTRY] = "fentry",
+	[BACKEND_SLOTS_KPROBE] = "kprobe",
+	[BACKEND_SLOTS_TRACEPOINT] = "tracepoint",
+};
+
+static int set_attach(struct config *config, const struct key *key, const char *value, char *error)
+{
+	struct nearest nearest;
+
+	nearest_init(&nearest, value);
+	for (uint64_t i = 0; i < sizeof(attach_names) / sizeof(attach_names[0]); i++) {
+		if (!strcmp(attach_names[i], value)) {
+			*(uint64_t *)at(config, key) = i;
+			return 0;
+		}
+		nearest_consider(&nearest, attach_names[i]);
+	}
+	snprintf(error, CONFIG_ERROR_MAX,
+		 "%s = %s: it takes auto, fentry, kprobe or tracepoint%s%s%s", key->name, value,
+		 nearest.best ? " (did you mean " : "", nearest.best ? nearest.best : "",
+		 nearest.best ? "?)" : "");
+	return -EINVAL;
+}
+
+static int set_path(struct config *config, const struct key *key, const char *value, char *error)
+{
+	if ((*value && *value != '/') || strlen(value) >= PATH_MAX) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s = %.200s: it takes a path that begins with /",
+			 key->name, value);
+		return -EINVAL;
+	}
+	strcpy(at(config, key), value);
+	return 0;
+}
+
 static int set_value(struct config *config, const struct key *key, const char *value, char *error)
 {
 	switch (key->type) {
 	case PROBES:
 		return set_probes(config, value, error);
+	case DEVICES:
+		return set_devices(config, value, error);
+	case ATTACH:
+		return set_attach(config, key, value, error);
+	case PATH:
+		return set_path(config, key, value, error);
 	case DURATION:
 		return set_duration(config, key, value, error);
 	case NUMBER:
@@ -329,7 +444,7 @@ void config_help(FILE *to)
 			fprintf(to, "  %-29s a duration, default ", "");
 			print_duration(to, key->initially);
 			fputc('\n', to);
-		} else if (key->type != PROBES)
+		} else if (key->type == NUMBER || key->type == POWER_OF_TWO)
 			fprintf(to, "  %-29s %s%" PRIu64 " to %" PRIu64 ", default %" PRIu64 "\n", "",
 				key->type == POWER_OF_TWO ? "a power of two, " : "", key->least,
 				key->most, key->initially);

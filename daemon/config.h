@@ -6,6 +6,7 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -19,6 +20,8 @@ struct config {
 	uint64_t slow_total_ns;  /* of every kind of journey; 0 = off */
 	uint64_t drops_recent;   /* drop records held */
 	uint64_t latency_recent; /* latency records held */
+	uint64_t slots_recent;   /* slots records held */
+	char kmsg[PATH_MAX];     /* the kernel's log; empty = not read */
 	struct control_limits control;
 };
 

@@ -11,9 +11,11 @@
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
 #include "daemon/core/symbols.h"
+#include "daemon/kmsg.h"
 #include "daemon/lock.h"
 #include "daemon/loop.h"
 #include "daemon/store/recent.h"
+#include "daemon/store/rockets.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time.h"
@@ -31,10 +33,14 @@ struct daemon {
 	struct symbols *symbols;
 	struct recent *recent; /* drop records */
 	struct recent *paths;  /* latency records */
+	struct recent *slots;  /* slots records */
+	struct rockets *rockets;
+	struct kmsg *kmsg; /* NULL: not read, for kmsg_reason */
+	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
-	struct loop_source *input, *housekeeping;
+	struct loop_source *input, *housekeeping, *every_second;
 	struct control *control;
 };
 
@@ -57,6 +63,23 @@ static void take_path(void *userdata, const struct nf_path_record *record)
 		control_path(daemon->control, record);
 }
 
+static void take_slots(void *userdata, const struct nf_slots_record *record)
+{
+	struct daemon *daemon = userdata;
+
+	recent_add(daemon->slots, &record->header);
+	rockets_record(daemon->rockets, record);
+	if (daemon->control)
+		control_slots(daemon->control, record);
+}
+
+static void take_rocket(const struct rocket *rocket, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	rockets_add(daemon->rockets, rocket);
+}
+
 static int on_input(int fd, unsigned int events, void *userdata)
 {
 	struct daemon *daemon = userdata;
@@ -71,6 +94,45 @@ static int on_housekeeping(void *userdata)
 	struct daemon *daemon = userdata;
 
 	daemon->backend->ops->housekeep(daemon->backend);
+	return 0;
+}
+
+static void report(const struct daemon *daemon)
+{
+	struct probe_status status;
+	int attached = 0, wanted = 0;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
+		attached += status.state == PROBE_ATTACHED;
+		wanted += status.state != PROBE_UNNEEDED;
+	}
+	log_info("%d of %d probes attached, serving on %s", attached, wanted, daemon->socket_path);
+	loop_notify("READY=1\nSTATUS=%d of %d probes attached", attached, wanted);
+}
+
+static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
+{
+	uint64_t *sum = userdata;
+
+	for (int i = 0; slots->xen && i < NF_SLOTS_OUTCOMES; i++)
+		*sum += slots->overflow[i];
+	return 0;
+}
+
+/* A driver may have come, and rockets of the log may have waited long enough for the probe's word. */
+static int on_every_second(void *userdata)
+{
+	struct daemon *daemon = userdata;
+	struct backend *backend = daemon->backend;
+	uint64_t overflows = 0;
+
+	if (backend->ops->refresh(backend))
+		report(daemon);
+	if (rockets_total(daemon->rockets)) {
+		backend->ops->slots(backend, add_xen_overflows, &overflows);
+		rockets_check(daemon->rockets, time_monotonic(), overflows);
+	}
 	return 0;
 }
 
@@ -119,13 +181,17 @@ static int load_symbols(struct daemon *daemon)
 static int open_backend(struct daemon *daemon)
 {
 	const struct backend_sink sink = {
-		.drop = take_drop, .path = take_path, .userdata = daemon};
+		.drop = take_drop, .path = take_path, .slots = take_slots, .userdata = daemon};
 	struct backend_settings settings;
 	uint64_t period;
 	int fd, r;
 
 	config_backend(&daemon->config, &settings);
 	r = backend_open(&daemon->backend, &settings, &sink, daemon->names, daemon->backend_reason);
+	if (r < 0)
+		return r;
+	r = loop_add_timer(daemon->loop, &daemon->every_second, TIME_NS_PER_SECOND,
+			   TIME_NS_PER_SECOND, on_every_second, daemon);
 	if (r < 0)
 		return r;
 	if (backend_is_none(daemon->backend)) {
@@ -140,6 +206,21 @@ static int open_backend(struct daemon *daemon)
 	return loop_add_fd(daemon->loop, &daemon->input, fd, LOOP_READ, on_input, daemon);
 }
 
+/* The log is a second opinion: without it the probe still tells. */
+static int open_kmsg(struct daemon *daemon)
+{
+	int r = -ENOENT;
+
+	strcpy(daemon->kmsg_reason, "slots.kmsg is empty");
+	if (daemon->config.kmsg[0])
+		r = kmsg_new(&daemon->kmsg, daemon->loop, daemon->config.kmsg, take_rocket, daemon,
+			     daemon->kmsg_reason, sizeof(daemon->kmsg_reason));
+	if (r < 0 && daemon->config.kmsg[0])
+		log_warning("the kernel's log is not compared with the slots probe: %s",
+			    daemon->kmsg_reason);
+	return r == -ENOMEM ? r : 0;
+}
+
 static int open_control(struct daemon *daemon)
 {
 	const struct control_parts parts = {
@@ -151,6 +232,10 @@ static int open_control(struct daemon *daemon)
 		.symbols = daemon->symbols,
 		.recent = daemon->recent,
 		.paths = daemon->paths,
+		.slots = daemon->slots,
+		.rockets = daemon->rockets,
+		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
+		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
@@ -167,9 +252,13 @@ static int open_stores(struct daemon *daemon)
 	int r = recent_new(&daemon->recent, daemon->config.drops_recent,
 			   sizeof(struct nf_drop_record));
 
-	return r < 0 ? r
-		     : recent_new(&daemon->paths, daemon->config.latency_recent,
-				  sizeof(struct nf_path_record));
+	if (r == 0)
+		r = recent_new(&daemon->paths, daemon->config.latency_recent,
+			       sizeof(struct nf_path_record));
+	if (r == 0)
+		r = recent_new(&daemon->slots, daemon->config.slots_recent,
+			       sizeof(struct nf_slots_record));
+	return r < 0 ? r : rockets_new(&daemon->rockets);
 }
 
 static int take_lock(struct daemon *daemon, const char *runtime_dir)
@@ -180,20 +269,6 @@ static int take_lock(struct daemon *daemon, const char *runtime_dir)
 	if (daemon->lock < 0)
 		log_error("%s", error);
 	return daemon->lock < 0 ? daemon->lock : 0;
-}
-
-static void report(const struct daemon *daemon)
-{
-	struct probe_status status;
-	int attached = 0, wanted = 0;
-
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
-		attached += status.state == PROBE_ATTACHED;
-		wanted += status.state != PROBE_UNNEEDED;
-	}
-	log_info("%d of %d probes attached, serving on %s", attached, wanted, daemon->socket_path);
-	loop_notify("READY=1\nSTATUS=%d of %d probes attached", attached, wanted);
 }
 
 static void cleanup_daemon(struct daemon **daemon)
@@ -232,6 +307,9 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = open_backend(fresh);
 	if (r < 0)
 		return r;
+	r = open_kmsg(fresh);
+	if (r < 0)
+		return r;
 	r = open_control(fresh);
 	if (r < 0)
 		return r;
@@ -260,12 +338,16 @@ void daemon_free(struct daemon **daemon)
 	if (!d)
 		return;
 	control_free(&d->control);
+	kmsg_free(&d->kmsg);
 	loop_source_free(&d->input);
+	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
 	backend_free(&d->backend);
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);
 	loop_free(&d->loop);
+	rockets_free(&d->rockets);
+	recent_free(&d->slots);
 	recent_free(&d->paths);
 	recent_free(&d->recent);
 	symbols_free(&d->symbols);

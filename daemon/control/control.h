@@ -15,6 +15,7 @@ struct control;
 struct loop;
 struct names;
 struct recent;
+struct rockets;
 struct symbols;
 
 /* What clients may take of the daemon; see the settings of section control. */
@@ -32,8 +33,12 @@ struct control_parts {
 	const char *symbols_reason; /* why symbols are missing, NULL when they are there */
 	const struct names *names;
 	const struct symbols *symbols;
-	const struct recent *recent; /* drop records */
-	const struct recent *paths;  /* latency records */
+	const struct recent *recent;   /* drop records */
+	const struct recent *paths;    /* latency records */
+	const struct recent *slots;    /* slots records */
+	const struct rockets *rockets; /* what the kernel's log says of them */
+	const char *kmsg_reason;       /* why that log is not read, NULL when it is */
+	uint32_t slots_limit;
 	const char *socket_path;
 	struct control_limits limits;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
@@ -46,5 +51,6 @@ void control_free(struct control **control);
 /* A new record, for those who stream. */
 void control_drop(struct control *control, const struct nf_drop_record *record);
 void control_path(struct control *control, const struct nf_path_record *record);
+void control_slots(struct control *control, const struct nf_slots_record *record);
 
 #endif

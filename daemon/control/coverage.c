@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/control/coverage.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/store/rockets.h"
 
 /* What answers each question.  One probe missing of `all`: degraded; of `needed`: unavailable. */
 static const struct question {
@@ -101,6 +103,55 @@ static json_t *coverage_of_keys(ledger_events events)
 			      : NULL);
 }
 
+static bool slots_unavailable(const struct control *control, char *reason, size_t size)
+{
+	const struct backend *backend = control->parts.backend;
+	struct probe_status status;
+
+	reason[0] = '\0';
+	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++) {
+		size_t length = strlen(reason);
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (status.state == PROBE_UNAVAILABLE)
+			snprintf(reason + length, size - length, "%s%s: %s, so lost: %s",
+				 length ? "; " : "", probe_specs[i].name, status.reason,
+				 probe_specs[i].lost_without);
+	}
+	return reason[0];
+}
+
+/*
+ * A host without xen-netfront has nothing to see, and sees all of it.  What the
+ * kernel's log tells is the second opinion, and without the probe the only one.
+ */
+static json_t *coverage_of_slots(const struct control *control)
+{
+	const struct control_parts *parts = &control->parts;
+	uint64_t unseen = rockets_unseen(parts->rockets);
+	char reason[2048];
+	bool lost = slots_unavailable(control, reason, sizeof(reason));
+	size_t length = strlen(reason);
+
+	if (unseen)
+		snprintf(reason + length, sizeof(reason) - length,
+			 "%s%" PRIu64 " of %" PRIu64 " rockets in the kernel's log were not seen by "
+			 "the probe; netflowctl slots shows the newest",
+			 length ? "; " : "", unseen, rockets_total(parts->rockets));
+	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "slots", "state",
+			 lost && parts->kmsg_reason ? "unavailable"
+			 : reason[0]		    ? "degraded"
+						    : "full",
+			 "reason", reason[0] ? reason : NULL, "question", "slots_log", "state",
+			 parts->kmsg_reason ? "unavailable" : "full", "reason", parts->kmsg_reason);
+}
+
+static void add_all(json_t *to, json_t *rows)
+{
+	json_array_extend(to, rows);
+	json_decref(rows);
+}
+
 static json_t *unavailable(const struct control *control, const char *question)
 {
 	return json_pack("{s:s, s:s, s:s}", "question", question, "state", "unavailable", "reason",
@@ -117,6 +168,7 @@ static json_t *coverage_of_nothing(const struct control *control)
 		json_array_append_new(all, unavailable(control, questions[i].name));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		json_array_append_new(all, unavailable(control, others[i]));
+	add_all(all, coverage_of_slots(control));
 	return all;
 }
 
@@ -132,5 +184,6 @@ json_t *coverage_json(const struct control *control, ledger_events events)
 		json_array_append_new(all, coverage_of(control, &questions[i]));
 	json_array_append_new(all, coverage_of_devices(control));
 	json_array_append_new(all, coverage_of_keys(events));
+	add_all(all, coverage_of_slots(control));
 	return all;
 }

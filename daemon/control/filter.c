@@ -47,6 +47,12 @@ static int consider_drops(const struct backend_drops *drops, void *userdata)
 	return 0;
 }
 
+static int consider_slots(const struct backend_slots *slots, void *userdata)
+{
+	consider_device(userdata, slots->name);
+	return 0;
+}
+
 static void consider_host(struct device_search *search)
 {
 	struct if_nameindex *all = if_nameindex();
@@ -66,6 +72,7 @@ static int read_device(struct filter *filter, const struct control *control, str
 	nearest_init(&search.nearest, name);
 	backend->ops->devices(backend, consider_slot, &search);
 	backend->ops->drops(backend, consider_drops, &search);
+	backend->ops->slots(backend, consider_slots, &search);
 	consider_host(&search);
 	if (!search.found) {
 		call_error(call, "io.netflowd.UnknownDevice",
@@ -223,6 +230,12 @@ static bool takes_bytes(const struct filter *filter, const struct nf_bytes *byte
 bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record)
 {
 	return filter_takes(filter, record->reason, record->device, record->netns) &&
+	       takes_bytes(filter, &record->bytes);
+}
+
+bool filter_takes_slots(const struct filter *filter, const struct nf_slots_record *record)
+{
+	return filter_takes(filter, 0, record->device, record->netns) &&
 	       takes_bytes(filter, &record->bytes);
 }
 

@@ -55,6 +55,8 @@ bool filter_hides(const struct filter *filter, uint32_t reason);
 /* `faults` is not looked at. */
 bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record);
 
+bool filter_takes_slots(const struct filter *filter, const struct nf_slots_record *record);
+
 /* `path` is what path_read() made of the record.  `reason` selects drops only. */
 bool filter_takes_path(const struct filter *filter, const struct nf_path_record *record,
 		       const struct path *path);

@@ -39,6 +39,8 @@ int method_explain(struct call *call, json_t *parameters, void *userdata);
 int method_get_latency(struct call *call, json_t *parameters, void *userdata);
 int method_get_latency_records(struct call *call, json_t *parameters, void *userdata);
 int method_get_napi(struct call *call, json_t *parameters, void *userdata);
+int method_get_slots(struct call *call, json_t *parameters, void *userdata);
+int method_get_slots_records(struct call *call, json_t *parameters, void *userdata);
 int method_monitor(struct call *call, json_t *parameters, void *userdata);
 
 /* status.c: end what waits; monitor.c: likewise. */
@@ -47,12 +49,16 @@ void monitor_stop(struct control *control);
 /* monitor.c: hand a record to the streams that want it; costs nothing where there is none. */
 void monitor_drop(struct control *control, const struct nf_drop_record *record);
 void monitor_path(struct control *control, const struct nf_path_record *record);
+void monitor_slots(struct control *control, const struct nf_slots_record *record);
 
 /* Ends the call with NoData and returns true when there is no backend to ask. */
 bool control_no_data(const struct control *control, struct call *call);
 
 /* A moment of CLOCK_MONOTONIC as a JSON string. */
 json_t *control_time(uint64_t monotonic_ns);
+
+/* slots.c: type SlotsLedger; the caller's. */
+json_t *control_slots_ledger(const struct control *control);
 
 /* Type LatencyLedger; the caller's.  `still`: nothing moved while `events` was read. */
 json_t *control_latency_ledger(ledger_events events, bool still);

@@ -61,9 +61,10 @@ static int finish(void *userdata)
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		uint64_t runs = after[i].runs - m->before[i].runs;
 		uint64_t ns = after[i].ns - m->before[i].ns;
+		uint64_t clocks = runs + after[i].others - m->before[i].others;
 
 		measured.probe[i].runs = runs;
-		measured.probe[i].ns = ns > runs * clock_ns ? ns - runs * clock_ns : 0;
+		measured.probe[i].ns = ns > clocks * clock_ns ? ns - clocks * clock_ns : 0;
 	}
 	m->done(&measured, m->userdata);
 	return 0;

@@ -29,6 +29,8 @@ static const struct method methods[] = {
 	{"io.netflowd.GetLatency", ACCESS_READ, false, method_get_latency},
 	{"io.netflowd.GetLatencyRecords", ACCESS_READ, false, method_get_latency_records},
 	{"io.netflowd.GetNapi", ACCESS_READ, false, method_get_napi},
+	{"io.netflowd.GetSlots", ACCESS_READ, false, method_get_slots},
+	{"io.netflowd.GetSlotsRecords", ACCESS_READ, false, method_get_slots_records},
 	{"io.netflowd.Monitor", ACCESS_READ, true, method_monitor},
 };
 
@@ -126,7 +128,12 @@ void control_path(struct control *control, const struct nf_path_record *record)
 	monitor_path(control, record);
 }
 
-/* Probes are attached once, before there is a control. */
+void control_slots(struct control *control, const struct nf_slots_record *record)
+{
+	monitor_slots(control, record);
+}
+
+/* Probes are attached once, before there is a control; of those of slots no path knows. */
 static void find_probes(struct path_probes *probes, const struct backend *backend)
 {
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {

@@ -12,13 +12,14 @@
 #include "daemon/util/nearest.h"
 
 /* The kinds of records; their names are also the members of a reply that carry one. */
-enum kind { DROP, LATENCY, KINDS };
+enum kind { DROP, LATENCY, SLOTS, KINDS };
 
 static const struct {
 	const char *name, *member;
 } kinds[KINDS] = {
 	[DROP] = {"drops", "drop"},
 	[LATENCY] = {"latency", "latency"},
+	[SLOTS] = {"slots", "slots"},
 };
 
 struct stream {
@@ -113,6 +114,22 @@ void monitor_path(struct control *control, const struct nf_path_record *record)
 		if (!json)
 			json = json_latency_record(record, &path, control->attribution);
 		stream_send(stream, LATENCY, json);
+	}
+	json_decref(json);
+}
+
+void monitor_slots(struct control *control, const struct nf_slots_record *record)
+{
+	struct stream *next;
+	json_t *json = NULL;
+
+	for (struct stream *stream = control->streams; stream; stream = next) {
+		next = stream->next;
+		if (!(stream->kinds & 1U << SLOTS) || !filter_takes_slots(&stream->filter, record))
+			continue;
+		if (!json)
+			json = json_slots_record(record);
+		stream_send(stream, SLOTS, json);
 	}
 	json_decref(json);
 }

@@ -124,7 +124,7 @@ static uint64_t missed(const struct backend *backend, bool of_drops)
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		struct probe_status status;
 
-		if ((i == NF_PROBE_KFREE_SKB) != of_drops)
+		if ((i == NF_PROBE_KFREE_SKB) != of_drops || i >= NF_PROBE_SLOTS_FIRST)
 			continue;
 		backend->ops->probe(backend, (enum nf_probe)i, &status);
 		if (status.missed_known)
@@ -250,7 +250,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
 		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o}",
 		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
@@ -258,7 +258,8 @@ static json_t *status(struct control *control, const struct measured *measured)
 		"coverage", coverage_json(control, events), "drops",
 		drops_ledger(control, events, still), "inflight",
 		inflight_ledger(control, events, in_flight, still), "latency",
-		control_latency_ledger(events, still), "tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
+		control_latency_ledger(events, still), "slots", control_slots_ledger(control),
+		"tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
 }
 

@@ -21,6 +21,7 @@ struct attribution;
 struct knowledge;
 struct names;
 struct path;
+struct rocket;
 struct symbols;
 
 /*
@@ -45,6 +46,12 @@ json_t *json_knowledge(const struct knowledge *entry);
 
 /* "fault", "policy" or "benign"; NULL for a reason that the knowledge does not have. */
 const char *json_reason_class(uint32_t reason, const struct names *names);
+
+/* Type SlotsRecord.  frag[] is read only as far as header.size covers it. */
+json_t *json_slots_record(const struct nf_slots_record *record);
+
+/* Type Rocket; `state` is one of those it names there. */
+json_t *json_rocket(const struct rocket *rocket, const char *state);
 
 /* Which fields of the key stand in a row. */
 enum json_drops_field {

@@ -117,6 +117,28 @@ static int none_tables(const struct backend *backend,
 	return 0;
 }
 
+static void none_slots_events(const struct backend *backend,
+			      uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS])
+{
+	(void)backend;
+	memset(events, 0, NF_SLOTS_PROBES * sizeof(events[0]));
+}
+
+static int none_slots(const struct backend *backend,
+		      int (*visit)(const struct backend_slots *, void *), void *userdata)
+{
+	(void)backend;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+static bool none_refresh(struct backend *backend)
+{
+	(void)backend;
+	return false;
+}
+
 static void none_set_stack(struct backend *backend, bool on)
 {
 	(void)backend;
@@ -154,6 +176,9 @@ static const struct backend_ops backend_none = {
 	.softirq_wait = none_softirq_wait,
 	.drops = none_drops,
 	.tables = none_tables,
+	.slots_events = none_slots_events,
+	.slots = none_slots,
+	.refresh = none_refresh,
 	.set_stack = none_set_stack,
 	.stats_missing = none_missing,
 	.set_stats = none_set_stats,

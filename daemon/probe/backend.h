@@ -20,7 +20,30 @@
 struct names;
 struct backend;
 
+enum backend_slots_attach {
+	BACKEND_SLOTS_AUTO, /* the first of these that can be attached */
+	BACKEND_SLOTS_FENTRY,
+	BACKEND_SLOTS_KPROBE,
+	BACKEND_SLOTS_TRACEPOINT,
+};
+
+#define BACKEND_SLOTS_NAMES 16
+
+/* Ring slots, see bpf/slots.h. */
+struct backend_slots_settings {
+	uint64_t limit; /* slots above which a transmit rides the rocket; below NF_SLOTS_BUCKETS */
+	uint64_t table; /* devices counted apart */
+	uint64_t rate;  /* records per second and CPU, near misses and others apart */
+	uint64_t burst; /* records at once, likewise */
+	uint64_t attach; /* enum backend_slots_attach */
+	/* devices that are counted besides those of xen-netfront */
+	bool every_device;
+	uint64_t names;
+	char name[BACKEND_SLOTS_NAMES][NF_DEVICE_NAME]; /* padded with zeros */
+};
+
 struct backend_settings {
+	struct backend_slots_settings slots;
 	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
 	uint64_t reader_entries;   /* a power of two */
 	uint64_t device_slots;     /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
@@ -40,6 +63,7 @@ struct backend_settings {
 struct backend_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
 	void (*path)(void *userdata, const struct nf_path_record *record);
+	void (*slots)(void *userdata, const struct nf_slots_record *record);
 	void *userdata;
 };
 
@@ -61,6 +85,7 @@ struct probe_status {
 struct probe_runs {
 	uint64_t runs;
 	uint64_t ns;
+	uint64_t others; /* runs of further programs of the probe, whose time is in ns too */
 };
 
 struct backend_device {
@@ -85,6 +110,19 @@ struct backend_drops {
 	uint32_t netns;         /* inode number, 0 = not known */
 	uint64_t packets, bytes, last_ns;
 	char device[NF_DEVICE_NAME + 1];
+};
+
+/* Ring slots of one device. */
+struct backend_slots {
+	const char *name; /* NULL: all that found no room in the table */
+	uint32_t ifindex;
+	uint32_t netns; /* inode number */
+	bool xen;       /* driven by xen-netfront; else of slots.devices */
+	uint64_t slots[NF_SLOTS_BUCKETS]; /* transmits by the slots they take; the last: or more */
+	uint64_t near;
+	uint64_t overflow[NF_SLOTS_OUTCOMES];
+	uint64_t too_big;
+	uint64_t last_overflow_ns; /* 0 = none */
 };
 
 struct backend_table {
@@ -139,6 +177,15 @@ struct backend_ops {
 	int (*tables)(const struct backend *backend,
 		      int (*visit)(const struct backend_table *table, void *userdata),
 		      void *userdata);
+	/* Events of the slots probes, sum over all CPUs. */
+	void (*slots_events)(const struct backend *backend,
+			     uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
+	/* Stops and returns when the visitor returns non-zero. */
+	int (*slots)(const struct backend *backend,
+		     int (*visit)(const struct backend_slots *slots, void *userdata),
+		     void *userdata);
+	/* Once a second: attach what waited for a driver; true when a probe's state changed. */
+	bool (*refresh)(struct backend *backend);
 	/* Whether drop records carry stacks. */
 	void (*set_stack)(struct backend *backend, bool on);
 	/* Why the kernel's program statistics cannot be had; NULL = they can. */

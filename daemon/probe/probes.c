@@ -32,6 +32,10 @@ const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 	[NF_PROBE_CONSUME_SKB] = {"consume_skb", "tx",
 		"xmit→free; the end of skbs that the kernel consumed itself"},
 	[NF_PROBE_KFREE_SKB] = {"kfree_skb", "drop", "all drops"},
+	[NF_PROBE_XENNET_START_XMIT] = {"xennet_start_xmit", "slots",
+		"ring slots of Xen devices; what the kernel's log says of a rocket is still told"},
+	[NF_PROBE_SLOTS_DEVICES] = {"slots_devices", "slots",
+		"ring slots of the devices of slots.devices"},
 };
 
 int probe_find(const char *name)

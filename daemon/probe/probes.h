@@ -7,7 +7,7 @@
 
 struct probe_spec {
 	const char *name;  /* the kernel's tracepoint */
-	const char *group; /* irq, rx, tx, drop */
+	const char *group; /* irq, rx, wake, tx, drop, slots */
 	const char *lost_without;
 };
 

@@ -39,8 +39,9 @@ def last_line(path):
 
 
 class Daemon:
-    def __init__(self, program, work):
+    def __init__(self, program, work, *settings):
         self.program = program
+        self.settings = settings
         self.directory = work / "run"
         self.log = work / "netflowd.log"
         self.notify_path = work / "notify"
@@ -56,7 +57,8 @@ class Daemon:
             environment = dict(os.environ, NOTIFY_SOCKET=str(self.notify_path))
             begin = time.monotonic()
             self.process = private_process(
-                [str(self.program), "--runtime-dir", str(self.directory)],
+                [str(self.program), "--runtime-dir", str(self.directory),
+                 *(word for setting in self.settings for word in ("--set", setting))],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             while not self._is_ready(notify):
                 if self.process.poll() is not None:

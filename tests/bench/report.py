@@ -176,6 +176,12 @@ def print_hits(rows, empty):
               f"here {statistics.median(empty.values()):.0f} ns")
 
 
+def print_slots(rows):
+    print("\nslots programs, start and end of a transmit together   slots   ns")
+    for kind, slots, ns in rows:
+        print(f"{kind:<52}{'-' if slots is None else slots:>5}{'-' if ns is None else f'{ns:.1f}':>8}")
+
+
 def print_notes(results):
     """Returns whether something could not run."""
     notes = [f"round {at}: {label} thrown out: {why}" for at, label, why in results.thrown_out]

@@ -35,8 +35,8 @@ class Bench:
         self.netns = os.stat("/proc/self/ns/net").st_ino
         self.events = []
 
-    def flood(self, seconds=None):
-        done = subprocess.run([self.tools / "udp_flood", str(seconds or self.seconds)],
+    def flood(self, seconds=None, payload=64):
+        done = subprocess.run([self.tools / "udp_flood", str(seconds or self.seconds), str(payload)],
                               capture_output=True, text=True, check=False)
         if done.returncode:
             raise Failed(f"udp_flood: {done.stderr.strip()}")

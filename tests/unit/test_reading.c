@@ -65,6 +65,9 @@ static const char status_late[] =
 	"\"inflight\":{\"begun\":9,\"delivered\":4,\"consumed\":1,\"transmitted\":2,"
 	"\"forwarded\":0,\"dropped\":1,\"overwritten\":1,\"invalidated\":0,\"torn\":0,"
 	"\"in_flight\":1,\"balanced\":true},"
+	"\"slots\":{\"hits\":4,\"counted\":4,\"unkeyed\":0,\"chosen\":1,\"recorded\":1,"
+	"\"throttled\":0,\"ring_full\":0,\"unended\":0,\"balanced\":true},"
+	"\"tcp_bytes\":{\"copied\":0,\"delivered\":0,\"merged\":0,\"untracked\":0},"
 	"\"latency\":{\"chosen\":3,\"recorded\":1,\"throttled\":2,\"ring_full\":0}}";
 static const char drops_early[] =
 	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","

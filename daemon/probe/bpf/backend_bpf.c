@@ -14,7 +14,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "daemon/util/cleanup.h"
 
-static size_t map_bytes(const struct bpf_map *map)
+size_t bpf_table_bytes(const struct bpf_map *map)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
@@ -24,8 +24,8 @@ static size_t map_bytes(const struct bpf_map *map)
 
 static int map_table(const struct bpf_map *map, const void *table)
 {
-	void *memory =
-		mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	void *memory = mmap(NULL, bpf_table_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -70,7 +70,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (tables[i].memory)
-			munmap((void *)tables[i].memory, map_bytes(tables[i].map));
+			munmap((void *)tables[i].memory, bpf_table_bytes(tables[i].map));
 }
 
 /* The first slots are no devices: keys that no device has keep them from being taken. */
@@ -101,6 +101,8 @@ static int take_record(void *userdata, void *data, size_t size)
 		state->sink.drop(state->sink.userdata, data);
 	else if (size >= sizeof(struct nf_path_record) && record->type == NF_RECORD_PATH)
 		state->sink.path(state->sink.userdata, data);
+	else if (size >= NF_SLOTS_RECORD_PLAIN && record->type == NF_RECORD_SLOTS)
+		state->sink.slots(state->sink.userdata, data);
 	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;
 }
 
@@ -141,6 +143,8 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 		return r;
 	}
 	r = bpf_load(state, settings, kernel, reason);
+	if (r == 0)
+		r = bpf_ring_slots_new(state, settings, kernel);
 	return r < 0 ? r : bpf_reasons_read(names, kernel);
 }
 
@@ -169,6 +173,7 @@ static void bpf_close(struct backend *backend)
 	if (state->stats_fd >= 0)
 		close(state->stats_fd);
 	ring_buffer__free(state->ring);
+	bpf_ring_slots_free(state);
 	if (state->skel)
 		unmap_tables(state);
 	netflowd__destroy(state->skel);
@@ -210,6 +215,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 		return r;
 	}
 	bpf_attach(state);
+	bpf_ring_slots_attach(state);
 	*backend = &TAKE_PTR(state)->backend;
 	return 0;
 }
@@ -237,12 +243,23 @@ static int program_info(const struct bpf_program *program, struct bpf_prog_info 
 	return bpf_obj_get_info_by_fd(bpf_program__fd(program), info, &size);
 }
 
+uint64_t bpf_program_missed(const struct bpf_program *program)
+{
+	struct bpf_prog_info info;
+
+	return program_info(program, &info) ? 0 : info.recursion_misses;
+}
+
 static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		      struct probe_status *status)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 	struct bpf_prog_info info;
 
+	if (probe >= NF_PROBE_SLOTS_FIRST) {
+		bpf_ring_slots_probe(state, probe, status);
+		return;
+	}
 	*status = (struct probe_status){.state = state->probe[probe].state};
 	if (status->state != PROBE_ATTACHED) {
 		status->reason = state->probe[probe].reason;
@@ -299,7 +316,7 @@ static int bpf_set_stats(struct backend *backend, bool on)
 	return 0;
 }
 
-static void program_runs(const struct bpf_program *program, struct probe_runs *runs)
+void bpf_program_runs(const struct bpf_program *program, struct probe_runs *runs)
 {
 	struct bpf_prog_info info;
 
@@ -317,10 +334,12 @@ static void bpf_stats(const struct backend *backend, struct probe_runs runs[NF_P
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		runs[i] = (struct probe_runs){0};
-		if (state->probe[i].state == PROBE_ATTACHED)
-			program_runs(bpf_probe_program(state, i), &runs[i]);
+		if (i >= NF_PROBE_SLOTS_FIRST)
+			bpf_ring_slots_stats(state, i, &runs[i]);
+		else if (state->probe[i].state == PROBE_ATTACHED)
+			bpf_program_runs(bpf_probe_program(state, i), &runs[i]);
 	}
-	program_runs(state->skel->progs.nf_empty, empty);
+	bpf_program_runs(state->skel->progs.nf_empty, empty);
 }
 
 const struct backend_ops backend_bpf = {
@@ -341,6 +360,9 @@ const struct backend_ops backend_bpf = {
 	.softirq_wait = bpf_read_softirq_wait,
 	.drops = bpf_read_drops,
 	.tables = bpf_read_tables,
+	.slots_events = bpf_read_slots_events,
+	.slots = bpf_read_slots,
+	.refresh = bpf_refresh,
 	.set_stack = bpf_set_stack,
 	.stats_missing = bpf_stats_missing,
 	.set_stats = bpf_set_stats,

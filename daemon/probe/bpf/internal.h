@@ -9,6 +9,7 @@
 #include "daemon/probe/backend.h"
 
 struct bpf_retired;
+struct bpf_ring_slots;
 struct bpf_slot;
 struct netflowd; /* the skeleton */
 struct names;
@@ -50,6 +51,8 @@ struct backend_bpf_state {
 	size_t retired_count;
 	struct nf_device_stats forgotten;
 
+	struct bpf_ring_slots *ring_slots; /* slots.c */
+
 	struct {
 		enum probe_state state;
 		size_t alternative; /* of its programs, see load.c */
@@ -68,8 +71,37 @@ int bpf_reasons_read(struct names *names, const struct btf *kernel);
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
+/* What the verifier said of the program that was refused since bpf_refusal_forget(); "" = nothing. */
+void bpf_refusal_forget(void);
+const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
+
+/* backend_bpf.c */
+size_t bpf_table_bytes(const struct bpf_map *map); /* of the mapping */
+uint64_t bpf_program_missed(const struct bpf_program *program);
+void bpf_program_runs(const struct bpf_program *program, struct probe_runs *runs);
+
+/* read.c: what the kernel charges for a map, bytes; keys in a hash.  0 for what is not known. */
+uint64_t bpf_map_memory(int fd);
+uint64_t bpf_count_keys(int fd, size_t key_bytes);
+
+/* slots.c: ring slots.  new, then attach when the main object is loaded; free is NULL-safe. */
+int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_settings *settings,
+		       const struct btf *kernel);
+void bpf_ring_slots_attach(struct backend_bpf_state *state);
+void bpf_ring_slots_free(struct backend_bpf_state *state);
+void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe probe,
+			  struct probe_status *status);
+void bpf_ring_slots_stats(const struct backend_bpf_state *state, enum nf_probe probe,
+			  struct probe_runs *runs);
+int bpf_ring_slots_tables(const struct backend_bpf_state *state,
+			  int (*visit)(const struct backend_table *, void *), void *userdata);
+bool bpf_refresh(struct backend *backend);
+void bpf_read_slots_events(const struct backend *backend,
+			   uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
+int bpf_read_slots(const struct backend *backend,
+		   int (*visit)(const struct backend_slots *, void *), void *userdata);
 
 /* read.c: the functions of backend_ops that read tables. */
 void bpf_read_events(const struct backend *backend,

@@ -28,6 +28,16 @@ static struct {
 	char why[80]; /* the verifier's last words */
 } refused;
 
+void bpf_refusal_forget(void)
+{
+	memset(&refused, 0, sizeof(refused));
+}
+
+const char *bpf_refusal(void)
+{
+	return refused.why[0] ? refused.why : refused.last;
+}
+
 /* The line before the verifier's closing statistics says what it did not like. */
 static void keep_last_words(const char *format, va_list arguments)
 {
@@ -202,7 +212,9 @@ static void choose_probes(struct backend_bpf_state *state, const struct backend_
 			  const struct btf *kernel)
 {
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		if (settings->disabled[i]) {
+		if (i >= NF_PROBE_SLOTS_FIRST) {
+			state->probe[i].state = PROBE_UNNEEDED; /* slots.c loads and attaches it */
+		} else if (settings->disabled[i]) {
 			set_unavailable(state, i, "switched off by probes.disable");
 		} else if (i == NF_PROBE_SOCK_RECV_LENGTH && !state->features.udp_frees_deferred) {
 			state->probe[i].state = PROBE_UNNEEDED;
@@ -368,7 +380,7 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 	int r;
 
 	for (size_t attempt = 0; attempt <= NF_PROBE_COUNT * ALTERNATIVES; attempt++) {
-		memset(&refused, 0, sizeof(refused));
+		bpf_refusal_forget();
 		r = prepare(state, settings);
 		if (r < 0)
 			break;

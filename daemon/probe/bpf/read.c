@@ -18,6 +18,7 @@ static uint64_t load_u64(const __u64 *word)
 void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
+	uint64_t slots[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
 
 	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
 	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
@@ -25,6 +26,9 @@ void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COU
 			for (int event = 0; event < NF_EVENT_COUNT; event++)
 				events[probe][event] +=
 					load_u64(&state->cpu[cpu].events[probe][event]);
+	bpf_read_slots_events(backend, slots);
+	for (int i = 0; i < NF_SLOTS_PROBES; i++)
+		events[NF_PROBE_SLOTS_FIRST + i][NF_EVENT_HIT] = slots[i][NF_SLOTS_HIT];
 }
 
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
@@ -99,8 +103,7 @@ int bpf_read_drops(const struct backend *backend,
 
 /* ---- the tables themselves --------------------------------------------- */
 
-/* What the kernel charges for a map, bytes; 0 when it does not tell. */
-static uint64_t map_memory(int fd)
+uint64_t bpf_map_memory(int fd)
 {
 	char path[64], line[128];
 	unsigned long long bytes;
@@ -114,13 +117,14 @@ static uint64_t map_memory(int fd)
 	return 0;
 }
 
-static uint64_t count_keys(int fd)
+uint64_t bpf_count_keys(int fd, size_t key_bytes)
 {
-	struct nf_drop_key key, *from = NULL;
+	OWN_FREE unsigned char *key = malloc(key_bytes);
+	void *from = NULL;
 	uint64_t n = 0;
 
-	while (bpf_map_get_next_key(fd, from, &key) == 0) {
-		from = &key;
+	while (key && bpf_map_get_next_key(fd, from, key) == 0) {
+		from = key;
 		n++;
 	}
 	return n;
@@ -155,7 +159,8 @@ int bpf_read_tables(const struct backend *backend,
 		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0, 1},
 		{"drop_keys", "drop counters by reason, place, device, netns and protocol",
 		 skel->maps.nf_drop_counts, true,
-		 count_keys(bpf_map__fd(skel->maps.nf_drop_counts)), 1},
+		 bpf_count_keys(bpf_map__fd(skel->maps.nf_drop_counts), sizeof(struct nf_drop_key)),
+		 1},
 		{"drop_buckets", "token buckets and device names of the drop counters",
 		 skel->maps.nf_drop_infos, false, 0, 1},
 		{"devices", "devices with a slot of their own", skel->maps.nf_device_infos, true,
@@ -179,12 +184,12 @@ int bpf_read_tables(const struct backend *backend,
 			.entries = (uint64_t)bpf_map__max_entries(tables[i].map) * tables[i].ways,
 			.used_known = tables[i].used_known,
 			.used = tables[i].used,
-			.bytes = map_memory(bpf_map__fd(tables[i].map)),
+			.bytes = bpf_map_memory(bpf_map__fd(tables[i].map)),
 		};
 
 		r = visit(&table, userdata);
 		if (r)
 			return r;
 	}
-	return 0;
+	return bpf_ring_slots_tables(state, visit, userdata);
 }
