@@ -84,12 +84,13 @@ static uint64_t feature_bit(const struct btf *kernel, const char *name)
 static uint64_t xennet_address(void)
 {
 	OWN_FILE FILE *file = fopen(KALLSYMS, "re");
-	char line[512];
+	char line[512], name[64];
 	uint64_t address;
 
+	/* The compiler may have put a part of it elsewhere, as xennet_start_xmit.cold. */
 	while (file && fgets(line, sizeof(line), file))
-		if (strstr(line, " xennet_start_xmit") &&
-		    sscanf(line, "%" SCNx64 " %*c xennet_start_xmit", &address) == 1)
+		if (sscanf(line, "%" SCNx64 " %*c %63s", &address, name) == 2 &&
+		    !strcmp(name, "xennet_start_xmit"))
 			return address;
 	return 0;
 }
