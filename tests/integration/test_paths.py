@@ -163,7 +163,7 @@ def test_vlan(start, silent_pair):
             reader.recv(100)
     records = delivered(daemon, pair, 10)
     assert len(records) == 10
-    assert all(devices(r) == [pair.right_device.name, "vlan7"] for r in records)
+    assert [devices(r) for r in records] == [[pair.right_device.name, "vlan7"]] * 10
 
 
 def test_two_routers_two_records(start, lab, path):
