@@ -122,8 +122,9 @@ int nf_napi_poll(__u64 *ctx)
 /*
  * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.
  *
- * Fires again for an skb that goes up to a stacked device (bridge, VLAN): it
- * came in by a device already (skb_iif), and its journey goes on.
+ * Fires again for an skb that goes up to a bridge: it came in by a device
+ * already (skb_iif), and its journey goes on.  Not for one that goes up to a
+ * VLAN (another_round in __netif_receive_skb_core).
  */
 SEC("tp_btf/netif_receive_skb")
 int nf_netif_receive_skb(__u64 *ctx)
