@@ -11,8 +11,9 @@ import time
 
 from . import paths, patience, waiting
 
-# __NR_recvfrom
-_RECVFROM = {"x86_64": "45", "aarch64": "207"}[os.uname().machine]
+# The system calls of a Python thread that waits in recv, with a timeout or without: poll or ppoll,
+# recvfrom.
+_RECEIVING = {"x86_64": ("7", "45"), "aarch64": ("73", "207")}[os.uname().machine]
 
 _SPIN = """
 import os, sys, time
@@ -147,7 +148,7 @@ class Reader(threading.Thread):
         """Not for Python's own lock."""
         task = pathlib.Path(f"/proc/self/task/{self.tid}")
         state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-        return state == "S" and (task / "syscall").read_text().split()[0] == _RECVFROM
+        return state == "S" and (task / "syscall").read_text().split()[0] in _RECEIVING
 
 
 def receive_on(device, cpu):
