@@ -15,6 +15,10 @@ SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
 pytestmark = pytest.mark.usefixtures("bpf")
 
 
+# A shaper's timer rings late in an emulated machine; never early.
+SHAPER_LATE_NS = 4 * patience.CLOCK_NS if patience.FACTOR > 1 else 0
+
+
 def close_to(measured_ns, expected_ns):
     """Within 5 % or 1 ms."""
     return abs(measured_ns - expected_ns) <= max(0.05 * expected_ns, patience.CLOCK_NS)
@@ -24,6 +28,12 @@ def close_to(measured_ns, expected_ns):
 def two_cpus():
     if not delay.two_cpus():
         pytest.skip("one CPU: whoever sends could not run beside what keeps the CPU busy")
+
+
+@pytest.fixture
+def stall(two_cpus):
+    if not delay.can_stall():
+        pytest.skip("before 6.11 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
 
 
 def slow_record(daemon, device, outcome):
@@ -46,7 +56,7 @@ def check_histogram(daemon, device, segment, direction, expected_ns):
 
 
 @pytest.mark.simultaneous
-def test_softirq_wait(start, silent_pair, two_cpus):
+def test_softirq_wait(start, silent_pair, stall):
     """The CPU that receives serves no softirqs until a known moment."""
     pair = silent_pair
     delay.receive_on(pair.right_device, 1)
@@ -71,7 +81,7 @@ def test_softirq_wait(start, silent_pair, two_cpus):
 
 
 @pytest.mark.simultaneous
-def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, two_cpus):
+def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, stall):
     """Packets that come while the softirq waits already: each has waited since it came."""
     pair = silent_pair
     delay.receive_on(pair.right_device, 1)
@@ -188,18 +198,20 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
     assert device.qdisc("tbf")["drops"] == 0
     records.sort(key=queued_ns)
     expected = delays_of_shaper([queued_ns(r) for r in records])
+    longest = 0
     for record, wait in zip(records, expected):
         journeys.check(record)
         measured = journeys.between(record, "queue", "start_xmit")
-        assert close_to(measured, wait), (measured, wait)
+        assert close_to(measured, wait) or wait < measured < wait + SHAPER_LATE_NS, (measured, wait)
+        longest = max(longest, measured)
         assert record["comparable"] is True, record["missing"]
         assert names_from(record, total_begins)
         if wait > 2 * patience.CLOCK_NS:
             assert record["dominant"] == "queue→start_xmit"
     # All sent at once, as fast as it goes: the last one waited for all before it.
     assert max(expected) > 0.5 * max(delays_of_shaper()), "the scenario did not work"
-    check_histogram(daemon, device, "queue→start_xmit", "tx", max(expected))
-    check_histogram(daemon, device, "total", direction, max(expected))
+    check_histogram(daemon, device, "queue→start_xmit", "tx", longest)
+    check_histogram(daemon, device, "total", direction, longest)
     return records
 
 

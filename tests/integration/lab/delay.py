@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from . import paths, patience, waiting
+from . import kernel, paths, patience, waiting
 
 # The system calls of a Python thread that waits in recv, with a timeout or without: poll or ppoll,
 # recvfrom.
@@ -32,6 +32,11 @@ end = time.monotonic_ns()
 time.sleep(0.02)
 print(end, flush=True)
 """
+
+
+def can_stall():
+    """Whether BPF_PROG_TEST_RUN keeps softirqs off, as since 6.11 (401cb7dae813): see softirq_stall."""
+    return kernel.release() >= (6, 11)
 
 
 def two_cpus():
