@@ -81,7 +81,7 @@ def test_full_budgets(daemon, silent_pair):
     if not delay.two_cpus():
         pytest.skip("one CPU: nobody could send meanwhile")
     if not delay.can_stall():
-        pytest.skip("before 6.11 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
+        pytest.skip("before 6.12 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
     pair, count = silent_pair, 10 * WEIGHT
     if setting("dev_weight") != WEIGHT:
         pytest.skip(f"net.core.dev_weight is not {WEIGHT}")
@@ -110,7 +110,7 @@ def test_full_backlog(daemon, silent_pair):
     if not delay.two_cpus():
         pytest.skip("one CPU: nobody could send meanwhile")
     if not delay.can_stall():
-        pytest.skip("before 6.11 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
+        pytest.skip("before 6.12 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
     pair, room = silent_pair, setting("netdev_max_backlog")
     if room > 2000:
         pytest.skip(f"net.core.netdev_max_backlog is {room}: too many to send in time")
