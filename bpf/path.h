@@ -236,8 +236,8 @@ static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
 /*
  * Fill a fresh entry, with the softirq and interrupt it came by; ends the
  * segments up to receive.  `joined` is when an skb was handed over by lo or
- * veth, 0 else: where the softirq was raised or entered before, it began to
- * wait only then.
+ * veth, which takes no interrupt; 0 else.  Where the softirq was raised before
+ * that, or before the interrupt, the skb began to wait only then.
  */
 static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
 					     const struct sk_buff *skb, __u64 number, __u64 head,
@@ -245,7 +245,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	__u32 irq = 0, raise = 0, entry = 0;
-	__u64 since;
+	__u64 since, came = joined;
 	__u8 flags = 0;
 	bool slow = false;
 
@@ -258,17 +258,19 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
 		entry = nf_ticks(since, now);
 		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
-		since = cpu->entry_raise_ns > joined ? cpu->entry_raise_ns : joined;
+		if (!joined)
+			came = cpu->entry_irq_ns;
+		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
 		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
 			raise = nf_ticks(since, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
 					       cpu->entry_ns);
 		}
-		if (cpu->entry_irq_ns > joined) {
-			irq = nf_ticks(cpu->entry_irq_ns, now);
-			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, cpu->entry_irq_ns,
+		if (!joined && came) {
+			irq = nf_ticks(came, now);
+			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
 					       cpu->entry_ns);
-		} else if (cpu->entry_polled && !joined) {
+		} else if (!joined && cpu->entry_polled) {
 			flags = NF_INFLIGHT_POLLED;
 		}
 	}
