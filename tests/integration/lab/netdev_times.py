@@ -2,7 +2,7 @@
 """`perf script netdev-times`, run by perf itself: what others make of the same packets."""
 
 import collections
-import os
+import contextlib
 import re
 import shutil
 import subprocess
@@ -15,12 +15,11 @@ EVENTS = ("net:net_dev_xmit", "net:net_dev_queue", "net:netif_receive_skb", "net
           "irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry",
           "irq:softirq_exit", "irq:softirq_raise")
 
-_BEGIN = re.compile(r"(\d+\.\d+)sec cpu=\d+")
-_EVENT = re.compile(r"(irq_entry|softirq_entry|netif_receive_skb|skb_copy_datagram_iovec)"
+_EVENT = re.compile(r"(softirq_entry|netif_receive_skb)"
                     r"\(\+(-?[\d.]+)msec(.*)\)")
 
-# One packet; times in ns from the first interrupt of its softirq, `copy` None when it was not seen.
-Received = collections.namedtuple("Received", "length softirq_entry receive copy")
+# One packet; times in ns from the first interrupt of its softirq.
+Received = collections.namedtuple("Received", "length softirq_entry receive")
 
 
 def why_not():
@@ -33,20 +32,29 @@ def why_not():
     return None if "netdev-times" in listed.stdout else "this perf has no script netdev-times"
 
 
-def record(file):
-    """The words before a command that record what happens while it runs."""
-    words = ["perf", "record", "-q", "-a", "-m", "8M", "-o", str(file)]
+@contextlib.contextmanager
+def recording(folder):
+    """The kernel's events are recorded meanwhile, into that folder."""
+    words = ["perf", "record", "-q", "-a", "-m", "8M"]
     for event in EVENTS:
         words += ["-e", event]
-    return [*words, "--"]
+    # What perf runs is there to say that it records, and to end it.
+    words += ["--", "sh", "-c", "echo ready; read -r line"]
+    with subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as perf:
+        try:
+            assert perf.stdout.readline() == "ready\n", "perf record did not start"
+            yield
+        finally:
+            perf.stdin.close()
+    assert (folder / "perf.data").exists(), "perf record wrote nothing"
 
 
-def received(file):
-    """What it makes of a recording: the Received of every packet that it shows."""
-    os.rename(file, file.with_name("perf.data"))  # the name that its report script reads
-    done = subprocess.run(["perf", "script", "report", "netdev-times", "rx"], cwd=file.parent,
+def received(folder):
+    """What it makes of the recording there: the Received of every packet that it shows."""
+    done = subprocess.run(["perf", "script", "report", "netdev-times", "rx"], cwd=folder,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          timeout=300)
+                          timeout=600)
     if done.returncode:
         raise RuntimeError(f"netdev-times: exit {done.returncode}: {done.stderr.strip()}")
     return _packets(done.stdout)
@@ -55,17 +63,13 @@ def received(file):
 def _packets(text):
     packets, entry = [], None
     for line in text.splitlines():
-        if _BEGIN.match(line):
-            entry = None
         event = _EVENT.search(line)
         if not event:
             continue
-        name, at = event[1], float(event[2]) * 1e6
-        if name == "softirq_entry":
+        at = float(event[2]) * 1e6
+        if event[1] == "softirq_entry":
             entry = at
-        elif name == "netif_receive_skb":
+        else:
             length = int(re.search(r"len=(\d+)", event[3])[1])
-            packets.append(Received(length, entry, at, None))
-        elif name == "skb_copy_datagram_iovec":
-            packets[-1] = packets[-1]._replace(copy=at)
+            packets.append(Received(length, entry, at))
     return packets

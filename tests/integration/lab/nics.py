@@ -3,11 +3,13 @@
 
 import json
 import os
+import pathlib
 
 from . import waiting
 from .net import Device, Pair, run
 
 VARIABLES = ("NETFLOWD_NIC_A", "NETFLOWD_NIC_B")
+INTERRUPT_CPU = 0
 
 
 def why_not():
@@ -20,7 +22,8 @@ def why_not():
 
 
 def pair(lab, ipv6=False):
-    """left ── wire ── right.  When the lab deletes their namespaces, the kernel takes the cards back."""
+    """left ── wire ── right; INTERRUPT_CPU gets both cards' interrupts.  When the lab deletes their
+    namespaces, the kernel takes the cards back."""
     return Pair(_Wire(lab), ipv6)
 
 
@@ -32,19 +35,33 @@ class _Wire:
 
     @staticmethod
     def veth(*namespaces):
-        ends = []
-        for variable, namespace in zip(VARIABLES, namespaces):
-            name = os.environ[variable]
-            run("ip", "link", "set", name, "netns", namespace.name)
-            namespace.ip("link", "set", name, "up")
-            ends.append(Device(namespace, name))
+        names = [os.environ[variable] for variable in VARIABLES]
+        hardware = [pathlib.Path("/sys/class/net", name, "device").resolve() for name in names]
+        ends = [_move(name, namespace) for name, namespace in zip(names, namespaces)]
         for end in ends:
             # A card needs seconds to find out what it is joined to.
             if not waiting.until(lambda: _has_carrier(end), bool, seconds=30):
                 raise RuntimeError(f"{end.name} has no carrier")
+        for device in hardware:
+            _interrupt_on(device, INTERRUPT_CPU)
         return tuple(ends)
+
+
+def _move(name, namespace):
+    run("ip", "link", "set", name, "netns", namespace.name)
+    namespace.ip("link", "set", name, "up")
+    return Device(namespace, name)
 
 
 def _has_carrier(device):
     link = json.loads(device.namespace.ip("-j", "link", "show", "dev", device.name))[0]
     return "LOWER_UP" in link["flags"]
+
+
+def _interrupt_on(device, cpu):
+    # A virtio device is a child of the PCI device whose interrupts it uses.
+    pci = device if (device / "msi_irqs").is_dir() else device.parent
+    for line in (pci / "msi_irqs").iterdir():
+        affinity = pathlib.Path("/proc/irq", line.name, "smp_affinity_list")
+        if affinity.exists():  # not of an interrupt that the driver does not ask for
+            affinity.write_text(str(cpu))
