@@ -35,7 +35,8 @@ def why_not():
 @contextlib.contextmanager
 def recording(folder):
     """The kernel's events are recorded meanwhile, into that folder."""
-    words = ["perf", "record", "-q", "-a", "-m", "8M"]
+    # Told where to, for else it writes to a standard output that is a pipe.
+    words = ["perf", "record", "-q", "-a", "-m", "8M", "-o", "perf.data"]
     for event in EVENTS:
         words += ["-e", event]
     # What perf runs is there to say that it records, and to end it.
