@@ -15,11 +15,12 @@ EVENTS = ("net:net_dev_xmit", "net:net_dev_queue", "net:netif_receive_skb", "net
           "irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry",
           "irq:softirq_exit", "irq:softirq_raise")
 
+_BEGIN = re.compile(r"(\d+)\.(\d{6})sec cpu=\d+")
 _EVENT = re.compile(r"(softirq_entry|netif_receive_skb)"
                     r"\(\+(-?[\d.]+)msec(.*)\)")
 
-# One packet; times in ns from the first interrupt of its softirq.
-Received = collections.namedtuple("Received", "length softirq_entry receive")
+# One packet; CLOCK_MONOTONIC ns, `irq` that of the first interrupt of its softirq.
+Received = collections.namedtuple("Received", "length irq softirq_entry receive")
 
 
 def why_not():
@@ -36,7 +37,8 @@ def why_not():
 def recording(folder):
     """The kernel's events are recorded meanwhile, into that folder."""
     # Told where to, for else it writes to a standard output that is a pipe.
-    words = ["perf", "record", "-q", "-a", "-m", "8M", "-o", "perf.data"]
+    words = ["perf", "record", "-q", "-a", "-m", "8M", "-k", "CLOCK_MONOTONIC",
+             "-o", "perf.data"]
     for event in EVENTS:
         words += ["-e", event]
     # What perf runs is there to say that it records, and to end it.
@@ -62,15 +64,18 @@ def received(folder):
 
 
 def _packets(text):
-    packets, entry = [], None
+    packets, irq, entry = [], None, None
     for line in text.splitlines():
+        begin = _BEGIN.match(line)
+        if begin:
+            irq = int(begin[1]) * 1_000_000_000 + int(begin[2]) * 1000
         event = _EVENT.search(line)
         if not event:
             continue
-        at = float(event[2]) * 1e6
+        at = irq + float(event[2]) * 1e6
         if event[1] == "softirq_entry":
             entry = at
         else:
             length = int(re.search(r"len=(\d+)", event[3])[1])
-            packets.append(Received(length, entry, at))
+            packets.append(Received(length, irq, entry, at))
     return packets
