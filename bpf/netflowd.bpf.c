@@ -49,7 +49,7 @@ int nf_irq_handler_exit(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_IRQ_HANDLER_EXIT, NF_EVENT_HIT);
-	cpu->irq_ns = 0;
+	nf_irq_exit(cpu, ctx[0]);
 	return 0;
 }
 
@@ -91,7 +91,7 @@ int nf_softirq_exit(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SOFTIRQ_EXIT, NF_EVENT_HIT);
-	cpu->softirq = 0;
+	nf_softirq_leave(cpu, ctx[0]);
 	return 0;
 }
 

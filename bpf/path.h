@@ -183,6 +183,8 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 		r->flags |= NF_PATH_SLOW;
 	if (e->flags & NF_INFLIGHT_NO_QUEUE)
 		r->flags |= NF_PATH_NO_QUEUE;
+	if (e->flags & NF_INFLIGHT_POLLED)
+		r->flags |= NF_PATH_POLLED;
 	nf_path_stages(r, e);
 	nf_path_hops(r, e, e->skb);
 	nf_path_device(r, e->slot);
@@ -234,8 +236,8 @@ static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
 /*
  * Fill a fresh entry, with the softirq and interrupt it came by; ends the
  * segments up to receive.  `joined` is when an skb was handed over by lo or
- * veth, 0 else: where the softirq was raised or entered before, it began to
- * wait only then.
+ * veth, which takes no interrupt; 0 else.  Where the softirq was raised before
+ * that, or before the interrupt, the skb began to wait only then.
  */
 static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
 					     const struct sk_buff *skb, __u64 number, __u64 head,
@@ -243,26 +245,33 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	__u32 irq = 0, raise = 0, entry = 0;
-	__u64 since;
+	__u64 since, came = joined;
+	__u8 flags = 0;
 	bool slow = false;
 
 	if (stats)
 		nf_device_refresh(stats, slot, skb->dev, now);
 
 	if (stats && nf_in_net_rx(cpu)) {
+		if (!joined)
+			nf_net_rx_overtaken(cpu);
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
 		entry = nf_ticks(since, now);
 		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
-		since = cpu->entry_raise_ns > joined ? cpu->entry_raise_ns : joined;
+		if (!joined)
+			came = cpu->entry_irq_ns;
+		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
 		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
 			raise = nf_ticks(since, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
 					       cpu->entry_ns);
 		}
-		if (cpu->entry_irq_ns > joined) {
-			irq = nf_ticks(cpu->entry_irq_ns, now);
-			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, cpu->entry_irq_ns,
+		if (!joined && came) {
+			irq = nf_ticks(came, now);
+			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
 					       cpu->entry_ns);
+		} else if (!joined && cpu->entry_polled) {
+			flags = NF_INFLIGHT_POLLED;
 		}
 	}
 	e->head = head;
@@ -275,7 +284,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 	e->len = skb->len;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_RX;
-	e->flags = slow ? NF_INFLIGHT_SLOW : 0;
+	e->flags = slow ? flags | NF_INFLIGHT_SLOW : flags;
 	nf_inflight_seal(e, number);
 }
 
@@ -448,13 +457,14 @@ static __always_inline void nf_path_forward(struct nf_inflight *e, __u64 skb, __
 					    __u32 slot, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
+	__u8 polled = e->flags & NF_INFLIGHT_POLLED;
 	bool slow = e->flags & NF_INFLIGHT_SLOW;
 
 	nf_hops_add(e, skb);
 	if (stats)
 		slow |= nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_QUEUE, e->begin_ns, now);
 	nf_inflight_fill_tx(e, skb, head, slot, now, 0,
-			    NF_INFLIGHT_HOPS | (slow ? NF_INFLIGHT_SLOW : 0));
+			    NF_INFLIGHT_HOPS | polled | (slow ? NF_INFLIGHT_SLOW : 0));
 	e->journey = NF_JOURNEY_FORWARD;
 	nf_inflight_seal(e, skb);
 }

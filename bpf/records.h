@@ -255,15 +255,20 @@ struct nf_cpu {
 	__u64 entry_ns;       /* softirq_entry of NET_RX */
 	__u64 entry_irq_ns;   /* raise_irq_ns and raise_ns as they were at that entry */
 	__u64 entry_raise_ns;
-	__u64 reserved0;
-	__u32 softirq;        /* 1 + the vector being served, 0 = none */
-	__u32 xmit_depth;
+	__u64 again_ns;       /* an irq whose device was being polled, see bpf/cpu.h; 0 = none */
+	__u16 softirq;        /* 1 + the vector being served, 0 = none */
+	__u8 raise_polled;    /* NET_RX raised itself with no irq to it, not entered yet */
+	__u8 entry_polled;    /* raise_polled as it was at that entry */
+	__u16 xmit_depth;
+	__u8 irq_raised;      /* the irq being handled raised NET_RX */
+	__u8 reserved0;
 	/* context of the skb being received and of the task that runs */
 	__u64 receiving;      /* the skb last seen at receive */
 	__u64 ready;          /* the skb whose arrival is being told to readers, 0 = none */
 	__u64 path_next_ns;   /* token bucket of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
-	__u64 reserved[2];
+	__u64 rx_lines;       /* irqs that have raised NET_RX, by their numbers' lower six bits */
+	__u64 reserved;
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
@@ -280,6 +285,7 @@ enum nf_journey {
 #define NF_INFLIGHT_NO_QUEUE 0x1 /* began at start_xmit: a segment of a GSO skb */
 #define NF_INFLIGHT_SLOW 0x2     /* a segment took longer than its threshold */
 #define NF_INFLIGHT_HOPS 0x4     /* crossed more devices: see struct nf_hops */
+#define NF_INFLIGHT_POLLED 0x8   /* received by a softirq that raised itself, no irq is known */
 
 /* Durations of the receive path as an entry keeps them: 16 ns to 68 s; what is longer stays that. */
 #define NF_TICK_SHIFT 4
@@ -463,6 +469,7 @@ enum nf_outcome {
 #define NF_PATH_TASK 0x02     /* task and cgroup: the reader, or the sender in its own context */
 #define NF_PATH_NO_QUEUE 0x04 /* began at start_xmit: a segment of a GSO skb */
 #define NF_PATH_MORE 0x08     /* crossed more devices than fit */
+#define NF_PATH_POLLED 0x10   /* found by polling on: its irq is not known */
 #define NF_PATH_DEVICES (NF_HOPS_MAX + 1)
 
 struct nf_path_device {

@@ -15,6 +15,16 @@
 /* Why a stage is not in a record that has `have`, with all its probes running; NULL: not passed. */
 typedef const char *(*why_absent)(const struct nf_path_record *record, unsigned int have);
 
+static const char *why_no_irq(const struct nf_path_record *record, unsigned int have)
+{
+	(void)have;
+	/* See nf_irq_exit() in bpf/cpu.h. */
+	return record->flags & NF_PATH_POLLED
+		       ? "found when the softirq polled on, or handed on by an earlier run of it, "
+			 "without an interrupt of its own: it may have come earlier than shown"
+		       : NULL;
+}
+
 static const char *why_no_raise(const struct nf_path_record *record, unsigned int have)
 {
 	(void)record;
@@ -80,7 +90,7 @@ static const struct stage {
 	[NF_STAGE_IRQ] = {"irq",
 			  P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) |
 				  SOFTIRQ,
-			  NULL},
+			  why_no_irq},
 	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ,
 				    why_no_raise},
 	[NF_STAGE_SOFTIRQ_ENTRY] = {"softirq_entry", SOFTIRQ, NULL},

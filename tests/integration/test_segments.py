@@ -2,6 +2,7 @@
 """Each segment: a known delay put into it is read back, within 5 % or 1 ms, from the histogram's
 maximum and from a latency record that says where the time went."""
 
+import statistics
 import time
 
 import pytest
@@ -234,6 +235,32 @@ def test_qdisc(start, silent_pair):
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
     records = check_shaped(daemon, pair.left_device, "transmitted", "tx", "queue")
     assert all(len(r["devices"]) == 1 for r in records)
+
+
+def test_netem(start, silent_pair):
+    """Each packet is held back for 30 ms, by a qdisc that is not ours."""
+    pair, held, lived = silent_pair, 30e6, []
+    try:
+        pair.left.run("tc", "qdisc", "add", "dev", pair.left_device.name, "root", "netem",
+                      "delay", "30ms")
+    except RuntimeError as error:
+        pytest.skip(f"this kernel has no sch_netem: {error}")
+    daemon = start(*journeys.EVERY)
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
+        for _ in range(COUNT):
+            sent = time.monotonic_ns()
+            sender.send(b"x" * 100)
+            reader.recv(1000)
+            lived.append(time.monotonic_ns() - sent)
+    records = journeys.wait_for(daemon, COUNT, pair.left_device, "transmitted")
+    assert len(records) == COUNT
+    waits = sorted(journeys.between(r, "queue", "start_xmit") for r in records)
+    # On a busy machine a timer fires late: then the packet did wait that long.
+    assert close_to(statistics.median(waits), held), waits
+    assert waits[0] >= held - 1e6
+    assert all(wait <= most for wait, most in zip(waits, sorted(lived))), (waits, lived)
+    assert all(r["dominant"] == "queue→start_xmit" for r in records)
+    check_histogram(daemon, pair.left_device, "queue→start_xmit", "tx", waits[-1])
 
 
 @pytest.mark.simultaneous

@@ -209,6 +209,16 @@ static void test_raise_taken_by_another_run(void **state)
 	check_missing("softirq_raise", "raised again");
 }
 
+/* A softirq that raised itself found it in a ring still being polled. */
+static void test_found_by_polling_on(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_IRQ] = 0;
+	record.flags = NF_PATH_POLLED;
+	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	check_missing("irq", "polled on");
+}
+
 static void test_segment_of_a_gso_skb(void **state)
 {
 	(void)state;
@@ -474,6 +484,7 @@ int main(void)
 		TEST(busy_socket),
 		TEST(received_outside_a_softirq),
 		TEST(raise_taken_by_another_run),
+		TEST(found_by_polling_on),
 		TEST(segment_of_a_gso_skb),
 		TEST(freed_before_start),
 		TEST(received_by_the_peer_before_xmit),

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`perf script netdev-times`, run by perf itself: what others make of the same packets."""
+
+import collections
+import contextlib
+import re
+import shutil
+import subprocess
+
+# What its record script asks for, but for skb:kfree_skb: since 5.17 that event has a `reason`, and
+# the script of perf 6.1, which does not know of it, ends with an error at the first one.  It would
+# only say which of the received packets were dropped.
+EVENTS = ("net:net_dev_xmit", "net:net_dev_queue", "net:netif_receive_skb", "net:netif_rx",
+          "skb:consume_skb", "skb:skb_copy_datagram_iovec", "napi:napi_poll",
+          "irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry",
+          "irq:softirq_exit", "irq:softirq_raise")
+
+_BEGIN = re.compile(r"(\d+)\.(\d{6})sec cpu=\d+")
+_EVENT = re.compile(r"(softirq_entry|netif_receive_skb)"
+                    r"\(\+(-?[\d.]+)msec(.*)\)")
+
+# One packet; CLOCK_MONOTONIC ns, `irq` that of the first interrupt of its softirq.
+Received = collections.namedtuple("Received", "length irq softirq_entry receive")
+
+
+def why_not():
+    """Why it cannot be run here; None when it can."""
+    perf = shutil.which("perf")
+    if not perf:
+        return "perf is not installed: package linux-perf"
+    listed = subprocess.run([perf, "script", "-l"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, check=False)
+    return None if "netdev-times" in listed.stdout else "this perf has no script netdev-times"
+
+
+@contextlib.contextmanager
+def recording(folder):
+    """The kernel's events are recorded meanwhile, into that folder."""
+    # Told where to, for else it writes to a standard output that is a pipe.
+    words = ["perf", "record", "-q", "-a", "-m", "8M", "-k", "CLOCK_MONOTONIC",
+             "-o", "perf.data"]
+    for event in EVENTS:
+        words += ["-e", event]
+    # What perf runs is there to say that it records, and to end it.
+    words += ["--", "sh", "-c", "echo ready; read -r line"]
+    with subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as perf:
+        try:
+            assert perf.stdout.readline() == "ready\n", "perf record did not start"
+            yield
+        finally:
+            perf.stdin.close()
+    assert (folder / "perf.data").exists(), "perf record wrote nothing"
+
+
+def received(folder):
+    """What it makes of the recording there: the Received of every packet that it shows."""
+    done = subprocess.run(["perf", "script", "report", "netdev-times", "rx"], cwd=folder,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          timeout=600)
+    if done.returncode:
+        raise RuntimeError(f"netdev-times: exit {done.returncode}: {done.stderr.strip()}")
+    return _packets(done.stdout)
+
+
+def _packets(text):
+    packets, irq, entry = [], None, None
+    for line in text.splitlines():
+        begin = _BEGIN.match(line)
+        if begin:
+            irq = int(begin[1]) * 1_000_000_000 + int(begin[2]) * 1000
+        event = _EVENT.search(line)
+        if not event:
+            continue
+        at = irq + float(event[2]) * 1e6
+        if event[1] == "softirq_entry":
+            entry = at
+        else:
+            length = int(re.search(r"len=(\d+)", event[3])[1])
+            packets.append(Received(length, irq, entry, at))
+    return packets

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two network cards joined by a wire, as tests/vm gives them to its guest; each in a namespace."""
+
+import json
+import os
+import pathlib
+
+from . import waiting
+from .net import Device, Pair, run
+
+VARIABLES = ("NETFLOWD_NIC_A", "NETFLOWD_NIC_B")
+INTERRUPT_CPU = 0
+
+
+def why_not():
+    """Why there are none; None when there are."""
+    missing = [variable for variable in VARIABLES if not os.environ.get(variable)]
+    if missing:
+        return (f"{' and '.join(missing)} not set: needs two network cards joined by a wire, as "
+                "from tests/vm/run --nics")
+    return None
+
+
+def pair(lab, ipv6=False):
+    """left ── wire ── right; INTERRUPT_CPU gets both cards' interrupts.  When the lab deletes their
+    namespaces, the kernel takes the cards back."""
+    return Pair(_Wire(lab), ipv6)
+
+
+class _Wire:
+    """A lab in which two namespaces are joined by the cards."""
+
+    def __init__(self, lab):
+        self.namespace = lab.namespace
+
+    @staticmethod
+    def veth(*namespaces):
+        names = [os.environ[variable] for variable in VARIABLES]
+        hardware = [pathlib.Path("/sys/class/net", name, "device").resolve() for name in names]
+        ends = [_move(name, namespace) for name, namespace in zip(names, namespaces)]
+        for end in ends:
+            # A card needs seconds to find out what it is joined to.
+            if not waiting.until(lambda: _has_carrier(end), bool, seconds=30):
+                raise RuntimeError(f"{end.name} has no carrier")
+        for device in hardware:
+            _interrupt_on(device, INTERRUPT_CPU)
+        return tuple(ends)
+
+
+def _move(name, namespace):
+    run("ip", "link", "set", name, "netns", namespace.name)
+    namespace.ip("link", "set", name, "up")
+    return Device(namespace, name)
+
+
+def _has_carrier(device):
+    link = json.loads(device.namespace.ip("-j", "link", "show", "dev", device.name))[0]
+    return "LOWER_UP" in link["flags"]
+
+
+def _interrupt_on(device, cpu):
+    # A virtio device is a child of the PCI device whose interrupts it uses.
+    pci = device if (device / "msi_irqs").is_dir() else device.parent
+    for line in (pci / "msi_irqs").iterdir():
+        affinity = pathlib.Path("/proc/irq", line.name, "smp_affinity_list")
+        if affinity.exists():  # not of an interrupt that the driver does not ask for
+            affinity.write_text(str(cpu))
