@@ -48,7 +48,8 @@ static int priority(const struct alert_event *event)
 	return event->change == ALERT_ENDED ? 5 : priorities[event->alert->rule->severity];
 }
 
-static void fill(struct fields *fields, const struct alert_event *event, const char *text)
+static void fill(struct fields *fields, const struct alert_event *event, const char *json,
+		 const char *text)
 {
 	const struct alert_rule *rule = event->alert->rule;
 	const struct alert_reading *reading = &event->alert->reading;
@@ -69,6 +70,7 @@ static void fill(struct fields *fields, const struct alert_event *event, const c
 	add(fields, "NETFLOWD_BOUND=%.15g", rule->over);
 	add(fields, "NETFLOWD_CAUSE=%s", alert_rule_cause(rule));
 	add(fields, "NETFLOWD_REMEDY=%s", alert_rule_remedy(rule));
+	add(fields, "NETFLOWD_EVENT=%s", json);
 	if (event->test)
 		add(fields, "NETFLOWD_TEST=1");
 }
@@ -83,7 +85,7 @@ static void send_to_log(const struct alert_event *event, const char *text)
 		log_error("%s", text);
 }
 
-int alert_journal_send(const struct alert_event *event)
+int alert_journal_send(const struct alert_event *event, const char *json)
 {
 	char text[ALERT_TEXT_MAX];
 	struct fields fields = {.count = 0};
@@ -94,7 +96,7 @@ int alert_journal_send(const struct alert_event *event)
 		send_to_log(event, text);
 		return 1;
 	}
-	fill(&fields, event, text);
+	fill(&fields, event, json, text);
 	r = sd_journal_sendv(fields.vector, fields.count);
 	for (int i = 0; i < fields.count; i++)
 		free(fields.vector[i].iov_base);

@@ -14,6 +14,7 @@
  *   NETFLOWD_COUNT       events, or packets, in the window
  *   NETFLOWD_CAUSE       likely cause
  *   NETFLOWD_REMEDY      what to do
+ *   NETFLOWD_EVENT       all of it with the newest records, JSON: type AlertEvent of the interface
  *   NETFLOWD_TEST        1: made by `netflowctl alerts test`
  */
 #ifndef ALERT_JOURNAL_H
@@ -26,9 +27,9 @@
 
 /*
  * To the journal; where there is none, the message alone to the daemon's own
- * log, and 1 is returned.  0, or the negative errno of a journal that did not
+ * log, and 1 is returned.  `json` is the event's.  0, or the negative errno of a journal that did not
  * take it.
  */
-int alert_journal_send(const struct alert_event *event);
+int alert_journal_send(const struct alert_event *event, const char *json);
 
 #endif

@@ -98,12 +98,10 @@ int method_monitor_alerts(struct call *call, json_t *parameters, void *userdata)
 
 /* ---- actions ------------------------------------------------------------- */
 
-static int run_program(struct control *control, const struct alert_rule *rule, const json_t *event,
-		       void *data)
+/* What the journal and programs are given; the caller frees it.  NULL: out of memory. */
+static char *to_text(const json_t *event)
 {
-	OWN_FREE char *input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
-
-	return input ? alert_exec_run(control->parts.exec, rule, input, data) : -ENOMEM;
+	return json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
 /* A program that could not even be asked for counts as one that failed. */
@@ -117,29 +115,36 @@ static void note_refused(struct control *control, const struct alert_rule *rule,
 	alert_engine_note_exec(control->parts.alerts, rule->name, &result);
 }
 
-void control_alert(struct control *control, const struct alert_event *event)
+/* Journal and program. */
+static void tell(struct control *control, const struct alert_event *event, const char *text)
 {
 	const struct alert_rule *rule = event->alert->rule;
-	json_t *json = alert_event_json(control, event);
-	int r;
+	int r = 0;
 
-	if (!json) {
-		log_error("alert %s: out of memory", rule->name);
+	if (rule->actions & ALERT_TO_JOURNAL)
+		r = alert_journal_send(event, text);
+	if (r < 0)
+		log_warning("the journal does not take alerts: %s", strerror(-r));
+	if (!(rule->actions & ALERT_TO_EXEC))
+		return;
+	r = alert_exec_run(control->parts.exec, rule, text, NULL);
+	if (r < 0)
+		note_refused(control, rule, r);
+}
+
+void control_alert(struct control *control, const struct alert_event *event)
+{
+	CLEANUP(json_decrefp) json_t *json = alert_event_json(control, event);
+	OWN_FREE char *text = json ? to_text(json) : NULL;
+
+	if (!text) {
+		log_error("alert %s: out of memory", event->alert->rule->name);
 		return;
 	}
-	if (event->told && rule->actions & ALERT_TO_JOURNAL) {
-		r = alert_journal_send(event);
-		if (r < 0)
-			log_warning("the journal does not take alerts: %s", strerror(-r));
-	}
-	if (rule->actions & ALERT_TO_STREAM)
+	if (event->told)
+		tell(control, event, text);
+	if (event->alert->rule->actions & ALERT_TO_STREAM)
 		send_to_streams(control, json);
-	if (event->told && rule->actions & ALERT_TO_EXEC) {
-		r = run_program(control, rule, json, NULL);
-		if (r < 0)
-			note_refused(control, rule, r);
-	}
-	json_decref(json);
 }
 
 /* ---- TestAlert ----------------------------------------------------------- */
@@ -189,28 +194,30 @@ void control_alert_program(struct control *control, const char *name,
 	trial_end(trial);
 }
 
+static void try_journal(struct trial *trial, const struct alert_event *event, const char *text)
+{
+	int r = alert_journal_send(event, text);
+	const char *result = r ? "there is no journal: to netflowd's standard error" : "written";
+
+	trial_note(trial, "journal", r >= 0, json_string(r < 0 ? strerror(-r) : result));
+}
+
 /* Returns whether the program was started, so that the answer has to wait. */
-static bool try_actions(struct trial *trial, const struct alert_event *event, json_t *json)
+static bool try_actions(struct trial *trial, const struct alert_event *event, json_t *json,
+			const char *text)
 {
 	struct control *control = trial->control;
 	const struct alert_rule *rule = event->alert->rule;
-	unsigned int clients;
 	int r;
 
-	if (rule->actions & ALERT_TO_JOURNAL) {
-		r = alert_journal_send(event);
-		trial_note(trial, "journal", r >= 0,
-			   json_string(r < 0 ? strerror(-r)
-				       : r   ? "there is no journal: to netflowd's standard error"
-					     : "written"));
-	}
-	if (rule->actions & ALERT_TO_STREAM) {
-		clients = send_to_streams(control, json);
-		trial_note(trial, "stream", true, json_sprintf("sent to %u clients", clients));
-	}
+	if (rule->actions & ALERT_TO_JOURNAL)
+		try_journal(trial, event, text);
+	if (rule->actions & ALERT_TO_STREAM)
+		trial_note(trial, "stream", true,
+			   json_sprintf("sent to %u clients", send_to_streams(control, json)));
 	if (!(rule->actions & ALERT_TO_EXEC))
 		return false;
-	r = run_program(control, rule, json, trial);
+	r = alert_exec_run(control->parts.exec, rule, text, trial);
 	if (r < 0)
 		trial_note(trial, "exec", false, json_string(strerror(-r)));
 	return r == 0;
@@ -223,21 +230,18 @@ int alert_test(struct control *control, struct call *call, const struct alert *a
 					  .told = true,
 					  .test = true,
 					  .time_ns = time_monotonic()};
-	struct trial *trial = calloc(1, sizeof(*trial));
-	json_t *json = alert_event_json(control, &event);
+	CLEANUP(json_decrefp) json_t *json = alert_event_json(control, &event);
+	OWN_FREE char *text = json ? to_text(json) : NULL;
+	struct trial *trial = text ? calloc(1, sizeof(*trial)) : NULL;
 
-	if (!trial || !json) {
-		free(trial);
-		json_decref(json);
+	if (!trial)
 		return -ENOMEM;
-	}
 	trial->control = control;
 	trial->call = call;
 	trial->results = json_array();
-	if (try_actions(trial, &event, json))
+	if (try_actions(trial, &event, json, text))
 		call_on_close(call, trial_closed, trial);
 	else
 		trial_end(trial);
-	json_decref(json);
 	return 0;
 }
