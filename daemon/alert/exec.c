@@ -132,18 +132,25 @@ static void unlink_job(struct job *job)
 /* What it printed, line by line; anything may stand in it. */
 static void log_output(struct job *job)
 {
-	char *rest = job->text;
+	size_t lines = 0, logged = 0;
 
 	job->text[job->kept] = 0;
 	for (size_t i = 0; i < job->kept; i++)
 		if ((unsigned char)job->text[i] < ' ' && job->text[i] != '\n')
 			job->text[i] = '?';
-	for (char *line; (line = strsep(&rest, "\n"));)
-		if (*line)
-			log_info("alert %s: its program says: %s", job->name, line);
-	if (job->printed > job->kept)
-		log_info("alert %s: its program printed %zu bytes more, which are not kept",
-			 job->name, job->printed - job->kept);
+	while (logged < job->kept && lines < EXEC_LINES_MAX) {
+		size_t length = strcspn(job->text + logged, "\n");
+
+		if (length) {
+			log_info("alert %s: its program says: %.*s", job->name, (int)length,
+				 job->text + logged);
+			lines++;
+		}
+		logged += length + 1;
+	}
+	if (job->printed > logged)
+		log_info("alert %s: its program printed %zu bytes more, which are not logged",
+			 job->name, job->printed - logged);
 }
 
 static void end_job(struct job *job, const struct alert_exec_result *result)

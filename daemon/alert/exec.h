@@ -22,6 +22,7 @@
 #define EXEC_RUNNING_MAX 4
 #define EXEC_WAITING_MAX 64
 #define EXEC_OUTPUT_MAX 4096 /* bytes kept; the rest is read and counted */
+#define EXEC_LINES_MAX 32    /* of them logged */
 
 struct alert_exec;
 struct loop;
