@@ -136,7 +136,9 @@ static void log_output(struct job *job)
 
 	job->text[job->kept] = 0;
 	for (size_t i = 0; i < job->kept; i++)
-		if ((unsigned char)job->text[i] < ' ' && job->text[i] != '\n')
+		if (job->text[i] == '\t')
+			job->text[i] = ' ';
+		else if ((unsigned char)job->text[i] < ' ' && job->text[i] != '\n')
 			job->text[i] = '?';
 	while (logged < job->kept && lines < EXEC_LINES_MAX) {
 		size_t length = strcspn(job->text + logged, "\n");

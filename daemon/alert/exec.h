@@ -35,8 +35,9 @@ typedef void (*alert_exec_ended)(void *userdata, const char *name,
 				 const struct alert_exec_result *result, void *data);
 
 /*
- * `user` runs the programs when the daemon is root, else the daemon's own user
- * does.  -ENOENT: there is no such user; -ENOMEM.  Free before the loop; what
+ * `user` runs the programs when the daemon is root (which takes CAP_SETUID,
+ * CAP_SETGID and, to kill them, CAP_KILL), else the daemon's own user does.
+ * -ENOENT: there is no such user; -ENOMEM.  Free before the loop; what
  * runs then is killed.
  */
 int alert_exec_new(struct alert_exec **exec, struct loop *loop, const char *user,
