@@ -138,6 +138,23 @@ static void put_latencies(struct page *page, const json_t *latencies, const char
 	}
 }
 
+static void put_slots(struct page *page, const json_t *slots, const char *now)
+{
+	const json_t *record;
+	size_t i;
+
+	json_array_foreach(slots, i, record)
+	{
+		page_pad(page, LABEL, 0);
+		page_line(page, PAGE_PLAIN, "%s  %s  %s slots of %s, %s  %s  %s",
+			  field_time(record, "time", now).s, field_text(record, "device"),
+			  field_units_count(record, "slots").s,
+			  field_units_count(record, "limit").s, field_text(record, "outcome"),
+			  field_units_bytes(record, "length_bytes").s,
+			  field_text_or(record, "flow", field_text(record, "protocol")));
+	}
+}
+
 static void put_evidence(struct page *page, const json_t *alert, const char *now)
 {
 	const json_t *evidence = json_object_get(alert, "evidence");
@@ -151,6 +168,7 @@ static void put_evidence(struct page *page, const json_t *alert, const char *now
 		       detail ? "; " : "", detail ? detail : "");
 	put_drops(page, json_object_get(evidence, "drops"), now);
 	put_latencies(page, json_object_get(evidence, "latencies"), now);
+	put_slots(page, json_object_get(evidence, "slots"), now);
 }
 
 static void put_program(struct page *page, const json_t *alert, const char *now)

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/alert/rule.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/softnet.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/store/rockets.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/time.h"
 
@@ -22,6 +24,7 @@ struct alert_input_state {
 	const struct backend *backend;
 	const char *reason;
 	const bool *disabled;
+	const struct rockets *rockets; /* NULL: the kernel's log is not read */
 	char missing[BACKEND_REASON_MAX + 128];
 	/* The kernel's counters have 32 bits; by CPU. */
 	struct {
@@ -73,23 +76,48 @@ static const char *without(struct alert_input_state *state, enum nf_probe probe)
 	return state->missing;
 }
 
-static const char *missing(void *userdata, enum alert_input input, enum nf_segment segment)
+static bool attached(const struct alert_input_state *state, enum nf_probe probe)
+{
+	struct probe_status status;
+
+	state->backend->ops->probe(state->backend, probe, &status);
+	return status.state == PROBE_ATTACHED;
+}
+
+/* Without a probe that could be attached the kernel's log still tells of overflows, not of near
+ * misses. */
+static const char *without_slots(struct alert_input_state *state, const struct alert_rule *rule)
+{
+	struct probe_status status;
+
+	if (attached(state, NF_PROBE_XENNET_START_XMIT) ||
+	    (rule->device[0] && attached(state, NF_PROBE_SLOTS_DEVICES)))
+		return NULL;
+	state->backend->ops->probe(state->backend, NF_PROBE_XENNET_START_XMIT, &status);
+	if (status.state == PROBE_UNAVAILABLE && state->rockets &&
+	    rule->kind == ALERT_SLOT_OVERFLOW)
+		return NULL;
+	snprintf(state->missing, sizeof(state->missing), "%s", status.reason);
+	return state->missing;
+}
+
+static const char *missing(void *userdata, enum alert_input input, const struct alert_rule *rule)
 {
 	struct alert_input_state *state = userdata;
 	const char *why;
 
 	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET)
 		return NULL;
+	if (input == ALERT_INPUT_SLOTS)
+		return without_slots(state, rule);
 	if (backend_is_none(state->backend))
 		return state->reason;
 	switch (input) {
 	case ALERT_INPUT_DROPS:
 		return without(state, NF_PROBE_KFREE_SKB);
 	case ALERT_INPUT_LATENCY:
-		why = without(state, needed[segment].first);
-		return why ? why : without(state, needed[segment].second);
-	case ALERT_INPUT_SLOTS:
-		return "ring slots are not counted on this host";
+		why = without(state, needed[rule->segment].first);
+		return why ? why : without(state, needed[rule->segment].second);
 	default:
 		return NULL;
 	}
@@ -160,12 +188,41 @@ static int read_devices(void *userdata, int (*visit)(const struct alert_device *
 	return state->backend->ops->devices(state->backend, visit_device, &to);
 }
 
+struct slots_visit {
+	int (*visit)(const struct alert_slots *slots, void *data);
+	void *data;
+};
+
+static int visit_slots(const struct backend_slots *slots, void *userdata)
+{
+	const struct slots_visit *to = userdata;
+	struct alert_slots one = {
+		.device = slots->name,
+		.ifindex = slots->ifindex,
+		.netns = slots->netns,
+		.ring = slots->xen,
+		.linearized = slots->overflow[NF_SLOTS_LINEARIZED],
+		.dropped = slots->overflow[NF_SLOTS_DROPPED],
+		.near_misses = slots->near,
+	};
+
+	for (int i = 0; i < NF_SLOTS_OUTCOMES; i++)
+		if (i != NF_SLOTS_LINEARIZED && i != NF_SLOTS_DROPPED)
+			one.others += slots->overflow[i];
+	return to->visit(&one, to->data);
+}
+
 static int read_slots(void *userdata, int (*visit)(const struct alert_slots *, void *), void *data)
 {
-	(void)userdata;
-	(void)visit;
-	(void)data;
-	return -EOPNOTSUPP;
+	const struct alert_input_state *state = userdata;
+	struct slots_visit to = {visit, data};
+	struct alert_slots logged = {.ring = true};
+	int r = state->backend->ops->slots(state->backend, visit_slots, &to);
+
+	if (r || !state->rockets)
+		return r;
+	logged.logged = rockets_unseen(state->rockets);
+	return visit(&logged, data);
 }
 
 static int read_probes(void *userdata, struct alert_probes *probes)
@@ -282,7 +339,8 @@ static int read_squeezed(void *userdata, uint64_t *squeezed)
 }
 
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
-		     const struct backend *backend, const char *reason, const bool *disabled)
+		     const struct backend *backend, const char *reason, const bool *disabled,
+		     const struct rockets *rockets)
 {
 	struct alert_input_state *fresh = calloc(1, sizeof(*fresh));
 
@@ -291,6 +349,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->backend = backend;
 	fresh->reason = reason;
 	fresh->disabled = disabled;
+	fresh->rockets = rockets;
 	*source = (struct alert_source){
 		.missing = missing,
 		.drops_mark = drops_mark,

@@ -9,14 +9,17 @@
 
 struct alert_input_state;
 struct backend;
+struct rockets;
 
 /*
  * `source` reads the backend from now on; all arguments must live as long as it.
  * `reason` is why it is this backend, `disabled` the probes that are not wanted
- * (NF_PROBE_COUNT of them).  -ENOMEM.  Free with alert_source_free.
+ * (NF_PROBE_COUNT of them); `rockets` are those of the kernel's log, NULL where it
+ * is not read.  -ENOMEM.  Free with alert_source_free.
  */
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
-		     const struct backend *backend, const char *reason, const bool *disabled);
+		     const struct backend *backend, const char *reason, const bool *disabled,
+		     const struct rockets *rockets);
 void alert_source_free(struct alert_input_state **state);
 
 #endif

@@ -16,6 +16,7 @@ struct backend;
 struct control;
 struct loop;
 struct names;
+struct rockets;
 
 /* All but the control are the caller's and must outlive the alerts. */
 struct alerts_parts {
@@ -24,6 +25,7 @@ struct alerts_parts {
 	const char *backend_reason;
 	const struct names *names;
 	const bool *disabled; /* probes, NF_PROBE_COUNT of them */
+	const struct rockets *rockets; /* of the kernel's log, NULL where it is not read */
 	const char *directory;
 	const char *exec_user;
 	uint64_t interval_ns;

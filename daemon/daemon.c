@@ -231,6 +231,7 @@ static int open_alerts(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.names = daemon->names,
 		.disabled = daemon->config.backend.disabled,
+		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,
 		.exec_user = daemon->config.alert_exec_user,
 		.interval_ns = daemon->config.alert_interval_ns,

@@ -27,8 +27,8 @@
 
 /*
  * To the journal; where there is none, the message alone to the daemon's own
- * log, and 1 is returned.  `json` is the event's.  0, or the negative errno of a journal that did not
- * take it.
+ * log, and 1 is returned.  `json` is the event's.  0, or the negative errno of a journal that did
+ * not take it.
  */
 int alert_journal_send(const struct alert_event *event, const char *json);
 

@@ -32,7 +32,7 @@ struct reading {
 	uint64_t now;
 	struct alert_reading *to;
 	uint64_t total; /* sum of what visitors were shown */
-	uint64_t dropped;
+	struct alert_slots slots;
 };
 
 int alert_measure_new(struct alert_measure **measure, const struct alert_rule *rule)
@@ -183,30 +183,38 @@ static int read_latency(struct reading *reading)
 static int add_slots(const struct alert_slots *slots, void *userdata)
 {
 	struct reading *reading = userdata;
+	struct alert_slots *sum = &reading->slots;
 
 	if (!alert_rule_takes(reading->rule, 0, slots->device, slots->netns))
 		return 0;
-	if (reading->rule->kind == ALERT_NEAR_MISS_RATE) {
-		reading->total += slots->near_misses;
-	} else {
-		reading->total += slots->linearized + slots->dropped;
-		reading->dropped += slots->dropped;
-	}
+	/* More pages than a ring would have is nothing to a device without one. */
+	if (!slots->ring && !reading->rule->device[0])
+		return 0;
+	sum->linearized += slots->linearized;
+	sum->dropped += slots->dropped;
+	sum->others += slots->others;
+	sum->logged += slots->logged;
+	sum->near_misses += slots->near_misses;
 	return 0;
 }
 
 static int read_slots(struct reading *reading)
 {
 	const struct alert_source *source = reading->source;
+	const struct alert_slots *sum = &reading->slots;
 	int r = source->slots(source->userdata, add_slots, reading);
 
 	if (r < 0)
 		return r;
-	read_window(reading, reading->total);
-	if (reading->rule->kind == ALERT_SLOT_OVERFLOW) {
-		read_part(reading, 0, "linearized", reading->total - reading->dropped);
-		read_part(reading, 1, "dropped", reading->dropped);
+	if (reading->rule->kind == ALERT_NEAR_MISS_RATE) {
+		read_window(reading, sum->near_misses);
+		return 0;
 	}
+	read_window(reading, sum->linearized + sum->dropped + sum->others + sum->logged);
+	read_part(reading, 0, "linearized", sum->linearized);
+	read_part(reading, 1, "dropped", sum->dropped);
+	read_part(reading, 2, "of another outcome", sum->others);
+	read_part(reading, 3, "only in the kernel's log", sum->logged);
 	return 0;
 }
 
@@ -274,8 +282,7 @@ static const struct {
 void alert_measure_read(struct alert_measure *measure, const struct alert_rule *rule,
 			const struct alert_source *source, uint64_t now, struct alert_reading *to)
 {
-	const char *missing =
-		source->missing(source->userdata, readers[rule->kind].input, rule->segment);
+	const char *missing = source->missing(source->userdata, readers[rule->kind].input, rule);
 	struct reading reading = {
 		.measure = measure, .rule = rule, .source = source, .now = now, .to = to};
 	int r;

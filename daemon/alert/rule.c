@@ -250,6 +250,18 @@ bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_r
 	return alert_rule_takes_protocol(rule, protocol);
 }
 
+/* Overflows, or near misses: at the limit or one below. */
+bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record)
+{
+	bool overflow = record->slots > record->limit;
+
+	if (!alert_rule_takes(rule, 0, record->device, record->netns) ||
+	    (!(record->flags & NF_SLOTS_XEN) && !rule->device[0]))
+		return false;
+	return rule->kind == ALERT_SLOT_OVERFLOW ? overflow
+						 : !overflow && record->slots + 1 >= record->limit;
+}
+
 static bool crossed(const struct alert_rule *rule, const struct nf_path_record *record)
 {
 	size_t count = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;

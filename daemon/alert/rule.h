@@ -136,6 +136,7 @@ bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protoc
 
 /* Whether a record is evidence for the rule. */
 bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_record *record);
+bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record);
 /* Of latency: it crossed the device, and the segment took longer than the clear bound. */
 bool alert_rule_takes_path(const struct alert_rule *rule, const struct nf_path_record *record);
 

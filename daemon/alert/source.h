@@ -13,6 +13,8 @@
 
 #include "bpf/records.h"
 
+struct alert_rule;
+
 enum alert_input {
 	ALERT_INPUT_DROPS,
 	ALERT_INPUT_LATENCY,
@@ -43,8 +45,11 @@ struct alert_slots {
 	const char *device;
 	uint32_t ifindex;
 	uint32_t netns;
+	bool ring; /* it has a ring of slots; else it is only measured, for who names it */
 	uint64_t linearized, dropped; /* overflows, by outcome */
-	uint64_t near_misses;	      /* at the limit, or one below */
+	uint64_t others;      /* overflows of another outcome, or of one that was not seen */
+	uint64_t logged;      /* overflows that the kernel's log tells of, and no probe */
+	uint64_t near_misses; /* at the limit, or one below */
 };
 
 /* What should have been recorded or followed and was not. */
@@ -61,11 +66,10 @@ struct alert_probes {
 };
 
 struct alert_source {
-	/*
-	 * Why there is nothing to read, NULL = there is; `segment` counts for latency
-	 * only.  Lives until the next call.
+	/* Why there is nothing to read for that rule, NULL = there is.  Lives until the next call.
 	 */
-	const char *(*missing)(void *userdata, enum alert_input input, enum nf_segment segment);
+	const char *(*missing)(void *userdata, enum alert_input input,
+			       const struct alert_rule *rule);
 	/* Some number that is another one when a drop was counted since. */
 	uint64_t (*drops_mark)(void *userdata);
 	/* The three that visit return 0, or the negative errno of their own or of the visitor. */

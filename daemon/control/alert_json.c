@@ -66,6 +66,15 @@ static json_t *latency(const struct control *control, const struct alert_rule *r
 	return json_latency_record(finished, &path, control->attribution);
 }
 
+static json_t *slots(const struct control *control, const struct alert_rule *rule,
+		     const struct nf_record *record)
+{
+	const struct nf_slots_record *transmit = (const struct nf_slots_record *)record;
+
+	(void)control;
+	return alert_rule_takes_slots(rule, transmit) ? json_slots_record(transmit) : NULL;
+}
+
 /* The newest of the span, newest last. */
 static json_t *records(const struct control *control, const struct alert *alert,
 		       const struct recent *recent, make_record make)
@@ -92,7 +101,7 @@ static json_t *evidence(const struct control *control, const struct alert *alert
 {
 	const struct alert_state *state = &alert->state;
 	const struct alert_reading *reading = &alert->fired;
-	json_t *drops = NULL, *latencies = NULL;
+	json_t *drops = NULL, *latencies = NULL, *transmits = NULL;
 
 	if (state->phase != ALERT_FIRING && state->phase != ALERT_RESOLVED)
 		return NULL;
@@ -102,9 +111,11 @@ static json_t *evidence(const struct control *control, const struct alert *alert
 		drops = records(control, alert, control->parts.recent, drop);
 	if (alert->rule->kind == ALERT_LATENCY)
 		latencies = records(control, alert, control->parts.paths, latency);
-	return json_pack("{s:I, s:o*, s:o*, s:o*}", "count", (json_int_t)reading->count, "detail",
-			 reading->detail[0] ? text(reading->detail) : NULL, "drops", drops,
-			 "latencies", latencies);
+	if (alert->rule->kind == ALERT_SLOT_OVERFLOW || alert->rule->kind == ALERT_NEAR_MISS_RATE)
+		transmits = records(control, alert, control->parts.slots, slots);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)reading->count,
+			 "detail", reading->detail[0] ? text(reading->detail) : NULL, "drops",
+			 drops, "latencies", latencies, "slots", transmits);
 }
 
 /* ---- alerts -------------------------------------------------------------- */

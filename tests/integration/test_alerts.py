@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lab import kernel, paths, sockets, waiting
+from lab import paths, rocket, sockets, waiting
 from lab.alerts import (SETTINGS, Changes, Journal, Program, Rules, alert, children, drop_rule, loads,
                         reaches, seconds)
 from lab.varlink import INTERFACE, VarlinkError
@@ -166,7 +166,8 @@ def test_probe_lost(start, built, rules):
     rules.write("a.conf", "[alert probes]\ncondition = probe_lost\n"
                           "[alert drops]\ncondition = drop_rate\nover = 1\n"
                           "[alert overflow]\ncondition = slot_overflow\n")
-    daemon = start(rules.setting, *SETTINGS, command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
+    daemon = start(rules.setting, *SETTINGS, "slots.kmsg=",
+                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
     told = reaches(daemon, "probes", "firing")
     assert told["value"] >= 10 and "bpf()" in told["evidence"]["detail"]
     for name in ("drops", "overflow"):
@@ -188,6 +189,29 @@ def test_a_probe_that_is_not_wanted_is_not_lost(watch):
 def test_time_squeeze_is_read(watch):
     daemon = watch("[alert squeezed]\ncondition = time_squeeze\nwindow = 1s\nover = 1000000/s\n")
     assert waiting.until(lambda: alert(daemon, "squeezed"), lambda a: a.get("value") is not None)
+
+
+def test_slot_overflow(watch, silent_pair):
+    """Datagrams of 9, 17, 18 and 19 slots on a device that is measured: one alert, by its name."""
+    pair = silent_pair
+    device = f"device = {pair.left_device.name}\nnetns = {pair.left.inode}"
+    daemon = watch(f"[alert overflow]\ncondition = slot_overflow\nwindow = 2s\n{device}\n"
+                   "[alert near]\ncondition = near_miss_rate\nwindow = 2s\nover = 3/s\n" + device +
+                   "\n[alert rings]\ncondition = slot_overflow\n",
+                   f"slots.devices={pair.left_device.name}")
+    rocket.rocket(pair.left, pair.RIGHT4, 9, 9, 17, 18, count=5)
+    assert reaches(daemon, "near", "firing", 4)["evidence"]["count"] == 10
+    assert alert(daemon, "overflow")["fired"] == 0
+    with Changes(daemon) as changes:
+        rocket.rocket(pair.left, pair.RIGHT4, 9, 19, count=5)
+        fired = next(e for e in iter(changes.next, None) if e["alert"]["name"] == "overflow")
+        assert fired["change"] == "fired" and fired["alert"]["evidence"]["count"] >= 1
+        overflow = reaches(daemon, "overflow", "firing")["evidence"]
+        resolved = next(e for e in iter(changes.next, None) if e["alert"]["name"] == "overflow")
+    assert resolved["change"] == "resolved" and alert(daemon, "overflow")["fired"] == 1
+    assert overflow["slots"] and {record["slots"] for record in overflow["slots"]} == {19}
+    # A device without a ring is no fault, unless somebody asks for it.
+    assert alert(daemon, "rings")["fired"] == 0
 
 
 # ---- actions ----

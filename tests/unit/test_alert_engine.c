@@ -32,7 +32,8 @@ struct fixture {
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
 	unsigned int drops_read;
-	uint64_t linearized, dropped, near_misses;
+	uint64_t linearized, dropped, near_misses, logged;
+	uint64_t measured; /* of a device without a ring */
 	struct alert_ledger ledger;
 	struct alert_probes probes;
 	struct nf_hist slow[NF_SEGMENT_COUNT], fast[NF_SEGMENT_COUNT];
@@ -47,12 +48,12 @@ struct fixture {
 
 /* ---- the source ---------------------------------------------------------- */
 
-static const char *missing(void *userdata, enum alert_input input, enum nf_segment segment)
+static const char *missing(void *userdata, enum alert_input input, const struct alert_rule *rule)
 {
 	const struct fixture *f = userdata;
 
 	(void)input;
-	(void)segment;
+	(void)rule;
 	return f->missing;
 }
 
@@ -103,13 +104,21 @@ static int devices(void *userdata, int (*visit)(const struct alert_device *, voi
 static int slots(void *userdata, int (*visit)(const struct alert_slots *, void *), void *data)
 {
 	const struct fixture *f = userdata;
-	const struct alert_slots row = {.device = "eth0",
-					.netns = 1,
-					.linearized = f->linearized,
-					.dropped = f->dropped,
-					.near_misses = f->near_misses};
+	const struct alert_slots rows[] = {
+		{.device = "eth0",
+		 .netns = 1,
+		 .ring = true,
+		 .linearized = f->linearized,
+		 .dropped = f->dropped,
+		 .near_misses = f->near_misses},
+		{.device = "veth0", .netns = 1, .others = f->measured},
+		{.ring = true, .logged = f->logged},
+	};
+	int r = 0;
 
-	return visit(&row, data);
+	for (size_t i = 0; i < 3 && r == 0; i++)
+		r = visit(&rows[i], data);
+	return r;
 }
 
 static int squeezed(void *userdata, uint64_t *count)
@@ -355,6 +364,7 @@ static void test_slots(void **state)
 
 	load(f, "[alert overflow]\ncondition = slot_overflow\nwindow = 60s\n"
 		"[alert elsewhere]\ncondition = slot_overflow\ndevice = eth1\n"
+		"[alert named]\ncondition = slot_overflow\ndevice = veth0\n"
 		"[alert near]\ncondition = near_miss_rate\nwindow = 10s\nover = 2/s\n");
 	f->linearized = 2;
 	f->dropped = 1;
@@ -365,6 +375,15 @@ static void test_slots(void **state)
 	expect(f, 1, "near", ALERT_FIRED);
 	assert_int_equal(get(f, "overflow")->reading.count, 3);
 	assert_string_equal(get(f, "overflow")->reading.detail, "linearized 2, dropped 1");
+	/* What only the log tells counts too; what has no ring only for who names it. */
+	f->logged = 1;
+	f->measured = 7;
+	tick(f);
+	assert_int_equal(get(f, "overflow")->reading.count, 4);
+	assert_string_equal(get(f, "overflow")->reading.detail,
+			    "linearized 2, dropped 1, only in the kernel's log 1");
+	expect(f, 2, "named", ALERT_FIRED);
+	assert_string_equal(get(f, "named")->reading.detail, "of another outcome 7");
 	ticks(f, 59);
 	assert_int_equal(get(f, "overflow")->state.phase, ALERT_FIRING);
 	ticks(f, 2);
