@@ -10,7 +10,7 @@ import select
 import socket
 import struct
 
-from . import waiting
+from . import patience, waiting
 
 SETTINGS = ("alerts.interval=200ms",)
 
@@ -63,7 +63,7 @@ class Changes:
         self.client.close()
 
     def next(self, timeout=10):
-        self.client.socket.settimeout(timeout)
+        self.client.socket.settimeout(patience.seconds(timeout))
         reply = self.client.reply("io.netflowd.MonitorAlerts")
         assert reply.get("gap") is None
         return reply["event"]
@@ -118,7 +118,7 @@ class Journal:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(directory / "socket"))
         (directory / "socket").chmod(0o777)
-        self.socket.settimeout(10)
+        self.socket.settimeout(patience.seconds(10))
 
     @property
     def command(self):
