@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/alert/keys.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/alert/values.h"
 #include "daemon/core/names.h"
-#include "daemon/util/duration.h"
 #include "daemon/util/nearest.h"
-#include "daemon/util/time.h"
 
-#define DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
+#define ALERT_DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
-
-static int refuse(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int refuse(char *error, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(error, ALERT_ERROR_MAX, format, list);
-	va_end(list);
-	return -EINVAL;
-}
-
-static int refuse_word(char *error, const char *what, const char *word, const char *nearest)
-{
-	return refuse(error, "there is no %s %.60s%s%s%s", what, word,
-		      nearest ? " (did you mean " : "", nearest ? nearest : "",
-		      nearest ? "?)" : "");
-}
 
 static int copy(char **to, const char *text)
 {
@@ -49,35 +27,6 @@ static int copy(char **to, const char *text)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* A duration with its unit; 0 needs none. */
-static int read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns,
-			 char *error)
-{
-	uint64_t read;
-
-	if (duration_parse(value, most, &read) == 0 && read >= least &&
-	    (read == 0 || !isdigit((unsigned char)value[strlen(value) - 1]))) {
-		*ns = read;
-		return 0;
-	}
-	return refuse(error,
-		      "%.60s: it takes a duration with its unit, such as 500ms, 10s, 5min or "
-		      "2h, at least %llu s and at most %llu d",
-		      value, (unsigned long long)(least / TIME_NS_PER_SECOND),
-		      (unsigned long long)(most / DAYS(1)));
-}
-
-static int read_real(const char *value, double *number)
-{
-	char *end;
-	double read = strtod(value, &end);
-
-	if (end == value || *end || !(read >= 0) || !isfinite(read))
-		return -EINVAL;
-	*number = read;
-	return 0;
-}
-
 static int set_enabled(struct alert_draft *draft, const char *value, char *error)
 {
 	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false",
@@ -88,7 +37,7 @@ static int set_enabled(struct alert_draft *draft, const char *value, char *error
 			draft->rule->enabled = !strcmp(value, yes[i]);
 			return 0;
 		}
-	return refuse(error, "%.60s: it takes yes or no", value);
+	return alert_refuse(error, "%.60s: it takes yes or no", value);
 }
 
 static int set_severity(struct alert_draft *draft, const char *value, char *error)
@@ -105,7 +54,7 @@ static int set_severity(struct alert_draft *draft, const char *value, char *erro
 		}
 		nearest_consider(&nearest, name);
 	}
-	return refuse_word(error, "severity", value, nearest.best);
+	return alert_refuse_word(error, "severity", value, nearest.best);
 }
 
 static int set_condition(struct alert_draft *draft, const char *value, char *error)
@@ -120,7 +69,7 @@ static int set_condition(struct alert_draft *draft, const char *value, char *err
 		}
 		nearest_consider(&nearest, alert_kinds[i].name);
 	}
-	return refuse_word(error, "condition", value, nearest.best);
+	return alert_refuse_word(error, "condition", value, nearest.best);
 }
 
 /* One reason; on a kernel without them every word may be one. */
@@ -133,11 +82,11 @@ static int add_reason(struct alert_draft *draft, const char *word, char *error)
 		return 0;
 	}
 	if (rule->reasons == ALERT_REASONS_MAX)
-		return refuse(error, "more than %d reasons; use another rule for the others",
-			      ALERT_REASONS_MAX);
+		return alert_refuse(error, "more than %d reasons; use another rule for the others",
+				    ALERT_REASONS_MAX);
 	if (names_find_reason(draft->names, word, &rule->reason[rule->reasons]) < 0)
-		return refuse_word(error, "drop reason on this kernel named", word,
-				   names_nearest_reason(draft->names, word));
+		return alert_refuse_word(error, "drop reason on this kernel named", word,
+					 names_nearest_reason(draft->names, word));
 	rule->reasons++;
 	return 0;
 }
@@ -154,16 +103,18 @@ static int set_reason(struct alert_draft *draft, const char *value, char *error)
 			r = add_reason(draft, word, error);
 	free(words);
 	if (r == 0 && !draft->rule->reasons && draft->names)
-		r = refuse(error,
-			   "it takes one or more drop reasons; ! before the first: all but them");
+		r = alert_refuse(
+			error,
+			"it takes one or more drop reasons; ! before the first: all but them");
 	return r;
 }
 
 static int set_device(struct alert_draft *draft, const char *value, char *error)
 {
 	if (!*value || strlen(value) >= sizeof(draft->rule->device) || strchr(value, '/'))
-		return refuse(error, "%.60s: it takes the name of a device, 1 to %d characters",
-			      value, NF_DEVICE_NAME - 1);
+		return alert_refuse(error,
+				    "%.60s: it takes the name of a device, 1 to %d characters",
+				    value, NF_DEVICE_NAME - 1);
 	strcpy(draft->rule->device, value);
 	return 0;
 }
@@ -177,10 +128,11 @@ static int set_netns(struct alert_draft *draft, const char *value, char *error)
 	if (!strcmp(value, "host") && stat("/proc/self/ns/net", &host) == 0)
 		inode = host.st_ino;
 	else if (end == value || *end || !inode || inode > UINT32_MAX)
-		return refuse(error,
-			      "%.60s: it takes the inode number of a network namespace (stat -L "
-			      "-c %%i /run/netns/NAME), or host",
-			      value);
+		return alert_refuse(
+			error,
+			"%.60s: it takes the inode number of a network namespace (stat -L "
+			"-c %%i /run/netns/NAME), or host",
+			value);
 	draft->rule->netns = (uint32_t)inode;
 	return 0;
 }
@@ -188,10 +140,11 @@ static int set_netns(struct alert_draft *draft, const char *value, char *error)
 static int set_protocol(struct alert_draft *draft, const char *value, char *error)
 {
 	if (!*value || strlen(value) > ALERT_PROTOCOL_MAX || strpbrk(value, " \t,"))
-		return refuse(error,
-			      "%.60s: it takes one protocol as netflowctl drops shows it, such as "
-			      "ipv4/udp, ipv6 or arp",
-			      value);
+		return alert_refuse(
+			error,
+			"%.60s: it takes one protocol as netflowctl drops shows it, such as "
+			"ipv4/udp, ipv6 or arp",
+			value);
 	strcpy(draft->rule->protocol, value);
 	return 0;
 }
@@ -219,7 +172,7 @@ static int set_segment(struct alert_draft *draft, const char *value, char *error
 		}
 		nearest_consider(&nearest, alert_segments[i].name);
 	}
-	return refuse_word(error, "segment", value, nearest.best);
+	return alert_refuse_word(error, "segment", value, nearest.best);
 }
 
 /* "p99", "p99.9" or "0.99". */
@@ -228,8 +181,8 @@ static int set_quantile(struct alert_draft *draft, const char *value, char *erro
 	bool percent = *value == 'p';
 	double number;
 
-	if (read_real(value + percent, &number) < 0 || number > (percent ? 100 : 1))
-		return refuse(error, "%.60s: it takes a quantile such as p99 or 0.99", value);
+	if (alert_read_real(value + percent, &number) < 0 || number > (percent ? 100 : 1))
+		return alert_refuse(error, "%.60s: it takes a quantile such as p99 or 0.99", value);
 	draft->rule->quantile = percent ? number / 100 : number;
 	draft->has_quantile = true;
 	return 0;
@@ -239,8 +192,10 @@ static int set_at_least(struct alert_draft *draft, const char *value, char *erro
 {
 	double number;
 
-	if (read_real(value, &number) < 0 || number < 1 || number > 1e9 || number != floor(number))
-		return refuse(error, "%.60s: it takes a number of packets, 1 to 1000000000", value);
+	if (alert_read_real(value, &number) < 0 || number < 1 || number > 1e9 ||
+	    number != floor(number))
+		return alert_refuse(error, "%.60s: it takes a number of packets, 1 to 1000000000",
+				    value);
 	draft->rule->at_least = (uint64_t)number;
 	draft->has_at_least = true;
 	return 0;
@@ -260,28 +215,29 @@ static int set_clear(struct alert_draft *draft, const char *value, char *error)
 
 static int set_window(struct alert_draft *draft, const char *value, char *error)
 {
-	return read_duration(value, TIME_NS_PER_SECOND, DAYS(1), &draft->rule->window_ns, error);
+	return alert_read_duration(value, TIME_NS_PER_SECOND, ALERT_DAYS(1),
+				   &draft->rule->window_ns, error);
 }
 
 static int set_for(struct alert_draft *draft, const char *value, char *error)
 {
-	return read_duration(value, 0, DAYS(7), &draft->rule->for_ns, error);
+	return alert_read_duration(value, 0, ALERT_DAYS(7), &draft->rule->for_ns, error);
 }
 
 static int set_clear_for(struct alert_draft *draft, const char *value, char *error)
 {
-	return read_duration(value, 0, DAYS(7), &draft->rule->clear_for_ns, error);
+	return alert_read_duration(value, 0, ALERT_DAYS(7), &draft->rule->clear_for_ns, error);
 }
 
 static int set_repeat(struct alert_draft *draft, const char *value, char *error)
 {
-	return read_duration(value, 0, DAYS(365), &draft->rule->repeat_ns, error);
+	return alert_read_duration(value, 0, ALERT_DAYS(365), &draft->rule->repeat_ns, error);
 }
 
 static int set_exec_limit(struct alert_draft *draft, const char *value, char *error)
 {
-	return read_duration(value, TIME_NS_PER_SECOND, DAYS(1), &draft->rule->exec_limit_ns,
-			     error);
+	return alert_read_duration(value, TIME_NS_PER_SECOND, ALERT_DAYS(1),
+				   &draft->rule->exec_limit_ns, error);
 }
 
 static int add_action(struct alert_draft *draft, const char *word, char *error)
@@ -298,7 +254,7 @@ static int add_action(struct alert_draft *draft, const char *word, char *error)
 		}
 		nearest_consider(&nearest, name);
 	}
-	return refuse_word(error, "action", word, nearest.best);
+	return alert_refuse_word(error, "action", word, nearest.best);
 }
 
 static int set_actions(struct alert_draft *draft, const char *value, char *error)
@@ -318,9 +274,9 @@ static int set_actions(struct alert_draft *draft, const char *value, char *error
 static int set_exec(struct alert_draft *draft, const char *value, char *error)
 {
 	if (*value != '/')
-		return refuse(error,
-			      "%.60s: it takes the absolute path of a program, and its arguments",
-			      value);
+		return alert_refuse(
+			error, "%.60s: it takes the absolute path of a program, and its arguments",
+			value);
 	return copy(&draft->rule->exec, value);
 }
 
@@ -383,14 +339,6 @@ static const struct key {
 _Static_assert(KEY_COUNT <= sizeof(((struct alert_draft *)NULL)->line) / sizeof(unsigned int),
 	       "a line for each key");
 
-void alert_draft_clear(struct alert_draft *draft)
-{
-	alert_rule_free(&draft->rule);
-	free(draft->over);
-	free(draft->clear);
-	*draft = (struct alert_draft){0};
-}
-
 int alert_keys_set(struct alert_draft *draft, const char *key, const char *value, unsigned int line,
 		   char *error)
 {
@@ -402,12 +350,12 @@ int alert_keys_set(struct alert_draft *draft, const char *key, const char *value
 		if (strcmp(keys[i].name, key))
 			continue;
 		if (draft->line[i])
-			return refuse(error, "given twice, first in line %u", draft->line[i]);
+			return alert_refuse(error, "given twice, first in line %u", draft->line[i]);
 		draft->line[i] = line;
 		draft->given |= keys[i].parameter;
 		return keys[i].set(draft, value, error);
 	}
-	return refuse_word(error, "key", key, nearest.best);
+	return alert_refuse_word(error, "key", key, nearest.best);
 }
 
 unsigned int alert_keys_line(const struct alert_draft *draft, const char *key)
@@ -427,99 +375,14 @@ void alert_keys_help(FILE *to)
 		fprintf(to, "  %-15s %s\n", alert_kinds[i].name, alert_kinds[i].what);
 }
 
-/* ---- the end of a rule --------------------------------------------------- */
-
-static int read_bound(enum alert_unit unit, const char *text, double *bound, char *error)
-{
-	uint64_t ns = 0;
-	char number[64];
-	size_t length = strlen(text);
-
-	if (unit == ALERT_UNIT_DURATION) {
-		int r = read_duration(text, 0, DAYS(1), &ns, error);
-
-		if (r == 0)
-			*bound = (double)ns;
-		return r;
-	}
-	if (unit == ALERT_UNIT_RATE && length > 2 && !strcmp(text + length - 2, "/s"))
-		length -= 2;
-	snprintf(number, sizeof(number), "%.*s", (int)length, text);
-	if (read_real(number, bound) == 0)
-		return 0;
-	return refuse(error, "%.60s: it takes %s", text,
-		      unit == ALERT_UNIT_RATE ? "a number per second, such as 100/s" : "a number");
-}
-
-/* What is given and has no meaning for this kind. */
-static int check_parameters(const struct alert_draft *draft, const struct alert_kind *kind,
-			    const char **key, char *error)
+int alert_keys_check(const struct alert_draft *draft, const struct alert_kind *kind,
+		     const char **key, char *error)
 {
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (draft->line[i] && keys[i].parameter & ~kind->takes) {
 			*key = keys[i].name;
-			return refuse(error, "a condition %s has no %s", kind->name, keys[i].name);
+			return alert_refuse(error, "a condition %s has no %s", kind->name,
+					    keys[i].name);
 		}
 	return 0;
-}
-
-static int finish_bounds(struct alert_draft *draft, const struct alert_kind *kind, const char **key,
-			 char *error)
-{
-	struct alert_rule *rule = draft->rule;
-	int r = 0;
-
-	*key = "over";
-	if (!draft->over && !kind->has_over)
-		return refuse(error, "a condition %s needs a bound, such as over = %s", kind->name,
-			      kind->unit == ALERT_UNIT_DURATION ? "5ms" : "100/s");
-	rule->over = kind->over;
-	if (draft->over)
-		r = read_bound(kind->unit, draft->over, &rule->over, error);
-	rule->clear = rule->over;
-	if (r == 0 && draft->clear) {
-		*key = "clear";
-		r = read_bound(kind->unit, draft->clear, &rule->clear, error);
-	}
-	if (r == 0 && rule->clear > rule->over)
-		return refuse(error, "%.60s is more than over: it would never stop firing",
-			      draft->clear);
-	return r;
-}
-
-static int finish_actions(struct alert_draft *draft, const char **key, char *error)
-{
-	struct alert_rule *rule = draft->rule;
-
-	*key = "actions";
-	if (!draft->has_actions)
-		rule->actions =
-			ALERT_TO_JOURNAL | ALERT_TO_STREAM | (rule->exec ? ALERT_TO_EXEC : 0);
-	if (rule->actions & ALERT_TO_EXEC && !rule->exec)
-		return refuse(error, "exec needs a program: exec = /path/to/program");
-	return 0;
-}
-
-int alert_keys_finish(struct alert_draft *draft, const char **key, char *error)
-{
-	struct alert_rule *rule = draft->rule;
-	const struct alert_kind *kind;
-	int r;
-
-	*key = "condition";
-	if (rule->kind == ALERT_KIND_COUNT)
-		return refuse(error, "a rule needs one, such as condition = drop_rate");
-	kind = &alert_kinds[rule->kind];
-	r = check_parameters(draft, kind, key, error);
-	if (r < 0)
-		return r;
-	if (kind->takes & ALERT_TAKES_SEGMENT && rule->segment == NF_SEGMENT_COUNT) {
-		*key = "segment";
-		return refuse(error, "a condition %s needs one, such as segment = receive_to_copy",
-			      kind->name);
-	}
-	if (!rule->window_ns)
-		rule->window_ns = kind->window_ns;
-	r = finish_bounds(draft, kind, key, error);
-	return r < 0 ? r : finish_actions(draft, key, error);
 }

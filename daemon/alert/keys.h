@@ -31,6 +31,10 @@ void alert_draft_clear(struct alert_draft *draft);
 int alert_keys_set(struct alert_draft *draft, const char *key, const char *value, unsigned int line,
 		   char *error);
 
+/* What is given and means nothing to a rule of that kind.  As above; `key` is the one to blame. */
+int alert_keys_check(const struct alert_draft *draft, const struct alert_kind *kind,
+		     const char **key, char *error);
+
 /*
  * What no key alone can say, and the defaults of the rule's kind.  As above;
  * `key` is then the one to blame.
