@@ -188,6 +188,8 @@ static void put_details(struct page *page, const json_t *alert, const char *now)
 	put_evidence(page, alert, now);
 	put_paragraph(page, "cause", field_text(alert, "cause"));
 	put_paragraph(page, "remedy", field_text(alert, "remedy"));
+	put_label(page, "more");
+	page_line(page, PAGE_PLAIN, "netflowctl explain %s", field_text(alert, "condition"));
 	put_program(page, alert, now);
 }
 

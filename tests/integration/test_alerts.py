@@ -577,6 +577,8 @@ def test_netflowctl(watch, silent_pair, cli):
     text = daemon.netflowctl("alerts").stdout
     assert "shown firing since" in text and "Read faster: start another one." in text
     assert f"{pair.RIGHT4}:9" in text and "idle" in text
+    assert "netflowctl explain drop_rate" in text
+    assert daemon.netflowctl("explain", "drop_rate").returncode == 0
     assert {a["name"] for a in json.loads(daemon.netflowctl("alerts", "--json").stdout)["alerts"]} \
         == {"shown", "idle"}
     done = daemon.netflowctl("alerts", "silence", "shown", "--for", "2h")
