@@ -57,7 +57,7 @@ CC := $(CLANG)
 override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
-DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap -lm
 CLI_LIBS := -ljansson -lncursesw
 TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 
@@ -203,7 +203,12 @@ fuzz: packages
 install: all
 	install -D -m 0755 $(OUT)/netflowd $(DESTDIR)$(PREFIX)/sbin/netflowd
 	install -D -m 0755 $(OUT)/netflowctl $(DESTDIR)$(PREFIX)/bin/netflowctl
+	$(Q)for rules in config/alerts.d/*.conf; do \
+		to=$(DESTDIR)/etc/netflowd/alerts.d/$${rules##*/}; \
+		[ -e "$$to" ] || install -D -m 0644 "$$rules" "$$to" || exit; \
+	done
 
+# Rules stay: they may have been edited, and are never written over.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/netflowd $(DESTDIR)$(PREFIX)/bin/netflowctl
 

@@ -57,6 +57,7 @@ void arguments_init(struct arguments *arguments)
 		.interval_ms = -1,
 		.count = -1,
 		.over_ns = -1,
+		.for_ns = -1,
 		.follow_ms = -1,
 	};
 }
@@ -125,7 +126,7 @@ static bool read_duration(const char *text, int64_t *value)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
 	double number;
 	char *end;
 

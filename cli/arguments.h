@@ -29,6 +29,7 @@ struct arguments {
 	bool stack;
 	bool follow;
 	int64_t over_ns;
+	int64_t for_ns;
 	const char *segment;
 	bool samples;
 	bool all;

@@ -9,9 +9,9 @@ static const struct command command_help;
 static const struct command command_version;
 
 static const struct command *const commands[] = {
-	&command_status,  &command_drops,  &command_latency, &command_slow,
-	&command_slots,	  &command_napi,   &command_top,     &command_probes,
-	&command_explain, &command_export, &command_help,    &command_version,
+	&command_status, &command_drops,   &command_latency, &command_slow,   &command_slots,
+	&command_napi,	 &command_alerts,  &command_top,     &command_probes, &command_explain,
+	&command_export, &command_help,	   &command_version,
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -27,6 +27,7 @@ extern const struct command command_slow;
 extern const struct command command_slots;
 extern const struct command command_napi;
 extern const struct command command_explain;
+extern const struct command command_alerts;
 extern const struct command command_export;
 extern const struct command command_top;
 

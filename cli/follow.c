@@ -8,7 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#define METHOD "io.netflowd.Monitor"
+#define MONITOR "io.netflowd.Monitor"
+
+static const char *method_of(const struct follow *follow)
+{
+	return follow->method ? follow->method : MONITOR;
+}
 
 struct taken {
 	int64_t records;
@@ -130,7 +135,7 @@ static enum report_status read_stream(struct session *session, const struct foll
 		if (ret == -EINTR || (ret == -ETIMEDOUT && begun))
 			return REPORT_FINE;
 		if (ret)
-			return report_call(session->varlink, METHOD, ret);
+			return report_call(session->varlink, method_of(follow), ret);
 		if (!begun && follow->duration_ms >= 0)
 			deadline_ms = now_ms() + follow->duration_ms;
 		begun = true;
@@ -154,7 +159,12 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 	OWN_FD int signals = -1;
 	int ret;
 
-	ret = json_object_set_new(call, "records", kinds);
+	if (follow->method) {
+		json_decref(kinds);
+		ret = call ? 0 : -ENOMEM;
+	} else {
+		ret = json_object_set_new(call, "records", kinds);
+	}
 	if (status)
 		return status;
 	if (ret) {
@@ -167,10 +177,10 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 		return REPORT_FAILED;
 	}
 	varlink_interrupt(session->varlink, signals);
-	ret = varlink_stream(session->varlink, METHOD, TAKE_PTR(call),
+	ret = varlink_stream(session->varlink, method_of(follow), TAKE_PTR(call),
 			     session->arguments.timeout_ms);
 	if (ret)
-		return report_call(session->varlink, METHOD, ret);
+		return report_call(session->varlink, method_of(follow), ret);
 	status = read_stream(session, follow, &taken);
 	if (!session->arguments.faults || status)
 		return status;

@@ -6,7 +6,9 @@
 #include "cli/session.h"
 
 struct follow {
-	const char *kind; /* of records: "drop", "latency" or "slots" */
+	/* of records: "drop", "latency" or "slots"; or the member of `method`'s replies */
+	const char *kind;
+	const char *method; /* NULL: Monitor */
 	/* One record; what it returns other than REPORT_FINE ends the stream. */
 	enum report_status (*record)(void *data, const json_t *record);
 	void *data;

@@ -73,6 +73,7 @@ static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownField", "drops cannot be joined by ", "field", "", REPORT_USAGE},
 	{"io.netflowd.UnknownSegment", "no such segment: ", "segment", "", REPORT_USAGE},
 	{"io.netflowd.UnknownName", "nothing is known of ", "name", "", REPORT_USAGE},
+	{"io.netflowd.UnknownAlert", "no such alert rule: ", "rule", "", REPORT_USAGE},
 	{"io.netflowd.InvalidFilter", "no tcpdump expression: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.NoData", "no data: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.InvalidMessage", "the daemon did not understand the call: ", "reason", "",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/probe/probes.h"
+#include "daemon/util/duration.h"
 #include "daemon/util/nearest.h"
 
 enum type {
@@ -20,10 +21,13 @@ enum type {
 	DEVICES, /* likewise */
 	ATTACH, /* a name of enum backend_slots_attach */
 	PATH,
+	TEXT, /* CONFIG_TEXT_MAX bytes */
 };
 
 /* Of those that are no numbers, what they begin with. */
 #define KMSG "/dev/kmsg"
+#define ALERT_RULES "/etc/netflowd/alerts.d"
+#define ALERT_EXEC_USER "nobody"
 
 /* Longer than any uptime: 100 years. */
 #define DURATION_MAX UINT64_C(3155760000000000000)
@@ -108,6 +112,12 @@ static const struct key keys[] = {
 	 1 << 20, "the largest request"},
 	{"control.queue_bytes", NUMBER, offsetof(struct config, control.queue_bytes), 4096, 1 << 28, 1 << 20,
 	 "replies that a slow reader may leave waiting before records are lost to it"},
+	{"alerts.interval", DURATION, offsetof(struct config, alert_interval_ns), 100000000,
+	 UINT64_C(60000000000), 1000000000, "from one judging of the alert rules to the next"},
+	{"alerts.rules", TEXT, offsetof(struct config, alert_rules), 0, 0, 0,
+	 "directory of the alert rules, *.conf; read at the start and at SIGHUP"},
+	{"alerts.exec_user", TEXT, offsetof(struct config, alert_exec_user), 0, 0, 0,
+	 "the user that runs the programs of alerts, where the daemon is root"},
 	{"probes.disable", PROBES, offsetof(struct config, backend.disabled), 0, 0, 0,
 	 "probes not to attach, by name"},
 };
@@ -122,7 +132,8 @@ static void *at(struct config *config, const struct key *key)
 /* Kept as a uint64_t. */
 static bool is_number(const struct key *key)
 {
-	return key->type != PROBES && key->type != DEVICES && key->type != PATH;
+	return key->type != PROBES && key->type != DEVICES && key->type != PATH &&
+	       key->type != TEXT;
 }
 
 void config_init(struct config *config)
@@ -132,6 +143,8 @@ void config_init(struct config *config)
 		if (is_number(&keys[i]))
 			*(uint64_t *)at(config, &keys[i]) = keys[i].initially;
 	strcpy(config->kmsg, KMSG);
+	strcpy(config->alert_rules, ALERT_RULES);
+	strcpy(config->alert_exec_user, ALERT_EXEC_USER);
 }
 
 static int set_number(struct config *config, const struct key *key, const char *value, char *error)
@@ -160,36 +173,29 @@ static int set_number(struct config *config, const struct key *key, const char *
 	return 0;
 }
 
-/* ns of a unit, 0 = no such unit. */
-static uint64_t unit_ns(const char *unit)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(units[i].name, unit))
-			return units[i].ns;
-	return 0;
-}
-
 static int set_duration(struct config *config, const struct key *key, const char *value,
 			char *error)
 {
-	char *unit;
-	uint64_t number, ns;
+	uint64_t ns;
 
-	errno = 0;
-	number = strtoull(value, &unit, 10);
-	ns = unit_ns(unit);
-	if (errno || unit == value || *value == '-' || !ns || number > key->most / ns) {
+	if (duration_parse(value, key->most, &ns) < 0 || ns < key->least) {
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "%s = %s: it takes a duration such as 250us, 5ms or 1s; 0 is off", key->name,
-			 value);
+			 "%s = %s: it takes a duration such as 250us, 5ms or 1s%s", key->name, value,
+			 key->least ? ", neither too short nor too long" : "; 0 is off");
 		return -EINVAL;
 	}
-	*(uint64_t *)at(config, key) = number * ns;
+	*(uint64_t *)at(config, key) = ns;
+	return 0;
+}
+
+static int set_text(struct config *config, const struct key *key, const char *value, char *error)
+{
+	if (!*value || strlen(value) >= CONFIG_TEXT_MAX) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s: it takes 1 to %d characters", key->name,
+			 CONFIG_TEXT_MAX - 1);
+		return -EINVAL;
+	}
+	strcpy(at(config, key), value);
 	return 0;
 }
 
@@ -318,6 +324,8 @@ static int set_value(struct config *config, const struct key *key, const char *v
 		return set_path(config, key, value, error);
 	case DURATION:
 		return set_duration(config, key, value, error);
+	case TEXT:
+		return set_text(config, key, value, error);
 	case NUMBER:
 	case POWER_OF_TWO:
 		break;

@@ -14,6 +14,7 @@
 #include "daemon/probe/backend.h"
 
 #define CONFIG_ERROR_MAX 512
+#define CONFIG_TEXT_MAX 256
 
 struct config {
 	struct backend_settings backend;
@@ -23,6 +24,9 @@ struct config {
 	uint64_t slots_recent;   /* slots records held */
 	char kmsg[PATH_MAX];     /* the kernel's log; empty = not read */
 	struct control_limits control;
+	uint64_t alert_interval_ns; /* from one judging of the rules to the next */
+	char alert_rules[CONFIG_TEXT_MAX];     /* directory of the rule files */
+	char alert_exec_user[CONFIG_TEXT_MAX]; /* who runs the programs of alerts */
 };
 
 /* The defaults. */

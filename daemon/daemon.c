@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/alerts.h"
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
 #include "daemon/core/symbols.h"
@@ -41,6 +42,7 @@ struct daemon {
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
 	struct loop_source *input, *housekeeping, *every_second;
+	struct alerts *alerts;
 	struct control *control;
 };
 
@@ -221,6 +223,23 @@ static int open_kmsg(struct daemon *daemon)
 	return r == -ENOMEM ? r : 0;
 }
 
+static int open_alerts(struct daemon *daemon)
+{
+	const struct alerts_parts parts = {
+		.loop = daemon->loop,
+		.backend = daemon->backend,
+		.backend_reason = daemon->backend_reason,
+		.names = daemon->names,
+		.disabled = daemon->config.backend.disabled,
+		.rockets = daemon->kmsg ? daemon->rockets : NULL,
+		.directory = daemon->config.alert_rules,
+		.exec_user = daemon->config.alert_exec_user,
+		.interval_ns = daemon->config.alert_interval_ns,
+	};
+
+	return alerts_new(&daemon->alerts, &parts);
+}
+
 static int open_control(struct daemon *daemon)
 {
 	const struct control_parts parts = {
@@ -236,6 +255,8 @@ static int open_control(struct daemon *daemon)
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
+		.alerts = alerts_engine(daemon->alerts),
+		.exec = alerts_exec(daemon->alerts),
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
@@ -310,7 +331,13 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = open_kmsg(fresh);
 	if (r < 0)
 		return r;
+	r = open_alerts(fresh);
+	if (r < 0)
+		return r;
 	r = open_control(fresh);
+	if (r < 0)
+		return r;
+	r = alerts_start(fresh->alerts, fresh->control);
 	if (r < 0)
 		return r;
 	/* Reading the kernel's types and symbols took many MiB for a moment. */
@@ -338,6 +365,7 @@ void daemon_free(struct daemon **daemon)
 	if (!d)
 		return;
 	control_free(&d->control);
+	alerts_free(&d->alerts);
 	kmsg_free(&d->kmsg);
 	loop_source_free(&d->input);
 	loop_source_free(&d->every_second);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/alert/keys.h"
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/privilege.h"
@@ -31,11 +32,18 @@ static void print_help(void)
 	       "  --config FILE        read settings from an INI file\n"
 	       "  --set KEY=VALUE      set one, after all files\n"
 	       "  --runtime-dir DIR    socket and lock go here (default " RUNTIME_DIR ")\n"
+	       "  --help-alerts        print what an alert rule may say\n"
 	       "  --version            print the version\n"
 	       "  --help               print this\n"
 	       "\n"
 	       "Settings:\n");
 	config_help(stdout);
+}
+
+static void print_alerts_help(void)
+{
+	printf("A rule file is INI: a section [alert NAME] for each rule, in it:\n\n");
+	alert_keys_help(stdout);
 }
 
 /* getopt_long() stopped at `word`: it is no option, or one without its argument. */
@@ -63,7 +71,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
 		{"runtime-dir", required_argument, NULL, 'r'}, {"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+		{"help", no_argument, NULL, 'h'}, {"help-alerts", no_argument, NULL, 'a'},
+		{NULL, 0, NULL, 0},
 	};
 	char error[CONFIG_ERROR_MAX];
 	int option, r = 0;
@@ -81,6 +90,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 				arguments->runtime_dir = optarg;
 			else if (option == 'V')
 				return printf("netflowd " NETFLOWD_VERSION "\n"), EXIT_FINE + 1;
+			else if (option == 'a')
+				return print_alerts_help(), EXIT_FINE + 1;
 			else if (option == 'h')
 				return print_help(), EXIT_FINE + 1;
 			else if (option == '?')

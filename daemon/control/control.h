@@ -10,6 +10,10 @@
 
 #include "bpf/records.h"
 
+struct alert_engine;
+struct alert_event;
+struct alert_exec;
+struct alert_exec_result;
 struct backend;
 struct control;
 struct loop;
@@ -39,6 +43,8 @@ struct control_parts {
 	const struct rockets *rockets; /* what the kernel's log says of them */
 	const char *kmsg_reason;       /* why that log is not read, NULL when it is */
 	uint32_t slots_limit;
+	struct alert_engine *alerts;
+	struct alert_exec *exec; /* runs the programs of alerts */
 	const char *socket_path;
 	struct control_limits limits;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
@@ -52,5 +58,11 @@ void control_free(struct control **control);
 void control_drop(struct control *control, const struct nf_drop_record *record);
 void control_path(struct control *control, const struct nf_path_record *record);
 void control_slots(struct control *control, const struct nf_slots_record *record);
+
+/* An alert changed: do what its rule says. */
+void control_alert(struct control *control, const struct alert_event *event);
+/* A program that was run for an alert ended; `data` as given to alert_exec_run(). */
+void control_alert_program(struct control *control, const char *name,
+			   const struct alert_exec_result *result, void *data);
 
 #endif

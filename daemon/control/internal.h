@@ -10,6 +10,7 @@
 #include "daemon/core/ledger.h"
 #include "daemon/core/path.h"
 
+struct alert;
 struct attribution;
 struct cost;
 struct measurer;
@@ -28,6 +29,7 @@ struct control {
 	struct path_probes probes; /* which do not run, for what latency records lack */
 	struct asked *asked; /* calls that wait for a measurement */
 	struct stream *streams;
+	struct alert_stream *alert_streams;
 };
 
 /* The methods, by file.  `userdata` is the control. */
@@ -42,6 +44,11 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata);
 int method_get_slots(struct call *call, json_t *parameters, void *userdata);
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata);
 int method_monitor(struct call *call, json_t *parameters, void *userdata);
+int method_get_alerts(struct call *call, json_t *parameters, void *userdata);
+int method_monitor_alerts(struct call *call, json_t *parameters, void *userdata);
+int method_test_alert(struct call *call, json_t *parameters, void *userdata);
+int method_silence_alert(struct call *call, json_t *parameters, void *userdata);
+int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata);
 
 /* status.c: end what waits; monitor.c: likewise. */
 void status_stop(struct control *control);
@@ -50,6 +57,11 @@ void monitor_stop(struct control *control);
 void monitor_drop(struct control *control, const struct nf_drop_record *record);
 void monitor_path(struct control *control, const struct nf_path_record *record);
 void monitor_slots(struct control *control, const struct nf_slots_record *record);
+
+/* alert_deliver.c: end the streams of alerts. */
+void alert_streams_stop(struct control *control);
+/* alert_deliver.c: do what the rule says; answers the call, now or later. */
+int alert_test(struct control *control, struct call *call, const struct alert *alert);
 
 /* Ends the call with NoData and returns true when there is no backend to ask. */
 bool control_no_data(const struct control *control, struct call *call);

@@ -32,6 +32,11 @@ static const struct method methods[] = {
 	{"io.netflowd.GetSlots", ACCESS_READ, false, method_get_slots},
 	{"io.netflowd.GetSlotsRecords", ACCESS_READ, false, method_get_slots_records},
 	{"io.netflowd.Monitor", ACCESS_READ, true, method_monitor},
+	{"io.netflowd.GetAlerts", ACCESS_READ, false, method_get_alerts},
+	{"io.netflowd.MonitorAlerts", ACCESS_READ, true, method_monitor_alerts},
+	{"io.netflowd.TestAlert", ACCESS_CHANGE, false, method_test_alert},
+	{"io.netflowd.SilenceAlert", ACCESS_CHANGE, false, method_silence_alert},
+	{"io.netflowd.UnsilenceAlert", ACCESS_CHANGE, false, method_unsilence_alert},
 };
 
 bool control_no_data(const struct control *control, struct call *call)
@@ -205,6 +210,7 @@ void control_free(struct control **control)
 		return;
 	server_free(&c->server);
 	monitor_stop(c);
+	alert_streams_stop(c);
 	status_stop(c);
 	cost_free(&c->cost);
 	attribution_free(&c->attribution);

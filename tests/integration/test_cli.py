@@ -20,7 +20,8 @@ from lab.daemon import netflowctl
 pytestmark = pytest.mark.usefixtures("cli")
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
-COMMANDS = ("status", "drops", "latency", "slow", "napi", "top", "probes", "explain", "export")
+COMMANDS = ("status", "drops", "latency", "slow", "napi", "alerts", "top", "probes", "explain",
+            "export")
 
 
 @pytest.fixture

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/measure.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/alert/quantiles.h"
+#include "daemon/alert/window.h"
+#include "daemon/core/packet.h"
+#include "daemon/util/time.h"
+#include "daemon/util/units.h"
+
+/* Parts of a sum that are told apart in `detail`. */
+#define PARTS 5
+
+struct alert_measure {
+	struct alert_window window;
+	struct alert_window part[PARTS];
+	struct alert_quantiles *quantiles; /* of a latency, else NULL */
+	bool marked;
+	uint64_t mark, total; /* drops: nothing to read while the mark is the same */
+};
+
+/* One reading that is going on. */
+struct reading {
+	struct alert_measure *measure;
+	const struct alert_rule *rule;
+	const struct alert_source *source;
+	uint64_t now;
+	struct alert_reading *to;
+	uint64_t total; /* sum of what visitors were shown */
+	struct alert_slots slots;
+};
+
+int alert_measure_new(struct alert_measure **measure, const struct alert_rule *rule)
+{
+	struct alert_measure *fresh = calloc(1, sizeof(*fresh));
+	int r = 0;
+
+	if (!fresh)
+		return -ENOMEM;
+	alert_window_init(&fresh->window, rule->window_ns);
+	for (int i = 0; i < PARTS; i++)
+		alert_window_init(&fresh->part[i], rule->window_ns);
+	if (alert_kinds[rule->kind].unit == ALERT_UNIT_DURATION)
+		r = alert_quantiles_new(&fresh->quantiles, rule->window_ns);
+	if (r < 0)
+		free(fresh);
+	else
+		*measure = fresh;
+	return r;
+}
+
+void alert_measure_free(struct alert_measure **measure)
+{
+	if (!*measure)
+		return;
+	alert_quantiles_free(&(*measure)->quantiles);
+	free(*measure);
+	*measure = NULL;
+}
+
+/* The value out of the counter's growth: a count, or a rate. */
+static void read_window(struct reading *reading, uint64_t total)
+{
+	struct alert_window *window = &reading->measure->window;
+	struct alert_reading *to = reading->to;
+	uint64_t over_ns;
+
+	alert_window_add(window, reading->now, total);
+	to->whole = alert_window_growth(window, &to->count, &over_ns);
+	to->value = (double)to->count;
+	if (alert_kinds[reading->rule->kind].unit == ALERT_UNIT_RATE)
+		to->value *= (double)TIME_NS_PER_SECOND / (double)over_ns;
+	to->known = true;
+}
+
+/* One part of what is counted, told by name if there was any of it. */
+static void read_part(struct reading *reading, int part, const char *name, uint64_t total)
+{
+	struct alert_window *window = &reading->measure->part[part];
+	char *detail = reading->to->detail;
+	size_t used = strlen(detail);
+	uint64_t growth, over_ns;
+
+	alert_window_add(window, reading->now, total);
+	alert_window_growth(window, &growth, &over_ns);
+	if (growth)
+		snprintf(detail + used, ALERT_DETAIL_MAX - used, "%s%s %s", used ? ", " : "", name,
+			 units_count(growth).s);
+}
+
+/* ---- drops --------------------------------------------------------------- */
+
+static int add_drops(const struct alert_drops *drops, void *userdata)
+{
+	struct reading *reading = userdata;
+	char protocol[PACKET_PROTOCOL_MAX];
+
+	if (!alert_rule_takes(reading->rule, drops->reason, drops->device, drops->netns))
+		return 0;
+	if (reading->rule->protocol[0]) {
+		packet_protocol(drops->protocol, drops->l4_known, drops->l4, protocol);
+		if (!alert_rule_takes_protocol(reading->rule, protocol))
+			return 0;
+	}
+	reading->total += drops->packets;
+	return 0;
+}
+
+static int read_drops(struct reading *reading)
+{
+	struct alert_measure *measure = reading->measure;
+	const struct alert_source *source = reading->source;
+	uint64_t mark = source->drops_mark(source->userdata);
+	int r = 0;
+
+	if (!measure->marked || mark != measure->mark) {
+		r = source->drops(source->userdata, add_drops, reading);
+		if (r == 0) {
+			measure->total = reading->total;
+			measure->marked = true;
+			measure->mark = mark;
+		}
+	}
+	if (r == 0)
+		read_window(reading, measure->total);
+	return r;
+}
+
+/* ---- latency ------------------------------------------------------------- */
+
+static int add_device(const struct alert_device *device, void *userdata)
+{
+	struct reading *reading = userdata;
+
+	if (!alert_rule_takes(reading->rule, 0, device->name, device->netns))
+		return 0;
+	return alert_quantiles_add(reading->measure->quantiles, device,
+				   &device->segment[reading->rule->segment]);
+}
+
+static void tell_worst(struct alert_reading *to, const struct alert_rule *rule,
+		       const struct alert_worst *worst)
+{
+	to->value = (double)worst->ns;
+	to->count = worst->packets;
+	snprintf(to->detail, sizeof(to->detail), "device %s%s%.0u, %s packets through %s",
+		 worst->device[0] ? worst->device : "without a slot of its own",
+		 worst->netns ? ", netns " : "", worst->netns, units_count(worst->packets).s,
+		 alert_segments[rule->segment].text);
+}
+
+static int read_latency(struct reading *reading)
+{
+	struct alert_quantiles *quantiles = reading->measure->quantiles;
+	const struct alert_source *source = reading->source;
+	const struct alert_rule *rule = reading->rule;
+	struct alert_worst worst;
+	int r = 0;
+
+	if (alert_quantiles_due(quantiles, reading->now)) {
+		alert_quantiles_begin(quantiles, reading->now);
+		r = source->devices(source->userdata, add_device, reading);
+		alert_quantiles_end(quantiles);
+	}
+	if (r < 0)
+		return r;
+	/* Where no packet came, none waited. */
+	reading->to->value = 0;
+	if (alert_quantiles_worst(quantiles, rule->quantile, rule->at_least, &worst))
+		tell_worst(reading->to, rule, &worst);
+	reading->to->known = true;
+	reading->to->whole = alert_quantiles_whole(quantiles);
+	return 0;
+}
+
+/* ---- slots --------------------------------------------------------------- */
+
+static int add_slots(const struct alert_slots *slots, void *userdata)
+{
+	struct reading *reading = userdata;
+	struct alert_slots *sum = &reading->slots;
+
+	if (!alert_rule_takes(reading->rule, 0, slots->device, slots->netns))
+		return 0;
+	/* More pages than a ring would have is nothing to a device without one. */
+	if (!slots->ring && !reading->rule->device[0])
+		return 0;
+	sum->linearized += slots->linearized;
+	sum->dropped += slots->dropped;
+	sum->others += slots->others;
+	sum->logged += slots->logged;
+	sum->near_misses += slots->near_misses;
+	return 0;
+}
+
+static int read_slots(struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	const struct alert_slots *sum = &reading->slots;
+	int r = source->slots(source->userdata, add_slots, reading);
+
+	if (r < 0)
+		return r;
+	if (reading->rule->kind == ALERT_NEAR_MISS_RATE) {
+		read_window(reading, sum->near_misses);
+		return 0;
+	}
+	read_window(reading, sum->linearized + sum->dropped + sum->others + sum->logged);
+	read_part(reading, 0, "linearized", sum->linearized);
+	read_part(reading, 1, "dropped", sum->dropped);
+	read_part(reading, 2, "of another outcome", sum->others);
+	read_part(reading, 3, "only in the kernel's log", sum->logged);
+	return 0;
+}
+
+/* ---- the daemon's and the host's own ------------------------------------- */
+
+static int read_squeezed(struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	uint64_t squeezed;
+	int r = source->squeezed(source->userdata, &squeezed);
+
+	if (r == 0)
+		read_window(reading, squeezed);
+	return r;
+}
+
+static int read_ledger(struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	struct alert_ledger ledger = {0};
+	int r = source->ledger(source->userdata, &ledger);
+
+	if (r < 0)
+		return r;
+	read_window(reading, ledger.ring_full + ledger.unkeyed + ledger.overwritten +
+				     ledger.missed + ledger.unaccounted);
+	read_part(reading, 0, "ring_full", ledger.ring_full);
+	read_part(reading, 1, "unkeyed", ledger.unkeyed);
+	read_part(reading, 2, "overwritten", ledger.overwritten);
+	read_part(reading, 3, "missed", ledger.missed);
+	read_part(reading, 4, "unaccounted", ledger.unaccounted);
+	return 0;
+}
+
+static int read_probes(struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	struct alert_probes probes = {0};
+	int r = source->probes(source->userdata, &probes);
+
+	if (r < 0)
+		return r;
+	reading->to->known = reading->to->whole = true;
+	reading->to->count = probes.lost;
+	reading->to->value = (double)probes.lost;
+	snprintf(reading->to->detail, ALERT_DETAIL_MAX, "%s", probes.text);
+	return 0;
+}
+
+/* ---- all kinds ----------------------------------------------------------- */
+
+static const struct {
+	enum alert_input input;
+	int (*read)(struct reading *reading);
+} readers[ALERT_KIND_COUNT] = {
+	[ALERT_SLOT_OVERFLOW] = {ALERT_INPUT_SLOTS, read_slots},
+	[ALERT_NEAR_MISS_RATE] = {ALERT_INPUT_SLOTS, read_slots},
+	[ALERT_DROP_RATE] = {ALERT_INPUT_DROPS, read_drops},
+	[ALERT_LATENCY] = {ALERT_INPUT_LATENCY, read_latency},
+	[ALERT_TIME_SQUEEZE] = {ALERT_INPUT_SOFTNET, read_squeezed},
+	[ALERT_LEDGER_GAP] = {ALERT_INPUT_LEDGER, read_ledger},
+	[ALERT_PROBE_LOST] = {ALERT_INPUT_PROBES, read_probes},
+};
+
+void alert_measure_read(struct alert_measure *measure, const struct alert_rule *rule,
+			const struct alert_source *source, uint64_t now, struct alert_reading *to)
+{
+	const char *missing = source->missing(source->userdata, readers[rule->kind].input, rule);
+	struct reading reading = {
+		.measure = measure, .rule = rule, .source = source, .now = now, .to = to};
+	int r;
+
+	*to = (struct alert_reading){.time_ns = now};
+	if (!missing && rule->without_reasons)
+		missing = "it names drop reasons, and this kernel gives drops none";
+	if (missing) {
+		snprintf(to->unknown, sizeof(to->unknown), "%s", missing);
+		return;
+	}
+	r = readers[rule->kind].read(&reading);
+	if (r < 0)
+		snprintf(to->unknown, sizeof(to->unknown), "the counters cannot be read: %s",
+			 strerror(-r));
+}

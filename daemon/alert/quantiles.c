@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/quantiles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/histogram.h"
+
+#define READINGS (ALERT_QUANTILES_PARTS + 1)
+
+/* A device's readings; those before it was there are all zero. */
+struct series {
+	struct series *next;
+	char name[NF_DEVICE_NAME + 1];
+	uint32_t ifindex, netns;
+	bool seen; /* in the reading that is going on */
+	struct nf_hist reading[READINGS];
+};
+
+struct alert_quantiles {
+	uint64_t span_ns;
+	struct series *series;
+	size_t count, at; /* readings held, and the newest one */
+	uint64_t time_ns[READINGS];
+};
+
+int alert_quantiles_new(struct alert_quantiles **quantiles, uint64_t span_ns)
+{
+	struct alert_quantiles *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->span_ns = span_ns;
+	*quantiles = fresh;
+	return 0;
+}
+
+static void forget(struct series **link)
+{
+	struct series *old = *link;
+
+	*link = old->next;
+	free(old);
+}
+
+void alert_quantiles_free(struct alert_quantiles **quantiles)
+{
+	if (!*quantiles)
+		return;
+	while ((*quantiles)->series)
+		forget(&(*quantiles)->series);
+	free(*quantiles);
+	*quantiles = NULL;
+}
+
+bool alert_quantiles_due(const struct alert_quantiles *quantiles, uint64_t now)
+{
+	return !quantiles->count || now - quantiles->time_ns[quantiles->at] >=
+					    quantiles->span_ns / ALERT_QUANTILES_PARTS;
+}
+
+void alert_quantiles_begin(struct alert_quantiles *quantiles, uint64_t now)
+{
+	quantiles->at = (quantiles->at + 1) % READINGS;
+	quantiles->time_ns[quantiles->at] = now;
+	if (quantiles->count < READINGS)
+		quantiles->count++;
+	for (struct series *series = quantiles->series; series; series = series->next)
+		series->seen = false;
+}
+
+static struct series *find(const struct alert_quantiles *quantiles,
+			   const struct alert_device *device)
+{
+	const char *name = device->name ? device->name : "";
+
+	for (struct series *series = quantiles->series; series; series = series->next)
+		if (series->ifindex == device->ifindex && series->netns == device->netns &&
+		    !strncmp(series->name, name, NF_DEVICE_NAME))
+			return series;
+	return NULL;
+}
+
+int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_device *device,
+			const struct nf_hist *hist)
+{
+	struct series *series = find(quantiles, device);
+
+	if (!series) {
+		series = calloc(1, sizeof(*series));
+		if (!series)
+			return -ENOMEM;
+		if (device->name)
+			strncpy(series->name, device->name, NF_DEVICE_NAME);
+		series->ifindex = device->ifindex;
+		series->netns = device->netns;
+		series->next = quantiles->series;
+		quantiles->series = series;
+	}
+	series->seen = true;
+	series->reading[quantiles->at] = *hist;
+	return 0;
+}
+
+void alert_quantiles_end(struct alert_quantiles *quantiles)
+{
+	for (struct series **link = &quantiles->series; *link;) {
+		if (!(*link)->seen)
+			forget(link);
+		else
+			link = &(*link)->next;
+	}
+}
+
+/* The newest reading that is a span old, else the oldest. */
+static size_t base(const struct alert_quantiles *quantiles)
+{
+	size_t at = quantiles->at;
+
+	for (size_t i = 1; i < quantiles->count; i++) {
+		at = (quantiles->at + READINGS - i) % READINGS;
+		if (quantiles->time_ns[quantiles->at] - quantiles->time_ns[at] >=
+		    quantiles->span_ns)
+			break;
+	}
+	return at;
+}
+
+bool alert_quantiles_whole(const struct alert_quantiles *quantiles)
+{
+	return quantiles->time_ns[quantiles->at] - quantiles->time_ns[base(quantiles)] >=
+	       quantiles->span_ns;
+}
+
+/* What came after `before`.  The longest of all times is at least that of these. */
+static void subtract(struct nf_hist *hist, const struct nf_hist *before)
+{
+	for (int i = 0; i < NF_HIST_BUCKETS; i++)
+		hist->bucket[i] -=
+			hist->bucket[i] < before->bucket[i] ? hist->bucket[i] : before->bucket[i];
+}
+
+bool alert_quantiles_worst(const struct alert_quantiles *quantiles, double q, uint64_t at_least,
+			   struct alert_worst *worst)
+{
+	size_t from = base(quantiles);
+	bool found = false;
+
+	for (const struct series *series = quantiles->series; series; series = series->next) {
+		struct nf_hist hist = series->reading[quantiles->at];
+		uint64_t ns, packets;
+
+		subtract(&hist, &series->reading[from]);
+		packets = histogram_count(&hist);
+		if (packets < at_least || histogram_quantile(&hist, q, &ns) < 0 ||
+		    (found && ns <= worst->ns))
+			continue;
+		found = true;
+		strcpy(worst->device, series->name);
+		worst->netns = series->netns;
+		worst->ns = ns;
+		worst->packets = packets;
+	}
+	return found;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/rule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/packet.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/time.h"
+
+#define SECONDS(n) ((n)*TIME_NS_PER_SECOND)
+
+const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
+	[ALERT_SLOT_OVERFLOW] =
+		{
+			.name = "slot_overflow",
+			.unit = ALERT_UNIT_COUNT,
+			.takes = ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS | ALERT_TAKES_WINDOW,
+			.has_over = true,
+			.window_ns = SECONDS(60),
+			.what = "transmits that need more ring slots than the device has",
+			.cause = "a large packet (GSO) whose data lies in many small pieces of "
+				 "pages: the "
+				 "driver has to copy it into one piece, or drops it",
+			.remedy = "ethtool -K DEV tso off (or gso off) makes packets small, at the "
+				  "price of "
+				  "more CPU per byte; netflowctl slots --records shows the packets",
+		},
+	[ALERT_NEAR_MISS_RATE] =
+		{
+			.name = "near_miss_rate",
+			.unit = ALERT_UNIT_RATE,
+			.takes = ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS | ALERT_TAKES_WINDOW,
+			.window_ns = SECONDS(60),
+			.what = "transmits at the limit of the device's ring slots, or one below",
+			.cause = "large packets (GSO) whose data lies in many pieces: a little "
+				 "more and they "
+				 "overflow",
+			.remedy = "watch for overflows; ethtool -K DEV tso off (or gso off) makes "
+				  "packets "
+				  "small",
+		},
+	[ALERT_DROP_RATE] =
+		{
+			.name = "drop_rate",
+			.unit = ALERT_UNIT_RATE,
+			.takes = ALERT_TAKES_REASON | ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS |
+				 ALERT_TAKES_PROTOCOL | ALERT_TAKES_WINDOW,
+			.window_ns = SECONDS(10),
+			.what = "dropped packets",
+			.cause = "the reason of the drop records says which: a full queue or "
+				 "buffer, no "
+				 "receiver, a firewall, a broken packet",
+			.remedy = "netflowctl drops --by reason, then netflowctl drops --by flow "
+				  "--reason R "
+				  "shows whose packets they are",
+		},
+	[ALERT_LATENCY] =
+		{
+			.name = "latency",
+			.unit = ALERT_UNIT_DURATION,
+			.takes = ALERT_TAKES_SEGMENT | ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS |
+				 ALERT_TAKES_WINDOW,
+			.window_ns = SECONDS(60),
+			.what = "latency",
+			.cause = "packets wait in this segment: a full queue, a busy CPU, or a "
+				 "reader that "
+				 "does not come",
+			.remedy = "netflowctl slow shows single packets and where their time went; "
+				  "netflowctl napi shows whether CPUs keep up",
+		},
+	[ALERT_TIME_SQUEEZE] =
+		{
+			.name = "time_squeeze",
+			.unit = ALERT_UNIT_RATE,
+			.takes = ALERT_TAKES_WINDOW,
+			.window_ns = SECONDS(60),
+			.what = "receive softirqs that ended with packets left",
+			.cause = "a CPU is given more packets than one softirq may take "
+				 "(net.core.netdev_budget, "
+				 "netdev_budget_usecs)",
+			.remedy = "netflowctl napi shows the CPU; spread its queues over more CPUs "
+				  "(RSS, RPS, "
+				  "irq affinity), or raise net.core.netdev_budget and "
+				  "netdev_budget_usecs",
+		},
+	[ALERT_LEDGER_GAP] =
+		{
+			.name = "ledger_gap",
+			.unit = ALERT_UNIT_COUNT,
+			.takes = ALERT_TAKES_WINDOW,
+			.has_over = true,
+			.window_ns = SECONDS(60),
+			.what = "events that netflowd could not record or follow",
+			.cause = "more records than the ring holds, more drop keys or packets in "
+				 "flight than "
+				 "their tables hold, or a daemon that got no CPU",
+			.remedy = "netflowctl status names what is full; raise ring.bytes "
+				  "(ring_full), "
+				  "drops.keys (unkeyed) or inflight.entries (overwritten)",
+		},
+	[ALERT_PROBE_LOST] =
+		{
+			.name = "probe_lost",
+			.unit = ALERT_UNIT_COUNT,
+			.has_over = true,
+			.what = "probes that should be attached and are not",
+			.cause = "the kernel lacks what the probe needs, or refuses it; the reason "
+				 "says which",
+			.remedy = "netflowctl probes tells the reason and what cannot be answered "
+				  "meanwhile",
+		},
+};
+
+#define STAGES(a, b) .from = NF_STAGE_##a, .to = NF_STAGE_##b
+
+const struct alert_segment alert_segments[NF_SEGMENT_COUNT] = {
+	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = {"irq_to_softirq", "rx irq→softirq",
+				       STAGES(IRQ, SOFTIRQ_ENTRY)},
+	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = {"raise_to_softirq", "rx raise→softirq",
+					 STAGES(SOFTIRQ_RAISE, SOFTIRQ_ENTRY)},
+	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = {"softirq_to_receive", "rx softirq→receive",
+					   STAGES(SOFTIRQ_ENTRY, RECEIVE)},
+	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = {"receive_to_sock_queue", "rx receive→sock_queue",
+					      STAGES(RECEIVE, SOCK_QUEUE)},
+	[NF_SEGMENT_WAKEUP_TO_RUN] = {"wakeup_to_run", "rx wakeup→run", STAGES(WAKEUP, RUN)},
+	[NF_SEGMENT_RUN_TO_COPY] = {"run_to_copy", "rx run→copy", STAGES(RUN, COPY)},
+	[NF_SEGMENT_RECEIVE_TO_COPY] = {"receive_to_copy", "rx receive→copy",
+					STAGES(RECEIVE, COPY)},
+	[NF_SEGMENT_RX_TOTAL] = {"rx_total", "rx total", STAGES(IRQ, COPY), .total = true},
+	[NF_SEGMENT_RECEIVE_TO_QUEUE] = {"receive_to_queue", "fwd receive→queue",
+					 STAGES(RECEIVE, QUEUE)},
+	[NF_SEGMENT_FORWARD_TOTAL] = {"forward_total", "fwd total", STAGES(IRQ, XMIT),
+				      .total = true},
+	[NF_SEGMENT_QUEUE_TO_START] = {"queue_to_start_xmit", "tx queue→start_xmit",
+				       STAGES(QUEUE, START_XMIT)},
+	[NF_SEGMENT_START_TO_XMIT] = {"start_xmit_to_xmit", "tx start_xmit→xmit",
+				      STAGES(START_XMIT, XMIT)},
+	[NF_SEGMENT_XMIT_TO_FREE] = {"xmit_to_free", "tx xmit→free", STAGES(XMIT, FREE)},
+	[NF_SEGMENT_TX_TOTAL] = {"tx_total", "tx total", STAGES(QUEUE, XMIT), .total = true},
+};
+
+static const char *const severities[ALERT_SEVERITY_COUNT] = {
+	[ALERT_INFO] = "info", [ALERT_WARNING] = "warning", [ALERT_CRITICAL] = "critical"};
+
+const char *alert_severity_name(enum alert_severity severity)
+{
+	return severities[severity];
+}
+
+const char *alert_action_name(enum alert_action action)
+{
+	switch (action) {
+	case ALERT_TO_JOURNAL:
+		return "journal";
+	case ALERT_TO_STREAM:
+		return "stream";
+	case ALERT_TO_EXEC:
+		return "exec";
+	}
+	return NULL;
+}
+
+int alert_rule_new(struct alert_rule **rule, const char *name)
+{
+	struct alert_rule *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	strncpy(fresh->name, name, ALERT_NAME_MAX);
+	fresh->enabled = true;
+	fresh->severity = ALERT_WARNING;
+	fresh->kind = ALERT_KIND_COUNT;
+	fresh->segment = NF_SEGMENT_COUNT;
+	fresh->quantile = 0.99;
+	fresh->at_least = 20;
+	fresh->repeat_ns = SECONDS(3600);
+	fresh->exec_limit_ns = SECONDS(10);
+	*rule = fresh;
+	return 0;
+}
+
+void alert_rule_free(struct alert_rule **rule)
+{
+	if (!*rule)
+		return;
+	free((*rule)->file);
+	free((*rule)->exec);
+	free((*rule)->cause);
+	free((*rule)->remedy);
+	free(*rule);
+	*rule = NULL;
+}
+
+bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_rule *b)
+{
+	return a->kind == b->kind && a->reasons == b->reasons &&
+	       !memcmp(a->reason, b->reason, a->reasons * sizeof(a->reason[0])) &&
+	       a->not_reasons == b->not_reasons && !strcmp(a->device, b->device) &&
+	       a->netns == b->netns && !strcmp(a->protocol, b->protocol) &&
+	       a->segment == b->segment && a->window_ns == b->window_ns;
+}
+
+const char *alert_rule_cause(const struct alert_rule *rule)
+{
+	return rule->cause ? rule->cause : alert_kinds[rule->kind].cause;
+}
+
+const char *alert_rule_remedy(const struct alert_rule *rule)
+{
+	return rule->remedy ? rule->remedy : alert_kinds[rule->kind].remedy;
+}
+
+/* ---- what it looks at ---------------------------------------------------- */
+
+static bool takes_reason(const struct alert_rule *rule, uint32_t reason)
+{
+	for (size_t i = 0; i < rule->reasons; i++)
+		if (rule->reason[i] == reason)
+			return !rule->not_reasons;
+	return !rule->reasons || rule->not_reasons;
+}
+
+bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char *device,
+		      uint32_t netns)
+{
+	if (rule->device[0] && (!device || strncmp(rule->device, device, NF_DEVICE_NAME)))
+		return false;
+	if (rule->netns && rule->netns != netns)
+		return false;
+	return takes_reason(rule, reason);
+}
+
+bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protocol)
+{
+	size_t length = strlen(rule->protocol);
+
+	return !length || (!strncmp(rule->protocol, protocol, length) &&
+			   (!protocol[length] || protocol[length] == '/'));
+}
+
+bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_record *record)
+{
+	char protocol[PACKET_PROTOCOL_MAX];
+
+	if (!alert_rule_takes(rule, record->reason, record->device, record->netns))
+		return false;
+	packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, protocol);
+	return alert_rule_takes_protocol(rule, protocol);
+}
+
+/* Overflows, or near misses: at the limit or one below. */
+bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record)
+{
+	bool overflow = record->slots > record->limit;
+
+	if (!alert_rule_takes(rule, 0, record->device, record->netns) ||
+	    (!(record->flags & NF_SLOTS_XEN) && !rule->device[0]))
+		return false;
+	return rule->kind == ALERT_SLOT_OVERFLOW ? overflow
+						 : !overflow && record->slots + 1 >= record->limit;
+}
+
+static bool crossed(const struct alert_rule *rule, const struct nf_path_record *record)
+{
+	size_t count = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+
+	for (size_t i = 0; i < count; i++)
+		if (alert_rule_takes(rule, 0, record->device[i].name, record->device[i].netns))
+			return true;
+	return false;
+}
+
+/* The first stage that it passed, for totals. */
+static uint64_t first_ns(const struct nf_path_record *record)
+{
+	uint64_t first = 0;
+
+	for (int i = 0; i < NF_STAGE_COUNT; i++)
+		if (record->stage_ns[i] && (!first || record->stage_ns[i] < first))
+			first = record->stage_ns[i];
+	return first;
+}
+
+bool alert_rule_takes_path(const struct alert_rule *rule, const struct nf_path_record *record)
+{
+	const struct alert_segment *segment = &alert_segments[rule->segment];
+	uint64_t from = segment->total ? first_ns(record) : record->stage_ns[segment->from];
+	uint64_t to = record->stage_ns[segment->to];
+
+	return from && to > from && (double)(to - from) > rule->clear && crossed(rule, record);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/rules.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/alert/keys.h"
+#include "daemon/util/cleanup.h"
+
+#define SUFFIX ".conf"
+#define FILE_MAX_BYTES (1 << 20)
+
+/* inih tells no lines, and only its first error: the lines are counted as they are handed to it. */
+struct parsing {
+	struct alert_rules *rules;
+	const char *file;
+	const struct names *names;
+	const char *rest; /* of the text */
+	unsigned int line;
+	bool open;	/* the last line was none that inih must make a pair of, or it has */
+	bool continues; /* the last line begins with blanks: more of the value before it */
+	struct alert_draft draft; /* draft.rule NULL: outside of any rule */
+	unsigned int section_line;
+	bool broken; /* the draft */
+	char name[ALERT_NAME_MAX + 1];
+	/* a pair whose value may go on in the next line */
+	char key[ALERT_KEY_MAX + 1];
+	unsigned int key_line;
+	char *value;
+	int result;
+};
+
+static void *grow(void *array, size_t count, size_t size)
+{
+	return realloc(array, (count + 1) * size);
+}
+
+__attribute__((format(printf, 6, 7))) static int add_fault(struct alert_rules *rules,
+							   const char *file, unsigned int line,
+							   const char *rule, const char *key,
+							   const char *format, ...)
+{
+	struct alert_fault *all = grow(rules->fault, rules->faults, sizeof(*all)), *fault;
+	va_list list;
+
+	if (!all)
+		return -ENOMEM;
+	rules->fault = all;
+	fault = &all[rules->faults];
+	*fault = (struct alert_fault){.file = strdup(file), .line = line};
+	snprintf(fault->rule, sizeof(fault->rule), "%s", rule);
+	snprintf(fault->key, sizeof(fault->key), "%s", key);
+	va_start(list, format);
+	if (vasprintf(&fault->text, format, list) < 0)
+		fault->text = NULL;
+	va_end(list);
+	rules->faults++;
+	return fault->file && fault->text ? 0 : -ENOMEM;
+}
+
+/* A fault of the rule being read, which it costs. */
+static void blame(struct parsing *p, unsigned int line, const char *key, const char *text)
+{
+	p->broken = true;
+	if (p->result == 0)
+		p->result = add_fault(p->rules, p->file, line, p->name, key, "%s", text);
+}
+
+/* ---- the parts of a file ------------------------------------------------- */
+
+static void end_pair(struct parsing *p)
+{
+	char error[ALERT_ERROR_MAX];
+	int r;
+
+	if (!p->value)
+		return;
+	if (!p->draft.rule) {
+		/* Of a section that is none was told already. */
+		if (!p->section_line)
+			blame(p, p->key_line, p->key, "it stands before the first [alert NAME]");
+	} else {
+		r = alert_keys_set(&p->draft, p->key, p->value, p->key_line, error);
+		if (r == -EINVAL)
+			blame(p, p->key_line, p->key, error);
+		else if (r < 0)
+			p->result = r;
+	}
+	free(p->value);
+	p->value = NULL;
+}
+
+static const struct alert_rule *find(const struct alert_rules *rules, const char *name)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (!strcmp(rules->rule[i]->name, name))
+			return rules->rule[i];
+	return NULL;
+}
+
+static int add_rule(struct parsing *p)
+{
+	struct alert_rules *rules = p->rules;
+	struct alert_rule **all = grow(rules->rule, rules->count, sizeof(struct alert_rule *));
+
+	if (!all)
+		return -ENOMEM;
+	rules->rule = all;
+	p->draft.rule->file = strdup(p->file);
+	if (!p->draft.rule->file)
+		return -ENOMEM;
+	p->draft.rule->line = p->section_line;
+	all[rules->count++] = TAKE_PTR(p->draft.rule);
+	return 0;
+}
+
+static void end_section(struct parsing *p)
+{
+	char error[ALERT_ERROR_MAX];
+	const char *key;
+
+	end_pair(p);
+	if (p->draft.rule && !p->broken && alert_keys_finish(&p->draft, &key, error) < 0) {
+		unsigned int line = alert_keys_line(&p->draft, key);
+
+		blame(p, line ? line : p->section_line, key, error);
+	}
+	if (p->draft.rule && !p->broken && p->result == 0)
+		p->result = add_rule(p);
+	alert_draft_clear(&p->draft);
+	p->name[0] = 0;
+	p->broken = false;
+}
+
+static bool is_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i]))
+			return false;
+	return length > 0 && length <= ALERT_NAME_MAX;
+}
+
+/* `text` is what stands between the brackets. */
+static void begin_section(struct parsing *p, const char *text, size_t length)
+{
+	const struct alert_rule *other;
+	char wrong[160];
+
+	end_section(p);
+	p->section_line = p->line;
+	if (length < 6 || strncmp(text, "alert", 5) || !isblank((unsigned char)text[5])) {
+		snprintf(wrong, sizeof(wrong), "[%.*s]: a section is called [alert NAME]",
+			 (int)(length < 60 ? length : 60), text);
+		blame(p, p->line, "", wrong);
+		return;
+	}
+	for (text += 5, length -= 5; length && isblank((unsigned char)*text); length--)
+		text++;
+	while (length && isblank((unsigned char)text[length - 1]))
+		length--;
+	if (!is_name(text, length)) {
+		blame(p, p->line, "",
+		      "a rule's name is 1 to 63 letters, digits, dots, dashes and underscores");
+		return;
+	}
+	snprintf(p->name, sizeof(p->name), "%.*s", (int)length, text);
+	p->result = alert_rule_new(&p->draft.rule, p->name);
+	p->draft.names = p->names;
+	other = find(p->rules, p->name);
+	if (other) {
+		snprintf(wrong, sizeof(wrong), "there is a rule of that name already, in %.90s:%u",
+			 other->file, other->line);
+		blame(p, p->line, "", wrong);
+	}
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+/* What inih made no pair of and is neither blank, comment nor section. */
+static void check_last_line(struct parsing *p)
+{
+	if (!p->open)
+		blame(p, p->line, "", "the line is neither [alert NAME] nor key = value");
+	p->open = true;
+}
+
+/* inih's fgets(): the next line, told apart here, since inih says nothing of sections. */
+static char *read_line(char *buffer, int size, void *userdata)
+{
+	struct parsing *p = userdata;
+	size_t length = strcspn(p->rest, "\n"), room = (size_t)size - 2;
+	const char *line = p->rest, *first = line + strspn(line, " \t\r"), *close;
+
+	check_last_line(p);
+	if (!*line || p->result < 0)
+		return NULL;
+	p->rest += length + (line[length] == '\n');
+	p->line++;
+	if (length > room) {
+		p->open = true;
+		end_pair(p);
+		snprintf(buffer, (size_t)size, "\n");
+		blame(p, p->line, "", "the line is too long; go on in the next, after a blank");
+		return buffer;
+	}
+	snprintf(buffer, (size_t)size, "%.*s\n", (int)length, line);
+	close = memchr(line, ']', length);
+	p->continues = first > line;
+	p->open = first >= line + length || strchr(";#", *first) || (*first == '[' && close);
+	if (*first == '[' && close && first == line)
+		begin_section(p, first + 1, (size_t)(close - first) - 1);
+	return buffer;
+}
+
+static int append(char **value, const char *more)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s %s", *value, more) < 0)
+		return -ENOMEM;
+	free(*value);
+	*value = longer;
+	return 0;
+}
+
+static int take_pair(void *userdata, const char *section, const char *key, const char *value)
+{
+	struct parsing *p = userdata;
+
+	(void)section;
+	p->open = true;
+	if (p->continues && p->value && !strcmp(key, p->key)) {
+		int r = append(&p->value, value);
+
+		if (r < 0)
+			p->result = r;
+		return 1;
+	}
+	end_pair(p);
+	snprintf(p->key, sizeof(p->key), "%s", key);
+	p->key_line = p->line;
+	p->value = strdup(value);
+	if (!p->value)
+		p->result = -ENOMEM;
+	return 1;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+int alert_rules_parse(struct alert_rules *rules, const char *file, const char *text,
+		      const struct names *names)
+{
+	struct parsing p = {
+		.rules = rules, .file = file, .names = names, .rest = text, .open = true};
+
+	if (ini_parse_stream(read_line, &p, take_pair, &p) == -2)
+		p.result = -ENOMEM;
+	check_last_line(&p);
+	end_section(&p);
+	return p.result;
+}
+
+/* The caller frees *text. */
+static int read_file(const char *path, char **text)
+{
+	OWN_FREE char *bytes = malloc(FILE_MAX_BYTES + 1);
+	OWN_FILE FILE *file = NULL;
+	size_t length;
+
+	if (!bytes)
+		return -ENOMEM;
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	errno = 0;
+	length = fread(bytes, 1, FILE_MAX_BYTES + 1, file);
+	if (ferror(file))
+		return errno ? -errno : -EIO;
+	if (length > FILE_MAX_BYTES)
+		return -EFBIG;
+	bytes[length] = 0;
+	*text = TAKE_PTR(bytes);
+	return 0;
+}
+
+static int read_one(struct alert_rules *rules, const char *directory, const char *name,
+		    const struct names *names)
+{
+	OWN_FREE char *path = NULL, *text = NULL;
+	int r;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = read_file(path, &text);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		return add_fault(rules, path, 0, "", "", "cannot be read: %s", strerror(-r));
+	return alert_rules_parse(rules, path, text, names);
+}
+
+static int is_rule_file(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && length > strlen(SUFFIX) &&
+	       !strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX);
+}
+
+static void cleanup_rules(struct alert_rules **rules)
+{
+	alert_rules_free(rules);
+}
+
+int alert_rules_read(struct alert_rules **rules, const char *directory, const struct names *names)
+{
+	struct alert_rules *fresh CLEANUP(cleanup_rules) = NULL;
+	struct dirent **entries = NULL;
+	int r = alert_rules_new(&fresh), count;
+
+	if (r < 0)
+		return r;
+	count = scandir(directory, &entries, is_rule_file, alphasort);
+	if (count < 0)
+		r = add_fault(
+			fresh, directory, 0, "", "", "no rules can be read: %s%s", strerror(errno),
+			errno == ENOENT ? "; `make install` puts the shipped ones there" : "");
+	for (int i = 0; i < count; i++) {
+		if (r == 0)
+			r = read_one(fresh, directory, entries[i]->d_name, names);
+		free(entries[i]);
+	}
+	free(entries);
+	if (r == 0)
+		*rules = TAKE_PTR(fresh);
+	return r;
+}
+
+/* ---- the set ------------------------------------------------------------- */
+
+int alert_rules_new(struct alert_rules **rules)
+{
+	*rules = calloc(1, sizeof(**rules));
+	return *rules ? 0 : -ENOMEM;
+}
+
+void alert_rules_free(struct alert_rules **rules)
+{
+	struct alert_rules *old = *rules;
+
+	if (!old)
+		return;
+	for (size_t i = 0; i < old->count; i++)
+		alert_rule_free(&old->rule[i]);
+	for (size_t i = 0; i < old->faults; i++) {
+		free(old->fault[i].file);
+		free(old->fault[i].text);
+	}
+	free(old->rule);
+	free(old->fault);
+	free(old);
+	*rules = NULL;
+}
+
+void alert_fault_format(const struct alert_fault *fault, char *text, size_t size)
+{
+	char line[16] = "", rule[ALERT_NAME_MAX + 12] = "", key[ALERT_KEY_MAX + 4] = "";
+
+	if (fault->line)
+		snprintf(line, sizeof(line), ":%u", fault->line);
+	if (fault->rule[0])
+		snprintf(rule, sizeof(rule), "[alert %s] ", fault->rule);
+	if (fault->key[0])
+		snprintf(key, sizeof(key), "%s: ", fault->key);
+	snprintf(text, size, "%s%s: %s%s%s%s", fault->file, line, rule, key, fault->text,
+		 fault->old_runs ? "; the rule as it was before runs on" : "");
+}

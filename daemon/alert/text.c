@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/util/units.h"
+
+struct units_text alert_text_value(const struct alert_rule *rule, double value)
+{
+	switch (alert_kinds[rule->kind].unit) {
+	case ALERT_UNIT_RATE:
+		return units_rate(value);
+	case ALERT_UNIT_DURATION:
+		return units_duration_real(value);
+	case ALERT_UNIT_COUNT:
+		break;
+	}
+	return units_count((uint64_t)value);
+}
+
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,
+						      ...)
+{
+	size_t used = strlen(text);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text + used, size - used, format, list);
+	va_end(list);
+}
+
+void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TEXT_MAX])
+{
+	const char *joint = " on";
+
+	text[0] = 0;
+	if (rule->kind == ALERT_LATENCY)
+		add(text, ALERT_TEXT_MAX, "p%g of %s", rule->quantile * 100,
+		    alert_segments[rule->segment].text);
+	else
+		add(text, ALERT_TEXT_MAX, "%s", alert_kinds[rule->kind].what);
+	if (rule->reasons)
+		add(text, ALERT_TEXT_MAX, " of the %sreasons named",
+		    rule->not_reasons ? "other than " : "");
+	if (rule->device[0]) {
+		add(text, ALERT_TEXT_MAX, "%s device %s", joint, rule->device);
+		joint = ",";
+	}
+	if (rule->netns) {
+		add(text, ALERT_TEXT_MAX, "%s netns %u", joint, rule->netns);
+		joint = ",";
+	}
+	if (rule->protocol[0])
+		add(text, ALERT_TEXT_MAX, "%s protocol %s", joint, rule->protocol);
+}
+
+void alert_text_reading(const struct alert_rule *rule, const struct alert_reading *reading,
+			char text[static ALERT_TEXT_MAX])
+{
+	char subject[ALERT_TEXT_MAX];
+
+	text[0] = 0;
+	if (!reading->known) {
+		add(text, ALERT_TEXT_MAX, "cannot be judged: %s",
+		    reading->unknown[0] ? reading->unknown : "it was not read yet");
+		return;
+	}
+	alert_text_subject(rule, subject);
+	if (rule->kind == ALERT_LATENCY)
+		add(text, ALERT_TEXT_MAX, "%s was %s", subject,
+		    alert_text_value(rule, reading->value).s);
+	else
+		add(text, ALERT_TEXT_MAX, "%s %s", alert_text_value(rule, reading->value).s,
+		    subject);
+	if (rule->window_ns)
+		add(text, ALERT_TEXT_MAX, " over %s", units_duration(rule->window_ns).s);
+	add(text, ALERT_TEXT_MAX, ", bound %s", alert_text_value(rule, rule->over).s);
+	if (reading->detail[0])
+		add(text, ALERT_TEXT_MAX, " (%s)", reading->detail);
+}
+
+void alert_text_event(const struct alert_event *event, char text[static ALERT_TEXT_MAX])
+{
+	const struct alert *alert = event->alert;
+	const struct alert_rule *rule = alert->rule;
+	char reading[ALERT_TEXT_MAX];
+
+	alert_text_reading(rule, &alert->reading, reading);
+	text[0] = 0;
+	add(text, ALERT_TEXT_MAX, "%salert %s%s%s (%s)", event->test ? "test of " : "", rule->name,
+	    event->test ? "" : " ", event->test ? "" : alert_change_name(event->change),
+	    alert_severity_name(rule->severity));
+	if (event->change == ALERT_ENDED)
+		add(text, ALERT_TEXT_MAX, " after %s",
+		    units_duration(event->time_ns - alert->state.fired_ns).s);
+	add(text, ALERT_TEXT_MAX, ": %s", event->why ? event->why : reading);
+}

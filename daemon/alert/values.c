@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/util/duration.h"
+
+int alert_refuse(char *error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(error, ALERT_ERROR_MAX, format, list);
+	va_end(list);
+	return -EINVAL;
+}
+
+int alert_refuse_word(char *error, const char *what, const char *word, const char *nearest)
+{
+	return alert_refuse(error, "there is no %s %.60s%s%s%s", what, word,
+			    nearest ? " (did you mean " : "", nearest ? nearest : "",
+			    nearest ? "?)" : "");
+}
+
+int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns, char *error)
+{
+	uint64_t read;
+
+	if (duration_parse(value, most, &read) == 0 && read >= least &&
+	    (read == 0 || !isdigit((unsigned char)value[strlen(value) - 1]))) {
+		*ns = read;
+		return 0;
+	}
+	return alert_refuse(error,
+			    "%.60s: it takes a duration with its unit, such as 500ms, 10s, 5min or "
+			    "2h, at least %llu s and at most %llu d",
+			    value, (unsigned long long)(least / TIME_NS_PER_SECOND),
+			    (unsigned long long)(most / ALERT_DAYS(1)));
+}
+
+int alert_read_real(const char *value, double *number)
+{
+	char *end;
+	double read = strtod(value, &end);
+
+	if (end == value || *end || !(read >= 0) || !isfinite(read))
+		return -EINVAL;
+	*number = read;
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A counter's growth over the last so many seconds: a ring of its earlier readings. */
+#ifndef ALERT_WINDOW_H
+#define ALERT_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ALERT_WINDOW_READINGS 64
+
+/* Readings are kept at least span / 60 apart, so a window may be longer by that. */
+struct alert_window {
+	uint64_t span_ns;
+	size_t count, next;
+	uint64_t newest, newest_ns;
+	struct {
+		uint64_t time_ns, total;
+	} reading[ALERT_WINDOW_READINGS];
+};
+
+void alert_window_init(struct alert_window *window, uint64_t span_ns);
+
+/* The counter stands at `total`; times never go back.  The first reading is where growth begins. */
+void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total);
+
+/*
+ * What came within the span before the newest reading, and the time that it is
+ * of: at least the span, also while there are no readings that far back.
+ * Returns whether there are.
+ */
+bool alert_window_growth(const struct alert_window *window, uint64_t *growth, uint64_t *over_ns);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GetAlerts, TestAlert, SilenceAlert, UnsilenceAlert. */
+#include "daemon/control/internal.h"
+
+#include <errno.h>
+
+#include "daemon/alert/engine.h"
+#include "daemon/control/alert_json.h"
+#include "daemon/util/time.h"
+
+/* Longer silences are slips of the finger: a year. */
+#define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)
+
+int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {{NULL, 0, 0}};
+	const struct control *control = userdata;
+	const struct alert_engine *engine = control->parts.alerts;
+	json_t *alerts = json_array(), *faults = json_array();
+	const struct alert_fault *fault;
+	size_t count;
+
+	if (call_check_parameters(call, parameters, table) < 0) {
+		json_decref(alerts);
+		json_decref(faults);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < alert_engine_count(engine); i++)
+		json_array_append_new(alerts, alert_json(control, alert_engine_get(engine, i)));
+	fault = alert_engine_faults(engine, &count);
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(faults, alert_fault_json(&fault[i]));
+	return control_reply(call,
+			     json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
+				       "alerts", alerts, "faults", faults));
+}
+
+/* The alert that the call names; NULL after the call has ended. */
+static const struct alert *find(const struct control *control, struct call *call,
+				json_t *parameters)
+{
+	const char *name = json_string_value(json_object_get(parameters, "rule")), *nearest;
+	const struct alert *alert = alert_engine_find(control->parts.alerts, name, &nearest);
+
+	if (!alert)
+		call_error(call, "io.netflowd.UnknownAlert",
+			   json_pack("{s:s, s:s*}", "rule", name, "nearest", nearest));
+	return alert;
+}
+
+int method_test_alert(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {{"rule", PARAMETER_STRING, false}, {NULL, 0, 0}};
+	struct control *control = userdata;
+	const struct alert *alert;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	alert = find(control, call, parameters);
+	return alert ? alert_test(control, call, alert) : 0;
+}
+
+int method_silence_alert(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"rule", PARAMETER_STRING, false}, {"for_ns", PARAMETER_INT, false}, {NULL, 0, 0}};
+	struct control *control = userdata;
+	const struct alert *alert;
+	json_int_t for_ns;
+	uint64_t until;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	for_ns = json_integer_value(json_object_get(parameters, "for_ns"));
+	if (for_ns < 1 || for_ns > SILENCE_MAX_NS)
+		return call_invalid_parameter(call, "for_ns");
+	alert = find(control, call, parameters);
+	if (!alert)
+		return 0;
+	until = time_monotonic() + (uint64_t)for_ns;
+	alert_engine_silence(control->parts.alerts, alert->rule->name, until);
+	return control_reply(call, json_pack("{s:o}", "until", control_time(until)));
+}
+
+int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {{"rule", PARAMETER_STRING, false}, {NULL, 0, 0}};
+	struct control *control = userdata;
+	const struct alert *alert;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	alert = find(control, call, parameters);
+	if (!alert)
+		return 0;
+	alert_engine_silence(control->parts.alerts, alert->rule->name, 0);
+	return call_reply(call, json_object());
+}

@@ -1,0 +1,602 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Alerts: rules that real packets make fire and resolve, what is done about them, and what is said of
+rules that are wrong."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lab import paths, patience, rocket, sockets, waiting
+from lab.alerts import (SETTINGS, Changes, Journal, Program, Rules, alert, children, drop_rule, loads,
+                        reaches, seconds)
+from lab.varlink import INTERFACE, VarlinkError
+
+SHIPPED = paths.TREE / "config" / "alerts.d"
+MESSAGE_IDS = ("96a51bc4d28446abf3f1f556d38a9b0a", "134e662124490ad7e5cd8689a87e97d5")
+INTERVAL = 0.2
+SLACK = patience.seconds(0.5)  # of a shared machine
+NOBODY = 65534
+
+
+@pytest.fixture
+def rules(tmp_path):
+    return Rules(tmp_path / "rules")
+
+
+@pytest.fixture
+def watch(start, rules, bpf):
+    """watch(text, …) starts a daemon that judges these rules five times a second."""
+    def run(text, *settings, **kwargs):
+        rules.write("10-test.conf", text)
+        return start(rules.setting, *SETTINGS, *settings, **kwargs)
+    return run
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return Journal(tmp_path / "journal")
+
+
+def flood(pair, count, rate):
+    pair.left.send_udp(pair.RIGHT4, 9, count, "-r", rate)
+
+
+def reload(daemon):
+    before = daemon.log().count("alert rules were read")
+    daemon.process.send_signal(signal.SIGHUP)
+    assert waiting.until(lambda: daemon.log().count("alert rules were read"), lambda n: n > before)
+
+
+# ---- conditions ----
+
+
+@pytest.mark.smoke
+def test_drop_rate_fires_and_resolves(watch, silent_pair):
+    """Within one window of the flood's begin, and within one of its end; once each."""
+    pair, window = silent_pair, 2
+    daemon = watch(drop_rule("flood", pair.right_device, "2s", "50/s", "clear = 5/s"))
+    assert alert(daemon, "flood")["state"] == "inactive"
+    with Changes(daemon) as changes:
+        begin = time.time()
+        flood(pair, 1500, 500)
+        end = time.time()
+        fired, resolved = changes.next(), changes.next()
+        assert changes.none_for(1)
+    assert fired["change"] == "fired" and resolved["change"] == "resolved"
+    assert begin < seconds(fired["time"]) < begin + window + INTERVAL + SLACK
+    assert end < seconds(resolved["time"]) < end + window + 2 * INTERVAL + SLACK
+
+    told = fired["alert"]
+    assert told["state"] == "firing" and told["value"] > 50 and told["unit"] == "per_second"
+    assert told["cause"] and told["remedy"] and "dropped packets" in told["summary"]
+    evidence = told["evidence"]
+    assert evidence["count"] > 100
+    assert len(evidence["drops"]) == 5
+    for record in evidence["drops"]:
+        assert record["device"] == pair.right_device.name
+        assert record["transport"]["destination_port"] == 9
+    after = alert(daemon, "flood")
+    assert after["state"] == "resolved" and after["fired"] == 1
+
+
+def test_only_what_the_rule_names(watch, silent_pair, reasons):
+    """Reason, protocol and device select: of five rules the two that mean the flood fire."""
+    pair = silent_pair
+    device = f"device = {pair.right_device.name}\nnetns = {pair.right.inode}"
+    names = {
+        "its-reason": f"reason = NO_SOCKET\n{device}",
+        "another-reason": f"reason = SOCKET_RCVBUFF, TCP_CSUM\n{device}",
+        "all-but-it": f"reason = !NO_SOCKET\n{device}\nprotocol = ipv4/udp",
+        "all-but-another": f"reason = ! TCP_CSUM\n{device}\nprotocol = ipv4",
+        "another-protocol": f"{device}\nprotocol = ipv6",
+    }
+    daemon = watch("\n".join(f"[alert {name}]\ncondition = drop_rate\nwindow = 2s\nover = 20\n{text}"
+                             for name, text in names.items()))
+    flood(pair, 400, 400)
+    for name in ("its-reason", "all-but-another"):
+        reaches(daemon, name, "firing", 4)
+    for name in ("another-reason", "all-but-it", "another-protocol"):
+        assert alert(daemon, name)["fired"] == 0
+
+
+def test_for_is_waited(watch, silent_pair):
+    """A condition that does not last fires nothing."""
+    pair = silent_pair
+    daemon = watch(drop_rule("lasting", pair.right_device, "1s", "50/s", "for = 5s"))
+    flood(pair, 400, 400)
+    assert alert(daemon, "lasting")["state"] == "pending"
+    reaches(daemon, "lasting", "inactive")
+    assert alert(daemon, "lasting")["fired"] == 0
+
+
+def test_latency_quantile(watch, silent_pair):
+    """A reader that comes 150 ms late."""
+    pair = silent_pair
+    daemon = watch(f"""
+[alert slow-reader]
+condition = latency
+segment = receive→copy
+device = {pair.right_device.name}
+netns = {pair.right.inode}
+quantile = p50
+at_least = 5
+window = 2s
+over = 50ms
+""", "latency.slow_receive_to_copy=50ms")
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
+        for _ in range(8):
+            sender.send(b"x" * 100)
+        time.sleep(0.15)
+        for _ in range(8):
+            reader.recv(1000)
+        told = reaches(daemon, "slow-reader", "firing", 4)
+    assert 120e6 < told["value"] < patience.seconds(600e6) and told["unit"] == "ns"
+    assert told["evidence"]["count"] == 8
+    assert pair.right_device.name in told["evidence"]["detail"]
+    assert told["evidence"]["latencies"]
+    reaches(daemon, "slow-reader", "resolved")
+
+
+def test_ledger_gap(watch, silent_pair):
+    """A daemon that is held up, and a ring that holds ten records: what it lost is told."""
+    pair = silent_pair
+    daemon = watch("[alert gap]\ncondition = ledger_gap\nwindow = 3s\n", "ring.bytes=4096",
+                   "drops.rate=1000000", "drops.burst=1000000")
+    before = daemon.status()["drops"]["ring_full"]
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        flood(pair, 500, 5000)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    told = reaches(daemon, "gap", "firing", 5)
+    lost = daemon.status()["drops"]["ring_full"] - before
+    assert lost > 300
+    assert "ring_full" in told["evidence"]["detail"]
+    assert told["evidence"]["count"] >= lost
+
+
+def test_probe_lost(start, built, rules):
+    """Without bpf() all are; what they would have counted cannot be judged, and is not called well."""
+    rules.write("a.conf", "[alert probes]\ncondition = probe_lost\n"
+                          "[alert drops]\ncondition = drop_rate\nover = 1\n"
+                          "[alert overflow]\ncondition = slot_overflow\n")
+    daemon = start(rules.setting, *SETTINGS, "slots.kmsg=",
+                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
+    told = reaches(daemon, "probes", "firing")
+    assert told["value"] >= 10 and "bpf()" in told["evidence"]["detail"]
+    for name in ("drops", "overflow"):
+        blind = alert(daemon, name)
+        assert blind.get("value") is None and blind["unknown"] and blind["state"] == "inactive"
+        assert "cannot be judged" in blind["summary"]
+
+
+def test_a_probe_that_is_not_wanted_is_not_lost(watch):
+    daemon = watch("[alert probes]\ncondition = probe_lost\n"
+                   "[alert drops]\ncondition = drop_rate\nover = 1\n",
+                   "probes.disable=kfree_skb,napi_poll")
+    lost = [p["name"] for p in daemon.call("ListProbes")["probes"] if p["state"] == "unavailable"
+            and p["name"] not in ("kfree_skb", "napi_poll")]
+    assert alert(daemon, "probes")["value"] == len(lost)
+    assert "kfree_skb" in alert(daemon, "drops")["unknown"]
+
+
+def test_time_squeeze_is_read(watch):
+    daemon = watch("[alert squeezed]\ncondition = time_squeeze\nwindow = 1s\nover = 1000000/s\n")
+    assert waiting.until(lambda: alert(daemon, "squeezed"), lambda a: a.get("value") is not None)
+
+
+def test_slot_overflow(watch, silent_pair):
+    """Datagrams of 9, 17, 18 and 19 slots on a device that is measured: one alert, by its name."""
+    pair = silent_pair
+    device = f"device = {pair.left_device.name}\nnetns = {pair.left.inode}"
+    daemon = watch(f"[alert overflow]\ncondition = slot_overflow\nwindow = 2s\n{device}\n"
+                   "[alert near]\ncondition = near_miss_rate\nwindow = 2s\nover = 3/s\n" + device +
+                   "\n[alert rings]\ncondition = slot_overflow\n",
+                   f"slots.devices={pair.left_device.name}")
+    rocket.rocket(pair.left, pair.RIGHT4, 9, 9, 17, 18, count=5)
+    assert reaches(daemon, "near", "firing", 4)["evidence"]["count"] == 10
+    assert alert(daemon, "overflow")["fired"] == 0
+    with Changes(daemon) as changes:
+        rocket.rocket(pair.left, pair.RIGHT4, 9, 19, count=5)
+        fired = next(e for e in iter(changes.next, None) if e["alert"]["name"] == "overflow")
+        assert fired["change"] == "fired" and fired["alert"]["evidence"]["count"] >= 1
+        overflow = reaches(daemon, "overflow", "firing")["evidence"]
+        resolved = next(e for e in iter(changes.next, None) if e["alert"]["name"] == "overflow")
+    assert resolved["change"] == "resolved" and alert(daemon, "overflow")["fired"] == 1
+    assert overflow["slots"] and {record["slots"] for record in overflow["slots"]} == {19}
+    # A device without a ring is no fault, unless somebody asks for it.
+    assert alert(daemon, "rings")["fired"] == 0
+
+
+# ---- actions ----
+
+REPORT = """n=$(ls "$here" | grep -c '^json'); cat >"$here/json.$n"
+{ grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs)' /proc/self/status; ls -l /proc/self/fd; } >"$here/status.$n"
+echo "$0 $1 $NETFLOWD_ALERT $PWD" >"$here/arguments.$n"
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    return Program(tmp_path / "program", REPORT)
+
+
+def test_program_gets_the_alert_once(watch, silent_pair, program):
+    """One run for the firing, one for its end, each with the whole alert, and with no rights."""
+    pair = silent_pair
+    daemon = watch(drop_rule("paged", pair.right_device, "1s", "50/s",
+                             f"exec = {program.path} network\nrepeat = 0"))
+    with Changes(daemon) as changes:
+        flood(pair, 400, 400)
+        streamed = [changes.next(), changes.next()]
+    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
+    time.sleep(0.5)
+    given = [loads(path) for path in program.files("json")]
+    assert [event["change"] for event in given] == ["fired", "resolved"]
+    for event, same in zip(given, streamed):
+        INTERFACE._value("AlertEvent", event, "AlertEvent")
+        assert event["alert"]["name"] == "paged" and not event["test"]
+        assert event["time"] == same["time"] and event["alert"]["evidence"]["count"] > 50
+    for path in program.files("arguments"):
+        assert path.read_text().split() == [str(program.path), "network", "paged", "/"]
+    for path in program.files("status"):
+        check_harmless(path.read_text())
+    last = alert(daemon, "paged")["last_program"]
+    assert last["fine"] and last["result"] == "exit status 0"
+
+
+def check_harmless(status, bounded=True):
+    """What a program told of itself: nobody, no capabilities, no way to them, no file of others."""
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["Uid"].split() == [str(NOBODY)] * 4
+    assert "0" not in fields["Gid"].split()
+    assert fields["Groups"].split() == []
+    for capabilities in ("CapInh", "CapPrm", "CapEff", "CapAmb") + ("CapBnd",) * bounded:
+        assert int(fields[capabilities], 16) == 0, capabilities
+    assert fields["NoNewPrivs"].strip() == "1"
+    files = {line.split(" -> ")[0].split()[-1]: line.split(" -> ")[1]
+             for line in status.splitlines() if " -> " in line}
+    # 3 is the listing's own.
+    assert set(files) <= {"0", "1", "2", "3"} and "memfd" in files["0"]
+
+
+def test_program_of_a_daemon_that_is_not_root(start, built, rules, tmp_path):
+    """It runs as the daemon's user, and gets none of its capabilities."""
+    binary = tmp_path / "netflowd"
+    shutil.copy(paths.DAEMON, binary)
+    binary.chmod(0o755)
+    program = Program(tmp_path / "rights", REPORT)
+    rules.write("a.conf", "[alert rights]\ncondition = probe_lost\nover = 1000\n"
+                          f"exec = {program.path}\n")
+    needed = "+bpf,+perfmon,+syslog"
+    daemon = start.make(rules.setting, *SETTINGS, binary=binary, command=[
+        "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps", needed,
+        "--ambient-caps", needed])
+    os.chown(daemon.directory, NOBODY, NOBODY)
+    daemon.start()
+    results = {r["action"]: r for r in daemon.call("TestAlert", rule="rights")["results"]}
+    assert results["exec"]["fine"], results
+    check_harmless(program.files("status")[0].read_text(), bounded=False)
+
+
+def test_program_that_hangs(watch, tmp_path):
+    """It is killed at its limit, with what it started; meanwhile all is answered."""
+    program = Program(tmp_path / "hangs", "sleep 1000 &\nsleep 1000")
+    daemon = watch(f"[alert hangs]\ncondition = probe_lost\nover = 1000\n"
+                   f"exec = {program.path}\nexec_limit = 1s\n")
+    results = []
+    with daemon.client() as client:
+        tester = threading.Thread(
+            target=lambda: results.append(client.call("TestAlert", rule="hangs")))
+        begin = time.monotonic()
+        tester.start()
+        assert waiting.until(lambda: children(daemon.pid), bool)
+        slowest = 0
+        while tester.is_alive():
+            asked = time.monotonic()
+            daemon.status()
+            slowest = max(slowest, time.monotonic() - asked)
+            time.sleep(0.02)
+        took = time.monotonic() - begin
+    assert slowest < patience.seconds(0.5)
+    assert 0.9 < took < 1 + patience.seconds(2)
+    result = {r["action"]: r for r in results[0]["results"]}["exec"]
+    assert not result["fine"] and "killed at its limit of 1" in result["result"]
+    assert not children(daemon.pid)
+    left = subprocess.run(["pgrep", "-u", "nobody", "-f", "sleep 1000"], stdout=subprocess.PIPE)
+    assert left.stdout == b""
+    assert "killed at its limit" in daemon.log()
+
+
+def test_what_a_program_prints_and_how_it_ends(watch, tmp_path):
+    talks = Program(tmp_path / "talks", "echo first\necho second >&2\n"
+                                        "printf '\\033[31mred\\n'\nyes | head -c 100000\nexit 3")
+    deaf = Program(tmp_path / "deaf", "exec true")
+    daemon = watch("".join(
+        f"[alert {name}]\ncondition = probe_lost\nover = 1000\nactions = exec\nexec = {path}\n"
+        for name, path in (("talks", talks.path), ("deaf", deaf.path),
+                           ("missing", tmp_path / "nothing"), ("no-program", "/etc/passwd"))))
+    said = {name: daemon.call("TestAlert", rule=name)["results"]
+            for name in ("talks", "deaf", "missing", "no-program")}
+    assert said["talks"] == [{"action": "exec", "fine": False, "result": "exit status 3"}]
+    assert said["deaf"] == [{"action": "exec", "fine": True, "result": "exit status 0"}]
+    assert "execve: No such file" in said["missing"][0]["result"]
+    assert "execve: Permission denied" in said["no-program"][0]["result"]
+    log = daemon.log()
+    assert "alert talks: its program says: first" in log
+    assert "alert talks: its program says: second" in log
+    assert "\033" not in log and "?[31mred" in log
+    assert "bytes more, which are not logged" in log
+    assert len(log) < 60000
+    assert alert(daemon, "talks")["last_program"]["result"] == "exit status 3"
+
+
+def test_programs_end_with_the_daemon(watch, tmp_path):
+    program = Program(tmp_path / "stays", "sleep 1000")
+    daemon = watch(f"[alert stays]\ncondition = probe_lost\nover = 1000\nexec = {program.path}\n")
+    with daemon.client() as client:
+        client.send("io.netflowd.TestAlert", {"rule": "stays"})
+        running = waiting.until(lambda: children(daemon.pid), bool)
+        assert running
+        assert daemon.stop() == 0
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in running)
+
+
+def test_client_that_leaves_a_test(watch, tmp_path):
+    """The program goes on, and nobody is told."""
+    program = Program(tmp_path / "slow", 'sleep 0.5; : >"$here/done.0"')
+    daemon = watch(f"[alert slow]\ncondition = probe_lost\nover = 1000\nexec = {program.path}\n")
+    for _ in range(3):
+        with daemon.client() as client:
+            client.send("io.netflowd.TestAlert", {"rule": "slow"})
+            waiting.until(lambda: children(daemon.pid), bool)
+    assert waiting.until(lambda: program.files("done"), bool)
+    waiting.until(lambda: children(daemon.pid), lambda c: not c)
+    assert alert(daemon, "slow")["last_program"]["fine"]
+
+
+def test_journal(watch, silent_pair, journal):
+    """Structured entries, one for the firing and one for its end."""
+    pair = silent_pair
+    daemon = watch(drop_rule("logged", pair.right_device, "1s", "50/s", "severity = critical"),
+                   command=journal.command)
+    flood(pair, 400, 400)
+    fired, resolved = journal.next(), journal.next()
+    assert (fired["MESSAGE_ID"], resolved["MESSAGE_ID"]) == MESSAGE_IDS
+    assert fired["NETFLOWD_ALERT"] == resolved["NETFLOWD_ALERT"] == "logged"
+    assert (fired["PRIORITY"], resolved["PRIORITY"]) == ("2", "5")
+    assert fired["NETFLOWD_CHANGE"] == "fired" and resolved["NETFLOWD_CHANGE"] == "resolved"
+    assert fired["NETFLOWD_SEVERITY"] == "critical"
+    assert fired["NETFLOWD_CONDITION"] == "drop_rate"
+    assert float(fired["NETFLOWD_VALUE"]) > 50 == float(fired["NETFLOWD_BOUND"])
+    assert fired["NETFLOWD_CAUSE"] and fired["NETFLOWD_REMEDY"]
+    assert fired["MESSAGE"].startswith("alert logged fired (critical): ")
+    event = json.loads(fired["NETFLOWD_EVENT"])
+    INTERFACE._value("AlertEvent", event, "AlertEvent")
+    assert event["alert"]["evidence"]["drops"]
+    assert "NETFLOWD_TEST" not in fired
+    daemon.call("TestAlert", rule="logged")
+    tested = journal.next()
+    assert tested["NETFLOWD_TEST"] == "1" and tested["MESSAGE"].startswith("test of alert logged")
+    assert journal.none_for(0.5)
+
+
+def test_silence(watch, silent_pair, journal, program):
+    """What fires in it is streamed only; what fires still after it is told."""
+    pair = silent_pair
+    daemon = watch(drop_rule("hushed", pair.right_device, "3s", "50/s",
+                             f"exec = {program.path}\nclear = 1/s"), command=journal.command)
+    until = daemon.call("SilenceAlert", rule="hushed", for_ns=3600 * 10**9)["until"]
+    assert abs(seconds(until) - time.time() - 3600) < 2
+    assert alert(daemon, "hushed")["silenced_until"] == until
+    with Changes(daemon) as changes:
+        flood(pair, 400, 400)
+        fired = changes.next()
+        assert fired["silenced"] and fired["change"] == "fired"
+        assert not program.files("json") and journal.none_for(0.3)
+        daemon.call("UnsilenceAlert", rule="hushed")
+        told = changes.next()
+        assert told["change"] == "fired" and not told["silenced"]
+        assert changes.next()["change"] == "resolved"
+    assert journal.next()["NETFLOWD_CHANGE"] == "fired"
+    assert journal.next()["NETFLOWD_CHANGE"] == "resolved"
+    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
+    assert [loads(path)["change"] for path in program.files("json")] == ["fired", "resolved"]
+    assert alert(daemon, "hushed")["fired"] == 1
+
+
+# ---- rules ----
+
+
+def test_broken_rules_name_their_place(watch, rules):
+    """Each mistake costs its rule and no other."""
+    rules.write("20-broken.conf", """# a file with mistakes
+[alert good]
+condition = probe_lost
+over = 1000
+
+[alert typo]
+condition = drop_rte
+over = 1
+
+[alert unit]
+condition = latency
+segment = receive_to_copy
+over = 5
+
+[alert reasonless]
+condition = drop_rate
+over = 1
+windw = 5s
+
+[alert no-bound]
+condition = drop_rate
+
+what is this
+[alert other-good]
+condition = probe_lost
+over = 1000
+""")
+    daemon = watch("[alert first]\ncondition = probe_lost\nover = 1000\n")
+    answer = daemon.call("GetAlerts")
+    assert [a["name"] for a in answer["alerts"]] == ["first", "good", "other-good"]
+    faults = [(f["line"], f.get("rule"), f.get("key")) for f in answer["faults"]]
+    assert faults == [(7, "typo", "condition"), (13, "unit", "over"), (18, "reasonless", "windw"),
+                      (23, "no-bound", None)]
+    texts = {f["rule"]: f["error"] for f in answer["faults"]}
+    assert "did you mean drop_rate?" in texts["typo"]
+    assert "duration" in texts["unit"] and "did you mean window?" in texts["reasonless"]
+    assert all(f["file"].endswith("20-broken.conf") and not f["old_runs"] for f in answer["faults"])
+    log = daemon.log()
+    assert "20-broken.conf:7: [alert typo] condition: there is no condition drop_rte" in log
+    shown = daemon.netflowctl("alerts").stdout
+    assert "20-broken.conf:18: [alert reasonless] windw:" in shown
+
+
+def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
+    pair = silent_pair
+    silent = "[alert silent]\ncondition = probe_lost\nover = 1000\n"
+    rule = drop_rule("kept", pair.right_device, "4s", "50/s", f"exec = {program.path}")
+    daemon = watch(rule + silent)
+    daemon.call("SilenceAlert", rule="silent", for_ns=3600 * 10**9)
+    flood(pair, 400, 400)
+    before = reaches(daemon, "kept", "firing", 5)
+
+    # Another text, another bound, a new rule: what fires goes on firing, what is silenced stays so.
+    rules.write("10-test.conf", rule.replace("50/s", "40/s").replace("4s", "5s") + silent +
+                "[alert new]\ncondition = probe_lost\nover = 1000\n")
+    reload(daemon)
+    after = alert(daemon, "kept")
+    assert after["state"] == "firing" and after["since"] == before["since"] and after["over"] == 40
+    assert after["fired"] == 1
+    assert alert(daemon, "silent")["silenced_until"]
+    assert alert(daemon, "new")["state"] == "inactive"
+
+    # Broken now: as it was before it runs on.
+    rules.write("10-test.conf", rule.replace("50/s", "lots") + silent)
+    reload(daemon)
+    answer = daemon.call("GetAlerts")
+    assert [f["rule"] for f in answer["faults"]] == ["kept"] and answer["faults"][0]["old_runs"]
+    assert alert(daemon, "kept")["over"] == 40
+    assert {a["name"] for a in answer["alerts"]} == {"kept", "silent"}
+
+    # And it still resolves, once.
+    reaches(daemon, "kept", "resolved", 10)
+    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
+    assert [loads(p)["change"] for p in program.files("json")] == ["fired", "resolved"]
+
+
+def test_a_rule_that_is_removed_is_resolved(watch, rules, silent_pair):
+    pair = silent_pair
+    daemon = watch(drop_rule("gone", pair.right_device, "60s", "1/s"))
+    with Changes(daemon) as changes:
+        flood(pair, 200, 400)
+        assert changes.next()["change"] == "fired"
+        rules.write("10-test.conf", "")
+        reload(daemon)
+        last = changes.next()
+    assert last["change"] == "resolved" and "its rule was removed" in last["summary"]
+    assert daemon.call("GetAlerts")["alerts"] == []
+
+
+def test_shipped_rules(start, bpf):
+    """They are right, as they are; the overflow of slots is on, and says whether it can see any."""
+    daemon = start(f"alerts.rules={SHIPPED}")
+    answer = daemon.call("GetAlerts")
+    assert answer["faults"] == []
+    enabled = {a["name"] for a in answer["alerts"] if a["enabled"]}
+    assert {"slot-overflow", "probe-lost", "ledger-gap"} <= enabled
+    overflow = alert(daemon, "slot-overflow")
+    assert overflow["state"] == "inactive"
+    assert (overflow.get("value") is None) == bool(overflow.get("unknown"))
+
+
+def test_no_rules_are_said_to_be_none(start, bpf, tmp_path):
+    daemon = start(f"alerts.rules={tmp_path}/nowhere")
+    fault, = daemon.call("GetAlerts")["faults"]
+    assert fault["file"] == f"{tmp_path}/nowhere" and fault["line"] == 0
+    assert "There are no alert rules, so nothing is watched." in daemon.netflowctl("alerts").stdout
+
+
+def test_unknown_user(start, tmp_path):
+    daemon = start.make("alerts.exec_user=nobdy")
+    with pytest.raises(Exception, match="alerts.exec_user = nobdy: there is no such user"):
+        daemon.start()
+
+
+# ---- asking ----
+
+
+@pytest.mark.parametrize("method, more", [("TestAlert", {}), ("SilenceAlert", {"for_ns": 10}),
+                                          ("UnsilenceAlert", {})])
+def test_unknown_rule(watch, method, more):
+    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+    with pytest.raises(VarlinkError) as caught:
+        daemon.call(method, rule="probs", **more)
+    assert caught.value.name == "UnknownAlert"
+    assert caught.value.parameters == {"rule": "probs", "nearest": "probes"}
+
+
+def test_only_root_changes(watch):
+    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+    daemon.socket_path.chmod(0o666)
+    command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", paths.CLI,
+               "--socket", daemon.socket_path, "alerts"]
+    if subprocess.run(["setpriv", f"--reuid={NOBODY}", "test", "-x", paths.CLI]).returncode:
+        copy = daemon.socket_path.parent / "netflowctl"
+        shutil.copy(paths.CLI, copy)
+        command[4] = copy
+    try:
+        for words in (["test", "probes"], ["silence", "probes", "--for", "1h"],
+                      ["unsilence", "probes"]):
+            done = subprocess.run([*command, *words], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=patience.seconds(20))
+            assert done.returncode == 1 and "only root may call" in done.stderr
+        assert subprocess.run(command, stdout=subprocess.PIPE, timeout=patience.seconds(20)).returncode == 0
+    finally:
+        (daemon.socket_path.parent / "netflowctl").unlink(missing_ok=True)
+
+
+def test_netflowctl(watch, silent_pair, cli):
+    pair = silent_pair
+    daemon = watch(drop_rule("shown", pair.right_device, "3s", "50/s", "remedy = Read faster:\n"
+                             "    start another one.") + "[alert idle]\ncondition = probe_lost\n")
+    follower = subprocess.Popen(
+        [paths.CLI, "--socket", daemon.socket_path, "alerts", "--follow", "--json", "--limit", "1"],
+        stdout=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    flood(pair, 400, 400)
+    event = json.loads(follower.communicate(timeout=patience.seconds(20))[0])
+    assert event["change"] == "fired" and event["alert"]["name"] == "shown"
+    text = daemon.netflowctl("alerts").stdout
+    assert "shown firing since" in text and "Read faster: start another one." in text
+    assert f"{pair.RIGHT4}:9" in text and "idle" in text
+    assert "netflowctl explain drop_rate" in text
+    assert daemon.netflowctl("explain", "drop_rate").returncode == 0
+    assert {a["name"] for a in json.loads(daemon.netflowctl("alerts", "--json").stdout)["alerts"]} \
+        == {"shown", "idle"}
+    done = daemon.netflowctl("alerts", "silence", "shown", "--for", "2h")
+    assert done.returncode == 0 and "shown is silenced until" in done.stdout
+    assert "silenced until" in daemon.netflowctl("alerts").stdout
+    assert daemon.netflowctl("alerts", "unsilence", "shown").returncode == 0
+    assert "stream" in daemon.netflowctl("alerts", "test", "shown").stdout
+    reaches(daemon, "shown", "resolved")
+    assert "shown resolved since" in daemon.netflowctl("alerts").stdout
+
+
+@pytest.mark.parametrize("words, says", [
+    (["silence", "probes"], "--for 2h"), (["silence", "prob", "--for", "2h"], "did you mean probes?"),
+    (["tets", "probes"], "did you mean test?"), (["test"], "takes the name of one rule"),
+    (["test", "probes", "--for", "1h"], "--for is for"), (["--limit", "3"], "--limit is for --follow"),
+    (["silence", "probes", "--for", "soon"], "duration"),
+])
+def test_wrong_usage(watch, cli, words, says):
+    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+    done = daemon.netflowctl("alerts", *words)
+    assert done.returncode == 2 and says in done.stderr

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every transition of an alert, on a clock that is a number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/alert/state.h"
+
+#define S UINT64_C(1000000000)
+#define BEGIN (100 * S)
+
+static const struct alert_times at_once = {0, 0, 0};
+
+/* One step at `seconds` after the begin; what changed, and whether it is told. */
+static void step(struct alert_state *state, const struct alert_times *times,
+		 enum alert_judgement judgement, uint64_t seconds, enum alert_phase phase,
+		 enum alert_change change, bool told)
+{
+	struct alert_step made = alert_state_step(state, times, judgement, BEGIN + seconds * S);
+
+	if (made.change != change || made.told != told || state->phase != phase)
+		fail_msg("at %d s: %s, %s, told %d; expected %s, %s, told %d", (int)seconds,
+			 alert_phase_name(state->phase), alert_change_name(made.change), made.told,
+			 alert_phase_name(phase), alert_change_name(change), told);
+}
+
+static void test_inactive_stays(void **unused)
+{
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &at_once, ALERT_IS_CLEAR, 0, ALERT_INACTIVE, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_BETWEEN, 1, ALERT_INACTIVE, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_UNKNOWN, 2, ALERT_INACTIVE, ALERT_NOTHING, false);
+	assert_int_equal(state.since_ns, 0);
+	assert_int_equal(state.fired, 0);
+}
+
+static void test_fires_at_once(void **unused)
+{
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &at_once, ALERT_IS_OVER, 1, ALERT_FIRING, ALERT_FIRED, true);
+	assert_int_equal(state.since_ns, BEGIN + S);
+	assert_int_equal(state.fired_ns, BEGIN + S);
+	assert_int_equal(state.fired, 1);
+	step(&state, &at_once, ALERT_IS_OVER, 2, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_CLEAR, 3, ALERT_RESOLVED, ALERT_ENDED, true);
+	assert_int_equal(state.resolved_ns, BEGIN + 3 * S);
+}
+
+static void test_pending(void **unused)
+{
+	const struct alert_times times = {.for_ns = 10 * S};
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_PENDING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 9, ALERT_PENDING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 10, ALERT_FIRING, ALERT_FIRED, true);
+}
+
+/* Whatever is not over begins the wait anew. */
+static void test_pending_is_broken_off(void **unused)
+{
+	static const enum alert_judgement others[] = {ALERT_IS_CLEAR, ALERT_IS_BETWEEN,
+						      ALERT_IS_UNKNOWN};
+	const struct alert_times times = {.for_ns = 10 * S};
+
+	(void)unused;
+	for (size_t i = 0; i < 3; i++) {
+		struct alert_state state = {0};
+
+		step(&state, &times, ALERT_IS_OVER, 0, ALERT_PENDING, ALERT_NOTHING, false);
+		step(&state, &times, others[i], 9, ALERT_INACTIVE, ALERT_NOTHING, false);
+		step(&state, &times, ALERT_IS_OVER, 10, ALERT_PENDING, ALERT_NOTHING, false);
+		step(&state, &times, ALERT_IS_OVER, 19, ALERT_PENDING, ALERT_NOTHING, false);
+		step(&state, &times, ALERT_IS_OVER, 20, ALERT_FIRING, ALERT_FIRED, true);
+	}
+}
+
+/* Between the two bounds, and unseen, it goes on firing. */
+static void test_hysteresis(void **unused)
+{
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &at_once, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
+	step(&state, &at_once, ALERT_IS_BETWEEN, 1, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_UNKNOWN, 2, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_OVER, 3, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_CLEAR, 4, ALERT_RESOLVED, ALERT_ENDED, true);
+	step(&state, &at_once, ALERT_IS_BETWEEN, 5, ALERT_RESOLVED, ALERT_NOTHING, false);
+	assert_int_equal(state.fired, 1);
+}
+
+static void test_clear_for(void **unused)
+{
+	const struct alert_times times = {.clear_for_ns = 5 * S};
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
+	step(&state, &times, ALERT_IS_CLEAR, 1, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_CLEAR, 5, ALERT_FIRING, ALERT_NOTHING, false);
+	/* Once more above the clear bound: the wait begins anew. */
+	step(&state, &times, ALERT_IS_BETWEEN, 6, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_CLEAR, 7, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_CLEAR, 11, ALERT_FIRING, ALERT_NOTHING, false);
+	/* Not seen is neither. */
+	step(&state, &times, ALERT_IS_UNKNOWN, 12, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_CLEAR, 13, ALERT_RESOLVED, ALERT_ENDED, true);
+}
+
+static void test_repeat(void **unused)
+{
+	const struct alert_times times = {.repeat_ns = 60 * S};
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
+	step(&state, &times, ALERT_IS_OVER, 59, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_BETWEEN, 60, ALERT_FIRING, ALERT_REPEATED, true);
+	step(&state, &times, ALERT_IS_UNKNOWN, 119, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 125, ALERT_FIRING, ALERT_REPEATED, true);
+	step(&state, &times, ALERT_IS_OVER, 184, ALERT_FIRING, ALERT_NOTHING, false);
+	assert_int_equal(state.fired, 1);
+	assert_int_equal(state.since_ns, BEGIN);
+}
+
+static void test_fires_again(void **unused)
+{
+	const struct alert_times times = {.for_ns = 2 * S};
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_PENDING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 2, ALERT_FIRING, ALERT_FIRED, true);
+	step(&state, &times, ALERT_IS_CLEAR, 3, ALERT_RESOLVED, ALERT_ENDED, true);
+	step(&state, &times, ALERT_IS_OVER, 4, ALERT_PENDING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 6, ALERT_FIRING, ALERT_FIRED, true);
+	assert_int_equal(state.fired, 2);
+}
+
+static void test_resolved_is_forgotten(void **unused)
+{
+	uint64_t hour = ALERT_RESOLVED_NS / S;
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &at_once, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
+	step(&state, &at_once, ALERT_IS_CLEAR, 1, ALERT_RESOLVED, ALERT_ENDED, true);
+	step(&state, &at_once, ALERT_IS_CLEAR, hour, ALERT_RESOLVED, ALERT_NOTHING, false);
+	step(&state, &at_once, ALERT_IS_CLEAR, hour + 1, ALERT_INACTIVE, ALERT_NOTHING, false);
+	assert_int_equal(state.resolved_ns, BEGIN + S);
+}
+
+/* ---- silence ------------------------------------------------------------- */
+
+static void test_silence_holds_back(void **unused)
+{
+	const struct alert_times times = {.repeat_ns = 10 * S};
+	struct alert_state state = {.silenced_ns = BEGIN + 100 * S};
+
+	(void)unused;
+	assert_true(alert_state_silenced(&state, BEGIN));
+	assert_false(alert_state_silenced(&state, BEGIN + 100 * S));
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, false);
+	step(&state, &times, ALERT_IS_OVER, 50, ALERT_FIRING, ALERT_NOTHING, false);
+	/* Who was not told that it fired need not know that it is over. */
+	step(&state, &times, ALERT_IS_CLEAR, 60, ALERT_RESOLVED, ALERT_ENDED, false);
+}
+
+static void test_told_after_the_silence(void **unused)
+{
+	const struct alert_times times = {.repeat_ns = 10 * S};
+	struct alert_state state = {.silenced_ns = BEGIN + 100 * S};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, false);
+	step(&state, &times, ALERT_IS_BETWEEN, 99, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_BETWEEN, 100, ALERT_FIRING, ALERT_FIRED, true);
+	assert_int_equal(state.fired, 1);
+	step(&state, &times, ALERT_IS_OVER, 109, ALERT_FIRING, ALERT_NOTHING, false);
+	step(&state, &times, ALERT_IS_OVER, 110, ALERT_FIRING, ALERT_REPEATED, true);
+	step(&state, &times, ALERT_IS_CLEAR, 111, ALERT_RESOLVED, ALERT_ENDED, true);
+}
+
+static void test_silenced_while_it_fires(void **unused)
+{
+	const struct alert_times times = {.repeat_ns = 10 * S};
+	struct alert_state state = {0};
+
+	(void)unused;
+	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
+	state.silenced_ns = BEGIN + 1000 * S;
+	step(&state, &times, ALERT_IS_OVER, 500, ALERT_FIRING, ALERT_NOTHING, false);
+	/* Its firing was told, so its end is too. */
+	step(&state, &times, ALERT_IS_CLEAR, 600, ALERT_RESOLVED, ALERT_ENDED, true);
+}
+
+/* ---- the end of a rule --------------------------------------------------- */
+
+static void test_rule_that_ends(void **unused)
+{
+	struct alert_state firing = {.phase = ALERT_FIRING, .told_ns = 1};
+	struct alert_state untold = {.phase = ALERT_FIRING};
+	struct alert_state pending = {.phase = ALERT_PENDING};
+	struct alert_state inactive = {0};
+	struct alert_step made;
+
+	(void)unused;
+	made = alert_state_end(&firing, BEGIN);
+	assert_int_equal(made.change, ALERT_ENDED);
+	assert_true(made.told);
+	assert_int_equal(firing.phase, ALERT_RESOLVED);
+	made = alert_state_end(&untold, BEGIN);
+	assert_int_equal(made.change, ALERT_ENDED);
+	assert_false(made.told);
+	made = alert_state_end(&pending, BEGIN);
+	assert_int_equal(made.change, ALERT_NOTHING);
+	assert_int_equal(pending.phase, ALERT_INACTIVE);
+	made = alert_state_end(&inactive, BEGIN);
+	assert_int_equal(made.change, ALERT_NOTHING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inactive_stays),
+		cmocka_unit_test(test_fires_at_once),
+		cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_pending_is_broken_off),
+		cmocka_unit_test(test_hysteresis),
+		cmocka_unit_test(test_clear_for),
+		cmocka_unit_test(test_repeat),
+		cmocka_unit_test(test_fires_again),
+		cmocka_unit_test(test_resolved_is_forgotten),
+		cmocka_unit_test(test_silence_holds_back),
+		cmocka_unit_test(test_told_after_the_silence),
+		cmocka_unit_test(test_silenced_while_it_fires),
+		cmocka_unit_test(test_rule_that_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
