@@ -4,7 +4,8 @@
 #   make run        install what is missing, build, start, show live data     (root)
 #   make demo       the same for 15 s, against traffic that it makes itself   (root)
 #   make check      install what is missing, build, run every test            (root)
-#   make check-vm   the integration suite on stock kernels, in QEMU           (root)
+#   make check-vm   the integration suite on stock kernels, in QEMU;          (root)
+#                   VM_SUITE=vm-smoke: few tests, in minutes instead of an hour
 #   make check-xen  ring slots on a real Xen, in QEMU                         (root)
 #   make bench      measure what netflowd costs, beside the alternatives      (root)
 #   make soak       30 minutes of mixed load; SOAK_SECONDS=N                  (root)
@@ -179,9 +180,10 @@ check: packages
 	$(Q)tests/run
 
 # The same binaries as on the running kernel.  The kernels are fetched once, into build/vm.
+VM_SUITE := vm
 check-vm: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
-	$(Q)tests/run vm
+	$(Q)tests/run $(VM_SUITE)
 
 # Xen is fetched into build/vm too.
 check-xen: packages
