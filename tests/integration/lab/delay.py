@@ -35,8 +35,8 @@ print(end, flush=True)
 
 
 def can_stall():
-    """Whether BPF_PROG_TEST_RUN keeps softirqs off, see softirq_stall: seen on 6.12, not on 6.1."""
-    return kernel.release() >= (6, 12)
+    """Whether BPF_PROG_TEST_RUN keeps softirqs off, see softirq_stall: seen on 6.18, not on 6.1."""
+    return kernel.release() >= (6, 18)
 
 
 def two_cpus():
