@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/options.h"
 #include "daemon/util/nearest.h"
 
 #include <errno.h>
@@ -14,10 +15,7 @@
 #define SILENCE_MAX_NS (365LL * 86400 * 1000000000)
 
 static const struct argument arguments[] = {
-	{.name = "follow",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, follow),
-	 .help = "changes as they happen, until Ctrl-C; with --json one a line"},
+	OPTION_FLAG(follow, "changes as they happen, until Ctrl-C; with --json one a line"),
 	{.name = "limit",
 	 .value = "N",
 	 .type = ARGUMENT_NUMBER,

@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/options.h"
 #include "cli/packets.h"
 #include "cli/records.h"
 #include "cli/table.h"
@@ -13,7 +14,6 @@
 
 #define COUNTERS_METHOD "io.netflowd.GetDrops"
 #define RECORDS_METHOD "io.netflowd.GetDropRecords"
-#define ROWS_MAX 1000000
 
 static const char *const fields[] = {"reason", "location", "dev", "proto", "netns", "flow", NULL};
 
@@ -31,53 +31,15 @@ static const struct argument arguments[] = {
 	 .type = ARGUMENT_TEXT,
 	 .offset = offsetof(struct arguments, reason),
 	 .help = "only this reason, a name or a number"},
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only the device of this name"},
-	{.name = "netns",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, netns),
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .help = "only the network namespace of this inode number"},
-	{.name = "top",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, top),
-	 .min = 1,
-	 .max = ROWS_MAX,
-	 .help = "only the counters with the most packets"},
-	{.name = "faults",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, faults),
-	 .help = "hide what is policy or benign, see `netflowctl explain`, and say how much"},
-	{.name = "records",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, records),
-	 .help = "single packets instead of counters, newest last"},
-	{.name = "follow",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, follow),
-	 .help = "records as they happen, until Ctrl-C; with --json one a line"},
-	{.name = "stack",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, stack),
-	 .help = "records with their kernel stacks; with --follow they are taken"},
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = ROWS_MAX,
-	 .help = "the newest N records (100); with --follow end after N"},
-	{.name = "pcap",
-	 .value = "FILE",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, pcap),
-	 .help = "write records to a pcapng file for Wireshark, - for the standard output"},
+	OPTION_DEVICE("only the device of this name"),
+	OPTION_NETNS,
+	OPTION_COUNT(top, "only the counters with the most packets"),
+	OPTION_FLAG(faults, "hide what is policy or benign, see `netflowctl explain`, and say how much"),
+	OPTION_FLAG(records, "single packets instead of counters, newest last"),
+	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
+	OPTION_FLAG(stack, "records with their kernel stacks; with --follow they are taken"),
+	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
+	OPTION_PCAP("records"),
 	{},
 };
 

@@ -2,6 +2,7 @@
 /* netflowctl export: latency records for other programs. */
 #include "cli/command.h"
 #include "cli/follow.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trace.h"
 
@@ -35,25 +36,9 @@ static const struct argument arguments[] = {
 	 .min = 1,
 	 .max = 24 * 3600 * 1000,
 	 .help = "the records of the next S seconds instead of those held"},
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = RECORDS_MAX,
-	 .help = "the newest N records (all that are held)"},
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only those that crossed the device of this name"},
-	{.name = "netns",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, netns),
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .help = "only the network namespace of this inode number"},
+	OPTION_COUNT(limit, "the newest N records (all that are held)"),
+	OPTION_DEVICE("only those that crossed the device of this name"),
+	OPTION_NETNS,
 	{},
 };
 

@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/groups.h"
+#include "cli/options.h"
 #include "cli/segment.h"
 #include "cli/table.h"
 
@@ -25,18 +26,8 @@ static const struct argument arguments[] = {
 	 .offset = offsetof(struct arguments, by),
 	 .words = ways,
 	 .help = "dev, segment (exact), cgroup or process (from records) (dev)"},
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only the device of this name"},
-	{.name = "netns",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, netns),
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .help = "only the network namespace of this inode number"},
+	OPTION_DEVICE("only the device of this name"),
+	OPTION_NETNS,
 	{},
 };
 

@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/napi.h"
+#include "cli/options.h"
 
 #include <string.h>
 
@@ -12,11 +13,7 @@
 static const char *const about[] = {"napi", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only the device of this name"},
+	OPTION_DEVICE("only the device of this name"),
 	{},
 };
 

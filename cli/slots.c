@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/options.h"
 #include "cli/pages.h"
 #include "cli/slots_report.h"
 
@@ -19,33 +20,11 @@
 static const char *const about[] = {"slots", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only the device of this name"},
-	{.name = "netns",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, netns),
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .help = "only the network namespace of this inode number"},
-	{.name = "records",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, records),
-	 .help = "single packets near or above the limit instead of counters, newest last"},
-	{.name = "follow",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, follow),
-	 .help = "records as they happen, until Ctrl-C; with --json one a line"},
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = ROWS_MAX,
-	 .help = "the newest N records (100); with --follow end after N"},
+	OPTION_DEVICE("only the device of this name"),
+	OPTION_NETNS,
+	OPTION_FLAG(records, "single packets near or above the limit instead of counters, newest last"),
+	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
+	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
 	{},
 };
 

@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/options.h"
 #include "cli/packets.h"
 #include "cli/timeline.h"
 
@@ -11,7 +12,6 @@
 #include <string.h>
 
 #define METHOD "io.netflowd.GetLatencyRecords"
-#define ROWS_MAX 1000000
 /* Longer than any duration that histograms tell apart. */
 #define OVER_MAX_NS (3600LL * 1000000000)
 
@@ -29,42 +29,13 @@ static const struct argument arguments[] = {
 	 .type = ARGUMENT_TEXT,
 	 .offset = offsetof(struct arguments, segment),
 	 .help = "only those that have this segment, such as 'receive->copy'"},
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "only those that crossed the device of this name"},
-	{.name = "netns",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, netns),
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .help = "only the network namespace of this inode number"},
-	{.name = "samples",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, samples),
-	 .help = "packets that were drawn at random instead of slow ones"},
-	{.name = "all",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, all),
-	 .help = "both"},
-	{.name = "follow",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, follow),
-	 .help = "as they happen, until Ctrl-C; with --json one a line"},
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = ROWS_MAX,
-	 .help = "the newest N records (100); with --follow end after N"},
-	{.name = "pcap",
-	 .value = "FILE",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, pcap),
-	 .help = "write them to a pcapng file for Wireshark, - for the standard output"},
+	OPTION_DEVICE("only those that crossed the device of this name"),
+	OPTION_NETNS,
+	OPTION_FLAG(samples, "packets that were drawn at random instead of slow ones"),
+	OPTION_FLAG(all, "both"),
+	OPTION_FLAG(follow, "as they happen, until Ctrl-C; with --json one a line"),
+	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
+	OPTION_PCAP("them"),
 	{},
 };
 
