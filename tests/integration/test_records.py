@@ -319,7 +319,7 @@ def mixed(daemon, pair):
 
 
 FIELDS = {
-    "reason": {"reason", "reason_number", "subsystem"},
+    "reason": {"reason", "reason_number", "subsystem", "class"},
     "location": {"location"},
     "dev": {"device", "ifindex", "netns"},
     "proto": {"protocol"},
