@@ -75,7 +75,7 @@ struct path_segment {
 int path_segment_parse(struct path_segment *segment, const char *text,
 		       char nearest[static PATH_SEGMENT_MAX]);
 
-/* How long it took on this path; false when it has not these two stages one after the other. */
+/* How long it took on this path, stages between included; false when it has not both in order. */
 bool path_segment_time(const struct path *path, const struct path_segment *segment, uint64_t *ns);
 
 #endif

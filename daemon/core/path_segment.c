@@ -26,7 +26,7 @@ void path_segment_format(enum nf_stage from, enum nf_stage to, char text[static 
 		 path_stage_name(to));
 }
 
-/* Whether some path has one right after the other: stages between them may be missing. */
+/* Whether some path has one after the other. */
 static bool possible(enum nf_stage from, enum nf_stage to)
 {
 	if (from == NF_STAGE_SOFTIRQ_RAISE && to == NF_STAGE_IRQ)
@@ -103,17 +103,27 @@ int path_segment_parse(struct path_segment *segment, const char *text,
 	return -EINVAL;
 }
 
+/* When the path passed a stage; false when it did not. */
+static bool passed(const struct path *path, enum nf_stage stage, uint64_t *time_ns)
+{
+	for (size_t i = 0; i < path->count; i++)
+		if (path->stage[i].stage == stage) {
+			*time_ns = path->stage[i].time_ns;
+			return true;
+		}
+	return false;
+}
+
 bool path_segment_time(const struct path *path, const struct path_segment *segment, uint64_t *ns)
 {
+	uint64_t from, to;
+
 	if (segment->total) {
 		*ns = path->total_ns;
 		return true;
 	}
-	for (size_t i = 0; i + 1 < path->count; i++)
-		if (path->stage[i].stage == segment->from &&
-		    path->stage[i + 1].stage == segment->to) {
-			*ns = path->stage[i + 1].time_ns - path->stage[i].time_ns;
-			return true;
-		}
-	return false;
+	if (!passed(path, segment->from, &from) || !passed(path, segment->to, &to) || to < from)
+		return false;
+	*ns = to - from;
+	return true;
 }

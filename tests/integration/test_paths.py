@@ -398,6 +398,8 @@ def test_over_and_segment(start, silent_pair):
              lambda r: any((t["from"], t["to"]) == ("sock_queue", "copy") for t in r["times"])),
             ({"segment": "sock_queue->copy"},
              lambda r: any((t["from"], t["to"]) == ("sock_queue", "copy") for t in r["times"])),
+            ({"over_ns": 20_000_000, "segment": "receive→copy"},
+             lambda r: {"receive", "copy"} <= set(journeys.names(r)) and r["total_ns"] > 20e6),
             ({"over_ns": 20_000_000, "segment": "softirq_entry→receive"}, lambda r: False)):
         got = journeys.ask(daemon, pair.right_device, **parameters)
         assert got == [r for r in everything if expected(r)], parameters

@@ -461,12 +461,13 @@ static void test_segment_times(void **state)
 	assert_int_equal(ns, 1900);
 	assert_true(path_segment_time(&path, &waiting, &ns));
 	assert_int_equal(ns, 1640);
-	assert_false(path_segment_time(&path, &apart, &ns));
-	assert_int_equal(ns, 1640);
-	record.stage_ns[NF_STAGE_SOCK_QUEUE] = record.stage_ns[NF_STAGE_WAKEUP] = 0;
-	record.stage_ns[NF_STAGE_RUN] = 0;
+	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_int_equal(ns, 1800);
+	record.stage_ns[NF_STAGE_WAKEUP] = 0;
 	assert_int_equal(path_read(&path, &record, &probes), 0);
 	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_int_equal(ns, 1800);
+	assert_false(path_segment_time(&path, &waiting, &ns));
 	assert_int_equal(ns, 1800);
 }
 
