@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Any text through the parser of alert rules: a rule that it accepts is whole,
+ * and every fault can be told.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/alert/rules.h"
+#include "daemon/core/names.h"
+#include "daemon/util/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct names *reasons(void)
+{
+	static struct names *names;
+
+	if (!names &&
+	    (names_new(&names) < 0 || names_add_reason(names, 3, "SKB_DROP_REASON_NO_SOCKET") < 0))
+		abort();
+	return names;
+}
+
+static void check(const struct alert_rules *rules)
+{
+	char text[256];
+
+	for (size_t i = 0; i < rules->count; i++) {
+		assert(rules->rule[i]->name[0]);
+		for (size_t j = 0; j < i; j++)
+			assert(strcmp(rules->rule[i]->name, rules->rule[j]->name));
+	}
+	for (size_t i = 0; i < rules->faults; i++) {
+		alert_fault_format(&rules->fault[i], text, sizeof(text));
+		assert(text[0]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OWN_FREE char *text = malloc(size + 1);
+	struct alert_rules *rules = NULL;
+
+	if (!text || alert_rules_new(&rules) < 0)
+		abort();
+	memcpy(text, data, size);
+	text[size] = '\0';
+	assert(alert_rules_parse(rules, "fuzz.conf", text, reasons()) == 0);
+	check(rules);
+	alert_rules_free(&rules);
+	return 0;
+}
