@@ -467,19 +467,27 @@ def test_a_million_datagrams(start, silent_pair):
 
 
 def read_in_bulk(daemon, namespace, size):
-    """TCP on loopback; what was pumped, and which of its bytes netflowd says are whose."""
+    """TCP on loopback; which of the bytes that were read netflowd says are whose.  It counts for the
+    host, so this is done again where somebody else on it read TCP meanwhile."""
+    for _ in range(3):
+        change, read = try_in_bulk(daemon, namespace, size)
+        if change["copied"] == read:
+            break
+    assert change["copied"] == read
+    # A kernel may run no program at all on top of a task that it keeps from being traced.
+    assert change["untracked"] <= 0.001 * read
+    return change
+
+
+def try_in_bulk(daemon, namespace, size):
     before = daemon.status()["tcp_bytes"]
     message = 65536
     pumped = pump.pump("tcp", namespace, namespace, "127.0.0.1", PORT, max(1, size // message),
                        message)
     assert pumped.bytes_read == pumped.bytes
-    status = ledgers.check_balanced(daemon)
-    change = ledgers.since(status["tcp_bytes"], before)
+    change = ledgers.since(ledgers.check_balanced(daemon)["tcp_bytes"], before)
     assert sum(change[k] for k in ("delivered", "merged", "untracked")) == change["copied"]
-    assert change["copied"] == pumped.bytes_read
-    # A kernel may run no program at all on top of a task that it keeps from being traced.
-    assert change["untracked"] <= 0.001 * pumped.bytes_read
-    return change
+    return change, pumped.bytes_read
 
 
 def test_bulk_of_tcp(start, lab):
@@ -491,9 +499,14 @@ def test_bulk_of_tcp(start, lab):
 
 def test_records_of_bulk_tcp(start, lab):
     """They say of each delivered skb how much of it is its own."""
-    daemon = start(*journeys.EVERY)
     namespace = lab.namespace(ipv6=False)
-    change = read_in_bulk(daemon, namespace, min(BULK, 256 << 20))
+    for _ in range(3):
+        daemon = start(*journeys.EVERY)
+        change, read = try_in_bulk(daemon, namespace, min(BULK, 256 << 20))
+        if change["copied"] == read:
+            break
+        daemon.stop()
+    assert change["copied"] == read
     ledger = daemon.status()["latency"]
     assert ledger["throttled"] == ledger["ring_full"] == 0
     records = daemon.call("GetLatencyRecords", netns=namespace.inode, limit=1 << 20,
