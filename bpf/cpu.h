@@ -42,6 +42,15 @@ static __always_inline __u64 nf_address(const void *pointer)
 }
 
 /*
+ * The index of a number in a table of 2^(64 - shift) entries.  Fibonacci
+ * hashing: slab objects differ in their middle bits.
+ */
+static __always_inline __u32 nf_hash(__u64 number, __u32 shift)
+{
+	return number * 0x9e3779b97f4a7c15ULL >> shift;
+}
+
+/*
  * Softirqs do not nest, so entry and exit tell whether this CPU serves one.
  * An interrupt on top of it does not matter here: no skb is received, read or
  * completed in a handler.

@@ -32,8 +32,7 @@
  */
 static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 {
-	/* Fibonacci hashing: slab objects differ in their middle bits. */
-	__u32 index = skb * 0x9e3779b97f4a7c15ULL >> settings.inflight_shift;
+	__u32 index = nf_hash(skb, settings.inflight_shift);
 	struct nf_inflight_set *set = bpf_map_lookup_elem(&nf_inflights, &index);
 	struct nf_inflight *first, *second;
 

@@ -14,7 +14,7 @@
 
 static __always_inline struct nf_hops *nf_hops_at(__u64 skb)
 {
-	__u32 index = skb * 0x9e3779b97f4a7c15ULL >> settings.hops_shift;
+	__u32 index = nf_hash(skb, settings.hops_shift);
 
 	return bpf_map_lookup_elem(&nf_hops, &index);
 }
@@ -52,7 +52,7 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 /* Drawn at random: the low bits of the clock, mixed. */
 static __always_inline bool nf_path_drawn(__u64 now, __u64 skb)
 {
-	return (__u32)((now ^ skb >> 6) * 0x9e3779b97f4a7c15ULL >> 32) < settings.sample;
+	return nf_hash(now ^ skb >> 6, 32) < settings.sample;
 }
 
 /* The same algorithm as for drops, one bucket a CPU: a slow host must not drown in its records. */
@@ -312,7 +312,7 @@ static __always_inline void nf_path_queued(struct nf_cpu *cpu, const void *ctx)
 
 static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
 {
-	__u32 index = (__u64)tid * 0x9e3779b97f4a7c15ULL >> settings.wake_shift;
+	__u32 index = nf_hash(tid, settings.wake_shift);
 
 	return bpf_map_lookup_elem(&nf_wakes, &index);
 }

@@ -22,7 +22,7 @@
 
 static __always_inline struct nf_stream *nf_stream_at(__u64 sk)
 {
-	__u32 index = sk * 0x9e3779b97f4a7c15ULL >> settings.readers_shift;
+	__u32 index = nf_hash(sk, settings.readers_shift);
 
 	return bpf_map_lookup_elem(&nf_streams, &index);
 }

@@ -9,10 +9,12 @@
 #include "daemon/control/control.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/path.h"
+#include "daemon/probe/backend.h"
 
 struct alert;
 struct attribution;
 struct cost;
+struct filter;
 struct measurer;
 struct server;
 struct stream;
@@ -81,6 +83,17 @@ json_t *control_latency_ledger(ledger_events events, bool still);
  */
 size_t control_read_count(struct call *call, json_t *parameters, const char *name,
 			  size_t otherwise);
+
+/*
+ * What a method that answers with records begins with: its parameters checked
+ * by `table`, read into `filter`, which the caller clears, and into `limit`.
+ * 1: go on; 0 or -errno: it is answered or has failed, for the method to return.
+ */
+int control_read_records(const struct control *control, struct call *call, json_t *parameters,
+			 const struct parameter table[], struct filter *filter, size_t *limit);
+
+/* status.c: the word of the interface for it. */
+const char *control_probe_state(enum probe_state state);
 
 /*
  * Reply with `object`, which is stolen; -ENOMEM when it is NULL.  For methods

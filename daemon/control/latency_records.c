@@ -73,13 +73,6 @@ int method_get_latency_records(struct call *call, json_t *parameters, void *user
 	size_t limit;
 	int r;
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
-	r = limit ? filter_read(&filter, control, call, parameters) : -EINVAL;
-	if (r < 0)
-		return r;
-	return control_reply(call, answer(control, &filter, limit));
+	r = control_read_records(control, call, parameters, table, &filter, &limit);
+	return r > 0 ? control_reply(call, answer(control, &filter, limit)) : r;
 }

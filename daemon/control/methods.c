@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/control/cost.h"
+#include "daemon/control/filter.h"
 #include "daemon/control/measure.h"
 #include "daemon/control/server.h"
 #include "daemon/core/attribution.h"
@@ -121,6 +122,20 @@ size_t control_read_count(struct call *call, json_t *parameters, const char *nam
 		return (size_t)json_integer_value(value);
 	call_invalid_parameter(call, name);
 	return 0;
+}
+
+int control_read_records(const struct control *control, struct call *call, json_t *parameters,
+			 const struct parameter table[], struct filter *filter, size_t *limit)
+{
+	int r;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	*limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
+	r = *limit ? filter_read(filter, control, call, parameters) : -EINVAL;
+	return r < 0 ? r : 1;
 }
 
 void control_drop(struct control *control, const struct nf_drop_record *record)

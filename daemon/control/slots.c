@@ -130,16 +130,11 @@ json_t *control_slots_ledger(const struct control *control)
 
 static json_t *source(const struct backend *backend, enum nf_probe probe)
 {
-	static const char *const states[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_UNAVAILABLE] = "unavailable",
-	};
 	struct probe_status status;
 
 	backend->ops->probe(backend, probe, &status);
-	return json_pack("{s:s, s:s*, s:s*}", "state", states[status.state], "how", status.how,
-			 "reason", status.reason);
+	return json_pack("{s:s, s:s*, s:s*}", "state", control_probe_state(status.state), "how",
+			 status.how, "reason", status.reason);
 }
 
 static json_t *rockets_log(const struct control *control)
@@ -244,13 +239,6 @@ int method_get_slots_records(struct call *call, json_t *parameters, void *userda
 	size_t limit;
 	int r;
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
-	r = limit ? filter_read(&filter, control, call, parameters) : -EINVAL;
-	if (r < 0)
-		return r;
-	return control_reply(call, answer(control, &filter, limit));
+	r = control_read_records(control, call, parameters, table, &filter, &limit);
+	return r > 0 ? control_reply(call, answer(control, &filter, limit)) : r;
 }

@@ -270,11 +270,16 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 
 /* ---- ListProbes -------------------------------------------------------- */
 
-static const char *const state_names[] = {
-	[PROBE_ATTACHED] = "attached",
-	[PROBE_UNNEEDED] = "unneeded",
-	[PROBE_UNAVAILABLE] = "unavailable",
-};
+const char *control_probe_state(enum probe_state state)
+{
+	static const char *const names[] = {
+		[PROBE_ATTACHED] = "attached",
+		[PROBE_UNNEEDED] = "unneeded",
+		[PROBE_UNAVAILABLE] = "unavailable",
+	};
+
+	return names[state];
+}
 
 static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hits,
 		     const struct measured *measured)
@@ -291,7 +296,7 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:s}", "name",
 			 probe_specs[i].name, "group", probe_specs[i].group, "state",
-			 state_names[status.state], "how", status.how, "reason", status.reason,
+			 control_probe_state(status.state), "how", status.how, "reason", status.reason,
 			 "hits", count, "missed", skipped, "ns_per_hit", ns, "lost_without",
 			 probe_specs[i].lost_without);
 }

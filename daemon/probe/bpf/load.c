@@ -249,7 +249,7 @@ static void remove_exchange(struct bpf_insn *insn)
 }
 
 /*
- * See bpf/reader.h.  Where UDP readers are not followed the placeholder is in
+ * See bpf/reader.h.  Where UDP readers are not followed that call is in
  * dead code, and stays: a helper's number is looked at only where it is reached.
  */
 static void call_rdonly_cast(struct bpf_insn *insn, __s32 btf_id)
