@@ -4,6 +4,7 @@
 #include "cli/coverage.h"
 #include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/held.h"
 #include "cli/options.h"
 #include "cli/pages.h"
 #include "cli/slots_report.h"
@@ -22,7 +23,8 @@ static const char *const about[] = {"slots", NULL};
 static const struct argument arguments[] = {
 	OPTION_DEVICE("only the device of this name"),
 	OPTION_NETNS,
-	OPTION_FLAG(records, "single packets near or above the limit instead of counters, newest last"),
+	OPTION_FLAG(records,
+		    "single packets near or above the limit instead of counters, newest last"),
 	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
 	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
 	{},
@@ -131,78 +133,16 @@ static enum report_status show_counters(struct session *session)
 
 /* ---- records ------------------------------------------------------------- */
 
-static void put_ledger(struct page *page, const json_t *reply)
-{
-	const json_t *ledger = json_object_get(reply, "ledger");
-
-	if (field_count_or(ledger, "throttled", 0) || field_count_or(ledger, "ring_full", 0))
-		page_line(page, PAGE_WARN,
-			  "of %s such packets since the daemon's start %s were recorded, %s "
-			  "throttled, %s lost to a full ring",
-			  field_units_count(ledger, "chosen").s,
-			  field_units_count(ledger, "recorded").s,
-			  field_units_count(ledger, "throttled").s,
-			  field_units_count(ledger, "ring_full").s);
-}
-
-static void put_held(const struct session *session, struct page *page, const json_t *reply)
-{
-	const json_t *records = json_object_get(reply, "records"), *record;
-	uint64_t shown = json_array_size(records);
-	struct field_time today = field_today();
-	size_t i;
-
-	if (shown)
-		page_put(page, PAGE_PLAIN, "%s of %s packets near or above the limit",
-			 units_count(shown).s, field_units_count(reply, "matched").s);
-	else
-		page_put(page, PAGE_PLAIN, "No record of a packet near or above the limit");
-	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s records",
-		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
-	put_ledger(page, reply);
-	json_array_foreach(records, i, record)
-	{
-		page_end(page);
-		pages_put(page, record, today.s);
-	}
-}
-
-static enum report_status show_records(struct session *session)
-{
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-
-	status = session_call(session, RECORDS_METHOD,
-			      records_parameters(session, session->arguments.limit), 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	put_held(session, page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, 0);
-	return status ? status : printed;
-}
+static const struct held held = {.method = RECORDS_METHOD,
+				 .one = "packet near or above the limit",
+				 .many = "packets near or above the limit",
+				 .chosen = "such packets",
+				 .about = about,
+				 .put = pages_put};
 
 static enum report_status put_one(void *data, const json_t *record)
 {
-	struct session *session = data;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(record, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	/* days may change while it runs: a record's own day counts as today */
-	pages_put(page, record, field_text(record, "time"));
-	return session_print(page, 0);
+	return held_put_one(data, record, &held);
 }
 
 static enum report_status run(struct session *session)
@@ -217,7 +157,9 @@ static enum report_status run(struct session *session)
 	}
 	if (given->follow)
 		return follow_records(session, session_selection(session), &follow);
-	return given->records || session->filter ? show_records(session) : show_counters(session);
+	if (given->records || session->filter)
+		return held_show(session, records_parameters(session, given->limit), &held);
+	return show_counters(session);
 }
 
 const struct command command_slots = {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* netflowctl slow: single packets and where their time went. */
 #include "cli/command.h"
-#include "cli/coverage.h"
-#include "cli/field.h"
 #include "cli/follow.h"
+#include "cli/held.h"
 #include "cli/options.h"
 #include "cli/packets.h"
 #include "cli/timeline.h"
@@ -72,92 +71,37 @@ static json_t *parameters_of(const struct session *session)
 				  "limit", session_number(given->follow ? -1 : given->limit), NULL);
 }
 
-static const char *kind_of(const struct arguments *given, bool many)
+static struct held held_by(const struct arguments *given)
 {
-	if (given->samples)
-		return many ? "samples" : "sample";
-	if (given->all || given->over_ns >= 0)
-		return many ? "paths" : "path";
-	return many ? "slow paths" : "slow path";
-}
+	struct held held = {.method = METHOD,
+			    .one = "slow path",
+			    .many = "slow paths",
+			    .chosen = "paths",
+			    .about = about,
+			    .put = timeline_put};
 
-static void put_ledger(struct page *page, const json_t *reply)
-{
-	const json_t *ledger = json_object_get(reply, "ledger");
-
-	if (field_count_or(ledger, "throttled", 0) || field_count_or(ledger, "ring_full", 0))
-		page_line(page, PAGE_WARN,
-			  "of %s paths chosen since the daemon's start %s were recorded, %s "
-			  "throttled, %s lost to a full ring",
-			  field_units_count(ledger, "chosen").s,
-			  field_units_count(ledger, "recorded").s,
-			  field_units_count(ledger, "throttled").s,
-			  field_units_count(ledger, "ring_full").s);
-}
-
-static void put_held(const struct session *session, struct page *page, const json_t *reply)
-{
-	const json_t *records = json_object_get(reply, "records"), *record;
-	uint64_t shown = json_array_size(records);
-	struct field_time today = field_today();
-	size_t i;
-
-	if (shown)
-		page_put(page, PAGE_PLAIN, "%s of %s %s", units_count(shown).s,
-			 field_units_count(reply, "matched").s, kind_of(&session->arguments, true));
-	else
-		page_put(page, PAGE_PLAIN, "No record of a %s",
-			 kind_of(&session->arguments, false));
-	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s records",
-		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
-	put_ledger(page, reply);
-	json_array_foreach(records, i, record)
-	{
-		page_end(page);
-		timeline_put(page, record, today.s);
+	if (given->samples) {
+		held.one = "sample";
+		held.many = "samples";
+	} else if (given->all || given->over_ns >= 0) {
+		held.one = "path";
+		held.many = "paths";
 	}
+	return held;
 }
 
 static enum report_status put_one(void *data, const json_t *record)
 {
 	struct session *session = data;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
+	const struct held held = held_by(&session->arguments);
 
-	if (session->arguments.json)
-		return session_print_json(record, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	/* days may change while it runs: a record's own day counts as today */
-	timeline_put(page, record, field_text(record, "time"));
-	return session_print(page, 0);
-}
-
-static enum report_status show_held(struct session *session)
-{
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-
-	status = session_call(session, METHOD, parameters_of(session), 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	put_held(session, page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, 0);
-	return status ? status : printed;
+	return held_put_one(session, record, &held);
 }
 
 static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
+	const struct held held = held_by(given);
 	const struct follow follow = {
 		.kind = "latency", .record = put_one, .data = session, .duration_ms = -1};
 
@@ -173,7 +117,7 @@ static enum report_status run(struct session *session)
 		return packets_write(session, "latency", METHOD, parameters_of(session));
 	if (given->follow)
 		return follow_records(session, parameters_of(session), &follow);
-	return show_held(session);
+	return held_show(session, parameters_of(session), &held);
 }
 
 const struct command command_slow = {
