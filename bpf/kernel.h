@@ -70,6 +70,7 @@ struct net_device {
 };
 
 struct sock_common {
+	unsigned short skc_family;
 	possible_net_t skc_net;
 	volatile unsigned char skc_state;
 };
@@ -150,6 +151,7 @@ enum {
 	SOCK_DGRAM = 2,
 	IPPROTO_TCP = 6,
 	IPPROTO_UDP = 17,
+	AF_PACKET = 17,
 	MSG_PEEK = 0x2,
 	MSG_ERRQUEUE = 0x2000,
 };

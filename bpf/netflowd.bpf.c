@@ -6,6 +6,7 @@
  * tp_btf programs get the tracepoint's own arguments, typed.
  */
 #include "kernel.h"
+#include "registers.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -176,7 +177,7 @@ int nf_sk_data_ready(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
-	nf_path_queued(cpu, ctx);
+	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	if (settings.udp_reader && nf_reader_is_udp(sk))
 		nf_reader_data_ready(sk);
 	return 0;
@@ -186,24 +187,26 @@ int nf_sk_data_ready(__u64 *ctx)
 SEC("fentry/sock_def_readable")
 int nf_sk_data_ready_fentry(__u64 *ctx)
 {
+	const struct sock *sk = (const void *)ctx[0];
 	struct nf_cpu *cpu = nf_this_cpu();
 
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
-	nf_path_queued(cpu, ctx);
+	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	return 0;
 }
 
 SEC("kprobe/sock_def_readable")
-int nf_sk_data_ready_kprobe(void *ctx)
+int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 {
+	const struct sock *sk = (const void *)PT_REGS_PARM1(ctx);
 	struct nf_cpu *cpu = nf_this_cpu();
 
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
-	nf_path_queued(cpu, ctx);
+	nf_path_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
 	return 0;
 }
 
@@ -437,7 +440,8 @@ int nf_net_dev_xmit(__u64 *ctx)
  * Also stands in for skb_copy_datagram_iovec, which a UDP reader of a linear
  * skb does not pass (copy_linear_skb goes by it): until 6.17 it frees the skb
  * in its own context, right after its copy; for later kernels see reader.h.
- * Consumed in a softirq, a received skb was for the kernel itself (ICMP, ARP).
+ * Consumed in a softirq, a received skb was for the kernel itself (ICMP, ARP),
+ * unless it had been put into a socket's queue: then it was read, some time ago.
  */
 SEC("tp_btf/consume_skb")
 int nf_consume_skb(__u64 *ctx)
@@ -447,7 +451,7 @@ int nf_consume_skb(__u64 *ctx)
 	struct nf_cpu *cpu = nf_this_cpu();
 	struct nf_inflight *e = nf_inflight_at(number), path;
 	enum nf_event event;
-	bool softirq;
+	bool softirq, timed;
 
 	if (!cpu || !e)
 		return 0;
@@ -456,6 +460,7 @@ int nf_consume_skb(__u64 *ctx)
 		return 0;
 	path = *e;
 	softirq = nf_in_softirq(cpu);
+	timed = !softirq || path.sk;
 	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head))
 		event = NF_EVENT_INVALIDATED;
 	else if (path.journey >= NF_JOURNEY_TX)
@@ -463,10 +468,10 @@ int nf_consume_skb(__u64 *ctx)
 	else if (!skb->skb_iif)
 		event = NF_EVENT_INVALIDATED;
 	else
-		event = softirq && !path.sk ? NF_EVENT_CONSUMED : NF_EVENT_DELIVERED;
+		event = timed || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return 0;
-	if (event == NF_EVENT_DELIVERED)
+	if (event == NF_EVENT_DELIVERED && timed)
 		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
 		nf_path_freed(ctx, cpu, skb, &path);

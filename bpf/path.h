@@ -291,15 +291,17 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 /*
  * The skb last received on this CPU has been put into a socket's queue, or so
  * it is when this softirq received it: a socket that was busy gets it later,
- * in process context, and then the stage is not known.
+ * in process context, and then the stage is not known.  `family` is that of the
+ * socket: a packet socket (tcpdump) gets a clone, before the reader is looked for.
  */
-static __always_inline void nf_path_queued(struct nf_cpu *cpu, const void *ctx)
+static __always_inline void nf_path_queued(struct nf_cpu *cpu, __u16 family)
 {
 	__u64 skb = cpu->receiving, now;
 	struct nf_inflight *e = nf_inflight_at(skb);
 	struct nf_device_stats *stats;
 
-	if (!skb || !e || e->skb != skb || e->journey != NF_JOURNEY_RX || e->sock_queue ||
+	if (!skb || family == AF_PACKET || !e || e->skb != skb ||
+	    e->journey != NF_JOURNEY_RX || e->sock_queue ||
 	    !nf_inflight_intact(e, skb) || !nf_in_softirq(cpu))
 		return;
 	now = bpf_ktime_get_ns();

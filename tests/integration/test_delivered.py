@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two CPUs may both see a UDP datagram's end: the one that reads it and the one that frees it."""
+"""What became of received packets that no copy to a reader ends."""
 
+import contextlib
 import os
+import socket
 
 import pytest
 
-from lab import paths, waiting
+from lab import ledgers, packets, paths, sockets, waiting
 
 
 @pytest.mark.simultaneous
 @pytest.mark.skipif(os.cpu_count() < 2, reason="takes two CPUs")
 def test_a_datagram_is_timed_once(daemon, lab):
+    """Two CPUs may both see its end: the one that reads it and the one that frees it."""
     namespace = lab.namespace(ipv6=False)
     device = namespace.loopback()
     words = namespace.run(paths.TOOLS.parent / "bench" / "udp_flood", "1", "64", "0", "1").split()
@@ -23,3 +26,25 @@ def test_a_datagram_is_timed_once(daemon, lab):
     assert count <= received
     # A reader that took a datagram before it was seen to stand in the queue is not timed.
     assert count >= received * 0.97
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("captured", [False, True], ids=["", "captured"])
+def test_consumed_by_the_kernel(daemon, silent_pair, captured):
+    """What the kernel answers itself has no reader, though a packet socket reads a clone of it."""
+    pair, count = silent_pair, 50
+    pair.right.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
+    request = packets.icmp(8, 0, b"\0\1\0\1" + b"x" * 56)  # echo request
+    with sockets.packet(pair.right_device) if captured else contextlib.nullcontext() as tap:
+        before = ledgers.quiet(daemon)
+        with pair.left.entered(), \
+                socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as sender:
+            for _ in range(count):
+                sender.sendto(request, (pair.RIGHT4, 0))
+        if tap:
+            for _ in range(count):
+                tap.recv(1000)
+        after = ledgers.check_balanced(daemon)
+    change = ledgers.since(after["inflight"], before["inflight"])
+    others = after["packets"]["received"] - before["packets"]["received"] - count
+    assert count <= change["consumed"] <= count + others, (others, change)

@@ -165,6 +165,27 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
     check_histogram(daemon, pair.right_device, "wakeup→run", "rx", wait)
 
 
+@pytest.mark.smoke
+def test_reader_woken_beside_a_capture(start, silent_pair):
+    """A packet socket gets a clone first, and wakes its own reader: neither is of the path."""
+    pair = silent_pair
+    daemon = start(*journeys.EVERY)
+    with sockets.packet(pair.right_device) as tap, \
+            sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, socket):
+        reader, tapper = delay.Reader(socket, 0), delay.Reader(tap, 0)
+        tapper.start_and_sleep()
+        reader.start_and_sleep()
+        sender.send(b"x" * 100)
+        reader.join(timeout=patience.seconds(10))
+        tapper.join(timeout=patience.seconds(10))
+    assert len(tapper.message) == 14 + 20 + 8 + 100
+    (record,) = journeys.to_port(
+        journeys.wait_for(daemon, 1, pair.right_device, "delivered", filter="udp"), PORT)
+    journeys.check(record)
+    assert {"sock_queue", "wakeup", "run", "copy"} <= set(journeys.names(record))
+    assert record["task"]["tid"] == reader.tid
+
+
 # ---- transmit, forward ------------------------------------------------------
 
 COUNT, PAYLOAD, BURST = 40, 1000, 2000

@@ -31,6 +31,12 @@ def release():
     return tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
 
 
+def untraced():
+    """The part of events, at most, for which the kernel runs no program: a kernel that is not
+    Debian's may keep a task from being traced, and does then not run any on top of it."""
+    return 0 if "Debian" in os.uname().version else 0.001
+
+
 @functools.cache
 def has_btf():
     return os.path.exists("/sys/kernel/btf/vmlinux")

@@ -44,4 +44,16 @@ def tcp(sender_namespace, reader_namespace, address, port):
         yield sender, reader
 
 
+@contextlib.contextmanager
+def packet(device):
+    """What a capture reads from: each packet that the device sends or receives."""
+    every_protocol = 0x0003  # ETH_P_ALL
+    with device.namespace.entered():
+        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(every_protocol))
+    with tap:
+        tap.bind((device.name, every_protocol))
+        tap.settimeout(patience.seconds(10))
+        yield tap
+
+
 KINDS = {"udp": udp, "tcp": tcp}
