@@ -265,9 +265,10 @@ int trace_json(struct trace *trace, json_t **json)
 	ret = trace->events ? add_paths(trace) : -ENOMEM;
 	if (ret)
 		return ret;
-	*json = json_pack("{s:O, s:s, s:{s:s, s:s*}}", "traceEvents", trace->events,
-			  "displayTimeUnit", "ns", "otherData", "source",
-			  "netflowctl " NETFLOWD_VERSION, "origin",
+	/* highres-ticks: without it chrome://tracing says that the times are coarse. */
+	*json = json_pack("{s:O, s:s, s:{s:b}, s:{s:s, s:s*}}", "traceEvents", trace->events,
+			  "displayTimeUnit", "ns", "metadata", "highres-ticks", true, "otherData",
+			  "source", "netflowctl " NETFLOWD_VERSION, "origin",
 			  field_text_or(first, "time", NULL));
 	return *json ? 0 : -ENOMEM;
 }
