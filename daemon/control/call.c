@@ -94,7 +94,9 @@ static int send_too_long(struct call *call, size_t max_bytes)
 	reply = reply_error(
 		"io.netflowd.Failed",
 		json_pack("{s:o}", "reason",
-			  json_sprintf("the reply is longer than %zu bytes", max_bytes)));
+			  json_sprintf("the reply is longer than %zu bytes: ask for less "
+				       "of it, by a limit, a device or a filter",
+				       max_bytes)));
 	/* Room for it beyond what a stream may have left in the queue. */
 	return reply ? client_send(call->client, reply, max_bytes + 4096) : -ENOMEM;
 }

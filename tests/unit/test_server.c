@@ -139,7 +139,8 @@ static void test_large_reply(void **state)
 
 	request(fd, "io.netflowd.Large", ",\"parameters\":{\"bytes\":8388608}");
 	expect_json(fd, "{\"error\":\"io.netflowd.Failed\",\"parameters\":"
-			"{\"reason\":\"the reply is longer than 8388608 bytes\"}}");
+			"{\"reason\":\"the reply is longer than 8388608 bytes: ask for less of it, "
+			"by a limit, a device or a filter\"}}");
 	assert_int_equal(fixture->reports, 1);
 	assert_int_equal(fixture->error, -EMSGSIZE);
 	request(fd, "io.netflowd.Empty", "");
