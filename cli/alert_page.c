@@ -190,6 +190,9 @@ static void put_details(struct page *page, const json_t *alert, const char *now)
 	put_paragraph(page, "remedy", field_text(alert, "remedy"));
 	put_label(page, "more");
 	page_line(page, PAGE_PLAIN, "netflowctl explain %s", field_text(alert, "condition"));
+	put_label(page, "rule");
+	page_line(page, PAGE_PLAIN, "%s:%s", field_text(alert, "file"),
+		  field_units_count(alert, "line").s);
 	put_program(page, alert, now);
 }
 

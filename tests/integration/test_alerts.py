@@ -13,11 +13,10 @@ import time
 import pytest
 
 from lab import paths, patience, rocket, sockets, waiting
-from lab.alerts import (SETTINGS, Changes, Journal, Program, Rules, alert, children, drop_rule, loads,
+from lab.alerts import (SETTINGS, SHIPPED, Changes, Journal, Program, Rules, alert, children, drop_rule, loads,
                         reaches, seconds)
 from lab.varlink import INTERFACE, VarlinkError
 
-SHIPPED = paths.TREE / "config" / "alerts.d"
 MESSAGE_IDS = ("96a51bc4d28446abf3f1f556d38a9b0a", "134e662124490ad7e5cd8689a87e97d5")
 INTERVAL = 0.2
 SLACK = patience.seconds(0.5)  # of a shared machine
@@ -505,22 +504,80 @@ def test_a_rule_that_is_removed_is_resolved(watch, rules, silent_pair):
     assert daemon.call("GetAlerts")["alerts"] == []
 
 
-def test_shipped_rules(start, bpf):
-    """They are right, as they are; the overflow of slots is on, and says whether it can see any."""
-    daemon = start(f"alerts.rules={SHIPPED}")
+def test_shipped_rules(start, bpf, tmp_path):
+    """Without a directory of rules they are there, as they stand in the tree and without a fault; the
+    overflow of slots is on, and says whether it can see any."""
+    daemon = start(f"alerts.rules={tmp_path}/nowhere")
     answer = daemon.call("GetAlerts")
     assert answer["faults"] == []
+    assert sorted({a["file"] for a in answer["alerts"]}) == [f"shipped/{name}" for name in SHIPPED]
+    for told in answer["alerts"]:
+        source = paths.TREE / "config" / "alerts.d" / told["file"].partition("/")[2]
+        assert source.read_text().splitlines()[told["line"] - 1] == f"[alert {told['name']}]"
     enabled = {a["name"] for a in answer["alerts"] if a["enabled"]}
-    assert {"slot-overflow", "probe-lost", "ledger-gap"} <= enabled
+    assert enabled == {"slot-overflow", "probe-lost", "ledger-gap"}
     overflow = alert(daemon, "slot-overflow")
     assert overflow["state"] == "inactive"
     assert (overflow.get("value") is None) == bool(overflow.get("unknown"))
+    assert str(tmp_path / "nowhere") not in daemon.log()
 
 
-def test_no_rules_are_said_to_be_none(start, bpf, tmp_path):
-    daemon = start(f"alerts.rules={tmp_path}/nowhere")
+def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
+    """One is changed, one taken away, one left, one is new; what comes back is as it was shipped.  A
+    second rule of a name is a fault, as in any two files."""
+    directory = tmp_path / "rules"
+    directory.mkdir()
+    (directory / "10-slots.conf").write_text("[alert slot-overflow]\ncondition = slot_overflow\nover = 7\n")
+    (directory / "20-netflowd.conf").symlink_to("/dev/null")
+    (directory / "25-mine.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n"
+                                            "[alert slot-overflow]\ncondition = slot_overflow\n")
+    daemon = start(f"alerts.rules={directory}")
+    answer = daemon.call("GetAlerts")
+    names = [a["name"] for a in answer["alerts"]]
+    assert names[:2] == ["slot-overflow", "mine"] and "drops" in names
+    assert not {"slot-near-miss", "probe-lost", "ledger-gap"} & set(names)
+    changed = alert(daemon, "slot-overflow")
+    assert changed["over"] == 7 and changed["file"] == f"{directory}/10-slots.conf"
+    fault, = answer["faults"]
+    assert fault["file"] == f"{directory}/25-mine.conf" and fault["line"] == 4
+    assert f"already, in {directory}/10-slots.conf:1" in fault["error"]
+
+    shutil.rmtree(directory)
+    reload(daemon)
+    answer = daemon.call("GetAlerts")
+    assert answer["faults"] == [] and "mine" not in {a["name"] for a in answer["alerts"]}
+    assert alert(daemon, "slot-overflow")["file"] == "shipped/10-slots.conf"
+    assert alert(daemon, "probe-lost")["enabled"]
+
+
+def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
+    """The shipped rules run, or what ran before; it is told."""
+    path = tmp_path / "rules"
+    path.write_text("")
+    daemon = start(f"alerts.rules={path}")
     fault, = daemon.call("GetAlerts")["faults"]
-    assert fault["file"] == f"{tmp_path}/nowhere" and fault["line"] == 0
+    assert fault["file"] == str(path) and fault["line"] == 0 and not fault["old_runs"]
+    assert "the directory cannot be read: Not a directory" in fault["error"]
+    assert alert(daemon, "slot-overflow")["enabled"]
+
+    path.unlink()
+    path.mkdir()
+    (path / "10-slots.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n")
+    reload(daemon)
+    shutil.rmtree(path)
+    path.write_text("")
+    before = [(a["name"], a["file"]) for a in daemon.call("GetAlerts")["alerts"]]
+    assert before[0] == ("mine", f"{path}/10-slots.conf")
+    reload(daemon)
+    answer = daemon.call("GetAlerts")
+    assert [(a["name"], a["file"]) for a in answer["alerts"]] == before
+    fault, = answer["faults"]
+    assert fault["old_runs"]
+
+
+def test_no_rules_are_said_to_be_none(start, bpf, rules):
+    daemon = start(rules.setting)
+    assert daemon.call("GetAlerts")["faults"] == []
     assert "There are no alert rules, so nothing is watched." in daemon.netflowctl("alerts").stdout
 
 
@@ -577,7 +634,7 @@ def test_netflowctl(watch, silent_pair, cli):
     text = daemon.netflowctl("alerts").stdout
     assert "shown firing since" in text and "Read faster: start another one." in text
     assert f"{pair.RIGHT4}:9" in text and "idle" in text
-    assert "netflowctl explain drop_rate" in text
+    assert "netflowctl explain drop_rate" in text and "10-test.conf:2" in text
     assert daemon.netflowctl("explain", "drop_rate").returncode == 0
     assert {a["name"] for a in json.loads(daemon.netflowctl("alerts", "--json").stdout)["alerts"]} \
         == {"shown", "idle"}

@@ -508,6 +508,25 @@ static void test_reload_of_a_broken_rule(void **state)
 	assert_int_equal(f->count, 2);
 }
 
+/* Which files replace the shipped ones is not known: nothing changes, but at the start. */
+static void test_reload_of_an_unread_directory(void **state)
+{
+	static const char *const texts[] = {DROPS, "[alert probes]\ncondition = probe_lost\n"};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct alert_rules *rules;
+
+		assert_int_equal(alert_rules_new(&rules), 0);
+		assert_int_equal(alert_rules_parse(rules, "x.conf", "[alert x]\n", f->names), 0);
+		assert_int_equal(alert_rules_parse(rules, "x.conf", texts[i], f->names), 0);
+		rules->unread = true;
+		assert_int_equal(alert_engine_load(f->engine, &rules, f->now), 0);
+		assert_int_equal(alert_engine_count(f->engine), 1);
+		assert_int_equal(get(f, "drops")->rule->kind, ALERT_DROP_RATE);
+	}
+}
+
 static void test_rule_removed_or_disabled(void **state)
 {
 	struct fixture *f = *state;
@@ -565,6 +584,7 @@ int main(void)
 		TEST(test_reload_keeps_state),
 		TEST(test_reload_with_another_condition),
 		TEST(test_reload_of_a_broken_rule),
+		TEST(test_reload_of_an_unread_directory),
 		TEST(test_rule_removed_or_disabled),
 		TEST(test_find),
 	};
