@@ -230,6 +230,7 @@ static int open_alerts(struct daemon *daemon)
 		.backend = daemon->backend,
 		.backend_reason = daemon->backend_reason,
 		.names = daemon->names,
+		.symbols = daemon->symbols,
 		.disabled = daemon->config.backend.disabled,
 		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,

@@ -240,6 +240,34 @@ void alert_engine_tick(struct alert_engine *engine, uint64_t now)
 
 /* ---- asking -------------------------------------------------------------- */
 
+const struct alert_reading *alert_told(const struct alert *alert)
+{
+	enum alert_phase phase = alert->state.phase;
+
+	if (phase != ALERT_FIRING && phase != ALERT_RESOLVED)
+		return NULL;
+	if (phase == ALERT_FIRING && alert->reading.count > alert->fired.count)
+		return &alert->reading;
+	return &alert->fired;
+}
+
+static const char *main_reason(const struct alert *alert)
+{
+	const struct alert_reading *told = alert_told(alert);
+
+	return told ? told->reason : NULL;
+}
+
+const char *alert_cause(const struct alert *alert)
+{
+	return alert_rule_cause(alert->rule, main_reason(alert));
+}
+
+const char *alert_remedy(const struct alert *alert)
+{
+	return alert_rule_remedy(alert->rule, main_reason(alert));
+}
+
 size_t alert_engine_count(const struct alert_engine *engine)
 {
 	return engine->entries.count;

@@ -104,6 +104,39 @@ def test_only_what_the_rule_names(watch, silent_pair, reasons):
         assert alert(daemon, name)["fired"] == 0
 
 
+def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal):
+    """A flood of one reason with some of another: the alert says how many of all, and what the
+    knowledge has about it."""
+    pair = silent_pair
+    pair.right.nft_drop("input", "udp dport 5555")
+    rule = drop_rule("mixed", pair.right_device, "20s", "10/s")
+    daemon = watch(rule + rule.replace("mixed", "own").replace("20s", "20s\ncause = mine"),
+                   command=journal.command)
+    pair.left.send_udp(pair.RIGHT4, 5555, 20)
+    flood(pair, 380, 380)
+    row, = daemon.drop_rows(pair.right_device, "ipv4/udp", "NO_SOCKET")
+    told = waiting.until(lambda: reaches(daemon, "mixed", "firing"),
+                         lambda a: a["evidence"]["count"] == 400)
+    assert told["evidence"]["count"] == 400 and told["evidence"]["reason"] == "NO_SOCKET"
+    origin = (f"NO_SOCKET 380 of 400 (95.0 %), 380 of these at {row['location']} on device "
+              f"{pair.right_device.name}, netns {pair.right.inode}")
+    assert told["evidence"]["detail"] == origin and origin in told["summary"]
+    known, = daemon.call("Explain", name="NO_SOCKET")["explanations"]
+    assert (told["cause"], told["remedy"]) == (known["cause"], known["remedy"])
+
+    shown = daemon.netflowctl("alerts").stdout
+    assert "netflowctl explain NO_SOCKET" in shown
+    for line in known["remedy"].splitlines():
+        if line.startswith("$ "):
+            assert line in [text.strip() for text in shown.splitlines()]
+    own = alert(daemon, "own")
+    assert own["cause"] == "mine" and own["remedy"] == known["remedy"]
+    entries = {entry["NETFLOWD_ALERT"]: entry for entry in (journal.next(), journal.next())}
+    # It may have fired when the few were all that there was.
+    assert "NETFLOWD_REMEDY" in entries["mixed"] and entries["own"]["NETFLOWD_CAUSE"] == "mine"
+    assert pair.right.nft_counter("input") == 20
+
+
 def test_for_is_waited(watch, silent_pair):
     """A condition that does not last fires nothing."""
     pair = silent_pair
@@ -634,7 +667,8 @@ def test_netflowctl(watch, silent_pair, cli):
     text = daemon.netflowctl("alerts").stdout
     assert "shown firing since" in text and "Read faster: start another one." in text
     assert f"{pair.RIGHT4}:9" in text and "idle" in text
-    assert "netflowctl explain drop_rate" in text and "10-test.conf:2" in text
+    subject = alert(daemon, "shown")["evidence"].get("reason") or "drop_rate"
+    assert f"netflowctl explain {subject}" in text and "10-test.conf:2" in text
     assert daemon.netflowctl("explain", "drop_rate").returncode == 0
     assert {a["name"] for a in json.loads(daemon.netflowctl("alerts", "--json").stdout)["alerts"]} \
         == {"shown", "idle"}

@@ -78,7 +78,7 @@ static void test_defaults(void **state)
 	assert_int_equal(rule->repeat_ns, 3600 * S);
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_STREAM);
 	assert_null(rule->exec);
-	assert_non_null(alert_rule_cause(rule));
+	assert_non_null(alert_rule_cause(rule, NULL));
 }
 
 static void test_all_keys(void **state)
@@ -113,8 +113,8 @@ static void test_all_keys(void **state)
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_EXEC);
 	assert_string_equal(rule->exec, "/bin/page --to me");
 	assert_int_equal(rule->exec_limit_ns, 3 * S);
-	assert_string_equal(alert_rule_cause(rule), "somebody");
-	assert_string_equal(alert_rule_remedy(rule), "Do this, then that, then rest.");
+	assert_string_equal(alert_rule_cause(rule, NULL), "somebody");
+	assert_string_equal(alert_rule_remedy(rule, "NO_SOCKET"), "Do this, then that, then rest.");
 }
 
 static void test_latency(void **state)
