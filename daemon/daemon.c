@@ -129,8 +129,10 @@ static int on_every_second(void *userdata)
 	struct backend *backend = daemon->backend;
 	uint64_t overflows = 0;
 
-	if (backend->ops->refresh(backend))
+	if (backend->ops->refresh(backend)) {
 		report(daemon);
+		control_find_probes(daemon->control);
+	}
 	if (rockets_total(daemon->rockets)) {
 		backend->ops->slots(backend, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);

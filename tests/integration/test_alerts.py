@@ -4,6 +4,7 @@ rules that are wrong."""
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -217,6 +218,46 @@ def test_a_probe_that_is_not_wanted_is_not_lost(watch):
             and p["name"] not in ("kfree_skb", "napi_poll")]
     assert alert(daemon, "probes")["value"] == len(lost)
     assert "kfree_skb" in alert(daemon, "drops")["unknown"]
+
+
+def test_probe_that_the_kernel_silences(watch, silent_pair):
+    """A program at a function is not called while kernel.ftrace_enabled is 0, though its link stands."""
+    daemon, pair = watch("[alert probes]\ncondition = probe_lost\n"), silent_pair
+    switch = pathlib.Path("/proc/sys/kernel/ftrace_enabled")
+
+    def sk_data_ready():
+        return next(p for p in daemon.call("ListProbes")["probes"] if p["name"] == "sk_data_ready")
+
+    def queued():
+        found = daemon.latency(pair.right_device, "receive→sock_queue")
+        return found["count"] if found else 0
+
+    if sk_data_ready()["how"] == "tp_btf":
+        pytest.skip("all probes are at tracepoints here, which nobody can silence")
+    assert alert(daemon, "probes")["value"] == 0
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
+        def deliver():
+            sender.send(b"x")
+            reader.recv(10)
+
+        deliver()
+        assert waiting.settled(queued, 1) == 1
+        try:
+            switch.write_text("0")
+            told = reaches(daemon, "probes", "firing")
+            assert told["value"] == 1
+            assert "sk_data_ready: kernel.ftrace_enabled is 0" in told["evidence"]["detail"]
+            assert sk_data_ready()["state"] == "unavailable"
+            assert daemon.coverage("wake")["state"] == "unavailable"
+            deliver()
+            assert waiting.settled(queued, 1) == 1
+        finally:
+            switch.write_text("1")
+        reaches(daemon, "probes", "resolved")
+        assert sk_data_ready()["state"] == "attached"
+        assert daemon.coverage("wake")["state"] == "full"
+        deliver()
+        assert waiting.settled(queued, 2) == 2
 
 
 def test_time_squeeze(watch, silent_pair):

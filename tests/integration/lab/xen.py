@@ -34,6 +34,10 @@ def load_frontend():
     run(SCRIPT, "frontend")
 
 
+def unload_frontend():
+    run("rmmod", "xen_netfront")
+
+
 class _There(Namespace):
     """A namespace that the guest made."""
 
