@@ -107,7 +107,8 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.unit = ALERT_UNIT_COUNT,
 			.has_over = true,
 			.what = "probes that should be attached and are not",
-			.cause = "the kernel lacks what the probe needs, or refuses it; the reason "
+			.cause = "the kernel lacks what the probe needs, refuses it, or was told "
+				 "not to run it; the reason "
 				 "says which",
 			.remedy = "netflowctl probes tells the reason and what cannot be answered "
 				  "meanwhile",
