@@ -220,6 +220,15 @@ def test_a_probe_that_is_not_wanted_is_not_lost(watch):
     assert "kfree_skb" in alert(daemon, "drops")["unknown"]
 
 
+def test_nobody_detaches_a_link(daemon):
+    """BPF_LINK_DETACH is refused for every way in which probes are attached, so nothing looks for it."""
+    assert daemon.bpf["link"]
+    for link in daemon.bpf["link"]:
+        done = subprocess.run(["bpftool", "link", "detach", "id", str(link)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode and "Operation not supported" in done.stdout
+
+
 def test_probe_that_the_kernel_silences(watch, silent_pair):
     """A program at a function is not called while kernel.ftrace_enabled is 0, though its link stands."""
     daemon, pair = watch("[alert probes]\ncondition = probe_lost\n"), silent_pair
