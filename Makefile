@@ -111,10 +111,12 @@ $(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(B
 
 # ---- the interface, served by the daemon as it stands in the tree -----------
 
+# A text as a string of C.
+C_STRING := sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/'
+
 $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	@mkdir -p $(@D)
-	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; \
-		sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; echo ';'; } > $@
+	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; $(C_STRING) $<; echo ';'; } > $@
 
 $(call obj,$(wildcard daemon/control/*.c)): | $(BUILD)/interface.h
 
@@ -125,6 +127,17 @@ $(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledg
 	$(call say,GEN,$@) python3 $< $(filter %.ini,$^) > $@
 
 $(OUT)/daemon/knowledge/knowledge.o: | $(BUILD)/knowledge_table.h
+
+# ---- the shipped rules, part of the daemon, by their names -------------------
+
+$(BUILD)/shipped_rules.h: $(sort $(wildcard config/alerts.d/*.conf)) Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) { echo 'static const struct shipped shipped[] = {'; \
+		for file in $(filter %.conf,$^); do \
+			echo "{\"shipped/$${file##*/}\","; $(C_STRING) $$file; echo '},'; \
+		done; echo '};'; } > $@
+
+$(OUT)/daemon/alert/rules.o: | $(BUILD)/shipped_rules.h
 
 # ---- compile, link ----------------------------------------------------------
 
@@ -202,17 +215,19 @@ fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
+# The daemon has the shipped rules in itself; these are to be read and copied.
+RULES := $(PREFIX)/share/netflowd/alerts.d
+
 install: all
 	install -D -m 0755 $(OUT)/netflowd $(DESTDIR)$(PREFIX)/sbin/netflowd
 	install -D -m 0755 $(OUT)/netflowctl $(DESTDIR)$(PREFIX)/bin/netflowctl
-	$(Q)for rules in config/alerts.d/*.conf; do \
-		to=$(DESTDIR)/etc/netflowd/alerts.d/$${rules##*/}; \
-		[ -e "$$to" ] || install -D -m 0644 "$$rules" "$$to" || exit; \
-	done
+	install -d -m 0755 $(DESTDIR)$(RULES) $(DESTDIR)/etc/netflowd/alerts.d
+	install -m 0644 config/alerts.d/*.conf $(DESTDIR)$(RULES)
 
-# Rules stay: they may have been edited, and are never written over.
+# What is in /etc stays: somebody wrote it.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/netflowd $(DESTDIR)$(PREFIX)/bin/netflowctl
+	rm -rf $(DESTDIR)$(RULES)
 
 clean:
 	rm -rf $(BUILD)

@@ -105,7 +105,7 @@ static void put_label(struct page *page, const char *label)
 static void put_paragraph(struct page *page, const char *label, const char *text)
 {
 	put_label(page, label);
-	page_paragraph(page, PAGE_PLAIN, LABEL, "%s", text);
+	page_advice(page, LABEL, text);
 }
 
 static void put_drops(struct page *page, const json_t *drops, const char *now)
@@ -189,7 +189,12 @@ static void put_details(struct page *page, const json_t *alert, const char *now)
 	put_paragraph(page, "cause", field_text(alert, "cause"));
 	put_paragraph(page, "remedy", field_text(alert, "remedy"));
 	put_label(page, "more");
-	page_line(page, PAGE_PLAIN, "netflowctl explain %s", field_text(alert, "condition"));
+	page_line(page, PAGE_PLAIN, "netflowctl explain %s",
+		  field_text_or(json_object_get(alert, "evidence"), "reason",
+				field_text(alert, "condition")));
+	put_label(page, "rule");
+	page_line(page, PAGE_PLAIN, "%s:%s", field_text(alert, "file"),
+		  field_units_count(alert, "line").s);
 	put_program(page, alert, now);
 }
 

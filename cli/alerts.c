@@ -227,11 +227,14 @@ const struct command command_alerts = {
 	.arguments = arguments,
 	.word = "[test|silence|unsilence RULE]",
 	.words = true,
-	.notes = "test does what the rule says for when it fires, and tells how that went.\n"
-		 "silence keeps it from journal and program for a time; it is judged and listed as "
-		 "before.\n"
-		 "Both take root. Rules are files in /etc/netflowd/alerts.d; netflowd "
-		 "--help-alerts\n"
-		 "tells what may stand in them. After a change: kill -HUP the daemon.\n",
+	.notes =
+		"test does what the rule says for when it fires, and tells how that went.\n"
+		"silence keeps it from journal and program for a time; it is judged and listed as "
+		"before.\n"
+		"Both take root. Some rules are shipped with the daemon; files in "
+		"/etc/netflowd/alerts.d\n"
+		"add more, or replace the shipped file of their name. netflowd --help-alerts tells "
+		"what\n"
+		"may stand in them. After a change: kill -HUP the daemon.\n",
 	.run = run,
 };

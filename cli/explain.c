@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define COLUMN 10
-#define COMMAND "$ "
 
 /* What is shown of an entry, in this order, and as its JSON, which is type Explanation. */
 static const struct {
@@ -37,20 +36,10 @@ static enum page_style class_style(enum knowledge_class class)
 
 /* ---- for people ---------------------------------------------------------------------------- */
 
-/* Commands keep their line, whatever the terminal's width, so that they can be copied. */
 static void put_text(struct page *page, const char *title, const char *text)
 {
 	page_put(page, PAGE_TITLE, "%s", title);
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-
-		page_pad(page, COLUMN, 0);
-		if (!strncmp(text, COMMAND, strlen(COMMAND)))
-			page_line(page, PAGE_GOOD, "  %.*s", (int)len, text);
-		else
-			page_paragraph(page, PAGE_PLAIN, COLUMN, "%.*s", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
+	page_advice(page, COLUMN, text);
 }
 
 static void put_entry(struct page *page, const struct knowledge *entry)

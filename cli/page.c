@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COMMAND "$ "
+
 struct page {
 	const struct term *term;
 	char *text; /* whole lines, then the current one */
@@ -222,6 +224,20 @@ void page_paragraph(struct page *page, enum page_style style, size_t indent, con
 		page_pad(page, indent, 0);
 	}
 	page_end(page);
+}
+
+void page_advice(struct page *page, size_t indent, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		page_pad(page, indent, 0);
+		if (!strncmp(text, COMMAND, strlen(COMMAND)))
+			page_line(page, PAGE_GOOD, "  %.*s", (int)len, text);
+		else
+			page_paragraph(page, PAGE_PLAIN, indent, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
 }
 
 /* Start afresh; whether all could be put. */

@@ -67,6 +67,12 @@ void page_paragraph(struct page *page, enum page_style style, size_t indent, con
 		    ...) __attribute__((format(printf, 4, 5)));
 
 /*
+ * Paragraphs as above, one a line of `text`; lines that begin with "$ " are
+ * commands, and are left whole whatever the terminal's width, to be copied.
+ */
+void page_advice(struct page *page, size_t indent, const char *text);
+
+/*
  * Write what was put so far to `out` and start afresh, on row 0 again.  0, or
  * -ENOMEM when something could not be put, or why `out` took no more.
  */

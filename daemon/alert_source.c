@@ -8,7 +8,9 @@
 
 #include "daemon/alert/rule.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/names.h"
 #include "daemon/core/softnet.h"
+#include "daemon/core/symbols.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/store/rockets.h"
@@ -25,6 +27,8 @@ struct alert_input_state {
 	const char *reason;
 	const bool *disabled;
 	const struct rockets *rockets; /* NULL: the kernel's log is not read */
+	const struct names *names;
+	const struct symbols *symbols;
 	char missing[BACKEND_REASON_MAX + 128];
 	/* The kernel's counters have 32 bits; by CPU. */
 	struct {
@@ -143,7 +147,9 @@ static int visit_drops(const struct backend_drops *drops, void *userdata)
 {
 	const struct drops_visit *to = userdata;
 	const struct alert_drops one = {
+		.location = drops->key.location,
 		.reason = drops->key.reason,
+		.ifindex = drops->key.ifindex,
 		.netns = drops->netns,
 		.protocol = drops->key.protocol,
 		.l4_known = drops->key.flags & NF_KEY_L4,
@@ -161,6 +167,21 @@ static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, v
 	struct drops_visit to = {visit, data};
 
 	return state->backend->ops->drops(state->backend, visit_drops, &to);
+}
+
+static void name_drops(void *userdata, uint32_t reason, uint64_t location,
+		       struct alert_drop_names *names)
+{
+	const struct alert_input_state *state = userdata;
+	const char *name = names_reason(state->names, reason);
+
+	symbols_format(state->symbols, location, names->place, sizeof(names->place));
+	if (state->backend->ops->reasons_missing(state->backend))
+		names->reason[0] = 0;
+	else if (name)
+		snprintf(names->reason, sizeof(names->reason), "%s", name);
+	else
+		snprintf(names->reason, sizeof(names->reason), "%u", reason);
 }
 
 struct device_visit {
@@ -340,7 +361,8 @@ static int read_squeezed(void *userdata, uint64_t *squeezed)
 
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
 		     const struct backend *backend, const char *reason, const bool *disabled,
-		     const struct rockets *rockets)
+		     const struct rockets *rockets, const struct names *names,
+		     const struct symbols *symbols)
 {
 	struct alert_input_state *fresh = calloc(1, sizeof(*fresh));
 
@@ -350,10 +372,13 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->reason = reason;
 	fresh->disabled = disabled;
 	fresh->rockets = rockets;
+	fresh->names = names;
+	fresh->symbols = symbols;
 	*source = (struct alert_source){
 		.missing = missing,
 		.drops_mark = drops_mark,
 		.drops = read_drops,
+		.name_drops = name_drops,
 		.devices = read_devices,
 		.slots = read_slots,
 		.squeezed = read_squeezed,

@@ -112,7 +112,7 @@ int alerts_new(struct alerts **alerts, const struct alerts_parts *parts)
 		return -ENOMEM;
 	fresh->parts = *parts;
 	r = alert_source_new(&fresh->input, &source, parts->backend, parts->backend_reason,
-			     parts->disabled, parts->rockets);
+			     parts->disabled, parts->rockets, parts->names, parts->symbols);
 	if (r == 0)
 		r = alert_engine_new(&fresh->engine, &source, take_event, fresh);
 	if (r < 0)

@@ -17,6 +17,7 @@ struct control;
 struct loop;
 struct names;
 struct rockets;
+struct symbols;
 
 /* All but the control are the caller's and must outlive the alerts. */
 struct alerts_parts {
@@ -24,7 +25,8 @@ struct alerts_parts {
 	const struct backend *backend;
 	const char *backend_reason;
 	const struct names *names;
-	const bool *disabled; /* probes, NF_PROBE_COUNT of them */
+	const struct symbols *symbols;
+	const bool *disabled;	       /* probes, NF_PROBE_COUNT of them */
 	const struct rockets *rockets; /* of the kernel's log, NULL where it is not read */
 	const char *directory;
 	const char *exec_user;

@@ -115,7 +115,8 @@ static const struct key keys[] = {
 	{"alerts.interval", DURATION, offsetof(struct config, alert_interval_ns), 100000000,
 	 UINT64_C(60000000000), 1000000000, "from one judging of the alert rules to the next"},
 	{"alerts.rules", TEXT, offsetof(struct config, alert_rules), 0, 0, 0,
-	 "directory of the alert rules, *.conf; read at the start and at SIGHUP"},
+	 "directory of alert rules, *.conf, beside and instead of the shipped ones; read at the start "
+	 "and at SIGHUP"},
 	{"alerts.exec_user", TEXT, offsetof(struct config, alert_exec_user), 0, 0, 0,
 	 "the user that runs the programs of alerts, where the daemon is root"},
 	{"probes.disable", PROBES, offsetof(struct config, backend.disabled), 0, 0, 0,

@@ -129,8 +129,10 @@ static int on_every_second(void *userdata)
 	struct backend *backend = daemon->backend;
 	uint64_t overflows = 0;
 
-	if (backend->ops->refresh(backend))
+	if (backend->ops->refresh(backend)) {
 		report(daemon);
+		control_find_probes(daemon->control);
+	}
 	if (rockets_total(daemon->rockets)) {
 		backend->ops->slots(backend, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
@@ -230,6 +232,7 @@ static int open_alerts(struct daemon *daemon)
 		.backend = daemon->backend,
 		.backend_reason = daemon->backend_reason,
 		.names = daemon->names,
+		.symbols = daemon->symbols,
 		.disabled = daemon->config.backend.disabled,
 		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,

@@ -44,6 +44,8 @@ static void print_alerts_help(void)
 {
 	printf("A rule file is INI: a section [alert NAME] for each rule, in it:\n\n");
 	alert_keys_help(stdout);
+	printf("\nThe shipped rules are part of netflowd. A file in the rules directory replaces\n"
+	       "the shipped one of its name, and an empty one takes its rules away.\n");
 }
 
 /* getopt_long() stopped at `word`: it is no option, or one without its argument. */

@@ -82,18 +82,24 @@ static struct entry *find(const struct entries *entries, const char *name)
 
 /* ---- loading ------------------------------------------------------------- */
 
+/* A file is known by its name: where one replaces the shipped one it stands elsewhere. */
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* The fault, if any, for which an old rule is not among the new ones. */
 static struct alert_fault *broken_now(const struct alert_rules *rules, const struct alert_rule *old)
 {
 	for (size_t i = 0; i < rules->faults; i++) {
 		struct alert_fault *fault = &rules->fault[i];
-		size_t length = strlen(fault->file);
 
-		if (!strcmp(fault->rule, old->name))
+		if (rules->unread || !strcmp(fault->rule, old->name))
 			return fault;
-		/* The whole file, or the whole directory. */
-		if (!fault->line && !strncmp(fault->file, old->file, length) &&
-		    (!old->file[length] || old->file[length] == '/'))
+		/* The whole file. */
+		if (!fault->line && !strcmp(file_name(fault->file), file_name(old->file)))
 			return fault;
 	}
 	return NULL;
@@ -122,10 +128,13 @@ static int make_entry(struct entry *entry, struct alert_rule **rule, struct entr
 /* All new rules, and those old ones that are broken now. */
 static int make_entries(struct entries *fresh, struct alert_rules *rules, struct entries *old)
 {
-	fresh->entry = calloc(rules->count + old->count + 1, sizeof(*fresh->entry));
+	/* Nobody knows which of the shipped rules a directory that cannot be read changes. */
+	size_t count = rules->unread && old->count ? 0 : rules->count;
+
+	fresh->entry = calloc(count + old->count + 1, sizeof(*fresh->entry));
 	if (!fresh->entry)
 		return -ENOMEM;
-	for (size_t i = 0; i < rules->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct entry *before = find(old, rules->rule[i]->name);
 		int r = make_entry(&fresh->entry[fresh->count], &rules->rule[i], before);
 
@@ -230,6 +239,34 @@ void alert_engine_tick(struct alert_engine *engine, uint64_t now)
 }
 
 /* ---- asking -------------------------------------------------------------- */
+
+const struct alert_reading *alert_told(const struct alert *alert)
+{
+	enum alert_phase phase = alert->state.phase;
+
+	if (phase != ALERT_FIRING && phase != ALERT_RESOLVED)
+		return NULL;
+	if (phase == ALERT_FIRING && alert->reading.count > alert->fired.count)
+		return &alert->reading;
+	return &alert->fired;
+}
+
+static const char *main_reason(const struct alert *alert)
+{
+	const struct alert_reading *told = alert_told(alert);
+
+	return told ? told->reason : NULL;
+}
+
+const char *alert_cause(const struct alert *alert)
+{
+	return alert_rule_cause(alert->rule, main_reason(alert));
+}
+
+const char *alert_remedy(const struct alert *alert)
+{
+	return alert_rule_remedy(alert->rule, main_reason(alert));
+}
 
 size_t alert_engine_count(const struct alert_engine *engine)
 {

@@ -37,6 +37,14 @@ struct alert {
 	struct alert_exec_result exec;
 };
 
+/* What an alert that fires or is resolved tells of: as it was when it fired, unless there is more
+ * of it by now.  Else NULL. */
+const struct alert_reading *alert_told(const struct alert *alert);
+
+/* Likely, and what to do about it.  A line that begins with "$ " is a command. */
+const char *alert_cause(const struct alert *alert);
+const char *alert_remedy(const struct alert *alert);
+
 struct alert_event {
 	const struct alert *alert;
 	enum alert_change change;

@@ -68,8 +68,8 @@ static void fill(struct fields *fields, const struct alert_event *event, const c
 		add(fields, "NETFLOWD_COUNT=%llu", (unsigned long long)reading->count);
 	}
 	add(fields, "NETFLOWD_BOUND=%.15g", rule->over);
-	add(fields, "NETFLOWD_CAUSE=%s", alert_rule_cause(rule));
-	add(fields, "NETFLOWD_REMEDY=%s", alert_rule_remedy(rule));
+	add(fields, "NETFLOWD_CAUSE=%s", alert_cause(event->alert));
+	add(fields, "NETFLOWD_REMEDY=%s", alert_remedy(event->alert));
 	add(fields, "NETFLOWD_EVENT=%s", json);
 	if (event->test)
 		add(fields, "NETFLOWD_TEST=1");

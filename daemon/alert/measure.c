@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/alert/origins.h"
 #include "daemon/alert/quantiles.h"
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
@@ -20,6 +21,7 @@ struct alert_measure {
 	struct alert_window window;
 	struct alert_window part[PARTS];
 	struct alert_quantiles *quantiles; /* of a latency, else NULL */
+	struct alert_origins *origins;	   /* of drops, else NULL */
 	bool marked;
 	uint64_t mark, total; /* drops: nothing to read while the mark is the same */
 };
@@ -47,6 +49,8 @@ int alert_measure_new(struct alert_measure **measure, const struct alert_rule *r
 		alert_window_init(&fresh->part[i], rule->window_ns);
 	if (alert_kinds[rule->kind].unit == ALERT_UNIT_DURATION)
 		r = alert_quantiles_new(&fresh->quantiles, rule->window_ns);
+	else if (rule->kind == ALERT_DROP_RATE)
+		r = alert_origins_new(&fresh->origins);
 	if (r < 0)
 		free(fresh);
 	else
@@ -59,6 +63,7 @@ void alert_measure_free(struct alert_measure **measure)
 	if (!*measure)
 		return;
 	alert_quantiles_free(&(*measure)->quantiles);
+	alert_origins_free(&(*measure)->origins);
 	free(*measure);
 	*measure = NULL;
 }
@@ -108,7 +113,32 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 			return 0;
 	}
 	reading->total += drops->packets;
-	return 0;
+	return alert_origins_add(reading->measure->origins, drops);
+}
+
+/* "NO_SOCKET 381 of 400 (95.2 %), 380 of these at udp_rcv+0x1f on device eth0, netns 4026531840";
+ * of a kernel without reasons "380 of 400 at …". */
+static void tell_origin(const struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	struct alert_reading *to = reading->to;
+	struct alert_main_origin top;
+	struct alert_drop_names names;
+	char of_reason[NAMES_LENGTH_MAX + 128] = "", netns[32] = "";
+
+	if (!alert_origins_main(reading->measure->origins, &reading->measure->window, &top))
+		return;
+	source->name_drops(source->userdata, top.reason, top.location, &names);
+	strcpy(to->reason, names.reason);
+	if (names.reason[0])
+		snprintf(of_reason, sizeof(of_reason), "%s %s of %s (%s), ", names.reason,
+			 units_count(top.reason_packets).s, units_count(to->count).s,
+			 units_share(top.reason_packets, to->count).s);
+	if (top.netns)
+		snprintf(netns, sizeof(netns), ", netns %u", top.netns);
+	snprintf(to->detail, sizeof(to->detail), "%s%s of %s at %s %s%s%s", of_reason,
+		 units_count(top.packets).s, names.reason[0] ? "these" : units_count(to->count).s,
+		 names.place, top.device[0] ? "on device " : "without a device", top.device, netns);
 }
 
 static int read_drops(struct reading *reading)
@@ -119,6 +149,7 @@ static int read_drops(struct reading *reading)
 	int r = 0;
 
 	if (!measure->marked || mark != measure->mark) {
+		alert_origins_begin(measure->origins);
 		r = source->drops(source->userdata, add_drops, reading);
 		if (r == 0) {
 			measure->total = reading->total;
@@ -126,8 +157,12 @@ static int read_drops(struct reading *reading)
 			measure->mark = mark;
 		}
 	}
+	if (r < 0)
+		return r;
+	read_window(reading, measure->total);
+	r = alert_origins_end(measure->origins, &measure->window);
 	if (r == 0)
-		read_window(reading, measure->total);
+		tell_origin(reading);
 	return r;
 }
 
@@ -295,7 +330,8 @@ void alert_measure_read(struct alert_measure *measure, const struct alert_rule *
 		return;
 	}
 	r = readers[rule->kind].read(&reading);
-	if (r < 0)
-		snprintf(to->unknown, sizeof(to->unknown), "the counters cannot be read: %s",
-			 strerror(-r));
+	if (r == 0)
+		return;
+	to->known = false;
+	snprintf(to->unknown, sizeof(to->unknown), "the counters cannot be read: %s", strerror(-r));
 }

@@ -20,8 +20,9 @@ struct alert_reading {
 	double value;	/* in the kind's unit */
 	uint64_t count; /* of what happened in the window, or is so now */
 	uint64_t time_ns;
-	char detail[ALERT_DETAIL_MAX];	 /* the parts it is made of, may be empty */
-	char unknown[ALERT_UNKNOWN_MAX]; /* why it is not known */
+	char reason[NAMES_LENGTH_MAX + 1]; /* of drops: that most of them have; empty: none */
+	char detail[ALERT_DETAIL_MAX];	   /* the parts it is made of, may be empty */
+	char unknown[ALERT_UNKNOWN_MAX];   /* why it is not known */
 };
 
 /* -ENOMEM.  Free with alert_measure_free. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/core/packet.h"
+#include "daemon/knowledge/knowledge.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/time.h"
 
@@ -106,7 +107,8 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.unit = ALERT_UNIT_COUNT,
 			.has_over = true,
 			.what = "probes that should be attached and are not",
-			.cause = "the kernel lacks what the probe needs, or refuses it; the reason "
+			.cause = "the kernel lacks what the probe needs, refuses it, or was told "
+				 "not to run it; the reason "
 				 "says which",
 			.remedy = "netflowctl probes tells the reason and what cannot be answered "
 				  "meanwhile",
@@ -202,14 +204,27 @@ bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_ru
 	       a->segment == b->segment && a->window_ns == b->window_ns;
 }
 
-const char *alert_rule_cause(const struct alert_rule *rule)
+static const struct knowledge *known(const char *reason)
 {
-	return rule->cause ? rule->cause : alert_kinds[rule->kind].cause;
+	return reason && reason[0] ? knowledge_reason(reason) : NULL;
 }
 
-const char *alert_rule_remedy(const struct alert_rule *rule)
+const char *alert_rule_cause(const struct alert_rule *rule, const char *reason)
 {
-	return rule->remedy ? rule->remedy : alert_kinds[rule->kind].remedy;
+	const struct knowledge *entry = known(reason);
+
+	if (rule->cause)
+		return rule->cause;
+	return entry ? entry->cause : alert_kinds[rule->kind].cause;
+}
+
+const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason)
+{
+	const struct knowledge *entry = known(reason);
+
+	if (rule->remedy)
+		return rule->remedy;
+	return entry ? entry->remedy : alert_kinds[rule->kind].remedy;
 }
 
 /* ---- what it looks at ---------------------------------------------------- */

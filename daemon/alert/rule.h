@@ -124,9 +124,10 @@ const char *alert_severity_name(enum alert_severity severity);
 /* "journal"; `action` is one bit. */
 const char *alert_action_name(enum alert_action action);
 
-/* Likely cause and remedy: the rule's own words, else its kind's. */
-const char *alert_rule_cause(const struct alert_rule *rule);
-const char *alert_rule_remedy(const struct alert_rule *rule);
+/* Likely cause and remedy: the rule's own words, else those of the drop reason of that name, which
+ * may be empty or NULL, else its kind's. */
+const char *alert_rule_cause(const struct alert_rule *rule, const char *reason);
+const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason);
 
 /* Whether the rule looks at a drop of this reason, device and namespace; not at its protocol. */
 bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char *device,

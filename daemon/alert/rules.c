@@ -13,6 +13,16 @@
 #include "daemon/alert/keys.h"
 #include "daemon/util/cleanup.h"
 
+/* A file of config/alerts.d, as it stands in the tree. */
+struct shipped {
+	const char *file; /* "shipped/NAME" */
+	const char *text;
+};
+
+/* Sorted by name. */
+#include "shipped_rules.h"
+
+#define SHIPPED_COUNT (sizeof(shipped) / sizeof(shipped[0]))
 #define SUFFIX ".conf"
 #define FILE_MAX_BYTES (1 << 20)
 
@@ -320,6 +330,30 @@ static void cleanup_rules(struct alert_rules **rules)
 	alert_rules_free(rules);
 }
 
+/*
+ * The files of the directory and the shipped ones, both sorted, in one order; of
+ * two that have the same name the directory's is read.
+ */
+static int read_all(struct alert_rules *rules, const char *directory, struct dirent **entries,
+		    size_t count, const struct names *names)
+{
+	int r = 0;
+
+	for (size_t i = 0, next = 0; r == 0 && (i < count || next < SHIPPED_COUNT);) {
+		const struct shipped *own = next < SHIPPED_COUNT ? &shipped[next] : NULL;
+		int order = i == count ? 1
+			    : !own     ? -1
+				       : strcmp(entries[i]->d_name, strchr(own->file, '/') + 1);
+
+		if (order <= 0)
+			r = read_one(rules, directory, entries[i++]->d_name, names);
+		else
+			r = alert_rules_parse(rules, own->file, own->text, names);
+		next += order >= 0;
+	}
+	return r;
+}
+
 int alert_rules_read(struct alert_rules **rules, const char *directory, const struct names *names)
 {
 	struct alert_rules *fresh CLEANUP(cleanup_rules) = NULL;
@@ -329,15 +363,15 @@ int alert_rules_read(struct alert_rules **rules, const char *directory, const st
 	if (r < 0)
 		return r;
 	count = scandir(directory, &entries, is_rule_file, alphasort);
-	if (count < 0)
-		r = add_fault(
-			fresh, directory, 0, "", "", "no rules can be read: %s%s", strerror(errno),
-			errno == ENOENT ? "; `make install` puts the shipped ones there" : "");
-	for (int i = 0; i < count; i++) {
-		if (r == 0)
-			r = read_one(fresh, directory, entries[i]->d_name, names);
-		free(entries[i]);
+	if (count < 0 && errno != ENOENT) {
+		r = add_fault(fresh, directory, 0, "", "", "the directory cannot be read: %s",
+			      strerror(errno));
+		fresh->unread = true;
 	}
+	if (r == 0)
+		r = read_all(fresh, directory, entries, count < 0 ? 0 : (size_t)count, names);
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
 	free(entries);
 	if (r == 0)
 		*rules = TAKE_PTR(fresh);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rule files: all *.conf of a directory, in the order of their names.  INI, one
- * section [alert NAME] for each rule; the keys are listed by
- * alert_keys_help() (keys.h).  A line that begins with blanks continues the
- * value before it.
+ * Rule files: the shipped ones, which are part of the program, and all *.conf of
+ * a directory, in the order of their names; a file of the directory replaces the
+ * shipped one of its name, and an empty one takes it away.  INI, one section
+ * [alert NAME] for each rule; the keys are listed by alert_keys_help() (keys.h).
+ * A line that begins with blanks continues the value before it.
  *
  * A mistake costs the rule it is in and nothing else.
  */
@@ -33,12 +34,13 @@ struct alert_rules {
 	size_t count;
 	struct alert_fault *fault;
 	size_t faults;
+	bool unread; /* the directory is there and could not be read: these are the shipped rules */
 };
 
 /*
- * Read `directory`.  `names` are the kernel's drop reasons, NULL where it has
- * none.  Files that cannot be read, and a directory that is not there, are
- * faults of the result too.  -ENOMEM only.  Free with alert_rules_free.
+ * Read the shipped files and `directory`, which need not be there.  `names` are
+ * the kernel's drop reasons, NULL where it has none.  What cannot be read is a
+ * fault of the result too.  -ENOMEM only.  Free with alert_rules_free.
  */
 int alert_rules_read(struct alert_rules **rules, const char *directory, const struct names *names);
 

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
+#include "daemon/core/names.h"
+#include "daemon/core/symbols.h"
 
 struct alert_rule;
 
@@ -25,13 +27,20 @@ enum alert_input {
 };
 
 struct alert_drops {
+	uint64_t location; /* the caller of kfree_skb */
 	uint32_t reason;
 	uint32_t netns; /* inode number, 0 = not known */
+	uint32_t ifindex;
 	uint16_t protocol;
 	bool l4_known;
 	uint8_t l4;
 	const char *device; /* up to NF_DEVICE_NAME bytes; empty: not known */
 	uint64_t packets;
+};
+
+struct alert_drop_names {
+	char reason[NAMES_LENGTH_MAX + 1]; /* a number where it has no name; empty: there is none */
+	char place[SYMBOLS_TEXT_MAX];
 };
 
 struct alert_device {
@@ -75,6 +84,8 @@ struct alert_source {
 	/* The three that visit return 0, or the negative errno of their own or of the visitor. */
 	int (*drops)(void *userdata, int (*visit)(const struct alert_drops *drops, void *data),
 		     void *data);
+	void (*name_drops)(void *userdata, uint32_t reason, uint64_t location,
+			   struct alert_drop_names *names);
 	int (*devices)(void *userdata, int (*visit)(const struct alert_device *device, void *data),
 		       void *data);
 	int (*slots)(void *userdata, int (*visit)(const struct alert_slots *slots, void *data),

@@ -9,9 +9,19 @@ void alert_window_init(struct alert_window *window, uint64_t span_ns)
 	window->span_ns = span_ns;
 }
 
-static size_t last(const struct alert_window *window, size_t back)
+static size_t back(const struct alert_window *window, size_t by)
 {
-	return (window->next + ALERT_WINDOW_READINGS - 1 - back) % ALERT_WINDOW_READINGS;
+	return (window->next + ALERT_WINDOW_READINGS - 1 - by) % ALERT_WINDOW_READINGS;
+}
+
+size_t alert_window_last(const struct alert_window *window)
+{
+	return back(window, 0);
+}
+
+bool alert_window_kept(const struct alert_window *window)
+{
+	return window->reading[alert_window_last(window)].time_ns == window->newest_ns;
 }
 
 void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total)
@@ -20,7 +30,7 @@ void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total)
 
 	window->newest = total;
 	window->newest_ns = now;
-	if (window->count && now - window->reading[last(window, 0)].time_ns < apart)
+	if (window->count && now - window->reading[alert_window_last(window)].time_ns < apart)
 		return;
 	window->reading[window->next].time_ns = now;
 	window->reading[window->next].total = total;
@@ -29,20 +39,26 @@ void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total)
 		window->count++;
 }
 
+/* The newest reading that is a span old, else the oldest. */
+size_t alert_window_base(const struct alert_window *window)
+{
+	size_t at = alert_window_last(window);
+
+	for (size_t i = 1; i < window->count; i++) {
+		if (window->newest_ns - window->reading[at].time_ns >= window->span_ns)
+			break;
+		at = back(window, i);
+	}
+	return at;
+}
+
 bool alert_window_growth(const struct alert_window *window, uint64_t *growth, uint64_t *over_ns)
 {
-	uint64_t base = window->newest, base_ns = window->newest_ns;
+	size_t base = alert_window_base(window);
+	uint64_t total = window->reading[base].total;
 
-	for (size_t i = 0; i < window->count; i++) {
-		size_t at = last(window, i);
-
-		base = window->reading[at].total;
-		base_ns = window->reading[at].time_ns;
-		if (window->newest_ns - base_ns >= window->span_ns)
-			break;
-	}
-	*growth = window->newest > base ? window->newest - base : 0;
-	*over_ns = window->newest_ns - base_ns;
+	*growth = window->newest > total ? window->newest - total : 0;
+	*over_ns = window->newest_ns - window->reading[base].time_ns;
 	if (*over_ns >= window->span_ns)
 		return true;
 	*over_ns = window->span_ns;

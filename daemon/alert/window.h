@@ -31,4 +31,10 @@ void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total)
  */
 bool alert_window_growth(const struct alert_window *window, uint64_t *growth, uint64_t *over_ns);
 
+/* For what keeps totals of its own at the same readings: where growth is measured from, where the
+ * newest that is kept stands, and whether that is the one that was added last. */
+size_t alert_window_base(const struct alert_window *window);
+size_t alert_window_last(const struct alert_window *window);
+bool alert_window_kept(const struct alert_window *window);
+
 #endif

@@ -99,23 +99,21 @@ static json_t *records(const struct control *control, const struct alert *alert,
 /* As it was when it fired, unless there is more of it by now. */
 static json_t *evidence(const struct control *control, const struct alert *alert)
 {
-	const struct alert_state *state = &alert->state;
-	const struct alert_reading *reading = &alert->fired;
+	const struct alert_reading *told = alert_told(alert);
 	json_t *drops = NULL, *latencies = NULL, *transmits = NULL;
 
-	if (state->phase != ALERT_FIRING && state->phase != ALERT_RESOLVED)
+	if (!told)
 		return NULL;
-	if (state->phase == ALERT_FIRING && alert->reading.count > reading->count)
-		reading = &alert->reading;
 	if (alert->rule->kind == ALERT_DROP_RATE)
 		drops = records(control, alert, control->parts.recent, drop);
 	if (alert->rule->kind == ALERT_LATENCY)
 		latencies = records(control, alert, control->parts.paths, latency);
 	if (alert->rule->kind == ALERT_SLOT_OVERFLOW || alert->rule->kind == ALERT_NEAR_MISS_RATE)
 		transmits = records(control, alert, control->parts.slots, slots);
-	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)reading->count,
-			 "detail", reading->detail[0] ? text(reading->detail) : NULL, "drops",
-			 drops, "latencies", latencies, "slots", transmits);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)told->count,
+			 "detail", told->detail[0] ? text(told->detail) : NULL, "reason",
+			 told->reason[0] ? text(told->reason) : NULL, "drops", drops, "latencies",
+			 latencies, "slots", transmits);
 }
 
 /* ---- alerts -------------------------------------------------------------- */
@@ -149,14 +147,15 @@ static json_t *program(const struct alert_exec_result *result)
 			 result->fine, "result", text(result->text));
 }
 
-/* What its file says. */
-static json_t *rule_json(const struct alert_rule *rule)
+/* What its file says, and, where it leaves them open, cause and remedy. */
+static json_t *rule_json(const struct alert *alert)
 {
 	static const char *const units[] = {
 		[ALERT_UNIT_COUNT] = "count",
 		[ALERT_UNIT_RATE] = "per_second",
 		[ALERT_UNIT_DURATION] = "ns",
 	};
+	const struct alert_rule *rule = alert->rule;
 	json_t *window = rule->window_ns ? json_integer((json_int_t)rule->window_ns) : NULL;
 
 	return json_pack(
@@ -167,7 +166,7 @@ static json_t *rule_json(const struct alert_rule *rule)
 		"line", (json_int_t)rule->line, "unit", units[alert_kinds[rule->kind].unit], "over",
 		rule->over, "clear", rule->clear, "window_ns", window, "for_ns",
 		(json_int_t)rule->for_ns, "repeat_ns", (json_int_t)rule->repeat_ns, "cause",
-		text(alert_rule_cause(rule)), "remedy", text(alert_rule_remedy(rule)), "actions",
+		text(alert_cause(alert)), "remedy", text(alert_remedy(alert)), "actions",
 		actions(rule), "program", rule->exec ? text(rule->exec) : NULL);
 }
 
@@ -191,7 +190,7 @@ static json_t *state_json(const struct control *control, const struct alert *ale
 
 json_t *alert_json(const struct control *control, const struct alert *alert)
 {
-	json_t *json = rule_json(alert->rule), *state = state_json(control, alert);
+	json_t *json = rule_json(alert), *state = state_json(control, alert);
 
 	if (json && state && json_object_update_missing(json, state) == 0) {
 		json_decref(state);

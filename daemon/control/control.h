@@ -59,6 +59,9 @@ void control_drop(struct control *control, const struct nf_drop_record *record);
 void control_path(struct control *control, const struct nf_path_record *record);
 void control_slots(struct control *control, const struct nf_slots_record *record);
 
+/* A probe's state may have changed. */
+void control_find_probes(struct control *control);
+
 /* An alert changed: do what its rule says. */
 void control_alert(struct control *control, const struct alert_event *event);
 /* A program that was run for an alert ended; `data` as given to alert_exec_run(). */

@@ -153,9 +153,13 @@ void control_slots(struct control *control, const struct nf_slots_record *record
 	monitor_slots(control, record);
 }
 
-/* Probes are attached once, before there is a control; of those of slots no path knows. */
-static void find_probes(struct path_probes *probes, const struct backend *backend)
+/* Of the probes of slots no path knows. */
+void control_find_probes(struct control *control)
 {
+	const struct backend *backend = control->parts.backend;
+	struct path_probes *probes = &control->probes;
+
+	*probes = (struct path_probes){0};
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		struct probe_status status;
 
@@ -200,7 +204,7 @@ int control_new(struct control **control, const struct control_parts *parts)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->parts = *parts;
-	find_probes(&fresh->probes, parts->backend);
+	control_find_probes(fresh);
 	r = attribution_new(&fresh->attribution, NULL);
 	if (r < 0)
 		return r;

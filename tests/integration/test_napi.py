@@ -9,23 +9,13 @@ import time
 import pytest
 
 from lab import delay, offload, patience, sockets, waiting
+from lab.softnet import softnet
 
 # net.core.dev_weight as the kernel has it.
 WEIGHT = 64
 SO_SNDBUFFORCE = 32
 
 pytestmark = pytest.mark.usefixtures("bpf")
-
-
-def softnet():
-    """{cpu: (processed, dropped, time_squeeze)} as the kernel prints it."""
-    rows = {}
-    lines = pathlib.Path("/proc/net/softnet_stat").read_text().splitlines()
-    for number, line in enumerate(lines):
-        words = [int(word, 16) for word in line.split()]
-        # The CPU is a column of its own since 5.10.
-        rows[words[12] if len(words) > 12 else number] = tuple(words[:3])
-    return rows
 
 
 def setting(name):

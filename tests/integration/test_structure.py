@@ -22,7 +22,7 @@ MAY_INCLUDE = {
                         "daemon/probe/", "daemon/knowledge/", "daemon/util/", "daemon/loop.h",
                         "bpf/records.h", "interface.h"],
     "daemon/alert/": ["daemon/store/", "daemon/core/", "daemon/knowledge/", "daemon/util/",
-                      "daemon/loop.h", "bpf/records.h"],
+                      "daemon/loop.h", "bpf/records.h", "shipped_rules.h"],
     "daemon/export/": ["daemon/store/", "daemon/core/", "daemon/knowledge/", "daemon/util/",
                        "bpf/records.h"],
     "daemon/store/": ["daemon/core/", "daemon/util/", "bpf/records.h"],

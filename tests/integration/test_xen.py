@@ -235,3 +235,25 @@ def test_log_agrees(vif, start, messages):
     assert [(r["slots"], r["state"]) for r in log["newest"]] == [(19, "seen"), (31, "seen")]
     assert (log["rockets"], log["unseen"]) == (2, 0)
     assert daemon.coverage("slots_log")["state"] == "full"
+
+
+# The last: what it does to the frontends of the others is not undone.
+@pytest.mark.parametrize("way, number", (("kprobe", 4), ("tracepoint", 5)))
+def test_driver_that_is_loaded_anew(start, way, number):
+    """Neither way keeps the module; both count again when it has come back, however soon."""
+    if not xen.has_frontend():
+        xen.load_frontend()
+    daemon = start(f"slots.attach={way}")
+    assert source(daemon)["state"] == "attached"
+    xen.unload_frontend()
+    xen.load_frontend()
+    fresh = xen.vif(number)
+
+    def one():
+        rocket.rocket(fresh.host, fresh.peer_address, PORT, 9)
+        return histogram(daemon, fresh)
+
+    assert until(one, bool, 30)
+    assert source(daemon)["state"] == "attached"
+    rocket.rocket(fresh.host, fresh.peer_address, PORT, 19, count=EACH)
+    assert settled(lambda: histogram(daemon, fresh)[19], EACH) == EACH

@@ -14,6 +14,7 @@
 #include "daemon/alert/engine.h"
 #include "daemon/alert/text.h"
 #include "daemon/core/names.h"
+#include "daemon/knowledge/knowledge.h"
 
 #define S UINT64_C(1000000000)
 #define EVENTS_MAX 64
@@ -31,6 +32,8 @@ struct fixture {
 	const char *missing;
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
+	uint64_t elsewhere; /* drops at many places, of a reason of their own */
+	bool without_reasons;
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
 	uint64_t measured; /* of a device without a ring */
@@ -81,12 +84,27 @@ static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *
 		 .l4 = 6,
 		 .packets = f->other_drops},
 	};
+	struct alert_drops elsewhere = {.reason = 77, .device = "", .packets = f->elsewhere};
 	int r = f->error;
 
 	f->drops_read++;
 	for (size_t i = 0; i < 2 && r == 0; i++)
 		r = visit(&rows[i], data);
+	for (elsewhere.location = 9; f->elsewhere && elsewhere.location && r == 0;
+	     elsewhere.location--)
+		r = visit(&elsewhere, data);
 	return r;
+}
+
+static void name_drops(void *userdata, uint32_t reason, uint64_t location,
+		       struct alert_drop_names *names)
+{
+	const struct fixture *f = userdata;
+	const char *name = names_reason(f->names, reason);
+
+	snprintf(names->reason, sizeof(names->reason), "%s",
+		 f->without_reasons ? "" : (name ? name : "?"));
+	snprintf(names->place, sizeof(names->place), "place_%u", (unsigned int)location);
 }
 
 static int devices(void *userdata, int (*visit)(const struct alert_device *, void *), void *data)
@@ -157,8 +175,8 @@ static void take(void *userdata, const struct alert_event *event)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const struct alert_source source = {missing,  drops_mark, drops,  devices, slots,
-					    squeezed, ledger,	  probes, f};
+	const struct alert_source source = {missing, drops_mark, drops,	 name_drops, devices,
+					    slots,   squeezed,	 ledger, probes,     f};
 
 	assert_non_null(f);
 	assert_int_equal(names_new(&f->names), 0);
@@ -257,6 +275,72 @@ static void test_drop_rate(void **state)
 	assert_non_null(
 		strstr(f->told[0].text, "alert drops fired (warning): 6.00/s dropped packets"));
 	assert_non_null(strstr(f->told[1].text, "alert drops resolved (warning) after 10.0 s"));
+}
+
+static const char *detail(struct fixture *f)
+{
+	return get(f, "drops")->reading.detail;
+}
+
+/* The reason that most of the window's drops have, and its cause; what was before does not count.
+ */
+static void test_main_reason(void **state)
+{
+	struct fixture *f = *state;
+	const struct alert *alert;
+
+	names_add_reason(f->names, 77, "SKB_DROP_REASON_QDISC_DROP");
+	f->other_drops = 100000;
+	f->drops = 7;
+	load(f, DROPS);
+	tick(f);
+	assert_string_equal(detail(f), "");
+	alert = get(f, "drops");
+	assert_string_equal(alert_cause(alert), alert_kinds[ALERT_DROP_RATE].cause);
+	for (int i = 0; i < 12; i++) {
+		f->drops += 95;
+		f->other_drops += 5;
+		tick(f);
+	}
+	assert_string_equal(detail(f),
+			    "NO_SOCKET 950 of 1,000 (95.0 %), 950 of these at place_0 on device "
+			    "eth0, netns 1");
+	assert_int_equal(alert->reading.count, 1000);
+	expect(f, 0, "drops", ALERT_FIRED);
+	assert_non_null(strstr(f->told[0].text, "NO_SOCKET 95 of 100 (95.0 %)"));
+	assert_string_equal(alert_cause(alert), knowledge_reason("NO_SOCKET")->cause);
+	assert_string_equal(alert_remedy(alert), knowledge_reason("NO_SOCKET")->remedy);
+	/* Each of nine places has fewer than NO_SOCKET's one, and together they have more. */
+	f->elsewhere += 200;
+	ticks(f, 2);
+	assert_string_equal(detail(f),
+			    "QDISC_DROP 1,800 of 2,600 (69.2 %), 200 of these at place_1 "
+			    "without a device");
+	assert_string_equal(alert_cause(alert), knowledge_reason("QDISC_DROP")->cause);
+	/* All that is over; it begins again at one place. */
+	ticks(f, 20);
+	assert_string_equal(detail(f), "");
+	f->other_drops += 30;
+	tick(f);
+	assert_string_equal(detail(f), "NETFILTER_DROP 30 of 30 (100 %), 30 of these at place_0 on "
+				       "device eth1, netns 2");
+	f->without_reasons = true;
+	tick(f);
+	assert_string_equal(detail(f), "30 of 30 at place_0 on device eth1, netns 2");
+}
+
+/* What the rule itself says goes before. */
+static void test_own_cause(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, DROPS "cause = mine\nremedy = Do it.\n");
+	f->drops += 100;
+	tick(f);
+	expect(f, 0, "drops", ALERT_FIRED);
+	assert_string_equal(get(f, "drops")->reading.reason, "NO_SOCKET");
+	assert_string_equal(alert_cause(get(f, "drops")), "mine");
+	assert_string_equal(alert_remedy(get(f, "drops")), "Do it.");
 }
 
 /* Counters that stand still are not read again. */
@@ -508,6 +592,25 @@ static void test_reload_of_a_broken_rule(void **state)
 	assert_int_equal(f->count, 2);
 }
 
+/* Which files replace the shipped ones is not known: nothing changes, but at the start. */
+static void test_reload_of_an_unread_directory(void **state)
+{
+	static const char *const texts[] = {DROPS, "[alert probes]\ncondition = probe_lost\n"};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct alert_rules *rules;
+
+		assert_int_equal(alert_rules_new(&rules), 0);
+		assert_int_equal(alert_rules_parse(rules, "x.conf", "[alert x]\n", f->names), 0);
+		assert_int_equal(alert_rules_parse(rules, "x.conf", texts[i], f->names), 0);
+		rules->unread = true;
+		assert_int_equal(alert_engine_load(f->engine, &rules, f->now), 0);
+		assert_int_equal(alert_engine_count(f->engine), 1);
+		assert_int_equal(get(f, "drops")->rule->kind, ALERT_DROP_RATE);
+	}
+}
+
 static void test_rule_removed_or_disabled(void **state)
 {
 	struct fixture *f = *state;
@@ -555,6 +658,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_drop_rate),
+		TEST(test_main_reason),
+		TEST(test_own_cause),
 		TEST(test_drops_are_read_when_there_are_new_ones),
 		TEST(test_selection),
 		TEST(test_latency),
@@ -565,6 +670,7 @@ int main(void)
 		TEST(test_reload_keeps_state),
 		TEST(test_reload_with_another_condition),
 		TEST(test_reload_of_a_broken_rule),
+		TEST(test_reload_of_an_unread_directory),
 		TEST(test_rule_removed_or_disabled),
 		TEST(test_find),
 	};

@@ -78,7 +78,7 @@ static void test_defaults(void **state)
 	assert_int_equal(rule->repeat_ns, 3600 * S);
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_STREAM);
 	assert_null(rule->exec);
-	assert_non_null(alert_rule_cause(rule));
+	assert_non_null(alert_rule_cause(rule, NULL));
 }
 
 static void test_all_keys(void **state)
@@ -113,8 +113,8 @@ static void test_all_keys(void **state)
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_EXEC);
 	assert_string_equal(rule->exec, "/bin/page --to me");
 	assert_int_equal(rule->exec_limit_ns, 3 * S);
-	assert_string_equal(alert_rule_cause(rule), "somebody");
-	assert_string_equal(alert_rule_remedy(rule), "Do this, then that, then rest.");
+	assert_string_equal(alert_rule_cause(rule, NULL), "somebody");
+	assert_string_equal(alert_rule_remedy(rule, "NO_SOCKET"), "Do this, then that, then rest.");
 }
 
 static void test_latency(void **state)
@@ -272,11 +272,55 @@ static void write_file(const char *directory, const char *name, const char *text
 	fclose(file);
 }
 
+#define SHIPPED "shipped/10-slots.conf"
+
+static const struct alert_rule *find(const struct alert_rules *rules, const char *name)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (!strcmp(rules->rule[i]->name, name))
+			return rules->rule[i];
+	return NULL;
+}
+
+static struct alert_rules *read_directory(struct fixture *fixture, const char *directory)
+{
+	alert_rules_free(&fixture->rules);
+	assert_int_equal(alert_rules_read(&fixture->rules, directory, fixture->names), 0);
+	return fixture->rules;
+}
+
+static void delete (const char *directory, const char *const name[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, name[i]);
+		assert_int_equal(remove(path), 0);
+	}
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* Without a directory: the files of config/alerts.d, right as they are. */
+static void test_shipped(void **state)
+{
+	struct alert_rules *rules = read_directory(*state, "/nonexistent/netflowd");
+
+	if (rules->faults)
+		fail_msg("%s", rules->fault[0].text);
+	assert_false(rules->unread);
+	assert_string_equal(rules->rule[0]->name, "slot-overflow");
+	assert_string_equal(rules->rule[0]->file, SHIPPED);
+	assert_true(find(rules, "slot-overflow")->enabled);
+	assert_true(find(rules, "probe-lost")->enabled);
+	assert_true(find(rules, "ledger-gap")->enabled);
+	assert_false(find(rules, "drops")->enabled);
+}
+
 static void test_directory(void **state)
 {
-	static const char *const made[] = {"b.conf", "a.conf", "c.conf.old", ".d.conf"};
+	static const char *const made[] = {"b.conf", "15-a.conf", "c.conf.old", ".d.conf",
+					   "z.conf"};
 	char directory[] = "/tmp/netflowd-rules-XXXXXX", path[128];
-	struct fixture *fixture = *state;
 	struct alert_rules *rules;
 
 	assert_non_null(mkdtemp(directory));
@@ -288,26 +332,61 @@ static void test_directory(void **state)
 	}
 	snprintf(path, sizeof(path), "%s/z.conf", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(alert_rules_read(&rules, directory, fixture->names), 0);
-	assert_int_equal(rules->count, 2);
-	assert_string_equal(rules->rule[0]->name, "r1");
-	assert_string_equal(rules->rule[1]->name, "r0");
+	rules = read_directory(*state, directory);
+	delete (directory, made, 5);
+	/* In the order of all names, the shipped ones' too. */
+	assert_non_null(find(rules, "r0"));
+	assert_string_equal(rules->rule[rules->count - 1]->name, "r0");
+	assert_string_equal(rules->rule[2]->name, "r1");
+	assert_string_equal(rules->rule[3]->file, "shipped/20-netflowd.conf");
+	assert_null(find(rules, "r2"));
+	assert_null(find(rules, "r3"));
 	/* A directory is no file to read. */
 	assert_int_equal(rules->faults, 1);
 	assert_int_equal(rules->fault[0].line, 0);
 	assert_non_null(strstr(rules->fault[0].file, "/z.conf"));
-	alert_rules_free(&rules);
-	rmdir(path);
-	for (size_t i = 0; i < 4; i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, made[i]);
-		unlink(path);
-	}
-	rmdir(directory);
-	assert_int_equal(alert_rules_read(&rules, directory, fixture->names), 0);
-	assert_int_equal(rules->count, 0);
+}
+
+/* A file of a shipped one's name stands for it, also when it is empty, or broken. */
+static void test_shipped_is_replaced(void **state)
+{
+	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf"};
+	char directory[] = "/tmp/netflowd-rules-XXXXXX";
+	struct alert_rules *rules;
+
+	assert_non_null(mkdtemp(directory));
+	write_file(directory, made[0],
+		   "[alert slot-overflow]\ncondition = slot_overflow\nover = 7\n"
+		   "[alert drops]\ncondition = ledger_gap\n");
+	write_file(directory, made[1], "");
+	rules = read_directory(*state, directory);
+	assert_true(find(rules, "slot-overflow")->over == 7);
+	assert_null(find(rules, "slot-near-miss"));
+	assert_null(find(rules, "probe-lost"));
+	assert_null(find(rules, "ledger-gap"));
+	assert_non_null(find(rules, "time-squeeze"));
+	/* The first rule of a name is the one that holds, and the second a mistake. */
+	assert_int_equal(find(rules, "drops")->kind, ALERT_LEDGER_GAP);
 	assert_int_equal(rules->faults, 1);
-	assert_non_null(strstr(rules->fault[0].text, "No such file or directory"));
-	alert_rules_free(&rules);
+	assert_string_equal(rules->fault[0].file, "shipped/30-host.conf");
+	assert_string_equal(rules->fault[0].rule, "drops");
+	write_file(directory, made[0], "[alert slot-overflow]\ncondition = slot_overflo\n");
+	rules = read_directory(*state, directory);
+	delete (directory, made, 2);
+	assert_null(find(rules, "slot-overflow"));
+	assert_int_equal(rules->faults, 1);
+}
+
+static void test_no_directory(void **state)
+{
+	struct alert_rules *rules = read_directory(*state, "/dev/null");
+
+	assert_true(rules->unread);
+	assert_int_equal(rules->faults, 1);
+	assert_int_equal(rules->fault[0].line, 0);
+	assert_string_equal(rules->fault[0].file, "/dev/null");
+	assert_non_null(strstr(rules->fault[0].text, "Not a directory"));
+	assert_non_null(find(rules, "slot-overflow"));
 }
 
 int main(void)
@@ -320,7 +399,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_run_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shipped_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_directory, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

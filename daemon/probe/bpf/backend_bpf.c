@@ -216,6 +216,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	}
 	bpf_attach(state);
 	bpf_ring_slots_attach(state);
+	bpf_look_for_silence(state);
 	*backend = &TAKE_PTR(state)->backend;
 	return 0;
 }
@@ -256,6 +257,11 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 	const struct backend_bpf_state *state = bpf_state(backend);
 	struct bpf_prog_info info;
 
+	if (state->silenced[probe]) {
+		*status = (struct probe_status){.state = PROBE_UNAVAILABLE,
+						.reason = state->silenced[probe]};
+		return;
+	}
 	if (probe >= NF_PROBE_SLOTS_FIRST) {
 		bpf_ring_slots_probe(state, probe, status);
 		return;
@@ -272,6 +278,14 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		status->missed_known = true;
 		status->missed = info.recursion_misses;
 	}
+}
+
+static bool bpf_refresh(struct backend *backend)
+{
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+	bool changed = bpf_ring_slots_refresh(state);
+
+	return bpf_look_for_silence(state) || changed;
 }
 
 static const char *bpf_reasons_missing(const struct backend *backend)

@@ -58,6 +58,8 @@ struct backend_bpf_state {
 		size_t alternative; /* of its programs, see load.c */
 		char reason[160];
 	} probe[NF_PROBE_COUNT];
+	/* Why the kernel does not run an attached probe's programs, NULL = it does. */
+	const char *silenced[NF_PROBE_COUNT];
 };
 
 /* features.c.  Neither can fail: what cannot be found out is not there. */
@@ -77,6 +79,9 @@ const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
 
+/* silence.c: look again which attached probes are silenced; true when that changed. */
+bool bpf_look_for_silence(struct backend_bpf_state *state);
+
 /* backend_bpf.c */
 size_t bpf_table_bytes(const struct bpf_map *map); /* of the mapping */
 uint64_t bpf_program_missed(const struct bpf_program *program);
@@ -91,13 +96,16 @@ int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_set
 		       const struct btf *kernel);
 void bpf_ring_slots_attach(struct backend_bpf_state *state);
 void bpf_ring_slots_free(struct backend_bpf_state *state);
+/* How it is attached, or NULL. */
+const char *bpf_ring_slots_how(const struct backend_bpf_state *state, enum nf_probe probe);
 void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe probe,
 			  struct probe_status *status);
 void bpf_ring_slots_stats(const struct backend_bpf_state *state, enum nf_probe probe,
 			  struct probe_runs *runs);
 int bpf_ring_slots_tables(const struct backend_bpf_state *state,
 			  int (*visit)(const struct backend_table *, void *), void *userdata);
-bool bpf_refresh(struct backend *backend);
+/* Attach to xen-netfront when it comes, let go when it leaves; true when either happened. */
+bool bpf_ring_slots_refresh(struct backend_bpf_state *state);
 void bpf_read_slots_events(const struct backend *backend,
 			   uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
 int bpf_read_slots(const struct backend *backend,

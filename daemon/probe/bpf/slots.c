@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "build/bpf/netflowd.skel.h"
@@ -353,25 +354,42 @@ void bpf_ring_slots_attach(struct backend_bpf_state *state)
 	if ((settings->every_device || settings->names) &&
 	    state->ring_slots->copy[DEVICES].state == PROBE_UNNEEDED)
 		open_devices(state);
-	bpf_refresh(&state->backend);
+	bpf_ring_slots_refresh(state);
 }
 
-bool bpf_refresh(struct backend *backend)
+/* The inode of the driver's directory, another one each time that it is loaded; 0 = it is not. */
+static ino_t driver(void)
 {
-	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
-	struct bpf_ring_slots *slots = state->ring_slots;
-	enum probe_state before = slots->copy[XEN].state;
-	bool there = access(XEN_NETFRONT, F_OK) == 0;
+	struct stat directory;
 
-	if (slots->copy[XEN].disabled)
+	return stat(XEN_NETFRONT, &directory) ? 0 : directory.st_ino;
+}
+
+/*
+ * A kprobe does not keep its module, is gone with it, and does not come back; the
+ * tracepoint's program knows the function by its address.
+ */
+bool bpf_ring_slots_refresh(struct backend_bpf_state *state)
+{
+	struct bpf_ring_slots *slots = state->ring_slots;
+	ino_t now = driver();
+
+	if (slots->copy[XEN].disabled || now == slots->driver)
 		return false;
-	if (there && before == PROBE_UNNEEDED) {
+	unload(slots, XEN);
+	set_state(slots, XEN, PROBE_UNNEEDED, no_driver);
+	if (now)
 		open_xen(state);
-	} else if (!there && before != PROBE_UNNEEDED) {
-		unload(slots, XEN);
-		set_state(slots, XEN, PROBE_UNNEEDED, no_driver);
-	}
-	return slots->copy[XEN].state != before;
+	slots->driver = now;
+	return true;
+}
+
+const char *bpf_ring_slots_how(const struct backend_bpf_state *state, enum nf_probe probe)
+{
+	const struct bpf_ring_slots *slots = state->ring_slots;
+	enum copy copy = probe - NF_PROBE_SLOTS_FIRST;
+
+	return slots->copy[copy].state == PROBE_ATTACHED ? slots->copy[copy].way->how : NULL;
 }
 
 void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe probe,

@@ -3,6 +3,8 @@
 #ifndef PROBE_BPF_SLOTS_H
 #define PROBE_BPF_SLOTS_H
 
+#include <sys/types.h>
+
 #include "daemon/probe/bpf/internal.h"
 
 struct slots; /* the skeleton */
@@ -29,6 +31,7 @@ struct bpf_ring_slots {
 	int map[OWN_MAPS];     /* -1 until a copy is loaded */
 	const struct nf_slots_cpu *cpu;
 	size_t cpu_bytes; /* of its mapping */
+	ino_t driver; /* that the copy for xen-netfront was made for, 0 = none */
 	struct {
 		struct slots *skel; /* NULL: not loaded */
 		struct bpf_link *link[PROGRAMS];

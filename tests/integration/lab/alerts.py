@@ -10,18 +10,22 @@ import select
 import socket
 import struct
 
-from . import patience, waiting
+from . import paths, patience, waiting
 
+SHIPPED = sorted(path.name for path in (paths.TREE / "config" / "alerts.d").glob("*.conf"))
 SETTINGS = ("alerts.interval=200ms",)
 
 
 class Rules:
-    """A directory of rule files that anybody may read."""
+    """A directory of rule files that anybody may read.  Its rules are the only ones: the shipped
+    files are replaced by empty ones."""
 
     def __init__(self, directory):
         self.directory = directory
         directory.mkdir()
         directory.chmod(0o755)
+        for name in SHIPPED:
+            self.write(name, "")
 
     @property
     def setting(self):

@@ -34,6 +34,14 @@ def load_frontend():
     run(SCRIPT, "frontend")
 
 
+def unload_frontend():
+    """Its devices keep the module (xenbus_dev_probe), so they go first."""
+    driver = pathlib.Path("/sys/bus/xen/drivers/vif")
+    for device in driver.glob("vif-*"):
+        (driver / "unbind").write_text(device.name)
+    run("rmmod", "xen_netfront")
+
+
 class _There(Namespace):
     """A namespace that the guest made."""
 

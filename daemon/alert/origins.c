@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/origins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/alert/window.h"
+
+struct origin {
+	uint32_t reason, netns, ifindex;
+	char device[NF_DEVICE_NAME + 1];
+	uint64_t location;
+	uint64_t before, total; /* at the reading before, and at this one */
+	/* At the window's readings; NULL: it stands at `total` in all of them. */
+	uint64_t *reading;
+};
+
+struct alert_origins {
+	struct origin *origin; /* sorted */
+	size_t count, room;
+	bool begun; /* what was counted until the first reading is none of the window's */
+};
+
+int alert_origins_new(struct alert_origins **origins)
+{
+	struct alert_origins *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	*origins = fresh;
+	return 0;
+}
+
+void alert_origins_free(struct alert_origins **origins)
+{
+	if (!*origins)
+		return;
+	for (size_t i = 0; i < (*origins)->count; i++)
+		free((*origins)->origin[i].reading);
+	free((*origins)->origin);
+	free(*origins);
+	*origins = NULL;
+}
+
+void alert_origins_begin(struct alert_origins *origins)
+{
+	for (size_t i = 0; i < origins->count; i++)
+		origins->origin[i].total = 0;
+}
+
+/* ---- one reading ---------------------------------------------------------- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* By reason first: what has the same one stands together. */
+static int compare(const struct origin *a, const struct alert_drops *b)
+{
+	int order = ORDER(a->reason, b->reason);
+
+	if (!order)
+		order = ORDER(a->location, b->location);
+	if (!order)
+		order = ORDER(a->netns, b->netns);
+	return order ? order : ORDER(a->ifindex, b->ifindex);
+}
+
+/* Where the origin of such drops is, or belongs. */
+static size_t find(const struct alert_origins *origins, const struct alert_drops *drops)
+{
+	size_t from = 0, to = origins->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (compare(&origins->origin[middle], drops) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static int insert(struct alert_origins *origins, size_t at, const struct alert_drops *drops)
+{
+	struct origin *origin;
+
+	if (origins->count == origins->room) {
+		size_t room = origins->room ? 2 * origins->room : 16;
+		void *more = reallocarray(origins->origin, room, sizeof(*origin));
+
+		if (!more)
+			return -ENOMEM;
+		origins->origin = more;
+		origins->room = room;
+	}
+	origin = &origins->origin[at];
+	memmove(origin + 1, origin, (origins->count++ - at) * sizeof(*origin));
+	*origin = (struct origin){.reason = drops->reason,
+				  .netns = drops->netns,
+				  .ifindex = drops->ifindex,
+				  .location = drops->location};
+	return 0;
+}
+
+int alert_origins_add(struct alert_origins *origins, const struct alert_drops *drops)
+{
+	size_t at = find(origins, drops);
+
+	if (at == origins->count || compare(&origins->origin[at], drops)) {
+		int r = insert(origins, at, drops);
+
+		if (r < 0)
+			return r;
+	}
+	/* Devices are renamed. */
+	strncpy(origins->origin[at].device, drops->device, NF_DEVICE_NAME);
+	origins->origin[at].total += drops->packets;
+	return 0;
+}
+
+/* ---- the window ----------------------------------------------------------- */
+
+static uint64_t growth(const struct origin *origin, const struct alert_window *window)
+{
+	return origin->reading ? origin->total - origin->reading[alert_window_base(window)] : 0;
+}
+
+/* Its readings, all as it stood before it grew. */
+static int begin_readings(struct origin *origin)
+{
+	origin->reading = calloc(ALERT_WINDOW_READINGS, sizeof(*origin->reading));
+	if (!origin->reading)
+		return -ENOMEM;
+	for (size_t i = 0; i < ALERT_WINDOW_READINGS; i++)
+		origin->reading[i] = origin->before;
+	return 0;
+}
+
+int alert_origins_end(struct alert_origins *origins, const struct alert_window *window)
+{
+	for (size_t i = 0; i < origins->count; i++) {
+		struct origin *origin = &origins->origin[i];
+
+		if (origins->begun && !origin->reading && origin->total != origin->before &&
+		    begin_readings(origin) < 0)
+			return -ENOMEM;
+		origin->before = origin->total;
+		if (!origin->reading)
+			continue;
+		if (alert_window_kept(window))
+			origin->reading[alert_window_last(window)] = origin->total;
+		if (growth(origin, window))
+			continue;
+		free(origin->reading);
+		origin->reading = NULL;
+	}
+	origins->begun = true;
+	return 0;
+}
+
+bool alert_origins_main(const struct alert_origins *origins, const struct alert_window *window,
+			struct alert_main_origin *main)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < origins->count;) {
+		const struct origin *top = &origins->origin[i];
+		uint32_t reason = top->reason;
+		uint64_t sum = 0;
+
+		for (; i < origins->count && origins->origin[i].reason == reason; i++) {
+			sum += growth(&origins->origin[i], window);
+			if (growth(&origins->origin[i], window) > growth(top, window))
+				top = &origins->origin[i];
+		}
+		if (sum <= most)
+			continue;
+		most = sum;
+		*main = (struct alert_main_origin){.reason = reason,
+						   .reason_packets = sum,
+						   .location = top->location,
+						   .netns = top->netns,
+						   .packets = growth(top, window)};
+		memcpy(main->device, top->device, sizeof(main->device));
+	}
+	return most > 0;
+}
