@@ -184,7 +184,7 @@ struct backend_ops {
 	int (*slots)(const struct backend *backend,
 		     int (*visit)(const struct backend_slots *slots, void *userdata),
 		     void *userdata);
-	/* Once a second: attach what waited for a driver; true when a probe's state changed. */
+	/* Modules came or went: attach what waited for a driver; true when a probe's state changed. */
 	bool (*refresh)(struct backend *backend);
 	/* Whether drop records carry stacks. */
 	void (*set_stack)(struct backend *backend, bool on);
