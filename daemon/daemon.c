@@ -15,6 +15,7 @@
 #include "daemon/kmsg.h"
 #include "daemon/lock.h"
 #include "daemon/loop.h"
+#include "daemon/modules.h"
 #include "daemon/store/recent.h"
 #include "daemon/store/rockets.h"
 #include "daemon/util/cleanup.h"
@@ -36,7 +37,8 @@ struct daemon {
 	struct recent *paths;  /* latency records */
 	struct recent *slots;  /* slots records */
 	struct rockets *rockets;
-	struct kmsg *kmsg; /* NULL: not read, for kmsg_reason */
+	struct kmsg *kmsg;	 /* NULL: not read, for kmsg_reason */
+	struct modules *modules; /* NULL where the kernel does not tell */
 	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
@@ -122,17 +124,29 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 	return 0;
 }
 
-/* A driver may have come, and rockets of the log may have waited long enough for the probe's word. */
+/* A driver may have come or gone, or the kernel been told not to run a probe. */
+static int refresh_probes(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	if (daemon->backend->ops->refresh(daemon->backend)) {
+		report(daemon);
+		control_find_probes(daemon->control);
+	}
+	return 0;
+}
+
+/*
+ * Modules tell of themselves, what switches probes off does not.  Rockets of the
+ * log may have waited long enough for the probe's word.
+ */
 static int on_every_second(void *userdata)
 {
 	struct daemon *daemon = userdata;
 	struct backend *backend = daemon->backend;
 	uint64_t overflows = 0;
 
-	if (backend->ops->refresh(backend)) {
-		report(daemon);
-		control_find_probes(daemon->control);
-	}
+	refresh_probes(daemon);
 	if (rockets_total(daemon->rockets)) {
 		backend->ops->slots(backend, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
@@ -182,6 +196,18 @@ static int load_symbols(struct daemon *daemon)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Before the backend, which looks for drivers itself at its start: none comes unseen in between. */
+static int open_modules(struct daemon *daemon)
+{
+	int r = modules_new(&daemon->modules, daemon->loop, refresh_probes, daemon);
+
+	if (r < 0)
+		log_warning("drivers that come are looked for once a second: the kernel's events "
+			    "cannot be read: %s",
+			    strerror(-r));
+	return r == -ENOMEM ? r : 0;
+}
+
 static int open_backend(struct daemon *daemon)
 {
 	const struct backend_sink sink = {
@@ -203,7 +229,8 @@ static int open_backend(struct daemon *daemon)
 		return 0;
 	}
 	period = daemon->config.backend.device_idle_seconds * TIME_NS_PER_SECOND / 2;
-	r = loop_add_timer(daemon->loop, &daemon->housekeeping, period, period, on_housekeeping, daemon);
+	r = loop_add_timer(daemon->loop, &daemon->housekeeping, period, period, on_housekeeping,
+			   daemon);
 	if (r < 0)
 		return r;
 	fd = daemon->backend->ops->fd(daemon->backend);
@@ -328,6 +355,9 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = start_loop(fresh);
 	if (r < 0)
 		return r;
+	r = open_modules(fresh);
+	if (r < 0)
+		return r;
 	r = open_backend(fresh);
 	if (r < 0)
 		return r;
@@ -370,6 +400,7 @@ void daemon_free(struct daemon **daemon)
 	control_free(&d->control);
 	alerts_free(&d->alerts);
 	kmsg_free(&d->kmsg);
+	modules_free(&d->modules);
 	loop_source_free(&d->input);
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);

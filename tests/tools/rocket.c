@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sends UDP datagrams that touch an exact number of memory pages, and prints
- * one line for each:
+ * one line for each, before it is sent:
  *   sequence slots bytes
+ * With -w a datagram is built, and told, and sent when a byte comes on standard
+ * input, so that something can be done to the machine in between.  Then it
+ * says "sent", and gives its memory back at the end of the input.
  *
  * xen-netfront needs a slot of its ring for every page that the linear part
  * and the fragments of an skb touch (xennet_count_skb_slots()).  A corked
@@ -23,7 +26,9 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <getopt.h>
+#include <netinet/udp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,28 +40,35 @@
 
 #define PAGE 4096U /* XEN_PAGE_SIZE, and the kernel's on x86 */
 #define FRAGMENT_SIZE (8 * PAGE)
-#define HEAD 8U	  /* payload bytes in the linear part */
-#define PIECE 80U /* so that the most pieces still fit into an MTU of 1500 */
-#define GAP 64U	  /* what keeps a piece from being merged into the one before */
+#define HEAD 8U		/* payload bytes in the linear part */
+#define PIECE 80U	/* so that the most pieces still fit into an MTU of 1500 */
+#define PIECE_MAX 2000U /* a piece within a page has room for itself after one across its border \
+			 */
+#define GAP 64U		/* what keeps a piece from being merged into the one before */
 #define FRAGS_MAX 17
 #define SLOTS_MAX (1 + 2 * FRAGS_MAX)
 
 struct datagram {
 	uint32_t sequence, slots;
 	int fd;
+	size_t piece;  /* bytes */
 	size_t sent;   /* payload bytes so far */
 	size_t offset; /* of the next byte in the task fragment's block */
-	uint8_t payload[HEAD + FRAGS_MAX * PIECE];
+	uint8_t payload[HEAD + FRAGS_MAX * PIECE_MAX];
 };
 
 struct options {
 	uint32_t count; /* datagrams of each number of slots */
+	uint32_t piece;
+	bool wait;
 	struct sockaddr_in to;
 };
 
 static _Noreturn void usage(void)
 {
-	fprintf(stderr, "usage: rocket [-n COUNT] IPV4_ADDRESS PORT SLOTS...    (SLOTS: 1 to %d)\n",
+	fprintf(stderr,
+		"usage: rocket [-n COUNT] [-s PIECE_BYTES] [-w] IPV4_ADDRESS PORT SLOTS...\n"
+		"       (SLOTS: 1 to %d)\n",
 		SLOTS_MAX);
 	exit(2);
 }
@@ -83,9 +95,10 @@ static int connected(const struct sockaddr_in *to)
 	return fd;
 }
 
-static void append(int fd, const void *data, size_t size, int flags)
+/* To what the socket's next datagram is so far. */
+static void append(int fd, const void *data, size_t size)
 {
-	ssize_t n = send(fd, data, size, flags);
+	ssize_t n = send(fd, data, size, MSG_MORE);
 
 	if (n < 0)
 		err(1, "send");
@@ -107,8 +120,8 @@ static void eat(size_t size)
 	};
 	int fd = connected(&loopback);
 
-	append(fd, nothing, 1, MSG_MORE); /* the linear part, from elsewhere */
-	append(fd, nothing, size, MSG_MORE);
+	append(fd, nothing, 1); /* the linear part, from elsewhere */
+	append(fd, nothing, size);
 }
 
 /* Make `offset` the place of the next piece, in this block or in the next. */
@@ -122,8 +135,7 @@ static void move_to(struct datagram *d, size_t offset)
 
 static void add_piece(struct datagram *d, size_t size)
 {
-	append(d->fd, d->payload + d->sent, size,
-	       d->sent + size < HEAD + d->slots / 2 * PIECE ? MSG_MORE : 0);
+	append(d->fd, d->payload + d->sent, size);
 	d->sent += size;
 }
 
@@ -134,16 +146,16 @@ static void add_straddling(struct datagram *d)
 	/* The end of a block is not a border within one. */
 	if (border >= FRAGMENT_SIZE)
 		border = PAGE;
-	move_to(d, border - PIECE / 2);
-	add_piece(d, PIECE);
-	d->offset += PIECE;
+	move_to(d, border - d->piece / 2);
+	add_piece(d, d->piece);
+	d->offset += d->piece;
 }
 
 static void add_plain(struct datagram *d)
 {
 	move_to(d, d->offset + GAP);
-	add_piece(d, PIECE);
-	d->offset += PIECE;
+	add_piece(d, d->piece);
+	d->offset += d->piece;
 }
 
 static void fill(struct datagram *d)
@@ -155,11 +167,29 @@ static void fill(struct datagram *d)
 		d->payload[i] = (uint8_t)(d->sequence + 31 * i);
 }
 
+/* Of standard input; 0 = its end. */
+static size_t wait_for_byte(void)
+{
+	char byte;
+	ssize_t n = read(STDIN_FILENO, &byte, 1);
+
+	if (n < 0)
+		err(1, "standard input");
+	return (size_t)n;
+}
+
+/* What was appended goes out, from this task. */
+static void push(int fd)
+{
+	if (setsockopt(fd, IPPROTO_UDP, UDP_CORK, &(int){0}, sizeof(int)))
+		err(1, "UDP_CORK");
+}
+
 /* One slot for the linear part, so that an odd number is all straddling pieces. */
-static _Noreturn void send_datagram(struct datagram *d, const struct sockaddr_in *to)
+static _Noreturn void send_datagram(struct datagram *d, const struct options *o)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	d->fd = connected(to);
+	d->fd = connected(&o->to);
 	fill(d);
 	add_piece(d, HEAD);
 	for (uint32_t n = (d->slots - 1) / 2; n; n--)
@@ -167,33 +197,52 @@ static _Noreturn void send_datagram(struct datagram *d, const struct sockaddr_in
 	if (d->slots % 2 == 0)
 		add_plain(d);
 	printf("%u %u %zu\n", d->sequence, d->slots, d->sent);
+	fflush(stdout);
+	if (o->wait && !wait_for_byte())
+		errx(1, "nobody wants datagram %u sent", d->sequence);
+	push(d->fd);
+	if (o->wait) {
+		puts("sent");
+		fflush(stdout);
+		wait_for_byte();
+	}
 	exit(0);
 }
 
 static void send_one(const struct options *o, uint32_t sequence, uint32_t slots)
 {
-	struct datagram d = {.sequence = sequence, .slots = slots};
+	struct datagram d = {.sequence = sequence, .slots = slots, .piece = o->piece};
 	pid_t child = fork();
 	int status;
 
 	if (child < 0)
 		err(1, "fork");
 	if (child == 0)
-		send_datagram(&d, &o->to);
+		send_datagram(&d, o);
 	if (waitpid(child, &status, 0) != child || status)
 		errx(1, "datagram %u was not sent", sequence);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.count = 1, .to = {.sin_family = AF_INET}};
+	struct options o = {.count = 1, .piece = PIECE, .to = {.sin_family = AF_INET}};
 	uint32_t sequence = 0;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:")) != -1) {
-		if (c != 'n')
+	while ((c = getopt(argc, argv, "n:s:w")) != -1) {
+		switch (c) {
+		case 'n':
+			o.count = number(optarg, 1, UINT16_MAX);
+			break;
+		case 's':
+			o.piece = number(optarg, 2, PIECE_MAX);
+			break;
+		case 'w':
+			o.wait = true;
+			break;
+		default:
 			usage();
-		o.count = number(optarg, 1, UINT16_MAX);
+		}
 	}
 	if (argc - optind < 3 || inet_pton(AF_INET, argv[optind], &o.to.sin_addr) != 1)
 		usage();

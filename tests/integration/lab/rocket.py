@@ -5,6 +5,9 @@ import collections
 import contextlib
 import socket
 import struct
+import subprocess
+
+from . import paths
 
 Sent = collections.namedtuple("Sent", "sequence slots bytes")
 
@@ -36,3 +39,25 @@ def reader(namespace, address, port, seconds=10):
 def received(end, count):
     """The next so many payloads, in the order in which they came."""
     return [end.recv(65536) for _ in range(count)]
+
+
+class Built:
+    """A datagram that is built, and sent when it is told to.  `piece`: bytes of each."""
+
+    def __init__(self, namespace, address, port, slots, piece):
+        with namespace.entered():
+            self._tool = subprocess.Popen(
+                [paths.TOOLS / "rocket", "-w", "-s", str(piece), address, str(port), str(slots)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.datagram = Sent(*map(int, self._tool.stdout.readline().split()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._tool.communicate()
+
+    def send(self):
+        self._tool.stdin.write(b"\n")
+        self._tool.stdin.flush()
+        assert self._tool.stdout.readline() == b"sent\n"

@@ -48,6 +48,7 @@ class _There(Namespace):
     def __init__(self, name):
         self.name = name
         self.ipv6 = False
+        self.inode = os.stat(f"/run/netns/{name}").st_ino
 
 
 class Vif:

@@ -12,6 +12,8 @@ from .apt import Apt
 from .trouble import Trouble, command
 
 SUITE = "bookworm"
+# Those that can be domain 0 here.
+KERNELS = ("6.1", "6.12")
 PACKAGES = (
     "xen-hypervisor-4.17-amd64", "xen-utils-4.17", "xenstore-utils",
     # What xenstored and xenstore-write are linked with, libc apart.
