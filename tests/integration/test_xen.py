@@ -271,8 +271,8 @@ def test_overflows_that_cannot_be_linearized(vif, start, messages, tmp_path):
 
 
 def check_drops(daemon, vif, trace, dropped):
-    """The drop probe saw the same, and the kernel's trace of kfree_skb.  (What was transmitted is freed
-    by kfree_skb too, elsewhere: the driver's completions call dev_kfree_skb_irq().)"""
+    """The drop probe saw the same, and the kernel's trace of kfree_skb.  (What was transmitted is
+    freed by kfree_skb too, elsewhere: the driver's completions call dev_kfree_skb_irq().)"""
     rows = {row["location"].split(" ")[0]: row["packets"]
             for row in daemon.drop_rows(vif.device, "ipv4/udp")}
     location, = (location for location in rows if location.startswith("xennet_start_xmit+"))
