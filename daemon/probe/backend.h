@@ -184,8 +184,8 @@ struct backend_ops {
 	int (*slots)(const struct backend *backend,
 		     int (*visit)(const struct backend_slots *slots, void *userdata),
 		     void *userdata);
-	/* Once a second, and when modules came or went: attach what waited for a driver, see what the
-	 * kernel stopped running; true when a probe's state may have changed. */
+	/* Once a second, and when modules came or went: attach what waited for a driver, see what
+	 * the kernel stopped running; true when a probe's state may have changed. */
 	bool (*refresh)(struct backend *backend);
 	/* Whether drop records carry stacks. */
 	void (*set_stack)(struct backend *backend, bool on);

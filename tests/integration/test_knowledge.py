@@ -496,16 +496,21 @@ def test_following_faults_hides_the_others(reasons, daemon, silent_pair):
     command = [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", "--faults", "--json",
                "--limit", "1", "--dev", pair.right_device.name,
                "--netns", str(pair.right_device.namespace.inode)]
+    # It may begin to follow between the two kinds: then there was nothing to hide.
+    lines = waiting.until(lambda: _followed(command, pair), lambda lines: lines[1]["hidden"])
+    assert [line.get("class") for line in lines] == ["fault", None]
+    assert lines[1]["hidden"] >= 5
+
+
+def _followed(command, pair):
+    """The lines that it prints while drops are made: benign ones first, each time, then a fault."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
-        # It takes a moment until it follows: benign ones first, each time, then a fault.
         for _ in range(200):
             pair.left.send_udp(pair.RIGHT4, 9, 5)
             if waiting.until(lambda: following.poll() is not None, bool, seconds=0.1):
                 break
             _overflow(pair)
-        lines = [json.loads(line) for line in following.stdout.read().splitlines()]
-    assert [line.get("class") for line in lines] == ["fault", None]
-    assert lines[1]["hidden"] >= 5
+        return [json.loads(line) for line in following.stdout.read().splitlines()]
 
 
 def _overflow(pair):
