@@ -144,21 +144,21 @@ static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu
 	if (!live.drop_stack) {
 		r = bpf_ringbuf_reserve(&nf_ring, NF_DROP_RECORD_PLAIN, 0);
 		if (!r)
-			return NF_EVENT_RING_FULL;
+			return NF_EVENT_DROP_RING_FULL;
 		nf_drop_fill(ctx, cpu, skb, key, place, now, r);
 		bpf_ringbuf_submit(r, 0);
-		return NF_EVENT_RECORDED;
+		return NF_EVENT_DROP_RECORDED;
 	}
 	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
 	if (!r)
-		return NF_EVENT_RING_FULL;
+		return NF_EVENT_DROP_RING_FULL;
 	nf_drop_fill(ctx, cpu, skb, key, place, now, r);
 	bytes = bpf_get_stack(ctx, r->stack, sizeof(r->stack), 0);
 	if (bytes > 0)
 		r->stack_len = bytes / sizeof(r->stack[0]);
 	r->header.size = sizeof(*r);
 	bpf_ringbuf_submit(r, 0);
-	return NF_EVENT_RECORDED;
+	return NF_EVENT_DROP_RECORDED;
 }
 
 /* Count under the key; false when the key table is full. */
@@ -220,7 +220,7 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 	/* Without a bucket of its own a cause could flood the ring: no record. */
 	nf_count(cpu, NF_PROBE_KFREE_SKB,
 		 info && nf_drop_admit(info, now) ? nf_drop_send(ctx, cpu, skb, &key, &place, now)
-						  : NF_EVENT_THROTTLED);
+						  : NF_EVENT_DROP_THROTTLED);
 }
 
 #endif

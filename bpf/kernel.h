@@ -63,6 +63,7 @@ struct net_device_stats {
 struct net_device {
 	char name[NF_DEVICE_NAME];
 	int ifindex;
+	unsigned int flags;
 	__u64 features;
 	const struct net_device_ops *netdev_ops;
 	struct net_device_stats stats;
@@ -144,9 +145,14 @@ struct task_struct {
 	int pid;
 };
 
+/* The value is the running kernel's: they are numbered anew now and then. */
+enum skb_drop_reason {
+	SKB_DROP_REASON_NOT_SPECIFIED,
+};
+
 #pragma clang attribute pop
 
-/* include/uapi/linux/in.h, include/linux/net.h, include/linux/socket.h */
+/* include/uapi/linux/{in,if}.h, include/linux/{net,socket}.h */
 enum {
 	SOCK_DGRAM = 2,
 	IPPROTO_TCP = 6,
@@ -154,10 +160,12 @@ enum {
 	AF_PACKET = 17,
 	MSG_PEEK = 0x2,
 	MSG_ERRQUEUE = 0x2000,
+	IFF_LOOPBACK = 0x8,
 };
 
 /* Softirq vectors, include/linux/interrupt.h: part of the tracepoints' ABI. */
 enum {
+	NET_TX_SOFTIRQ = 2,
 	NET_RX_SOFTIRQ = 3,
 };
 

@@ -474,7 +474,7 @@ int nf_consume_skb(__u64 *ctx)
 	if (event == NF_EVENT_DELIVERED && timed)
 		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
-		nf_path_freed(ctx, cpu, skb, &path);
+		nf_path_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
 	return 0;
 }
 
@@ -490,7 +490,8 @@ int nf_kfree_skb(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_HIT);
-	nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
+	if (!nf_path_completed(ctx, cpu, skb, NF_KFREE_SKB_REASON(ctx)))
+		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 	return 0;
 }
 

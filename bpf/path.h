@@ -152,6 +152,7 @@ struct nf_path_end {
 	__u64 wakeup_ns, run_ns;      /* of a reader, 0 = not known */
 	enum nf_outcome outcome;
 	bool slow;
+	bool freed;
 	const struct nf_reader *read; /* where the skb is gone: what is left of it */
 	__u32 merged;                 /* bytes of others in it, see stream.h */
 };
@@ -192,7 +193,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 		r->stage_ns[NF_STAGE_COPY] = end->now;
 		r->stage_ns[NF_STAGE_WAKEUP] = end->wakeup_ns;
 		r->stage_ns[NF_STAGE_RUN] = end->run_ns;
-	} else if (end->probe == NF_PROBE_CONSUME_SKB) {
+	} else if (end->freed) {
 		r->stage_ns[NF_STAGE_FREE] = end->now;
 	}
 	nf_task_fill(&r->task);
@@ -410,6 +411,7 @@ static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, e
 	struct nf_path_end end = {
 		.probe = probe,
 		.now = now,
+		.freed = probe != NF_PROBE_NETIF_RECEIVE_SKB,
 		.outcome = e->journey == NF_JOURNEY_FORWARD ? NF_OUTCOME_FORWARDED
 							    : NF_OUTCOME_TRANSMITTED,
 	};
@@ -418,8 +420,8 @@ static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, e
 }
 
 /* The driver is done with a transmit: ends xmit→free. */
-static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
-					  struct nf_inflight *path)
+static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
+					  const struct sk_buff *skb, struct nf_inflight *path)
 {
 	struct nf_device_stats *stats = nf_device_stats(path->slot);
 	__u64 now = bpf_ktime_get_ns();
@@ -427,12 +429,69 @@ static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, const s
 	if (stats && path->xmit_ns &&
 	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, path->xmit_ns, now))
 		path->flags |= NF_INFLIGHT_SLOW;
-	nf_path_transmitted(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, path, now);
+	nf_path_transmitted(ctx, cpu, probe, skb, path, now);
 }
 
 static __always_inline enum nf_event nf_path_tx_event(const struct nf_inflight *e)
 {
 	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
+}
+
+/* Whether this CPU is inside start_xmit with that very skb. */
+static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u64 skb)
+{
+	__u32 inner = cpu->xmit_depth - 1;
+
+	return inner < NF_XMIT_DEPTH && cpu->xmit[inner].skb == skb;
+}
+
+/*
+ * A driver that is done with a transmit in its interrupt handler may free it by
+ * dev_kfree_skb_irq(), as xen-netfront does.  net_tx_action() then traces
+ * kfree_skb, with no reason, though nothing was dropped (consume_skb is for
+ * dev_consume_skb_irq()).  Told by: the NET_TX softirq, a driver has taken the
+ * skb, and it is still that device's; lo and veth hand it on, and what is freed
+ * there was never received.
+ */
+static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
+						  const struct sk_buff *skb, __u64 number,
+						  const struct nf_inflight *e, __u32 reason)
+{
+	const struct net_device *dev;
+
+	if (cpu->softirq != 1 + NET_TX_SOFTIRQ || e->journey < NF_JOURNEY_TX || !e->start_ns ||
+	    nf_path_in_start_xmit(cpu, number))
+		return false;
+	if (settings.kfree_skb_reason &&
+	    reason != bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED))
+		return false;
+	dev = skb->dev;
+	return dev && !(dev->flags & IFF_LOOPBACK) && nf_device_slot(dev) == e->slot;
+}
+
+/*
+ * End a transmit by kfree_skb; false: it was dropped.  One that start_xmit gave
+ * a new head (linearized) is not timed, as ever, but it is done.
+ */
+static __always_inline bool nf_path_completed(void *ctx, struct nf_cpu *cpu,
+					      const struct sk_buff *skb, __u32 reason)
+{
+	__u64 number = nf_address(skb);
+	struct nf_inflight *e = nf_inflight_at(number), path;
+	bool ours;
+
+	if (!e || e->skb != number)
+		return false;
+	path = *e;
+	if (!nf_path_is_completion(cpu, skb, number, &path, reason))
+		return false;
+	ours = nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, &path, number, (__u64)skb->head);
+	if (nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
+			    ours ? nf_path_tx_event(&path) : NF_EVENT_INVALIDATED) &&
+	    ours)
+		nf_path_freed(ctx, cpu, NF_PROBE_KFREE_SKB, skb, &path);
+	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_COMPLETED);
+	return true;
 }
 
 /* The totals that end at xmit: of one sent here since queue, of one forwarded since it came in. */

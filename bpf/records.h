@@ -76,12 +76,16 @@ enum nf_event {
 	NF_EVENT_COUNTED,     /* drop: counted under its key */
 	NF_EVENT_UNKEYED,     /* drop: counted, but the key table was full */
 	NF_EVENT_CHOSEN,      /* latency: a journey was slow or drawn as a sample */
-	NF_EVENT_RECORDED,    /* a record went out */
-	NF_EVENT_THROTTLED,   /* the token bucket, of the drop's key or for latency, was empty */
-	NF_EVENT_RING_FULL,   /* the ring buffer had no room */
+	NF_EVENT_RECORDED,    /* latency: a record went out */
+	NF_EVENT_THROTTLED,   /* latency: the token bucket was empty */
+	NF_EVENT_RING_FULL,   /* latency: the ring buffer had no room */
+	NF_EVENT_DROP_RECORDED,  /* drop: a record went out */
+	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key was empty */
+	NF_EVENT_DROP_RING_FULL, /* drop: the ring buffer had no room */
+	NF_EVENT_COMPLETED,      /* kfree_skb of a transmit that was done, see bpf/path.h: no drop */
 	NF_EVENT_COUNT,
 };
-#define NF_EVENT_ROOM 16 /* a power of two, so that a mask bounds an index */
+#define NF_EVENT_ROOM 32 /* a power of two, so that a mask bounds an index */
 _Static_assert(NF_EVENT_COUNT <= NF_EVENT_ROOM, "room for all events");
 
 /* ---- histograms -------------------------------------------------------- */

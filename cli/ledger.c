@@ -21,10 +21,15 @@ struct equation {
 };
 
 static const struct equation equations[] = {
-	{.of = "drops", .whole = "hits", .parts = {{.member = "counted"}, {.member = "unkeyed"}}},
 	{.of = "drops",
 	 .whole = "hits",
-	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
+	 .parts = {{.member = "counted"}, {.member = "unkeyed"}, {.member = "completed"}}},
+	{.of = "drops",
+	 .whole = "hits",
+	 .parts = {{.member = "recorded"},
+		   {.member = "throttled"},
+		   {.member = "ring_full"},
+		   {.member = "completed"}}},
 	{.of = "inflight",
 	 .whole = "begun",
 	 .parts = {{.member = "delivered", .part_word = "consumed", .part_member = "consumed"},

@@ -304,7 +304,8 @@ static int read_ledger(void *userdata, struct alert_ledger *ledger)
 
 	backend->ops->events(backend, events);
 	walk(state, events);
-	ledger->ring_full = ledger_sum(events, NF_EVENT_RING_FULL);
+	ledger->ring_full = ledger_sum(events, NF_EVENT_RING_FULL) +
+			    ledger_sum(events, NF_EVENT_DROP_RING_FULL);
 	ledger->unkeyed = ledger_sum(events, NF_EVENT_UNKEYED);
 	ledger->overwritten = ledger_sum(events, NF_EVENT_OVERWRITTEN);
 	ledger->unaccounted = state->unaccounted;

@@ -143,11 +143,12 @@ static json_t *drops_ledger(const struct control *control, ledger_events events,
 	struct ledger_drops ledger;
 
 	ledger_of_drops(&ledger, events);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits",
 			 (json_int_t)ledger.hits, "counted", (json_int_t)ledger.counted, "unkeyed",
-			 (json_int_t)ledger.unkeyed, "recorded", (json_int_t)ledger.recorded,
-			 "throttled", (json_int_t)ledger.throttled, "ring_full",
-			 (json_int_t)ledger.ring_full, "missed",
+			 (json_int_t)ledger.unkeyed, "completed", (json_int_t)ledger.completed,
+			 "recorded", (json_int_t)ledger.recorded, "throttled",
+			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
+			 "missed",
 			 (json_int_t)missed(control->parts.backend, true), "balanced",
 			 balance(still, ledger.balanced));
 }

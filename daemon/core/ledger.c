@@ -20,26 +20,24 @@ void ledger_of_drops(struct ledger_drops *ledger, ledger_events events)
 		.hits = row[NF_EVENT_HIT],
 		.counted = row[NF_EVENT_COUNTED],
 		.unkeyed = row[NF_EVENT_UNKEYED],
-		.recorded = row[NF_EVENT_RECORDED],
-		.throttled = row[NF_EVENT_THROTTLED],
-		.ring_full = row[NF_EVENT_RING_FULL],
+		.completed = row[NF_EVENT_COMPLETED],
+		.recorded = row[NF_EVENT_DROP_RECORDED],
+		.throttled = row[NF_EVENT_DROP_THROTTLED],
+		.ring_full = row[NF_EVENT_DROP_RING_FULL],
 	};
-	ledger->balanced = ledger->hits == ledger->counted + ledger->unkeyed &&
-			   ledger->hits == ledger->recorded + ledger->throttled + ledger->ring_full;
-}
-
-static uint64_t sum_but_drops(ledger_events events, enum nf_event event)
-{
-	return ledger_sum(events, event) - events[NF_PROBE_KFREE_SKB][event];
+	ledger->balanced =
+		ledger->hits == ledger->counted + ledger->unkeyed + ledger->completed &&
+		ledger->hits == ledger->recorded + ledger->throttled + ledger->ring_full +
+					ledger->completed;
 }
 
 void ledger_of_latency(struct ledger_latency *ledger, ledger_events events)
 {
 	*ledger = (struct ledger_latency){
-		.chosen = sum_but_drops(events, NF_EVENT_CHOSEN),
-		.recorded = sum_but_drops(events, NF_EVENT_RECORDED),
-		.throttled = sum_but_drops(events, NF_EVENT_THROTTLED),
-		.ring_full = sum_but_drops(events, NF_EVENT_RING_FULL),
+		.chosen = ledger_sum(events, NF_EVENT_CHOSEN),
+		.recorded = ledger_sum(events, NF_EVENT_RECORDED),
+		.throttled = ledger_sum(events, NF_EVENT_THROTTLED),
+		.ring_full = ledger_sum(events, NF_EVENT_RING_FULL),
 	};
 }
 

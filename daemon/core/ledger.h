@@ -15,7 +15,9 @@ typedef uint64_t ledger_events[NF_PROBE_COUNT][NF_EVENT_COUNT];
 
 struct ledger_drops {
 	uint64_t hits, counted, unkeyed, recorded, throttled, ring_full;
-	bool balanced; /* hits = counted + unkeyed = recorded + throttled + ring_full */
+	uint64_t completed; /* no drops, but transmits that were done */
+	/* hits - completed = counted + unkeyed = recorded + throttled + ring_full */
+	bool balanced;
 };
 
 struct ledger_inflight {
@@ -35,7 +37,6 @@ struct ledger_latency {
 uint64_t ledger_sum(ledger_events events, enum nf_event event);
 
 void ledger_of_drops(struct ledger_drops *ledger, ledger_events events);
-/* Of all programs but kfree_skb, whose records are of drops. */
 void ledger_of_latency(struct ledger_latency *ledger, ledger_events events);
 void ledger_of_inflight(struct ledger_inflight *ledger, ledger_events events, uint64_t in_flight);
 

@@ -12,7 +12,7 @@ import socket
 
 import pytest
 
-from lab import kernel, memory, rocket, xen
+from lab import journeys, kernel, ledgers, memory, rocket, sockets, xen
 from lab.alerts import Rules, reaches
 from lab.waiting import settled, until
 
@@ -271,14 +271,37 @@ def test_overflows_that_cannot_be_linearized(vif, start, messages, tmp_path):
 
 
 def check_drops(daemon, vif, trace, dropped):
-    """The drop probe saw the same, and the kernel's trace of kfree_skb.  (What was transmitted is
-    freed by kfree_skb too, elsewhere: the driver's completions call dev_kfree_skb_irq().)"""
-    rows = {row["location"].split(" ")[0]: row["packets"]
-            for row in daemon.drop_rows(vif.device, "ipv4/udp")}
-    location, = (location for location in rows if location.startswith("xennet_start_xmit+"))
-    assert rows[location] == dropped
+    """The drop probe saw the same and no others, and so did the kernel's trace of kfree_skb."""
+    (location, packets), = ((row["location"].split(" ")[0], row["packets"])
+                            for row in daemon.drop_rows(vif.device, "ipv4/udp"))
+    assert location.startswith("xennet_start_xmit+") and packets == dropped
     assert trace.lost == 0
     assert trace.matching(0x0800, None, location) == dropped
+
+
+def test_completions_are_no_drops(vif, start):
+    """The driver frees what it has transmitted by dev_kfree_skb_irq(): kfree_skb to the kernel's own
+    trace, without a reason."""
+    count = 100
+    daemon = start(*journeys.EVERY)
+    completed = ledgers.quiet(daemon)["drops"]["completed"]
+    before = vif.transmitted()
+    with sockets.udp(vif.host, vif.peer, vif.peer_address, PORT) as (sender, reader), \
+            kernel.drop_trace() as trace:
+        for _ in range(count):
+            sender.send(b"x")
+            reader.recv(10)
+        packets, dropped = (now - then for now, then in zip(vif.transmitted(), before))
+        assert packets >= count and not dropped
+        assert settled(lambda: daemon.status()["drops"]["completed"] - completed,
+                       packets) == packets
+    assert sum(seen for (_, location, _), seen in trace.counts.items()
+               if location and location.startswith("net_tx_action")) >= count
+    assert not daemon.drop_rows(vif.device)
+    ledgers.check_balanced(daemon)
+    assert journeys.histogram(daemon, vif.device, "xmit→free", "tx")["count"] == packets
+    assert len(journeys.to_port(journeys.wait_for(daemon, count, vif.device, "transmitted"),
+                                PORT)) == count
 
 
 @pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),

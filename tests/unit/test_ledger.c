@@ -19,18 +19,36 @@ static void test_drops_balance(void **state)
 	row[NF_EVENT_HIT] = 100;
 	row[NF_EVENT_COUNTED] = 90;
 	row[NF_EVENT_UNKEYED] = 10;
-	row[NF_EVENT_RECORDED] = 5;
-	row[NF_EVENT_THROTTLED] = 94;
-	row[NF_EVENT_RING_FULL] = 1;
+	row[NF_EVENT_DROP_RECORDED] = 5;
+	row[NF_EVENT_DROP_THROTTLED] = 94;
+	row[NF_EVENT_DROP_RING_FULL] = 1;
 	ledger_of_drops(&ledger, events);
 	assert_true(ledger.balanced);
-	row[NF_EVENT_RING_FULL] = 0;
+	row[NF_EVENT_DROP_RING_FULL] = 0;
 	ledger_of_drops(&ledger, events);
 	assert_false(ledger.balanced);
-	row[NF_EVENT_RING_FULL] = 1;
+	row[NF_EVENT_DROP_RING_FULL] = 1;
 	row[NF_EVENT_COUNTED] = 91;
 	ledger_of_drops(&ledger, events);
 	assert_false(ledger.balanced);
+}
+
+static void test_completed_transmits_are_no_drops(void **state)
+{
+	ledger_events events = {0};
+	struct ledger_drops ledger;
+	uint64_t *row = events[NF_PROBE_KFREE_SKB];
+
+	(void)state;
+	row[NF_EVENT_HIT] = 43;
+	row[NF_EVENT_COUNTED] = 3;
+	row[NF_EVENT_DROP_RECORDED] = 3;
+	ledger_of_drops(&ledger, events);
+	assert_false(ledger.balanced);
+	row[NF_EVENT_COMPLETED] = 40;
+	ledger_of_drops(&ledger, events);
+	assert_true(ledger.balanced);
+	assert_int_equal(ledger.completed, 40);
 }
 
 static void test_inflight_adds_up_over_programs(void **state)
@@ -66,9 +84,9 @@ static void test_latency_leaves_drops_out(void **state)
 	struct ledger_drops drops;
 
 	(void)state;
-	events[NF_PROBE_KFREE_SKB][NF_EVENT_RECORDED] = 1000;
-	events[NF_PROBE_KFREE_SKB][NF_EVENT_THROTTLED] = 2000;
-	events[NF_PROBE_KFREE_SKB][NF_EVENT_RING_FULL] = 3000;
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_RECORDED] = 1000;
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_THROTTLED] = 2000;
+	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_RING_FULL] = 3000;
 	events[NF_PROBE_CONSUME_SKB][NF_EVENT_CHOSEN] = 7;
 	events[NF_PROBE_CONSUME_SKB][NF_EVENT_RECORDED] = 4;
 	events[NF_PROBE_CONSUME_SKB][NF_EVENT_THROTTLED] = 3;
@@ -88,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drops_balance),
+		cmocka_unit_test(test_completed_transmits_are_no_drops),
 		cmocka_unit_test(test_inflight_adds_up_over_programs),
 		cmocka_unit_test(test_latency_leaves_drops_out),
 	};

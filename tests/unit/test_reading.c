@@ -60,7 +60,7 @@ static const char status_late[] =
 	"\"daemon\":{\"uptime_ns\":3000000000,\"version\":\"1\"},\"host\":{\"name\":\"h\"},"
 	"\"packets\":{\"received\":2100,\"delivered\":50,\"transmitted\":30},"
 	"\"cost\":{\"programs_cpu_percent\":1.5},"
-	"\"drops\":{\"hits\":5,\"counted\":5,\"unkeyed\":0,\"recorded\":3,\"throttled\":2,"
+	"\"drops\":{\"hits\":5,\"counted\":5,\"unkeyed\":0,\"completed\":0,\"recorded\":3,\"throttled\":2,"
 	"\"ring_full\":0,\"balanced\":true},"
 	"\"inflight\":{\"begun\":9,\"delivered\":4,\"consumed\":1,\"transmitted\":2,"
 	"\"forwarded\":0,\"dropped\":1,\"overwritten\":1,\"invalidated\":0,\"torn\":0,"
