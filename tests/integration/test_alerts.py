@@ -2,6 +2,7 @@
 """Alerts: rules that real packets make fire and resolve, what is done about them, and what is said of
 rules that are wrong."""
 
+import errno
 import json
 import os
 import pathlib
@@ -252,7 +253,7 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         deliver()
         assert waiting.settled(queued, 1) == 1
         try:
-            switch.write_text("0")
+            _switch_off(switch)
             told = reaches(daemon, "probes", "firing")
             assert told["value"] == 1
             assert "sk_data_ready: kernel.ftrace_enabled is 0" in told["evidence"]["detail"]
@@ -267,6 +268,15 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         assert daemon.coverage("wake")["state"] == "full"
         deliver()
         assert waiting.settled(queued, 2) == 2
+
+
+def _switch_off(switch):
+    try:
+        switch.write_text("0")
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        pytest.skip("this kernel does not let itself be told to, while a program is at a function")
 
 
 def test_time_squeeze(watch, silent_pair):
