@@ -15,8 +15,8 @@ import time
 import pytest
 
 from lab import paths, patience, rocket, sockets, waiting
-from lab.alerts import (SETTINGS, SHIPPED, Changes, Journal, Program, Rules, alert, children, drop_rule, loads,
-                        reaches, seconds)
+from lab.alerts import (SETTINGS, SHIPPED, Changes, Journal, Program, Rules, alert, children,
+                        drop_rule, loads, reaches, seconds)
 from lab.softnet import squeezed, squeezing
 from lab.varlink import INTERFACE, VarlinkError
 
