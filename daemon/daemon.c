@@ -39,6 +39,7 @@ struct daemon {
 	struct rockets *rockets;
 	struct kmsg *kmsg;	 /* NULL: not read, for kmsg_reason */
 	struct modules *modules; /* NULL where the kernel does not tell */
+	bool modules_came;	 /* since the second began */
 	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
@@ -125,15 +126,44 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 }
 
 /* A driver may have come or gone, or the kernel been told not to run a probe. */
-static int refresh_probes(void *userdata)
+static void refresh_probes(struct daemon *daemon)
 {
-	struct daemon *daemon = userdata;
-
 	if (daemon->backend->ops->refresh(daemon->backend)) {
 		report(daemon);
 		control_find_probes(daemon->control);
 	}
+}
+
+static int on_modules(bool came, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->modules_came |= came;
+	refresh_probes(daemon);
 	return 0;
+}
+
+/*
+ * New modules bring functions that drop, and reasons.  To read all symbols takes
+ * 0.1 s, and modules come in many.  One that went leaves its names behind, for
+ * what was dropped in it.
+ */
+static void learn_names(struct daemon *daemon)
+{
+	int r = 0;
+
+	if (!daemon->modules_came)
+		return;
+	daemon->modules_came = false;
+	if (!daemon->symbols_reason[0])
+		r = symbols_load(daemon->symbols, KALLSYMS);
+	if (r < 0)
+		log_warning("functions of new modules stay addresses: " KALLSYMS ": %s",
+			    strerror(-r));
+	r = daemon->backend->ops->name_reasons(daemon->backend, daemon->names);
+	if (r < 0)
+		log_warning("drop reasons of new modules stay numbers: %s", strerror(-r));
+	malloc_trim(0);
 }
 
 /*
@@ -147,6 +177,7 @@ static int on_every_second(void *userdata)
 	uint64_t overflows = 0;
 
 	refresh_probes(daemon);
+	learn_names(daemon);
 	if (rockets_total(daemon->rockets)) {
 		backend->ops->slots(backend, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
@@ -199,7 +230,7 @@ static int load_symbols(struct daemon *daemon)
 /* Before the backend, which looks for drivers itself at its start: none comes unseen in between. */
 static int open_modules(struct daemon *daemon)
 {
-	int r = modules_new(&daemon->modules, daemon->loop, refresh_probes, daemon);
+	int r = modules_new(&daemon->modules, daemon->loop, on_modules, daemon);
 
 	if (r < 0)
 		log_warning("drivers that come are looked for once a second: the kernel's events "

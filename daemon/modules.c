@@ -17,28 +17,27 @@
 
 /* Only the beginning is read: "add@/module/xen_netfront". */
 #define EVENT_MAX 256
-#define MODULE "/module/"
+#define CAME "add@/module/"
+#define GONE "remove@/module/"
 /* Events in one turn of the loop. */
 #define TURN_EVENTS 64
 
 struct modules {
 	int fd;
 	struct loop_source *source;
-	int (*changed)(void *userdata);
+	int (*changed)(bool came, void *userdata);
 	void *userdata;
 };
 
-static bool is_of_module(const char *event)
+static bool begins(const char *event, const char *with)
 {
-	const char *path = strchr(event, '@');
-
-	return path && !strncmp(path + 1, MODULE, strlen(MODULE));
+	return !strncmp(event, with, strlen(with));
 }
 
 static int on_input(int fd, unsigned int events, void *userdata)
 {
 	struct modules *modules = userdata;
-	bool changed = false;
+	bool came = false, gone = false;
 
 	(void)events;
 	for (int i = 0; i < TURN_EVENTS; i++) {
@@ -48,10 +47,12 @@ static int on_input(int fd, unsigned int events, void *userdata)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		/* ENOBUFS: some were lost. */
+		came |= n < 0 && errno != EINTR;
 		event[n < 0 ? 0 : n] = '\0';
-		changed |= n < 0 ? errno != EINTR : is_of_module(event);
+		came |= begins(event, CAME);
+		gone |= begins(event, GONE);
 	}
-	return changed ? modules->changed(modules->userdata) : 0;
+	return came || gone ? modules->changed(came, modules->userdata) : 0;
 }
 
 static void cleanup_modules(struct modules **modules)
@@ -59,8 +60,8 @@ static void cleanup_modules(struct modules **modules)
 	modules_free(modules);
 }
 
-int modules_new(struct modules **modules, struct loop *loop, int (*changed)(void *userdata),
-		void *userdata)
+int modules_new(struct modules **modules, struct loop *loop,
+		int (*changed)(bool came, void *userdata), void *userdata)
 {
 	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK, .nl_groups = 1};
 	struct modules *fresh CLEANUP(cleanup_modules) = calloc(1, sizeof(*fresh));

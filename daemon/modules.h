@@ -3,17 +3,19 @@
 #ifndef DAEMON_MODULES_H
 #define DAEMON_MODULES_H
 
+#include <stdbool.h>
+
 struct loop;
 struct modules;
 
 /*
- * Call `changed` whenever a module, any, was loaded or removed since; also when
- * that may have been missed.  A module that came has begun its work a moment
- * ago: its devices exist.  Takes no privilege.  Free with modules_free, before
- * the loop.
+ * Call `changed` whenever a module, any, was loaded (`came`) or removed since;
+ * also when that may have been missed.  A module that came has begun its work a
+ * moment ago: its devices exist.  Takes no privilege.  Free with modules_free,
+ * before the loop.
  */
-int modules_new(struct modules **modules, struct loop *loop, int (*changed)(void *userdata),
-		void *userdata);
+int modules_new(struct modules **modules, struct loop *loop,
+		int (*changed)(bool came, void *userdata), void *userdata);
 void modules_free(struct modules **modules);
 
 #endif

@@ -249,6 +249,16 @@ const char *names_subsystem(const struct names *names, uint32_t number)
 	return list_name(&names->subsystems, number >> SUBSYSTEM_SHIFT);
 }
 
+bool names_has_reasons(const struct names *names, uint32_t number)
+{
+	uint32_t first = number >> SUBSYSTEM_SHIFT << SUBSYSTEM_SHIFT;
+	size_t position = list_position(&names->reasons, first);
+
+	return position < names->reasons.count &&
+	       names->reasons.entries[position].number >> SUBSYSTEM_SHIFT ==
+		       number >> SUBSYSTEM_SHIFT;
+}
+
 int names_find_reason(const struct names *names, const char *text, uint32_t *number)
 {
 	const struct list *reasons = &names->reasons;

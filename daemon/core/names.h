@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Drop reasons: numbers to names and back, as the running kernel has them.  A
- * backend fills the table while it starts; afterwards it is only read.
+ * backend fills the table while it starts, and adds what modules bring later.
  *
  * A reason's number has its subsystem in the upper 16 bits, 0 being the core
  * (SKB_DROP_REASON_SUBSYS_SHIFT in include/net/dropreason.h).
@@ -9,6 +9,7 @@
 #ifndef CORE_NAMES_H
 #define CORE_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct names;
@@ -47,6 +48,9 @@ const char *names_reason(const struct names *names, uint32_t number);
 
 /* The name of the subsystem that reason `number` belongs to, or NULL. */
 const char *names_subsystem(const struct names *names, uint32_t number);
+
+/* Whether any reason of the subsystem that reason `number` belongs to has a name. */
+bool names_has_reasons(const struct names *names, uint32_t number);
 
 /*
  * What a person means by `text`: a name, with or without prefix, in any case,

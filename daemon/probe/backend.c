@@ -139,6 +139,13 @@ static bool none_refresh(struct backend *backend)
 	return false;
 }
 
+static int none_name_reasons(struct backend *backend, struct names *names)
+{
+	(void)backend;
+	(void)names;
+	return 0;
+}
+
 static void none_set_stack(struct backend *backend, bool on)
 {
 	(void)backend;
@@ -179,6 +186,7 @@ static const struct backend_ops backend_none = {
 	.slots_events = none_slots_events,
 	.slots = none_slots,
 	.refresh = none_refresh,
+	.name_reasons = none_name_reasons,
 	.set_stack = none_set_stack,
 	.stats_missing = none_missing,
 	.set_stats = none_set_stats,

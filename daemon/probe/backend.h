@@ -187,6 +187,8 @@ struct backend_ops {
 	/* Once a second, and when modules came or went: attach what waited for a driver, see what
 	 * the kernel stopped running; true when a probe's state may have changed. */
 	bool (*refresh)(struct backend *backend);
+	/* Modules came: drop reasons of theirs are added to `names`.  0 or negative errno. */
+	int (*name_reasons)(struct backend *backend, struct names *names);
 	/* Whether drop records carry stacks. */
 	void (*set_stack)(struct backend *backend, bool on);
 	/* Why the kernel's program statistics cannot be had; NULL = they can. */

@@ -81,6 +81,16 @@ static void test_subsystem(void **state)
 	assert_null(names_subsystem(names, 0x40000));
 }
 
+static void test_has_reasons(void **state)
+{
+	(void)state;
+	assert_true(names_has_reasons(names, 0));
+	assert_true(names_has_reasons(names, 0x1ffff));
+	assert_true(names_has_reasons(names, 0x30000));
+	assert_false(names_has_reasons(names, 0x20000));
+	assert_false(names_has_reasons(names, 0x40000));
+}
+
 static void test_add_again(void **state)
 {
 	(void)state;
@@ -236,7 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(free_null),    TEST(reason),      TEST(subsystem), TEST(add_again),
 		TEST(add_markers),  TEST(add_invalid), TEST(bounded),	TEST(find),
-		TEST(find_nothing), TEST(nearest),     TEST(empty),
+		TEST(find_nothing), TEST(nearest),     TEST(empty),     TEST(has_reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

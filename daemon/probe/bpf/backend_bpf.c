@@ -288,6 +288,12 @@ static bool bpf_refresh(struct backend *backend)
 	return bpf_look_for_silence(state) || changed;
 }
 
+static int bpf_name_reasons(struct backend *backend, struct names *names)
+{
+	(void)backend;
+	return bpf_reasons_of_modules(names, NULL);
+}
+
 static const char *bpf_reasons_missing(const struct backend *backend)
 {
 	return bpf_state(backend)->features.kfree_skb_reason
@@ -377,6 +383,7 @@ const struct backend_ops backend_bpf = {
 	.slots_events = bpf_read_slots_events,
 	.slots = bpf_read_slots,
 	.refresh = bpf_refresh,
+	.name_reasons = bpf_name_reasons,
 	.set_stack = bpf_set_stack,
 	.stats_missing = bpf_stats_missing,
 	.set_stats = bpf_set_stats,

@@ -68,6 +68,8 @@ bool bpf_has_tracepoint(const struct btf *kernel, const char *name);
 
 /* reasons.c: the kernel's drop reasons into `names`; -ENOMEM only. */
 int bpf_reasons_read(struct names *names, const struct btf *kernel);
+/* Those of modules that have none in it yet.  `kernel` may be NULL: read when it is needed. */
+int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
 
 /* load.c: load, then attach, what can be; what cannot is told in state->probe. */
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,

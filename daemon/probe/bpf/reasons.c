@@ -15,7 +15,6 @@
 #include "daemon/core/names.h"
 #include "daemon/util/cleanup.h"
 
-#define SUBSYSTEM_PREFIX "SKB_DROP_REASON_SUBSYS_"
 #define MODULE_BTF_FOLDER "/sys/kernel/btf"
 
 static void cleanup_btf(struct btf **btf)
@@ -78,25 +77,26 @@ static int add_subsystem_enums(struct names *names, const struct btf *btf, __u32
 	return 0;
 }
 
-/* A module whose name begins the name of a subsystem, as in MAC80211_UNUSABLE. */
-static bool is_subsystem_module(const struct btf *kernel, const struct btf_type *subsystems,
-				const char *module)
+/* A module whose name begins the name of a subsystem, as in mac80211_unusable, and not yet read. */
+static bool brings_reasons(const struct names *names, const char *module)
 {
-	const struct btf_enum *value = btf_enum(subsystems);
+	bool brings = false;
 
-	for (int i = 0; i < btf_vlen(subsystems); i++) {
-		const char *name = enum_value_name(kernel, &value[i]);
+	for (uint32_t id = 1; id < NAMES_SUBSYSTEMS_MAX; id++) {
+		const char *name = names_subsystem(names, id << 16);
 
-		if (!strncmp(name, SUBSYSTEM_PREFIX, strlen(SUBSYSTEM_PREFIX)) &&
-		    !strncasecmp(name + strlen(SUBSYSTEM_PREFIX), module, strlen(module)))
-			return true;
+		if (!name || strncmp(name, module, strlen(module)) != 0)
+			continue;
+		if (names_has_reasons(names, id << 16))
+			return false;
+		brings = true;
 	}
-	return false;
+	return brings;
 }
 
-static int add_module_reasons(struct names *names, const struct btf *kernel,
-			      const struct btf_type *subsystems)
+int bpf_reasons_of_modules(struct names *names, const struct btf *kernel)
 {
+	struct btf *own CLEANUP(cleanup_btf) = NULL;
 	DIR *folder CLEANUP(cleanup_dir) = opendir(MODULE_BTF_FOLDER);
 	struct dirent *entry;
 	int r;
@@ -104,8 +104,12 @@ static int add_module_reasons(struct names *names, const struct btf *kernel,
 	while (folder && (entry = readdir(folder))) {
 		struct btf *module CLEANUP(cleanup_btf) = NULL;
 
-		if (!is_subsystem_module(kernel, subsystems, entry->d_name))
+		if (!brings_reasons(names, entry->d_name))
 			continue;
+		if (!kernel)
+			kernel = own = btf__load_vmlinux_btf();
+		if (!kernel)
+			return -errno;
 		module = btf__load_module_btf(entry->d_name, (struct btf *)kernel);
 		if (!module)
 			continue;
@@ -134,7 +138,7 @@ static int add_subsystems(struct names *names, const struct btf *kernel)
 			return r;
 	}
 	r = add_subsystem_enums(names, kernel, 1);
-	return r < 0 ? r : add_module_reasons(names, kernel, type);
+	return r < 0 ? r : bpf_reasons_of_modules(names, kernel);
 }
 
 int bpf_reasons_read(struct names *names, const struct btf *kernel)
