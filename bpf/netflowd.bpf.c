@@ -490,7 +490,7 @@ int nf_kfree_skb(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_HIT);
-	if (!nf_path_completed(ctx, cpu, skb, NF_KFREE_SKB_REASON(ctx)))
+	if (!nf_path_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 	return 0;
 }

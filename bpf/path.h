@@ -446,24 +446,35 @@ static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u6
 }
 
 /*
- * A driver that is done with a transmit in its interrupt handler may free it by
- * dev_kfree_skb_irq(), as xen-netfront does.  net_tx_action() then traces
- * kfree_skb, with no reason, though nothing was dropped (consume_skb is for
- * dev_consume_skb_irq()).  Told by: the NET_TX softirq, a driver has taken the
- * skb, and it is still that device's; lo and veth hand it on, and what is freed
- * there was never received.
+ * Whether who calls kfree_skb does so where nothing is dropped.  A driver that is
+ * done with a transmit in its interrupt handler may free it by
+ * dev_kfree_skb_irq(), as xen-netfront does; net_tx_action() then traces
+ * kfree_skb with no reason (consume_skb is for dev_consume_skb_irq()).
+ * xen-netback purges a queue of what it has copied to the guest.
+ */
+static __always_inline bool nf_path_completes(const struct nf_cpu *cpu, __u64 location,
+					      __u32 reason)
+{
+	if (location - live.netback < live.netback_bytes)
+		return true;
+	if (cpu->softirq != 1 + NET_TX_SOFTIRQ)
+		return false;
+	return !settings.kfree_skb_reason ||
+	       reason == bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
+}
+
+/*
+ * There, it is a transmit that is done when a driver has taken the skb and it is
+ * still that device's: lo and veth hand it on, and what is freed of theirs was
+ * never received.
  */
 static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
 						  const struct sk_buff *skb, __u64 number,
-						  const struct nf_inflight *e, __u32 reason)
+						  const struct nf_inflight *e)
 {
 	const struct net_device *dev;
 
-	if (cpu->softirq != 1 + NET_TX_SOFTIRQ || e->journey < NF_JOURNEY_TX || !e->start_ns ||
-	    nf_path_in_start_xmit(cpu, number))
-		return false;
-	if (settings.kfree_skb_reason &&
-	    reason != bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED))
+	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_path_in_start_xmit(cpu, number))
 		return false;
 	dev = skb->dev;
 	return dev && !(dev->flags & IFF_LOOPBACK) && nf_device_slot(dev) == e->slot;
@@ -474,16 +485,20 @@ static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
  * a new head (linearized) is not timed, as ever, but it is done.
  */
 static __always_inline bool nf_path_completed(void *ctx, struct nf_cpu *cpu,
-					      const struct sk_buff *skb, __u32 reason)
+					      const struct sk_buff *skb, __u64 location,
+					      __u32 reason)
 {
 	__u64 number = nf_address(skb);
-	struct nf_inflight *e = nf_inflight_at(number), path;
+	struct nf_inflight *e, path;
 	bool ours;
 
+	if (!nf_path_completes(cpu, location, reason))
+		return false;
+	e = nf_inflight_at(number);
 	if (!e || e->skb != number)
 		return false;
 	path = *e;
-	if (!nf_path_is_completion(cpu, skb, number, &path, reason))
+	if (!nf_path_is_completion(cpu, skb, number, &path))
 		return false;
 	ours = nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, &path, number, (__u64)skb->head);
 	if (nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,

@@ -35,6 +35,9 @@ const volatile struct {
 /* What the daemon may change while the programs run. */
 volatile struct {
 	__u32 drop_stack; /* 1: drop records carry the kernel stack */
+	__u32 reserved;
+	__u64 netback; /* xenvif_rx_copy_flush(), which frees what a guest has got */
+	__u64 netback_bytes; /* its length; 0: it is not there */
 } live;
 
 #endif

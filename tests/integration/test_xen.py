@@ -280,28 +280,38 @@ def check_drops(daemon, vif, trace, dropped):
 
 
 def test_completions_are_no_drops(vif, start):
-    """The driver frees what it has transmitted by dev_kfree_skb_irq(): kfree_skb to the kernel's own
-    trace, without a reason."""
+    """xen-netfront frees what it has transmitted by dev_kfree_skb_irq(), xen-netback what a guest has
+    got by purging a queue: drops to the kernel's own trace, without a reason or with that of a
+    purge."""
     count = 100
     daemon = start(*journeys.EVERY)
-    completed = ledgers.quiet(daemon)["drops"]["completed"]
-    before = vif.transmitted()
+    before = ledgers.quiet(daemon)["drops"]["completed"]
+    ends = {vif.device: vif.device.statistics()["tx"], vif.backend: vif.backend.statistics()["tx"]}
     with sockets.udp(vif.host, vif.peer, vif.peer_address, PORT) as (sender, reader), \
+            sockets.udp(vif.peer, vif.host, vif.address, PORT) as (back_sender, back_reader), \
             kernel.drop_trace() as trace:
         for _ in range(count):
             sender.send(b"x")
             reader.recv(10)
-        packets, dropped = (now - then for now, then in zip(vif.transmitted(), before))
-        assert packets >= count and not dropped
-        assert settled(lambda: daemon.status()["drops"]["completed"] - completed,
-                       packets) == packets
-    assert sum(seen for (_, location, _), seen in trace.counts.items()
-               if location and location.startswith("net_tx_action")) >= count
-    assert not daemon.drop_rows(vif.device)
+            back_sender.send(b"x")
+            back_reader.recv(10)
+        packets = {}
+        for device, then in ends.items():
+            now = device.statistics()["tx"]
+            packets[device] = now["packets"] - then["packets"]
+            assert packets[device] >= count and now["dropped"] == then["dropped"]
+        completed = settled(lambda: daemon.status()["drops"]["completed"] - before,
+                            sum(packets.values()))
+        assert completed == sum(packets.values())
+    for place in ("net_tx_action", "xenvif_rx_copy_flush"):
+        assert sum(seen for (_, location, _), seen in trace.counts.items()
+                   if location and location.startswith(place)) >= count
     ledgers.check_balanced(daemon)
-    assert journeys.histogram(daemon, vif.device, "xmit→free", "tx")["count"] == packets
-    assert len(journeys.to_port(journeys.wait_for(daemon, count, vif.device, "transmitted"),
-                                PORT)) == count
+    for device, transmitted in packets.items():
+        assert not daemon.drop_rows(device)
+        assert journeys.histogram(daemon, device, "xmit→free", "tx")["count"] == transmitted
+        records = journeys.wait_for(daemon, count, device, "transmitted")
+        assert len(journeys.to_port(records, PORT)) == count
 
 
 @pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),

@@ -217,6 +217,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	bpf_attach(state);
 	bpf_ring_slots_attach(state);
 	bpf_look_for_silence(state);
+	bpf_find_netback(state);
 	*backend = &TAKE_PTR(state)->backend;
 	return 0;
 }
@@ -285,6 +286,7 @@ static bool bpf_refresh(struct backend *backend)
 	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
 	bool changed = bpf_ring_slots_refresh(state);
 
+	bpf_find_netback(state);
 	return bpf_look_for_silence(state) || changed;
 }
 

@@ -5,6 +5,7 @@
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <sys/types.h>
 
 #include "daemon/probe/backend.h"
 
@@ -58,6 +59,7 @@ struct backend_bpf_state {
 		size_t alternative; /* of its programs, see load.c */
 		char reason[160];
 	} probe[NF_PROBE_COUNT];
+	ino_t netback; /* functions.c: what bpf_module() says of xen_netback */
 	/* Why the kernel does not run an attached probe's programs, NULL = it does. */
 	const char *silenced[NF_PROBE_COUNT];
 };
@@ -80,6 +82,13 @@ void bpf_refusal_forget(void);
 const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
+
+/* functions.c: where a function begins, and its length; 0: it is hidden, or not there. */
+uint64_t bpf_function(const char *name, uint64_t *bytes);
+/* Of a module's directory in /sys/module: another number each time it is loaded; 0: it is not. */
+ino_t bpf_module(const char *directory);
+/* Tell the programs where xen-netback frees what a guest has got, when it came or went. */
+void bpf_find_netback(struct backend_bpf_state *state);
 
 /* silence.c: look again which attached probes are silenced; true when that changed. */
 bool bpf_look_for_silence(struct backend_bpf_state *state);

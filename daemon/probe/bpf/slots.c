@@ -9,13 +9,11 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "build/bpf/netflowd.skel.h"
@@ -25,7 +23,6 @@
 
 /* There for a module, and for a driver that is built in, because it has parameters. */
 #define XEN_NETFRONT "/sys/module/xen_netfront"
-#define KALLSYMS "/proc/kallsyms"
 
 _Static_assert(NF_PROBE_SLOTS_FIRST + XEN == NF_PROBE_XENNET_START_XMIT &&
 		       NF_PROBE_SLOTS_FIRST + DEVICES == NF_PROBE_SLOTS_DEVICES,
@@ -81,21 +78,6 @@ static uint64_t feature_bit(const struct btf *kernel, const char *name)
 			if (!strcmp(btf__name_by_offset(kernel, values[i].name_off), name))
 				return UINT64_C(1) << (values[i].val & 63);
 	}
-	return 0;
-}
-
-/* Where the driver's function is, for the tracepoint in its stead; 0 = hidden or not there. */
-static uint64_t xennet_address(void)
-{
-	OWN_FILE FILE *file = fopen(KALLSYMS, "re");
-	char line[512], name[64];
-	uint64_t address;
-
-	/* The compiler may have put a part of it elsewhere, as xennet_start_xmit.cold. */
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%" SCNx64 " %*c %63s", &address, name) == 2 &&
-		    !strcmp(name, "xennet_start_xmit"))
-			return address;
 	return 0;
 }
 
@@ -226,7 +208,9 @@ static int load(struct backend_bpf_state *state, enum copy copy)
 		return r;
 	set_constants(state, skel, copy);
 	if (slots->copy[copy].way == way_by_address) {
-		skel->rodata->slots_settings.xennet = xennet_address();
+		uint64_t bytes;
+
+		skel->rodata->slots_settings.xennet = bpf_function("xennet_start_xmit", &bytes);
 		if (!skel->rodata->slots_settings.xennet)
 			return -ENOENT;
 	}
@@ -360,14 +344,6 @@ void bpf_ring_slots_attach(struct backend_bpf_state *state)
 	bpf_ring_slots_refresh(state);
 }
 
-/* The inode of the driver's directory, another one each time that it is loaded; 0 = it is not. */
-static ino_t driver(void)
-{
-	struct stat directory;
-
-	return stat(XEN_NETFRONT, &directory) ? 0 : directory.st_ino;
-}
-
 /*
  * A kprobe does not keep its module, is gone with it, and does not come back; the
  * tracepoint's program knows the function by its address.
@@ -375,7 +351,7 @@ static ino_t driver(void)
 bool bpf_ring_slots_refresh(struct backend_bpf_state *state)
 {
 	struct bpf_ring_slots *slots = state->ring_slots;
-	ino_t now = driver();
+	ino_t now = bpf_module(XEN_NETFRONT);
 
 	if (slots->copy[XEN].disabled || now == slots->driver)
 		return false;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where functions of modules are, for programs that know one by its address. */
+#include "daemon/probe/bpf/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "build/bpf/netflowd.skel.h"
+#include "daemon/util/cleanup.h"
+
+#define KALLSYMS "/proc/kallsyms"
+#define NETBACK "/sys/module/xen_netback"
+
+static bool next_symbol(FILE *file, uint64_t *address, char name[64])
+{
+	char line[512];
+
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %*c %63s", address, name) == 2)
+			return true;
+	return false;
+}
+
+uint64_t bpf_function(const char *wanted, uint64_t *bytes)
+{
+	OWN_FILE FILE *file = fopen(KALLSYMS, "re");
+	uint64_t begin = 0, end = UINT64_MAX, address;
+	char name[64];
+
+	/* The compiler may have put a part of it elsewhere, as xennet_start_xmit.cold. */
+	while (file && !begin && next_symbol(file, &address, name))
+		if (!strcmp(name, wanted))
+			begin = address;
+	if (!begin)
+		return 0;
+	rewind(file);
+	/* A module's symbols are in no order. */
+	while (next_symbol(file, &address, name))
+		if (address > begin && address < end)
+			end = address;
+	*bytes = end - begin;
+	return begin;
+}
+
+ino_t bpf_module(const char *directory)
+{
+	struct stat status;
+
+	return stat(directory, &status) ? 0 : status.st_ino;
+}
+
+void bpf_find_netback(struct backend_bpf_state *state)
+{
+	ino_t now = bpf_module(NETBACK);
+	uint64_t begin = 0, bytes = 0;
+
+	if (now == state->netback)
+		return;
+	state->netback = now;
+	if (now)
+		begin = bpf_function("xenvif_rx_copy_flush", &bytes);
+	/* Never an old beginning with a new length. */
+	state->skel->bss->live.netback_bytes = 0;
+	state->skel->bss->live.netback = begin;
+	state->skel->bss->live.netback_bytes = bytes;
+}
