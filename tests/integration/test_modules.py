@@ -33,6 +33,7 @@ def late():
         if why:
             pytest.skip(f"no module {name} here: {why}")
         loaded.append(name)
+        kernel.modules_changed()
 
     try:
         load.unload = unload
@@ -40,6 +41,7 @@ def late():
     finally:
         for name in loaded:
             modprobe("-r", name)
+        kernel.modules_changed()
 
 
 def test_place_in_a_module_that_came_later(late, daemon, silent_pair):

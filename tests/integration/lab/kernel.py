@@ -93,6 +93,12 @@ def _location(text):
     return f"{name}+0x{address - base:x}"
 
 
+def modules_changed():
+    """What is known of functions is known no more."""
+    _location.cache_clear()
+    _symbols.cache_clear()
+
+
 class DropTrace:
     """Counts kfree_skb events of the whole host, by (EtherType, location, reason), meanwhile."""
 
