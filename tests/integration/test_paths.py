@@ -391,22 +391,23 @@ def took(first, last, over_ns=0):
 
 def test_over_and_segment(start, silent_pair):
     pair = silent_pair
+    over = round(patience.seconds(20e6))
     daemon = start(*journeys.EVERY)
-    send_and_read(pair, 5, sleep=0.03)
+    send_and_read(pair, 5, sleep=patience.seconds(0.03))
     send_and_read(pair, 7, sleep=0.0, port=PORT + 1)
     everything = journeys.wait_for(daemon, 12, pair.right_device)
     assert len(everything) == 12
     for parameters, expected in (
-            ({"over_ns": 20_000_000}, lambda r: r["total_ns"] > 20e6),
-            ({"over_ns": 20_000_000, "segment": "sock_queue→copy"},
-             took("sock_queue", "copy", 20e6)),
+            ({"over_ns": over}, lambda r: r["total_ns"] > over),
+            ({"over_ns": over, "segment": "sock_queue→copy"},
+             took("sock_queue", "copy", over)),
             ({"segment": "sock_queue→copy"}, took("sock_queue", "copy")),
             ({"segment": "sock_queue->copy"}, took("sock_queue", "copy")),
-            ({"over_ns": 20_000_000, "segment": "receive→copy"}, took("receive", "copy", 20e6)),
-            ({"over_ns": 20_000_000, "segment": "softirq_entry→receive"}, lambda r: False)):
+            ({"over_ns": over, "segment": "receive→copy"}, took("receive", "copy", over)),
+            ({"over_ns": over, "segment": "softirq_entry→receive"}, lambda r: False)):
         got = journeys.ask(daemon, pair.right_device, **parameters)
         assert got == [r for r in everything if expected(r)], parameters
-    assert len(journeys.ask(daemon, pair.right_device, over_ns=20_000_000)) == 5
+    assert len(journeys.ask(daemon, pair.right_device, over_ns=over)) == 5
     newest = daemon.call("GetLatencyRecords", netns=pair.right.inode, limit=3)
     assert newest["records"] == everything[-3:]
     assert newest["matched"] == len(everything)
