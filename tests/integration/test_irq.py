@@ -17,8 +17,10 @@ PAYLOAD = 1000
 LENGTH = PAYLOAD + 8 + 20  # as netif_receive_skb has it, the Ethernet header taken off
 # Two readings of the clock at one event, by perf and by us, are nearer than that.
 SAME_NS = 50_000
-# netdev-times tells microseconds; that is much where hardware takes a few.
-CLOCK_NS = 0 if os.environ.get("NETFLOWD_VM") else 2_000
+# What perf does at an event before ours is called takes longest at the interrupt, the first after a
+# pause: some µs in an emulated machine, where the medians are mostly, not always, within 10 %.  And
+# netdev-times tells whole µs.
+CLOCK_NS = 10_000 if os.environ.get("NETFLOWD_VM") else 2_000
 SEGMENTS = (("irq", "softirq_entry"), ("softirq_entry", "receive"), ("irq", "receive"))
 
 pytestmark = pytest.mark.usefixtures("bpf")
