@@ -110,7 +110,7 @@ def medians(theirs, records):
 
 
 def agree(compared):
-    """At most 10 % apart."""
+    """At most 10 % apart, or CLOCK_NS."""
     return all(abs(ours - theirs) <= max(0.10 * theirs, CLOCK_NS) for _, theirs, ours in compared)
 
 
