@@ -233,8 +233,8 @@ static int open_modules(struct daemon *daemon)
 	int r = modules_new(&daemon->modules, daemon->loop, on_modules, daemon);
 
 	if (r < 0)
-		log_warning("drivers that come are looked for once a second: the kernel's events "
-			    "cannot be read: %s",
+		log_warning("drivers that come are looked for once a second, and functions of new "
+			    "modules get no names: the kernel's events cannot be read: %s",
 			    strerror(-r));
 	return r == -ENOMEM ? r : 0;
 }
