@@ -62,21 +62,22 @@ DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap -lm
 CLI_LIBS := -ljansson -lncursesw
 TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 
-DAEMON_SRC := $(shell find daemon -name '*.c' 2>/dev/null)
-CLI_SRC := $(wildcard cli/*.c)
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
+COMMON_SRC := $(wildcard common/*.c)
+DAEMON_SRC := $(sort $(shell find daemon -name '*.c'))
+CLI_SRC := $(sort $(shell find cli -name '*.c'))
+UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 TOOL_SRC := $(wildcard tests/tools/*.c tests/bench/*.c)
 TOOL_SRC := $(filter-out %.bpf.c,$(TOOL_SRC))
 
 obj = $(patsubst %.c,$(OUT)/%.o,$(1))
-DAEMON_OBJ := $(call obj,$(DAEMON_SRC))
-CLI_OBJ := $(call obj,$(CLI_SRC))
-# What the command line shares with the daemon.
-UTIL_OBJ := $(call obj,$(wildcard daemon/util/*.c daemon/knowledge/*.c))
-# Everything that a test may link: all but the two main().
+# One archive for each program and one for what they share.  A test may link everything
+# except the two main().
+COMMON_LIB := $(OUT)/libcommon.a
 DAEMON_LIB := $(OUT)/libnetflowd.a
 CLI_LIB := $(OUT)/libnetflowctl.a
+DAEMON_MAIN := $(OUT)/daemon/main.o
+CLI_MAIN := $(OUT)/cli/command/main.o
 
 UNIT_BIN := $(patsubst %.c,$(OUT)/%,$(UNIT_SRC))
 FUZZ_BIN := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
@@ -118,7 +119,7 @@ $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; $(C_STRING) $<; echo ';'; } > $@
 
-$(call obj,$(wildcard daemon/control/*.c)): | $(BUILD)/interface.h
+$(OUT)/daemon/varlink/service.o: | $(BUILD)/interface.h
 
 # ---- the knowledge, part of the daemon and of the command line --------------
 
@@ -126,7 +127,7 @@ $(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledg
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) python3 $< $(filter %.ini,$^) > $@
 
-$(OUT)/daemon/knowledge/knowledge.o: | $(BUILD)/knowledge_table.h
+$(OUT)/common/knowledge.o: | $(BUILD)/knowledge_table.h
 
 # ---- the shipped rules, part of the daemon, by their names -------------------
 
@@ -145,22 +146,24 @@ $(OUT)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(DAEMON_LIB): $(filter-out $(OUT)/daemon/main.o,$(DAEMON_OBJ))
-	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+$(COMMON_LIB): $(call obj,$(COMMON_SRC))
+$(DAEMON_LIB): $(filter-out $(DAEMON_MAIN),$(call obj,$(DAEMON_SRC)))
+$(CLI_LIB): $(filter-out $(CLI_MAIN),$(call obj,$(CLI_SRC)))
 
-$(CLI_LIB): $(filter-out $(OUT)/cli/main.o,$(CLI_OBJ))
-	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+# Files of different rooms may have the same name, so members are appended, not replaced by name.
+$(OUT)/%.a:
+	$(call say,AR,$@) rm -f $@ && ar qcs $@ $^
 
-$(OUT)/netflowd: $(OUT)/daemon/main.o $(DAEMON_LIB)
+$(OUT)/netflowd: $(DAEMON_MAIN) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 
-$(OUT)/netflowctl: $(OUT)/cli/main.o $(CLI_LIB) $(UTIL_OBJ)
+$(OUT)/netflowctl: $(CLI_MAIN) $(CLI_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(CLI_LIBS) -lm -o $@
 
-$(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB)
+$(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
 
-$(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB)
+$(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 
 # The loader of the empty programs; the other tools use nothing but libc.

@@ -30,7 +30,7 @@ static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct
 
 	if (!set)
 		return NF_SLOT_OTHER;
-	/*
+		/*
 	 * Unrolled: clang would enter the loop past its head, and check_cfg() of 6.12
 	 * and older takes the step into the head for a back-edge that may not be.
 	 */

@@ -149,12 +149,12 @@ static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 struct nf_path_end {
 	enum nf_probe probe;
 	__u64 now;
-	__u64 wakeup_ns, run_ns;      /* of a reader, 0 = not known */
+	__u64 wakeup_ns, run_ns; /* of a reader, 0 = not known */
 	enum nf_outcome outcome;
 	bool slow;
 	bool freed;
 	const struct nf_reader *read; /* where the skb is gone: what is left of it */
-	__u32 merged;                 /* bytes of others in it, see stream.h */
+	__u32 merged;		      /* bytes of others in it, see stream.h */
 };
 
 /*
@@ -301,9 +301,8 @@ static __always_inline void nf_path_queued(struct nf_cpu *cpu, __u16 family)
 	struct nf_inflight *e = nf_inflight_at(skb);
 	struct nf_device_stats *stats;
 
-	if (!skb || family == AF_PACKET || !e || e->skb != skb ||
-	    e->journey != NF_JOURNEY_RX || e->sock_queue ||
-	    !nf_inflight_intact(e, skb) || !nf_in_softirq(cpu))
+	if (!skb || family == AF_PACKET || !e || e->skb != skb || e->journey != NF_JOURNEY_RX ||
+	    e->sock_queue || !nf_inflight_intact(e, skb) || !nf_in_softirq(cpu))
 		return;
 	now = bpf_ktime_get_ns();
 	stats = nf_device_stats(e->slot);
@@ -324,8 +323,8 @@ static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
  * The reader was asleep and this very skb woke it: when, and since when it
  * runs.  A reader that was not waiting has neither stage.
  */
-static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb,
-					  __u64 begin_ns, struct nf_path_end *end)
+static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb, __u64 begin_ns,
+					  struct nf_path_end *end)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -369,7 +368,8 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 	if (!stats)
 		return;
 	if (softirq) {
-		end.slow = nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, e->begin_ns, end.now);
+		end.slow = nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, e->begin_ns,
+					  end.now);
 		end.slow |= nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, first, end.now);
 	} else {
 		end.slow = nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, end.now);

@@ -63,26 +63,26 @@ enum nf_probe {
  * itself (see NF_COUNT in bpf/cpu.h), hence no counter needs an atomic add.
  */
 enum nf_event {
-	NF_EVENT_HIT,         /* the program ran */
-	NF_EVENT_BEGUN,       /* a journey got an entry in the in-flight table */
-	NF_EVENT_DELIVERED,   /* ended: copied to a reader */
-	NF_EVENT_CONSUMED,    /* ended: consumed inside the kernel, no reader */
-	NF_EVENT_TRANSMITTED, /* ended: left through a device, or handed to its peer */
-	NF_EVENT_FORWARDED,   /* ended: received, then queued for transmit */
-	NF_EVENT_DROPPED,     /* ended: kfree_skb */
-	NF_EVENT_OVERWRITTEN, /* ended: another skb took the entry */
-	NF_EVENT_INVALIDATED, /* ended: the skb was reused, its end not seen */
-	NF_EVENT_TORN,        /* of INVALIDATED: two CPUs wrote the entry at once */
-	NF_EVENT_COUNTED,     /* drop: counted under its key */
-	NF_EVENT_UNKEYED,     /* drop: counted, but the key table was full */
-	NF_EVENT_CHOSEN,      /* latency: a journey was slow or drawn as a sample */
-	NF_EVENT_RECORDED,    /* latency: a record went out */
-	NF_EVENT_THROTTLED,   /* latency: the token bucket was empty */
-	NF_EVENT_RING_FULL,   /* latency: the ring buffer had no room */
-	NF_EVENT_DROP_RECORDED,  /* drop: a record went out */
+	NF_EVENT_HIT,		 /* the program ran */
+	NF_EVENT_BEGUN,		 /* a journey got an entry in the in-flight table */
+	NF_EVENT_DELIVERED,	 /* ended: copied to a reader */
+	NF_EVENT_CONSUMED,	 /* ended: consumed inside the kernel, no reader */
+	NF_EVENT_TRANSMITTED,	 /* ended: left through a device, or handed to its peer */
+	NF_EVENT_FORWARDED,	 /* ended: received, then queued for transmit */
+	NF_EVENT_DROPPED,	 /* ended: kfree_skb */
+	NF_EVENT_OVERWRITTEN,	 /* ended: another skb took the entry */
+	NF_EVENT_INVALIDATED,	 /* ended: the skb was reused, its end not seen */
+	NF_EVENT_TORN,		 /* of INVALIDATED: two CPUs wrote the entry at once */
+	NF_EVENT_COUNTED,	 /* drop: counted under its key */
+	NF_EVENT_UNKEYED,	 /* drop: counted, but the key table was full */
+	NF_EVENT_CHOSEN,	 /* latency: a journey was slow or drawn as a sample */
+	NF_EVENT_RECORDED,	 /* latency: a record went out */
+	NF_EVENT_THROTTLED,	 /* latency: the token bucket was empty */
+	NF_EVENT_RING_FULL,	 /* latency: the ring buffer had no room */
+	NF_EVENT_DROP_RECORDED,	 /* drop: a record went out */
 	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key was empty */
 	NF_EVENT_DROP_RING_FULL, /* drop: the ring buffer had no room */
-	NF_EVENT_COMPLETED,      /* kfree_skb of a transmit that was done, see bpf/path.h: no drop */
+	NF_EVENT_COMPLETED, /* kfree_skb of a transmit that was done, see bpf/path.h: no drop */
 	NF_EVENT_COUNT,
 };
 #define NF_EVENT_ROOM 32 /* a power of two, so that a mask bounds an index */
@@ -91,20 +91,20 @@ _Static_assert(NF_EVENT_COUNT <= NF_EVENT_ROOM, "room for all events");
 /* ---- histograms -------------------------------------------------------- */
 
 enum nf_segment {
-	NF_SEGMENT_IRQ_TO_SOFTIRQ,        /* rx: irq → softirq_entry */
-	NF_SEGMENT_RAISE_TO_SOFTIRQ,      /* rx: softirq_raise → softirq_entry */
-	NF_SEGMENT_SOFTIRQ_TO_RECEIVE,    /* rx: softirq_entry → receive */
+	NF_SEGMENT_IRQ_TO_SOFTIRQ,	  /* rx: irq → softirq_entry */
+	NF_SEGMENT_RAISE_TO_SOFTIRQ,	  /* rx: softirq_raise → softirq_entry */
+	NF_SEGMENT_SOFTIRQ_TO_RECEIVE,	  /* rx: softirq_entry → receive */
 	NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, /* rx: receive → sock_queue */
-	NF_SEGMENT_WAKEUP_TO_RUN,         /* rx: the reader woken → on a CPU */
-	NF_SEGMENT_RUN_TO_COPY,           /* rx: the woken reader on a CPU → copy */
-	NF_SEGMENT_RECEIVE_TO_COPY,       /* rx: receive → copy */
-	NF_SEGMENT_RX_TOTAL,              /* rx: the first stage the skb passed → copy */
-	NF_SEGMENT_RECEIVE_TO_QUEUE,      /* fwd: receive → queue */
-	NF_SEGMENT_FORWARD_TOTAL,         /* fwd: the first stage → xmit */
-	NF_SEGMENT_QUEUE_TO_START,        /* tx, fwd: queue → start_xmit */
-	NF_SEGMENT_START_TO_XMIT,         /* tx, fwd: start_xmit → xmit */
-	NF_SEGMENT_XMIT_TO_FREE,          /* tx, fwd: xmit → free */
-	NF_SEGMENT_TX_TOTAL,              /* tx: queue → xmit */
+	NF_SEGMENT_WAKEUP_TO_RUN,	  /* rx: the reader woken → on a CPU */
+	NF_SEGMENT_RUN_TO_COPY,		  /* rx: the woken reader on a CPU → copy */
+	NF_SEGMENT_RECEIVE_TO_COPY,	  /* rx: receive → copy */
+	NF_SEGMENT_RX_TOTAL,		  /* rx: the first stage the skb passed → copy */
+	NF_SEGMENT_RECEIVE_TO_QUEUE,	  /* fwd: receive → queue */
+	NF_SEGMENT_FORWARD_TOTAL,	  /* fwd: the first stage → xmit */
+	NF_SEGMENT_QUEUE_TO_START,	  /* tx, fwd: queue → start_xmit */
+	NF_SEGMENT_START_TO_XMIT,	  /* tx, fwd: start_xmit → xmit */
+	NF_SEGMENT_XMIT_TO_FREE,	  /* tx, fwd: xmit → free */
+	NF_SEGMENT_TX_TOTAL,		  /* tx: queue → xmit */
 	NF_SEGMENT_COUNT,
 };
 
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
  * NF_DEVICE_SET keys fill one cache line.  The first slots are not devices.
  */
 #define NF_DEVICE_SET 8
-#define NF_SLOT_OTHER 0   /* devices that found no free slot in their set */
+#define NF_SLOT_OTHER 0	  /* devices that found no free slot in their set */
 #define NF_SLOT_BACKLOG 1 /* a CPU's backlog, polled without a device */
 #define NF_SLOT_RESERVED 2
 #define NF_DEVICE_NAME 16
@@ -219,16 +219,16 @@ struct nf_device_set {
 
 struct nf_device_info {
 	char name[NF_DEVICE_NAME]; /* as it was when the slot was taken */
-	__u32 netns;               /* inode number */
+	__u32 netns;		   /* inode number */
 	__u32 reserved;
 };
 
 struct nf_device_stats {
 	struct nf_hist hist[NF_HIST_COUNT]; /* by enum nf_segment and nf_hist_index */
-	__u64 polls;         /* napi_poll: calls */
-	__u64 poll_packets;  /* their work */
-	__u64 full_budgets;  /* polls that used their whole budget */
-	__u64 named_ns;      /* when this CPU last looked at the device's name */
+	__u64 polls;			    /* napi_poll: calls */
+	__u64 poll_packets;		    /* their work */
+	__u64 full_budgets;		    /* polls that used their whole budget */
+	__u64 named_ns;			    /* when this CPU last looked at the device's name */
 };
 
 /* ---- per CPU ----------------------------------------------------------- */
@@ -253,25 +253,25 @@ enum nf_stream_bytes {
 
 struct nf_cpu {
 	/* context the next received skb takes with it */
-	__u64 irq_ns;         /* irq_handler_entry, 0 outside the handler */
-	__u64 raise_ns;       /* NET_RX raised and not entered yet, 0 = not */
-	__u64 raise_irq_ns;   /* the irq that raised it, 0 when none did */
-	__u64 entry_ns;       /* softirq_entry of NET_RX */
-	__u64 entry_irq_ns;   /* raise_irq_ns and raise_ns as they were at that entry */
+	__u64 irq_ns;	    /* irq_handler_entry, 0 outside the handler */
+	__u64 raise_ns;	    /* NET_RX raised and not entered yet, 0 = not */
+	__u64 raise_irq_ns; /* the irq that raised it, 0 when none did */
+	__u64 entry_ns;	    /* softirq_entry of NET_RX */
+	__u64 entry_irq_ns; /* raise_irq_ns and raise_ns as they were at that entry */
 	__u64 entry_raise_ns;
-	__u64 again_ns;       /* an irq whose device was being polled, see bpf/cpu.h; 0 = none */
-	__u16 softirq;        /* 1 + the vector being served, 0 = none */
-	__u8 raise_polled;    /* NET_RX raised itself with no irq to it, not entered yet */
-	__u8 entry_polled;    /* raise_polled as it was at that entry */
+	__u64 again_ns;	   /* an irq whose device was being polled, see bpf/cpu.h; 0 = none */
+	__u16 softirq;	   /* 1 + the vector being served, 0 = none */
+	__u8 raise_polled; /* NET_RX raised itself with no irq to it, not entered yet */
+	__u8 entry_polled; /* raise_polled as it was at that entry */
 	__u16 xmit_depth;
-	__u8 irq_raised;      /* the irq being handled raised NET_RX */
+	__u8 irq_raised; /* the irq being handled raised NET_RX */
 	__u8 reserved0;
 	/* context of the skb being received and of the task that runs */
-	__u64 receiving;      /* the skb last seen at receive */
-	__u64 ready;          /* the skb whose arrival is being told to readers, 0 = none */
-	__u64 path_next_ns;   /* token bucket of latency records */
+	__u64 receiving;    /* the skb last seen at receive */
+	__u64 ready;	    /* the skb whose arrival is being told to readers, 0 = none */
+	__u64 path_next_ns; /* token bucket of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
-	__u64 rx_lines;       /* irqs that have raised NET_RX, by their numbers' lower six bits */
+	__u64 rx_lines; /* irqs that have raised NET_RX, by their numbers' lower six bits */
 	__u64 reserved;
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
@@ -287,9 +287,9 @@ enum nf_journey {
 };
 
 #define NF_INFLIGHT_NO_QUEUE 0x1 /* began at start_xmit: a segment of a GSO skb */
-#define NF_INFLIGHT_SLOW 0x2     /* a segment took longer than its threshold */
-#define NF_INFLIGHT_HOPS 0x4     /* crossed more devices: see struct nf_hops */
-#define NF_INFLIGHT_POLLED 0x8   /* received by a softirq that raised itself, no irq is known */
+#define NF_INFLIGHT_SLOW 0x2	 /* a segment took longer than its threshold */
+#define NF_INFLIGHT_HOPS 0x4	 /* crossed more devices: see struct nf_hops */
+#define NF_INFLIGHT_POLLED 0x8	 /* received by a softirq that raised itself, no irq is known */
 
 /* Durations of the receive path as an entry keeps them: 16 ns to 68 s; what is longer stays that. */
 #define NF_TICK_SHIFT 4
@@ -305,13 +305,13 @@ enum nf_journey {
  */
 struct nf_inflight {
 	__u64 skb;
-	__u64 head;     /* skb->head: the second half of the identity */
+	__u64 head;	/* skb->head: the second half of the identity */
 	__u64 begin_ns; /* rx: receive; tx, forward: queue */
 	union {
-		struct { /* rx, in ticks from receive, 0 = not passed */
-			__u32 irq;        /* before */
-			__u32 raise;      /* before */
-			__u32 entry;      /* before */
+		struct {		  /* rx, in ticks from receive, 0 = not passed */
+			__u32 irq;	  /* before */
+			__u32 raise;	  /* before */
+			__u32 entry;	  /* before */
 			__u32 sock_queue; /* after */
 		};
 		struct { /* tx and forward, 0 = not yet */
@@ -319,11 +319,11 @@ struct nf_inflight {
 			__u64 xmit_ns;
 		};
 	};
-	__u64 sk;       /* rx: the UDP socket it is next in line at, 0 = not known */
-	__u16 slot;     /* device slot, of the device last seen at */
-	__u8 journey;   /* enum nf_journey */
-	__u8 flags;     /* NF_INFLIGHT_* */
-	__u32 len;      /* rx: skb->len at receive */
+	__u64 sk;     /* rx: the UDP socket it is next in line at, 0 = not known */
+	__u16 slot;   /* device slot, of the device last seen at */
+	__u8 journey; /* enum nf_journey */
+	__u8 flags;   /* NF_INFLIGHT_* */
+	__u32 len;    /* rx: skb->len at receive */
 	__u64 check;
 };
 
@@ -340,7 +340,7 @@ struct nf_hops {
 	__u64 receive_ns;
 	__u32 irq, raise, entry; /* ticks before receive */
 	__u8 count;
-	__u8 more; /* there were more than fit */
+	__u8 more;		 /* there were more than fit */
 	__u16 slot[NF_HOPS_MAX]; /* devices before the last, first one first */
 	__u32 reserved[7];
 };
@@ -379,12 +379,12 @@ struct nf_stream {
 
 struct nf_drop_key {
 	__u64 location; /* the caller of kfree_skb, an address in kernel text */
-	__u32 reason;   /* enum skb_drop_reason; subsystem in the upper 16 bits */
-	__u32 netns;    /* nf_netns_id(), 0 = not known */
-	__u32 ifindex;  /* 0 = no device */
+	__u32 reason;	/* enum skb_drop_reason; subsystem in the upper 16 bits */
+	__u32 netns;	/* nf_netns_id(), 0 = not known */
+	__u32 ifindex;	/* 0 = no device */
 	__u16 protocol; /* EtherType, 0 = none */
-	__u8 l4;        /* IP protocol number, meaningful when flagged */
-	__u8 flags;     /* NF_KEY_L4 */
+	__u8 l4;	/* IP protocol number, meaningful when flagged */
+	__u8 flags;	/* NF_KEY_L4 */
 };
 #define NF_KEY_L4 0x1
 
@@ -421,13 +421,13 @@ struct nf_record {
 #define NF_NET_MAX 128
 #define NF_BYTES_VLAN 0x1 /* vlan_proto and vlan_tci, from the skb's metadata */
 struct nf_bytes {
-	__u32 len;      /* skb->len, bytes */
+	__u32 len;	/* skb->len, bytes */
 	__u16 protocol; /* EtherType, 0 = none */
 	__u16 vlan_proto;
 	__u16 vlan_tci;
-	__u8 flags;     /* NF_BYTES_* */
-	__u8 l2_len;    /* bytes of l2[] */
-	__u8 net_len;   /* bytes of net[] */
+	__u8 flags;   /* NF_BYTES_* */
+	__u8 l2_len;  /* bytes of l2[] */
+	__u8 net_len; /* bytes of net[] */
 	__u8 reserved[3];
 	__u8 l2[NF_L2_MAX];   /* from the MAC header up to the network header */
 	__u8 net[NF_NET_MAX]; /* from the network header on, linear part only */
@@ -445,7 +445,7 @@ struct nf_task {
 /* What stands in a drop record; a field whose flag is not set was not readable. */
 #define NF_DROP_TASK 0x01   /* process context: the task had to do with it */
 #define NF_DROP_REASON 0x04 /* this kernel's kfree_skb has a reason */
-#define NF_DROP_L4 0x08     /* l4 */
+#define NF_DROP_L4 0x08	    /* l4 */
 
 struct nf_drop_record {
 	struct nf_record header;
@@ -454,7 +454,7 @@ struct nf_drop_record {
 	__u32 netns; /* inode number, 0 = not known */
 	__u32 ifindex;
 	__u8 l4;
-	__u8 flags;      /* NF_DROP_* */
+	__u8 flags;	 /* NF_DROP_* */
 	__u16 stack_len; /* entries of stack[] */
 	struct nf_task task;
 	char device[NF_DEVICE_NAME];
@@ -484,12 +484,12 @@ struct nf_path_device {
 
 /* One skb's finished path. */
 struct nf_path_record {
-	struct nf_record header; /* the time is that of its end */
+	struct nf_record header;	/* the time is that of its end */
 	__u64 stage_ns[NF_STAGE_COUNT]; /* 0 = not passed, or not known */
-	__u64 cgroup; /* id, 0 = not known */
-	__u8 outcome; /* enum nf_outcome */
-	__u8 flags;   /* NF_PATH_* */
-	__u8 devices; /* entries of device[] */
+	__u64 cgroup;			/* id, 0 = not known */
+	__u8 outcome;			/* enum nf_outcome */
+	__u8 flags;			/* NF_PATH_* */
+	__u8 devices;			/* entries of device[] */
 	__u8 reserved;
 	__u32 merged; /* delivered by TCP: bytes of other skbs merged into this one */
 	struct nf_task task;
@@ -505,30 +505,30 @@ struct nf_path_record {
  * its fragments touch.
  */
 #define NF_SLOT_BYTES 4096
-#define NF_SLOTS_BUCKETS 128 /* exact; the last one also takes what is more */
-#define NF_SLOTS_DEPTH 4     /* transmits under way at once on a CPU, through stacked devices */
-#define NF_FRAGS_MAX 45      /* as many as CONFIG_MAX_SKB_FRAGS allows */
+#define NF_SLOTS_BUCKETS 128	/* exact; the last one also takes what is more */
+#define NF_SLOTS_DEPTH 4	/* transmits under way at once on a CPU, through stacked devices */
+#define NF_FRAGS_MAX 45		/* as many as CONFIG_MAX_SKB_FRAGS allows */
 #define NF_SLOTS_WIRE_MAX 65535 /* XEN_NETIF_MAX_TX_SIZE: a longer one is dropped uncounted */
 
 enum nf_slots_outcome {
-	NF_SLOTS_SENT,       /* taken by the driver as it was */
+	NF_SLOTS_SENT,	     /* taken by the driver as it was */
 	NF_SLOTS_LINEARIZED, /* the driver put it into one piece first */
 	NF_SLOTS_DROPPED,
-	NF_SLOTS_REQUEUED,   /* not taken; the stack will try again */
-	NF_SLOTS_UNSEEN,     /* the end of start_xmit was not seen */
+	NF_SLOTS_REQUEUED, /* not taken; the stack will try again */
+	NF_SLOTS_UNSEEN,   /* the end of start_xmit was not seen */
 	NF_SLOTS_OUTCOMES,
 };
 
 /* One row per (CPU, probe); HIT = COUNTED + UNKEYED. */
 enum nf_slots_event {
 	NF_SLOTS_HIT,
-	NF_SLOTS_COUNTED,   /* under its device */
-	NF_SLOTS_UNKEYED,   /* under no device: the table was full */
-	NF_SLOTS_CHOSEN,    /* near the limit, above it, or too big: = the next three and UNENDED */
+	NF_SLOTS_COUNTED, /* under its device */
+	NF_SLOTS_UNKEYED, /* under no device: the table was full */
+	NF_SLOTS_CHOSEN,  /* near the limit, above it, or too big: = the next three and UNENDED */
 	NF_SLOTS_RECORDED,
 	NF_SLOTS_THROTTLED,
 	NF_SLOTS_RING_FULL,
-	NF_SLOTS_UNENDED,   /* no record: its end was not seen */
+	NF_SLOTS_UNENDED, /* no record: its end was not seen */
 	NF_SLOTS_EVENTS,
 };
 #define NF_SLOTS_PROBES (NF_PROBE_COUNT - NF_PROBE_SLOTS_FIRST)
@@ -536,7 +536,7 @@ enum nf_slots_event {
 /* Per device and CPU; the key is NF_DEVICE_KEY, 0 = those that found no room. */
 struct nf_slots_count {
 	__u64 slots[NF_SLOTS_BUCKETS]; /* transmits by the slots they take */
-	__u64 near;                    /* at the limit, or one below */
+	__u64 near;		       /* at the limit, or one below */
 	__u64 overflow[NF_SLOTS_OUTCOMES];
 	__u64 too_big; /* dropped for being longer than NF_SLOTS_WIRE_MAX; neither near nor overflow */
 	__u64 last_overflow_ns;
@@ -545,17 +545,17 @@ struct nf_slots_count {
 /* Per device. */
 struct nf_slots_info {
 	char device[NF_DEVICE_NAME]; /* as it was at its first transmit */
-	__u32 netns;                 /* inode number */
-	__u32 xen;                   /* driven by xen-netfront */
+	__u32 netns;		     /* inode number */
+	__u32 xen;		     /* driven by xen-netfront */
 };
 
-#define NF_SLOTS_TASK 0x01      /* process context: the task sent it */
-#define NF_SLOTS_XEN 0x02       /* by xen-netfront; else by a device of slots.devices */
-#define NF_SLOTS_TOO_BIG 0x04   /* longer than NF_SLOTS_WIRE_MAX, on xen-netfront */
-#define NF_SLOTS_FEATURES 0x08  /* the next three are known */
-#define NF_SLOTS_SG 0x10        /* the device's offload settings at that moment */
+#define NF_SLOTS_TASK 0x01     /* process context: the task sent it */
+#define NF_SLOTS_XEN 0x02      /* by xen-netfront; else by a device of slots.devices */
+#define NF_SLOTS_TOO_BIG 0x04  /* longer than NF_SLOTS_WIRE_MAX, on xen-netfront */
+#define NF_SLOTS_FEATURES 0x08 /* the next three are known */
+#define NF_SLOTS_SG 0x10       /* the device's offload settings at that moment */
 #define NF_SLOTS_GSO 0x20
-#define NF_SLOTS_TSO 0x40       /* of IPv4 */
+#define NF_SLOTS_TSO 0x40 /* of IPv4 */
 
 struct nf_slots_frag {
 	__u32 offset; /* from the start of the fragment's first page, which may be a compound one */
@@ -567,43 +567,44 @@ struct nf_slots_record {
 	struct nf_record header; /* the time is that of start_xmit */
 	__u32 slots;
 	__u32 limit;
-	__u32 len;         /* skb->len, bytes */
+	__u32 len;	   /* skb->len, bytes */
 	__u32 head_offset; /* of the linear part within its page of NF_SLOT_BYTES */
 	__u32 head_len;
 	__u32 ifindex;
-	__u32 netns;       /* inode number */
-	__u16 gso_size;    /* 0 = not a GSO skb */
+	__u32 netns;	/* inode number */
+	__u16 gso_size; /* 0 = not a GSO skb */
 	__u16 gso_segs;
-	__u8 outcome;      /* enum nf_slots_outcome */
-	__u8 flags;        /* NF_SLOTS_* */
-	__u8 frags;        /* entries of frag[] */
+	__u8 outcome; /* enum nf_slots_outcome */
+	__u8 flags;   /* NF_SLOTS_* */
+	__u8 frags;   /* entries of frag[] */
 	__u8 reserved[5];
 	char device[NF_DEVICE_NAME];
 	struct nf_task task;
 	struct nf_bytes bytes;
 	struct nf_slots_frag frag[NF_FRAGS_MAX];
 };
-#define NF_SLOTS_RECORD_PLAIN (sizeof(struct nf_slots_record) - NF_FRAGS_MAX * sizeof(struct nf_slots_frag))
+#define NF_SLOTS_RECORD_PLAIN \
+	(sizeof(struct nf_slots_record) - NF_FRAGS_MAX * sizeof(struct nf_slots_frag))
 
 #define NF_SLOTS_SHINFO_BYTES 1024 /* struct skb_shared_info with that many fragments */
-#define NF_SLOTS_SKB_BYTES 320     /* struct sk_buff */
+#define NF_SLOTS_SKB_BYTES 320	   /* struct sk_buff */
 
 /* A transmit near or above the limit, between its start and its end. */
 struct nf_slots_frame {
-	__u64 skb;        /* address */
-	__u64 key;        /* of its device's count */
+	__u64 skb;	  /* address */
+	__u64 key;	  /* of its device's count */
 	__u64 tx_dropped; /* the device's counter at its start */
-	__u32 data_len;   /* bytes in fragments */
-	__u8 row;         /* of events */
-	__u8 dropped;     /* kfree_skb was seen */
+	__u32 data_len;	  /* bytes in fragments */
+	__u8 row;	  /* of events */
+	__u8 dropped;	  /* kfree_skb was seen */
 	__u8 reserved[2];
 	struct nf_slots_record record;
 };
 
 struct nf_slots_cpu {
-	__u64 scratch;             /* where a pointer becomes a number */
-	__u64 seen_skb, seen_dev;  /* just counted by NF_PROBE_SLOTS_DEVICES */
-	__u64 next_ns[2];          /* token buckets of records: near misses, all others */
+	__u64 scratch;		  /* where a pointer becomes a number */
+	__u64 seen_skb, seen_dev; /* just counted by NF_PROBE_SLOTS_DEVICES */
+	__u64 next_ns[2];	  /* token buckets of records: near misses, all others */
 	__u32 depth;
 	__u32 reserved;
 	__u64 events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];

@@ -3,23 +3,25 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <ini.h>
+
+#include "common/array.h"
+#include "common/duration.h"
+#include "common/nearest.h"
 #include "daemon/probe/probes.h"
-#include "daemon/util/duration.h"
-#include "daemon/util/nearest.h"
 
 enum type {
 	NUMBER,
 	POWER_OF_TWO,
 	DURATION, /* ns, or with a unit: 250us, 5ms, 1s */
-	PROBES, /* names, separated by commas or spaces */
-	DEVICES, /* likewise */
-	ATTACH, /* a name of enum backend_slots_attach */
+	PROBES,	  /* names, separated by commas or spaces */
+	DEVICES,  /* likewise */
+	ATTACH,	  /* a name of enum backend_slots_attach */
 	PATH,
 	TEXT, /* CONFIG_TEXT_MAX bytes */
 };
@@ -42,16 +44,14 @@ struct key {
 
 static const struct key keys[] = {
 	{"inflight.entries", POWER_OF_TWO, offsetof(struct config, backend.inflight_entries), 4,
-	 1 << 24, 1 << 16,
-	 "skbs that can be on their way at once; 64 bytes each"},
-	{"inflight.readers", POWER_OF_TWO, offsetof(struct config, backend.reader_entries), 2, 1 << 20,
-	 1 << 12, "sockets whose readers are followed; 120 bytes each"},
-	{"devices.slots", POWER_OF_TWO, offsetof(struct config, backend.device_slots), 0, 1 << 12, 0,
-	 "devices with histograms of their own, at least 8; 18 KiB each and CPU; 0: what fits in "
-	 "8 MiB, at least 64"},
+	 1 << 24, 1 << 16, "skbs that can be on their way at once; 64 bytes each"},
+	{"inflight.readers", POWER_OF_TWO, offsetof(struct config, backend.reader_entries), 2,
+	 1 << 20, 1 << 12, "sockets whose readers are followed; 120 bytes each"},
+	{"devices.slots", POWER_OF_TWO, offsetof(struct config, backend.device_slots), 0, 1 << 12,
+	 0,
+	 "devices with histograms of their own, at least 8; 18 KiB each and CPU; 0: what fits in 8 MiB, at least 64"},
 	{"devices.idle", NUMBER, offsetof(struct config, backend.device_idle_seconds), 1, 86400, 10,
-	 "seconds without a packet after which a device may lose its slot to a new one; what was "
-	 "counted for it is kept"},
+	 "seconds without a packet after which a device may lose its slot to a new one; what was counted for it is kept"},
 	{"drops.keys", NUMBER, offsetof(struct config, backend.drop_keys), 1, 1 << 20, 4096,
 	 "combinations of reason, place, device, netns and protocol that are told apart"},
 	{"drops.rate", NUMBER, offsetof(struct config, backend.drop_rate), 1, 1000000, 20,
@@ -62,9 +62,11 @@ static const struct key keys[] = {
 	 "drop records held; 504 bytes each"},
 	{"latency.slow_total", DURATION, offsetof(struct config, slow_total_ns), 0, DURATION_MAX,
 	 10000000, "a journey that takes longer leaves a record; 0: none does for that"},
-#define SLOW(name, segment, help)                                                      \
-	{"latency.slow_" name, DURATION, offsetof(struct config, backend.slow_ns[segment]), 0, \
-	 DURATION_MAX, 0, help}
+#define SLOW(name, segment, help)                                                                  \
+	{                                                                                          \
+		"latency.slow_" name, DURATION, offsetof(struct config, backend.slow_ns[segment]), \
+			0, DURATION_MAX, 0, help                                                   \
+	}
 	SLOW("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "so does one of which this takes longer"),
 	SLOW("raise_to_softirq", NF_SEGMENT_RAISE_TO_SOFTIRQ, "likewise: the softirq's wait"),
 	SLOW("softirq_to_receive", NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "likewise"),
@@ -77,17 +79,17 @@ static const struct key keys[] = {
 	SLOW("start_xmit_to_xmit", NF_SEGMENT_START_TO_XMIT, "likewise: the driver"),
 	SLOW("xmit_to_free", NF_SEGMENT_XMIT_TO_FREE, "likewise: completion"),
 #undef SLOW
-	{"latency.sample_one_in", NUMBER, offsetof(struct config, backend.sample_one_in), 0, 1 << 30,
-	 1 << 14, "one journey in so many leaves a record, slow or not; 0: none"},
+	{"latency.sample_one_in", NUMBER, offsetof(struct config, backend.sample_one_in), 0,
+	 1 << 30, 1 << 14, "one journey in so many leaves a record, slow or not; 0: none"},
 	{"latency.rate", NUMBER, offsetof(struct config, backend.path_rate), 1, 1000000, 100,
 	 "latency records per second and CPU"},
 	{"latency.burst", NUMBER, offsetof(struct config, backend.path_burst), 1, 1000000, 200,
 	 "latency records at once per CPU"},
 	{"latency.recent", NUMBER, offsetof(struct config, latency_recent), 1, 1 << 20, 4096,
 	 "latency records held; 416 bytes each"},
-	{"slots.limit", NUMBER, offsetof(struct config, backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1,
-	 18, "ring slots that a transmit may take on a Xen device: 18 in every kernel since 3.16 "
-	     "(XEN_NETIF_NR_SLOTS_MIN), MAX_SKB_FRAGS + 1 before"},
+	{"slots.limit", NUMBER, offsetof(struct config, backend.slots.limit), 2,
+	 NF_SLOTS_BUCKETS - 1, 18,
+	 "ring slots that a transmit may take on a Xen device: 18 in every kernel since 3.16 (XEN_NETIF_NR_SLOTS_MIN), MAX_SKB_FRAGS + 1 before"},
 	{"slots.devices", DEVICES, 0, 0, 0, 0,
 	 "other devices whose transmits are counted by the pages they take, by name; *: all"},
 	{"slots.table", NUMBER, offsetof(struct config, backend.slots.table), 1, 1 << 12, 64,
@@ -100,30 +102,29 @@ static const struct key keys[] = {
 	 "slots records held; 624 bytes each"},
 	{"slots.attach", ATTACH, offsetof(struct config, backend.slots.attach), 0, 0,
 	 BACKEND_SLOTS_AUTO,
-	 "how to attach to xen-netfront: auto, fentry, kprobe, tracepoint; auto takes the first that "
-	 "works"},
+	 "how to attach to xen-netfront: auto, fentry, kprobe, tracepoint; auto takes the first that works"},
 	{"slots.kmsg", PATH, offsetof(struct config, kmsg), 0, 0, 0,
-	 "where the kernel's own messages of rockets are read, by default " KMSG "; empty: not read"},
+	 "where the kernel's own messages of rockets are read, by default " KMSG
+	 "; empty: not read"},
 	{"ring.bytes", POWER_OF_TWO, offsetof(struct config, backend.ring_bytes), 4096, 1 << 28,
 	 1 << 20, "room for records on their way to the daemon"},
 	{"control.clients", NUMBER, offsetof(struct config, control.clients), 1, 10000, 128,
 	 "clients served at once"},
-	{"control.message_bytes", NUMBER, offsetof(struct config, control.message_bytes), 256, 1 << 26,
-	 1 << 20, "the largest request"},
-	{"control.queue_bytes", NUMBER, offsetof(struct config, control.queue_bytes), 4096, 1 << 28, 1 << 20,
-	 "replies that a slow reader may leave waiting before records are lost to it"},
+	{"control.message_bytes", NUMBER, offsetof(struct config, control.message_bytes), 256,
+	 1 << 26, 1 << 20, "the largest request"},
+	{"control.queue_bytes", NUMBER, offsetof(struct config, control.queue_bytes), 4096, 1 << 28,
+	 1 << 20, "replies that a slow reader may leave waiting before records are lost to it"},
 	{"alerts.interval", DURATION, offsetof(struct config, alert_interval_ns), 100000000,
 	 UINT64_C(60000000000), 1000000000, "from one judging of the alert rules to the next"},
 	{"alerts.rules", TEXT, offsetof(struct config, alert_rules), 0, 0, 0,
-	 "directory of alert rules, *.conf, beside and instead of the shipped ones; read at the start "
-	 "and at SIGHUP"},
+	 "directory of alert rules, *.conf, beside and instead of the shipped ones; read at the start and at SIGHUP"},
 	{"alerts.exec_user", TEXT, offsetof(struct config, alert_exec_user), 0, 0, 0,
 	 "the user that runs the programs of alerts, where the daemon is root"},
 	{"probes.disable", PROBES, offsetof(struct config, backend.disabled), 0, 0, 0,
 	 "probes not to attach, by name"},
 };
 
-#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
+#define KEY_COUNT (ARRAY_SIZE(keys))
 
 static void *at(struct config *config, const struct key *key)
 {
@@ -166,7 +167,8 @@ static int set_number(struct config *config, const struct key *key, const char *
 		uint64_t below = UINT64_C(1) << (63 - __builtin_clzll(number));
 
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "%s = %s: it takes a power of two; the nearest are %" PRIu64 " and %" PRIu64,
+			 "%s = %s: it takes a power of two; the nearest are %" PRIu64
+			 " and %" PRIu64,
 			 key->name, value, below, below * 2);
 		return -EINVAL;
 	}
@@ -181,8 +183,8 @@ static int set_duration(struct config *config, const struct key *key, const char
 
 	if (duration_parse(value, key->most, &ns) < 0 || ns < key->least) {
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "%s = %s: it takes a duration such as 250us, 5ms or 1s%s", key->name, value,
-			 key->least ? ", neither too short nor too long" : "; 0 is off");
+			 "%s = %s: it takes a duration such as 250us, 5ms or 1s%s", key->name,
+			 value, key->least ? ", neither too short nor too long" : "; 0 is off");
 		return -EINVAL;
 	}
 	*(uint64_t *)at(config, key) = ns;
@@ -242,9 +244,10 @@ static int add_device(struct backend_slots_settings *slots, const char *name, ch
 		return 0;
 	}
 	if (strlen(name) >= NF_DEVICE_NAME) {
-		snprintf(error, CONFIG_ERROR_MAX,
-			 "slots.devices: %.200s is no name of a device, they have at most %d characters",
-			 name, NF_DEVICE_NAME - 1);
+		snprintf(
+			error, CONFIG_ERROR_MAX,
+			"slots.devices: %.200s is no name of a device, they have at most %d characters",
+			name, NF_DEVICE_NAME - 1);
 		return -EINVAL;
 	}
 	if (slots->names == BACKEND_SLOTS_NAMES) {
@@ -287,7 +290,7 @@ static int set_attach(struct config *config, const struct key *key, const char *
 	struct nearest nearest;
 
 	nearest_init(&nearest, value);
-	for (uint64_t i = 0; i < sizeof(attach_names) / sizeof(attach_names[0]); i++) {
+	for (uint64_t i = 0; i < ARRAY_SIZE(attach_names); i++) {
 		if (!strcmp(attach_names[i], value)) {
 			*(uint64_t *)at(config, key) = i;
 			return 0;
@@ -406,8 +409,8 @@ int config_check(const struct config *config, char *error)
 
 	if (slots && slots < NF_DEVICE_SET) {
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "devices.slots = %" PRIu64 ": it takes 0 or a power of two from %d on", slots,
-			 NF_DEVICE_SET);
+			 "devices.slots = %" PRIu64 ": it takes 0 or a power of two from %d on",
+			 slots, NF_DEVICE_SET);
 		return -EINVAL;
 	}
 	return 0;
@@ -436,7 +439,7 @@ static void print_duration(FILE *to, uint64_t ns)
 		fputs("0", to);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (ns % units[i].ns == 0) {
 			fprintf(to, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
 			return;
@@ -454,8 +457,8 @@ void config_help(FILE *to)
 			print_duration(to, key->initially);
 			fputc('\n', to);
 		} else if (key->type == NUMBER || key->type == POWER_OF_TWO)
-			fprintf(to, "  %-29s %s%" PRIu64 " to %" PRIu64 ", default %" PRIu64 "\n", "",
-				key->type == POWER_OF_TWO ? "a power of two, " : "", key->least,
+			fprintf(to, "  %-29s %s%" PRIu64 " to %" PRIu64 ", default %" PRIu64 "\n",
+				"", key->type == POWER_OF_TWO ? "a power of two, " : "", key->least,
 				key->most, key->initially);
 	}
 }

@@ -18,13 +18,13 @@
 
 struct config {
 	struct backend_settings backend;
-	uint64_t slow_total_ns;  /* of every kind of journey; 0 = off */
-	uint64_t drops_recent;   /* drop records held */
+	uint64_t slow_total_ns;	 /* of every kind of journey; 0 = off */
+	uint64_t drops_recent;	 /* drop records held */
 	uint64_t latency_recent; /* latency records held */
-	uint64_t slots_recent;   /* slots records held */
-	char kmsg[PATH_MAX];     /* the kernel's log; empty = not read */
+	uint64_t slots_recent;	 /* slots records held */
+	char kmsg[PATH_MAX];	 /* the kernel's log; empty = not read */
 	struct control_limits control;
-	uint64_t alert_interval_ns; /* from one judging of the rules to the next */
+	uint64_t alert_interval_ns;	       /* from one judging of the rules to the next */
 	char alert_rules[CONFIG_TEXT_MAX];     /* directory of the rule files */
 	char alert_exec_user[CONFIG_TEXT_MAX]; /* who runs the programs of alerts */
 };

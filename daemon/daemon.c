@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/alerts.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/time.h"
+#include "daemon/alert/alerts.h"
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
-#include "daemon/core/symbols.h"
-#include "daemon/kmsg.h"
-#include "daemon/lock.h"
-#include "daemon/loop.h"
-#include "daemon/modules.h"
+#include "daemon/kernel/kmsg.h"
+#include "daemon/kernel/modules.h"
+#include "daemon/kernel/symbols.h"
+#include "daemon/process/lock.h"
+#include "daemon/process/loop.h"
 #include "daemon/store/recent.h"
 #include "daemon/store/rockets.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/log.h"
-#include "daemon/util/time.h"
 
 #define SOCKET_NAME "io.netflowd"
 #define KALLSYMS "/proc/kallsyms"
@@ -216,9 +216,8 @@ static int load_symbols(struct daemon *daemon)
 		return r;
 	r = symbols_load(daemon->symbols, KALLSYMS);
 	if (r == -ENODATA)
-		strcpy(daemon->symbols_reason,
-		       KALLSYMS " hides the addresses: it takes CAP_SYSLOG and kernel.kptr_restrict "
-				"of 0 or 1");
+		strcpy(daemon->symbols_reason, KALLSYMS
+		       " hides the addresses: it takes CAP_SYSLOG and kernel.kptr_restrict of 0 or 1");
 	else if (r < 0)
 		snprintf(daemon->symbols_reason, sizeof(daemon->symbols_reason),
 			 KALLSYMS " cannot be read: %s", strerror(-r));
@@ -233,9 +232,9 @@ static int open_modules(struct daemon *daemon)
 	int r = modules_new(&daemon->modules, daemon->loop, on_modules, daemon);
 
 	if (r < 0)
-		log_warning("drivers that come are looked for once a second, and functions of new "
-			    "modules get no names: the kernel's events cannot be read: %s",
-			    strerror(-r));
+		log_warning(
+			"drivers that come are looked for once a second, and functions of new modules get no names: the kernel's events cannot be read: %s",
+			strerror(-r));
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -358,9 +357,11 @@ static void cleanup_daemon(struct daemon **daemon)
 	daemon_free(daemon);
 }
 
+#define OWN_DAEMON CLEANUP(cleanup_daemon)
+
 int daemon_new(struct daemon **daemon, const struct config *config, const char *runtime_dir)
 {
-	struct daemon *fresh CLEANUP(cleanup_daemon) = calloc(1, sizeof(*fresh));
+	OWN_DAEMON struct daemon *fresh = calloc(1, sizeof(*fresh));
 	int r;
 
 	if (!fresh)

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
+#include "common/nearest.h"
 #include "daemon/alert/keys.h"
 #include "daemon/config.h"
 #include "daemon/daemon.h"
-#include "daemon/privilege.h"
-#include "daemon/util/log.h"
-#include "daemon/util/nearest.h"
+#include "daemon/process/privilege.h"
 
 #define RUNTIME_DIR "/run/netflowd"
 
@@ -71,9 +71,12 @@ static void unknown_option(const char *given, const struct option *options)
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
 	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
-		{"runtime-dir", required_argument, NULL, 'r'}, {"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'}, {"help-alerts", no_argument, NULL, 'a'},
+		{"config", required_argument, NULL, 'c'},
+		{"set", required_argument, NULL, 's'},
+		{"runtime-dir", required_argument, NULL, 'r'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{"help-alerts", no_argument, NULL, 'a'},
 		{NULL, 0, NULL, 0},
 	};
 	char error[CONFIG_ERROR_MAX];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of a rule: what no key alone can say, and the defaults of its kind. */
-#include "daemon/alert/keys.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/alert/keys.h"
 #include "daemon/alert/values.h"
 
 void alert_draft_clear(struct alert_draft *draft)

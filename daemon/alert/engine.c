@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/util/cleanup.h"
-#include "daemon/util/nearest.h"
+#include "common/cleanup.h"
+#include "common/nearest.h"
 
 struct entry {
 	struct alert alert;

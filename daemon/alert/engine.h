@@ -4,8 +4,8 @@
  * Knows neither a clock nor what is done about a change: the caller hands it
  * times, and it hands events to a sink.
  */
-#ifndef ALERT_ENGINE_H
-#define ALERT_ENGINE_H
+#ifndef DAEMON_ALERT_ENGINE_H
+#define DAEMON_ALERT_ENGINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

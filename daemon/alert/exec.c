@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/time.h"
+#include "common/units.h"
 #include "daemon/alert/exec_child.h"
-#include "daemon/loop.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/log.h"
-#include "daemon/util/time.h"
-#include "daemon/util/units.h"
+#include "daemon/process/loop.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -75,6 +75,8 @@ static void job_free(struct job **job)
 	*job = NULL;
 }
 
+#define OWN_JOB CLEANUP(job_free)
+
 static int split(struct job *job)
 {
 	char *rest = job->command;
@@ -93,7 +95,7 @@ static int split(struct job *job)
 static int job_new(struct job **job, struct alert_exec *exec, const struct alert_rule *rule,
 		   const char *json, void *data)
 {
-	CLEANUP(job_free) struct job *fresh = calloc(1, sizeof(*fresh));
+	OWN_JOB struct job *fresh = calloc(1, sizeof(*fresh));
 	int r;
 
 	if (!fresh)
@@ -416,10 +418,12 @@ static void cleanup_exec(struct alert_exec **exec)
 	alert_exec_free(exec);
 }
 
+#define OWN_EXEC CLEANUP(cleanup_exec)
+
 int alert_exec_new(struct alert_exec **exec, struct loop *loop, const char *user,
 		   alert_exec_ended ended, void *userdata)
 {
-	CLEANUP(cleanup_exec) struct alert_exec *fresh = calloc(1, sizeof(*fresh));
+	OWN_EXEC struct alert_exec *fresh = calloc(1, sizeof(*fresh));
 	int r;
 
 	if (!fresh)

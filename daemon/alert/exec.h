@@ -11,8 +11,8 @@
  * they were asked for; of all rules, EXEC_RUNNING_MAX.  The others wait; beyond
  * EXEC_WAITING_MAX they are refused.
  */
-#ifndef ALERT_EXEC_H
-#define ALERT_EXEC_H
+#ifndef DAEMON_ALERT_EXEC_H
+#define DAEMON_ALERT_EXEC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/util/cleanup.h"
+#include "common/cleanup.h"
 
 __attribute__((noreturn)) static void fail(int pipe, const char *step)
 {

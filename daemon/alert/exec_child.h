@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The start of a program: what happens between fork() and execve(). */
-#ifndef ALERT_EXEC_CHILD_H
-#define ALERT_EXEC_CHILD_H
+#ifndef DAEMON_ALERT_EXEC_CHILD_H
+#define DAEMON_ALERT_EXEC_CHILD_H
 
 #include <stdbool.h>
 #include <sys/types.h>

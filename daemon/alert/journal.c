@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include <systemd/sd-journal.h>
+
+#include "common/log.h"
 #include "daemon/alert/text.h"
-#include "daemon/util/log.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 #define FIELDS_MAX 16

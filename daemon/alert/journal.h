@@ -17,8 +17,8 @@
  *   NETFLOWD_EVENT       all of it with the newest records, JSON: type AlertEvent of the interface
  *   NETFLOWD_TEST        1: made by `netflowctl alerts test`
  */
-#ifndef ALERT_JOURNAL_H
-#define ALERT_JOURNAL_H
+#ifndef DAEMON_ALERT_JOURNAL_H
+#define DAEMON_ALERT_JOURNAL_H
 
 #include "daemon/alert/engine.h"
 

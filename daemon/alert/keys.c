@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
+#include "common/nearest.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
-#include "daemon/util/nearest.h"
 
 #define ALERT_DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
@@ -130,8 +131,7 @@ static int set_netns(struct alert_draft *draft, const char *value, char *error)
 	else if (end == value || *end || !inode || inode > UINT32_MAX)
 		return alert_refuse(
 			error,
-			"%.60s: it takes the inode number of a network namespace (stat -L "
-			"-c %%i /run/netns/NAME), or host",
+			"%.60s: it takes the inode number of a network namespace (stat -L -c %%i /run/netns/NAME), or host",
 			value);
 	draft->rule->netns = (uint32_t)inode;
 	return 0;
@@ -142,8 +142,7 @@ static int set_protocol(struct alert_draft *draft, const char *value, char *erro
 	if (!*value || strlen(value) > ALERT_PROTOCOL_MAX || strpbrk(value, " \t,"))
 		return alert_refuse(
 			error,
-			"%.60s: it takes one protocol as netflowctl drops shows it, such as "
-			"ipv4/udp, ipv6 or arp",
+			"%.60s: it takes one protocol as netflowctl drops shows it, such as ipv4/udp, ipv6 or arp",
 			value);
 	strcpy(draft->rule->protocol, value);
 	return 0;
@@ -304,8 +303,7 @@ static const struct key {
 	{"enabled", set_enabled, 0, "yes or no (yes)"},
 	{"severity", set_severity, 0, "info, warning or critical (warning)"},
 	{"over", set_over, 0,
-	 "the condition holds above this: a count, a number per second such as 100/s, or a "
-	 "duration"},
+	 "the condition holds above this: a count, a number per second such as 100/s, or a duration"},
 	{"clear", set_clear, 0, "it has ended at or below this, at most `over` (the same as over)"},
 	{"window", set_window, ALERT_TAKES_WINDOW,
 	 "the time that counts, rates and quantiles are of"},
@@ -319,8 +317,7 @@ static const struct key {
 	 "only the network namespace of this inode number; host: the daemon's own"},
 	{"protocol", set_protocol, ALERT_TAKES_PROTOCOL, "ipv4, ipv4/udp, ipv6/tcp, arp, 0x88cc"},
 	{"segment", set_segment, ALERT_TAKES_SEGMENT,
-	 "receive_to_copy and so on, as in the settings latency.slow_…; rx_total, forward_total, "
-	 "tx_total"},
+	 "receive_to_copy and so on, as in the settings latency.slow_…; rx_total, forward_total, tx_total"},
 	{"quantile", set_quantile, ALERT_TAKES_SEGMENT,
 	 "of each device by itself, the worst counts (p99)"},
 	{"at_least", set_at_least, ALERT_TAKES_SEGMENT,
@@ -328,14 +325,13 @@ static const struct key {
 	{"actions", set_actions, 0,
 	 "of journal, stream, exec (journal, stream, and exec where a program is given)"},
 	{"exec", set_exec, 0,
-	 "absolute path and arguments of a program; no shell; it gets the alert as JSON on its "
-	 "standard input"},
+	 "absolute path and arguments of a program; no shell; it gets the alert as JSON on its standard input"},
 	{"exec_limit", set_exec_limit, 0, "after which the program is killed (10s)"},
 	{"cause", set_cause, 0, "likely cause, in your words"},
 	{"remedy", set_remedy, 0, "what to do, in your words"},
 };
 
-#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
+#define KEY_COUNT (ARRAY_SIZE(keys))
 _Static_assert(KEY_COUNT <= sizeof(((struct alert_draft *)NULL)->line) / sizeof(unsigned int),
 	       "a line for each key");
 

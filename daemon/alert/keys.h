@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The keys of a rule: one table gives the reading, the limits and the help. */
-#ifndef ALERT_KEYS_H
-#define ALERT_KEYS_H
+#ifndef DAEMON_ALERT_KEYS_H
+#define DAEMON_ALERT_KEYS_H
 
 #include <stdio.h>
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/time.h"
+#include "common/units.h"
 #include "daemon/alert/origins.h"
 #include "daemon/alert/quantiles.h"
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
-#include "daemon/util/time.h"
-#include "daemon/util/units.h"
 
 /* Parts of a sum that are told apart in `detail`. */
 #define PARTS 5

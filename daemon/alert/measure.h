@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The value of a rule's condition, out of a source: what it is now, and how it comes about. */
-#ifndef ALERT_MEASURE_H
-#define ALERT_MEASURE_H
+#ifndef DAEMON_ALERT_MEASURE_H
+#define DAEMON_ALERT_MEASURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

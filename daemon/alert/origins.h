@@ -3,8 +3,8 @@
  * Where the drops of a window come from: their growth by reason, place, device
  * and namespace, told apart by those of them that most drops have.
  */
-#ifndef ALERT_ORIGINS_H
-#define ALERT_ORIGINS_H
+#ifndef DAEMON_ALERT_ORIGINS_H
+#define DAEMON_ALERT_ORIGINS_H
 
 #include <stdbool.h>
 #include <stdint.h>

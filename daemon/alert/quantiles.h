@@ -3,8 +3,8 @@
  * One segment's latency over the last so many seconds, of each device by
  * itself: the difference of two readings of its histogram.
  */
-#ifndef ALERT_QUANTILES_H
-#define ALERT_QUANTILES_H
+#ifndef DAEMON_ALERT_QUANTILES_H
+#define DAEMON_ALERT_QUANTILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

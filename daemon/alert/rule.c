@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/knowledge.h"
+#include "common/time.h"
 #include "daemon/core/packet.h"
-#include "daemon/knowledge/knowledge.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/time.h"
 
 #define SECONDS(n) ((n)*TIME_NS_PER_SECOND)
 
@@ -21,12 +21,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.has_over = true,
 			.window_ns = SECONDS(60),
 			.what = "transmits that need more ring slots than the device has",
-			.cause = "a large packet (GSO) whose data lies in many small pieces of "
-				 "pages: the "
-				 "driver has to copy it into one piece, or drops it",
-			.remedy = "ethtool -K DEV tso off (or gso off) makes packets small, at the "
-				  "price of "
-				  "more CPU per byte; netflowctl slots --records shows the packets",
+			.cause =
+				"a large packet (GSO) whose data lies in many small pieces of pages: the driver has to copy it into one piece, or drops it",
+			.remedy =
+				"ethtool -K DEV tso off (or gso off) makes packets small, at the price of more CPU per byte; netflowctl slots --records shows the packets",
 		},
 	[ALERT_NEAR_MISS_RATE] =
 		{
@@ -35,12 +33,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.takes = ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS | ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(60),
 			.what = "transmits at the limit of the device's ring slots, or one below",
-			.cause = "large packets (GSO) whose data lies in many pieces: a little "
-				 "more and they "
-				 "overflow",
-			.remedy = "watch for overflows; ethtool -K DEV tso off (or gso off) makes "
-				  "packets "
-				  "small",
+			.cause =
+				"large packets (GSO) whose data lies in many pieces: a little more and they overflow",
+			.remedy =
+				"watch for overflows; ethtool -K DEV tso off (or gso off) makes packets small",
 		},
 	[ALERT_DROP_RATE] =
 		{
@@ -50,12 +46,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 				 ALERT_TAKES_PROTOCOL | ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(10),
 			.what = "dropped packets",
-			.cause = "the reason of the drop records says which: a full queue or "
-				 "buffer, no "
-				 "receiver, a firewall, a broken packet",
-			.remedy = "netflowctl drops --by reason, then netflowctl drops --by flow "
-				  "--reason R "
-				  "shows whose packets they are",
+			.cause =
+				"the reason of the drop records says which: a full queue or buffer, no receiver, a firewall, a broken packet",
+			.remedy =
+				"netflowctl drops --by reason, then netflowctl drops --by flow --reason R shows whose packets they are",
 		},
 	[ALERT_LATENCY] =
 		{
@@ -65,11 +59,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 				 ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(60),
 			.what = "latency",
-			.cause = "packets wait in this segment: a full queue, a busy CPU, or a "
-				 "reader that "
-				 "does not come",
-			.remedy = "netflowctl slow shows single packets and where their time went; "
-				  "netflowctl napi shows whether CPUs keep up",
+			.cause =
+				"packets wait in this segment: a full queue, a busy CPU, or a reader that does not come",
+			.remedy =
+				"netflowctl slow shows single packets and where their time went; netflowctl napi shows whether CPUs keep up",
 		},
 	[ALERT_TIME_SQUEEZE] =
 		{
@@ -78,13 +71,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.takes = ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(60),
 			.what = "receive softirqs that ended with packets left",
-			.cause = "a CPU is given more packets than one softirq may take "
-				 "(net.core.netdev_budget, "
-				 "netdev_budget_usecs)",
-			.remedy = "netflowctl napi shows the CPU; spread its queues over more CPUs "
-				  "(RSS, RPS, "
-				  "irq affinity), or raise net.core.netdev_budget and "
-				  "netdev_budget_usecs",
+			.cause =
+				"a CPU is given more packets than one softirq may take (net.core.netdev_budget, netdev_budget_usecs)",
+			.remedy =
+				"netflowctl napi shows the CPU; spread its queues over more CPUs (RSS, RPS, irq affinity), or raise net.core.netdev_budget and netdev_budget_usecs",
 		},
 	[ALERT_LEDGER_GAP] =
 		{
@@ -94,12 +84,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.has_over = true,
 			.window_ns = SECONDS(60),
 			.what = "events that netflowd could not record or follow",
-			.cause = "more records than the ring holds, more drop keys or packets in "
-				 "flight than "
-				 "their tables hold, or a daemon that got no CPU",
-			.remedy = "netflowctl status names what is full; raise ring.bytes "
-				  "(ring_full), "
-				  "drops.keys (unkeyed) or inflight.entries (overwritten)",
+			.cause =
+				"more records than the ring holds, more drop keys or packets in flight than their tables hold, or a daemon that got no CPU",
+			.remedy =
+				"netflowctl status names what is full; raise ring.bytes (ring_full), drops.keys (unkeyed) or inflight.entries (overwritten)",
 		},
 	[ALERT_PROBE_LOST] =
 		{
@@ -107,11 +95,10 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.unit = ALERT_UNIT_COUNT,
 			.has_over = true,
 			.what = "probes that should be attached and are not",
-			.cause = "the kernel lacks what the probe needs, refuses it, or was told "
-				 "not to run it; the reason "
-				 "says which",
-			.remedy = "netflowctl probes tells the reason and what cannot be answered "
-				  "meanwhile",
+			.cause =
+				"the kernel lacks what the probe needs, refuses it, or was told not to run it; the reason says which",
+			.remedy =
+				"netflowctl probes tells the reason and what cannot be answered meanwhile",
 		},
 };
 

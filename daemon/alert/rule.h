@@ -4,8 +4,8 @@
  * must hold, and what is done about it.  Kinds, severities, actions and
  * segments are tables (rule.c).
  */
-#ifndef ALERT_RULE_H
-#define ALERT_RULE_H
+#ifndef DAEMON_ALERT_RULE_H
+#define DAEMON_ALERT_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,14 +4,15 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <ini.h>
+
+#include "common/cleanup.h"
 #include "daemon/alert/keys.h"
-#include "daemon/util/cleanup.h"
 
 /* A file of config/alerts.d, as it stands in the tree. */
 struct shipped {
@@ -20,9 +21,10 @@ struct shipped {
 };
 
 /* Sorted by name. */
+#include "common/array.h"
 #include "shipped_rules.h"
 
-#define SHIPPED_COUNT (sizeof(shipped) / sizeof(shipped[0]))
+#define SHIPPED_COUNT (ARRAY_SIZE(shipped))
 #define SUFFIX ".conf"
 #define FILE_MAX_BYTES (1 << 20)
 
@@ -330,6 +332,8 @@ static void cleanup_rules(struct alert_rules **rules)
 	alert_rules_free(rules);
 }
 
+#define OWN_RULES CLEANUP(cleanup_rules)
+
 /*
  * The files of the directory and the shipped ones, both sorted, in one order; of
  * two that have the same name the directory's is read.
@@ -356,7 +360,7 @@ static int read_all(struct alert_rules *rules, const char *directory, struct dir
 
 int alert_rules_read(struct alert_rules **rules, const char *directory, const struct names *names)
 {
-	struct alert_rules *fresh CLEANUP(cleanup_rules) = NULL;
+	OWN_RULES struct alert_rules *fresh = NULL;
 	struct dirent **entries = NULL;
 	int r = alert_rules_new(&fresh), count;
 

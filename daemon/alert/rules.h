@@ -8,8 +8,8 @@
  *
  * A mistake costs the rule it is in and nothing else.
  */
-#ifndef ALERT_RULES_H
-#define ALERT_RULES_H
+#ifndef DAEMON_ALERT_RULES_H
+#define DAEMON_ALERT_RULES_H
 
 #include <stddef.h>
 

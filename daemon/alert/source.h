@@ -5,15 +5,15 @@
  *
  * All counters only grow.  `userdata` is the source's own.
  */
-#ifndef ALERT_SOURCE_H
-#define ALERT_SOURCE_H
+#ifndef DAEMON_ALERT_SOURCE_H
+#define DAEMON_ALERT_SOURCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/records.h"
 #include "daemon/core/names.h"
-#include "daemon/core/symbols.h"
+#include "daemon/kernel/symbols.h"
 
 struct alert_rule;
 

@@ -12,8 +12,8 @@
  * told; one that fires still when the silence ends is told then.  That an alert
  * is resolved is told whenever its firing was.
  */
-#ifndef ALERT_STATE_H
-#define ALERT_STATE_H
+#ifndef DAEMON_ALERT_STATE_H
+#define DAEMON_ALERT_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/util/units.h"
+#include "common/units.h"
 
 struct units_text alert_text_value(const struct alert_rule *rule, double value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an alert says, in sentences. */
-#ifndef ALERT_TEXT_H
-#define ALERT_TEXT_H
+#ifndef DAEMON_ALERT_TEXT_H
+#define DAEMON_ALERT_TEXT_H
 
 #include "daemon/alert/engine.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/util/duration.h"
+#include "common/duration.h"
 
 int alert_refuse(char *error, const char *format, ...)
 {
@@ -37,11 +37,11 @@ int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64
 		*ns = read;
 		return 0;
 	}
-	return alert_refuse(error,
-			    "%.60s: it takes a duration with its unit, such as 500ms, 10s, 5min or "
-			    "2h, at least %llu s and at most %llu d",
-			    value, (unsigned long long)(least / TIME_NS_PER_SECOND),
-			    (unsigned long long)(most / ALERT_DAYS(1)));
+	return alert_refuse(
+		error,
+		"%.60s: it takes a duration with its unit, such as 500ms, 10s, 5min or 2h, at least %llu s and at most %llu d",
+		value, (unsigned long long)(least / TIME_NS_PER_SECOND),
+		(unsigned long long)(most / ALERT_DAYS(1)));
 }
 
 int alert_read_real(const char *value, double *number)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Values of keys, and what is said of wrong ones: what the files that read rules share. */
-#ifndef ALERT_VALUES_H
-#define ALERT_VALUES_H
+#ifndef DAEMON_ALERT_VALUES_H
+#define DAEMON_ALERT_VALUES_H
 
 #include <stdint.h>
 
+#include "common/time.h"
 #include "daemon/alert/keys.h"
-#include "daemon/util/time.h"
 
 #define ALERT_DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
 

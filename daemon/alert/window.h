@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A counter's growth over the last so many seconds: a ring of its earlier readings. */
-#ifndef ALERT_WINDOW_H
-#define ALERT_WINDOW_H
+#ifndef DAEMON_ALERT_WINDOW_H
+#define DAEMON_ALERT_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetAlerts, TestAlert, SilenceAlert, UnsilenceAlert. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 
+#include "common/time.h"
+#include "daemon/alert/alert_json.h"
 #include "daemon/alert/engine.h"
-#include "daemon/control/alert_json.h"
-#include "daemon/util/time.h"
+#include "daemon/control/internal.h"
 
 /* Longer silences are slips of the finger: a year. */
 #define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)

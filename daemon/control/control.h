@@ -3,8 +3,8 @@
  * What clients can ask: the methods of io.netflowd, each in the file of its
  * subject, joined to the server by one table (methods.c).
  */
-#ifndef CONTROL_CONTROL_H
-#define CONTROL_CONTROL_H
+#ifndef DAEMON_CONTROL_CONTROL_H
+#define DAEMON_CONTROL_CONTROL_H
 
 #include <stdint.h>
 

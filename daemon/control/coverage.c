@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -19,9 +20,8 @@ static const struct question {
 	{"drops", P(KFREE_SKB), P(KFREE_SKB) | P(SOFTIRQ_ENTRY) | P(SOFTIRQ_EXIT)},
 	{"rx_latency", P(NETIF_RECEIVE_SKB),
 	 P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | P(SOFTIRQ_ENTRY) |
-		 P(SOFTIRQ_EXIT) |
-		 P(NETIF_RECEIVE_SKB) | P(SK_DATA_READY) | P(SKB_COPY_DATAGRAM_IOVEC) |
-		 P(SOCK_RECV_LENGTH) | P(CONSUME_SKB)},
+		 P(SOFTIRQ_EXIT) | P(NETIF_RECEIVE_SKB) | P(SK_DATA_READY) |
+		 P(SKB_COPY_DATAGRAM_IOVEC) | P(SOCK_RECV_LENGTH) | P(CONSUME_SKB)},
 	{"wake", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | P(SOFTIRQ_ENTRY),
 	 P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | P(SOFTIRQ_ENTRY)},
 	{"tx_latency", P(NET_DEV_START_XMIT),
@@ -48,8 +48,8 @@ static json_t *coverage_of(const struct control *control, const struct question 
 		else if (strcmp(state, "unavailable"))
 			state = "degraded";
 		snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
-				 length ? "; " : "", probe_specs[i].name, status.reason,
-				 probe_specs[i].lost_without);
+			 length ? "; " : "", probe_specs[i].name, status.reason,
+			 probe_specs[i].lost_without);
 	}
 	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
 			 strcmp(state, "full") ? reason : NULL);
@@ -60,10 +60,10 @@ static json_t *coverage_of_names(const struct control *control)
 	const struct control_parts *parts = &control->parts;
 	const char *why = parts->backend->ops->reasons_missing(parts->backend);
 
-	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "drop_reasons", "state",
-			 why ? "unavailable" : "full", "reason", why, "question", "drop_locations",
-			 "state", parts->symbols_reason ? "degraded" : "full", "reason",
-			 parts->symbols_reason);
+	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "drop_reasons",
+			 "state", why ? "unavailable" : "full", "reason", why, "question",
+			 "drop_locations", "state", parts->symbols_reason ? "degraded" : "full",
+			 "reason", parts->symbols_reason);
 }
 
 /* Devices that found no slot share one set of histograms. */
@@ -85,22 +85,22 @@ static json_t *coverage_of_devices(const struct control *control)
 	uint64_t packets = 0;
 
 	backend->ops->devices(backend, find_other, &packets);
-	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
-			 packets ? "degraded" : "full", "reason",
-			 packets ? "more devices than slots: the latency of some is put together; "
-				   "raise devices.slots"
-				 : NULL);
+	return json_pack(
+		"{s:s, s:s, s:s*}", "question", "devices", "state", packets ? "degraded" : "full",
+		"reason",
+		packets ? "more devices than slots: the latency of some is put together; raise devices.slots"
+			: NULL);
 }
 
 static json_t *coverage_of_keys(ledger_events events)
 {
 	bool full = events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED] != 0;
 
-	return json_pack("{s:s, s:s, s:s*}", "question", "drop_keys", "state",
-			 full ? "degraded" : "full", "reason",
-			 full ? "more combinations of reason, place, device, netns and protocol than keys: "
-				"some drops are in the total only; raise drops.keys"
-			      : NULL);
+	return json_pack(
+		"{s:s, s:s, s:s*}", "question", "drop_keys", "state", full ? "degraded" : "full",
+		"reason",
+		full ? "more combinations of reason, place, device, netns and protocol than keys: some drops are in the total only; raise drops.keys"
+		     : NULL);
 }
 
 static bool slots_unavailable(const struct control *control, char *reason, size_t size)
@@ -134,10 +134,11 @@ static json_t *coverage_of_slots(const struct control *control)
 	size_t length = strlen(reason);
 
 	if (unseen)
-		snprintf(reason + length, sizeof(reason) - length,
-			 "%s%" PRIu64 " of %" PRIu64 " rockets in the kernel's log were not seen by "
-			 "the probe; netflowctl slots shows the newest",
-			 length ? "; " : "", unseen, rockets_total(parts->rockets));
+		snprintf(
+			reason + length, sizeof(reason) - length,
+			"%s%" PRIu64 " of %" PRIu64
+			" rockets in the kernel's log were not seen by the probe; netflowctl slots shows the newest",
+			length ? "; " : "", unseen, rockets_total(parts->rockets));
 	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "slots", "state",
 			 lost && parts->kmsg_reason ? "unavailable"
 			 : reason[0]		    ? "degraded"
@@ -161,12 +162,13 @@ static json_t *unavailable(const struct control *control, const char *question)
 /* Without a backend no question is answered, each for the same reason. */
 static json_t *coverage_of_nothing(const struct control *control)
 {
-	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys", "devices"};
+	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys",
+					     "devices"};
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
 		json_array_append_new(all, unavailable(control, questions[i].name));
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		json_array_append_new(all, unavailable(control, others[i]));
 	add_all(all, coverage_of_slots(control));
 	return all;
@@ -180,7 +182,7 @@ json_t *coverage_json(const struct control *control, ledger_events events)
 		return coverage_of_nothing(control);
 	all = coverage_of_names(control);
 
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
 		json_array_append_new(all, coverage_of(control, &questions[i]));
 	json_array_append_new(all, coverage_of_devices(control));
 	json_array_append_new(all, coverage_of_keys(events));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Coverage: which questions this host can answer, and why not the others. */
-#ifndef CONTROL_COVERAGE_H
-#define CONTROL_COVERAGE_H
+#ifndef DAEMON_CONTROL_COVERAGE_H
+#define DAEMON_CONTROL_COVERAGE_H
 
 #include <jansson.h>
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetDrops and GetDropRecords. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/nearest.h"
+#include "common/time.h"
 #include "daemon/control/filter.h"
+#include "daemon/control/internal.h"
 #include "daemon/core/packet.h"
-#include "daemon/export/json.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/recent.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/nearest.h"
-#include "daemon/util/time.h"
 
 /* One row in the making: a counter, or several put together. */
 struct row {
@@ -33,14 +33,14 @@ struct rows {
 typedef int (*compare_rows)(const void *a, const void *b);
 
 #define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
-#define COMPARE_BY(name, ...)                                                          \
-	static int compare_##name(const void *x, const void *y)                        \
-	{                                                                              \
-		const struct row *a = x, *b = y;                                       \
-		const struct nf_drop_key *k = &a->drops.key, *l = &b->drops.key;       \
-		(void)k;                                                               \
-		(void)l;                                                               \
-		return __VA_ARGS__;                                                    \
+#define COMPARE_BY(name, ...)                                                    \
+	static int compare_##name(const void *x, const void *y)                  \
+	{                                                                        \
+		const struct row *a = x, *b = y;                                 \
+		const struct nf_drop_key *k = &a->drops.key, *l = &b->drops.key; \
+		(void)k;                                                         \
+		(void)l;                                                         \
+		return __VA_ARGS__;                                              \
 	}
 
 COMPARE_BY(reason, ORDER(k->reason, l->reason))
@@ -71,7 +71,7 @@ static const struct grouping {
 static const struct grouping *find_grouping(const char *name, struct nearest *nearest)
 {
 	nearest_init(nearest, name);
-	for (size_t i = 0; i < sizeof(groupings) / sizeof(groupings[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(groupings); i++) {
 		if (!strcmp(groupings[i].name, name))
 			return &groupings[i];
 		nearest_consider(nearest, groupings[i].name);
@@ -157,7 +157,8 @@ static int collect_record(struct rows *rows, const struct nf_drop_record *record
 		.packets = 1, .bytes = record->bytes.len, .last_ns = record->header.time_ns};
 	packet_parse(&record->bytes, &packet);
 	if (!packet_flow(&packet, row->flow))
-		packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, row->flow);
+		packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4,
+				row->flow);
 	return 0;
 }
 
@@ -218,25 +219,28 @@ static json_t *rows_to_json(const struct control *control, const struct rows *ro
 		if (i < top)
 			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
 	}
-	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time",
-			 control_time(time_monotonic()), "since",
-			 control_time(control->parts.started_ns), "exact",
-			 !by || by->compare != compare_flow, "packets", (json_int_t)packets, "bytes",
-			 (json_int_t)bytes, "hidden", hidden_to_json(rows->filter, rows->hidden),
-			 "matched", (json_int_t)rows->count, "rows", out);
+	return json_pack(
+		"{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time", control_time(time_monotonic()),
+		"since", control_time(control->parts.started_ns), "exact",
+		!by || by->compare != compare_flow, "packets", (json_int_t)packets, "bytes",
+		(json_int_t)bytes, "hidden", hidden_to_json(rows->filter, rows->hidden), "matched",
+		(json_int_t)rows->count, "rows", out);
 }
 
 int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"by", PARAMETER_STRING, true},	 {"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true},
-		{"faults", PARAMETER_BOOL, true}, {"top", PARAMETER_INT, true},
+		{"by", PARAMETER_STRING, true},
+		{"reason", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_INT, true},
+		{"faults", PARAMETER_BOOL, true},
+		{"top", PARAMETER_INT, true},
 		{NULL, 0, 0},
 	};
 	const struct control *control = userdata;
 	const struct grouping *by = NULL;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	struct rows rows = {.filter = &filter};
 	struct nearest nearest;
 	const char *name;
@@ -300,13 +304,16 @@ static json_t *records_to_json(const struct control *control, const struct filte
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"reason", PARAMETER_STRING, true}, {"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},	    {"faults", PARAMETER_BOOL, true},
-		{"filter", PARAMETER_STRING, true}, {"limit", PARAMETER_INT, true},
+		{"reason", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_INT, true},
+		{"faults", PARAMETER_BOOL, true},
+		{"filter", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
 		{NULL, 0, 0},
 	};
 	const struct control *control = userdata;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	size_t limit;
 	int r;
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Explain: what names mean. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 
-#include "daemon/export/json.h"
-#include "daemon/knowledge/knowledge.h"
+#include "common/knowledge.h"
+#include "daemon/control/internal.h"
+#include "daemon/json/json.h"
 
 int method_explain(struct call *call, json_t *parameters, void *userdata)
 {

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/knowledge.h"
+#include "common/nearest.h"
 #include "daemon/control/internal.h"
 #include "daemon/core/names.h"
 #include "daemon/core/selection.h"
-#include "daemon/knowledge/knowledge.h"
 #include "daemon/probe/backend.h"
-#include "daemon/util/nearest.h"
 
 /* A search for a device by name among all that were seen and all that are there. */
 struct device_search {
@@ -75,8 +75,9 @@ static int read_device(struct filter *filter, const struct control *control, str
 	backend->ops->slots(backend, consider_slots, &search);
 	consider_host(&search);
 	if (!search.found) {
-		call_error(call, "io.netflowd.UnknownDevice",
-			   json_pack("{s:s, s:s*}", "device", name, "nearest", search.nearest.best));
+		call_error(
+			call, "io.netflowd.UnknownDevice",
+			json_pack("{s:s, s:s*}", "device", name, "nearest", search.nearest.best));
 		return -EINVAL;
 	}
 	snprintf(filter->device, sizeof(filter->device), "%s", name);
@@ -175,7 +176,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	const char *device = json_string_value(json_object_get(parameters, "device"));
 	const char *expression = json_string_value(json_object_get(parameters, "filter"));
 	const json_t *netns = json_object_get(parameters, "netns");
-	struct filter fresh FILTER_OWNED = {0};
+	OWN_FILTER struct filter fresh = {0};
 	int r = 0;
 
 	if (reason)

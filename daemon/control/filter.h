@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The selection that several methods take: which counters, which records. */
-#ifndef CONTROL_FILTER_H
-#define CONTROL_FILTER_H
+#ifndef DAEMON_CONTROL_FILTER_H
+#define DAEMON_CONTROL_FILTER_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "bpf/records.h"
+#include "common/cleanup.h"
 #include "daemon/core/path.h"
-#include "daemon/util/cleanup.h"
 
 struct call;
 struct control;
@@ -23,7 +24,7 @@ struct filter {
 	uint32_t reason;
 	uint32_t netns;
 	char device[NF_DEVICE_NAME];
-	const struct names *names; /* of `faults`, borrowed */
+	const struct names *names;   /* of `faults`, borrowed */
 	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
 	/* of latency records only */
 	bool by_segment, by_over, by_slow;
@@ -44,7 +45,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 /* Free what the filter owns. */
 void filter_clear(struct filter *filter);
 
-#define FILTER_OWNED CLEANUP(filter_clear)
+#define OWN_FILTER CLEANUP(filter_clear)
 
 /* For counters: reason, device and namespace; `faults` is not looked at. */
 bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns);

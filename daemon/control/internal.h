@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the methods of io.netflowd share. */
-#ifndef CONTROL_INTERNAL_H
-#define CONTROL_INTERNAL_H
+#ifndef DAEMON_CONTROL_INTERNAL_H
+#define DAEMON_CONTROL_INTERNAL_H
 
 #include <jansson.h>
 
-#include "daemon/control/call.h"
 #include "daemon/control/control.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/path.h"
 #include "daemon/probe/backend.h"
+#include "daemon/varlink/call.h"
 
 struct alert;
 struct attribution;
@@ -29,7 +29,7 @@ struct control {
 	struct cost *cost;
 	struct attribution *attribution;
 	struct path_probes probes; /* which do not run, for what latency records lack */
-	struct asked *asked; /* calls that wait for a measurement */
+	struct asked *asked;	   /* calls that wait for a measurement */
 	struct stream *streams;
 	struct alert_stream *alert_streams;
 };

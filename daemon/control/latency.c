@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatency. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 
+#include "common/time.h"
 #include "daemon/control/filter.h"
+#include "daemon/control/internal.h"
 #include "daemon/core/histogram.h"
-#include "daemon/export/json.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
-#include "daemon/util/time.h"
 
 struct collection {
 	const struct filter *filter;
@@ -38,7 +37,7 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	struct collection collection = {.filter = &filter};
 	int r;
 
@@ -51,7 +50,8 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		return r;
 	collection.latencies = json_array();
 	backend->ops->devices(backend, collect_device, &collection);
-	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
-					     "since", control_time(control->parts.started_ns),
-					     "latencies", collection.latencies));
+	return control_reply(call,
+			     json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
+				       "since", control_time(control->parts.started_ns),
+				       "latencies", collection.latencies));
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatencyRecords. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 
 #include "daemon/control/filter.h"
-#include "daemon/export/json.h"
+#include "daemon/control/internal.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/recent.h"
 
@@ -56,8 +55,8 @@ static json_t *answer(const struct control *control, const struct filter *filter
 	backend->ops->events(backend, events);
 	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "held", (json_int_t)recent_count(recent),
 			 "capacity", (json_int_t)recent_capacity(recent), "matched",
-			 (json_int_t)matched, "ledger", control_latency_ledger(events, false), "records",
-			 records);
+			 (json_int_t)matched, "ledger", control_latency_ledger(events, false),
+			 "records", records);
 }
 
 int method_get_latency_records(struct call *call, json_t *parameters, void *userdata)
@@ -69,7 +68,7 @@ int method_get_latency_records(struct call *call, json_t *parameters, void *user
 		{"limit", PARAMETER_INT, true},	    {NULL, 0, 0},
 	};
 	const struct control *control = userdata;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	size_t limit;
 	int r;
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Monitor: records as they happen, to each client that asked. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/nearest.h"
 #include "daemon/control/filter.h"
-#include "daemon/export/json.h"
+#include "daemon/control/internal.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
-#include "daemon/util/nearest.h"
 
 /* The kinds of records; their names are also the members of a reply that carry one. */
 enum kind { DROP, LATENCY, SLOTS, KINDS };
@@ -211,7 +210,7 @@ int method_monitor(struct call *call, json_t *parameters, void *userdata)
 		{"stack", PARAMETER_BOOL, true},     {NULL, 0, 0},
 	};
 	struct control *control = userdata;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	unsigned int wanted;
 	int r;
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetNapi. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/time.h"
+#include "daemon/control/internal.h"
 #include "daemon/core/histogram.h"
-#include "daemon/core/softnet.h"
-#include "daemon/export/json.h"
+#include "daemon/json/json.h"
+#include "daemon/kernel/softnet.h"
 #include "daemon/probe/backend.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/time.h"
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 

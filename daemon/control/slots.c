@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetSlots and GetSlotsRecords. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 
+#include "common/time.h"
 #include "daemon/control/filter.h"
-#include "daemon/export/json.h"
+#include "daemon/control/internal.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/store/recent.h"
 #include "daemon/store/rockets.h"
-#include "daemon/util/time.h"
 
 /* The newest rockets of the log that GetSlots tells. */
 #define ROCKETS_TOLD 16
@@ -167,7 +166,7 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	struct collection collection = {.control = control, .filter = &filter};
 	int r;
 
@@ -235,7 +234,7 @@ int method_get_slots_records(struct call *call, json_t *parameters, void *userda
 		{NULL, 0, 0},
 	};
 	const struct control *control = userdata;
-	struct filter filter FILTER_OWNED = {0};
+	OWN_FILTER struct filter filter = {0};
 	size_t limit;
 	int r;
 

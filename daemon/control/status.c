@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetStatus and ListProbes: the daemon about itself. */
-#include "daemon/control/internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +7,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "daemon/control/cost.h"
+#include "common/time.h"
 #include "daemon/control/coverage.h"
-#include "daemon/control/measure.h"
+#include "daemon/control/internal.h"
+#include "daemon/cost/cost.h"
+#include "daemon/cost/measure.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
-#include "daemon/util/time.h"
 
 /* A call that waits until the programs have been measured. */
 struct asked {
@@ -148,8 +147,7 @@ static json_t *drops_ledger(const struct control *control, ledger_events events,
 			 (json_int_t)ledger.unkeyed, "completed", (json_int_t)ledger.completed,
 			 "recorded", (json_int_t)ledger.recorded, "throttled",
 			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
-			 "missed",
-			 (json_int_t)missed(control->parts.backend, true), "balanced",
+			 "missed", (json_int_t)missed(control->parts.backend, true), "balanced",
 			 balance(still, ledger.balanced));
 }
 
@@ -250,8 +248,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
-		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o}",
+		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
@@ -297,9 +294,9 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:s}", "name",
 			 probe_specs[i].name, "group", probe_specs[i].group, "state",
-			 control_probe_state(status.state), "how", status.how, "reason", status.reason,
-			 "hits", count, "missed", skipped, "ns_per_hit", ns, "lost_without",
-			 probe_specs[i].lost_without);
+			 control_probe_state(status.state), "how", status.how, "reason",
+			 status.reason, "hits", count, "missed", skipped, "ns_per_hit", ns,
+			 "lost_without", probe_specs[i].lost_without);
 }
 
 static json_t *probes(struct control *control, const struct measured *measured)

@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/util/nearest.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "common/array.h"
+#include "common/nearest.h"
 
 #define DIGITS "0123456789"
 #define HEX DIGITS "abcdefABCDEF"
@@ -139,7 +138,7 @@ static bool is_range(const char *text)
 
 static enum expression_kind kind_of(const char *word)
 {
-	for (size_t i = 0; i < COUNT(keywords); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
 		if (strcmp(word, keywords[i]) == 0)
 			return EXPRESSION_KEYWORD;
 	if (is_number(word) || is_link_address(word))
@@ -177,7 +176,7 @@ static size_t mark(const char *text)
 {
 	static const char *const pairs[] = {"&&", "||", ">=", "<=", "!=", "==", "<<", ">>"};
 
-	for (size_t i = 0; i < COUNT(pairs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 		if (strncmp(text, pairs[i], 2) == 0)
 			return 2;
 	return 1;
@@ -250,10 +249,10 @@ static bool takes_name(const struct expression *expression, size_t index)
 {
 	if (index == 0)
 		return false;
-	if (word_in(expression, index - 1, before_names, COUNT(before_names)))
+	if (word_in(expression, index - 1, before_names, ARRAY_SIZE(before_names)))
 		return true;
 	return index > 1 && word_is(expression, index - 1, "proto") &&
-	       word_in(expression, index - 2, before_proto, COUNT(before_proto));
+	       word_in(expression, index - 2, before_proto, ARRAY_SIZE(before_proto));
 }
 
 /*
@@ -295,12 +294,12 @@ const char *expression_nearest(const struct expression *expression, size_t index
 
 	if (word->length >= sizeof(copy))
 		return NULL;
-	if (index && word_in(expression, index - 1, before_values, COUNT(before_values)))
+	if (index && word_in(expression, index - 1, before_values, ARRAY_SIZE(before_values)))
 		return NULL;
 	memcpy(copy, expression->text + word->offset, word->length);
 	copy[word->length] = '\0';
 	nearest_init(&search, copy);
-	for (size_t i = 0; i < COUNT(keywords); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
 		nearest_consider(&search, keywords[i]);
 	return search.best;
 }

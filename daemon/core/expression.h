@@ -4,8 +4,8 @@
  * (scanner.l), so that it can be said before libpcap sees it what it would look
  * up by name, and afterwards where it stopped.
  */
-#ifndef CORE_EXPRESSION_H
-#define CORE_EXPRESSION_H
+#ifndef DAEMON_CORE_EXPRESSION_H
+#define DAEMON_CORE_EXPRESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

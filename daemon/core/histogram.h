@@ -6,8 +6,8 @@
  * value told by its bucket's middle is at most 12.5 % off.  This does not hold
  * for the last bucket, which has no upper bound; values below 8 ns are exact.
  */
-#ifndef CORE_HISTOGRAM_H
-#define CORE_HISTOGRAM_H
+#ifndef DAEMON_CORE_HISTOGRAM_H
+#define DAEMON_CORE_HISTOGRAM_H
 
 #include <stdint.h>
 

@@ -25,10 +25,9 @@ void ledger_of_drops(struct ledger_drops *ledger, ledger_events events)
 		.throttled = row[NF_EVENT_DROP_THROTTLED],
 		.ring_full = row[NF_EVENT_DROP_RING_FULL],
 	};
-	ledger->balanced =
-		ledger->hits == ledger->counted + ledger->unkeyed + ledger->completed &&
-		ledger->hits == ledger->recorded + ledger->throttled + ledger->ring_full +
-					ledger->completed;
+	ledger->balanced = ledger->hits == ledger->counted + ledger->unkeyed + ledger->completed &&
+			   ledger->hits == ledger->recorded + ledger->throttled +
+						   ledger->ring_full + ledger->completed;
 }
 
 void ledger_of_latency(struct ledger_latency *ledger, ledger_events events)

@@ -3,8 +3,8 @@
  * The ledger: what was seen = what was recorded + every way something was not.
  * Pure arithmetic on the programs' event counters.
  */
-#ifndef CORE_LEDGER_H
-#define CORE_LEDGER_H
+#ifndef DAEMON_CORE_LEDGER_H
+#define DAEMON_CORE_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "daemon/util/cleanup.h"
-#include "daemon/util/nearest.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/nearest.h"
 
 #define SUBSYSTEM_SHIFT 16
 
@@ -131,7 +132,7 @@ static bool is_marker(const char *text)
 	static const char *const markers[] = {"MAX", "SUBSYS_MASK", "OVS_DROP_MAX",
 					      "__OVS_DROP_REASON"};
 
-	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(markers); i++)
 		if (strcmp(text, markers[i]) == 0)
 			return true;
 	return false;
@@ -170,7 +171,7 @@ static bool parse_number(const char *text, uint32_t *number)
 
 int names_new(struct names **names)
 {
-	CLEANUP(names_free) struct names *n = calloc(1, sizeof(*n));
+	OWN_NAMES struct names *n = calloc(1, sizeof(*n));
 	int r;
 
 	if (!n)

@@ -6,11 +6,13 @@
  * A reason's number has its subsystem in the upper 16 bits, 0 being the core
  * (SKB_DROP_REASON_SUBSYS_SHIFT in include/net/dropreason.h).
  */
-#ifndef CORE_NAMES_H
-#define CORE_NAMES_H
+#ifndef DAEMON_CORE_NAMES_H
+#define DAEMON_CORE_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/cleanup.h"
 
 struct names;
 
@@ -22,6 +24,7 @@ struct names;
 /* An empty table, but for the subsystem "core".  The caller frees it.  -ENOMEM. */
 int names_new(struct names **names);
 void names_free(struct names **names);
+#define OWN_NAMES CLEANUP(names_free)
 
 /*
  * Add a reason by the name of its enumerator.  The prefix SKB_DROP_REASON_, SKB_

@@ -5,8 +5,8 @@
  * bounded by what a record holds, and what could not be read is absent: its
  * PACKET_* bit is not set and its value means nothing.
  */
-#ifndef CORE_PACKET_H
-#define CORE_PACKET_H
+#ifndef DAEMON_CORE_PACKET_H
+#define DAEMON_CORE_PACKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

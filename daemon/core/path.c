@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
+
 #define S(stage) (1U << NF_STAGE_##stage)
 #define P(probe) (1U << NF_PROBE_##probe)
 
@@ -20,8 +22,7 @@ static const char *why_no_irq(const struct nf_path_record *record, unsigned int 
 	(void)have;
 	/* See nf_irq_exit() in bpf/cpu.h. */
 	return record->flags & NF_PATH_POLLED
-		       ? "found when the softirq polled on, or handed on by an earlier run of it, "
-			 "without an interrupt of its own: it may have come earlier than shown"
+		       ? "found when the softirq polled on, or handed on by an earlier run of it, without an interrupt of its own: it may have come earlier than shown"
 		       : NULL;
 }
 
@@ -29,9 +30,9 @@ static const char *why_no_raise(const struct nf_path_record *record, unsigned in
 {
 	(void)record;
 	/* nf_softirq_enter() takes the first of several raises for all of them. */
-	return have & S(SOFTIRQ_ENTRY) ? "raised again before an earlier run of the softirq was "
-					 "entered, which took that raise for its own"
-				       : NULL;
+	return have & S(SOFTIRQ_ENTRY)
+		       ? "raised again before an earlier run of the softirq was entered, which took that raise for its own"
+		       : NULL;
 }
 
 static const char *why_no_receive(const struct nf_path_record *record, unsigned int have)
@@ -45,8 +46,7 @@ static const char *why_no_sock_queue(const struct nf_path_record *record, unsign
 {
 	(void)record;
 	if (!(have & S(SOFTIRQ_ENTRY)))
-		return "received outside a softirq, where an arrival at a socket is not tied to "
-		       "its skb";
+		return "received outside a softirq, where an arrival at a socket is not tied to its skb";
 	return "the socket was busy: it got the skb later, from another context";
 }
 
@@ -88,21 +88,15 @@ static const struct stage {
 	why_absent why;
 } stages[NF_STAGE_COUNT] = {
 	[NF_STAGE_IRQ] = {"irq",
-			  P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) |
-				  SOFTIRQ,
+			  P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | SOFTIRQ,
 			  why_no_irq},
-	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ,
-				    why_no_raise},
+	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ, why_no_raise},
 	[NF_STAGE_SOFTIRQ_ENTRY] = {"softirq_entry", SOFTIRQ, NULL},
 	[NF_STAGE_RECEIVE] = {"receive", P(NETIF_RECEIVE_SKB), why_no_receive},
-	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY) | SOFTIRQ,
-				 why_no_sock_queue},
+	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY) | SOFTIRQ, why_no_sock_queue},
 	[NF_STAGE_WAKEUP] = {"wakeup",
-			     P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) |
-				     SOFTIRQ,
-			     NULL},
-	[NF_STAGE_RUN] = {"run",
-			  P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ,
+			     P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ, NULL},
+	[NF_STAGE_RUN] = {"run", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ,
 			  NULL},
 	[NF_STAGE_COPY] = {"copy", 0, why_no_copy},
 	[NF_STAGE_QUEUE] = {"queue", P(NET_DEV_QUEUE), why_no_queue},
@@ -125,7 +119,7 @@ static const struct outcome {
 	[NF_OUTCOME_FORWARDED] = {"forwarded", RECEIVE_SIDE | TRANSMIT_SIDE, NF_STAGE_QUEUE},
 };
 
-#define OUTCOMES (sizeof(outcomes) / sizeof(outcomes[0]))
+#define OUTCOMES (ARRAY_SIZE(outcomes))
 
 const char *path_stage_name(enum nf_stage stage)
 {

@@ -7,8 +7,8 @@
  * No time that this tells is negative: a stage whose time is at odds with the
  * order in which an skb can only pass them is taken out and told as missing.
  */
-#ifndef CORE_PATH_H
-#define CORE_PATH_H
+#ifndef DAEMON_CORE_PATH_H
+#define DAEMON_CORE_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Segments of a path by name. */
-#include "daemon/core/path.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/util/nearest.h"
+#include "common/array.h"
+#include "common/nearest.h"
+#include "daemon/core/path.h"
 
 #define ARROW "→"
 #define TOTAL "total"
@@ -38,7 +38,7 @@ static bool possible(enum nf_stage from, enum nf_stage to)
 
 static int find_stage(const char *name, size_t length, enum nf_stage *stage)
 {
-	for (size_t i = 0; i < sizeof(short_names) / sizeof(short_names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(short_names); i++)
 		if (strlen(short_names[i].name) == length &&
 		    !memcmp(short_names[i].name, name, length)) {
 			*stage = short_names[i].stage;

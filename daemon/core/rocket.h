@@ -5,8 +5,8 @@
  * bytes".  Before 3.16 it is an alert, since then a debug message that is
  * switched on by dynamic_debug; it is limited to 10 in 5 s.
  */
-#ifndef CORE_ROCKET_H
-#define CORE_ROCKET_H
+#ifndef DAEMON_CORE_ROCKET_H
+#define DAEMON_CORE_ROCKET_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,9 +8,9 @@
 
 #include <pcap/pcap.h>
 
+#include "common/cleanup.h"
 #include "daemon/core/expression.h"
-#include "daemon/core/frame.h"
-#include "daemon/util/cleanup.h"
+#include "daemon/core/wire_frame.h"
 
 struct selection {
 	struct bpf_program program;
@@ -34,11 +34,13 @@ static void close_pcap(pcap_t **pcap)
 		pcap_close(*pcap);
 }
 
+#define OWN_PCAP CLEANUP(close_pcap)
+
 /* -EINVAL: `message` says why.  The caller frees the code. */
 static int compile(const char *text, bool optimize, struct bpf_program *program,
 		   char message[static PCAP_ERRBUF_SIZE])
 {
-	CLEANUP(close_pcap) pcap_t *pcap = pcap_open_dead(DLT_EN10MB, SNAPSHOT_BYTES);
+	OWN_PCAP pcap_t *pcap = pcap_open_dead(DLT_EN10MB, SNAPSHOT_BYTES);
 	struct bpf_program compiled;
 
 	if (!pcap)
@@ -232,7 +234,7 @@ static int refuse_size(struct selection_error *error)
 int selection_new(struct selection **selection, const char *expression,
 		  struct selection_error *error)
 {
-	CLEANUP(selection_free) struct selection *s = NULL;
+	OWN_SELECTION struct selection *s = NULL;
 	char message[PCAP_ERRBUF_SIZE];
 	struct expression words;
 	size_t unresolved;
@@ -268,7 +270,7 @@ void selection_free(struct selection **selection)
 	*selection = NULL;
 }
 
-static bool run(const struct selection *selection, const struct frame *frame)
+static bool run(const struct selection *selection, const struct wire_frame *frame)
 {
 	const struct pcap_pkthdr header = {.caplen = frame->captured, .len = frame->length};
 
@@ -280,7 +282,7 @@ static bool run(const struct selection *selection, const struct frame *frame)
  * the same for both of these fillings when it depends on a byte of them, but
  * for "multicast", which neither is.
  */
-static void fill(struct frame *frame, bool second)
+static void fill(struct wire_frame *frame, bool second)
 {
 	const uint8_t byte = second ? 0xa5 : 0x5a;
 
@@ -292,11 +294,11 @@ static void fill(struct frame *frame, bool second)
 		frame->bytes[frame->type_at + 1] = second ? 0xfe : 0xff;
 }
 
-bool selection_takes(const struct selection *selection, const struct frame_source *source)
+bool selection_takes(const struct selection *selection, const struct wire_frame_source *source)
 {
-	struct frame frame;
+	struct wire_frame frame;
 
-	frame_build(&frame, source, selection->tags);
+	wire_frame_build(&frame, source, selection->tags);
 	if (frame.addressed && frame.typed)
 		return run(selection, &frame);
 	fill(&frame, false);
@@ -308,8 +310,8 @@ bool selection_takes(const struct selection *selection, const struct frame_sourc
 
 bool selection_takes_bytes(const struct selection *selection, const struct nf_bytes *bytes)
 {
-	struct frame_source source;
+	struct wire_frame_source source;
 
-	frame_of_bytes(&source, bytes);
+	wire_frame_of_bytes(&source, bytes);
 	return selection_takes(selection, &source);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records selected by a tcpdump expression (pcap-filter(7)).  libpcap compiles
- * it for Ethernet, and it runs over the frame that frame_build() makes of what
+ * it for Ethernet, and it runs over the frame that wire_frame_build() makes of what
  * a record holds.  What it means there:
  *
  * - VLAN tags are in the frame only for expressions that have the word "vlan".
@@ -20,13 +20,15 @@
  *   "tcp", "icmp-echo", "ether proto \arp".
  * - "inbound", "outbound" and "ifindex" are refused: only a capture knows them.
  */
-#ifndef CORE_SELECTION_H
-#define CORE_SELECTION_H
+#ifndef DAEMON_CORE_SELECTION_H
+#define DAEMON_CORE_SELECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct frame_source;
+#include "common/cleanup.h"
+
+struct wire_frame_source;
 struct nf_bytes;
 struct selection;
 
@@ -54,8 +56,9 @@ struct selection_error {
 int selection_new(struct selection **selection, const char *expression,
 		  struct selection_error *error);
 void selection_free(struct selection **selection);
+#define OWN_SELECTION CLEANUP(selection_free)
 
-bool selection_takes(const struct selection *selection, const struct frame_source *source);
+bool selection_takes(const struct selection *selection, const struct wire_frame_source *source);
 
 /* Lengths in the record larger than its arrays are cut down to them. */
 bool selection_takes_bytes(const struct selection *selection, const struct nf_bytes *bytes);

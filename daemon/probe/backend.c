@@ -211,9 +211,9 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 	int r = backend_bpf.open(backend, settings, sink, names, reason);
 
 	if (r == 0) {
-		snprintf(reason, BACKEND_REASON_MAX,
-			 "the kernel has BTF and takes the programs, the cheapest and most exact "
-			 "way");
+		snprintf(
+			reason, BACKEND_REASON_MAX,
+			"the kernel has BTF and takes the programs, the cheapest and most exact way");
 		return 0;
 	}
 	if (r == -ENOMEM)

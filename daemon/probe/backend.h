@@ -6,8 +6,8 @@
  * All functions that can fail return a negative errno.  Counters only grow
  * while a backend is open, and may move while they are read.
  */
-#ifndef PROBE_BACKEND_H
-#define PROBE_BACKEND_H
+#ifndef DAEMON_PROBE_BACKEND_H
+#define DAEMON_PROBE_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,10 +31,10 @@ enum backend_slots_attach {
 
 /* Ring slots, see bpf/slots.h. */
 struct backend_slots_settings {
-	uint64_t limit; /* slots above which a transmit rides the rocket; below NF_SLOTS_BUCKETS */
-	uint64_t table; /* devices counted apart */
-	uint64_t rate;  /* records per second and CPU, near misses and others apart */
-	uint64_t burst; /* records at once, likewise */
+	uint64_t limit;	 /* slots above which a transmit rides the rocket; below NF_SLOTS_BUCKETS */
+	uint64_t table;	 /* devices counted apart */
+	uint64_t rate;	 /* records per second and CPU, near misses and others apart */
+	uint64_t burst;	 /* records at once, likewise */
 	uint64_t attach; /* enum backend_slots_attach */
 	/* devices that are counted besides those of xen-netfront */
 	bool every_device;
@@ -44,17 +44,17 @@ struct backend_slots_settings {
 
 struct backend_settings {
 	struct backend_slots_settings slots;
-	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
-	uint64_t reader_entries;   /* a power of two */
-	uint64_t device_slots;     /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
+	uint64_t inflight_entries;    /* a power of two, 4 … 2^24 */
+	uint64_t reader_entries;      /* a power of two */
+	uint64_t device_slots;	      /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
 	uint64_t device_idle_seconds; /* after which a device may lose its slot to another */
 	uint64_t drop_keys;
-	uint64_t drop_rate;  /* drop records per second and key */
-	uint64_t drop_burst; /* drop records at once per key */
-	uint64_t ring_bytes; /* a power of two, at least a page */
-	uint64_t path_rate;  /* latency records per second and CPU */
-	uint64_t path_burst; /* latency records at once per CPU */
-	uint64_t sample_one_in; /* journeys of which one is drawn; 0 = none */
+	uint64_t drop_rate;		    /* drop records per second and key */
+	uint64_t drop_burst;		    /* drop records at once per key */
+	uint64_t ring_bytes;		    /* a power of two, at least a page */
+	uint64_t path_rate;		    /* latency records per second and CPU */
+	uint64_t path_burst;		    /* latency records at once per CPU */
+	uint64_t sample_one_in;		    /* journeys of which one is drawn; 0 = none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* what is longer is slow; UINT64_MAX = nothing */
 	bool disabled[NF_PROBE_COUNT];
 };
@@ -91,7 +91,7 @@ struct probe_runs {
 struct backend_device {
 	const char *name; /* NULL: all that had no slot of their own */
 	uint32_t ifindex;
-	uint32_t netns; /* inode number */
+	uint32_t netns;				  /* inode number */
 	struct nf_hist segment[NF_SEGMENT_COUNT]; /* of all CPUs */
 	uint64_t polls, poll_packets, full_budgets;
 };
@@ -107,7 +107,7 @@ struct backend_napi {
 
 struct backend_drops {
 	struct nf_drop_key key; /* its netns is an identity, not to be shown */
-	uint32_t netns;         /* inode number, 0 = not known */
+	uint32_t netns;		/* inode number, 0 = not known */
 	uint64_t packets, bytes, last_ns;
 	char device[NF_DEVICE_NAME + 1];
 };
@@ -116,8 +116,8 @@ struct backend_drops {
 struct backend_slots {
 	const char *name; /* NULL: all that found no room in the table */
 	uint32_t ifindex;
-	uint32_t netns; /* inode number */
-	bool xen;       /* driven by xen-netfront; else of slots.devices */
+	uint32_t netns;			  /* inode number */
+	bool xen;			  /* driven by xen-netfront; else of slots.devices */
 	uint64_t slots[NF_SLOTS_BUCKETS]; /* transmits by the slots they take; the last: or more */
 	uint64_t near;
 	uint64_t overflow[NF_SLOTS_OUTCOMES];

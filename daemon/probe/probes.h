@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The fixed set of probes: what each is called, belongs to and is good for. */
-#ifndef PROBE_PROBES_H
-#define PROBE_PROBES_H
+#ifndef DAEMON_PROBE_PROBES_H
+#define DAEMON_PROBE_PROBES_H
 
 #include "bpf/records.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The newest records of one kind: a ring of fixed size, the oldest gives way. */
-#ifndef STORE_RECENT_H
-#define STORE_RECENT_H
+#ifndef DAEMON_STORE_RECENT_H
+#define DAEMON_STORE_RECENT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * that left no record (throttled, or the ring was full) is known by number
  * only, and each such one speaks for one rocket.
  */
-#ifndef STORE_ROCKETS_H
-#define STORE_ROCKETS_H
+#ifndef DAEMON_STORE_ROCKETS_H
+#define DAEMON_STORE_ROCKETS_H
 
 #include <stddef.h>
 #include <stdint.h>

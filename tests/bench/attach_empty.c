@@ -21,7 +21,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "daemon/util/cleanup.h"
+#include "common/cleanup.h"
 
 #define PREFIX "empty_"
 

@@ -4,9 +4,12 @@
  * alone cost, the floor for any BPF tracer.  attach_empty loads only those
  * that it is told to.
  */
+/* The types come before the helpers that use them. */
+/* clang-format off */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>
+/* clang-format on */
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control/message.h"
+#include "daemon/varlink/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "bpf/records.h"
 #include "daemon/core/names.h"
 #include "daemon/core/packet.h"
-#include "daemon/export/json.h"
+#include "daemon/json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -162,7 +162,7 @@ def options_of(command):
 
 
 # Entries may speak of a part that is not in this tree yet.
-PARTS = {"alerts": "cli/alerts.c", "slots": "cli/slots.c"}
+PARTS = {"alerts": "cli/command/alerts.c", "slots": "cli/command/slots.c"}
 
 
 @pytest.mark.usefixtures("cli")

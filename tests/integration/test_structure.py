@@ -13,40 +13,50 @@ import pytest
 
 from lab import paths
 
-# Folder of the including file → what it may include, as prefixes of the path in quotes.  The longest
-# folder that matches counts.  A file may always include its own folder.
+# Directory of the including file → what it may include, as prefixes of the path in quotes.  The
+# longest directory that matches counts.  A file may always include its own directory.
 MAY_INCLUDE = {
     "bpf/": [],
-    "daemon/": ["daemon/", "bpf/records.h"],
-    "daemon/control/": ["daemon/alert/", "daemon/export/", "daemon/store/", "daemon/core/",
-                        "daemon/probe/", "daemon/knowledge/", "daemon/util/", "daemon/loop.h",
-                        "bpf/records.h", "interface.h"],
-    "daemon/alert/": ["daemon/store/", "daemon/core/", "daemon/knowledge/", "daemon/util/",
-                      "daemon/loop.h", "bpf/records.h", "shipped_rules.h"],
-    "daemon/export/": ["daemon/store/", "daemon/core/", "daemon/knowledge/", "daemon/util/",
-                       "bpf/records.h"],
-    "daemon/store/": ["daemon/core/", "daemon/util/", "bpf/records.h"],
-    "daemon/core/": ["daemon/util/", "bpf/records.h"],
-    "daemon/knowledge/": ["daemon/util/", "knowledge_table.h"],
-    "daemon/util/": [],
-    "daemon/probe/": ["daemon/core/names.h", "daemon/util/", "bpf/records.h"],
+    "common/": ["knowledge_table.h"],
+    # ---- the daemon, from the top down ----
+    "daemon/": ["daemon/", "common/", "bpf/records.h"],
+    "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/", "daemon/json/",
+                        "daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/",
+                        "daemon/process/loop.h", "common/", "bpf/records.h"],
+    "daemon/varlink/": ["daemon/process/loop.h", "common/"],
+    "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
+                      "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/loop.h",
+                      "common/", "bpf/records.h", "shipped_rules.h"],
+    "daemon/cost/": ["daemon/probe/backend.h", "daemon/process/loop.h", "common/"],
+    "daemon/json/": ["daemon/store/", "daemon/core/", "common/", "bpf/records.h"],
+    "daemon/store/": ["daemon/kernel/", "daemon/core/", "common/", "bpf/records.h"],
+    "daemon/kernel/": ["daemon/core/", "daemon/process/loop.h", "common/"],
+    "daemon/core/": ["common/", "bpf/records.h"],
+    "daemon/probe/": ["daemon/core/names.h", "common/", "bpf/records.h"],
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
-                          "daemon/util/", "bpf/records.h", "build/bpf/"],
-    "cli/": ["daemon/knowledge/", "daemon/util/"],
+                          "common/", "bpf/records.h", "build/bpf/"],
+    "daemon/process/": ["common/"],
+    # ---- the command line, from the top down ----
+    "cli/command/": ["cli/", "common/"],
+    "cli/live/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
+    "cli/file/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
+    "cli/show/": ["cli/ask/", "cli/terminal/", "common/"],
+    "cli/ask/": ["cli/terminal/", "common/"],
+    "cli/terminal/": ["common/"],
 }
 
 # Header of a library → the only files that may include it.
 OWNERS = {
     r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h": r"daemon/probe/bpf/.*|tests/bench/.*",
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
-    r"jansson\.h": r"(daemon/control|daemon/export|cli|tests/unit|tests/fuzz)/.*",
-    r"traceevent/.*": r"daemon/core/symbols\.c",
+    r"jansson\.h": r"(common/json\.h|daemon/(json|varlink|control|alert)/.*|cli/.*|tests/.*)",
+    r"traceevent/.*": r"daemon/kernel/symbols\.c",
     r"systemd/sd-journal\.h": r"daemon/alert/journal\.c",
-    r"systemd/(?!sd-journal).*": r"daemon/loop\.c",
+    r"systemd/(?!sd-journal).*": r"daemon/process/loop\.c",
     r"pcap(/.*)?\.h": r"daemon/core/selection\.c",
-    r"n?curses\.h": r"cli/screen\.[ch]",
+    r"n?curses\.h": r"cli/terminal/screen\.[ch]",
     r"ini\.h": r"daemon/(config|alert/rules)\.c",
-    r"sys/capability\.h": r"daemon/privilege\.c",
+    r"sys/capability\.h": r"daemon/process/privilege\.c",
     r"cmocka\.h": r"tests/unit/.*",
 }
 
@@ -121,7 +131,7 @@ def test_every_header_is_guarded():
 def test_licence_in_every_file():
     without = [name for name in files()
                if not WITHOUT_LICENCE.fullmatch(name) and not TEXT_TO_READ.fullmatch(name)
-               and not name.startswith(".git") and name != ".clang-format"
+               and not name.startswith(".git") and not name.endswith(".clang-format")
                and LICENCE not in "\n".join(read(name).splitlines()[:3])]
     assert not without, without
 

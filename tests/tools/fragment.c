@@ -29,6 +29,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/array.h"
+
 #define ORDER 3 /* blocks of 2^ORDER pages are not to be free */
 /* Left alone while the rest is taken, so that nobody runs short before pages are given back. */
 #define SPARE_MIB 8
@@ -103,7 +105,7 @@ static void give_back_every_second(uint8_t *memory, size_t size)
 
 	if (pagemap < 0)
 		err(1, "/proc/self/pagemap");
-	for (size_t at = 0; at < size; at += sizeof(entries) / sizeof(entries[0]) * page) {
+	for (size_t at = 0; at < size; at += ARRAY_SIZE(entries) * page) {
 		off_t offset = (off_t)((uintptr_t)(memory + at) / page * sizeof(entries[0]));
 		ssize_t n = pread(pagemap, entries, sizeof(entries), offset);
 

@@ -40,11 +40,12 @@
 
 #define PAGE 4096U /* XEN_PAGE_SIZE, and the kernel's on x86 */
 #define FRAGMENT_SIZE (8 * PAGE)
-#define HEAD 8U		/* payload bytes in the linear part */
-#define PIECE 80U	/* so that the most pieces still fit into an MTU of 1500 */
-#define PIECE_MAX 2000U /* a piece within a page has room for itself after one across its border \
+#define HEAD 8U	  /* payload bytes in the linear part */
+#define PIECE 80U /* so that the most pieces still fit into an MTU of 1500 */
+#define PIECE_MAX \
+	2000U	/* a piece within a page has room for itself after one across its border \
 			 */
-#define GAP 64U		/* what keeps a piece from being merged into the one before */
+#define GAP 64U /* what keeps a piece from being merged into the one before */
 #define FRAGS_MAX 17
 #define SLOTS_MAX (1 + 2 * FRAGS_MAX)
 

@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/array.h"
+
 #define TURNS 20000 /* of the loop, in one run; the verifier follows each */
 /* Where the clock is read in 30 ns, the tail calls are used up after some 300 ms; it says so. */
 #define MILLISECONDS_MAX 500
@@ -92,7 +94,7 @@ static int spinner(int map)
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
 		.insns = (uintptr_t)insns,
-		.insn_cnt = sizeof(insns) / sizeof(insns[0]),
+		.insn_cnt = ARRAY_SIZE(insns),
 		.license = (uintptr_t) "GPL",
 	};
 	uint32_t key = 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bpf backend: programs on tracepoints with BTF, tables mapped into the daemon. */
-#include "daemon/probe/bpf/internal.h"
-
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -11,8 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+
 #include "build/bpf/netflowd.skel.h"
-#include "daemon/util/cleanup.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 
 size_t bpf_table_bytes(const struct bpf_map *map)
 {
@@ -47,7 +48,7 @@ static int map_tables(struct backend_bpf_state *state)
 	};
 	int r;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		r = map_table(tables[i].map, tables[i].table);
 		if (r < 0)
 			return r;
@@ -68,7 +69,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_devices, state->device_stats},
 	};
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		if (tables[i].memory)
 			munmap((void *)tables[i].memory, bpf_table_bytes(tables[i].map));
 }
@@ -127,19 +128,21 @@ static void cleanup_btf(struct btf **btf)
 	btf__free(*btf);
 }
 
+#define OWN_BTF CLEANUP(cleanup_btf)
+
 /* The kernel's types are needed for a moment only: several MiB. */
 static int load_programs(struct backend_bpf_state *state, const struct backend_settings *settings,
 			 struct names *names, char *reason)
 {
-	struct btf *kernel CLEANUP(cleanup_btf) = btf__load_vmlinux_btf();
+	OWN_BTF struct btf *kernel = btf__load_vmlinux_btf();
 	int r;
 
 	if (!kernel) {
 		r = -errno;
-		snprintf(reason, BACKEND_REASON_MAX,
-			 "the kernel offers no BTF (%s); it needs CONFIG_DEBUG_INFO_BTF=y, as "
-			 "Debian's kernels since 11 have",
-			 access(KERNEL_BTF, R_OK) ? "no " KERNEL_BTF : strerror(-r));
+		snprintf(
+			reason, BACKEND_REASON_MAX,
+			"the kernel offers no BTF (%s); it needs CONFIG_DEBUG_INFO_BTF=y, as Debian's kernels since 11 have",
+			access(KERNEL_BTF, R_OK) ? "no " KERNEL_BTF : strerror(-r));
 		return r;
 	}
 	r = bpf_load(state, settings, kernel, reason);
@@ -187,10 +190,12 @@ static void cleanup_state(struct backend_bpf_state **state)
 		bpf_close(&(*state)->backend);
 }
 
+#define OWN_STATE CLEANUP(cleanup_state)
+
 static int bpf_open(struct backend **backend, const struct backend_settings *settings,
 		    const struct backend_sink *sink, struct names *names, char *reason)
 {
-	struct backend_bpf_state *state CLEANUP(cleanup_state) = calloc(1, sizeof(*state));
+	OWN_STATE struct backend_bpf_state *state = calloc(1, sizeof(*state));
 	int r;
 
 	if (!state)

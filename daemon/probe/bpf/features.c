@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the running kernel has: looked up in its BTF, or tried.  Never by version. */
-#include "daemon/probe/bpf/internal.h"
-
-#include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "common/array.h"
+#include "daemon/probe/bpf/internal.h"
 
 /* The prototype of a tracepoint's probes, or NULL. */
 static const struct btf_type *tracepoint_prototype(const struct btf *kernel, const char *name)
@@ -51,7 +53,7 @@ static bool takes_exchange(void)
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "nf_try", "GPL", program,
-			       sizeof(program) / sizeof(program[0]), NULL);
+			       ARRAY_SIZE(program), NULL);
 
 	if (fd < 0)
 		return false;

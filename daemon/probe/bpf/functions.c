@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where functions of modules are, for programs that know one by its address. */
-#include "daemon/probe/bpf/internal.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "build/bpf/netflowd.skel.h"
-#include "daemon/util/cleanup.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 
 #define KALLSYMS "/proc/kallsyms"
 #define NETBACK "/sys/module/xen_netback"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of the bpf backend share.  Only they include libbpf. */
-#ifndef PROBE_BPF_INTERNAL_H
-#define PROBE_BPF_INTERNAL_H
+#ifndef DAEMON_PROBE_BPF_INTERNAL_H
+#define DAEMON_PROBE_BPF_INTERNAL_H
+
+#include <sys/types.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <sys/types.h>
 
 #include "daemon/probe/backend.h"
 
@@ -22,9 +23,9 @@ struct bpf_features {
 	bool kfree_skb_reason; /* arguments of the tracepoint kfree_skb */
 	bool kfree_skb_rx_sk;
 	bool udp_frees_deferred; /* UDP readers pass no probe but sock_recv_length */
-	bool stats;              /* statistics on the programs can be switched on */
-	bool memlock_charged;    /* maps and programs count against RLIMIT_MEMLOCK */
-	__s32 rdonly_cast;       /* BTF id of bpf_rdonly_cast(), not above 0 = not there */
+	bool stats;		 /* statistics on the programs can be switched on */
+	bool memlock_charged;	 /* maps and programs count against RLIMIT_MEMLOCK */
+	__s32 rdonly_cast;	 /* BTF id of bpf_rdonly_cast(), not above 0 = not there */
 };
 
 struct backend_bpf_state {
@@ -138,8 +139,8 @@ void bpf_slots_free(struct backend_bpf_state *state);
 void bpf_housekeep(struct backend *backend);
 int bpf_read_devices(const struct backend *backend,
 		     int (*visit)(const struct backend_device *, void *), void *userdata);
-int bpf_read_napi(const struct backend *backend,
-		  int (*visit)(const struct backend_napi *, void *), void *userdata);
+int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
+		  void *userdata);
 void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
 
 static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)

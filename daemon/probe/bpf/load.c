@@ -4,8 +4,6 @@
  * lacks the event for, refuses or cannot attach is told as such, and the rest
  * go on without it.
  */
-#include "daemon/probe/bpf/internal.h"
-
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -15,8 +13,10 @@
 #include <unistd.h>
 
 #include "build/bpf/netflowd.skel.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 #include "daemon/probe/probes.h"
-#include "daemon/util/cleanup.h"
 
 /*
  * What libbpf said of a program that the kernel refused.  libbpf has no way to
@@ -87,7 +87,7 @@ static const struct alternative {
 	{"_kprobe", "kprobe"},
 };
 
-#define ALTERNATIVES (sizeof(alternatives) / sizeof(alternatives[0]))
+#define ALTERNATIVES (ARRAY_SIZE(alternatives))
 
 static struct bpf_program *find_program(const struct backend_bpf_state *state, enum nf_probe probe,
 					size_t alternative)
@@ -175,7 +175,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 	};
 	int r;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		r = bpf_map__set_max_entries(sizes[i].map, (__u32)sizes[i].entries);
 		if (r < 0)
 			return r;
@@ -357,17 +357,13 @@ static void say_why(const struct backend_bpf_state *state, int error, char *reas
 	if (error == -EPERM && state->features.memlock_charged && memlock_is_limited())
 		snprintf(
 			reason, BACKEND_REASON_MAX,
-			"bpf() is denied: %s. Before 5.11 the kernel charges programs and maps to "
-			"RLIMIT_MEMLOCK, which is limited here: give netflowd CAP_SYS_RESOURCE, or "
-			"LimitMEMLOCK=infinity in its systemd unit",
+			"bpf() is denied: %s. Before 5.11 the kernel charges programs and maps to RLIMIT_MEMLOCK, which is limited here: give netflowd CAP_SYS_RESOURCE, or LimitMEMLOCK=infinity in its systemd unit",
 			strerror(-error));
 	else if (error == -EPERM || error == -ENOSYS)
-		snprintf(reason, BACKEND_REASON_MAX,
-			 "bpf() is denied: %s. A container's seccomp profile or kernel lockdown "
-			 "does that; "
-			 "run netflowd on the host, or allow bpf() there. The kernel needs "
-			 "CONFIG_BPF_SYSCALL=y",
-			 strerror(-error));
+		snprintf(
+			reason, BACKEND_REASON_MAX,
+			"bpf() is denied: %s. A container's seccomp profile or kernel lockdown does that; run netflowd on the host, or allow bpf() there. The kernel needs CONFIG_BPF_SYSCALL=y",
+			strerror(-error));
 	else
 		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
 			 strerror(-error), refused.last[0] ? "; " : "", refused.last);

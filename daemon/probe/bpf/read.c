@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading what the programs counted: mapped arrays as memory, hashes key by key. */
-#include "daemon/probe/bpf/internal.h"
-
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <bpf/bpf.h>
+
 #include "build/bpf/netflowd.skel.h"
-#include "daemon/util/cleanup.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 
 static uint64_t load_u64(const __u64 *word)
 {
@@ -177,7 +178,7 @@ int bpf_read_tables(const struct backend *backend,
 	};
 	int r;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		struct backend_table table = {
 			.name = tables[i].name,
 			.what = tables[i].what,

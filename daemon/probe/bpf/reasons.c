@@ -6,14 +6,13 @@
  * 16 bits of a reason name a subsystem, listed in enum skb_drop_reason_subsys;
  * a subsystem's own enum lives in the kernel or in the subsystem's module.
  */
-#include "daemon/probe/bpf/internal.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "daemon/core/names.h"
-#include "daemon/util/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 
 #define MODULE_BTF_FOLDER "/sys/kernel/btf"
 
@@ -22,11 +21,15 @@ static void cleanup_btf(struct btf **btf)
 	btf__free(*btf);
 }
 
+#define OWN_BTF CLEANUP(cleanup_btf)
+
 static void cleanup_dir(DIR **dir)
 {
 	if (*dir)
 		closedir(*dir);
 }
+
+#define OWN_DIR CLEANUP(cleanup_dir)
 
 static const char *enum_value_name(const struct btf *btf, const struct btf_enum *value)
 {
@@ -96,13 +99,13 @@ static bool brings_reasons(const struct names *names, const char *module)
 
 int bpf_reasons_of_modules(struct names *names, const struct btf *kernel)
 {
-	struct btf *own CLEANUP(cleanup_btf) = NULL;
-	DIR *folder CLEANUP(cleanup_dir) = opendir(MODULE_BTF_FOLDER);
+	OWN_BTF struct btf *own = NULL;
+	OWN_DIR DIR *folder = opendir(MODULE_BTF_FOLDER);
 	struct dirent *entry;
 	int r;
 
 	while (folder && (entry = readdir(folder))) {
-		struct btf *module CLEANUP(cleanup_btf) = NULL;
+		OWN_BTF struct btf *module = NULL;
 
 		if (!brings_reasons(names, entry->d_name))
 			continue;

@@ -10,17 +10,17 @@
  * names it any more, its histograms are taken over and the slot is free.  A
  * device that comes back gets another slot, and the parts are added up.
  */
-#include "daemon/probe/bpf/internal.h"
-
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bpf/bpf.h>
+
 #include "build/bpf/netflowd.skel.h"
+#include "common/cleanup.h"
+#include "common/time.h"
 #include "daemon/core/histogram.h"
-#include "daemon/util/cleanup.h"
-#include "daemon/util/time.h"
+#include "daemon/probe/bpf/internal.h"
 
 /* Retired devices told apart, 18 KiB each; the oldest are then put together with the other slots. */
 #define RETIRED_MAX 96
@@ -35,9 +35,9 @@ struct bpf_retired {
 };
 
 struct bpf_slot {
-	uint64_t closing;     /* the key that was taken out, 0 = not closing */
-	uint64_t activity;    /* as it was when last looked at */
-	uint64_t active_ns;   /* when it last changed, or was first looked at */
+	uint64_t closing;   /* the key that was taken out, 0 = not closing */
+	uint64_t activity;  /* as it was when last looked at */
+	uint64_t active_ns; /* when it last changed, or was first looked at */
 };
 
 int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds)
@@ -193,7 +193,7 @@ void bpf_housekeep(struct backend *backend)
 
 struct part {
 	uint64_t key;
-	uint32_t slot;                     /* of a live one */
+	uint32_t slot;			   /* of a live one */
 	const struct bpf_retired *retired; /* NULL for a live one */
 };
 
@@ -217,7 +217,8 @@ static size_t collect_parts(const struct backend_bpf_state *state, struct part *
 			parts[n++] = (struct part){.key = key, .slot = slot};
 	}
 	for (size_t i = 0; i < state->retired_count; i++)
-		parts[n++] = (struct part){.key = state->retired[i].key, .retired = &state->retired[i]};
+		parts[n++] =
+			(struct part){.key = state->retired[i].key, .retired = &state->retired[i]};
 	qsort(parts, n, sizeof(*parts), by_key);
 	return n;
 }
@@ -247,7 +248,8 @@ static int visit_device(const struct nf_device_stats *stats, const struct nf_dev
 	memcpy(device.segment, stats->hist, sizeof(device.segment));
 	histogram_merge(&device.segment[NF_SEGMENT_RECEIVE_TO_COPY],
 			&stats->hist[NF_HIST_SOFTIRQ_RECEIVE_TO_COPY]);
-	histogram_merge(&device.segment[NF_SEGMENT_RX_TOTAL], &stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
+	histogram_merge(&device.segment[NF_SEGMENT_RX_TOTAL],
+			&stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
 	if (info) {
 		memcpy(name, info->name, NF_DEVICE_NAME);
 		device.name = name;
@@ -257,8 +259,8 @@ static int visit_device(const struct nf_device_stats *stats, const struct nf_dev
 	return visit(&device, userdata);
 }
 
-int bpf_read_napi(const struct backend *backend,
-		  int (*visit)(const struct backend_napi *, void *), void *userdata)
+int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
+		  void *userdata)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 	int r = 0;
@@ -294,7 +296,9 @@ void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct n
 
 	for (uint32_t slot = 0; slot < state->slots && cpu < state->cpus; slot++)
 		if (*key_of(state, slot))
-			histogram_merge(hist, &stats_of(state, cpu, slot)->hist[NF_SEGMENT_RAISE_TO_SOFTIRQ]);
+			histogram_merge(
+				hist,
+				&stats_of(state, cpu, slot)->hist[NF_SEGMENT_RAISE_TO_SOFTIRQ]);
 }
 
 /* The slots that are no device, and what has been forgotten. */
@@ -318,8 +322,9 @@ int bpf_read_devices(const struct backend *backend,
 
 	for (size_t i = 0, next; i < n && r == 0; i = next) {
 		struct nf_device_stats stats = {0};
-		const struct nf_device_info *info =
-			parts[i].retired ? &parts[i].retired->info : &state->device_infos[parts[i].slot];
+		const struct nf_device_info *info = parts[i].retired
+							    ? &parts[i].retired->info
+							    : &state->device_infos[parts[i].slot];
 
 		for (next = i; next < n && parts[next].key == parts[i].key; next++)
 			add_part(state, &parts[next], &stats);

@@ -4,12 +4,12 @@
  * ours can be detached by others (BPF_LINK_DETACH: EOPNOTSUPP for raw tracepoints,
  * tracing and perf events), and raw tracepoints have no switch; functions have.
  */
-#include "daemon/probe/bpf/internal.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/util/cleanup.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/internal.h"
 
 #define FTRACE "/proc/sys/kernel/ftrace_enabled"
 #define KPROBES "/sys/kernel/debug/kprobes/enabled"
@@ -37,7 +37,7 @@ static bool is_off(const char *path)
 
 static const char *silenced(const char *how)
 {
-	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
 		if (!strcmp(switches[i].how, how) && is_off(switches[i].file))
 			return switches[i].why;
 	return NULL;

@@ -7,7 +7,6 @@
  */
 #include "daemon/probe/bpf/slots.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -16,10 +15,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+
 #include "build/bpf/netflowd.skel.h"
 #include "build/bpf/slots.skel.h"
+#include "common/array.h"
+#include "common/cleanup.h"
 #include "daemon/probe/probes.h"
-#include "daemon/util/cleanup.h"
 
 /* There for a module, and for a driver that is built in, because it has parameters. */
 #define XEN_NETFRONT "/sys/module/xen_netfront"
@@ -271,7 +273,7 @@ static void open_xen(struct backend_bpf_state *state)
 	size_t length;
 	int r;
 
-	for (size_t i = 0; i < sizeof(ways_of_xen) / sizeof(ways_of_xen[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ways_of_xen); i++) {
 		const struct way *way = &ways_of_xen[i];
 
 		if (wanted != BACKEND_SLOTS_AUTO && wanted != way->is)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What slots.c, which loads the programs of ring slots, and slots_read.c share. */
-#ifndef PROBE_BPF_SLOTS_H
-#define PROBE_BPF_SLOTS_H
+#ifndef DAEMON_PROBE_BPF_SLOTS_H
+#define DAEMON_PROBE_BPF_SLOTS_H
 
 #include <sys/types.h>
 
@@ -31,7 +31,7 @@ struct bpf_ring_slots {
 	int map[OWN_MAPS];     /* -1 until a copy is loaded */
 	const struct nf_slots_cpu *cpu;
 	size_t cpu_bytes; /* of its mapping */
-	ino_t driver; /* that the copy for xen-netfront was made for, 0 = none */
+	ino_t driver;	  /* that the copy for xen-netfront was made for, 0 = none */
 	struct {
 		struct slots *skel; /* NULL: not loaded */
 		struct bpf_link *link[PROGRAMS];

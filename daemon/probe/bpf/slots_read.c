@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading what the programs of ring slots counted. */
-#include "daemon/probe/bpf/slots.h"
-
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/util/cleanup.h"
+#include <bpf/bpf.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "daemon/probe/bpf/slots.h"
 
 void bpf_read_slots_events(const struct backend *backend,
 			   uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS])
@@ -104,7 +105,7 @@ int bpf_ring_slots_tables(const struct backend_bpf_state *state,
 
 	if (slots->map[COUNTS] < 0)
 		return 0;
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && r == 0; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
 		r = visit(&tables[i], userdata);
 	return r;
 }

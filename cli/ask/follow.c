@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/ask/follow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/ask/field.h"
+#include "cli/terminal/signals.h"
+
+#define MONITOR "io.netflowd.Monitor"
+
+static const char *method_of(const struct follow *follow)
+{
+	return follow->method ? follow->method : MONITOR;
+}
+
+struct taken {
+	int64_t records;
+	uint64_t hidden; /* drops that --faults keeps out */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static enum report_status put_gap(struct session *session, const struct follow *follow,
+				  uint64_t gap)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *json = NULL;
+	enum report_status status;
+
+	if (follow->quiet) {
+		report("gap: %s records lost, read too slowly", units_count(gap).s);
+		return REPORT_FINE;
+	}
+	if (session->arguments.json) {
+		json = session_parameters("gap", session_number((int64_t)gap), NULL);
+		return session_print_json(json, true);
+	}
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	page_line(page, PAGE_WARN, "gap: %s records lost here, read too slowly",
+		  units_count(gap).s);
+	return session_print(page, 0);
+}
+
+/* How many drops --faults kept out, once the stream is over. */
+static enum report_status put_hidden(struct session *session, const struct follow *follow,
+				     uint64_t hidden)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *json = NULL;
+	enum report_status status;
+
+	if (follow->quiet) {
+		report("%s drops of class policy or benign hidden", units_count(hidden).s);
+		return REPORT_FINE;
+	}
+	if (session->arguments.json) {
+		json = session_parameters("hidden", session_number((int64_t)hidden), NULL);
+		return session_print_json(json, true);
+	}
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	page_line(page, PAGE_PLAIN, "%s drops of class policy or benign hidden",
+		  units_count(hidden).s);
+	return session_print(page, 0);
+}
+
+/* A drop of a reason that is not known is never hidden. */
+static bool hides(const struct session *session, const json_t *record)
+{
+	const char *class = field_text_or(record, "class", "fault");
+
+	return session->arguments.faults && strcmp(class, "fault");
+}
+
+/* What one answer of the stream holds; its gap lies before its record. */
+static enum report_status take_answer(struct session *session, const struct follow *follow,
+				      const json_t *answer, struct taken *taken)
+{
+	const json_t *record = json_object_get(answer, follow->kind);
+	enum report_status status = REPORT_FINE;
+	uint64_t gap = field_count_or(answer, "gap", 0);
+
+	if (gap)
+		status = put_gap(session, follow, gap);
+	if (status || !json_is_object(record))
+		return status;
+	if (hides(session, record)) {
+		taken->hidden++;
+		return REPORT_FINE;
+	}
+	taken->records++;
+	return follow->record(follow->data, record);
+}
+
+/* How long to wait for the next answer; false when the time is over. */
+static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
+{
+	int64_t left;
+
+	if (deadline_ms < 0)
+		return true;
+	left = deadline_ms - now_ms();
+	if (*timeout_ms < 0 || left < *timeout_ms)
+		*timeout_ms = left;
+	return left > 0;
+}
+
+static enum report_status read_stream(struct session *session, const struct follow *follow,
+				      struct taken *taken)
+{
+	int64_t limit = session->arguments.limit;
+	int64_t deadline_ms = -1;
+	bool begun = false, continues = true;
+
+	while (continues && (limit < 0 || taken->records < limit)) {
+		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
+		OWN_JSON json_t *answer = NULL;
+		enum report_status status;
+		int r;
+
+		if (!time_left(deadline_ms, &timeout_ms))
+			return REPORT_FINE;
+		r = varlink_next(session->varlink, timeout_ms, &answer, &continues);
+		if (r == -EINTR || (r == -ETIMEDOUT && begun))
+			return REPORT_FINE;
+		if (r)
+			return report_call(session->varlink, method_of(follow), r);
+		if (!begun && follow->duration_ms >= 0)
+			deadline_ms = now_ms() + follow->duration_ms;
+		begun = true;
+		status = take_answer(session, follow, answer, taken);
+		if (status)
+			return status;
+	}
+	if (continues)
+		return REPORT_FINE;
+	report("the daemon ended the stream");
+	return REPORT_FAILED;
+}
+
+enum report_status follow_records(struct session *session, json_t *parameters,
+				  const struct follow *follow)
+{
+	OWN_JSON json_t *call = parameters;
+	json_t *kinds = json_pack("[s]", !strcmp(follow->kind, "drop") ? "drops" : follow->kind);
+	enum report_status status = session_connect(session);
+	struct taken taken = {};
+	OWN_FD int signals = -1;
+	int r;
+
+	if (follow->method) {
+		json_decref(kinds);
+		r = call ? 0 : -ENOMEM;
+	} else {
+		r = json_object_set_new(call, "records", kinds);
+	}
+	if (status)
+		return status;
+	if (r) {
+		report("%s", strerror(ENOMEM));
+		return REPORT_FAILED;
+	}
+	signals = signals_open(SIGINT, SIGTERM, SIGHUP, 0);
+	if (signals < 0) {
+		report("signals cannot be read: %s", strerror(-signals));
+		return REPORT_FAILED;
+	}
+	varlink_interrupt(session->varlink, signals);
+	r = varlink_stream(session->varlink, method_of(follow), TAKE_PTR(call),
+			   session->arguments.timeout_ms);
+	if (r)
+		return report_call(session->varlink, method_of(follow), r);
+	status = read_stream(session, follow, &taken);
+	if (!session->arguments.faults || status)
+		return status;
+	return put_hidden(session, follow, taken.hidden);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/ask/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/terminal/text.h"
+#include "common/array.h"
+#include "common/units.h"
+
+void session_done(struct session *session)
+{
+	varlink_free(&session->varlink);
+	free(session->filter);
+	session->filter = NULL;
+}
+
+enum report_status session_connect(struct session *session)
+{
+	const struct arguments *arguments = &session->arguments;
+	int r;
+
+	if (session->varlink)
+		return REPORT_FINE;
+	r = varlink_connect(&session->varlink, arguments->socket, arguments->timeout_ms);
+	return r ? report_connect(arguments->socket, r) : REPORT_FINE;
+}
+
+enum report_status session_call(struct session *session, const char *method, json_t *parameters,
+				int64_t extra_ms, json_t **reply)
+{
+	enum report_status status = session_connect(session);
+	int r;
+
+	if (status) {
+		json_decref(parameters);
+		return status;
+	}
+	r = varlink_call(session->varlink, method, parameters,
+			 session->arguments.timeout_ms + extra_ms, reply);
+	return r ? report_call(session->varlink, method, r) : REPORT_FINE;
+}
+
+json_t *session_parameters(const char *name, ...)
+{
+	json_t *parameters = json_object();
+	va_list list;
+
+	va_start(list, name);
+	for (; name; name = va_arg(list, const char *)) {
+		json_t *value = va_arg(list, json_t *);
+
+		if (value && json_object_set_new(parameters, name, value)) {
+			json_decref(parameters);
+			parameters = NULL;
+		}
+	}
+	va_end(list);
+	return parameters;
+}
+
+/* What is no UTF-8 cannot be sent, nor may it be left out: it is sent escaped, and found nowhere.
+ */
+json_t *session_text(const char *text)
+{
+	OWN_FREE char *printable = NULL;
+	json_t *value;
+
+	if (!text)
+		return NULL;
+	value = json_string(text);
+	if (value)
+		return value;
+	printable = text_printable(text, true);
+	return json_string(printable ? printable : "?");
+}
+
+json_t *session_number(int64_t number)
+{
+	return number >= 0 ? json_integer(number) : NULL;
+}
+
+json_t *session_selection(const struct session *session)
+{
+	const struct arguments *arguments = &session->arguments;
+
+	return session_parameters("reason", session_text(arguments->reason), "device",
+				  session_text(arguments->device), "netns",
+				  session_number(arguments->netns), "filter",
+				  session_text(session->filter), NULL);
+}
+
+void session_put_selection(const struct session *session, struct page *page)
+{
+	const struct arguments *given = &session->arguments;
+	const struct {
+		const char *name;
+		const char *value;
+	} texts[] = {
+		{"reason", given->reason}, {"dev", given->device}, {"segment", given->segment}};
+	const char *before = " with";
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (!texts[i].value)
+			continue;
+		page_put(page, PAGE_PLAIN, "%s --%s %s", before, texts[i].name, texts[i].value);
+		before = "";
+	}
+	if (given->netns >= 0) {
+		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
+		before = "";
+	}
+	if (given->over_ns >= 0) {
+		page_put(page, PAGE_PLAIN, "%s --over %s", before,
+			 units_duration((uint64_t)given->over_ns).s);
+		before = "";
+	}
+	if (given->faults) {
+		page_put(page, PAGE_PLAIN, "%s --faults", before);
+		before = "";
+	}
+	if (session->filter)
+		page_put(page, PAGE_PLAIN, "%s '%s'", before, session->filter);
+}
+
+enum report_status session_page(struct session *session, struct page **page)
+{
+	int r = page_new(page, &session->term);
+
+	if (!r)
+		return REPORT_FINE;
+	report("%s", strerror(-r));
+	return REPORT_FAILED;
+}
+
+/*
+ * JSON may hold DEL and the C1 control characters (U+0080 to U+009f) as they
+ * are; a terminal may obey them.  They can only stand inside strings, where an
+ * escape means the same.
+ */
+static void put_json(const char *text)
+{
+	for (const unsigned char *u = (const unsigned char *)text; *u; u++) {
+		if (*u == 0x7f) {
+			fputs("\\u007f", stdout);
+		} else if (u[0] == 0xc2 && u[1] >= 0x80 && u[1] <= 0x9f) {
+			printf("\\u%04x", u[1]);
+			u++;
+		} else {
+			putchar(*u);
+		}
+	}
+	putchar('\n');
+}
+
+static enum report_status written(int error)
+{
+	if (!error)
+		return REPORT_FINE;
+	report("cannot write the output: %s", strerror(-error));
+	return REPORT_FAILED;
+}
+
+enum report_status session_print_json(const json_t *json, bool one_line)
+{
+	OWN_FREE char *text = json_dumps(json, one_line ? JSON_COMPACT : JSON_INDENT(2));
+
+	if (!text)
+		return written(-ENOMEM);
+	put_json(text);
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return REPORT_FINE;
+	return written(errno ? -errno : -EIO);
+}
+
+enum report_status session_print(struct page *page, int put)
+{
+	int r = page_write(page, stdout);
+
+	return written(put ? put : r);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl alerts: the rules and how they stand; trying and silencing one. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/ask/follow.h"
+#include "cli/ask/options.h"
+#include "cli/command/command.h"
+#include "cli/show/alert_page.h"
+#include "common/array.h"
+#include "common/nearest.h"
+
+/* Longer than a program of an alert may run by default. */
+#define TEST_EXTRA_MS (24 * 3600 * 1000LL)
+#define SILENCE_MAX_NS (365LL * 86400 * 1000000000)
+
+static const struct argument arguments[] = {
+	OPTION_FLAG(follow, "changes as they happen, until Ctrl-C; with --json one a line"),
+	{.name = "limit",
+	 .value = "N",
+	 .type = ARGUMENT_NUMBER,
+	 .offset = offsetof(struct arguments, limit),
+	 .min = 1,
+	 .max = 1000000,
+	 .help = "with --follow end after N changes"},
+	{.name = "for",
+	 .value = "TIME",
+	 .type = ARGUMENT_DURATION,
+	 .offset = offsetof(struct arguments, for_ns),
+	 .min = 1,
+	 .max = SILENCE_MAX_NS,
+	 .help = "how long to silence: 30min, 2h, 1d"},
+	{},
+};
+
+/* ---- what can be done with a rule -------------------------------------------------------- */
+
+/* "RULE is WHAT." */
+static enum report_status print_done(struct session *session, const json_t *reply, const char *rule,
+				     const char *what, const char *until)
+{
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	page_line(page, PAGE_PLAIN, "%s is %s%s.", rule, what, until);
+	return session_print(page, 0);
+}
+
+static int put_results(struct page *page, const json_t *results, bool *fine)
+{
+	const json_t *result;
+	size_t i;
+
+	json_array_foreach(results, i, result)
+	{
+		bool good = field_true(result, "fine");
+
+		page_put(page, PAGE_PLAIN, "%s", field_text(result, "action"));
+		page_pad(page, 9, 1);
+		page_line(page, good ? PAGE_GOOD : PAGE_BAD, "%s", field_text(result, "result"));
+		*fine &= good;
+	}
+	if (!json_array_size(results))
+		page_line(page, PAGE_WARN, "The rule has no actions.");
+	return 0;
+}
+
+static enum report_status test(struct session *session, const char *rule)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+	bool fine = true;
+	int r;
+
+	status = session_call(session, "io.netflowd.TestAlert",
+			      session_parameters("rule", session_text(rule), NULL), TEST_EXTRA_MS,
+			      &reply);
+	if (!status)
+		status = session_page(session, &page);
+	if (status)
+		return status;
+	r = put_results(page, json_object_get(reply, "results"), &fine);
+	status =
+		session->arguments.json ? session_print_json(reply, false) : session_print(page, r);
+	return status || fine ? status : REPORT_FAILED;
+}
+
+static enum report_status silence(struct session *session, const char *rule)
+{
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+
+	if (session->arguments.for_ns < 0) {
+		report("for how long? netflowctl alerts silence %s --for 2h", rule);
+		return REPORT_USAGE;
+	}
+	status = session_call(session, "io.netflowd.SilenceAlert",
+			      session_parameters("rule", session_text(rule), "for_ns",
+						 session_number(session->arguments.for_ns), NULL),
+			      0, &reply);
+	if (status)
+		return status;
+	return print_done(session, reply, rule, "silenced until ", field_date(reply, "until").s);
+}
+
+static enum report_status unsilence(struct session *session, const char *rule)
+{
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+
+	status = session_call(session, "io.netflowd.UnsilenceAlert",
+			      session_parameters("rule", session_text(rule), NULL), 0, &reply);
+	if (status)
+		return status;
+	return print_done(session, reply, rule, "not silenced", "");
+}
+
+static const struct verb {
+	const char *name;
+	enum report_status (*run)(struct session *session, const char *rule);
+} verbs[] = {{"test", test}, {"silence", silence}, {"unsilence", unsilence}};
+
+/* "VERB RULE", as the words of the command line were put together. */
+static enum report_status run_verb(struct session *session, char *words)
+{
+	const char *name = strsep(&words, " ");
+	struct nearest nearest;
+
+	nearest_init(&nearest, name);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		nearest_consider(&nearest, verbs[i].name);
+		if (strcmp(verbs[i].name, name))
+			continue;
+		if (words && *words && !strchr(words, ' '))
+			return verbs[i].run(session, words);
+		report("alerts %s takes the name of one rule; `netflowctl alerts` lists them",
+		       name);
+		return REPORT_USAGE;
+	}
+	report("alerts does not take '%.60s'%s; see `netflowctl alerts --help`", name,
+	       arguments_suggestion(nearest.best).s);
+	return REPORT_USAGE;
+}
+
+/* ---- how they stand ---------------------------------------------------------------------- */
+
+static enum report_status put_followed(void *data, const json_t *event)
+{
+	struct session *session = data;
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(event, true);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	alert_page_put_event(page, event);
+	return session_print(page, 0);
+}
+
+static enum report_status follow(struct session *session)
+{
+	const struct follow following = {.kind = "event",
+					 .method = "io.netflowd.MonitorAlerts",
+					 .record = put_followed,
+					 .data = session,
+					 .duration_ms = -1};
+
+	return follow_records(session, json_object(), &following);
+}
+
+static enum report_status list(struct session *session)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+
+	status = session_call(session, "io.netflowd.GetAlerts", NULL, 0, &reply);
+	if (status)
+		return status;
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	return session_print(page, alert_page_put(page, reply));
+}
+
+/* What does not go together; NULL when all does. */
+static const char *contradiction(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	bool silences = session->filter && !strncmp(session->filter, "silence", 7);
+
+	if (session->filter && (given->follow || given->limit >= 0))
+		return "--follow and --limit do not go with test, silence and unsilence";
+	if (!given->follow && given->limit >= 0)
+		return "--limit is for --follow";
+	if (given->for_ns >= 0 && !silences)
+		return "--for is for alerts silence RULE";
+	return NULL;
+}
+
+static enum report_status run(struct session *session)
+{
+	const char *wrong = contradiction(session);
+
+	if (wrong) {
+		report("%s", wrong);
+		return REPORT_USAGE;
+	}
+	if (session->filter)
+		return run_verb(session, session->filter);
+	return session->arguments.follow ? follow(session) : list(session);
+}
+
+const struct command command_alerts = {
+	.name = "alerts",
+	.summary = "what is watched, what fires, why, and what to do",
+	.arguments = arguments,
+	.word = "[test|silence|unsilence RULE]",
+	.words = true,
+	.notes =
+		"test does what the rule says for when it fires, and tells how that went.\n"
+		"silence keeps it from journal and program for a time; it is judged and listed as before.\n"
+		"Both take root. Some rules are shipped with the daemon; files in /etc/netflowd/alerts.d\n"
+		"add more, or replace the shipped file of their name. netflowd --help-alerts tells what\n"
+		"may stand in them. After a change: kill -HUP the daemon.\n",
+	.run = run,
+};

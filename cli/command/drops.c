@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl drops: why packets died; counters, records, or records as they happen. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/ask/follow.h"
+#include "cli/ask/options.h"
+#include "cli/command/command.h"
+#include "cli/file/pcap_option.h"
+#include "cli/show/coverage.h"
+#include "cli/show/drop_lines.h"
+#include "cli/terminal/table.h"
+#include "common/array.h"
+
+#define COUNTERS_METHOD "io.netflowd.GetDrops"
+#define RECORDS_METHOD "io.netflowd.GetDropRecords"
+
+static const char *const fields[] = {"reason", "location", "dev", "proto", "netns", "flow", NULL};
+
+static const char *const about[] = {"drop", NULL};
+
+static const struct argument arguments[] = {
+	{.name = "by",
+	 .value = "FIELD",
+	 .type = ARGUMENT_WORD,
+	 .offset = offsetof(struct arguments, by),
+	 .words = fields,
+	 .help = "join counters by reason, location, dev, proto, netns or flow"},
+	{.name = "reason",
+	 .value = "R",
+	 .type = ARGUMENT_TEXT,
+	 .offset = offsetof(struct arguments, reason),
+	 .help = "only this reason, a name or a number"},
+	OPTION_DEVICE("only the device of this name"),
+	OPTION_NETNS,
+	OPTION_COUNT(top, "only the counters with the most packets"),
+	OPTION_FLAG(faults,
+		    "hide what is policy or benign, see `netflowctl explain`, and say how much"),
+	OPTION_FLAG(records, "single packets instead of counters, newest last"),
+	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
+	OPTION_FLAG(stack, "records with their kernel stacks; with --follow they are taken"),
+	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
+	OPTION_PCAP("records"),
+	{},
+};
+
+/* ---- counters ---------------------------------------------------------------------------- */
+
+/* A column that says which drops a row counts. */
+struct key_column {
+	const char *by; /* what joins by it */
+	const char *title;
+	const char *member;
+	bool alone; /* only when it is what they were joined by */
+};
+
+static const struct key_column key_columns[] = {
+	{"reason", "reason", "reason", false},
+	{"class", "class", "class", false},
+	{"location", "location", "location", false},
+	{"dev", "device", "device", false},
+	{"netns", "netns", "netns", false},
+	{"proto", "protocol", "protocol", false},
+	{"flow", "flow", "flow", true},
+};
+
+/* Joined rows have what they were joined by, and may have more (a device has its netns). */
+static bool has_column(const struct key_column *column, const json_t *rows, const char *by)
+{
+	const json_t *row;
+	size_t i;
+
+	if (!by || !strcmp(column->by, by))
+		return by || !column->alone;
+	json_array_foreach(rows, i, row)
+	{
+		const json_t *member = json_object_get(row, column->member);
+
+		if (member && !json_is_null(member))
+			return true;
+	}
+	return false;
+}
+
+static void put_key(struct table *table, const struct key_column *column, const json_t *row)
+{
+	OWN_FREE char *reason = NULL;
+	uint64_t number;
+
+	if (!strcmp(column->member, "reason")) {
+		reason = drop_lines_reason(row);
+		table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
+	} else if (!strcmp(column->member, "class")) {
+		bool fault = !strcmp(field_text(row, "class"), "fault");
+
+		table_cell(table, fault ? PAGE_BAD : PAGE_PLAIN, "%s", field_text(row, "class"));
+	} else if (field_count(row, column->member, &number)) {
+		table_cell(table, PAGE_PLAIN, "%llu", (unsigned long long)number);
+	} else {
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, column->member));
+	}
+}
+
+static void put_row(struct table *table, const json_t *row, const bool *shown, const json_t *reply)
+{
+	table_row(table);
+	table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
+	table_cell(
+		table, PAGE_PLAIN, "%s",
+		units_share(field_count_or(row, "packets", 0), field_count_or(reply, "packets", 0))
+			.s);
+	table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
+	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
+		if (shown[c])
+			put_key(table, &key_columns[c], row);
+	table_cell(table, PAGE_PLAIN, "%s",
+		   field_time(row, "last", field_text_or(reply, "time", NULL)).s);
+}
+
+static int put_rows(struct page *page, const json_t *reply, const char *by)
+{
+	const json_t *rows = json_object_get(reply, "rows");
+	bool shown[ARRAY_SIZE(key_columns)];
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	size_t i;
+	int r = table_new(&table, page_term(page), 0);
+
+	if (r)
+		return r;
+	table_column(table, TABLE_RIGHT, "packets");
+	table_column(table, TABLE_RIGHT, "share");
+	table_column(table, TABLE_RIGHT, "bytes");
+	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++) {
+		shown[c] = has_column(&key_columns[c], rows, by);
+		if (shown[c])
+			table_column(table, TABLE_LEFT, key_columns[c].title);
+	}
+	table_column(table, TABLE_LEFT, "last");
+	json_array_foreach(rows, i, row) put_row(table, row, shown, reply);
+	return table_put(table, page);
+}
+
+/* What --faults kept out; nothing without it. */
+static void put_hidden(struct page *page, const json_t *reply, const char *what)
+{
+	uint64_t hidden;
+
+	if (field_count(reply, "hidden", &hidden))
+		page_put(page, PAGE_PLAIN, "; %s %s of class policy or benign hidden",
+			 units_count(hidden).s, what);
+}
+
+static void put_counters_summary(const struct session *session, struct page *page,
+				 const json_t *reply)
+{
+	uint64_t rows = json_array_size(json_object_get(reply, "rows"));
+	uint64_t matched = field_count_or(reply, "matched", rows);
+
+	page_put(page, PAGE_PLAIN, "%s packets (%s) dropped", field_units_count(reply, "packets").s,
+		 field_units_bytes(reply, "bytes").s);
+	session_put_selection(session, page);
+	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
+	put_hidden(page, reply, "packets");
+	if (!field_true(reply, "exact"))
+		page_put(page, PAGE_WARN,
+			 "; only those whose records are still held, so not exact");
+	if (rows < matched)
+		page_put(page, PAGE_PLAIN, "; %s of %s rows", units_count(rows).s,
+			 units_count(matched).s);
+	page_end(page);
+}
+
+static int put_counters(const struct session *session, struct page *page, const json_t *reply)
+{
+	if (json_array_size(json_object_get(reply, "rows"))) {
+		put_counters_summary(session, page, reply);
+		return put_rows(page, reply, session->arguments.by);
+	}
+	page_put(page, PAGE_PLAIN, "No packet was dropped");
+	session_put_selection(session, page);
+	page_put(page, PAGE_PLAIN, " since %s%s", field_date(reply, "since").s,
+		 field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
+	put_hidden(page, reply, "packets");
+	page_line(page, PAGE_PLAIN, ".");
+	return 0;
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+static void put_record_lines(struct page *page, const json_t *records, bool stack)
+{
+	struct drop_lines_widths widths = {};
+	struct field_time today = field_today();
+	const json_t *record;
+	bool stacks = false;
+	size_t i;
+
+	json_array_foreach(records, i, record) drop_lines_measure(&widths, record, today.s);
+	json_array_foreach(records, i, record) stacks |=
+		drop_lines_put(page, &widths, record, today.s, stack);
+	if (stack && !stacks)
+		page_line(
+			page, PAGE_WARN,
+			"None of them has a stack: the kernel takes stacks only while `drops --follow --stack` runs.");
+}
+
+static int put_records(const struct session *session, struct page *page, const json_t *reply)
+{
+	const json_t *records = json_object_get(reply, "records");
+	uint64_t shown = json_array_size(records);
+
+	if (!shown) {
+		page_put(page, PAGE_PLAIN, "No record of a drop");
+		session_put_selection(session, page);
+		page_put(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s",
+			 field_units_count(reply, "held").s,
+			 field_units_count(reply, "capacity").s);
+		put_hidden(page, reply, "records");
+		page_line(page, PAGE_PLAIN, ".");
+		return 0;
+	}
+	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
+		 field_units_count(reply, "matched").s);
+	session_put_selection(session, page);
+	page_put(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
+		 field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	put_hidden(page, reply, "records");
+	page_end(page);
+	put_record_lines(page, records, session->arguments.stack);
+	return 0;
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* What is asked for is only told by single packets. */
+static bool wants_records(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+
+	return given->records || given->stack || given->pcap || session->filter;
+}
+
+/* What does not go together; NULL when all does. */
+static const char *contradiction(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	bool records = wants_records(session) || given->follow;
+
+	if (records && given->by)
+		return "--by joins counters; it does not go with --records, --follow, --stack, --pcap or an expression";
+	if (given->pcap && (given->json || given->stack))
+		return "--pcap writes packets; it does not go with --json or --stack";
+	if (records && given->top >= 0)
+		return "--top is for counters; --limit limits records";
+	if (!records && given->limit >= 0)
+		return "--limit is for --records and --follow; --top limits counters";
+	return NULL;
+}
+
+static json_t *counters_parameters(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+
+	return session_parameters(
+		"by", session_text(given->by), "reason", session_text(given->reason), "device",
+		session_text(given->device), "netns", session_number(given->netns), "faults",
+		given->faults ? json_true() : NULL, "top", session_number(given->top), NULL);
+}
+
+static json_t *records_parameters(const struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+
+	return session_parameters(
+		"reason", session_text(given->reason), "device", session_text(given->device),
+		"netns", session_number(given->netns), "faults", given->faults ? json_true() : NULL,
+		"filter", session_text(session->filter), "limit", session_number(given->limit),
+		NULL);
+}
+
+/* ---- as they happen ---------------------------------------------------------------------- */
+
+struct following {
+	struct session *session;
+	struct drop_lines_widths widths;
+};
+
+static enum report_status put_followed(void *data, const json_t *drop)
+{
+	struct following *following = data;
+	struct session *session = following->session;
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(drop, true);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	/* days may change while it runs: a record's own day counts as today */
+	drop_lines_put(page, &following->widths, drop, field_text(drop, "time"),
+		       session->arguments.stack);
+	return session_print(page, 0);
+}
+
+static enum report_status follow_drops(struct session *session)
+{
+	struct following following = {.session = session};
+	const struct follow follow = {
+		.kind = "drop", .record = put_followed, .data = &following, .duration_ms = -1};
+	json_t *parameters = session_selection(session);
+
+	if (session->arguments.stack && json_object_set_new(parameters, "stack", json_true())) {
+		json_decref(parameters);
+		parameters = NULL;
+	}
+	return follow_records(session, parameters, &follow);
+}
+
+static enum report_status write_packets(struct session *session)
+{
+	return pcap_option_write(session, "drop", RECORDS_METHOD,
+				 session->arguments.follow ? session_selection(session)
+							   : records_parameters(session));
+}
+
+static enum report_status run(struct session *session)
+{
+	const struct arguments *given = &session->arguments;
+	const char *wrong = contradiction(session);
+	bool records = wants_records(session);
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status, printed;
+	int r;
+
+	if (wrong) {
+		report("%s", wrong);
+		return REPORT_USAGE;
+	}
+	if (given->pcap)
+		return write_packets(session);
+	if (given->follow)
+		return follow_drops(session);
+	status = session_call(session, records ? RECORDS_METHOD : COUNTERS_METHOD,
+			      records ? records_parameters(session) : counters_parameters(session),
+			      0, &reply);
+	if (status)
+		return status;
+	if (given->json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	r = records ? put_records(session, page, reply) : put_counters(session, page, reply);
+	status = coverage_ask(session, page, about);
+	printed = session_print(page, r);
+	return status ? status : printed;
+}
+
+const struct command command_drops = {
+	.name = "drops",
+	.summary = "why and where packets were dropped",
+	.arguments = arguments,
+	.word = "[EXPRESSION]",
+	.words = true,
+	.notes =
+		"EXPRESSION selects records, it is one of tcpdump's, see pcap-filter(7).\n"
+		"Counters are exact. Records are bounded for each cause, so that a flood of one does\n"
+		"not hide another. In a record the task stands in parentheses when it was only what\n"
+		"the CPU was running, and had nothing to do with the packet.\n",
+	.run = run,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl explain: what names mean, and what to do.  It asks no daemon: the knowledge is linked
+ * in. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/command/command.h"
+#include "cli/terminal/table.h"
+#include "common/array.h"
+#include "common/knowledge.h"
+
+#define COLUMN 10
+
+/* What is shown of an entry, in this order, and as its JSON, which is type Explanation. */
+static const struct {
+	const char *title;
+	size_t offset;
+} texts[] = {
+	{"meaning", offsetof(struct knowledge, meaning)},
+	{"cause", offsetof(struct knowledge, cause)},
+	{"tell", offsetof(struct knowledge, tell)},
+	{"remedy", offsetof(struct knowledge, remedy)},
+};
+
+static const char *text_of(const struct knowledge *entry, size_t i)
+{
+	return *(const char *const *)((const char *)entry + texts[i].offset);
+}
+
+static enum page_style class_style(enum knowledge_class class)
+{
+	return class == KNOWLEDGE_FAULT ? PAGE_BAD : PAGE_PLAIN;
+}
+
+/* ---- for people ---------------------------------------------------------------------------- */
+
+static void put_text(struct page *page, const char *title, const char *text)
+{
+	page_put(page, PAGE_TITLE, "%s", title);
+	page_advice(page, COLUMN, text);
+}
+
+static void put_entry(struct page *page, const struct knowledge *entry)
+{
+	page_put(page, PAGE_TITLE, "%s", entry->name);
+	page_put(page, PAGE_PLAIN, ": %s", knowledge_kind_name(entry->kind));
+	if (strcmp(entry->subject, "core"))
+		page_put(page, PAGE_PLAIN, " of %s", entry->subject);
+	page_put(page, PAGE_PLAIN, ", ");
+	page_line(page, class_style(entry->class), "%s", knowledge_class_name(entry->class));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		put_text(page, texts[i].title, text_of(entry, i));
+}
+
+static void put_found(struct page *page, const char *name)
+{
+	const struct knowledge *entry;
+	bool first = true;
+
+	for (size_t i = 0; (entry = knowledge_at(i)); i++) {
+		if (!knowledge_meant(entry, name))
+			continue;
+		if (!first)
+			page_end(page);
+		first = false;
+		put_entry(page, entry);
+	}
+}
+
+static int put_names(struct page *page)
+{
+	OWN_TABLE struct table *table = NULL;
+	const struct knowledge *entry;
+	int r = table_new(&table, page_term(page), 0);
+
+	if (r)
+		return r;
+	table_column(table, TABLE_LEFT, "name");
+	table_column(table, TABLE_LEFT, "kind");
+	table_column(table, TABLE_LEFT, "about");
+	table_column(table, TABLE_LEFT, "class");
+	for (size_t i = 0; (entry = knowledge_at(i)); i++) {
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", entry->name);
+		table_cell(table, PAGE_PLAIN, "%s", knowledge_kind_name(entry->kind));
+		table_cell(table, PAGE_PLAIN, "%s", entry->subject);
+		table_cell(table, class_style(entry->class), "%s",
+			   knowledge_class_name(entry->class));
+	}
+	return table_put(table, page);
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------- */
+
+static json_t *entry_to_json(const struct knowledge *entry)
+{
+	json_t *object = session_parameters("name", session_text(entry->name), "kind",
+					    session_text(knowledge_kind_name(entry->kind)),
+					    "subject", session_text(entry->subject), "class",
+					    session_text(knowledge_class_name(entry->class)), NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		json_object_set_new(object, texts[i].title, session_text(text_of(entry, i)));
+	return object;
+}
+
+/* The reply of io.netflowd.Explain. */
+static enum report_status print_json(const char *name)
+{
+	OWN_JSON json_t *reply = NULL;
+	json_t *found = json_array();
+	const struct knowledge *entry;
+
+	for (size_t i = 0; (entry = knowledge_at(i)); i++)
+		if (!name || knowledge_meant(entry, name))
+			json_array_append_new(found, entry_to_json(entry));
+	reply = session_parameters("explanations", found, NULL);
+	return session_print_json(reply, false);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static bool known(const char *name)
+{
+	const struct knowledge *entry;
+
+	for (size_t i = 0; (entry = knowledge_at(i)); i++)
+		if (knowledge_meant(entry, name))
+			return true;
+	return false;
+}
+
+static enum report_status run(struct session *session)
+{
+	const char *name = session->arguments.word;
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+	int r = 0;
+
+	if (name && !known(name)) {
+		report("nothing is known of %.80s%s; `netflowctl explain` lists all names", name,
+		       arguments_suggestion(knowledge_nearest(name)).s);
+		return REPORT_USAGE;
+	}
+	if (session->arguments.json)
+		return print_json(name);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	if (name)
+		put_found(page, name);
+	else
+		r = put_names(page);
+	return session_print(page, r);
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.summary = "what a drop reason, segment, alert or metric means, and what to do",
+	.word = "[NAME]",
+	.notes =
+		"Without a NAME it lists all. A fault is something broken or too small for its load; a\n"
+		"policy, what somebody configured; benign, a protocol at work, or traffic that nobody\n"
+		"here asked for. It needs no daemon. Words in capitals in a command are to be filled in.\n",
+	.run = run,
+};

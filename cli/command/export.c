@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl export: latency records for other programs. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/ask/follow.h"
+#include "cli/ask/options.h"
+#include "cli/command/command.h"
+#include "cli/file/output.h"
+#include "cli/file/trace.h"
+
+#define METHOD "io.netflowd.GetLatencyRecords"
+#define RECORDS_MAX 1000000
+/* Nanoseconds of a day in microseconds, and three digits behind the point. */
+#define DIGITS 15
+
+static const char *const formats[] = {"trace", NULL};
+
+static const struct argument arguments[] = {
+	{.name = "format",
+	 .value = "FORMAT",
+	 .type = ARGUMENT_WORD,
+	 .offset = offsetof(struct arguments, format),
+	 .words = formats,
+	 .help = "trace: for Perfetto and chrome://tracing (trace)"},
+	{.name = "output",
+	 .letter = 'o',
+	 .value = "FILE",
+	 .type = ARGUMENT_TEXT,
+	 .offset = offsetof(struct arguments, output),
+	 .help = "write to this file (the standard output)"},
+	{.name = "follow",
+	 .value = "S",
+	 .type = ARGUMENT_SECONDS,
+	 .offset = offsetof(struct arguments, follow_ms),
+	 .min = 1,
+	 .max = 24 * 3600 * 1000,
+	 .help = "the records of the next S seconds instead of those held"},
+	OPTION_COUNT(limit, "the newest N records (all that are held)"),
+	OPTION_DEVICE("only those that crossed the device of this name"),
+	OPTION_NETNS,
+	{},
+};
+
+static enum report_status out_of_memory(void)
+{
+	report("%s", strerror(ENOMEM));
+	return REPORT_FAILED;
+}
+
+static enum report_status add(void *data, const json_t *record)
+{
+	/* one without times has no place in a picture of times */
+	return trace_add(data, record) == -ENOMEM ? out_of_memory() : REPORT_FINE;
+}
+
+static enum report_status add_held(struct session *session, struct trace *trace)
+{
+	int64_t limit = session->arguments.limit;
+	json_t *parameters = session_selection(session);
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status;
+	const json_t *record;
+	size_t i;
+
+	json_object_set_new(parameters, "limit", json_integer(limit < 0 ? RECORDS_MAX : limit));
+	status = session_call(session, METHOD, parameters, 0, &reply);
+	json_array_foreach(json_object_get(reply, "records"), i, record)
+	{
+		status = add(trace, record);
+		if (status)
+			break;
+	}
+	return status;
+}
+
+static int write_json(const json_t *json, const char *path)
+{
+	OWN_OUTPUT struct output output = {};
+	int r = output_open(&output, path, true);
+
+	if (r)
+		return r;
+	if (json_dumpf(json, output.file, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)))
+		return errno ? -errno : -EIO;
+	fputc('\n', output.file);
+	return output_close(&output);
+}
+
+static enum report_status write_trace(const struct session *session, struct trace *trace)
+{
+	const char *path = session->arguments.output ? session->arguments.output : "-";
+	OWN_JSON json_t *json = NULL;
+	int r = trace_json(trace, &json);
+
+	if (r)
+		return out_of_memory();
+	if (!trace_records(trace))
+		report("no latency record is among them: the trace is empty");
+	r = write_json(json, path);
+	if (!r)
+		return REPORT_FINE;
+	report("cannot write %s: %s", path, strerror(-r));
+	return REPORT_FAILED;
+}
+
+static enum report_status run(struct session *session)
+{
+	int64_t follow_ms = session->arguments.follow_ms;
+	OWN_TRACE struct trace *trace = NULL;
+	struct follow follow = {
+		.kind = "latency", .record = add, .duration_ms = follow_ms, .quiet = true};
+	enum report_status status;
+
+	if (trace_new(&trace))
+		return out_of_memory();
+	follow.data = trace;
+	status = follow_ms < 0 ? add_held(session, trace)
+			       : follow_records(session, session_selection(session), &follow);
+	return status ? status : write_trace(session, trace);
+}
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "latency records as a trace for Perfetto",
+	.arguments = arguments,
+	.word = "[EXPRESSION]",
+	.words = true,
+	.notes =
+		"A path that ended at a reader is on that reader's track, any other on the track of\n"
+		"the CPU on which it ended; one slice for each segment. What overlaps goes to further\n"
+		"tracks of the same name. EXPRESSION is one of tcpdump's, see pcap-filter(7).\n",
+	.run = run,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* netflowctl status: everything about the daemon itself. */
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/command/command.h"
+#include "cli/show/coverage.h"
+#include "cli/show/ledger.h"
+#include "cli/terminal/table.h"
+#include "common/array.h"
+
+#define METHOD "io.netflowd.GetStatus"
+#define MEASURE_MS 100
+#define NAME_COLUMN 12
+#define INDENT 2
+#define PACKETS_COLUMN 15
+
+static void put_title(struct page *page, const char *title)
+{
+	page_line(page, PAGE_TITLE, "%s", title);
+}
+
+/* The beginning of a line of name and value. */
+static void put_name(struct page *page, const char *name)
+{
+	page_put(page, PAGE_PLAIN, "  %s", name);
+	page_pad(page, NAME_COLUMN, 1);
+}
+
+/* Without one all counters are 0 because nobody counts. */
+static bool no_backend(const json_t *status)
+{
+	return !strcmp(field_text(json_object_get(status, "backend"), "name"), "none");
+}
+
+static void put_daemon(struct page *page, const json_t *status)
+{
+	const json_t *daemon = json_object_get(status, "daemon");
+	const json_t *backend = json_object_get(status, "backend");
+
+	put_title(page, "daemon");
+	put_name(page, "version");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, pid %s", field_text(daemon, "version"),
+		       field_units_number(daemon, "pid").s);
+	put_name(page, "started");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, up %s", field_date(daemon, "started").s,
+		       field_units_duration(daemon, "uptime_ns").s);
+	put_name(page, "backend");
+	page_paragraph(page, no_backend(status) ? PAGE_BAD : PAGE_PLAIN, NAME_COLUMN, "%s: %s",
+		       field_text(backend, "name"), field_text(backend, "reason"));
+}
+
+static void put_host(struct page *page, const json_t *status)
+{
+	const json_t *host = json_object_get(status, "host");
+
+	put_title(page, "host");
+	put_name(page, "name");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_text(host, "name"));
+	put_name(page, "kernel");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, %s, %s CPUs", field_text(host, "kernel"),
+		       field_text(host, "machine"), field_units_number(host, "cpus").s);
+	put_name(page, "netns");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_units_number(host, "netns").s);
+}
+
+static void put_packets(struct page *page, const json_t *status)
+{
+	static const char *const names[] = {"received", "delivered", "transmitted", "dropped"};
+	const json_t *packets = json_object_get(status, "packets");
+
+	put_title(page, "packets");
+	if (no_backend(status)) {
+		page_line(page, PAGE_BAD, "  not seen: no backend runs");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		page_put(page, PAGE_PLAIN, "  %s", names[i]);
+		page_pad(page, PACKETS_COLUMN, 2);
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
+			       field_units_count(packets, names[i]).s);
+	}
+}
+
+static int put_tables(struct page *page, const json_t *status)
+{
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	size_t i;
+	int r = table_new(&table, page_term(page), INDENT);
+
+	if (r)
+		return r;
+	put_title(page, "tables");
+	table_column(table, TABLE_LEFT, "name");
+	table_column(table, TABLE_RIGHT, "used");
+	table_column(table, TABLE_RIGHT, "entries");
+	table_column(table, TABLE_RIGHT, "memory");
+	table_column(table, TABLE_LEFT, "what it holds");
+	json_array_foreach(json_object_get(status, "tables"), i, row)
+	{
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "name"));
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "used").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "entries").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "memory_bytes").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "what"));
+	}
+	return table_put(table, page);
+}
+
+static void put_cost(struct page *page, const json_t *status)
+{
+	const json_t *cost = json_object_get(status, "cost");
+	const char *unmeasurable = json_string_value(json_object_get(cost, "unmeasurable"));
+	uint64_t measured;
+
+	put_title(page, "cost");
+	put_name(page, "daemon");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+		       "%s of a core now, %s since its start (%s of processor time)",
+		       field_units_percent(cost, "daemon_cpu_now_percent").s,
+		       field_units_percent(cost, "daemon_cpu_percent").s,
+		       field_units_duration(cost, "daemon_cpu_ns").s);
+	put_name(page, "programs");
+	if (field_count(cost, "measured_ns", &measured))
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s of a core, measured for %s",
+			       field_units_percent(cost, "programs_cpu_percent").s,
+			       units_duration(measured).s);
+	else
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured%s%s",
+			       unmeasurable ? ": " : "", unmeasurable ? unmeasurable : "");
+	put_name(page, "memory");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "daemon %s, tables %s",
+		       field_units_bytes(cost, "resident_bytes").s,
+		       field_units_bytes(cost, "tables_bytes").s);
+}
+
+static int put_status(struct page *page, const json_t *status)
+{
+	int r;
+
+	put_daemon(page, status);
+	put_host(page, status);
+	put_packets(page, status);
+	put_title(page, "coverage");
+	coverage_put_all(page, json_object_get(status, "coverage"));
+	put_title(page, "ledger");
+	if (no_backend(status))
+		page_line(page, PAGE_BAD, "  empty: no backend runs");
+	else
+		ledger_put(page, status);
+	r = put_tables(page, status);
+	put_cost(page, status);
+	return r;
+}
+
+static enum report_status run(struct session *session)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status = session_call(
+		session, METHOD, session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
+		MEASURE_MS, &reply);
+
+	if (status)
+		return status;
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	return session_print(page, put_status(page, reply));
+}
+
+const struct command command_status = {
+	.name = "status",
+	.summary = "the daemon, what it can see, its ledger, and what it costs",
+	.notes =
+		"The ledger accounts for everything that was seen: an equation that does not hold\n"
+		"is a fault in netflowd, please report it.\n",
+	.run = run,
+};

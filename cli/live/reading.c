@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/live/reading.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/ask/field.h"
+#include "cli/ask/session.h"
+#include "cli/show/drop_lines.h"
+#include "cli/show/segment.h"
+
+#define NS_PER_S 1e9
+
+static const char *const packet_members[READING_PACKETS_COUNT] = {
+	[READING_RECEIVED] = "received",
+	[READING_DELIVERED] = "delivered",
+	[READING_TRANSMITTED] = "transmitted",
+	[READING_DROPPED] = "dropped",
+};
+
+/* As io.netflowd's Latency names them. */
+static const struct {
+	const char *direction;
+	const char *name;
+} segment_names[READING_SEGMENTS_COUNT] = {
+	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq→softirq"},
+	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise→softirq"},
+	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq→receive"},
+	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive→sock_queue"},
+	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup→run"},
+	[READING_RUN_TO_COPY] = {"rx", "run→copy"},
+	[READING_RECEIVE_TO_COPY] = {"rx", "receive→copy"},
+	[READING_RX_TOTAL] = {"rx", "total"},
+	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive→queue"},
+	[READING_FORWARD_TOTAL] = {"fwd", "total"},
+	[READING_QUEUE_TO_START] = {"tx", "queue→start_xmit"},
+	[READING_START_TO_XMIT] = {"tx", "start_xmit→xmit"},
+	[READING_XMIT_TO_FREE] = {"tx", "xmit→free"},
+	[READING_TX_TOTAL] = {"tx", "total"},
+};
+
+const char *reading_direction(enum reading_segment_id id)
+{
+	return segment_names[id].direction;
+}
+
+const char *reading_segment_name(enum reading_segment_id id)
+{
+	return segment_names[id].name;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A counter that is smaller than before began anew. */
+static double rate(uint64_t now, uint64_t before, double seconds)
+{
+	if (seconds <= 0)
+		return READING_NO_RATE;
+	return (double)(now >= before ? now - before : now) / seconds;
+}
+
+static double seconds_between(int64_t before_ns, int64_t ns)
+{
+	return (double)(ns - before_ns) / NS_PER_S;
+}
+
+/* ---- packets ------------------------------------------------------------- */
+
+static int64_t uptime_ns(const json_t *status)
+{
+	return (int64_t)field_count_or(json_object_get(status, "daemon"), "uptime_ns", 0);
+}
+
+static void compare_packets(struct reading *reading, const struct reading *before)
+{
+	const json_t *packets = json_object_get(reading->status, "packets");
+
+	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
+		uint64_t now, old;
+
+		reading->packets_per_second[i] = READING_NO_RATE;
+		if (before && field_count(packets, packet_members[i], &now) &&
+		    field_count(json_object_get(before->status, "packets"), packet_members[i],
+				&old))
+			reading->packets_per_second[i] =
+				rate(now, old,
+				     seconds_between(uptime_ns(before->status),
+						     uptime_ns(reading->status)));
+	}
+}
+
+/* ---- drops --------------------------------------------------------------- */
+
+static int same_place(const struct reading_drop *drop, const char *reason, const char *location)
+{
+	return !strcmp(drop->reason, reason) && !strcmp(drop->location, location);
+}
+
+static struct reading_drop *find_drop(const struct reading *reading, const char *reason,
+				      const char *location)
+{
+	for (size_t i = 0; reading && i < reading->drops_count; i++)
+		if (same_place(&reading->drops[i], reason, location))
+			return &reading->drops[i];
+	return NULL;
+}
+
+static int add_drop(struct reading *reading, const json_t *row)
+{
+	OWN_FREE char *reason = drop_lines_reason(row);
+	OWN_FREE char *location = strdup(field_text(row, "location"));
+	struct reading_drop *drop, *drops;
+
+	if (!reason || !location)
+		return -ENOMEM;
+	drop = find_drop(reading, reason, location);
+	if (!drop) {
+		drops = reallocarray(reading->drops, reading->drops_count + 1, sizeof(*drops));
+		if (!drops)
+			return -ENOMEM;
+		reading->drops = drops;
+		drop = &drops[reading->drops_count++];
+		*drop = (struct reading_drop){
+			.reason = TAKE_PTR(reason),
+			.location = TAKE_PTR(location),
+		};
+	}
+	drop->packets += field_count_or(row, "packets", 0);
+	return 0;
+}
+
+static void compare_drops(struct reading *reading, const struct reading *before)
+{
+	for (size_t i = 0; i < reading->drops_count; i++) {
+		struct reading_drop *drop = &reading->drops[i];
+		const struct reading_drop *old = find_drop(before, drop->reason, drop->location);
+
+		drop->per_second = READING_NO_RATE;
+		if (before)
+			drop->per_second =
+				rate(drop->packets, old ? old->packets : 0,
+				     seconds_between(before->drops_ns, reading->drops_ns));
+	}
+}
+
+static int order(const void *one, const void *other)
+{
+	const struct reading_drop *a = one, *b = other;
+
+	if (a->per_second != b->per_second)
+		return a->per_second < b->per_second ? 1 : -1;
+	if (a->packets != b->packets)
+		return a->packets < b->packets ? 1 : -1;
+	return 0;
+}
+
+static json_t *about_device(const struct reading_scope *scope)
+{
+	return session_parameters("device", session_text(scope->device), NULL);
+}
+
+static int read_drops(struct reading *reading, const struct reading *before, reading_ask ask,
+		      void *data, const struct reading_scope *scope)
+{
+	OWN_JSON json_t *reply = NULL;
+	const json_t *row;
+	size_t i;
+	int r = ask(data, "io.netflowd.GetDrops", about_device(scope), 0, &reply);
+
+	if (r)
+		return r;
+	reading->drops_ns = now_ns();
+	json_array_foreach(json_object_get(reply, "rows"), i, row)
+	{
+		r = add_drop(reading, row);
+		if (r)
+			return r;
+	}
+	compare_drops(reading, before);
+	if (reading->drops_count)
+		qsort(reading->drops, reading->drops_count, sizeof(*reading->drops), order);
+	return 0;
+}
+
+/* ---- latency ------------------------------------------------------------- */
+
+static struct reading_segment *find_segment(struct reading *reading, const json_t *latency)
+{
+	const char *direction = field_text(latency, "direction");
+	const char *name = field_text(latency, "segment");
+
+	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++)
+		if (!strcmp(segment_names[i].direction, direction) &&
+		    !strcmp(segment_names[i].name, name))
+			return &reading->segments[i];
+	return NULL;
+}
+
+static int add_latency(struct reading *reading, const json_t *latency)
+{
+	struct reading_segment *segment = find_segment(reading, latency);
+	uint64_t max_ns = field_count_or(latency, "max_ns", 0);
+
+	if (!segment)
+		return 0;
+	if (max_ns > segment->max_ns)
+		segment->max_ns = max_ns;
+	return segment_buckets(latency, &segment->all);
+}
+
+static int compare_segment(struct reading_segment *segment, const struct reading_segment *before,
+			   double seconds)
+{
+	int r = buckets_subtract(&segment->interval, &segment->all, &before->all);
+
+	if (r)
+		return r;
+	segment->per_second = rate(segment->interval.total, 0, seconds);
+	/* a new maximum was set in this interval, so it is exact */
+	segment->interval_max_ns = segment->max_ns > before->max_ns
+					   ? segment->max_ns
+					   : buckets_bound(&segment->interval, segment->max_ns);
+	return 0;
+}
+
+static int read_latency(struct reading *reading, const struct reading *before, reading_ask ask,
+			void *data, const struct reading_scope *scope)
+{
+	OWN_JSON json_t *reply = NULL;
+	const json_t *latency;
+	size_t i;
+	int r = ask(data, "io.netflowd.GetLatency", about_device(scope), 0, &reply);
+
+	if (r)
+		return r;
+	reading->latency_ns = now_ns();
+	json_array_foreach(json_object_get(reply, "latencies"), i, latency)
+	{
+		r = add_latency(reading, latency);
+		if (r)
+			return r;
+	}
+	for (i = 0; i < READING_SEGMENTS_COUNT; i++) {
+		reading->segments[i].per_second = READING_NO_RATE;
+		if (!before)
+			continue;
+		r = compare_segment(&reading->segments[i], &before->segments[i],
+				    seconds_between(before->latency_ns, reading->latency_ns));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- napi ---------------------------------------------------------------- */
+
+static int read_polls(struct reading *reading, const struct reading *before, reading_ask ask,
+		      void *data, const struct reading_scope *scope)
+{
+	double seconds = 0;
+	json_t *reply = NULL;
+	int r = ask(data, "io.netflowd.GetNapi", NULL, 0, &reply);
+
+	if (r)
+		return r;
+	reading->polls_ns = now_ns();
+	if (before)
+		seconds = seconds_between(before->polls_ns, reading->polls_ns);
+	return polls_read(&reading->polls, reply, scope->device, before ? &before->polls : NULL,
+			  seconds);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
+		       void *data, int64_t measure_ms)
+{
+	json_t *measure = measure_ms ? session_number(measure_ms) : NULL;
+	int r = ask(data, "io.netflowd.GetStatus", session_parameters("measure_ms", measure, NULL),
+		    measure_ms, &reading->status);
+
+	if (r)
+		return r;
+	compare_packets(reading, before);
+	return 0;
+}
+
+int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
+		const struct reading_scope *scope)
+{
+	OWN_READING struct reading *new = calloc(1, sizeof(*new));
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	r = read_status(new, before, ask, data, scope->measure_ms);
+	if (!r)
+		r = read_drops(new, before, ask, data, scope);
+	if (!r)
+		r = read_latency(new, before, ask, data, scope);
+	if (!r)
+		r = read_polls(new, before, ask, data, scope);
+	if (r)
+		return r;
+	*reading = TAKE_PTR(new);
+	return 0;
+}
+
+void reading_free(struct reading **reading)
+{
+	struct reading *old = *reading;
+
+	if (!old)
+		return;
+	json_decref(old->status);
+	for (size_t i = 0; i < old->drops_count; i++) {
+		free(old->drops[i].reason);
+		free(old->drops[i].location);
+	}
+	free(old->drops);
+	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++) {
+		buckets_free(&old->segments[i].all);
+		buckets_free(&old->segments[i].interval);
+	}
+	polls_free(&old->polls);
+	free(old);
+	*reading = NULL;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/live/view.h"
+
+#include "cli/ask/field.h"
+#include "cli/show/coverage.h"
+#include "common/array.h"
+
+static int put_overview(struct view_state *state, struct page *page, const struct reading *reading,
+			size_t *rows)
+{
+	*rows = 0;
+	return frame_put(&state->frame, page, reading, state->interval_ms);
+}
+
+const struct view view_overview = {.name = "overview", .put = put_overview};
+
+static const struct view *const views[VIEW_COUNT] = {
+	[VIEW_OVERVIEW] = &view_overview, [VIEW_DROPS] = &view_drops,
+	[VIEW_LATENCY] = &view_latency,	  [VIEW_NAPI] = &view_napi,
+	[VIEW_LEDGER] = &view_ledger,
+};
+
+void view_done(struct view_state *state)
+{
+	frame_done(&state->frame);
+}
+
+void view_note(struct view_state *state, const struct reading *reading)
+{
+	frame_note(&state->frame, reading);
+	history_add(&state->history, reading);
+}
+
+void view_sort(struct view_state *state)
+{
+	const char *const *orders = views[state->shown]->orders;
+	size_t *order = &state->order[state->shown];
+
+	if (!orders)
+		return;
+	++*order;
+	if (!orders[*order])
+		*order = 0;
+	state->scroll = 0;
+}
+
+/* The one that is shown stands in brackets: there may be nothing else to tell it by. */
+static void put_names(const struct view_state *state, struct page *page, const char *device)
+{
+	for (size_t i = 0; i < VIEW_COUNT; i++) {
+		bool shown = i == state->shown && !state->help;
+
+		page_put(page, shown ? PAGE_TITLE : PAGE_DIM, "%s%zu %s%s", shown ? "[" : " ",
+			 i + 1, views[i]->name, shown ? "]" : " ");
+	}
+	if (device)
+		page_put(page, PAGE_WARN, "  only %s", device);
+	if (state->paused)
+		page_put(page, PAGE_BAD, "  paused");
+	page_end(page);
+}
+
+static void put_help(struct page *page)
+{
+	static const struct {
+		const char *keys;
+		const char *what;
+	} help[] = {
+		{"1 to 5, Tab", "another view"},
+		{"s", "sort the rows by something else"},
+		{"up, down", "move the rows"},
+		{"/", "only one device: its name, then Enter; nothing for all devices"},
+		{"space, p", "stop reading, or go on"},
+		{"h, ?", "this page, or away from it"},
+		{"q, Ctrl-C", "the end"},
+	};
+
+	page_end(page);
+	for (size_t i = 0; i < ARRAY_SIZE(help); i++) {
+		page_put(page, PAGE_TITLE, "  %s", help[i].keys);
+		page_pad(page, 16, 2);
+		page_line(page, PAGE_PLAIN, "%s", help[i].what);
+	}
+	page_end(page);
+	page_paragraph(
+		page, PAGE_PLAIN, 2, "  %s",
+		"Rates and percentiles are those of the last interval. With one device drops, latency and napi are about that device; the packets in the overview and the ledger are always about all.");
+}
+
+int view_put(struct view_state *state, struct page *page, const struct reading *reading,
+	     const char *device)
+{
+	const struct view *view = views[state->shown];
+	size_t rows = 0;
+	int r;
+
+	put_names(state, page, device);
+	if (state->help) {
+		put_help(page);
+		return 0;
+	}
+	r = view->put(state, page, reading, &rows);
+	/* the rows may have become fewer */
+	if (state->scroll && state->scroll >= rows)
+		state->scroll = rows ? rows - 1 : 0;
+	return r;
+}
+
+void view_put_keys(const struct view_state *state, struct page *page)
+{
+	const struct view *view = views[state->shown];
+
+	page_put(page, PAGE_DIM, "q quit  h help  1-5 views");
+	if (view->orders)
+		page_put(page, PAGE_DIM, "  s sort: %s", view->orders[state->order[state->shown]]);
+	page_put(page, PAGE_DIM, "  / device  space %s", state->paused ? "go on" : "pause");
+}

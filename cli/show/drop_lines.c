@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/show/drop_lines.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/terminal/text.h"
+
+#define STACK_INDENT 6
+#define GAP 2
+
+/* The texts of one line; the caller frees those that are not NULL. */
+struct line {
+	char *texts[DROP_LINES_COLUMNS];
+};
+
+static void line_free(struct line *line)
+{
+	for (size_t i = 0; i < DROP_LINES_COLUMNS; i++)
+		free(line->texts[i]);
+}
+
+#define OWN_LINE CLEANUP(line_free)
+
+/* A formatted text, or NULL when out of memory. */
+__attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
+{
+	char *made = NULL;
+	va_list list;
+
+	va_start(list, format);
+	if (vasprintf(&made, format, list) < 0)
+		made = NULL;
+	va_end(list);
+	return made;
+}
+
+char *drop_lines_reason(const json_t *object)
+{
+	const char *name = field_text_or(object, "reason", NULL);
+	const char *subsystem = field_text_or(object, "subsystem", "core");
+	uint64_t number;
+	bool core = !strcmp(subsystem, "core");
+
+	if (name)
+		return text("%s%s%s%s", name, core ? "" : " (", core ? "" : subsystem,
+			    core ? "" : ")");
+	if (field_count(object, "reason_number", &number))
+		return text("%llu%s%s%s", (unsigned long long)number, core ? "" : " (",
+			    core ? "" : subsystem, core ? "" : ")");
+	return text("%s", UNITS_UNKNOWN);
+}
+
+/* A task that had nothing to do with the drop stands in parentheses. */
+static char *task(const json_t *record)
+{
+	const json_t *object = json_object_get(record, "task");
+	bool involved = field_true(object, "involved");
+
+	if (!object)
+		return text("%s", UNITS_UNKNOWN);
+	return text("%s%s[%s]%s", involved ? "" : "(", field_text(object, "comm"),
+		    field_units_number(object, "pid").s, involved ? "" : ")");
+}
+
+static struct line line_of(const json_t *record, const char *now)
+{
+	uint64_t length;
+	struct line line = {{
+		text("%s", field_time(record, "time", now).s),
+		drop_lines_reason(record),
+		text("%s", field_text(record, "location")),
+		text("%s", field_text(record, "device")),
+		text("%s", field_text_or(record, "flow", field_text(record, "protocol"))),
+		field_count(record, "length_bytes", &length)
+			? text("%llu B", (unsigned long long)length)
+			: text("%s", UNITS_UNKNOWN),
+		task(record),
+	}};
+
+	return line;
+}
+
+static void measure(struct drop_lines_widths *widths, const struct line *line, bool utf8)
+{
+	for (size_t i = 0; i < DROP_LINES_COLUMNS; i++) {
+		OWN_FREE char *printable =
+			line->texts[i] ? text_printable(line->texts[i], utf8) : NULL;
+		size_t width = printable ? text_width(printable) : 0;
+
+		if (width > widths->columns[i])
+			widths->columns[i] = width;
+	}
+}
+
+void drop_lines_measure(struct drop_lines_widths *widths, const json_t *record, const char *now)
+{
+	OWN_LINE struct line line = line_of(record, now);
+
+	measure(widths, &line, true);
+}
+
+static void put_stack(struct page *page, const json_t *stack)
+{
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(stack, i, frame)
+	{
+		const char *symbol = json_string_value(frame);
+
+		page_pad(page, STACK_INDENT, 0);
+		page_line(page, PAGE_DIM, "%s", symbol ? symbol : UNITS_UNKNOWN);
+	}
+}
+
+bool drop_lines_put(struct page *page, struct drop_lines_widths *widths, const json_t *record,
+		    const char *now, bool stack)
+{
+	OWN_LINE struct line line = line_of(record, now);
+	const json_t *frames = json_object_get(record, "stack");
+	size_t column = 0;
+
+	measure(widths, &line, page_term(page)->utf8);
+	for (size_t i = 0; i < DROP_LINES_COLUMNS; i++) {
+		page_pad(page, column, 0);
+		page_put(page, i == 1 ? PAGE_TITLE : PAGE_PLAIN, "%s",
+			 line.texts[i] ? line.texts[i] : "?");
+		column += widths->columns[i] + GAP;
+	}
+	page_end(page);
+	if (!stack || !json_array_size(frames))
+		return false;
+	put_stack(page, frames);
+	return true;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/show/groups.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/show/segment.h"
+#include "cli/show/timeline.h"
+#include "common/array.h"
+
+static const struct {
+	const char *member;
+	double quantile;
+} quantiles[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}};
+
+static int set_number(json_t *object, const char *name, uint64_t value)
+{
+	json_int_t number = value < INT64_MAX ? (json_int_t)value : INT64_MAX;
+
+	return json_object_set_new(object, name, json_integer(number)) ? -ENOMEM : 0;
+}
+
+/* ---- histograms by segment ----------------------------------------------- */
+
+struct merged {
+	const json_t *first; /* of those put together, for its names */
+	struct buckets buckets;
+	uint64_t count;
+	uint64_t max_ns;
+	double sum_ns;
+};
+
+struct merging {
+	struct merged *at;
+	size_t count;
+};
+
+static void merging_free(struct merging *merging)
+{
+	for (size_t i = 0; i < merging->count; i++)
+		buckets_free(&merging->at[i].buckets);
+	free(merging->at);
+}
+
+#define OWN_MERGING CLEANUP(merging_free)
+
+static bool same_text(const json_t *one, const json_t *other, const char *name)
+{
+	return !strcmp(field_text(one, name), field_text(other, name));
+}
+
+static struct merged *find_merged(struct merging *merging, const json_t *latency)
+{
+	struct merged *more;
+
+	for (size_t i = 0; i < merging->count; i++)
+		if (same_text(merging->at[i].first, latency, "direction") &&
+		    same_text(merging->at[i].first, latency, "segment"))
+			return &merging->at[i];
+	more = reallocarray(merging->at, merging->count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	merging->at = more;
+	merging->at[merging->count] = (struct merged){.first = latency};
+	return &merging->at[merging->count++];
+}
+
+static int merge(struct merging *merging, const json_t *latency)
+{
+	struct merged *merged = find_merged(merging, latency);
+	uint64_t count = field_count_or(latency, "count", 0);
+	uint64_t max_ns = field_count_or(latency, "max_ns", 0);
+	OWN_BUCKETS struct buckets buckets = {};
+	double mean = 0;
+	int r = merged ? segment_buckets(latency, &buckets) : -ENOMEM;
+
+	if (r)
+		return r;
+	field_real(latency, "mean_ns", &mean);
+	merged->count += count;
+	merged->sum_ns += mean * (double)count; /* of all, so that the mean stays exact */
+	if (max_ns > merged->max_ns)
+		merged->max_ns = max_ns;
+	return buckets_merge(&merged->buckets, &buckets);
+}
+
+static json_t *buckets_json(const struct buckets *buckets)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < buckets->count; i++) {
+		json_t *bucket = json_object();
+		int r = set_number(bucket, "from_ns", buckets->at[i].from_ns);
+
+		if (!r)
+			r = set_number(bucket, "below_ns", buckets->at[i].below_ns);
+		if (!r)
+			r = set_number(bucket, "count", buckets->at[i].count);
+		if (json_array_append_new(array, bucket) || r) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+static json_t *merged_json(const struct merged *merged)
+{
+	json_t *json = json_pack(
+		"{s:s, s:s, s:I, s:f, s:I}", "direction", field_text(merged->first, "direction"),
+		"segment", field_text(merged->first, "segment"), "count", (json_int_t)merged->count,
+		"mean_ns", merged->count ? merged->sum_ns / (double)merged->count : 0.0, "max_ns",
+		(json_int_t)merged->max_ns);
+
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		set_number(
+			json, quantiles[i].member,
+			buckets_quantile(&merged->buckets, quantiles[i].quantile, merged->max_ns));
+	if (!json || !json_object_set_new(json, "buckets", buckets_json(&merged->buckets)))
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+int groups_merge(const json_t *latencies, json_t **merged)
+{
+	OWN_MERGING struct merging merging = {};
+	json_t *array = json_array();
+	const json_t *latency;
+	size_t i;
+	int r = array ? 0 : -ENOMEM;
+
+	json_array_foreach(latencies, i, latency)
+	{
+		if (!r)
+			r = merge(&merging, latency);
+	}
+	for (i = 0; !r && i < merging.count; i++)
+		if (json_array_append_new(array, merged_json(&merging.at[i])))
+			r = -ENOMEM;
+	if (r) {
+		json_decref(array);
+		return r;
+	}
+	*merged = array;
+	return 0;
+}
+
+/* ---- durations out of records --------------------------------------------- */
+
+struct group {
+	char *key; /* NULL is not known */
+	const char *direction;
+	char *segment;
+	size_t order; /* of segments, as they were met, the total last */
+	uint64_t *durations;
+	size_t count;
+	size_t size;
+};
+
+struct groups {
+	struct group *at;
+	size_t count;
+};
+
+static void groups_free(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		free(groups->at[i].key);
+		free(groups->at[i].segment);
+		free(groups->at[i].durations);
+	}
+	free(groups->at);
+}
+
+#define OWN_GROUPS CLEANUP(groups_free)
+
+static bool same_key(const char *one, const char *other)
+{
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+static struct group *find_group(struct groups *groups, const char *key, const char *direction,
+				const char *segment)
+{
+	struct group *more, new = {.direction = direction};
+
+	for (size_t i = 0; i < groups->count; i++)
+		if (!strcmp(groups->at[i].segment, segment) &&
+		    !strcmp(groups->at[i].direction, direction) && same_key(groups->at[i].key, key))
+			return &groups->at[i];
+	more = reallocarray(groups->at, groups->count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	groups->at = more;
+	new.key = key ? strdup(key) : NULL;
+	new.segment = strdup(segment);
+	if (!new.segment || (key && !new.key)) {
+		free(new.key);
+		free(new.segment);
+		return NULL;
+	}
+	new.order = strcmp(segment, "total") ? groups->count : SIZE_MAX;
+	groups->at[groups->count] = new;
+	return &groups->at[groups->count++];
+}
+
+static int add_duration(struct groups *groups, const char *key, const char *direction,
+			const char *segment, uint64_t duration_ns)
+{
+	struct group *group = find_group(groups, key, direction, segment);
+
+	if (!group)
+		return -ENOMEM;
+	if (group->count == group->size) {
+		size_t size = group->size * 2 + 8;
+		uint64_t *more = reallocarray(group->durations, size, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		group->durations = more;
+		group->size = size;
+	}
+	group->durations[group->count++] = duration_ns;
+	return 0;
+}
+
+/* "comm[pid]" or the cgroup's path; the caller frees it; NULL where it is not known. */
+static char *key_of(const json_t *record, const char *by)
+{
+	const json_t *task = json_object_get(record, "task");
+	const char *cgroup = field_text_or(json_object_get(record, "owner"), "cgroup", NULL);
+	char *key = NULL;
+
+	if (!strcmp(by, "cgroup"))
+		return cgroup ? strdup(cgroup) : NULL;
+	if (!json_is_object(task) || asprintf(&key, "%s[%s]", field_text(task, "comm"),
+					      field_units_number(task, "pid").s) < 0)
+		return NULL;
+	return key;
+}
+
+static int add_record(struct groups *groups, const json_t *record, const char *by)
+{
+	OWN_FREE char *key = key_of(record, by);
+	const char *direction = timeline_direction(record);
+	const json_t *time;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "times"), i, time)
+	{
+		OWN_FREE char *segment = NULL;
+		int r = asprintf(&segment, "%s→%s", field_text(time, "from"),
+				 field_text(time, "to"));
+
+		r = r < 0 ? -ENOMEM
+			  : add_duration(groups, key, direction, segment,
+					 field_count_or(time, "duration_ns", 0));
+		if (r)
+			return r;
+	}
+	if (!field_true(record, "comparable"))
+		return 0;
+	return add_duration(groups, key, direction, "total", field_count_or(record, "total_ns", 0));
+}
+
+static int by_duration(const void *one, const void *other)
+{
+	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Nearest rank. */
+static uint64_t quantile_of(const struct group *group, double quantile)
+{
+	size_t rank = (size_t)(quantile * (double)group->count);
+
+	if ((double)rank < quantile * (double)group->count)
+		rank++;
+	return group->durations[rank ? rank - 1 : 0];
+}
+
+static json_t *group_json(struct group *group, const char *by)
+{
+	double sum = 0;
+	json_t *json;
+
+	qsort(group->durations, group->count, sizeof(*group->durations), by_duration);
+	for (size_t i = 0; i < group->count; i++)
+		sum += (double)group->durations[i];
+	json = json_pack("{s:s?, s:s, s:s, s:I, s:f, s:I}", by, group->key, "direction",
+			 group->direction, "segment", group->segment, "count",
+			 (json_int_t)group->count, "mean_ns", sum / (double)group->count, "max_ns",
+			 (json_int_t)group->durations[group->count - 1]);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		set_number(json, quantiles[i].member, quantile_of(group, quantiles[i].quantile));
+	return json;
+}
+
+/* A group's segments stand together, groups in the order of their names, those not known last. */
+static int by_key(const void *one, const void *other)
+{
+	const struct group *a = one, *b = other;
+	int order;
+
+	if (!a->key || !b->key)
+		order = !a->key - !b->key;
+	else
+		order = strcmp(a->key, b->key);
+	if (!order)
+		order = strcmp(a->direction, b->direction);
+	return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+int groups_of_records(const json_t *records, const char *by, json_t **groups)
+{
+	OWN_GROUPS struct groups collected = {};
+	json_t *array = json_array();
+	const json_t *record;
+	size_t i;
+	int r = array ? 0 : -ENOMEM;
+
+	json_array_foreach(records, i, record)
+	{
+		if (!r)
+			r = add_record(&collected, record, by);
+	}
+	if (collected.count)
+		qsort(collected.at, collected.count, sizeof(*collected.at), by_key);
+	for (i = 0; !r && i < collected.count; i++)
+		if (json_array_append_new(array, group_json(&collected.at[i], by)))
+			r = -ENOMEM;
+	if (r) {
+		json_decref(array);
+		return r;
+	}
+	*groups = array;
+	return 0;
+}

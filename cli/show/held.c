@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/show/held.h"
+
+#include "cli/ask/field.h"
+#include "cli/show/coverage.h"
+
+static void put_ledger(struct page *page, const json_t *reply, const char *chosen)
+{
+	const json_t *ledger = json_object_get(reply, "ledger");
+
+	if (field_count_or(ledger, "throttled", 0) || field_count_or(ledger, "ring_full", 0))
+		page_line(
+			page, PAGE_WARN,
+			"of %s %s chosen since the daemon's start %s were recorded, %s throttled, %s lost to a full ring",
+			field_units_count(ledger, "chosen").s, chosen,
+			field_units_count(ledger, "recorded").s,
+			field_units_count(ledger, "throttled").s,
+			field_units_count(ledger, "ring_full").s);
+}
+
+static void put_all(const struct session *session, struct page *page, const json_t *reply,
+		    const struct held *held)
+{
+	const json_t *records = json_object_get(reply, "records"), *record;
+	uint64_t shown = json_array_size(records);
+	struct field_time today = field_today();
+	size_t i;
+
+	if (shown)
+		page_put(page, PAGE_PLAIN, "%s of %s %s", units_count(shown).s,
+			 field_units_count(reply, "matched").s, held->many);
+	else
+		page_put(page, PAGE_PLAIN, "No record of a %s", held->one);
+	session_put_selection(session, page);
+	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s records",
+		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	put_ledger(page, reply, held->chosen);
+	json_array_foreach(records, i, record)
+	{
+		page_end(page);
+		held->put(page, record, today.s);
+	}
+}
+
+enum report_status held_show(struct session *session, json_t *parameters, const struct held *held)
+{
+	OWN_PAGE struct page *page = NULL;
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status, printed;
+
+	status = session_call(session, held->method, parameters, 0, &reply);
+	if (status)
+		return status;
+	if (session->arguments.json)
+		return session_print_json(reply, false);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	put_all(session, page, reply, held);
+	status = coverage_ask(session, page, held->about);
+	printed = session_print(page, 0);
+	return status ? status : printed;
+}
+
+enum report_status held_put_one(struct session *session, const json_t *record,
+				const struct held *held)
+{
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(record, true);
+	status = session_page(session, &page);
+	if (status)
+		return status;
+	/* days may change while it runs: a record's own day counts as today */
+	held->put(page, record, field_text(record, "time"));
+	return session_print(page, 0);
+}

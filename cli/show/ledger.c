@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/show/ledger.h"
+
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "common/array.h"
+
+#define NAME_COLUMN 12
+#define INDENT 2
+
+/* One number of an equation. */
+struct part {
+	const char *member;
+	const char *part_word; /* what some of it is, and the member that counts that; or NULL */
+	const char *part_member;
+};
+
+struct equation {
+	const char *of; /* the member of GetStatus */
+	const char *whole;
+	struct part parts[8]; /* ends with one without a member */
+};
+
+static const struct equation equations[] = {
+	{.of = "drops",
+	 .whole = "hits",
+	 .parts = {{.member = "counted"}, {.member = "unkeyed"}, {.member = "completed"}}},
+	{.of = "drops",
+	 .whole = "hits",
+	 .parts = {{.member = "recorded"},
+		   {.member = "throttled"},
+		   {.member = "ring_full"},
+		   {.member = "completed"}}},
+	{.of = "inflight",
+	 .whole = "begun",
+	 .parts = {{.member = "delivered", .part_word = "consumed", .part_member = "consumed"},
+		   {.member = "transmitted"},
+		   {.member = "forwarded"},
+		   {.member = "dropped"},
+		   {.member = "overwritten"},
+		   {.member = "invalidated", .part_word = "torn", .part_member = "torn"},
+		   {.member = "in_flight"}}},
+	{.of = "latency",
+	 .whole = "chosen",
+	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
+	{.of = "slots", .whole = "hits", .parts = {{.member = "counted"}, {.member = "unkeyed"}}},
+	{.of = "slots",
+	 .whole = "chosen",
+	 .parts = {{.member = "recorded"},
+		   {.member = "throttled"},
+		   {.member = "ring_full"},
+		   {.member = "unended"}}},
+	{.of = "tcp_bytes",
+	 .whole = "copied",
+	 .parts = {{.member = "delivered"}, {.member = "merged"}, {.member = "untracked"}}},
+};
+
+enum balance {
+	BALANCE_HOLDS,
+	BALANCE_OFF,
+	BALANCE_MOVING,	 /* packets moved while it was read, so nobody can say */
+	BALANCE_UNKNOWN, /* numbers are missing */
+};
+
+static const struct ledger_verdict balances[] = {
+	[BALANCE_HOLDS] = {PAGE_GOOD, "balanced"},
+	[BALANCE_OFF] = {PAGE_BAD, "NOT BALANCED"},
+	[BALANCE_MOVING] = {PAGE_PLAIN, "packets moved while it was read"},
+	[BALANCE_UNKNOWN] = {PAGE_DIM, "not known"},
+};
+
+/* Whether the numbers themselves add up, and what is left over. */
+static enum balance check(const struct equation *equation, const json_t *values, int64_t *left)
+{
+	uint64_t whole, number;
+
+	if (!field_count(values, equation->whole, &whole))
+		return BALANCE_UNKNOWN;
+	for (const struct part *part = equation->parts; part->member; part++) {
+		if (!field_count(values, part->member, &number))
+			return BALANCE_UNKNOWN;
+		whole -= number;
+	}
+	*left = (int64_t)whole;
+	if (!whole)
+		return BALANCE_HOLDS;
+	return json_is_boolean(json_object_get(values, "balanced")) ? BALANCE_OFF : BALANCE_MOVING;
+}
+
+static void write_number(FILE *out, const json_t *values, const struct part *part)
+{
+	fprintf(out, "%s %s", part->member, field_units_count(values, part->member).s);
+	if (part->part_member && field_count_or(values, part->part_member, 0))
+		fprintf(out, " (%s %s)", part->part_word,
+			field_units_count(values, part->part_member).s);
+}
+
+/* The equation with its numbers; the caller frees it; NULL when out of memory. */
+static char *write_equation(const struct equation *equation, const json_t *values)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s %s", equation->whole, field_units_count(values, equation->whole).s);
+	for (const struct part *part = equation->parts; part->member; part++) {
+		fputs(part == equation->parts ? " = " : " + ", out);
+		write_number(out, values, part);
+	}
+	fclose(out);
+	return text;
+}
+
+static void put_equation(struct page *page, const struct equation *equation, const json_t *values)
+{
+	OWN_FREE char *text = write_equation(equation, values);
+	int64_t left = 0;
+	enum balance balance = check(equation, values, &left);
+
+	page_put(page, balances[balance].style, "%s", balances[balance].text);
+	if (left)
+		page_put(page, balances[balance].style, ", %s%s unaccounted", left < 0 ? "-" : "",
+			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");
+}
+
+/* What no equation can hold: the program did not run. */
+static void put_missed(struct page *page, const json_t *values, const char *what)
+{
+	if (!field_count_or(values, "missed", 0))
+		return;
+	page_put(page, PAGE_WARN, "  not seen");
+	page_pad(page, NAME_COLUMN, 0);
+	page_paragraph(page, PAGE_WARN, NAME_COLUMN + INDENT, "%s %s",
+		       field_units_count(values, "missed").s, what);
+}
+
+void ledger_put(struct page *page, const json_t *status)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(equations); i++) {
+		if (strcmp(equations[i].of, before))
+			page_put(page, PAGE_PLAIN, "  %s", equations[i].of);
+		before = equations[i].of;
+		page_pad(page, NAME_COLUMN, 0);
+		put_equation(page, &equations[i], json_object_get(status, equations[i].of));
+	}
+	put_missed(page, json_object_get(status, "drops"),
+		   "drops, by interrupts inside the program");
+	put_missed(page, json_object_get(status, "inflight"),
+		   "runs of programs, skipped by the kernel");
+}
+
+struct ledger_verdict ledger_verdict(const json_t *status)
+{
+	enum balance worst = BALANCE_HOLDS;
+
+	for (size_t i = 0; i < ARRAY_SIZE(equations); i++) {
+		int64_t left;
+		enum balance balance =
+			check(&equations[i], json_object_get(status, equations[i].of), &left);
+
+		/* off is worse than moving or unknown, and those than holding */
+		if (balance == BALANCE_OFF || worst == BALANCE_HOLDS)
+			worst = balance;
+	}
+	return balances[worst];
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/duration.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+
+/* ns of a unit, 0 = no such unit. */
+static uint64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{"", 1},
+		{"ns", 1},
+		{"us", 1000},
+		{"µs", 1000},
+		{"ms", 1000000},
+		{"s", 1000000000},
+		{"min", UINT64_C(60000000000)},
+		{"m", UINT64_C(60000000000)},
+		{"h", UINT64_C(3600000000000)},
+		{"d", UINT64_C(86400000000000)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (!strcmp(units[i].name, unit))
+			return units[i].ns;
+	return 0;
+}
+
+int duration_parse(const char *text, uint64_t most, uint64_t *ns)
+{
+	uint64_t number, unit;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	end += strspn(end, " ");
+	unit = unit_ns(end);
+	if (errno || !unit || number > most / unit)
+		return -EINVAL;
+	*ns = number * unit;
+	return 0;
+}

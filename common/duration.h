@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Durations as people write them in settings: 250us, 5ms, 1s, 10min, 2h, 1d. */
+#ifndef COMMON_DURATION_H
+#define COMMON_DURATION_H
+
+#include <stdint.h>
+
+/*
+ * A whole number and its unit (ns, us, µs, ms, s, min, m, h, d), blanks between
+ * them allowed; without a unit it is nanoseconds.  -EINVAL: it is none, or more
+ * than `most`.
+ */
+int duration_parse(const char *text, uint64_t most, uint64_t *ns);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The owning local of jansson's values. */
+#ifndef COMMON_JSON_H
+#define COMMON_JSON_H
+
+#include <jansson.h>
+
+#include "common/cleanup.h"
+
+#define OWN_JSON CLEANUP(json_decrefp)
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/time.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND ((int64_t)TIME_NS_PER_SECOND)
+
+/* A smaller change of the difference between the clocks comes from reading them. */
+#define STEP_NS 100000
+#define READINGS 8
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+uint64_t time_monotonic(void)
+{
+	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+/* One reading of CLOCK_REALTIME - CLOCK_MONOTONIC, ns; at most `width` / 2 wrong. */
+static int64_t read_offset(int64_t *width)
+{
+	int64_t before = clock_ns(CLOCK_MONOTONIC);
+	int64_t realtime = clock_ns(CLOCK_REALTIME);
+
+	*width = clock_ns(CLOCK_MONOTONIC) - before;
+	return realtime - (before + *width / 2);
+}
+
+/*
+ * The kernel slews both clocks alike, so their difference changes only when
+ * the clock is stepped; what was read first is kept until then, so that one
+ * moment always gets one text.
+ */
+static int64_t realtime_offset(void)
+{
+	static _Atomic int64_t kept;
+	int64_t old = atomic_load(&kept), offset, width;
+
+	/* Again when the process was interrupted between the readings. */
+	for (unsigned int i = 0; i < READINGS; i++) {
+		offset = read_offset(&width);
+		if (width < STEP_NS)
+			break;
+	}
+	if (old && llabs(offset - old) < STEP_NS + width)
+		return old;
+	atomic_store(&kept, offset);
+	return offset;
+}
+
+void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
+{
+	int64_t offset = realtime_offset();
+	/* Seconds and the rest apart: their sum may not fit in 64 bits of nanoseconds. */
+	int64_t rest = (int64_t)(monotonic_ns % TIME_NS_PER_SECOND) + offset % SECOND;
+	time_t seconds = (time_t)(monotonic_ns / TIME_NS_PER_SECOND) + offset / SECOND;
+	struct tm local;
+	unsigned int minutes;
+	size_t len;
+
+	if (rest < 0) {
+		rest += SECOND;
+		seconds--;
+	} else if (rest >= SECOND) {
+		rest -= SECOND;
+		seconds++;
+	}
+	localtime_r(&seconds, &local);
+	minutes = (unsigned int)labs(local.tm_gmtoff) / 60;
+	len = strftime(text, TIME_TEXT_MAX, "%FT%T", &local);
+	snprintf(text + len, TIME_TEXT_MAX - len, ".%09u%c%02u:%02u", (unsigned int)rest,
+		 local.tm_gmtoff < 0 ? '-' : '+', minutes / 60 % 24, minutes % 60);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Alerts as JSON: types Alert, AlertEvent and AlertFault of the interface. */
+#ifndef DAEMON_ALERT_ALERT_JSON_H
+#define DAEMON_ALERT_ALERT_JSON_H
+
+#include <jansson.h>
+
+struct alert;
+struct alert_event;
+struct alert_fault;
+struct control;
+
+/* A new reference each, the caller's; NULL when memory ran out. */
+json_t *alert_json(const struct control *control, const struct alert *alert);
+json_t *alert_event_json(const struct control *control, const struct alert_event *event);
+json_t *alert_fault_json(const struct alert_fault *fault);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/alerts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/time.h"
+#include "daemon/alert/counters.h"
+#include "daemon/alert/engine.h"
+#include "daemon/alert/exec.h"
+#include "daemon/control/control.h"
+#include "daemon/probe/backend.h"
+#include "daemon/process/loop.h"
+
+#define FAULT_TEXT_MAX 1024
+
+struct alerts {
+	struct alerts_parts parts;
+	struct alert_input_state *input;
+	struct alert_engine *engine;
+	struct alert_exec *exec;
+	struct loop_source *timer, *sighup;
+	struct control *control;
+};
+
+static void take_event(void *userdata, const struct alert_event *event)
+{
+	struct alerts *alerts = userdata;
+
+	control_alert(alerts->control, event);
+}
+
+static void take_exec(void *userdata, const char *name, const struct alert_exec_result *result,
+		      void *data)
+{
+	struct alerts *alerts = userdata;
+
+	alert_engine_note_exec(alerts->engine, name, result);
+	control_alert_program(alerts->control, name, result, data);
+}
+
+static int on_timer(void *userdata)
+{
+	struct alerts *alerts = userdata;
+
+	alert_engine_tick(alerts->engine, time_monotonic());
+	return 0;
+}
+
+/* ---- rules --------------------------------------------------------------- */
+
+static void report_faults(const struct alerts *alerts)
+{
+	size_t count;
+	const struct alert_fault *fault = alert_engine_faults(alerts->engine, &count);
+	char text[FAULT_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		alert_fault_format(&fault[i], text, sizeof(text));
+		log_warning("%s", text);
+	}
+}
+
+/* A kernel whose drops have no reasons has no names for them either. */
+static int load(struct alerts *alerts)
+{
+	const struct backend *backend = alerts->parts.backend;
+	bool reasons = !backend_is_none(backend) && !backend->ops->reasons_missing(backend);
+	struct alert_rules *rules;
+	int r = alert_rules_read(&rules, alerts->parts.directory,
+				 reasons ? alerts->parts.names : NULL);
+
+	if (r == 0)
+		r = alert_engine_load(alerts->engine, &rules, time_monotonic());
+	if (r < 0) {
+		log_error("the alert rules cannot be read: %s", strerror(-r));
+		return r;
+	}
+	report_faults(alerts);
+	return 0;
+}
+
+static int on_sighup(int number, void *userdata)
+{
+	struct alerts *alerts = userdata;
+
+	(void)number;
+	/* A failure was told, and the daemon goes on. */
+	if (load(alerts) == 0)
+		log_info("%zu alert rules were read", alert_engine_count(alerts->engine));
+	return 0;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void cleanup_alerts(struct alerts **alerts)
+{
+	alerts_free(alerts);
+}
+
+#define OWN_ALERTS CLEANUP(cleanup_alerts)
+
+int alerts_new(struct alerts **alerts, const struct alerts_parts *parts)
+{
+	OWN_ALERTS struct alerts *fresh = calloc(1, sizeof(*fresh));
+	struct alert_source source;
+	int r;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->parts = *parts;
+	r = alert_source_new(&fresh->input, &source, parts->backend, parts->backend_reason,
+			     parts->disabled, parts->rockets, parts->names, parts->symbols);
+	if (r == 0)
+		r = alert_engine_new(&fresh->engine, &source, take_event, fresh);
+	if (r < 0)
+		return r;
+	r = alert_exec_new(&fresh->exec, parts->loop, parts->exec_user, take_exec, fresh);
+	if (r == -ENOENT)
+		log_error("alerts.exec_user = %s: there is no such user", parts->exec_user);
+	if (r < 0)
+		return r;
+	*alerts = TAKE_PTR(fresh);
+	return 0;
+}
+
+void alerts_free(struct alerts **alerts)
+{
+	struct alerts *old = *alerts;
+
+	if (!old)
+		return;
+	loop_source_free(&old->sighup);
+	loop_source_free(&old->timer);
+	alert_exec_free(&old->exec);
+	alert_engine_free(&old->engine);
+	alert_source_free(&old->input);
+	free(old);
+	*alerts = NULL;
+}
+
+struct alert_engine *alerts_engine(const struct alerts *alerts)
+{
+	return alerts->engine;
+}
+
+struct alert_exec *alerts_exec(const struct alerts *alerts)
+{
+	return alerts->exec;
+}
+
+int alerts_start(struct alerts *alerts, struct control *control)
+{
+	const struct alerts_parts *parts = &alerts->parts;
+	int r;
+
+	alerts->control = control;
+	r = load(alerts);
+	if (r < 0)
+		return r;
+	r = loop_add_timer(parts->loop, &alerts->timer, parts->interval_ns, parts->interval_ns,
+			   on_timer, alerts);
+	if (r == 0)
+		r = loop_add_signal(parts->loop, &alerts->sighup, SIGHUP, on_sighup, alerts);
+	if (r < 0)
+		log_error("cannot watch for alerts: %s", strerror(-r));
+	return r;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/alert/counters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/time.h"
+#include "daemon/alert/rule.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/names.h"
+#include "daemon/kernel/softnet.h"
+#include "daemon/kernel/symbols.h"
+#include "daemon/probe/backend.h"
+#include "daemon/probe/probes.h"
+#include "daemon/store/rockets.h"
+
+#define SOFTNET_STAT "/proc/net/softnet_stat"
+
+/* Walking the in-flight table is the dearest of all that is read here. */
+#define WALK_NS (10 * TIME_NS_PER_SECOND)
+
+struct alert_input_state {
+	const struct backend *backend;
+	const char *reason;
+	const bool *disabled;
+	const struct rockets *rockets; /* NULL: the kernel's log is not read */
+	const struct names *names;
+	const struct symbols *symbols;
+	char missing[BACKEND_REASON_MAX + 128];
+	/* The kernel's counters have 32 bits; by CPU. */
+	struct {
+		bool seen;
+		uint32_t squeezed;
+	} * cpu;
+	size_t cpus;
+	uint64_t squeezed;
+	/* the in-flight ledger */
+	uint64_t walked_ns, imbalance, unaccounted;
+};
+
+/* ---- what is missing ----------------------------------------------------- */
+
+/* Without these nothing is counted of a segment. */
+static const struct {
+	enum nf_probe first, second;
+} needed[NF_SEGMENT_COUNT] = {
+#define NEEDS(a, b)                        \
+	{                                  \
+		NF_PROBE_##a, NF_PROBE_##b \
+	}
+	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = NEEDS(IRQ_HANDLER_ENTRY, SOFTIRQ_ENTRY),
+	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = NEEDS(SOFTIRQ_RAISE, SOFTIRQ_ENTRY),
+	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = NEEDS(SOFTIRQ_ENTRY, NETIF_RECEIVE_SKB),
+	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = NEEDS(NETIF_RECEIVE_SKB, SK_DATA_READY),
+	[NF_SEGMENT_WAKEUP_TO_RUN] = NEEDS(SCHED_WAKING, SCHED_SWITCH),
+	[NF_SEGMENT_RUN_TO_COPY] = NEEDS(SCHED_WAKING, SCHED_SWITCH),
+	[NF_SEGMENT_RECEIVE_TO_COPY] = NEEDS(NETIF_RECEIVE_SKB, SKB_COPY_DATAGRAM_IOVEC),
+	[NF_SEGMENT_RX_TOTAL] = NEEDS(NETIF_RECEIVE_SKB, SKB_COPY_DATAGRAM_IOVEC),
+	[NF_SEGMENT_RECEIVE_TO_QUEUE] = NEEDS(NETIF_RECEIVE_SKB, NET_DEV_QUEUE),
+	[NF_SEGMENT_FORWARD_TOTAL] = NEEDS(NETIF_RECEIVE_SKB, NET_DEV_QUEUE),
+	[NF_SEGMENT_QUEUE_TO_START] = NEEDS(NET_DEV_QUEUE, NET_DEV_START_XMIT),
+	[NF_SEGMENT_START_TO_XMIT] = NEEDS(NET_DEV_START_XMIT, NET_DEV_XMIT),
+	[NF_SEGMENT_XMIT_TO_FREE] = NEEDS(NET_DEV_XMIT, CONSUME_SKB),
+	[NF_SEGMENT_TX_TOTAL] = NEEDS(NET_DEV_QUEUE, NET_DEV_XMIT),
+#undef NEEDS
+};
+
+static const char *without(struct alert_input_state *state, enum nf_probe probe)
+{
+	struct probe_status status;
+
+	state->backend->ops->probe(state->backend, probe, &status);
+	if (status.state != PROBE_UNAVAILABLE)
+		return NULL;
+	snprintf(state->missing, sizeof(state->missing), "%s is not attached: %s",
+		 probe_specs[probe].name, status.reason);
+	return state->missing;
+}
+
+static bool attached(const struct alert_input_state *state, enum nf_probe probe)
+{
+	struct probe_status status;
+
+	state->backend->ops->probe(state->backend, probe, &status);
+	return status.state == PROBE_ATTACHED;
+}
+
+/* Without a probe that could be attached the kernel's log still tells of overflows, not of near
+ * misses. */
+static const char *without_slots(struct alert_input_state *state, const struct alert_rule *rule)
+{
+	struct probe_status status;
+
+	if (attached(state, NF_PROBE_XENNET_START_XMIT) ||
+	    (rule->device[0] && attached(state, NF_PROBE_SLOTS_DEVICES)))
+		return NULL;
+	state->backend->ops->probe(state->backend, NF_PROBE_XENNET_START_XMIT, &status);
+	if (status.state == PROBE_UNAVAILABLE && state->rockets &&
+	    rule->kind == ALERT_SLOT_OVERFLOW)
+		return NULL;
+	snprintf(state->missing, sizeof(state->missing), "%s", status.reason);
+	return state->missing;
+}
+
+static const char *missing(void *userdata, enum alert_input input, const struct alert_rule *rule)
+{
+	struct alert_input_state *state = userdata;
+	const char *why;
+
+	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET)
+		return NULL;
+	if (input == ALERT_INPUT_SLOTS)
+		return without_slots(state, rule);
+	if (backend_is_none(state->backend))
+		return state->reason;
+	switch (input) {
+	case ALERT_INPUT_DROPS:
+		return without(state, NF_PROBE_KFREE_SKB);
+	case ALERT_INPUT_LATENCY:
+		why = without(state, needed[rule->segment].first);
+		return why ? why : without(state, needed[rule->segment].second);
+	default:
+		return NULL;
+	}
+}
+
+/* ---- counters of the backend --------------------------------------------- */
+
+static uint64_t drops_mark(void *userdata)
+{
+	const struct alert_input_state *state = userdata;
+	ledger_events events;
+
+	state->backend->ops->events(state->backend, events);
+	return events[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED];
+}
+
+struct drops_visit {
+	int (*visit)(const struct alert_drops *drops, void *data);
+	void *data;
+};
+
+static int visit_drops(const struct backend_drops *drops, void *userdata)
+{
+	const struct drops_visit *to = userdata;
+	const struct alert_drops one = {
+		.location = drops->key.location,
+		.reason = drops->key.reason,
+		.ifindex = drops->key.ifindex,
+		.netns = drops->netns,
+		.protocol = drops->key.protocol,
+		.l4_known = drops->key.flags & NF_KEY_L4,
+		.l4 = drops->key.l4,
+		.device = drops->device,
+		.packets = drops->packets,
+	};
+
+	return to->visit(&one, to->data);
+}
+
+static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, void *), void *data)
+{
+	const struct alert_input_state *state = userdata;
+	struct drops_visit to = {visit, data};
+
+	return state->backend->ops->drops(state->backend, visit_drops, &to);
+}
+
+static void name_drops(void *userdata, uint32_t reason, uint64_t location,
+		       struct alert_drop_names *names)
+{
+	const struct alert_input_state *state = userdata;
+	const char *name = names_reason(state->names, reason);
+
+	symbols_format(state->symbols, location, names->place, sizeof(names->place));
+	if (state->backend->ops->reasons_missing(state->backend))
+		names->reason[0] = 0;
+	else if (name)
+		snprintf(names->reason, sizeof(names->reason), "%s", name);
+	else
+		snprintf(names->reason, sizeof(names->reason), "%u", reason);
+}
+
+struct device_visit {
+	int (*visit)(const struct alert_device *device, void *data);
+	void *data;
+};
+
+static int visit_device(const struct backend_device *device, void *userdata)
+{
+	const struct device_visit *to = userdata;
+	const struct alert_device one = {.name = device->name,
+					 .ifindex = device->ifindex,
+					 .netns = device->netns,
+					 .segment = device->segment};
+
+	return to->visit(&one, to->data);
+}
+
+static int read_devices(void *userdata, int (*visit)(const struct alert_device *, void *),
+			void *data)
+{
+	const struct alert_input_state *state = userdata;
+	struct device_visit to = {visit, data};
+
+	return state->backend->ops->devices(state->backend, visit_device, &to);
+}
+
+struct slots_visit {
+	int (*visit)(const struct alert_slots *slots, void *data);
+	void *data;
+};
+
+static int visit_slots(const struct backend_slots *slots, void *userdata)
+{
+	const struct slots_visit *to = userdata;
+	struct alert_slots one = {
+		.device = slots->name,
+		.ifindex = slots->ifindex,
+		.netns = slots->netns,
+		.ring = slots->xen,
+		.linearized = slots->overflow[NF_SLOTS_LINEARIZED],
+		.dropped = slots->overflow[NF_SLOTS_DROPPED],
+		.near_misses = slots->near,
+	};
+
+	for (int i = 0; i < NF_SLOTS_OUTCOMES; i++)
+		if (i != NF_SLOTS_LINEARIZED && i != NF_SLOTS_DROPPED)
+			one.others += slots->overflow[i];
+	return to->visit(&one, to->data);
+}
+
+static int read_slots(void *userdata, int (*visit)(const struct alert_slots *, void *), void *data)
+{
+	const struct alert_input_state *state = userdata;
+	struct slots_visit to = {visit, data};
+	struct alert_slots logged = {.ring = true};
+	int r = state->backend->ops->slots(state->backend, visit_slots, &to);
+
+	if (r || !state->rockets)
+		return r;
+	logged.logged = rockets_unseen(state->rockets);
+	return visit(&logged, data);
+}
+
+static int read_probes(void *userdata, struct alert_probes *probes)
+{
+	const struct alert_input_state *state = userdata;
+	bool none = backend_is_none(state->backend);
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		size_t used = strlen(probes->text);
+		struct probe_status status;
+
+		state->backend->ops->probe(state->backend, (enum nf_probe)i, &status);
+		if (status.state != PROBE_UNAVAILABLE || state->disabled[i])
+			continue;
+		probes->lost++;
+		if (!none)
+			snprintf(probes->text + used, sizeof(probes->text) - used, "%s%s: %s",
+				 used ? "; " : "", probe_specs[i].name, status.reason);
+	}
+	if (none && probes->lost)
+		snprintf(probes->text, sizeof(probes->text), "no probe can run: %s", state->reason);
+	return 0;
+}
+
+/* ---- the ledger ---------------------------------------------------------- */
+
+/*
+ * A program may stand between its two steps while the table is walked, so what
+ * is not accounted for counts only once it has stayed until the next walk.
+ */
+static void walk(struct alert_input_state *state, ledger_events events)
+{
+	const struct backend *backend = state->backend;
+	uint64_t now = time_monotonic(), in_flight, imbalance, stayed;
+	struct ledger_inflight ledger;
+	ledger_events after;
+
+	if (state->walked_ns && now - state->walked_ns < WALK_NS)
+		return;
+	state->walked_ns = now;
+	in_flight = backend->ops->in_flight(backend);
+	backend->ops->events(backend, after);
+	if (ledger_moved(events, after))
+		return;
+	ledger_of_inflight(&ledger, events, in_flight);
+	imbalance = (uint64_t)llabs(ledger.unaccounted);
+	stayed = imbalance < state->imbalance ? imbalance : state->imbalance;
+	state->imbalance = imbalance;
+	if (stayed > state->unaccounted)
+		state->unaccounted = stayed;
+}
+
+static int read_ledger(void *userdata, struct alert_ledger *ledger)
+{
+	struct alert_input_state *state = userdata;
+	const struct backend *backend = state->backend;
+	ledger_events events;
+
+	backend->ops->events(backend, events);
+	walk(state, events);
+	ledger->ring_full = ledger_sum(events, NF_EVENT_RING_FULL) +
+			    ledger_sum(events, NF_EVENT_DROP_RING_FULL);
+	ledger->unkeyed = ledger_sum(events, NF_EVENT_UNKEYED);
+	ledger->overwritten = ledger_sum(events, NF_EVENT_OVERWRITTEN);
+	ledger->unaccounted = state->unaccounted;
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		if (status.missed_known)
+			ledger->missed += status.missed;
+	}
+	return 0;
+}
+
+/* ---- softnet_stat -------------------------------------------------------- */
+
+static int make_room(struct alert_input_state *state, size_t cpus)
+{
+	void *all;
+
+	if (cpus <= state->cpus)
+		return 0;
+	all = reallocarray(state->cpu, cpus, sizeof(*state->cpu));
+	if (!all)
+		return -ENOMEM;
+	state->cpu = all;
+	memset(&state->cpu[state->cpus], 0, (cpus - state->cpus) * sizeof(*state->cpu));
+	state->cpus = cpus;
+	return 0;
+}
+
+static int read_squeezed(void *userdata, uint64_t *squeezed)
+{
+	struct alert_input_state *state = userdata;
+	OWN_FREE struct softnet *rows = NULL;
+	size_t count = 0;
+	int r = softnet_read(SOFTNET_STAT, &rows, &count);
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint32_t cpu = rows[i].cpu;
+
+		r = make_room(state, (size_t)cpu + 1);
+		if (r < 0)
+			break;
+		/* What was before is not ours to tell of. */
+		if (state->cpu[cpu].seen)
+			state->squeezed += rows[i].time_squeeze - state->cpu[cpu].squeezed;
+		state->cpu[cpu].seen = true;
+		state->cpu[cpu].squeezed = rows[i].time_squeeze;
+	}
+	if (r == 0)
+		*squeezed = state->squeezed;
+	return r;
+}
+
+int alert_source_new(struct alert_input_state **state, struct alert_source *source,
+		     const struct backend *backend, const char *reason, const bool *disabled,
+		     const struct rockets *rockets, const struct names *names,
+		     const struct symbols *symbols)
+{
+	struct alert_input_state *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->backend = backend;
+	fresh->reason = reason;
+	fresh->disabled = disabled;
+	fresh->rockets = rockets;
+	fresh->names = names;
+	fresh->symbols = symbols;
+	*source = (struct alert_source){
+		.missing = missing,
+		.drops_mark = drops_mark,
+		.drops = read_drops,
+		.name_drops = name_drops,
+		.devices = read_devices,
+		.slots = read_slots,
+		.squeezed = read_squeezed,
+		.ledger = read_ledger,
+		.probes = read_probes,
+		.userdata = fresh,
+	};
+	*state = fresh;
+	return 0;
+}
+
+void alert_source_free(struct alert_input_state **state)
+{
+	if (!*state)
+		return;
+	free((*state)->cpu);
+	free(*state);
+	*state = NULL;
+}

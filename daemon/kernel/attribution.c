@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/kernel/attribution.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/time.h"
+#include "daemon/kernel/cgroup_paths.h"
+#include "daemon/kernel/netns_names.h"
+
+struct attribution {
+	struct netns_names *netns;
+	struct cgroup_paths *cgroups;
+};
+
+/* /var/run is the same folder on most hosts, and then looked at once only. */
+static const struct attribution_places host_places = {
+	.netns = {"/run/netns", "/var/run/netns"},
+	.init_netns = "/proc/1/ns/net",
+	.mountinfo = "/proc/self/mountinfo",
+};
+
+int attribution_new(struct attribution **attribution, const struct attribution_places *places)
+{
+	OWN_ATTRIBUTION struct attribution *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	if (!places)
+		places = &host_places;
+	r = netns_names_new(&a->netns, places->netns, ARRAY_SIZE(places->netns),
+			    places->init_netns);
+	if (r < 0)
+		return r;
+	r = cgroup_paths_new(&a->cgroups, places->mountinfo);
+	if (r < 0)
+		return r;
+	*attribution = TAKE_PTR(a);
+	return 0;
+}
+
+void attribution_free(struct attribution **attribution)
+{
+	if (!*attribution)
+		return;
+	cgroup_paths_free(&(*attribution)->cgroups);
+	netns_names_free(&(*attribution)->netns);
+	free(*attribution);
+	*attribution = NULL;
+}
+
+const char *attribution_netns(struct attribution *attribution, uint32_t inode,
+			      char name[static ATTRIBUTION_NETNS_MAX])
+{
+	return netns_names_find(attribution->netns, inode, time_monotonic(), name);
+}
+
+const char *attribution_cgroup(struct attribution *attribution, uint64_t id,
+			       char path[static ATTRIBUTION_CGROUP_MAX])
+{
+	return cgroup_paths_find(attribution->cgroups, id, time_monotonic(), path);
+}
+
+/* ---- what a path tells -------------------------------------------------- */
+
+/* One folder of a path. */
+struct part {
+	const char *text;
+	size_t len;
+};
+
+/* The last part before `*end`, which is moved to its beginning; false when there is none. */
+static bool last_part(const char *path, size_t *end, struct part *part)
+{
+	size_t stop = *end, start;
+
+	while (stop && path[stop - 1] == '/')
+		stop--;
+	start = stop;
+	while (start && path[start - 1] != '/')
+		start--;
+	*end = start;
+	*part = (struct part){.text = path + start, .len = stop - start};
+	return part->len > 0;
+}
+
+static bool skip_prefix(struct part *part, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if (part->len < len || memcmp(part->text, prefix, len) != 0)
+		return false;
+	part->text += len;
+	part->len -= len;
+	return true;
+}
+
+static bool ends_with(struct part part, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return part.len > len && memcmp(part.text + part.len - len, suffix, len) == 0;
+}
+
+static const char *copy_part(struct part part, size_t max, char *text, size_t size)
+{
+	if (part.len > max)
+		part.len = max;
+	if (!part.len || part.len >= size)
+		return NULL;
+	memcpy(text, part.text, part.len);
+	text[part.len] = '\0';
+	return text;
+}
+
+/* Units that have processes; a slice has none of its own. */
+static bool is_unit(struct part part)
+{
+	static const char *const types[] = {".service", ".scope", ".socket", ".mount", ".swap"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (ends_with(part, types[i]))
+			return true;
+	return false;
+}
+
+const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT_MAX])
+{
+	size_t end = strlen(path);
+	struct part part;
+
+	while (last_part(path, &end, &part)) {
+		/* Before what could be taken for one of the kernel's files, see cg_escape(). */
+		skip_prefix(&part, "_");
+		if (is_unit(part))
+			return copy_part(part, part.len, unit, ATTRIBUTION_UNIT_MAX);
+	}
+	return NULL;
+}
+
+#define ID_DIGITS 64
+#define ID_SHOWN 12
+
+static bool is_id(struct part part)
+{
+	for (size_t i = 0; i < part.len; i++)
+		if (!strchr("0123456789abcdef", part.text[i]))
+			return false;
+	return part.len == ID_DIGITS;
+}
+
+/* What runtimes put before the id; without any it is the cgroupfs driver of docker or a kubelet. */
+static bool is_container(struct part *part)
+{
+	static const char *const runtimes[] = {"docker-", "cri-containerd-", "crio-", "libpod-",
+					       "nerdctl-"};
+	size_t i;
+
+	if (ends_with(*part, ".scope"))
+		part->len -= strlen(".scope");
+	for (i = 0; i < ARRAY_SIZE(runtimes); i++)
+		if (skip_prefix(part, runtimes[i]))
+			break;
+	/* "kubelet-kubepods-….slice:cri-containerd:<id>": containerd given a systemd path. */
+	if (i == ARRAY_SIZE(runtimes) && part->len > ID_DIGITS) {
+		struct part driver = {part->text, part->len - ID_DIGITS};
+
+		if (ends_with(driver, ":cri-containerd:") || ends_with(driver, ":crio:") ||
+		    ends_with(driver, ":docker:")) {
+			part->text += driver.len;
+			part->len = ID_DIGITS;
+		}
+	}
+	return is_id(*part);
+}
+
+const char *attribution_container(const char *path,
+				  char container[static ATTRIBUTION_CONTAINER_MAX])
+{
+	size_t end = strlen(path);
+	struct part part;
+
+	while (last_part(path, &end, &part)) {
+		if (skip_prefix(&part, "lxc.payload."))
+			return copy_part(part, part.len, container, ATTRIBUTION_CONTAINER_MAX);
+		if (is_container(&part))
+			return copy_part(part, ID_SHOWN, container, ATTRIBUTION_CONTAINER_MAX);
+	}
+	return NULL;
+}

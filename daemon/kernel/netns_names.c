@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/kernel/netns_names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/time.h"
+
+/*
+ * NET_NS_INIT_INO in include/uapi/linux/nsfs.h, since Linux 6.18.  Before that no
+ * network namespace had this number: they began at PROC_DYNAMIC_FIRST, 0xf0000000.
+ */
+#define INIT_INODE 0xeffffff9U
+
+#define MISS_NS TIME_NS_PER_SECOND
+/* A folder that changes all the time is read no more often than this. */
+#define PAUSE_NS (TIME_NS_PER_SECOND / 50)
+
+struct entry {
+	uint32_t inode;
+	unsigned int folder;
+	char *name;
+};
+
+/* Sorted by inode number, then by name, once it is complete. */
+struct table {
+	struct entry *entries;
+	size_t count, room;
+};
+
+struct folder {
+	const char *path;
+	dev_t dev; /* what it was when it was read last; all 0: it could not be */
+	ino_t ino;
+	struct timespec changed; /* 0: so short a time before that a change might not show */
+};
+
+struct netns_names {
+	struct folder folders[NETNS_NAMES_FOLDERS_MAX];
+	size_t folder_count;
+	uint32_t init; /* the host's namespace, 0: not known */
+	dev_t nsfs;    /* 0: not known, no names then */
+	struct table table;
+	/* A reading under way: the folder and what was found so far. */
+	DIR *dir;
+	unsigned int reading; /* folder_count: none */
+	struct table found;
+	uint64_t begun_ns; /* the newest reading, 0: none yet */
+};
+
+/* ---- tables ------------------------------------------------------------- */
+
+static void table_clear(struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->entries[i].name);
+	free(table->entries);
+	*table = (struct table){0};
+}
+
+static int table_grow(struct table *table)
+{
+	size_t room = table->room ? table->room * 2 : 16;
+	struct entry *entries;
+
+	if (table->count < table->room)
+		return 0;
+	if (table->count >= NETNS_NAMES_MAX)
+		return -ENOSPC;
+	entries = reallocarray(table->entries, room, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	table->entries = entries;
+	table->room = room;
+	return 0;
+}
+
+static int table_add(struct table *table, uint32_t inode, unsigned int folder, const char *name)
+{
+	OWN_FREE char *copy = NULL;
+	int r;
+
+	r = table_grow(table);
+	if (r < 0)
+		return r;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	table->entries[table->count++] =
+		(struct entry){.inode = inode, .folder = folder, .name = TAKE_PTR(copy)};
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->inode != y->inode)
+		return x->inode < y->inode ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* The first entry that has the number, or a larger one. */
+static size_t table_position(const struct table *table, uint32_t inode)
+{
+	size_t low = 0, high = table->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->entries[middle].inode < inode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+/* Attributes as they are in memory: no file server is asked, nothing is mounted for it. */
+static int look(int dir, const char *path, int flags, struct statx *file)
+{
+	flags |= AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+	return statx(dir, path, flags, STATX_TYPE | STATX_INO | STATX_MTIME, file) < 0 ? -errno : 0;
+}
+
+static dev_t device_of(const struct statx *file)
+{
+	return makedev(file->stx_dev_major, file->stx_dev_minor);
+}
+
+/* "/proc/4711/ns/net": a link to elsewhere might lead to a file server that does not answer. */
+static bool is_proc_link(int dir, const char *path)
+{
+	char target[64];
+	ssize_t len = readlinkat(dir, path, target, sizeof(target) - 1);
+	int end = 0;
+
+	if (len < 0)
+		return false;
+	target[len] = '\0';
+	return sscanf(target, "/proc/%*[0-9]/ns/net%n", &end) == 0 && end == len;
+}
+
+/* The namespace that a file, or what a link leads to, stands for.  -ENOENT: for none. */
+static int netns_of(const struct netns_names *names, int dir, const char *path, int flags,
+		    uint32_t *inode)
+{
+	struct statx file;
+	int r;
+
+	r = look(dir, path, flags, &file);
+	if (r < 0)
+		return r;
+	if (device_of(&file) != names->nsfs || !names->nsfs)
+		return -ENOENT;
+	*inode = (uint32_t)file.stx_ino;
+	return 0;
+}
+
+/* The same for what stands in a folder of names. */
+static int netns_of_name(const struct netns_names *names, int dir, const char *path,
+			 uint32_t *inode)
+{
+	int flags = is_proc_link(dir, path) ? 0 : AT_SYMLINK_NOFOLLOW;
+
+	return netns_of(names, dir, path, flags, inode);
+}
+
+/* ---- reading the folders ------------------------------------------------ */
+
+static bool is_read_already(const struct netns_names *names, const struct statx *dir)
+{
+	for (unsigned int i = 0; i < names->reading; i++)
+		if (names->folders[i].dev == device_of(dir) &&
+		    names->folders[i].ino == dir->stx_ino)
+			return true;
+	return false;
+}
+
+/* File times are as coarse as the kernel's tick, 10 ms at most. */
+static struct timespec time_of(const struct statx *dir)
+{
+	struct timespec changed = {dir->stx_mtime.tv_sec, dir->stx_mtime.tv_nsec}, now;
+	int64_t age;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	age = (int64_t)(now.tv_sec - changed.tv_sec) * (int64_t)TIME_NS_PER_SECOND +
+	      (now.tv_nsec - changed.tv_nsec);
+	return age >= 0 && age < (int64_t)PAUSE_NS ? (struct timespec){0} : changed;
+}
+
+/* Open the folder that is to be read; without success it is left out. */
+static void open_folder(struct netns_names *names)
+{
+	struct folder *folder = names->folders + names->reading;
+	OWN_FD int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+	struct statx dir;
+
+	folder->dev = 0;
+	folder->ino = 0;
+	if (fd < 0 || look(fd, "", AT_EMPTY_PATH, &dir) < 0 || is_read_already(names, &dir))
+		return;
+	names->dir = fdopendir(fd);
+	if (!names->dir)
+		return;
+	(void)TAKE_FD(fd);
+	folder->dev = device_of(&dir);
+	folder->ino = dir.stx_ino;
+	folder->changed = time_of(&dir);
+}
+
+static void close_folder(struct netns_names *names)
+{
+	if (names->dir)
+		closedir(names->dir);
+	names->dir = NULL;
+}
+
+static void begin(struct netns_names *names, uint64_t now)
+{
+	names->begun_ns = now;
+	names->reading = 0;
+	if (names->folder_count)
+		open_folder(names);
+}
+
+static void finish(struct netns_names *names)
+{
+	if (names->found.count)
+		qsort(names->found.entries, names->found.count, sizeof(struct entry), compare);
+	table_clear(&names->table);
+	names->table = names->found;
+	names->found = (struct table){0};
+}
+
+/* Look at one file, or go on to the next folder. */
+static void step(struct netns_names *names)
+{
+	struct dirent *file = names->dir ? readdir(names->dir) : NULL;
+	uint32_t inode;
+
+	if (!file) {
+		close_folder(names);
+		if (++names->reading < names->folder_count)
+			open_folder(names);
+		return;
+	}
+	if (file->d_type == DT_DIR || file->d_name[0] == '.')
+		return;
+	/* Names beyond the bound are left out: a number says more than no answer at all. */
+	if (netns_of_name(names, dirfd(names->dir), file->d_name, &inode) == 0)
+		(void)table_add(&names->found, inode, names->reading, file->d_name);
+}
+
+/* Go on with a reading; when it is complete its table is the one that counts. */
+static void go_on(struct netns_names *names)
+{
+	for (int i = 0; i < NETNS_NAMES_STEP && names->reading < names->folder_count; i++)
+		step(names);
+	if (names->reading >= names->folder_count)
+		finish(names);
+}
+
+static bool has_changed(const struct folder *folder)
+{
+	struct statx dir;
+
+	if (look(AT_FDCWD, folder->path, 0, &dir) < 0)
+		return false; /* seen after a second */
+	/* Not read because it is the same as another. */
+	if (!folder->ino)
+		return false;
+	return device_of(&dir) != folder->dev || dir.stx_ino != folder->ino ||
+	       dir.stx_mtime.tv_sec != folder->changed.tv_sec ||
+	       dir.stx_mtime.tv_nsec != folder->changed.tv_nsec;
+}
+
+static bool is_due(const struct netns_names *names, uint64_t now)
+{
+	uint64_t age = now - names->begun_ns;
+
+	if (!names->begun_ns || age >= MISS_NS)
+		return true;
+	if (age < PAUSE_NS)
+		return false;
+	for (size_t i = 0; i < names->folder_count; i++)
+		if (has_changed(names->folders + i))
+			return true;
+	return false;
+}
+
+static void read_folders(struct netns_names *names, uint64_t now)
+{
+	bool under_way = names->reading < names->folder_count;
+
+	if (!under_way && !is_due(names, now))
+		return;
+	if (!under_way)
+		begin(names, now);
+	go_on(names);
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+int netns_names_new(struct netns_names **names, const char *const *folders, size_t count,
+		    const char *init)
+{
+	struct netns_names *n = calloc(1, sizeof(*n));
+	struct statx own;
+
+	if (!n)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && n->folder_count < NETNS_NAMES_FOLDERS_MAX; i++)
+		if (folders[i])
+			n->folders[n->folder_count++].path = folders[i];
+	n->reading = (unsigned int)n->folder_count;
+	if (look(AT_FDCWD, "/proc/self/ns/net", 0, &own) == 0)
+		n->nsfs = device_of(&own);
+	/* Not readable without CAP_SYS_PTRACE. */
+	if (init)
+		(void)netns_of(n, AT_FDCWD, init, 0, &n->init);
+	*names = n;
+	return 0;
+}
+
+void netns_names_free(struct netns_names **names)
+{
+	if (!*names)
+		return;
+	close_folder(*names);
+	table_clear(&(*names)->found);
+	table_clear(&(*names)->table);
+	free(*names);
+	*names = NULL;
+}
+
+/* Numbers are used again as soon as they are free, so what the table says is looked up. */
+static bool still_so(const struct netns_names *names, const struct entry *entry)
+{
+	char path[PATH_MAX];
+	uint32_t inode;
+	int len = snprintf(path, sizeof(path), "%s/%s", names->folders[entry->folder].path,
+			   entry->name);
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return false;
+	return netns_of_name(names, AT_FDCWD, path, &inode) == 0 && inode == entry->inode;
+}
+
+static const char *find(const struct netns_names *names, uint32_t inode)
+{
+	const struct table *table = &names->table;
+
+	for (size_t i = table_position(table, inode);
+	     i < table->count && table->entries[i].inode == inode; i++)
+		if (still_so(names, table->entries + i))
+			return table->entries[i].name;
+	return NULL;
+}
+
+const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t now,
+			     char name[static NAME_MAX + 1])
+{
+	const char *found;
+
+	if (!inode)
+		return NULL;
+	if (inode == INIT_INODE || inode == names->init) {
+		strcpy(name, NETNS_NAMES_HOST);
+		return name;
+	}
+	found = find(names, inode);
+	if (!found) {
+		read_folders(names, now);
+		found = find(names, inode);
+	}
+	if (!found)
+		return NULL;
+	snprintf(name, NAME_MAX + 1, "%s", found);
+	return name;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/process/loop.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+
+#define NS_PER_US 1000ULL
+#define NS_PER_S 1000000000ULL
+
+struct loop {
+	sd_event *event;
+	bool exiting;
+};
+
+struct loop_source {
+	struct loop *loop;
+	sd_event_source *event;
+	/* SD_EVENT_ON or SD_EVENT_ONESHOT, as fits its kind. */
+	int enabled;
+	union {
+		loop_fd_handler fd;
+		loop_signal_handler signal;
+		loop_handler plain;
+	} handler;
+	void *userdata;
+	/* Timers only. */
+	uint64_t period_ns;
+	uint64_t next_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Rounded up: a timer is never early. */
+static uint64_t to_us(uint64_t ns)
+{
+	return ns / NS_PER_US + (ns % NS_PER_US != 0);
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+int loop_new(struct loop **loop)
+{
+	OWN_FREE struct loop *new = calloc(1, sizeof(*new));
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	r = sd_event_new(&new->event);
+	if (r < 0)
+		return r;
+	*loop = TAKE_PTR(new);
+	return 0;
+}
+
+void loop_free(struct loop **loop)
+{
+	if (!*loop)
+		return;
+	sd_event_unref((*loop)->event);
+	free(*loop);
+	*loop = NULL;
+}
+
+int loop_run(struct loop *loop)
+{
+	return sd_event_loop(loop->event);
+}
+
+static void exit_once(struct loop *loop, int code)
+{
+	if (loop->exiting)
+		return;
+	loop->exiting = true;
+	sd_event_exit(loop->event, code);
+}
+
+void loop_exit(struct loop *loop, int code)
+{
+	exit_once(loop, code);
+}
+
+/*
+ * What sd-event calls.  A handler may free its own source, so only `loop` is
+ * used after it.  sd-event would merely switch off a source that fails, so
+ * failures are turned into the end of the loop here.
+ */
+static int finish(struct loop *loop, int r)
+{
+	if (r < 0)
+		exit_once(loop, r);
+	return 0;
+}
+
+static int on_fd(sd_event_source *event, int fd, uint32_t revents, void *userdata)
+{
+	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
+	unsigned int events = 0;
+
+	(void)event;
+	if (revents & EPOLLIN)
+		events |= LOOP_READ;
+	if (revents & EPOLLOUT)
+		events |= LOOP_WRITE;
+	if (revents & (EPOLLHUP | EPOLLERR))
+		events |= LOOP_HANGUP;
+	return finish(loop, source->handler.fd(fd, events, source->userdata));
+}
+
+static int on_signal(sd_event_source *event, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
+
+	(void)event;
+	return finish(loop, source->handler.signal((int)info->ssi_signo, source->userdata));
+}
+
+static int on_defer(sd_event_source *event, void *userdata)
+{
+	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
+
+	(void)event;
+	return finish(loop, source->handler.plain(source->userdata));
+}
+
+/* 1 % of the wait; 0 would mean sd-event's own default, 250 ms. */
+static uint64_t accuracy_us(uint64_t interval_ns)
+{
+	return interval_ns / 100 / NS_PER_US + 1;
+}
+
+static int arm(struct loop_source *source, uint64_t interval_ns)
+{
+	int r;
+
+	r = sd_event_source_set_time_accuracy(source->event, accuracy_us(interval_ns));
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_time(source->event, to_us(source->next_ns));
+	if (r < 0)
+		return r;
+	return sd_event_source_set_enabled(source->event, SD_EVENT_ONESHOT);
+}
+
+static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
+{
+	struct loop_source *source = userdata;
+	struct loop *loop = source->loop;
+	uint64_t now = now_ns();
+
+	(void)event;
+	(void)due_us;
+	if (source->period_ns) {
+		uint64_t late = now > source->next_ns ? now - source->next_ns : 0;
+		uint64_t turns = late / source->period_ns + 1;
+		int r;
+
+		source->next_ns = add_saturated(source->next_ns, turns * source->period_ns);
+		r = arm(source, source->period_ns);
+		if (r < 0)
+			return finish(loop, r);
+	}
+	return finish(loop, source->handler.plain(source->userdata));
+}
+
+static struct loop_source *source_new(struct loop *loop, void *userdata)
+{
+	struct loop_source *source = calloc(1, sizeof(*source));
+
+	if (!source)
+		return NULL;
+	source->loop = loop;
+	source->userdata = userdata;
+	return source;
+}
+
+static uint32_t to_epoll(unsigned int events)
+{
+	return (events & LOOP_READ ? (uint32_t)EPOLLIN : 0) |
+	       (events & LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
+}
+
+int loop_add_fd(struct loop *loop, struct loop_source **source, int fd, unsigned int events,
+		loop_fd_handler handler, void *userdata)
+{
+	OWN_FREE struct loop_source *new = source_new(loop, userdata);
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	new->handler.fd = handler;
+	new->enabled = SD_EVENT_ON;
+	r = sd_event_add_io(loop->event, &new->event, fd, to_epoll(events), on_fd, new);
+	if (r < 0)
+		return r;
+	*source = TAKE_PTR(new);
+	return 0;
+}
+
+int loop_fd_set_events(struct loop_source *source, unsigned int events)
+{
+	int r = sd_event_source_set_io_events(source->event, to_epoll(events));
+
+	return r < 0 ? r : 0;
+}
+
+int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t delay_ns,
+		   uint64_t period_ns, loop_handler handler, void *userdata)
+{
+	OWN_FREE struct loop_source *new = source_new(loop, userdata);
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	new->handler.plain = handler;
+	new->enabled = SD_EVENT_ONESHOT;
+	new->period_ns = period_ns;
+	new->next_ns = add_saturated(now_ns(), delay_ns);
+	r = sd_event_add_time(loop->event, &new->event, CLOCK_MONOTONIC, to_us(new->next_ns),
+			      accuracy_us(delay_ns), on_timer, new);
+	if (r < 0)
+		return r;
+	*source = TAKE_PTR(new);
+	return 0;
+}
+
+int loop_timer_restart(struct loop_source *source, uint64_t delay_ns)
+{
+	int r;
+
+	source->next_ns = add_saturated(now_ns(), delay_ns);
+	r = arm(source, delay_ns);
+	return r < 0 ? r : 0;
+}
+
+int loop_add_signal(struct loop *loop, struct loop_source **source, int signal,
+		    loop_signal_handler handler, void *userdata)
+{
+	OWN_FREE struct loop_source *new = source_new(loop, userdata);
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	new->handler.signal = handler;
+	new->enabled = SD_EVENT_ON;
+	r = sd_event_add_signal(loop->event, &new->event, signal | SD_EVENT_SIGNAL_PROCMASK,
+				on_signal, new);
+	if (r < 0)
+		return r;
+	*source = TAKE_PTR(new);
+	return 0;
+}
+
+int loop_add_defer(struct loop *loop, struct loop_source **source, loop_handler handler,
+		   void *userdata)
+{
+	OWN_FREE struct loop_source *new = source_new(loop, userdata);
+	int r;
+
+	if (!new)
+		return -ENOMEM;
+	new->handler.plain = handler;
+	new->enabled = SD_EVENT_ONESHOT;
+	r = sd_event_add_defer(loop->event, &new->event, on_defer, new);
+	if (r < 0)
+		return r;
+	*source = TAKE_PTR(new);
+	return 0;
+}
+
+int loop_source_set_enabled(struct loop_source *source, bool enabled)
+{
+	int r = sd_event_source_set_enabled(source->event,
+					    enabled ? source->enabled : SD_EVENT_OFF);
+
+	return r < 0 ? r : 0;
+}
+
+void loop_source_free(struct loop_source **source)
+{
+	if (!*source)
+		return;
+	sd_event_source_disable_unref((*source)->event);
+	free(*source);
+	*source = NULL;
+}
+
+int loop_notify(const char *format, ...)
+{
+	OWN_FREE char *state = NULL;
+	va_list arguments;
+	int r;
+
+	va_start(arguments, format);
+	r = vasprintf(&state, format, arguments);
+	va_end(arguments);
+	if (r < 0) {
+		state = NULL;
+		return -ENOMEM;
+	}
+	r = sd_notify(0, state);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/varlink/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "daemon/varlink/client.h"
+#include "daemon/varlink/message.h"
+#include "daemon/varlink/reply.h"
+#include "daemon/varlink/server.h"
+
+struct call {
+	struct client *client;
+	const struct method *method;
+	bool more;
+	bool oneway;
+	void (*closed)(void *userdata);
+	void *closed_userdata;
+};
+
+static bool is_stream(const struct call *call)
+{
+	return call->more && call->method && call->method->streams;
+}
+
+int call_new(struct call **call, struct client *client, const struct message *message,
+	     const struct method *method)
+{
+	struct call *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return -ENOMEM;
+	new->client = client;
+	new->method = method;
+	new->more = message->more;
+	new->oneway = message->oneway;
+	if (is_stream(new))
+		client_context(client)->stats->streams++;
+	client_set_call(client, new);
+	*call = new;
+	return 0;
+}
+
+static void call_free(struct call **call)
+{
+	struct call *old = *call;
+
+	if (is_stream(old))
+		client_context(old->client)->stats->streams--;
+	/* `call` may be the client's own pointer. */
+	client_set_call(old->client, NULL);
+	free(old);
+	*call = NULL;
+}
+
+void call_abandon(struct call **call)
+{
+	void (*closed)(void *userdata);
+	void *userdata;
+
+	if (!*call)
+		return;
+	closed = (*call)->closed;
+	userdata = (*call)->closed_userdata;
+	call_free(call);
+	if (closed)
+		closed(userdata);
+}
+
+void call_on_close(struct call *call, void (*closed)(void *userdata), void *userdata)
+{
+	call->closed = closed;
+	call->closed_userdata = userdata;
+}
+
+/* ---- replies -------------------------------------------------------------- */
+
+static void report(const struct call *call, int error)
+{
+	const struct client_context *context = client_context(call->client);
+
+	context->report(call->method ? call->method->name : "unknown method", error,
+			context->userdata);
+}
+
+/* Instead of a reply that nobody would want to hold in memory. */
+static int send_too_long(struct call *call, size_t max_bytes)
+{
+	OWN_JSON json_t *reply = NULL;
+
+	report(call, -EMSGSIZE);
+	reply = reply_error(
+		"io.netflowd.Failed",
+		json_pack(
+			"{s:o}", "reason",
+			json_sprintf(
+				"the reply is longer than %zu bytes: ask for less of it, by a limit, a device or a filter",
+				max_bytes)));
+	/* Room for it beyond what a stream may have left in the queue. */
+	return reply ? client_send(call->client, reply, max_bytes + 4096) : -ENOMEM;
+}
+
+/* Send `reply`, which is stolen and NULL when there was no memory for it, and end the call. */
+static int finish(struct call *call, json_t *reply)
+{
+	OWN_JSON json_t *owned = reply;
+	size_t max_bytes = client_context(call->client)->settings->max_reply_bytes;
+	int r = 0;
+
+	if (!call->oneway) {
+		r = owned ? client_send(call->client, owned, max_bytes) : -ENOMEM;
+		if (r == -ENOBUFS)
+			r = send_too_long(call, max_bytes);
+	}
+	if (r < 0) {
+		/* A client that left needs no word in the log. */
+		if (r != -EPIPE)
+			report(call, r);
+		client_break(call->client);
+	}
+	call_free(&call);
+	return r;
+}
+
+int call_reply(struct call *call, json_t *parameters)
+{
+	return finish(call, reply_new(parameters, false));
+}
+
+int call_error(struct call *call, const char *error, json_t *parameters)
+{
+	return finish(call, reply_error(error, parameters));
+}
+
+int call_invalid_parameter(struct call *call, const char *name)
+{
+	return call_error(call, "org.varlink.service.InvalidParameter",
+			  json_pack("{s:s}", "parameter", name));
+}
+
+int call_stream(struct call *call, json_t *parameters)
+{
+	OWN_JSON json_t *reply = reply_new(parameters, true);
+	const struct client_context *context = client_context(call->client);
+	int r;
+
+	if (!call->more)
+		return -EINVAL;
+	if (!reply)
+		return -ENOMEM;
+	r = client_send(call->client, reply, context->settings->max_queued_bytes);
+	if (r == -ENOBUFS) {
+		/* A reader that keeps up loses nothing, however much one handler has to say. */
+		client_flush(call->client);
+		r = client_send(call->client, reply, context->settings->max_queued_bytes);
+	}
+	if (r == -ENOBUFS)
+		context->stats->gaps++;
+	return r;
+}
+
+/* ---- parameters ----------------------------------------------------------- */
+
+static bool has_type(const json_t *value, enum parameter_type type)
+{
+	switch (type) {
+	case PARAMETER_STRING:
+		return json_is_string(value);
+	case PARAMETER_INT:
+		return json_is_integer(value);
+	case PARAMETER_FLOAT:
+		return json_is_number(value);
+	case PARAMETER_BOOL:
+		return json_is_boolean(value);
+	case PARAMETER_OBJECT:
+		return json_is_object(value);
+	case PARAMETER_ARRAY:
+		return json_is_array(value);
+	}
+	return false;
+}
+
+static const struct parameter *find_parameter(const struct parameter *table, const char *name)
+{
+	for (; table->name; table++)
+		if (!strcmp(table->name, name))
+			return table;
+	return NULL;
+}
+
+/* The name of the first parameter that is wrong, or NULL. */
+static const char *find_wrong(json_t *parameters, const struct parameter *table)
+{
+	const char *name;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(parameters, next, name, value)
+	{
+		const struct parameter *known = find_parameter(table, name);
+
+		if (!known)
+			return name;
+		if (json_is_null(value))
+			json_object_del(parameters, name);
+		else if (!has_type(value, known->type))
+			return name;
+	}
+	for (; table->name; table++)
+		if (!table->optional && !json_object_get(parameters, table->name))
+			return table->name;
+	return NULL;
+}
+
+int call_check_parameters(struct call *call, json_t *parameters, const struct parameter *table)
+{
+	const char *wrong = find_wrong(parameters, table);
+
+	if (!wrong)
+		return 0;
+	call_invalid_parameter(call, wrong);
+	return -EINVAL;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/varlink/service.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/varlink/call.h"
+#include "daemon/varlink/server.h"
+
+/* Made from io.netflowd.varlink by the Makefile: interface_text. */
+#include "common/array.h"
+#include "interface.h"
+
+/* As https://varlink.org/Service defines it. */
+static const char service_text[] =
+	"# What every Varlink service answers: what it is, and which interfaces it has.\n"
+	"interface org.varlink.service\n"
+	"\n"
+	"# What this service is, and the names of its interfaces.\n"
+	"method GetInfo() -> (\n"
+	"  vendor: string,\n"
+	"  product: string,\n"
+	"  version: string,\n"
+	"  url: string,\n"
+	"  interfaces: []string\n"
+	")\n"
+	"\n"
+	"# The definition of one of them.\n"
+	"method GetInterfaceDescription(interface: string) -> (description: string)\n"
+	"\n"
+	"# The service has no such interface.\n"
+	"error InterfaceNotFound (interface: string)\n"
+	"\n"
+	"# The interface has no such method.\n"
+	"error MethodNotFound (method: string)\n"
+	"\n"
+	"# The interface has the method, but this service does not implement it.\n"
+	"error MethodNotImplemented (method: string)\n"
+	"\n"
+	"# A parameter is unknown, missing, of another type, or makes no sense.\n"
+	"error InvalidParameter (parameter: string)\n"
+	"\n"
+	"# The client may not do that.\n"
+	"error PermissionDenied ()\n"
+	"\n"
+	"# The method must be called with `more`.\n"
+	"error ExpectedMore ()\n";
+
+static const struct {
+	const char *name;
+	const char *text;
+} interfaces[] = {
+	{"org.varlink.service", service_text},
+	{"io.netflowd", interface_text},
+};
+
+#define INTERFACE_COUNT (ARRAY_SIZE(interfaces))
+
+const char *service_interface(const char *name, size_t length)
+{
+	for (size_t i = 0; i < INTERFACE_COUNT; i++)
+		if (strlen(interfaces[i].name) == length &&
+		    !memcmp(interfaces[i].name, name, length))
+			return interfaces[i].text;
+	return NULL;
+}
+
+static int get_info(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {{0}};
+	json_t *names;
+	json_t *info;
+	int r;
+
+	(void)userdata;
+	r = call_check_parameters(call, parameters, table);
+	if (r < 0)
+		return r;
+	names = json_array();
+	for (size_t i = 0; i < INTERFACE_COUNT; i++)
+		json_array_append_new(names, json_string(interfaces[i].name));
+	info = json_pack("{s:s, s:s, s:s, s:s, s:o}", "vendor", "netflowd", "product", "netflowd",
+			 "version", NETFLOWD_VERSION, "url", "", "interfaces", names);
+	return info ? call_reply(call, info) : -ENOMEM;
+}
+
+static int get_interface_description(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {{"interface", PARAMETER_STRING, false}, {0}};
+	const char *name;
+	const char *text;
+	json_t *reply;
+	int r;
+
+	(void)userdata;
+	r = call_check_parameters(call, parameters, table);
+	if (r < 0)
+		return r;
+	name = json_string_value(json_object_get(parameters, "interface"));
+	text = service_interface(name, strlen(name));
+	if (!text)
+		return call_error(call, "org.varlink.service.InterfaceNotFound",
+				  json_pack("{s:s}", "interface", name));
+	reply = json_pack("{s:s}", "description", text);
+	return reply ? call_reply(call, reply) : -ENOMEM;
+}
+
+const struct method service_methods[] = {
+	{"org.varlink.service.GetInfo", ACCESS_READ, false, get_info},
+	{"org.varlink.service.GetInterfaceDescription", ACCESS_READ, false,
+	 get_interface_description},
+};
+const size_t service_method_count = ARRAY_SIZE(service_methods);

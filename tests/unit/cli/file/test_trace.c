@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Latency records put together: trace events, groups, timelines. */
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/ask/field.h"
+#include "cli/ask/session.h"
+#include "cli/file/trace.h"
+#include "cli/show/groups.h"
+#include "cli/show/timeline.h"
+
+/* A packet received at `second`.000000 s, woken 1 µs and read 3 µs after that. */
+#define RECORD(second, pid, comparable)                                                            \
+	"{\"time\":\"2026-11-21T09:30:" second ".000003000Z\",\"outcome\":\"delivered\","          \
+	"\"slow\":false,\"total_ns\":3000,\"comparable\":" comparable ",\"cpu\":1,"                \
+	"\"stages\":[{\"stage\":\"receive\",\"time\":\"2026-11-21T09:30:" second                   \
+	".000000000Z\",\"at_ns\":0},{\"stage\":\"wakeup\",\"at_ns\":1000},"                        \
+	"{\"stage\":\"copy\",\"at_ns\":3000}],\"times\":[{\"from\":\"receive\",\"to\":\"wakeup\"," \
+	"\"duration_ns\":1000},{\"from\":\"wakeup\",\"to\":\"copy\",\"duration_ns\":2000}],"       \
+	"\"dominant\":\"wakeup→copy\",\"flow\":\"f\",\"devices\":[{\"device\":\"a\"}],"          \
+	"\"task\":{\"pid\":" pid ",\"tid\":" pid ",\"comm\":\"reader\"},"                          \
+	"\"owner\":{\"cgroup\":\"/c\"},\"missing\":[{\"stage\":\"irq\",\"reason\":\"none\"}]}"
+#define SENT                                                                               \
+	"{\"outcome\":\"transmitted\",\"total_ns\":500,\"comparable\":true,\"cpu\":0,"     \
+	"\"stages\":[{\"stage\":\"queue\",\"time\":\"2026-11-21T09:30:01.000001000Z\","    \
+	"\"at_ns\":0},{\"stage\":\"xmit\",\"at_ns\":500}],\"times\":[{\"from\":\"queue\"," \
+	"\"to\":\"xmit\",\"duration_ns\":500}],\"dominant\":\"queue→xmit\"}"
+
+static const char records_text[] = "[" RECORD("01", "7", "true") "," RECORD(
+	"01", "7", "false") "," RECORD("02", "7", "true") "," SENT "]";
+
+static json_t *parse(const char *text)
+{
+	json_t *json = json_loads(text, 0, NULL);
+
+	assert_non_null(json);
+	return json;
+}
+
+/* The n-th event of a kind. */
+static const json_t *event(const json_t *trace, const char *ph, size_t n)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(trace, "traceEvents"), i, one)
+	{
+		if (!strcmp(field_text(one, "ph"), ph) && !n--)
+			return one;
+	}
+	return NULL;
+}
+
+static const char *name_of(const json_t *trace, size_t n)
+{
+	return field_text(json_object_get(event(trace, "M", n), "args"), "name");
+}
+
+static void assert_slice(const json_t *trace, size_t n, const char *name, double ts, double dur,
+			 uint64_t tid)
+{
+	const json_t *slice = event(trace, "X", n);
+	double value = -1;
+
+	assert_string_equal(field_text(slice, "name"), name);
+	assert_true(field_real(slice, "ts", &value) && value == ts);
+	assert_true(field_real(slice, "dur", &value) && value == dur);
+	assert_int_equal(field_count_or(slice, "tid", 0), tid);
+}
+
+static void test_trace(void **state)
+{
+	OWN_JSON json_t *records = parse(records_text);
+	OWN_JSON json_t *trace_of = NULL;
+	OWN_TRACE struct trace *trace = NULL;
+	const json_t *record;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(trace_new(&trace), 0);
+	json_array_foreach(records, i, record) assert_int_equal(trace_add(trace, record), 0);
+	assert_int_equal(trace_records(trace), 4);
+	assert_int_equal(trace_json(trace, &trace_of), 0);
+	assert_string_equal(field_text(json_object_get(trace_of, "otherData"), "origin"),
+			    "2026-11-21T09:30:01.000000000Z");
+	assert_string_equal(name_of(trace_of, 0), "reader 7");
+	assert_string_equal(name_of(trace_of, 1), "reader");
+	/* it waited while the first one did */
+	assert_string_equal(name_of(trace_of, 2), "reader 7 (2)");
+	assert_string_equal(name_of(trace_of, 3), "CPU 0");
+	assert_string_equal(name_of(trace_of, 4), "CPUs");
+	assert_null(event(trace_of, "M", 5));
+	assert_slice(trace_of, 0, "receive→wakeup", 0, 1, 7);
+	assert_slice(trace_of, 1, "wakeup→copy", 1, 2, 7);
+	assert_slice(trace_of, 4, "queue→xmit", 1, 0.5, 0);
+	/* the first one is done by then */
+	assert_slice(trace_of, 6, "wakeup→copy", 1000001, 2, 7);
+	assert_null(event(trace_of, "X", 7));
+}
+
+static void test_trace_of_nothing(void **state)
+{
+	OWN_JSON json_t *empty = json_object();
+	OWN_JSON json_t *trace_of = NULL;
+	OWN_TRACE struct trace *trace = NULL;
+
+	(void)state;
+	assert_int_equal(trace_new(&trace), 0);
+	assert_int_equal(trace_add(trace, empty), -EINVAL);
+	assert_int_equal(trace_json(trace, &trace_of), 0);
+	assert_int_equal(json_array_size(json_object_get(trace_of, "traceEvents")), 0);
+}
+
+static void assert_group(const json_t *groups, size_t n, const char *by, const char *key,
+			 const char *segment, uint64_t count, uint64_t p50_ns)
+{
+	const json_t *group = json_array_get(groups, n);
+
+	assert_string_equal(field_text(group, by), key);
+	assert_string_equal(field_text(group, "segment"), segment);
+	assert_int_equal(field_count_or(group, "count", 0), count);
+	assert_int_equal(field_count_or(group, "p50_ns", 0), p50_ns);
+}
+
+static void test_groups(void **state)
+{
+	OWN_JSON json_t *records = parse(records_text);
+	OWN_JSON json_t *groups = NULL;
+
+	(void)state;
+	assert_int_equal(groups_of_records(records, "process", &groups), 0);
+	assert_int_equal(json_array_size(groups), 5);
+	assert_group(groups, 0, "process", "reader[7]", "receive→wakeup", 3, 1000);
+	assert_group(groups, 1, "process", "reader[7]", "wakeup→copy", 3, 2000);
+	/* only those that may be compared */
+	assert_group(groups, 2, "process", "reader[7]", "total", 2, 3000);
+	assert_group(groups, 3, "process", "-", "queue→xmit", 1, 500);
+	json_decref(groups);
+	assert_int_equal(groups_of_records(records, "cgroup", &groups), 0);
+	assert_group(groups, 0, "cgroup", "/c", "receive→wakeup", 3, 1000);
+}
+
+static void test_merge(void **state)
+{
+	OWN_JSON json_t *latencies =
+		parse("[{\"direction\":\"rx\",\"segment\":\"s\",\"device\":\"a\",\"count\":1,"
+		      "\"mean_ns\":10,\"max_ns\":10,\"buckets\":[{\"from_ns\":10,\"below_ns\":12,"
+		      "\"count\":1}]},{\"direction\":\"tx\",\"segment\":\"s\",\"count\":5},"
+		      "{\"direction\":\"rx\",\"segment\":\"s\",\"device\":\"b\",\"count\":3,"
+		      "\"mean_ns\":30,\"max_ns\":31,\"buckets\":[{\"from_ns\":28,\"below_ns\":32,"
+		      "\"count\":3}]}]");
+	OWN_JSON json_t *merged = NULL;
+	const json_t *rx;
+	double mean = 0;
+
+	(void)state;
+	assert_int_equal(groups_merge(latencies, &merged), 0);
+	assert_int_equal(json_array_size(merged), 2);
+	rx = json_array_get(merged, 0);
+	assert_int_equal(field_count_or(rx, "count", 0), 4);
+	assert_int_equal(field_count_or(rx, "max_ns", 0), 31);
+	assert_int_equal(field_count_or(rx, "p50_ns", 0), 30);
+	assert_true(field_real(rx, "mean_ns", &mean) && mean == 25);
+	assert_null(json_object_get(rx, "device"));
+}
+
+static void test_timeline(void **state)
+{
+	const struct term term = {.utf8 = true};
+	OWN_JSON json_t *record = parse(RECORD("01", "7", "false"));
+	OWN_PAGE struct page *page = NULL;
+	OWN_FREE char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(page_new(&page, &term), 0);
+	timeline_put(page, record, "2026-11-21");
+	assert_int_equal(page_write(page, out), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "09:30:01.000003  sample  delivered in 3.00 µs  f  a  CPU 1  "
+				     "reader[7]  /c\n"));
+	assert_non_null(strstr(text, "\n  wakeup "));
+	assert_non_null(strstr(text, "\n* copy           "));
+	assert_non_null(strstr(text, "66.7 %"));
+	assert_non_null(strstr(text, "\n  total not comparable, not known: irq (none)\n"));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trace),	 cmocka_unit_test(test_trace_of_nothing),
+		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_timeline),
+	};
+
+	return cmocka_run_group_tests_name("trace", tests, setup, NULL);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The live view: readings out of made-up answers, and the pictures of them. */
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/ask/field.h"
+#include "cli/live/frame.h"
+#include "cli/live/reading.h"
+#include "cli/live/view.h"
+#include "cli/show/drop_lines.h"
+#include "cli/show/ledger.h"
+
+/* What a daemon would say, and what it was asked. */
+struct answers {
+	const char *status;
+	const char *drops;
+	const char *latency;
+	const char *napi;
+	int fail_at; /* the call that fails; 0 is none */
+	int calls;
+	int64_t measure_ms;
+};
+
+static int answer(void *data, const char *method, json_t *parameters, int64_t extra_ms,
+		  json_t **reply)
+{
+	struct answers *answers = data;
+	const char *text = answers->status;
+
+	answers->calls++;
+	if (!strcmp(method, "io.netflowd.GetStatus"))
+		answers->measure_ms = extra_ms;
+	json_decref(parameters);
+	if (answers->calls == answers->fail_at)
+		return -ECONNRESET;
+	if (!strcmp(method, "io.netflowd.GetDrops"))
+		text = answers->drops;
+	if (!strcmp(method, "io.netflowd.GetLatency"))
+		text = answers->latency;
+	if (!strcmp(method, "io.netflowd.GetNapi"))
+		text = answers->napi;
+	*reply = json_loads(text, 0, NULL);
+	assert_non_null(*reply);
+	return 0;
+}
+
+static const char status_early[] =
+	"{\"daemon\":{\"uptime_ns\":1000000000,\"version\":\"1\"},\"host\":{\"name\":\"h\"},"
+	"\"packets\":{\"received\":100,\"delivered\":50,\"transmitted\":10,\"dropped\":5}}";
+static const char status_late[] =
+	"{\"time\":\"2026-11-21T09:30:00.123456789+01:00\","
+	"\"daemon\":{\"uptime_ns\":3000000000,\"version\":\"1\"},\"host\":{\"name\":\"h\"},"
+	"\"packets\":{\"received\":2100,\"delivered\":50,\"transmitted\":30},"
+	"\"cost\":{\"programs_cpu_percent\":1.5},"
+	"\"drops\":{\"hits\":5,\"counted\":5,\"unkeyed\":0,\"completed\":0,\"recorded\":3,\"throttled\":2,"
+	"\"ring_full\":0,\"balanced\":true},"
+	"\"inflight\":{\"begun\":9,\"delivered\":4,\"consumed\":1,\"transmitted\":2,"
+	"\"forwarded\":0,\"dropped\":1,\"overwritten\":1,\"invalidated\":0,\"torn\":0,"
+	"\"in_flight\":1,\"balanced\":true},"
+	"\"slots\":{\"hits\":4,\"counted\":4,\"unkeyed\":0,\"chosen\":1,\"recorded\":1,"
+	"\"throttled\":0,\"ring_full\":0,\"unended\":0,\"balanced\":true},"
+	"\"tcp_bytes\":{\"copied\":0,\"delivered\":0,\"merged\":0,\"untracked\":0},"
+	"\"latency\":{\"chosen\":3,\"recorded\":1,\"throttled\":2,\"ring_full\":0}}";
+static const char drops_early[] =
+	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
+	"\"device\":\"a\",\"packets\":10}]}";
+/* two devices of one place; a place that is new; a reason without a name */
+static const char drops_late[] =
+	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
+	"\"device\":\"a\",\"packets\":11},{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
+	"\"location\":\"f+0x1\",\"device\":\"b\",\"packets\":4},"
+	"{\"reason\":\"MIC_FAIL\",\"subsystem\":\"mac80211\",\"location\":\"g\",\"packets\":900},"
+	"{\"reason_number\":77,\"location\":\"h\",\"packets\":1}]}";
+static const char latency_early[] =
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":5},"
+	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]}]}";
+static const char latency_late[] =
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":25},"
+	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]},"
+	"{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"b\","
+	"\"max_ns\":600,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":1}]},"
+	"{\"direction\":\"tx\",\"segment\":\"xmit→free\",\"max_ns\":70000,"
+	"\"buckets\":[{\"from_ns\":65536,\"below_ns\":81920,\"count\":2}]},"
+	"{\"direction\":\"tx\",\"segment\":\"not yet invented\"}]}";
+
+static const char napi_early[] =
+	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":10,\"packets\":20,"
+	"\"full_budgets\":1}],\"cpus\":[{\"cpu\":0,\"processed\":1000,\"dropped\":0,"
+	"\"time_squeeze\":5}]}";
+/* a device that is new, a CPU that is new */
+static const char napi_late[] =
+	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":30,\"packets\":120,"
+	"\"full_budgets\":1},{\"cpu\":1,\"polls\":4,\"packets\":4,\"full_budgets\":0}],"
+	"\"cpus\":[{\"cpu\":0,\"processed\":3000,\"dropped\":2,\"time_squeeze\":5},"
+	"{\"cpu\":1,\"processed\":7,\"dropped\":0,\"time_squeeze\":0}]}";
+
+static const struct answers early = {
+	.status = status_early,
+	.drops = drops_early,
+	.latency = latency_early,
+	.napi = napi_early,
+};
+static const struct answers late = {
+	.status = status_late,
+	.drops = drops_late,
+	.latency = latency_late,
+	.napi = napi_late,
+};
+
+/* A second reading two seconds after the first. */
+static void read_twice(struct reading **before, struct reading **now)
+{
+	const struct reading_scope plain = {}, measured = {.measure_ms = 100};
+	struct answers first = early, second = late;
+
+	assert_int_equal(reading_new(before, NULL, answer, &first, &plain), 0);
+	assert_int_equal(first.calls, 4);
+	assert_int_equal(first.measure_ms, 0);
+	(*before)->drops_ns -= 2000000000;
+	(*before)->latency_ns -= 2000000000;
+	(*before)->polls_ns -= 2000000000;
+	assert_int_equal(reading_new(now, *before, answer, &second, &measured), 0);
+	assert_int_equal(second.measure_ms, 100);
+}
+
+static void assert_about(double value, double expected)
+{
+	assert_true(value > expected * 0.9 && value <= expected);
+}
+
+static void test_packets(void **state)
+{
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+
+	(void)state;
+	read_twice(&before, &now);
+	assert_true(before->packets_per_second[READING_RECEIVED] < 0);
+	assert_true(now->packets_per_second[READING_RECEIVED] == 1000);
+	assert_true(now->packets_per_second[READING_DELIVERED] == 0);
+	assert_true(now->packets_per_second[READING_TRANSMITTED] == 10);
+	/* not told is not 0 */
+	assert_true(now->packets_per_second[READING_DROPPED] < 0);
+}
+
+static void test_drops(void **state)
+{
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+
+	(void)state;
+	read_twice(&before, &now);
+	assert_true(before->drops[0].per_second < 0);
+	assert_int_equal(now->drops_count, 3);
+	assert_string_equal(now->drops[0].reason, "MIC_FAIL (mac80211)");
+	assert_about(now->drops[0].per_second, 450);
+	assert_string_equal(now->drops[1].reason, "NO_SOCKET");
+	assert_int_equal(now->drops[1].packets, 15);
+	assert_about(now->drops[1].per_second, 2.5);
+	assert_string_equal(now->drops[2].reason, "77");
+}
+
+static void test_latency(void **state)
+{
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	const struct reading_segment *copy, *free_;
+
+	(void)state;
+	read_twice(&before, &now);
+	copy = &now->segments[READING_RECEIVE_TO_COPY];
+	assert_int_equal(copy->all.total, 27);
+	assert_int_equal(copy->interval.total, 21);
+	assert_int_equal(copy->interval.count, 1);
+	assert_about(copy->per_second, 10.5);
+	/* the maximum is an old one: the last bucket of the interval bounds it */
+	assert_int_equal(copy->interval_max_ns, 639);
+	free_ = &now->segments[READING_XMIT_TO_FREE];
+	assert_int_equal(free_->interval_max_ns, 70000);
+	assert_int_equal(now->segments[READING_RX_TOTAL].interval.total, 0);
+	assert_true(now->segments[READING_RX_TOTAL].per_second == 0);
+}
+
+static void test_polls(void **state)
+{
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	const struct reading_scope scope = {.device = "a"};
+	struct answers answers = late;
+	OWN_READING struct reading *one = NULL;
+
+	(void)state;
+	read_twice(&before, &now);
+	assert_true(before->polls.devices[0].polls_rate < 0);
+	assert_true(before->polls.cpus[0].processed_rate < 0);
+	assert_int_equal(now->polls.devices_count, 2);
+	assert_about(now->polls.devices[0].polls_rate, 10);
+	assert_about(now->polls.devices[0].packets_rate, 50);
+	assert_true(now->polls.devices[0].full_rate == 0);
+	assert_string_equal(now->polls.devices[1].name, "(backlog)");
+	assert_about(now->polls.devices[1].polls_rate, 2);
+	assert_about(now->polls.cpus[0].processed_rate, 1000);
+	assert_about(now->polls.cpus[0].dropped_rate, 1);
+	/* since when it counted nobody knows */
+	assert_true(now->polls.cpus[1].processed_rate < 0);
+	assert_int_equal(reading_new(&one, NULL, answer, &answers, &scope), 0);
+	assert_int_equal(one->polls.devices_count, 1);
+	assert_int_equal(one->polls.cpus_count, 2);
+}
+
+static void test_history(void **state)
+{
+	struct history *history = calloc(1, sizeof(*history));
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	uint64_t values[HISTORY_READINGS + 1];
+
+	(void)state;
+	assert_non_null(history);
+	read_twice(&before, &now);
+	history_add(history, before);
+	assert_int_equal(history->count, 0);
+	for (size_t i = 0; i < HISTORY_READINGS + 5; i++) {
+		now->packets_per_second[READING_RECEIVED] = (double)i;
+		history_add(history, now);
+	}
+	assert_int_equal(history_values(history, history->per_second[READING_RECEIVED], values, 3),
+			 3);
+	assert_int_equal(values[0], HISTORY_READINGS + 2);
+	assert_int_equal(values[2], HISTORY_READINGS + 4);
+	assert_int_equal(history_values(history, history->p99_ns[READING_RECEIVE_TO_COPY], values,
+					HISTORY_READINGS + 1),
+			 HISTORY_READINGS);
+	assert_int_equal(values[0], 576);
+	free(history);
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 4; i++) {
+		const struct reading_scope scope = {};
+		struct answers answers = late;
+		struct reading *reading = NULL;
+
+		answers.fail_at = i;
+		assert_int_equal(reading_new(&reading, NULL, answer, &answers, &scope),
+				 -ECONNRESET);
+		assert_null(reading);
+	}
+}
+
+/* Whether a page of `rows` lines holds what was put on it. */
+static void assert_fits(struct page *page, size_t rows)
+{
+	OWN_FREE char *text = NULL;
+	size_t size, lines = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(page_write(page, out), 0);
+	fclose(out);
+	for (const char *s = text; *s; s++)
+		lines += *s == '\n';
+	assert_true(lines <= rows);
+}
+
+/* Any picture, however small: never more lines than there are, in any order, scrolled or not. */
+static void test_views(void **state)
+{
+	struct view_state *view = calloc(1, sizeof(*view));
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+
+	(void)state;
+	assert_non_null(view);
+	read_twice(&before, &now);
+	for (size_t columns = 1; columns < 200; columns += 7) {
+		for (size_t rows = 1; rows < 60; rows += 9) {
+			const struct term term = {
+				.tty = true, .utf8 = true, .columns = columns, .rows = rows};
+			OWN_PAGE struct page *page = NULL;
+
+			assert_int_equal(page_new(&page, &term), 0);
+			view_note(view, now);
+			for (size_t i = 0; i < VIEW_COUNT * 3; i++) {
+				view->shown = (enum view_id)(i % VIEW_COUNT);
+				view_sort(view);
+				view->scroll = i;
+				view->help = columns == 8;
+				page_limit(page, columns, rows);
+				assert_int_equal(view_put(view, page, rows % 2 ? now : before,
+							  rows % 3 ? NULL : "eth0"),
+						 0);
+				assert_fits(page, rows);
+				page_limit(page, columns, 1);
+				view_put_keys(view, page);
+				page_end(page);
+				assert_fits(page, 1);
+			}
+		}
+	}
+	view_done(view);
+	free(view);
+}
+
+static void test_frame_text(void **state)
+{
+	const struct term term = {.utf8 = true};
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	OWN_PAGE struct page *page = NULL;
+	OWN_FREE char *text = NULL;
+	struct frame frame = {};
+	FILE *out;
+	size_t size;
+
+	(void)state;
+	read_twice(&before, &now);
+	out = open_memstream(&text, &size);
+	assert_int_equal(page_new(&page, &term), 0);
+	assert_int_equal(frame_put(&frame, page, now, 1000), 0);
+	assert_int_equal(page_write(page, out), 0);
+	fclose(out);
+	frame_done(&frame);
+	assert_non_null(strstr(text, "received 1.00 k/s"));
+	assert_non_null(strstr(text, "dropped -"));
+	assert_non_null(strstr(text, "programs 1.50 % CPU"));
+	assert_non_null(strstr(text, "09:30:00 ·"));
+	assert_non_null(strstr(text, "balanced · in flight 1 · journeys lost 1 · records "
+				     "throttled 2"));
+	assert_non_null(strstr(text, "MIC_FAIL (mac80211)"));
+	assert_non_null(strstr(text, "512 ns to 131 µs"));
+}
+
+static void test_ledger(void **state)
+{
+	json_t *status = json_loads(status_late, 0, NULL);
+	json_t *inflight = json_object_get(status, "inflight");
+
+	(void)state;
+	assert_string_equal(ledger_verdict(status).text, "balanced");
+	json_object_set_new(inflight, "begun", json_integer(10));
+	assert_string_equal(ledger_verdict(status).text, "NOT BALANCED");
+	json_object_set_new(inflight, "balanced", json_null());
+	assert_string_equal(ledger_verdict(status).text, "packets moved while it was read");
+	json_object_del(inflight, "balanced");
+	assert_string_equal(ledger_verdict(status).text, "packets moved while it was read");
+	json_object_del(inflight, "begun");
+	assert_string_equal(ledger_verdict(status).text, "not known");
+	json_decref(status);
+}
+
+static void test_times(void **state)
+{
+	json_t *object = json_pack("{s:s,s:s,s:s}", "t", "2026-11-21T09:30:00.123456789+01:00",
+				   "short", "2026-11-21T09:30:00Z", "odd", "yesterday");
+
+	(void)state;
+	assert_string_equal(field_time(object, "t", NULL).s, "2026-11-21 09:30:00.123456");
+	assert_string_equal(field_time(object, "t", "2026-11-21T10").s, "09:30:00.123456");
+	assert_string_equal(field_time(object, "t", "2026-11-22T10").s,
+			    "2026-11-21 09:30:00.123456");
+	assert_string_equal(field_date(object, "t").s, "2026-11-21 09:30:00 +01:00");
+	assert_string_equal(field_time(object, "short", "2026-11-21").s, "09:30:00");
+	assert_string_equal(field_date(object, "short").s, "2026-11-21 09:30:00 Z");
+	assert_string_equal(field_time(object, "odd", NULL).s, "yesterday");
+	assert_string_equal(field_date(object, "none").s, "-");
+	json_decref(object);
+}
+
+static void test_epoch(void **state)
+{
+	json_t *object =
+		json_pack("{s:s,s:s,s:s,s:s,s:s}", "t", "2026-11-21T09:30:00.123456789+01:00",
+			  "utc", "2026-11-21T08:30:00Z", "west", "2026-11-21T03:00:00.5-05:30",
+			  "odd", "2026-11-21", "no offset", "2026-11-21T08:30:00.1");
+	uint64_t ns = 7;
+
+	(void)state;
+	assert_true(field_epoch(object, "t", &ns));
+	assert_int_equal(ns, 1795249800123456789);
+	assert_true(field_epoch(object, "utc", &ns));
+	assert_int_equal(ns, 1795249800000000000);
+	assert_true(field_epoch(object, "west", &ns));
+	assert_int_equal(ns, 1795249800500000000);
+	assert_false(field_epoch(object, "odd", &ns));
+	assert_false(field_epoch(object, "no offset", &ns));
+	assert_false(field_epoch(object, "none", &ns));
+	assert_int_equal(ns, 1795249800500000000);
+	json_decref(object);
+}
+
+static void test_record(void **state)
+{
+	const struct term term = {.utf8 = true};
+	json_t *record =
+		json_loads("{\"time\":\"2026-11-21T09:30:00.123456789+01:00\","
+			   "\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
+			   "\"location\":\"f+0x1\",\"device\":\"eth0\","
+			   "\"protocol\":\"arp\",\"length_bytes\":42,"
+			   "\"task\":{\"pid\":7,\"comm\":\"a\\u001bb\",\"involved\":false},"
+			   "\"stack\":[\"g+0x2\",\"h\"]}",
+			   0, NULL);
+	struct drop_lines_widths widths = {};
+	OWN_PAGE struct page *page = NULL;
+	OWN_FREE char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(record);
+	assert_int_equal(page_new(&page, &term), 0);
+	assert_true(drop_lines_put(page, &widths, record, "2026-11-21", true));
+	assert_int_equal(page_write(page, out), 0);
+	fclose(out);
+	json_decref(record);
+	assert_string_equal(text, "09:30:00.123456  NO_SOCKET  f+0x1  eth0  arp  42 B  "
+				  "(a\\x1bb[7])\n      g+0x2\n      h\n");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_packets), cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_latency), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_views),	cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_history), cmocka_unit_test(test_frame_text),
+		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_times),
+		cmocka_unit_test(test_epoch),	cmocka_unit_test(test_record),
+	};
+
+	return cmocka_run_group_tests_name("reading", tests, setup, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/duration.h"
+
+static void test_units(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {
+		{"0", 0},
+		{"17", 17},
+		{"250us", 250000},
+		{"250µs", 250000},
+		{"5 ms", 5000000},
+		{"1s", 1000000000},
+		{"10min", UINT64_C(600000000000)},
+		{"10m", UINT64_C(600000000000)},
+		{"2h", UINT64_C(7200000000000)},
+		{"1d", UINT64_C(86400000000000)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t ns = 1;
+
+		assert_int_equal(duration_parse(cases[i].text, UINT64_MAX, &ns), 0);
+		assert_int_equal(ns, cases[i].ns);
+	}
+}
+
+static void test_refused(void **state)
+{
+	static const char *const cases[] = {"",
+					    "s",
+					    "-1s",
+					    "+1s",
+					    "1.5s",
+					    "1 hour",
+					    "1s ",
+					    " 1s",
+					    "0x10s",
+					    "1ss",
+					    "99999999999999999999s"};
+	uint64_t ns = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(duration_parse(cases[i], UINT64_MAX, &ns), -EINVAL);
+	assert_int_equal(duration_parse("2s", 1999999999, &ns), -EINVAL);
+	assert_int_equal(duration_parse("300000d", UINT64_MAX, &ns), -EINVAL);
+	assert_int_equal(ns, 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

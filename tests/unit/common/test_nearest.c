@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/nearest.h"
+
+static const char *nearest(const char *word)
+{
+	static const char *const words[] = {"status",  "probes", "drops",
+					    "latency", "top",	 "NO_SOCKET"};
+	struct nearest search;
+
+	nearest_init(&search, word);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		nearest_consider(&search, words[i]);
+	return search.best;
+}
+
+static void test_edits(void **state)
+{
+	(void)state;
+	assert_string_equal(nearest("drop"), "drops");	    /* one missing */
+	assert_string_equal(nearest("dropps"), "drops");    /* one too many */
+	assert_string_equal(nearest("dreps"), "drops");	    /* one wrong */
+	assert_string_equal(nearest("sttaus"), "status");   /* two swapped */
+	assert_string_equal(nearest("latency"), "latency"); /* none */
+}
+
+static void test_case(void **state)
+{
+	(void)state;
+	assert_string_equal(nearest("no_socket"), "NO_SOCKET");
+	assert_string_equal(nearest("No_Sokcet"), "NO_SOCKET");
+}
+
+static void test_too_far(void **state)
+{
+	(void)state;
+	assert_null(nearest("xyzzy"));
+	assert_null(nearest(""));
+	assert_null(nearest("a"));
+}
+
+/* At most half of the word may be wrong. */
+static void test_half(void **state)
+{
+	(void)state;
+	assert_string_equal(nearest("toxx"), "top");
+	assert_null(nearest("txx"));
+}
+
+static void test_first_of_equals(void **state)
+{
+	struct nearest search;
+
+	(void)state;
+	nearest_init(&search, "cat");
+	nearest_consider(&search, "bat");
+	nearest_consider(&search, "hat");
+	assert_string_equal(search.best, "bat");
+}
+
+static void test_long_words(void **state)
+{
+	char word[1000];
+
+	(void)state;
+	memset(word, 'a', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	assert_null(nearest(word));
+	word[64] = '\0';
+	assert_null(nearest(word));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edits),		cmocka_unit_test(test_case),
+		cmocka_unit_test(test_too_far),		cmocka_unit_test(test_half),
+		cmocka_unit_test(test_first_of_equals), cmocka_unit_test(test_long_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which records a filter takes; what clients may ask for is in the integration tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "daemon/control/filter.h"
+#include "daemon/core/selection.h"
+
+static const struct path_probes probes;
+static const struct filter all = {.segment.total = true};
+
+/* A UDP datagram to port 4242, through veth0 in one namespace and eth0 in another. */
+static struct nf_path_record start(void)
+{
+	static const uint8_t datagram[] = {0x45, 0,  0,	   28,	 0, 0, 0x40, 0, 64, 17,
+					   0,	 0,  10,   0,	 0, 1, 10,   0, 0,  2,
+					   0,	 53, 0x10, 0x92, 0, 8, 0,    0};
+	struct nf_path_record record = {
+		.header = {.size = sizeof(record), .time_ns = 900},
+		.stage_ns = {[NF_STAGE_RECEIVE] = 100,
+			     [NF_STAGE_QUEUE] = 200,
+			     [NF_STAGE_START_XMIT] = 700,
+			     [NF_STAGE_XMIT] = 900},
+		.outcome = NF_OUTCOME_FORWARDED,
+		.flags = NF_PATH_SLOW,
+		.devices = 2,
+		.device = {{.ifindex = 2, .netns = 11, .name = "veth0"},
+			   {.ifindex = 3, .netns = 12, .name = "eth0"}},
+		.bytes = {.len = 28, .protocol = 0x0800, .net_len = sizeof(datagram)},
+	};
+
+	memcpy(record.bytes.net, datagram, sizeof(datagram));
+	return record;
+}
+
+static bool takes(const struct filter *filter, const struct nf_path_record *record)
+{
+	struct path path;
+
+	assert_int_equal(path_read(&path, record, &probes), 0);
+	return filter_takes_path(filter, record, &path);
+}
+
+static void test_everything(void **state)
+{
+	struct nf_path_record record = start();
+
+	(void)state;
+	assert_true(takes(&all, &record));
+	record.devices = 0;
+	record.flags = 0;
+	assert_true(takes(&all, &record));
+}
+
+static void test_slow_and_samples(void **state)
+{
+	struct filter slow = all, sample = all;
+	struct nf_path_record record = start();
+
+	(void)state;
+	slow.by_slow = slow.slow = true;
+	sample.by_slow = true;
+	assert_true(takes(&slow, &record));
+	assert_false(takes(&sample, &record));
+	record.flags = 0;
+	assert_false(takes(&slow, &record));
+	assert_true(takes(&sample, &record));
+}
+
+/* More than so many, not as many. */
+static void test_over(void **state)
+{
+	struct filter over = all;
+	struct nf_path_record record = start();
+
+	(void)state;
+	over.by_over = true;
+	over.over_ns = 799;
+	assert_true(takes(&over, &record));
+	over.over_ns = 800;
+	assert_false(takes(&over, &record));
+	over.by_segment = true;
+	over.segment = (struct path_segment){.from = NF_STAGE_QUEUE, .to = NF_STAGE_START_XMIT};
+	assert_false(takes(&over, &record));
+	over.over_ns = 499;
+	assert_true(takes(&over, &record));
+}
+
+static void test_segment(void **state)
+{
+	struct filter filter = all;
+	struct nf_path_record record = start();
+
+	(void)state;
+	filter.by_segment = true;
+	filter.segment = (struct path_segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_QUEUE};
+	assert_true(takes(&filter, &record));
+	filter.segment = (struct path_segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
+	assert_false(takes(&filter, &record));
+}
+
+/* Any device that was crossed, but name and namespace of the same one. */
+static void test_devices(void **state)
+{
+	static const struct {
+		const char *device;
+		uint32_t netns;
+		bool taken;
+	} cases[] = {
+		{"veth0", 0, true}, {"eth0", 0, true},	 {"eth", 0, false},  {NULL, 11, true},
+		{NULL, 12, true},   {NULL, 13, false},	 {"eth0", 12, true}, {"eth0", 11, false},
+		{"lo", 11, false},  {"veth0", 11, true},
+	};
+	struct nf_path_record record = start();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter filter = all;
+
+		if (cases[i].device) {
+			filter.by_device = true;
+			strcpy(filter.device, cases[i].device);
+		}
+		filter.by_netns = cases[i].netns != 0;
+		filter.netns = cases[i].netns;
+		assert_int_equal(takes(&filter, &record), cases[i].taken);
+	}
+	record.devices = UINT8_MAX; /* more than there are: only those are looked at */
+	assert_true(takes(&all, &record));
+}
+
+/* A reason selects drops; latency records have none to be held against. */
+static void test_reason(void **state)
+{
+	struct nf_path_record record = start();
+	struct nf_drop_record drop = {.reason = 3, .bytes = record.bytes};
+	struct filter filter = all;
+
+	(void)state;
+	filter.by_reason = true;
+	filter.reason = 3;
+	assert_true(filter_takes_drop(&filter, &drop));
+	assert_true(takes(&filter, &record));
+	filter.reason = 4;
+	assert_false(filter_takes_drop(&filter, &drop));
+	assert_true(takes(&filter, &record));
+}
+
+static void test_expression(void **state)
+{
+	struct nf_path_record record = start();
+	struct nf_drop_record drop = {.bytes = record.bytes};
+	static const struct {
+		const char *expression;
+		bool taken;
+	} cases[] = {{"udp port 4242", true},
+		     {"udp port 4243", false},
+		     {"net 10.0.0.0/8", true},
+		     {"tcp", false},
+		     {"", true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct selection_error error;
+		struct filter filter = all;
+
+		assert_int_equal(selection_new(&filter.selection, cases[i].expression, &error), 0);
+		assert_int_equal(takes(&filter, &record), cases[i].taken);
+		assert_int_equal(filter_takes_drop(&filter, &drop), cases[i].taken);
+		filter_clear(&filter);
+		assert_null(filter.selection);
+		filter_clear(&filter);
+	}
+}
+
+/* A name fills all bytes that there are for it, without an end. */
+static void test_longest_name(void **state)
+{
+	struct nf_drop_record drop = {.device = "a23456789012345"};
+	struct filter filter = all;
+
+	(void)state;
+	filter.by_device = true;
+	strcpy(filter.device, "a23456789012345");
+	assert_true(filter_takes_drop(&filter, &drop));
+	drop.device[NF_DEVICE_NAME - 1] = 'x';
+	assert_false(filter_takes_drop(&filter, &drop));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_everything), cmocka_unit_test(test_slow_and_samples),
+		cmocka_unit_test(test_over),	   cmocka_unit_test(test_segment),
+		cmocka_unit_test(test_devices),	   cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_expression), cmocka_unit_test(test_longest_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

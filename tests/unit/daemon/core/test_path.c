@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Latency records: stages in order, what is missing and why, segments by name. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "daemon/core/path.h"
+
+static struct path_probes probes;
+static struct nf_path_record record;
+static struct path path;
+
+/* A woken reader, all stages there. */
+static void deliver(void)
+{
+	record = (struct nf_path_record){
+		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 2000},
+		.outcome = NF_OUTCOME_DELIVERED,
+		.stage_ns = {[NF_STAGE_IRQ] = 100,
+			     [NF_STAGE_SOFTIRQ_RAISE] = 110,
+			     [NF_STAGE_SOFTIRQ_ENTRY] = 150,
+			     [NF_STAGE_RECEIVE] = 200,
+			     [NF_STAGE_SOCK_QUEUE] = 250,
+			     [NF_STAGE_WAKEUP] = 260,
+			     [NF_STAGE_RUN] = 1900,
+			     [NF_STAGE_COPY] = 2000},
+	};
+}
+
+static void transmit(void)
+{
+	record = (struct nf_path_record){
+		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 500},
+		.outcome = NF_OUTCOME_TRANSMITTED,
+		.stage_ns = {[NF_STAGE_QUEUE] = 100,
+			     [NF_STAGE_START_XMIT] = 110,
+			     [NF_STAGE_XMIT] = 150,
+			     [NF_STAGE_FREE] = 500},
+	};
+}
+
+static void forward(void)
+{
+	record = (struct nf_path_record){
+		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 900},
+		.outcome = NF_OUTCOME_FORWARDED,
+		.stage_ns = {[NF_STAGE_SOFTIRQ_RAISE] = 100,
+			     [NF_STAGE_SOFTIRQ_ENTRY] = 120,
+			     [NF_STAGE_RECEIVE] = 130,
+			     [NF_STAGE_QUEUE] = 200,
+			     [NF_STAGE_START_XMIT] = 700,
+			     [NF_STAGE_XMIT] = 900},
+	};
+}
+
+static int start(void **state)
+{
+	(void)state;
+	memset(&probes, 0, sizeof(probes));
+	deliver();
+	return 0;
+}
+
+/* The stages by name, in order. */
+static void check_stages(const char *expected)
+{
+	char text[512] = "";
+
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	for (size_t i = 0; i < path.count; i++) {
+		if (i) {
+			strcat(text, " ");
+			assert_true(path.stage[i].time_ns >= path.stage[i - 1].time_ns);
+		}
+		strcat(text, path_stage_name(path.stage[i].stage));
+	}
+	assert_string_equal(text, expected);
+	assert_int_equal(path.total_ns, path.stage[path.count - 1].time_ns - path.stage[0].time_ns);
+}
+
+/* The missing ones by name, and that each has a reason in which `reason` stands. */
+static void check_missing(const char *expected, const char *reason)
+{
+	char text[512] = "";
+
+	for (size_t i = 0; i < path.missing_count; i++) {
+		if (i)
+			strcat(text, " ");
+		strcat(text, path_stage_name(path.missing[i].stage));
+		if (!strstr(path.missing[i].reason, reason))
+			fail_msg("\"%s\" is not in \"%s\"", reason, path.missing[i].reason);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void lose(enum nf_probe probe)
+{
+	snprintf(probes.without[probe], sizeof(probes.without[probe]), "probe %d is off", probe);
+}
+
+/* ---- whole paths -------------------------------------------------------------- */
+
+static void test_delivered(void **state)
+{
+	(void)state;
+	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	check_missing("", "");
+	assert_int_equal(path.total_ns, 1900);
+	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_WAKEUP);
+}
+
+/* No interrupt raised the softirq, and the reader was not waiting. */
+static void test_delivered_without_what_need_not_be(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_IRQ] = 0;
+	record.stage_ns[NF_STAGE_WAKEUP] = record.stage_ns[NF_STAGE_RUN] = 0;
+	check_stages("softirq_raise softirq_entry receive sock_queue copy");
+	check_missing("", "");
+}
+
+static void test_raise_before_irq(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 90;
+	check_stages("softirq_raise irq softirq_entry receive sock_queue wakeup run copy");
+	check_missing("", "");
+	assert_int_equal(path.total_ns, 1910);
+}
+
+static void test_transmitted(void **state)
+{
+	(void)state;
+	transmit();
+	check_stages("queue start_xmit xmit free");
+	check_missing("", "");
+	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_XMIT);
+	record.stage_ns[NF_STAGE_FREE] = 0; /* handed to the peer: lo, veth */
+	check_stages("queue start_xmit xmit");
+	check_missing("", "");
+}
+
+static void test_forwarded(void **state)
+{
+	(void)state;
+	forward();
+	check_stages("softirq_raise softirq_entry receive queue start_xmit xmit");
+	check_missing("", "");
+	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_QUEUE);
+}
+
+/* Times that are equal are in order. */
+static void test_no_time_passed(void **state)
+{
+	(void)state;
+	for (int i = 0; i <= NF_STAGE_COPY; i++)
+		record.stage_ns[i] = record.header.time_ns;
+	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	assert_int_equal(path.total_ns, 0);
+	assert_int_equal(path.dominant, 0);
+}
+
+/* Stages that such a path cannot have are not taken, whatever stands there. */
+static void test_foreign_stages(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_QUEUE] = 300;
+	record.stage_ns[NF_STAGE_FREE] = 400;
+	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	transmit();
+	record.stage_ns[NF_STAGE_RECEIVE] = 50;
+	check_stages("queue start_xmit xmit free");
+	check_missing("", "");
+}
+
+/* ---- what is missing ------------------------------------------------------------ */
+
+static void test_busy_socket(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
+	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
+	check_missing("sock_queue", "busy");
+}
+
+/* A tun device's writer: the stages of a softirq were not passed, so they are not missing. */
+static void test_received_outside_a_softirq(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_IRQ] = record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 0;
+	record.stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
+	lose(NF_PROBE_IRQ_HANDLER_ENTRY);
+	check_stages("receive wakeup run copy");
+	check_missing("sock_queue", "outside a softirq");
+}
+
+static void test_raise_taken_by_another_run(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_IRQ] = record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 0;
+	check_stages("softirq_entry receive sock_queue wakeup run copy");
+	check_missing("softirq_raise", "raised again");
+}
+
+/* A softirq that raised itself found it in a ring still being polled. */
+static void test_found_by_polling_on(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_IRQ] = 0;
+	record.flags = NF_PATH_POLLED;
+	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	check_missing("irq", "polled on");
+}
+
+static void test_segment_of_a_gso_skb(void **state)
+{
+	(void)state;
+	transmit();
+	record.stage_ns[NF_STAGE_QUEUE] = 0;
+	record.flags = NF_PATH_NO_QUEUE;
+	check_stages("start_xmit xmit free");
+	check_missing("queue", "cut from a GSO skb after net_dev_queue");
+}
+
+static void test_freed_before_start(void **state)
+{
+	(void)state;
+	transmit();
+	record.stage_ns[NF_STAGE_START_XMIT] = record.stage_ns[NF_STAGE_XMIT] = 0;
+	check_stages("queue free");
+	check_missing("start_xmit xmit", "freed before start_xmit");
+}
+
+static void test_received_by_the_peer_before_xmit(void **state)
+{
+	(void)state;
+	transmit();
+	record.stage_ns[NF_STAGE_XMIT] = record.stage_ns[NF_STAGE_FREE] = 0;
+	check_stages("queue start_xmit");
+	check_missing("xmit", "before net_dev_xmit");
+}
+
+static void test_receive_side_lost(void **state)
+{
+	(void)state;
+	forward();
+	for (int i = 0; i <= NF_STAGE_RECEIVE; i++)
+		record.stage_ns[i] = 0;
+	check_stages("queue start_xmit xmit");
+	check_missing("receive", "overwritten");
+}
+
+/* ---- probes that do not run ---------------------------------------------------------- */
+
+/* By probe: what a record lacks without it, as the programs leave it out. */
+static void test_probes_off(void **state)
+{
+#define B(stage) (1U << NF_STAGE_##stage)
+	static const struct {
+		enum nf_probe probe;
+		void (*record)(void);
+		unsigned int lost;
+		const char *missing;
+	} cases[] = {
+		{NF_PROBE_IRQ_HANDLER_ENTRY, deliver, B(IRQ), "irq"},
+		{NF_PROBE_IRQ_HANDLER_EXIT, deliver, B(IRQ), "irq"},
+		{NF_PROBE_SOFTIRQ_RAISE, deliver, B(IRQ) | B(SOFTIRQ_RAISE), "irq softirq_raise"},
+		{NF_PROBE_SOFTIRQ_ENTRY, deliver,
+		 B(IRQ) | B(SOFTIRQ_RAISE) | B(SOFTIRQ_ENTRY) | B(SOCK_QUEUE) | B(WAKEUP) | B(RUN),
+		 "irq softirq_raise softirq_entry sock_queue wakeup run"},
+		{NF_PROBE_SK_DATA_READY, deliver, B(SOCK_QUEUE) | B(WAKEUP) | B(RUN),
+		 "sock_queue wakeup run"},
+		{NF_PROBE_SCHED_WAKING, deliver, B(WAKEUP) | B(RUN), "wakeup run"},
+		{NF_PROBE_SCHED_SWITCH, deliver, B(WAKEUP) | B(RUN), "wakeup run"},
+		{NF_PROBE_NET_DEV_QUEUE, transmit, B(QUEUE), "queue"},
+		{NF_PROBE_NET_DEV_START_XMIT, transmit, B(START_XMIT) | B(XMIT), "start_xmit xmit"},
+		{NF_PROBE_NET_DEV_XMIT, transmit, B(XMIT), "xmit"},
+		{NF_PROBE_NET_DEV_XMIT, forward, B(XMIT), "xmit"},
+		{NF_PROBE_CONSUME_SKB, transmit, B(FREE), ""},
+		{NF_PROBE_NAPI_POLL, deliver, 0, ""},
+	};
+#undef B
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(&probes, 0, sizeof(probes));
+		lose(cases[i].probe);
+		cases[i].record();
+		if (cases[i].probe == NF_PROBE_NET_DEV_QUEUE)
+			record.flags = NF_PATH_NO_QUEUE;
+		for (int stage = 0; stage < NF_STAGE_COUNT; stage++)
+			if (cases[i].lost & 1U << stage)
+				record.stage_ns[stage] = 0;
+		assert_int_equal(path_read(&path, &record, &probes), 0);
+		check_missing(cases[i].missing, probes.without[cases[i].probe]);
+	}
+}
+
+/* ---- times that cannot be ------------------------------------------------------------- */
+
+/* Whatever one stage's time is, no time that is told is negative, and none is told silently less.
+ */
+static void test_one_stage_anywhere(void **state)
+{
+	static void (*const records[])(void) = {deliver, transmit, forward};
+	static const uint64_t times[] = {1, 99, 125, 1000, 5000, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(times); j++)
+			for (int stage = 0; stage < NF_STAGE_COUNT; stage++) {
+				int r;
+
+				records[i]();
+				if (!record.stage_ns[stage])
+					continue;
+				record.stage_ns[stage] = times[j];
+				r = path_read(&path, &record, &probes);
+				if (r < 0) {
+					assert_int_equal(r, -ENODATA);
+					continue;
+				}
+				for (size_t k = 1; k < path.count; k++)
+					assert_true(path.stage[k].time_ns >=
+						    path.stage[k - 1].time_ns);
+				assert_true(path.stage[path.count - 1].time_ns <=
+					    record.header.time_ns);
+				assert_true(path.count >= 2);
+				assert_in_range(path.dominant, 0, path.count - 2);
+			}
+}
+
+static void test_out_of_order(void **state)
+{
+	(void)state;
+	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 199; /* before receive */
+	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
+	check_missing("sock_queue", "out of order");
+	deliver();
+	record.stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = 201; /* after it */
+	check_stages("irq softirq_raise receive sock_queue wakeup run copy");
+	check_missing("softirq_entry", "out of order");
+	deliver();
+	record.stage_ns[NF_STAGE_RUN] = 2001; /* after the end */
+	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup copy");
+	check_missing("run", "out of order");
+	deliver();
+	record.stage_ns[NF_STAGE_IRQ] = 151; /* after the softirq it is said to have raised */
+	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	check_missing("irq", "out of order");
+}
+
+static void test_too_little(void **state)
+{
+	struct path before;
+
+	(void)state;
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	before = path;
+	record.stage_ns[NF_STAGE_RECEIVE] = 0;
+	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	transmit();
+	for (int i = 0; i < NF_STAGE_COUNT; i++)
+		if (i != NF_STAGE_START_XMIT)
+			record.stage_ns[i] = 0;
+	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	memset(record.stage_ns, 0, sizeof(record.stage_ns));
+	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	deliver();
+	record.outcome = NF_OUTCOME_FORWARDED + 1;
+	assert_int_equal(path_read(&path, &record, &probes), -EINVAL);
+	record.outcome = UINT8_MAX;
+	assert_int_equal(path_read(&path, &record, &probes), -EINVAL);
+	assert_memory_equal(&before, &path, sizeof(path));
+}
+
+/* ---- segments --------------------------------------------------------------------------- */
+
+static void check_segment(const char *text, enum nf_stage from, enum nf_stage to)
+{
+	struct path_segment segment = {0};
+	char nearest[PATH_SEGMENT_MAX];
+
+	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
+	assert_false(segment.total);
+	assert_int_equal(segment.from, from);
+	assert_int_equal(segment.to, to);
+}
+
+static void test_segment_names(void **state)
+{
+	struct path_segment segment = {0};
+	char text[PATH_SEGMENT_MAX];
+
+	(void)state;
+	check_segment("receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("receive->sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("raise→softirq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY);
+	check_segment("softirq->receive", NF_STAGE_SOFTIRQ_ENTRY, NF_STAGE_RECEIVE);
+	check_segment("softirq_raise→irq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_IRQ);
+	check_segment("receive→queue", NF_STAGE_RECEIVE, NF_STAGE_QUEUE);
+	check_segment("receive→copy", NF_STAGE_RECEIVE, NF_STAGE_COPY);
+	assert_int_equal(path_segment_parse(&segment, "total", text), 0);
+	assert_true(segment.total);
+	path_segment_format(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY, text);
+	assert_string_equal(text, "softirq_raise→softirq_entry");
+}
+
+static void test_segment_unknown(void **state)
+{
+	static const struct {
+		const char *text, *nearest;
+	} cases[] = {
+		{"recieve→copy", "receive→copy"},
+		{"recieve->copy", "receive→copy"},
+		{"receive→sock_qeue", "receive→sock_queue"},
+		{"totla", "total"},
+		{"receiv", ""},
+		{"copy→queue", NULL}, /* no path has it */
+		{"receive→receive", NULL},
+		{"", ""},
+		{"→", NULL},
+		{"->", NULL},
+		{"receive→copy→", "receive→copy"},
+		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "aaaaa"
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa→b",
+		 ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct path_segment segment = {.from = NF_STAGE_FREE};
+		char nearest[PATH_SEGMENT_MAX] = "not set";
+
+		assert_int_equal(path_segment_parse(&segment, cases[i].text, nearest), -EINVAL);
+		assert_int_equal(segment.from, NF_STAGE_FREE);
+		assert_string_not_equal(nearest, "not set");
+		if (cases[i].nearest)
+			assert_string_equal(nearest, cases[i].nearest);
+	}
+}
+
+static void test_segment_times(void **state)
+{
+	const struct path_segment total = {.total = true};
+	const struct path_segment waiting = {.from = NF_STAGE_WAKEUP, .to = NF_STAGE_RUN};
+	const struct path_segment apart = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
+	uint64_t ns = 0;
+
+	(void)state;
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	assert_true(path_segment_time(&path, &total, &ns));
+	assert_int_equal(ns, 1900);
+	assert_true(path_segment_time(&path, &waiting, &ns));
+	assert_int_equal(ns, 1640);
+	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_int_equal(ns, 1800);
+	record.stage_ns[NF_STAGE_WAKEUP] = 0;
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_int_equal(ns, 1800);
+	assert_false(path_segment_time(&path, &waiting, &ns));
+	assert_int_equal(ns, 1800);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(test_##name, start)
+	const struct CMUnitTest tests[] = {
+		TEST(delivered),
+		TEST(delivered_without_what_need_not_be),
+		TEST(raise_before_irq),
+		TEST(transmitted),
+		TEST(forwarded),
+		TEST(no_time_passed),
+		TEST(foreign_stages),
+		TEST(busy_socket),
+		TEST(received_outside_a_softirq),
+		TEST(raise_taken_by_another_run),
+		TEST(found_by_polling_on),
+		TEST(segment_of_a_gso_skb),
+		TEST(freed_before_start),
+		TEST(received_by_the_peer_before_xmit),
+		TEST(receive_side_lost),
+		TEST(probes_off),
+		TEST(one_stage_anywhere),
+		TEST(out_of_order),
+		TEST(too_little),
+		TEST(segment_names),
+		TEST(segment_unknown),
+		TEST(segment_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The objects of daemon/control/io.netflowd.varlink, compared as a whole: no member more or less.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/time.h"
+#include "daemon/core/names.h"
+#include "daemon/core/path.h"
+#include "daemon/json/json.h"
+#include "daemon/kernel/attribution.h"
+#include "daemon/kernel/symbols.h"
+
+static struct names *names;
+static struct symbols *symbols;
+static struct nf_drop_record record;
+
+static int prepare(void **state)
+{
+	static const char kallsyms[] =
+		"ffffffff81000000 T udp_rcv\nffffffffc0000000 t chain\t[nft]\n"
+		"ffffffffc1000000 t odd_\xff\n";
+	char path[] = "/tmp/test_json_XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0 || write(fd, kallsyms, sizeof(kallsyms) - 1) < 0 || symbols_new(&symbols) < 0 ||
+	    symbols_load(symbols, path) < 0 || names_new(&names) < 0 ||
+	    names_add_reason(names, 3, "SKB_DROP_REASON_NO_SOCKET") < 0)
+		return -1;
+	close(fd);
+	return unlink(path);
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	symbols_free(&symbols);
+	names_free(&names);
+	return 0;
+}
+
+/* A UDP datagram to a closed port, as it comes from the kernel. */
+static int start(void **state)
+{
+	static const uint8_t ethernet[] = {2, 0, 0, 0, 0, 11, 2, 0, 0, 0, 0, 10, 8, 0};
+	static const uint8_t datagram[] = {0x45, 0,  0,	   28,	 0, 0, 0x40, 0, 64, 17,
+					   0,	 0,  10,   0,	 0, 1, 10,   0, 0,  2,
+					   0,	 53, 0x10, 0x92, 0, 8, 0,    0};
+
+	(void)state;
+	record = (struct nf_drop_record){
+		.header = {.type = NF_RECORD_DROP,
+			   .cpu = 1,
+			   .size = NF_DROP_RECORD_PLAIN,
+			   .time_ns = 5000000000},
+		.location = 0xffffffff8100001f,
+		.reason = 3,
+		.netns = 4026531840,
+		.ifindex = 2,
+		.task = {.pid = 100, .tid = 101, .comm = "reader"},
+		.bytes = {.len = 28,
+			  .protocol = 0x0800,
+			  .l2_len = sizeof(ethernet),
+			  .net_len = sizeof(datagram)},
+		.l4 = 17,
+		.flags = NF_DROP_REASON | NF_DROP_L4,
+		.device = "veth0",
+	};
+	memcpy(record.bytes.l2, ethernet, sizeof(ethernet));
+	memcpy(record.bytes.net, datagram, sizeof(datagram));
+	return 0;
+}
+
+/* A time that cannot be known in advance: checked, then taken out. */
+static void take_time(json_t *object, const char *key, uint64_t ns)
+{
+	char text[TIME_TEXT_MAX];
+
+	time_format(ns, text);
+	assert_string_equal(json_string_value(json_object_get(object, key)), text);
+	json_object_del(object, key);
+}
+
+/* `expected` has ' for ". */
+static void check(json_t *object, const char *expected)
+{
+	char *text = strdup(expected), *got;
+	json_error_t error;
+	json_t *other;
+
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	other = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!other)
+		fail_msg("%s in %s", error.text, text);
+	if (!json_equal(object, other)) {
+		got = json_dumps(object, 0);
+		fail_msg("\nexpected %s\n     got %s", text, got);
+	}
+	json_decref(other);
+	json_decref(object);
+	free(text);
+}
+
+static json_t *drop(void)
+{
+	json_t *object = json_drop_record(&record, names, symbols);
+
+	assert_non_null(object);
+	take_time(object, "time", record.header.time_ns);
+	return object;
+}
+
+/* ---- drop records ----------------------------------------------------------- */
+
+static void test_record(void **state)
+{
+	(void)state;
+	check(drop(), "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		      "'location':'udp_"
+		      "rcv+0x1f',"
+		      "'device':'veth0','ifindex':2,'netns':4026531840,'cpu':1,'length_bytes':28,"
+		      "'protocol':'ipv4/udp','flow':'udp 10.0.0.1:53 > 10.0.0.2:4242',"
+		      "'ethernet':{'source':'02:00:00:00:00:0a','destination':'02:00:00:00:00:0b','"
+		      "type':2048},"
+		      "'ip':{'version':4,'source':'10.0.0.1','destination':'10.0.0.2','ttl':64,'"
+		      "protocol':17,"
+		      "'length_bytes':28,'fragment':false},"
+		      "'transport':{'source_port':53,'destination_port':4242},"
+		      "'task':{'pid':100,'tid':101,'comm':'reader','involved':false},"
+		      "'header':'4500001c0000400040110000"
+		      "0a000001"
+		      "0a000002"
+		      "0035109200080000'}");
+}
+
+/* Nothing known but what every record has. */
+static void test_record_bare(void **state)
+{
+	(void)state;
+	memset(&record, 0, sizeof(record));
+	record.header.size = NF_DROP_RECORD_PLAIN;
+	record.location = 0x1234;
+	check(drop(), "{'location':'0x1234','cpu':0,'length_bytes':0,'protocol':'none',"
+		      "'task':{'pid':0,'tid':0,'comm':'','involved':false}}");
+}
+
+static void test_record_unknown_reason(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.reason = 0x70005;
+	object = drop();
+	assert_null(json_object_get(object, "reason"));
+	assert_null(json_object_get(object, "subsystem"));
+	assert_null(json_object_get(object, "class"));
+	assert_int_equal(json_integer_value(json_object_get(object, "reason_number")), 0x70005);
+	json_decref(object);
+}
+
+/* Reason 0 is a reason where the kernel has reasons, and nothing where it has not. */
+static void test_record_no_reasons(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.reason = 0;
+	object = drop();
+	assert_non_null(json_object_get(object, "reason_number"));
+	json_decref(object);
+	record.flags &= (uint8_t)~NF_DROP_REASON;
+	object = drop();
+	assert_null(json_object_get(object, "reason"));
+	assert_null(json_object_get(object, "reason_number"));
+	assert_null(json_object_get(object, "subsystem"));
+	assert_null(json_object_get(object, "class"));
+	json_decref(object);
+}
+
+static void test_record_task(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.flags |= NF_DROP_TASK;
+	memcpy(record.task.comm, "0123456789abcde\xc3",
+	       16); /* no 0, and half a character at its end */
+	object = drop();
+	check(json_incref(json_object_get(object, "task")),
+	      "{'pid':100,'tid':101,'comm':'0123456789abcde\xef\xbf\xbd','involved':true}");
+	json_decref(object);
+}
+
+static void test_record_device_bytes(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	memset(record.device, 0xff, sizeof(record.device));
+	object = drop();
+	assert_int_equal(json_string_length(json_object_get(object, "device")), 48);
+	json_decref(object);
+}
+
+static void test_record_vlan(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.bytes.flags |= NF_BYTES_VLAN;
+	record.bytes.vlan_proto = 0x88a8;
+	record.bytes.vlan_tci = 7 << 13 | 4094;
+	object = drop();
+	check(json_incref(json_object_get(object, "vlan")),
+	      "{'protocol':34984,'id':4094,'priority':7}");
+	json_decref(object);
+}
+
+static void test_record_tcp(void **state)
+{
+	static const uint8_t tcp[] = {0,    22, 0x13, 0x88, 0xff, 0xff, 0xff,
+				      0xff, 0,	0,    0,    0,	  0x50, 0xff};
+	json_t *object;
+
+	(void)state;
+	record.bytes.net[3] = 40;
+	record.bytes.net[9] = record.l4 = 6;
+	memcpy(record.bytes.net + 20, tcp, sizeof(tcp));
+	record.bytes.net_len = 34;
+	object = drop();
+	check(json_incref(json_object_get(object, "transport")),
+	      "{'source_port':22,'destination_port':5000,'sequence':4294967295,'acknowledgement':0,"
+	      "'flags':['SYN','ACK','FIN','RST','PSH','URG','ECE','CWR']}");
+	json_decref(object);
+	record.bytes.net[33] = 0;
+	record.bytes.net_len = 33; /* no flags readable is not no flags */
+	object = drop();
+	check(json_incref(json_object_get(object, "transport")),
+	      "{'source_port':22,'destination_port':5000,'sequence':4294967295,'acknowledgement':"
+	      "0}");
+	json_decref(object);
+	record.bytes.net_len = 34;
+	object = drop();
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(object, "transport"), "flags")), 0);
+	assert_non_null(json_object_get(json_object_get(object, "transport"), "flags"));
+	json_decref(object);
+}
+
+static void test_record_icmp(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.bytes.net[9] = record.l4 = 1;
+	record.bytes.net[20] = 3;
+	record.bytes.net[21] = 1;
+	object = drop();
+	check(json_incref(json_object_get(object, "icmp")), "{'type':3,'code':1}");
+	assert_null(json_object_get(object, "transport"));
+	json_decref(object);
+}
+
+static void test_record_stack(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.stack_len = 3;
+	record.stack[0] = 0xffffffff81000001;
+	record.stack[1] = 0xffffffffc0000002;
+	record.stack[2] = 0xffffffffc1000003;
+	object = drop(); /* the size says that it was not sent */
+	assert_null(json_object_get(object, "stack"));
+	json_decref(object);
+	record.header.size = 0;
+	object = drop();
+	assert_null(json_object_get(object, "stack"));
+	json_decref(object);
+	record.header.size = sizeof(record);
+	object = drop();
+	check(json_incref(json_object_get(object, "stack")),
+	      "['udp_rcv+0x1','chain+0x2 [nft]','odd_\xef\xbf\xbd+0x3']");
+	json_decref(object);
+	record.stack_len = 65535;
+	object = drop();
+	assert_int_equal(json_array_size(json_object_get(object, "stack")), NF_DROP_STACK_MAX);
+	json_decref(object);
+}
+
+/* A record without stack is shorter than its struct; what is not there is not read. */
+static void test_record_short(void **state)
+{
+	struct nf_drop_record *copy = malloc(NF_DROP_RECORD_PLAIN);
+	json_t *object;
+
+	(void)state;
+	assert_non_null(copy);
+	record.stack_len = 32;
+	memcpy(copy, &record, NF_DROP_RECORD_PLAIN);
+	object = json_drop_record(copy, names, symbols);
+	assert_non_null(object);
+	assert_null(json_object_get(object, "stack"));
+	json_decref(object);
+	free(copy);
+}
+
+static void test_record_lengths(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.bytes.net_len = 255;
+	object = drop();
+	assert_int_equal(json_string_length(json_object_get(object, "header")), 2 * NF_NET_MAX);
+	json_decref(object);
+}
+
+static void test_record_without_symbols(void **state)
+{
+	json_t *object = json_drop_record(&record, names, NULL);
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(object, "location")),
+			    "0xffffffff8100001f");
+	json_decref(object);
+}
+
+/* ---- drop counters ------------------------------------------------------------ */
+
+static struct json_drops row(unsigned int fields)
+{
+	return (struct json_drops){
+		.key = {.location = 0xffffffffc0000010,
+			.reason = 3,
+			.netns = 1,
+			.ifindex = 7,
+			.protocol = 0x86dd,
+			.l4 = 58,
+			.flags = NF_KEY_L4},
+		.fields = fields,
+		.device = "eth0",
+		.packets = 4217,
+		.bytes = 1000000,
+		.last_ns = 77,
+	};
+}
+
+static void check_row(const struct json_drops *drops, const char *expected)
+{
+	json_t *object = json_drops(drops, names, symbols);
+
+	assert_non_null(object);
+	take_time(object, "last", drops->last_ns);
+	check(object, expected);
+}
+
+static void test_drops_all(void **state)
+{
+	struct json_drops drops = row(JSON_DROPS_ALL);
+
+	(void)state;
+	check_row(&drops,
+		  "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		  "'location':'chain+0x10 [nft]','device':'eth0','ifindex':7,'netns':1,"
+		  "'protocol':'ipv6/icmpv6','packets':4217,'bytes':1000000}");
+}
+
+static void test_drops_subsets(void **state)
+{
+	static const struct {
+		unsigned int fields;
+		const char *expected;
+	} cases[] = {
+		{0, "{'packets':4217,'bytes':1000000}"},
+		{JSON_DROPS_REASON,
+		 "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		 "'packets':4217,'bytes':1000000}"},
+		{JSON_DROPS_LOCATION,
+		 "{'location':'chain+0x10 [nft]','packets':4217,'bytes':1000000}"},
+		{JSON_DROPS_DEVICE, "{'device':'eth0','ifindex':7,'packets':4217,'bytes':1000000}"},
+		{JSON_DROPS_NETNS, "{'netns':1,'packets':4217,'bytes':1000000}"},
+		{JSON_DROPS_PROTOCOL, "{'protocol':'ipv6/icmpv6','packets':4217,'bytes':1000000}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct json_drops drops = row(cases[i].fields);
+
+		check_row(&drops, cases[i].expected);
+	}
+}
+
+static void test_drops_unknown(void **state)
+{
+	struct json_drops drops = {.fields = JSON_DROPS_ALL, .packets = UINT64_MAX};
+
+	(void)state;
+	check_row(&drops,
+		  "{'reason_number':0,'subsystem':'core','location':'0x0','protocol':'none',"
+		  "'packets':9223372036854775807,'bytes':0}");
+}
+
+static void test_drops_flow(void **state)
+{
+	struct json_drops drops = row(0);
+
+	(void)state;
+	drops.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
+	check_row(&drops,
+		  "{'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'bytes':1000000}");
+}
+
+/* ---- latency -------------------------------------------------------------------- */
+
+static void test_latency(void **state)
+{
+	const struct json_device device = {.name = "eth0", .ifindex = 2, .netns = 3};
+	struct nf_hist hist = {.sum_ns = 1000 * 5 + 50, .max_ns = 50};
+
+	(void)state;
+	hist.bucket[5] = 1000;
+	hist.bucket[nf_hist_bucket(50)] = 1;
+	check(json_latency(NF_SEGMENT_RECEIVE_TO_COPY, &device, &hist),
+	      "{'direction':'rx','segment':'receive→copy','device':'eth0','ifindex':2,'netns':3,"
+	      "'count':1001,'mean_ns':5.0449550449550446,'max_ns':50,'p50_ns':5,'p90_ns':5,"
+	      "'p99_ns':5,'p999_ns':5,'buckets':[{'from_ns':5,'below_ns':6,'count':1000},"
+	      "{'from_ns':48,'below_ns':56,'count':1}]}");
+}
+
+static void test_latency_open_bucket(void **state)
+{
+	struct nf_hist hist = {.sum_ns = 1, .max_ns = UINT64_MAX};
+
+	(void)state;
+	hist.bucket[NF_HIST_BUCKETS - 1] = UINT64_MAX;
+	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
+	      "{'direction':'tx','segment':'xmit→free','count':9223372036854775807,"
+	      "'mean_ns':5.4210108624275222e-20,'max_ns':9223372036854775807,"
+	      "'p50_ns':9223372036854775807,'p90_ns':9223372036854775807,"
+	      "'p99_ns':9223372036854775807,'p999_ns':9223372036854775807,"
+	      "'buckets':[{'from_ns':60129542144,'below_ns':9223372036854775807,"
+	      "'count':9223372036854775807}]}");
+}
+
+static void test_latency_empty(void **state)
+{
+	const struct nf_hist hist = {0};
+
+	(void)state;
+	check(json_latency(NF_SEGMENT_QUEUE_TO_START, NULL, &hist),
+	      "{'direction':'tx','segment':'queue→start_xmit','count':0,'buckets':[]}");
+}
+
+/* The names that the interface promises, each once within its direction. */
+static void test_segments(void **state)
+{
+	static const struct {
+		enum nf_segment segment;
+		const char *direction, *name;
+	} cases[] = {
+		{NF_SEGMENT_IRQ_TO_SOFTIRQ, "rx", "irq→softirq"},
+		{NF_SEGMENT_RAISE_TO_SOFTIRQ, "rx", "raise→softirq"},
+		{NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "rx", "softirq→receive"},
+		{NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, "rx", "receive→sock_queue"},
+		{NF_SEGMENT_WAKEUP_TO_RUN, "rx", "wakeup→run"},
+		{NF_SEGMENT_RUN_TO_COPY, "rx", "run→copy"},
+		{NF_SEGMENT_RECEIVE_TO_COPY, "rx", "receive→copy"},
+		{NF_SEGMENT_RX_TOTAL, "rx", "total"},
+		{NF_SEGMENT_RECEIVE_TO_QUEUE, "fwd", "receive→queue"},
+		{NF_SEGMENT_FORWARD_TOTAL, "fwd", "total"},
+		{NF_SEGMENT_QUEUE_TO_START, "tx", "queue→start_xmit"},
+		{NF_SEGMENT_START_TO_XMIT, "tx", "start_xmit→xmit"},
+		{NF_SEGMENT_XMIT_TO_FREE, "tx", "xmit→free"},
+		{NF_SEGMENT_TX_TOTAL, "tx", "total"},
+	};
+
+	(void)state;
+	assert_int_equal(ARRAY_SIZE(cases), NF_SEGMENT_COUNT);
+	for (size_t i = 0; i < NF_SEGMENT_COUNT; i++) {
+		assert_string_equal(json_segment_direction(cases[i].segment), cases[i].direction);
+		assert_string_equal(json_segment_name(cases[i].segment), cases[i].name);
+	}
+}
+
+/* ---- latency records ------------------------------------------------------------- */
+
+static struct nf_path_record path_record;
+static const struct path_probes all_probes;
+
+/* The same datagram, received by a reader that it woke. */
+static int start_path(void **state)
+{
+	start(state);
+	path_record = (struct nf_path_record){
+		.header = {.type = NF_RECORD_PATH,
+			   .cpu = 1,
+			   .size = sizeof(path_record),
+			   .time_ns = 5000009000},
+		.stage_ns = {[NF_STAGE_SOFTIRQ_RAISE] = 5000000000,
+			     [NF_STAGE_SOFTIRQ_ENTRY] = 5000001000,
+			     [NF_STAGE_RECEIVE] = 5000001500,
+			     [NF_STAGE_COPY] = 5000009000},
+		.outcome = NF_OUTCOME_DELIVERED,
+		.flags = NF_PATH_SLOW | NF_PATH_TASK,
+		.devices = 1,
+		.task = {.pid = 100, .tid = 101, .comm = "reader"},
+		.device = {{.ifindex = 2, .netns = 4026531840, .name = "veth0"}},
+		.bytes = record.bytes,
+	};
+	return 0;
+}
+
+static json_t *latency_record(struct attribution *attribution)
+{
+	struct path path;
+	json_t *object, *stage;
+	size_t i;
+
+	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
+	object = json_latency_record(&path_record, &path, attribution);
+	assert_non_null(object);
+	take_time(object, "time", path_record.header.time_ns);
+	json_array_foreach(json_object_get(object, "stages"), i, stage)
+		take_time(stage, "time", path.stage[i].time_ns);
+	return object;
+}
+
+static void test_latency_record(void **state)
+{
+	(void)state;
+	check(latency_record(NULL),
+	      "{'outcome':'delivered','slow':true,'total_ns':9000,'comparable':false,"
+	      "'stages':[{'stage':'softirq_raise','at_ns':0},{'stage':'softirq_entry','at_ns':1000},"
+	      "{'stage':'receive','at_ns':1500},{'stage':'copy','at_ns':9000}],"
+	      "'times':[{'from':'softirq_raise','to':'softirq_entry','duration_ns':1000},"
+	      "{'from':'softirq_entry','to':'receive','duration_ns':500},"
+	      "{'from':'receive','to':'copy','duration_ns':7500}],"
+	      "'dominant':'receive→copy',"
+	      "'missing':[{'stage':'sock_queue','reason':'the socket was busy: it got the skb "
+	      "later, from another context'}],"
+	      "'devices':[{'device':'veth0','ifindex':2,'netns':4026531840}],"
+	      "'more_devices':false,'cpu':1,'length_bytes':28,'protocol':'ipv4/udp',"
+	      "'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242',"
+	      "'ethernet':{'source':'02:00:00:00:00:0a','destination':'02:00:00:00:00:0b',"
+	      "'type':2048},"
+	      "'ip':{'version':4,'source':'10.0.0.1','destination':'10.0.0.2','ttl':64,"
+	      "'protocol':17,'length_bytes':28,'fragment':false},"
+	      "'transport':{'source_port':53,'destination_port':4242},"
+	      "'header':'4500001c00004000401100000a0000010a0000020035109200080000',"
+	      "'task':{'pid':100,'tid':101,'comm':'reader','involved':true}}");
+}
+
+/* Sent from a softirq, and of the packet itself nothing is known. */
+static void test_latency_record_bare(void **state)
+{
+	(void)state;
+	path_record = (struct nf_path_record){
+		.header = {.time_ns = 30},
+		.stage_ns =
+			{[NF_STAGE_QUEUE] = 10, [NF_STAGE_START_XMIT] = 20, [NF_STAGE_XMIT] = 30},
+		.outcome = NF_OUTCOME_FORWARDED,
+		.flags = NF_PATH_MORE,
+	};
+	path_record.stage_ns[NF_STAGE_RECEIVE] = 5;
+	check(latency_record(NULL),
+	      "{'outcome':'forwarded','slow':false,'total_ns':25,'comparable':true,"
+	      "'stages':[{'stage':'receive','at_ns':0},{'stage':'queue','at_ns':5},"
+	      "{'stage':'start_xmit','at_ns':15},{'stage':'xmit','at_ns':25}],"
+	      "'times':[{'from':'receive','to':'queue','duration_ns':5},"
+	      "{'from':'queue','to':'start_xmit','duration_ns':10},"
+	      "{'from':'start_xmit','to':'xmit','duration_ns':10}],"
+	      "'dominant':'queue→start_xmit','missing':[],'devices':[],'more_devices':true,"
+	      "'cpu':0}");
+}
+
+/* More devices than there is room for, names without an end and in no known encoding. */
+static void test_latency_record_devices(void **state)
+{
+	json_t *object, *devices;
+
+	(void)state;
+	path_record.devices = UINT8_MAX;
+	memset(path_record.device[3].name, 0xff, NF_DEVICE_NAME);
+	object = latency_record(NULL);
+	devices = json_object_get(object, "devices");
+	assert_int_equal(json_array_size(devices), NF_PATH_DEVICES);
+	assert_int_equal(json_string_length(json_object_get(json_array_get(devices, 3), "device")),
+			 48);
+	json_decref(object);
+}
+
+/* A cgroup and a namespace that nothing is called. */
+static void test_latency_record_unknown_owner(void **state)
+{
+	static const struct attribution_places nowhere;
+	struct attribution *attribution = NULL;
+	json_t *object;
+
+	(void)state;
+	assert_int_equal(attribution_new(&attribution, &nowhere), 0);
+	path_record.cgroup = UINT64_MAX - 1;
+	object = latency_record(attribution);
+	assert_null(json_object_get(object, "owner"));
+	assert_null(json_object_get(json_array_get(json_object_get(object, "devices"), 0),
+				    "netns_name"));
+	json_decref(object);
+	attribution_free(&attribution);
+}
+
+/* ---- text ------------------------------------------------------------------------ */
+
+static void test_text(void **state)
+{
+#define R "\xef\xbf\xbd"
+	static const struct {
+		const char *bytes;
+		const char *text;
+	} cases[] = {
+		{"", ""},
+		{"plain", "plain"},
+		{"\x01\x1f\x7f", "\x01\x1f\x7f"},
+		{"caf\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x9a\x80",
+		 "caf\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x9a\x80"},
+		{"\xff", R},
+		{"a\x80z", "a" R "z"},
+		{"\xc0\xaf", R R},		  /* overlong */
+		{"\xe0\x9f\xbf", R R R},	  /* overlong */
+		{"\xf0\x8f\xbf\xbf", R R R R},	  /* overlong */
+		{"\xed\xa0\x80", R R R},	  /* a surrogate */
+		{"\xed\x9f\xbf", "\xed\x9f\xbf"}, /* the last before them */
+		{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+		{"\xf4\x90\x80\x80", R R R R}, /* above U+10FFFF */
+		{"\xf5\x80\x80\x80", R R R R},
+		{"\xe2\x86", R R}, /* ends too early */
+		{"\xe2\x86g", R R "g"},
+		{"\xf0\x9f\x9a", R R R},
+		{"\xc3\xc3\xa9", R "\xc3\xa9"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *text = json_text(cases[i].bytes, 100);
+
+		assert_string_equal(json_string_value(text), cases[i].text);
+		json_decref(text);
+	}
+}
+
+/* Whatever the bytes, jansson takes the result for valid, and back. */
+static void test_text_every_pair(void **state)
+{
+	(void)state;
+	for (unsigned int i = 1; i < 0x10000; i++) {
+		const char bytes[] = {(char)(i >> 8), (char)i};
+		json_t *text = json_text(bytes, 2), *again;
+
+		again = json_stringn(json_string_value(text), json_string_length(text));
+		assert_non_null(again);
+		json_decref(again);
+		json_decref(text);
+	}
+}
+
+static void test_text_bounds(void **state)
+{
+	const char bytes[] = {'a', 'b', (char)0xc3, (char)0xa9};
+	json_t *text = json_text(bytes, 3);
+
+	(void)state;
+	assert_string_equal(json_string_value(text), "ab" R);
+	json_decref(text);
+	text = json_text(bytes, 0);
+	assert_string_equal(json_string_value(text), "");
+	json_decref(text);
+}
+
+/* ---- out of memory ------------------------------------------------------------------ */
+
+static long allocations_left;
+
+static void *failing_malloc(size_t size)
+{
+	return allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+/* With an owner where this host has a cgroup2. */
+static json_t *make_latency_record(void)
+{
+	struct attribution *attribution = NULL;
+	struct stat root;
+	struct path path;
+	json_t *object;
+
+	assert_int_equal(attribution_new(&attribution, NULL), 0);
+	if (stat("/sys/fs/cgroup", &root) == 0)
+		path_record.cgroup = root.st_ino;
+	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
+	object = json_latency_record(&path_record, &path, attribution);
+	attribution_free(&attribution);
+	return object;
+}
+
+static json_t *make(unsigned int what)
+{
+	static const struct json_device device = {.name = "eth0", .ifindex = 2, .netns = 3};
+	struct json_drops drops = row(JSON_DROPS_ALL);
+	struct nf_hist hist = {.sum_ns = 9, .max_ns = 9};
+
+	hist.bucket[8] = 1;
+	drops.flow = "x";
+	switch (what) {
+	case 0:
+		return json_drop_record(&record, names, symbols);
+	case 1:
+		return json_drops(&drops, names, symbols);
+	case 2:
+		return make_latency_record();
+	default:
+		return json_latency(NF_SEGMENT_RX_TOTAL, &device, &hist);
+	}
+}
+
+/* Fail each allocation in turn: NULL, or the whole object, and nothing leaks (ASan tells). */
+static void test_out_of_memory(void **state)
+{
+	(void)state;
+	record.header.size = sizeof(record);
+	record.stack_len = 2;
+	record.bytes.flags |= NF_BYTES_VLAN;
+	record.bytes.vlan_proto = 0x8100;
+	path_record.bytes = record.bytes;
+	for (unsigned int what = 0; what < 4; what++) {
+		json_t *whole = make(what), *object = NULL;
+		long n;
+
+		json_set_alloc_funcs(failing_malloc, free);
+		for (n = 0; !object && n < 1000; n++) {
+			allocations_left = n;
+			object = make(what);
+		}
+		json_set_alloc_funcs(malloc, free);
+		assert_true(n > 20 && n < 1000);
+		assert_true(json_equal(object, whole));
+		json_decref(object);
+		json_decref(whole);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(test_##name, start)
+	const struct CMUnitTest tests[] = {
+		TEST(record),
+		TEST(record_bare),
+		TEST(record_unknown_reason),
+		TEST(record_no_reasons),
+		TEST(record_task),
+		TEST(record_device_bytes),
+		TEST(record_vlan),
+		TEST(record_tcp),
+		TEST(record_icmp),
+		TEST(record_stack),
+		TEST(record_short),
+		TEST(record_lengths),
+		TEST(record_without_symbols),
+		TEST(drops_all),
+		TEST(drops_subsets),
+		TEST(drops_unknown),
+		TEST(drops_flow),
+		TEST(latency),
+		TEST(latency_open_bucket),
+		TEST(latency_empty),
+		TEST(segments),
+		cmocka_unit_test_setup(test_latency_record, start_path),
+		cmocka_unit_test_setup(test_latency_record_bare, start_path),
+		cmocka_unit_test_setup(test_latency_record_devices, start_path),
+		cmocka_unit_test_setup(test_latency_record_unknown_owner, start_path),
+		TEST(text),
+		TEST(text_every_pair),
+		TEST(text_bounds),
+		cmocka_unit_test_setup(test_out_of_memory, start_path),
+	};
+
+	return cmocka_run_group_tests(tests, prepare, finish);
+}

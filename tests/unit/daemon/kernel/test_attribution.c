@@ -1,0 +1,818 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of real network namespaces and cgroups, in a mount namespace of this
+ * program's own.  What needs root is skipped without it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/time.h"
+#include "daemon/kernel/attribution.h"
+#include "daemon/kernel/cgroup_paths.h"
+#include "daemon/kernel/cgroup_walk.h"
+#include "daemon/kernel/netns_names.h"
+
+static char top[] = "/tmp/test_attribution_XXXXXX"; /* a file system of its own */
+static char folder[64], cgroups[64], mountinfo[64], own_cgroup[128];
+static bool is_root;
+static struct attribution *attribution;
+
+/* ---- the lab ------------------------------------------------------------ */
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static char *at(const char *dir, const char *name)
+{
+	static char paths[8][512];
+	static unsigned int next;
+	char *path = paths[next++ % 8];
+
+	assert_true(snprintf(path, sizeof(paths[0]), "%s/%s", dir, name) < (int)sizeof(paths[0]));
+	return path;
+}
+
+static void need_root(void)
+{
+	if (!is_root) {
+		print_message("not root: no namespaces to name\n");
+		skip();
+	}
+}
+
+static void need_cgroup2(void)
+{
+	need_root();
+	if (!*own_cgroup) {
+		print_message("no cgroup2 can be mounted, or written to\n");
+		skip();
+	}
+}
+
+static int remove_one(const char *path, const struct stat *file, int type, struct FTW *ftw)
+{
+	(void)file, (void)ftw;
+	/* The files of a cgroup go with it. */
+	if (type == FTW_DP)
+		(void)rmdir(path);
+	return 0;
+}
+
+static int start_lab(void **state)
+{
+	(void)state;
+	if (!mkdtemp(top))
+		return -1;
+	is_root = geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+		  mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		  mount("none", top, "tmpfs", 0, NULL) == 0;
+	snprintf(folder, sizeof(folder), "%s/netns", top);
+	snprintf(cgroups, sizeof(cgroups), "%s/cgroup 2", top);
+	snprintf(mountinfo, sizeof(mountinfo), "%s/mountinfo", top);
+	if (!is_root)
+		return 0;
+	if (mkdir(cgroups, 0755) < 0 || mount("none", cgroups, "cgroup2", 0, NULL) < 0)
+		return 0;
+	snprintf(own_cgroup, sizeof(own_cgroup), "%s/test_attribution-%d", cgroups, getpid());
+	if (mkdir(own_cgroup, 0755) < 0)
+		*own_cgroup = '\0';
+	return 0;
+}
+
+static int stop_lab(void **state)
+{
+	(void)state;
+	if (is_root)
+		umount2(at(own_cgroup, "wide/1"), MNT_DETACH);
+	if (*own_cgroup)
+		nftw(own_cgroup, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	if (is_root)
+		umount2(top, MNT_DETACH);
+	return rmdir(top);
+}
+
+static int start(void **state)
+{
+	const struct attribution_places places = {
+		.netns = {folder, NULL}, .init_netns = NULL, .mountinfo = mountinfo};
+
+	(void)state;
+	if (is_root) {
+		char text[256];
+
+		umount2(folder, MNT_DETACH);
+		mkdir(folder, 0755);
+		if (mount("none", folder, "tmpfs", 0, NULL) < 0)
+			return -1;
+		/* As the kernel writes a path with a space in it, behind a mount of a part. */
+		snprintf(text, sizeof(text),
+			 "22 27 0:21 / /proc rw - proc proc rw\n"
+			 "23 27 0:22 /part /nowhere rw - cgroup2 none rw\n"
+			 "24 27 0:22 / %s/cgroup\\0402 rw,relatime shared:9 - cgroup2 none rw\n",
+			 top);
+		write_file(mountinfo, text);
+	}
+	return attribution_new(&attribution, &places);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	attribution_free(&attribution);
+	attribution_free(&attribution);
+	return attribution != NULL;
+}
+
+static void pause_for(unsigned int milliseconds)
+{
+	usleep(milliseconds * 1000);
+}
+
+/* ---- network namespaces ------------------------------------------------- */
+
+static uint32_t inode_of(const char *path)
+{
+	struct stat file;
+
+	assert_int_equal(stat(path, &file), 0);
+	return (uint32_t)file.st_ino;
+}
+
+static void touch(const char *path)
+{
+	int fd = open(path, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* What `ip netns add` does; the namespace's inode number. */
+static uint32_t add_netns(const char *name, bool new_file)
+{
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	char *path = at(folder, name);
+
+	assert_true(own >= 0);
+	if (new_file)
+		touch(path);
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	assert_int_equal(mount("/proc/self/ns/net", path, "none", MS_BIND, NULL), 0);
+	assert_int_equal(setns(own, CLONE_NEWNET), 0);
+	close(own);
+	return inode_of(path);
+}
+
+static void delete_netns(const char *name)
+{
+	assert_int_equal(umount2(at(folder, name), MNT_DETACH), 0);
+	assert_int_equal(unlink(at(folder, name)), 0);
+}
+
+static const char *netns(uint32_t inode)
+{
+	static char name[ATTRIBUTION_NETNS_MAX];
+
+	memset(name, '?', sizeof(name));
+	return attribution_netns(attribution, inode, name);
+}
+
+/* The folder may have been read a moment ago: then a change is not looked for. */
+static const char *netns_soon(uint32_t inode)
+{
+	pause_for(50);
+	return netns(inode);
+}
+
+static void assert_name(const char *name, const char *expected)
+{
+	assert_non_null(name);
+	assert_string_equal(name, expected);
+}
+
+static void test_netns(void **state)
+{
+	uint32_t blue, red;
+
+	(void)state;
+	need_root();
+	assert_null(netns(4026540000U));
+	blue = add_netns("blue", true);
+	red = add_netns("red", true);
+	assert_int_not_equal(blue, red);
+	assert_name(netns_soon(blue), "blue");
+	assert_name(netns(red), "red");
+	assert_null(netns(0));
+	assert_null(netns(1));
+
+	delete_netns("blue");
+	assert_null(netns(blue));
+	assert_name(netns(red), "red");
+	delete_netns("red");
+	assert_null(netns(red));
+}
+
+/* The kernel gives a number away again as soon as it is free; here it is by design. */
+static void test_netns_number_used_again(void **state)
+{
+	char held[64];
+	uint32_t inode;
+	int fd;
+
+	(void)state;
+	need_root();
+	inode = add_netns("before", true);
+	assert_name(netns(inode), "before");
+	fd = open(at(folder, "before"), O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	delete_netns("before");
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	touch(at(folder, "after"));
+	assert_int_equal(mount(held, at(folder, "after"), "none", MS_BIND, NULL), 0);
+	close(fd);
+	assert_int_equal(inode_of(at(folder, "after")), inode);
+	assert_name(netns_soon(inode), "after");
+}
+
+static void test_netns_two_names(void **state)
+{
+	uint32_t inode;
+
+	(void)state;
+	need_root();
+	inode = add_netns("second", true);
+	touch(at(folder, "first"));
+	assert_int_equal(mount(at(folder, "second"), at(folder, "first"), "none", MS_BIND, NULL),
+			 0);
+	assert_name(netns(inode), "first");
+	delete_netns("first");
+	assert_name(netns(inode), "second");
+}
+
+/* `ip netns add` makes the file first: the folder does not change when it is mounted on. */
+static void test_netns_file_before_mount(void **state)
+{
+	uint32_t inode;
+
+	(void)state;
+	need_root();
+	touch(at(folder, "late"));
+	assert_null(netns(inode_of(at(folder, "late"))));
+	pause_for(50);
+	inode = add_netns("late", false);
+	pause_for(1000);
+	assert_name(netns(inode), "late");
+	/* and `ip netns del` may be stopped half-way */
+	assert_int_equal(umount2(at(folder, "late"), MNT_DETACH), 0);
+	assert_null(netns(inode));
+}
+
+static void test_netns_what_is_no_name(void **state)
+{
+	char link[64];
+
+	(void)state;
+	need_root();
+	mkdir(at(folder, "a-folder"), 0755);
+	/* another kind of namespace, which has a number of the same sort */
+	touch(at(folder, "uts"));
+	assert_int_equal(mount("/proc/self/ns/uts", at(folder, "uts"), "none", MS_BIND, NULL), 0);
+	/* a link to anywhere is not followed */
+	add_netns("real", true);
+	assert_int_equal(symlink(at(folder, "real"), at(folder, "link")), 0);
+	snprintf(link, sizeof(link), "/proc/%d/root%s", getpid(), at(folder, "real"));
+	assert_int_equal(symlink(link, at(folder, "a-link")), 0);
+	assert_name(netns(inode_of(at(folder, "real"))), "real");
+	assert_null(netns(inode_of(at(folder, "a-folder"))));
+}
+
+/* As people make for containers, so that `ip netns exec` works. */
+static void test_netns_link_to_process(void **state)
+{
+	char link[64];
+
+	(void)state;
+	need_root();
+	/* not this program's own namespace, which may be the host's */
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	snprintf(link, sizeof(link), "/proc/%d/ns/net", getpid());
+	assert_int_equal(symlink(link, at(folder, "container")), 0);
+	assert_name(netns(inode_of("/proc/self/ns/net")), "container");
+}
+
+static void test_netns_folder_comes_late(void **state)
+{
+	uint32_t inode;
+
+	(void)state;
+	need_root();
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+	assert_int_equal(rmdir(folder), 0);
+	assert_null(netns(4026540000U));
+	assert_int_equal(mkdir(folder, 0755), 0);
+	/* the first `ip netns add` mounts the folder on itself */
+	assert_int_equal(mount(folder, folder, "none", MS_BIND, NULL), 0);
+	inode = add_netns("first", true);
+	pause_for(1000);
+	assert_name(netns(inode), "first");
+	delete_netns("first");
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+}
+
+/* More files than one call looks at, and more names than are kept. */
+static void test_netns_many(void **state)
+{
+	uint32_t own = inode_of("/proc/self/ns/net"), inode;
+	char link[64], name[32];
+	int calls = 0;
+
+	(void)state;
+	need_root();
+	snprintf(link, sizeof(link), "/proc/%d/ns/net", getpid());
+	for (int i = 0; i < 3 * NETNS_NAMES_STEP; i++) {
+		snprintf(name, sizeof(name), "plain-%d", i);
+		touch(at(folder, name));
+	}
+	inode = add_netns("one", true);
+	while (!netns(inode))
+		assert_true(++calls <= 4);
+	assert_name(netns(inode), "one");
+
+	for (int i = 0; i < NETNS_NAMES_MAX + 100; i++) {
+		snprintf(name, sizeof(name), "link-%d", i);
+		assert_int_equal(symlink(link, at(folder, name)), 0);
+	}
+	pause_for(50);
+	for (calls = 0; calls < 30; calls++)
+		(void)netns(4026540000U);
+	assert_non_null(netns(own));
+}
+
+static void test_netns_host(void **state)
+{
+	char name[ATTRIBUTION_NETNS_MAX];
+	const struct attribution_places places = {.init_netns = "/proc/self/ns/net"};
+	struct attribution *here = NULL;
+	struct stat own;
+
+	(void)state;
+	assert_int_equal(attribution_new(&here, &places), 0);
+	assert_int_equal(stat("/proc/self/ns/net", &own), 0);
+	assert_name(attribution_netns(here, (uint32_t)own.st_ino, name), "host");
+	/* the number that Linux gives it from 6.18 on */
+	assert_name(attribution_netns(here, 4026531833U, name), "host");
+	assert_null(attribution_netns(here, 1, name));
+	attribution_free(&here);
+}
+
+static void test_netns_two_folders(void **state)
+{
+	char name[ATTRIBUTION_NETNS_MAX], link[64], other[64];
+	const struct attribution_places places = {.netns = {link, other}};
+	struct attribution *two = NULL;
+	uint32_t inode, here;
+
+	(void)state;
+	need_root();
+	snprintf(link, sizeof(link), "%s/link", top);
+	snprintf(other, sizeof(other), "%s/other", top);
+	assert_int_equal(symlink(folder, link), 0);
+	assert_int_equal(symlink(folder, other), 0);
+	inode = add_netns("same", true);
+	assert_int_equal(attribution_new(&two, &places), 0);
+	assert_name(attribution_netns(two, inode, name), "same");
+
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(mkdir(other, 0755), 0);
+	delete_netns("same");
+	here = add_netns("here", true);
+	touch(at(other, "there"));
+	assert_int_equal(mount(at(folder, "here"), at(other, "there"), "none", MS_BIND, NULL), 0);
+	delete_netns("here");
+	pause_for(1000);
+	assert_name(attribution_netns(two, here, name), "there");
+	umount2(at(other, "there"), MNT_DETACH);
+	attribution_free(&two);
+}
+
+/* ---- cgroups ------------------------------------------------------------ */
+
+static uint64_t id_of(const char *path)
+{
+	struct stat file;
+
+	assert_int_equal(stat(path, &file), 0);
+	return file.st_ino;
+}
+
+static const char *cgroup(uint64_t id)
+{
+	static char path[ATTRIBUTION_CGROUP_MAX];
+
+	memset(path, '?', sizeof(path));
+	return attribution_cgroup(attribution, id, path);
+}
+
+/* Where the tree is walked through an answer may take some calls. */
+static const char *cgroup_soon(uint64_t id)
+{
+	const char *path = cgroup(id);
+
+	for (int i = 0; i < 300 && !path; i++) {
+		pause_for(10);
+		path = cgroup(id);
+	}
+	return path;
+}
+
+static char *make_cgroup(const char *name)
+{
+	char *path = at(own_cgroup, name);
+
+	assert_int_equal(mkdir(path, 0755), 0);
+	return path;
+}
+
+static void check_cgroups(void)
+{
+	const char *below = own_cgroup + strlen(cgroups);
+	uint64_t own = id_of(own_cgroup), unit, odd;
+
+	unit = id_of(make_cgroup("nginx.service"));
+	odd = id_of(make_cgroup("nginx.service/a (deleted)"));
+	assert_name(cgroup_soon(id_of(cgroups)), "/");
+	assert_name(cgroup_soon(own), below);
+	assert_name(cgroup_soon(unit), at(below, "nginx.service"));
+	assert_name(cgroup_soon(odd), at(below, "nginx.service/a (deleted)"));
+	assert_null(cgroup(0));
+	assert_null(cgroup(0x7fffffff12345678));
+	assert_null(cgroup(0x7fffffff12345678));
+	/* a file of a cgroup has such a number as well */
+	assert_null(cgroup(id_of(at(own_cgroup, "cgroup.procs"))));
+
+	assert_int_equal(rmdir(at(own_cgroup, "nginx.service/a (deleted)")), 0);
+	assert_int_equal(rmdir(at(own_cgroup, "nginx.service")), 0);
+	assert_name(cgroup(unit), at(below, "nginx.service"));
+}
+
+static void test_cgroup(void **state)
+{
+	(void)state;
+	need_cgroup2();
+	check_cgroups();
+}
+
+static void test_cgroup_gone(void **state)
+{
+	uint64_t gone;
+
+	(void)state;
+	need_cgroup2();
+	gone = id_of(make_cgroup("gone"));
+	assert_int_equal(rmdir(at(own_cgroup, "gone")), 0);
+	assert_null(cgroup(gone));
+}
+
+/* An id that is not there yet is looked for again; the cache has no room for all. */
+static void test_cgroup_cache(void **state)
+{
+	uint64_t own = id_of(is_root ? cgroups : "/");
+
+	(void)state;
+	need_cgroup2();
+	assert_name(cgroup(own), "/");
+	for (uint64_t id = 1; id < 4 * CGROUP_PATHS_MAX; id++)
+		assert_null(cgroup(0x7fffffff00000000 + id));
+	assert_name(cgroup(own), "/");
+}
+
+/* Without the capabilities the tree is walked through; libc has no functions for them. */
+static void have_capabilities(bool have)
+{
+	const uint32_t mask = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_SYS_ADMIN;
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	data[0].effective = have ? data[0].effective | mask : data[0].effective & ~mask;
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+}
+
+static int stop_with_capabilities(void **state)
+{
+	if (is_root)
+		have_capabilities(true);
+	return stop(state);
+}
+
+static void test_cgroup_walk(void **state)
+{
+	(void)state;
+	need_cgroup2();
+	have_capabilities(false);
+	check_cgroups();
+}
+
+static void test_cgroup_walk_again(void **state)
+{
+	uint64_t later, missing;
+
+	(void)state;
+	need_cgroup2();
+	have_capabilities(false);
+	missing = 0x7fffffff12345678;
+	for (int i = 0; i < 30; i++) {
+		assert_null(cgroup(missing));
+		pause_for(10);
+	}
+	later = id_of(make_cgroup("later"));
+	assert_name(cgroup_soon(later), at(own_cgroup + strlen(cgroups), "later"));
+	assert_int_equal(rmdir(at(own_cgroup, "later")), 0);
+}
+
+struct visited {
+	const char *top;
+	size_t in_step, own;
+	uint64_t wanted;
+	char path[128];
+};
+
+static void count_visit(void *data, uint64_t id, const char *path)
+{
+	struct visited *visited = data;
+
+	visited->in_step++;
+	if (strncmp(path, visited->top, strlen(visited->top)) == 0)
+		visited->own++;
+	if (id == visited->wanted)
+		snprintf(visited->path, sizeof(visited->path), "%s", path);
+}
+
+/* A wide and deep tree: part by part, all of it, and nothing that is mounted in it. */
+static void test_cgroup_walk_steps(void **state)
+{
+	char wide[256], name[64];
+	struct visited visited = {.top = wide};
+	struct cgroup_walk *walk = NULL;
+	int root = is_root ? open(cgroups, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, steps = 1;
+
+	(void)state;
+	need_cgroup2();
+	snprintf(wide, sizeof(wide), "%s/wide/", own_cgroup + strlen(cgroups));
+	make_cgroup("wide");
+	for (int i = 0; i < 120; i++) {
+		snprintf(name, sizeof(name), "wide/%d", i);
+		make_cgroup(name);
+	}
+	make_cgroup("wide/0/deep");
+	visited.wanted = id_of(make_cgroup("wide/0/deep/deeper"));
+	assert_int_equal(mount("none", at(own_cgroup, "wide/1"), "tmpfs", 0, NULL), 0);
+	assert_int_equal(mkdir(at(own_cgroup, "wide/1/not-a-cgroup"), 0755), 0);
+
+	assert_int_equal(cgroup_walk_new(&walk, root), 0);
+	while (!cgroup_walk_step(walk, count_visit, &visited)) {
+		assert_true(visited.in_step <= 70);
+		visited.in_step = 0;
+		steps++;
+	}
+	assert_true(steps >= 3);
+	assert_int_equal(visited.own, 121); /* 120, two deeper ones, without wide/1 */
+	assert_string_equal(visited.path + strlen(own_cgroup + strlen(cgroups)),
+			    "/wide/0/deep/deeper");
+	/* once more from the beginning, and given up in the middle */
+	visited.own = 0;
+	assert_int_equal(cgroup_walk_step(walk, count_visit, &visited), 0);
+	cgroup_walk_free(&walk);
+	cgroup_walk_free(&walk);
+	close(root);
+	umount2(at(own_cgroup, "wide/1"), MNT_DETACH);
+	nftw(at(own_cgroup, "wide"), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void check_mountinfo(const char *text, uint64_t id, const char *expected)
+{
+	const struct attribution_places places = {.mountinfo = text ? mountinfo : NULL};
+	char path[ATTRIBUTION_CGROUP_MAX];
+	struct attribution *other = NULL;
+
+	if (text)
+		write_file(mountinfo, text);
+	assert_int_equal(attribution_new(&other, &places), 0);
+	if (expected)
+		assert_name(attribution_cgroup(other, id, path), expected);
+	else
+		assert_null(attribution_cgroup(other, id, path));
+	attribution_free(&other);
+}
+
+static void test_cgroup_mounts(void **state)
+{
+	char part[64], text[512];
+	uint64_t inside, outside;
+
+	(void)state;
+	need_cgroup2();
+	inside = id_of(make_cgroup("inside"));
+	outside = id_of(own_cgroup);
+	check_mountinfo(NULL, inside, NULL);
+	check_mountinfo("", inside, NULL);
+	check_mountinfo("garbage\n - cgroup2 \n1 - cgroup2 x\n1 2 3 4 - cgroup2 x\n", inside, NULL);
+	check_mountinfo("24 27 0:22 / /nowhere rw - cgroup2 none rw\n", inside, NULL);
+	/* hidden by another mount */
+	snprintf(text, sizeof(text),
+		 "23 27 0:22 / /tmp rw - cgroup2 none rw\n"
+		 "24 27 0:22 / %s/cgroup\\0402 rw - cgroup2 none rw\n",
+		 top);
+	check_mountinfo(text, outside, own_cgroup + strlen(cgroups));
+
+	snprintf(part, sizeof(part), "%s/part", top);
+	assert_int_equal(mkdir(part, 0755), 0);
+	assert_int_equal(mount(own_cgroup, part, "none", MS_BIND, NULL), 0);
+	snprintf(text, sizeof(text), "25 27 0:22 /test %s rw - cgroup2 none rw\n", part);
+	check_mountinfo(text, inside, "/inside");
+	check_mountinfo(text, outside, "/");
+	/* the mount of the whole is the better one */
+	snprintf(text, sizeof(text),
+		 "25 27 0:22 /test %s rw - cgroup2 none rw\n"
+		 "24 27 0:22 / %s/cgroup\\0402 rw - cgroup2 none rw\n",
+		 part, top);
+	check_mountinfo(text, outside, own_cgroup + strlen(cgroups));
+	assert_int_equal(umount2(part, MNT_DETACH), 0);
+	assert_int_equal(rmdir(at(own_cgroup, "inside")), 0);
+}
+
+/* The places of a real host, whatever they hold. */
+static void test_host_places(void **state)
+{
+	char path[ATTRIBUTION_CGROUP_MAX], name[ATTRIBUTION_NETNS_MAX];
+	struct attribution *host = NULL;
+
+	(void)state;
+	assert_int_equal(attribution_new(&host, NULL), 0);
+	(void)attribution_netns(host, 4026531840U, name);
+	(void)attribution_cgroup(host, 1, path);
+	attribution_free(&host);
+}
+
+/* ---- paths -------------------------------------------------------------- */
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void test_units(void **state)
+{
+	static const struct {
+		const char *path, *unit;
+	} paths[] = {
+		{"/system.slice/nginx.service", "nginx.service"},
+		{"/system.slice/nginx.service/", "nginx.service"},
+		{"/system.slice/nginx.service/worker/1", "nginx.service"},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/foo.scope", "foo.scope"},
+		{"/user.slice/user-1000.slice/user@1000.service/init.scope", "init.scope"},
+		{"/user.slice/user-1000.slice/session-3.scope", "session-3.scope"},
+		{"/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service"},
+		{"/system.slice/a\\x2db.service", "a\\x2db.service"},
+		{"/system.slice/_cpu.service", "cpu.service"},
+		{"/system.slice/__own.service", "_own.service"},
+		{"/system.slice/dev-hugepages.mount", "dev-hugepages.mount"},
+		{"/system.slice/docker-" ID ".scope", "docker-" ID ".scope"},
+		{"/system.slice/docker-" ID ".scope/system.slice/cron.service", "cron.service"},
+		{"/init.scope", "init.scope"},
+		{"/", NULL},
+		{"", NULL},
+		{"/system.slice", NULL},
+		{"/.service", NULL},
+		{"/_.service", NULL},
+		{"/docker/" ID, NULL},
+		{"/service", NULL},
+	};
+	char unit[ATTRIBUTION_UNIT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const char *found = attribution_unit(paths[i].path, unit);
+
+		if (!paths[i].unit != !found || (found && strcmp(found, paths[i].unit) != 0))
+			fail_msg("%s: %s", paths[i].path, found ? found : "none");
+	}
+}
+
+static void test_containers(void **state)
+{
+	static const struct {
+		const char *path, *container;
+	} paths[] = {
+		{"/system.slice/docker-" ID ".scope", "0123456789ab"},
+		{"/docker/" ID, "0123456789ab"},
+		{"/docker/" ID "/init", "0123456789ab"},
+		{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1_2.slice/"
+		 "cri-containerd-" ID ".scope",
+		 "0123456789ab"},
+		{"/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", "0123456789ab"},
+		{"/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope/container", "0123456789ab"},
+		{"/machine.slice/libpod-" ID ".scope", "0123456789ab"},
+		{"/system.slice/nerdctl-" ID ".scope", "0123456789ab"},
+		{"/kubepods/besteffort/pod0a1b/" ID, "0123456789ab"},
+		{"/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID,
+		 "0123456789ab"},
+		{"/docker/" ID
+		 "/docker/ff23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		 "ff23456789ab"},
+		{"/lxc.payload.web-1/system.slice/cron.service", "web-1"},
+		{"/lxc.payload.web-1/docker/" ID, "0123456789ab"},
+		/* what watches a container is not in it */
+		{"/machine.slice/libpod-conmon-" ID ".scope", NULL},
+		{"/system.slice/crio-conmon-" ID ".scope", NULL},
+		{"/lxc.monitor.web-1", NULL},
+		{"/lxc.payload.", NULL},
+		{"/docker/" ID "0", NULL},
+		{"/docker/0" ID, NULL},
+		{"/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", NULL},
+		{"/docker/0123456789ab", NULL},
+		{"/docker-.scope", NULL},
+		{"/x:" ID, NULL},
+		{"/system.slice/docker.service", NULL},
+		{"/", NULL},
+		{"", NULL},
+	};
+	char container[ATTRIBUTION_CONTAINER_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const char *found = attribution_container(paths[i].path, container);
+
+		if (!paths[i].container != !found ||
+		    (found && strcmp(found, paths[i].container) != 0))
+			fail_msg("%s: %s", paths[i].path, found ? found : "none");
+	}
+}
+
+/* Names longer than any folder's leave the buffer alone. */
+static void test_long_names(void **state)
+{
+	char path[2048], text[ATTRIBUTION_UNIT_MAX] = "as it was";
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	strcpy(path + 1000, ".service");
+	assert_null(attribution_unit(path, text));
+	memcpy(path, "lxc.payload.", 12);
+	assert_null(attribution_container(path, text));
+	assert_string_equal(text, "as it was");
+	strcpy(path + NAME_MAX - 8, ".service");
+	assert_non_null(attribution_unit(path, text));
+	assert_string_equal(text, path);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
+#define TEST_WALK(name) cmocka_unit_test_setup_teardown(test_##name, start, stop_with_capabilities)
+	const struct CMUnitTest tests[] = {
+		TEST(netns),
+		TEST(netns_number_used_again),
+		TEST(netns_two_names),
+		TEST(netns_file_before_mount),
+		TEST(netns_what_is_no_name),
+		TEST(netns_link_to_process),
+		TEST(netns_folder_comes_late),
+		TEST(netns_many),
+		TEST(netns_host),
+		TEST(netns_two_folders),
+		TEST(cgroup),
+		TEST(cgroup_gone),
+		TEST(cgroup_cache),
+		TEST_WALK(cgroup_walk),
+		TEST_WALK(cgroup_walk_again),
+		TEST_WALK(cgroup_walk_steps),
+		TEST(cgroup_mounts),
+		TEST(host_places),
+		TEST(units),
+		TEST(containers),
+		TEST(long_names),
+	};
+
+	return cmocka_run_group_tests(tests, start_lab, stop_lab);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "daemon/kernel/symbols.h"
+
+static struct symbols *symbols;
+
+static int start(void **state)
+{
+	(void)state;
+	return symbols_new(&symbols);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	symbols_free(&symbols);
+	return symbols != NULL;
+}
+
+/* Load `text` as if it were /proc/kallsyms. */
+static int load(const char *text)
+{
+	char path[] = "/tmp/test_symbols_XXXXXX";
+	int fd = mkstemp(path), r;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	r = symbols_load(symbols, path);
+	unlink(path);
+	return r;
+}
+
+static const char *at(uint64_t address)
+{
+	static char text[SYMBOLS_TEXT_MAX];
+
+	symbols_format(symbols, address, text, sizeof(text));
+	return text;
+}
+
+static const char kernel[] = "0000000000000000 A fixed_percpu_data\n"
+			     "ffffffff81000000 T _text\n"
+			     "ffffffff81000000 T _stext\n"
+			     "ffffffff81000100 t __pfx_udp_rcv\n"
+			     "ffffffff81000110 T udp_rcv\n"
+			     "ffffffff81000200 W weak_one\n"
+			     "ffffffff81000300 t $x\n"
+			     "ffffffff81000400 w weak_two\n"
+			     "ffffffff81800000 T far_one\n"
+			     "ffffffff82000000 R some_data\n"
+			     "ffffffff82000100 D more_data\n"
+			     "ffffffff83000000 t __init_one\n"
+			     "ffffffff83000080 d after_init\n"
+			     "ffffffffc0201000 t nft_do_chain\t[nf_tables]\n"
+			     "ffffffffc0100000 t veth_xmit\t[veth]\n"
+			     "ffffffffc0100080 r veth_data\t[veth]\n"
+			     "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_nf\t[bpf]\n";
+
+static void test_functions(void **state)
+{
+	(void)state;
+	assert_int_equal(load(kernel), 0);
+	assert_int_equal(symbols_count(symbols), 9);
+	assert_string_equal(at(0xffffffff81000000), "_text+0x0");
+	assert_string_equal(at(0xffffffff81000110), "udp_rcv+0x0");
+	assert_string_equal(at(0xffffffff8100012f), "udp_rcv+0x1f");
+	assert_string_equal(at(0xffffffff810001ff), "udp_rcv+0xef");
+	assert_string_equal(at(0xffffffff81000200), "weak_one+0x0");
+	assert_string_equal(at(0xffffffff810003ff), "weak_one+0x1ff");
+	assert_string_equal(at(0xffffffff81000400), "weak_two+0x0");
+}
+
+static void test_modules(void **state)
+{
+	(void)state;
+	assert_int_equal(load(kernel), 0);
+	assert_string_equal(at(0xffffffffc020103c), "nft_do_chain+0x3c [nf_tables]");
+	assert_string_equal(at(0xffffffffc0100004), "veth_xmit+0x4 [veth]");
+	/* the last entry of all, too */
+	assert_string_equal(at(0xffffffffc0300010), "bpf_prog_6deef7357e7b4530_nf+0x10 [bpf]");
+	assert_string_equal(at(0xffffffffc03fffff), "bpf_prog_6deef7357e7b4530_nf+0xfffff [bpf]");
+}
+
+static void test_not_text(void **state)
+{
+	(void)state;
+	assert_int_equal(load(kernel), 0);
+	assert_string_equal(at(0), "0x0");
+	assert_string_equal(at(1), "0x1");
+	assert_string_equal(at(0xffffffff80ffffff), "0xffffffff80ffffff");
+	/* data ends text */
+	assert_string_equal(at(0xffffffff82000000), "0xffffffff82000000");
+	assert_string_equal(at(0xffffffff82000123), "0xffffffff82000123");
+	assert_string_equal(at(0xffffffff8300007f), "__init_one+0x7f");
+	assert_string_equal(at(0xffffffff83000080), "0xffffffff83000080");
+	assert_string_equal(at(0xffffffffffffffff), "0xffffffffffffffff");
+}
+
+static void test_too_far(void **state)
+{
+	(void)state;
+	assert_int_equal(load(kernel), 0);
+	assert_string_equal(at(0xffffffff81000400 + SYMBOLS_OFFSET_MAX - 1), "weak_two+0xfffff");
+	assert_string_equal(at(0xffffffff81000400 + SYMBOLS_OFFSET_MAX), "0xffffffff81100400");
+	assert_string_equal(at(0xffffffffc0400000), "0xffffffffc0400000");
+}
+
+static void test_not_loaded(void **state)
+{
+	char text[SYMBOLS_TEXT_MAX];
+
+	(void)state;
+	assert_int_equal(symbols_count(symbols), 0);
+	assert_string_equal(at(0xffffffff81000110), "0xffffffff81000110");
+	symbols_format(NULL, 0x1234, text, sizeof(text));
+	assert_string_equal(text, "0x1234");
+}
+
+static void test_hidden(void **state)
+{
+	(void)state;
+	assert_int_equal(load("0000000000000000 A fixed_percpu_data\n"
+			      "0000000000000000 T _text\n"
+			      "0000000000000000 t veth_xmit\t[veth]\n"),
+			 -ENODATA);
+	assert_string_equal(at(0), "0x0");
+}
+
+static void test_no_file(void **state)
+{
+	(void)state;
+	assert_int_equal(symbols_load(symbols, "/nonexistent/kallsyms"), -ENOENT);
+	assert_int_equal(symbols_load(symbols, "/proc"), -EISDIR);
+}
+
+static void test_not_kallsyms(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"\n",
+		"hello\n",
+		"ffffffff81000000\n",
+		"ffffffff81000000 T\n",
+		"ffffffff81000000 T \n",
+		"ffffffff81000000 R data\n",
+		"ffffffff81000000000000000000 T x\n",
+		" T x\n",
+		"ffffffff81000000  T x\n",
+		"ffffffff81000000 TT x\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		assert_int_equal(load(texts[i]), -EBADMSG);
+}
+
+static void test_last_line_without_end(void **state)
+{
+	(void)state;
+	assert_int_equal(load("garbage\nffffffff81000000 T only"), 0);
+	assert_string_equal(at(0xffffffff81000001), "only+0x1");
+}
+
+static void test_load_again(void **state)
+{
+	(void)state;
+	assert_int_equal(load("1000 T before\n"), 0);
+	assert_int_equal(load("2000 T after\n"), 0);
+	assert_int_equal(symbols_count(symbols), 1);
+	assert_string_equal(at(0x1001), "0x1001");
+	assert_string_equal(at(0x2001), "after+0x1");
+	/* what fails changes nothing */
+	assert_int_equal(load("nothing"), -EBADMSG);
+	assert_string_equal(at(0x2001), "after+0x1");
+}
+
+static void test_small_buffer(void **state)
+{
+	char text[8];
+
+	(void)state;
+	assert_int_equal(load(kernel), 0);
+	symbols_format(symbols, 0xffffffff8100012f, text, sizeof(text));
+	assert_string_equal(text, "udp_rcv");
+}
+
+/* Data at a function's own address does not end it, data of a module below it ends others. */
+static void test_data_in_any_order(void **state)
+{
+	(void)state;
+	assert_int_equal(load("1000 T first\n2000 T second\n2000 R same_place\n1800 d below\n"), 0);
+	assert_string_equal(at(0x1001), "first+0x1");
+	assert_string_equal(at(0x1801), "0x1801");
+	assert_string_equal(at(0x2000), "second+0x0");
+	assert_string_equal(at(0x2001), "second+0x1");
+}
+
+/* The running kernel: what the file says about a function is what we say. */
+static void test_running_kernel(void **state)
+{
+	char line[1024], name[512], expected[SYMBOLS_TEXT_MAX];
+	unsigned long long address;
+	int r = symbols_load(symbols, "/proc/kallsyms");
+	FILE *file;
+
+	(void)state;
+	if (r == -ENODATA || r == -ENOENT) {
+		print_message("the running kernel shows no symbols\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+	file = fopen("/proc/kallsyms", "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %*c %511s", &address, name) != 2 ||
+		    strcmp(name, "netif_receive_skb") != 0)
+			continue;
+		snprintf(expected, sizeof(expected), "%s+0x7", name);
+		assert_string_equal(at(address + 7), expected);
+		break;
+	}
+	fclose(file);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(functions),      TEST(modules),	  TEST(not_text),
+		TEST(too_far),	      TEST(not_loaded),	  TEST(hidden),
+		TEST(no_file),	      TEST(not_kallsyms), TEST(last_line_without_end),
+		TEST(load_again),     TEST(small_buffer), TEST(data_in_any_order),
+		TEST(running_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

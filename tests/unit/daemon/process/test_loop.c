@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "common/cleanup.h"
+#include "daemon/process/loop.h"
+
+#define MS 1000000ULL
+
+/* A loop and what its handlers did. */
+struct run {
+	struct loop *loop;
+	struct loop_source *source;
+	struct loop_source *other;
+	unsigned int calls;
+	unsigned int events;
+	int signal;
+	int fds[2];
+};
+
+static int setup(void **state)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run || loop_new(&run->loop) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, run->fds) < 0)
+		return -1;
+	*state = run;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct run *run = *state;
+
+	loop_source_free(&run->source);
+	loop_source_free(&run->other);
+	loop_free(&run->loop);
+	loop_free(&run->loop);
+	cleanup_close(&run->fds[0]);
+	cleanup_close(&run->fds[1]);
+	free(run);
+	return 0;
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000 * MS + (uint64_t)time.tv_nsec;
+}
+
+static int stop(void *userdata)
+{
+	struct run *run = userdata;
+
+	run->calls++;
+	loop_exit(run->loop, 7);
+	/* Only the first one counts. */
+	loop_exit(run->loop, 8);
+	return 0;
+}
+
+static int stop_at_third(void *userdata)
+{
+	struct run *run = userdata;
+
+	if (run->calls++ == 2)
+		loop_exit(run->loop, 0);
+	return 0;
+}
+
+static int fail_now(void *userdata)
+{
+	struct run *run = userdata;
+
+	run->calls++;
+	return -EPROTO;
+}
+
+static int free_self_and_defer(void *userdata)
+{
+	struct run *run = userdata;
+
+	loop_source_free(&run->source);
+	return loop_add_defer(run->loop, &run->source, stop, run);
+}
+
+static void test_once(void **state)
+{
+	struct run *run = *state;
+	uint64_t start = now();
+
+	assert_int_equal(loop_add_timer(run->loop, &run->source, 20 * MS, 0, stop, run), 0);
+	assert_int_equal(loop_run(run->loop), 7);
+	assert_int_equal(run->calls, 1);
+	assert_true(now() - start >= 20 * MS);
+}
+
+static void test_periodic(void **state)
+{
+	struct run *run = *state;
+	uint64_t start = now();
+
+	assert_int_equal(loop_add_timer(run->loop, &run->source, 0, 20 * MS, stop_at_third, run),
+			 0);
+	assert_int_equal(loop_run(run->loop), 0);
+	assert_int_equal(run->calls, 3);
+	assert_true(now() - start >= 40 * MS);
+}
+
+static int sleep_first(void *userdata)
+{
+	struct run *run = userdata;
+
+	if (run->calls++ == 0)
+		usleep(55000);
+	return 0;
+}
+
+/* The turns at 20 and 40 ms are missed; those at 60, 80, 100 are not made up for nor late. */
+static void test_missed_turns(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_timer(run->loop, &run->source, 0, 20 * MS, sleep_first, run), 0);
+	assert_int_equal(loop_add_timer(run->loop, &run->other, 110 * MS, 0, stop, run), 0);
+	assert_int_equal(loop_run(run->loop), 7);
+	/* 0, the one that was due when it woke, 60, 80, 100, and the end. */
+	assert_in_range(run->calls, 5, 6);
+}
+
+static void test_restart(void **state)
+{
+	struct run *run = *state;
+	uint64_t start = now();
+
+	assert_int_equal(loop_add_timer(run->loop, &run->source, 3600 * 1000 * MS, 0, stop, run),
+			 0);
+	assert_int_equal(loop_timer_restart(run->source, 10 * MS), 0);
+	assert_int_equal(loop_run(run->loop), 7);
+	assert_true(now() - start >= 10 * MS && now() - start < 5000 * MS);
+}
+
+static void test_failure_ends(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_defer(run->loop, &run->source, fail_now, run), 0);
+	assert_int_equal(loop_run(run->loop), -EPROTO);
+	assert_int_equal(run->calls, 1);
+}
+
+static void test_free_in_own_handler(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(
+		loop_add_timer(run->loop, &run->source, 0, 1 * MS, free_self_and_defer, run), 0);
+	assert_int_equal(loop_run(run->loop), 7);
+	assert_int_equal(run->calls, 1);
+}
+
+static int defer_again(void *userdata)
+{
+	struct run *run = userdata;
+
+	if (run->calls++ == 4) {
+		loop_exit(run->loop, 0);
+		return 0;
+	}
+	return loop_source_set_enabled(run->source, true);
+}
+
+static void test_defer_again(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_defer(run->loop, &run->source, defer_again, run), 0);
+	assert_int_equal(loop_run(run->loop), 0);
+	assert_int_equal(run->calls, 5);
+}
+
+/* What was told of the fd, in turn: written to, and asked for less and less. */
+static int on_fd(int fd, unsigned int events, void *userdata)
+{
+	struct run *run = userdata;
+
+	assert_int_equal(fd, run->fds[0]);
+	run->events |= events;
+	if (events & LOOP_HANGUP) {
+		loop_exit(run->loop, 0);
+		return 0;
+	}
+	run->calls++;
+	if (events & LOOP_WRITE)
+		return loop_fd_set_events(run->source, LOOP_READ);
+	/* Not read, it stays readable, but with 0 only the end is told. */
+	cleanup_close(&run->fds[1]);
+	run->fds[1] = -1;
+	return loop_fd_set_events(run->source, 0);
+}
+
+static void test_fd(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_fd(run->loop, &run->source, run->fds[0], LOOP_WRITE, on_fd, run),
+			 0);
+	assert_int_equal(write(run->fds[1], "x", 1), 1);
+	assert_int_equal(loop_run(run->loop), 0);
+	assert_int_equal(run->calls, 2);
+	assert_int_equal(run->events, LOOP_READ | LOOP_WRITE | LOOP_HANGUP);
+}
+
+static void test_disabled(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_fd(run->loop, &run->other, run->fds[0], LOOP_READ, on_fd, run),
+			 0);
+	assert_int_equal(write(run->fds[1], "x", 1), 1);
+	assert_int_equal(loop_source_set_enabled(run->other, false), 0);
+	assert_int_equal(loop_add_timer(run->loop, &run->source, 10 * MS, 0, stop, run), 0);
+	assert_int_equal(loop_run(run->loop), 7);
+	assert_int_equal(run->events, 0);
+}
+
+static void test_bad_fd(void **state)
+{
+	struct run *run = *state;
+
+	assert_int_equal(loop_add_fd(run->loop, &run->source, -1, LOOP_READ, on_fd, run), -EBADF);
+	assert_null(run->source);
+	assert_int_equal(loop_add_fd(run->loop, &run->source, 1000000, LOOP_READ, on_fd, run),
+			 -EBADF);
+	assert_null(run->source);
+}
+
+static int on_signal(int signal, void *userdata)
+{
+	struct run *run = userdata;
+
+	run->signal = signal;
+	loop_exit(run->loop, 0);
+	return 0;
+}
+
+static void test_signal(void **state)
+{
+	struct run *run = *state;
+	sigset_t blocked;
+
+	assert_int_equal(loop_add_signal(run->loop, &run->source, SIGTERM, on_signal, run), 0);
+	sigprocmask(SIG_SETMASK, NULL, &blocked);
+	assert_true(sigismember(&blocked, SIGTERM));
+	raise(SIGTERM);
+	assert_int_equal(loop_run(run->loop), 0);
+	assert_int_equal(run->signal, SIGTERM);
+	loop_source_free(&run->source);
+	sigprocmask(SIG_SETMASK, NULL, &blocked);
+	assert_false(sigismember(&blocked, SIGTERM));
+}
+
+static void test_notify(void **state)
+{
+	struct run *run = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size = sizeof(address.sun_family);
+	OWN_FD int manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char name[128];
+	char text[128] = "";
+
+	(void)run;
+	unsetenv("NOTIFY_SOCKET");
+	assert_int_equal(loop_notify("READY=1"), 0);
+	/* An abstract address of the kernel's choice. */
+	assert_int_equal(bind(manager, (struct sockaddr *)&address, size), 0);
+	size = sizeof(address);
+	assert_int_equal(getsockname(manager, (struct sockaddr *)&address, &size), 0);
+	snprintf(name, sizeof(name), "@%.*s",
+		 (int)(size - offsetof(struct sockaddr_un, sun_path) - 1), address.sun_path + 1);
+	setenv("NOTIFY_SOCKET", name, 1);
+	assert_int_equal(loop_notify("READY=1\nSTATUS=%d probes", 9), 0);
+	assert_true(recv(manager, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "READY=1\nSTATUS=9 probes");
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static void test_free_nothing(void **state)
+{
+	struct loop_source *source = NULL;
+	struct loop *loop = NULL;
+
+	(void)state;
+	loop_source_free(&source);
+	loop_free(&loop);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_once),	 TEST(test_periodic),	  TEST(test_missed_turns),
+		TEST(test_restart),	 TEST(test_failure_ends), TEST(test_free_in_own_handler),
+		TEST(test_defer_again),	 TEST(test_fd),		  TEST(test_disabled),
+		TEST(test_bad_fd),	 TEST(test_signal),	  TEST(test_notify),
+		TEST(test_free_nothing),
+	};
+
+	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls: which method they go to, parameters, order, streams. */
+#include "common/json.h"
+#include "tests/unit/daemon/varlink/server_fixture.h"
+
+/* ---- org.varlink.service and what it says of methods ----------------------- */
+
+static void test_get_info(void **state)
+{
+	OWN_FD int fd = client_open(*state);
+	OWN_JSON json_t *reply = NULL;
+
+	request(fd, "org.varlink.service.GetInfo", "");
+	reply = receive(fd);
+	assert_int_equal(json_unpack(reply, "{s:{s:s, s:s, s:s, s:s, s:[s,s!]!}!}", "parameters",
+				     "vendor", &(const char *){0}, "product", &(const char *){0},
+				     "version", &(const char *){0}, "url", &(const char *){0},
+				     "interfaces", &(const char *){0}, &(const char *){0}),
+			 0);
+	request(fd, "org.varlink.service.GetInfo", ",\"parameters\":{\"x\":1}");
+	expect_json(fd, "{\"error\":\"org.varlink.service.InvalidParameter\","
+			"\"parameters\":{\"parameter\":\"x\"}}");
+}
+
+static void expect_interface(int fd, const char *name)
+{
+	OWN_JSON json_t *reply = NULL;
+	OWN_FREE char *parameters = NULL;
+	OWN_FREE char *line = NULL;
+	const char *text;
+
+	assert_true(asprintf(&parameters, ",\"parameters\":{\"interface\":\"%s\"}", name) > 0);
+	assert_true(asprintf(&line, "\ninterface %s\n", name) > 0);
+	request(fd, "org.varlink.service.GetInterfaceDescription", parameters);
+	reply = receive(fd);
+	assert_int_equal(json_unpack(reply, "{s:{s:s!}!}", "parameters", "description", &text), 0);
+	assert_non_null(strstr(text, line));
+}
+
+static void test_interfaces(void **state)
+{
+	OWN_FD int fd = client_open(*state);
+
+	expect_interface(fd, "org.varlink.service");
+	expect_interface(fd, "io.netflowd");
+	request(fd, "org.varlink.service.GetInterfaceDescription",
+		",\"parameters\":{\"interface\":\"io.netflow\"}");
+	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
+			"\"parameters\":{\"interface\":\"io.netflow\"}}");
+	request(fd, "org.varlink.service.GetInterfaceDescription", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.InvalidParameter\","
+			"\"parameters\":{\"parameter\":\"interface\"}}");
+}
+
+static void test_unknown_methods(void **state)
+{
+	OWN_FD int fd = client_open(*state);
+
+	request(fd, "io.netflowd.echo", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
+			"\"parameters\":{\"method\":\"io.netflowd.echo\"}}");
+	request(fd, "org.varlink.service.Get", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
+			"\"parameters\":{\"method\":\"org.varlink.service.Get\"}}");
+	request(fd, "Echo", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
+			"\"parameters\":{\"method\":\"Echo\"}}");
+	request(fd, "io.netflow.Echo", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
+			"\"parameters\":{\"interface\":\"io.netflow\"}}");
+	request(fd, ".Echo", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
+			"\"parameters\":{\"interface\":\"\"}}");
+	request(fd, "io.netflowd.Planned", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotImplemented\","
+			"\"parameters\":{\"method\":\"io.netflowd.Planned\"}}");
+}
+
+static void expect_checked(int fd, const char *parameters, const char *expected)
+{
+	OWN_FREE char *rest = NULL;
+
+	assert_true(asprintf(&rest, ",\"parameters\":%s", parameters) > 0);
+	request(fd, "io.netflowd.Check", rest);
+	expect_json(fd, expected);
+}
+
+static void expect_wrong(int fd, const char *parameters, const char *name)
+{
+	OWN_FREE char *expected = NULL;
+
+	assert_true(asprintf(&expected,
+			     "{\"error\":\"org.varlink.service.InvalidParameter\","
+			     "\"parameters\":{\"parameter\":\"%s\"}}",
+			     name) > 0);
+	expect_checked(fd, parameters, expected);
+}
+
+static void test_parameters(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	expect_checked(fd, "{\"string\":\"\"}", "{\"parameters\":{\"string\":\"\"}}");
+	expect_checked(fd,
+		       "{\"string\":\"s\",\"int\":1,\"float\":2,\"bool\":false,\"object\":{},"
+		       "\"array\":[]}",
+		       "{\"parameters\":{\"string\":\"s\",\"int\":1,\"float\":2,\"bool\":false,"
+		       "\"object\":{},\"array\":[]}}");
+	expect_checked(fd, "{\"string\":\"s\",\"float\":0.1,\"int\":null,\"bool\":null}",
+		       "{\"parameters\":{\"string\":\"s\",\"float\":0.1}}");
+	expect_wrong(fd, "{}", "string");
+	expect_wrong(fd, "null", "string");
+	expect_wrong(fd, "{\"string\":null}", "string");
+	expect_wrong(fd, "{\"string\":1}", "string");
+	expect_wrong(fd, "{\"string\":\"\",\"int\":1.0}", "int");
+	expect_wrong(fd, "{\"string\":\"\",\"int\":\"1\"}", "int");
+	expect_wrong(fd, "{\"string\":\"\",\"float\":\"1\"}", "float");
+	expect_wrong(fd, "{\"string\":\"\",\"bool\":0}", "bool");
+	expect_wrong(fd, "{\"string\":\"\",\"object\":[]}", "object");
+	expect_wrong(fd, "{\"string\":\"\",\"array\":{}}", "array");
+	expect_wrong(fd, "{\"string\":\"\",\"strin\":1}", "strin");
+	expect_wrong(fd, "{\"string\":\"\",\"\\u00e4\":null}", "\xc3\xa4");
+	/* The caller's mistake is nothing for the log. */
+	assert_int_equal(fixture->reports, 0);
+}
+
+static void test_failing_methods(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	request(fd, "io.netflowd.Fail", "");
+	expect_json(fd, "{\"error\":\"io.netflowd.Failed\","
+			"\"parameters\":{\"reason\":\"No space left on device\"}}");
+	assert_int_equal(fixture->reports, 1);
+	assert_string_equal(fixture->what, "io.netflowd.Fail");
+	assert_int_equal(fixture->error, -ENOSPC);
+	request(fd, "io.netflowd.FailAfterwards", "");
+	expect_json(fd, "{\"error\":\"io.netflowd.NoData\",\"parameters\":{\"reason\":\"none\"}}");
+	request(fd, "io.netflowd.Empty", "");
+	expect_json(fd, "{\"parameters\":{}}");
+	assert_int_equal(fixture->reports, 1);
+}
+
+static void test_access(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int mine = client_open(fixture);
+	OWN_FD int others = unconnected();
+
+	if (geteuid() != 0)
+		skip();
+	request(mine, "io.netflowd.Change", "");
+	expect_json(mine, "{\"parameters\":{}}");
+	/* Of this thread only; who connects is recorded in connect(2). */
+	assert_int_equal(chmod(fixture->directory, 0755), 0);
+	assert_int_equal(chmod(fixture->path, 0666), 0);
+	assert_int_equal(syscall(SYS_setresuid, -1, NOBODY, -1), 0);
+	connect_to(fixture, others);
+	assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
+	request(others, "io.netflowd.Change", "");
+	expect_json(others, "{\"error\":\"io.netflowd.PermissionDenied\",\"parameters\":"
+			    "{\"reason\":\"only root may call io.netflowd.Change\"}}");
+	request(others, "io.netflowd.Echo", "");
+	expect_json(others, "{\"parameters\":{}}");
+}
+
+/* ---- order ----------------------------------------------------------------- */
+
+static void test_split(void **state)
+{
+	static const char text[] = "{\"method\":\"io.netflowd.Echo\",\"parameters\":{\"x\":1}}";
+	OWN_FD int fd = client_open(*state);
+
+	for (size_t i = 0; i < sizeof(text); i++) {
+		send_bytes(fd, text + i, 1);
+		if (i % 8 == 0)
+			usleep(1000);
+	}
+	expect_json(fd, "{\"parameters\":{\"x\":1}}");
+}
+
+static void test_pipeline(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+	OWN_FREE char *text = malloc(300 * 64);
+	size_t size = 0;
+
+	assert_non_null(text);
+	for (int i = 0; i < 300; i++)
+		size += (size_t)sprintf(text + size,
+					"{\"method\":\"io.netflowd.%s\",\"parameters\":{\"x\":%d}}",
+					i == 150 ? "Keep" : "Echo", i) +
+			1;
+	send_bytes(fd, text, size);
+	for (int i = 0; i < 300; i++) {
+		char expected[64];
+
+		snprintf(expected, sizeof(expected), "{\"parameters\":{\"x\":%d}}", i);
+		if (i == 150) {
+			/* What is kept keeps back what follows. */
+			expect_silence(fd);
+			in_loop(fixture, answer_kept);
+			expect_json(fd, "{\"parameters\":{\"late\":true}}");
+		} else {
+			expect_json(fd, expected);
+		}
+	}
+}
+
+static void test_oneway(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	for (int i = 0; i < 20; i++)
+		request(fd, "io.netflowd.Oneway", ",\"oneway\":true");
+	request(fd, "io.netflowd.NoSuch", ",\"oneway\":true");
+	request(fd, "io.netflowd.Fail", ",\"oneway\":true");
+	request(fd, "io.netflowd.Check", ",\"oneway\":true");
+	request(fd, "io.netflowd.Stream", ",\"oneway\":true");
+	request(fd, "io.netflowd.Keep", ",\"oneway\":true");
+	request(fd, "io.netflowd.Oneway", "");
+	expect_silence(fd);
+	in_loop(fixture, answer_kept);
+	expect_json(fd, "{\"parameters\":{\"count\":21}}");
+	assert_int_equal(fixture->reports, 1);
+	in_loop(fixture, read_stats);
+	assert_int_equal(fixture->stats.streams, 0);
+}
+
+/* All that was sent before the client left is done, however much it was. */
+static void test_oneway_and_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	int fd = client_open(fixture);
+
+	for (int i = 0; i < 100; i++)
+		request(fd, "io.netflowd.Oneway", ",\"oneway\":true");
+	close(fd);
+	assert_true(soon(fixture, hundred_handled));
+	assert_true(soon(fixture, nobody_left));
+}
+
+/* ---- streams ----------------------------------------------------------------- */
+
+static void stream_one(struct fixture *fixture)
+{
+	fixture->stream_result =
+		call_stream(fixture->kept, json_pack("{s:i}", "n", fixture->streamed));
+	if (fixture->stream_result == 0)
+		fixture->streamed++;
+}
+
+static void stream_until_full(struct fixture *fixture)
+{
+	do
+		stream_one(fixture);
+	while (fixture->stream_result == 0);
+}
+
+static void expect_stream(int fd, unsigned int n)
+{
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "{\"parameters\":{\"n\":%u},\"continues\":true}", n);
+	expect_json(fd, expected);
+}
+
+static void test_stream(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	request(fd, "io.netflowd.Stream", "");
+	expect_json(fd, "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}");
+	request(fd, "io.netflowd.Echo", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{}}");
+
+	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
+	in_loop(fixture, read_stats);
+	assert_int_equal(fixture->stats.streams, 1);
+	for (unsigned int i = 0; i < 10; i++) {
+		in_loop(fixture, stream_one);
+		expect_stream(fd, i);
+	}
+	/* The stream goes before. */
+	request(fd, "io.netflowd.Empty", "");
+	expect_silence(fd);
+	in_loop(fixture, answer_kept);
+	expect_json(fd, "{\"parameters\":{\"late\":true}}");
+	expect_json(fd, "{\"parameters\":{}}");
+	in_loop(fixture, read_stats);
+	assert_int_equal(fixture->stats.streams, 0);
+	assert_int_equal(fixture->closed, 0);
+}
+
+static void test_stream_not_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	request(fd, "io.netflowd.Keep", "");
+	assert_true(soon(fixture, call_is_kept));
+	in_loop(fixture, stream_one);
+	assert_int_equal(fixture->stream_result, -EINVAL);
+	in_loop(fixture, answer_kept);
+	expect_json(fd, "{\"parameters\":{\"late\":true}}");
+}
+
+/* A reader that stopped loses its own replies, is told so, and can go on. */
+static void test_slow_reader(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+	unsigned int before;
+
+	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
+	in_loop(fixture, stream_until_full);
+	assert_int_equal(fixture->stream_result, -ENOBUFS);
+	/* What the kernel holds, and the queue behind it. */
+	assert_true(fixture->streamed > QUEUED_BYTES / 48);
+	assert_true(fixture->streamed < 1000000 / 40);
+	in_loop(fixture, stream_one);
+	in_loop(fixture, read_stats);
+	assert_int_equal(fixture->stats.gaps, 2);
+	expect_service(fixture);
+
+	before = fixture->streamed;
+	for (unsigned int i = 0; i < before; i++)
+		expect_stream(fd, i);
+	in_loop(fixture, stream_one);
+	assert_int_equal(fixture->stream_result, 0);
+	expect_stream(fd, before);
+	/* The end finds room even in a full queue. */
+	in_loop(fixture, stream_until_full);
+	in_loop(fixture, answer_kept);
+	for (unsigned int i = before + 1; i < fixture->streamed; i++)
+		expect_stream(fd, i);
+	expect_json(fd, "{\"parameters\":{\"late\":true}}");
+}
+
+static void stream_much(struct fixture *fixture)
+{
+	for (int i = 0; i < 3000; i++) {
+		stream_one(fixture);
+		if (fixture->stream_result < 0)
+			return;
+	}
+}
+
+/* More than its queue holds, out of one handler: the kernel has room for it, so no gap. */
+static void test_burst(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+	int size = 4 * 1024 * 1024;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
+	in_loop(fixture, stream_much);
+	assert_int_equal(fixture->streamed, 3000);
+	assert_true(3000 * 40 > QUEUED_BYTES);
+	for (unsigned int i = 0; i < 3000; i++)
+		expect_stream(fd, i);
+}
+
+static void test_stream_and_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	int fd = client_open(fixture);
+
+	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
+	in_loop(fixture, stream_until_full);
+	close(fd);
+	assert_true(soon(fixture, one_closed));
+	assert_int_equal(fixture->stats.streams, 0);
+	assert_int_equal(fixture->stats.clients, 0);
+	assert_null(fixture->kept);
+}
+
+/* It can no more be written to, but it did not hang up. */
+static void test_stream_unheard(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int fd = client_open(fixture);
+
+	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
+	assert_int_equal(shutdown(fd, SHUT_RD), 0);
+	in_loop(fixture, stream_one);
+	assert_true(soon(fixture, one_closed));
+	assert_int_equal(fixture->stats.clients, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SMALL(test_get_info),	     SMALL(test_interfaces),
+		SMALL(test_unknown_methods), SMALL(test_parameters),
+		SMALL(test_failing_methods), SMALL(test_access),
+		SMALL(test_split),	     SMALL(test_pipeline),
+		SMALL(test_oneway),	     SMALL(test_oneway_and_gone),
+		SMALL(test_stream),	     SMALL(test_stream_not_asked_for),
+		SMALL(test_slow_reader),     SMALL(test_burst),
+		SMALL(test_stream_and_gone), SMALL(test_stream_unheard),
+	};
+
+	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
+}
