@@ -11,7 +11,7 @@
 
 #include "bpf/records.h"
 
-struct packet;
+struct contents;
 
 /*
  * An object that is being filled.  The first member that does not fit makes it
@@ -48,9 +48,8 @@ void fill_time(struct fill *f, const char *key, uint64_t monotonic_ns);
 /* Append to an array as fill_put() does to an object: *array is NULL once memory ran out. */
 void fill_append(json_t **array, json_t *value);
 
-/* json_packet.c: members flow, ethernet, vlan, ip, transport, icmp. */
-void fill_packet(struct fill *f, const struct packet *packet);
-void fill_protocol(struct fill *f, uint16_t ethertype, bool l4_known, uint8_t l4);
+/* packet.c: members protocol, flow, ethernet, vlan, ip, transport, icmp. */
+void fill_contents(struct fill *f, const struct contents *contents);
 /* Member header. */
 void fill_header(struct fill *f, const struct nf_bytes *bytes);
 /* Member task. */

@@ -17,12 +17,12 @@
 
 #include "bpf/records.h"
 
-struct attribution;
+struct cause;
+struct drop;
+struct journey;
 struct knowledge;
-struct names;
-struct path;
 struct rocket;
-struct symbols;
+struct transmit;
 
 /*
  * A string out of `max` bytes that anybody may have written: it ends at the
@@ -30,32 +30,20 @@ struct symbols;
  */
 json_t *json_text(const char *bytes, size_t max);
 
-/* Type DropRecord.  stack[] is read only as far as header.size covers it. */
-json_t *json_drop_record(const struct nf_drop_record *record, const struct names *names,
-			 const struct symbols *symbols);
-
-/*
- * Type LatencyRecord; `path` is what path_read() made of the record.  With
- * `attribution` NULL nothing is said of owners, nor of namespaces' names.
- */
-json_t *json_latency_record(const struct nf_path_record *record, const struct path *path,
-			    struct attribution *attribution);
+/* Types DropRecord, LatencyRecord and SlotsRecord, of records that are resolved already. */
+json_t *json_drop_record(const struct drop *drop);
+json_t *json_latency_record(const struct journey *journey);
+json_t *json_slots_record(const struct transmit *transmit);
 
 /* Type Explanation. */
 json_t *json_knowledge(const struct knowledge *entry);
-
-/* "fault", "policy" or "benign"; NULL for a reason that the knowledge does not have. */
-const char *json_reason_class(uint32_t reason, const struct names *names);
-
-/* Type SlotsRecord.  frag[] is read only as far as header.size covers it. */
-json_t *json_slots_record(const struct nf_slots_record *record);
 
 /* Type Rocket; `state` is one of those it names there. */
 json_t *json_rocket(const struct rocket *rocket, const char *state);
 
 /* Which fields of the key stand in a row. */
 enum json_drops_field {
-	JSON_DROPS_REASON = 1 << 0, /* leave it out where the kernel gives no reasons */
+	JSON_DROPS_REASON = 1 << 0,
 	JSON_DROPS_LOCATION = 1 << 1,
 	JSON_DROPS_DEVICE = 1 << 2, /* device and ifindex */
 	JSON_DROPS_NETNS = 1 << 3,
@@ -64,18 +52,20 @@ enum json_drops_field {
 };
 
 struct json_drops {
-	struct nf_drop_key key;
-	unsigned int fields; /* enum json_drops_field */
-	const char *device;  /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
-	const char *flow;    /* NULL: the row does not stand for a flow */
+	const struct cause *cause;
+	unsigned int fields;  /* enum json_drops_field */
+	const char *device;   /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
+	uint32_t ifindex;     /* 0: not known */
+	uint32_t netns;	      /* 0: not known */
+	const char *protocol; /* as packet_protocol() has it */
+	const char *flow;     /* NULL: the row is not about one flow */
 	uint64_t packets;
 	uint64_t bytes;
 	uint64_t last_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Type Drops. */
-json_t *json_drops(const struct json_drops *row, const struct names *names,
-		   const struct symbols *symbols);
+json_t *json_drops(const struct json_drops *row);
 
 struct json_device {
 	const char *name; /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Type Explanation, and the class of a drop reason. */
+/* Type Explanation. */
 #include "common/knowledge.h"
 
-#include "daemon/core/names.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
@@ -19,12 +18,4 @@ json_t *json_knowledge(const struct knowledge *entry)
 	fill_text(&f, "tell", entry->tell);
 	fill_text(&f, "remedy", entry->remedy);
 	return f.object;
-}
-
-const char *json_reason_class(uint32_t reason, const struct names *names)
-{
-	const char *name = names_reason(names, reason);
-	const struct knowledge *entry = name ? knowledge_reason(name) : NULL;
-
-	return entry ? knowledge_class_name(entry->class) : NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The members that every record of a packet has. */
-#include "daemon/core/packet.h"
+#include "daemon/core/resolved.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -104,12 +104,13 @@ static json_t *icmp(const struct packet *packet)
 	return f.object;
 }
 
-void fill_packet(struct fill *f, const struct packet *packet)
+void fill_contents(struct fill *f, const struct contents *contents)
 {
-	char flow[PACKET_FLOW_MAX];
+	const struct packet *packet = &contents->packet;
 
-	if (packet_flow(packet, flow))
-		fill_text(f, "flow", flow);
+	fill_text(f, "protocol", contents->protocol);
+	if (contents->flow[0])
+		fill_text(f, "flow", contents->flow);
 	if (packet->parts & PACKET_ETHERNET)
 		fill_put(f, "ethernet", ethernet(&packet->ethernet));
 	if (packet->vlans)
@@ -120,14 +121,6 @@ void fill_packet(struct fill *f, const struct packet *packet)
 		fill_put(f, "transport", transport(packet));
 	if (packet->parts & PACKET_ICMP)
 		fill_put(f, "icmp", icmp(packet));
-}
-
-void fill_protocol(struct fill *f, uint16_t ethertype, bool l4_known, uint8_t l4)
-{
-	char text[PACKET_PROTOCOL_MAX];
-
-	packet_protocol(ethertype, l4_known, l4, text);
-	fill_text(f, "protocol", text);
 }
 
 static void hex(const uint8_t *bytes, size_t len, char *text)

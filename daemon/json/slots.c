@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Types SlotsRecord and Rocket. */
-#include "daemon/core/packet.h"
+#include "daemon/core/resolved.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
-#include "daemon/store/rockets.h"
+#include "daemon/core/rocket.h"
 
 static const char *const outcomes[NF_SLOTS_OUTCOMES] = {
 	[NF_SLOTS_SENT] = "sent",	[NF_SLOTS_LINEARIZED] = "linearized",
@@ -65,12 +65,11 @@ static void fill_layout(struct fill *f, const struct nf_slots_record *record)
 		fill_put(f, "offload", offloads(record->flags));
 }
 
-json_t *json_slots_record(const struct nf_slots_record *record)
+json_t *json_slots_record(const struct transmit *transmit)
 {
+	const struct nf_slots_record *record = transmit->record;
 	struct fill f = fill_new();
-	struct packet packet;
 
-	packet_parse(&record->bytes, &packet);
 	fill_time(&f, "time", record->header.time_ns);
 	fill_text(&f, "kind", kind_of(record));
 	fill_text(&f, "outcome",
@@ -79,10 +78,10 @@ json_t *json_slots_record(const struct nf_slots_record *record)
 	fill_bytes(&f, "device", record->device, sizeof(record->device));
 	fill_known(&f, "ifindex", record->ifindex);
 	fill_known(&f, "netns", record->netns);
+	fill_foreign(&f, "netns_name", transmit->netns_name);
 	fill_int(&f, "cpu", record->header.cpu);
 	fill_layout(&f, record);
-	fill_protocol(&f, record->bytes.protocol, packet.parts & PACKET_L4, packet.ip.protocol);
-	fill_packet(&f, &packet);
+	fill_contents(&f, &transmit->contents);
 	fill_task(&f, &record->task, record->flags & NF_SLOTS_TASK);
 	fill_header(&f, &record->bytes);
 	return f.object;
