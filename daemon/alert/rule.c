@@ -58,7 +58,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.takes = ALERT_TAKES_SEGMENT | ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS |
 				 ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(60),
-			.what = "latency",
+			.what = "quantile of a segment's latency, of the device where it is highest",
 			.cause =
 				"packets wait in this segment: a full queue, a busy CPU, or a reader that does not come",
 			.remedy =
@@ -158,14 +158,8 @@ int alert_rule_new(struct alert_rule **rule, const char *name)
 	if (!fresh)
 		return -ENOMEM;
 	strncpy(fresh->name, name, ALERT_NAME_MAX);
-	fresh->enabled = true;
-	fresh->severity = ALERT_WARNING;
 	fresh->kind = ALERT_KIND_COUNT;
 	fresh->segment = NF_SEGMENT_COUNT;
-	fresh->quantile = 0.99;
-	fresh->at_least = 20;
-	fresh->repeat_ns = SECONDS(3600);
-	fresh->exec_limit_ns = SECONDS(10);
 	*rule = fresh;
 	return 0;
 }

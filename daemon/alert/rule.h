@@ -113,7 +113,10 @@ struct alert_rule {
 extern const struct alert_kind alert_kinds[ALERT_KIND_COUNT];
 extern const struct alert_segment alert_segments[NF_SEGMENT_COUNT];
 
-/* A rule with all defaults but those that its kind gives.  Free with alert_rule_free.  -ENOMEM. */
+/*
+ * A rule without condition and segment (ALERT_KIND_COUNT, NF_SEGMENT_COUNT), all other members 0; the
+ * defaults come from alert_draft_new().  Free with alert_rule_free.  -ENOMEM.
+ */
 int alert_rule_new(struct alert_rule **rule, const char *name);
 void alert_rule_free(struct alert_rule **rule);
 

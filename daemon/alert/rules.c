@@ -182,8 +182,7 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 		return;
 	}
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)length, text);
-	p->result = alert_rule_new(&p->draft.rule, p->name);
-	p->draft.names = p->names;
+	p->result = alert_draft_new(&p->draft, p->name, p->names);
 	other = find(p->rules, p->name);
 	if (other) {
 		snprintf(wrong, sizeof(wrong), "there is a rule of that name already, in %.90s:%u",
