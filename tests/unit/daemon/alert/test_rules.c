@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rule files: what they say, and what is said of their mistakes. */
+/* Rule files: their rules, and the messages about their mistakes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +140,7 @@ static void test_latency(void **state)
 	}
 }
 
-/* A kernel without reasons: nobody can tell whether one is meant. */
+/* A kernel without drop reasons: no name can be checked. */
 static void test_kernel_without_reasons(void **state)
 {
 	struct fixture *fixture = *state;
@@ -199,7 +199,7 @@ static void test_mistakes(void **state)
 		{RULE "what is this\n", 4, "", "neither [alert NAME] nor key = value"},
 		{RULE "[alert a]\ncondition = probe_lost\n", 4, "", "already, in x.conf:1"},
 		{RULE "[alert b c]\ncondition = probe_lost\n", 4, "", "1 to 63 letters"},
-		{RULE "[alart b]\ncondition = probe_lost\n", 4, "", "a section is called"},
+		{RULE "[alart b]\ncondition = probe_lost\n", 4, "", "must be [alert NAME]"},
 		{"over = 1\n" RULE, 1, "over", "before the first"},
 		{"[alert p]\ncondition = probe_lost\nwindow = 5s\n", 3, "window", "has no window"},
 	};
@@ -345,13 +345,13 @@ static void test_directory(void **state)
 	assert_string_equal(rules->rule[3]->file, "shipped/20-netflowd.conf");
 	assert_null(find(rules, "r2"));
 	assert_null(find(rules, "r3"));
-	/* A directory is no file to read. */
+	/* A directory is not a file that can be read. */
 	assert_int_equal(rules->faults, 1);
 	assert_int_equal(rules->fault[0].line, 0);
 	assert_non_null(strstr(rules->fault[0].file, "/z.conf"));
 }
 
-/* A file of a shipped one's name stands for it, also when it is empty, or broken. */
+/* A file replaces the shipped one of its name, also when it is empty or has a mistake. */
 static void test_shipped_is_replaced(void **state)
 {
 	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf"};
