@@ -279,7 +279,7 @@ struct alert_key_values alert_key_values(const struct alert_key *key)
 	return text;
 }
 
-/* "; only for drop_rate and latency", if not every condition has the key. */
+/* "; only for drop_rate, latency", if not every condition has the key. */
 static void print_conditions(FILE *to, const struct alert_key *key)
 {
 	const char *joint = "; only for ";
