@@ -12,4 +12,11 @@
  */
 int duration_parse(const char *text, uint64_t most, uint64_t *ns);
 
+struct duration_text {
+	char s[32];
+};
+
+/* "90s", "1min": a whole number of the largest unit that divides it, as duration_parse() reads it; "0" for 0. */
+struct duration_text duration_format(uint64_t ns);
+
 #endif
