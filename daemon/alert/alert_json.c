@@ -6,9 +6,8 @@
 #include "common/time.h"
 #include "daemon/alert/engine.h"
 #include "daemon/alert/text.h"
-#include "daemon/control/internal.h"
 #include "daemon/json/json.h"
-#include "daemon/store/recent.h"
+#include "daemon/store/records.h"
 
 #define EVIDENCE_RECORDS 5
 
@@ -19,12 +18,12 @@ static json_t *text(const char *bytes)
 
 static json_t *known_time(uint64_t monotonic_ns)
 {
-	return monotonic_ns ? control_time(monotonic_ns) : NULL;
+	return monotonic_ns ? json_time(monotonic_ns) : NULL;
 }
 
 /* ---- evidence ------------------------------------------------------------ */
 
-/* The time that the alert is about, of records. */
+/* When records must have been taken to be evidence. */
 struct span {
 	uint64_t from_ns, to_ns;
 };
@@ -40,56 +39,52 @@ static struct span span_of(const struct alert *alert)
 	};
 }
 
-/* Make the JSON of a record, or NULL when it is no evidence. */
-typedef json_t *(*make_record)(const struct control *control, const struct alert_rule *rule,
-			       const struct nf_record *record);
+/* The JSON of the i-th newest record, or NULL if it is not evidence for the rule. */
+typedef json_t *(*make_record)(const struct records *records, const struct alert_rule *rule,
+			       size_t i);
 
-static json_t *drop(const struct control *control, const struct alert_rule *rule,
-		    const struct nf_record *record)
+static json_t *drop_evidence(const struct records *records, const struct alert_rule *rule, size_t i)
 {
-	const struct nf_drop_record *dropped = (const struct nf_drop_record *)record;
+	struct drop drop;
 
-	if (!alert_rule_takes_drop(rule, dropped))
-		return NULL;
-	return json_drop_record(dropped, control->parts.names, control->parts.symbols);
+	records_drop(records, i, &drop);
+	return alert_rule_takes_drop(rule, &drop) ? json_drop_record(&drop) : NULL;
 }
 
-static json_t *latency(const struct control *control, const struct alert_rule *rule,
-		       const struct nf_record *record)
+static json_t *journey_evidence(const struct records *records, const struct alert_rule *rule,
+				size_t i)
 {
-	const struct nf_path_record *finished = (const struct nf_path_record *)record;
-	struct path path;
+	struct journey journey;
 
-	if (!alert_rule_takes_path(rule, finished) ||
-	    path_read(&path, finished, &control->probes) < 0)
+	if (records_journey(records, i, &journey) < 0 || !alert_rule_takes_journey(rule, &journey))
 		return NULL;
-	return json_latency_record(finished, &path, control->attribution);
+	return json_latency_record(&journey);
 }
 
-static json_t *slots(const struct control *control, const struct alert_rule *rule,
-		     const struct nf_record *record)
+static json_t *transmit_evidence(const struct records *records, const struct alert_rule *rule,
+				 size_t i)
 {
-	const struct nf_slots_record *transmit = (const struct nf_slots_record *)record;
+	struct transmit transmit;
 
-	(void)control;
-	return alert_rule_takes_slots(rule, transmit) ? json_slots_record(transmit) : NULL;
+	records_transmit(records, i, &transmit);
+	return alert_rule_takes_transmit(rule, &transmit) ? json_slots_record(&transmit) : NULL;
 }
 
 /* The newest of the span, newest last. */
-static json_t *records(const struct control *control, const struct alert *alert,
-		       const struct recent *recent, make_record make)
+static json_t *newest(const struct records *records, const struct alert *alert,
+		      enum record_kind kind, make_record make)
 {
 	const struct span span = span_of(alert);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < recent_count(recent) && json_array_size(list) < EVIDENCE_RECORDS;
-	     i++) {
-		const struct nf_record *record = recent_newest(recent, i);
+	for (size_t i = 0;
+	     i < records_count(records, kind) && json_array_size(list) < EVIDENCE_RECORDS; i++) {
+		uint64_t time_ns = records_time(records, kind, i);
 		json_t *made;
 
-		if (record->time_ns < span.from_ns)
+		if (time_ns < span.from_ns)
 			break;
-		made = record->time_ns <= span.to_ns ? make(control, alert->rule, record) : NULL;
+		made = time_ns <= span.to_ns ? make(records, alert->rule, i) : NULL;
 		if (made)
 			json_array_insert_new(list, 0, made);
 	}
@@ -97,23 +92,24 @@ static json_t *records(const struct control *control, const struct alert *alert,
 }
 
 /* As it was when it fired, unless there is more of it by now. */
-static json_t *evidence(const struct control *control, const struct alert *alert)
+static json_t *evidence(const struct alert *alert, const struct records *records)
 {
-	const struct alert_reading *told = alert_told(alert);
-	json_t *drops = NULL, *latencies = NULL, *transmits = NULL;
+	const struct alert_reading *reading = alert_reported(alert);
+	json_t *drops = NULL, *latencies = NULL, *slots = NULL;
 
-	if (!told)
+	if (!reading)
 		return NULL;
 	if (alert->rule->kind == ALERT_DROP_RATE)
-		drops = records(control, alert, control->parts.recent, drop);
+		drops = newest(records, alert, RECORD_DROP, drop_evidence);
 	if (alert->rule->kind == ALERT_LATENCY)
-		latencies = records(control, alert, control->parts.paths, latency);
+		latencies = newest(records, alert, RECORD_JOURNEY, journey_evidence);
 	if (alert->rule->kind == ALERT_SLOT_OVERFLOW || alert->rule->kind == ALERT_NEAR_MISS_RATE)
-		transmits = records(control, alert, control->parts.slots, slots);
-	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)told->count,
-			 "detail", told->detail[0] ? text(told->detail) : NULL, "reason",
-			 told->reason[0] ? text(told->reason) : NULL, "drops", drops, "latencies",
-			 latencies, "slots", transmits);
+		slots = newest(records, alert, RECORD_TRANSMIT, transmit_evidence);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count",
+			 (json_int_t)reading->count, "detail",
+			 reading->detail[0] ? text(reading->detail) : NULL, "reason",
+			 reading->reason[0] ? text(reading->reason) : NULL, "drops", drops,
+			 "latencies", latencies, "slots", slots);
 }
 
 /* ---- alerts -------------------------------------------------------------- */
@@ -143,7 +139,7 @@ static json_t *program(const struct alert_exec_result *result)
 {
 	if (!result->time_ns)
 		return NULL;
-	return json_pack("{s:o, s:b, s:o}", "time", control_time(result->time_ns), "fine",
+	return json_pack("{s:o, s:b, s:o}", "time", json_time(result->time_ns), "fine",
 			 result->fine, "result", text(result->text));
 }
 
@@ -169,27 +165,27 @@ static json_t *rule_json(const struct alert *alert)
 		actions(rule), "program", rule->exec ? text(rule->exec) : NULL);
 }
 
-static json_t *state_json(const struct control *control, const struct alert *alert)
+static json_t *state_json(const struct alert *alert, const struct records *records)
 {
 	const struct alert_state *state = &alert->state;
 	const struct alert_reading *reading = &alert->reading;
-	bool judged = alert->rule->enabled && reading->known;
+	bool evaluated = alert->rule->enabled && reading->known;
 	bool silenced = alert_state_silenced(state, time_monotonic());
 
 	return json_pack("{s:s, s:o*, s:o, s:o*, s:o*, s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "state",
 			 alert_phase_name(state->phase), "since", known_time(state->since_ns),
 			 "summary", summary(alert), "value",
-			 judged ? json_real(reading->value) : NULL, "unknown",
+			 evaluated ? json_real(reading->value) : NULL, "unknown",
 			 reading->unknown[0] ? text(reading->unknown) : NULL, "fired",
 			 (json_int_t)state->fired, "last_fired", known_time(state->fired_ns),
 			 "last_resolved", known_time(state->resolved_ns), "silenced_until",
-			 silenced ? control_time(state->silenced_ns) : NULL, "evidence",
-			 evidence(control, alert), "last_program", program(&alert->exec));
+			 silenced ? json_time(state->silenced_ns) : NULL, "evidence",
+			 evidence(alert, records), "last_program", program(&alert->exec));
 }
 
-json_t *alert_json(const struct control *control, const struct alert *alert)
+json_t *alert_json(const struct alert *alert, const struct records *records)
 {
-	json_t *json = rule_json(alert), *state = state_json(control, alert);
+	json_t *json = rule_json(alert), *state = state_json(alert, records);
 
 	if (json && state && json_object_update_missing(json, state) == 0) {
 		json_decref(state);
@@ -200,15 +196,15 @@ json_t *alert_json(const struct control *control, const struct alert *alert)
 	return NULL;
 }
 
-json_t *alert_event_json(const struct control *control, const struct alert_event *event)
+json_t *alert_event_json(const struct alert_event *event, const struct records *records)
 {
 	char line[ALERT_TEXT_MAX];
 
 	alert_text_event(event, line);
-	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:o}", "time", control_time(event->time_ns),
+	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:o}", "time", json_time(event->time_ns),
 			 "change", alert_change_name(event->change), "test", event->test,
-			 "silenced", !event->told, "summary", text(line), "alert",
-			 alert_json(control, event->alert));
+			 "silenced", !event->reported, "summary", text(line), "alert",
+			 alert_json(event->alert, records));
 }
 
 json_t *alert_fault_json(const struct alert_fault *fault)

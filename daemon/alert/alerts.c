@@ -10,9 +10,9 @@
 #include "common/log.h"
 #include "common/time.h"
 #include "daemon/alert/counters.h"
+#include "daemon/alert/deliver.h"
 #include "daemon/alert/engine.h"
 #include "daemon/alert/exec.h"
-#include "daemon/control/control.h"
 #include "daemon/probe/backend.h"
 #include "daemon/process/loop.h"
 
@@ -24,14 +24,25 @@ struct alerts {
 	struct alert_engine *engine;
 	struct alert_exec *exec;
 	struct loop_source *timer, *sighup;
-	struct control *control;
+	struct alert_clients clients;
 };
+
+static struct alert_delivery delivery(const struct alerts *alerts)
+{
+	return (struct alert_delivery){
+		.engine = alerts->engine,
+		.exec = alerts->exec,
+		.records = alerts->parts.records,
+		.clients = alerts->clients,
+	};
+}
 
 static void take_event(void *userdata, const struct alert_event *event)
 {
-	struct alerts *alerts = userdata;
+	const struct alerts *alerts = userdata;
+	const struct alert_delivery to = delivery(alerts);
 
-	control_alert(alerts->control, event);
+	alert_deliver(&to, event);
 }
 
 static void take_exec(void *userdata, const char *name, const struct alert_exec_result *result,
@@ -40,7 +51,20 @@ static void take_exec(void *userdata, const char *name, const struct alert_exec_
 	struct alerts *alerts = userdata;
 
 	alert_engine_note_exec(alerts->engine, name, result);
-	control_alert_program(alerts->control, name, result, data);
+	if (data)
+		alerts->clients.tested(alerts->clients.userdata, data, result);
+}
+
+int alerts_test(struct alerts *alerts, const struct alert *alert, json_t *results, void *data)
+{
+	const struct alert_delivery to = delivery(alerts);
+
+	return alert_try(&to, alert, results, data);
+}
+
+void alerts_forget_test(struct alerts *alerts, const void *data)
+{
+	alert_exec_forget(alerts->exec, data);
 }
 
 static int on_timer(void *userdata)
@@ -89,7 +113,7 @@ static int on_sighup(int number, void *userdata)
 	struct alerts *alerts = userdata;
 
 	(void)number;
-	/* A failure was told, and the daemon goes on. */
+	/* load() logs a failure, and the daemon goes on with the rules that it has. */
 	if (load(alerts) == 0)
 		log_info("%zu alert rules were read", alert_engine_count(alerts->engine));
 	return 0;
@@ -148,17 +172,12 @@ struct alert_engine *alerts_engine(const struct alerts *alerts)
 	return alerts->engine;
 }
 
-struct alert_exec *alerts_exec(const struct alerts *alerts)
-{
-	return alerts->exec;
-}
-
-int alerts_start(struct alerts *alerts, struct control *control)
+int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
 {
 	const struct alerts_parts *parts = &alerts->parts;
 	int r;
 
-	alerts->control = control;
+	alerts->clients = *clients;
 	r = load(alerts);
 	if (r < 0)
 		return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's alerts: the engine, what it reads, the programs that it runs,
- * and when: a timer judges the rules, SIGHUP reads them again.
+ * The daemon's alerts: the engine, the counters that it reads, what is done
+ * about a change.  A timer evaluates the rules; SIGHUP reads them again.
  */
 #ifndef DAEMON_ALERT_ALERTS_H
 #define DAEMON_ALERT_ALERTS_H
@@ -9,40 +9,49 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
+struct alert;
+struct alert_clients;
 struct alert_engine;
-struct alert_exec;
 struct alerts;
 struct backend;
-struct control;
 struct loop;
 struct names;
+struct records;
 struct rockets;
 struct symbols;
 
-/* All but the control are the caller's and must outlive the alerts. */
+/* All are the caller's and must outlive the alerts. */
 struct alerts_parts {
 	struct loop *loop;
 	const struct backend *backend;
 	const char *backend_reason;
 	const struct names *names;
 	const struct symbols *symbols;
+	const struct records *records; /* the evidence */
 	const bool *disabled;	       /* probes, NF_PROBE_COUNT of them */
-	const struct rockets *rockets; /* of the kernel's log, NULL where it is not read */
+	const struct rockets *rockets; /* of the kernel's log, NULL if it is not read */
 	const char *directory;
 	const char *exec_user;
 	uint64_t interval_ns;
 };
 
-/* Nothing is read or judged yet.  Says what failed.  A negative errno; free with alerts_free. */
+/*
+ * Read and evaluate nothing yet.  Logs what failed.  A negative errno; free
+ * with alerts_free, after the owner of the clients.
+ */
 int alerts_new(struct alerts **alerts, const struct alerts_parts *parts);
-
-/* Free what tells of them, `control`, before. */
 void alerts_free(struct alerts **alerts);
 
 struct alert_engine *alerts_engine(const struct alerts *alerts);
-struct alert_exec *alerts_exec(const struct alerts *alerts);
 
-/* Read the rules and begin; changes go to `control`.  Says what failed. */
-int alerts_start(struct alerts *alerts, struct control *control);
+/* Read the rules and begin; changes also go to `clients`, which is copied.  Logs what failed. */
+int alerts_start(struct alerts *alerts, const struct alert_clients *clients);
+
+/* alert_try() of one alert, see deliver.h. */
+int alerts_test(struct alerts *alerts, const struct alert *alert, json_t *results, void *data);
+/* The end of the program that a test started with `data` is not to be reported. */
+void alerts_forget_test(struct alerts *alerts, const void *data);
 
 #endif

@@ -160,7 +160,7 @@ static void report(struct alert_engine *engine, const struct alert *alert, struc
 {
 	const struct alert_event event = {.alert = alert,
 					  .change = step.change,
-					  .told = step.reported,
+					  .reported = step.reported,
 					  .time_ns = now,
 					  .why = why};
 
@@ -238,7 +238,7 @@ void alert_engine_tick(struct alert_engine *engine, uint64_t now)
 
 /* ---- queries ------------------------------------------------------------- */
 
-const struct alert_reading *alert_told(const struct alert *alert)
+const struct alert_reading *alert_reported(const struct alert *alert)
 {
 	enum alert_phase phase = alert->state.phase;
 
@@ -251,7 +251,7 @@ const struct alert_reading *alert_told(const struct alert *alert)
 
 static const char *main_reason(const struct alert *alert)
 {
-	const struct alert_reading *shown = alert_told(alert);
+	const struct alert_reading *shown = alert_reported(alert);
 
 	return shown ? shown->reason : NULL;
 }

@@ -40,7 +40,7 @@ struct alert {
  * The reading to show for an alert that is firing or resolved: the one with which it fired, or the newest
  * one if the alert still fires and its count has grown.  NULL in the other states.
  */
-const struct alert_reading *alert_told(const struct alert *alert);
+const struct alert_reading *alert_reported(const struct alert *alert);
 
 /* Likely cause, and remedy.  A line that begins with "$ " is a command. */
 const char *alert_cause(const struct alert *alert);
@@ -49,7 +49,7 @@ const char *alert_remedy(const struct alert *alert);
 struct alert_event {
 	const struct alert *alert;
 	enum alert_change change;
-	bool told; /* take actions; false: a silence keeps it unreported */
+	bool reported; /* take actions; false: a silence keeps it unreported */
 	bool test;
 	uint64_t time_ns;
 	const char *why; /* why it was resolved, if not by its value; or NULL */

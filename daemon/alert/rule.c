@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/knowledge.h"
 #include "common/time.h"
-#include "daemon/core/packet.h"
+#include "daemon/core/resolved.h"
 
 #define SECONDS(n) ((n)*TIME_NS_PER_SECOND)
 
@@ -236,19 +236,18 @@ bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protoc
 			   (!protocol[length] || protocol[length] == '/'));
 }
 
-bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_record *record)
+bool alert_rule_takes_drop(const struct alert_rule *rule, const struct drop *drop)
 {
-	char protocol[PACKET_PROTOCOL_MAX];
+	const struct nf_drop_record *record = drop->record;
 
-	if (!alert_rule_takes(rule, record->reason, record->device, record->netns))
-		return false;
-	packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, protocol);
-	return alert_rule_takes_protocol(rule, protocol);
+	return alert_rule_takes(rule, record->reason, record->device, record->netns) &&
+	       alert_rule_takes_protocol(rule, drop->contents.protocol);
 }
 
 /* Overflows, or near misses: at the limit or one below. */
-bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record)
+bool alert_rule_takes_transmit(const struct alert_rule *rule, const struct transmit *transmit)
 {
+	const struct nf_slots_record *record = transmit->record;
 	bool overflow = record->slots > record->limit;
 
 	if (!alert_rule_takes(rule, 0, record->device, record->netns) ||
@@ -258,12 +257,12 @@ bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots
 						 : !overflow && record->slots + 1 >= record->limit;
 }
 
-static bool crossed(const struct alert_rule *rule, const struct nf_path_record *record)
+static bool crossed(const struct alert_rule *rule, const struct journey *journey)
 {
-	size_t count = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+	const struct nf_path_device *device = journey->record->device;
 
-	for (size_t i = 0; i < count; i++)
-		if (alert_rule_takes(rule, 0, record->device[i].name, record->device[i].netns))
+	for (size_t i = 0; i < journey->devices; i++)
+		if (alert_rule_takes(rule, 0, device[i].name, device[i].netns))
 			return true;
 	return false;
 }
@@ -279,11 +278,12 @@ static uint64_t first_ns(const struct nf_path_record *record)
 	return first;
 }
 
-bool alert_rule_takes_path(const struct alert_rule *rule, const struct nf_path_record *record)
+bool alert_rule_takes_journey(const struct alert_rule *rule, const struct journey *journey)
 {
+	const struct nf_path_record *record = journey->record;
 	const struct alert_segment *segment = &alert_segments[rule->segment];
 	uint64_t from = segment->total ? first_ns(record) : record->stage_ns[segment->from];
 	uint64_t to = record->stage_ns[segment->to];
 
-	return from && to > from && (double)(to - from) > rule->clear && crossed(rule, record);
+	return from && to > from && (double)(to - from) > rule->clear && crossed(rule, journey);
 }

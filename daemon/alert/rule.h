@@ -23,6 +23,10 @@ enum alert_severity {
 	ALERT_SEVERITY_COUNT,
 };
 
+struct drop;
+struct journey;
+struct transmit;
+
 enum alert_kind_id {
 	ALERT_SLOT_OVERFLOW,
 	ALERT_NEAR_MISS_RATE,
@@ -140,9 +144,9 @@ bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char
 bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protocol);
 
 /* Whether a record is evidence for the rule. */
-bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_record *record);
-bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record);
+bool alert_rule_takes_drop(const struct alert_rule *rule, const struct drop *drop);
+bool alert_rule_takes_transmit(const struct alert_rule *rule, const struct transmit *transmit);
 /* Of latency: the packet crossed the device, and the segment took longer than `clear`. */
-bool alert_rule_takes_path(const struct alert_rule *rule, const struct nf_path_record *record);
+bool alert_rule_takes_journey(const struct alert_rule *rule, const struct journey *journey);
 
 #endif

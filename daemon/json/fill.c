@@ -54,12 +54,17 @@ void fill_foreign(struct fill *f, const char *key, const char *text)
 		fill_put(f, key, json_text(text, strlen(text)));
 }
 
-void fill_time(struct fill *f, const char *key, uint64_t monotonic_ns)
+json_t *json_time(uint64_t monotonic_ns)
 {
 	char text[TIME_TEXT_MAX];
 
 	time_format(monotonic_ns, text);
-	fill_text(f, key, text);
+	return json_string(text);
+}
+
+void fill_time(struct fill *f, const char *key, uint64_t monotonic_ns)
+{
+	fill_put(f, key, json_time(monotonic_ns));
 }
 
 void fill_append(json_t **array, json_t *value)

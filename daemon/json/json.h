@@ -30,6 +30,9 @@ struct transmit;
  */
 json_t *json_text(const char *bytes, size_t max);
 
+/* A moment of CLOCK_MONOTONIC as a string, RFC 3339 with the offset of the host's clock. */
+json_t *json_time(uint64_t monotonic_ns);
+
 /* Types DropRecord, LatencyRecord and SlotsRecord, of records that are resolved already. */
 json_t *json_drop_record(const struct drop *drop);
 json_t *json_latency_record(const struct journey *journey);

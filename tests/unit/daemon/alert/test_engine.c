@@ -168,7 +168,7 @@ static void take(void *userdata, const struct alert_event *event)
 	assert_true(f->count < EVENTS_MAX);
 	strcpy(told->name, event->alert->rule->name);
 	told->change = event->change;
-	told->told = event->told;
+	told->told = event->reported;
 	told->time_ns = event->time_ns;
 	alert_text_event(event, told->text);
 }
