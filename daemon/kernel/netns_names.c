@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/time.h"
 
@@ -67,29 +68,14 @@ static void table_clear(struct table *table)
 	*table = (struct table){0};
 }
 
-static int table_grow(struct table *table)
-{
-	size_t room = table->room ? table->room * 2 : 16;
-	struct entry *entries;
-
-	if (table->count < table->room)
-		return 0;
-	if (table->count >= NETNS_NAMES_MAX)
-		return -ENOSPC;
-	entries = reallocarray(table->entries, room, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	table->entries = entries;
-	table->room = room;
-	return 0;
-}
-
 static int table_add(struct table *table, uint32_t inode, unsigned int folder, const char *name)
 {
 	OWN_FREE char *copy = NULL;
 	int r;
 
-	r = table_grow(table);
+	if (table->count >= NETNS_NAMES_MAX)
+		return -ENOSPC;
+	r = ARRAY_GROW(table->entries, table->count, table->room);
 	if (r < 0)
 		return r;
 	copy = strdup(name);
@@ -112,17 +98,7 @@ static int compare(const void *a, const void *b)
 /* The first entry that has the number, or a larger one. */
 static size_t table_position(const struct table *table, uint32_t inode)
 {
-	size_t low = 0, high = table->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->entries[middle].inode < inode)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(entry, table->entries, table->count, entry->inode < inode);
 }
 
 /* ---- files -------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 
 #define COLUMNS_LEAST 3
@@ -70,15 +71,9 @@ static int add_row(struct softnet **rows, size_t *room, size_t count, const char
 		r = -EBADMSG;
 	if (r < 0)
 		return r;
-	if (count == *room) {
-		size_t more = *room ? *room * 2 : 16;
-		struct softnet *grown = realloc(*rows, more * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*rows = grown;
-		*room = more;
-	}
+	r = ARRAY_GROW(*rows, count, *room);
+	if (r < 0)
+		return r;
 	(*rows)[count] = row;
 	return 0;
 }
