@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 
 #include "common/cleanup.h"
+#include "common/framing.h"
 #include "common/json.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/call.h"
 #include "daemon/varlink/message.h"
-#include "daemon/varlink/output.h"
 #include "daemon/varlink/reply.h"
 #include "daemon/varlink/server.h"
 
@@ -33,7 +33,7 @@ struct client {
 	struct loop_source *wake;
 	struct loop_source *linger;
 	struct message_reader *reader;
-	struct output output;
+	struct framing output;
 	struct call *call;
 	/* What `source` waits for. */
 	unsigned int events;
@@ -106,7 +106,7 @@ void client_free(struct client **client)
 	loop_source_free(&old->source);
 	cleanup_close(&old->fd);
 	message_reader_free(&old->reader);
-	output_clear(&old->output);
+	framing_clear(&old->output);
 	free(old);
 	*client = NULL;
 }
@@ -145,7 +145,7 @@ int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 
 	if (client->broken)
 		return -EPIPE;
-	r = output_append(&client->output, reply, max_bytes);
+	r = framing_write(&client->output, reply, max_bytes);
 	if (r < 0)
 		return r;
 	wake(client);
@@ -154,7 +154,7 @@ int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 
 void client_flush(struct client *client)
 {
-	if (!client->broken && output_flush(&client->output, client->fd) < 0)
+	if (!client->broken && framing_send(&client->output, client->fd) < 0)
 		client_break(client);
 }
 
@@ -180,7 +180,7 @@ void client_refuse(struct client *client, const char *error, json_t *parameters)
 static bool is_ready(const struct client *client)
 {
 	return !client->broken && !client->refused && !client->call &&
-	       output_empty(&client->output);
+	       !framing_bytes(&client->output);
 }
 
 static void take_in(struct client *client)
@@ -256,7 +256,7 @@ static int on_lingered(void *userdata)
 
 static void shut_refused(struct client *client)
 {
-	if (client->broken || client->shut || !output_empty(&client->output))
+	if (client->broken || client->shut || framing_bytes(&client->output))
 		return;
 	client->shut = true;
 	if (shutdown(client->fd, SHUT_WR) < 0 ||
@@ -271,7 +271,8 @@ static bool is_over(const struct client *client)
 		return true;
 	if (client->refused)
 		return client->shut && (client->eof || client->lingered);
-	return client->eof && !client->call && output_empty(&client->output) && !client->unfinished;
+	return client->eof && !client->call && !framing_bytes(&client->output) &&
+	       !client->unfinished;
 }
 
 /*
@@ -284,7 +285,7 @@ static void wait_for_more(struct client *client)
 
 	if (!client->eof && (client->shut || (is_ready(client) && !client->unfinished)))
 		events |= LOOP_READ;
-	if (!output_empty(&client->output))
+	if (framing_bytes(&client->output))
 		events |= LOOP_WRITE;
 	if (client->unfinished)
 		wake(client);

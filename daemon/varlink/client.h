@@ -51,7 +51,7 @@ struct call *client_call(const struct client *client);
 /* A call begins, or with NULL ends. */
 void client_set_call(struct client *client, struct call *call);
 
-/* Queue a reply, as output_append().  -EPIPE when the connection is broken. */
+/* Queue a reply, as framing_write().  -EPIPE when the connection is broken. */
 int client_send(struct client *client, const json_t *reply, size_t max_bytes);
 
 /* Send now, instead of after the current handler, what the socket takes. */
