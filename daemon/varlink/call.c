@@ -89,15 +89,16 @@ static void report(const struct call *call, int error)
 /* Instead of a reply that nobody would want to hold in memory. */
 static int send_too_long(struct call *call, size_t max_bytes)
 {
+	const char *error = client_context(call->client)->settings->errors.failed;
 	OWN_JSON json_t *reply = NULL;
 
 	report(call, -EMSGSIZE);
 	reply = reply_error(
-		"io.netflowd.Failed",
+		error,
 		json_pack(
 			"{s:o}", "reason",
 			json_sprintf(
-				"the reply is longer than %zu bytes: ask for less of it, by a limit, a device or a filter",
+				"the reply is longer than %zu bytes: request less, with a limit or a filter",
 				max_bytes)));
 	/* Room for it beyond what a stream may have left in the queue. */
 	return reply ? client_send(call->client, reply, max_bytes + 4096) : -ENOMEM;

@@ -205,7 +205,7 @@ static void refuse_message(struct client *client, const char *reason)
 	json_t *parameters = json_pack("{s:s}", "reason", reason);
 
 	client->context->stats->rejected++;
-	client_refuse(client, "io.netflowd.InvalidMessage", parameters);
+	client_refuse(client, client->context->settings->errors.invalid_message, parameters);
 }
 
 /* Returns whether there was a message. */

@@ -9,15 +9,18 @@ struct client;
 struct message;
 struct method;
 
-/* The methods beside those of org.varlink.service. */
+/* Methods, and the userdata that they are called with. */
 struct dispatch_table {
 	const struct method *methods;
 	size_t count;
 	void *userdata;
 };
 
-/* Begin the call that `message` makes; it may have ended on return. */
-void dispatch_message(const struct dispatch_table *table, struct client *client,
+/*
+ * Begin the call that `message` makes of a method in one of the `count` tables.
+ * The call may have ended on return.
+ */
+void dispatch_message(const struct dispatch_table *tables, size_t count, struct client *client,
 		      const struct message *message);
 
 #endif

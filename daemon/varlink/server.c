@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/client.h"
 #include "daemon/varlink/dispatch.h"
 #include "daemon/varlink/message.h"
+#include "daemon/varlink/service.h"
 
 #define ACCEPTS_PER_TURN 16
 
@@ -29,7 +31,9 @@ struct place {
 struct server {
 	struct server_settings settings;
 	struct server_stats stats;
-	struct dispatch_table table;
+	/* The methods of the owner, and those of org.varlink.service. */
+	struct dispatch_table tables[2];
+	void *userdata;
 	struct client_context context;
 	char *path;
 	char *group;
@@ -51,7 +55,7 @@ static void report(const char *what, int error, void *userdata)
 	const struct server *server = userdata;
 
 	if (server->settings.report)
-		server->settings.report(what, error, server->table.userdata);
+		server->settings.report(what, error, server->userdata);
 }
 
 /* ---- clients -------------------------------------------------------------- */
@@ -68,7 +72,7 @@ static void dispatch(struct client *client, const struct message *message, void 
 {
 	struct server *server = userdata;
 
-	dispatch_message(&server->table, client, message);
+	dispatch_message(server->tables, ARRAY_SIZE(server->tables), client, message);
 }
 
 static void leave(struct server *server, struct place *place)
@@ -91,7 +95,7 @@ static void turn_away(struct server *server, struct place *place)
 {
 	place->refused = true;
 	server->stats.rejected++;
-	client_refuse(place->client, "io.netflowd.TooMany",
+	client_refuse(place->client, server->settings.errors.too_many,
 		      json_pack("{s:s, s:I}", "what", "clients", "limit",
 				(json_int_t)server->settings.max_clients));
 }
@@ -199,7 +203,7 @@ static int bind_private(struct server *server)
 /* First the group, then the mode: nobody else gets in between. */
 static int share_with_group(const struct server *server)
 {
-	const struct group *group = getgrnam(server->group);
+	const struct group *group = server->group ? getgrnam(server->group) : NULL;
 
 	if (!group)
 		return 0;
@@ -245,8 +249,14 @@ static void close_socket(struct server *server)
 
 static void set_defaults(struct server_settings *settings)
 {
-	if (!settings->group)
-		settings->group = SERVER_GROUP;
+	if (!settings->vendor)
+		settings->vendor = "";
+	if (!settings->product)
+		settings->product = "";
+	if (!settings->version)
+		settings->version = "";
+	if (!settings->url)
+		settings->url = "";
 	if (!settings->max_clients)
 		settings->max_clients = SERVER_MAX_CLIENTS;
 	if (!settings->max_message_bytes)
@@ -265,13 +275,15 @@ static int copy_settings(struct server *server, const struct server_settings *se
 {
 	server->settings = *settings;
 	set_defaults(&server->settings);
-	server->path = strdup(server->settings.path);
-	server->group = strdup(server->settings.group);
+	server->path = strdup(settings->path);
+	server->group = settings->group ? strdup(settings->group) : NULL;
 	server->settings.path = server->path;
 	server->settings.group = server->group;
 	server->place_count = 2 * (size_t)server->settings.max_clients;
 	server->places = calloc(server->place_count, sizeof(*server->places));
-	return server->path && server->group && server->places ? 0 : -ENOMEM;
+	if (!server->path || (settings->group && !server->group) || !server->places)
+		return -ENOMEM;
+	return 0;
 }
 
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
@@ -283,7 +295,10 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 	if (!new)
 		return -ENOMEM;
 	new->fd = -1;
-	new->table = (struct dispatch_table){methods, count, userdata};
+	new->userdata = userdata;
+	new->tables[0] = (struct dispatch_table){methods, count, userdata};
+	new->tables[1] =
+		(struct dispatch_table){service_methods, service_method_count, &new->settings};
 	new->context = (struct client_context){
 		.loop = loop,
 		.settings = &new->settings,

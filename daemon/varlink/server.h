@@ -31,12 +31,12 @@ enum server_access {
 /*
  * Handle a call.  `parameters` is never NULL and lives until the method returns;
  * json_incref() keeps it longer.  A negative errno, unless the call has ended
- * already, is reported and told the client as io.netflowd.Failed.
+ * already, is reported and returned to the client as the error `failed`.
  */
 typedef int (*server_method)(struct call *call, json_t *parameters, void *userdata);
 
 struct method {
-	/* With the interface: "io.netflowd.GetStatus". */
+	/* With the interface: "org.varlink.service.GetInfo". */
 	const char *name;
 	enum server_access access;
 	/* Must be called with `more`. */
@@ -49,15 +49,44 @@ struct method {
 #define SERVER_MAX_QUEUED_BYTES (1024UL * 1024)
 #define SERVER_MAX_REPLY_BYTES (64UL * 1024 * 1024)
 #define SERVER_BACKLOG 128
-#define SERVER_GROUP "netflow"
+
+/* An interface beside org.varlink.service, as GetInfo and GetInterfaceDescription report it. */
+struct server_interface {
+	const char *name;
+	/* Its definition, in Varlink's language. */
+	const char *text;
+};
+
+/*
+ * Full names of the errors that the server itself returns, and the parameters that it gives them.
+ * None of them has a default.
+ */
+struct server_errors {
+	/* (reason: string) */
+	const char *failed;
+	/* (what: string, limit: int) */
+	const char *too_many;
+	/* (reason: string) */
+	const char *permission_denied;
+	/* (reason: string) */
+	const char *invalid_message;
+};
 
 /* 0 and NULL stand for the default. */
 struct server_settings {
 	/* Of the socket; it has no default, and is at most 107 bytes long. */
 	const char *path;
-	/* The group that may connect, if the system has it; SERVER_GROUP. */
+	/* The group that may connect, if the system has it; NULL: no group. */
 	const char *group;
-	/* SERVER_MAX_CLIENTS.  The next one is told io.netflowd.TooMany and disconnected. */
+	/* What GetInfo returns; by default each is empty. */
+	const char *vendor;
+	const char *product;
+	const char *version;
+	const char *url;
+	const struct server_interface *interfaces;
+	size_t interface_count;
+	struct server_errors errors;
+	/* SERVER_MAX_CLIENTS.  The server refuses the next one with `too_many`. */
 	unsigned int max_clients;
 	/* Of one call: MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH. */
 	size_t max_message_bytes;
@@ -88,9 +117,9 @@ struct server_stats {
 
 /*
  * Listen on settings->path, in place of a socket that a dead daemon left there:
- * the caller holds a lock that keeps a living one away.  `settings` is copied;
- * `methods`, `count` of them, must outlive the server.  `userdata` goes to the
- * methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST when the path is
+ * the caller holds a lock that keeps a living one away.  `settings` is copied,
+ * its path and group too; all else that it points to, and `methods`, `count` of
+ * them, must outlive the server.  `userdata` goes to the methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST when the path is
  * no socket, or another negative errno.
  *
  * The socket has mode 0660 and the group, or 0600 when there is no such group
