@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/time.h"
 
-#define NS_PER_S 1000000000ULL
+#define NS_PER_S TIME_NS_PER_SECOND
 #define NS_PER_MINUTE (60 * NS_PER_S)
 #define NS_PER_HOUR (60 * NS_PER_MINUTE)
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "common/framing.h"
 #include "common/json.h"
+#include "common/time.h"
 
 #define READ_SIZE 65536
 /* Between two attempts at a listener whose queue is full; poll() can't wait for that. */
@@ -25,10 +25,7 @@ struct varlink {
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(time_monotonic() / 1000000);
 }
 
 static int64_t deadline_after(int64_t timeout_ms)

@@ -49,13 +49,6 @@ static int on_input(int fd, unsigned int events, void *userdata)
 	return 0;
 }
 
-static void cleanup_kmsg(struct kmsg **kmsg)
-{
-	kmsg_free(kmsg);
-}
-
-#define OWN_KMSG CLEANUP(cleanup_kmsg)
-
 int kmsg_new(struct kmsg **kmsg, struct loop *loop, const char *path,
 	     void (*take)(const struct rocket *rocket, void *userdata), void *userdata,
 	     char *reason, size_t size)

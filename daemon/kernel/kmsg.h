@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "common/cleanup.h"
 #include "daemon/core/rocket.h"
 
 struct kmsg;
@@ -19,5 +20,6 @@ int kmsg_new(struct kmsg **kmsg, struct loop *loop, const char *path,
 	     void (*take)(const struct rocket *rocket, void *userdata), void *userdata,
 	     char *reason, size_t size);
 void kmsg_free(struct kmsg **kmsg);
+#define OWN_KMSG CLEANUP(kmsg_free)
 
 #endif

@@ -55,13 +55,6 @@ static int on_input(int fd, unsigned int events, void *userdata)
 	return came || gone ? modules->changed(came, modules->userdata) : 0;
 }
 
-static void cleanup_modules(struct modules **modules)
-{
-	modules_free(modules);
-}
-
-#define OWN_MODULES CLEANUP(cleanup_modules)
-
 int modules_new(struct modules **modules, struct loop *loop,
 		int (*changed)(bool came, void *userdata), void *userdata)
 {

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "common/cleanup.h"
+
 struct loop;
 struct modules;
 
@@ -17,5 +19,6 @@ struct modules;
 int modules_new(struct modules **modules, struct loop *loop,
 		int (*changed)(bool came, void *userdata), void *userdata);
 void modules_free(struct modules **modules);
+#define OWN_MODULES CLEANUP(modules_free)
 
 #endif

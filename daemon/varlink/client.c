@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/framing.h"
 #include "common/json.h"
+#include "common/time.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/call.h"
 #include "daemon/varlink/message.h"
@@ -22,7 +23,7 @@
  * A refused client may still be writing, and would lose our answer to an EPIPE
  * if the socket closed at once: what it sends is thrown away for so long.
  */
-#define LINGER_NS 1000000000ULL
+#define LINGER_NS TIME_NS_PER_SECOND
 
 struct client {
 	const struct client_context *context;
