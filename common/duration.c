@@ -7,7 +7,7 @@
 
 #include "common/array.h"
 
-/* ns of a unit, 0 = no such unit. */
+/* Nanoseconds in a unit; 0 if there is no such unit. */
 static uint64_t unit_ns(const char *unit)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Varlink's framing (varlink.org): each message is a JSON text, and a NUL byte ends it.  A queue of bytes that serves one
- * direction of a connection: either the bytes that were read go in and messages come out, or messages go in and a socket
- * takes the bytes.
+ * Varlink's framing (varlink.org): each message is a JSON text, and a NUL byte ends it.  A queue of bytes that serves
+ * one direction of a connection: either the bytes that were read go in and messages come out, or messages go in and a
+ * socket takes the bytes.
  */
 #ifndef COMMON_FRAMING_H
 #define COMMON_FRAMING_H
@@ -32,8 +32,8 @@ size_t framing_bytes(const struct framing *framing);
 /* ---- in ------------------------------------------------------------------- */
 
 /*
- * Append `size` bytes as they were read, wherever the read cut them.  The queue stays within one message and the size of
- * one read only if the caller takes all complete messages before it feeds again.  Returns 0 or -ENOMEM.
+ * Append `size` bytes as they were read, wherever the read cut them.  The queue stays within one message and the size
+ * of one read only if the caller takes all complete messages before it feeds again.  Returns 0 or -ENOMEM.
  */
 int framing_feed(struct framing *framing, const void *data, size_t size);
 
@@ -56,8 +56,8 @@ void framing_consume(struct framing *framing, size_t length);
 int framing_write(struct framing *framing, const json_t *message, size_t max_bytes);
 
 /*
- * Send to the socket `fd` as much as it accepts without waiting.  Returns 0, also when bytes remain in the queue, or the
- * negative errno of send(2).
+ * Send to the socket `fd` as much as it accepts without waiting.  Returns 0, also when bytes remain in the queue, or
+ * the negative errno of send(2).
  */
 int framing_send(struct framing *framing, int fd);
 
