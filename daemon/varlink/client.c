@@ -15,13 +15,13 @@
 #include "daemon/varlink/reply.h"
 #include "daemon/varlink/server.h"
 
-/* One turn of a client in the loop reads and answers at most so much, then others have theirs. */
+/* Limits of one turn of a client in the loop, after which other clients have their turn. */
 #define READ_BYTES (32UL * 1024)
 #define MESSAGES_PER_TURN 16
 
 /*
- * A refused client may still be writing, and would lose our answer to an EPIPE
- * if the socket closed at once: what it sends is thrown away for so long.
+ * A refused client may still be writing.  If the socket closed at once, the client would get EPIPE instead of the
+ * reply, so the server reads and discards its data for this time.
  */
 #define LINGER_NS TIME_NS_PER_SECOND
 
@@ -30,22 +30,22 @@ struct client {
 	int fd;
 	uid_t uid;
 	struct loop_source *source;
-	/* Gives the client a turn that no event of its socket would. */
+	/* Gives the client a turn without an event of its socket. */
 	struct loop_source *wake;
 	struct loop_source *linger;
 	struct message_reader *reader;
 	struct framing output;
 	struct call *call;
-	/* What `source` waits for. */
+	/* The events that `source` waits for. */
 	unsigned int events;
 	bool in_turn;
-	/* The reader may hold whole messages still. */
+	/* The reader may still hold complete messages. */
 	bool unfinished;
-	/* It sends no more. */
+	/* The client sends no more. */
 	bool eof;
-	/* Nothing can be sent to it any more. */
+	/* The connection has failed: nothing more is sent or read. */
 	bool broken;
-	/* Refused: once the output is sent we shut our side, then linger. */
+	/* Refused: once the output is sent, the server shuts down its side and lingers. */
 	bool refused;
 	bool shut;
 	bool lingered;
@@ -99,7 +99,7 @@ void client_free(struct client **client)
 
 	if (!old)
 		return;
-	/* Its owner may want to say something to the call; it would go nowhere. */
+	/* The owner of the call may try to reply in `closed`; no reply can be sent any more. */
 	old->broken = true;
 	call_abandon(&old->call);
 	loop_source_free(&old->linger);
@@ -127,7 +127,7 @@ struct call *client_call(const struct client *client)
 	return client->call;
 }
 
-/* Have the client's state looked at after the current handler. */
+/* Give the client a turn after the current handler. */
 static void wake(struct client *client)
 {
 	if (!client->in_turn && client->wake)
@@ -177,7 +177,7 @@ void client_refuse(struct client *client, const char *error, json_t *parameters)
 
 /* ---- a turn --------------------------------------------------------------- */
 
-/* Whether the next call may begin: the one before has ended and its reply is on its way. */
+/* True if the next call may begin: the previous one has ended and its reply is sent. */
 static bool is_ready(const struct client *client)
 {
 	return !client->broken && !client->refused && !client->call &&
@@ -202,14 +202,14 @@ static void take_in(struct client *client)
 
 static void refuse_message(struct client *client, const char *reason)
 {
-	/* The reason is the reader's, which goes away. */
+	/* Copies the reason, because client_refuse() frees the reader that owns it. */
 	json_t *parameters = json_pack("{s:s}", "reason", reason);
 
 	client->context->stats->rejected++;
 	client_refuse(client, client->context->settings->errors.invalid_message, parameters);
 }
 
-/* Returns whether there was a message. */
+/* Returns true if there was a message. */
 static bool handle_next(struct client *client)
 {
 	OWN_MESSAGE struct message *message = NULL;
@@ -277,8 +277,8 @@ static bool is_over(const struct client *client)
 }
 
 /*
- * A client that has a call running or replies unread is not listened to: what it
- * sends meanwhile waits in the kernel, which bounds it.
+ * The server does not read from a client that has a running call or unsent replies.  The client's data waits in the
+ * kernel, which limits its size.
  */
 static void wait_for_more(struct client *client)
 {
@@ -302,7 +302,7 @@ static int take_turn(struct client *client, unsigned int events)
 	bool listening = client->events & LOOP_READ;
 
 	client->in_turn = true;
-	/* Else reading finds the end by itself, after all that the client sent. */
+	/* While the server listens, recv() finds the end itself, after all that the client sent. */
 	if ((events & LOOP_HANGUP) && !listening && !client->unfinished)
 		client_break(client);
 	client_flush(client);

@@ -32,7 +32,7 @@ static void answer_unknown(struct call *call, const struct client *client, const
 			   json_pack("{s:s%}", "interface", name, length));
 }
 
-/* Whether `call` may be handled; if not it has been answered. */
+/* True if `call` may be handled.  Otherwise it has ended with an error. */
 static bool is_allowed(struct call *call, const struct client *client,
 		       const struct message *message, const struct method *method)
 {
@@ -82,7 +82,7 @@ void dispatch_message(const struct dispatch_table *tables, size_t count, struct 
 	if (!is_allowed(call, client, message, method))
 		return;
 	r = method->handle(call, message->parameters, userdata);
-	/* The call may be gone; the client still knows whether it is. */
+	/* The method may have ended the call, which frees it; the client knows whether it did. */
 	if (r < 0 && client_call(client))
 		fail(client, method, r);
 }

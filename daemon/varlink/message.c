@@ -77,11 +77,11 @@ int message_reader_feed(struct message_reader *reader, const void *data, size_t 
 	return reader->bad ? -EBADMSG : framing_feed(&reader->framing, data, size);
 }
 
-/* ---- meaning -------------------------------------------------------------- */
+/* ---- the meaning of a message ---------------------------------------------- */
 
 /*
- * jansson's parser calls itself for each level, so the levels are counted
- * before it sees the text.  What is no JSON at all it finds by itself.
+ * jansson's parser recurses for each level, so the levels are counted before it gets the text.  Text that is not JSON
+ * is left for jansson to find.
  */
 static int check_depth(struct message_reader *reader, const char *text, size_t length)
 {
@@ -114,8 +114,8 @@ static int check_depth(struct message_reader *reader, const char *text, size_t l
 }
 
 /*
- * jansson quotes what it read last, which may be half a character of UTF-8 or a
- * line feed; a reply could not carry that.
+ * jansson's error quotes the last bytes that it read, which may be half a character of UTF-8 or a line feed.  The
+ * reason must be one line of ASCII, so that a reply can contain it.
  */
 static void make_plain(char *text)
 {
@@ -134,7 +134,7 @@ static int decode(struct message_reader *reader, const char *text, size_t length
 	r = check_depth(reader, text, length);
 	if (r < 0)
 		return r;
-	/* Integers that do not fit int64 are an error of jansson's own. */
+	/* jansson itself refuses integers that do not fit in int64_t. */
 	*root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (*root)
 		return 0;
@@ -162,7 +162,7 @@ static const char *type_name(const json_t *value)
 	return names[json_typeof(value)];
 }
 
-/* A member that may be absent or null, which leaves `flag` as it is. */
+/* Read an optional member.  If it is absent or null, `flag` stays as it is. */
 static int get_flag(struct message_reader *reader, const json_t *root, const char *name, bool *flag)
 {
 	const json_t *value = json_object_get(root, name);

@@ -19,10 +19,10 @@
 
 #define ACCEPTS_PER_TURN 16
 
-/* How long to wait when the process or the system is out of what accept() needs. */
+/* The pause after accept() failed, for example for lack of file descriptors. */
 #define ACCEPT_PAUSE_NS 100000000ULL
 
-/* A place for a connection.  As many as there are for clients hold those being turned away. */
+/* A place for a connection.  There are twice as many as clients, for those that are being refused. */
 struct place {
 	struct client *client;
 	bool refused;
@@ -39,7 +39,7 @@ struct server {
 	char *group;
 	struct sockaddr_un address;
 	int fd;
-	/* What bind() made, lest we remove what came after it. */
+	/* The file that bind() created, so that the server never removes another one. */
 	bool bound;
 	dev_t device;
 	ino_t inode;
@@ -87,7 +87,7 @@ static void on_gone(struct client *client, void *userdata)
 	struct server *server = userdata;
 
 	leave(server, find_place(server, client));
-	/* There is a place again, and a file descriptor. */
+	/* A place and a file descriptor are free again. */
 	loop_source_set_enabled(server->source, true);
 }
 
@@ -123,7 +123,7 @@ static int on_resume(void *userdata)
 	return loop_source_set_enabled(server->source, true);
 }
 
-/* The listening socket stays readable, so the loop would spin on it. */
+/* The listening socket stays readable after a failure, so without a pause the loop would spin. */
 static int pause_accepting(struct server *server, int error)
 {
 	int r;
@@ -147,7 +147,7 @@ static int on_connection(int fd, unsigned int events, void *userdata)
 		OWN_FD int connection = -1;
 		int r;
 
-		/* All places are lingering refusals, at least: those leave soon. */
+		/* Refused clients have at least half of the places, and leave soon. */
 		if (!place)
 			return loop_source_set_enabled(server->source, false);
 		connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -200,7 +200,7 @@ static int bind_private(struct server *server)
 	return 0;
 }
 
-/* First the group, then the mode: nobody else gets in between. */
+/* First the group, then the mode, so that no other group has access in between. */
 static int share_with_group(const struct server *server)
 {
 	const struct group *group = server->group ? getgrnam(server->group) : NULL;

@@ -7,13 +7,13 @@
 
 #include "daemon/varlink/server.h"
 
-/* Their userdata is the server's settings. */
+/* Their userdata is the server's struct server_settings. */
 extern const struct method service_methods[];
 extern const size_t service_method_count;
 
 /*
- * The definition of the interface whose name is the first `length` bytes of `name`;
- * NULL if the server does not have it.
+ * The definition of the interface whose name is the first `length` bytes of `name`; NULL if the server does not have
+ * it.
  */
 const char *service_interface(const struct server_settings *settings, const char *name,
 			      size_t length);
