@@ -24,7 +24,7 @@ struct loop {
 struct loop_source {
 	struct loop *loop;
 	sd_event_source *event;
-	/* SD_EVENT_ON or SD_EVENT_ONESHOT, as fits its kind. */
+	/* The state when enabled: SD_EVENT_ON or SD_EVENT_ONESHOT, by the kind of source. */
 	int enabled;
 	union {
 		loop_fd_handler fd;
@@ -37,7 +37,7 @@ struct loop_source {
 	uint64_t next_ns;
 };
 
-/* Rounded up: a timer is never early. */
+/* Round up, so that a timer is never early. */
 static uint64_t to_us(uint64_t ns)
 {
 	return ns / NS_PER_US + (ns % NS_PER_US != 0);
@@ -90,9 +90,8 @@ void loop_exit(struct loop *loop, int code)
 }
 
 /*
- * What sd-event calls.  A handler may free its own source, so only `loop` is
- * used after it.  sd-event would merely switch off a source that fails, so
- * failures are turned into the end of the loop here.
+ * The end of each callback of sd-event.  A handler may free its own source, so only `loop` is used after it.  sd-event
+ * itself would only disable a source whose handler fails; here a failure ends the loop.
  */
 static int finish(struct loop *loop, int r)
 {
@@ -135,7 +134,7 @@ static int on_defer(sd_event_source *event, void *userdata)
 	return finish(loop, source->handler.plain(source->userdata));
 }
 
-/* 1 % of the wait; 0 would mean sd-event's own default, 250 ms. */
+/* 1 % of the wait, but never 0, which selects sd-event's default of 250 ms. */
 static uint64_t accuracy_us(uint64_t interval_ns)
 {
 	return interval_ns / 100 / NS_PER_US + 1;
