@@ -120,9 +120,8 @@ int cgroup_walk_step(struct cgroup_walk *walk, cgroup_walk_visit visit, void *da
 			leave(walk);
 			continue;
 		}
-		/* "." and ".." are no cgroups' names, nor is any other that begins so
-		 * (cgroup_mkdir()). */
-		if (file->d_type != DT_DIR || file->d_name[0] == '.')
+		if (file->d_type != DT_DIR || !strcmp(file->d_name, ".") ||
+		    !strcmp(file->d_name, ".."))
 			continue;
 		if (!append(walk, level, file->d_name, &path_len))
 			continue;
