@@ -26,7 +26,7 @@ struct framing {
 void framing_clear(struct framing *framing);
 #define OWN_FRAMING CLEANUP(framing_clear)
 
-/* Bytes in the queue: the rest of what was fed, or of what is to be sent. */
+/* Bytes in the queue: those that are fed and not consumed, or written and not sent. */
 size_t framing_bytes(const struct framing *framing);
 
 /* ---- in ------------------------------------------------------------------- */
