@@ -13,14 +13,14 @@
 #include "common/time.h"
 
 #define READ_SIZE 65536
-/* Between two attempts at a listener whose queue is full; poll() can't wait for that. */
+/* The pause before another attempt when the listener's queue is full; poll() cannot wait for that. */
 #define CONNECT_RETRY_MS 20
 
 struct varlink {
 	int fd;
 	int interrupt_fd;
 	struct framing in;
-	json_t *error; /* the answer that was an error */
+	json_t *error; /* the last reply that was an error */
 };
 
 static int64_t now_ms(void)
@@ -33,7 +33,7 @@ static int64_t deadline_after(int64_t timeout_ms)
 	return timeout_ms < 0 ? VARLINK_FOREVER : now_ms() + timeout_ms;
 }
 
-/* For poll(): milliseconds to the deadline, at least 0, or -1. */
+/* The timeout for poll(): milliseconds to the deadline, from 0 to one hour; -1 if there is none. */
 static int time_left(int64_t deadline)
 {
 	int64_t left;
@@ -98,7 +98,7 @@ void varlink_interrupt(struct varlink *varlink, int fd)
 	varlink->interrupt_fd = fd;
 }
 
-/* Until the socket is ready for `events`, or has failed. */
+/* Wait until the socket is ready for `events` or has failed. */
 static int wait_for(const struct varlink *varlink, short events, int64_t deadline)
 {
 	struct pollfd fds[] = {
@@ -120,9 +120,7 @@ static int wait_for(const struct varlink *varlink, short events, int64_t deadlin
 	}
 }
 
-/*
- * Once a call is begun an interruption waits until all of it is sent: after half a call the connection is useless.
- */
+/* Send all of the call, even if an interruption is due: after half a call the connection is useless. */
 static int send_all(const struct varlink *varlink, struct framing *out, int64_t deadline)
 {
 	for (;;) {
@@ -160,7 +158,7 @@ static int send_call(struct varlink *varlink, const char *method, json_t *parame
 	return send_all(varlink, &out, deadline);
 }
 
-/* Read once, and wait for something to read. */
+/* Wait for data and read once. */
 static int receive(struct varlink *varlink, int64_t deadline)
 {
 	char chunk[READ_SIZE];
@@ -177,7 +175,7 @@ static int receive(struct varlink *varlink, int64_t deadline)
 	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 }
 
-/* Take an answer apart; `message` is stolen. */
+/* Interpret a reply; `message` is stolen. */
 static int interpret(struct varlink *varlink, json_t *message, json_t **reply, bool *continues)
 {
 	json_t *error = json_object_get(message, "error");
