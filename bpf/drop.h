@@ -12,6 +12,7 @@
 #include "bytes.h"
 #include "device.h"
 #include "inflight.h"
+#include "throttle.h"
 
 #define NF_ETH_P_IP 0x0800
 #define NF_ETH_P_IPV6 0x86dd
@@ -94,17 +95,10 @@ static __always_inline bool nf_drop_l4(const struct sk_buff *skb, __u16 protocol
 	return bpf_probe_read_kernel(l4, 1, skb->head + skb->network_header + offset) == 0;
 }
 
-/* The generic cell rate algorithm: one word per key, and a race admits a record too many at most. */
 static __always_inline bool nf_drop_admit(struct nf_drop_info *info, __u64 now)
 {
-	__u64 next = *(volatile __u64 *)&info->next_ns;
-
-	if (next < now)
-		next = now;
-	if (next - now > settings.drop_burst_ns)
-		return false;
-	*(volatile __u64 *)&info->next_ns = next + settings.drop_interval_ns;
-	return true;
+	return nf_throttle_admit(&info->bucket, now, settings.drop_interval_ns,
+				 settings.drop_burst_ns);
 }
 
 static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,

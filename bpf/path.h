@@ -9,6 +9,7 @@
 #include "bytes.h"
 #include "device.h"
 #include "inflight.h"
+#include "throttle.h"
 
 /* ---- devices crossed --------------------------------------------------- */
 
@@ -58,14 +59,8 @@ static __always_inline bool nf_path_drawn(__u64 now, __u64 skb)
 /* The same algorithm as for drops, one bucket a CPU: a slow host must not drown in its records. */
 static __always_inline bool nf_path_admit(struct nf_cpu *cpu, __u64 now)
 {
-	__u64 next = cpu->path_next_ns;
-
-	if (next < now)
-		next = now;
-	if (next - now > settings.path_burst_ns)
-		return false;
-	cpu->path_next_ns = next + settings.path_interval_ns;
-	return true;
+	return nf_throttle_admit(&cpu->path_bucket, now, settings.path_interval_ns,
+				 settings.path_burst_ns);
 }
 
 static __always_inline void nf_path_device(struct nf_path_record *r, __u32 slot)

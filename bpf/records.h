@@ -243,6 +243,11 @@ struct nf_xmit_frame {
 	__u32 reserved;
 };
 
+/* A token bucket of records: the time at which it is full again, see bpf/throttle.h. */
+struct nf_bucket {
+	__u64 full_ns;
+};
+
 /* Whose bytes a TCP reader got, see bpf/stream.h. */
 enum nf_stream_bytes {
 	NF_STREAM_DELIVERED, /* of skbs whose journeys ended there */
@@ -269,7 +274,7 @@ struct nf_cpu {
 	/* context of the skb being received and of the task that runs */
 	__u64 receiving;    /* the skb last seen at receive */
 	__u64 ready;	    /* the skb whose arrival is being told to readers, 0 = none */
-	__u64 path_next_ns; /* token bucket of latency records */
+	struct nf_bucket path_bucket; /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* irqs that have raised NET_RX, by their numbers' lower six bits */
 	__u64 reserved;
@@ -397,7 +402,7 @@ struct nf_drop_count {
 
 /* Per key, all CPUs. */
 struct nf_drop_info {
-	__u64 next_ns; /* token bucket: when it would be full again */
+	struct nf_bucket bucket; /* of the key's records */
 	char device[NF_DEVICE_NAME];
 	__u32 netns; /* inode number, 0 = not known */
 	__u32 reserved;
@@ -604,7 +609,7 @@ struct nf_slots_frame {
 struct nf_slots_cpu {
 	__u64 scratch;		  /* where a pointer becomes a number */
 	__u64 seen_skb, seen_dev; /* just counted by NF_PROBE_SLOTS_DEVICES */
-	__u64 next_ns[2];	  /* token buckets of records: near misses, all others */
+	struct nf_bucket bucket[2]; /* of records: near misses, all others */
 	__u32 depth;
 	__u32 reserved;
 	__u64 events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];

@@ -19,6 +19,7 @@
 
 #include "bytes.h"
 #include "cpu.h"
+#include "throttle.h"
 
 #define NF_SLOTS_NAMES_MAX 16
 
@@ -286,15 +287,8 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 /* As for drops; near misses and all others apart, so that the harmless do not hide the harmful. */
 static __always_inline bool nf_slots_admit(struct nf_slots_cpu *cpu, bool near)
 {
-	__u64 *bucket = &cpu->next_ns[near ? 0 : 1];
-	__u64 now = bpf_ktime_get_ns(), next = *bucket;
-
-	if (next < now)
-		next = now;
-	if (next - now > slots_settings.burst_ns)
-		return false;
-	*bucket = next + slots_settings.interval_ns;
-	return true;
+	return nf_throttle_admit(&cpu->bucket[near ? 0 : 1], bpf_ktime_get_ns(),
+				 slots_settings.interval_ns, slots_settings.burst_ns);
 }
 
 static __always_inline void nf_slots_send(struct nf_slots_cpu *cpu, struct nf_slots_frame *frame,

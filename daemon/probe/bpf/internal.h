@@ -8,6 +8,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "common/time.h"
 #include "daemon/probe/backend.h"
 
 struct bpf_retired;
@@ -142,6 +143,16 @@ int bpf_read_devices(const struct backend *backend,
 int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
 		  void *userdata);
 void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+
+/*
+ * A token bucket's interval and burst in ns, see bpf/throttle.h, from `rate`
+ * records per second and `burst` records at once; both are at least 1.
+ */
+static inline void bpf_throttle(uint64_t rate, uint64_t burst, __u64 *interval_ns, __u64 *burst_ns)
+{
+	*interval_ns = TIME_NS_PER_SECOND / rate;
+	*burst_ns = (burst - 1) * *interval_ns;
+}
 
 static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)
 {

@@ -135,8 +135,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->device_sets = state->slots / NF_DEVICE_SET;
 	to->devices = state->slots;
 	to->stack_size = kernel_stack_size();
-	to->drop_interval_ns = 1000000000 / settings->drop_rate;
-	to->drop_burst_ns = (settings->drop_burst - 1) * to->drop_interval_ns;
+	bpf_throttle(settings->drop_rate, settings->drop_burst, &to->drop_interval_ns,
+		     &to->drop_burst_ns);
 	to->atomic_fetch = state->features.atomic_fetch;
 	to->no_reentry = state->features.no_reentry;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
@@ -147,8 +147,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->features.udp_frees_deferred;
 	to->wake_shift = 64 - WAKES_LOG2;
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
-	to->path_interval_ns = 1000000000 / settings->path_rate;
-	to->path_burst_ns = (settings->path_burst - 1) * to->path_interval_ns;
+	bpf_throttle(settings->path_rate, settings->path_burst, &to->path_interval_ns,
+		     &to->path_burst_ns);
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		to->threshold_ns[i] = settings->slow_ns[i];
 }

@@ -136,8 +136,7 @@ static void set_constants(const struct backend_bpf_state *state, struct slots *s
 	skel->rodata->settings.no_reentry = state->features.no_reentry;
 	skel->rodata->settings.atomic_fetch = state->features.atomic_fetch;
 	to->limit = (__u32)from->limit;
-	to->interval_ns = 1000000000 / from->rate;
-	to->burst_ns = (from->burst - 1) * to->interval_ns;
+	bpf_throttle(from->rate, from->burst, &to->interval_ns, &to->burst_ns);
 	to->sg = slots->sg;
 	to->gso = slots->gso;
 	to->tso = slots->tso;
