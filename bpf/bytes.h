@@ -5,6 +5,15 @@
 
 #include "compat.h"
 
+static __always_inline void nf_header_fill(struct nf_record *header, enum nf_record_type type,
+					   __u32 size, __u64 now)
+{
+	header->type = type;
+	header->cpu = bpf_get_smp_processor_id();
+	header->size = size;
+	header->time_ns = now;
+}
+
 /* Bytes from the network header to the end of the linear part; 0 = no network header. */
 static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
 {

@@ -25,6 +25,16 @@ static __always_inline void nf_count(struct nf_cpu *cpu, enum nf_probe probe, en
 	nf_add(&cpu->events[probe][event & (NF_EVENT_ROOM - 1)], 1);
 }
 
+/* This CPU, with the hit of one program counted; NULL: there is nothing to count in. */
+static __always_inline struct nf_cpu *nf_hit(enum nf_probe probe)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (cpu)
+		nf_count(cpu, probe, NF_EVENT_HIT);
+	return cpu;
+}
+
 /* Only its address matters, see nf_address(). */
 __u64 nf_anchor;
 
@@ -39,6 +49,13 @@ static __always_inline __u64 nf_address(const void *pointer)
 
 	barrier_var(number); /* or the compiler would move other arithmetic before the difference */
 	return number;
+}
+
+/* The same from 0: through memory of the caller's, `scratch`, the verifier lets any pointer go. */
+static __always_inline __u64 nf_number(volatile __u64 *scratch, const void *pointer)
+{
+	*scratch = (__u64)pointer;
+	return *scratch;
 }
 
 /*
@@ -187,8 +204,8 @@ static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx
 	const struct task_struct *task = (const void *)bpf_get_current_task();
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	*scratch = (__u64)ctx;
-	return *scratch - stack < settings.stack_size && !cpu->irq_ns && !nf_in_softirq(cpu);
+	return nf_number(scratch, ctx) - stack < settings.stack_size && !cpu->irq_ns &&
+	       !nf_in_softirq(cpu);
 }
 
 #endif

@@ -74,6 +74,23 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	return nf_device_claim(set_index, key, dev);
 }
 
+/* The device that a slot stands for, and its key, 0 while it is losing the slot; NULL: none. */
+static __always_inline const struct nf_device_info *nf_device_of_slot(__u32 slot, __u64 *key)
+{
+	__u32 set_index = slot / NF_DEVICE_SET;
+	const struct nf_device_info *info;
+	struct nf_device_set *set;
+
+	if (slot < NF_SLOT_RESERVED)
+		return 0;
+	set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	if (!set || !info)
+		return 0;
+	*key = set->key[slot & (NF_DEVICE_SET - 1)];
+	return info;
+}
+
 static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 {
 	__u32 index = bpf_get_smp_processor_id() * settings.devices + slot;

@@ -41,15 +41,10 @@ struct nf_drop_place {
 static __always_inline bool nf_drop_seen_at(const struct nf_inflight *e, struct nf_drop_key *key,
 					    struct nf_drop_place *place)
 {
-	__u32 slot = e->slot, set_index = slot / NF_DEVICE_SET;
-	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
-	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
 	__u64 device;
+	const struct nf_device_info *info = nf_device_of_slot(e->slot, &device);
 
-	if (slot < NF_SLOT_RESERVED || !set || !info)
-		return false;
-	device = set->key[slot & (NF_DEVICE_SET - 1)];
-	if (!device) /* it is losing its slot */
+	if (!info || !device)
 		return false;
 	key->netns = NF_KEY_NETNS_ID(device);
 	key->ifindex = NF_KEY_IFINDEX(device);
@@ -107,10 +102,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 					 struct nf_drop_record *r)
 {
 	r->flags = nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK : 0;
-	r->header.type = NF_RECORD_DROP;
-	r->header.cpu = bpf_get_smp_processor_id();
-	r->header.size = NF_DROP_RECORD_PLAIN;
-	r->header.time_ns = now;
+	nf_header_fill(&r->header, NF_RECORD_DROP, NF_DROP_RECORD_PLAIN, now);
 	r->location = key->location;
 	r->reason = key->reason;
 	r->netns = place->netns;
@@ -163,9 +155,7 @@ static __always_inline bool nf_drop_count(const struct nf_drop_key *key, __u32 b
 	if (!count) {
 		struct nf_drop_count zero = {};
 
-		/* Another CPU may be first: its entry is as good. */
-		bpf_map_update_elem(&nf_drop_counts, key, &zero, BPF_NOEXIST);
-		count = bpf_map_lookup_elem(&nf_drop_counts, key);
+		count = nf_map_insert(&nf_drop_counts, key, &zero);
 		if (!count)
 			return false;
 	}
@@ -184,8 +174,7 @@ static __always_inline struct nf_drop_info *nf_drop_info(const struct nf_drop_ke
 	if (info)
 		return info;
 	__builtin_memcpy(fresh.device, place->device, NF_DEVICE_NAME);
-	bpf_map_update_elem(&nf_drop_infos, key, &fresh, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&nf_drop_infos, key);
+	return nf_map_insert(&nf_drop_infos, key, &fresh);
 }
 
 static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,

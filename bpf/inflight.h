@@ -53,7 +53,7 @@ static __always_inline __u64 nf_inflight_check(const struct nf_inflight *e, __u6
 {
 	/* start_ns stands for irq and raise, which share its place. */
 	return skb ^ e->head ^ e->begin_ns ^ e->start_ns ^
-	       (e->journey == NF_JOURNEY_RX ? (__u64)e->entry << 32 : 0) ^
+	       (e->journey == NF_JOURNEY_RX ? (__u64)e->rx.entry << 32 : 0) ^
 	       ((__u64)e->slot << 8 | e->journey);
 }
 

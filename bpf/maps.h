@@ -9,6 +9,13 @@
 
 #include "kernel.h"
 
+/* The value of a key that has none yet: `initial`, or that of a CPU which was first. */
+static __always_inline void *nf_map_insert(void *map, const void *key, const void *initial)
+{
+	bpf_map_update_elem(map, key, initial, BPF_NOEXIST);
+	return bpf_map_lookup_elem(map, key);
+}
+
 /* Index: CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

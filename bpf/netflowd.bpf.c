@@ -32,11 +32,10 @@ char LICENSE[] SEC("license") = "GPL";
 SEC("tp_btf/irq_handler_entry")
 int nf_irq_handler_entry(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_ENTRY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_IRQ_HANDLER_ENTRY, NF_EVENT_HIT);
 	cpu->irq_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -45,11 +44,10 @@ int nf_irq_handler_entry(__u64 *ctx)
 SEC("tp_btf/irq_handler_exit")
 int nf_irq_handler_exit(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_EXIT);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_IRQ_HANDLER_EXIT, NF_EVENT_HIT);
 	nf_irq_exit(cpu, ctx[0]);
 	return 0;
 }
@@ -62,10 +60,9 @@ int nf_softirq_raise(__u64 *ctx)
 
 	if ((__u32)ctx[0] != NET_RX_SOFTIRQ)
 		return 0;
-	cpu = nf_this_cpu();
+	cpu = nf_hit(NF_PROBE_SOFTIRQ_RAISE);
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_RAISE, NF_EVENT_HIT);
 	nf_net_rx_raise(cpu);
 	return 0;
 }
@@ -74,11 +71,10 @@ int nf_softirq_raise(__u64 *ctx)
 SEC("tp_btf/softirq_entry")
 int nf_softirq_entry(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_ENTRY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_ENTRY, NF_EVENT_HIT);
 	nf_softirq_enter(cpu, ctx[0]);
 	return 0;
 }
@@ -87,11 +83,10 @@ int nf_softirq_entry(__u64 *ctx)
 SEC("tp_btf/softirq_exit")
 int nf_softirq_exit(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_EXIT);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_EXIT, NF_EVENT_HIT);
 	nf_softirq_leave(cpu, ctx[0]);
 	return 0;
 }
@@ -102,13 +97,12 @@ int nf_napi_poll(__u64 *ctx)
 {
 	const struct napi_struct *napi = (const void *)ctx[0];
 	__s32 work = ctx[1], budget = ctx[2];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NAPI_POLL);
 	const struct net_device *dev;
 	struct nf_device_stats *stats;
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NAPI_POLL, NF_EVENT_HIT);
 	dev = napi->dev;
 	stats = nf_device_stats(dev ? nf_device_slot(dev) : NF_SLOT_BACKLOG);
 	if (!stats)
@@ -133,15 +127,17 @@ int nf_netif_receive_skb(__u64 *ctx)
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NETIF_RECEIVE_SKB);
+	struct nf_inflight *e;
 	__u64 joined = 0;
 	__u32 slot;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	slot = nf_device_slot(skb->dev);
 	cpu->receiving = number;
 	known = e->skb == number;
@@ -172,11 +168,10 @@ SEC("tp_btf/sk_data_ready")
 int nf_sk_data_ready(__u64 *ctx)
 {
 	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	if (settings.udp_reader && nf_reader_is_udp(sk))
 		nf_reader_data_ready(sk);
@@ -188,11 +183,10 @@ SEC("fentry/sock_def_readable")
 int nf_sk_data_ready_fentry(__u64 *ctx)
 {
 	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	return 0;
 }
@@ -201,11 +195,10 @@ SEC("kprobe/sock_def_readable")
 int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 {
 	const struct sock *sk = (const void *)PT_REGS_PARM1(ctx);
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
 	return 0;
 }
@@ -229,11 +222,10 @@ SEC("tp_btf/sched_switch")
 int nf_sched_switch(__u64 *ctx)
 {
 	const struct task_struct *next = (const void *)ctx[2];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SCHED_SWITCH);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SCHED_SWITCH, NF_EVENT_HIT);
 	cpu->ready = 0;
 	nf_path_running(next->pid);
 	return 0;
@@ -268,15 +260,17 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SKB_COPY_DATAGRAM_IOVEC);
+	struct nf_inflight *e;
 	struct nf_inflight path;
 	bool delivered = false;
 	__u32 merged;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	if (e->skb == number) {
 		path = *e;
 		delivered = nf_copied(cpu, e, &path, skb, number);
@@ -298,10 +292,9 @@ int nf_sock_recv_length(__u64 *ctx)
 
 	if (length < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || !nf_reader_is_udp(sk))
 		return 0;
-	cpu = nf_this_cpu();
+	cpu = nf_hit(NF_PROBE_SOCK_RECV_LENGTH);
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_HIT);
 	nf_reader_has_read(ctx, cpu, sk);
 	return 0;
 }
@@ -315,14 +308,16 @@ int nf_net_dev_queue(__u64 *ctx)
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_QUEUE);
+	struct nf_inflight *e;
 	__u32 slot;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	slot = nf_device_slot(skb->dev);
 	known = e->skb == number;
 	if (known) {
@@ -348,23 +343,26 @@ SEC("tp_btf/net_dev_start_xmit")
 int nf_net_dev_start_xmit(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
+	const struct net_device *dev = (const void *)ctx[1];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_START_XMIT);
 	struct nf_device_stats *stats;
+	struct nf_inflight *e;
 	__u32 slot, depth;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	if (e->skb == number && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
 	    nf_inflight_intact(e, number)) {
 		slot = e->slot;
 		stats = nf_device_stats(slot);
 		if (stats) {
-			nf_device_refresh(stats, slot, (const struct net_device *)ctx[1], now);
+			nf_device_refresh(stats, slot, dev, now);
 			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now))
 				e->flags |= NF_INFLIGHT_SLOW;
 		}
@@ -372,7 +370,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 		nf_inflight_seal(e, number);
 	} else {
 		/* A segment cut from a GSO skb after net_dev_queue, or an entry lost. */
-		slot = nf_device_slot((const struct net_device *)ctx[1]);
+		slot = nf_device_slot(dev);
 		known = e->skb == number;
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
@@ -399,7 +397,7 @@ SEC("tp_btf/net_dev_xmit")
 int nf_net_dev_xmit(__u64 *ctx)
 {
 	__u64 number = nf_address((const struct sk_buff *)ctx[0]);
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_XMIT);
 	struct nf_device_stats *stats;
 	struct nf_xmit_frame *frame;
 	struct nf_inflight *e;
@@ -409,7 +407,6 @@ int nf_net_dev_xmit(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_XMIT, NF_EVENT_HIT);
 	depth = cpu->xmit_depth - 1;
 	if (depth >= NF_XMIT_DEPTH || cpu->xmit[depth].skb != number) {
 		/* Begun before the programs were attached, or a start was missed. */
@@ -448,15 +445,15 @@ int nf_consume_skb(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number), path;
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_CONSUME_SKB);
+	struct nf_inflight *e, path;
 	enum nf_event event;
 	bool softirq, timed;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_HIT);
-	if (e->skb != number)
+	e = nf_inflight_at(number);
+	if (!e || e->skb != number)
 		return 0;
 	path = *e;
 	softirq = nf_in_softirq(cpu);
@@ -485,11 +482,10 @@ SEC("tp_btf/kfree_skb")
 int nf_kfree_skb(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_KFREE_SKB);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_HIT);
 	if (!nf_path_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 	return 0;

@@ -34,9 +34,7 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 	}
 	if (e->journey == NF_JOURNEY_RX) {
 		hops->receive_ns = e->begin_ns;
-		hops->irq = e->irq;
-		hops->raise = e->raise;
-		hops->entry = e->entry;
+		hops->rx = e->rx;
 	}
 	count = hops->count;
 	if (count < NF_HOPS_MAX) {
@@ -65,13 +63,13 @@ static __always_inline bool nf_path_admit(struct nf_cpu *cpu, __u64 now)
 
 static __always_inline void nf_path_device(struct nf_path_record *r, __u32 slot)
 {
-	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
-	__u32 set_index = slot / NF_DEVICE_SET, n = r->devices;
-	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	__u64 device;
+	const struct nf_device_info *info = nf_device_of_slot(slot, &device);
+	__u32 n = r->devices;
 
-	if (n >= NF_PATH_DEVICES || !info || !set || slot < NF_SLOT_RESERVED)
+	if (n >= NF_PATH_DEVICES || !info)
 		return;
-	r->device[n].ifindex = NF_KEY_IFINDEX(set->key[slot & (NF_DEVICE_SET - 1)]);
+	r->device[n].ifindex = NF_KEY_IFINDEX(device);
 	r->device[n].netns = info->netns;
 	__builtin_memcpy(r->device[n].name, info->name, NF_DEVICE_NAME);
 	r->devices = n + 1;
@@ -83,21 +81,24 @@ static __always_inline __u64 nf_before(__u64 ns, __u32 ticks)
 }
 
 static __always_inline void nf_path_receive_side(struct nf_path_record *r, __u64 receive_ns,
-						 __u32 irq, __u32 raise, __u32 entry)
+						 const struct nf_rx_stages *rx)
 {
-	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, irq);
-	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, raise);
-	r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = nf_before(receive_ns, entry);
+	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, rx->irq);
+	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, rx->raise);
+	r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = nf_before(receive_ns, rx->entry);
 	r->stage_ns[NF_STAGE_RECEIVE] = receive_ns;
 }
 
 static __always_inline void nf_path_hops(struct nf_path_record *r, const struct nf_inflight *e,
 					 __u64 skb)
 {
-	struct nf_hops *hops = nf_hops_at(skb);
+	struct nf_hops *hops;
 	int i;
 
-	if (!(e->flags & NF_INFLIGHT_HOPS) || !hops || hops->skb != skb)
+	if (!(e->flags & NF_INFLIGHT_HOPS))
+		return;
+	hops = nf_hops_at(skb);
+	if (!hops || hops->skb != skb)
 		return;
 #pragma unroll
 	for (i = 0; i < NF_HOPS_MAX; i++)
@@ -106,13 +107,13 @@ static __always_inline void nf_path_hops(struct nf_path_record *r, const struct 
 	if (hops->more)
 		r->flags |= NF_PATH_MORE;
 	if (e->journey == NF_JOURNEY_FORWARD)
-		nf_path_receive_side(r, hops->receive_ns, hops->irq, hops->raise, hops->entry);
+		nf_path_receive_side(r, hops->receive_ns, &hops->rx);
 }
 
 static __always_inline void nf_path_stages(struct nf_path_record *r, const struct nf_inflight *e)
 {
 	if (e->journey == NF_JOURNEY_RX) {
-		nf_path_receive_side(r, e->begin_ns, e->irq, e->raise, e->entry);
+		nf_path_receive_side(r, e->begin_ns, &e->rx);
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
@@ -169,10 +170,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 	__builtin_memset(r, 0, sizeof(*r) - sizeof(r->bytes));
 	r->flags = nf_in_task(cpu, ctx, &r->cgroup) ? NF_PATH_TASK : 0;
 	r->cgroup = 0;
-	r->header.type = NF_RECORD_PATH;
-	r->header.cpu = bpf_get_smp_processor_id();
-	r->header.size = sizeof(*r);
-	r->header.time_ns = end->now;
+	nf_header_fill(&r->header, NF_RECORD_PATH, sizeof(*r), end->now);
 	r->outcome = end->outcome;
 	r->merged = end->merged;
 	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
@@ -222,11 +220,11 @@ static __always_inline void nf_path_end(void *ctx, struct nf_cpu *cpu, const str
 /* ---- receive ----------------------------------------------------------- */
 
 /* The first stage that a received skb passed on this host. */
-static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
+static __always_inline __u64 nf_path_first(__u64 receive_ns, const struct nf_rx_stages *rx)
 {
-	__u32 before = e->irq ? e->irq : e->raise ? e->raise : e->entry;
+	__u32 before = rx->irq ? rx->irq : rx->raise ? rx->raise : rx->entry;
 
-	return e->begin_ns - ((__u64)before << NF_TICK_SHIFT);
+	return receive_ns - ((__u64)before << NF_TICK_SHIFT);
 }
 
 /*
@@ -240,7 +238,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 					     __u32 slot, __u64 joined, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
-	__u32 irq = 0, raise = 0, entry = 0;
+	struct nf_rx_stages rx = {};
 	__u64 since, came = joined;
 	__u8 flags = 0;
 	bool slow = false;
@@ -252,18 +250,18 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 		if (!joined)
 			nf_net_rx_overtaken(cpu);
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
-		entry = nf_ticks(since, now);
+		rx.entry = nf_ticks(since, now);
 		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
 		if (!joined)
 			came = cpu->entry_irq_ns;
 		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
 		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
-			raise = nf_ticks(since, now);
+			rx.raise = nf_ticks(since, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
 					       cpu->entry_ns);
 		}
 		if (!joined && came) {
-			irq = nf_ticks(came, now);
+			rx.irq = nf_ticks(came, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
 					       cpu->entry_ns);
 		} else if (!joined && cpu->entry_polled) {
@@ -272,9 +270,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 	}
 	e->head = head;
 	e->begin_ns = now;
-	e->irq = irq;
-	e->raise = raise;
-	e->entry = entry;
+	e->rx = rx;
 	e->sock_queue = 0;
 	e->sk = 0;
 	e->len = skb->len;
@@ -358,7 +354,7 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 		.merged = merged,
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
-	__u64 first = nf_path_first(e);
+	__u64 first = nf_path_first(e->begin_ns, &e->rx);
 
 	if (!stats)
 		return;
@@ -510,7 +506,6 @@ static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
 {
 	struct nf_hops *hops;
 	__u64 first;
-	__u32 before;
 
 	if (e->journey == NF_JOURNEY_TX)
 		return !(e->flags & NF_INFLIGHT_NO_QUEUE) &&
@@ -518,8 +513,7 @@ static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
 	hops = nf_hops_at(skb);
 	if (!hops || hops->skb != skb)
 		return false;
-	before = hops->irq ? hops->irq : hops->raise ? hops->raise : hops->entry;
-	first = hops->receive_ns - ((__u64)before << NF_TICK_SHIFT);
+	first = nf_path_first(hops->receive_ns, &hops->rx);
 	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now);
 }
 

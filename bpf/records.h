@@ -272,8 +272,8 @@ struct nf_cpu {
 	__u8 irq_raised; /* the irq being handled raised NET_RX */
 	__u8 reserved0;
 	/* context of the skb being received and of the task that runs */
-	__u64 receiving;    /* the skb last seen at receive */
-	__u64 ready;	    /* the skb whose arrival is being told to readers, 0 = none */
+	__u64 receiving;	      /* the skb last seen at receive */
+	__u64 ready;		      /* the skb whose arrival is being told to readers, 0 = none */
 	struct nf_bucket path_bucket; /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* irqs that have raised NET_RX, by their numbers' lower six bits */
@@ -300,6 +300,13 @@ enum nf_journey {
 #define NF_TICK_SHIFT 4
 #define NF_TICK_MAX 0xffffffffU
 
+/* The stages of the receive path before receive, in ticks before it; 0 = not passed. */
+struct nf_rx_stages {
+	__u32 irq;
+	__u32 raise;
+	__u32 entry;
+};
+
 /*
  * One live skb.  `skb` names the owner: an opaque number, the skb's address
  * from a base that is fixed while the programs are loaded; 0 = free.  It is
@@ -313,11 +320,9 @@ struct nf_inflight {
 	__u64 head;	/* skb->head: the second half of the identity */
 	__u64 begin_ns; /* rx: receive; tx, forward: queue */
 	union {
-		struct {		  /* rx, in ticks from receive, 0 = not passed */
-			__u32 irq;	  /* before */
-			__u32 raise;	  /* before */
-			__u32 entry;	  /* before */
-			__u32 sock_queue; /* after */
+		struct { /* rx */
+			struct nf_rx_stages rx;
+			__u32 sock_queue; /* ticks after receive, 0 = not passed */
 		};
 		struct { /* tx and forward, 0 = not yet */
 			__u64 start_ns;
@@ -343,7 +348,7 @@ struct nf_inflight_set {
 struct nf_hops {
 	__u64 skb; /* the owner, as in nf_inflight */
 	__u64 receive_ns;
-	__u32 irq, raise, entry; /* ticks before receive */
+	struct nf_rx_stages rx;
 	__u8 count;
 	__u8 more;		 /* there were more than fit */
 	__u16 slot[NF_HOPS_MAX]; /* devices before the last, first one first */
@@ -607,8 +612,8 @@ struct nf_slots_frame {
 };
 
 struct nf_slots_cpu {
-	__u64 scratch;		  /* where a pointer becomes a number */
-	__u64 seen_skb, seen_dev; /* just counted by NF_PROBE_SLOTS_DEVICES */
+	__u64 scratch;		    /* where a pointer becomes a number */
+	__u64 seen_skb, seen_dev;   /* just counted by NF_PROBE_SLOTS_DEVICES */
 	struct nf_bucket bucket[2]; /* of records: near misses, all others */
 	__u32 depth;
 	__u32 reserved;

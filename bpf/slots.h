@@ -104,10 +104,7 @@ static __always_inline void nf_slots_event(struct nf_slots_cpu *cpu, __u32 row,
 /* The address in a pointer that the verifier lets nothing be calculated with. */
 static __always_inline __u64 nf_slots_number(struct nf_slots_cpu *cpu, const void *pointer)
 {
-	volatile __u64 *scratch = &cpu->scratch;
-
-	*scratch = (__u64)pointer;
-	return *scratch;
+	return nf_number(&cpu->scratch, pointer);
 }
 
 /* ---- counting slots ------------------------------------------------------ */
@@ -191,9 +188,7 @@ static __noinline struct nf_slots_count *nf_slots_new_device(__u64 *key,
 	zero = bpf_map_lookup_elem(&nf_slots_zero, &first);
 	if (!zero)
 		return 0;
-	/* Another CPU may be first: its entry is as good. */
-	bpf_map_update_elem(&nf_slots_counts, key, zero, BPF_NOEXIST);
-	count = bpf_map_lookup_elem(&nf_slots_counts, key);
+	count = nf_map_insert(&nf_slots_counts, key, zero);
 	if (!count) {
 		*key = 0;
 		return bpf_map_lookup_elem(&nf_slots_counts, key);
@@ -266,9 +261,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->flags = s->xen ? NF_SLOTS_XEN : 0;
 	if (context && nf_in_task(context, ctx, &cpu->scratch))
 		r->flags |= NF_SLOTS_TASK;
-	r->header.type = NF_RECORD_SLOTS;
-	r->header.cpu = bpf_get_smp_processor_id();
-	r->header.time_ns = bpf_ktime_get_ns();
+	nf_header_fill(&r->header, NF_RECORD_SLOTS, NF_SLOTS_RECORD_PLAIN, bpf_ktime_get_ns());
 	r->slots = slots;
 	r->limit = slots_settings.limit;
 	r->len = skb->len;
@@ -281,7 +274,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	nf_slots_fill_frags(cpu, r);
 	nf_task_fill(&r->task);
 	nf_bytes_fill(&r->bytes, skb);
-	r->header.size = NF_SLOTS_RECORD_PLAIN + r->frags * sizeof(r->frag[0]);
+	r->header.size += r->frags * sizeof(r->frag[0]);
 }
 
 /* As for drops; near misses and all others apart, so that the harmless do not hide the harmful. */
