@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attach points, in the order in which a packet meets them.  Each says
- * what it reads and which segment ends there; the logic is in the headers.
+ * The attach points, in the order in which a packet passes them.  Each comment
+ * names the arguments and the segments that end there; the logic is in the
+ * headers.
  *
- * tp_btf programs get the tracepoint's own arguments, typed.
+ * tp_btf programs get the arguments of the tracepoint, with their types.
  */
 #include "kernel.h"
 #include "registers.h"
@@ -117,9 +118,10 @@ int nf_napi_poll(__u64 *ctx)
 /*
  * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.
  *
- * Fires again for an skb that goes up to a bridge: it came in by a device
- * already (skb_iif), and its journey goes on.  Not for one that goes up to a
- * VLAN (another_round in __netif_receive_skb_core).
+ * The tracepoint fires again for an skb that goes up to a bridge.  A device has
+ * received this skb before (skb_iif), and its journey continues.  It does not
+ * fire for an skb that goes up to a VLAN device (another_round in
+ * __netif_receive_skb_core()).
  */
 SEC("tp_btf/netif_receive_skb")
 int nf_netif_receive_skb(__u64 *ctx)
@@ -150,7 +152,7 @@ int nf_netif_receive_skb(__u64 *ctx)
 			nf_inflight_seal(e, number);
 			return 0;
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
-			/* Handed to the peer: lo, veth. */
+			/* lo or veth passed it to the peer. */
 			joined = e->start_ns;
 			nf_path_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
 			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_path_tx_event(e));
@@ -163,7 +165,7 @@ int nf_netif_receive_skb(__u64 *ctx)
 	return 0;
 }
 
-/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; see reader.h for UDP */
+/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; for UDP see reader.h. */
 SEC("tp_btf/sk_data_ready")
 int nf_sk_data_ready(__u64 *ctx)
 {
@@ -178,7 +180,7 @@ int nf_sk_data_ready(__u64 *ctx)
 	return 0;
 }
 
-/* The same before 6.3, which has no such tracepoint: the default sk->sk_data_ready itself. */
+/* Before 6.3 (40e0b0908142) without the tracepoint: the default sk->sk_data_ready itself. */
 SEC("fentry/sock_def_readable")
 int nf_sk_data_ready_fentry(__u64 *ctx)
 {
@@ -191,6 +193,7 @@ int nf_sk_data_ready_fentry(__u64 *ctx)
 	return 0;
 }
 
+/* The same function, for kernels that refuse fentry. */
 SEC("kprobe/sock_def_readable")
 int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 {
@@ -203,7 +206,7 @@ int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 	return 0;
 }
 
-/* sched_waking(struct task_struct *p): the reader woken, if right after its skb was queued */
+/* sched_waking(struct task_struct *p): the reader is woken, if an skb was queued just before. */
 SEC("tp_btf/sched_waking")
 int nf_sched_waking(__u64 *ctx)
 {
@@ -217,7 +220,10 @@ int nf_sched_waking(__u64 *ctx)
 	return 0;
 }
 
-/* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …): it runs */
+/*
+ * sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …):
+ * the woken reader gets on a CPU.
+ */
 SEC("tp_btf/sched_switch")
 int nf_sched_switch(__u64 *ctx)
 {
@@ -231,7 +237,7 @@ int nf_sched_switch(__u64 *ctx)
 	return 0;
 }
 
-/* Take out the entry of an skb that is copied to a reader; true: it was received, and arrived. */
+/* Free the entry of an skb that is copied to a reader; true: this ends a receive journey. */
 static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
 				      const struct nf_inflight *path, const struct sk_buff *skb,
 				      __u64 number)
@@ -250,10 +256,12 @@ static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
 
 /*
  * skb_copy_datagram_iovec(const struct sk_buff *skb, int len): ends
- * receive→copy and the total.  AF_UNIX and netlink skbs come here too, and to
- * consume_skb; they came in by no device (skb_iif), so a stale entry is not
- * taken for theirs.  So does what a tun device's reader takes, whose transmit
- * ends when it is freed.
+ * receive→copy and the total.
+ *
+ * AF_UNIX and netlink skbs also pass here and consume_skb.  No device received
+ * them (skb_iif), so a stale entry is not taken for theirs.  An skb that the
+ * reader of a tun device copies passes here too; its transmit ends when the skb
+ * is freed.
  */
 SEC("tp_btf/skb_copy_datagram_iovec")
 int nf_skb_copy_datagram_iovec(__u64 *ctx)
@@ -282,7 +290,7 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	return 0;
 }
 
-/* sock_recv_length(struct sock *sk, int ret, int flags): ends receive→copy where reader.h says */
+/* sock_recv_length(struct sock *sk, int ret, int flags): ends receive→copy of UDP, see reader.h. */
 SEC("tp_btf/sock_recv_length")
 int nf_sock_recv_length(__u64 *ctx)
 {
@@ -301,7 +309,7 @@ int nf_sock_recv_length(__u64 *ctx)
 
 /* ---- transmit ---------------------------------------------------------- */
 
-/* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb */
+/* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb. */
 SEC("tp_btf/net_dev_queue")
 int nf_net_dev_queue(__u64 *ctx)
 {
@@ -338,7 +346,10 @@ int nf_net_dev_queue(__u64 *ctx)
 	return 0;
 }
 
-/* net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev): ends queue→start_xmit */
+/*
+ * net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev):
+ * ends queue→start_xmit.
+ */
 SEC("tp_btf/net_dev_start_xmit")
 int nf_net_dev_start_xmit(__u64 *ctx)
 {
@@ -369,7 +380,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 		e->start_ns = now;
 		nf_inflight_seal(e, number);
 	} else {
-		/* A segment cut from a GSO skb after net_dev_queue, or an entry lost. */
+		/* A segment that was cut from a GSO skb after net_dev_queue, or its entry is lost. */
 		slot = nf_device_slot(dev);
 		known = e->skb == number;
 		if (known)
@@ -389,9 +400,10 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 
 /*
  * net_dev_xmit(struct sk_buff *skb, int rc, struct net_device *dev, unsigned int len):
- * ends start_xmit→xmit and the totals.  The skb may be freed and even reused by
- * now, so it is only a number here, and its start time comes from this CPU's
- * own stack.
+ * ends start_xmit→xmit and the totals.
+ *
+ * By now the skb may be freed and even reused.  So only its address is used, and
+ * its start time is read from this CPU's stack of transmits (nf_cpu.xmit).
  */
 SEC("tp_btf/net_dev_xmit")
 int nf_net_dev_xmit(__u64 *ctx)
@@ -409,7 +421,7 @@ int nf_net_dev_xmit(__u64 *ctx)
 		return 0;
 	depth = cpu->xmit_depth - 1;
 	if (depth >= NF_XMIT_DEPTH || cpu->xmit[depth].skb != number) {
-		/* Begun before the programs were attached, or a start was missed. */
+		/* It began before the programs were attached, or the kernel skipped the start. */
 		cpu->xmit_depth = 0;
 		return 0;
 	}
@@ -434,11 +446,11 @@ int nf_net_dev_xmit(__u64 *ctx)
 /*
  * consume_skb(struct sk_buff *skb, void *location): ends xmit→free.
  *
- * Also stands in for skb_copy_datagram_iovec, which a UDP reader of a linear
- * skb does not pass (copy_linear_skb goes by it): until 6.17 it frees the skb
- * in its own context, right after its copy; for later kernels see reader.h.
- * Consumed in a softirq, a received skb was for the kernel itself (ICMP, ARP),
- * unless it had been put into a socket's queue: then it was read, some time ago.
+ * It also ends receive→copy of a UDP reader of a linear skb, which does not pass
+ * skb_copy_datagram_iovec (copy_linear_skb()).  Up to 6.17 the reader frees the
+ * skb in its own context, right after its copy; for later kernels see reader.h.
+ * A received skb that is consumed in a softirq was for the kernel itself (ICMP,
+ * ARP).  But if it has been in a socket's queue, a reader has read it before.
  */
 SEC("tp_btf/consume_skb")
 int nf_consume_skb(__u64 *ctx)
@@ -477,7 +489,10 @@ int nf_consume_skb(__u64 *ctx)
 
 /* ---- drop -------------------------------------------------------------- */
 
-/* kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason, struct sock *rx_sk) */
+/*
+ * kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason,
+ * struct sock *rx_sk): counts the drop and records it.
+ */
 SEC("tp_btf/kfree_skb")
 int nf_kfree_skb(__u64 *ctx)
 {
@@ -494,8 +509,8 @@ int nf_kfree_skb(__u64 *ctx)
 /* ---- cost -------------------------------------------------------------- */
 
 /*
- * Attached only while the kernel's program statistics are on: what it measures
- * for a program that does nothing is its own reading of the clock.
+ * An empty program, attached only while the kernel's program statistics are on.
+ * The time that they show for it is the cost of reading the clock for them.
  */
 SEC("tp_btf/softirq_entry")
 int nf_empty(__u64 *ctx)

@@ -4,8 +4,9 @@
  *
  * A bucket is one word: the time at which it is full again, CLOCK_MONOTONIC
  * nanoseconds.  Each admitted record takes one token, which moves that time
- * one interval ahead.  A bucket whose time lies more than the burst ahead of
- * now is empty.  0, as in a new map value, is a full bucket.
+ * one interval ahead.  The bucket is empty while the time is more than the
+ * burst ahead of now.  A time in the past is a full bucket, also 0, the value in
+ * a new map.
  *
  *   interval_ns = 1 s / rate: 1,000 to 10^9, for a rate of 10^6 to 1 per second
  *   burst_ns = (burst - 1) * interval_ns: 0 to 10^15, for a burst of 1 to 10^6
@@ -20,7 +21,7 @@
 
 #include "records.h"
 
-/* Take a token; false: the bucket is empty, the record is to be counted as throttled. */
+/* Take a token; false: the bucket is empty, and the caller counts the record as throttled. */
 static __always_inline bool nf_throttle_admit(struct nf_bucket *bucket, __u64 now,
 					      __u64 interval_ns, __u64 burst_ns)
 {
