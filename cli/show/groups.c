@@ -212,17 +212,8 @@ static int add_duration(struct groups *groups, const char *key, const char *dire
 {
 	struct group *group = find_group(groups, key, direction, segment);
 
-	if (!group)
+	if (!group || ARRAY_GROW(group->durations, group->count, group->size))
 		return -ENOMEM;
-	if (group->count == group->size) {
-		size_t size = group->size * 2 + 8;
-		uint64_t *more = reallocarray(group->durations, size, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		group->durations = more;
-		group->size = size;
-	}
 	group->durations[group->count++] = duration_ns;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/terminal/text.h"
+#include "common/array.h"
 
 #define TABLE_COLUMNS_MAX 16
 #define TABLE_GAP 2
@@ -78,17 +79,10 @@ void table_least(struct table *table, size_t columns)
 
 void table_row(struct table *table)
 {
-	if (table->used == table->size) {
-		size_t size = table->size * 2 + 16;
-		struct row *rows = reallocarray(table->rows, size, sizeof(*rows));
-
-		if (!rows) {
-			table->failed = true;
-			table->next = table->columns;
-			return;
-		}
-		table->rows = rows;
-		table->size = size;
+	if (ARRAY_GROW(table->rows, table->used, table->size)) {
+		table->failed = true;
+		table->next = table->columns;
+		return;
 	}
 	table->rows[table->used++] = (struct row){};
 	table->next = 0;
