@@ -84,7 +84,7 @@ static void put_help(struct page *page)
 	page_end(page);
 	page_paragraph(
 		page, PAGE_PLAIN, 2, "  %s",
-		"Rates and percentiles cover the last interval. If you choose a device, drops, latency and napi show that device only; the packets in the overview and the ledger always cover all devices.");
+		"Rates and percentiles cover the last interval. If you choose a device, drops, latency and polls show that device only; the packets in the overview, the softirqs and the ledger always cover all devices.");
 }
 
 int view_put(struct view_state *state, struct page *page, const struct reading *reading,
