@@ -18,8 +18,8 @@
 #define DRAWN 6
 
 struct piece {
-	uint64_t offset,
-		size; /* in bytes; the offset is within the first page that the piece touches */
+	uint64_t offset; /* within the first page that the piece touches */
+	uint64_t size;	 /* in bytes */
 	uint64_t slots;
 };
 

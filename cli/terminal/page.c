@@ -116,7 +116,7 @@ static void put_printable(struct page *page, enum page_style style, const char *
 	page->column += printable[len] ? page->columns_limit - page->column : text_width(printable);
 }
 
-/* The printable form of a formatted text, which the caller frees; out of memory, NULL and `failed` is set. */
+/* The printable form of a formatted text, which the caller frees.  Out of memory: sets `failed` and returns NULL. */
 static char *make_printable(struct page *page, const char *format, va_list list)
 {
 	char *printable = text_format(page->term->utf8, format, list);
