@@ -7,7 +7,7 @@
 #include "cli/ask/field.h"
 #include "cli/show/timeline.h"
 
-/* PID_MAX_LIMIT (include/linux/threads.h): what is not below it is no task's number. */
+/* PID_MAX_LIMIT (include/linux/threads.h).  Task numbers are below it, so other tracks use numbers from it on. */
 #define NO_TASK 4194304
 #define CPUS_PID NO_TASK
 #define FURTHER_TID (2 * NO_TASK)
@@ -18,14 +18,14 @@ struct path {
 	uint64_t end_ns;
 };
 
-/* One line of the picture. */
+/* One line of the viewer. */
 struct track {
 	int64_t pid;
-	int64_t tid;	      /* of the reader, or the CPU */
-	int64_t shown;	      /* the number it is told under; like tid but for further ones */
-	unsigned int nth;     /* 0 for the first of its pid and tid */
-	uint64_t end_ns;      /* of the last path on it */
-	const json_t *record; /* the first one, for its names */
+	int64_t tid;	  /* of the reader; or the number of the CPU */
+	int64_t shown;	  /* the tid in the file: `tid`, or a unique number if `nth` is above 0 */
+	unsigned int nth; /* counts the tracks of the same pid and tid, from 0 */
+	uint64_t end_ns;  /* end of the last path on the track */
+	const json_t *record; /* the first record on the track, which has the names */
 };
 
 struct trace {
@@ -125,7 +125,7 @@ static int add_event(struct trace *trace, json_t *event)
 	return json_array_append_new(trace->events, event) ? -ENOMEM : 0;
 }
 
-/* A name for a process or a thread ("M", metadata). */
+/* Add a metadata event ("M") that names a process or a thread. */
 static int add_name(struct trace *trace, const char *what, const struct track *track,
 		    const char *name)
 {
@@ -148,7 +148,7 @@ static int name_track(struct trace *trace, const struct track *track, bool new_p
 	return r;
 }
 
-/* Where a path has its place: the first track of its kind that is free by then, or a new one. */
+/* Find the track for a path: the first one of its reader or CPU that is free when the path begins, or a new one. */
 static int find_track(struct trace *trace, const struct path *path, size_t *number)
 {
 	struct track new = track_for(path->record), *tracks;
@@ -265,7 +265,7 @@ int trace_json(struct trace *trace, json_t **json)
 	r = trace->events ? add_paths(trace) : -ENOMEM;
 	if (r)
 		return r;
-	/* highres-ticks: without it chrome://tracing says that the times are coarse. */
+	/* Without highres-ticks, chrome://tracing warns that the times are coarse. */
 	*json = json_pack("{s:O, s:s, s:{s:b}, s:{s:s, s:s*}}", "traceEvents", trace->events,
 			  "displayTimeUnit", "ns", "metadata", "highres-ticks", true, "otherData",
 			  "source", "netflowctl " NETFLOWD_VERSION, "origin",

@@ -24,7 +24,7 @@ static int set_number(json_t *object, const char *name, uint64_t value)
 /* ---- histograms by segment ----------------------------------------------- */
 
 struct merged {
-	const json_t *first; /* of those put together, for its names */
+	const json_t *first; /* the first merged Latency, which has the names */
 	struct buckets buckets;
 	uint64_t count;
 	uint64_t max_ns;
@@ -79,7 +79,8 @@ static int merge(struct merging *merging, const json_t *latency)
 		return r;
 	field_real(latency, "mean_ns", &mean);
 	merged->count += count;
-	merged->sum_ns += mean * (double)count; /* of all, so that the mean stays exact */
+	/* The daemon's means are exact, so the mean of all devices is exact too. */
+	merged->sum_ns += mean * (double)count;
 	if (max_ns > merged->max_ns)
 		merged->max_ns = max_ns;
 	return buckets_merge(&merged->buckets, &buckets);
@@ -147,13 +148,13 @@ int groups_merge(const json_t *latencies, json_t **merged)
 	return 0;
 }
 
-/* ---- durations out of records --------------------------------------------- */
+/* ---- durations of records -------------------------------------------------- */
 
 struct group {
-	char *key; /* NULL is not known */
+	char *key; /* "comm[pid]" or the cgroup's path; NULL if it is not known */
 	const char *direction;
 	char *segment;
-	size_t order; /* of segments, as they were met, the total last */
+	size_t order; /* segments are listed in the order of their first record, the total last */
 	uint64_t *durations;
 	size_t count;
 	size_t size;
@@ -211,22 +212,13 @@ static int add_duration(struct groups *groups, const char *key, const char *dire
 {
 	struct group *group = find_group(groups, key, direction, segment);
 
-	if (!group)
+	if (!group || ARRAY_GROW(group->durations, group->count, group->size))
 		return -ENOMEM;
-	if (group->count == group->size) {
-		size_t size = group->size * 2 + 8;
-		uint64_t *more = reallocarray(group->durations, size, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		group->durations = more;
-		group->size = size;
-	}
 	group->durations[group->count++] = duration_ns;
 	return 0;
 }
 
-/* "comm[pid]" or the cgroup's path; the caller frees it; NULL where it is not known. */
+/* The group of a record: "comm[pid]" or the cgroup's path, which the caller frees; NULL if it is not known. */
 static char *key_of(const json_t *record, const char *by)
 {
 	const json_t *task = json_object_get(record, "task");
@@ -272,7 +264,7 @@ static int by_duration(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Nearest rank. */
+/* The quantile by the nearest-rank method; the durations are sorted. */
 static uint64_t quantile_of(const struct group *group, double quantile)
 {
 	size_t rank = (size_t)(quantile * (double)group->count);
@@ -299,7 +291,7 @@ static json_t *group_json(struct group *group, const char *by)
 	return json;
 }
 
-/* A group's segments stand together, groups in the order of their names, those not known last. */
+/* Sort by the group's name, unknown groups last, then by direction and the order of segments. */
 static int by_key(const void *one, const void *other)
 {
 	const struct group *a = one, *b = other;

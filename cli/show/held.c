@@ -11,7 +11,7 @@ static void put_ledger(struct page *page, const json_t *reply, const char *chose
 	if (field_count_or(ledger, "throttled", 0) || field_count_or(ledger, "ring_full", 0))
 		page_line(
 			page, PAGE_WARN,
-			"of %s %s chosen since the daemon's start %s were recorded, %s throttled, %s lost to a full ring",
+			"%s %s chosen since the daemon started: %s recorded, %s throttled, %s lost because the ring was full",
 			field_units_count(ledger, "chosen").s, chosen,
 			field_units_count(ledger, "recorded").s,
 			field_units_count(ledger, "throttled").s,
@@ -73,7 +73,7 @@ enum report_status held_put_one(struct session *session, const json_t *record,
 	status = session_page(session, &page);
 	if (status)
 		return status;
-	/* days may change while it runs: a record's own day counts as today */
+	/* A stream can run past midnight, so the record's own day counts as today. */
 	held->put(page, record, field_text(record, "time"));
 	return session_print(page, 0);
 }

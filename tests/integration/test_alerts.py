@@ -700,7 +700,8 @@ def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
 def test_no_rules_are_said_to_be_none(start, bpf, rules):
     daemon = start(rules.setting)
     assert daemon.call("GetAlerts")["faults"] == []
-    assert "There are no alert rules, so nothing is watched." in daemon.netflowctl("alerts").stdout
+    assert "There are no alert rules: netflowd evaluates no conditions." \
+        in daemon.netflowctl("alerts").stdout
 
 
 def test_unknown_user(start, tmp_path):

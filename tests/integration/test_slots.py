@@ -316,7 +316,7 @@ def test_command_line_follows(watched, cli):
 
 def test_command_line(watched, cli):
     daemon, pair = watched
-    assert "No transmit was seen since" in daemon.netflowctl("slots").stdout
+    assert "netflowd has seen no transmit since" in daemon.netflowctl("slots").stdout
     ride(pair, *SLOTS)
     waiting.until(lambda: slots_of(daemon, pair.left_device),
                   lambda f: f and f["transmits"] == EACH * len(SLOTS))

@@ -192,7 +192,7 @@ static void test_timeline(void **state)
 	assert_non_null(strstr(text, "\n  wakeup "));
 	assert_non_null(strstr(text, "\n* copy           "));
 	assert_non_null(strstr(text, "66.7 %"));
-	assert_non_null(strstr(text, "\n  total not comparable, not known: irq (none)\n"));
+	assert_non_null(strstr(text, "\n  total not comparable; stages not known: irq (none)\n"));
 }
 
 static int setup(void **state)

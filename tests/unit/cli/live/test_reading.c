@@ -161,14 +161,14 @@ static void test_drops(void **state)
 
 	(void)state;
 	read_twice(&before, &now);
-	assert_true(before->drops[0].per_second < 0);
-	assert_int_equal(now->drops_count, 3);
-	assert_string_equal(now->drops[0].reason, "MIC_FAIL (mac80211)");
-	assert_about(now->drops[0].per_second, 450);
-	assert_string_equal(now->drops[1].reason, "NO_SOCKET");
-	assert_int_equal(now->drops[1].packets, 15);
-	assert_about(now->drops[1].per_second, 2.5);
-	assert_string_equal(now->drops[2].reason, "77");
+	assert_true(before->drops.at[0].per_second < 0);
+	assert_int_equal(now->drops.count, 3);
+	assert_string_equal(now->drops.at[0].reason, "MIC_FAIL (mac80211)");
+	assert_about(now->drops.at[0].per_second, 450);
+	assert_string_equal(now->drops.at[1].reason, "NO_SOCKET");
+	assert_int_equal(now->drops.at[1].packets, 15);
+	assert_about(now->drops.at[1].per_second, 2.5);
+	assert_string_equal(now->drops.at[2].reason, "77");
 }
 
 static void test_latency(void **state)

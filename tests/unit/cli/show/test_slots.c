@@ -148,7 +148,7 @@ static void test_layout(void **state)
 	text = drawn(page);
 	assert_non_null(strstr(text, "overflow  20 slots of 18  linearized  65,922 B  eth0  CPU 3  "
 				     "(writer[7])\n"));
-	assert_non_null(strstr(text, "gso of 45 segments of 1,448 B; tso on, gso off, sg on\n"));
+	assert_non_null(strstr(text, "GSO with 45 segments of 1,448 B; tso on, gso off, sg on\n"));
 	assert_non_null(strstr(text, "head     2 pages  50 B at 4,090"));
 	assert_non_null(strstr(text, "|...............#|#...............|\n"));
 	assert_non_null(strstr(text, "17 pages 65,536 B at 256"));
