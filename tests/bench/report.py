@@ -196,7 +196,7 @@ def print_notes(results):
     if disturbed:
         share = min(flood.sender_cpu for flood in disturbed)
         notes.append(f"{len(disturbed)} of {len(results.floods(NOTHING))} floods with nothing "
-                     f"attached disturbed: other tasks ran on the sender's CPU, and it had "
+                     f"attached were disturbed: other tasks ran on the sender's CPU, and it had "
                      f"as little as {100 * share:.1f} % of it")
     if results.others:
         notes.append("other programs traced this kernel: their cost is part of every figure and "
