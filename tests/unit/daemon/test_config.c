@@ -66,7 +66,7 @@ static void test_set_slots(void **state)
 	assert_string_equal(config.kmsg, "");
 }
 
-/* Each bad setting is named, with what would do, and changes nothing. */
+/* The message names each invalid setting and the valid values, and the setting has no effect. */
 static void test_refused(void **state)
 {
 	static const struct {
@@ -128,7 +128,7 @@ static void test_file(void **state)
 	assert_true(config.backend.disabled[NF_PROBE_NAPI_POLL]);
 	unlink(path);
 
-	/* A bad file leaves all as it was, also what stood before the mistake. */
+	/* A file with a mistake changes no setting, not even those before the mistake. */
 	before = config;
 	write_file(bad, "[drops]\nkeys = 10\nrte = 5\n");
 	assert_int_equal(config_read(&config, bad, error), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rule files: what they say, and what is said of their mistakes. */
+/* Rule files, and the messages for mistakes in them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void parse(struct fixture *fixture, const char *text)
 	assert_int_equal(alert_rules_parse(fixture->rules, "x.conf", text, fixture->names), 0);
 }
 
-/* The one rule of a text that has no mistake. */
+/* Returns the only rule of a text without mistakes. */
 static const struct alert_rule *only(struct fixture *fixture, const char *text)
 {
 	parse(fixture, text);
@@ -140,7 +140,7 @@ static void test_latency(void **state)
 	}
 }
 
-/* A kernel without reasons: nobody can tell whether one is meant. */
+/* On a kernel without drop reasons, the parser cannot check the name of a reason. */
 static void test_kernel_without_reasons(void **state)
 {
 	struct fixture *fixture = *state;
@@ -221,7 +221,7 @@ static void test_mistakes(void **state)
 	}
 }
 
-/* Five mistakes in four rules, and two rules that run. */
+/* Five mistakes in four rules, and two correct rules, which stay active. */
 static void test_others_run_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -301,7 +301,7 @@ static void delete (const char *directory, const char *const name[], size_t coun
 	assert_int_equal(rmdir(directory), 0);
 }
 
-/* Without a directory: the files of config/alerts.d, right as they are. */
+/* Without a directory, the rules are the files of config/alerts.d, and these have no mistake. */
 static void test_shipped(void **state)
 {
 	struct alert_rules *rules = read_directory(*state, "/nonexistent/netflowd");
@@ -335,20 +335,20 @@ static void test_directory(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	rules = read_directory(*state, directory);
 	delete (directory, made, 5);
-	/* In the order of all names, the shipped ones' too. */
+	/* The order is that of all file names, shipped ones included. */
 	assert_non_null(find(rules, "r0"));
 	assert_string_equal(rules->rule[rules->count - 1]->name, "r0");
 	assert_string_equal(rules->rule[2]->name, "r1");
 	assert_string_equal(rules->rule[3]->file, "shipped/20-netflowd.conf");
 	assert_null(find(rules, "r2"));
 	assert_null(find(rules, "r3"));
-	/* A directory is no file to read. */
+	/* A directory is not a rule file, so it is a mistake. */
 	assert_int_equal(rules->faults, 1);
 	assert_int_equal(rules->fault[0].line, 0);
 	assert_non_null(strstr(rules->fault[0].file, "/z.conf"));
 }
 
-/* A file of a shipped one's name stands for it, also when it is empty, or broken. */
+/* A file replaces the shipped file of the same name, also if it is empty or has mistakes. */
 static void test_shipped_is_replaced(void **state)
 {
 	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf"};
@@ -366,7 +366,7 @@ static void test_shipped_is_replaced(void **state)
 	assert_null(find(rules, "probe-lost"));
 	assert_null(find(rules, "ledger-gap"));
 	assert_non_null(find(rules, "time-squeeze"));
-	/* The first rule of a name is the one that holds, and the second a mistake. */
+	/* The first rule with a name is used, and the second is a mistake. */
 	assert_int_equal(find(rules, "drops")->kind, ALERT_LEDGER_GAP);
 	assert_int_equal(rules->faults, 1);
 	assert_string_equal(rules->fault[0].file, "shipped/30-host.conf");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every transition of an alert, on a clock that is a number. */
+/* Every transition of an alert, with times that are plain numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static const struct alert_times at_once = {0, 0, 0};
 
-/* One step at `seconds` after the begin; what changed, and whether it is told. */
+/* Makes one step, `seconds` after BEGIN; checks the change and whether it is reported. */
 static void step(struct alert_state *state, const struct alert_times *times,
 		 enum alert_judgement judgement, uint64_t seconds, enum alert_phase phase,
 		 enum alert_change change, bool told)
@@ -64,7 +64,7 @@ static void test_pending(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 10, ALERT_FIRING, ALERT_FIRED, true);
 }
 
-/* Whatever is not over begins the wait anew. */
+/* Every evaluation that is not over the threshold restarts the wait. */
 static void test_pending_is_broken_off(void **unused)
 {
 	static const enum alert_judgement others[] = {ALERT_IS_CLEAR, ALERT_IS_BETWEEN,
@@ -83,7 +83,7 @@ static void test_pending_is_broken_off(void **unused)
 	}
 }
 
-/* Between the two bounds, and unseen, it goes on firing. */
+/* Between the two thresholds, and without a value, the alert stays firing. */
 static void test_hysteresis(void **unused)
 {
 	struct alert_state state = {0};
@@ -107,11 +107,11 @@ static void test_clear_for(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
 	step(&state, &times, ALERT_IS_CLEAR, 1, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 5, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Once more above the clear bound: the wait begins anew. */
+	/* Above the clear threshold again: the wait restarts. */
 	step(&state, &times, ALERT_IS_BETWEEN, 6, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 7, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 11, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Not seen is neither. */
+	/* Without a value, the wait continues. */
 	step(&state, &times, ALERT_IS_UNKNOWN, 12, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 13, ALERT_RESOLVED, ALERT_ENDED, true);
 }
@@ -171,7 +171,7 @@ static void test_silence_holds_back(void **unused)
 	assert_false(alert_state_silenced(&state, BEGIN + 100 * S));
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, false);
 	step(&state, &times, ALERT_IS_OVER, 50, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Who was not told that it fired need not know that it is over. */
+	/* Its firing was not reported, so its end is not reported either. */
 	step(&state, &times, ALERT_IS_CLEAR, 60, ALERT_RESOLVED, ALERT_ENDED, false);
 }
 
@@ -199,7 +199,7 @@ static void test_silenced_while_it_fires(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
 	state.silenced_ns = BEGIN + 1000 * S;
 	step(&state, &times, ALERT_IS_OVER, 500, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Its firing was told, so its end is too. */
+	/* Its firing was reported, so its end is reported, too. */
 	step(&state, &times, ALERT_IS_CLEAR, 600, ALERT_RESOLVED, ALERT_ENDED, true);
 }
 
