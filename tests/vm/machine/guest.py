@@ -21,9 +21,9 @@ NICS = {
     "e1000e": ("e1000e", "e1000e"),
 }
 # Values of --threads.  With a thread for each CPU, QEMU 7.2 sometimes keeps code that it translated
-# while another CPU patched it: the guest then hits a breakpoint for ever that is no longer in its
-# memory (__schedule's tracepoint, text_poke_bp).  With a single thread, a CPU waits up to 0.1 s for
-# its turn.
+# while another CPU patched it: the guest then keeps hitting a breakpoint that its memory no longer
+# contains (__schedule's tracepoint, text_poke_bp).  With a single thread, a CPU waits up to 0.1 s
+# for its turn.
 THREADS = ("single", "multi")
 
 MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
