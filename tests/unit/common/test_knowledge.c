@@ -25,7 +25,7 @@ static size_t meant(const char *text, const char *expected)
 	return count;
 }
 
-/* bsearch() relies on it. */
+/* The look-ups use bsearch(), so the table must be sorted. */
 static void test_table_is_sorted(void **state)
 {
 	const struct knowledge *entry, *before = knowledge_at(0);
@@ -102,7 +102,7 @@ static void test_names_of_metrics(void **state)
 	assert_int_equal(meant(", ", NULL), 0);
 }
 
-/* What is too long for any name is cut, not written past its room. */
+/* A text that is too long for a name is cut, and does not overflow the buffer. */
 static void test_long_names(void **state)
 {
 	char text[1000];

@@ -25,11 +25,11 @@ static const char *nearest(const char *word)
 static void test_edits(void **state)
 {
 	(void)state;
-	assert_string_equal(nearest("drop"), "drops");	    /* one missing */
-	assert_string_equal(nearest("dropps"), "drops");    /* one too many */
-	assert_string_equal(nearest("dreps"), "drops");	    /* one wrong */
-	assert_string_equal(nearest("sttaus"), "status");   /* two swapped */
-	assert_string_equal(nearest("latency"), "latency"); /* none */
+	assert_string_equal(nearest("drop"), "drops");	    /* one character missing */
+	assert_string_equal(nearest("dropps"), "drops");    /* one character too many */
+	assert_string_equal(nearest("dreps"), "drops");	    /* one wrong character */
+	assert_string_equal(nearest("sttaus"), "status");   /* two characters swapped */
+	assert_string_equal(nearest("latency"), "latency"); /* no edit */
 }
 
 static void test_case(void **state)

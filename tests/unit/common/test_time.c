@@ -21,8 +21,7 @@ static int64_t realtime(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* RFC 3339 back to nanoseconds since 1970; fails the test unless every character is in its place.
- */
+/* Parses RFC 3339 to nanoseconds since 1970; fails if a character differs from the format. */
 static int64_t parse(const char *text, int *offset_minutes)
 {
 	struct tm tm = {0};
@@ -69,7 +68,7 @@ static void test_now(void **state)
 	time_format(time_monotonic(), text);
 	after = realtime();
 	shown = parse(text, &offset);
-	/* 0.1 ms: what the kept difference between the clocks may be off, and a preemption */
+	/* 1 ms covers the error of the stored clock difference (0.1 ms) and a preemption */
 	assert_true(shown >= before - 1000000 && shown <= after + 1000000);
 }
 
@@ -100,7 +99,7 @@ static void test_zones(void **state)
 	zone("UTC0");
 }
 
-/* One moment has one text, however often it is asked for. */
+/* The same time always has the same text. */
 static void test_steady(void **state)
 {
 	char first[TIME_TEXT_MAX], text[TIME_TEXT_MAX];
@@ -113,7 +112,7 @@ static void test_steady(void **state)
 	}
 }
 
-/* A nanosecond more is a nanosecond more, also over the end of a second. */
+/* Consecutive nanoseconds stay consecutive, also across the end of a second. */
 static void test_carry(void **state)
 {
 	char text[TIME_TEXT_MAX];

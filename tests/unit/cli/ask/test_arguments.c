@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line: options, commands, what wrong ones are answered with. */
+/* The command line: options, commands, and the messages for wrong ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define WORDS_MAX 8
 
-/* Parse the words, NULL at the end, as options of `command` (NULL: only the global ones). */
+/* Parses the words, which end with NULL, as options of `command`, or as global options if it is NULL. */
 static int parse(struct arguments *arguments, const struct command *command,
 		 const char *const *words, int *next, struct arguments_error *error)
 {
@@ -72,7 +72,7 @@ static void test_durations(void **state)
 {
 	static const struct {
 		const char *text;
-		int64_t ns; /* -1: refused */
+		int64_t ns; /* -1: invalid */
 	} cases[] = {
 		{"5ms", 5000000},    {"250us", 250000}, {"250µs", 250000},     {"1.5s", 1500000000},
 		{"800ns", 800},	     {"0ns", 0},	{"1min", 60000000000}, {"5 ms", 5000000},
@@ -156,7 +156,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* An option as long as anybody likes ends the sentence, not the program. */
+/* A very long option cuts the message short, and must not crash the program. */
 static void test_long(void **state)
 {
 	char word[5000] = "--";
@@ -189,7 +189,7 @@ static void test_commands(void **state)
 	assert_null(command_find("", &nearest));
 }
 
-/* Run it with its output out of the way of the test's own. */
+/* Runs the program with its output in /dev/null, so that it does not mix with the test's. */
 static int run_quietly(int argc, char *const argv[])
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -210,7 +210,7 @@ static int run_quietly(int argc, char *const argv[])
 	return status;
 }
 
-/* The whole program, as far as it goes without a daemon. */
+/* The exit status of the whole program, as far as it runs without a daemon. */
 static void test_status(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Latency records put together: trace events, groups, timelines. */
+/* Latency records as trace events, groups and timelines. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include "cli/show/groups.h"
 #include "cli/show/timeline.h"
 
-/* A packet received at `second`.000000 s, woken 1 µs and read 3 µs after that. */
+/* A packet received at `second`.000000 s, whose reader woke 1 µs and read 3 µs after that. */
 #define RECORD(second, pid, comparable)                                                            \
 	"{\"time\":\"2026-11-21T09:30:" second ".000003000Z\",\"outcome\":\"delivered\","          \
 	"\"slow\":false,\"total_ns\":3000,\"comparable\":" comparable ",\"cpu\":1,"                \
@@ -46,7 +46,7 @@ static json_t *parse(const char *text)
 	return json;
 }
 
-/* The n-th event of a kind. */
+/* Returns the n-th event of a kind, or NULL. */
 static const json_t *event(const json_t *trace, const char *ph, size_t n)
 {
 	const json_t *one;
@@ -94,7 +94,7 @@ static void test_trace(void **state)
 			    "2026-11-21T09:30:01.000000000Z");
 	assert_string_equal(name_of(trace_of, 0), "reader 7");
 	assert_string_equal(name_of(trace_of, 1), "reader");
-	/* it waited while the first one did */
+	/* a second track, because both packets waited at the same time */
 	assert_string_equal(name_of(trace_of, 2), "reader 7 (2)");
 	assert_string_equal(name_of(trace_of, 3), "CPU 0");
 	assert_string_equal(name_of(trace_of, 4), "CPUs");
@@ -102,7 +102,7 @@ static void test_trace(void **state)
 	assert_slice(trace_of, 0, "receive→wakeup", 0, 1, 7);
 	assert_slice(trace_of, 1, "wakeup→copy", 1, 2, 7);
 	assert_slice(trace_of, 4, "queue→xmit", 1, 0.5, 0);
-	/* the first one is done by then */
+	/* the first track again, because its packet is done by then */
 	assert_slice(trace_of, 6, "wakeup→copy", 1000001, 2, 7);
 	assert_null(event(trace_of, "X", 7));
 }
@@ -141,7 +141,7 @@ static void test_groups(void **state)
 	assert_int_equal(json_array_size(groups), 5);
 	assert_group(groups, 0, "process", "reader[7]", "receive→wakeup", 3, 1000);
 	assert_group(groups, 1, "process", "reader[7]", "wakeup→copy", 3, 2000);
-	/* only those that may be compared */
+	/* only comparable records count for the total */
 	assert_group(groups, 2, "process", "reader[7]", "total", 2, 3000);
 	assert_group(groups, 3, "process", "-", "queue→xmit", 1, 500);
 	json_decref(groups);

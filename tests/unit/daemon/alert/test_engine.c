@@ -29,7 +29,7 @@ struct told {
 };
 
 struct fixture {
-	/* what the source says */
+	/* the values that the source returns */
 	const char *missing;
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
@@ -37,12 +37,12 @@ struct fixture {
 	bool without_reasons;
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
-	uint64_t measured; /* of a device without a ring */
+	uint64_t measured; /* overflows of a device without a ring */
 	struct alert_ledger ledger;
 	struct alert_probes probes;
 	struct nf_hist slow[NF_SEGMENT_COUNT], fast[NF_SEGMENT_COUNT];
 	bool slow_gone;
-	/* what came of it */
+	/* the engine and the events that it reported */
 	struct names *names;
 	struct alert_engine *engine;
 	uint64_t now;
@@ -158,7 +158,7 @@ static int probes(void *userdata, struct alert_probes *to)
 	return 0;
 }
 
-/* ---- the bench ----------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 static void take(void *userdata, const struct alert_event *event)
 {
@@ -218,7 +218,7 @@ static const struct alert *get(struct fixture *f, const char *name)
 	return alert;
 }
 
-/* A second passes. */
+/* Advances the clock by one second and evaluates the rules. */
 static void tick(struct fixture *f)
 {
 	f->now += S;
@@ -255,11 +255,11 @@ static void test_drop_rate(void **state)
 {
 	struct fixture *f = *state;
 
-	f->drops = 1000; /* from before the rule */
+	f->drops = 1000; /* older than the rule */
 	load(f, DROPS);
 	ticks(f, 20);
 	assert_int_equal(f->count, 0);
-	/* 20/s: more than 50 in the window after three seconds. */
+	/* 20/s: after three seconds the window has more than 50. */
 	for (int i = 0; i < 3; i++) {
 		f->drops += 20;
 		tick(f);
@@ -267,7 +267,7 @@ static void test_drop_rate(void **state)
 	expect(f, 0, "drops", ALERT_FIRED);
 	assert_true(get(f, "drops")->reading.value == 6);
 	assert_int_equal(get(f, "drops")->reading.count, 60);
-	/* It is over 1/s until ten seconds after the last of them. */
+	/* The rate exceeds 1/s until ten seconds after the last drop. */
 	ticks(f, 9);
 	assert_int_equal(f->count, 1);
 	ticks(f, 1);
@@ -283,8 +283,7 @@ static const char *detail(struct fixture *f)
 	return get(f, "drops")->reading.detail;
 }
 
-/* The reason that most of the window's drops have, and its cause; what was before does not count.
- */
+/* The most frequent reason among the window's drops, and its cause; older drops do not count. */
 static void test_main_reason(void **state)
 {
 	struct fixture *f = *state;
@@ -331,7 +330,7 @@ static void test_main_reason(void **state)
 	assert_string_equal(detail(f), "30 of 30 at location_0 on device eth1, netns 2");
 }
 
-/* What the rule itself says goes before. */
+/* The rule's own cause and remedy take precedence. */
 static void test_own_cause(void **state)
 {
 	struct fixture *f = *state;
@@ -345,7 +344,7 @@ static void test_own_cause(void **state)
 	assert_string_equal(alert_remedy(get(f, "drops")), "Do it.");
 }
 
-/* Counters that stand still are not read again. */
+/* The engine reads the counters again only after they change. */
 static void test_drops_are_read_when_there_are_new_ones(void **state)
 {
 	struct fixture *f = *state;
@@ -403,7 +402,7 @@ static void test_latency(void **state)
 	struct fixture *f = *state;
 	const int segment = NF_SEGMENT_RECEIVE_TO_COPY;
 
-	add(&f->slow[segment], 900 * 1000 * 1000, 1000); /* long ago */
+	add(&f->slow[segment], 900 * 1000 * 1000, 1000); /* older than the rule */
 	load(f, "[alert late]\ncondition = latency\nsegment = receive_to_copy\nwindow = 10s\n"
 		"over = 5ms\nquantile = p90\nat_least = 50\n");
 	for (int i = 0; i < 20; i++) {
@@ -412,11 +411,11 @@ static void test_latency(void **state)
 	}
 	assert_int_equal(f->count, 0);
 	assert_true(get(f, "late")->reading.value < 2000);
-	/* Too few to mean something. */
+	/* Fewer than at_least packets do not count. */
 	add(&f->slow[segment], 20 * 1000 * 1000, 40);
 	tick(f);
 	assert_int_equal(f->count, 0);
-	/* The other device's many fast ones do not hide it. */
+	/* The many fast packets of the other device do not hide the slow ones. */
 	add(&f->slow[segment], 20 * 1000 * 1000, 20);
 	tick(f);
 	expect(f, 0, "late", ALERT_FIRED);
@@ -424,7 +423,7 @@ static void test_latency(void **state)
 	assert_int_equal(get(f, "late")->reading.count, 60);
 	assert_non_null(strstr(f->told[0].text, "device slow, netns 1"));
 	assert_non_null(strstr(f->told[0].text, "p90 of rx receive→copy was"));
-	/* A device that is gone waits no longer. */
+	/* A deleted device has no latency, so the alert ends. */
 	f->slow_gone = true;
 	ticks(f, 2);
 	expect(f, 1, "late", ALERT_ENDED);
@@ -461,7 +460,7 @@ static void test_slots(void **state)
 	expect(f, 1, "near", ALERT_FIRED);
 	assert_int_equal(get(f, "overflow")->reading.count, 3);
 	assert_string_equal(get(f, "overflow")->reading.detail, "linearized 2, dropped 1");
-	/* What only the log tells counts too; what has no ring only for who names it. */
+	/* Overflows known only from the log count, too; those of a device without a ring count only if named. */
 	f->logged = 1;
 	f->measured = 7;
 	tick(f);
@@ -522,14 +521,14 @@ static void test_unknown(void **state)
 	f->drops = 1000;
 	ticks(f, 3);
 	expect(f, 0, "drops", ALERT_FIRED);
-	/* What fires is not over because it cannot be seen. */
+	/* A firing alert does not end because its value cannot be read. */
 	f->missing = "there is no backend";
 	ticks(f, 100);
 	assert_int_equal(f->count, 1);
 	assert_int_equal(get(f, "drops")->state.phase, ALERT_FIRING);
 }
 
-/* ---- loading again ------------------------------------------------------- */
+/* ---- reload ------------------------------------------------------------- */
 
 static void fire(struct fixture *f)
 {
@@ -555,14 +554,14 @@ static void test_reload_keeps_state(void **state)
 	assert_int_equal(get(f, "drops")->rule->severity, ALERT_CRITICAL);
 	assert_true(alert_state_silenced(&get(f, "drops")->state, f->now));
 	assert_int_equal(f->count, 1);
-	/* Its window was kept too. */
+	/* The reload also kept its window. */
 	ticks(f, 9);
 	assert_int_equal(f->count, 1);
 	ticks(f, 1);
 	expect(f, 1, "drops", ALERT_ENDED);
 }
 
-/* Another window begins empty, which says nothing of what was. */
+/* A changed window begins empty, so the alert fires until the new window is full. */
 static void test_reload_with_another_condition(void **state)
 {
 	struct fixture *f = *state;
@@ -594,7 +593,7 @@ static void test_reload_of_a_broken_rule(void **state)
 	assert_int_equal(f->count, 2);
 }
 
-/* Which files replace the shipped ones is not known: nothing changes, but at the start. */
+/* The directory cannot be read: a reload changes no rule, but at startup the shipped rules load. */
 static void test_reload_of_an_unread_directory(void **state)
 {
 	static const char *const texts[] = {DROPS, "[alert probes]\ncondition = probe_lost\n"};
@@ -634,7 +633,7 @@ static void test_rule_removed_or_disabled(void **state)
 	assert_int_equal(alert_engine_count(f->engine), 0);
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 static void test_find(void **state)
 {

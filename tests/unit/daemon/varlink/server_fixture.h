@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A Varlink server over real sockets, for the tests of it and of its calls.  It
- * runs in a thread of its own, as a daemon would; the tests are its clients and
- * simply wait for what must come.
+ * A Varlink server with real sockets, for the tests of the server and of its calls.  It runs in a
+ * thread of its own, with an event loop, as in the daemon.  The tests are its clients and wait for
+ * the expected replies.
  */
 #ifndef TESTS_UNIT_DAEMON_VARLINK_SERVER_FIXTURE_H
 #define TESTS_UNIT_DAEMON_VARLINK_SERVER_FIXTURE_H
@@ -48,21 +48,21 @@ struct fixture {
 	struct server *server;
 	struct server_stats stats;
 	pthread_t thread;
-	/* Work for the loop's thread, and that it is done. */
+	/* Work for the loop's thread, and the signal that it is done. */
 	int wake;
 	struct loop_source *wake_source;
 	void (*work)(struct fixture *fixture);
 	sem_t done;
-	/* What soon() waits for, looked at in that thread. */
+	/* The condition of soon(), evaluated in the loop's thread. */
 	bool (*holds)(const struct fixture *fixture);
 	bool held;
-	/* Calls that the methods kept, and what became of them. */
+	/* Calls that the methods kept, and their results. */
 	struct call *kept;
 	unsigned int closed;
 	unsigned int oneways;
 	int stream_result;
 	unsigned int streamed;
-	/* The last report, and how many there were. */
+	/* The last report, and the number of reports. */
 	char what[64];
 	int error;
 	unsigned int reports;
@@ -196,7 +196,7 @@ static inline int on_work(int fd, unsigned int events, void *userdata)
 	return 0;
 }
 
-/* Run `work` in the loop's thread, to its end. */
+/* Runs `work` in the loop's thread and waits for its end. */
 static inline void in_loop(struct fixture *fixture, void (*work)(struct fixture *fixture))
 {
 	fixture->work = work;
@@ -326,7 +326,7 @@ static inline int teardown(void **state)
 	pthread_join(fixture->thread, NULL);
 	cleanup_close(&fixture->wake);
 	sem_destroy(&fixture->done);
-	/* Fails if the socket is still there. */
+	/* Fails if the server did not remove its socket. */
 	r = rmdir(fixture->directory);
 	free(fixture);
 	return r;
@@ -385,7 +385,7 @@ static inline void request(int fd, const char *method, const char *rest)
 	send_text(fd, text);
 }
 
-/* The next reply, byte by byte so that none of the one after it is taken; NULL at the end. */
+/* Reads the next reply, byte by byte, so that the one after it stays unread; NULL at the end. */
 static inline json_t *receive(int fd)
 {
 	size_t capacity = 4096;
@@ -442,7 +442,7 @@ static inline void expect_silence(int fd)
 	assert_true(errno == EAGAIN);
 }
 
-/* It answers, and in time. */
+/* Checks that the server answers in time. */
 static inline void expect_service(const struct fixture *fixture)
 {
 	OWN_FD int fd = client_open(fixture);
@@ -457,7 +457,7 @@ static inline void look(struct fixture *fixture)
 	fixture->held = fixture->holds(fixture);
 }
 
-/* What the server does after a client did something comes within a moment, but not at once. */
+/* Waits until the condition holds: the server reacts to a client soon, but not at once. */
 static inline bool soon(struct fixture *fixture, bool (*holds)(const struct fixture *fixture))
 {
 	fixture->holds = holds;

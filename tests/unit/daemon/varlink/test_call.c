@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls: which method they go to, parameters, order, streams. */
+/* Calls: their methods, parameters, order and streams. */
 #include "common/json.h"
 #include "tests/unit/daemon/varlink/server_fixture.h"
 
-/* ---- org.varlink.service and what it says of methods ----------------------- */
+/* ---- org.varlink.service and descriptions of methods ---------------------- */
 
 static void test_get_info(void **state)
 {
@@ -118,7 +118,7 @@ static void test_parameters(void **state)
 	expect_wrong(fd, "{\"string\":\"\",\"array\":{}}", "array");
 	expect_wrong(fd, "{\"string\":\"\",\"strin\":1}", "strin");
 	expect_wrong(fd, "{\"string\":\"\",\"\\u00e4\":null}", "\xc3\xa4");
-	/* The caller's mistake is nothing for the log. */
+	/* Mistakes of a client are not logged. */
 	assert_int_equal(fixture->reports, 0);
 }
 
@@ -150,7 +150,7 @@ static void test_access(void **state)
 		skip();
 	request(mine, "org.example.Change", "");
 	expect_json(mine, "{\"parameters\":{}}");
-	/* Of this thread only; who connects is recorded in connect(2). */
+	/* Only this thread changes its user: connect(2) records the user of the thread that calls it. */
 	assert_int_equal(chmod(fixture->directory, 0755), 0);
 	assert_int_equal(chmod(fixture->path, 0666), 0);
 	assert_int_equal(syscall(SYS_setresuid, -1, NOBODY, -1), 0);
@@ -197,7 +197,7 @@ static void test_pipeline(void **state)
 
 		snprintf(expected, sizeof(expected), "{\"parameters\":{\"x\":%d}}", i);
 		if (i == 150) {
-			/* What is kept keeps back what follows. */
+			/* A kept call delays the calls after it. */
 			expect_silence(fd);
 			in_loop(fixture, answer_kept);
 			expect_json(fd, "{\"parameters\":{\"late\":true}}");
@@ -228,7 +228,7 @@ static void test_oneway(void **state)
 	assert_int_equal(fixture->stats.streams, 0);
 }
 
-/* All that was sent before the client left is done, however much it was. */
+/* The server executes every call that the client sent before it left. */
 static void test_oneway_and_gone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -308,7 +308,7 @@ static void test_stream_not_asked_for(void **state)
 	expect_json(fd, "{\"parameters\":{\"late\":true}}");
 }
 
-/* A reader that stopped loses its own replies, is told so, and can go on. */
+/* A reader that stops loses replies of its own stream, which the gaps count, and can continue. */
 static void test_slow_reader(void **state)
 {
 	struct fixture *fixture = *state;
@@ -319,7 +319,7 @@ static void test_slow_reader(void **state)
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	in_loop(fixture, stream_until_full);
 	assert_int_equal(fixture->stream_result, -ENOBUFS);
-	/* What the kernel holds, and the queue behind it. */
+	/* The kernel's buffer and the queue limit the number of replies. */
 	assert_true(fixture->streamed > QUEUED_BYTES / 48);
 	assert_true(fixture->streamed < 1000000 / 40);
 	in_loop(fixture, stream_one);
@@ -333,7 +333,7 @@ static void test_slow_reader(void **state)
 	in_loop(fixture, stream_one);
 	assert_int_equal(fixture->stream_result, 0);
 	expect_stream(fd, before);
-	/* The end finds room even in a full queue. */
+	/* The last reply fits even into a full queue. */
 	in_loop(fixture, stream_until_full);
 	in_loop(fixture, answer_kept);
 	for (unsigned int i = before + 1; i < fixture->streamed; i++)
@@ -350,7 +350,7 @@ static void stream_much(struct fixture *fixture)
 	}
 }
 
-/* More than its queue holds, out of one handler: the kernel has room for it, so no gap. */
+/* One handler sends more than the queue holds; the socket's buffer has room, so there is no gap. */
 static void test_burst(void **state)
 {
 	struct fixture *fixture = *state;
@@ -382,7 +382,7 @@ static void test_stream_and_gone(void **state)
 	assert_null(fixture->kept);
 }
 
-/* It can no more be written to, but it did not hang up. */
+/* The client shut down its reading side but did not close the connection. */
 static void test_stream_unheard(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The server: clients that leave or should, limits, the socket. */
+/* The server: clients that leave or must leave, limits, the socket. */
 #include "common/json.h"
 #include "tests/unit/daemon/varlink/server_fixture.h"
 
-/* ---- clients that leave, or should ------------------------------------------- */
+/* ---- clients that leave or must leave ---------------------------------------- */
 
 static void test_kept_and_gone(void **state)
 {
@@ -97,14 +97,14 @@ static void test_garbage(void **state)
 	expect_refused(fixture, http, strlen(http), "the connection ended inside a message");
 	expect_refused(fixture, "\0", 1, "the message is empty");
 	expect_refused(fixture, "[]", 3, "the message is an array, not an object");
-	/* All of it can be written before the answer is read. */
+	/* The client can send all of it before it reads the reply. */
 	expect_refused(fixture, long_text, size, "the message is longer than 1048576 bytes");
 	assert_true(soon(fixture, nobody_left));
 	assert_int_equal(fixture->stats.rejected, 5);
 	expect_service(fixture);
 }
 
-/* It heard that it is refused, and stays: it is not waited for. */
+/* The client got the error and stays connected; the server does not wait for it. */
 static void test_garbage_and_stay(void **state)
 {
 	struct fixture *fixture = *state;
@@ -148,7 +148,7 @@ static void test_large_reply(void **state)
 	expect_json(fd, "{\"parameters\":{}}");
 }
 
-/* It asks and asks and never reads: its requests wait in the kernel, others are served. */
+/* A client sends calls and never reads: they wait in the kernel, and others are served. */
 static void test_never_reads(void **state)
 {
 	static const char text[] = "{\"method\":\"org.example.Large\","
@@ -173,7 +173,7 @@ static bool one_place_free(const struct fixture *fixture)
 	return fixture->stats.clients == 127;
 }
 
-/* Every place taken, and as many again turned away; then one leaves and one comes. */
+/* Too many clients: the server rejects those above the limit, and accepts one after another leaves. */
 static void test_too_many(void **state)
 {
 	struct fixture *fixture = *state;
@@ -317,7 +317,7 @@ static void test_bad_paths(void **state)
 	OWN_FD int file = -1;
 
 	assert_int_equal(try_path(fixture->path), 0);
-	/* Removed again. */
+	/* The server removed its socket. */
 	assert_int_equal(access(fixture->path, F_OK), -1);
 	file = open(fixture->path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600);
 	assert_true(file >= 0);
@@ -330,7 +330,7 @@ static void test_bad_paths(void **state)
 	assert_int_equal(try_path(path), -ENAMETOOLONG);
 }
 
-/* Another daemon took the place: what it listens on is not ours to remove. */
+/* Another daemon replaced the socket, so the server must not remove it. */
 static void test_replaced(void **state)
 {
 	struct fixture *fixture = *state;
