@@ -209,9 +209,8 @@ static int unknown_probe(const char *name, char *error)
 	nearest_init(&nearest, name);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		nearest_consider(&nearest, probe_specs[i].name);
-	snprintf(error, CONFIG_ERROR_MAX, "probes.disable: there is no probe %s%s%s%s", name,
-		 nearest.best ? " (did you mean " : "", nearest.best ? nearest.best : "",
-		 nearest.best ? "?)" : "");
+	snprintf(error, CONFIG_ERROR_MAX, "probes.disable: there is no probe %s%s", name,
+		 nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 
@@ -297,10 +296,8 @@ static int set_attach(struct config *config, const struct key *key, const char *
 		}
 		nearest_consider(&nearest, attach_names[i]);
 	}
-	snprintf(error, CONFIG_ERROR_MAX,
-		 "%s = %s: it takes auto, fentry, kprobe or tracepoint%s%s%s", key->name, value,
-		 nearest.best ? " (did you mean " : "", nearest.best ? nearest.best : "",
-		 nearest.best ? "?)" : "");
+	snprintf(error, CONFIG_ERROR_MAX, "%s = %s: it takes auto, fentry, kprobe or tracepoint%s",
+		 key->name, value, nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 
@@ -347,9 +344,8 @@ static int set_key(struct config *config, const char *name, const char *value, c
 			return set_value(config, &keys[i], value, error);
 		nearest_consider(&nearest, keys[i].name);
 	}
-	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s%s%s", name,
-		 nearest.best ? " (did you mean " : "", nearest.best ? nearest.best : "",
-		 nearest.best ? "?)" : "");
+	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s", name,
+		 nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 

@@ -75,15 +75,6 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct arguments_error *
 	return -EINVAL;
 }
 
-struct arguments_error arguments_suggestion(const char *nearest)
-{
-	struct arguments_error text = {};
-
-	if (nearest)
-		snprintf(text.s, sizeof(text.s), " (did you mean %s?)", nearest);
-	return text;
-}
-
 struct arguments_error arguments_describe(const struct argument *argument)
 {
 	struct arguments_error text;
@@ -206,7 +197,7 @@ static int set_word(const struct argument *argument, const char *text, const cha
 						 used ? ", " : "", *word);
 	}
 	return refuse(error, "--%s knows no '%.60s'%s; it takes %s", argument->name, text,
-		      arguments_suggestion(search.best).s, valid);
+		      nearest_hint("", search.best).s, valid);
 }
 
 static int set_value(const struct argument *argument, struct arguments *arguments, const char *text,
@@ -252,9 +243,8 @@ static const struct argument *find(const struct argument *table, const char *nam
 static int unknown(const char *given, const char *of, const char *nearest,
 		   struct arguments_error *error)
 {
-	return refuse(error, "unknown option %.60s%s%s%s%s%s", given, of ? " of " : "",
-		      of ? of : "", nearest ? " (did you mean --" : "", nearest ? nearest : "",
-		      nearest ? "?)" : "");
+	return refuse(error, "unknown option %.60s%s%s%s", given, of ? " of " : "", of ? of : "",
+		      nearest_hint("--", nearest).s);
 }
 
 /* One option and its value; *next moves behind them. */

@@ -86,9 +86,6 @@ extern const struct argument arguments_global[];
 int arguments_parse(struct arguments *arguments, const struct argument *table, const char *of,
 		    int argc, char *const argv[], int *next, struct arguments_error *error);
 
-/* " (did you mean NEAREST?)", or "" for NULL. */
-struct arguments_error arguments_suggestion(const char *nearest);
-
 /* Width of the left column of arguments_describe(). */
 #define ARGUMENTS_HELP_COLUMN 28
 

@@ -10,6 +10,7 @@
 #include "cli/ask/field.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
+#include "common/nearest.h"
 
 void report(const char *format, ...)
 {
@@ -102,7 +103,7 @@ static enum report_status report_error(const struct varlink *varlink)
 			continue;
 		report("%s%s%s%s", sentence->before,
 		       field_text_or(parameters, sentence->member, "(it does not say which)"),
-		       sentence->after, arguments_suggestion(nearest).s);
+		       sentence->after, nearest_hint("", nearest).s);
 		return sentence->status;
 	}
 	dump = parameters ? json_dumps(parameters, JSON_COMPACT) : NULL;

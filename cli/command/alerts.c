@@ -145,7 +145,7 @@ static enum report_status run_verb(struct session *session, char *words)
 		return REPORT_USAGE;
 	}
 	report("alerts does not take '%.60s'%s; see `netflowctl alerts --help`", name,
-	       arguments_suggestion(nearest.best).s);
+	       nearest_hint("", nearest.best).s);
 	return REPORT_USAGE;
 }
 

@@ -107,7 +107,7 @@ static enum report_status show_help(struct session *session, const struct comman
 static enum report_status unknown_command(const char *name, const char *nearest)
 {
 	report("unknown command %.60s%s; `netflowctl help` lists them", name,
-	       arguments_suggestion(nearest).s);
+	       nearest_hint("", nearest).s);
 	return REPORT_USAGE;
 }
 

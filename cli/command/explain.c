@@ -9,6 +9,7 @@
 #include "cli/terminal/table.h"
 #include "common/array.h"
 #include "common/knowledge.h"
+#include "common/nearest.h"
 
 #define COLUMN 10
 
@@ -140,7 +141,7 @@ static enum report_status run(struct session *session)
 
 	if (name && !known(name)) {
 		report("nothing is known of %.80s%s; `netflowctl explain` lists all names", name,
-		       arguments_suggestion(knowledge_nearest(name)).s);
+		       nearest_hint("", knowledge_nearest(name)).s);
 		return REPORT_USAGE;
 	}
 	if (session->arguments.json)

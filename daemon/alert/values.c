@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "common/nearest.h"
 
 int alert_refuse(char *error, const char *format, ...)
 {
@@ -23,9 +24,8 @@ int alert_refuse(char *error, const char *format, ...)
 
 int alert_refuse_word(char *error, const char *what, const char *word, const char *nearest)
 {
-	return alert_refuse(error, "there is no %s %.60s%s%s%s", what, word,
-			    nearest ? " (did you mean " : "", nearest ? nearest : "",
-			    nearest ? "?)" : "");
+	return alert_refuse(error, "there is no %s %.60s%s", what, word,
+			    nearest_hint("", nearest).s);
 }
 
 int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns, char *error)
