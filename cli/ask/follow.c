@@ -29,51 +29,57 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* A number about the stream itself, among its records. */
+struct note {
+	const char *member; /* its name in JSON */
+	uint64_t number;
+	enum page_style style;
+	char text[128];
+};
+
+static enum report_status print_note(struct session *session, struct page *page, const json_t *json,
+				     void *data)
+{
+	const struct note *note = data;
+
+	(void)session;
+	(void)json;
+	page_line(page, note->style, "%s", note->text);
+	return session_print(page, 0);
+}
+
+static enum report_status put_note(struct session *session, const struct follow *follow,
+				   struct note *note)
+{
+	OWN_JSON json_t *json = NULL;
+
+	if (follow->quiet) {
+		report("%s", note->text);
+		return REPORT_FINE;
+	}
+	json = session_parameters(note->member, session_number((int64_t)note->number), NULL);
+	return session_output(session, json, true, print_note, note);
+}
+
 static enum report_status put_gap(struct session *session, const struct follow *follow,
 				  uint64_t gap)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *json = NULL;
-	enum report_status status;
+	struct note note = {.member = "gap", .number = gap, .style = PAGE_WARN};
 
-	if (follow->quiet) {
-		report("gap: %s records lost, read too slowly", units_count(gap).s);
-		return REPORT_FINE;
-	}
-	if (session->arguments.json) {
-		json = session_parameters("gap", session_number((int64_t)gap), NULL);
-		return session_print_json(json, true);
-	}
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_WARN, "gap: %s records lost here, read too slowly",
-		  units_count(gap).s);
-	return session_print(page, 0);
+	snprintf(note.text, sizeof(note.text), "gap: %s records lost, read too slowly",
+		 units_count(gap).s);
+	return put_note(session, follow, &note);
 }
 
 /* How many drops --faults kept out, once the stream is over. */
 static enum report_status put_hidden(struct session *session, const struct follow *follow,
 				     uint64_t hidden)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *json = NULL;
-	enum report_status status;
+	struct note note = {.member = "hidden", .number = hidden, .style = PAGE_PLAIN};
 
-	if (follow->quiet) {
-		report("%s drops of class policy or benign hidden", units_count(hidden).s);
-		return REPORT_FINE;
-	}
-	if (session->arguments.json) {
-		json = session_parameters("hidden", session_number((int64_t)hidden), NULL);
-		return session_print_json(json, true);
-	}
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_PLAIN, "%s drops of class policy or benign hidden",
-		  units_count(hidden).s);
-	return session_print(page, 0);
+	snprintf(note.text, sizeof(note.text), "%s drops of class policy or benign hidden",
+		 units_count(hidden).s);
+	return put_note(session, follow, &note);
 }
 
 /* A drop of a reason that is not known is never hidden. */

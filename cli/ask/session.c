@@ -181,3 +181,24 @@ enum report_status session_print(struct page *page, int put)
 
 	return written(put ? put : r);
 }
+
+enum report_status session_output(struct session *session, const json_t *json, bool one_line,
+				  session_printer *print, void *data)
+{
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(json, one_line);
+	status = session_page(session, &page);
+	return status ? status : print(session, page, json, data);
+}
+
+enum report_status session_show(struct session *session, const char *method, json_t *parameters,
+				int64_t extra_ms, session_printer *print, void *data)
+{
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status = session_call(session, method, parameters, extra_ms, &reply);
+
+	return status ? status : session_output(session, reply, false, print, data);
+}

@@ -58,4 +58,19 @@ void session_put_selection(const struct session *session, struct page *page);
 /* Write a page to the standard output; `put` is a negative errno of what was put on it, or 0. */
 enum report_status session_print(struct page *page, int put);
 
+/* Puts `json` on `page` and writes the page, with session_print() at the end. */
+typedef enum report_status session_printer(struct session *session, struct page *page,
+					   const json_t *json, void *data);
+
+/*
+ * Print `json`: with --json as it is, on one line if `one_line`; otherwise with
+ * `print`, which gets a new page and `data`.
+ */
+enum report_status session_output(struct session *session, const json_t *json, bool one_line,
+				  session_printer *print, void *data);
+
+/* session_call() a method and session_output() its reply. */
+enum report_status session_show(struct session *session, const char *method, json_t *parameters,
+				int64_t extra_ms, session_printer *print, void *data);
+
 #endif

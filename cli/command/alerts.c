@@ -36,90 +36,88 @@ static const struct argument arguments[] = {
 
 /* ---- what can be done with a rule -------------------------------------------------------- */
 
-/* "RULE is WHAT." */
-static enum report_status print_done(struct session *session, const json_t *reply, const char *rule,
-				     const char *what, const char *until)
-{
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_PLAIN, "%s is %s%s.", rule, what, until);
-	return session_print(page, 0);
-}
-
-static int put_results(struct page *page, const json_t *results, bool *fine)
+static bool all_fine(const json_t *results)
 {
 	const json_t *result;
 	size_t i;
 
+	json_array_foreach(results, i, result) if (!field_true(result, "fine")) return false;
+	return true;
+}
+
+static enum report_status print_results(struct session *session, struct page *page,
+					const json_t *reply, void *data)
+{
+	const json_t *results = json_object_get(reply, "results"), *result;
+	size_t i;
+
+	(void)session;
+	(void)data;
 	json_array_foreach(results, i, result)
 	{
-		bool good = field_true(result, "fine");
-
 		page_put(page, PAGE_PLAIN, "%s", field_text(result, "action"));
 		page_pad(page, 9, 1);
-		page_line(page, good ? PAGE_GOOD : PAGE_BAD, "%s", field_text(result, "result"));
-		*fine &= good;
+		page_line(page, field_true(result, "fine") ? PAGE_GOOD : PAGE_BAD, "%s",
+			  field_text(result, "result"));
 	}
 	if (!json_array_size(results))
 		page_line(page, PAGE_WARN, "The rule has no actions.");
-	return 0;
+	return session_print(page, 0);
 }
 
 static enum report_status test(struct session *session, const char *rule)
 {
-	OWN_PAGE struct page *page = NULL;
 	OWN_JSON json_t *reply = NULL;
 	enum report_status status;
-	bool fine = true;
-	int r;
 
 	status = session_call(session, "io.netflowd.TestAlert",
 			      session_parameters("rule", session_text(rule), NULL), TEST_EXTRA_MS,
 			      &reply);
 	if (!status)
-		status = session_page(session, &page);
+		status = session_output(session, reply, false, print_results, NULL);
 	if (status)
 		return status;
-	r = put_results(page, json_object_get(reply, "results"), &fine);
-	status =
-		session->arguments.json ? session_print_json(reply, false) : session_print(page, r);
-	return status || fine ? status : REPORT_FAILED;
+	return all_fine(json_object_get(reply, "results")) ? REPORT_FINE : REPORT_FAILED;
+}
+
+static enum report_status print_silenced(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
+{
+	const char *rule = data;
+
+	(void)session;
+	page_line(page, PAGE_PLAIN, "%s is silenced until %s.", rule, field_date(reply, "until").s);
+	return session_print(page, 0);
 }
 
 static enum report_status silence(struct session *session, const char *rule)
 {
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
 	if (session->arguments.for_ns < 0) {
 		report("for how long? netflowctl alerts silence %s --for 2h", rule);
 		return REPORT_USAGE;
 	}
-	status = session_call(session, "io.netflowd.SilenceAlert",
-			      session_parameters("rule", session_text(rule), "for_ns",
-						 session_number(session->arguments.for_ns), NULL),
-			      0, &reply);
-	if (status)
-		return status;
-	return print_done(session, reply, rule, "silenced until ", field_date(reply, "until").s);
+	return session_show(session, "io.netflowd.SilenceAlert",
+			    session_parameters("rule", session_text(rule), "for_ns",
+					       session_number(session->arguments.for_ns), NULL),
+			    0, print_silenced, (void *)rule);
+}
+
+static enum report_status print_unsilenced(struct session *session, struct page *page,
+					   const json_t *reply, void *data)
+{
+	const char *rule = data;
+
+	(void)session;
+	(void)reply;
+	page_line(page, PAGE_PLAIN, "%s is not silenced.", rule);
+	return session_print(page, 0);
 }
 
 static enum report_status unsilence(struct session *session, const char *rule)
 {
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
-	status = session_call(session, "io.netflowd.UnsilenceAlert",
-			      session_parameters("rule", session_text(rule), NULL), 0, &reply);
-	if (status)
-		return status;
-	return print_done(session, reply, rule, "not silenced", "");
+	return session_show(session, "io.netflowd.UnsilenceAlert",
+			    session_parameters("rule", session_text(rule), NULL), 0,
+			    print_unsilenced, (void *)rule);
 }
 
 static const struct verb {
@@ -151,19 +149,18 @@ static enum report_status run_verb(struct session *session, char *words)
 
 /* ---- how they stand ---------------------------------------------------------------------- */
 
-static enum report_status put_followed(void *data, const json_t *event)
+static enum report_status print_followed(struct session *session, struct page *page,
+					 const json_t *event, void *data)
 {
-	struct session *session = data;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(event, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
+	(void)session;
+	(void)data;
 	alert_page_put_event(page, event);
 	return session_print(page, 0);
+}
+
+static enum report_status put_followed(void *data, const json_t *event)
+{
+	return session_output(data, event, true, print_followed, NULL);
 }
 
 static enum report_status follow(struct session *session)
@@ -177,21 +174,17 @@ static enum report_status follow(struct session *session)
 	return follow_records(session, json_object(), &following);
 }
 
+static enum report_status print_list(struct session *session, struct page *page,
+				     const json_t *reply, void *data)
+{
+	(void)session;
+	(void)data;
+	return session_print(page, alert_page_put(page, reply));
+}
+
 static enum report_status list(struct session *session)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
-	status = session_call(session, "io.netflowd.GetAlerts", NULL, 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	return session_print(page, alert_page_put(page, reply));
+	return session_show(session, "io.netflowd.GetAlerts", NULL, 0, print_list, NULL);
 }
 
 /* What does not go together; NULL when all does. */

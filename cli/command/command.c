@@ -130,21 +130,22 @@ static const struct command command_help = {
 	.run = run_help,
 };
 
-static enum report_status run_version(struct session *session)
+static enum report_status print_version(struct session *session, struct page *page,
+					const json_t *version, void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *version = NULL;
-	enum report_status status;
-
-	if (session->arguments.json) {
-		version = session_parameters("version", session_text(NETFLOWD_VERSION), NULL);
-		return session_print_json(version, false);
-	}
-	status = session_page(session, &page);
-	if (status)
-		return status;
+	(void)session;
+	(void)version;
+	(void)data;
 	page_line(page, PAGE_PLAIN, "netflowctl %s", NETFLOWD_VERSION);
 	return session_print(page, 0);
+}
+
+static enum report_status run_version(struct session *session)
+{
+	OWN_JSON json_t *version =
+		session_parameters("version", session_text(NETFLOWD_VERSION), NULL);
+
+	return session_output(session, version, false, print_version, NULL);
 }
 
 static const struct command command_version = {

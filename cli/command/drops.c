@@ -172,11 +172,14 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	page_end(page);
 }
 
-static int put_counters(const struct session *session, struct page *page, const json_t *reply)
+static enum report_status print_counters(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
 {
+	(void)data;
 	if (json_array_size(json_object_get(reply, "rows"))) {
 		put_counters_summary(session, page, reply);
-		return put_rows(page, reply, session->arguments.by);
+		return coverage_print(session, page, put_rows(page, reply, session->arguments.by),
+				      about);
 	}
 	page_put(page, PAGE_PLAIN, "No packet was dropped");
 	session_put_selection(session, page);
@@ -184,7 +187,7 @@ static int put_counters(const struct session *session, struct page *page, const 
 		 field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
 	put_hidden(page, reply, "packets");
 	page_line(page, PAGE_PLAIN, ".");
-	return 0;
+	return coverage_print(session, page, 0, about);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
@@ -206,7 +209,7 @@ static void put_record_lines(struct page *page, const json_t *records, bool stac
 			"None of them has a stack: the kernel takes stacks only while `drops --follow --stack` runs.");
 }
 
-static int put_records(const struct session *session, struct page *page, const json_t *reply)
+static void put_records(const struct session *session, struct page *page, const json_t *reply)
 {
 	const json_t *records = json_object_get(reply, "records");
 	uint64_t shown = json_array_size(records);
@@ -219,7 +222,7 @@ static int put_records(const struct session *session, struct page *page, const j
 			 field_units_count(reply, "capacity").s);
 		put_hidden(page, reply, "records");
 		page_line(page, PAGE_PLAIN, ".");
-		return 0;
+		return;
 	}
 	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
 		 field_units_count(reply, "matched").s);
@@ -229,7 +232,14 @@ static int put_records(const struct session *session, struct page *page, const j
 	put_hidden(page, reply, "records");
 	page_end(page);
 	put_record_lines(page, records, session->arguments.stack);
-	return 0;
+}
+
+static enum report_status print_records(struct session *session, struct page *page,
+					const json_t *reply, void *data)
+{
+	(void)data;
+	put_records(session, page, reply);
+	return coverage_print(session, page, 0, about);
 }
 
 /* ---- the command ------------------------------------------------------------------------- */
@@ -287,22 +297,22 @@ struct following {
 	struct drop_lines_widths widths;
 };
 
-static enum report_status put_followed(void *data, const json_t *drop)
+static enum report_status print_followed(struct session *session, struct page *page,
+					 const json_t *drop, void *data)
 {
 	struct following *following = data;
-	struct session *session = following->session;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
 
-	if (session->arguments.json)
-		return session_print_json(drop, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
 	/* days may change while it runs: a record's own day counts as today */
 	drop_lines_put(page, &following->widths, drop, field_text(drop, "time"),
 		       session->arguments.stack);
 	return session_print(page, 0);
+}
+
+static enum report_status put_followed(void *data, const json_t *drop)
+{
+	struct following *following = data;
+
+	return session_output(following->session, drop, true, print_followed, following);
 }
 
 static enum report_status follow_drops(struct session *session)
@@ -330,11 +340,6 @@ static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	const char *wrong = contradiction(session);
-	bool records = wants_records(session);
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-	int r;
 
 	if (wrong) {
 		report("%s", wrong);
@@ -344,20 +349,11 @@ static enum report_status run(struct session *session)
 		return write_packets(session);
 	if (given->follow)
 		return follow_drops(session);
-	status = session_call(session, records ? RECORDS_METHOD : COUNTERS_METHOD,
-			      records ? records_parameters(session) : counters_parameters(session),
-			      0, &reply);
-	if (status)
-		return status;
-	if (given->json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = records ? put_records(session, page, reply) : put_counters(session, page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	if (wants_records(session))
+		return session_show(session, RECORDS_METHOD, records_parameters(session), 0,
+				    print_records, NULL);
+	return session_show(session, COUNTERS_METHOD, counters_parameters(session), 0,
+			    print_counters, NULL);
 }
 
 const struct command command_drops = {

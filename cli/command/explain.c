@@ -106,18 +106,16 @@ static json_t *entry_to_json(const struct knowledge *entry)
 	return object;
 }
 
-/* The reply of io.netflowd.Explain. */
-static enum report_status print_json(const char *name)
+/* The same as the reply of io.netflowd.Explain. */
+static json_t *reply_about(const char *name)
 {
-	OWN_JSON json_t *reply = NULL;
 	json_t *found = json_array();
 	const struct knowledge *entry;
 
 	for (size_t i = 0; (entry = knowledge_at(i)); i++)
 		if (!name || knowledge_meant(entry, name))
 			json_array_append_new(found, entry_to_json(entry));
-	reply = session_parameters("explanations", found, NULL);
-	return session_print_json(reply, false);
+	return session_parameters("explanations", found, NULL);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -132,28 +130,33 @@ static bool known(const char *name)
 	return false;
 }
 
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
+{
+	const char *name = session->arguments.word;
+	int r = 0;
+
+	(void)reply;
+	(void)data;
+	if (name)
+		put_found(page, name);
+	else
+		r = put_names(page);
+	return session_print(page, r);
+}
+
 static enum report_status run(struct session *session)
 {
 	const char *name = session->arguments.word;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-	int r = 0;
+	OWN_JSON json_t *reply = NULL;
 
 	if (name && !known(name)) {
 		report("nothing is known of %.80s%s; `netflowctl explain` lists all names", name,
 		       nearest_hint("", knowledge_nearest(name)).s);
 		return REPORT_USAGE;
 	}
-	if (session->arguments.json)
-		return print_json(name);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	if (name)
-		put_found(page, name);
-	else
-		r = put_names(page);
-	return session_print(page, r);
+	reply = reply_about(name);
+	return session_output(session, reply, false, print, NULL);
 }
 
 const struct command command_explain = {

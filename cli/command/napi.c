@@ -17,28 +17,21 @@ static const struct argument arguments[] = {
 	{},
 };
 
-static enum report_status run(struct session *session)
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-	int r;
+	int r = napi_put_polls(page, reply, session->arguments.device);
 
-	status = session_call(session, METHOD, NULL, 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = napi_put_polls(page, reply, session->arguments.device);
+	(void)data;
 	page_end(page);
 	if (!r)
 		r = napi_put_cpus(page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	return coverage_print(session, page, r, about);
+}
+
+static enum report_status run(struct session *session)
+{
+	return session_show(session, METHOD, NULL, 0, print, NULL);
 }
 
 const struct command command_napi = {

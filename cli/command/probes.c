@@ -126,26 +126,23 @@ static int put_probes(struct page *page, const json_t *reply)
 	return r;
 }
 
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
+{
+	(void)session;
+	(void)data;
+	return session_print(page, put_probes(page, reply));
+}
+
 static enum report_status run(struct session *session)
 {
 	int64_t measure_ms = session->arguments.measure_ms;
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
 
 	if (measure_ms < 0)
 		measure_ms = MEASURE_DEFAULT_MS;
-	status = session_call(session, METHOD,
-			      session_parameters("measure_ms", session_number(measure_ms), NULL),
-			      measure_ms, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	return session_print(page, put_probes(page, reply));
+	return session_show(session, METHOD,
+			    session_parameters("measure_ms", session_number(measure_ms), NULL),
+			    measure_ms, print, NULL);
 }
 
 const struct command command_probes = {

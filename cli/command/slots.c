@@ -105,30 +105,20 @@ static int put_counters(struct page *page, const json_t *reply, const json_t *re
 	return r;
 }
 
-static enum report_status show_counters(struct session *session)
+static enum report_status print_counters(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL, *held = NULL;
-	enum report_status status, printed;
-	int r;
+	OWN_JSON json_t *held = NULL;
+	enum report_status status = REPORT_FINE;
 
-	status = session_call(session, METHOD, counters_parameters(session), 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
+	(void)data;
 	if (json_array_size(json_object_get(reply, "devices")))
 		status = session_call(session, RECORDS_METHOD,
 				      records_parameters(session, ROWS_MAX), 0, &held);
 	if (status)
 		return status;
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = put_counters(page, reply, json_object_get(held, "records"));
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	return coverage_print(session, page,
+			      put_counters(page, reply, json_object_get(held, "records")), about);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -159,7 +149,7 @@ static enum report_status run(struct session *session)
 		return follow_records(session, session_selection(session), &follow);
 	if (given->records || session->filter)
 		return held_show(session, records_parameters(session, given->limit), &held);
-	return show_counters(session);
+	return session_show(session, METHOD, counters_parameters(session), 0, print_counters, NULL);
 }
 
 const struct command command_slots = {

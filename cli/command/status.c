@@ -155,22 +155,19 @@ static int put_status(struct page *page, const json_t *status)
 	return r;
 }
 
+static enum report_status print(struct session *session, struct page *page, const json_t *status,
+				void *data)
+{
+	(void)session;
+	(void)data;
+	return session_print(page, put_status(page, status));
+}
+
 static enum report_status run(struct session *session)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status = session_call(
-		session, METHOD, session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
-		MEASURE_MS, &reply);
-
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	return session_print(page, put_status(page, reply));
+	return session_show(session, METHOD,
+			    session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
+			    MEASURE_MS, print, NULL);
 }
 
 const struct command command_status = {
