@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ask/options.h"
 #include "common/array.h"
 #include "common/nearest.h"
 
@@ -15,35 +16,15 @@
 #define TIMEOUT_DEFAULT_MS 10000
 
 const struct argument arguments_global[] = {
-	{.name = "socket",
-	 .value = "PATH",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, socket),
-	 .help = "where the daemon listens (" SOCKET_DEFAULT ")"},
-	{.name = "timeout",
-	 .value = "S",
-	 .type = ARGUMENT_SECONDS,
-	 .offset = offsetof(struct arguments, timeout_ms),
-	 .min = 1,
-	 .max = 3600 * 1000,
-	 .help = "wait so many seconds for an answer (10)"},
-	{.name = "json",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, json),
-	 .help = "print the answer as one JSON object"},
-	{.name = "no-color",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, no_color),
-	 .help = "no colours on a terminal (as NO_COLOR in the environment)"},
-	{.name = "help",
-	 .letter = 'h',
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, help),
-	 .help = "what a command does and takes"},
-	{.name = "version",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, version),
-	 .help = "the version of netflowctl"},
+	OPTION("socket", TEXT, socket, .value = "PATH",
+	       .help = "where the daemon listens (" SOCKET_DEFAULT ")"),
+	OPTION("timeout", SECONDS, timeout_ms, .value = "S", .min = 1, .max = 3600 * 1000,
+	       .help = "wait so many seconds for an answer (10)"),
+	OPTION_FLAG(json, "print the answer as one JSON object"),
+	OPTION("no-color", FLAG, no_color,
+	       .help = "no colours on a terminal (as NO_COLOR in the environment)"),
+	OPTION("help", FLAG, help, .letter = 'h', .help = "what a command does and takes"),
+	OPTION_FLAG(version, "the version of netflowctl"),
 	{},
 };
 

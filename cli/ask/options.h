@@ -8,24 +8,22 @@
 /* Rows and records that can be asked for; more are not kept anywhere. */
 #define OPTION_COUNT_MAX 1000000
 
-#define OPTION_FLAG(member, text)                                          \
-	{                                                                  \
-		.name = #member, .type = ARGUMENT_FLAG,                    \
-		.offset = offsetof(struct arguments, member), .help = text \
+/* An option --`text` whose value is in `member` of struct arguments; the rest is designated. */
+#define OPTION(text, kind, member, ...)                                   \
+	{                                                                 \
+		.name = text, .type = ARGUMENT_##kind,                    \
+		.offset = offsetof(struct arguments, member), __VA_ARGS__ \
 	}
 
-#define OPTION_COUNT(member, text)                                                               \
-	{                                                                                        \
-		.name = #member, .value = "N", .type = ARGUMENT_NUMBER,                          \
-		.offset = offsetof(struct arguments, member), .min = 1, .max = OPTION_COUNT_MAX, \
-		.help = text                                                                     \
-	}
+/* A flag, and a number of rows or records, named as their members. */
+#define OPTION_FLAG(member, text) OPTION(#member, FLAG, member, .help = text)
+#define OPTION_COUNT(member, text)                                                       \
+	OPTION(#member, NUMBER, member, .value = "N", .min = 1, .max = OPTION_COUNT_MAX, \
+	       .help = text)
 
-#define OPTION_DEVICE(text)                                                \
-	{                                                                  \
-		.name = "dev", .value = "D", .type = ARGUMENT_TEXT,        \
-		.offset = offsetof(struct arguments, device), .help = text \
-	}
+/* ---- what several commands take ---------------------------------------------------------- */
+
+#define OPTION_DEVICE(text) OPTION("dev", TEXT, device, .value = "D", .help = text)
 
 #define OPTION_NETNS                                                                      \
 	{                                                                                 \
@@ -34,11 +32,13 @@
 		.help = "only the network namespace of this inode number"                 \
 	}
 
-#define OPTION_PCAP(what)                                                                          \
-	{                                                                                          \
-		.name = "pcap", .value = "FILE", .type = ARGUMENT_TEXT,                            \
-		.offset = offsetof(struct arguments, pcap),                                        \
-		.help = "write " what " to a pcapng file for Wireshark, - for the standard output" \
-	}
+#define OPTION_FOLLOW(what) \
+	OPTION_FLAG(follow, what " as they happen, until Ctrl-C; with --json one a line")
+
+#define OPTION_LIMIT OPTION_COUNT(limit, "the newest N records (100); with --follow end after N")
+
+#define OPTION_PCAP                                 \
+	OPTION("pcap", TEXT, pcap, .value = "FILE", \
+	       .help = "write records to a pcapng file for Wireshark, - for the standard output")
 
 #endif

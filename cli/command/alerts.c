@@ -16,21 +16,10 @@
 #define SILENCE_MAX_NS (365LL * 86400 * 1000000000)
 
 static const struct argument arguments[] = {
-	OPTION_FLAG(follow, "changes as they happen, until Ctrl-C; with --json one a line"),
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = 1000000,
-	 .help = "with --follow end after N changes"},
-	{.name = "for",
-	 .value = "TIME",
-	 .type = ARGUMENT_DURATION,
-	 .offset = offsetof(struct arguments, for_ns),
-	 .min = 1,
-	 .max = SILENCE_MAX_NS,
-	 .help = "how long to silence: 30min, 2h, 1d"},
+	OPTION_FOLLOW("changes"),
+	OPTION_COUNT(limit, "with --follow end after N changes"),
+	OPTION("for", DURATION, for_ns, .value = "TIME", .min = 1, .max = SILENCE_MAX_NS,
+	       .help = "how long to silence: 30min, 2h, 1d"),
 	{},
 };
 

@@ -10,32 +10,18 @@
 #include "cli/file/trace.h"
 
 #define METHOD "io.netflowd.GetLatencyRecords"
-#define RECORDS_MAX 1000000
 /* Nanoseconds of a day in microseconds, and three digits behind the point. */
 #define DIGITS 15
 
 static const char *const formats[] = {"trace", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "format",
-	 .value = "FORMAT",
-	 .type = ARGUMENT_WORD,
-	 .offset = offsetof(struct arguments, format),
-	 .words = formats,
-	 .help = "trace: for Perfetto and chrome://tracing (trace)"},
-	{.name = "output",
-	 .letter = 'o',
-	 .value = "FILE",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, output),
-	 .help = "write to this file (the standard output)"},
-	{.name = "follow",
-	 .value = "S",
-	 .type = ARGUMENT_SECONDS,
-	 .offset = offsetof(struct arguments, follow_ms),
-	 .min = 1,
-	 .max = 24 * 3600 * 1000,
-	 .help = "the records of the next S seconds instead of those held"},
+	OPTION("format", WORD, format, .value = "FORMAT", .words = formats,
+	       .help = "trace: for Perfetto and chrome://tracing (trace)"),
+	OPTION("output", TEXT, output, .letter = 'o', .value = "FILE",
+	       .help = "write to this file (the standard output)"),
+	OPTION("follow", SECONDS, follow_ms, .value = "S", .min = 1, .max = 24 * 3600 * 1000,
+	       .help = "the records of the next S seconds instead of those held"),
 	OPTION_COUNT(limit, "the newest N records (all that are held)"),
 	OPTION_DEVICE("only those that crossed the device of this name"),
 	OPTION_NETNS,
@@ -63,7 +49,8 @@ static enum report_status add_held(struct session *session, struct trace *trace)
 	const json_t *record;
 	size_t i;
 
-	json_object_set_new(parameters, "limit", json_integer(limit < 0 ? RECORDS_MAX : limit));
+	json_object_set_new(parameters, "limit",
+			    json_integer(limit < 0 ? OPTION_COUNT_MAX : limit));
 	status = session_call(session, METHOD, parameters, 0, &reply);
 	json_array_foreach(json_object_get(reply, "records"), i, record)
 	{

@@ -14,19 +14,14 @@
 
 #define METHOD "io.netflowd.GetLatency"
 #define RECORDS_METHOD "io.netflowd.GetLatencyRecords"
-#define RECORDS_MAX 1000000
 
 static const char *const ways[] = {"dev", "segment", "cgroup", "process", NULL};
 
 static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "by",
-	 .value = "WHAT",
-	 .type = ARGUMENT_WORD,
-	 .offset = offsetof(struct arguments, by),
-	 .words = ways,
-	 .help = "dev, segment (exact), cgroup or process (from records) (dev)"},
+	OPTION("by", WORD, by, .value = "WHAT", .words = ways,
+	       .help = "dev, segment (exact), cgroup or process (from records) (dev)"),
 	OPTION_DEVICE("only the device of this name"),
 	OPTION_NETNS,
 	{},
@@ -188,7 +183,7 @@ static enum report_status show_grouped(struct session *session)
 	int r;
 
 	if (of_records)
-		json_object_set_new(parameters, "limit", json_integer(RECORDS_MAX));
+		json_object_set_new(parameters, "limit", json_integer(OPTION_COUNT_MAX));
 	status = session_call(session, of_records ? RECORDS_METHOD : METHOD, parameters, 0, &reply);
 	if (status)
 		return status;

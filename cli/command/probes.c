@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/ask/options.h"
 #include "cli/command/command.h"
 #include "cli/terminal/table.h"
 
@@ -11,13 +12,8 @@
 #define INDENT 2
 
 static const struct argument arguments[] = {
-	{.name = "measure",
-	 .value = "MS",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, measure_ms),
-	 .min = 1,
-	 .max = 10000,
-	 .help = "measure ns per hit for so many milliseconds (250)"},
+	OPTION("measure", NUMBER, measure_ms, .value = "MS", .min = 1, .max = 10000,
+	       .help = "measure ns per hit for so many milliseconds (250)"),
 	{},
 };
 

@@ -14,7 +14,6 @@
 
 #define METHOD "io.netflowd.GetSlots"
 #define RECORDS_METHOD "io.netflowd.GetSlotsRecords"
-#define ROWS_MAX 1000000
 /* Packets that are drawn below the counters. */
 #define WORST 3
 
@@ -25,8 +24,8 @@ static const struct argument arguments[] = {
 	OPTION_NETNS,
 	OPTION_FLAG(records,
 		    "single packets near or above the limit instead of counters, newest last"),
-	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
-	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
+	OPTION_FOLLOW("records"),
+	OPTION_LIMIT,
 	{},
 };
 
@@ -114,7 +113,7 @@ static enum report_status print_counters(struct session *session, struct page *p
 	(void)data;
 	if (json_array_size(json_object_get(reply, "devices")))
 		status = session_call(session, RECORDS_METHOD,
-				      records_parameters(session, ROWS_MAX), 0, &held);
+				      records_parameters(session, OPTION_COUNT_MAX), 0, &held);
 	if (status)
 		return status;
 	return coverage_print(session, page,

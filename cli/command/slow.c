@@ -17,24 +17,17 @@
 static const char *const about[] = {"rx_latency", "tx_latency", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "over",
-	 .value = "TIME",
-	 .type = ARGUMENT_DURATION,
-	 .offset = offsetof(struct arguments, over_ns),
-	 .max = OVER_MAX_NS,
-	 .help = "of any packets those that took longer, in all or in the --segment"},
-	{.name = "segment",
-	 .value = "S",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, segment),
-	 .help = "only those that have this segment, such as 'receive->copy'"},
+	OPTION("over", DURATION, over_ns, .value = "TIME", .max = OVER_MAX_NS,
+	       .help = "of any packets those that took longer, in all or in the --segment"),
+	OPTION("segment", TEXT, segment, .value = "S",
+	       .help = "only those that have this segment, such as 'receive->copy'"),
 	OPTION_DEVICE("only those that crossed the device of this name"),
 	OPTION_NETNS,
 	OPTION_FLAG(samples, "packets that were drawn at random instead of slow ones"),
 	OPTION_FLAG(all, "both"),
-	OPTION_FLAG(follow, "as they happen, until Ctrl-C; with --json one a line"),
-	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
-	OPTION_PCAP("them"),
+	OPTION_FOLLOW("records"),
+	OPTION_LIMIT,
+	OPTION_PCAP,
 	{},
 };
 

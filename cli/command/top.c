@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/ask/options.h"
 #include "cli/command/command.h"
 #include "cli/live/reading.h"
 #include "cli/live/view.h"
@@ -18,25 +19,11 @@
 #define MEASURE_EVERY 5
 
 static const struct argument arguments[] = {
-	{.name = "interval",
-	 .value = "S",
-	 .type = ARGUMENT_SECONDS,
-	 .offset = offsetof(struct arguments, interval_ms),
-	 .min = 100,
-	 .max = 3600 * 1000,
-	 .help = "seconds from one picture to the next (1)"},
-	{.name = "count",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, count),
-	 .min = 1,
-	 .max = INT32_MAX,
-	 .help = "plain pictures below each other, as for what is no terminal, and end after N"},
-	{.name = "dev",
-	 .value = "D",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, device),
-	 .help = "drops, latency and polls of this device only"},
+	OPTION("interval", SECONDS, interval_ms, .value = "S", .min = 100, .max = 3600 * 1000,
+	       .help = "seconds from one picture to the next (1)"),
+	OPTION("count", NUMBER, count, .value = "N", .min = 1, .max = INT32_MAX,
+	       .help = "plain pictures below each other, as for what is no terminal, and end after N"),
+	OPTION_DEVICE("drops, latency and polls of this device only"),
 	{},
 };
 
