@@ -30,9 +30,20 @@ extern const struct command command_explain;
 extern const struct command command_alerts;
 extern const struct command command_export;
 extern const struct command command_top;
+extern const struct command command_help;
+extern const struct command command_version;
+
+/* All of them, NULL at the end. */
+extern const struct command *const commands[];
 
 /* The command of that name; or NULL, and the nearest one's name (or NULL) in *nearest. */
 const struct command *command_find(const char *name, const char **nearest);
+
+/* Report that there is no command of that name; `nearest` may be NULL. */
+enum report_status command_unknown(const char *name, const char *nearest);
+
+/* Show the help of `command`; NULL: of netflowctl. */
+enum report_status command_show_help(struct session *session, const struct command *command);
 
 /* Everything behind main(): an exit status of enum report_status. */
 int command_main(int argc, char *const argv[]);
