@@ -13,6 +13,9 @@
 /* CLOCK_MONOTONIC, ns. */
 uint64_t time_monotonic(void);
 
+/* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
+int64_t time_monotonic_ms(void);
+
 /*
  * A moment of CLOCK_MONOTONIC as RFC 3339 with nanoseconds, in local time with
  * its offset.  A step of the host's clock between then and now counts as if it

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/ask/field.h"
 #include "cli/terminal/signals.h"
+#include "common/time.h"
 
 #define MONITOR "io.netflowd.Monitor"
 
@@ -20,14 +20,6 @@ struct taken {
 	int64_t records;
 	uint64_t hidden; /* drops that --faults keeps out */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* A number about the stream itself, among its records. */
 struct note {
@@ -117,7 +109,7 @@ static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 
 	if (deadline_ms < 0)
 		return true;
-	left = deadline_ms - now_ms();
+	left = deadline_ms - time_monotonic_ms();
 	if (*timeout_ms < 0 || left < *timeout_ms)
 		*timeout_ms = left;
 	return left > 0;
@@ -144,7 +136,7 @@ static enum report_status read_stream(struct session *session, const struct foll
 		if (r)
 			return report_call(session->varlink, method_of(follow), r);
 		if (!begun && follow->duration_ms >= 0)
-			deadline_ms = now_ms() + follow->duration_ms;
+			deadline_ms = time_monotonic_ms() + follow->duration_ms;
 		begun = true;
 		status = take_answer(session, follow, answer, taken);
 		if (status)

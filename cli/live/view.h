@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pictures that the live view can show on a screen, each in a file of its
- * own: what they put on a page out of a reading.  Keys are cli/command/top.c's.
+ * own: what they put on a page out of a reading.  Keys are cli/live/controls.c's.
  */
 #ifndef CLI_LIVE_VIEW_H
 #define CLI_LIVE_VIEW_H
