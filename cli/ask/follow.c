@@ -18,7 +18,7 @@ static const char *method_of(const struct follow *follow)
 
 struct taken {
 	int64_t records;
-	uint64_t hidden; /* drops that --faults keeps out */
+	uint64_t hidden; /* drops that --faults hides */
 };
 
 /* A number about the stream itself, among its records. */
@@ -58,12 +58,12 @@ static enum report_status put_gap(struct session *session, const struct follow *
 {
 	struct note note = {.member = "gap", .number = gap, .style = PAGE_WARN};
 
-	snprintf(note.text, sizeof(note.text), "gap: %s records lost, read too slowly",
-		 units_count(gap).s);
+	snprintf(note.text, sizeof(note.text),
+		 "gap: %s records lost, because netflowctl read too slowly", units_count(gap).s);
 	return put_note(session, follow, &note);
 }
 
-/* How many drops --faults kept out, once the stream is over. */
+/* The number of drops that --faults hid, at the end of the stream. */
 static enum report_status put_hidden(struct session *session, const struct follow *follow,
 				     uint64_t hidden)
 {
@@ -74,7 +74,7 @@ static enum report_status put_hidden(struct session *session, const struct follo
 	return put_note(session, follow, &note);
 }
 
-/* A drop of a reason that is not known is never hidden. */
+/* A drop without a class, because its reason is not known, is never hidden. */
 static bool hides(const struct session *session, const json_t *record)
 {
 	const char *class = field_text_or(record, "class", "fault");
@@ -82,13 +82,13 @@ static bool hides(const struct session *session, const json_t *record)
 	return session->arguments.faults && strcmp(class, "fault");
 }
 
-/* What one answer of the stream holds; its gap lies before its record. */
-static enum report_status take_answer(struct session *session, const struct follow *follow,
-				      const json_t *answer, struct taken *taken)
+/* One reply of the stream has a gap, a record or both; the gap is older than the record. */
+static enum report_status take_reply(struct session *session, const struct follow *follow,
+				     const json_t *reply, struct taken *taken)
 {
-	const json_t *record = json_object_get(answer, follow->kind);
+	const json_t *record = json_object_get(reply, follow->kind);
 	enum report_status status = REPORT_FINE;
-	uint64_t gap = field_count_or(answer, "gap", 0);
+	uint64_t gap = field_count_or(reply, "gap", 0);
 
 	if (gap)
 		status = put_gap(session, follow, gap);
@@ -102,7 +102,7 @@ static enum report_status take_answer(struct session *session, const struct foll
 	return follow->record(follow->data, record);
 }
 
-/* How long to wait for the next answer; false when the time is over. */
+/* Shorten *timeout_ms so that it ends by the deadline (-1: none); false after the deadline. */
 static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 {
 	int64_t left;
@@ -124,13 +124,13 @@ static enum report_status read_stream(struct session *session, const struct foll
 
 	while (continues && (limit < 0 || taken->records < limit)) {
 		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
-		OWN_JSON json_t *answer = NULL;
+		OWN_JSON json_t *reply = NULL;
 		enum report_status status;
 		int r;
 
 		if (!time_left(deadline_ms, &timeout_ms))
 			return REPORT_FINE;
-		r = varlink_next(session->varlink, timeout_ms, &answer, &continues);
+		r = varlink_next(session->varlink, timeout_ms, &reply, &continues);
 		if (r == -EINTR || (r == -ETIMEDOUT && begun))
 			return REPORT_FINE;
 		if (r)
@@ -138,41 +138,47 @@ static enum report_status read_stream(struct session *session, const struct foll
 		if (!begun && follow->duration_ms >= 0)
 			deadline_ms = time_monotonic_ms() + follow->duration_ms;
 		begun = true;
-		status = take_answer(session, follow, answer, taken);
+		status = take_reply(session, follow, reply, taken);
 		if (status)
 			return status;
 	}
 	if (continues)
 		return REPORT_FINE;
-	report("the daemon ended the stream");
+	report("the daemon ended the stream; see its log");
 	return REPORT_FAILED;
+}
+
+/* Name the kind of records to Monitor; other methods have only one. */
+static int add_kind(json_t *parameters, const struct follow *follow)
+{
+	const char *kind = strcmp(follow->kind, "drop") ? follow->kind : "drops";
+
+	if (!parameters)
+		return -ENOMEM;
+	if (follow->method)
+		return 0;
+	return json_object_set_new(parameters, "records", json_pack("[s]", kind)) ? -ENOMEM : 0;
 }
 
 enum report_status follow_records(struct session *session, json_t *parameters,
 				  const struct follow *follow)
 {
 	OWN_JSON json_t *call = parameters;
-	json_t *kinds = json_pack("[s]", !strcmp(follow->kind, "drop") ? "drops" : follow->kind);
 	enum report_status status = session_connect(session);
 	struct taken taken = {};
 	OWN_FD int signals = -1;
 	int r;
 
-	if (follow->method) {
-		json_decref(kinds);
-		r = call ? 0 : -ENOMEM;
-	} else {
-		r = json_object_set_new(call, "records", kinds);
-	}
 	if (status)
 		return status;
+	r = add_kind(call, follow);
 	if (r) {
-		report("%s", strerror(ENOMEM));
+		report("%s", strerror(-r));
 		return REPORT_FAILED;
 	}
 	signals = signals_open(SIGINT, SIGTERM, SIGHUP, 0);
 	if (signals < 0) {
-		report("signals cannot be read: %s", strerror(-signals));
+		report("cannot read signals: %s", strerror(-signals));
 		return REPORT_FAILED;
 	}
 	varlink_interrupt(session->varlink, signals);

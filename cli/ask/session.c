@@ -60,7 +60,9 @@ json_t *session_parameters(const char *name, ...)
 	return parameters;
 }
 
-/* What is no UTF-8 cannot be sent, nor may it be left out: it is sent escaped, and found nowhere.
+/*
+ * JSON cannot contain text that is not UTF-8, but leaving it out would select
+ * everything.  It is sent escaped, and the daemon then finds nothing.
  */
 json_t *session_text(const char *text)
 {
@@ -135,9 +137,9 @@ enum report_status session_page(struct session *session, struct page **page)
 }
 
 /*
- * JSON may hold DEL and the C1 control characters (U+0080 to U+009f) as they
- * are; a terminal may obey them.  They can only stand inside strings, where an
- * escape means the same.
+ * JSON allows DEL and the C1 control characters (U+0080 to U+009f) unescaped,
+ * but a terminal may obey them.  They appear only inside strings, where their
+ * escapes mean the same.
  */
 static void put_json(const char *text)
 {
