@@ -5,8 +5,8 @@
 
 #include "cli/ask/arguments.h"
 
-/* Rows and records that can be asked for; more are not kept anywhere. */
-#define OPTION_COUNT_MAX 1000000
+/* As many rows and records as the daemon can hold: the limit of its settings *.recent and drops.keys. */
+#define OPTION_COUNT_MAX (1 << 20)
 
 /* An option --`text` whose value is in `member` of struct arguments; the rest is designated. */
 #define OPTION(text, kind, member, ...)                                   \
