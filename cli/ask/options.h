@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options that several commands take: rows for their tables of arguments. */
+/* Rows for the commands' tables of options, and the options that several commands have. */
 #ifndef CLI_ASK_OPTIONS_H
 #define CLI_ASK_OPTIONS_H
 
 #include "cli/ask/arguments.h"
 
-/* As many rows and records as the daemon can hold: the limit of its settings *.recent and drops.keys. */
+/* The most rows and records that a daemon can hold: the limit of *.recent and drops.keys. */
 #define OPTION_COUNT_MAX (1 << 20)
 
-/* An option --`text` whose value is in `member` of struct arguments; the rest is designated. */
+/* Option --`text`, whose value goes to `member` of struct arguments; then designated members. */
 #define OPTION(text, kind, member, ...)                                   \
 	{                                                                 \
 		.name = text, .type = ARGUMENT_##kind,                    \
 		.offset = offsetof(struct arguments, member), __VA_ARGS__ \
 	}
 
-/* A flag, and a number of rows or records, named as their members. */
+/* A flag that is named as its member. */
 #define OPTION_FLAG(member, text) OPTION(#member, FLAG, member, .help = text)
+
+/* A number of rows or records that is named as its member; the help names the limits. */
 #define OPTION_COUNT(member, text)                                                       \
 	OPTION(#member, NUMBER, member, .value = "N", .min = 1, .max = OPTION_COUNT_MAX, \
 	       .help = text)
 
-/* ---- what several commands take ---------------------------------------------------------- */
+/* ---- options of several commands --------------------------------------------------------- */
 
-#define OPTION_DEVICE(text) OPTION("dev", TEXT, device, .value = "D", .help = text)
+#define OPTION_DEVICE(text) OPTION("dev", TEXT, device, .value = "DEV", .help = text)
 
 #define OPTION_NETNS                                                                      \
 	{                                                                                 \
@@ -33,12 +35,14 @@
 	}
 
 #define OPTION_FOLLOW(what) \
-	OPTION_FLAG(follow, what " as they happen, until Ctrl-C; with --json one a line")
+	OPTION_FLAG(follow, "print " what " as they happen, until Ctrl-C; with --json one per line")
 
-#define OPTION_LIMIT OPTION_COUNT(limit, "the newest N records (100); with --follow end after N")
+#define OPTION_LIMIT        \
+	OPTION_COUNT(limit, \
+		     "show the newest N records, 1 to 1048576 (100); with --follow stop after N")
 
 #define OPTION_PCAP                                 \
 	OPTION("pcap", TEXT, pcap, .value = "FILE", \
-	       .help = "write records to a pcapng file for Wireshark, - for the standard output")
+	       .help = "write the packets to a pcapng file for Wireshark; -: standard output")
 
 #endif

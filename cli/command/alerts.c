@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl alerts: the rules and how they stand; trying and silencing one. */
+/* netflowctl alerts: the rules and their states; testing and silencing one. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,19 +11,19 @@
 #include "common/array.h"
 #include "common/nearest.h"
 
-/* Longer than a program of an alert may run by default. */
+/* A test runs the rule's program, which may run for the rule's exec_limit: at most a day. */
 #define TEST_EXTRA_MS (24 * 3600 * 1000LL)
 #define SILENCE_MAX_NS (365LL * 86400 * 1000000000)
 
 static const struct argument arguments[] = {
 	OPTION_FOLLOW("changes"),
-	OPTION_COUNT(limit, "with --follow end after N changes"),
+	OPTION_COUNT(limit, "with --follow, stop after N changes, 1 to 1048576"),
 	OPTION("for", DURATION, for_ns, .value = "TIME", .min = 1, .max = SILENCE_MAX_NS,
-	       .help = "how long to silence: 30min, 2h, 1d"),
+	       .help = "silence a rule for TIME, such as 30min, 2h or 1d; at most 365d"),
 	{},
 };
 
-/* ---- what can be done with a rule -------------------------------------------------------- */
+/* ---- test, silence, unsilence ------------------------------------------------------------ */
 
 static bool all_fine(const json_t *results)
 {
@@ -82,7 +82,7 @@ static enum report_status print_silenced(struct session *session, struct page *p
 static enum report_status silence(struct session *session, const char *rule)
 {
 	if (session->arguments.for_ns < 0) {
-		report("for how long? netflowctl alerts silence %s --for 2h", rule);
+		report("silence needs a duration: `netflowctl alerts silence %s --for 2h`", rule);
 		return REPORT_USAGE;
 	}
 	return session_show(session, "io.netflowd.SilenceAlert",
@@ -114,7 +114,7 @@ static const struct verb {
 	enum report_status (*run)(struct session *session, const char *rule);
 } verbs[] = {{"test", test}, {"silence", silence}, {"unsilence", unsilence}};
 
-/* "VERB RULE", as the words of the command line were put together. */
+/* "VERB RULE": the words of the command line, joined by a blank. */
 static enum report_status run_verb(struct session *session, char *words)
 {
 	const char *name = strsep(&words, " ");
@@ -127,16 +127,16 @@ static enum report_status run_verb(struct session *session, char *words)
 			continue;
 		if (words && *words && !strchr(words, ' '))
 			return verbs[i].run(session, words);
-		report("alerts %s takes the name of one rule; `netflowctl alerts` lists them",
+		report("alerts %s requires the name of one rule; `netflowctl alerts` lists the rules",
 		       name);
 		return REPORT_USAGE;
 	}
-	report("alerts does not take '%.60s'%s; see `netflowctl alerts --help`", name,
+	report("unexpected argument '%.60s' of alerts%s; see `netflowctl alerts --help`", name,
 	       nearest_hint("", nearest.best).s);
 	return REPORT_USAGE;
 }
 
-/* ---- how they stand ---------------------------------------------------------------------- */
+/* ---- rules and changes ------------------------------------------------------------------- */
 
 static enum report_status print_followed(struct session *session, struct page *page,
 					 const json_t *event, void *data)
@@ -176,18 +176,18 @@ static enum report_status list(struct session *session)
 	return session_show(session, "io.netflowd.GetAlerts", NULL, 0, print_list, NULL);
 }
 
-/* What does not go together; NULL when all does. */
+/* Why the options cannot be used together; NULL if they can. */
 static const char *contradiction(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	bool silences = session->filter && !strncmp(session->filter, "silence", 7);
 
 	if (session->filter && (given->follow || given->limit >= 0))
-		return "--follow and --limit do not go with test, silence and unsilence";
+		return "--follow and --limit cannot be used with test, silence or unsilence";
 	if (!given->follow && given->limit >= 0)
-		return "--limit is for --follow";
+		return "--limit is only for --follow";
 	if (given->for_ns >= 0 && !silences)
-		return "--for is for alerts silence RULE";
+		return "--for is only for `netflowctl alerts silence RULE`";
 	return NULL;
 }
 
@@ -206,15 +206,15 @@ static enum report_status run(struct session *session)
 
 const struct command command_alerts = {
 	.name = "alerts",
-	.summary = "what is watched, what fires, why, and what to do",
+	.summary = "list the alert rules: what fires, why, and what to do; test or silence a rule",
 	.arguments = arguments,
 	.word = "[test|silence|unsilence RULE]",
 	.words = true,
 	.notes =
-		"test does what the rule says for when it fires, and tells how that went.\n"
-		"silence keeps it from journal and program for a time; it is judged and listed as before.\n"
-		"Both take root. Some rules are shipped with the daemon; files in /etc/netflowd/alerts.d\n"
-		"add more, or replace the shipped file of their name. netflowd --help-alerts tells what\n"
-		"may stand in them. After a change: kill -HUP the daemon.\n",
+		"test runs the rule's actions now and prints the results.\n"
+		"silence stops its journal entries and its program for a time; the rule is evaluated and listed as before.\n"
+		"test, silence and unsilence require root.\n"
+		"A file in /etc/netflowd/alerts.d adds rules to the shipped ones, or replaces the shipped file of the same name; `netflowd --help-alerts` lists the keys of a rule.\n"
+		"To make the daemon read changed files, send it SIGHUP.\n",
 	.run = run,
 };

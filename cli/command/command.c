@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One more word of an expression. */
+/* Append a word to an expression, with a blank between. */
 static int add_word(char **expression, const char *word)
 {
 	char *longer;
@@ -17,7 +17,7 @@ static int add_word(char **expression, const char *word)
 	return 0;
 }
 
-/* Options, and the words that `command` may take, up to the end. */
+/* Read the options and the other words of `command` up to the end of the line. */
 static int parse_rest(struct session *session, const struct command *command, int argc,
 		      char *const argv[], int *next, struct arguments_error *error)
 {
@@ -38,8 +38,8 @@ static int parse_rest(struct session *session, const struct command *command, in
 			continue;
 		}
 		if (!command->word || arguments->word) {
-			snprintf(error->s, sizeof(error->s), "%s does not take '%.60s'",
-				 command->name, argv[*next]);
+			snprintf(error->s, sizeof(error->s), "unexpected argument '%.60s' of %s",
+				 argv[*next], command->name);
 			return -EINVAL;
 		}
 		arguments->word = argv[(*next)++];
@@ -80,7 +80,7 @@ int command_main(int argc, char *const argv[])
 	if (arguments->version)
 		return command_version.run(&session);
 	if (!command) {
-		report("which command? `netflowctl help` lists them");
+		report("no command given; `netflowctl help` lists the commands");
 		return REPORT_USAGE;
 	}
 	return command->run(&session);

@@ -31,7 +31,7 @@ const struct command *command_find(const char *name, const char **nearest)
 
 enum report_status command_unknown(const char *name, const char *nearest)
 {
-	report("unknown command %.60s%s; `netflowctl help` lists them", name,
+	report("unknown command %.60s%s; `netflowctl help` lists the commands", name,
 	       nearest_hint("", nearest).s);
 	return REPORT_USAGE;
 }

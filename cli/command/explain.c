@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl explain: what names mean, and what to do.  It asks no daemon: the knowledge is linked
- * in. */
+/* netflowctl explain: what a name means, and what to do.  The texts are part of the program. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 
 #define COLUMN 10
 
-/* What is shown of an entry, in this order, and as its JSON, which is type Explanation. */
+/* The texts of an entry in the order of the page; the titles also name the members in JSON. */
 static const struct {
 	const char *title;
 	size_t offset;
@@ -106,7 +105,7 @@ static json_t *entry_to_json(const struct knowledge *entry)
 	return object;
 }
 
-/* The same as the reply of io.netflowd.Explain. */
+/* What io.netflowd.Explain would reply; NULL: about all names. */
 static json_t *reply_about(const char *name)
 {
 	json_t *found = json_array();
@@ -151,7 +150,7 @@ static enum report_status run(struct session *session)
 	OWN_JSON json_t *reply = NULL;
 
 	if (name && !known(name)) {
-		report("nothing is known of %.80s%s; `netflowctl explain` lists all names", name,
+		report("no entry for %.80s%s; `netflowctl explain` lists all names", name,
 		       nearest_hint("", knowledge_nearest(name)).s);
 		return REPORT_USAGE;
 	}
@@ -161,11 +160,11 @@ static enum report_status run(struct session *session)
 
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "what a drop reason, segment, alert or metric means, and what to do",
+	.summary = "explain a drop reason, segment, alert or metric: meaning, cause, remedy",
 	.word = "[NAME]",
 	.notes =
-		"Without a NAME it lists all. A fault is something broken or too small for its load; a\n"
-		"policy, what somebody configured; benign, a protocol at work, or traffic that nobody\n"
-		"here asked for. It needs no daemon. Words in capitals in a command are to be filled in.\n",
+		"Without NAME, it lists all names.\n"
+		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for.\n"
+		"explain works without a daemon. In a command, replace the words in capitals.\n",
 	.run = run,
 };

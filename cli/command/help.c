@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl help and netflowctl version; --help and --version of every command. */
+/* The commands help and version, and the help that --help shows. */
 #include <string.h>
 
 #include "cli/command/command.h"
@@ -11,7 +11,7 @@ static void put_options(struct page *page, const struct argument *table)
 	for (; table && table->name; table++) {
 		page_put(page, PAGE_PLAIN, "%s", arguments_describe(table).s);
 		page_pad(page, ARGUMENTS_HELP_COLUMN, 2);
-		page_line(page, PAGE_PLAIN, "%s", table->help);
+		page_paragraph(page, PAGE_PLAIN, ARGUMENTS_HELP_COLUMN, "%s", table->help);
 	}
 }
 
@@ -21,7 +21,7 @@ static void put_notes(struct page *page, const char *notes)
 	while (*notes) {
 		size_t len = strcspn(notes, "\n");
 
-		page_line(page, PAGE_PLAIN, "%.*s", (int)len, notes);
+		page_paragraph(page, PAGE_PLAIN, 0, "%.*s", (int)len, notes);
 		notes += len + (notes[len] == '\n');
 	}
 }
@@ -47,7 +47,7 @@ static void put_help(struct page *page)
 	page_line(page, PAGE_PLAIN,
 		  "netflowctl asks netflowd where packets died and where they waited.");
 	page_end(page);
-	page_line(page, PAGE_PLAIN, "Usage: netflowctl COMMAND [OPTION]...");
+	page_line(page, PAGE_PLAIN, "Usage: netflowctl COMMAND [OPTION]... [ARGUMENT]...");
 	page_end(page);
 	page_line(page, PAGE_TITLE, "Commands");
 	for (const struct command *const *command = commands; *command; command++) {
@@ -60,7 +60,7 @@ static void put_help(struct page *page)
 	put_options(page, arguments_global);
 	page_end(page);
 	page_line(page, PAGE_PLAIN,
-		  "Exit status: 0 fine, 1 failed, 2 wrong usage, 3 no daemon reachable.");
+		  "Exit status: 0 success, 1 failure, 2 wrong usage, 3 daemon not reachable.");
 }
 
 enum report_status command_show_help(struct session *session, const struct command *command)
@@ -91,7 +91,7 @@ static enum report_status run_help(struct session *session)
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "what netflowctl can do, or what one command takes",
+	.summary = "list the commands, or show the options of one",
 	.word = "[COMMAND]",
 	.run = run_help,
 };
@@ -116,6 +116,6 @@ static enum report_status run_version(struct session *session)
 
 const struct command command_version = {
 	.name = "version",
-	.summary = "the version of netflowctl; the daemon's is in status",
+	.summary = "print the version of netflowctl; status shows the daemon's",
 	.run = run_version,
 };

@@ -20,9 +20,9 @@ static const char *const ways[] = {"dev", "segment", "cgroup", "process", NULL};
 static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL};
 
 static const struct argument arguments[] = {
-	OPTION("by", WORD, by, .value = "WHAT", .words = ways,
-	       .help = "dev, segment (exact), cgroup or process (from records) (dev)"),
-	OPTION_DEVICE("only the device of this name"),
+	OPTION("by", WORD, by, .value = "FIELD", .words = ways,
+	       .help = "group by dev, segment, cgroup or process (dev); cgroup and process: from records, not exact"),
+	OPTION_DEVICE("show only this device"),
 	OPTION_NETNS,
 	{},
 };
@@ -37,7 +37,7 @@ static bool is_by(const struct arguments *given, const char *by)
 	return given->by && !strcmp(given->by, by);
 }
 
-/* Out of records, not out of histograms. */
+/* Whether the numbers come from latency records; otherwise from histograms. */
 static bool by_records(const struct arguments *given)
 {
 	return is_by(given, "cgroup") || is_by(given, "process");
@@ -117,26 +117,27 @@ static int put_latencies(struct page *page, const json_t *latencies, const struc
 
 static void put_nothing(const struct session *session, struct page *page, const json_t *reply)
 {
-	page_put(page, PAGE_PLAIN, "No packet was timed");
+	page_put(page, PAGE_PLAIN, "No latency was measured");
 	session_put_selection(session, page);
 	page_line(page, PAGE_PLAIN, " since %s.", field_date(reply, "since").s);
 }
 
 static void put_origin(const struct session *session, struct page *page, size_t records)
 {
-	page_put(page, PAGE_PLAIN, "%s", records ? "Out of " : "No latency record is held");
 	if (records)
-		page_put(page, PAGE_PLAIN, "%s latency records", units_count(records).s);
+		page_put(page, PAGE_PLAIN, "From %s latency records", units_count(records).s);
+	else
+		page_put(page, PAGE_PLAIN, "No latency record");
 	session_put_selection(session, page);
 	page_line(
 		page, PAGE_PLAIN, "%s",
-		records ? ", slow ones and a random sample of the others: not exact; histograms are, see --by dev or segment"
-			: ".");
+		records ? ": slow packets and a random sample, so not exact; --by dev and --by segment are exact"
+			: " is held.");
 }
 
 /* ---- the two ways ------------------------------------------------------------------------- */
 
-/* `data` is the number of records that the latencies come from; NULL: from histograms. */
+/* `data`: the number of records that the latencies come from; NULL: from histograms. */
 static enum report_status print(struct session *session, struct page *page, const json_t *reply,
 				void *data)
 {
@@ -153,7 +154,7 @@ static enum report_status print(struct session *session, struct page *page, cons
 	return coverage_print(session, page, r, about);
 }
 
-/* Replace what the groups were made of by the groups. */
+/* Turn a reply into one whose latencies are grouped by `by`, as --json prints it. */
 static int regroup(json_t *reply, const char *by)
 {
 	const json_t *records = json_object_get(reply, "records");
@@ -171,7 +172,7 @@ static int regroup(json_t *reply, const char *by)
 	return 0;
 }
 
-/* The daemon has histograms of devices; other ways to group are made here. */
+/* The daemon groups by device only; the other groups are made from its replies. */
 static enum report_status show_grouped(struct session *session)
 {
 	const char *by = session->arguments.by;
@@ -205,10 +206,11 @@ static enum report_status run(struct session *session)
 
 const struct command command_latency = {
 	.name = "latency",
-	.summary = "where packets waited, per device and segment",
+	.summary = "show where packets waited: percentiles and histograms per device and segment",
 	.arguments = arguments,
 	.notes =
-		"Count, mean and max are exact. Percentiles come from a histogram and are at most\n"
-		"12.5 % off; by cgroup or process they are those of the records. A segment is only shown where packets passed both of its ends.\n",
+		"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 % off.\n"
+		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
+		"A segment is shown only where packets passed both of its ends.\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl napi: how the receive softirq keeps up, per device and CPU. */
+/* netflowctl napi: whether NAPI polls and receive softirqs keep up, per device and CPU. */
 #include <string.h>
 
 #include "cli/ask/field.h"
@@ -13,7 +13,7 @@
 static const char *const about[] = {"napi", NULL};
 
 static const struct argument arguments[] = {
-	OPTION_DEVICE("only the device of this name"),
+	OPTION_DEVICE("show only the polls of this device"),
 	{},
 };
 
@@ -36,11 +36,12 @@ static enum report_status run(struct session *session)
 
 const struct command command_napi = {
 	.name = "napi",
-	.summary = "polls and receive softirqs, per device and CPU",
+	.summary = "show NAPI polls and receive softirqs per device and CPU",
 	.arguments = arguments,
 	.notes =
-		"A poll that used its full budget left packets waiting. (backlog) is a CPU's own queue:\n"
-		"lo, veth, RPS. processed, dropped and squeezed are /proc/net/softnet_stat's, since boot;\n"
-		"the wait from raising the softirq to running it is since the daemon's start.\n",
+		"A poll that used its full budget left packets waiting.\n"
+		"(backlog) is a CPU's own queue, which lo, veth and RPS use.\n"
+		"processed, dropped and squeezed come from /proc/net/softnet_stat and count since boot.\n"
+		"The waits, from raising the softirq to running it, count since the daemon started.\n",
 	.run = run,
 };

@@ -13,7 +13,7 @@
 
 static const struct argument arguments[] = {
 	OPTION("measure", NUMBER, measure_ms, .value = "MS", .min = 1, .max = 10000,
-	       .help = "measure ns per hit for so many milliseconds (250)"),
+	       .help = "measure ns/hit for MS milliseconds, 1 to 10000 (250)"),
 	{},
 };
 
@@ -53,7 +53,7 @@ static void put_probe(struct table *table, const json_t *probe)
 		   field_text(probe, "lost_without"));
 }
 
-/* Why `first` and all others of the same reason are not attached. */
+/* One reason, and all probes that are not attached for it, of which `first` is the first. */
 static void put_reason(struct page *page, const json_t *probes, const json_t *first)
 {
 	const char *reason = field_text(first, "reason");
@@ -143,10 +143,10 @@ static enum report_status run(struct session *session)
 
 const struct command command_probes = {
 	.name = "probes",
-	.summary = "where the kernel is watched, how often that ran and what it cost",
+	.summary = "list the probes: how each is attached, its hits and its cost",
 	.arguments = arguments,
 	.notes =
-		"ns/hit is measured while the command waits; it leaves out the kernel's own cost of\n"
-		"a hook. \"-\" means not known: the probe was not hit meanwhile, or is not attached.\n",
+		"ns/hit is measured while the command waits, and does not include the kernel's own cost of calling a probe.\n"
+		"\"-\" means not known: the probe was not hit during the measurement, or is not attached.\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl slots: the ring slots that transmits take, and those that ride the rocket. */
+/* netflowctl slots: the ring slots that transmits need, and the packets that ride the rocket. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,16 +14,16 @@
 
 #define METHOD "io.netflowd.GetSlots"
 #define RECORDS_METHOD "io.netflowd.GetSlotsRecords"
-/* Packets that are drawn below the counters. */
+/* Packets to draw below the counters. */
 #define WORST 3
 
 static const char *const about[] = {"slots", NULL};
 
 static const struct argument arguments[] = {
-	OPTION_DEVICE("only the device of this name"),
+	OPTION_DEVICE("show only transmits of this device"),
 	OPTION_NETNS,
 	OPTION_FLAG(records,
-		    "single packets near or above the limit instead of counters, newest last"),
+		    "show single packets near or above the limit instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
 	OPTION_LIMIT,
 	{},
@@ -48,13 +48,13 @@ static json_t *records_parameters(const struct session *session, int64_t limit)
 
 /* ---- counters ------------------------------------------------------------ */
 
-/* Whether it is worse: too big, more slots, newer. */
+/* More slots are worse; of two packets with the same number the newer one, which comes later. */
 static bool is_worse(const json_t *record, const json_t *than)
 {
 	return !than || field_count_or(record, "slots", 0) >= field_count_or(than, "slots", 0);
 }
 
-/* The worst packets whose records are held, the worst first. */
+/* The worst of the packets whose records the daemon holds, the worst first. */
 static void put_worst(struct page *page, const json_t *records)
 {
 	const json_t *worst[WORST] = {NULL}, *record;
@@ -141,7 +141,7 @@ static enum report_status run(struct session *session)
 		.kind = "slots", .record = put_one, .data = session, .duration_ms = -1};
 
 	if (given->limit >= 0 && !given->records && !given->follow && !session->filter) {
-		report("--limit is for --records and --follow");
+		report("--limit is for records; use it with --records, --follow or an expression");
 		return REPORT_USAGE;
 	}
 	if (given->follow)
@@ -153,14 +153,14 @@ static enum report_status run(struct session *session)
 
 const struct command command_slots = {
 	.name = "slots",
-	.summary = "ring slots of transmits: what rides the rocket on Xen, and the remedy",
+	.summary = "show the ring slots that transmits need on Xen, overflows and the remedy",
 	.arguments = arguments,
 	.word = "[EXPRESSION]",
 	.words = true,
 	.notes =
-		"A transmit takes a slot for every page of 4096 bytes that it touches. xen-netfront has 18 for one\n"
-		"(the setting slots.limit). What takes more \"rides the rocket\": it is linearized or dropped.\n"
-		"In the drawing of a packet a | stands between pages, a # for 256 bytes that are in use.\n"
-		"EXPRESSION selects records, it is one of tcpdump's, see pcap-filter(7).\n",
+		"A transmit needs a slot for every page of 4096 bytes that it touches; xen-netfront has at most 18 for one packet (setting slots.limit).\n"
+		"A packet that needs more \"rides the rocket\": the driver linearizes or drops it.\n"
+		"In the drawing of a packet, | separates pages, # is up to 256 bytes in use, and . is 256 bytes not in use.\n"
+		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n",
 	.run = run,
 };

@@ -8,10 +8,10 @@
 
 static const struct argument arguments[] = {
 	OPTION("interval", SECONDS, interval_ms, .value = "S", .min = 100, .max = 3600 * 1000,
-	       .help = "seconds from one picture to the next (1)"),
+	       .help = "take a reading every S seconds, 0.1 to 3600 (1)"),
 	OPTION("count", NUMBER, count, .value = "N", .min = 1, .max = INT32_MAX,
-	       .help = "plain pictures below each other, as for what is no terminal, and end after N"),
-	OPTION_DEVICE("drops, latency and polls of this device only"),
+	       .help = "print N plain frames, as without a terminal, then exit"),
+	OPTION_DEVICE("show drops, latency and polls of this device only"),
 	{},
 };
 
@@ -20,7 +20,7 @@ static enum report_status run(struct session *session)
 	struct arguments *given = &session->arguments;
 
 	if (given->json) {
-		report("top draws pictures; status, drops, latency and napi have --json");
+		report("top has no --json; use status, drops, latency or napi");
 		return REPORT_USAGE;
 	}
 	if (given->interval_ms < 0)
@@ -30,11 +30,11 @@ static enum report_status run(struct session *session)
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "a live view: rates, drops, latency, polls, cost",
+	.summary = "show live rates, drops, latency, polls and cost",
 	.arguments = arguments,
 	.notes =
-		"Keys: 1 to 5 and Tab switch views, s sorts, / chooses a device, space pauses, h helps,\n"
-		"q quits. Rates, percentiles and histograms are those of the last interval, all devices\n"
-		"together; no packet of it took longer than what stands under \"max\".\n",
+		"Keys: 1 to 5 and Tab switch views, s sorts, / chooses a device, space pauses, h shows help, q quits.\n"
+		"Rates, percentiles and histograms are those of the last interval, of all devices together or of --dev.\n"
+		"No packet in that interval took longer than \"max\".\n",
 	.run = run,
 };

@@ -19,7 +19,7 @@ static int put_tables(struct page *page, const json_t *tables)
 	table_column(table, TABLE_RIGHT, "used");
 	table_column(table, TABLE_RIGHT, "entries");
 	table_column(table, TABLE_RIGHT, "memory");
-	table_column(table, TABLE_LEFT, "what it holds");
+	table_column(table, TABLE_LEFT, "contents");
 	json_array_foreach(tables, i, row)
 	{
 		table_row(table);

@@ -125,7 +125,7 @@ static void test_refused(void **state)
 		{{"-hx"}, "unknown option -hx of drops"},
 		{{"--json=yes"}, "--json does not accept a value"},
 		{{"--top"}, "--top needs a value: --top N"},
-		{{"--dev="}, "--dev needs a value: --dev D"},
+		{{"--dev="}, "--dev needs a value: --dev DEV"},
 		{{"--top", "0"}, "--top must be a number from 1 to 1048576, not '0'"},
 		{{"--top", "-1"}, "--top must be a number from 1 to 1048576, not '-1'"},
 		{{"--top", "1x"}, "--top must be a number from 1 to 1048576, not '1x'"},
