@@ -117,11 +117,11 @@ static bool is_time(const char *text)
 /* The text of a time; NULL if it is not one: *shown is then the text, or "-". */
 static const char *time_text(const json_t *object, const char *name, struct field_time *shown)
 {
-	const char *text = field_text(object, name);
+	const char *text = field_text_or(object, name, NULL);
 
 	if (is_time(text))
 		return text;
-	snprintf(shown->s, sizeof(shown->s), "%s", text);
+	snprintf(shown->s, sizeof(shown->s), "%s", text ? text : UNITS_UNKNOWN);
 	return NULL;
 }
 
