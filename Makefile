@@ -125,7 +125,7 @@ $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; $(C_STRING) $<; echo ';'; } > $@
 
-$(OUT)/daemon/varlink/service.o: | $(BUILD)/interface.h
+$(OUT)/daemon/control/control.o: | $(BUILD)/interface.h
 
 # ---- the knowledge, part of the daemon and of the command line --------------
 

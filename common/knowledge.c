@@ -34,7 +34,7 @@ const struct knowledge *knowledge_reason(const char *name)
 	return bsearch(&wanted, table, ENTRIES, sizeof(table[0]), compare);
 }
 
-/* ---- what a person means --------------------------------------------------- */
+/* ---- names as people write them --------------------------------------------- */
 
 static const char *skip(const char *text, const char *prefix)
 {
@@ -43,7 +43,7 @@ static const char *skip(const char *text, const char *prefix)
 	return !strncasecmp(text, prefix, len) && text[len] ? text + len : text;
 }
 
-/* What stands in a name for what a person may write: longer ones first. */
+/* Spellings that people use, and the spelling in entries.  The first match counts. */
 static const struct {
 	const char *written, *means;
 } spellings[] = {
@@ -62,7 +62,7 @@ static const char *respell(const char *at, size_t *written)
 	return NULL;
 }
 
-/* A segment as entries have it; what does not fit is cut, and then names none. */
+/* Spell a segment as entries do.  A text that is too long is cut, and then it matches no entry. */
 static void normalize(const char *text, char out[static NAME_MAX_BYTES])
 {
 	size_t len = 0;
@@ -81,7 +81,7 @@ static void normalize(const char *text, char out[static NAME_MAX_BYTES])
 	out[len] = '\0';
 }
 
-/* "rx total" is also called "total", "napi.polls" also "polls". */
+/* "rx total" is also called "total", and "napi.polls" is also called "polls". */
 static const char *without_group(const struct knowledge *entry)
 {
 	const char *end = NULL;

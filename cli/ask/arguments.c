@@ -10,8 +10,8 @@
 
 #include "cli/ask/options.h"
 #include "common/array.h"
+#include "common/duration.h"
 #include "common/nearest.h"
-#include "common/units.h"
 
 #define SOCKET_DEFAULT "/run/netflowd/io.netflowd"
 #define TIMEOUT_DEFAULT_MS 10000
@@ -149,8 +149,8 @@ static int refuse_value(const struct argument *argument, const char *text,
 		return refuse(
 			error,
 			"--%s must be a duration from %s to %s with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
-			argument->name, units_duration((uint64_t)argument->min).s,
-			units_duration((uint64_t)argument->max).s, text);
+			argument->name, duration_format((uint64_t)argument->min).s,
+			duration_format((uint64_t)argument->max).s, text);
 	return refuse(error, "--%s must be a number from %lld to %lld, not '%.60s'", argument->name,
 		      (long long)argument->min, (long long)argument->max, text);
 }

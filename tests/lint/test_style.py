@@ -94,7 +94,7 @@ def prose(name):
 
 
 def test_prose_fits():
-    """At most 120 columns, but for tables, examples and a link that cannot be broken."""
+    """At most 120 columns, except tables, examples, commands and a link that cannot be broken."""
     wrong = [f"{name}:{number}: {len(line)} columns"
              for name in tree.files() if name.endswith(".md")
              for number, line in prose(name)
@@ -102,7 +102,7 @@ def test_prose_fits():
     wrong += [f"{name}:{number}: {len(line)} columns"
               for name in tree.files() if name.endswith((".varlink", ".ini", ".conf"))
               for number, line in enumerate(tree.read(name).splitlines(), 1)
-              if len(line) > COMMENT_COLUMNS]
+              if len(line) > COMMENT_COLUMNS and not line.lstrip().startswith("$ ")]
     assert not wrong, "\n".join(wrong)
 
 

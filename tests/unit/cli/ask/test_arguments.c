@@ -168,10 +168,10 @@ static void test_limits(void **state)
 	} cases[] = {
 		{&command_slow,
 		 {"--over", "2h"},
-		 "--over must be a duration from 0 ns to 1 h 00 min with its unit, such as 5ms, 250us or 1.5s, not '2h'"},
+		 "--over must be a duration from 0 to 1h with its unit, such as 5ms, 250us or 1.5s, not '2h'"},
 		{&command_alerts,
 		 {"--for", "0s"},
-		 "--for must be a duration from 1 ns to 365 d 00 h with its unit, such as 5ms, 250us or 1.5s, not '0s'"},
+		 "--for must be a duration from 1ns to 365d with its unit, such as 5ms, 250us or 1.5s, not '0s'"},
 		{&command_export, {"--format", "pcap"}, "--format must be trace, not 'pcap'"},
 		{&command_top,
 		 {"--interval", "0.05"},
