@@ -290,7 +290,7 @@ static enum report_status print_followed(struct session *session, struct page *p
 {
 	struct following *following = data;
 
-	/* The day may change while it runs: the day of the record counts as today. */
+	/* A stream can run past midnight, so the record's own day counts as today. */
 	drop_lines_put(page, &following->widths, drop, field_text(drop, "time"),
 		       session->arguments.stack);
 	return session_print(page, 0);

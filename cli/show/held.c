@@ -62,7 +62,7 @@ static enum report_status print_one(struct session *session, struct page *page,
 	const struct held *held = data;
 
 	(void)session;
-	/* days may change while it runs: a record's own day counts as today */
+	/* A stream can run past midnight, so the record's own day counts as today. */
 	held->put(page, record, field_text(record, "time"));
 	return session_print(page, 0);
 }
