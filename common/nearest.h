@@ -22,4 +22,15 @@ void nearest_init(struct nearest *search, const char *word);
 /* Consider one valid word. */
 void nearest_consider(struct nearest *search, const char *candidate);
 
+/* A text by value, so that it can be an argument of printf(). */
+struct nearest_hint {
+	char s[256];
+};
+
+/*
+ * " (did you mean NEAREST?)", the end of an error message; "" if `nearest` is
+ * NULL.  `mark` is put before the word: "--" for an option, otherwise "".
+ */
+struct nearest_hint nearest_hint(const char *mark, const char *nearest);
+
 #endif

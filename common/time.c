@@ -25,6 +25,11 @@ uint64_t time_monotonic(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
+int64_t time_monotonic_ms(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
 /* Read CLOCK_REALTIME - CLOCK_MONOTONIC in ns; the error is at most `width` / 2. */
 static int64_t read_offset(int64_t *width)
 {

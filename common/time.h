@@ -13,6 +13,9 @@
 /* The time of CLOCK_MONOTONIC in ns. */
 uint64_t time_monotonic(void);
 
+/* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
+int64_t time_monotonic_ms(void);
+
 /*
  * Format a time of CLOCK_MONOTONIC as RFC 3339, with nanoseconds, in local time with its offset.  If the host's clock
  * was stepped after that time, the text is the time that the clock would have shown if the step had come before it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The views that `netflowctl top` shows on a screen, one file each.  A view puts a reading on a page.
- * cli/command/top.c handles the keys.
+ * cli/live/controls.c handles the keys.
  */
 #ifndef CLI_LIVE_VIEW_H
 #define CLI_LIVE_VIEW_H

@@ -117,3 +117,12 @@ enum report_status coverage_ask(struct session *session, struct page *page,
 		coverage_put(page, json_object_get(reply, "coverage"), about);
 	return status;
 }
+
+enum report_status coverage_print(struct session *session, struct page *page, int put,
+				  const char *const *about)
+{
+	enum report_status asked = coverage_ask(session, page, about);
+	enum report_status printed = session_print(page, put);
+
+	return asked ? asked : printed;
+}

@@ -19,4 +19,8 @@ void coverage_put_all(struct page *page, const json_t *coverage);
 enum report_status coverage_ask(struct session *session, struct page *page,
 				const char *const *about);
 
+/* End a page with coverage_ask() and write it: session_print(), with the failure of either. */
+enum report_status coverage_print(struct session *session, struct page *page, int put,
+				  const char *const *about);
+
 #endif

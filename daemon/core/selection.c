@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/nearest.h"
 #include "daemon/core/expression.h"
 #include "daemon/core/wire_frame.h"
 
@@ -194,11 +195,11 @@ static int refuse_name(struct selection_error *error, const struct expression *e
 		       size_t index)
 {
 	const char *nearest = expression_nearest(expression, index);
-	char text[128];
+	char text[sizeof(struct nearest_hint) + 64];
 
 	if (nearest)
-		snprintf(text, sizeof(text),
-			 "not a keyword (did you mean %s?), and names are not looked up", nearest);
+		snprintf(text, sizeof(text), "not a keyword%s, and names are not looked up",
+			 nearest_hint("", nearest).s);
 	else
 		snprintf(text, sizeof(text), "names are not looked up, only numbers can be given");
 	return refuse_word(error, expression, index, text);

@@ -72,6 +72,15 @@ static void test_now(void **state)
 	assert_true(shown >= before - 1000000 && shown <= after + 1000000);
 }
 
+static void test_milliseconds(void **state)
+{
+	int64_t before = (int64_t)time_monotonic(), ms = time_monotonic_ms();
+	int64_t after = (int64_t)time_monotonic();
+
+	(void)state;
+	assert_true(before / 1000000 <= ms && ms <= after / 1000000);
+}
+
 static void test_zones(void **state)
 {
 	static const struct {
@@ -144,9 +153,10 @@ static void test_far_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_monotonic), cmocka_unit_test(test_now),
-		cmocka_unit_test(test_zones),	  cmocka_unit_test(test_steady),
-		cmocka_unit_test(test_carry),	  cmocka_unit_test(test_far_away),
+		cmocka_unit_test(test_monotonic), cmocka_unit_test(test_milliseconds),
+		cmocka_unit_test(test_now),	  cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_steady),	  cmocka_unit_test(test_carry),
+		cmocka_unit_test(test_far_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line: options, commands, and the messages for wrong ones. */
+/* The command line: options, commands, and the errors of wrong ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -123,25 +123,27 @@ static void test_refused(void **state)
 		{{"--jso=1"}, "unknown option --jso=1 of drops (did you mean --json?)"},
 		{{"-x"}, "unknown option -x of drops"},
 		{{"-hx"}, "unknown option -hx of drops"},
-		{{"--json=yes"}, "--json takes no value"},
+		{{"--json=yes"}, "--json does not accept a value"},
 		{{"--top"}, "--top needs a value: --top N"},
-		{{"--dev="}, "--dev needs a value: --dev D"},
-		{{"--top", "0"}, "--top takes a number from 1 to 1000000, not '0'"},
-		{{"--top", "-1"}, "--top takes a number from 1 to 1000000, not '-1'"},
-		{{"--top", "1x"}, "--top takes a number from 1 to 1000000, not '1x'"},
-		{{"--top", ""}, "--top takes a number from 1 to 1000000, not ''"},
+		{{"--dev="}, "--dev needs a value: --dev DEV"},
+		{{"--top", "0"}, "--top must be a number from 1 to 1048576, not '0'"},
+		{{"--top", "-1"}, "--top must be a number from 1 to 1048576, not '-1'"},
+		{{"--top", "1x"}, "--top must be a number from 1 to 1048576, not '1x'"},
+		{{"--top", ""}, "--top must be a number from 1 to 1048576, not ''"},
 		{{"--top", "99999999999999999999"},
-		 "--top takes a number from 1 to 1000000, not '99999999999999999999'"},
-		{{"--timeout", "0"}, "--timeout takes seconds from 0.001 to 3600, not '0'"},
-		{{"--timeout", "1e3"}, "--timeout takes seconds from 0.001 to 3600, not '1e3'"},
-		{{"--timeout", "nan"}, "--timeout takes seconds from 0.001 to 3600, not 'nan'"},
-		{{"--timeout", "."}, "--timeout takes seconds from 0.001 to 3600, not '.'"},
+		 "--top must be a number from 1 to 1048576, not '99999999999999999999'"},
+		{{"--timeout", "0"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '0'"},
+		{{"--timeout", "1e3"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '1e3'"},
+		{{"--timeout", "nan"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not 'nan'"},
+		{{"--timeout", "."},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '.'"},
 		{{"--by", "locaton"},
-		 "--by knows no 'locaton' (did you mean location?); it takes reason, location, "
-		 "dev, "
-		 "proto, netns, flow"},
+		 "--by must be reason, location, dev, proto, netns or flow, not 'locaton' (did you mean location?)"},
 		{{"--by", "q"},
-		 "--by knows no 'q'; it takes reason, location, dev, proto, netns, flow"},
+		 "--by must be reason, location, dev, proto, netns or flow, not 'q'"},
 	};
 
 	(void)state;
@@ -156,7 +158,39 @@ static void test_refused(void **state)
 	}
 }
 
-/* A very long option cuts the message short, and must not crash the program. */
+/* Limits are named with their unit; a single word is named without "or". */
+static void test_limits(void **state)
+{
+	static const struct {
+		const struct command *command;
+		const char *words[3];
+		const char *error;
+	} cases[] = {
+		{&command_slow,
+		 {"--over", "2h"},
+		 "--over must be a duration from 0 to 1h with its unit, such as 5ms, 250us or 1.5s, not '2h'"},
+		{&command_alerts,
+		 {"--for", "0s"},
+		 "--for must be a duration from 1ns to 365d with its unit, such as 5ms, 250us or 1.5s, not '0s'"},
+		{&command_export, {"--format", "pcap"}, "--format must be trace, not 'pcap'"},
+		{&command_top,
+		 {"--interval", "0.05"},
+		 "--interval must be a number of seconds from 0.1 to 3600, not '0.05'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arguments_error error = {};
+		struct arguments arguments;
+		int next;
+
+		assert_int_equal(parse(&arguments, cases[i].command, cases[i].words, &next, &error),
+				 -EINVAL);
+		assert_string_equal(error.s, cases[i].error);
+	}
+}
+
+/* An option of any length ends the sentence, not the program. */
 static void test_long(void **state)
 {
 	char word[5000] = "--";
@@ -254,7 +288,8 @@ int main(void)
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
 		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_long),
-		cmocka_unit_test(test_commands), cmocka_unit_test(test_status),
+		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_status),
 	};
 
 	return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
