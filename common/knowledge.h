@@ -45,9 +45,9 @@ const struct knowledge *knowledge_at(size_t index);
 const struct knowledge *knowledge_reason(const char *name);
 
 /*
- * Whether a person who wrote `text` may mean this entry: case, the prefixes of
- * the kernel's enumerators, "->" for "→", the long names of stages, and a
- * segment's direction or a metric's group left out do not matter.
+ * Whether a person who wrote `text` may mean this entry.  Case and the prefixes of the kernel's
+ * enumerators do not matter, a metric's group can be left out, and a segment can have any form of
+ * segment_name_read().
  */
 bool knowledge_meant(const struct knowledge *entry, const char *text);
 

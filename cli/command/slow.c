@@ -27,7 +27,7 @@ static const struct argument arguments[] = {
 	 .value = "S",
 	 .type = ARGUMENT_TEXT,
 	 .offset = offsetof(struct arguments, segment),
-	 .help = "only those that have this segment, such as 'receive->copy'"},
+	 .help = "only those that have this segment, such as receive_to_copy"},
 	OPTION_DEVICE("only those that crossed the device of this name"),
 	OPTION_NETNS,
 	OPTION_FLAG(samples, "packets that were drawn at random instead of slow ones"),
@@ -37,19 +37,6 @@ static const struct argument arguments[] = {
 	OPTION_PCAP("them"),
 	{},
 };
-
-/* The segment with its arrow, however it was typed. */
-static json_t *segment_parameter(const char *given)
-{
-	const char *dash = given ? strstr(given, "->") : NULL;
-	OWN_FREE char *text = NULL;
-
-	if (!dash)
-		return session_text(given);
-	if (asprintf(&text, "%.*s→%s", (int)(dash - given), given, dash + 2) < 0)
-		return NULL;
-	return session_text(text);
-}
 
 /* With a bound of one's own the daemon's thresholds do not matter. */
 static json_t *slow_parameter(const struct arguments *given)
@@ -63,12 +50,11 @@ static json_t *parameters_of(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters("over_ns", session_number(given->over_ns), "segment",
-				  segment_parameter(given->segment), "device",
-				  session_text(given->device), "netns",
-				  session_number(given->netns), "filter",
-				  session_text(session->filter), "slow", slow_parameter(given),
-				  "limit", session_number(given->follow ? -1 : given->limit), NULL);
+	return session_parameters(
+		"over_ns", session_number(given->over_ns), "segment", session_text(given->segment),
+		"device", session_text(given->device), "netns", session_number(given->netns),
+		"filter", session_text(session->filter), "slow", slow_parameter(given), "limit",
+		session_number(given->follow ? -1 : given->limit), NULL);
 }
 
 static struct held held_by(const struct arguments *given)

@@ -12,6 +12,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 /* Those that tell most: the others are shown by `netflowctl latency`. */
 static const enum reading_segment_id shown_segments[] = {
@@ -258,7 +259,8 @@ static void put_segment(struct table *table, const struct reading_segment *segme
 	struct bucket_rows rows;
 
 	table_row(table);
-	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id), reading_segment_name(id));
+	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id),
+		   segment_name_text(reading_segment_name(id)).s);
 	/* never seen may also mean that nobody looked */
 	table_cell(table, PAGE_PLAIN, "%s",
 		   segment->all.total ? rate_text(segment->per_second).s : UNITS_UNKNOWN);

@@ -4,6 +4,7 @@
 #include "cli/terminal/chart.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 #include "common/units.h"
 
 #define SEGMENT_WIDTH 22
@@ -93,7 +94,7 @@ static void put_segment(struct table *table, const struct view_state *state,
 
 	table_row(table);
 	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction((enum reading_segment_id)id),
-		   reading_segment_name((enum reading_segment_id)id));
+		   segment_name_text(reading_segment_name((enum reading_segment_id)id)).s);
 	/* never seen may also mean that nobody looked */
 	table_cell(table, PAGE_PLAIN, "%s",
 		   segment->all.total && segment->per_second >= 0

@@ -9,8 +9,10 @@
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/segment_name.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
+#include "daemon/core/path.h"
 
 #define ALERT_DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
@@ -148,28 +150,19 @@ static int set_protocol(struct alert_draft *draft, const char *value, char *erro
 	return 0;
 }
 
-/* "receive_to_copy"; "receive→copy" and "receive->copy" mean the same. */
+/* The identifier of a segment with histograms; other forms as in segment_name_read(). */
 static int set_segment(struct alert_draft *draft, const char *value, char *error)
 {
-	const char *arrow = strstr(value, "→"), *ascii = strstr(value, "->");
-	size_t skip = arrow ? strlen("→") : 2;
-	char name[ALERT_ERROR_MAX / 4];
+	struct segment_text name = segment_name_read(value);
 	struct nearest nearest;
 
-	if (!arrow)
-		arrow = ascii;
-	if (arrow)
-		snprintf(name, sizeof(name), "%.*s_to_%s", (int)(arrow - value), value,
-			 arrow + skip);
-	else
-		snprintf(name, sizeof(name), "%s", value);
-	nearest_init(&nearest, name);
+	nearest_init(&nearest, name.s);
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
-		if (!strcmp(alert_segments[i].name, name)) {
+		if (!strcmp(path_histograms[i].name, name.s)) {
 			draft->rule->segment = (enum nf_segment)i;
 			return 0;
 		}
-		nearest_consider(&nearest, alert_segments[i].name);
+		nearest_consider(&nearest, path_histograms[i].name);
 	}
 	return alert_refuse_word(error, "segment", value, nearest.best);
 }

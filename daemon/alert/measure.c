@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/segment_name.h"
 #include "common/time.h"
 #include "common/units.h"
 #include "daemon/alert/origins.h"
 #include "daemon/alert/quantiles.h"
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
+#include "daemon/core/path.h"
 
 /* Parts of a sum that are told apart in `detail`. */
 #define PARTS 5
@@ -183,10 +185,11 @@ static void tell_worst(struct alert_reading *to, const struct alert_rule *rule,
 {
 	to->value = (double)worst->ns;
 	to->count = worst->packets;
-	snprintf(to->detail, sizeof(to->detail), "device %s%s%.0u, %s packets through %s",
+	snprintf(to->detail, sizeof(to->detail), "device %s%s%.0u, %s packets through %s %s",
 		 worst->device[0] ? worst->device : "without a slot of its own",
 		 worst->netns ? ", netns " : "", worst->netns, units_count(worst->packets).s,
-		 alert_segments[rule->segment].text);
+		 path_histograms[rule->segment].direction,
+		 segment_name_text(path_histograms[rule->segment].name).s);
 }
 
 static int read_latency(struct reading *reading)

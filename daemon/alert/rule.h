@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an alert rule is: a kind of condition with its parameters, how long it
- * must hold, and what is done about it.  Kinds, severities, actions and
- * segments are tables (rule.c).
+ * must hold, and what is done about it.  Kinds, severities and actions are
+ * tables (rule.c).
  */
 #ifndef DAEMON_ALERT_RULE_H
 #define DAEMON_ALERT_RULE_H
@@ -70,13 +70,6 @@ struct alert_kind {
 	const char *remedy;
 };
 
-struct alert_segment {
-	const char *name; /* "receive_to_copy", as the settings latency.slow_… have it */
-	const char *text; /* "rx receive→copy" */
-	enum nf_stage from, to;
-	bool total; /* from the first stage of a record to `to` */
-};
-
 struct alert_rule {
 	char name[ALERT_NAME_MAX + 1];
 	char *file; /* where it stands */
@@ -111,7 +104,6 @@ struct alert_rule {
 };
 
 extern const struct alert_kind alert_kinds[ALERT_KIND_COUNT];
-extern const struct alert_segment alert_segments[NF_SEGMENT_COUNT];
 
 /* A rule with all defaults but those that its kind gives.  Free with alert_rule_free.  -ENOMEM. */
 int alert_rule_new(struct alert_rule **rule, const char *name);

@@ -128,7 +128,7 @@ static int read_expression(struct filter *filter, struct call *call, const char 
 
 static int read_segment(struct filter *filter, struct call *call, const char *text)
 {
-	char nearest[PATH_SEGMENT_MAX];
+	char nearest[SEGMENT_NAME_MAX];
 
 	if (path_segment_parse(&filter->segment, text, nearest) < 0) {
 		call_error(call, "io.netflowd.UnknownSegment",

@@ -239,7 +239,7 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         return next(p for p in daemon.call("ListProbes")["probes"] if p["name"] == "sk_data_ready")
 
     def queued():
-        found = daemon.latency(pair.right_device, "receive→sock_queue")
+        found = daemon.latency(pair.right_device, "receive_to_sock_queue")
         return found["count"] if found else 0
 
     if sk_data_ready()["how"] == "tp_btf":

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lab import patience, waiting
+from lab import journeys, patience, waiting
 
 pytestmark = pytest.mark.usefixtures("cli")
 
@@ -117,7 +117,8 @@ def test_paths_as_packets(sent, tmp_path):
     for packet, record in zip(packets, records):
         assert_same(packet, record, record["devices"][-1], wire_length(record))
         comment, = packet["frame.comment"]
-        assert record["dominant"] in comment and record["outcome"] in comment
+        dominant = record["dominant"].replace("_to_", "→")
+        assert dominant in comment and record["outcome"] in comment
 
 
 def test_packets_in_a_pipe(sent):
@@ -152,7 +153,7 @@ def test_trace(sent, tmp_path):
     jsonschema.validate(trace, json.loads(SCHEMA.read_text()))
     slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert sorted((s["name"], round(s["dur"] * 1000)) for s in slices) == sorted(
-        (f"{t['from']}→{t['to']}", t["duration_ns"]) for r in records for t in r["times"])
+        (journeys.segment(t), t["duration_ns"]) for r in records for t in r["times"])
     named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
     assert named == set(tracks(trace))
     for track in tracks(trace).values():

@@ -305,7 +305,7 @@ def test_began_before_the_daemon(start, silent_pair):
         journeys.check(record)
         assert "queue" in journeys.missing(record)
         assert record["comparable"] is False
-    total = journeys.histogram(daemon, device, "total", "tx")
+    total = journeys.histogram(daemon, device, "tx_total", "tx")
     assert total is None or total["count"] == 0, "a total that is not whole"
     ledgers.check_balanced(daemon)
 
@@ -399,12 +399,17 @@ def test_over_and_segment(start, silent_pair):
     assert len(everything) == 12
     for parameters, expected in (
             ({"over_ns": over}, lambda r: r["total_ns"] > over),
-            ({"over_ns": over, "segment": "sock_queue→copy"},
+            ({"over_ns": over, "segment": "sock_queue_to_copy"},
              took("sock_queue", "copy", over)),
+            ({"segment": "sock_queue_to_copy"}, took("sock_queue", "copy")),
             ({"segment": "sock_queue→copy"}, took("sock_queue", "copy")),
             ({"segment": "sock_queue->copy"}, took("sock_queue", "copy")),
-            ({"over_ns": over, "segment": "receive→copy"}, took("receive", "copy", over)),
-            ({"over_ns": over, "segment": "softirq_entry→receive"}, lambda r: False)):
+            ({"over_ns": over, "segment": "receive_to_copy"}, took("receive", "copy", over)),
+            ({"over_ns": over, "segment": "rx_total"}, lambda r: r["total_ns"] > over),
+            ({"over_ns": over, "segment": "total"}, lambda r: r["total_ns"] > over),
+            ({"segment": "tx_total"}, lambda r: False),
+            ({"segment": "forward_total"}, lambda r: False),
+            ({"over_ns": over, "segment": "softirq_to_receive"}, lambda r: False)):
         got = journeys.ask(daemon, pair.right_device, **parameters)
         assert got == [r for r in everything if expected(r)], parameters
     assert len(journeys.ask(daemon, pair.right_device, over_ns=over)) == 5
@@ -414,8 +419,9 @@ def test_over_and_segment(start, silent_pair):
 
 
 def test_unknown_segment(daemon):
-    for wrong, nearest in (("sock_queue→copi", "sock_queue→copy"),
-                           ("queue→start_xmi", "queue→start_xmit")):
+    for wrong, nearest in (("sock_queue_to_copi", "sock_queue_to_copy"),
+                           ("sock_queue→copi", "sock_queue_to_copy"),
+                           ("queue->start_xmi", "queue_to_start_xmit")):
         with pytest.raises(VarlinkError) as error:
             daemon.call("GetLatencyRecords", segment=wrong)
         assert error.value.name == "UnknownSegment"
@@ -465,7 +471,7 @@ def test_a_million_datagrams(start, silent_pair):
     assert count - untraced <= change["delivered"] <= count + others, (others, change)
     assert change["consumed"] <= others, "they had a reader"
     # The other half of it: each was sent once, and handed to the peer.
-    sent = journeys.histogram(daemon, pair.left_device, "start_xmit→xmit", "tx")
+    sent = journeys.histogram(daemon, pair.left_device, "start_xmit_to_xmit", "tx")
     assert pair.left_device.statistics()["tx"]["packets"] == count
     assert count - untraced <= sent["count"] <= count
     if others > 0.05 * count:
