@@ -191,7 +191,7 @@ static int put_drops(struct page *page, const struct reading *reading)
 	table_least(table, RATE_WIDTH);
 	table_column(table, TABLE_RIGHT, "total");
 	table_least(table, TOTAL_WIDTH);
-	table_column(table, TABLE_LEFT, "place");
+	table_column(table, TABLE_LEFT, "location");
 	for (size_t i = 0; i < reading->drops_count && i < limit; i++) {
 		const struct reading_drop *drop = &reading->drops[i];
 

@@ -67,7 +67,7 @@ static int put_table(struct page *page, drop_pointer *drops, size_t count)
 	table_least(table, 9);
 	table_column(table, TABLE_RIGHT, "total");
 	table_least(table, 13);
-	table_column(table, TABLE_LEFT, "place");
+	table_column(table, TABLE_LEFT, "location");
 	for (size_t i = 0; i < count; i++)
 		put_drop(table, drops[i]);
 	return table_put(table, page);
