@@ -21,7 +21,7 @@ struct arguments {
 	const char *by;
 	const char *reason;
 	const char *device;
-	int64_t netns;
+	const char *netns;
 	int64_t top;
 	int64_t limit;
 	bool records;
@@ -48,6 +48,7 @@ enum argument_type {
 	ARGUMENT_FLAG,	   /* bool */
 	ARGUMENT_TEXT,	   /* const char * */
 	ARGUMENT_WORD,	   /* const char *, one of `words` */
+	ARGUMENT_NETNS,	   /* const char *, what netns_parse() takes */
 	ARGUMENT_NUMBER,   /* int64_t */
 	ARGUMENT_SECONDS,  /* int64_t in milliseconds; given as seconds, with a fraction or without
 			    */

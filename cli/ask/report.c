@@ -67,6 +67,7 @@ struct sentence {
 static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownReason", "no such drop reason: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.UnknownDevice", "no such device: ", "device", "", REPORT_USAGE},
+	{"io.netflowd.UnknownNetns", "no such network namespace: ", "netns", "", REPORT_USAGE},
 	{"io.netflowd.UnknownField", "drops cannot be joined by ", "field", "", REPORT_USAGE},
 	{"io.netflowd.UnknownSegment", "no such segment: ", "segment", "", REPORT_USAGE},
 	{"io.netflowd.UnknownName", "nothing is known of ", "name", "", REPORT_USAGE},

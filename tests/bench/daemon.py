@@ -127,7 +127,7 @@ class Daemon:
     def timed(self, netns):
         """Packets timed on each segment, in one network namespace."""
         counts = {}
-        for row in self.call("GetLatency", netns=netns)["latencies"]:
+        for row in self.call("GetLatency", netns=str(netns))["latencies"]:
             counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
         return counts
 

@@ -30,7 +30,7 @@ def sent(start, silent_pair, bpf):
     pair = silent_pair
     daemon = start("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000")
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-p", 4444)
-    waiting.until(lambda: daemon.records(netns=pair.right.inode), lambda r: len(r) == COUNT)
+    waiting.until(lambda: daemon.records(netns=str(pair.right.inode)), lambda r: len(r) == COUNT)
     return daemon, pair
 
 
@@ -89,7 +89,7 @@ def test_drops_as_packets(sent, tmp_path):
     text = fine(daemon.netflowctl("drops", "--netns", pair.right.inode, "--pcap", path,
                                   "udp dst port 9"))
     assert text.startswith(f"{COUNT} packets ") and str(path) in text
-    records = daemon.records(netns=pair.right.inode)
+    records = daemon.records(netns=str(pair.right.inode))
     packets = tshark(path, *FIELDS)
     assert len(packets) == len(records) == COUNT
     for packet, record in zip(packets, records):
@@ -101,7 +101,7 @@ def test_drops_as_packets(sent, tmp_path):
 
 
 def paths_of(daemon, netns):
-    reply = daemon.call("GetLatencyRecords", netns=netns, limit=100000,
+    reply = daemon.call("GetLatencyRecords", netns=str(netns), limit=100000,
                         filter="udp port 9 and udp port 4444")
     return reply["records"]
 

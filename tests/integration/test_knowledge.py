@@ -434,7 +434,7 @@ def by_class(rows):
 
 
 def of_device(device, **more):
-    return {"device": device.name, "netns": device.namespace.inode, **more}
+    return {"device": device.name, "netns": str(device.namespace.inode), **more}
 
 
 def test_drops_have_a_class(dropped):

@@ -339,7 +339,7 @@ def test_filter_by_device_and_namespace(daemon, pair):
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 10)
     by_device = daemon.call("GetLatency", device=pair.left_device.name)["latencies"]
     assert {l["device"] for l in by_device} == {pair.left_device.name}
-    by_netns = daemon.call("GetLatency", netns=pair.left.inode)["latencies"]
+    by_netns = daemon.call("GetLatency", netns=str(pair.left.inode))["latencies"]
     assert {l["netns"] for l in by_netns} == {pair.left.inode}
     assert [l for l in by_netns if l["device"] == pair.left_device.name]
     assert {l["direction"] for l in by_device if "xmit" in l["segment"]} == {"tx"}

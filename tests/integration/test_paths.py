@@ -355,7 +355,7 @@ def test_samples(start, silent_pair):
     records = journeys.to_port(journeys.ask(daemon, pair.left_device), 9)
     assert abs(len(records) - 2000) < 6 * (20_000 * 0.1 * 0.9) ** 0.5
     assert not any(r["slow"] for r in records)
-    assert not daemon.call("GetLatencyRecords", netns=pair.left.inode, slow=True)["records"]
+    assert not daemon.call("GetLatencyRecords", netns=str(pair.left.inode), slow=True)["records"]
 
 
 def test_records_are_bounded_and_the_rest_is_counted(start, silent_pair):
@@ -413,7 +413,7 @@ def test_over_and_segment(start, silent_pair):
         got = journeys.ask(daemon, pair.right_device, **parameters)
         assert got == [r for r in everything if expected(r)], parameters
     assert len(journeys.ask(daemon, pair.right_device, over_ns=over)) == 5
-    newest = daemon.call("GetLatencyRecords", netns=pair.right.inode, limit=3)
+    newest = daemon.call("GetLatencyRecords", netns=str(pair.right.inode), limit=3)
     assert newest["records"] == everything[-3:]
     assert newest["matched"] == len(everything)
 
@@ -434,8 +434,8 @@ def test_stream(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as both, daemon.client() as slow:
-        both.monitor(records=["drops", "latency"], netns=pair.right.inode, filter="udp")
-        slow.monitor(records=["latency"], netns=pair.right.inode, over_ns=20_000_000)
+        both.monitor(records=["drops", "latency"], netns=str(pair.right.inode), filter="udp")
+        slow.monitor(records=["latency"], netns=str(pair.right.inode), over_ns=20_000_000)
         send_and_read(pair, 5)
         pair.left.send_udp(pair.RIGHT4, 9, 3)
         send_and_read(pair, 1, sleep=0.03, port=PORT + 1)
@@ -520,7 +520,7 @@ def test_records_of_bulk_tcp(start, lab):
     assert change["copied"] == read
     ledger = daemon.status()["latency"]
     assert ledger["throttled"] == ledger["ring_full"] == 0
-    records = daemon.call("GetLatencyRecords", netns=namespace.inode, limit=1 << 20,
+    records = daemon.call("GetLatencyRecords", netns=str(namespace.inode), limit=1 << 20,
                           filter=f"tcp dst port {PORT}")["records"]
     records = [r for r in records if r["outcome"] == "delivered"]
     for record in records:

@@ -20,7 +20,7 @@ ORDER = {"delivered": RX, "transmitted": TX, "forwarded": RX[:4] + TX}
 def ask(daemon, device=None, limit=1 << 20, **parameters):
     """The latency records that crossed a lab Device, oldest first."""
     if device is not None:
-        parameters.setdefault("netns", device.namespace.inode)
+        parameters.setdefault("netns", str(device.namespace.inode))
     records = daemon.call("GetLatencyRecords", limit=limit, **parameters)["records"]
     return [r for r in records if device is None or crossed(r, device)]
 
