@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/netns.h"
 #include "common/segment_name.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
@@ -122,21 +122,15 @@ static int set_device(struct alert_draft *draft, const char *value, char *error)
 	return 0;
 }
 
+/* What a name stands for is looked up at each reading: namespaces come and go. */
 static int set_netns(struct alert_draft *draft, const char *value, char *error)
 {
-	struct stat host;
-	char *end;
-	unsigned long long inode = strtoull(value, &end, 10);
+	uint32_t inode;
 
-	if (!strcmp(value, "host") && stat("/proc/self/ns/net", &host) == 0)
-		inode = host.st_ino;
-	else if (end == value || *end || !inode || inode > UINT32_MAX)
-		return alert_refuse(
-			error,
-			"%.60s: it takes the inode number of a network namespace (stat -L -c %%i /run/netns/NAME), or host",
-			value);
-	draft->rule->netns = (uint32_t)inode;
-	return 0;
+	if (netns_parse(value, &inode) < 0)
+		return alert_refuse(error, "%.60s: must be " NETNS_FORMS, value);
+	draft->rule->netns_inode = inode;
+	return copy(&draft->rule->netns, value);
 }
 
 static int set_protocol(struct alert_draft *draft, const char *value, char *error)
@@ -307,7 +301,7 @@ static const struct key {
 	 "drop reasons; ! before the first: all but them"},
 	{"device", set_device, ALERT_TAKES_DEVICE, "only the device of this name"},
 	{"netns", set_netns, ALERT_TAKES_NETNS,
-	 "only the network namespace of this inode number; host: the daemon's own"},
+	 "only this network namespace: a name of `ip netns`, host, or an inode number"},
 	{"protocol", set_protocol, ALERT_TAKES_PROTOCOL, "ipv4, ipv4/udp, ipv6/tcp, arp, 0x88cc"},
 	{"segment", set_segment, ALERT_TAKES_SEGMENT,
 	 "receive_to_copy and so on, as in the settings latency.slow_…; rx_total, forward_total, tx_total"},

@@ -148,6 +148,7 @@ void alert_rule_free(struct alert_rule **rule)
 	if (!*rule)
 		return;
 	free((*rule)->file);
+	free((*rule)->netns);
 	free((*rule)->exec);
 	free((*rule)->cause);
 	free((*rule)->remedy);
@@ -155,12 +156,17 @@ void alert_rule_free(struct alert_rule **rule)
 	*rule = NULL;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_rule *b)
 {
 	return a->kind == b->kind && a->reasons == b->reasons &&
 	       !memcmp(a->reason, b->reason, a->reasons * sizeof(a->reason[0])) &&
 	       a->not_reasons == b->not_reasons && !strcmp(a->device, b->device) &&
-	       a->netns == b->netns && !strcmp(a->protocol, b->protocol) &&
+	       same_text(a->netns, b->netns) && !strcmp(a->protocol, b->protocol) &&
 	       a->segment == b->segment && a->window_ns == b->window_ns;
 }
 
@@ -202,7 +208,8 @@ bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char
 {
 	if (rule->device[0] && (!device || strncmp(rule->device, device, NF_DEVICE_NAME)))
 		return false;
-	if (rule->netns && rule->netns != netns)
+	/* A name that nothing had so far takes none, not even those whose namespace is not known. */
+	if (rule->netns && (!rule->netns_inode || rule->netns_inode != netns))
 		return false;
 	return takes_reason(rule, reason);
 }

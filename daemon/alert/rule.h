@@ -84,7 +84,8 @@ struct alert_rule {
 	bool not_reasons;     /* all but those */
 	bool without_reasons; /* it names reasons, and this kernel has none: cannot be judged */
 	char device[NF_DEVICE_NAME];
-	uint32_t netns;			       /* inode number */
+	char *netns;	      /* as written, see common/netns.h; NULL: all */
+	uint32_t netns_inode; /* what it was at the last reading; 0: no namespace yet */
 	char protocol[ALERT_PROTOCOL_MAX + 1]; /* "ipv4/udp", "ipv6", "arp" */
 	enum nf_segment segment;
 	double quantile;   /* 0 … 1 */

@@ -79,6 +79,8 @@ struct alert_source {
 	 */
 	const char *(*missing)(void *userdata, enum alert_input input,
 			       const struct alert_rule *rule);
+	/* The inode number of the network namespace that `text` names now, as netns_names_number(). */
+	int (*netns)(void *userdata, const char *text, uint32_t *inode);
 	/* Some number that is another one when a drop was counted since. */
 	uint64_t (*drops_mark)(void *userdata);
 	/* The three that visit return 0, or the negative errno of their own or of the visitor. */

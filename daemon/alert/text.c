@@ -52,7 +52,7 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 		joint = ",";
 	}
 	if (rule->netns) {
-		add(text, ALERT_TEXT_MAX, "%s netns %u", joint, rule->netns);
+		add(text, ALERT_TEXT_MAX, "%s netns %s", joint, rule->netns);
 		joint = ",";
 	}
 	if (rule->protocol[0])
