@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   make            build netflowd and netflowctl into build/
-#   make run        install what is missing, build, start, show live data     (root)
-#   make demo       the same for 15 s, against traffic that it makes itself   (root)
-#   make check      install what is missing, build, run every test            (root)
-#   make check-vm   the integration suite on stock kernels, in QEMU;          (root)
-#                   VM_SUITE=vm-smoke: few tests, in minutes instead of an hour
-#   make check-xen  ring slots on a real Xen, in QEMU                         (root)
-#   make bench      measure what netflowd costs, beside the alternatives      (root)
-#   make soak       30 minutes of mixed load; SOAK_SECONDS=N                  (root)
+#   make run        install what is missing, build, start the daemon, show live data until Ctrl-C
+#   make demo       the same for 15 s, against traffic that it makes itself
+#   make check      install what is missing, build, check the style, run every test
+#   make lint       check the style only: format, shell and Python scripts, texts
+#   make check-vm   run the integration suite on stock kernels in QEMU: more than an hour;
+#                   VM_SUITE=vm-smoke: a few tests, ten minutes
+#   make check-xen  test ring slots on a real Xen in QEMU
+#   make bench      measure what netflowd costs, beside the alternatives
+#   make soak       30 minutes of mixed load; SOAK_SECONDS=N
 #   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
+#   make format     format the C sources in place
 #   make install    PREFIX=/usr/local, DESTDIR=
 #   make clean
+#
+# Attaching probes needs root.  Only the steps that need root ask for it, with sudo or su; root runs
+# them as they are.
 #
 # V=1 shows the command lines.  Nothing is written outside build/.
 
@@ -37,6 +42,7 @@ BUILD := build
 OUT := $(BUILD)/$(VARIANT)
 
 Q := $(if $(V),,@)
+AS_ROOT := tests/as-root
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
 
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
@@ -119,7 +125,7 @@ $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; $(C_STRING) $<; echo ';'; } > $@
 
-$(OUT)/daemon/varlink/service.o: | $(BUILD)/interface.h
+$(OUT)/daemon/control/control.o: | $(BUILD)/interface.h
 
 # ---- the knowledge, part of the daemon and of the command line --------------
 
@@ -173,7 +179,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check check-vm check-xen bench soak fuzz install uninstall clean
+.PHONY: packages run demo check lint format check-vm check-xen bench soak fuzz install uninstall clean
 
 # Only what is missing is asked for, so that a machine that has it all needs no network.
 packages:
@@ -181,11 +187,11 @@ packages:
 
 run: packages
 	+$(Q)$(MAKE) all
-	$(Q)tests/demo/live
+	$(Q)$(AS_ROOT) tests/demo/live
 
 demo: packages
 	+$(Q)$(MAKE) all tools
-	$(Q)tests/demo/demo
+	$(Q)$(AS_ROOT) tests/demo/demo
 
 # The sanitizers' and the other compiler's builds are part of what is checked.
 check: packages
@@ -193,26 +199,32 @@ check: packages
 	+$(Q)$(MAKE) VARIANT=asan all unit
 	+$(Q)$(MAKE) VARIANT=clang all
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
-	$(Q)tests/run
+	$(Q)$(AS_ROOT) tests/run
+
+lint: packages
+	$(Q)tests/run lint
+
+format:
+	$(Q)clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
 # The same binaries as on the running kernel.  The kernels are fetched once, into build/vm.
 VM_SUITE := vm
 check-vm: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
-	$(Q)tests/run $(VM_SUITE)
+	$(Q)$(AS_ROOT) tests/run $(VM_SUITE)
 
 # Xen is fetched into build/vm too.
 check-xen: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
-	$(Q)tests/run xen
+	$(Q)$(AS_ROOT) tests/run xen
 
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
-	$(Q)tests/bench/run
+	$(Q)$(AS_ROOT) tests/bench/run
 
 soak: packages
 	+$(Q)$(MAKE) all tools
-	$(Q)tests/soak/run $(SOAK_SECONDS)
+	$(Q)$(AS_ROOT) tests/soak/run $(SOAK_SECONDS)
 
 fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers

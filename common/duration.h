@@ -6,10 +6,16 @@
 #include <stdint.h>
 
 /*
- * A whole number and its unit (ns, us, µs, ms, s, min, m, h, d), blanks between
- * them allowed; without a unit it is nanoseconds.  -EINVAL: it is none, or more
- * than `most`.
+ * Parse a whole number and its unit (ns, us, µs, ms, s, min, m, h, d), with or without blanks between them.  A number
+ * without a unit is in nanoseconds.  Returns 0, or -EINVAL if `text` is not a duration or exceeds `most` nanoseconds.
  */
 int duration_parse(const char *text, uint64_t most, uint64_t *ns);
+
+struct duration_text {
+	char s[32];
+};
+
+/* "90s", "1min": a whole number of the largest unit that divides it, as duration_parse() reads it; "0" for 0. */
+struct duration_text duration_format(uint64_t ns);
 
 #endif

@@ -33,7 +33,7 @@ const struct knowledge *knowledge_reason(const char *name)
 	return bsearch(&wanted, table, ENTRIES, sizeof(table[0]), compare);
 }
 
-/* ---- what a person means --------------------------------------------------- */
+/* ---- names as people write them --------------------------------------------- */
 
 static const char *skip(const char *text, const char *prefix)
 {

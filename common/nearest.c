@@ -19,9 +19,9 @@ static bool same(char a, char b)
 }
 
 /*
- * Insertions, deletions, replacements and swaps of neighbours (the optimal
- * string alignment), three rows at a time; SIZE_MAX for words too long to be
- * mistyped.
+ * The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string
+ * alignment).  Only three rows of the table are needed at a time.  SIZE_MAX if a word is longer than WORD_MAX, so that
+ * it is never suggested.
  */
 static size_t edit_distance(const char *a, const char *b)
 {

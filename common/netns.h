@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* For messages: what netns_parse() takes. */
+/* The forms that netns_parse() accepts, for messages. */
 #define NETNS_FORMS "a name of `ip netns`, host, or an inode number from 1 to 4294967295"
 
 /*

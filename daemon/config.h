@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Settings: one table of keys gives the parser, the limits, the defaults and
- * the help.  A file is INI; a key is "section.key".
+ * The settings of one run, and how a file and the command line set them.  The table in settings.h
+ * has their keys, defaults, limits and help.  A file is INI; a key is "section.key".
  */
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "daemon/control/control.h"
 #include "daemon/probe/backend.h"
@@ -18,37 +17,33 @@
 
 struct config {
 	struct backend_settings backend;
-	uint64_t slow_total_ns;	 /* of every kind of journey; 0 = off */
-	uint64_t drops_recent;	 /* drop records held */
-	uint64_t latency_recent; /* latency records held */
-	uint64_t slots_recent;	 /* slots records held */
-	char kmsg[PATH_MAX];	 /* the kernel's log; empty = not read */
+	uint64_t slow_total_ns;	 /* threshold of a journey of any kind; 0: off */
+	uint64_t drops_recent;	 /* drop records kept */
+	uint64_t latency_recent; /* latency records kept */
+	uint64_t slots_recent;	 /* slots records kept */
+	char kmsg[PATH_MAX];	 /* the kernel's log; empty: not read */
 	struct control_limits control;
-	uint64_t alert_interval_ns;	       /* from one judging of the rules to the next */
+	uint64_t alert_interval_ns;	       /* between two evaluations of the rules */
 	char alert_rules[CONFIG_TEXT_MAX];     /* directory of the rule files */
-	char alert_exec_user[CONFIG_TEXT_MAX]; /* who runs the programs of alerts */
+	char alert_exec_user[CONFIG_TEXT_MAX]; /* user that runs the programs of alerts */
 };
 
-/* The defaults. */
+/* Set every setting to its default. */
 void config_init(struct config *config);
 
 /*
- * Set one key, given as KEY=VALUE.  -EINVAL with `error` (CONFIG_ERROR_MAX
- * bytes) naming the key, what is wrong and what is allowed; the setting is
- * then as it was.
+ * Set one setting, given as KEY=VALUE.  Returns -EINVAL if it is refused: the setting then keeps its
+ * value, and `error` (CONFIG_ERROR_MAX bytes) names the key, the mistake and the values allowed.
  */
 int config_set(struct config *config, const char *assignment, char *error);
 
-/* Read a file.  As config_set; `error` names file and line too. */
+/*
+ * Set the settings that a file names, all or none.  Returns -EINVAL as config_set() does, with file
+ * and line in `error`, or the negative errno of a file that cannot be read.
+ */
 int config_read(struct config *config, const char *path, char *error);
 
-/* What no limit of a single key can say.  -EINVAL as above. */
-int config_check(const struct config *config, char *error);
-
-/* What of it the backend takes: thresholds that are off are UINT64_MAX there. */
+/* The backend's part of the settings.  Thresholds that are off are UINT64_MAX there. */
 void config_backend(const struct config *config, struct backend_settings *settings);
-
-/* All keys with their limits, defaults and meaning, as comments of a shipped file are. */
-void config_help(FILE *to);
 
 #endif

@@ -37,9 +37,9 @@ struct daemon {
 	struct recent *paths;  /* latency records */
 	struct recent *slots;  /* slots records */
 	struct rockets *rockets;
-	struct kmsg *kmsg;	 /* NULL: not read, for kmsg_reason */
-	struct modules *modules; /* NULL where the kernel does not tell */
-	bool modules_came;	 /* since the second began */
+	struct kmsg *kmsg;	 /* NULL: not read, kmsg_reason says why */
+	struct modules *modules; /* NULL: the kernel reports no modules */
+	bool modules_came;	 /* loaded since on_every_second() ran last */
 	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
@@ -49,7 +49,7 @@ struct daemon {
 	struct control *control;
 };
 
-/* A record from the backend: kept first, then told. */
+/* A record from the backend.  It is kept before clients see it, so that they can ask for it. */
 static void take_drop(void *userdata, const struct nf_drop_record *record)
 {
 	struct daemon *daemon = userdata;
@@ -125,7 +125,7 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 	return 0;
 }
 
-/* A driver may have come or gone, or the kernel been told not to run a probe. */
+/* A driver was loaded or removed, or the administrator switched probes off or on in the kernel. */
 static void refresh_probes(struct daemon *daemon)
 {
 	if (daemon->backend->ops->refresh(daemon->backend)) {
@@ -144,9 +144,9 @@ static int on_modules(bool came, void *userdata)
 }
 
 /*
- * New modules bring functions that drop, and reasons.  To read all symbols takes
- * 0.1 s, and modules come in many.  One that went leaves its names behind, for
- * what was dropped in it.
+ * New modules bring functions that drop packets, and drop reasons.  Reading all symbols takes 0.1 s and
+ * many modules can be loaded at once, so names are read at most once per second.  The names of a
+ * removed module stay, for the drops that it caused.
  */
 static void learn_names(struct daemon *daemon)
 {
@@ -158,17 +158,19 @@ static void learn_names(struct daemon *daemon)
 	if (!daemon->symbols_reason[0])
 		r = symbols_load(daemon->symbols, KALLSYMS);
 	if (r < 0)
-		log_warning("functions of new modules stay addresses: " KALLSYMS ": %s",
+		log_warning("cannot read " KALLSYMS
+			    ": %s; functions of new modules show as addresses",
 			    strerror(-r));
 	r = daemon->backend->ops->name_reasons(daemon->backend, daemon->names);
 	if (r < 0)
-		log_warning("drop reasons of new modules stay numbers: %s", strerror(-r));
+		log_warning("cannot read the drop reasons of new modules: %s; they show as numbers",
+			    strerror(-r));
 	malloc_trim(0);
 }
 
 /*
- * Modules tell of themselves, what switches probes off does not.  Rockets of the
- * log may have waited long enough for the probe's word.
+ * The kernel reports modules, but not that probes were switched off, so probes are looked at every
+ * second.  rockets_check() decides on the rockets of the log that waited long enough for a record.
  */
 static int on_every_second(void *userdata)
 {
@@ -207,7 +209,7 @@ static int start_loop(struct daemon *daemon)
 	return r;
 }
 
-/* Locations stay bare addresses without symbols; that is coverage, not a failure. */
+/* Without symbols, locations show as addresses: coverage reports that, and startup goes on. */
 static int load_symbols(struct daemon *daemon)
 {
 	int r = symbols_new(&daemon->symbols);
@@ -217,23 +219,23 @@ static int load_symbols(struct daemon *daemon)
 	r = symbols_load(daemon->symbols, KALLSYMS);
 	if (r == -ENODATA)
 		strcpy(daemon->symbols_reason, KALLSYMS
-		       " hides the addresses: it takes CAP_SYSLOG and kernel.kptr_restrict of 0 or 1");
+		       " hides the addresses; give netflowd CAP_SYSLOG and set kernel.kptr_restrict to 0 or 1");
 	else if (r < 0)
 		snprintf(daemon->symbols_reason, sizeof(daemon->symbols_reason),
-			 KALLSYMS " cannot be read: %s", strerror(-r));
+			 "cannot read " KALLSYMS ": %s", strerror(-r));
 	if (r < 0)
 		log_warning("drop locations are shown as addresses: %s", daemon->symbols_reason);
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Before the backend, which looks for drivers itself at its start: none comes unseen in between. */
+/* Opened before the backend looks for drivers, so that no driver is loaded unseen in between. */
 static int open_modules(struct daemon *daemon)
 {
 	int r = modules_new(&daemon->modules, daemon->loop, on_modules, daemon);
 
 	if (r < 0)
 		log_warning(
-			"drivers that come are looked for once a second, and functions of new modules get no names: the kernel's events cannot be read: %s",
+			"cannot read module events: %s; looking for new drivers every second, functions of new modules have no names until netflowd restarts",
 			strerror(-r));
 	return r == -ENOMEM ? r : 0;
 }
@@ -255,7 +257,7 @@ static int open_backend(struct daemon *daemon)
 	if (r < 0)
 		return r;
 	if (backend_is_none(daemon->backend)) {
-		log_error("no probe can run: %s. Serving status only", daemon->backend_reason);
+		log_error("no probe can run: %s; serving status only", daemon->backend_reason);
 		return 0;
 	}
 	period = daemon->config.backend.device_idle_seconds * TIME_NS_PER_SECOND / 2;
@@ -267,7 +269,7 @@ static int open_backend(struct daemon *daemon)
 	return loop_add_fd(daemon->loop, &daemon->input, fd, LOOP_READ, on_input, daemon);
 }
 
-/* The log is a second opinion: without it the probe still tells. */
+/* The log is a second source: without it, the probe still counts overflows. */
 static int open_kmsg(struct daemon *daemon)
 {
 	int r = -ENOENT;
@@ -277,7 +279,7 @@ static int open_kmsg(struct daemon *daemon)
 		r = kmsg_new(&daemon->kmsg, daemon->loop, daemon->config.kmsg, take_rocket, daemon,
 			     daemon->kmsg_reason, sizeof(daemon->kmsg_reason));
 	if (r < 0 && daemon->config.kmsg[0])
-		log_warning("the kernel's log is not compared with the slots probe: %s",
+		log_warning("cannot compare the kernel's log with the slots probe: %s",
 			    daemon->kmsg_reason);
 	return r == -ENOMEM ? r : 0;
 }
@@ -405,7 +407,7 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = alerts_start(fresh->alerts, fresh->control);
 	if (r < 0)
 		return r;
-	/* Reading the kernel's types and symbols took many MiB for a moment. */
+	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
 	*daemon = TAKE_PTR(fresh);
 	return 0;

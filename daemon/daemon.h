@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon: owns every part, starts them in order and stops them in reverse. */
+/* The daemon: owns every part, starts the parts in order and stops them in reverse. */
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
@@ -8,15 +8,15 @@
 struct daemon;
 
 /*
- * Lock, open the backend, listen.  Says on standard error what failed and
- * returns a negative errno; the socket is runtime_dir/io.netflowd.
+ * Take the lock, open the backend, listen on runtime_dir/io.netflowd.  Logs what failed and returns a
+ * negative errno.  Free with daemon_free.
  */
 int daemon_new(struct daemon **daemon, const struct config *config, const char *runtime_dir);
 
 /* Serve until SIGTERM or SIGINT.  0, or a negative errno. */
 int daemon_run(struct daemon *daemon);
 
-/* NULL-safe; nothing of the daemon is left in the kernel or in the file system but its lock file. */
+/* NULL-safe.  Leaves nothing in the kernel, and in the file system only the lock file. */
 void daemon_free(struct daemon **daemon);
 
 #endif

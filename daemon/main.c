@@ -10,6 +10,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/process/privilege.h"
+#include "daemon/settings.h"
 
 #define RUNTIME_DIR "/run/netflowd"
 
@@ -30,25 +31,26 @@ static void print_help(void)
 	       "Attach probes to the kernel's packet path and serve what they see to netflowctl.\n"
 	       "\n"
 	       "  --config FILE        read settings from an INI file\n"
-	       "  --set KEY=VALUE      set one, after all files\n"
-	       "  --runtime-dir DIR    socket and lock go here (default " RUNTIME_DIR ")\n"
-	       "  --help-alerts        print what an alert rule may say\n"
+	       "  --set KEY=VALUE      set one setting, overriding all files\n"
+	       "  --runtime-dir DIR    directory of the socket and the lock file (default " RUNTIME_DIR
+	       ")\n"
+	       "  --help-alerts        list the keys of an alert rule\n"
 	       "  --version            print the version\n"
-	       "  --help               print this\n"
+	       "  --help               print this help\n"
 	       "\n"
-	       "Settings:\n");
-	config_help(stdout);
+	       "Settings (a duration is a whole number and its unit: ns, us, ms, s, min, h, d):\n");
+	setting_help(stdout);
 }
 
 static void print_alerts_help(void)
 {
-	printf("A rule file is INI: a section [alert NAME] for each rule, in it:\n\n");
+	printf("A rule file is INI. Each rule is a section [alert NAME] with these keys:\n\n");
 	alert_keys_help(stdout);
-	printf("\nThe shipped rules are part of netflowd. A file in the rules directory replaces\n"
-	       "the shipped one of its name, and an empty one takes its rules away.\n");
+	printf("\nThe shipped rules are part of netflowd. A file in the directory of alerts.rules replaces\n"
+	       "the shipped file of the same name; an empty file removes its rules.\n");
 }
 
-/* getopt_long() stopped at `word`: it is no option, or one without its argument. */
+/* getopt_long() refused `given`: an unknown option, or one without its value. */
 static void unknown_option(const char *given, const struct option *options)
 {
 	const char *word = given + strspn(given, "-");
@@ -57,7 +59,7 @@ static void unknown_option(const char *given, const struct option *options)
 	nearest_init(&nearest, word);
 	for (; options->name; options++) {
 		if (!strcmp(options->name, word)) {
-			log_error("%s takes an argument; see netflowd --help", given);
+			log_error("%s requires a value; see netflowd --help", given);
 			return;
 		}
 		nearest_consider(&nearest, options->name);
@@ -67,7 +69,7 @@ static void unknown_option(const char *given, const struct option *options)
 		  nearest.best ? "?)" : "");
 }
 
-/* 0 to go on, else an exit code plus one. */
+/* Returns 0 to go on, otherwise an exit code plus one. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
 	static const struct option options[] = {
@@ -83,7 +85,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option, r = 0;
 
 	opterr = 0;
-	/* Files first, so that --set wins wherever it stands. */
+	/* Files come first, so that --set overrides them in any order of arguments. */
 	for (int pass = 0; pass < 2; pass++) {
 		optind = 1;
 		while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -108,11 +110,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		}
 	}
 	if (optind < argc) {
-		log_error("%s: netflowd takes options only; see netflowd --help", argv[optind]);
-		return EXIT_USAGE + 1;
-	}
-	if (config_check(&arguments->config, error) < 0) {
-		log_error("%s", error);
+		log_error("unexpected argument %s: netflowd has options only; see netflowd --help",
+			  argv[optind]);
 		return EXIT_USAGE + 1;
 	}
 	return 0;

@@ -50,7 +50,7 @@ static void put_note(struct table *table, const json_t *alert, const char *now)
 	if (!field_true(alert, "enabled"))
 		table_cell(table, PAGE_DIM, "not enabled");
 	else if (unknown)
-		table_cell(table, PAGE_WARN, "cannot be judged: %s", unknown);
+		table_cell(table, PAGE_WARN, "cannot evaluate: %s", unknown);
 	else if (field_text_or(alert, "silenced_until", NULL))
 		table_cell(table, PAGE_WARN, "silenced until %s",
 			   field_time(alert, "silenced_until", now).s);

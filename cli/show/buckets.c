@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/array.h"
+
 void buckets_free(struct buckets *buckets)
 {
 	free(buckets->at);
@@ -14,20 +16,12 @@ void buckets_free(struct buckets *buckets)
 /* The first bucket that does not begin before `from_ns`. */
 static size_t position(const struct buckets *buckets, uint64_t from_ns)
 {
-	size_t low = 0, high = buckets->count;
+	size_t count = buckets->count;
 
 	/* most lists are built in order */
-	if (high && buckets->at[high - 1].from_ns < from_ns)
-		return high;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (buckets->at[middle].from_ns < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	if (count && buckets->at[count - 1].from_ns < from_ns)
+		return count;
+	return LOWER_BOUND(bucket, buckets->at, count, bucket->from_ns < from_ns);
 }
 
 int buckets_add(struct buckets *buckets, struct bucket bucket)

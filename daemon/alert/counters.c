@@ -20,7 +20,7 @@
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
-/* Walking the in-flight table is the dearest of all that is read here. */
+/* Walking the in-flight table costs the most of all that is read here. */
 #define WALK_NS (10 * TIME_NS_PER_SECOND)
 
 struct alert_input_state {
@@ -32,7 +32,7 @@ struct alert_input_state {
 	const struct symbols *symbols;
 	struct attribution *attribution;
 	char missing[BACKEND_REASON_MAX + 128];
-	/* The kernel's counters have 32 bits; by CPU. */
+	/* Time squeezes by CPU: the kernel's counters have 32 bits. */
 	struct {
 		bool seen;
 		uint32_t squeezed;
@@ -45,7 +45,7 @@ struct alert_input_state {
 
 /* ---- what is missing ----------------------------------------------------- */
 
-/* Without these nothing is counted of a segment. */
+/* The probes that a segment needs; if one is missing, its histogram stays empty. */
 static const struct {
 	enum nf_probe first, second;
 } needed[NF_SEGMENT_COUNT] = {
@@ -90,8 +90,7 @@ static bool attached(const struct alert_input_state *state, enum nf_probe probe)
 	return status.state == PROBE_ATTACHED;
 }
 
-/* Without a probe that could be attached the kernel's log still tells of overflows, not of near
- * misses. */
+/* If the probe cannot be attached, the kernel's log still has the overflows, but no near misses. */
 static const char *without_slots(struct alert_input_state *state, const struct alert_rule *rule)
 {
 	struct probe_status status;
@@ -184,7 +183,7 @@ static void name_drops(void *userdata, uint32_t reason, uint64_t location,
 	const struct alert_input_state *state = userdata;
 	const char *name = names_reason(state->names, reason);
 
-	symbols_format(state->symbols, location, names->place, sizeof(names->place));
+	symbols_format(state->symbols, location, names->location, sizeof(names->location));
 	if (state->backend->ops->reasons_missing(state->backend))
 		names->reason[0] = 0;
 	else if (name)
@@ -280,8 +279,8 @@ static int read_probes(void *userdata, struct alert_probes *probes)
 /* ---- the ledger ---------------------------------------------------------- */
 
 /*
- * A program may stand between its two steps while the table is walked, so what
- * is not accounted for counts only once it has stayed until the next walk.
+ * A program can be between two of its steps while the table is walked.  An imbalance therefore counts
+ * only if it is still there at the next walk.
  */
 static void walk(struct alert_input_state *state, ledger_events events)
 {
@@ -358,7 +357,7 @@ static int read_squeezed(void *userdata, uint64_t *squeezed)
 		r = make_room(state, (size_t)cpu + 1);
 		if (r < 0)
 			break;
-		/* What was before is not ours to tell of. */
+		/* Squeezes before the first reading are not counted. */
 		if (state->cpu[cpu].seen)
 			state->squeezed += rows[i].time_squeeze - state->cpu[cpu].squeezed;
 		state->cpu[cpu].seen = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon counts, as alert rules are judged by it (daemon/alert/source.h). */
+/* The counters of the daemon and of the host as the source of alert rules (source.h). */
 #ifndef DAEMON_ALERT_COUNTERS_H
 #define DAEMON_ALERT_COUNTERS_H
 
@@ -14,11 +14,10 @@ struct rockets;
 struct symbols;
 
 /*
- * `source` reads the backend from now on; all arguments must live as long as it.
- * `reason` is why it is this backend, `disabled` the probes that are not wanted
- * (NF_PROBE_COUNT of them); `rockets` are those of the kernel's log, NULL where it
- * is not read; `names` and
- * `symbols` are the kernel's.  -ENOMEM.  Free with alert_source_free.
+ * Fill `source`, which reads the backend; all arguments must live as long as the source.  `reason` says
+ * why this backend runs.  `disabled` has NF_PROBE_COUNT elements, true for a probe that the settings
+ * disable.  `rockets` are those of the kernel's log, NULL if the log is not read.  `names` and `symbols`
+ * are the kernel's.  -ENOMEM.  Free with alert_source_free.
  */
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
 		     const struct backend *backend, const char *reason, const bool *disabled,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a rule: what no key alone can say, and the defaults of its kind. */
+/* The end of a rule: what concerns several keys, and the defaults of its condition. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ void alert_draft_clear(struct alert_draft *draft)
 	*draft = (struct alert_draft){0};
 }
 
-static int read_bound(enum alert_unit unit, const char *text, double *bound, char *error)
+static int read_threshold(enum alert_unit unit, const char *text, double *threshold, char *error)
 {
 	uint64_t ns = 0;
 	char number[64];
@@ -25,40 +25,40 @@ static int read_bound(enum alert_unit unit, const char *text, double *bound, cha
 		int r = alert_read_duration(text, 0, ALERT_DAYS(1), &ns, error);
 
 		if (r == 0)
-			*bound = (double)ns;
+			*threshold = (double)ns;
 		return r;
 	}
 	if (unit == ALERT_UNIT_RATE && length > 2 && !strcmp(text + length - 2, "/s"))
 		length -= 2;
 	snprintf(number, sizeof(number), "%.*s", (int)length, text);
-	if (alert_read_real(number, bound) == 0)
+	if (alert_read_real(number, threshold) == 0)
 		return 0;
-	return alert_refuse(error, "%.60s: it takes %s", text,
+	return alert_refuse(error, "%.60s: must be %s", text,
 			    unit == ALERT_UNIT_RATE ? "a number per second, such as 100/s"
-						    : "a number");
+						    : "a number, 0 or more");
 }
 
-static int finish_bounds(struct alert_draft *draft, const struct alert_kind *kind, const char **key,
-			 char *error)
+static int finish_thresholds(struct alert_draft *draft, const struct alert_kind *kind,
+			     const char **key, char *error)
 {
 	struct alert_rule *rule = draft->rule;
 	int r = 0;
 
 	*key = "over";
 	if (!draft->over && !kind->has_over)
-		return alert_refuse(error, "a condition %s needs a bound, such as over = %s",
+		return alert_refuse(error, "condition %s requires a threshold, such as over = %s",
 				    kind->name,
 				    kind->unit == ALERT_UNIT_DURATION ? "5ms" : "100/s");
 	rule->over = kind->over;
 	if (draft->over)
-		r = read_bound(kind->unit, draft->over, &rule->over, error);
+		r = read_threshold(kind->unit, draft->over, &rule->over, error);
 	rule->clear = rule->over;
 	if (r == 0 && draft->clear) {
 		*key = "clear";
-		r = read_bound(kind->unit, draft->clear, &rule->clear, error);
+		r = read_threshold(kind->unit, draft->clear, &rule->clear, error);
 	}
 	if (r == 0 && rule->clear > rule->over)
-		return alert_refuse(error, "%.60s is more than over: it would never stop firing",
+		return alert_refuse(error, "%.60s is more than over: must be at most over",
 				    draft->clear);
 	return r;
 }
@@ -72,7 +72,8 @@ static int finish_actions(struct alert_draft *draft, const char **key, char *err
 		rule->actions =
 			ALERT_TO_JOURNAL | ALERT_TO_STREAM | (rule->exec ? ALERT_TO_EXEC : 0);
 	if (rule->actions & ALERT_TO_EXEC && !rule->exec)
-		return alert_refuse(error, "exec needs a program: exec = /path/to/program");
+		return alert_refuse(
+			error, "action exec requires a program, such as exec = /path/to/program");
 	return 0;
 }
 
@@ -84,7 +85,8 @@ int alert_keys_finish(struct alert_draft *draft, const char **key, char *error)
 
 	*key = "condition";
 	if (rule->kind == ALERT_KIND_COUNT)
-		return alert_refuse(error, "a rule needs one, such as condition = drop_rate");
+		return alert_refuse(error,
+				    "every rule requires one, such as condition = drop_rate");
 	kind = &alert_kinds[rule->kind];
 	r = alert_keys_check(draft, kind, key, error);
 	if (r < 0)
@@ -92,11 +94,11 @@ int alert_keys_finish(struct alert_draft *draft, const char **key, char *error)
 	if (kind->takes & ALERT_TAKES_SEGMENT && rule->segment == NF_SEGMENT_COUNT) {
 		*key = "segment";
 		return alert_refuse(error,
-				    "a condition %s needs one, such as segment = receive_to_copy",
+				    "condition %s requires one, such as segment = receive_to_copy",
 				    kind->name);
 	}
 	if (!rule->window_ns)
 		rule->window_ns = kind->window_ns;
-	r = finish_bounds(draft, kind, key, error);
+	r = finish_thresholds(draft, kind, key, error);
 	return r < 0 ? r : finish_actions(draft, key, error);
 }

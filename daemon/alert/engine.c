@@ -25,8 +25,7 @@ struct alert_engine {
 	alert_sink sink;
 	void *userdata;
 	struct entries entries;
-	struct alert_rules
-		*rules; /* what was read; its rules were moved out, its faults are kept */
+	struct alert_rules *rules; /* as read: the faults; the rules moved to `entries` */
 };
 
 static void clear_entry(struct entry *entry)
@@ -82,7 +81,7 @@ static struct entry *find(const struct entries *entries, const char *name)
 
 /* ---- loading ------------------------------------------------------------- */
 
-/* A file is known by its name: where one replaces the shipped one it stands elsewhere. */
+/* Files are compared by name: a file that replaces a shipped one is in another directory. */
 static const char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -90,7 +89,7 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The fault, if any, for which an old rule is not among the new ones. */
+/* The fault because of which an old rule is missing among the new ones, or NULL. */
 static struct alert_fault *broken_now(const struct alert_rules *rules, const struct alert_rule *old)
 {
 	for (size_t i = 0; i < rules->faults; i++) {
@@ -98,15 +97,14 @@ static struct alert_fault *broken_now(const struct alert_rules *rules, const str
 
 		if (rules->unread || !strcmp(fault->rule, old->name))
 			return fault;
-		/* The whole file. */
+		/* A fault of the whole file. */
 		if (!fault->line && !strcmp(file_name(fault->file), file_name(old->file)))
 			return fault;
 	}
 	return NULL;
 }
 
-/* An entry for `rule`, with the state of `old` (may be NULL); what it takes of that is taken out.
- */
+/* Make an entry for `rule` with the state of `old`, which may be NULL and loses what is kept. */
 static int make_entry(struct entry *entry, struct alert_rule **rule, struct entry *old)
 {
 	*entry = (struct entry){0};
@@ -125,10 +123,10 @@ static int make_entry(struct entry *entry, struct alert_rule **rule, struct entr
 	return 0;
 }
 
-/* All new rules, and those old ones that are broken now. */
+/* All new rules, and the old rules whose new version has a mistake. */
 static int make_entries(struct entries *fresh, struct alert_rules *rules, struct entries *old)
 {
-	/* Nobody knows which of the shipped rules a directory that cannot be read changes. */
+	/* A directory that cannot be read may replace shipped rules; which ones is not known. */
 	size_t count = rules->unread && old->count ? 0 : rules->count;
 
 	fresh->entry = calloc(count + old->count + 1, sizeof(*fresh->entry));
@@ -157,12 +155,12 @@ static int make_entries(struct entries *fresh, struct alert_rules *rules, struct
 	return 0;
 }
 
-static void tell(struct alert_engine *engine, const struct alert *alert, struct alert_step step,
-		 uint64_t now, const char *why)
+static void report(struct alert_engine *engine, const struct alert *alert, struct alert_step step,
+		   uint64_t now, const char *why)
 {
 	const struct alert_event event = {.alert = alert,
 					  .change = step.change,
-					  .told = step.told,
+					  .told = step.reported,
 					  .time_ns = now,
 					  .why = why};
 
@@ -172,7 +170,7 @@ static void tell(struct alert_engine *engine, const struct alert *alert, struct 
 
 static void end(struct alert_engine *engine, struct alert *alert, uint64_t now, const char *why)
 {
-	tell(engine, alert, alert_state_end(&alert->state, now), now, why);
+	report(engine, alert, alert_state_end(&alert->state, now), now, why);
 }
 
 int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, uint64_t now)
@@ -181,7 +179,7 @@ int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, u
 	int r = make_entries(&fresh, *rules, &old);
 
 	if (r < 0) {
-		/* Some of the old rules are gone by now: better none than half of each. */
+		/* Some old rules were moved already: no rules are better than parts of both sets. */
 		clear_entries(&fresh);
 		clear_entries(&engine->entries);
 		alert_rules_free(rules);
@@ -201,11 +199,11 @@ int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, u
 	return 0;
 }
 
-/* ---- judging ------------------------------------------------------------- */
+/* ---- evaluating ---------------------------------------------------------- */
 
-/* After a reload the window may be short: what was is then not over yet. */
-static enum alert_judgement judge(const struct alert_rule *rule,
-				  const struct alert_reading *reading)
+/* A window that does not yet reach back far enough, as after a reload, cannot show that it ended. */
+static enum alert_evaluation evaluate(const struct alert_rule *rule,
+				      const struct alert_reading *reading)
 {
 	if (!reading->known)
 		return ALERT_IS_UNKNOWN;
@@ -225,10 +223,10 @@ static void tick_entry(struct alert_engine *engine, struct entry *entry, uint64_
 	struct alert_step step;
 
 	alert_measure_read(entry->measure, entry->rule, &engine->source, now, &alert->reading);
-	step = alert_state_step(&alert->state, &times, judge(entry->rule, &alert->reading), now);
+	step = alert_state_step(&alert->state, &times, evaluate(entry->rule, &alert->reading), now);
 	if (alert->state.fired != fired)
 		alert->fired = alert->reading;
-	tell(engine, alert, step, now, NULL);
+	report(engine, alert, step, now, NULL);
 }
 
 void alert_engine_tick(struct alert_engine *engine, uint64_t now)
@@ -238,7 +236,7 @@ void alert_engine_tick(struct alert_engine *engine, uint64_t now)
 			tick_entry(engine, &engine->entries.entry[i], now);
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 const struct alert_reading *alert_told(const struct alert *alert)
 {
@@ -253,9 +251,9 @@ const struct alert_reading *alert_told(const struct alert *alert)
 
 static const char *main_reason(const struct alert *alert)
 {
-	const struct alert_reading *told = alert_told(alert);
+	const struct alert_reading *shown = alert_told(alert);
 
-	return told ? told->reason : NULL;
+	return shown ? shown->reason : NULL;
 }
 
 const char *alert_cause(const struct alert *alert)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The alerts: rules, each with its state, judged by a source at every tick.
- * Knows neither a clock nor what is done about a change: the caller hands it
- * times, and it hands events to a sink.
+ * The alerts: rules, each with its state, evaluated from the counters of a source at every tick.  The
+ * engine knows neither a clock nor actions: the caller passes the time, and a sink receives the events.
  */
 #ifndef DAEMON_ALERT_ENGINE_H
 #define DAEMON_ALERT_ENGINE_H
@@ -21,70 +20,72 @@ struct alert_engine;
 
 #define ALERT_EXEC_TEXT_MAX 160
 
-/* How the program of a rule ended, the last time. */
+/* How the last run of a rule's program ended. */
 struct alert_exec_result {
-	uint64_t time_ns;		/* 0 = it never ran */
-	bool fine;			/* it ended with status 0 */
-	char text[ALERT_EXEC_TEXT_MAX]; /* "exit status 1", "killed after 10 s" */
+	uint64_t time_ns;		/* of its end; 0: it never ran */
+	bool fine;			/* it exited with status 0 */
+	char text[ALERT_EXEC_TEXT_MAX]; /* "exit status 1", "killed at its limit of 10.0 s" */
 };
 
-/* Everything about one alert; lives until the next tick or load. */
+/* One alert; valid until the next tick or load. */
 struct alert {
 	const struct alert_rule *rule;
 	struct alert_state state;
 	struct alert_reading reading;
-	struct alert_reading fired; /* as it was when it fired last */
+	struct alert_reading fired; /* the reading with which it last fired */
 	struct alert_exec_result exec;
 };
 
-/* What an alert that fires or is resolved tells of: as it was when it fired, unless there is more
- * of it by now.  Else NULL. */
+/*
+ * The reading to show for an alert that is firing or resolved: the one with which it fired, or the newest
+ * one if the alert still fires and its count has grown.  NULL in the other states.
+ */
 const struct alert_reading *alert_told(const struct alert *alert);
 
-/* Likely, and what to do about it.  A line that begins with "$ " is a command. */
+/* Likely cause, and remedy.  A line that begins with "$ " is a command. */
 const char *alert_cause(const struct alert *alert);
 const char *alert_remedy(const struct alert *alert);
 
 struct alert_event {
 	const struct alert *alert;
 	enum alert_change change;
-	bool told; /* actions are to be taken; else it is silenced */
+	bool told; /* take actions; false: a silence keeps it unreported */
 	bool test;
 	uint64_t time_ns;
-	const char *why; /* resolved for another reason than the value; or NULL */
+	const char *why; /* why it was resolved, if not by its value; or NULL */
 };
 
 typedef void (*alert_sink)(void *userdata, const struct alert_event *event);
 
-/* `source` is copied.  Without rules until alert_engine_load().  -ENOMEM. */
+/* `source` is copied.  There are no rules until alert_engine_load().  -ENOMEM. */
 int alert_engine_new(struct alert_engine **engine, const struct alert_source *source,
 		     alert_sink sink, void *userdata);
 void alert_engine_free(struct alert_engine **engine);
 
 /*
- * Rule by these from now on; they are taken over, also on failure.  A rule that
- * was there before keeps its state and its silence; one that is broken now runs
- * on as it was.  -ENOMEM.
+ * Replace all rules.  The engine owns `rules` from here on, also on failure.  A rule that existed before
+ * keeps its state and its silence; if it now has a mistake, its previous version stays active.
+ * -ENOMEM: there are no rules.
  */
 int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, uint64_t now);
 
-/* Judge all rules. */
+/* Evaluate all enabled rules. */
 void alert_engine_tick(struct alert_engine *engine, uint64_t now);
 
 size_t alert_engine_count(const struct alert_engine *engine);
 /* In the order of the files. */
 const struct alert *alert_engine_get(const struct alert_engine *engine, size_t i);
-/* NULL when there is none; *nearest is then the nearest name, or NULL. */
+/* NULL if there is none; *nearest is then the nearest name, or NULL. */
 const struct alert *alert_engine_find(const struct alert_engine *engine, const char *name,
 				      const char **nearest);
 
-/* What is wrong with the files, lives until the next load. */
+/* The mistakes in the rule files; valid until the next load. */
 const struct alert_fault *alert_engine_faults(const struct alert_engine *engine, size_t *count);
 
-/* Until then; 0 ends a silence.  -ENOENT. */
+/* Silence an alert until `until_ns`; 0 ends its silence.  -ENOENT: there is no alert of that name. */
 int alert_engine_silence(struct alert_engine *engine, const char *name, uint64_t until_ns);
 
-/* Keep how a program ended; nothing when the rule is no more. */
+/* Keep how a program ended.  Does nothing if its rule no longer exists. */
 void alert_engine_note_exec(struct alert_engine *engine, const char *name,
 			    const struct alert_exec_result *result);
 

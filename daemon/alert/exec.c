@@ -23,20 +23,20 @@
 #define ARGUMENTS_MAX 64
 
 struct job {
-	struct job *next; /* asked for later */
+	struct job *next; /* requested later */
 	struct alert_exec *exec;
 	char name[ALERT_NAME_MAX + 1];
-	char *command; /* cut into arguments */
+	char *command; /* split into `arguments`, which point into it */
 	char *arguments[ARGUMENTS_MAX + 1];
 	char *json;
 	uint64_t limit_ns;
 	void *data;
-	/* of one that runs */
-	pid_t pid; /* 0: it waits */
+	/* while the program runs */
+	pid_t pid; /* 0: the job waits */
 	int process, output, failure;
 	struct loop_source *on_end, *on_output, *on_limit;
 	uint64_t started_ns;
-	bool late; /* killed for it */
+	bool late; /* killed at its limit */
 	size_t kept, printed;
 	char text[EXEC_OUTPUT_MAX + 1];
 };
@@ -50,7 +50,7 @@ struct alert_exec {
 	void *userdata;
 	struct job *first;
 	unsigned int waiting, running;
-	struct loop_source *start; /* soon: start what may run */
+	struct loop_source *start; /* calls start_jobs() soon */
 };
 
 static int start_jobs(void *userdata);
@@ -129,9 +129,9 @@ static void unlink_job(struct job *job)
 		job->exec->waiting--;
 }
 
-/* ---- the end ------------------------------------------------------------- */
+/* ---- the end of a program ------------------------------------------------ */
 
-/* What it printed, line by line; anything may stand in it. */
+/* Log the output line by line.  It can contain any bytes, so control characters are replaced. */
 static void log_output(struct job *job)
 {
 	size_t lines = 0, logged = 0;
@@ -146,15 +146,15 @@ static void log_output(struct job *job)
 		size_t length = strcspn(job->text + logged, "\n");
 
 		if (length) {
-			log_info("alert %s: its program says: %.*s", job->name, (int)length,
+			log_info("alert %s: program output: %.*s", job->name, (int)length,
 				 job->text + logged);
 			lines++;
 		}
 		logged += length + 1;
 	}
 	if (job->printed > logged)
-		log_info("alert %s: its program printed %zu bytes more, which are not logged",
-			 job->name, job->printed - logged);
+		log_info("alert %s: program output: %zu more bytes, not logged", job->name,
+			 job->printed - logged);
 }
 
 static void end_job(struct job *job, const struct alert_exec_result *result)
@@ -164,8 +164,7 @@ static void end_job(struct job *job, const struct alert_exec_result *result)
 	unlink_job(job);
 	log_output(job);
 	if (!result->fine)
-		log_warning("alert %s: its program %s: %s", job->name, job->arguments[0],
-			    result->text);
+		log_warning("alert %s: program %s: %s", job->name, job->arguments[0], result->text);
 	exec->ended(exec->userdata, job->name, result, job->data);
 	job_free(&job);
 	loop_source_set_enabled(exec->start, true);
@@ -192,7 +191,7 @@ static void describe(struct job *job, int status, struct alert_exec_result *resu
 	}
 }
 
-/* False at the end of it, or while there is no more. */
+/* Returns false at the end of the output, or while there is no more of it. */
 static bool read_output(struct job *job)
 {
 	char bytes[4096];
@@ -216,11 +215,11 @@ static int on_end(int fd, unsigned int events, void *userdata)
 
 	(void)fd;
 	(void)events;
-	/* What it left behind; as long as it is not reaped, nobody else can have its number. */
+	/* Processes that it left behind.  Until it is reaped, no other process can have its number. */
 	kill(-job->pid, SIGKILL);
 	if (waitpid(job->pid, &status, WNOHANG) != job->pid)
 		return 0;
-	/* What goes on printing, in a group of its own, gets no more turns. */
+	/* A process that left the group can print for ever, so the number of reads is limited. */
 	for (int i = 0; i < 16 && read_output(job); i++)
 		;
 	describe(job, status, &result);
@@ -233,7 +232,7 @@ static int on_output(int fd, unsigned int events, void *userdata)
 	struct job *job = userdata;
 
 	(void)fd;
-	/* Its end is told again and again. */
+	/* The loop would report the hangup again and again. */
 	if (!read_output(job) && events & LOOP_HANGUP)
 		loop_source_free(&job->on_output);
 	return 0;
@@ -245,14 +244,14 @@ static int on_limit(void *userdata)
 
 	job->late = true;
 	kill(-job->pid, SIGKILL);
-	/* Before it was a session of its own it had no group of its own. */
+	/* Until it has called setsid(), it has no process group of its own. */
 	kill(job->pid, SIGKILL);
 	return 0;
 }
 
-/* ---- the start ----------------------------------------------------------- */
+/* ---- the start of a program ---------------------------------------------- */
 
-/* A file in memory: no pipe to fill, no program that does not read it to wait for. */
+/* A file in memory instead of a pipe: a program that does not read it cannot block the daemon. */
 static int make_input(const char *json)
 {
 	OWN_FD int file = memfd_create("alert", MFD_CLOEXEC);
@@ -331,14 +330,14 @@ static int start(struct job *job)
 	job->exec->waiting--;
 	r = watch(job);
 	if (r < 0) {
-		/* Nobody would ever look after it. */
+		/* Without these sources, nothing would read or reap the program. */
 		kill(job->pid, SIGKILL);
 		waitpid(job->pid, NULL, 0);
 	}
 	return r;
 }
 
-/* One that runs already, of the same rule. */
+/* A job waits for the earlier jobs of its rule, and for one of EXEC_RUNNING_MAX places. */
 static bool has_turn(const struct alert_exec *exec, const struct job *job)
 {
 	for (const struct job *other = exec->first; other != job; other = other->next)
@@ -364,7 +363,7 @@ static int start_jobs(void *userdata)
 		snprintf(result.text, sizeof(result.text), "could not be started: %s",
 			 strerror(-r));
 		end_job(job, &result);
-		/* Whoever was told may have asked for more, or forgotten some. */
+		/* The callback may have changed the list.  end_job() made the loop call this again. */
 		return 0;
 	}
 	return 0;
@@ -395,7 +394,7 @@ void alert_exec_forget(struct alert_exec *exec, const void *data)
 			job->data = NULL;
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all programs -------------------------------------------------------- */
 
 static int find_user(struct alert_exec *exec, const char *name)
 {

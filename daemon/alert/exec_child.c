@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * posix_spawn(3) changes neither users nor capabilities, hence fork().  The
- * daemon has one thread, and the child calls nothing but system calls.
+ * fork(), because posix_spawn(3) changes neither users nor capabilities.  It is safe: the daemon has one
+ * thread, and the child makes only system calls.
  */
 #include "daemon/alert/exec_child.h"
 
@@ -29,7 +29,7 @@ __attribute__((noreturn)) static void fail(int pipe, const char *step)
 	_exit(written == sizeof(failure) ? 126 : 127);
 }
 
-/* The loop blocks the signals that it reads; ignored ones stay ignored over execve(). */
+/* The event loop blocks the signals that it reads, and execve() keeps blocked and ignored signals. */
 static int reset_signals(void)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -41,7 +41,7 @@ static int reset_signals(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Standard input, output and error, and the pipe for failures as number 3; nothing else. */
+/* Keep standard input, output and error, and the pipe for failures as number 3; close all others. */
 static int set_files(const struct exec_child *child, int *pipe)
 {
 	if (dup2(child->input, 0) < 0 || dup2(child->output, 1) < 0 || dup2(child->output, 2) < 0)
@@ -52,7 +52,7 @@ static int set_files(const struct exec_child *child, int *pipe)
 	return (int)syscall(SYS_close_range, 4U, ~0U, 0U);
 }
 
-/* close_range(2) is there since 5.9. */
+/* For kernels before 5.9, which have no close_range(2). */
 static int close_others(void)
 {
 	struct rlimit limit;
@@ -73,7 +73,7 @@ static int change_user(const struct exec_child *child)
 	return setresuid(child->uid, child->uid, child->uid);
 }
 
-/* Those of the bounding set may stay when the daemon may not drop them: there is no way to them. */
+/* The bounding set can stay, if the daemon may not drop it: no_new_privs blocks the way to it. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -111,7 +111,7 @@ __attribute__((noreturn)) static void become(const struct exec_child *child, int
 		fail(pipe, "capset");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail(pipe, "no_new_privs");
-	/* Not before the change of user, which resets it. */
+	/* After the change of user, which resets the signal. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	execve(child->arguments[0], child->arguments, child->environment);
 	fail(pipe, "execve");

@@ -7,25 +7,25 @@
 #include <sys/types.h>
 
 struct exec_child {
-	char *const *arguments; /* the first is the path; NULL at the end */
+	char *const *arguments; /* path first, NULL last */
 	char *const *environment;
-	int input;  /* becomes its standard input */
-	int output; /* its standard output and error */
+	int input;  /* becomes standard input */
+	int output; /* becomes standard output and standard error */
 	bool change_user;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* What the child writes into its pipe when it comes to no program. */
+/* The child writes this into its pipe if it cannot execute the program. */
 struct exec_failure {
 	int error;     /* errno */
 	char step[28]; /* "setresuid" */
 };
 
 /*
- * Fork, and become the program in the child.  *failure is the end of a pipe
- * to read: an exec_failure, or its end as soon as the program runs.  The caller
- * closes it and reaps *pid.  A negative errno: there is no child.
+ * Fork, and execute the program in the child.  *failure is the read end of a pipe: it has an exec_failure,
+ * or reaches its end as soon as the program runs.  The caller closes it and reaps *pid.  Returns a negative
+ * errno if there is no child.
  */
 int exec_child_start(const struct exec_child *child, pid_t *pid, int *failure);
 

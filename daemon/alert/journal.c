@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sd_journal_sendv() passes over a journal that is not there, hence the look at its socket. */
+/* sd_journal_sendv() returns 0 also if there is no journal, so its socket is checked first. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 
 #include "daemon/alert/journal.h"
@@ -25,7 +25,7 @@ struct fields {
 	int count;
 };
 
-/* "NAME=value"; one that finds no memory is left out. */
+/* Add "NAME=value".  A field for which there is no memory is left out. */
 __attribute__((format(printf, 2, 3))) static void add(struct fields *fields, const char *format,
 						      ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Alerts in the system's journal, as structured entries:
+ * Alerts as structured entries of the system journal:
  *
  *   MESSAGE_ID           ALERT_JOURNAL_FIRED (also of repeats and tests) or ALERT_JOURNAL_RESOLVED
  *   MESSAGE              what happened, one line
@@ -8,13 +8,13 @@
  *   NETFLOWD_ALERT       the rule's name
  *   NETFLOWD_CHANGE      fired, repeated, resolved
  *   NETFLOWD_SEVERITY    critical, warning, info
- *   NETFLOWD_CONDITION   the kind of condition: drop_rate, …
- *   NETFLOWD_VALUE       the value in its unit: a count, a number per second, or ns; absent when
- *   NETFLOWD_BOUND       not known
- *   NETFLOWD_COUNT       events, or packets, in the window
+ *   NETFLOWD_CONDITION   the condition: drop_rate, …
+ *   NETFLOWD_VALUE       the value: a count, a number per second, or ns; absent if it is not known
+ *   NETFLOWD_BOUND       the threshold `over`, in the unit of the value
+ *   NETFLOWD_COUNT       events, or packets, in the window; absent if the value is not known
  *   NETFLOWD_CAUSE       likely cause
- *   NETFLOWD_REMEDY      what to do
- *   NETFLOWD_EVENT       all of it with the newest records, JSON: type AlertEvent of the interface
+ *   NETFLOWD_REMEDY      remedy
+ *   NETFLOWD_EVENT       the whole event with the newest records, as JSON of type AlertEvent (interface)
  *   NETFLOWD_TEST        1: made by `netflowctl alerts test`
  */
 #ifndef DAEMON_ALERT_JOURNAL_H
@@ -26,9 +26,9 @@
 #define ALERT_JOURNAL_RESOLVED "134e662124490ad7e5cd8689a87e97d5"
 
 /*
- * To the journal; where there is none, the message alone to the daemon's own
- * log, and 1 is returned.  `json` is the event's.  0, or the negative errno of a journal that did
- * not take it.
+ * Send an event to the journal; `json` is the event as JSON.  Returns 0; 1 if there is no journal; or the
+ * negative errno with which the journal refused the entry.  Unless it returns 0, the message alone is in
+ * the log of netflowd.
  */
 int alert_journal_send(const struct alert_event *event, const char *json);
 

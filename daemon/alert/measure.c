@@ -17,28 +17,27 @@
 #include "daemon/core/path.h"
 #include "daemon/kernel/netns_names.h"
 
-/* Parts of a sum that are told apart in `detail`. */
+/* Parts of a sum that `detail` lists separately. */
 #define PARTS 5
 
 struct alert_measure {
 	struct alert_window window;
 	struct alert_window part[PARTS];
-	struct alert_quantiles *quantiles; /* of a latency, else NULL */
-	struct alert_origins *origins;	   /* of drops, else NULL */
-	uint32_t
-		netns; /* inode number of the rule's namespace, whose counters these are; 0: none */
+	struct alert_quantiles *quantiles; /* of a latency rule; otherwise NULL */
+	struct alert_origins *origins;	   /* of a drop_rate rule; otherwise NULL */
+	uint32_t netns; /* inode number of the namespace that these counters are of; 0: not known */
 	bool marked;
-	uint64_t mark, total; /* drops: nothing to read while the mark is the same */
+	uint64_t mark, total; /* of drops: they are read again only if the mark changes */
 };
 
-/* One reading that is going on. */
+/* One reading while it is taken. */
 struct reading {
 	struct alert_measure *measure;
 	const struct alert_rule *rule;
 	const struct alert_source *source;
 	uint64_t now;
 	struct alert_reading *to;
-	uint64_t total; /* sum of what visitors were shown */
+	uint64_t total; /* sum of the counters visited so far */
 	struct alert_slots slots;
 };
 
@@ -73,7 +72,7 @@ void alert_measure_free(struct alert_measure **measure)
 	*measure = NULL;
 }
 
-/* The value out of the counter's growth: a count, or a rate. */
+/* Set the value from the growth of a counter: a count, or a rate. */
 static void read_window(struct reading *reading, uint64_t total)
 {
 	struct alert_window *window = &reading->measure->window;
@@ -88,7 +87,7 @@ static void read_window(struct reading *reading, uint64_t total)
 	to->known = true;
 }
 
-/* One part of what is counted, told by name if there was any of it. */
+/* Add a part of the sum to `detail`, by name, if it grew within the window. */
 static void read_part(struct reading *reading, int part, const char *name, uint64_t total)
 {
 	struct alert_window *window = &reading->measure->part[part];
@@ -121,9 +120,11 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 	return alert_origins_add(reading->measure->origins, drops);
 }
 
-/* "NO_SOCKET 381 of 400 (95.2 %), 380 of these at udp_rcv+0x1f on device eth0, netns 4026531840";
- * of a kernel without reasons "380 of 400 at …". */
-static void tell_origin(const struct reading *reading)
+/*
+ * "NO_SOCKET 381 of 400 (95.2 %), 380 of these at udp_rcv+0x1f on device eth0, netns 4026531840"; on a
+ * kernel without drop reasons "380 of 400 at …".
+ */
+static void describe_origin(const struct reading *reading)
 {
 	const struct alert_source *source = reading->source;
 	struct alert_reading *to = reading->to;
@@ -143,7 +144,8 @@ static void tell_origin(const struct reading *reading)
 		snprintf(netns, sizeof(netns), ", netns %u", top.netns);
 	snprintf(to->detail, sizeof(to->detail), "%s%s of %s at %s %s%s%s", of_reason,
 		 units_count(top.packets).s, names.reason[0] ? "these" : units_count(to->count).s,
-		 names.place, top.device[0] ? "on device " : "without a device", top.device, netns);
+		 names.location, top.device[0] ? "on device " : "without a device", top.device,
+		 netns);
 }
 
 static int read_drops(struct reading *reading)
@@ -167,7 +169,7 @@ static int read_drops(struct reading *reading)
 	read_window(reading, measure->total);
 	r = alert_origins_end(measure->origins, &measure->window);
 	if (r == 0)
-		tell_origin(reading);
+		describe_origin(reading);
 	return r;
 }
 
@@ -183,15 +185,15 @@ static int add_device(const struct alert_device *device, void *userdata)
 				   &device->segment[reading->rule->segment]);
 }
 
-static void tell_worst(struct alert_reading *to, const struct alert_rule *rule,
-		       const struct alert_worst *worst)
+static void describe_worst(struct alert_reading *to, const struct alert_rule *rule,
+			   const struct alert_worst *worst)
 {
 	to->value = (double)worst->ns;
 	to->count = worst->packets;
-	snprintf(to->detail, sizeof(to->detail), "device %s%s%.0u, %s packets through %s %s",
-		 worst->device[0] ? worst->device : "without a slot of its own",
-		 worst->netns ? ", netns " : "", worst->netns, units_count(worst->packets).s,
-		 path_histograms[rule->segment].direction,
+	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s packets through %s %s",
+		 worst->device[0] ? "device " : "devices without a slot of their own",
+		 worst->device, worst->netns ? ", netns " : "", worst->netns,
+		 units_count(worst->packets).s, path_histograms[rule->segment].direction,
 		 segment_name_text(path_histograms[rule->segment].name).s);
 }
 
@@ -210,10 +212,10 @@ static int read_latency(struct reading *reading)
 	}
 	if (r < 0)
 		return r;
-	/* Where no packet came, none waited. */
+	/* Without packets, no packet waited. */
 	reading->to->value = 0;
 	if (alert_quantiles_worst(quantiles, rule->quantile, rule->at_least, &worst))
-		tell_worst(reading->to, rule, &worst);
+		describe_worst(reading->to, rule, &worst);
 	reading->to->known = true;
 	reading->to->whole = alert_quantiles_whole(quantiles);
 	return 0;
@@ -228,7 +230,7 @@ static int add_slots(const struct alert_slots *slots, void *userdata)
 
 	if (!alert_rule_takes(reading->rule, 0, slots->device, slots->netns))
 		return 0;
-	/* More pages than a ring would have is nothing to a device without one. */
+	/* A device without a ring has no limit; it counts only for a rule that names it. */
 	if (!slots->ring && !reading->rule->device[0])
 		return 0;
 	sum->linearized += slots->linearized;
@@ -259,7 +261,7 @@ static int read_slots(struct reading *reading)
 	return 0;
 }
 
-/* ---- the daemon's and the host's own ------------------------------------- */
+/* ---- the daemon and the host --------------------------------------------- */
 
 static int read_squeezed(struct reading *reading)
 {
@@ -305,7 +307,7 @@ static int read_probes(struct reading *reading)
 	return 0;
 }
 
-/* ---- all kinds ----------------------------------------------------------- */
+/* ---- all conditions ------------------------------------------------------ */
 
 static const struct {
 	enum alert_input input;
@@ -377,7 +379,7 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 
 	*to = (struct alert_reading){.time_ns = now};
 	if (!missing && rule->without_reasons)
-		missing = "it names drop reasons, and this kernel gives drops none";
+		missing = "the rule names drop reasons, and this kernel has none";
 	if (missing) {
 		snprintf(to->unknown, sizeof(to->unknown), "%s", missing);
 		return;
@@ -388,5 +390,5 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 	if (r == 0)
 		return;
 	to->known = false;
-	snprintf(to->unknown, sizeof(to->unknown), "the counters cannot be read: %s", strerror(-r));
+	snprintf(to->unknown, sizeof(to->unknown), "cannot read the counters: %s", strerror(-r));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The value of a rule's condition, out of a source: what it is now, and how it comes about. */
+/* The value of a rule's condition, computed from the counters of a source, and its parts. */
 #ifndef DAEMON_ALERT_MEASURE_H
 #define DAEMON_ALERT_MEASURE_H
 
@@ -16,13 +16,13 @@ struct alert_measure;
 
 struct alert_reading {
 	bool known;
-	bool whole;	/* the whole window was seen */
+	bool whole;	/* the readings reach back over the whole window */
 	double value;	/* in the kind's unit */
-	uint64_t count; /* of what happened in the window, or is so now */
+	uint64_t count; /* events or packets in the window; of probe_lost: probes now */
 	uint64_t time_ns;
-	char reason[NAMES_LENGTH_MAX + 1]; /* of drops: that most of them have; empty: none */
-	char detail[ALERT_DETAIL_MAX];	   /* the parts it is made of, may be empty */
-	char unknown[ALERT_UNKNOWN_MAX];   /* why it is not known */
+	char reason[NAMES_LENGTH_MAX + 1]; /* drop_rate: the reason of most drops; empty: none */
+	char detail[ALERT_DETAIL_MAX];	   /* the parts of the value; may be empty */
+	char unknown[ALERT_UNKNOWN_MAX];   /* why the value is not known */
 };
 
 /* -ENOMEM.  Free with alert_measure_free. */
@@ -30,7 +30,7 @@ int alert_measure_new(struct alert_measure **measure, const struct alert_rule *r
 void alert_measure_free(struct alert_measure **measure);
 
 /*
- * Read the source.  Never fails: what goes wrong is why the value is not known.  Of the rule only
+ * Read the source.  Does not fail: an error makes the value unknown, for the reason in `unknown`.  Of the rule only
  * netns_inode changes.
  */
 void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,

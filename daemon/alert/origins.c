@@ -5,21 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "daemon/alert/window.h"
 
 struct origin {
 	uint32_t reason, netns, ifindex;
 	char device[NF_DEVICE_NAME + 1];
 	uint64_t location;
-	uint64_t before, total; /* at the reading before, and at this one */
-	/* At the window's readings; NULL: it stands at `total` in all of them. */
+	uint64_t before, total; /* at the previous reading, and at this one */
+	/* Totals at the readings of the window; NULL: `total` at each. */
 	uint64_t *reading;
 };
 
 struct alert_origins {
 	struct origin *origin; /* sorted */
 	size_t count, room;
-	bool begun; /* what was counted until the first reading is none of the window's */
+	bool begun; /* there was a reading: drops before the first are not of the window */
 };
 
 int alert_origins_new(struct alert_origins **origins)
@@ -53,7 +54,7 @@ void alert_origins_begin(struct alert_origins *origins)
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* By reason first: what has the same one stands together. */
+/* By reason first, so that the origins of one reason are next to each other. */
 static int compare(const struct origin *a, const struct alert_drops *b)
 {
 	int order = ORDER(a->reason, b->reason);
@@ -68,17 +69,7 @@ static int compare(const struct origin *a, const struct alert_drops *b)
 /* Where the origin of such drops is, or belongs. */
 static size_t find(const struct alert_origins *origins, const struct alert_drops *drops)
 {
-	size_t from = 0, to = origins->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (compare(&origins->origin[middle], drops) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return LOWER_BOUND(origin, origins->origin, origins->count, compare(origin, drops) < 0);
 }
 
 static int insert(struct alert_origins *origins, size_t at, const struct alert_drops *drops)
@@ -113,7 +104,7 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
 		if (r < 0)
 			return r;
 	}
-	/* Devices are renamed. */
+	/* A device can be renamed. */
 	strncpy(origins->origin[at].device, drops->device, NF_DEVICE_NAME);
 	origins->origin[at].total += drops->packets;
 	return 0;
@@ -126,7 +117,7 @@ static uint64_t growth(const struct origin *origin, const struct alert_window *w
 	return origin->reading ? origin->total - origin->reading[alert_window_base(window)] : 0;
 }
 
-/* Its readings, all as it stood before it grew. */
+/* Allocate the readings of an origin, all with the total before it grew. */
 static int begin_readings(struct origin *origin)
 {
 	origin->reading = calloc(ALERT_WINDOW_READINGS, sizeof(*origin->reading));

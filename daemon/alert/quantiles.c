@@ -9,19 +9,19 @@
 
 #define READINGS (ALERT_QUANTILES_PARTS + 1)
 
-/* A device's readings; those before it was there are all zero. */
+/* The readings of a device; readings from before it existed are all zero. */
 struct series {
 	struct series *next;
 	char name[NF_DEVICE_NAME + 1];
 	uint32_t ifindex, netns;
-	bool seen; /* in the reading that is going on */
+	bool seen; /* in the current reading */
 	struct nf_hist reading[READINGS];
 };
 
 struct alert_quantiles {
 	uint64_t span_ns;
 	struct series *series;
-	size_t count, at; /* readings held, and the newest one */
+	size_t count, at; /* readings kept, and the newest one */
 	uint64_t time_ns[READINGS];
 };
 
@@ -113,7 +113,7 @@ void alert_quantiles_end(struct alert_quantiles *quantiles)
 	}
 }
 
-/* The newest reading that is a span old, else the oldest. */
+/* The newest reading that is at least a span old, or the oldest if none is. */
 static size_t base(const struct alert_quantiles *quantiles)
 {
 	size_t at = quantiles->at;
@@ -133,7 +133,7 @@ bool alert_quantiles_whole(const struct alert_quantiles *quantiles)
 	       quantiles->span_ns;
 }
 
-/* What came after `before`.  The longest of all times is at least that of these. */
+/* Leave the times added after `before`.  `max_ns` stays: none of them is longer. */
 static void subtract(struct nf_hist *hist, const struct nf_hist *before)
 {
 	for (int i = 0; i < NF_HIST_BUCKETS; i++)

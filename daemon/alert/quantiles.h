@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One segment's latency over the last so many seconds, of each device by
- * itself: the difference of two readings of its histogram.
+ * The latency of one segment over the last seconds, for each device: the difference of two readings of
+ * its histogram.
  */
 #ifndef DAEMON_ALERT_QUANTILES_H
 #define DAEMON_ALERT_QUANTILES_H
@@ -11,7 +11,7 @@
 
 #include "daemon/alert/source.h"
 
-/* Readings of a window: it may be longer than it should by one part of ten. */
+/* Readings are a tenth of the span apart, so a window can be longer than its span by a tenth. */
 #define ALERT_QUANTILES_PARTS 10
 
 struct alert_quantiles;
@@ -23,26 +23,26 @@ void alert_quantiles_free(struct alert_quantiles **quantiles);
 /* Whether it is time for another reading. */
 bool alert_quantiles_due(const struct alert_quantiles *quantiles, uint64_t now);
 
-/* A reading begins; devices that are not given in it are forgotten at its end. */
+/* Begin a reading.  Devices that are not added before it ends are forgotten. */
 void alert_quantiles_begin(struct alert_quantiles *quantiles, uint64_t now);
-/* What a device has counted so far.  -ENOMEM. */
+/* Add the histogram of a device.  -ENOMEM. */
 int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_device *device,
 			const struct nf_hist *hist);
 void alert_quantiles_end(struct alert_quantiles *quantiles);
 
-/* The readings reach back as far as the span. */
+/* Whether the readings reach back over the whole span. */
 bool alert_quantiles_whole(const struct alert_quantiles *quantiles);
 
 struct alert_worst {
-	char device[NF_DEVICE_NAME + 1]; /* empty: those without a slot of their own */
+	char device[NF_DEVICE_NAME + 1]; /* empty: the devices without a slot of their own */
 	uint32_t netns;
 	uint64_t ns;
 	uint64_t packets; /* of that device in the window */
 };
 
 /*
- * The device whose quantile `q` is the highest, of those with `at_least`
- * packets in the window; false when there is none.
+ * The device with the highest quantile `q` among those with at least `at_least` packets in the window.
+ * False if there is none.
  */
 bool alert_quantiles_worst(const struct alert_quantiles *quantiles, double q, uint64_t at_least,
 			   struct alert_worst *worst);

@@ -23,9 +23,9 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.window_ns = SECONDS(60),
 			.what = "transmits that need more ring slots than the device has",
 			.cause =
-				"a large packet (GSO) whose data lies in many small pieces of pages: the driver has to copy it into one piece, or drops it",
+				"a large packet (GSO) whose data lies in many small pieces of pages: the driver linearizes or drops it",
 			.remedy =
-				"ethtool -K DEV tso off (or gso off) makes packets small, at the price of more CPU per byte; netflowctl slots --records shows the packets",
+				"ethtool -K DEV tso off (or gso off) makes packets small, but costs more CPU per byte; netflowctl slots --records shows the packets",
 		},
 	[ALERT_NEAR_MISS_RATE] =
 		{
@@ -35,7 +35,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.window_ns = SECONDS(60),
 			.what = "transmits at the limit of the device's ring slots, or one below",
 			.cause =
-				"large packets (GSO) whose data lies in many pieces: a little more and they overflow",
+				"large packets (GSO) whose data lies in many small pieces of pages: slightly larger ones overflow",
 			.remedy =
 				"watch for overflows; ethtool -K DEV tso off (or gso off) makes packets small",
 		},
@@ -48,9 +48,9 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.window_ns = SECONDS(10),
 			.what = "dropped packets",
 			.cause =
-				"the reason of the drop records says which: a full queue or buffer, no receiver, a firewall, a broken packet",
+				"a full queue or buffer, no receiver, a firewall or a broken packet: the reason of the drop records says which",
 			.remedy =
-				"netflowctl drops --by reason, then netflowctl drops --by flow --reason R shows whose packets they are",
+				"netflowctl drops --by reason shows the reasons; netflowctl drops --by flow --reason R shows whose packets they are",
 		},
 	[ALERT_LATENCY] =
 		{
@@ -59,9 +59,9 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.takes = ALERT_TAKES_SEGMENT | ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS |
 				 ALERT_TAKES_WINDOW,
 			.window_ns = SECONDS(60),
-			.what = "latency",
+			.what = "quantile of a segment's latency, of the device where it is highest",
 			.cause =
-				"packets wait in this segment: a full queue, a busy CPU, or a reader that does not come",
+				"packets wait in this segment: a full queue, a busy CPU or a slow reader",
 			.remedy =
 				"netflowctl slow shows single packets and where their time went; netflowctl napi shows whether CPUs keep up",
 		},
@@ -73,7 +73,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.window_ns = SECONDS(60),
 			.what = "receive softirqs that ended with packets left",
 			.cause =
-				"a CPU is given more packets than one softirq may take (net.core.netdev_budget, netdev_budget_usecs)",
+				"a CPU receives more packets than one softirq may process (net.core.netdev_budget, netdev_budget_usecs)",
 			.remedy =
 				"netflowctl napi shows the CPU; spread its queues over more CPUs (RSS, RPS, irq affinity), or raise net.core.netdev_budget and netdev_budget_usecs",
 		},
@@ -86,7 +86,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.window_ns = SECONDS(60),
 			.what = "events that netflowd could not record or follow",
 			.cause =
-				"more records than the ring holds, more drop keys or packets in flight than their tables hold, or a daemon that got no CPU",
+				"more records than the ring holds, more drop keys or packets in flight than their tables hold, or a daemon without CPU time",
 			.remedy =
 				"netflowctl status names what is full; raise ring.bytes (ring_full), drops.keys (unkeyed) or inflight.entries (overwritten)",
 		},
@@ -97,9 +97,9 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.has_over = true,
 			.what = "probes that should be attached and are not",
 			.cause =
-				"the kernel lacks what the probe needs, refuses it, or was told not to run it; the reason says which",
+				"the kernel lacks a feature that the probe needs, refuses the probe, or has it switched off; the reason says which",
 			.remedy =
-				"netflowctl probes tells the reason and what cannot be answered meanwhile",
+				"netflowctl probes shows the reason, and the questions that have no answer without the probe",
 		},
 };
 
@@ -131,14 +131,8 @@ int alert_rule_new(struct alert_rule **rule, const char *name)
 	if (!fresh)
 		return -ENOMEM;
 	strncpy(fresh->name, name, ALERT_NAME_MAX);
-	fresh->enabled = true;
-	fresh->severity = ALERT_WARNING;
 	fresh->kind = ALERT_KIND_COUNT;
 	fresh->segment = NF_SEGMENT_COUNT;
-	fresh->quantile = 0.99;
-	fresh->at_least = 20;
-	fresh->repeat_ns = SECONDS(3600);
-	fresh->exec_limit_ns = SECONDS(10);
 	*rule = fresh;
 	return 0;
 }
@@ -193,7 +187,7 @@ const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason)
 	return entry ? entry->remedy : alert_kinds[rule->kind].remedy;
 }
 
-/* ---- what it looks at ---------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------- */
 
 static bool takes_reason(const struct alert_rule *rule, uint32_t reason)
 {
@@ -254,7 +248,7 @@ static bool crossed(const struct alert_rule *rule, const struct nf_path_record *
 	return false;
 }
 
-/* The first stage that it passed, for totals. */
+/* The time of its first stage, where totals begin. */
 static uint64_t first_ns(const struct nf_path_record *record)
 {
 	uint64_t first = 0;

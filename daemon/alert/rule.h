@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an alert rule is: a kind of condition with its parameters, how long it
- * must hold, and what is done about it.  Kinds, severities and actions are
- * tables (rule.c).
+ * An alert rule: a condition with its parameters, how long it must hold, and the actions.  The kinds of
+ * conditions, severities and actions are tables (rule.c).
  */
 #ifndef DAEMON_ALERT_RULE_H
 #define DAEMON_ALERT_RULE_H
@@ -35,14 +34,14 @@ enum alert_kind_id {
 	ALERT_KIND_COUNT,
 };
 
-/* What a value, and so its bound, is. */
+/* The unit of a value, and of its thresholds. */
 enum alert_unit {
-	ALERT_UNIT_COUNT,    /* so many within the window, or now */
+	ALERT_UNIT_COUNT,    /* events within the window, or things now */
 	ALERT_UNIT_RATE,     /* per second, over the window */
 	ALERT_UNIT_DURATION, /* ns */
 };
 
-/* Parameters of a condition, of which each kind takes some. */
+/* Parameters of conditions; each kind has some of them. */
 enum alert_parameter {
 	ALERT_TAKES_REASON = 1 << 0,
 	ALERT_TAKES_DEVICE = 1 << 1,
@@ -59,79 +58,84 @@ enum alert_action {
 };
 
 struct alert_kind {
-	const char *name; /* as `condition =` has it */
+	const char *name; /* value of the key `condition` */
 	enum alert_unit unit;
 	unsigned int takes; /* enum alert_parameter */
-	bool has_over;	    /* there is a bound without one being given: */
+	bool has_over; /* `over` below is the default threshold; otherwise the rule gives one */
 	double over;
-	uint64_t window_ns; /* unless one is given; 0 = a condition of the moment */
-	const char *what;   /* what is counted or timed, for sentences */
-	const char *cause;  /* likely */
+	uint64_t window_ns; /* default; 0: the condition has no window */
+	const char *what;   /* events counted, or value measured, as part of a sentence */
+	const char *cause;  /* likely cause */
 	const char *remedy;
 };
 
 struct alert_rule {
 	char name[ALERT_NAME_MAX + 1];
-	char *file; /* where it stands */
+	char *file; /* that the rule is from */
 	unsigned int line;
 	bool enabled;
 	enum alert_severity severity;
 	enum alert_kind_id kind;
 
-	/* what is looked at; empty or 0: all */
+	/* events that count; empty or 0: all */
 	uint32_t reason[ALERT_REASONS_MAX];
 	size_t reasons;
-	bool not_reasons;     /* all but those */
-	bool without_reasons; /* it names reasons, and this kernel has none: cannot be judged */
+	bool not_reasons;     /* all reasons except those */
+	bool without_reasons; /* it names reasons, and this kernel has none: cannot evaluate */
 	char device[NF_DEVICE_NAME];
 	char *netns;	      /* as written, see common/netns.h; NULL: all */
 	uint32_t netns_inode; /* what it was at the last reading; 0: no namespace yet */
 	char protocol[ALERT_PROTOCOL_MAX + 1]; /* "ipv4/udp", "ipv6", "arp" */
 	enum nf_segment segment;
 	double quantile;   /* 0 … 1 */
-	uint64_t at_least; /* packets in the window, for a quantile to mean something */
+	uint64_t at_least; /* packets of a device in the window, for its quantile to count */
 
-	double over;  /* the condition holds above */
-	double clear; /* and has ended at or below */
+	double over;  /* threshold: the condition holds above it */
+	double clear; /* threshold: the condition has ended at or below it */
 	uint64_t window_ns;
-	uint64_t for_ns;       /* holds so long before it fires */
-	uint64_t clear_for_ns; /* has ended for so long before it is resolved */
-	uint64_t repeat_ns;    /* told again while it fires; 0 = once */
+	uint64_t for_ns;       /* how long the condition holds before the alert fires */
+	uint64_t clear_for_ns; /* how long it has ended before the alert is resolved */
+	uint64_t repeat_ns;    /* interval of the actions while the alert fires; 0: once */
 
 	unsigned int actions; /* enum alert_action */
-	char *exec;	      /* absolute path and arguments, blanks between; or NULL */
+	char *exec;	      /* absolute path and arguments, separated by blanks; or NULL */
 	uint64_t exec_limit_ns;
-	char *cause, *remedy; /* instead of the kind's; or NULL */
+	char *cause, *remedy; /* NULL: those of the drop reason or of the condition */
 };
 
 extern const struct alert_kind alert_kinds[ALERT_KIND_COUNT];
 
-/* A rule with all defaults but those that its kind gives.  Free with alert_rule_free.  -ENOMEM. */
+/*
+ * A rule without condition and segment (ALERT_KIND_COUNT, NF_SEGMENT_COUNT), all other members 0; the
+ * defaults come from alert_draft_new().  Free with alert_rule_free.  -ENOMEM.
+ */
 int alert_rule_new(struct alert_rule **rule, const char *name);
 void alert_rule_free(struct alert_rule **rule);
 
-/* Whether both look at the same things, so that what was measured for one holds for the other. */
+/* Whether both measure the same value, so that readings of one are valid for the other. */
 bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_rule *b);
 
 const char *alert_severity_name(enum alert_severity severity);
 /* "journal"; `action` is one bit. */
 const char *alert_action_name(enum alert_action action);
 
-/* Likely cause and remedy: the rule's own words, else those of the drop reason of that name, which
- * may be empty or NULL, else its kind's. */
+/*
+ * Likely cause, and remedy: the rule's own, otherwise those of the drop reason `reason`, which may be
+ * empty or NULL, otherwise those of the condition.
+ */
 const char *alert_rule_cause(const struct alert_rule *rule, const char *reason);
 const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason);
 
-/* Whether the rule looks at a drop of this reason, device and namespace; not at its protocol. */
+/* Whether the rule counts a drop with this reason, device and namespace; the protocol is not checked. */
 bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char *device,
 		      uint32_t netns);
-/* Whether it looks at that protocol, a text of packet_protocol(). */
+/* Whether the rule counts drops of this protocol, a text of packet_protocol(). */
 bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protocol);
 
 /* Whether a record is evidence for the rule. */
 bool alert_rule_takes_drop(const struct alert_rule *rule, const struct nf_drop_record *record);
 bool alert_rule_takes_slots(const struct alert_rule *rule, const struct nf_slots_record *record);
-/* Of latency: it crossed the device, and the segment took longer than the clear bound. */
+/* Of latency: the packet crossed the device, and the segment took longer than `clear`. */
 bool alert_rule_takes_path(const struct alert_rule *rule, const struct nf_path_record *record);
 
 #endif

@@ -14,7 +14,7 @@
 #include "common/cleanup.h"
 #include "daemon/alert/keys.h"
 
-/* A file of config/alerts.d, as it stands in the tree. */
+/* A file of config/alerts.d, as it is in the tree. */
 struct shipped {
 	const char *file; /* "shipped/NAME" */
 	const char *text;
@@ -28,20 +28,20 @@ struct shipped {
 #define SUFFIX ".conf"
 #define FILE_MAX_BYTES (1 << 20)
 
-/* inih tells no lines, and only its first error: the lines are counted as they are handed to it. */
+/* inih reports no line numbers and only its first error, so read_line() counts the lines. */
 struct parsing {
 	struct alert_rules *rules;
 	const char *file;
 	const struct names *names;
-	const char *rest; /* of the text */
+	const char *rest; /* text that is not read yet */
 	unsigned int line;
-	bool open;	/* the last line was none that inih must make a pair of, or it has */
-	bool continues; /* the last line begins with blanks: more of the value before it */
-	struct alert_draft draft; /* draft.rule NULL: outside of any rule */
+	bool open;	/* the last line is not a pair, or inih has made a pair of it */
+	bool continues; /* the last line begins with blanks: it continues the value before it */
+	struct alert_draft draft; /* draft.rule is NULL outside rules */
 	unsigned int section_line;
-	bool broken; /* the draft */
+	bool broken; /* the draft has a mistake */
 	char name[ALERT_NAME_MAX + 1];
-	/* a pair whose value may go on in the next line */
+	/* a pair whose value the next line can continue */
 	char key[ALERT_KEY_MAX + 1];
 	unsigned int key_line;
 	char *value;
@@ -76,7 +76,7 @@ __attribute__((format(printf, 6, 7))) static int add_fault(struct alert_rules *r
 	return fault->file && fault->text ? 0 : -ENOMEM;
 }
 
-/* A fault of the rule being read, which it costs. */
+/* Add a fault of the rule being read, which is then not used. */
 static void blame(struct parsing *p, unsigned int line, const char *key, const char *text)
 {
 	p->broken = true;
@@ -94,9 +94,9 @@ static void end_pair(struct parsing *p)
 	if (!p->value)
 		return;
 	if (!p->draft.rule) {
-		/* Of a section that is none was told already. */
+		/* The fault of a section without a rule is reported already. */
 		if (!p->section_line)
-			blame(p, p->key_line, p->key, "it stands before the first [alert NAME]");
+			blame(p, p->key_line, p->key, "key before the first [alert NAME]");
 	} else {
 		r = alert_keys_set(&p->draft, p->key, p->value, p->key_line, error);
 		if (r == -EINVAL)
@@ -158,7 +158,7 @@ static bool is_name(const char *name, size_t length)
 	return length > 0 && length <= ALERT_NAME_MAX;
 }
 
-/* `text` is what stands between the brackets. */
+/* `text`: between the brackets. */
 static void begin_section(struct parsing *p, const char *text, size_t length)
 {
 	const struct alert_rule *other;
@@ -167,7 +167,7 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 	end_section(p);
 	p->section_line = p->line;
 	if (length < 6 || strncmp(text, "alert", 5) || !isblank((unsigned char)text[5])) {
-		snprintf(wrong, sizeof(wrong), "[%.*s]: a section is called [alert NAME]",
+		snprintf(wrong, sizeof(wrong), "[%.*s]: a section must be [alert NAME]",
 			 (int)(length < 60 ? length : 60), text);
 		blame(p, p->line, "", wrong);
 		return;
@@ -178,15 +178,14 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 		length--;
 	if (!is_name(text, length)) {
 		blame(p, p->line, "",
-		      "a rule's name is 1 to 63 letters, digits, dots, dashes and underscores");
+		      "the name of a rule must be 1 to 63 letters, digits, dots, dashes and underscores");
 		return;
 	}
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)length, text);
-	p->result = alert_rule_new(&p->draft.rule, p->name);
-	p->draft.names = p->names;
+	p->result = alert_draft_new(&p->draft, p->name, p->names);
 	other = find(p->rules, p->name);
 	if (other) {
-		snprintf(wrong, sizeof(wrong), "there is a rule of that name already, in %.90s:%u",
+		snprintf(wrong, sizeof(wrong), "a rule of this name exists already, in %.90s:%u",
 			 other->file, other->line);
 		blame(p, p->line, "", wrong);
 	}
@@ -194,7 +193,7 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 
 /* ---- lines --------------------------------------------------------------- */
 
-/* What inih made no pair of and is neither blank, comment nor section. */
+/* A line of which inih made no pair, and that is not blank, a comment or a section, is a mistake. */
 static void check_last_line(struct parsing *p)
 {
 	if (!p->open)
@@ -202,7 +201,7 @@ static void check_last_line(struct parsing *p)
 	p->open = true;
 }
 
-/* inih's fgets(): the next line, told apart here, since inih says nothing of sections. */
+/* fgets() for inih: the next line.  Sections are recognized here, because inih does not report them. */
 static char *read_line(char *buffer, int size, void *userdata)
 {
 	struct parsing *p = userdata;
@@ -218,7 +217,7 @@ static char *read_line(char *buffer, int size, void *userdata)
 		p->open = true;
 		end_pair(p);
 		snprintf(buffer, (size_t)size, "\n");
-		blame(p, p->line, "", "the line is too long; go on in the next, after a blank");
+		blame(p, p->line, "", "line too long; continue on the next line, indented");
 		return buffer;
 	}
 	snprintf(buffer, (size_t)size, "%.*s\n", (int)length, line);
@@ -315,7 +314,7 @@ static int read_one(struct alert_rules *rules, const char *directory, const char
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return add_fault(rules, path, 0, "", "", "cannot be read: %s", strerror(-r));
+		return add_fault(rules, path, 0, "", "", "cannot read the file: %s", strerror(-r));
 	return alert_rules_parse(rules, path, text, names);
 }
 
@@ -335,8 +334,8 @@ static void cleanup_rules(struct alert_rules **rules)
 #define OWN_RULES CLEANUP(cleanup_rules)
 
 /*
- * The files of the directory and the shipped ones, both sorted, in one order; of
- * two that have the same name the directory's is read.
+ * Read the files of the directory and the shipped files, both sorted, in the order of all names.  Of two
+ * files with the same name, the directory's is read.
  */
 static int read_all(struct alert_rules *rules, const char *directory, struct dirent **entries,
 		    size_t count, const struct names *names)
@@ -368,7 +367,7 @@ int alert_rules_read(struct alert_rules **rules, const char *directory, const st
 		return r;
 	count = scandir(directory, &entries, is_rule_file, alphasort);
 	if (count < 0 && errno != ENOENT) {
-		r = add_fault(fresh, directory, 0, "", "", "the directory cannot be read: %s",
+		r = add_fault(fresh, directory, 0, "", "", "cannot read the directory: %s",
 			      strerror(errno));
 		fresh->unread = true;
 	}
@@ -419,5 +418,5 @@ void alert_fault_format(const struct alert_fault *fault, char *text, size_t size
 	if (fault->key[0])
 		snprintf(key, sizeof(key), "%s: ", fault->key);
 	snprintf(text, size, "%s%s: %s%s%s%s", fault->file, line, rule, key, fault->text,
-		 fault->old_runs ? "; the rule as it was before runs on" : "");
+		 fault->old_runs ? "; the previous version of the rule stays active" : "");
 }

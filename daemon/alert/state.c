@@ -14,31 +14,31 @@ bool alert_state_silenced(const struct alert_state *state, uint64_t now)
 
 static struct alert_step fire(struct alert_state *state, uint64_t now)
 {
-	bool told = !alert_state_silenced(state, now);
+	bool reported = !alert_state_silenced(state, now);
 
 	enter(state, ALERT_FIRING, now);
 	state->fired_ns = now;
 	state->fired++;
 	state->clear_ns = 0;
-	state->told_ns = told ? now : 0;
-	return (struct alert_step){ALERT_FIRED, told};
+	state->reported_ns = reported ? now : 0;
+	return (struct alert_step){ALERT_FIRED, reported};
 }
 
 static struct alert_step resolve(struct alert_state *state, uint64_t now)
 {
-	bool told = state->told_ns != 0;
+	bool reported = state->reported_ns != 0;
 
 	enter(state, ALERT_RESOLVED, now);
 	state->resolved_ns = now;
 	state->clear_ns = 0;
-	state->told_ns = 0;
-	return (struct alert_step){ALERT_ENDED, told};
+	state->reported_ns = 0;
+	return (struct alert_step){ALERT_ENDED, reported};
 }
 
 static struct alert_step step_idle(struct alert_state *state, const struct alert_times *times,
-				   enum alert_judgement judgement, uint64_t now)
+				   enum alert_evaluation evaluation, uint64_t now)
 {
-	if (judgement == ALERT_IS_OVER) {
+	if (evaluation == ALERT_IS_OVER) {
 		if (!times->for_ns)
 			return fire(state, now);
 		enter(state, ALERT_PENDING, now);
@@ -49,9 +49,9 @@ static struct alert_step step_idle(struct alert_state *state, const struct alert
 }
 
 static struct alert_step step_pending(struct alert_state *state, const struct alert_times *times,
-				      enum alert_judgement judgement, uint64_t now)
+				      enum alert_evaluation evaluation, uint64_t now)
 {
-	if (judgement != ALERT_IS_OVER)
+	if (evaluation != ALERT_IS_OVER)
 		enter(state, ALERT_INACTIVE, now);
 	else if (now - state->since_ns >= times->for_ns)
 		return fire(state, now);
@@ -59,38 +59,38 @@ static struct alert_step step_pending(struct alert_state *state, const struct al
 }
 
 static struct alert_step step_firing(struct alert_state *state, const struct alert_times *times,
-				     enum alert_judgement judgement, uint64_t now)
+				     enum alert_evaluation evaluation, uint64_t now)
 {
-	if (judgement == ALERT_IS_CLEAR && !state->clear_ns)
+	if (evaluation == ALERT_IS_CLEAR && !state->clear_ns)
 		state->clear_ns = now;
-	else if (judgement == ALERT_IS_BETWEEN || judgement == ALERT_IS_OVER)
+	else if (evaluation == ALERT_IS_BETWEEN || evaluation == ALERT_IS_OVER)
 		state->clear_ns = 0;
-	if (judgement == ALERT_IS_CLEAR && now - state->clear_ns >= times->clear_for_ns)
+	if (evaluation == ALERT_IS_CLEAR && now - state->clear_ns >= times->clear_for_ns)
 		return resolve(state, now);
 	if (alert_state_silenced(state, now))
 		return (struct alert_step){ALERT_NOTHING, false};
-	if (!state->told_ns) {
-		/* The silence that it fired into is over. */
-		state->told_ns = now;
+	if (!state->reported_ns) {
+		/* It fired during a silence that has ended. */
+		state->reported_ns = now;
 		return (struct alert_step){ALERT_FIRED, true};
 	}
-	if (times->repeat_ns && now - state->told_ns >= times->repeat_ns) {
-		state->told_ns = now;
+	if (times->repeat_ns && now - state->reported_ns >= times->repeat_ns) {
+		state->reported_ns = now;
 		return (struct alert_step){ALERT_REPEATED, true};
 	}
 	return (struct alert_step){ALERT_NOTHING, false};
 }
 
 struct alert_step alert_state_step(struct alert_state *state, const struct alert_times *times,
-				   enum alert_judgement judgement, uint64_t now)
+				   enum alert_evaluation evaluation, uint64_t now)
 {
 	switch (state->phase) {
 	case ALERT_PENDING:
-		return step_pending(state, times, judgement, now);
+		return step_pending(state, times, evaluation, now);
 	case ALERT_FIRING:
-		return step_firing(state, times, judgement, now);
+		return step_firing(state, times, evaluation, now);
 	default:
-		return step_idle(state, times, judgement, now);
+		return step_idle(state, times, evaluation, now);
 	}
 }
 

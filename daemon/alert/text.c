@@ -45,8 +45,8 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 	else
 		add(text, ALERT_TEXT_MAX, "%s", alert_kinds[rule->kind].what);
 	if (rule->reasons)
-		add(text, ALERT_TEXT_MAX, " of the %sreasons named",
-		    rule->not_reasons ? "other than " : "");
+		add(text, ALERT_TEXT_MAX, " of %s",
+		    rule->not_reasons ? "reasons other than those named" : "the reasons named");
 	if (rule->device[0]) {
 		add(text, ALERT_TEXT_MAX, "%s device %s", joint, rule->device);
 		joint = ",";
@@ -66,8 +66,8 @@ void alert_text_reading(const struct alert_rule *rule, const struct alert_readin
 
 	text[0] = 0;
 	if (!reading->known) {
-		add(text, ALERT_TEXT_MAX, "cannot be judged: %s",
-		    reading->unknown[0] ? reading->unknown : "it was not read yet");
+		add(text, ALERT_TEXT_MAX, "cannot evaluate: %s",
+		    reading->unknown[0] ? reading->unknown : "the value was not read yet");
 		return;
 	}
 	alert_text_subject(rule, subject);
@@ -79,7 +79,7 @@ void alert_text_reading(const struct alert_rule *rule, const struct alert_readin
 		    subject);
 	if (rule->window_ns)
 		add(text, ALERT_TEXT_MAX, " over %s", units_duration(rule->window_ns).s);
-	add(text, ALERT_TEXT_MAX, ", bound %s", alert_text_value(rule, rule->over).s);
+	add(text, ALERT_TEXT_MAX, ", threshold %s", alert_text_value(rule, rule->over).s);
 	if (reading->detail[0])
 		add(text, ALERT_TEXT_MAX, " (%s)", reading->detail);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an alert says, in sentences. */
+/* An alert in words: its value, its subject, a reading, and the line for the log. */
 #ifndef DAEMON_ALERT_TEXT_H
 #define DAEMON_ALERT_TEXT_H
 
@@ -10,15 +10,14 @@
 /* "42.0/s", "5.00 ms", "3": a value in its kind's unit. */
 struct units_text alert_text_value(const struct alert_rule *rule, double value);
 
-/* What is watched: "dropped packets on device eth0 with protocol ipv4/udp". */
+/* What the rule watches: "dropped packets on device eth0, netns 4026531840, protocol ipv4/udp". */
 void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TEXT_MAX]);
 
-/* What `reading` says of the rule: "42.0/s dropped packets on device eth0 over 10.0 s,
- * bound 10.0/s". */
+/* A reading of the rule: "42.0/s dropped packets on device eth0 over 10.0 s, threshold 10.0/s". */
 void alert_text_reading(const struct alert_rule *rule, const struct alert_reading *reading,
 			char text[static ALERT_TEXT_MAX]);
 
-/* The line for a log: "alert NAME fired (critical): …". */
+/* The line for the log: "alert NAME fired (critical): …". */
 void alert_text_event(const struct alert_event *event, char text[static ALERT_TEXT_MAX]);
 
 #endif

@@ -21,11 +21,10 @@ int alert_refuse(char *error, const char *format, ...)
 	return -EINVAL;
 }
 
-int alert_refuse_word(char *error, const char *what, const char *word, const char *nearest)
+int alert_refuse_word(char *error, const char *why, const char *word, const char *nearest)
 {
-	return alert_refuse(error, "there is no %s %.60s%s%s%s", what, word,
-			    nearest ? " (did you mean " : "", nearest ? nearest : "",
-			    nearest ? "?)" : "");
+	return alert_refuse(error, "%s %.60s%s%s%s", why, word, nearest ? " (did you mean " : "",
+			    nearest ? nearest : "", nearest ? "?)" : "");
 }
 
 int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns, char *error)
@@ -39,9 +38,8 @@ int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64
 	}
 	return alert_refuse(
 		error,
-		"%.60s: it takes a duration with its unit, such as 500ms, 10s, 5min or 2h, at least %llu s and at most %llu d",
-		value, (unsigned long long)(least / TIME_NS_PER_SECOND),
-		(unsigned long long)(most / ALERT_DAYS(1)));
+		"%.60s: must be a duration with its unit, such as 500ms, 10s, 5min or 2h, from %s to %s",
+		value, duration_format(least).s, duration_format(most).s);
 }
 
 int alert_read_real(const char *value, double *number)

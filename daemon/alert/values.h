@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Values of keys, and what is said of wrong ones: what the files that read rules share. */
+/* Reading values of keys, and refusing wrong ones: shared by the files that read rules. */
 #ifndef DAEMON_ALERT_VALUES_H
 #define DAEMON_ALERT_VALUES_H
 
@@ -10,16 +10,16 @@
 
 #define ALERT_DAYS(n) ((n)*86400 * TIME_NS_PER_SECOND)
 
-/* Say it in `error` (ALERT_ERROR_MAX bytes) and return -EINVAL. */
+/* Write the message into `error` (ALERT_ERROR_MAX bytes) and return -EINVAL. */
 int alert_refuse(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* There is no such thing of that name; `nearest` may be NULL. */
-int alert_refuse_word(char *error, const char *what, const char *word, const char *nearest);
+/* The same for an unknown word: "WHY WORD (did you mean NEAREST?)"; `nearest` may be NULL. */
+int alert_refuse_word(char *error, const char *why, const char *word, const char *nearest);
 
-/* A duration with its unit; 0 needs none.  -EINVAL, and `error` says why. */
+/* Read a duration with its unit; 0 needs none.  -EINVAL with the reason in `error`. */
 int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns,
 			char *error);
 
-/* A number that is not negative.  -EINVAL. */
+/* Read a number that is not negative.  -EINVAL. */
 int alert_read_real(const char *value, double *number);
 
 #endif

@@ -39,7 +39,7 @@ void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total)
 		window->count++;
 }
 
-/* The newest reading that is a span old, else the oldest. */
+/* The newest reading that is at least a span old, or the oldest if none is. */
 size_t alert_window_base(const struct alert_window *window)
 {
 	size_t at = alert_window_last(window);

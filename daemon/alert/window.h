@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A counter's growth over the last so many seconds: a ring of its earlier readings. */
+/* The growth of a counter over the last seconds, from a ring of its earlier readings. */
 #ifndef DAEMON_ALERT_WINDOW_H
 #define DAEMON_ALERT_WINDOW_H
 
@@ -9,7 +9,7 @@
 
 #define ALERT_WINDOW_READINGS 64
 
-/* Readings are kept at least span / 60 apart, so a window may be longer by that. */
+/* Readings are kept at least span / 60 apart, so a window can be longer by that. */
 struct alert_window {
 	uint64_t span_ns;
 	size_t count, next;
@@ -21,18 +21,19 @@ struct alert_window {
 
 void alert_window_init(struct alert_window *window, uint64_t span_ns);
 
-/* The counter stands at `total`; times never go back.  The first reading is where growth begins. */
+/* Add a reading of the counter.  Times never go back.  Growth begins with the first reading. */
 void alert_window_add(struct alert_window *window, uint64_t now, uint64_t total);
 
 /*
- * What came within the span before the newest reading, and the time that it is
- * of: at least the span, also while there are no readings that far back.
- * Returns whether there are.
+ * The growth within the span before the newest reading, and the time over which to divide it: at least
+ * the span, even if the readings do not reach back that far.  Returns whether they do.
  */
 bool alert_window_growth(const struct alert_window *window, uint64_t *growth, uint64_t *over_ns);
 
-/* For what keeps totals of its own at the same readings: where growth is measured from, where the
- * newest that is kept stands, and whether that is the one that was added last. */
+/*
+ * For callers that keep totals of their own at the same readings: the index from which growth is
+ * measured, the index of the newest reading kept, and whether that is the one added last.
+ */
 size_t alert_window_base(const struct alert_window *window);
 size_t alert_window_last(const struct alert_window *window);
 bool alert_window_kept(const struct alert_window *window);

@@ -16,6 +16,7 @@
 #include "daemon/kernel/attribution.h"
 #include "daemon/probe/probes.h"
 #include "daemon/varlink/server.h"
+#include "interface.h"
 
 /* Some readings of the ledger, which holds only while nothing moves; no call waits longer. */
 #define LEDGER_ATTEMPTS 4
@@ -178,9 +179,23 @@ static void report(const char *what, int error, void *userdata)
 
 static int listen_on(struct control *control)
 {
+	static const struct server_interface interface = {"io.netflowd", interface_text};
 	const struct control_limits *limits = &control->parts.limits;
 	const struct server_settings settings = {
 		.path = control->parts.socket_path,
+		.group = "netflow",
+		.vendor = "netflowd",
+		.product = "netflowd",
+		.version = NETFLOWD_VERSION,
+		.interfaces = &interface,
+		.interface_count = 1,
+		.errors =
+			{
+				.failed = "io.netflowd.Failed",
+				.too_many = "io.netflowd.TooMany",
+				.permission_denied = "io.netflowd.PermissionDenied",
+				.invalid_message = "io.netflowd.InvalidMessage",
+			},
 		.max_clients = (unsigned int)limits->clients,
 		.max_message_bytes = limits->message_bytes,
 		.max_queued_bytes = limits->queue_bytes,

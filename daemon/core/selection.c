@@ -8,6 +8,7 @@
 
 #include <pcap/pcap.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "daemon/core/expression.h"
 #include "daemon/core/wire_frame.h"
@@ -138,21 +139,16 @@ static bool is_parse_error(const char *message)
 static size_t find_word(const struct expression *expression, const char *message)
 {
 	struct search search = {.expression = expression, .message = message};
-	size_t low = 0, high = expression->count;
+	size_t index;
 
 	search.probe = strstr(message, "4294967296") ? "4294967297" : "4294967296";
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (fails_within(&search, middle + 1, search.probe))
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	index = LOWER_BOUND(
+		word, expression->words, expression->count,
+		!fails_within(&search, (size_t)(word - expression->words) + 1, search.probe));
 	/* Some values are looked at only when the word behind them has been read. */
-	if (low > 0 && !is_parse_error(message) && fails_within(&search, low, ""))
-		low--;
-	return low;
+	if (index > 0 && !is_parse_error(message) && fails_within(&search, index, ""))
+		index--;
+	return index;
 }
 
 /* ---- errors ------------------------------------------------------------- */

@@ -33,7 +33,7 @@ def rules(tmp_path):
 
 @pytest.fixture
 def watch(start, rules, bpf):
-    """watch(text, …) starts a daemon that judges these rules five times a second."""
+    """watch(text, …) starts a daemon that evaluates these rules five times per second."""
     def run(text, *settings, **kwargs):
         rules.write("10-test.conf", text)
         return start(rules.setting, *SETTINGS, *settings, **kwargs)
@@ -225,7 +225,8 @@ def test_ledger_gap(watch, silent_pair):
 
 
 def test_probe_lost(start, built, rules):
-    """Without bpf() all are; what they would have counted cannot be judged, and is not called well."""
+    """Without bpf() all probes are lost.  A rule that needs their counters cannot be evaluated, and
+    says so."""
     rules.write("a.conf", "[alert probes]\ncondition = probe_lost\n"
                           "[alert drops]\ncondition = drop_rate\nover = 1\n"
                           "[alert overflow]\ncondition = slot_overflow\n")
@@ -236,7 +237,7 @@ def test_probe_lost(start, built, rules):
     for name in ("drops", "overflow"):
         blind = alert(daemon, name)
         assert blind.get("value") is None and blind["unknown"] and blind["state"] == "inactive"
-        assert "cannot be judged" in blind["summary"]
+        assert "cannot evaluate: " in blind["summary"]
 
 
 def test_a_probe_that_is_not_wanted_is_not_lost(watch):
@@ -477,10 +478,10 @@ def test_what_a_program_prints_and_how_it_ends(watch, tmp_path):
     assert "execve: No such file" in said["missing"][0]["result"]
     assert "execve: Permission denied" in said["no-program"][0]["result"]
     log = daemon.log()
-    assert "alert talks: its program says: first" in log
-    assert "alert talks: its program says: second" in log
+    assert "alert talks: program output: first" in log
+    assert "alert talks: program output: second" in log
     assert "\033" not in log and "?[31mred" in log
-    assert "bytes more, which are not logged" in log
+    assert " more bytes, not logged" in log
     assert len(log) < 60000
     assert alert(daemon, "talks")["last_program"]["result"] == "exit status 3"
 
@@ -706,7 +707,7 @@ def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
     daemon = start(f"alerts.rules={path}")
     fault, = daemon.call("GetAlerts")["faults"]
     assert fault["file"] == str(path) and fault["line"] == 0 and not fault["old_runs"]
-    assert "the directory cannot be read: Not a directory" in fault["error"]
+    assert "cannot read the directory: Not a directory" in fault["error"]
     assert alert(daemon, "slot-overflow")["enabled"]
 
     path.unlink()

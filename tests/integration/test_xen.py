@@ -180,7 +180,7 @@ def test_frontend_that_came_after_the_daemon(start, messages):
         attached = until(lambda: source(daemon), lambda source: source["state"] == "attached", 30)
         vif = coming.result()
     assert (attached["state"], attached["how"]) == ("attached", "fentry"), attached
-    assert "once a second" not in daemon.log()
+    assert "every second" not in daemon.log()
     # From its first packet on, all that the device transmits is counted.
     Ride(daemon, vif, messages, since=(0, 0)).all()
     check_overflows(daemon, vif)

@@ -60,11 +60,42 @@ static void test_refused(void **state)
 	assert_int_equal(ns, 7);
 }
 
+/* Written with the largest unit that divides it, and read back as the same. */
+static void test_format(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0"},
+		{1, "1ns"},
+		{1001, "1001ns"},
+		{250000, "250us"},
+		{10000000, "10ms"},
+		{1000000000, "1s"},
+		{UINT64_C(90000000000), "90s"},
+		{UINT64_C(60000000000), "1min"},
+		{UINT64_C(3600000000000), "1h"},
+		{UINT64_C(3155760000000000000), "36525d"},
+		{UINT64_MAX, "18446744073709551615ns"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t ns;
+
+		assert_string_equal(duration_format(cases[i].ns).s, cases[i].text);
+		assert_int_equal(duration_parse(cases[i].text, UINT64_MAX, &ns), 0);
+		assert_int_equal(ns, cases[i].ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

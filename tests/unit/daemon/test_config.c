@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,18 +14,173 @@
 
 #include "common/array.h"
 #include "daemon/config.h"
+#include "daemon/settings.h"
 
-static void test_defaults_pass(void **state)
+static void test_defaults(void **state)
 {
 	struct config config;
-	char error[CONFIG_ERROR_MAX];
 
 	(void)state;
 	config_init(&config);
-	assert_int_equal(config_check(&config, error), 0);
 	assert_int_equal(config.backend.inflight_entries, 65536);
+	assert_int_equal(config.backend.device_slots, 0);
 	assert_int_equal(config.backend.drop_rate, 20);
+	assert_int_equal(config.slow_total_ns, 10000000);
+	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_RECEIVE_TO_COPY], 0);
+	assert_int_equal(config.backend.slots.attach, BACKEND_SLOTS_AUTO);
+	assert_int_equal(config.backend.slots.names, 0);
+	assert_false(config.backend.slots.every_device);
+	assert_string_equal(config.kmsg, "/dev/kmsg");
+	assert_string_equal(config.alert_rules, "/etc/netflowd/alerts.d");
+	assert_string_equal(config.alert_exec_user, "nobody");
+	assert_int_equal(config.alert_interval_ns, 1000000000);
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		assert_false(config.backend.disabled[i]);
 }
+
+/* ---- the table ----------------------------------------------------------- */
+
+/* Set one setting of a configuration; 0 or -EINVAL. */
+static int set(struct config *config, const struct setting *setting, const char *value)
+{
+	char assignment[2 * PATH_MAX], error[CONFIG_ERROR_MAX] = "";
+	int r;
+
+	snprintf(assignment, sizeof(assignment), "%s=%s", setting->key, value);
+	r = config_set(config, assignment, error);
+	if (r < 0 && !strstr(error, setting->key))
+		fail_msg("%s: \"%s\" does not name the key", assignment, error);
+	return r;
+}
+
+/* Every row has a key of its own, help, and a default that its own parser accepts as what it is. */
+static void test_rows_are_whole(void **state)
+{
+	struct config defaults, config;
+
+	(void)state;
+	config_init(&defaults);
+	for (size_t i = 0; i < setting_count; i++) {
+		const struct setting *setting = &setting_table[i];
+
+		assert_non_null(strchr(setting->key, '.'));
+		assert_true(strlen(setting->help) > 10);
+		assert_non_null(setting->initial);
+		assert_non_null(setting->unit);
+		assert_true(setting->least <= setting->most);
+		assert_int_equal(setting->type == SETTING_CHOICE, setting->choices != NULL);
+		assert_true(strlen(setting_values(setting).s) > 10);
+		assert_true(strlen(setting_values(setting).s) < SETTING_VALUES_MAX - 1);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(setting_table[j].key, setting->key);
+		config_init(&config);
+		if (set(&config, setting, setting->initial) < 0)
+			fail_msg("%s: its default is refused", setting->key);
+		assert_memory_equal(&config, &defaults, sizeof(config));
+	}
+}
+
+static bool is_number(const struct setting *setting)
+{
+	return setting->type == SETTING_NUMBER || setting->type == SETTING_POWER_OF_TWO ||
+	       setting->type == SETTING_POWER_OF_TWO_OR_0 || setting->type == SETTING_DURATION;
+}
+
+/* The limits of a number are accepted, what is beyond them is refused. */
+static void test_limits_of_numbers(void **state)
+{
+	struct config config, before;
+
+	(void)state;
+	for (size_t i = 0; i < setting_count; i++) {
+		const struct setting *setting = &setting_table[i];
+		const uint64_t *value = (const uint64_t *)((char *)&config + setting->offset);
+		char text[32];
+
+		if (!is_number(setting))
+			continue;
+		config_init(&config);
+		assert_true(*value <= setting->most);
+		assert_true(*value >= setting->least ||
+			    (!*value && setting->type == SETTING_POWER_OF_TWO_OR_0));
+		snprintf(text, sizeof(text), "%" PRIu64, setting->least);
+		assert_int_equal(set(&config, setting, text), 0);
+		assert_int_equal(*value, setting->least);
+		snprintf(text, sizeof(text), "%" PRIu64, setting->most);
+		assert_int_equal(set(&config, setting, text), 0);
+		assert_int_equal(*value, setting->most);
+		before = config;
+		snprintf(text, sizeof(text), "%" PRIu64, setting->most + 1);
+		assert_int_equal(set(&config, setting, text), -EINVAL);
+		if (setting->least > 1) {
+			snprintf(text, sizeof(text), "%" PRIu64, setting->least - 1);
+			assert_int_equal(set(&config, setting, text), -EINVAL);
+		}
+		assert_memory_equal(&config, &before, sizeof(config));
+	}
+}
+
+/* The longest text is kept whole; one byte more is refused. */
+static void test_limits_of_texts(void **state)
+{
+	struct config config;
+	size_t texts = 0;
+
+	(void)state;
+	config_init(&config);
+	for (size_t i = 0; i < setting_count; i++) {
+		const struct setting *setting = &setting_table[i];
+		const char *value = (const char *)&config + setting->offset;
+		char text[PATH_MAX + 1];
+
+		if (setting->type != SETTING_TEXT && setting->type != SETTING_PATH)
+			continue;
+		memset(text, '/', setting->most + 1);
+		text[setting->most + 1] = 0;
+		assert_int_equal(set(&config, setting, text), -EINVAL);
+		text[setting->most] = 0;
+		assert_int_equal(set(&config, setting, text), 0);
+		assert_string_equal(value, text);
+		assert_int_equal(set(&config, setting, ""), setting->least ? -EINVAL : 0);
+		texts++;
+	}
+	assert_int_equal(texts, 3);
+}
+
+/* Found with grep, a line says it all: meaning, values and default, and refers to no other line. */
+static void test_help_lines_make_sense_alone(void **state)
+{
+	static const char *const referring[] = {"likewise", "both", " such ", "them"};
+	char *text = NULL, *line, *rest;
+	size_t size, count = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(to);
+	setting_help(to);
+	fclose(to);
+	assert_non_null(strstr(text, "  alerts.exec_user "));
+	assert_non_null(strstr(text, "(a duration from 100ms to 1min; default 1s)\n"));
+	for (rest = text; (line = strsep(&rest, "\n")) && *line; count++) {
+		const struct setting *setting = &setting_table[count];
+		char end[64];
+
+		assert_true(count < setting_count);
+		assert_int_equal(strncmp(line + 2, setting->key, strlen(setting->key)), 0);
+		assert_non_null(strstr(line, setting->help));
+		assert_non_null(strstr(line, setting_values(setting).s));
+		snprintf(end, sizeof(end), "; default %s)",
+			 *setting->initial ? setting->initial : "none");
+		assert_string_equal(line + strlen(line) - strlen(end), end);
+		for (size_t i = 0; i < ARRAY_SIZE(referring); i++)
+			if (strstr(line, referring[i]))
+				fail_msg("%s: \"%s\"", line, referring[i]);
+	}
+	assert_int_equal(count, setting_count);
+	free(text);
+}
+
+/* ---- values -------------------------------------------------------------- */
 
 static void test_set(void **state)
 {
@@ -66,25 +222,34 @@ static void test_set_slots(void **state)
 	assert_string_equal(config.kmsg, "");
 }
 
-/* Each bad setting is named, with what would do, and changes nothing. */
+/* An error names the setting and the values allowed; the setting keeps its value. */
 static void test_refused(void **state)
 {
 	static const struct {
 		const char *setting, *says;
 	} cases[] = {
-		{"drops.keys=0", "drops.keys = 0: it takes a whole number from 1 to 1048576"},
+		{"drops.keys=0",
+		 "drops.keys = 0: must be a whole number of combinations from 1 to 1048576"},
 		{"drops.keys=-1", "whole number"},
 		{"drops.keys=12x", "12x"},
 		{"drops.keys=", "whole number"},
 		{"drops.keys=99999999999999999999999", "whole number"},
 		{"inflight.entries=100", "the nearest are 64 and 128"},
+		{"devices.slots=4", "must be 0 or a power of two from 8 to 4096 devices"},
+		{"devices.slots=12", "the nearest are 8 and 16"},
+		{"devices.slots=8192", "from 8 to 4096"},
+		{"alerts.interval=99ms", "must be a duration from 100ms to 1min"},
+		{"latency.slow_total=soon", "must be a duration from 0 to 36525d"},
+		{"alerts.exec_user=", "must be a user name of 1 to 255 characters"},
 		{"drops.key=3", "did you mean drops.keys?"},
 		{"inflight=3", "there is no setting inflight"},
 		{"slots.limit=128", "from 2 to 127"},
 		{"slots.devices=a_name_too_long_x", "at most 15 characters"},
-		{"slots.devices=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "at most 16 names"},
-		{"slots.attach=kprob", "did you mean kprobe?"},
-		{"slots.kmsg=dev/kmsg", "begins with /"},
+		{"slots.devices=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+		 "more than 16 device names"},
+		{"slots.attach=kprob",
+		 "must be auto, fentry, kprobe or tracepoint (did you mean kprobe?)"},
+		{"slots.kmsg=dev/kmsg", "must be an absolute path"},
 		{"nonsense", "SECTION.KEY=VALUE"},
 		{"=3", "SECTION.KEY=VALUE"},
 		{"probes.disable=kfree_skbb", "did you mean kfree_skb?"},
@@ -128,7 +293,7 @@ static void test_file(void **state)
 	assert_true(config.backend.disabled[NF_PROBE_NAPI_POLL]);
 	unlink(path);
 
-	/* A bad file leaves all as it was, also what stood before the mistake. */
+	/* A file with a mistake sets nothing, not even the settings above the mistake. */
 	before = config;
 	write_file(bad, "[drops]\nkeys = 10\nrte = 5\n");
 	assert_int_equal(config_read(&config, bad, error), -EINVAL);
@@ -144,8 +309,14 @@ static void test_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults_pass), cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_slots),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_rows_are_whole),
+		cmocka_unit_test(test_limits_of_numbers),
+		cmocka_unit_test(test_limits_of_texts),
+		cmocka_unit_test(test_help_lines_make_sense_alone),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_set_slots),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_file),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rules judged by counters that a test turns, on a clock that it sets. */
+/* Rules evaluated from counters that a test sets, on a clock that it sets too. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ struct fixture {
 	const char *missing;
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
-	uint64_t elsewhere; /* drops at many places, of a reason of their own */
+	uint64_t elsewhere; /* drops at many locations, of a reason of their own */
 	bool without_reasons;
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
@@ -114,7 +114,7 @@ static void name_drops(void *userdata, uint32_t reason, uint64_t location,
 
 	snprintf(names->reason, sizeof(names->reason), "%s",
 		 f->without_reasons ? "" : (name ? name : "?"));
-	snprintf(names->place, sizeof(names->place), "place_%u", (unsigned int)location);
+	snprintf(names->location, sizeof(names->location), "location_%u", (unsigned int)location);
 }
 
 static int devices(void *userdata, int (*visit)(const struct alert_device *, void *), void *data)
@@ -314,30 +314,31 @@ static void test_main_reason(void **state)
 		tick(f);
 	}
 	assert_string_equal(detail(f),
-			    "NO_SOCKET 950 of 1,000 (95.0 %), 950 of these at place_0 on device "
+			    "NO_SOCKET 950 of 1,000 (95.0 %), 950 of these at location_0 on device "
 			    "eth0, netns 1");
 	assert_int_equal(alert->reading.count, 1000);
 	expect(f, 0, "drops", ALERT_FIRED);
 	assert_non_null(strstr(f->told[0].text, "NO_SOCKET 95 of 100 (95.0 %)"));
 	assert_string_equal(alert_cause(alert), knowledge_reason("NO_SOCKET")->cause);
 	assert_string_equal(alert_remedy(alert), knowledge_reason("NO_SOCKET")->remedy);
-	/* Each of nine places has fewer than NO_SOCKET's one, and together they have more. */
+	/* Each of nine locations has fewer than NO_SOCKET's one, and together they have more. */
 	f->elsewhere += 200;
 	ticks(f, 2);
 	assert_string_equal(detail(f),
-			    "QDISC_DROP 1,800 of 2,600 (69.2 %), 200 of these at place_1 "
+			    "QDISC_DROP 1,800 of 2,600 (69.2 %), 200 of these at location_1 "
 			    "without a device");
 	assert_string_equal(alert_cause(alert), knowledge_reason("QDISC_DROP")->cause);
-	/* All that is over; it begins again at one place. */
+	/* All that is over; it begins again at one location. */
 	ticks(f, 20);
 	assert_string_equal(detail(f), "");
 	f->other_drops += 30;
 	tick(f);
-	assert_string_equal(detail(f), "NETFILTER_DROP 30 of 30 (100 %), 30 of these at place_0 on "
-				       "device eth1, netns 2");
+	assert_string_equal(detail(f),
+			    "NETFILTER_DROP 30 of 30 (100 %), 30 of these at location_0 on "
+			    "device eth1, netns 2");
 	f->without_reasons = true;
 	tick(f);
-	assert_string_equal(detail(f), "30 of 30 at place_0 on device eth1, netns 2");
+	assert_string_equal(detail(f), "30 of 30 at location_0 on device eth1, netns 2");
 }
 
 /* What the rule itself says goes before. */
@@ -569,7 +570,7 @@ static void test_squeezed_gaps_probes(void **state)
 	expect(f, 3, "probes", ALERT_ENDED);
 }
 
-/* ---- what cannot be judged ----------------------------------------------- */
+/* ---- values that are not known ------------------------------------------- */
 
 static void test_unknown(void **state)
 {
@@ -584,7 +585,7 @@ static void test_unknown(void **state)
 	f->missing = NULL;
 	f->error = -EIO;
 	tick(f);
-	assert_non_null(strstr(get(f, "drops")->reading.unknown, "cannot be read: "));
+	assert_non_null(strstr(get(f, "drops")->reading.unknown, "cannot read the counters: "));
 	f->error = 0;
 	tick(f);
 	f->drops = 1000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rule files: what they say, and what is said of their mistakes. */
+/* Rule files: their rules, and the messages about their mistakes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,7 +141,7 @@ static void test_latency(void **state)
 	}
 }
 
-/* A kernel without reasons: nobody can tell whether one is meant. */
+/* A kernel without drop reasons: no name can be checked. */
 static void test_kernel_without_reasons(void **state)
 {
 	struct fixture *fixture = *state;
@@ -166,25 +166,28 @@ static void test_mistakes(void **state)
 		unsigned int line;
 		const char *key, *says;
 	} cases[] = {
-		{"[alert a]\nover = 1\n", 1, "condition", "a rule needs one"},
-		{"[alert a]\n", 1, "condition", "a rule needs one"},
+		{"[alert a]\nover = 1\n", 1, "condition", "every rule requires one"},
+		{"[alert a]\n", 1, "condition", "every rule requires one"},
 		{"[alert a]\ncondition = drop_rte\n", 2, "condition", "did you mean drop_rate?"},
-		{"[alert a]\ncondition = drop_rate\n", 1, "over", "needs a bound"},
-		{"[alert a]\ncondition = latency\nover = 1ms\n", 1, "segment", "needs one"},
+		{"[alert a]\ncondition = drop_rate\n", 1, "over", "requires a threshold"},
+		{"[alert a]\ncondition = latency\nover = 1ms\n", 1, "segment", "requires one"},
 		{"[alert a]\ncondition = latency\nsegment = receve->copy\nover = 1ms\n", 3,
 		 "segment", "receive_to_copy"},
 		{"[alert a]\ncondition = latency\nsegment = rx_total\nover = 5\n", 4, "over",
 		 "with its unit"},
 		{RULE "clear = 2\n", 4, "clear", "more than over"},
+		{RULE "clear = few\n", 4, "clear", "must be a number per second, such as 100/s"},
 		{RULE "over = 2\n", 4, "over", "given twice, first in line 3"},
 		{RULE "windw = 1s\n", 4, "windw", "did you mean window?"},
 		{RULE "window = 10\n", 4, "window", "with its unit"},
-		{RULE "window = 10ms\n", 4, "window", "at least 1 s"},
-		{RULE "window = 2d\n", 4, "window", "at most 1 d"},
+		{RULE "window = 10ms\n", 4, "window", "from 1s to 1d"},
+		{RULE "window = 2d\n", 4, "window", "from 1s to 1d"},
 		{RULE "for = soon\n", 4, "for", "duration"},
 		{RULE "severity = critcal\n", 4, "severity", "did you mean critical?"},
 		{RULE "enabled = maybe\n", 4, "enabled", "yes or no"},
 		{RULE "reason = NO_SOCKT\n", 4, "reason", "did you mean NO_SOCKET?"},
+		{RULE "reason = NO_SOCKT\n", 4, "reason",
+		 "this kernel has no drop reason NO_SOCKT"},
 		{RULE "reason = !\n", 4, "reason", "one or more"},
 		{RULE "device = much-too-long-a-name\n", 4, "device", "1 to 15 characters"},
 		{RULE "netns = a/b\n", 4, "netns", "inode number"},
@@ -199,7 +202,7 @@ static void test_mistakes(void **state)
 		{RULE "what is this\n", 4, "", "neither [alert NAME] nor key = value"},
 		{RULE "[alert a]\ncondition = probe_lost\n", 4, "", "already, in x.conf:1"},
 		{RULE "[alert b c]\ncondition = probe_lost\n", 4, "", "1 to 63 letters"},
-		{RULE "[alart b]\ncondition = probe_lost\n", 4, "", "a section is called"},
+		{RULE "[alart b]\ncondition = probe_lost\n", 4, "", "must be [alert NAME]"},
 		{"over = 1\n" RULE, 1, "over", "before the first"},
 		{"[alert p]\ncondition = probe_lost\nwindow = 5s\n", 3, "window", "has no window"},
 	};
@@ -345,13 +348,13 @@ static void test_directory(void **state)
 	assert_string_equal(rules->rule[3]->file, "shipped/20-netflowd.conf");
 	assert_null(find(rules, "r2"));
 	assert_null(find(rules, "r3"));
-	/* A directory is no file to read. */
+	/* A directory is not a file that can be read. */
 	assert_int_equal(rules->faults, 1);
 	assert_int_equal(rules->fault[0].line, 0);
 	assert_non_null(strstr(rules->fault[0].file, "/z.conf"));
 }
 
-/* A file of a shipped one's name stands for it, also when it is empty, or broken. */
+/* A file replaces the shipped one of its name, also when it is empty or has a mistake. */
 static void test_shipped_is_replaced(void **state)
 {
 	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf"};

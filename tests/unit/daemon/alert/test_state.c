@@ -14,17 +14,18 @@
 
 static const struct alert_times at_once = {0, 0, 0};
 
-/* One step at `seconds` after the begin; what changed, and whether it is told. */
+/* One step at `seconds` after the begin; what changed, and whether it is reported. */
 static void step(struct alert_state *state, const struct alert_times *times,
-		 enum alert_judgement judgement, uint64_t seconds, enum alert_phase phase,
-		 enum alert_change change, bool told)
+		 enum alert_evaluation evaluation, uint64_t seconds, enum alert_phase phase,
+		 enum alert_change change, bool reported)
 {
-	struct alert_step made = alert_state_step(state, times, judgement, BEGIN + seconds * S);
+	struct alert_step made = alert_state_step(state, times, evaluation, BEGIN + seconds * S);
 
-	if (made.change != change || made.told != told || state->phase != phase)
-		fail_msg("at %d s: %s, %s, told %d; expected %s, %s, told %d", (int)seconds,
-			 alert_phase_name(state->phase), alert_change_name(made.change), made.told,
-			 alert_phase_name(phase), alert_change_name(change), told);
+	if (made.change != change || made.reported != reported || state->phase != phase)
+		fail_msg("at %d s: %s, %s, reported %d; expected %s, %s, reported %d", (int)seconds,
+			 alert_phase_name(state->phase), alert_change_name(made.change),
+			 made.reported, alert_phase_name(phase), alert_change_name(change),
+			 reported);
 }
 
 static void test_inactive_stays(void **unused)
@@ -64,11 +65,11 @@ static void test_pending(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 10, ALERT_FIRING, ALERT_FIRED, true);
 }
 
-/* Whatever is not over begins the wait anew. */
+/* Any value that is not over ends the wait; the next one starts from zero. */
 static void test_pending_is_broken_off(void **unused)
 {
-	static const enum alert_judgement others[] = {ALERT_IS_CLEAR, ALERT_IS_BETWEEN,
-						      ALERT_IS_UNKNOWN};
+	static const enum alert_evaluation others[] = {ALERT_IS_CLEAR, ALERT_IS_BETWEEN,
+						       ALERT_IS_UNKNOWN};
 	const struct alert_times times = {.for_ns = 10 * S};
 
 	(void)unused;
@@ -83,7 +84,7 @@ static void test_pending_is_broken_off(void **unused)
 	}
 }
 
-/* Between the two bounds, and unseen, it goes on firing. */
+/* Between the two thresholds, and without a value, it keeps firing. */
 static void test_hysteresis(void **unused)
 {
 	struct alert_state state = {0};
@@ -107,11 +108,11 @@ static void test_clear_for(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
 	step(&state, &times, ALERT_IS_CLEAR, 1, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 5, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Once more above the clear bound: the wait begins anew. */
+	/* Above `clear` again: the wait starts from zero. */
 	step(&state, &times, ALERT_IS_BETWEEN, 6, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 7, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 11, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Not seen is neither. */
+	/* A missing value neither ends nor restarts the wait. */
 	step(&state, &times, ALERT_IS_UNKNOWN, 12, ALERT_FIRING, ALERT_NOTHING, false);
 	step(&state, &times, ALERT_IS_CLEAR, 13, ALERT_RESOLVED, ALERT_ENDED, true);
 }
@@ -171,11 +172,11 @@ static void test_silence_holds_back(void **unused)
 	assert_false(alert_state_silenced(&state, BEGIN + 100 * S));
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, false);
 	step(&state, &times, ALERT_IS_OVER, 50, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Who was not told that it fired need not know that it is over. */
+	/* Its firing was not reported, so its end is not either. */
 	step(&state, &times, ALERT_IS_CLEAR, 60, ALERT_RESOLVED, ALERT_ENDED, false);
 }
 
-static void test_told_after_the_silence(void **unused)
+static void test_reported_after_the_silence(void **unused)
 {
 	const struct alert_times times = {.repeat_ns = 10 * S};
 	struct alert_state state = {.silenced_ns = BEGIN + 100 * S};
@@ -199,7 +200,7 @@ static void test_silenced_while_it_fires(void **unused)
 	step(&state, &times, ALERT_IS_OVER, 0, ALERT_FIRING, ALERT_FIRED, true);
 	state.silenced_ns = BEGIN + 1000 * S;
 	step(&state, &times, ALERT_IS_OVER, 500, ALERT_FIRING, ALERT_NOTHING, false);
-	/* Its firing was told, so its end is too. */
+	/* Its firing was reported, so its end is too. */
 	step(&state, &times, ALERT_IS_CLEAR, 600, ALERT_RESOLVED, ALERT_ENDED, true);
 }
 
@@ -207,8 +208,8 @@ static void test_silenced_while_it_fires(void **unused)
 
 static void test_rule_that_ends(void **unused)
 {
-	struct alert_state firing = {.phase = ALERT_FIRING, .told_ns = 1};
-	struct alert_state untold = {.phase = ALERT_FIRING};
+	struct alert_state firing = {.phase = ALERT_FIRING, .reported_ns = 1};
+	struct alert_state unreported = {.phase = ALERT_FIRING};
 	struct alert_state pending = {.phase = ALERT_PENDING};
 	struct alert_state inactive = {0};
 	struct alert_step made;
@@ -216,11 +217,11 @@ static void test_rule_that_ends(void **unused)
 	(void)unused;
 	made = alert_state_end(&firing, BEGIN);
 	assert_int_equal(made.change, ALERT_ENDED);
-	assert_true(made.told);
+	assert_true(made.reported);
 	assert_int_equal(firing.phase, ALERT_RESOLVED);
-	made = alert_state_end(&untold, BEGIN);
+	made = alert_state_end(&unreported, BEGIN);
 	assert_int_equal(made.change, ALERT_ENDED);
-	assert_false(made.told);
+	assert_false(made.reported);
 	made = alert_state_end(&pending, BEGIN);
 	assert_int_equal(made.change, ALERT_NOTHING);
 	assert_int_equal(pending.phase, ALERT_INACTIVE);
@@ -241,7 +242,7 @@ int main(void)
 		cmocka_unit_test(test_fires_again),
 		cmocka_unit_test(test_resolved_is_forgotten),
 		cmocka_unit_test(test_silence_holds_back),
-		cmocka_unit_test(test_told_after_the_silence),
+		cmocka_unit_test(test_reported_after_the_silence),
 		cmocka_unit_test(test_silenced_while_it_fires),
 		cmocka_unit_test(test_rule_that_ends),
 	};

@@ -459,20 +459,23 @@ static char *make_cgroup(const char *name)
 static void check_cgroups(void)
 {
 	const char *below = own_cgroup + strlen(cgroups);
-	uint64_t own = id_of(own_cgroup), unit, odd;
+	uint64_t own = id_of(own_cgroup), unit, odd, hidden;
 
 	unit = id_of(make_cgroup("nginx.service"));
 	odd = id_of(make_cgroup("nginx.service/a (deleted)"));
+	hidden = id_of(make_cgroup("nginx.service/.hidden"));
 	assert_name(cgroup_soon(id_of(cgroups)), "/");
 	assert_name(cgroup_soon(own), below);
 	assert_name(cgroup_soon(unit), at(below, "nginx.service"));
 	assert_name(cgroup_soon(odd), at(below, "nginx.service/a (deleted)"));
+	assert_name(cgroup_soon(hidden), at(below, "nginx.service/.hidden"));
 	assert_null(cgroup(0));
 	assert_null(cgroup(0x7fffffff12345678));
 	assert_null(cgroup(0x7fffffff12345678));
 	/* a file of a cgroup has such a number as well */
 	assert_null(cgroup(id_of(at(own_cgroup, "cgroup.procs"))));
 
+	assert_int_equal(rmdir(at(own_cgroup, "nginx.service/.hidden")), 0);
 	assert_int_equal(rmdir(at(own_cgroup, "nginx.service/a (deleted)")), 0);
 	assert_int_equal(rmdir(at(own_cgroup, "nginx.service")), 0);
 	assert_name(cgroup(unit), at(below, "nginx.service"));

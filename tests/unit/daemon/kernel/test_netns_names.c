@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From a name to the number of a network namespace, with real namespaces in a mount namespace of
- * this program's own.  From a number to its name: test_attribution.c.  Skipped without root.
+ * this program's own.  From a number to its name: test_attribution.c.  Requires root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #define OWN "/proc/self/ns/net"
 
 static char top[] = "/tmp/test_netns_names_XXXXXX"; /* a file system of its own */
-static char folders[2][64];
+static char directories[2][64];
 static bool is_root;
 static struct netns_names *names;
 
@@ -40,13 +40,13 @@ static uint32_t inode_of(const char *path)
 	return (uint32_t)file.st_ino;
 }
 
-static const char *at(unsigned int folder, const char *name)
+static const char *at(unsigned int directory, const char *name)
 {
 	static char paths[4][400];
 	static unsigned int next;
 	char *path = paths[next++ % 4];
 
-	assert_true(snprintf(path, sizeof(paths[0]), "%s/%s", folders[folder], name) <
+	assert_true(snprintf(path, sizeof(paths[0]), "%s/%s", directories[directory], name) <
 		    (int)sizeof(paths[0]));
 	return path;
 }
@@ -60,9 +60,9 @@ static void touch(const char *path)
 }
 
 /* What `ip netns add` does; the namespace's inode number. */
-static uint32_t add(unsigned int folder, const char *name)
+static uint32_t add(unsigned int directory, const char *name)
 {
-	const char *path = at(folder, name);
+	const char *path = at(directory, name);
 	int own = open(OWN, O_RDONLY | O_CLOEXEC);
 
 	assert_true(own >= 0);
@@ -74,10 +74,10 @@ static uint32_t add(unsigned int folder, const char *name)
 	return inode_of(path);
 }
 
-static void delete (unsigned int folder, const char *name)
+static void delete (unsigned int directory, const char *name)
 {
-	assert_int_equal(umount2(at(folder, name), MNT_DETACH), 0);
-	assert_int_equal(unlink(at(folder, name)), 0);
+	assert_int_equal(umount2(at(directory, name), MNT_DETACH), 0);
+	assert_int_equal(unlink(at(directory, name)), 0);
 }
 
 static int start_lab(void **state)
@@ -98,13 +98,13 @@ static int stop_lab(void **state)
 
 static int start(void **state)
 {
-	const char *const places[] = {folders[0], folders[1]};
+	const char *const places[] = {directories[0], directories[1]};
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		snprintf(folders[i], sizeof(folders[i]), "%s/%d", top, i);
-	if (is_root && (mount("none", top, "tmpfs", 0, NULL) < 0 || mkdir(folders[0], 0755) < 0 ||
-			mkdir(folders[1], 0755) < 0))
+		snprintf(directories[i], sizeof(directories[i]), "%s/%d", top, i);
+	if (is_root && (mount("none", top, "tmpfs", 0, NULL) < 0 ||
+			mkdir(directories[0], 0755) < 0 || mkdir(directories[1], 0755) < 0))
 		return -1;
 	return netns_names_new(&names, places, ARRAY_SIZE(places), OWN);
 }
@@ -220,7 +220,7 @@ static void test_names_that_mean_something_else(void **state)
 	expect("host", inode_of(OWN));
 }
 
-static void test_two_folders(void **state)
+static void test_two_directories(void **state)
 {
 	uint32_t first, second;
 
@@ -243,12 +243,12 @@ static void test_what_is_no_namespace(void **state)
 	need_root();
 	/* what is left of `ip netns del` */
 	touch(at(0, "file"));
-	assert_int_equal(mkdir(at(0, "folder"), 0755), 0);
+	assert_int_equal(mkdir(at(0, "directory"), 0755), 0);
 	touch(at(0, "uts"));
 	assert_int_equal(mount("/proc/self/ns/uts", at(0, "uts"), "none", MS_BIND, NULL), 0);
 	assert_int_equal(symlink(OWN, at(0, "link")), 0);
 	refuse("file", -ENOENT);
-	refuse("folder", -ENOENT);
+	refuse("directory", -ENOENT);
 	refuse("uts", -ENOENT);
 	refuse("link", -ENOENT);
 	/* as people make for containers */
@@ -279,9 +279,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(number),	   TEST(host),
-		TEST(name),	   TEST(names_that_mean_something_else),
-		TEST(two_folders), TEST(what_is_no_namespace),
+		TEST(number),
+		TEST(host),
+		TEST(name),
+		TEST(names_that_mean_something_else),
+		TEST(two_directories),
+		TEST(what_is_no_namespace),
 		TEST(nearest),
 	};
 

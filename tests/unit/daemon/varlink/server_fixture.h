@@ -130,7 +130,7 @@ static inline int fail_at_once(struct call *call, json_t *parameters, void *user
 static inline int fail_afterwards(struct call *call, json_t *parameters, void *userdata)
 {
 	(void)userdata;
-	call_error(call, "io.netflowd.NoData", json_pack("{s:s}", "reason", "none"));
+	call_error(call, "org.example.NoData", json_pack("{s:s}", "reason", "none"));
 	(void)parameters;
 	return -ENOSPC;
 }
@@ -160,17 +160,17 @@ static inline int count_oneway(struct call *call, json_t *parameters, void *user
 }
 
 static const struct method methods[] = {
-	{"io.netflowd.Echo", ACCESS_READ, false, echo},
-	{"io.netflowd.Empty", ACCESS_READ, false, empty},
-	{"io.netflowd.Keep", ACCESS_READ, false, keep},
-	{"io.netflowd.Stream", ACCESS_READ, true, start_stream},
-	{"io.netflowd.Large", ACCESS_READ, false, large},
-	{"io.netflowd.Fail", ACCESS_READ, false, fail_at_once},
-	{"io.netflowd.FailAfterwards", ACCESS_READ, false, fail_afterwards},
-	{"io.netflowd.Check", ACCESS_READ, false, check},
-	{"io.netflowd.Oneway", ACCESS_READ, false, count_oneway},
-	{"io.netflowd.Change", ACCESS_CHANGE, false, empty},
-	{"io.netflowd.Planned", ACCESS_READ, false, NULL},
+	{"org.example.Echo", ACCESS_READ, false, echo},
+	{"org.example.Empty", ACCESS_READ, false, empty},
+	{"org.example.Keep", ACCESS_READ, false, keep},
+	{"org.example.Stream", ACCESS_READ, true, start_stream},
+	{"org.example.Large", ACCESS_READ, false, large},
+	{"org.example.Fail", ACCESS_READ, false, fail_at_once},
+	{"org.example.FailAfterwards", ACCESS_READ, false, fail_afterwards},
+	{"org.example.Check", ACCESS_READ, false, check},
+	{"org.example.Oneway", ACCESS_READ, false, count_oneway},
+	{"org.example.Change", ACCESS_CHANGE, false, empty},
+	{"org.example.Planned", ACCESS_READ, false, NULL},
 };
 
 /* ---- the server's thread -------------------------------------------------- */
@@ -219,16 +219,40 @@ static inline void *run_server(void *userdata)
 	return NULL;
 }
 
-static inline struct server_settings small_settings(struct fixture *fixture)
+static const struct server_interface interfaces[] = {
+	{"org.example", "# An example.\ninterface org.example\n"},
+	{"org.example.more", "# Another.\ninterface org.example.more\n"},
+};
+
+static inline struct server_settings default_settings(struct fixture *fixture)
 {
 	return (struct server_settings){
 		.path = fixture->path,
-		.group = "no-such-group",
-		.max_clients = 4,
-		.max_queued_bytes = QUEUED_BYTES,
-		.max_reply_bytes = REPLY_BYTES,
+		.vendor = "a vendor",
+		.product = "a product",
+		.version = "1.2.3",
+		.interfaces = interfaces,
+		.interface_count = ARRAY_SIZE(interfaces),
+		.errors =
+			{
+				.failed = "org.example.Failed",
+				.too_many = "org.example.TooMany",
+				.permission_denied = "org.example.PermissionDenied",
+				.invalid_message = "org.example.InvalidMessage",
+			},
 		.report = on_report,
 	};
+}
+
+static inline struct server_settings small_settings(struct fixture *fixture)
+{
+	struct server_settings settings = default_settings(fixture);
+
+	settings.group = "no-such-group";
+	settings.max_clients = 4;
+	settings.max_queued_bytes = QUEUED_BYTES;
+	settings.max_reply_bytes = REPLY_BYTES;
+	return settings;
 }
 
 static inline void start_small(struct fixture *fixture)
@@ -242,7 +266,7 @@ static inline void start_small(struct fixture *fixture)
 
 static inline void start_default(struct fixture *fixture)
 {
-	struct server_settings settings = {.path = fixture->path, .report = on_report};
+	struct server_settings settings = default_settings(fixture);
 
 	if (server_new(&fixture->server, fixture->loop, &settings, methods, ARRAY_SIZE(methods),
 		       fixture) < 0)
@@ -423,7 +447,7 @@ static inline void expect_service(const struct fixture *fixture)
 {
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Echo", ",\"parameters\":{\"x\":1}");
+	request(fd, "org.example.Echo", ",\"parameters\":{\"x\":1}");
 	expect_json(fd, "{\"parameters\":{\"x\":1}}");
 }
 

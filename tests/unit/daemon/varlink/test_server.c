@@ -10,9 +10,9 @@ static void test_kept_and_gone(void **state)
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Keep", "");
+	request(fd, "org.example.Keep", "");
 	/* Not read any more, and no reason to miss that it leaves. */
-	request(fd, "io.netflowd.Echo", "");
+	request(fd, "org.example.Echo", "");
 	assert_true(soon(fixture, call_is_kept));
 	close(fd);
 	assert_true(soon(fixture, one_closed));
@@ -30,7 +30,7 @@ static void test_server_gone(void **state)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Keep", "");
+	request(fd, "org.example.Keep", "");
 	assert_true(soon(fixture, call_is_kept));
 	in_loop(fixture, restart);
 	assert_int_equal(fixture->closed, 1);
@@ -47,13 +47,13 @@ static void test_half_closed(void **state)
 	OWN_FD int idle = client_open(fixture);
 
 	for (int i = 0; i < 40; i++)
-		request(fd, "io.netflowd.Echo", "");
+		request(fd, "org.example.Echo", "");
 	shutdown(fd, SHUT_WR);
 	for (int i = 0; i < 40; i++)
 		expect_json(fd, "{\"parameters\":{}}");
 	expect_end(fd);
 
-	request(late, "io.netflowd.Keep", "");
+	request(late, "org.example.Keep", "");
 	shutdown(late, SHUT_WR);
 	assert_true(soon(fixture, call_is_kept));
 	expect_silence(late);
@@ -73,10 +73,10 @@ static void expect_refused(const struct fixture *fixture, const char *bytes, siz
 	OWN_FREE char *expected = NULL;
 
 	assert_true(asprintf(&expected,
-			     "{\"error\":\"io.netflowd.InvalidMessage\","
+			     "{\"error\":\"org.example.InvalidMessage\","
 			     "\"parameters\":{\"reason\":\"%s\"}}",
 			     reason) > 0);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	send_bytes(fd, bytes, size);
 	shutdown(fd, SHUT_WR);
 	expect_json(fd, "{\"parameters\":{}}");
@@ -111,8 +111,8 @@ static void test_garbage_and_stay(void **state)
 	OWN_FD int fd = client_open(fixture);
 
 	send_text(fd, "nonsense");
-	request(fd, "io.netflowd.Oneway", "");
-	expect_json(fd, "{\"error\":\"io.netflowd.InvalidMessage\",\"parameters\":"
+	request(fd, "org.example.Oneway", "");
+	expect_json(fd, "{\"error\":\"org.example.InvalidMessage\",\"parameters\":"
 			"{\"reason\":\"byte 8: invalid token near 'nonsense'\"}}");
 	expect_end(fd);
 	assert_true(soon(fixture, nobody_left));
@@ -128,8 +128,8 @@ static void test_large_reply(void **state)
 	OWN_JSON json_t *reply = NULL;
 
 	/* Far more than a stream may leave, and still one reply. */
-	request(fd, "io.netflowd.Large", ",\"parameters\":{\"bytes\":8000000}");
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Large", ",\"parameters\":{\"bytes\":8000000}");
+	request(fd, "org.example.Empty", "");
 	usleep(30000);
 	expect_service(fixture);
 	reply = receive(fd);
@@ -138,20 +138,20 @@ static void test_large_reply(void **state)
 		8000000);
 	expect_json(fd, "{\"parameters\":{}}");
 
-	request(fd, "io.netflowd.Large", ",\"parameters\":{\"bytes\":8388608}");
-	expect_json(fd, "{\"error\":\"io.netflowd.Failed\",\"parameters\":"
-			"{\"reason\":\"the reply is longer than 8388608 bytes: ask for less of it, "
-			"by a limit, a device or a filter\"}}");
+	request(fd, "org.example.Large", ",\"parameters\":{\"bytes\":8388608}");
+	expect_json(fd, "{\"error\":\"org.example.Failed\",\"parameters\":"
+			"{\"reason\":\"the reply is longer than 8388608 bytes: request less, "
+			"with a limit or a filter\"}}");
 	assert_int_equal(fixture->reports, 1);
 	assert_int_equal(fixture->error, -EMSGSIZE);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	expect_json(fd, "{\"parameters\":{}}");
 }
 
 /* It asks and asks and never reads: its requests wait in the kernel, others are served. */
 static void test_never_reads(void **state)
 {
-	static const char text[] = "{\"method\":\"io.netflowd.Large\","
+	static const char text[] = "{\"method\":\"org.example.Large\","
 				   "\"parameters\":{\"bytes\":100000}}";
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -165,7 +165,7 @@ static void test_never_reads(void **state)
 	assert_true(soon(fixture, nobody_left));
 }
 
-static const char too_many[] = "{\"error\":\"io.netflowd.TooMany\",\"parameters\":"
+static const char too_many[] = "{\"error\":\"org.example.TooMany\",\"parameters\":"
 			       "{\"what\":\"clients\",\"limit\":128}}";
 
 static bool one_place_free(const struct fixture *fixture)
@@ -181,7 +181,7 @@ static void test_too_many(void **state)
 
 	for (int i = 0; i < 300; i++) {
 		fds[i] = client_open(fixture);
-		request(fds[i], "io.netflowd.Echo", "");
+		request(fds[i], "org.example.Echo", "");
 	}
 	for (int i = 0; i < 300; i++)
 		expect_json(fds[i], i < 128 ? "{\"parameters\":{}}" : too_many);
@@ -225,7 +225,7 @@ static void test_out_of_fds(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	used = thread_seconds(fixture);
 	connect_to(fixture, fd);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	usleep(500000);
 	used = thread_seconds(fixture) - used;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/settings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/duration.h"
+#include "daemon/config.h"
+
+/* 100 years: longer than any uptime. */
+#define DURATION_MAX UINT64_C(3155760000000000000)
+
+static const char *const attach_names[] = {
+	[BACKEND_SLOTS_AUTO] = "auto",
+	[BACKEND_SLOTS_FENTRY] = "fentry",
+	[BACKEND_SLOTS_KPROBE] = "kprobe",
+	[BACKEND_SLOTS_TRACEPOINT] = "tracepoint",
+	NULL,
+};
+
+#define AT(member) offsetof(struct config, member)
+/* The longest text that a member can hold. */
+#define LENGTH(member) (sizeof(((struct config *)NULL)->member) - 1)
+#define COMBINATION "combination of reason, location, device, netns and protocol"
+
+/* A threshold: a journey is recorded as slow if it takes longer. */
+#define SLOW(name, member, initial, what)                                                         \
+	{                                                                                         \
+		"latency.slow_" name, SETTING_DURATION, AT(member), 0, DURATION_MAX, initial, "", \
+			"record a journey " what "; 0: off", NULL                                 \
+	}
+#define SLOW_SEGMENT(name, segment, arrow) \
+	SLOW(name, backend.slow_ns[segment], "0", "whose " arrow " takes longer")
+
+const struct setting setting_table[] = {
+	{"inflight.entries", SETTING_POWER_OF_TWO, AT(backend.inflight_entries), 4, 1 << 24,
+	 "65536", "skbs", "skbs that can be in flight at once; 64 bytes each", NULL},
+	{"inflight.readers", SETTING_POWER_OF_TWO, AT(backend.reader_entries), 2, 1 << 20, "4096",
+	 "sockets", "sockets whose readers netflowd follows at once; 120 bytes each", NULL},
+
+	{"devices.slots", SETTING_POWER_OF_TWO_OR_0, AT(backend.device_slots), NF_DEVICE_SET,
+	 1 << 12, "0", "devices",
+	 "devices with histograms of their own; 18 KiB for each device and CPU; 0: as many as fit in 8 MiB, at least 64",
+	 NULL},
+	{"devices.idle", SETTING_NUMBER, AT(backend.device_idle_seconds), 1, 86400, "10", "seconds",
+	 "seconds without a packet before a device can lose its slot to another; its counts are kept",
+	 NULL},
+
+	{"drops.keys", SETTING_NUMBER, AT(backend.drop_keys), 1, 1 << 20, "4096", "combinations",
+	 "combinations of reason, location, device, netns and protocol that are counted separately",
+	 NULL},
+	{"drops.rate", SETTING_NUMBER, AT(backend.drop_rate), 1, 1000000, "20",
+	 "records per second", "drop records per second for each " COMBINATION, NULL},
+	{"drops.burst", SETTING_NUMBER, AT(backend.drop_burst), 1, 1000000, "100", "records",
+	 "drop records at once for each " COMBINATION, NULL},
+	{"drops.recent", SETTING_NUMBER, AT(drops_recent), 1, 1 << 20, "4096", "records",
+	 "drop records that netflowd keeps in memory; 504 bytes each", NULL},
+
+	SLOW("total", slow_total_ns, "10ms", "that takes longer in total"),
+	SLOW_SEGMENT("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "irq→softirq"),
+	SLOW_SEGMENT("raise_to_softirq", NF_SEGMENT_RAISE_TO_SOFTIRQ,
+		     "raise→softirq (wait of the softirq)"),
+	SLOW_SEGMENT("softirq_to_receive", NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "softirq→receive"),
+	SLOW_SEGMENT("receive_to_sock_queue", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE,
+		     "receive→sock_queue"),
+	SLOW_SEGMENT("wakeup_to_run", NF_SEGMENT_WAKEUP_TO_RUN, "wakeup→run (wait for a CPU)"),
+	SLOW_SEGMENT("run_to_copy", NF_SEGMENT_RUN_TO_COPY, "run→copy"),
+	SLOW_SEGMENT("receive_to_copy", NF_SEGMENT_RECEIVE_TO_COPY,
+		     "receive→copy (wait for the reader)"),
+	SLOW_SEGMENT("receive_to_queue", NF_SEGMENT_RECEIVE_TO_QUEUE, "receive→queue (forwarding)"),
+	SLOW_SEGMENT("queue_to_start_xmit", NF_SEGMENT_QUEUE_TO_START,
+		     "queue→start_xmit (wait in the qdisc)"),
+	SLOW_SEGMENT("start_xmit_to_xmit", NF_SEGMENT_START_TO_XMIT,
+		     "start_xmit→xmit (the driver)"),
+	SLOW_SEGMENT("xmit_to_free", NF_SEGMENT_XMIT_TO_FREE, "xmit→free (completion)"),
+	{"latency.sample_one_in", SETTING_NUMBER, AT(backend.sample_one_in), 0, 1 << 30, "16384",
+	 "journeys", "record one journey in N at random, slow or not; 0: off", NULL},
+	{"latency.rate", SETTING_NUMBER, AT(backend.path_rate), 1, 1000000, "100",
+	 "records per second", "latency records per second and CPU", NULL},
+	{"latency.burst", SETTING_NUMBER, AT(backend.path_burst), 1, 1000000, "200", "records",
+	 "latency records at once on one CPU", NULL},
+	{"latency.recent", SETTING_NUMBER, AT(latency_recent), 1, 1 << 20, "4096", "records",
+	 "latency records that netflowd keeps in memory; 416 bytes each", NULL},
+
+	{"slots.limit", SETTING_NUMBER, AT(backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1, "18",
+	 "slots",
+	 "ring slots that one transmit can use on a Xen device; 18 in every kernel since 3.16 (XEN_NETIF_NR_SLOTS_MIN), MAX_SKB_FRAGS + 1 before",
+	 NULL},
+	{"slots.devices", SETTING_DEVICES, AT(backend.slots), 0, BACKEND_SLOTS_NAMES, "",
+	 "device names",
+	 "devices, besides those of xen-netfront, whose transmits netflowd counts by the pages that they touch; *: all devices",
+	 NULL},
+	{"slots.table", SETTING_NUMBER, AT(backend.slots.table), 1, 1 << 12, "64", "devices",
+	 "devices whose slots are counted separately; 1.1 KiB for each device and CPU", NULL},
+	{"slots.rate", SETTING_NUMBER, AT(backend.slots.rate), 1, 1000000, "20",
+	 "records per second",
+	 "slots records per second and CPU, separately for near misses and for overflows", NULL},
+	{"slots.burst", SETTING_NUMBER, AT(backend.slots.burst), 1, 1000000, "200", "records",
+	 "slots records at once on one CPU, separately for near misses and for overflows", NULL},
+	{"slots.recent", SETTING_NUMBER, AT(slots_recent), 1, 1 << 20, "1024", "records",
+	 "slots records that netflowd keeps in memory; 624 bytes each", NULL},
+	{"slots.attach", SETTING_CHOICE, AT(backend.slots.attach), 0, 0, "auto", "",
+	 "how to attach to xen-netfront; auto: the first of fentry, kprobe and tracepoint that works",
+	 attach_names},
+	{"slots.kmsg", SETTING_PATH, AT(kmsg), 0, LENGTH(kmsg), "/dev/kmsg", "",
+	 "kernel log in which netflowd looks for \"rides the rocket\"; empty: not read", NULL},
+
+	{"ring.bytes", SETTING_POWER_OF_TWO, AT(backend.ring_bytes), 4096, 1 << 28, "1048576",
+	 "bytes", "bytes of the ring buffer that passes records from the kernel to netflowd", NULL},
+
+	{"control.clients", SETTING_NUMBER, AT(control.clients), 1, 10000, "128", "clients",
+	 "clients that netflowd serves at once", NULL},
+	{"control.message_bytes", SETTING_NUMBER, AT(control.message_bytes), 256, 1 << 26,
+	 "1048576", "bytes", "bytes of the largest request that netflowd accepts", NULL},
+	{"control.queue_bytes", SETTING_NUMBER, AT(control.queue_bytes), 4096, 1 << 28, "1048576",
+	 "bytes", "bytes of replies that can wait for one slow client before it loses records",
+	 NULL},
+
+	{"alerts.interval", SETTING_DURATION, AT(alert_interval_ns), 100000000,
+	 UINT64_C(60000000000), "1s", "", "interval at which the alert rules are evaluated", NULL},
+	{"alerts.rules", SETTING_TEXT, AT(alert_rules), 1, LENGTH(alert_rules),
+	 "/etc/netflowd/alerts.d", "path",
+	 "directory of alert rule files (*.conf) that add to or replace the shipped ones; read at startup and on SIGHUP",
+	 NULL},
+	{"alerts.exec_user", SETTING_TEXT, AT(alert_exec_user), 1, LENGTH(alert_exec_user),
+	 "nobody", "user name",
+	 "user that runs the programs of alerts if netflowd is root; otherwise netflowd's own user does",
+	 NULL},
+
+	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
+	 "probe names", "probes that netflowd does not attach", NULL},
+};
+
+const size_t setting_count = ARRAY_SIZE(setting_table);
+
+/* "auto, fentry, kprobe or tracepoint" */
+static void join_choices(const char *const *choices, char *text, size_t size)
+{
+	text[0] = 0;
+	for (size_t i = 0; choices[i]; i++) {
+		size_t used = strlen(text);
+		const char *joint = !i ? "" : choices[i + 1] ? ", " : " or ";
+
+		snprintf(text + used, size - used, "%s%s", joint, choices[i]);
+	}
+}
+
+struct setting_values setting_values(const struct setting *setting)
+{
+	uint64_t least = setting->least, most = setting->most;
+	const char *unit = setting->unit;
+	struct setting_values text;
+
+	switch (setting->type) {
+	case SETTING_NUMBER:
+		snprintf(text.s, sizeof(text.s),
+			 "a whole number of %s from %" PRIu64 " to %" PRIu64, unit, least, most);
+		break;
+	case SETTING_POWER_OF_TWO:
+		snprintf(text.s, sizeof(text.s),
+			 "a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most, unit);
+		break;
+	case SETTING_POWER_OF_TWO_OR_0:
+		snprintf(text.s, sizeof(text.s),
+			 "0 or a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most,
+			 unit);
+		break;
+	case SETTING_DURATION:
+		snprintf(text.s, sizeof(text.s), "a duration from %s to %s",
+			 duration_format(least).s, duration_format(most).s);
+		break;
+	case SETTING_CHOICE:
+		join_choices(setting->choices, text.s, sizeof(text.s));
+		break;
+	case SETTING_TEXT:
+		snprintf(text.s, sizeof(text.s), "a %s of %" PRIu64 " to %" PRIu64 " characters",
+			 unit, least, most);
+		break;
+	case SETTING_PATH:
+		snprintf(text.s, sizeof(text.s),
+			 "an absolute path of at most %" PRIu64 " characters, or empty", most);
+		break;
+	case SETTING_PROBES:
+	case SETTING_DEVICES:
+		snprintf(text.s, sizeof(text.s),
+			 "%" PRIu64 " to %" PRIu64 " %s, separated by commas or blanks", least,
+			 most, unit);
+		break;
+	}
+	return text;
+}
+
+void setting_help(FILE *to)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < setting_count; i++)
+		if (strlen(setting_table[i].key) > width)
+			width = strlen(setting_table[i].key);
+	for (size_t i = 0; i < setting_count; i++)
+		fprintf(to, "  %-*s  %s (%s; default %s)\n", (int)width, setting_table[i].key,
+			setting_table[i].help, setting_values(&setting_table[i]).s,
+			setting_table[i].initial[0] ? setting_table[i].initial : "none");
+}

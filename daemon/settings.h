@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of settings.  Defaults, limits, parsing, error messages and help all derive from its
+ * rows, so that a setting has one place in the source.
+ */
+#ifndef DAEMON_SETTINGS_H
+#define DAEMON_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How a value is written, what `least` and `most` limit, and how struct config stores it. */
+enum setting_type {
+	SETTING_NUMBER,		   /* uint64_t; the value */
+	SETTING_POWER_OF_TWO,	   /* uint64_t; the value */
+	SETTING_POWER_OF_TWO_OR_0, /* uint64_t; the value unless it is 0 */
+	SETTING_DURATION, /* uint64_t, ns; the value: 250us, 5ms, 1s, a bare number is ns */
+	SETTING_CHOICE,	  /* uint64_t, index in `choices`; no limits */
+	SETTING_TEXT,	  /* char[]; the length */
+	SETTING_PATH,	  /* char[], absolute or empty; the length */
+	SETTING_PROBES,	  /* bool[NF_PROBE_COUNT], names; how many */
+	SETTING_DEVICES,  /* struct backend_slots_settings, names; how many */
+};
+
+struct setting {
+	const char *key; /* "section.key" */
+	enum setting_type type;
+	size_t offset; /* of the value in struct config */
+	uint64_t least, most;
+	const char *initial; /* default, as a file would have it; never NULL */
+	const char *unit;    /* noun: of a number what it counts, of others what the value is */
+	const char *help;    /* understandable without the other lines */
+	const char *const *choices; /* of SETTING_CHOICE: the names, NULL at the end */
+};
+
+/* All settings, in the order in which help lists them. */
+extern const struct setting setting_table[];
+extern const size_t setting_count;
+
+#define SETTING_VALUES_MAX 128
+
+struct setting_values {
+	char s[SETTING_VALUES_MAX];
+};
+
+/* The values that a setting can have: "a whole number of seconds from 1 to 86400". */
+struct setting_values setting_values(const struct setting *setting);
+
+/* One line for each setting: key, meaning, values, default. */
+void setting_help(FILE *to);
+
+#endif
