@@ -114,7 +114,7 @@ def host_inode():
     except PermissionError:
         host = INIT_INODE
     if host != own:
-        pytest.skip("this is not the host's network namespace, or the kernel does not show which is")
+        pytest.skip("not in the host's network namespace, or the kernel does not show it")
     return host
 
 
