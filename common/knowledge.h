@@ -45,9 +45,9 @@ const struct knowledge *knowledge_at(size_t index);
 const struct knowledge *knowledge_reason(const char *name);
 
 /*
- * True if a person who wrote `text` may mean this entry.  These differences do not count: upper and lower case, the
- * prefixes of the kernel's enumerators, "->" for "→", the long names of stages, and a missing direction of a segment or
- * group of a metric.
+ * True if a person who wrote `text` may mean this entry.  Upper and lower case and the prefixes of the kernel's
+ * enumerators do not count, the group of a metric can be missing, and a segment can have any form of
+ * segment_name_read().
  */
 bool knowledge_meant(const struct knowledge *entry, const char *text);
 

@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/duration.h"
 #include "common/nearest.h"
+#include "common/netns.h"
 
 #define SOCKET_DEFAULT "/run/netflowd/io.netflowd"
 #define TIMEOUT_DEFAULT_MS 10000
@@ -36,7 +37,6 @@ void arguments_init(struct arguments *arguments)
 		.socket = SOCKET_DEFAULT,
 		.timeout_ms = TIMEOUT_DEFAULT_MS,
 		.measure_ms = -1,
-		.netns = -1,
 		.top = -1,
 		.limit = -1,
 		.interval_ms = -1,
@@ -187,6 +187,19 @@ static int set_word(const struct argument *argument, const char *text, const cha
 		      nearest_hint("", search.best).s);
 }
 
+/* Whether a name exists is for the daemon to say. */
+static int set_netns(const struct argument *argument, const char *text, const char **value,
+		     struct arguments_error *error)
+{
+	uint32_t inode;
+
+	if (netns_parse(text, &inode) < 0)
+		return refuse(error, "--%s must be " NETNS_FORMS ", not '%.60s'", argument->name,
+			      text);
+	*value = text;
+	return 0;
+}
+
 static int set_value(const struct argument *argument, struct arguments *arguments, const char *text,
 		     struct arguments_error *error)
 {
@@ -204,6 +217,8 @@ static int set_value(const struct argument *argument, struct arguments *argument
 		return 0;
 	case ARGUMENT_WORD:
 		return set_word(argument, text, value, error);
+	case ARGUMENT_NETNS:
+		return set_netns(argument, text, value, error);
 	case ARGUMENT_NUMBER:
 	case ARGUMENT_SECONDS:
 	case ARGUMENT_DURATION:

@@ -21,7 +21,7 @@ struct arguments {
 	const char *by;
 	const char *reason;
 	const char *device;
-	int64_t netns;
+	const char *netns;
 	int64_t top;
 	int64_t limit;
 	bool records;
@@ -48,6 +48,7 @@ enum argument_type {
 	ARGUMENT_FLAG,	   /* bool; the option has no value */
 	ARGUMENT_TEXT,	   /* const char *, not empty */
 	ARGUMENT_WORD,	   /* const char *, one of `words` */
+	ARGUMENT_NETNS,	   /* const char *, what netns_parse() takes */
 	ARGUMENT_NUMBER,   /* int64_t, a whole number */
 	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */
 	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 250us, 1.5s */

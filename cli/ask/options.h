@@ -27,11 +27,11 @@
 
 #define OPTION_DEVICE(text) OPTION("dev", TEXT, device, .value = "DEV", .help = text)
 
-#define OPTION_NETNS                                                                      \
-	{                                                                                 \
-		.name = "netns", .value = "N", .type = ARGUMENT_NUMBER,                   \
-		.offset = offsetof(struct arguments, netns), .min = 1, .max = UINT32_MAX, \
-		.help = "only the network namespace of this inode number"                 \
+#define OPTION_NETNS                                                                                  \
+	{                                                                                             \
+		.name = "netns", .value = "N", .type = ARGUMENT_NETNS,                                \
+		.offset = offsetof(struct arguments, netns),                                          \
+		.help = "only this network namespace: a name of `ip netns`, host, or an inode number" \
 	}
 
 #define OPTION_FOLLOW(what) \

@@ -68,6 +68,7 @@ struct sentence {
 static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownReason", "no such drop reason: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.UnknownDevice", "no such device: ", "device", "", REPORT_USAGE},
+	{"io.netflowd.UnknownNetns", "no such network namespace: ", "netns", "", REPORT_USAGE},
 	{"io.netflowd.UnknownField", "cannot group drops by ", "field", "", REPORT_USAGE},
 	{"io.netflowd.UnknownSegment", "no such segment: ", "segment", "", REPORT_USAGE},
 	{"io.netflowd.UnknownName", "no entry for ", "name", "", REPORT_USAGE},

@@ -89,7 +89,7 @@ json_t *session_selection(const struct session *session)
 
 	return session_parameters("reason", session_text(arguments->reason), "device",
 				  session_text(arguments->device), "netns",
-				  session_number(arguments->netns), "filter",
+				  session_text(arguments->netns), "filter",
 				  session_text(session->filter), NULL);
 }
 
@@ -99,18 +99,16 @@ void session_put_selection(const struct session *session, struct page *page)
 	const struct {
 		const char *name;
 		const char *value;
-	} texts[] = {
-		{"reason", given->reason}, {"dev", given->device}, {"segment", given->segment}};
+	} texts[] = {{"reason", given->reason},
+		     {"dev", given->device},
+		     {"segment", given->segment},
+		     {"netns", given->netns}};
 	const char *before = " with";
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!texts[i].value)
 			continue;
 		page_put(page, PAGE_PLAIN, "%s --%s %s", before, texts[i].name, texts[i].value);
-		before = "";
-	}
-	if (given->netns >= 0) {
-		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
 		before = "";
 	}
 	if (given->over_ns >= 0) {

@@ -263,7 +263,7 @@ static json_t *counters_parameters(const struct session *session)
 
 	return session_parameters(
 		"by", session_text(given->by), "reason", session_text(given->reason), "device",
-		session_text(given->device), "netns", session_number(given->netns), "faults",
+		session_text(given->device), "netns", session_text(given->netns), "faults",
 		given->faults ? json_true() : NULL, "top", session_number(given->top), NULL);
 }
 
@@ -271,11 +271,11 @@ static json_t *records_parameters(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters(
-		"reason", session_text(given->reason), "device", session_text(given->device),
-		"netns", session_number(given->netns), "faults", given->faults ? json_true() : NULL,
-		"filter", session_text(session->filter), "limit", session_number(given->limit),
-		NULL);
+	return session_parameters("reason", session_text(given->reason), "device",
+				  session_text(given->device), "netns", session_text(given->netns),
+				  "faults", given->faults ? json_true() : NULL, "filter",
+				  session_text(session->filter), "limit",
+				  session_number(given->limit), NULL);
 }
 
 /* ---- as they happen ---------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "cli/show/segment.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 #define METHOD "io.netflowd.GetLatency"
 #define RECORDS_METHOD "io.netflowd.GetLatencyRecords"
@@ -70,7 +71,7 @@ static void put_latency(struct table *table, const json_t *latency, const struct
 		table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
 	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
-		   field_text(latency, "segment"));
+		   segment_name_text(field_text(latency, "segment")).s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "count").s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_duration_real(latency, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
@@ -92,7 +93,7 @@ static int put_histograms(struct page *page, const json_t *latencies, bool segme
 		page_end(page);
 		page_line(page, PAGE_TITLE, "%s%s%s %s", segment ? "" : device_of(latency),
 			  segment ? "" : " ", field_text(latency, "direction"),
-			  field_text(latency, "segment"));
+			  segment_name_text(field_text(latency, "segment")).s);
 		segment_put_histogram(page, &buckets);
 	}
 	return 0;

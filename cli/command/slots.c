@@ -34,7 +34,7 @@ static json_t *counters_parameters(const struct session *session)
 	const struct arguments *given = &session->arguments;
 
 	return session_parameters("device", session_text(given->device), "netns",
-				  session_number(given->netns), NULL);
+				  session_text(given->netns), NULL);
 }
 
 static json_t *records_parameters(const struct session *session, int64_t limit)
@@ -42,7 +42,7 @@ static json_t *records_parameters(const struct session *session, int64_t limit)
 	const struct arguments *given = &session->arguments;
 
 	return session_parameters(
-		"device", session_text(given->device), "netns", session_number(given->netns),
+		"device", session_text(given->device), "netns", session_text(given->netns),
 		"filter", session_text(session->filter), "limit", session_number(limit), NULL);
 }
 

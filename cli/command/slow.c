@@ -20,7 +20,7 @@ static const struct argument arguments[] = {
 	OPTION("over", DURATION, over_ns, .value = "TIME", .max = OVER_MAX_NS,
 	       .help = "show packets, slow or sampled, that took longer than TIME, in total or in --segment; 0ns to 1h"),
 	OPTION("segment", TEXT, segment, .value = "S",
-	       .help = "show only packets that have this segment, such as 'receive->copy'"),
+	       .help = "show only packets that have this segment, such as receive_to_copy"),
 	OPTION_DEVICE("show only packets that crossed this device"),
 	OPTION_NETNS,
 	OPTION_FLAG(samples, "show the random sample instead of slow packets"),
@@ -30,19 +30,6 @@ static const struct argument arguments[] = {
 	OPTION_PCAP,
 	{},
 };
-
-/* The segment with its arrow, however it was typed. */
-static json_t *segment_parameter(const char *given)
-{
-	const char *dash = given ? strstr(given, "->") : NULL;
-	OWN_FREE char *text = NULL;
-
-	if (!dash)
-		return session_text(given);
-	if (asprintf(&text, "%.*s→%s", (int)(dash - given), given, dash + 2) < 0)
-		return NULL;
-	return session_text(text);
-}
 
 /* With --over, the threshold of the command replaces those of the daemon. */
 static json_t *slow_parameter(const struct arguments *given)
@@ -56,12 +43,11 @@ static json_t *parameters_of(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters("over_ns", session_number(given->over_ns), "segment",
-				  segment_parameter(given->segment), "device",
-				  session_text(given->device), "netns",
-				  session_number(given->netns), "filter",
-				  session_text(session->filter), "slow", slow_parameter(given),
-				  "limit", session_number(given->follow ? -1 : given->limit), NULL);
+	return session_parameters(
+		"over_ns", session_number(given->over_ns), "segment", session_text(given->segment),
+		"device", session_text(given->device), "netns", session_text(given->netns),
+		"filter", session_text(session->filter), "slow", slow_parameter(given), "limit",
+		session_number(given->follow ? -1 : given->limit), NULL);
 }
 
 static struct held held_by(const struct arguments *given)

@@ -7,6 +7,7 @@
 #include "cli/ask/field.h"
 #include "cli/show/drop_lines.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 #define APPLICATION "netflowctl " NETFLOWD_VERSION
 
@@ -206,6 +207,13 @@ static void comment_drop(FILE *out, const json_t *record)
 		comment_task(out, task, ", task ");
 }
 
+/* "receive→copy" of a StageTime. */
+static struct segment_text segment_of(const json_t *time)
+{
+	return segment_name_text(
+		segment_name_join(field_text(time, "from"), field_text(time, "to")).s);
+}
+
 static void comment_latency(FILE *out, const json_t *record)
 {
 	const json_t *part;
@@ -213,16 +221,16 @@ static void comment_latency(FILE *out, const json_t *record)
 
 	fprintf(out, "%s after %s%s, most of it %s", field_text(record, "outcome"),
 		field_units_duration(record, "total_ns").s,
-		field_true(record, "slow") ? " (slow)" : "", field_text(record, "dominant"));
+		field_true(record, "slow") ? " (slow)" : "",
+		segment_name_text(field_text(record, "dominant")).s);
 	json_array_foreach(json_object_get(record, "devices"), i, part)
 	{
 		fprintf(out, "%s", i ? " → " : "; ");
 		comment_device(out, part);
 	}
 	comment_task(out, json_object_get(record, "task"), "; ");
-	json_array_foreach(json_object_get(record, "times"), i, part)
-		fprintf(out, "\n%s→%s %s", field_text(part, "from"), field_text(part, "to"),
-			field_units_duration(part, "duration_ns").s);
+	json_array_foreach(json_object_get(record, "times"), i, part) fprintf(
+		out, "\n%s %s", segment_of(part).s, field_units_duration(part, "duration_ns").s);
 	json_array_foreach(json_object_get(record, "missing"), i, part) fprintf(
 		out, "\nnot known: %s (%s)", field_text(part, "stage"), field_text(part, "reason"));
 }

@@ -6,6 +6,7 @@
 
 #include "cli/ask/field.h"
 #include "cli/show/timeline.h"
+#include "common/segment_name.h"
 
 /* PID_MAX_LIMIT (include/linux/threads.h).  Task numbers are below it, so other tracks use numbers from it on. */
 #define NO_TASK 4194304
@@ -212,13 +213,15 @@ static int add_segments(struct trace *trace, const struct path *path, const stru
 		const json_t *from = json_array_get(stages, i - 1), *to = json_array_get(stages, i);
 		uint64_t at = field_count_or(from, "at_ns", 0);
 		uint64_t duration = field_count_or(to, "at_ns", at) - at;
-		json_t *slice = json_pack(
-			"{s:s, s:o, s:s, s:f, s:f, s:I, s:I, s:O}", "ph", "X", "name",
-			json_sprintf("%s→%s", field_text(from, "stage"), field_text(to, "stage")),
-			"cat", timeline_direction(path->record), "ts",
-			microseconds(path->begin_ns - trace->origin_ns + at), "dur",
-			microseconds(duration), "pid", (json_int_t)track->pid, "tid",
-			(json_int_t)track->shown, "args", args);
+		json_t *slice =
+			json_pack("{s:s, s:o, s:s, s:f, s:f, s:I, s:I, s:O}", "ph", "X", "name",
+				  json_string(segment_name_join(field_text(from, "stage"),
+								field_text(to, "stage"))
+						      .s),
+				  "cat", timeline_direction(path->record), "ts",
+				  microseconds(path->begin_ns - trace->origin_ns + at), "dur",
+				  microseconds(duration), "pid", (json_int_t)track->pid, "tid",
+				  (json_int_t)track->shown, "args", args);
 
 		r = slice ? add_event(trace, slice) : -ENOMEM;
 	}

@@ -24,20 +24,20 @@ static const struct {
 	const char *direction;
 	const char *name;
 } segment_names[READING_SEGMENTS_COUNT] = {
-	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq→softirq"},
-	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise→softirq"},
-	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq→receive"},
-	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive→sock_queue"},
-	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup→run"},
-	[READING_RUN_TO_COPY] = {"rx", "run→copy"},
-	[READING_RECEIVE_TO_COPY] = {"rx", "receive→copy"},
-	[READING_RX_TOTAL] = {"rx", "total"},
-	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive→queue"},
-	[READING_FORWARD_TOTAL] = {"fwd", "total"},
-	[READING_QUEUE_TO_START] = {"tx", "queue→start_xmit"},
-	[READING_START_TO_XMIT] = {"tx", "start_xmit→xmit"},
-	[READING_XMIT_TO_FREE] = {"tx", "xmit→free"},
-	[READING_TX_TOTAL] = {"tx", "total"},
+	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq_to_softirq"},
+	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise_to_softirq"},
+	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq_to_receive"},
+	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive_to_sock_queue"},
+	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup_to_run"},
+	[READING_RUN_TO_COPY] = {"rx", "run_to_copy"},
+	[READING_RECEIVE_TO_COPY] = {"rx", "receive_to_copy"},
+	[READING_RX_TOTAL] = {"rx", "rx_total"},
+	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive_to_queue"},
+	[READING_FORWARD_TOTAL] = {"fwd", "forward_total"},
+	[READING_QUEUE_TO_START] = {"tx", "queue_to_start_xmit"},
+	[READING_START_TO_XMIT] = {"tx", "start_xmit_to_xmit"},
+	[READING_XMIT_TO_FREE] = {"tx", "xmit_to_free"},
+	[READING_TX_TOTAL] = {"tx", "tx_total"},
 };
 
 const char *reading_direction(enum reading_segment_id id)

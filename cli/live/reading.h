@@ -76,7 +76,7 @@ struct reading_scope {
 typedef int (*reading_ask)(void *data, const char *method, json_t *parameters, int64_t extra_ms,
 			   json_t **reply);
 
-/* "rx", "fwd" or "tx", and the segment's name, as in the daemon's Latency. */
+/* "rx", "fwd" or "tx", and the segment's identifier, as in the daemon's Latency. */
 const char *reading_direction(enum reading_segment_id id);
 const char *reading_segment_name(enum reading_segment_id id);
 

@@ -2,6 +2,7 @@
 #include "cli/live/table_parts.h"
 
 #include "cli/live/rate.h"
+#include "common/segment_name.h"
 
 #define TOTAL_WIDTH 13
 
@@ -16,7 +17,8 @@ void table_parts_segment(struct table *table, const struct reading *reading,
 	const struct reading_segment *segment = &reading->segments[id];
 
 	table_row(table);
-	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id), reading_segment_name(id));
+	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id),
+		   segment_name_text(reading_segment_name(id)).s);
 	/* Without any packet the rate is not known, because the probe may be missing. */
 	table_parts_rate(table, segment->all.total ? segment->per_second : RATE_UNKNOWN,
 			 PAGE_PLAIN);

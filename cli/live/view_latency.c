@@ -5,6 +5,7 @@
 #include "cli/terminal/chart.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 #include "common/units.h"
 
 #define SEGMENT_WIDTH 22

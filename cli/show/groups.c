@@ -8,6 +8,7 @@
 #include "cli/show/segment.h"
 #include "cli/show/timeline.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 static const struct {
 	const char *member;
@@ -202,7 +203,7 @@ static struct group *find_group(struct groups *groups, const char *key, const ch
 		free(new.segment);
 		return NULL;
 	}
-	new.order = strcmp(segment, "total") ? groups->count : SIZE_MAX;
+	new.order = segment_name_is_total(segment) ? SIZE_MAX : groups->count;
 	groups->at[groups->count] = new;
 	return &groups->at[groups->count++];
 }
@@ -233,28 +234,45 @@ static char *key_of(const json_t *record, const char *by)
 	return key;
 }
 
+/*
+ * The total of a direction, as its histogram has it: a packet that leaves through a device has
+ * left at xmit, while its record may go on until the driver frees it.
+ */
+static bool total_of(const json_t *record, const char *direction, uint64_t *total_ns)
+{
+	const char *last = strcmp(direction, "rx") ? "xmit" : "copy";
+	const json_t *stage;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "stages"), i, stage)
+	{
+		if (!strcmp(field_text(stage, "stage"), last))
+			return field_count(stage, "at_ns", total_ns);
+	}
+	return false;
+}
+
 static int add_record(struct groups *groups, const json_t *record, const char *by)
 {
 	OWN_FREE char *key = key_of(record, by);
 	const char *direction = timeline_direction(record);
+	uint64_t total_ns;
 	const json_t *time;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "times"), i, time)
 	{
-		OWN_FREE char *segment = NULL;
-		int r = asprintf(&segment, "%s→%s", field_text(time, "from"),
-				 field_text(time, "to"));
+		struct segment_text segment =
+			segment_name_join(field_text(time, "from"), field_text(time, "to"));
+		int r = add_duration(groups, key, direction, segment.s,
+				     field_count_or(time, "duration_ns", 0));
 
-		r = r < 0 ? -ENOMEM
-			  : add_duration(groups, key, direction, segment,
-					 field_count_or(time, "duration_ns", 0));
 		if (r)
 			return r;
 	}
-	if (!field_true(record, "comparable"))
+	if (!field_true(record, "comparable") || !total_of(record, direction, &total_ns))
 		return 0;
-	return add_duration(groups, key, direction, "total", field_count_or(record, "total_ns", 0));
+	return add_duration(groups, key, direction, segment_name_total(direction), total_ns);
 }
 
 static int by_duration(const void *one, const void *other)

@@ -5,6 +5,7 @@
 
 #include "cli/ask/field.h"
 #include "cli/terminal/chart.h"
+#include "common/segment_name.h"
 
 #define INDENT 2
 /* The longest stages, "softirq_raise" and "softirq_entry", and a gap. */
@@ -108,14 +109,11 @@ static void put_time(struct page *page, const json_t *record, const json_t *time
 		 chart_bar(duration, total, bar_width(page), page_term(page)->utf8).s);
 }
 
-/* Whether `dominant`, "from→to", names this one. */
+/* Whether `dominant` is the segment of this StageTime. */
 static bool is_dominant(const char *dominant, const json_t *time)
 {
-	const char *from = field_text(time, "from"), *to = field_text(time, "to");
-	size_t len = strlen(from);
-
-	return !strncmp(dominant, from, len) && !strncmp(dominant + len, "→", strlen("→")) &&
-	       !strcmp(dominant + len + strlen("→"), to);
+	return !strcmp(dominant,
+		       segment_name_join(field_text(time, "from"), field_text(time, "to")).s);
 }
 
 static void put_stages(struct page *page, const json_t *record)

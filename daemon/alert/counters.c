@@ -11,6 +11,7 @@
 #include "daemon/alert/rule.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/names.h"
+#include "daemon/kernel/attribution.h"
 #include "daemon/kernel/softnet.h"
 #include "daemon/kernel/symbols.h"
 #include "daemon/probe/backend.h"
@@ -29,6 +30,7 @@ struct alert_input_state {
 	const struct rockets *rockets; /* NULL: the kernel's log is not read */
 	const struct names *names;
 	const struct symbols *symbols;
+	struct attribution *attribution;
 	char missing[BACKEND_REASON_MAX + 128];
 	/* Time squeezes by CPU: the kernel's counters have 32 bits. */
 	struct {
@@ -124,6 +126,13 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	default:
 		return NULL;
 	}
+}
+
+static int number_netns(void *userdata, const char *text, uint32_t *inode)
+{
+	const struct alert_input_state *state = userdata;
+
+	return attribution_netns_number(state->attribution, text, inode);
 }
 
 /* ---- counters of the backend --------------------------------------------- */
@@ -365,9 +374,12 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 		     const struct symbols *symbols)
 {
 	struct alert_input_state *fresh = calloc(1, sizeof(*fresh));
+	int r = fresh ? attribution_new(&fresh->attribution, NULL) : -ENOMEM;
 
-	if (!fresh)
-		return -ENOMEM;
+	if (r < 0) {
+		free(fresh);
+		return r;
+	}
 	fresh->backend = backend;
 	fresh->reason = reason;
 	fresh->disabled = disabled;
@@ -376,6 +388,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->symbols = symbols;
 	*source = (struct alert_source){
 		.missing = missing,
+		.netns = number_netns,
 		.drops_mark = drops_mark,
 		.drops = read_drops,
 		.name_drops = name_drops,
@@ -394,6 +407,7 @@ void alert_source_free(struct alert_input_state **state)
 {
 	if (!*state)
 		return;
+	attribution_free(&(*state)->attribution);
 	free((*state)->cpu);
 	free(*state);
 	*state = NULL;

@@ -233,7 +233,7 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{"by", PARAMETER_STRING, true},
 		{"reason", PARAMETER_STRING, true},
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
 		{"top", PARAMETER_INT, true},
 		{NULL, 0, 0},
@@ -306,7 +306,7 @@ int method_get_drop_records(struct call *call, json_t *parameters, void *userdat
 	static const struct parameter table[] = {
 		{"reason", PARAMETER_STRING, true},
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
 		{"filter", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},

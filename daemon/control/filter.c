@@ -11,6 +11,8 @@
 #include "daemon/control/internal.h"
 #include "daemon/core/names.h"
 #include "daemon/core/selection.h"
+#include "daemon/kernel/attribution.h"
+#include "daemon/kernel/netns_names.h"
 #include "daemon/probe/backend.h"
 
 /* A search for a device by name among all that were seen and all that are there. */
@@ -100,17 +102,30 @@ static int read_reason(struct filter *filter, const struct control *control, str
 	return 0;
 }
 
-static int read_netns(struct filter *filter, struct call *call, const json_t *value)
+/* By the number that the name has now: the records and counters have numbers. */
+static int read_netns(struct filter *filter, const struct control *control, struct call *call,
+		      const char *text)
 {
-	json_int_t inode = json_integer_value(value);
+	char nearest[ATTRIBUTION_NETNS_MAX];
 
-	if (inode < 1 || inode > UINT32_MAX) {
+	switch (attribution_netns_number(control->attribution, text, &filter->netns)) {
+	case 0:
+		filter->by_netns = true;
+		return 0;
+	case -ENOENT:
+		call_error(
+			call, "io.netflowd.UnknownNetns",
+			json_pack("{s:s, s:s*}", "netns", text, "nearest",
+				  attribution_netns_nearest(control->attribution, text, nearest)));
+		return -EINVAL;
+	case -EACCES:
+		call_error(call, "io.netflowd.PermissionDenied",
+			   json_pack("{s:s}", "reason", NETNS_NAMES_HIDDEN));
+		return -EINVAL;
+	default:
 		call_invalid_parameter(call, "netns");
 		return -EINVAL;
 	}
-	filter->netns = (uint32_t)inode;
-	filter->by_netns = true;
-	return 0;
 }
 
 static int read_expression(struct filter *filter, struct call *call, const char *text)
@@ -128,7 +143,7 @@ static int read_expression(struct filter *filter, struct call *call, const char 
 
 static int read_segment(struct filter *filter, struct call *call, const char *text)
 {
-	char nearest[PATH_SEGMENT_MAX];
+	char nearest[SEGMENT_NAME_MAX];
 
 	if (path_segment_parse(&filter->segment, text, nearest) < 0) {
 		call_error(call, "io.netflowd.UnknownSegment",
@@ -175,7 +190,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	const char *reason = json_string_value(json_object_get(parameters, "reason"));
 	const char *device = json_string_value(json_object_get(parameters, "device"));
 	const char *expression = json_string_value(json_object_get(parameters, "filter"));
-	const json_t *netns = json_object_get(parameters, "netns");
+	const char *netns = json_string_value(json_object_get(parameters, "netns"));
 	OWN_FILTER struct filter fresh = {0};
 	int r = 0;
 
@@ -184,7 +199,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	if (r == 0 && device)
 		r = read_device(&fresh, control, call, device);
 	if (r == 0 && netns)
-		r = read_netns(&fresh, call, netns);
+		r = read_netns(&fresh, control, call, netns);
 	fresh.faults = json_is_true(json_object_get(parameters, "faults"));
 	fresh.names = control->parts.names;
 	if (r == 0 && expression)

@@ -33,8 +33,9 @@ static int collect_device(const struct backend_device *device, void *userdata)
 
 int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
+	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
+						 {"netns", PARAMETER_STRING, true},
+						 {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
 	OWN_FILTER struct filter filter = {0};

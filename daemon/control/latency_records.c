@@ -63,7 +63,7 @@ int method_get_latency_records(struct call *call, json_t *parameters, void *user
 {
 	static const struct parameter table[] = {
 		{"over_ns", PARAMETER_INT, true},   {"segment", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true},
+		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_STRING, true},
 		{"filter", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
 		{"limit", PARAMETER_INT, true},	    {NULL, 0, 0},
 	};

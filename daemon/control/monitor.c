@@ -204,7 +204,7 @@ int method_monitor(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
 		{"records", PARAMETER_ARRAY, true},  {"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_INT, true},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
 		{"filter", PARAMETER_STRING, true},  {"over_ns", PARAMETER_INT, true},
 		{"segment", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
 		{"stack", PARAMETER_BOOL, true},     {NULL, 0, 0},

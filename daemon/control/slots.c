@@ -162,8 +162,9 @@ static json_t *rockets_log(const struct control *control)
 /* Without a backend the kernel's log is still there to tell of. */
 int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
+	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
+						 {"netns", PARAMETER_STRING, true},
+						 {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
 	OWN_FILTER struct filter filter = {0};
@@ -228,7 +229,7 @@ int method_get_slots_records(struct call *call, json_t *parameters, void *userda
 {
 	static const struct parameter table[] = {
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"filter", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
 		{NULL, 0, 0},

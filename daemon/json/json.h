@@ -83,12 +83,6 @@ struct json_device {
 	uint32_t netns;	  /* 0: not known */
 };
 
-/* "rx", "fwd" or "tx". */
-const char *json_segment_direction(enum nf_segment segment);
-
-/* The name of a segment within its direction: "receive→copy", "total". */
-const char *json_segment_name(enum nf_segment segment);
-
 /*
  * Type Latency; `device` NULL: the devices without a slot of their own.  An
  * empty histogram has a count of 0, and no mean, maximum or quantiles.  The

@@ -54,15 +54,14 @@ static json_t *missing(const struct path *path)
 
 static void fill_path(struct fill *f, const struct path *path)
 {
-	char dominant[PATH_SEGMENT_MAX];
+	struct segment_text dominant = path_segment_name(path->stage[path->dominant].stage,
+							 path->stage[path->dominant + 1].stage);
 
-	path_segment_format(path->stage[path->dominant].stage,
-			    path->stage[path->dominant + 1].stage, dominant);
 	fill_int(f, "total_ns", path->total_ns);
 	fill_bool(f, "comparable", !path->missing_count);
 	fill_put(f, "stages", stages(path));
 	fill_put(f, "times", times(path));
-	fill_text(f, "dominant", dominant);
+	fill_text(f, "dominant", dominant.s);
 	fill_put(f, "missing", missing(path));
 }
 

@@ -60,6 +60,18 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 	return netns_names_find(attribution->netns, inode, time_monotonic(), name);
 }
 
+int attribution_netns_number(const struct attribution *attribution, const char *text,
+			     uint32_t *inode)
+{
+	return netns_names_number(attribution->netns, text, inode);
+}
+
+const char *attribution_netns_nearest(const struct attribution *attribution, const char *text,
+				      char nearest[static ATTRIBUTION_NETNS_MAX])
+{
+	return netns_names_nearest(attribution->netns, text, nearest);
+}
+
 const char *attribution_cgroup(struct attribution *attribution, uint64_t id,
 			       char path[static ATTRIBUTION_CGROUP_MAX])
 {

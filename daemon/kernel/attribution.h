@@ -51,6 +51,15 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 			      char name[static ATTRIBUTION_NETNS_MAX]);
 
 /*
+ * The way back: the inode number of the namespace that `text` names now, and the nearest name if no namespace has that
+ * name.  See netns_names_number() and netns_names_nearest().
+ */
+int attribution_netns_number(const struct attribution *attribution, const char *text,
+			     uint32_t *inode);
+const char *attribution_netns_nearest(const struct attribution *attribution, const char *text,
+				      char nearest[static ATTRIBUTION_NETNS_MAX]);
+
+/*
  * The path of a cgroup below the mount of the cgroup2 hierarchy ("/" is its root), by the id that bpf_skb_cgroup_id()
  * and bpf_get_current_cgroup_id() return.  The kernel does not use an id again.  A path that was found once is
  * therefore returned also after the cgroup was removed, while it is in the cache.

@@ -4,16 +4,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/nearest.h"
+#include "common/netns.h"
 #include "common/time.h"
 
 /*
@@ -296,6 +301,7 @@ int netns_names_new(struct netns_names **names, const char *const *directories, 
 		    const char *init)
 {
 	struct netns_names *n = calloc(1, sizeof(*n));
+	uint32_t own_inode = 0;
 	struct statx own;
 
 	if (!n)
@@ -304,11 +310,13 @@ int netns_names_new(struct netns_names **names, const char *const *directories, 
 		if (directories[i])
 			n->directories[n->directory_count++].path = directories[i];
 	n->reading = (unsigned int)n->directory_count;
-	if (look(AT_FDCWD, "/proc/self/ns/net", 0, &own) == 0)
+	if (look(AT_FDCWD, "/proc/self/ns/net", 0, &own) == 0) {
 		n->nsfs = device_of(&own);
-	/* Requires CAP_SYS_PTRACE; without it `init` stays 0. */
-	if (init)
-		(void)netns_of(n, AT_FDCWD, init, 0, &n->init);
+		own_inode = (uint32_t)own.stx_ino;
+	}
+	/* Requires CAP_SYS_PTRACE.  Without it the number is known if it is the kernel's fixed one. */
+	if (init && netns_of(n, AT_FDCWD, init, 0, &n->init) < 0 && own_inode == INIT_INODE)
+		n->init = INIT_INODE;
 	*names = n;
 	return 0;
 }
@@ -368,4 +376,88 @@ const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t
 		return NULL;
 	snprintf(name, NAME_MAX + 1, "%s", found);
 	return name;
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* Namespaces of all kinds are files of nsfs, and only the kernel says which kind one is. */
+static bool is_network(const char *path)
+{
+	OWN_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
+}
+
+static int number_of_file(const struct netns_names *names, const char *name, uint32_t *inode)
+{
+	char path[PATH_MAX];
+	uint32_t number;
+
+	for (size_t i = 0; i < names->directory_count; i++) {
+		int len = snprintf(path, sizeof(path), "%s/%s", names->directories[i].path, name);
+
+		if (len < 0 || (size_t)len >= sizeof(path) ||
+		    netns_of_name(names, AT_FDCWD, path, &number) < 0 || !is_network(path))
+			continue;
+		*inode = number;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int netns_names_number(const struct netns_names *names, const char *text, uint32_t *inode)
+{
+	uint32_t number;
+	int r = netns_parse(text, &number);
+
+	if (r < 0)
+		return r;
+	if (!number && !strcmp(text, NETNS_NAMES_HOST)) {
+		if (!names->init)
+			return -EACCES;
+		number = names->init;
+	}
+	if (!number)
+		return number_of_file(names, text, inode);
+	*inode = number;
+	return 0;
+}
+
+static void consider(struct nearest *search, const char *name, char best[static NAME_MAX + 1])
+{
+	nearest_consider(search, name);
+	/* The candidate is valid only during the call. */
+	if (search->best == name) {
+		snprintf(best, NAME_MAX + 1, "%s", name);
+		search->best = best;
+	}
+}
+
+static void consider_directory(struct nearest *search, const char *path,
+			       char best[static NAME_MAX + 1])
+{
+	DIR *dir = opendir(path);
+	const struct dirent *file;
+
+	for (int i = 0; dir && i < NETNS_NAMES_MAX && (file = readdir(dir)); i++)
+		if (file->d_type != DT_DIR && file->d_name[0] != '.' &&
+		    strcmp(file->d_name, search->word) != 0)
+			consider(search, file->d_name, best);
+	if (dir)
+		closedir(dir);
+}
+
+const char *netns_names_nearest(const struct netns_names *names, const char *text,
+				char nearest[static NAME_MAX + 1])
+{
+	struct nearest search;
+	uint32_t inode;
+
+	nearest_init(&search, text);
+	if (names->init)
+		consider(&search, NETNS_NAMES_HOST, nearest);
+	for (size_t i = 0; i < names->directory_count; i++)
+		consider_directory(&search, names->directories[i].path, nearest);
+	/* A file that `ip netns` left behind is no namespace. */
+	return search.best && netns_names_number(names, search.best, &inode) == 0 ? nearest : NULL;
 }

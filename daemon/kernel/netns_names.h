@@ -2,6 +2,7 @@
 /*
  * Names of network namespaces by inode number, as `ip netns` makes them: a name is a file in a directory, and the
  * namespace is mounted on that file.  A link to /proc/PID/ns/net, as people make for containers, counts too.
+ * And the way back, from a name to the number that it has now.
  */
 #ifndef DAEMON_KERNEL_NETNS_NAMES_H
 #define DAEMON_KERNEL_NETNS_NAMES_H
@@ -16,6 +17,9 @@ struct netns_names;
 #define NETNS_NAMES_DIRECTORIES_MAX 2
 #define NETNS_NAMES_STEP 256	/* files read per call */
 #define NETNS_NAMES_HOST "host" /* the name of the host's own namespace */
+/* Why netns_names_number() returns -EACCES, for messages. */
+#define NETNS_NAMES_HIDDEN \
+	"the daemon cannot read /proc/1/ns/net, so it does not know which network namespace is the host's; name it by its inode number, or give the daemon CAP_SYS_PTRACE"
 
 /*
  * `directories` has `count` paths of directories that may contain names, of which NULLs are skipped and at most
@@ -35,5 +39,19 @@ void netns_names_free(struct netns_names **names);
  */
 const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t now,
 			     char name[static NAME_MAX + 1]);
+
+/*
+ * The inode number of the namespace that `text` names now: a number is itself, also when no
+ * namespace has it; NETNS_NAMES_HOST is always the namespace that `init` is in; other text is a
+ * file's name, looked up in the directories in their order.  Nothing is remembered, because
+ * namespaces come and go, and numbers are used again.
+ * -EINVAL as netns_parse(); -ENOENT: no namespace has that name; -EACCES: it is
+ * NETNS_NAMES_HOST, and the kernel does not show that namespace to this process.
+ */
+int netns_names_number(const struct netns_names *names, const char *text, uint32_t *inode);
+
+/* Returns `nearest`, the name nearest to `text` that a namespace has now, or NULL if none is near. */
+const char *netns_names_nearest(const struct netns_names *names, const char *text,
+				char nearest[static NAME_MAX + 1]);
 
 #endif

@@ -165,8 +165,8 @@ class Netflowd(Nothing):
 
 
 def timed_share(flood, timed):
-    tx = timed.get("queue→start_xmit", 0) / flood.sent
-    rx = timed.get("receive→copy", 0) / max(flood.received, 1)
+    tx = timed.get("queue_to_start_xmit", 0) / flood.sent
+    rx = timed.get("receive_to_copy", 0) / max(flood.received, 1)
     return f"{100 * tx:.1f} % of tx, {100 * rx:.1f} % of rx"
 
 
@@ -237,8 +237,8 @@ class Bpftrace(Nothing):
                                        for bucket in row)
         seen = {event: counts.get(name, 0) for event, name in self.histograms.items()}
         require(seen, flood.sent, self.bench.events, self.label)
-        return timed_share(flood, {"queue→start_xmit": counts.get("@queue_to_start", 0),
-                                   "receive→copy": counts.get("@receive_to_copy", 0)})
+        return timed_share(flood, {"queue_to_start_xmit": counts.get("@queue_to_start", 0),
+                                   "receive_to_copy": counts.get("@receive_to_copy", 0)})
 
     def stop(self):
         if self.process:

@@ -47,7 +47,7 @@ static void test_defaults(void **state)
 	assert_int_equal(arguments.timeout_ms, 10000);
 	assert_null(arguments.by);
 	assert_int_equal(arguments.top, -1);
-	assert_int_equal(arguments.netns, -1);
+	assert_null(arguments.netns);
 	assert_false(arguments.json);
 }
 

@@ -227,7 +227,7 @@ static void test_latency(void **state)
 {
 	static const char *const record =
 		"{" TIME "," ETHERNET ",\"outcome\":\"forwarded\",\"slow\":true,"
-		"\"total_ns\":5000,\"dominant\":\"receive→queue\",\"length_bytes\":60,"
+		"\"total_ns\":5000,\"dominant\":\"receive_to_queue\",\"length_bytes\":60,"
 		"\"devices\":[{\"device\":\"a\",\"netns\":7},"
 		"{\"device\":\"b\",\"netns\":8,\"netns_name\":\"blue\"}],"
 		"\"times\":[{\"from\":\"receive\",\"to\":\"queue\",\"duration_ns\":4000},"

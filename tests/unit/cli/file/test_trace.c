@@ -26,14 +26,14 @@
 	".000000000Z\",\"at_ns\":0},{\"stage\":\"wakeup\",\"at_ns\":1000},"                        \
 	"{\"stage\":\"copy\",\"at_ns\":3000}],\"times\":[{\"from\":\"receive\",\"to\":\"wakeup\"," \
 	"\"duration_ns\":1000},{\"from\":\"wakeup\",\"to\":\"copy\",\"duration_ns\":2000}],"       \
-	"\"dominant\":\"wakeup→copy\",\"flow\":\"f\",\"devices\":[{\"device\":\"a\"}],"          \
+	"\"dominant\":\"wakeup_to_copy\",\"flow\":\"f\",\"devices\":[{\"device\":\"a\"}],"         \
 	"\"task\":{\"pid\":" pid ",\"tid\":" pid ",\"comm\":\"reader\"},"                          \
 	"\"owner\":{\"cgroup\":\"/c\"},\"missing\":[{\"stage\":\"irq\",\"reason\":\"none\"}]}"
 #define SENT                                                                               \
 	"{\"outcome\":\"transmitted\",\"total_ns\":500,\"comparable\":true,\"cpu\":0,"     \
 	"\"stages\":[{\"stage\":\"queue\",\"time\":\"2026-11-21T09:30:01.000001000Z\","    \
 	"\"at_ns\":0},{\"stage\":\"xmit\",\"at_ns\":500}],\"times\":[{\"from\":\"queue\"," \
-	"\"to\":\"xmit\",\"duration_ns\":500}],\"dominant\":\"queue→xmit\"}"
+	"\"to\":\"xmit\",\"duration_ns\":500}],\"dominant\":\"queue_to_xmit\"}"
 
 static const char records_text[] = "[" RECORD("01", "7", "true") "," RECORD(
 	"01", "7", "false") "," RECORD("02", "7", "true") "," SENT "]";
@@ -99,11 +99,11 @@ static void test_trace(void **state)
 	assert_string_equal(name_of(trace_of, 3), "CPU 0");
 	assert_string_equal(name_of(trace_of, 4), "CPUs");
 	assert_null(event(trace_of, "M", 5));
-	assert_slice(trace_of, 0, "receive→wakeup", 0, 1, 7);
-	assert_slice(trace_of, 1, "wakeup→copy", 1, 2, 7);
-	assert_slice(trace_of, 4, "queue→xmit", 1, 0.5, 0);
+	assert_slice(trace_of, 0, "receive_to_wakeup", 0, 1, 7);
+	assert_slice(trace_of, 1, "wakeup_to_copy", 1, 2, 7);
+	assert_slice(trace_of, 4, "queue_to_xmit", 1, 0.5, 0);
 	/* the first track again, because its packet is done by then */
-	assert_slice(trace_of, 6, "wakeup→copy", 1000001, 2, 7);
+	assert_slice(trace_of, 6, "wakeup_to_copy", 1000001, 2, 7);
 	assert_null(event(trace_of, "X", 7));
 }
 
@@ -139,14 +139,33 @@ static void test_groups(void **state)
 	(void)state;
 	assert_int_equal(groups_of_records(records, "process", &groups), 0);
 	assert_int_equal(json_array_size(groups), 5);
-	assert_group(groups, 0, "process", "reader[7]", "receive→wakeup", 3, 1000);
-	assert_group(groups, 1, "process", "reader[7]", "wakeup→copy", 3, 2000);
+	assert_group(groups, 0, "process", "reader[7]", "receive_to_wakeup", 3, 1000);
+	assert_group(groups, 1, "process", "reader[7]", "wakeup_to_copy", 3, 2000);
 	/* only comparable records count for the total */
-	assert_group(groups, 2, "process", "reader[7]", "total", 2, 3000);
-	assert_group(groups, 3, "process", "-", "queue→xmit", 1, 500);
+	assert_group(groups, 2, "process", "reader[7]", "rx_total", 2, 3000);
+	assert_group(groups, 3, "process", "-", "queue_to_xmit", 1, 500);
 	json_decref(groups);
 	assert_int_equal(groups_of_records(records, "cgroup", &groups), 0);
-	assert_group(groups, 0, "cgroup", "/c", "receive→wakeup", 3, 1000);
+	assert_group(groups, 0, "cgroup", "/c", "receive_to_wakeup", 3, 1000);
+}
+
+/* A sent packet's total ends when the driver has it, as in its histogram; its record goes on. */
+static void test_group_total(void **state)
+{
+	OWN_JSON json_t *records =
+		parse("[{\"outcome\":\"transmitted\",\"total_ns\":900,\"comparable\":true,"
+		      "\"stages\":[{\"stage\":\"queue\",\"at_ns\":0},{\"stage\":\"xmit\","
+		      "\"at_ns\":500},{\"stage\":\"free\",\"at_ns\":900}],\"times\":[{\"from\":"
+		      "\"queue\",\"to\":\"xmit\",\"duration_ns\":500},{\"from\":\"xmit\",\"to\":"
+		      "\"free\",\"duration_ns\":400}]}]");
+	OWN_JSON json_t *groups = NULL;
+
+	(void)state;
+	assert_int_equal(groups_of_records(records, "process", &groups), 0);
+	assert_int_equal(json_array_size(groups), 3);
+	assert_group(groups, 0, "process", "-", "queue_to_xmit", 1, 500);
+	assert_group(groups, 1, "process", "-", "xmit_to_free", 1, 400);
+	assert_group(groups, 2, "process", "-", "tx_total", 1, 500);
 }
 
 static void test_merge(void **state)
@@ -204,9 +223,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trace),	 cmocka_unit_test(test_trace_of_nothing),
-		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_trace),  cmocka_unit_test(test_trace_of_nothing),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_group_total),
+		cmocka_unit_test(test_merge),  cmocka_unit_test(test_timeline),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, setup, NULL);

@@ -81,16 +81,16 @@ static const char drops_late[] =
 	"{\"reason\":\"MIC_FAIL\",\"subsystem\":\"mac80211\",\"location\":\"g\",\"packets\":900},"
 	"{\"reason_number\":77,\"location\":\"h\",\"packets\":1}]}";
 static const char latency_early[] =
-	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"a\","
 	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":5},"
 	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]}]}";
 static const char latency_late[] =
-	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"a\","
 	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":25},"
 	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]},"
-	"{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"b\","
+	"{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"b\","
 	"\"max_ns\":600,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":1}]},"
-	"{\"direction\":\"tx\",\"segment\":\"xmit→free\",\"max_ns\":70000,"
+	"{\"direction\":\"tx\",\"segment\":\"xmit_to_free\",\"max_ns\":70000,"
 	"\"buckets\":[{\"from_ns\":65536,\"below_ns\":81920,\"count\":2}]},"
 	"{\"direction\":\"tx\",\"segment\":\"not yet invented\"}]}";
 

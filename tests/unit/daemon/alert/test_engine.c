@@ -42,6 +42,7 @@ struct fixture {
 	struct alert_probes probes;
 	struct nf_hist slow[NF_SEGMENT_COUNT], fast[NF_SEGMENT_COUNT];
 	bool slow_gone;
+	uint32_t blue; /* inode number of the namespace of that name; 0: there is none */
 	/* the engine and the events that it reported */
 	struct names *names;
 	struct alert_engine *engine;
@@ -59,6 +60,14 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	(void)input;
 	(void)rule;
 	return f->missing;
+}
+
+static int number_netns(void *userdata, const char *text, uint32_t *inode)
+{
+	const struct fixture *f = userdata;
+
+	*inode = strcmp(text, "blue") ? (uint32_t)atoi(text) : f->blue;
+	return *inode ? 0 : -ENOENT;
 }
 
 static uint64_t drops_mark(void *userdata)
@@ -176,8 +185,9 @@ static void take(void *userdata, const struct alert_event *event)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const struct alert_source source = {missing, drops_mark, drops,	 name_drops, devices,
-					    slots,   squeezed,	 ledger, probes,     f};
+	const struct alert_source source = {missing,	number_netns, drops_mark, drops,
+					    name_drops, devices,      slots,	  squeezed,
+					    ledger,	probes,	      f};
 
 	assert_non_null(f);
 	assert_int_equal(names_new(&f->names), 0);
@@ -376,6 +386,8 @@ static void test_selection(void **state)
 		{"device = eth1", false},
 		{"netns = 1", true},
 		{"netns = 2", false},
+		{"netns = blue", true},
+		{"netns = red", false},
 		{"protocol = ipv4/udp", true},
 		{"protocol = ipv4", true},
 		{"protocol = ipv4/tcp", false},
@@ -383,6 +395,7 @@ static void test_selection(void **state)
 	};
 	struct fixture *f = *state;
 
+	f->blue = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[256];
 
@@ -395,6 +408,62 @@ static void test_selection(void **state)
 		if ((f->count == 1) != cases[i].fires)
 			fail_msg("%s: %zu events", cases[i].keys, f->count);
 	}
+}
+
+/* A name stands for what it is called at each reading, not for what it was at the load. */
+static void test_netns_by_name(void **state)
+{
+	struct fixture *f = *state;
+
+	f->drops = f->other_drops = 1000;
+	load(f, DROPS "netns = blue\n");
+	tick(f);
+	assert_false(get(f, "drops")->reading.known);
+	assert_string_equal(get(f, "drops")->reading.unknown,
+			    "there is no network namespace named blue");
+
+	/* it comes; what it dropped before is no growth */
+	f->blue = 1;
+	ticks(f, 20);
+	assert_true(get(f, "drops")->reading.known);
+	assert_true(get(f, "drops")->reading.value == 0);
+	f->drops += 100;
+	f->other_drops += 1000;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 100);
+	expect(f, 0, "drops", ALERT_FIRED);
+	assert_non_null(strstr(f->told[0].text, "dropped packets on netns blue over 10.0 s"));
+
+	/* a reload keeps what was counted */
+	load(f, DROPS "netns = blue\n");
+	assert_int_equal(get(f, "drops")->reading.count, 100);
+
+	/* another namespace gets the name: its counter stands higher, which is no growth either */
+	f->blue = 2;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 0);
+	ticks(f, 20);
+	expect(f, 1, "drops", ALERT_ENDED);
+	f->other_drops += 60;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 60);
+	expect(f, 2, "drops", ALERT_FIRED);
+
+	/* without the namespace nobody knows: what fires goes on */
+	f->blue = 0;
+	ticks(f, 30);
+	assert_false(get(f, "drops")->reading.known);
+	assert_int_equal(get(f, "drops")->state.phase, ALERT_FIRING);
+	f->other_drops += 500;
+
+	/* made again, perhaps with the same number */
+	f->blue = 2;
+	tick(f);
+	assert_true(get(f, "drops")->reading.known);
+	assert_int_equal(get(f, "drops")->reading.count, 0);
+	ticks(f, 20);
+	expect(f, 3, "drops", ALERT_ENDED);
+	assert_int_equal(f->count, 4);
 }
 
 static void test_latency(void **state)
@@ -663,6 +732,7 @@ int main(void)
 		TEST(test_own_cause),
 		TEST(test_drops_are_read_when_there_are_new_ones),
 		TEST(test_selection),
+		TEST(test_netns_by_name),
 		TEST(test_latency),
 		TEST(test_no_packets_wait_no_time),
 		TEST(test_slots),

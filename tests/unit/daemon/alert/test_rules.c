@@ -109,7 +109,7 @@ static void test_all_keys(void **state)
 	assert_int_equal(rule->reason[1], 8);
 	assert_int_equal(rule->reason[2], 77);
 	assert_string_equal(rule->device, "eth0");
-	assert_int_equal(rule->netns, 4026531840);
+	assert_string_equal(rule->netns, "4026531840");
 	assert_string_equal(rule->protocol, "ipv4/udp");
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_EXEC);
 	assert_string_equal(rule->exec, "/bin/page --to me");
@@ -120,10 +120,11 @@ static void test_all_keys(void **state)
 
 static void test_latency(void **state)
 {
-	static const char *const names[] = {"receive_to_copy", "receive→copy", "receive->copy"};
+	static const char *const names[] = {"receive_to_copy", "receive→copy", "receive->copy",
+					    "rx receive→copy"};
 	struct fixture *fixture = *state;
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char text[256];
 
 		snprintf(text, sizeof(text),
@@ -189,7 +190,9 @@ static void test_mistakes(void **state)
 		 "this kernel has no drop reason NO_SOCKT"},
 		{RULE "reason = !\n", 4, "reason", "one or more"},
 		{RULE "device = much-too-long-a-name\n", 4, "device", "1 to 15 characters"},
-		{RULE "netns = web\n", 4, "netns", "inode number"},
+		{RULE "netns = a/b\n", 4, "netns", "inode number"},
+		{RULE "netns = 0\n", 4, "netns", "from 1 to 4294967295"},
+		{RULE "netns = 4294967296\n", 4, "netns", "from 1 to 4294967295"},
 		{RULE "protocol = udp, tcp\n", 4, "protocol", "one protocol"},
 		{RULE "segment = rx_total\n", 4, "segment", "has no segment"},
 		{RULE "quantile = p50\n", 4, "quantile", "has no quantile"},

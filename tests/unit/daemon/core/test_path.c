@@ -385,31 +385,71 @@ static void test_too_little(void **state)
 static void check_segment(const char *text, enum nf_stage from, enum nf_stage to)
 {
 	struct path_segment segment = {0};
-	char nearest[PATH_SEGMENT_MAX];
+	char nearest[SEGMENT_NAME_MAX];
 
 	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
 	assert_false(segment.total);
+	assert_false(segment.one_way);
 	assert_int_equal(segment.from, from);
+	assert_int_equal(segment.to, to);
+}
+
+static void check_total(const char *text, enum nf_outcome outcome, enum nf_stage to)
+{
+	struct path_segment segment = {0};
+	char nearest[SEGMENT_NAME_MAX];
+
+	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
+	assert_true(segment.one_way);
+	assert_int_equal(segment.outcome, outcome);
 	assert_int_equal(segment.to, to);
 }
 
 static void test_segment_names(void **state)
 {
-	struct path_segment segment = {0};
-	char text[PATH_SEGMENT_MAX];
+	struct path_segment segment = {.one_way = true};
+	char text[SEGMENT_NAME_MAX];
 
 	(void)state;
+	check_segment("receive_to_sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive->sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("rx receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("raise_to_softirq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY);
 	check_segment("raise→softirq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY);
+	check_segment("softirq_raise_to_softirq_entry", NF_STAGE_SOFTIRQ_RAISE,
+		      NF_STAGE_SOFTIRQ_ENTRY);
 	check_segment("softirq->receive", NF_STAGE_SOFTIRQ_ENTRY, NF_STAGE_RECEIVE);
 	check_segment("softirq_raise→irq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_IRQ);
 	check_segment("receive→queue", NF_STAGE_RECEIVE, NF_STAGE_QUEUE);
 	check_segment("receive→copy", NF_STAGE_RECEIVE, NF_STAGE_COPY);
+	check_total("rx_total", NF_OUTCOME_DELIVERED, NF_STAGE_COPY);
+	check_total("forward_total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
+	check_total("fwd total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
+	check_total("tx_total", NF_OUTCOME_TRANSMITTED, NF_STAGE_XMIT);
 	assert_int_equal(path_segment_parse(&segment, "total", text), 0);
 	assert_true(segment.total);
-	path_segment_format(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY, text);
-	assert_string_equal(text, "softirq_raise→softirq_entry");
+	assert_false(segment.one_way);
+	assert_string_equal(path_segment_name(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY).s,
+			    "raise_to_softirq");
+}
+
+/* Every segment that has histograms can select records, and stands for the same stages there. */
+static void test_segments_with_histograms(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
+		const struct path_histogram *histogram = &path_histograms[i];
+		struct path_segment segment = {0};
+		char nearest[SEGMENT_NAME_MAX];
+
+		assert_int_equal(path_segment_parse(&segment, histogram->name, nearest), 0);
+		assert_int_equal(segment.total, histogram->total);
+		assert_int_equal(segment.from, histogram->from);
+		assert_int_equal(segment.to, histogram->to);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(histogram->name, path_histograms[j].name);
+	}
 }
 
 static void test_segment_unknown(void **state)
@@ -417,17 +457,20 @@ static void test_segment_unknown(void **state)
 	static const struct {
 		const char *text, *nearest;
 	} cases[] = {
-		{"recieve→copy", "receive→copy"},
-		{"recieve->copy", "receive→copy"},
-		{"receive→sock_qeue", "receive→sock_queue"},
+		{"recieve_to_copy", "receive_to_copy"},
+		{"recieve→copy", "receive_to_copy"},
+		{"recieve->copy", "receive_to_copy"},
+		{"receive→sock_qeue", "receive_to_sock_queue"},
+		{"softirq_raise→softirq_enty", "raise_to_softirq"},
 		{"totla", "total"},
+		{"tx_totla", "tx_total"},
 		{"receiv", ""},
 		{"copy→queue", NULL}, /* no path has it */
 		{"receive→receive", NULL},
 		{"", ""},
 		{"→", NULL},
 		{"->", NULL},
-		{"receive→copy→", "receive→copy"},
+		{"receive→copy→", "receive_to_copy"},
 		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		 "aaaaa"
 		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa→b",
@@ -437,7 +480,7 @@ static void test_segment_unknown(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct path_segment segment = {.from = NF_STAGE_FREE};
-		char nearest[PATH_SEGMENT_MAX] = "not set";
+		char nearest[SEGMENT_NAME_MAX] = "not set";
 
 		assert_int_equal(path_segment_parse(&segment, cases[i].text, nearest), -EINVAL);
 		assert_int_equal(segment.from, NF_STAGE_FREE);
@@ -470,6 +513,40 @@ static void test_segment_times(void **state)
 	assert_int_equal(ns, 1800);
 }
 
+static uint64_t time_of(const char *name)
+{
+	struct path_segment segment;
+	char nearest[SEGMENT_NAME_MAX];
+	uint64_t ns = 0;
+
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	assert_int_equal(path_segment_parse(&segment, name, nearest), 0);
+	return path_segment_time(&path, &segment, &ns) ? ns : 0;
+}
+
+/* A direction's total is of no other path, and ends where its histogram ends. */
+static void test_total_times(void **state)
+{
+	(void)state;
+	assert_int_equal(time_of("rx_total"), 1900);
+	assert_int_equal(time_of("forward_total"), 0);
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 1900);
+	transmit();
+	assert_int_equal(time_of("rx_total"), 0);
+	assert_int_equal(time_of("forward_total"), 0);
+	assert_int_equal(time_of("tx_total"), 50);
+	assert_int_equal(time_of("total"), 400);
+	record.stage_ns[NF_STAGE_QUEUE] = 0; /* cut from a GSO skb */
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 390);
+	forward();
+	assert_int_equal(time_of("rx_total"), 0);
+	assert_int_equal(time_of("forward_total"), 800);
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 800);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(test_##name, start)
@@ -495,7 +572,9 @@ int main(void)
 		TEST(too_little),
 		TEST(segment_names),
 		TEST(segment_unknown),
+		TEST(segments_with_histograms),
 		TEST(segment_times),
+		TEST(total_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
