@@ -19,7 +19,7 @@
 #define COLUMNS_LEAST 3
 #define COLUMNS_MAX 32
 #define COLUMN_CPU 12
-#define CPUS_MAX 8192 /* the kernel's own limit on all machines we run on */
+#define CPUS_MAX 8192 /* the kernel's own limit on x86-64 and arm64 */
 
 /* Read the columns of a line.  Returns their number; -1 if the line contains anything else. */
 static int read_columns(const char *line, uint32_t columns[static COLUMNS_MAX])

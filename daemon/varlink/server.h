@@ -111,7 +111,7 @@ struct server_stats {
 
 /*
  * Listen on settings->path, and replace a socket that a dead process left there: the caller holds a lock that excludes
- * a running one.  `settings` is copied with its path and group.  All else that it points to and the `count` methods
+ * a running one.  `settings` is copied with its path and group.  Everything that it points to otherwise, and the `count` methods
  * must outlive the server.  `userdata` is passed to the methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST if
  * the path exists and is not a socket, or another negative errno.
  *
