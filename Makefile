@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   make            build netflowd and netflowctl into build/
-#   make run        install what is missing, build, start the daemon, show live data until Ctrl-C
-#   make demo       the same for 15 s, against traffic that it makes itself
-#   make check      install what is missing, build, check the style, run every test
+#   make run        install missing packages, build, start the daemon, show live data until Ctrl-C
+#   make demo       make traffic and drops for 15 s, show them live, then drops, latency and status
+#   make check      install missing packages, check the style, build everything, run every test
 #   make lint       check the style only: format, shell and Python scripts, texts
-#   make check-vm   run the integration suite on stock kernels in QEMU: more than an hour;
-#                   VM_SUITE=vm-smoke: a few tests, ten minutes
+#   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
+#                   VM_SUITE=vm-smoke runs a few tests (ten minutes)
 #   make check-xen  test ring slots on a real Xen in QEMU
-#   make bench      measure what netflowd costs, beside the alternatives
-#   make soak       30 minutes of mixed load; SOAK_SECONDS=N
-#   make fuzz       fuzz the parsers; FUZZ_SECONDS=N each
+#   make bench      compare the cost of netflowd with bpftrace, perf and empty BPF programs
+#   make soak       check memory, ledger and times under mixed load; SOAK_SECONDS=1800
+#   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
+#   make packages   install the Debian packages of tests/packages that are missing
 #   make format     format the C sources in place
-#   make install    PREFIX=/usr/local, DESTDIR=
-#   make clean
+#   make install    install both programs and the alert rules; PREFIX=/usr/local DESTDIR=
+#   make uninstall  remove the installed files, except those in /etc/netflowd
+#   make clean      delete build/
 #
-# Attaching probes needs root.  Only the steps that need root ask for it, with sudo or su; root runs
-# them as they are.
+# Attaching probes needs root.  For another user, only the steps that need root ask for it, with
+# sudo or su.
 #
-# V=1 shows the command lines.  Nothing is written outside build/.
+# V=1 shows the command lines.  A build writes only into build/.
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -35,8 +37,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 1800
 
-# A variant has a folder and flags of its own: plain, asan, clang (warnings of
-# the other compiler), fuzz.
+# Each variant has its own directory and flags: plain, asan (ASan and UBSan), clang (the warnings of
+# the other compiler) and fuzz.
 VARIANT ?= plain
 BUILD := build
 OUT := $(BUILD)/$(VARIANT)
@@ -77,8 +79,8 @@ TOOL_SRC := $(wildcard tests/tools/*.c tests/bench/*.c)
 TOOL_SRC := $(filter-out %.bpf.c,$(TOOL_SRC))
 
 obj = $(patsubst %.c,$(OUT)/%.o,$(1))
-# One archive for each program and one for what they share.  A test may link everything
-# except the two main().
+# Each program has an archive without its main(), and both share a third.  A unit test links all
+# three.
 COMMON_LIB := $(OUT)/libcommon.a
 DAEMON_LIB := $(OUT)/libnetflowd.a
 CLI_LIB := $(OUT)/libnetflowctl.a
@@ -97,7 +99,7 @@ fuzzers: $(FUZZ_BIN)
 
 # ---- the programs in the kernel --------------------------------------------
 
-# linux/types.h includes asm/types.h, which Debian keeps per architecture.
+# linux/types.h includes asm/types.h, which Debian keeps in a directory for each architecture.
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
 	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf -idirafter /usr/include/$(MULTIARCH)
@@ -106,7 +108,7 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call say,BPF,$@) $(CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
 
-# The floor that benchmarks measure against.
+# tests/bench compares netflowd with these empty programs: no BPF tracer on the same hooks costs less.
 $(BUILD)/bpf/%.bpf.o: tests/bench/%.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call say,BPF,$@) $(CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
@@ -116,18 +118,18 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 $(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(BUILD)/bpf/slots.skel.h
 
-# ---- the interface, served by the daemon as it stands in the tree -----------
+# ---- the interface file, embedded in the daemon, which serves it ------------
 
-# A text as a string of C.
+# Each line of a text becomes a C string literal.
 C_STRING := sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/'
 
 $(BUILD)/interface.h: daemon/control/io.netflowd.varlink Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) { echo 'static const char interface_text[] ='; $(C_STRING) $<; echo ';'; } > $@
 
-$(OUT)/daemon/varlink/service.o: | $(BUILD)/interface.h
+$(OUT)/daemon/control/control.o: | $(BUILD)/interface.h
 
-# ---- the knowledge, part of the daemon and of the command line --------------
+# ---- the knowledge, embedded in the daemon and in netflowctl ----------------
 
 $(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledge/*.ini) Makefile
 	@mkdir -p $(@D)
@@ -135,7 +137,7 @@ $(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledg
 
 $(OUT)/common/knowledge.o: | $(BUILD)/knowledge_table.h
 
-# ---- the shipped rules, part of the daemon, by their names -------------------
+# ---- the shipped rules, embedded in the daemon with their file names --------
 
 $(BUILD)/shipped_rules.h: $(sort $(wildcard config/alerts.d/*.conf)) Makefile
 	@mkdir -p $(@D)
@@ -156,7 +158,7 @@ $(COMMON_LIB): $(call obj,$(COMMON_SRC))
 $(DAEMON_LIB): $(filter-out $(DAEMON_MAIN),$(call obj,$(DAEMON_SRC)))
 $(CLI_LIB): $(filter-out $(CLI_MAIN),$(call obj,$(CLI_SRC)))
 
-# Files of different rooms may have the same name, so members are appended, not replaced by name.
+# Files in different rooms may have the same name, so ar must not replace members by name.
 $(OUT)/%.a:
 	$(call say,AR,$@) rm -f $@ && ar qcs $@ $^
 
@@ -172,7 +174,7 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 $(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 
-# The loader of the empty programs; the other tools use nothing but libc.
+# attach_empty loads BPF programs; the other tools need only libc.
 $(OUT)/tests/bench/attach_empty: TOOL_LIBS := -lbpf
 $(OUT)/tests/%: $(OUT)/tests/%.o
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TOOL_LIBS) -o $@
@@ -181,7 +183,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 .PHONY: packages run demo check lint format check-vm check-xen bench soak fuzz install uninstall clean
 
-# Only what is missing is asked for, so that a machine that has it all needs no network.
+# The script asks apt only for missing packages: a machine that has them all needs no network.
 packages:
 	$(call say,DEB,tests/packages) tests/install-packages
 
@@ -193,7 +195,7 @@ demo: packages
 	+$(Q)$(MAKE) all tools
 	$(Q)$(AS_ROOT) tests/demo/demo
 
-# The sanitizers' and the other compiler's builds are part of what is checked.
+# The asan and fuzz builds have tests of their own; the clang build only has to compile.
 check: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools unit $(BUILD)/bpf/empty.bpf.o
 	+$(Q)$(MAKE) VARIANT=asan all unit
@@ -207,13 +209,13 @@ lint: packages
 format:
 	$(Q)clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
-# The same binaries as on the running kernel.  The kernels are fetched once, into build/vm.
+# The guests run the binaries that are built here.  The first run downloads the kernels to build/vm.
 VM_SUITE := vm
 check-vm: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run $(VM_SUITE)
 
-# Xen is fetched into build/vm too.
+# The first run downloads Xen to build/vm.
 check-xen: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run xen
@@ -230,7 +232,7 @@ fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
-# The daemon has the shipped rules in itself; these are to be read and copied.
+# The daemon embeds the shipped rules; administrators read and copy the installed files.
 RULES := $(PREFIX)/share/netflowd/alerts.d
 
 install: all
@@ -239,7 +241,7 @@ install: all
 	install -d -m 0755 $(DESTDIR)$(RULES) $(DESTDIR)/etc/netflowd/alerts.d
 	install -m 0644 config/alerts.d/*.conf $(DESTDIR)$(RULES)
 
-# What is in /etc stays: somebody wrote it.
+# Files in /etc stay, because the administrator wrote them.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/netflowd $(DESTDIR)$(PREFIX)/bin/netflowctl
 	rm -rf $(DESTDIR)$(RULES)
@@ -247,5 +249,5 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-# build/vm has other people's files.
+# build/vm holds unpacked Debian packages and no dependency file of ours.
 -include $(shell find $(BUILD) -path $(BUILD)/vm -prune -o -type f -name '*.d' -print 2>/dev/null)

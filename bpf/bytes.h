@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a record tells of a packet's bytes, and of the task it met. */
+/* The parts that all records share: the header, the packet's first bytes and the current task. */
 #ifndef NF_BYTES_H
 #define NF_BYTES_H
 
 #include "compat.h"
 
-/* Bytes from the network header to the end of the linear part; 0 = no network header. */
+/* `size`: bytes of the whole record; `now`: its time, CLOCK_MONOTONIC ns. */
+static __always_inline void nf_header_fill(struct nf_record *header, enum nf_record_type type,
+					   __u32 size, __u64 now)
+{
+	header->type = type;
+	header->cpu = bpf_get_smp_processor_id();
+	header->size = size;
+	header->time_ns = now;
+}
+
+/* Bytes from the network header to the end of the linear part; 0 if the header is not set. */
 static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
 {
 	__u64 start, end;
 
-	if (!skb->network_header) /* as the allocator leaves it */
+	if (!skb->network_header) /* __alloc_skb() leaves it 0 */
 		return 0;
 	start = (__u64)skb->head + skb->network_header;
 	end = (__u64)skb->data + (skb->len - skb->data_len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything in which the supported kernels (5.8 and newer) differ.
+ * All differences between the supported kernels (5.8 and later).
  *
- * Support is found by looking at the running kernel (its BTF, or a trial load
- * by the daemon), never by a version number; the versions here only say where
- * a difference comes from.
+ * Programs and daemon detect a feature on the running kernel, by its BTF or by
+ * a trial load, never by a version number.  The versions and commits here only
+ * say which change made the difference.
  */
 #ifndef NF_COMPAT_H
 #define NF_COMPAT_H
@@ -13,9 +13,9 @@
 #include "settings.h"
 
 /*
- * Exchange with a result came in 5.12 (5ca419f2864a).  Older kernels get two
- * plain accesses: there, two CPUs that meet in one entry at the same moment
- * can lose a journey from the ledger, which then shows as unaccounted.
+ * Atomic exchange, BPF_XCHG since 5.12 (5ffa25502b5a).  Before 5.12 these are
+ * two plain accesses.  Two CPUs that use one entry at the same moment can then
+ * lose a journey from the ledger, which reports it as unaccounted.
  */
 static __always_inline __u64 nf_exchange(__u64 *word, __u64 value)
 {
@@ -29,9 +29,10 @@ static __always_inline __u64 nf_exchange(__u64 *word, __u64 value)
 }
 
 /*
- * A raw tracepoint program does not run while it already runs on this CPU
- * since 6.1 (05b24ff9b2cf); the kernel counts the hits it skipped.  Before,
- * an interrupt could run it again in the middle of a plain addition.
+ * Since 6.1 (05b24ff9b2cf) the kernel does not start a raw tracepoint program
+ * that is already running on this CPU, and counts the hits that it skips.
+ * Before 6.1 an interrupt could start the program again in the middle of a
+ * plain addition, so the addition must be atomic.
  */
 static __always_inline void nf_add(__u64 *counter, __u64 n)
 {
@@ -42,10 +43,11 @@ static __always_inline void nf_add(__u64 *counter, __u64 n)
 }
 
 /*
- * What tells one network namespace from all others, also from those gone: its
- * cookie, whose lower half lasts for 4 billion namespaces.  It is given at birth
- * since 5.12 (3d368ab87cf6); before, it may be 0 and the inode number, which
- * the kernel soon uses again, must do.
+ * The identity of a network namespace among all existing and deleted ones: its
+ * cookie.  The lower half is unique for the first 4 billion namespaces.  Since
+ * 5.12 (3d368ab87cf6) the kernel assigns the cookie when it creates the
+ * namespace.  Before 5.12 the cookie may be 0; then this is the inode number,
+ * which the kernel soon reuses for another namespace.
  */
 static __always_inline __u32 nf_netns_id(const struct net *net)
 {
@@ -55,9 +57,9 @@ static __always_inline __u32 nf_netns_id(const struct net *net)
 }
 
 /*
- * skb->vlan_present was a bit of its own until 6.1 (354259fa73e2 dropped it);
- * since then a tag is there when vlan_all is not 0.  While the bit existed,
- * vlan_proto and vlan_tci could be left over from a tag already taken off.
+ * Up to 6.1 the bit skb->vlan_present says whether the skb has a VLAN tag, and
+ * vlan_proto and vlan_tci can keep the values of a removed tag.  6.2 removed
+ * the bit (354259fa73e2): the skb has a tag when vlan_all is not 0.
  */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sk_buff___vlan_bit {
@@ -82,8 +84,8 @@ static __always_inline bool nf_skb_has_vlan(const struct sk_buff *skb)
 
 /*
  * kfree_skb(skb, location) got `reason` in 5.17 (c504e5c2f964) and `rx_sk` in
- * 6.11 (c53795d48ee8).  The daemon counts the tracepoint's arguments in BTF;
- * reading one that is not there would not load.
+ * 6.11 (c53795d48ee8).  The daemon counts the tracepoint's arguments in BTF,
+ * because the kernel refuses a program that reads an argument too many.
  */
 #define NF_KFREE_SKB_REASON(ctx) (settings.kfree_skb_reason ? (__u32)(ctx)[2] : 0)
 #define NF_KFREE_SKB_RX_SK(ctx) (settings.kfree_skb_rx_sk ? (const struct sock *)(ctx)[3] : 0)

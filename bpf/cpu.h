@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Per-CPU state: event counters, and the interrupt and softirq that the next
- * received packet came in by (the model of perf's netdev-times script).
+ * State per CPU: the event counters, and the interrupt and softirq that bring
+ * the next received packet (the model of perf's netdev-times script).
  */
 #ifndef NF_CPU_H
 #define NF_CPU_H
@@ -17,33 +17,55 @@ static __always_inline struct nf_cpu *nf_this_cpu(void)
 }
 
 /*
- * Count an event of one program.  Each row has one writer, see nf_add(); the
- * mask is for the verifier, where the event is not a constant.
+ * Count an event of one program.  Each row of the counters has one writer, see
+ * nf_add().  Where the event is not a constant, the verifier needs the mask.
  */
 static __always_inline void nf_count(struct nf_cpu *cpu, enum nf_probe probe, enum nf_event event)
 {
 	nf_add(&cpu->events[probe][event & (NF_EVENT_ROOM - 1)], 1);
 }
 
-/* Only its address matters, see nf_address(). */
+/* Count the hit of one program and return the state of this CPU; NULL if there is none. */
+static __always_inline struct nf_cpu *nf_hit(enum nf_probe probe)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (cpu)
+		nf_count(cpu, probe, NF_EVENT_HIT);
+	return cpu;
+}
+
+/* Only the address of this variable is used, see nf_address(). */
 __u64 nf_anchor;
 
 /*
- * A kernel pointer as a number, counted from a base that is fixed while the
- * programs are loaded.  The verifier lets no arithmetic be done on a trusted
- * pointer but for the difference of two, which it takes for a number.
+ * A kernel pointer as a number: its distance from a base that is fixed while
+ * the programs are loaded.  The only arithmetic that the verifier allows on a
+ * trusted pointer is the difference of two pointers, which it takes for a
+ * number.
  */
 static __always_inline __u64 nf_address(const void *pointer)
 {
 	__u64 number = (__u64)pointer - (__u64)&nf_anchor;
 
-	barrier_var(number); /* or the compiler would move other arithmetic before the difference */
+	/* Without it, the compiler moves other arithmetic before the difference. */
+	barrier_var(number);
 	return number;
 }
 
 /*
- * The index of a number in a table of 2^(64 - shift) entries.  Fibonacci
- * hashing: slab objects differ in their middle bits.
+ * A pointer as a number, its address.  The verifier forgets the type of a
+ * pointer that is written to a map value or a record (`scratch`) and read back.
+ */
+static __always_inline __u64 nf_number(volatile __u64 *scratch, const void *pointer)
+{
+	*scratch = (__u64)pointer;
+	return *scratch;
+}
+
+/*
+ * The index of a number in a table of 2^(64 - shift) entries, by Fibonacci
+ * hashing: the addresses of slab objects differ mainly in their middle bits.
  */
 static __always_inline __u32 nf_hash(__u64 number, __u32 shift)
 {
@@ -51,9 +73,9 @@ static __always_inline __u32 nf_hash(__u64 number, __u32 shift)
 }
 
 /*
- * Softirqs do not nest, so entry and exit tell whether this CPU serves one.
- * An interrupt on top of it does not matter here: no skb is received, read or
- * completed in a handler.
+ * Softirqs do not nest, so softirq_entry and softirq_exit are enough to know
+ * whether this CPU serves one.  An interrupt handler on top of the softirq
+ * makes no difference: no skb is received, read or completed in a handler.
  */
 static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu)
 {
@@ -61,8 +83,9 @@ static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu)
 }
 
 /*
- * netif_receive_skb also runs in process context (a tun device's writer) and
- * in threaded NAPI, where the last softirq has nothing to do with the skb.
+ * Whether this CPU serves NET_RX.  netif_receive_skb also runs in process
+ * context (the writer of a tun device) and in threaded NAPI; there the last
+ * softirq did not bring the skb.
  */
 static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu)
 {
@@ -70,25 +93,27 @@ static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu)
 }
 
 /*
- * Which interrupt a packet came by.  It is that of the softirq's run: one run
- * serves all that was raised since the one before, and the first interrupt
- * speaks for all of it, as in netdev-times.  Three ways lead to it:
+ * The interrupt that brought a packet is the interrupt of the softirq's run.
+ * One run serves everything that was raised since the previous run, and the
+ * first interrupt counts for all of it, as in netdev-times.  A run gets its
+ * interrupt in one of three ways:
  *
- * - The handler raises NET_RX, and the next run is its.
- * - The handler finds its device being polled, or waiting to be, and raises
- *   nothing (NAPIF_STATE_MISSED in napi_schedule_prep(); sd->in_net_rx_action
- *   since 6.4, 8b43fd3d1d7d).  The softirq raises itself when that poll is over
- *   (napi_complete_done()), and the next run is that interrupt's.  Handlers of
- *   other devices raise nothing either, so only those count that did before.
- * - The handler raises NET_RX after the softirq was entered, but before it
- *   took its list of devices: see nf_net_rx_overtaken().
+ * - The handler raises NET_RX.  The next run belongs to this interrupt.
+ * - The handler finds that its device is being polled or is queued for it, and
+ *   does not raise NET_RX (NAPIF_STATE_MISSED in napi_schedule_prep();
+ *   sd->in_net_rx_action since 6.4, 8b43fd3d1d7d).  When that poll ends, the
+ *   softirq raises itself (napi_complete_done()), and the next run belongs to
+ *   this interrupt.  Handlers of devices that are not network cards do not raise
+ *   NET_RX either, so this applies only to lines that have raised it before.
+ * - The handler raises NET_RX after the softirq was entered, but before
+ *   net_rx_action() took its list of devices: see nf_net_rx_overtaken().
  *
- * Else a softirq that raised itself polls on for want of budget, or because
- * the ring was not empty when the poll ended.  What it finds came at any time
- * since that poll, while the device's interrupt was masked: no interrupt is
- * shown for it, and its record says so.  Carrying the first interrupt on would
- * make a packet under steady load seem to have waited for as long as the
- * load lasts.
+ * Otherwise a softirq has raised itself to continue polling, because its budget
+ * was used up or the ring was not empty when the poll ended.  The packets that
+ * it finds arrived at any time since that poll, while the interrupt of the
+ * device was masked.  They get no interrupt, and NF_PATH_POLLED in their records.
+ * With the first interrupt instead, a packet under steady load would seem to have
+ * waited for as long as the load lasts.
  */
 static __always_inline void nf_irq_exit(struct nf_cpu *cpu, __u32 irq)
 {
@@ -102,7 +127,7 @@ static __always_inline void nf_irq_exit(struct nf_cpu *cpu, __u32 irq)
 	cpu->irq_ns = 0;
 }
 
-/* What is not inside an interrupt handler: a softirq that raises itself, or lo and veth. */
+/* The NET_RX softirq raises itself, neither in an interrupt handler nor in start_xmit. */
 static __always_inline void nf_net_rx_raise_again(struct nf_cpu *cpu)
 {
 	if (cpu->again_ns && !cpu->raise_irq_ns)
@@ -112,13 +137,13 @@ static __always_inline void nf_net_rx_raise_again(struct nf_cpu *cpu)
 	cpu->again_ns = 0;
 }
 
-/* The first raise since the last entry is what the softirq's wait begins with. */
+/* The wait of a softirq begins with the first raise since its last entry. */
 static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 {
 	__u32 inner = cpu->xmit_depth - 1;
 
 	if (!cpu->raise_ns)
-		/* Inside start_xmit (lo, veth) the packet's wait begins with that: no clock is read. */
+		/* Inside start_xmit (lo, veth) the wait begins there: no need to read the clock. */
 		cpu->raise_ns = inner < NF_XMIT_DEPTH && !cpu->irq_ns ? cpu->xmit[inner].start_ns
 								      : bpf_ktime_get_ns();
 	if (cpu->irq_ns) {
@@ -130,7 +155,7 @@ static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 	}
 }
 
-/* What was raised so far is now served. */
+/* The softirq now serves everything that was raised so far. */
 static __always_inline void nf_net_rx_begin(struct nf_cpu *cpu)
 {
 	cpu->entry_irq_ns = cpu->raise_irq_ns;
@@ -151,8 +176,9 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 }
 
 /*
- * An interrupt that found its device being polled is answered by the end of
- * this run, or by that of the next where it came after its device's poll.
+ * Forget an interrupt that found its device being polled and came before this
+ * run: by now it is served.  Keep one that came during the run.  It may have
+ * come after the poll of its device; then the next run serves it.
  */
 static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 {
@@ -162,24 +188,25 @@ static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 }
 
 /*
- * A run that nothing raised, for the run before had begun to serve it already,
- * finds no device to poll, unless an interrupt came before net_rx_action()
- * took the list.  What this run receives has then waited since that interrupt,
- * and its softirq was there at once.
+ * A run without a raise of its own finds no device to poll, because the
+ * previous run has already served the raise.  The exception is an interrupt
+ * that came after the entry, but before net_rx_action() took the list.  The
+ * packets of this run have then waited since that interrupt, and their softirq
+ * did not wait.
  */
 static __always_inline void nf_net_rx_overtaken(struct nf_cpu *cpu)
 {
 	if (cpu->entry_raise_ns || !cpu->raise_irq_ns)
 		return;
-	/* Loopback may have raised before the interrupt did. */
+	/* Loopback may have raised NET_RX before the interrupt did. */
 	cpu->entry_ns = cpu->raise_ns > cpu->raise_irq_ns ? cpu->raise_ns : cpu->raise_irq_ns;
 	nf_net_rx_begin(cpu);
 }
 
 /*
- * In process context: on its task's own stack, and in no softirq or interrupt
- * handler, which may borrow that stack.  `scratch` is any memory of the
- * caller's: a pointer stored there is read back as a number.
+ * Whether this is process context: on the stack of the current task, but in
+ * neither a softirq nor an interrupt handler, which may use that stack too.
+ * `scratch` is memory of the caller, see nf_number().
  */
 static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx,
 				       volatile __u64 *scratch)
@@ -187,8 +214,8 @@ static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx
 	const struct task_struct *task = (const void *)bpf_get_current_task();
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	*scratch = (__u64)ctx;
-	return *scratch - stack < settings.stack_size && !cpu->irq_ns && !nf_in_softirq(cpu);
+	return nf_number(scratch, ctx) - stack < settings.stack_size && !cpu->irq_ns &&
+	       !nf_in_softirq(cpu);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Devices and what is kept for each: slots, histograms, NAPI counters.
+ * Devices and the data of each: its slot, histograms and NAPI counters.
  *
- * A device is (namespace, ifindex): the address of a net_device is reused, an
- * ifindex is the same in many namespaces.
+ * The pair (namespace, ifindex) identifies a device.  The address of a
+ * net_device is reused, and many namespaces use the same ifindex.
  */
 #ifndef NF_DEVICE_H
 #define NF_DEVICE_H
@@ -16,9 +16,9 @@ static __always_inline __u64 nf_device_key(const struct net_device *dev)
 }
 
 /*
- * Take a free slot of the set for a device seen for the first time.  The
- * insertion with BPF_NOEXIST decides between CPUs; all walk the set in the
- * same order, so all agree on the slot.
+ * Take a free slot of the set for a device that is seen for the first time.
+ * The insertion with BPF_NOEXIST decides between CPUs.  All CPUs walk the set
+ * in the same order, so all get the same slot.
  */
 static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct net_device *dev)
 {
@@ -31,8 +31,8 @@ static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct
 	if (!set)
 		return NF_SLOT_OTHER;
 		/*
-	 * Unrolled: clang would enter the loop past its head, and check_cfg() of 6.12
-	 * and older takes the step into the head for a back-edge that may not be.
+	 * Unrolled, because clang otherwise enters the loop past its head.  check_cfg()
+	 * up to 6.12 takes the step into the head for a back-edge and refuses the program.
 	 */
 #pragma unroll
 	for (i = 0; i < NF_DEVICE_SET; i++) {
@@ -64,7 +64,7 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
 	int i;
 
-	/* No namespace is 0; the key 0 would match a free slot. */
+	/* No namespace has the identity 0, and a key of 0 would match a free slot. */
 	if (!set || !key)
 		return NF_SLOT_OTHER;
 #pragma unroll
@@ -74,6 +74,26 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	return nf_device_claim(set_index, key, dev);
 }
 
+/*
+ * The device of a slot, and its key, which is 0 while the daemon takes the slot
+ * from the device; NULL if the slot is not a device's.
+ */
+static __always_inline const struct nf_device_info *nf_device_of_slot(__u32 slot, __u64 *key)
+{
+	__u32 set_index = slot / NF_DEVICE_SET;
+	const struct nf_device_info *info;
+	struct nf_device_set *set;
+
+	if (slot < NF_SLOT_RESERVED)
+		return 0;
+	set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	if (!set || !info)
+		return 0;
+	*key = set->key[slot & (NF_DEVICE_SET - 1)];
+	return info;
+}
+
 static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 {
 	__u32 index = bpf_get_smp_processor_id() * settings.devices + slot;
@@ -81,7 +101,7 @@ static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 	return bpf_map_lookup_elem(&nf_devices, &index);
 }
 
-/* Devices are renamed: look again once a millisecond and CPU, as packets pass. */
+/* A device can be renamed: each CPU reads its name again as packets pass, at most once per ms. */
 #define NF_NAME_LASTS_NS 1000000ULL
 
 static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u32 slot,
@@ -97,7 +117,7 @@ static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u
 		bpf_probe_read_kernel_str(info->name, sizeof(info->name), dev->name);
 }
 
-/* The segment that a histogram belongs to. */
+/* The segment of a histogram, see enum nf_hist_index. */
 static __always_inline __u32 nf_hist_segment(__u32 index)
 {
 	if (index == NF_HIST_SOFTIRQ_RECEIVE_TO_COPY)
@@ -108,15 +128,16 @@ static __always_inline __u32 nf_hist_segment(__u32 index)
 }
 
 /*
- * Add one duration to a histogram, by enum nf_segment or nf_hist_index.  Each
- * has one writer at a time on a CPU, hence plain additions (see nf_add()).
- * Returns whether it is longer than the segment's threshold.
+ * Add one duration to a histogram; `index` is an enum nf_segment or an enum
+ * nf_hist_index.  Each histogram has one writer at a time on a CPU, so the
+ * additions are plain (see nf_add()).  Returns whether the duration is longer
+ * than the segment's threshold.
  */
 static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 index,
 					   __u64 from_ns, __u64 to_ns)
 {
 	struct nf_hist *hist = &stats->hist[index];
-	/* The clock is read on two CPUs; a reader may be a few ns behind. */
+	/* The two times can be from two CPUs, whose clocks differ by a few ns. */
 	__u64 ns = to_ns > from_ns ? to_ns - from_ns : 0;
 	__u32 bucket = nf_hist_bucket(ns);
 

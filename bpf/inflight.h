@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The in-flight table: from a live skb to the stages it has passed.
+ * The in-flight table: for each live skb, the stages that it has passed.
  *
- * Mapped by a hash of the skb's address to a set of two entries, of which a
- * newcomer takes a free one or overwrites the older.  Nothing to delete, nothing
- * to leak.  Of 100 skbs on their way 1 in 660 would lose an entry of its own in
- * a table of 65,536 to another one; for a set, it takes three to meet.
+ * A hash of the skb's address selects a set of two entries.  A new skb takes a
+ * free entry; if there is none, it overwrites the older one.  Nothing is ever
+ * deleted, so nothing can leak.  With 100 skbs in flight and 65,536 single
+ * entries, 1 skb in 660 would meet another one in its entry.  In a set of two
+ * entries, a loss needs three skbs.
  *
- * Identity.  Many skbs die without a tracepoint and their memory is reused,
- * so an entry is its skb's only while (address, skb->head) both match; a
- * reader's copy also demands that the skb came in by a device (skb_iif), which
- * no AF_UNIX or netlink skb did.  What does not match is stale: it is never
- * timed, and counted as invalidated.
+ * Identity.  The kernel frees many skbs without a tracepoint and reuses their
+ * memory.  So an entry belongs to an skb only while both its address and
+ * skb->head match.  A copy to a reader also requires that the skb was received
+ * by a device (skb_iif), which is never true of AF_UNIX and netlink skbs.  An
+ * entry that does not match is stale: it is counted as invalidated, not timed.
  *
- * Exactness.  Each journey that begins is taken out of the table exactly once,
- * because the owner word is exchanged atomically: whatever an exchange returns
- * is counted by whoever got it.  So
+ * Exactness.  Each journey that begins is removed from the table exactly once:
+ * the owner word is exchanged atomically, and the program that gets the old
+ * owner from the exchange counts the end of its journey.  So
  *   begun = delivered + consumed + transmitted + forwarded + dropped
  *         + overwritten + invalidated + in flight
- * holds at every moment at which no program is between its two steps.  Two
- * CPUs may still mix the other fields of an entry; `check` shows it.
+ * holds whenever no program is between its exchange and its counter.  Two CPUs
+ * can still mix the other fields of an entry; `check` detects that.
  */
 #ifndef NF_INFLIGHT_H
 #define NF_INFLIGHT_H
@@ -27,8 +28,8 @@
 #include "device.h"
 
 /*
- * The entry of an skb or, when it has none, the one that it would get: see
- * whose it is by its owner word.
+ * The entry of an skb or, if it has none, the entry that it would take.  The
+ * owner word (`skb`) of the entry says which.
  */
 static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 {
@@ -51,13 +52,13 @@ static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 
 static __always_inline __u64 nf_inflight_check(const struct nf_inflight *e, __u64 skb)
 {
-	/* start_ns stands for irq and raise, which share its place. */
+	/* Of a received skb, start_ns is the union's view of rx.irq and rx.raise. */
 	return skb ^ e->head ^ e->begin_ns ^ e->start_ns ^
-	       (e->journey == NF_JOURNEY_RX ? (__u64)e->entry << 32 : 0) ^
+	       (e->journey == NF_JOURNEY_RX ? (__u64)e->rx.entry << 32 : 0) ^
 	       ((__u64)e->slot << 8 | e->journey);
 }
 
-/* To be called after every change of what `check` covers. */
+/* Call this after every change to a field that `check` covers. */
 static __always_inline void nf_inflight_seal(struct nf_inflight *e, __u64 skb)
 {
 	e->check = nf_inflight_check(e, skb);
@@ -69,8 +70,8 @@ static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u6
 }
 
 /*
- * Whether an entry that names this skb really is its: the same skb->head, and
- * not mixed by two CPUs.
+ * Whether an entry with this owner really belongs to this skb: skb->head is the
+ * same, and two CPUs have not mixed the entry.
  */
 static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe probe,
 					      const struct nf_inflight *e, __u64 skb, __u64 head)
@@ -84,9 +85,9 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 }
 
 /*
- * Take the entry out; `event` is how its journey ended if it was still this
- * skb's, and only then true: two CPUs may both come to end one journey, and
- * only who is told so may time it, from a copy made before.
+ * Free the entry.  If it still belongs to this skb, count `event`, the end of
+ * its journey, and return true.  Two CPUs can try to end the same journey: only
+ * the one that gets true may time it, from a copy that it made before the call.
  */
 static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe probe,
 					    struct nf_inflight *e, __u64 skb, enum nf_event event)
@@ -98,7 +99,7 @@ static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe pr
 	return old == skb;
 }
 
-/* A duration as an entry keeps it; 0 stands for no duration. */
+/* A duration in ticks of 2^NF_TICK_SHIFT ns, 1 to NF_TICK_MAX; 0 is kept for "not passed". */
 static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 {
 	__u64 ticks = to_ns > from_ns ? (to_ns - from_ns) >> NF_TICK_SHIFT : 0;
@@ -109,9 +110,10 @@ static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 }
 
 /*
- * Begin a journey.  `known`: the entry already named this skb, and the caller
- * has counted how the former journey ended; then the owner is not exchanged.
- * Should another CPU take the entry meanwhile, it counts ours as overwritten.
+ * Begin a journey.  `known`: the owner of the entry is already this skb, and
+ * the caller has counted the end of its previous journey, so that the owner
+ * need not be exchanged.  If another CPU takes the entry at the same time, it
+ * counts this journey as overwritten.
  */
 static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe probe,
 					     struct nf_inflight *e, __u64 skb, bool known)

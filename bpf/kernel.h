@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's types, reduced to the fields that our programs read.
+ * The kernel's types, reduced to the fields that the programs read.
  *
- * preserve_access_index makes libbpf look each field up by name in the
- * running kernel's BTF, so order and size here mean nothing.  A name after
- * three underscores (struct net___x) is the same kernel type in another
- * version; only bpf/compat.h uses those.
+ * With preserve_access_index, libbpf looks up each field by its name in the
+ * running kernel's BTF, so the order and the size of fields here have no
+ * meaning.  Three underscores and a suffix (struct net___x) name the same
+ * kernel type in another version; only bpf/compat.h uses such types.
  */
 #ifndef NF_KERNEL_H
 #define NF_KERNEL_H
 
 #include "records.h"
 
-/* bpf_helper_defs.h names these; user space's headers would drag in libc. */
+/* bpf_helper_defs.h uses these types; the headers of user space would include libc's. */
 typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
@@ -118,7 +118,7 @@ struct sk_buff {
 	__u16 transport_header;
 	__u16 network_header;
 	__u16 mac_header;
-	unsigned int end; /* of the linear part's room, from head: where skb_shared_info is */
+	unsigned int end; /* offset of skb_shared_info from head, on 64-bit kernels */
 	unsigned char *head;
 	unsigned char *data;
 };
@@ -131,7 +131,7 @@ struct skb_shared_info {
 	__u8 nr_frags;
 	unsigned short gso_size;
 	unsigned short gso_segs;
-	struct skb_frag frags[1]; /* only its place: see bpf/slots.h */
+	struct skb_frag frags[1]; /* only its offset is used, see bpf/slots.h */
 };
 
 struct napi_struct {
@@ -145,7 +145,7 @@ struct task_struct {
 	int pid;
 };
 
-/* The value is the running kernel's: they are numbered anew now and then. */
+/* CO-RE looks up the value by its name: releases renumber the reasons. */
 enum skb_drop_reason {
 	SKB_DROP_REASON_NOT_SPECIFIED,
 };
@@ -163,7 +163,7 @@ enum {
 	IFF_LOOPBACK = 0x8,
 };
 
-/* Softirq vectors, include/linux/interrupt.h: part of the tracepoints' ABI. */
+/* Softirq vectors of include/linux/interrupt.h, arguments of the softirq tracepoints. */
 enum {
 	NET_TX_SOFTIRQ = 2,
 	NET_RX_SOFTIRQ = 3,

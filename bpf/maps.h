@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps.  The daemon sets each max_entries before it loads; the ones here
- * are the smallest that load.  Arrays are mapped into the daemon, which reads
- * them without a system call.
+ * The maps.  The daemon sets each max_entries before it loads the programs; the
+ * values here are the smallest that load.  The daemon can map arrays
+ * with BPF_F_MMAPABLE into its memory and read them without a system call.
  */
 #ifndef NF_MAPS_H
 #define NF_MAPS_H
 
 #include "kernel.h"
+
+/*
+ * Give a new key the value `initial` and return the value, or NULL if the map
+ * is full.  If another CPU inserts the key first, its value is used.
+ */
+static __always_inline void *nf_map_insert(void *map, const void *key, const void *initial)
+{
+	bpf_map_update_elem(map, key, initial, BPF_NOEXIST);
+	return bpf_map_lookup_elem(map, key);
+}
 
 /* Index: CPU. */
 struct {
@@ -27,7 +37,7 @@ struct {
 	__type(value, struct nf_inflight_set);
 } nf_inflights SEC(".maps");
 
-/* Index: hash of the skb's number, as many as entries in flight. */
+/* Index: hash of the skb's number; as many entries as the in-flight table has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -36,7 +46,7 @@ struct {
 	__type(value, struct nf_hops);
 } nf_hops SEC(".maps");
 
-/* Index: hash of the woken task. */
+/* Index: hash of the woken task's thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -60,7 +70,7 @@ struct {
 	__type(value, struct nf_stream);
 } nf_streams SEC(".maps");
 
-/* Index: hash of the device key; the slot is index * NF_DEVICE_SET + place. */
+/* Index: hash of the device key; a slot is index * NF_DEVICE_SET + position in the set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -78,7 +88,7 @@ struct {
 	__type(value, struct nf_device_info);
 } nf_device_infos SEC(".maps");
 
-/* Slot → device key, inserted with BPF_NOEXIST: who gets a free slot. */
+/* Slot → device key.  The insertion with BPF_NOEXIST decides which device gets a free slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, NF_DEVICE_SET);
@@ -86,7 +96,7 @@ struct {
 	__type(value, __u64);
 } nf_device_claims SEC(".maps");
 
-/* Index: CPU * slots + slot. */
+/* Index: CPU * number of slots + slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -109,6 +119,7 @@ struct {
 	__type(value, struct nf_drop_info);
 } nf_drop_infos SEC(".maps");
 
+/* All records, from the programs to the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attach points, in the order in which a packet meets them.  Each says
- * what it reads and which segment ends there; the logic is in the headers.
+ * The attach points, in the order in which a packet passes them.  Each comment
+ * names the arguments and the segments that end there; the logic is in the
+ * headers.
  *
- * tp_btf programs get the tracepoint's own arguments, typed.
+ * tp_btf programs get the arguments of the tracepoint, with their types.
  */
 #include "kernel.h"
 #include "registers.h"
@@ -32,11 +33,10 @@ char LICENSE[] SEC("license") = "GPL";
 SEC("tp_btf/irq_handler_entry")
 int nf_irq_handler_entry(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_ENTRY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_IRQ_HANDLER_ENTRY, NF_EVENT_HIT);
 	cpu->irq_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -45,11 +45,10 @@ int nf_irq_handler_entry(__u64 *ctx)
 SEC("tp_btf/irq_handler_exit")
 int nf_irq_handler_exit(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_EXIT);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_IRQ_HANDLER_EXIT, NF_EVENT_HIT);
 	nf_irq_exit(cpu, ctx[0]);
 	return 0;
 }
@@ -62,10 +61,9 @@ int nf_softirq_raise(__u64 *ctx)
 
 	if ((__u32)ctx[0] != NET_RX_SOFTIRQ)
 		return 0;
-	cpu = nf_this_cpu();
+	cpu = nf_hit(NF_PROBE_SOFTIRQ_RAISE);
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_RAISE, NF_EVENT_HIT);
 	nf_net_rx_raise(cpu);
 	return 0;
 }
@@ -74,11 +72,10 @@ int nf_softirq_raise(__u64 *ctx)
 SEC("tp_btf/softirq_entry")
 int nf_softirq_entry(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_ENTRY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_ENTRY, NF_EVENT_HIT);
 	nf_softirq_enter(cpu, ctx[0]);
 	return 0;
 }
@@ -87,11 +84,10 @@ int nf_softirq_entry(__u64 *ctx)
 SEC("tp_btf/softirq_exit")
 int nf_softirq_exit(__u64 *ctx)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_EXIT);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOFTIRQ_EXIT, NF_EVENT_HIT);
 	nf_softirq_leave(cpu, ctx[0]);
 	return 0;
 }
@@ -102,13 +98,12 @@ int nf_napi_poll(__u64 *ctx)
 {
 	const struct napi_struct *napi = (const void *)ctx[0];
 	__s32 work = ctx[1], budget = ctx[2];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NAPI_POLL);
 	const struct net_device *dev;
 	struct nf_device_stats *stats;
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NAPI_POLL, NF_EVENT_HIT);
 	dev = napi->dev;
 	stats = nf_device_stats(dev ? nf_device_slot(dev) : NF_SLOT_BACKLOG);
 	if (!stats)
@@ -123,9 +118,10 @@ int nf_napi_poll(__u64 *ctx)
 /*
  * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.
  *
- * Fires again for an skb that goes up to a bridge: it came in by a device
- * already (skb_iif), and its journey goes on.  Not for one that goes up to a
- * VLAN (another_round in __netif_receive_skb_core).
+ * The tracepoint fires again for an skb that goes up to a bridge.  A device has
+ * received this skb before (skb_iif), and its journey continues.  It does not
+ * fire for an skb that goes up to a VLAN device (another_round in
+ * __netif_receive_skb_core()).
  */
 SEC("tp_btf/netif_receive_skb")
 int nf_netif_receive_skb(__u64 *ctx)
@@ -133,15 +129,17 @@ int nf_netif_receive_skb(__u64 *ctx)
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NETIF_RECEIVE_SKB);
+	struct nf_inflight *e;
 	__u64 joined = 0;
 	__u32 slot;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	slot = nf_device_slot(skb->dev);
 	cpu->receiving = number;
 	known = e->skb == number;
@@ -154,7 +152,7 @@ int nf_netif_receive_skb(__u64 *ctx)
 			nf_inflight_seal(e, number);
 			return 0;
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
-			/* Handed to the peer: lo, veth. */
+			/* lo or veth passed it to the peer. */
 			joined = e->start_ns;
 			nf_path_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
 			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_path_tx_event(e));
@@ -167,50 +165,48 @@ int nf_netif_receive_skb(__u64 *ctx)
 	return 0;
 }
 
-/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; see reader.h for UDP */
+/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; for UDP see reader.h. */
 SEC("tp_btf/sk_data_ready")
 int nf_sk_data_ready(__u64 *ctx)
 {
 	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	if (settings.udp_reader && nf_reader_is_udp(sk))
 		nf_reader_data_ready(sk);
 	return 0;
 }
 
-/* The same before 6.3, which has no such tracepoint: the default sk->sk_data_ready itself. */
+/* Before 6.3 (40e0b0908142) without the tracepoint: the default sk->sk_data_ready itself. */
 SEC("fentry/sock_def_readable")
 int nf_sk_data_ready_fentry(__u64 *ctx)
 {
 	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, sk->__sk_common.skc_family);
 	return 0;
 }
 
+/* The same function, for kernels that refuse fentry. */
 SEC("kprobe/sock_def_readable")
 int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 {
 	const struct sock *sk = (const void *)PT_REGS_PARM1(ctx);
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SK_DATA_READY, NF_EVENT_HIT);
 	nf_path_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
 	return 0;
 }
 
-/* sched_waking(struct task_struct *p): the reader woken, if right after its skb was queued */
+/* sched_waking(struct task_struct *p): the reader is woken, if an skb was queued just before. */
 SEC("tp_btf/sched_waking")
 int nf_sched_waking(__u64 *ctx)
 {
@@ -224,22 +220,24 @@ int nf_sched_waking(__u64 *ctx)
 	return 0;
 }
 
-/* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …): it runs */
+/*
+ * sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …):
+ * the woken reader gets on a CPU.
+ */
 SEC("tp_btf/sched_switch")
 int nf_sched_switch(__u64 *ctx)
 {
 	const struct task_struct *next = (const void *)ctx[2];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SCHED_SWITCH);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SCHED_SWITCH, NF_EVENT_HIT);
 	cpu->ready = 0;
 	nf_path_running(next->pid);
 	return 0;
 }
 
-/* Take out the entry of an skb that is copied to a reader; true: it was received, and arrived. */
+/* Free the entry of an skb that is copied to a reader; true: this ends a receive journey. */
 static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
 				      const struct nf_inflight *path, const struct sk_buff *skb,
 				      __u64 number)
@@ -258,25 +256,29 @@ static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
 
 /*
  * skb_copy_datagram_iovec(const struct sk_buff *skb, int len): ends
- * receive→copy and the total.  AF_UNIX and netlink skbs come here too, and to
- * consume_skb; they came in by no device (skb_iif), so a stale entry is not
- * taken for theirs.  So does what a tun device's reader takes, whose transmit
- * ends when it is freed.
+ * receive→copy and the total.
+ *
+ * AF_UNIX and netlink skbs also pass here and consume_skb.  No device received
+ * them (skb_iif), so a stale entry is not taken for theirs.  An skb that the
+ * reader of a tun device copies passes here too; its transmit ends when the skb
+ * is freed.
  */
 SEC("tp_btf/skb_copy_datagram_iovec")
 int nf_skb_copy_datagram_iovec(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_SKB_COPY_DATAGRAM_IOVEC);
+	struct nf_inflight *e;
 	struct nf_inflight path;
 	bool delivered = false;
 	__u32 merged;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	if (e->skb == number) {
 		path = *e;
 		delivered = nf_copied(cpu, e, &path, skb, number);
@@ -288,7 +290,7 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	return 0;
 }
 
-/* sock_recv_length(struct sock *sk, int ret, int flags): ends receive→copy where reader.h says */
+/* sock_recv_length(struct sock *sk, int ret, int flags): ends receive→copy of UDP, see reader.h. */
 SEC("tp_btf/sock_recv_length")
 int nf_sock_recv_length(__u64 *ctx)
 {
@@ -298,31 +300,32 @@ int nf_sock_recv_length(__u64 *ctx)
 
 	if (length < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || !nf_reader_is_udp(sk))
 		return 0;
-	cpu = nf_this_cpu();
+	cpu = nf_hit(NF_PROBE_SOCK_RECV_LENGTH);
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_HIT);
 	nf_reader_has_read(ctx, cpu, sk);
 	return 0;
 }
 
 /* ---- transmit ---------------------------------------------------------- */
 
-/* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb */
+/* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb. */
 SEC("tp_btf/net_dev_queue")
 int nf_net_dev_queue(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_QUEUE);
+	struct nf_inflight *e;
 	__u32 slot;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	slot = nf_device_slot(skb->dev);
 	known = e->skb == number;
 	if (known) {
@@ -343,36 +346,42 @@ int nf_net_dev_queue(__u64 *ctx)
 	return 0;
 }
 
-/* net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev): ends queue→start_xmit */
+/*
+ * net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev):
+ * ends queue→start_xmit.
+ */
 SEC("tp_btf/net_dev_start_xmit")
 int nf_net_dev_start_xmit(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
+	const struct net_device *dev = (const void *)ctx[1];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_START_XMIT);
 	struct nf_device_stats *stats;
+	struct nf_inflight *e;
 	__u32 slot, depth;
 	bool known;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_HIT);
+	e = nf_inflight_at(number);
+	if (!e)
+		return 0;
 	if (e->skb == number && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
 	    nf_inflight_intact(e, number)) {
 		slot = e->slot;
 		stats = nf_device_stats(slot);
 		if (stats) {
-			nf_device_refresh(stats, slot, (const struct net_device *)ctx[1], now);
+			nf_device_refresh(stats, slot, dev, now);
 			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now))
 				e->flags |= NF_INFLIGHT_SLOW;
 		}
 		e->start_ns = now;
 		nf_inflight_seal(e, number);
 	} else {
-		/* A segment cut from a GSO skb after net_dev_queue, or an entry lost. */
-		slot = nf_device_slot((const struct net_device *)ctx[1]);
+		/* A segment that was cut from a GSO skb after net_dev_queue, or its entry is lost. */
+		slot = nf_device_slot(dev);
 		known = e->skb == number;
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
@@ -391,15 +400,16 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 
 /*
  * net_dev_xmit(struct sk_buff *skb, int rc, struct net_device *dev, unsigned int len):
- * ends start_xmit→xmit and the totals.  The skb may be freed and even reused by
- * now, so it is only a number here, and its start time comes from this CPU's
- * own stack.
+ * ends start_xmit→xmit and the totals.
+ *
+ * By now the skb may be freed and even reused.  So only its address is used, and
+ * its start time is read from this CPU's stack of transmits (nf_cpu.xmit).
  */
 SEC("tp_btf/net_dev_xmit")
 int nf_net_dev_xmit(__u64 *ctx)
 {
 	__u64 number = nf_address((const struct sk_buff *)ctx[0]);
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_XMIT);
 	struct nf_device_stats *stats;
 	struct nf_xmit_frame *frame;
 	struct nf_inflight *e;
@@ -409,10 +419,9 @@ int nf_net_dev_xmit(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_NET_DEV_XMIT, NF_EVENT_HIT);
 	depth = cpu->xmit_depth - 1;
 	if (depth >= NF_XMIT_DEPTH || cpu->xmit[depth].skb != number) {
-		/* Begun before the programs were attached, or a start was missed. */
+		/* It began before the programs were attached, or the kernel skipped the start. */
 		cpu->xmit_depth = 0;
 		return 0;
 	}
@@ -437,26 +446,26 @@ int nf_net_dev_xmit(__u64 *ctx)
 /*
  * consume_skb(struct sk_buff *skb, void *location): ends xmit→free.
  *
- * Also stands in for skb_copy_datagram_iovec, which a UDP reader of a linear
- * skb does not pass (copy_linear_skb goes by it): until 6.17 it frees the skb
- * in its own context, right after its copy; for later kernels see reader.h.
- * Consumed in a softirq, a received skb was for the kernel itself (ICMP, ARP),
- * unless it had been put into a socket's queue: then it was read, some time ago.
+ * It also ends receive→copy of a UDP reader of a linear skb, which does not pass
+ * skb_copy_datagram_iovec (copy_linear_skb()).  Up to 6.17 the reader frees the
+ * skb in its own context, right after its copy; for later kernels see reader.h.
+ * A received skb that is consumed in a softirq was for the kernel itself (ICMP,
+ * ARP).  But if it has been in a socket's queue, a reader has read it before.
  */
 SEC("tp_btf/consume_skb")
 int nf_consume_skb(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_this_cpu();
-	struct nf_inflight *e = nf_inflight_at(number), path;
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_CONSUME_SKB);
+	struct nf_inflight *e, path;
 	enum nf_event event;
 	bool softirq, timed;
 
-	if (!cpu || !e)
+	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_HIT);
-	if (e->skb != number)
+	e = nf_inflight_at(number);
+	if (!e || e->skb != number)
 		return 0;
 	path = *e;
 	softirq = nf_in_softirq(cpu);
@@ -480,16 +489,18 @@ int nf_consume_skb(__u64 *ctx)
 
 /* ---- drop -------------------------------------------------------------- */
 
-/* kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason, struct sock *rx_sk) */
+/*
+ * kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason,
+ * struct sock *rx_sk): counts the drop and records it.
+ */
 SEC("tp_btf/kfree_skb")
 int nf_kfree_skb(__u64 *ctx)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_KFREE_SKB);
 
 	if (!cpu)
 		return 0;
-	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_HIT);
 	if (!nf_path_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 	return 0;
@@ -498,8 +509,8 @@ int nf_kfree_skb(__u64 *ctx)
 /* ---- cost -------------------------------------------------------------- */
 
 /*
- * Attached only while the kernel's program statistics are on: what it measures
- * for a program that does nothing is its own reading of the clock.
+ * An empty program, attached only while the kernel's program statistics are on.
+ * The time that they show for it is the cost of reading the clock for them.
  */
 SEC("tp_btf/softirq_entry")
 int nf_empty(__u64 *ctx)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths: an skb's journey from its first stage to its end, as histograms for
- * every one and as a latency record for those that were slow or drawn.
+ * Paths: the journey of an skb from its first stage to its end.  Histograms
+ * count every journey; slow and sampled journeys also get a latency record.
  */
 #ifndef NF_PATH_H
 #define NF_PATH_H
@@ -9,6 +9,7 @@
 #include "bytes.h"
 #include "device.h"
 #include "inflight.h"
+#include "throttle.h"
 
 /* ---- devices crossed --------------------------------------------------- */
 
@@ -19,7 +20,7 @@ static __always_inline struct nf_hops *nf_hops_at(__u64 skb)
 	return bpf_map_lookup_elem(&nf_hops, &index);
 }
 
-/* A received skb goes on to another device: keep what its entry will not have room for. */
+/* A received skb goes on to another device: keep the data that its entry cannot hold as well. */
 static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 {
 	struct nf_hops *hops = nf_hops_at(skb);
@@ -33,9 +34,7 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 	}
 	if (e->journey == NF_JOURNEY_RX) {
 		hops->receive_ns = e->begin_ns;
-		hops->irq = e->irq;
-		hops->raise = e->raise;
-		hops->entry = e->entry;
+		hops->rx = e->rx;
 	}
 	count = hops->count;
 	if (count < NF_HOPS_MAX) {
@@ -49,60 +48,58 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 
 /* ---- choosing and sending records --------------------------------------- */
 
-/* Drawn at random: the low bits of the clock, mixed. */
+/* Whether the random sample takes the journey; the low bits of the clock are the random number. */
 static __always_inline bool nf_path_drawn(__u64 now, __u64 skb)
 {
 	return nf_hash(now ^ skb >> 6, 32) < settings.sample;
 }
 
-/* The same algorithm as for drops, one bucket a CPU: a slow host must not drown in its records. */
+/* One bucket per CPU: on a slow host many journeys are slow, and all would get a record. */
 static __always_inline bool nf_path_admit(struct nf_cpu *cpu, __u64 now)
 {
-	__u64 next = cpu->path_next_ns;
-
-	if (next < now)
-		next = now;
-	if (next - now > settings.path_burst_ns)
-		return false;
-	cpu->path_next_ns = next + settings.path_interval_ns;
-	return true;
+	return nf_throttle_admit(&cpu->path_bucket, now, settings.path_interval_ns,
+				 settings.path_burst_ns);
 }
 
 static __always_inline void nf_path_device(struct nf_path_record *r, __u32 slot)
 {
-	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
-	__u32 set_index = slot / NF_DEVICE_SET, n = r->devices;
-	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+	__u64 device;
+	const struct nf_device_info *info = nf_device_of_slot(slot, &device);
+	__u32 n = r->devices;
 
-	if (n >= NF_PATH_DEVICES || !info || !set || slot < NF_SLOT_RESERVED)
+	if (n >= NF_PATH_DEVICES || !info)
 		return;
-	r->device[n].ifindex = NF_KEY_IFINDEX(set->key[slot & (NF_DEVICE_SET - 1)]);
+	r->device[n].ifindex = NF_KEY_IFINDEX(device);
 	r->device[n].netns = info->netns;
 	__builtin_memcpy(r->device[n].name, info->name, NF_DEVICE_NAME);
 	r->devices = n + 1;
 }
 
+/* The time of a stage `ticks` before `ns`; 0 if not passed, or too long ago to be known. */
 static __always_inline __u64 nf_before(__u64 ns, __u32 ticks)
 {
 	return ticks && ticks != NF_TICK_MAX ? ns - ((__u64)ticks << NF_TICK_SHIFT) : 0;
 }
 
 static __always_inline void nf_path_receive_side(struct nf_path_record *r, __u64 receive_ns,
-						 __u32 irq, __u32 raise, __u32 entry)
+						 const struct nf_rx_stages *rx)
 {
-	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, irq);
-	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, raise);
-	r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = nf_before(receive_ns, entry);
+	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, rx->irq);
+	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, rx->raise);
+	r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = nf_before(receive_ns, rx->entry);
 	r->stage_ns[NF_STAGE_RECEIVE] = receive_ns;
 }
 
 static __always_inline void nf_path_hops(struct nf_path_record *r, const struct nf_inflight *e,
 					 __u64 skb)
 {
-	struct nf_hops *hops = nf_hops_at(skb);
+	struct nf_hops *hops;
 	int i;
 
-	if (!(e->flags & NF_INFLIGHT_HOPS) || !hops || hops->skb != skb)
+	if (!(e->flags & NF_INFLIGHT_HOPS))
+		return;
+	hops = nf_hops_at(skb);
+	if (!hops || hops->skb != skb)
 		return;
 #pragma unroll
 	for (i = 0; i < NF_HOPS_MAX; i++)
@@ -111,13 +108,13 @@ static __always_inline void nf_path_hops(struct nf_path_record *r, const struct 
 	if (hops->more)
 		r->flags |= NF_PATH_MORE;
 	if (e->journey == NF_JOURNEY_FORWARD)
-		nf_path_receive_side(r, hops->receive_ns, hops->irq, hops->raise, hops->entry);
+		nf_path_receive_side(r, hops->receive_ns, &hops->rx);
 }
 
 static __always_inline void nf_path_stages(struct nf_path_record *r, const struct nf_inflight *e)
 {
 	if (e->journey == NF_JOURNEY_RX) {
-		nf_path_receive_side(r, e->begin_ns, e->irq, e->raise, e->entry);
+		nf_path_receive_side(r, e->begin_ns, &e->rx);
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
@@ -130,8 +127,9 @@ static __always_inline void nf_path_stages(struct nf_path_record *r, const struc
 }
 
 /*
- * A socket's cgroup, a plain pointer since 5.16 (8520e224f547); not of the
- * small sockets that stand for a connection being made or closed.
+ * The id of a socket's cgroup, or 0.  The cgroup is a plain pointer since 5.15
+ * (8520e224f547, also in 5.10.226).  The small sockets of connections that are
+ * being made or closed have none.
  */
 static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 {
@@ -145,21 +143,22 @@ static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 	return sk->sk_cgrp_data.cgroup->kn->id;
 }
 
-/* What the caller knows of a path that its entry does not. */
+/* The data of a path's end that its in-flight entry does not have. */
 struct nf_path_end {
 	enum nf_probe probe;
 	__u64 now;
-	__u64 wakeup_ns, run_ns; /* of a reader, 0 = not known */
+	__u64 wakeup_ns, run_ns; /* of the reader, 0 = not known */
 	enum nf_outcome outcome;
 	bool slow;
 	bool freed;
-	const struct nf_reader *read; /* where the skb is gone: what is left of it */
-	__u32 merged;		      /* bytes of others in it, see stream.h */
+	const struct nf_reader *read; /* the skb's headers if it is already freed, otherwise NULL */
+	__u32 merged;		      /* bytes of other skbs in it, see stream.h */
 };
 
 /*
- * Send a record, and count what became of it.  `skb` is NULL where it is gone.
- * Not inlined: it is rare, and the programs that call it are not.
+ * Send a record and return the event to count: recorded, throttled or ring
+ * full.  `skb` is NULL if it is already freed.  Not inlined, because records are
+ * rare, and the callers run for every packet.
  */
 static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
 				   const struct nf_inflight *e, const struct nf_path_end *end)
@@ -174,10 +173,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 	__builtin_memset(r, 0, sizeof(*r) - sizeof(r->bytes));
 	r->flags = nf_in_task(cpu, ctx, &r->cgroup) ? NF_PATH_TASK : 0;
 	r->cgroup = 0;
-	r->header.type = NF_RECORD_PATH;
-	r->header.cpu = bpf_get_smp_processor_id();
-	r->header.size = sizeof(*r);
-	r->header.time_ns = end->now;
+	nf_header_fill(&r->header, NF_RECORD_PATH, sizeof(*r), end->now);
 	r->outcome = end->outcome;
 	r->merged = end->merged;
 	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
@@ -214,7 +210,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 	return NF_EVENT_RECORDED;
 }
 
-/* A path has come to its end: a record of it, if it was slow or is drawn. */
+/* A path ends: send a record of it if it was slow or the random sample takes it. */
 static __always_inline void nf_path_end(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
 					const struct nf_inflight *e, const struct nf_path_end *end)
 {
@@ -226,26 +222,27 @@ static __always_inline void nf_path_end(void *ctx, struct nf_cpu *cpu, const str
 
 /* ---- receive ----------------------------------------------------------- */
 
-/* The first stage that a received skb passed on this host. */
-static __always_inline __u64 nf_path_first(const struct nf_inflight *e)
+/* The time of the first stage that a received skb passed on this host. */
+static __always_inline __u64 nf_path_first(__u64 receive_ns, const struct nf_rx_stages *rx)
 {
-	__u32 before = e->irq ? e->irq : e->raise ? e->raise : e->entry;
+	__u32 before = rx->irq ? rx->irq : rx->raise ? rx->raise : rx->entry;
 
-	return e->begin_ns - ((__u64)before << NF_TICK_SHIFT);
+	return receive_ns - ((__u64)before << NF_TICK_SHIFT);
 }
 
 /*
- * Fill a fresh entry, with the softirq and interrupt it came by; ends the
- * segments up to receive.  `joined` is when an skb was handed over by lo or
- * veth, which takes no interrupt; 0 else.  Where the softirq was raised before
- * that, or before the interrupt, the skb began to wait only then.
+ * Fill a new entry with the softirq and the interrupt that brought the skb, and
+ * end the segments up to receive.  `joined` is the time at which lo or veth,
+ * which need no interrupt, passed the skb on, otherwise 0.  If the softirq was
+ * raised before that time, or before the interrupt, the skb began to wait only
+ * at that time.
  */
 static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
 					     const struct sk_buff *skb, __u64 number, __u64 head,
 					     __u32 slot, __u64 joined, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
-	__u32 irq = 0, raise = 0, entry = 0;
+	struct nf_rx_stages rx = {};
 	__u64 since, came = joined;
 	__u8 flags = 0;
 	bool slow = false;
@@ -257,18 +254,18 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 		if (!joined)
 			nf_net_rx_overtaken(cpu);
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
-		entry = nf_ticks(since, now);
+		rx.entry = nf_ticks(since, now);
 		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
 		if (!joined)
 			came = cpu->entry_irq_ns;
 		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
 		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
-			raise = nf_ticks(since, now);
+			rx.raise = nf_ticks(since, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
 					       cpu->entry_ns);
 		}
 		if (!joined && came) {
-			irq = nf_ticks(came, now);
+			rx.irq = nf_ticks(came, now);
 			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
 					       cpu->entry_ns);
 		} else if (!joined && cpu->entry_polled) {
@@ -277,9 +274,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 	}
 	e->head = head;
 	e->begin_ns = now;
-	e->irq = irq;
-	e->raise = raise;
-	e->entry = entry;
+	e->rx = rx;
 	e->sock_queue = 0;
 	e->sk = 0;
 	e->len = skb->len;
@@ -290,10 +285,11 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
 }
 
 /*
- * The skb last received on this CPU has been put into a socket's queue, or so
- * it is when this softirq received it: a socket that was busy gets it later,
- * in process context, and then the stage is not known.  `family` is that of the
- * socket: a packet socket (tcpdump) gets a clone, before the reader is looked for.
+ * The kernel has put an skb into a socket's queue.  If this CPU serves a
+ * softirq, it is the skb last received here.  A busy socket gets its skb later,
+ * in process context, and then this stage is not known.  `family` is the
+ * socket's: a packet socket (tcpdump) gets a clone, before the skb gets to its
+ * own socket.
  */
 static __always_inline void nf_path_queued(struct nf_cpu *cpu, __u16 family)
 {
@@ -320,8 +316,9 @@ static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
 }
 
 /*
- * The reader was asleep and this very skb woke it: when, and since when it
- * runs.  A reader that was not waiting has neither stage.
+ * If the reader was asleep and this skb woke it, set the times at which it was
+ * woken and got on a CPU.  A reader that was not asleep has neither stage.
+ * Returns whether a segment was slow.
  */
 static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb, __u64 begin_ns,
 					  struct nf_path_end *end)
@@ -335,7 +332,7 @@ static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 s
 	end->wakeup_ns = wake->wakeup_ns;
 	end->run_ns = wake->run_ns;
 	wake->skb = 0;
-	/* Of an skb that had this address before, and whose end was not seen. */
+	/* The wake-up belongs to an earlier skb at this address, whose end was not seen. */
 	if (end->wakeup_ns < begin_ns)
 		end->wakeup_ns = end->run_ns = 0;
 	if (!end->run_ns)
@@ -346,8 +343,8 @@ static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 s
 }
 
 /*
- * A received skb reached its reader.  Several programs end receive→copy, but
- * two of them never at once on one CPU in the same context.
+ * A received skb has reached its reader.  Several programs end receive→copy,
+ * but on one CPU and in one context never two of them at the same time.
  */
 static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
 					      const struct sk_buff *skb,
@@ -363,7 +360,7 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 		.merged = merged,
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
-	__u64 first = nf_path_first(e);
+	__u64 first = nf_path_first(e->begin_ns, &e->rx);
 
 	if (!stats)
 		return;
@@ -380,7 +377,7 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 	nf_path_end(ctx, cpu, skb, e, &end);
 }
 
-/* A task is woken while an skb's arrival is being told: it may be its reader. */
+/* A task is woken while the kernel announces an skb to its socket: it may be the reader. */
 static __always_inline void nf_path_waking(struct nf_cpu *cpu, __u32 tid)
 {
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -393,6 +390,7 @@ static __always_inline void nf_path_waking(struct nf_cpu *cpu, __u32 tid)
 	wake->skb = cpu->ready;
 }
 
+/* The task gets on a CPU. */
 static __always_inline void nf_path_running(__u32 tid)
 {
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -403,7 +401,7 @@ static __always_inline void nf_path_running(__u32 tid)
 
 /* ---- transmit ---------------------------------------------------------- */
 
-/* A transmit came to its end: completed by the driver, or handed to the peer. */
+/* A transmit ends: the driver completed it, or the skb was passed to the peer (lo, veth). */
 static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
 						const struct sk_buff *skb,
 						const struct nf_inflight *e, __u64 now)
@@ -437,7 +435,7 @@ static __always_inline enum nf_event nf_path_tx_event(const struct nf_inflight *
 	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
 }
 
-/* Whether this CPU is inside start_xmit with that very skb. */
+/* Whether this CPU is inside start_xmit with this skb. */
 static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u64 skb)
 {
 	__u32 inner = cpu->xmit_depth - 1;
@@ -446,11 +444,14 @@ static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u6
 }
 
 /*
- * Whether who calls kfree_skb does so where nothing is dropped.  A driver that is
- * done with a transmit in its interrupt handler may free it by
- * dev_kfree_skb_irq(), as xen-netfront does; net_tx_action() then traces
- * kfree_skb with no reason (consume_skb is for dev_consume_skb_irq()).
- * xen-netback purges a queue of what it has copied to the guest.
+ * Whether kfree_skb comes from code that also frees skbs without dropping them:
+ *
+ * - The NET_TX softirq.  net_tx_action() frees the skbs that a driver gave to
+ *   dev_kfree_skb_irq() in its interrupt handler, as xen-netfront does with
+ *   completed transmits.  They have no reason; skbs of dev_consume_skb_irq() pass
+ *   consume_skb instead.
+ * - xen-netback, which purges the queue of skbs that it has copied to the guest
+ *   (xenvif_rx_copy_flush()).
  */
 static __always_inline bool nf_path_completes(const struct nf_cpu *cpu, __u64 location,
 					      __u32 reason)
@@ -464,9 +465,9 @@ static __always_inline bool nf_path_completes(const struct nf_cpu *cpu, __u64 lo
 }
 
 /*
- * There, it is a transmit that is done when a driver has taken the skb and it is
- * still that device's: lo and veth hand it on, and what is freed of theirs was
- * never received.
+ * Whether such a kfree_skb completes a transmit: a driver has taken the skb, has
+ * returned from start_xmit, and the skb is still at its device.  lo and veth pass
+ * their skbs on, so an skb of theirs that is freed here was never received.
  */
 static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
 						  const struct sk_buff *skb, __u64 number,
@@ -481,8 +482,9 @@ static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
 }
 
 /*
- * End a transmit by kfree_skb; false: it was dropped.  One that start_xmit gave
- * a new head (linearized) is not timed, as ever, but it is done.
+ * End a transmit that kfree_skb completes; false: the skb is dropped.  If
+ * start_xmit gave the skb a new head (linearized it), the entry does not match
+ * and the transmit is not timed, but it is completed.
  */
 static __always_inline bool nf_path_completed(void *ctx, struct nf_cpu *cpu,
 					      const struct sk_buff *skb, __u64 location,
@@ -509,13 +511,12 @@ static __always_inline bool nf_path_completed(void *ctx, struct nf_cpu *cpu,
 	return true;
 }
 
-/* The totals that end at xmit: of one sent here since queue, of one forwarded since it came in. */
+/* End the total: since queue for an skb sent here, since its first stage for a forwarded one. */
 static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
 					       const struct nf_inflight *e, __u64 skb, __u64 now)
 {
 	struct nf_hops *hops;
 	__u64 first;
-	__u32 before;
 
 	if (e->journey == NF_JOURNEY_TX)
 		return !(e->flags & NF_INFLIGHT_NO_QUEUE) &&
@@ -523,12 +524,11 @@ static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
 	hops = nf_hops_at(skb);
 	if (!hops || hops->skb != skb)
 		return false;
-	before = hops->irq ? hops->irq : hops->raise ? hops->raise : hops->entry;
-	first = hops->receive_ns - ((__u64)before << NF_TICK_SHIFT);
+	first = nf_path_first(hops->receive_ns, &hops->rx);
 	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now);
 }
 
-/* A received skb is queued for transmit: its entry goes on as a forwarded one. */
+/* A received skb is queued for transmit: its entry continues as that of a forwarded skb. */
 static __always_inline void nf_path_forward(struct nf_inflight *e, __u64 skb, __u64 head,
 					    __u32 slot, __u64 now)
 {

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * UDP readers, on kernels where no tracepoint names the skb they read.
+ * UDP readers, on kernels where no tracepoint names the skb that they read.
  *
- * A linear UDP skb is copied past skb_copy_datagram_iovec (copy_linear_skb),
- * and since 6.18 (6471658dc66c) it is not freed in the reader's context but
- * deferred to the CPU that allocated it, later and often without a tracepoint.
- * What is left is sock_recv_length, which knows the socket, and that a UDP
+ * The kernel copies a linear UDP skb with copy_linear_skb(), which does not
+ * pass skb_copy_datagram_iovec.  Since 6.18 (6471658dc66c) the reader does not
+ * free the skb with consume_skb either: skb_attempt_defer_free() leaves that to
+ * the CPU that allocated it, later, or frees it without a tracepoint.  Only
+ * sock_recv_length remains, which names the socket, and the fact that a UDP
  * socket is read in the order of its queue.
  *
- * So per socket we keep the skb that is next in line, looked up in the queue
- * itself: when data arrives at a socket whose next is not known, and after
- * each read.  A read then ended that skb's journey, provided that
- *   - its entry is still in the in-flight table, and marked for this socket;
- *   - it is no longer first in the queue (two readers, one overtook the other).
- * If one of them fails the read is not timed: nothing is guessed.  A CPU that
- * frees such an skb before its reader got to sock_recv_length ends the journey
- * itself (nf_consume_skb): next in line and freed, it has just been read.
+ * So for each socket nf_reader.next is the skb that is next in line.  It is
+ * looked up in the queue when data arrives at a socket whose next skb is not
+ * known, and after each read.  A read ends the journey of this skb if
+ *   - its entry is still in the in-flight table and marked for this socket;
+ *   - it is no longer first in the queue.  It still is if two tasks read the
+ *     socket and one overtook the other.
+ * Otherwise the read is not timed, because its skb is not known.  A CPU can
+ * free such an skb before the reader reaches sock_recv_length.  Then
+ * nf_consume_skb ends the journey: next in line and freed, it was just read.
  *
- * The daemon loads these two programs only on such kernels.
+ * The daemon loads sock_recv_length, and sets settings.udp_reader, only on such
+ * kernels.
  */
 #ifndef NF_READER_H
 #define NF_READER_H
@@ -37,15 +40,15 @@ static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
 }
 
 /*
- * The kernel function of this name (6.2, a35b9af4ec2c; all kernels that need
- * this file have it).  A __ksym would make libbpf look for it in every module's
- * BTF where it is absent, which takes CAP_SYS_ADMIN; so this calls a helper
- * that does not exist, and the daemon puts in the kernel's function (load.c).
+ * The kernel function bpf_rdonly_cast() (6.2, a35b9af4ec2c); all kernels that
+ * need this file have it.  On a kernel without it, a __ksym makes libbpf search
+ * the BTF of every module, which requires CAP_SYS_ADMIN.  So the object calls a
+ * helper that does not exist, which load.c replaces by the kernel's function.
  */
 static void *(*const bpf_rdonly_cast)(const void *object,
 				      __u32 btf_id) = (void *)NF_CALL_RDONLY_CAST;
 
-/* The skb that stands first in one queue; 0 = the queue is empty, its head points at itself. */
+/* The first skb of a queue; NULL if the queue is empty: its head points to itself. */
 static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff_head *queue)
 {
 	const struct sk_buff *first = queue->next;
@@ -53,7 +56,7 @@ static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff
 	return nf_address(first) == nf_address(queue) ? 0 : first;
 }
 
-/* udp_recvmsg takes from reader_queue, and refills it from sk_receive_queue. */
+/* udp_recvmsg() reads from reader_queue and refills it from sk_receive_queue. */
 static __always_inline const struct sk_buff *nf_reader_first(const struct sock *sk)
 {
 	const struct udp_sock *up = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct udp_sock));
@@ -62,7 +65,7 @@ static __always_inline const struct sk_buff *nf_reader_first(const struct sock *
 	return first ? first : nf_queue_first(&sk->sk_receive_queue);
 }
 
-/* Keep the headers of the skb that is next in line: when it has been read it is gone. */
+/* Keep the headers of the skb that is next in line, because after the read it is freed. */
 static __always_inline void nf_reader_keep(struct nf_reader *r, const struct sk_buff *skb)
 {
 	__u32 bytes = nf_net_bytes(skb);
@@ -76,6 +79,7 @@ static __always_inline void nf_reader_keep(struct nf_reader *r, const struct sk_
 		r->net_len = bytes;
 }
 
+/* Make `first` the next skb of the socket; NULL: not known, the queue is empty. */
 static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
 					     const struct sk_buff *first)
 {
@@ -86,7 +90,10 @@ static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
 		e->sk = sk;
 		nf_reader_keep(r, first);
 	}
-	/* A full barrier: either we see what arrives now, or nf_sk_data_ready sees this. */
+	/*
+	 * A full barrier: of an skb that arrives now, either the caller sees it in the
+	 * queue, or nf_sk_data_ready sees that the next skb is not known.
+	 */
 	nf_exchange(&r->next, skb);
 }
 

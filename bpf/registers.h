@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a kprobe finds its function's arguments: libbpf's macros know the
- * registers of each machine, and these are the types that they name.
+ * The registers in which a kprobe finds the arguments of its function.  The
+ * macros of bpf_tracing.h know them for each machine, by the types below.
  */
 #ifndef NF_REGISTERS_H
 #define NF_REGISTERS_H
@@ -21,7 +21,7 @@ struct user_pt_regs {
 
 #pragma clang attribute pop
 
-/* Tells bpf_tracing.h that the kernel's own names of registers are meant. */
+/* Makes bpf_tracing.h use the kernel's names of the registers. */
 #define __VMLINUX_H__
 
 #endif

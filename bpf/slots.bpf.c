@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attach points of ring slots, an object of its own: loaded when there is
- * a xen-netfront, which may come as a module at any time, or when devices are
- * named in slots.devices.  It shares the maps of netflowd.bpf.c by name, and
- * each copy of it the maps of the first.
+ * The attach points of ring slots.  They are an object of their own, which the
+ * daemon loads when xen-netfront is loaded, possibly as a module and late, or
+ * when slots.devices names devices: one copy for each of the two.  The copies
+ * share the maps of netflowd.bpf.c by name, and the second copy the maps of the
+ * first.
  *
- * A transmit begins at xennet_start_xmit by one of three ways, the surest
- * first, and ends where that allows it to be seen.
+ * The start of a transmit is xennet_start_xmit, attached in one of three ways,
+ * the most reliable first.  Its end is seen by fexit, otherwise by net_dev_xmit.
  */
 #include "kernel.h"
 #include "registers.h"
@@ -31,8 +32,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* ---- xen-netfront -------------------------------------------------------- */
 
 /*
- * Whether nf_slots_devices has just counted this transmit, because the device
- * is named in slots.devices too: then it only gets to be known as Xen's.
+ * Whether nf_slots_devices has just counted this transmit, because slots.devices
+ * names the device too.  Then the device and the frame are only marked as Xen's.
  */
 static __always_inline bool nf_slots_counted(struct nf_slots_cpu *cpu, const struct nf_slots_skb *s)
 {
@@ -53,6 +54,7 @@ static __always_inline bool nf_slots_counted(struct nf_slots_cpu *cpu, const str
 	return true;
 }
 
+/* A start_xmit whose arguments have their types. */
 static __always_inline int nf_slots_typed(void *ctx, const struct sk_buff *skb,
 					  const struct net_device *dev, bool xen, __u32 row)
 {
@@ -81,6 +83,7 @@ int nf_slots_xen_fentry(__u64 *ctx)
 			      NF_SLOTS_ROW_XEN);
 }
 
+/* The same, with the return value behind the arguments. */
 SEC("fexit/xennet_start_xmit")
 int nf_slots_xen_fexit(__u64 *ctx)
 {
@@ -91,7 +94,7 @@ int nf_slots_xen_fexit(__u64 *ctx)
 	return 0;
 }
 
-/* Without BTF of the module (before 5.11): the arguments are bare addresses, the skb is copied. */
+/* Without the BTF of modules (before 5.11): the arguments have no types, so the skb is copied. */
 SEC("kprobe/xennet_start_xmit")
 int nf_slots_xen_kprobe(struct pt_regs *ctx)
 {
@@ -117,8 +120,7 @@ int nf_slots_xen_kprobe(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Where neither can be attached: all transmits pass here, and those of the driver are picked out.
- */
+/* If neither can be attached: all transmits pass here, those of the driver are recognized. */
 SEC("tp_btf/net_dev_start_xmit")
 int nf_slots_xen_tracepoint(__u64 *ctx)
 {
@@ -157,7 +159,7 @@ int nf_slots_net_dev_xmit(__u64 *ctx)
 	return 0;
 }
 
-/* kfree_skb(struct sk_buff *skb, …): of a transmit under way, it is dropped. */
+/* kfree_skb(struct sk_buff *skb, …): an skb that is in start_xmit is dropped. */
 SEC("tp_btf/kfree_skb")
 int nf_slots_kfree_skb(__u64 *ctx)
 {

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ring slots: how many slots of its ring a transmit takes on a Xen device, and
- * what became of those that take more than there are.
+ * Ring slots: how many slots of the ring a transmit needs on a Xen device, and
+ * the outcome of transmits that need more than the limit.
  *
- * Counted as xennet_count_skb_slots() counts: the pages of 4096 bytes that the
- * linear part and each fragment touch.  Above XEN_NETIF_NR_SLOTS_MIN (18) the
- * driver linearizes the skb and goes on, since 3.16 (97a6d1bb2b65); before, it
- * dropped it above MAX_SKB_FRAGS + 1.  What it did is seen, not assumed: at the
- * end of start_xmit the skb has no fragments any more, or kfree_skb was called
- * for it meanwhile.
+ * The count is that of xennet_count_skb_slots(): the pages of 4096 bytes that
+ * the linear part and each fragment touch.  Above 18 slots
+ * (XEN_NETIF_NR_SLOTS_MIN) the driver linearizes the skb and sends it, since
+ * 3.16 (97a6d1bb2b65).  Before 3.16 it dropped the skb above MAX_SKB_FRAGS + 1.
+ * The outcome is observed: at the end of start_xmit the skb has no fragments any
+ * more, or kfree_skb was called for it before.
  *
- * Every transmit is counted at its start.  Those near the limit, above it, or
- * too long for Xen's wire format get a frame, which is classified and becomes
- * a record at their end.
+ * Each transmit is counted at its start.  A transmit near the limit, above it or
+ * too long for Xen's wire format also gets a frame.  At its end the frame is
+ * classified and becomes a record.
  */
 #ifndef NF_SLOTS_H
 #define NF_SLOTS_H
 
 #include "bytes.h"
 #include "cpu.h"
+#include "throttle.h"
 
 #define NF_SLOTS_NAMES_MAX 16
 
 _Static_assert(!(NF_SLOTS_BUCKETS & (NF_SLOTS_BUCKETS - 1)), "a mask bounds an index");
 
 const volatile struct {
-	__u32 limit;
-	__u32 names;	    /* of name[]; 0 in the object for xen-netfront */
-	__u64 interval_ns;  /* records: one per interval, CPU and kind */
-	__u64 burst_ns;	    /* after a burst of burst / interval */
-	__u64 xennet;	    /* address of xennet_start_xmit, for the tracepoint in its stead */
-	__u64 sg, gso, tso; /* bits of net_device.features, 0 = not known */
-	bool every_device;  /* all names match */
-	__u64 name[NF_SLOTS_NAMES_MAX][2]; /* device names, ended by zeros */
+	__u32 limit;	    /* slots; a transmit that needs more is an overflow */
+	__u32 names;	    /* entries of name[]; 0 in the copy for xen-netfront */
+	__u64 interval_ns;  /* token bucket of slots records, per CPU and kind, */
+	__u64 burst_ns;	    /* see bpf/throttle.h */
+	__u64 xennet;	    /* address of xennet_start_xmit, if attached by tracepoint */
+	__u64 sg, gso, tso; /* masks of net_device.features, 0 = not known */
+	bool every_device;  /* every device name matches */
+	__u64 name[NF_SLOTS_NAMES_MAX][2]; /* device names, padded with zeros */
 } slots_settings;
 
 /* Index: CPU. */
@@ -44,7 +45,7 @@ struct {
 	__type(value, struct nf_slots_cpu);
 } nf_slots_cpus SEC(".maps");
 
-/* The daemon puts in the key 0, for devices that find no room. */
+/* Key: NF_DEVICE_KEY.  The daemon adds the key 0, for devices that find the table full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 1);
@@ -52,6 +53,7 @@ struct {
 	__type(value, struct nf_slots_count);
 } nf_slots_counts SEC(".maps");
 
+/* Key: NF_DEVICE_KEY. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -59,7 +61,7 @@ struct {
 	__type(value, struct nf_slots_info);
 } nf_slots_infos SEC(".maps");
 
-/* What a new device begins with; too large for a program's stack. */
+/* The zeros that a new device begins with; too large for the stack of a program (512 bytes). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -68,8 +70,8 @@ struct {
 } nf_slots_zero SEC(".maps");
 
 /*
- * One entry of skb_shared_info.frags: struct bio_vec, and skb_frag since 6.9
- * (21d2e6737c97), alike on 64-bit machines.
+ * An entry of skb_shared_info.frags: struct bio_vec before 6.9, struct skb_frag
+ * since then (21d2e6737c97).  Both have this layout on 64-bit machines.
  */
 struct nf_skb_frag {
 	__u64 page;
@@ -77,13 +79,13 @@ struct nf_skb_frag {
 	__u32 offset;
 };
 
-/* A transmit as the programs get it. */
+/* The arguments of start_xmit, however the program is attached. */
 struct nf_slots_skb {
-	const struct sk_buff *skb; /* to be read directly: the skb itself, or a copy */
+	const struct sk_buff *skb; /* readable directly: the skb itself, or a copy of it */
 	const struct net_device *dev;
-	__u64 number, dev_number; /* their addresses */
-	bool typed;		  /* dev may be read directly */
-	bool xen;
+	__u64 number, dev_number; /* addresses of the skb and of the device */
+	bool typed;		  /* dev is readable directly too */
+	bool xen;		  /* a transmit of xen-netfront */
 };
 
 static __always_inline struct nf_slots_cpu *nf_slots_this_cpu(void)
@@ -100,25 +102,23 @@ static __always_inline void nf_slots_event(struct nf_slots_cpu *cpu, __u32 row,
 		nf_add(&cpu->events[row][event], 1);
 }
 
-/* The address in a pointer that the verifier lets nothing be calculated with. */
+/* The address in a pointer on which the verifier allows no arithmetic. */
 static __always_inline __u64 nf_slots_number(struct nf_slots_cpu *cpu, const void *pointer)
 {
-	volatile __u64 *scratch = &cpu->scratch;
-
-	*scratch = (__u64)pointer;
-	return *scratch;
+	return nf_number(&cpu->scratch, pointer);
 }
 
 /* ---- counting slots ------------------------------------------------------ */
 
+/* Pages of NF_SLOT_BYTES that `size` bytes touch from `offset` on. */
 static __always_inline __u32 nf_pages(__u32 offset, __u32 size)
 {
 	return ((offset & (NF_SLOT_BYTES - 1)) + size + NF_SLOT_BYTES - 1) / NF_SLOT_BYTES;
 }
 
 /*
- * skb_shared_info in one read: it has room for all fragments there can be,
- * however many there are.  What was not readable has no fragments.
+ * Copy skb_shared_info in one read, with room for all possible fragments.  If it
+ * is not readable, the copy has no fragments.
  */
 static __always_inline void nf_slots_read_frags(struct nf_slots_cpu *cpu, const struct sk_buff *skb)
 {
@@ -141,6 +141,7 @@ static __always_inline __u32 nf_slots_frag_count(const struct nf_slots_cpu *cpu)
 	return ((const struct skb_shared_info *)cpu->shinfo)->nr_frags;
 }
 
+/* The slots that the skb needs; reads skb_shared_info into cpu->shinfo if there are fragments. */
 static __always_inline __u32 nf_slots_of(struct nf_slots_cpu *cpu, const struct sk_buff *skb)
 {
 	__u32 slots = nf_pages(nf_slots_number(cpu, skb->data), skb->len - skb->data_len);
@@ -177,7 +178,9 @@ static __always_inline __u64 nf_slots_key(const struct nf_slots_skb *s)
 	return NF_DEVICE_KEY(id, BPF_CORE_READ(dev, ifindex));
 }
 
-/* The first transmit of a device makes its entries; 0 and the shared count when there is no room.
+/*
+ * The entries of a device, made at its first transmit.  If the table is full,
+ * `key` becomes 0, and this is the count that all such devices share.
  */
 static __noinline struct nf_slots_count *nf_slots_new_device(__u64 *key,
 							     const struct nf_slots_skb *s)
@@ -190,9 +193,7 @@ static __noinline struct nf_slots_count *nf_slots_new_device(__u64 *key,
 	zero = bpf_map_lookup_elem(&nf_slots_zero, &first);
 	if (!zero)
 		return 0;
-	/* Another CPU may be first: its entry is as good. */
-	bpf_map_update_elem(&nf_slots_counts, key, zero, BPF_NOEXIST);
-	count = bpf_map_lookup_elem(&nf_slots_counts, key);
+	count = nf_map_insert(&nf_slots_counts, key, zero);
 	if (!count) {
 		*key = 0;
 		return bpf_map_lookup_elem(&nf_slots_counts, key);
@@ -203,6 +204,7 @@ static __noinline struct nf_slots_count *nf_slots_new_device(__u64 *key,
 	return count;
 }
 
+/* Whether slots.devices names the device. */
 static __always_inline bool nf_slots_is_named(const struct net_device *dev)
 {
 	const __u64 *name = (const __u64 *)dev->name;
@@ -265,9 +267,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->flags = s->xen ? NF_SLOTS_XEN : 0;
 	if (context && nf_in_task(context, ctx, &cpu->scratch))
 		r->flags |= NF_SLOTS_TASK;
-	r->header.type = NF_RECORD_SLOTS;
-	r->header.cpu = bpf_get_smp_processor_id();
-	r->header.time_ns = bpf_ktime_get_ns();
+	nf_header_fill(&r->header, NF_RECORD_SLOTS, NF_SLOTS_RECORD_PLAIN, bpf_ktime_get_ns());
 	r->slots = slots;
 	r->limit = slots_settings.limit;
 	r->len = skb->len;
@@ -280,21 +280,14 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	nf_slots_fill_frags(cpu, r);
 	nf_task_fill(&r->task);
 	nf_bytes_fill(&r->bytes, skb);
-	r->header.size = NF_SLOTS_RECORD_PLAIN + r->frags * sizeof(r->frag[0]);
+	r->header.size += r->frags * sizeof(r->frag[0]);
 }
 
-/* As for drops; near misses and all others apart, so that the harmless do not hide the harmful. */
+/* Near misses have a bucket of their own, so that they do not hide overflows. */
 static __always_inline bool nf_slots_admit(struct nf_slots_cpu *cpu, bool near)
 {
-	__u64 *bucket = &cpu->next_ns[near ? 0 : 1];
-	__u64 now = bpf_ktime_get_ns(), next = *bucket;
-
-	if (next < now)
-		next = now;
-	if (next - now > slots_settings.burst_ns)
-		return false;
-	*bucket = next + slots_settings.interval_ns;
-	return true;
+	return nf_throttle_admit(&cpu->bucket[near ? 0 : 1], bpf_ktime_get_ns(),
+				 slots_settings.interval_ns, slots_settings.burst_ns);
 }
 
 static __always_inline void nf_slots_send(struct nf_slots_cpu *cpu, struct nf_slots_frame *frame,
@@ -315,7 +308,7 @@ static __always_inline void nf_slots_send(struct nf_slots_cpu *cpu, struct nf_sl
 
 /* ---- from start to end --------------------------------------------------- */
 
-/* What a frame counts as under its device, now that its outcome is known. */
+/* Count the frame under its device by its outcome. */
 static __always_inline void nf_slots_classify(struct nf_slots_frame *frame)
 {
 	struct nf_slots_record *r = &frame->record;
@@ -335,7 +328,7 @@ static __always_inline void nf_slots_classify(struct nf_slots_frame *frame)
 	}
 }
 
-/* A transmit whose end never came: it began before the programs for the end were attached. */
+/* Count and free the frames whose end was not seen, because the kernel skipped the program. */
 static __noinline int nf_slots_give_up(struct nf_slots_cpu *cpu)
 {
 	int i;
@@ -401,7 +394,7 @@ static __always_inline struct nf_slots_frame *nf_slots_find(struct nf_slots_cpu 
 	return found;
 }
 
-/* start_xmit begins. */
+/* start_xmit begins: count the transmit, and keep a frame of it if it can become a record. */
 static __always_inline void nf_slots_start(void *ctx, struct nf_slots_cpu *cpu,
 					   const struct nf_slots_skb *s, __u32 row)
 {
@@ -416,7 +409,7 @@ static __always_inline void nf_slots_start(void *ctx, struct nf_slots_cpu *cpu,
 	nf_slots_event(cpu, row, key ? NF_SLOTS_COUNTED : NF_SLOTS_UNKEYED);
 	if (bucket >= NF_SLOTS_BUCKETS)
 		bucket = NF_SLOTS_BUCKETS - 1;
-	barrier_var(bucket); /* the mask is for the verifier, and would be optimized away */
+	barrier_var(bucket); /* or clang removes the mask, which the verifier needs */
 	if (count)
 		nf_add(&count->slots[bucket & (NF_SLOTS_BUCKETS - 1)], 1);
 	if (slots + 1 >= slots_settings.limit || s->skb->len > NF_SLOTS_WIRE_MAX)
@@ -424,8 +417,8 @@ static __always_inline void nf_slots_start(void *ctx, struct nf_slots_cpu *cpu,
 }
 
 /*
- * The skb may be freed by now, and in theory used again: what it says is taken
- * only if it fits what it was.  tx_dropped is for a drop in a context with
+ * The skb may be freed by now, and in theory reused.  So its fields count only
+ * if they agree with those at the start.  tx_dropped shows a drop with
  * interrupts off (netpoll), whose kfree_skb comes later.
  */
 static __always_inline enum nf_slots_outcome nf_slots_outcome(const struct nf_slots_frame *frame,
@@ -442,14 +435,14 @@ static __always_inline enum nf_slots_outcome nf_slots_outcome(const struct nf_sl
 	if (len == frame->record.len && frame->data_len && !data_len)
 		return NF_SLOTS_LINEARIZED;
 	if (!(frame->record.flags & NF_SLOTS_XEN))
-		return NF_SLOTS_SENT; /* a veth's peer may have it, and have changed it */
+		return NF_SLOTS_SENT; /* the peer of a veth may already have changed the skb */
 	if (len != frame->record.len || data_len != frame->data_len)
 		return NF_SLOTS_UNSEEN;
 	return BPF_CORE_READ(dev, stats.tx_dropped) != frame->tx_dropped ? NF_SLOTS_DROPPED
 									 : NF_SLOTS_SENT;
 }
 
-/* start_xmit has ended with `rc`. */
+/* start_xmit has returned `rc`: find the outcome, count it and send the record. */
 static __always_inline void nf_slots_end(struct nf_slots_cpu *cpu, const struct sk_buff *skb,
 					 const struct net_device *dev, int rc)
 {

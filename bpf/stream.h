@@ -2,17 +2,17 @@
 /*
  * Bytes of TCP streams.
  *
- * TCP appends an skb that arrives to the last one of a socket's queue where it
- * can (tcp_try_coalesce, also in the backlog), and frees what is left of it
- * without a tracepoint: its journey's end is not seen.  Its bytes are: they
- * stand behind the own ones of the skb that took them in, and are read with it.
- * So each copy to a reader is told apart into
- *   - own bytes of an skb that is, or was at its first copy, in the in-flight
- *     table: delivered;
- *   - bytes behind those: merged;
- *   - bytes of an skb that was not in the table: untracked.
- * An skb may be copied in several pieces, and be appended to between them.  A
- * socket is read by one task at a time, so the skb that it is at is kept per
+ * Where it can, TCP appends an arriving skb to the last one of the socket's
+ * queue (tcp_try_coalesce(), also in the backlog) and frees the rest of it
+ * without a tracepoint.  The end of its journey is not seen, but its bytes are:
+ * they follow the own bytes of the skb that received them, and are read with
+ * it.  So the bytes of each copy to a reader are counted separately as
+ *   - delivered: own bytes of an skb that is in the in-flight table, or was in
+ *     it at its first copy;
+ *   - merged: bytes behind the own ones;
+ *   - untracked: bytes of an skb that was not in the table.
+ * An skb can be copied in several parts, and TCP can append to it between them.
+ * One task at a time reads a socket, so nf_stream keeps the current skb of each
  * socket.
  */
 #ifndef NF_STREAM_H
@@ -27,14 +27,14 @@ static __always_inline struct nf_stream *nf_stream_at(__u64 sk)
 	return bpf_map_lookup_elem(&nf_streams, &index);
 }
 
-/* More than the padding of a short frame and the tags that a received skb may still carry. */
+/* Bytes; more than the padding of a short frame plus VLAN tags that a received skb can contain. */
 #define NF_STREAM_SLACK 64
 
 /*
- * Of TCP payload, what the skb brought itself; `len` is its length at receive,
- * from the network header on.  The length in its IP header is without padding
- * and tags, but a sender on this host shares the header with what it sends
- * again, and may have written another length there since.
+ * The bytes of TCP payload that the skb had at receive, where its length from
+ * the network header on was `len`.  The length in the IP header excludes padding
+ * and tags.  But a sender on this host shares that header with the data that it
+ * sends again, and can have written another length since; then `len` counts.
  */
 static __always_inline __u32 nf_stream_own(const struct sk_buff *skb, __u32 len)
 {
@@ -60,8 +60,9 @@ static __always_inline __u32 nf_stream_own(const struct sk_buff *skb, __u32 len)
 }
 
 /*
- * `bytes` of a TCP skb are copied to a reader; `path`: its journey, where that
- * ends here, else NULL.  Returns how many bytes of others it holds now.
+ * Count `bytes` of a TCP skb that are copied to a reader.  `path` is the skb's
+ * journey if the copy ends it, otherwise NULL.  Returns the bytes in the skb
+ * that were merged into it; 0 unless its journey ends.
  */
 static __always_inline __u32 nf_stream_copied(struct nf_cpu *cpu, const struct sk_buff *skb,
 					      __u32 bytes, const struct nf_inflight *path)
@@ -93,7 +94,7 @@ static __always_inline __u32 nf_stream_copied(struct nf_cpu *cpu, const struct s
 	stream->own -= own;
 	stream->copied += bytes;
 	if (stream->copied == len)
-		stream->skb = 0; /* read to its end: it is freed now */
+		stream->skb = 0; /* read to its end, the kernel frees it now */
 	nf_add(&cpu->stream_bytes[NF_STREAM_DELIVERED], own);
 	nf_add(&cpu->stream_bytes[NF_STREAM_MERGED], bytes - own);
 	return merged;

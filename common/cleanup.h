@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ownership.  A local that owns something carries a cleanup attribute and
- * starts as NULL or -1; ownership leaves it only through TAKE_PTR or TAKE_FD.
+ * Ownership.  A local that owns memory or a file descriptor carries a cleanup attribute and starts as NULL or -1.
+ * Ownership leaves it only through TAKE_PTR or TAKE_FD.
  */
 #ifndef COMMON_CLEANUP_H
 #define COMMON_CLEANUP_H

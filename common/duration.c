@@ -26,7 +26,7 @@ static const struct {
 	{"d", UINT64_C(86400000000000)},
 };
 
-/* ns of a unit, 0 = no such unit. */
+/* Nanoseconds in a unit; 0 if there is no such unit. */
 static uint64_t unit_ns(const char *unit)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)

@@ -6,9 +6,8 @@
 #include <stdint.h>
 
 /*
- * A whole number and its unit (ns, us, µs, ms, s, min, m, h, d), blanks between
- * them allowed; without a unit it is nanoseconds.  -EINVAL: it is none, or more
- * than `most`.
+ * Parse a whole number and its unit (ns, us, µs, ms, s, min, m, h, d), with or without blanks between them.  A number
+ * without a unit is in nanoseconds.  Returns 0, or -EINVAL if `text` is not a duration or exceeds `most` nanoseconds.
  */
 int duration_parse(const char *text, uint64_t most, uint64_t *ns);
 

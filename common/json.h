@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The owning local of jansson's values. */
+/* The cleanup attribute of a local that owns a value of jansson. */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
 

@@ -7,11 +7,10 @@
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/segment_name.h"
 #include "knowledge_table.h"
 
 #define ENTRIES (ARRAY_SIZE(table))
-#define ARROW "→"
-#define NAME_MAX_BYTES 128
 
 const struct knowledge *knowledge_at(size_t index)
 {
@@ -34,7 +33,7 @@ const struct knowledge *knowledge_reason(const char *name)
 	return bsearch(&wanted, table, ENTRIES, sizeof(table[0]), compare);
 }
 
-/* ---- what a person means --------------------------------------------------- */
+/* ---- names as people write them --------------------------------------------- */
 
 static const char *skip(const char *text, const char *prefix)
 {
@@ -43,54 +42,20 @@ static const char *skip(const char *text, const char *prefix)
 	return !strncasecmp(text, prefix, len) && text[len] ? text + len : text;
 }
 
-/* What stands in a name for what a person may write: longer ones first. */
-static const struct {
-	const char *written, *means;
-} spellings[] = {
-	{"->", ARROW},
-	{"softirq_raise", "raise"},
-	{"softirq_entry", "softirq"},
-};
-
-static const char *respell(const char *at, size_t *written)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
-		*written = strlen(spellings[i].written);
-		if (!strncasecmp(at, spellings[i].written, *written))
-			return spellings[i].means;
-	}
-	return NULL;
-}
-
-/* A segment as entries have it; what does not fit is cut, and then names none. */
-static void normalize(const char *text, char out[static NAME_MAX_BYTES])
-{
-	size_t len = 0;
-
-	while (*text && len + 8 < NAME_MAX_BYTES) {
-		size_t written;
-		const char *means = respell(text, &written);
-
-		if (means) {
-			len = (size_t)(stpcpy(out + len, means) - out);
-			text += written;
-		} else {
-			out[len++] = *text++;
-		}
-	}
-	out[len] = '\0';
-}
-
-/* "rx total" is also called "total", "napi.polls" also "polls". */
+/* "napi.polls" is also called "polls". */
 static const char *without_group(const struct knowledge *entry)
 {
-	const char *end = NULL;
+	const char *end = entry->kind == KNOWLEDGE_METRIC ? strchr(entry->name, '.') : NULL;
 
-	if (entry->kind == KNOWLEDGE_SEGMENT)
-		end = strchr(entry->name, ' ');
-	else if (entry->kind == KNOWLEDGE_METRIC)
-		end = strchr(entry->name, '.');
 	return end ? end + 1 : entry->name;
+}
+
+/* "total" means the total of every direction. */
+static bool is_segment(const struct knowledge *entry, const char *text)
+{
+	if (!strcasecmp(text, SEGMENT_NAME_TOTAL))
+		return segment_name_is_total(entry->name);
+	return !strcasecmp(entry->name, segment_name_read(text).s);
 }
 
 static bool is_also(const struct knowledge *entry, const char *text)
@@ -109,8 +74,6 @@ static bool is_also(const struct knowledge *entry, const char *text)
 
 bool knowledge_meant(const struct knowledge *entry, const char *text)
 {
-	char name[NAME_MAX_BYTES];
-
 	if (is_also(entry, text))
 		return true;
 	switch (entry->kind) {
@@ -120,8 +83,7 @@ bool knowledge_meant(const struct knowledge *entry, const char *text)
 		return !strcasecmp(entry->name, text) ||
 		       !strcasecmp(entry->name, skip(text, "SKB_"));
 	case KNOWLEDGE_SEGMENT:
-		normalize(text, name);
-		return !strcasecmp(entry->name, name) || !strcasecmp(without_group(entry), name);
+		return is_segment(entry, text);
 	default:
 		return !strcasecmp(entry->name, text) || !strcasecmp(without_group(entry), text);
 	}
@@ -129,9 +91,10 @@ bool knowledge_meant(const struct knowledge *entry, const char *text)
 
 const char *knowledge_nearest(const char *text)
 {
+	struct segment_text word = segment_name_read(skip(text, "SKB_DROP_REASON_"));
 	struct nearest search;
 
-	nearest_init(&search, skip(text, "SKB_DROP_REASON_"));
+	nearest_init(&search, word.s);
 	for (size_t i = 0; i < ENTRIES; i++) {
 		nearest_consider(&search, table[i].name);
 		nearest_consider(&search, without_group(&table[i]));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What drop reasons, segments, alerts and metrics mean, out of the files in
- * config/knowledge.  It is part of the program: nothing is read, nothing can
- * fail, and daemon and command line never disagree with it.
+ * The meanings of drop reasons, segments, alerts and metrics, from the files in config/knowledge.  They are compiled
+ * into both programs: no function here reads a file or fails, and both programs of one build contain the same text.
  */
 #ifndef COMMON_KNOWLEDGE_H
 #define COMMON_KNOWLEDGE_H
@@ -18,40 +17,41 @@ enum knowledge_kind {
 	KNOWLEDGE_KINDS,
 };
 
-/* What a drop usually is; of other kinds, what an unusual value is. */
+/* The usual class of a drop; for the other kinds, the class of an unusual value. */
 enum knowledge_class {
 	KNOWLEDGE_FAULT,  /* something is broken, or too small for its load */
-	KNOWLEDGE_POLICY, /* somebody configured that such packets die */
-	KNOWLEDGE_BENIGN, /* a protocol at work, or traffic nobody here asked for */
+	KNOWLEDGE_POLICY, /* the configuration drops such packets */
+	KNOWLEDGE_BENIGN, /* a protocol at work, or traffic that this host did not ask for */
 };
 
-/* A text may have several lines; one that begins with "$ " is a command. */
+/* A text may have several lines; a line that begins with "$ " is a command. */
 struct knowledge {
 	const char *name;
-	const char *subject; /* of a reason its subsystem, "core"; of others what it is about */
+	/* Of a reason: its subsystem, such as "core".  Of the others: their topic. */
+	const char *subject;
 	enum knowledge_kind kind;
 	enum knowledge_class class;
 	const char *also;    /* other names, ", " between them, or "" */
 	const char *meaning; /* the kernel's function and its condition */
 	const char *cause;
-	const char *tell; /* how to tell the causes apart on this host */
+	const char *tell; /* how to distinguish the causes on this host */
 	const char *remedy;
 };
 
-/* All entries, by kind, each kind sorted by name; NULL behind the last. */
+/* The entries by kind, and within a kind by name; NULL after the last one. */
 const struct knowledge *knowledge_at(size_t index);
 
-/* The drop reason of exactly that name, as core/names.h has it, in any case; or NULL. */
+/* The entry of the drop reason `name`, in upper or lower case, as core/names.h spells it; NULL if there is none. */
 const struct knowledge *knowledge_reason(const char *name);
 
 /*
- * Whether a person who wrote `text` may mean this entry: case, the prefixes of
- * the kernel's enumerators, "->" for "→", the long names of stages, and a
- * segment's direction or a metric's group left out do not matter.
+ * True if a person who wrote `text` may mean this entry.  Upper and lower case and the prefixes of the kernel's
+ * enumerators do not count, the group of a metric can be missing, and a segment can have any form of
+ * segment_name_read().
  */
 bool knowledge_meant(const struct knowledge *entry, const char *text);
 
-/* The name nearest to a mistyped one, or NULL when none is near. */
+/* The name nearest to a mistyped one; NULL if none is near. */
 const char *knowledge_nearest(const char *text);
 
 /* "reason", "segment", "alert", "metric". */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the daemon says about itself, on standard error: with the journal's
- * level prefix when the journal reads it, else with the program's name.
- * errno is left as it was.
+ * The daemon's log, on standard error.  A line begins with the journal's level prefix if JOURNAL_STREAM is set, because
+ * the journal then reads it, and with the program's name otherwise.  errno stays as it was.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
-/* As in syslog(3), which the journal understands. */
+/* The levels of syslog(3), which the journal understands. */
 enum log_level {
 	LOG_LEVEL_ERROR = 3,
 	LOG_LEVEL_WARNING = 4,

@@ -4,9 +4,12 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORD_MAX 64
+/* Characters of a word that a hint shows, so that its end always fits. */
+#define HINT_MAX 200
 
 static size_t least(size_t a, size_t b)
 {
@@ -19,9 +22,9 @@ static bool same(char a, char b)
 }
 
 /*
- * Insertions, deletions, replacements and swaps of neighbours (the optimal
- * string alignment), three rows at a time; SIZE_MAX for words too long to be
- * mistyped.
+ * The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string
+ * alignment).  Only three rows of the table are needed at a time.  SIZE_MAX if a word is longer than WORD_MAX, so that
+ * it is never suggested.
  */
 static size_t edit_distance(const char *a, const char *b)
 {
@@ -59,4 +62,14 @@ void nearest_consider(struct nearest *search, const char *candidate)
 		search->distance = distance;
 		search->best = candidate;
 	}
+}
+
+struct nearest_hint nearest_hint(const char *mark, const char *nearest)
+{
+	struct nearest_hint hint = {};
+
+	if (nearest)
+		snprintf(hint.s, sizeof(hint.s), " (did you mean %s%.*s?)", mark, HINT_MAX,
+			 nearest);
+	return hint;
 }

@@ -8,7 +8,7 @@
 
 #define SECOND ((int64_t)TIME_NS_PER_SECOND)
 
-/* A smaller change of the difference between the clocks comes from reading them. */
+/* A smaller change of the difference between the clocks is an error of reading them. */
 #define STEP_NS 100000
 #define READINGS 8
 
@@ -25,7 +25,12 @@ uint64_t time_monotonic(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
-/* One reading of CLOCK_REALTIME - CLOCK_MONOTONIC, ns; at most `width` / 2 wrong. */
+int64_t time_monotonic_ms(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+/* Read CLOCK_REALTIME - CLOCK_MONOTONIC in ns; the error is at most `width` / 2. */
 static int64_t read_offset(int64_t *width)
 {
 	int64_t before = clock_ns(CLOCK_MONOTONIC);
@@ -36,16 +41,15 @@ static int64_t read_offset(int64_t *width)
 }
 
 /*
- * The kernel slews both clocks alike, so their difference changes only when
- * the clock is stepped; what was read first is kept until then, so that one
- * moment always gets one text.
+ * The kernel slews both clocks alike, so their difference changes only when the clock is stepped.  Until then the first
+ * reading is kept, so that one moment always gets the same text.
  */
 static int64_t realtime_offset(void)
 {
 	static _Atomic int64_t kept;
 	int64_t old = atomic_load(&kept), offset, width;
 
-	/* Again when the process was interrupted between the readings. */
+	/* Read again if the process was interrupted between the clocks. */
 	for (unsigned int i = 0; i < READINGS; i++) {
 		offset = read_offset(&width);
 		if (width < STEP_NS)
@@ -60,7 +64,7 @@ static int64_t realtime_offset(void)
 void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
 {
 	int64_t offset = realtime_offset();
-	/* Seconds and the rest apart: their sum may not fit in 64 bits of nanoseconds. */
+	/* Add seconds and nanoseconds separately: the sum in ns may not fit in 64 bits. */
 	int64_t rest = (int64_t)(monotonic_ns % TIME_NS_PER_SECOND) + offset % SECOND;
 	time_t seconds = (time_t)(monotonic_ns / TIME_NS_PER_SECOND) + offset / SECOND;
 	struct tm local;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CLOCK_MONOTONIC inside, the host's time of day outside. */
+/* Times are CLOCK_MONOTONIC inside the programs, and the host's time of day in their output. */
 #ifndef COMMON_TIME_H
 #define COMMON_TIME_H
 
@@ -7,16 +7,18 @@
 
 #define TIME_NS_PER_SECOND 1000000000ULL
 
-/* "2026-11-21T09:30:00.123456789+01:00" and the 0 at its end. */
+/* The size of "2026-11-21T09:30:00.123456789+01:00" with its NUL byte. */
 #define TIME_TEXT_MAX 36
 
-/* CLOCK_MONOTONIC, ns. */
+/* The time of CLOCK_MONOTONIC in ns. */
 uint64_t time_monotonic(void);
 
+/* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
+int64_t time_monotonic_ms(void);
+
 /*
- * A moment of CLOCK_MONOTONIC as RFC 3339 with nanoseconds, in local time with
- * its offset.  A step of the host's clock between then and now counts as if it
- * had been before.
+ * Format a time of CLOCK_MONOTONIC as RFC 3339, with nanoseconds, in local time with its offset.  If the host's clock
+ * was stepped after that time, the text is the time that the clock would have shown if the step had come before it.
  */
 void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX]);
 

@@ -8,21 +8,21 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/time.h"
 
-#define NS_PER_S 1000000000ULL
+#define NS_PER_S TIME_NS_PER_SECOND
 #define NS_PER_MINUTE (60 * NS_PER_S)
 #define NS_PER_HOUR (60 * NS_PER_MINUTE)
 
-/* The nearest multiple, halves up; no overflow for any value. */
+/* Divide and round to the nearest whole number, halves up; no value overflows. */
 static uint64_t divide_rounded(uint64_t value, uint64_t divisor)
 {
 	return value / divisor + (value % divisor >= divisor - divisor / 2);
 }
 
 /*
- * value / divisor with three significant digits into `text`; false when that
- * needs more than `limit` - 1 before the point, which is for the next unit.
- * `divisor` must be 1, or `value` below 2^64 / 100.
+ * Write value / divisor with three significant digits.  False if the rounded quotient reaches `limit`: the next unit
+ * then suits better.  `divisor` must be 1, or `value` less than 2^64 / 100.
  */
 static bool three_digits(struct units_text *text, uint64_t value, uint64_t divisor, uint64_t limit,
 			 const char *unit)
@@ -76,7 +76,7 @@ struct units_text units_count(uint64_t count)
 	return text;
 }
 
-/* From a minute on: two units, the smaller one rounded. */
+/* A minute or more: two units, of which the smaller one is rounded. */
 static struct units_text long_duration(uint64_t ns)
 {
 	struct units_text text;
@@ -104,7 +104,7 @@ struct units_text units_duration(uint64_t ns)
 	} units[] = {{1, " ns"}, {1000, " µs"}, {1000000, " ms"}, {NS_PER_S, " s"}};
 	struct units_text text;
 
-	/* 59.95 s is the first that rounds to 60.0 s */
+	/* 59.95 s is the first value that rounds to 60.0 s. */
 	if (ns >= NS_PER_MINUTE - NS_PER_S / 20)
 		return long_duration(ns);
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
@@ -121,10 +121,10 @@ struct units_text units_duration_real(double ns)
 		return units_unknown();
 	if (ns == 0)
 		return units_duration(0);
-	/* all limits of rounding are whole nanoseconds from here on: fractions decide nothing */
+	/* From here on all limits of rounding are whole nanoseconds, so a fraction changes nothing. */
 	if (ns >= 999.5)
 		return units_duration(ns < 0x1p63 ? (uint64_t)fmax(ns, 1000) : (uint64_t)1 << 63);
-	/* thousandths of a nanosecond are exact enough to round three digits from */
+	/* Thousandths of a nanosecond are exact enough for three digits. */
 	three_digits(&text, (uint64_t)(ns * 1000 + 0.5), 1000, 1000, " ns");
 	return text;
 }
@@ -157,8 +157,7 @@ struct units_text units_bytes(uint64_t bytes)
 	uint64_t divisor = 1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		/* three_digits() multiplies by 100: keep to the top 57 bits, 1 in 2^47 off at most
-		 */
+		/* three_digits() multiplies by 100, so drop 10 bits from 2^57 on: at most 1 in 2^47 off. */
 		unsigned int shift = bytes >> 57 ? 10 : 0;
 
 		if (divisor == 1

@@ -31,20 +31,6 @@ static int refuse(char *error, const struct setting *setting, const char *value)
 	return -EINVAL;
 }
 
-struct hint {
-	char s[160];
-};
-
-/* " (did you mean NAME?)", or "" if no name is near. */
-static struct hint hint(const struct nearest *nearest)
-{
-	struct hint text = {""};
-
-	if (nearest->best)
-		snprintf(text.s, sizeof(text.s), " (did you mean %s?)", nearest->best);
-	return text;
-}
-
 static int set_number(struct config *config, const struct setting *setting, const char *value,
 		      char *error)
 {
@@ -95,7 +81,7 @@ static int set_choice(struct config *config, const struct setting *setting, cons
 		nearest_consider(&nearest, setting->choices[i]);
 	}
 	snprintf(error, CONFIG_ERROR_MAX, "%s = %.100s: must be %s%s", setting->key, value,
-		 setting_values(setting).s, hint(&nearest).s);
+		 setting_values(setting).s, nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 
@@ -134,7 +120,7 @@ static int unknown_probe(const struct setting *setting, const char *name, char *
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		nearest_consider(&nearest, probe_specs[i].name);
 	snprintf(error, CONFIG_ERROR_MAX, "%s: there is no probe %.200s%s", setting->key, name,
-		 hint(&nearest).s);
+		 nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 
@@ -243,7 +229,8 @@ static int set_key(struct config *config, const char *key, const char *value, ch
 			return set_value(config, &setting_table[i], value, error);
 		nearest_consider(&nearest, setting_table[i].key);
 	}
-	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s", key, hint(&nearest).s);
+	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s", key,
+		 nearest_hint("", nearest.best).s);
 	return -EINVAL;
 }
 

@@ -12,14 +12,18 @@
 #include "common/log.h"
 #include "common/time.h"
 #include "daemon/alert/alerts.h"
+#include "daemon/alert/deliver.h"
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
+#include "daemon/core/path.h"
+#include "daemon/kernel/attribution.h"
 #include "daemon/kernel/kmsg.h"
 #include "daemon/kernel/modules.h"
 #include "daemon/kernel/symbols.h"
+#include "daemon/probe/probes.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
-#include "daemon/store/recent.h"
+#include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
 
 #define SOCKET_NAME "io.netflowd"
@@ -33,9 +37,8 @@ struct daemon {
 	int lock;
 	struct names *names;
 	struct symbols *symbols;
-	struct recent *recent; /* drop records */
-	struct recent *paths;  /* latency records */
-	struct recent *slots;  /* slots records */
+	struct attribution *attribution;
+	struct records *records;
 	struct rockets *rockets;
 	struct kmsg *kmsg;	 /* NULL: not read, kmsg_reason says why */
 	struct modules *modules; /* NULL: the kernel reports no modules */
@@ -49,33 +52,33 @@ struct daemon {
 	struct control *control;
 };
 
-/* A record from the backend.  It is kept before clients see it, so that they can ask for it. */
+/* A record from the backend is stored before clients see it: they get it from the store. */
 static void take_drop(void *userdata, const struct nf_drop_record *record)
 {
 	struct daemon *daemon = userdata;
 
-	recent_add(daemon->recent, &record->header);
+	records_add_drop(daemon->records, record);
 	if (daemon->control)
-		control_drop(daemon->control, record);
+		control_record(daemon->control, RECORDS_DROPS);
 }
 
 static void take_path(void *userdata, const struct nf_path_record *record)
 {
 	struct daemon *daemon = userdata;
 
-	recent_add(daemon->paths, &record->header);
+	records_add_journey(daemon->records, record);
 	if (daemon->control)
-		control_path(daemon->control, record);
+		control_record(daemon->control, RECORDS_LATENCY);
 }
 
 static void take_slots(void *userdata, const struct nf_slots_record *record)
 {
 	struct daemon *daemon = userdata;
 
-	recent_add(daemon->slots, &record->header);
+	records_add_transmit(daemon->records, record);
 	rockets_record(daemon->rockets, record);
 	if (daemon->control)
-		control_slots(daemon->control, record);
+		control_record(daemon->control, RECORDS_SLOTS);
 }
 
 static void take_rocket(const struct rocket *rocket, void *userdata)
@@ -125,12 +128,28 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 	return 0;
 }
 
+/* Records say which probes they lack.  A path knows nothing of the probes of slots. */
+static void find_probes(struct daemon *daemon)
+{
+	struct path_probes probes = {0};
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+
+		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
+		if (status.state == PROBE_UNAVAILABLE)
+			snprintf(probes.without[i], sizeof(probes.without[i]),
+				 "%s is unavailable: %s", probe_specs[i].name, status.reason);
+	}
+	records_set_probes(daemon->records, &probes);
+}
+
 /* A driver was loaded or removed, or the administrator switched probes off or on in the kernel. */
 static void refresh_probes(struct daemon *daemon)
 {
 	if (daemon->backend->ops->refresh(daemon->backend)) {
 		report(daemon);
-		control_find_probes(daemon->control);
+		find_probes(daemon);
 	}
 }
 
@@ -161,6 +180,7 @@ static void learn_names(struct daemon *daemon)
 		log_warning("cannot read " KALLSYMS
 			    ": %s; functions of new modules show as addresses",
 			    strerror(-r));
+	records_forget_symbols(daemon->records);
 	r = daemon->backend->ops->name_reasons(daemon->backend, daemon->names);
 	if (r < 0)
 		log_warning("cannot read the drop reasons of new modules: %s; they show as numbers",
@@ -180,6 +200,7 @@ static int on_every_second(void *userdata)
 
 	refresh_probes(daemon);
 	learn_names(daemon);
+	records_settle(daemon->records);
 	if (rockets_total(daemon->rockets)) {
 		backend->ops->slots(backend, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
@@ -292,6 +313,8 @@ static int open_alerts(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.names = daemon->names,
 		.symbols = daemon->symbols,
+		.attribution = daemon->attribution,
+		.records = daemon->records,
 		.disabled = daemon->config.backend.disabled,
 		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,
@@ -309,16 +332,12 @@ static int open_control(struct daemon *daemon)
 		.backend = daemon->backend,
 		.backend_reason = daemon->backend_reason,
 		.symbols_reason = daemon->symbols_reason[0] ? daemon->symbols_reason : NULL,
-		.names = daemon->names,
-		.symbols = daemon->symbols,
-		.recent = daemon->recent,
-		.paths = daemon->paths,
-		.slots = daemon->slots,
+		.records = daemon->records,
+		.attribution = daemon->attribution,
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
-		.alerts = alerts_engine(daemon->alerts),
-		.exec = alerts_exec(daemon->alerts),
+		.alerts = daemon->alerts,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
@@ -330,17 +349,28 @@ static int open_control(struct daemon *daemon)
 	return r;
 }
 
+static int start_alerts(struct daemon *daemon)
+{
+	const struct alert_clients clients = control_alert_clients(daemon->control);
+
+	return alerts_start(daemon->alerts, &clients);
+}
+
 static int open_stores(struct daemon *daemon)
 {
-	int r = recent_new(&daemon->recent, daemon->config.drops_recent,
-			   sizeof(struct nf_drop_record));
+	const struct config *config = &daemon->config;
+	const size_t capacity[RECORDS_KINDS] = {
+		[RECORDS_DROPS] = config->drops_recent,
+		[RECORDS_LATENCY] = config->latency_recent,
+		[RECORDS_SLOTS] = config->slots_recent,
+	};
+	struct records_sources sources = {.names = daemon->names, .symbols = daemon->symbols};
+	int r = attribution_new(&daemon->attribution, NULL);
 
-	if (r == 0)
-		r = recent_new(&daemon->paths, daemon->config.latency_recent,
-			       sizeof(struct nf_path_record));
-	if (r == 0)
-		r = recent_new(&daemon->slots, daemon->config.slots_recent,
-			       sizeof(struct nf_slots_record));
+	if (r < 0)
+		return r;
+	sources.attribution = daemon->attribution;
+	r = records_new(&daemon->records, capacity, &sources);
 	return r < 0 ? r : rockets_new(&daemon->rockets);
 }
 
@@ -395,6 +425,7 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = open_backend(fresh);
 	if (r < 0)
 		return r;
+	find_probes(fresh);
 	r = open_kmsg(fresh);
 	if (r < 0)
 		return r;
@@ -404,7 +435,7 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = open_control(fresh);
 	if (r < 0)
 		return r;
-	r = alerts_start(fresh->alerts, fresh->control);
+	r = start_alerts(fresh);
 	if (r < 0)
 		return r;
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
@@ -443,9 +474,8 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->sigterm);
 	loop_free(&d->loop);
 	rockets_free(&d->rockets);
-	recent_free(&d->slots);
-	recent_free(&d->paths);
-	recent_free(&d->recent);
+	records_free(&d->records);
+	attribution_free(&d->attribution);
 	symbols_free(&d->symbols);
 	names_free(&d->names);
 	cleanup_close(&d->lock);

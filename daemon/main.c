@@ -64,9 +64,8 @@ static void unknown_option(const char *given, const struct option *options)
 		}
 		nearest_consider(&nearest, options->name);
 	}
-	log_error("there is no option %s%s%s%s; see netflowd --help", given,
-		  nearest.best ? " (did you mean --" : "", nearest.best ? nearest.best : "",
-		  nearest.best ? "?)" : "");
+	log_error("there is no option %s%s; see netflowd --help", given,
+		  nearest_hint("--", nearest.best).s);
 }
 
 /* Returns 0 to go on, otherwise an exit code plus one. */

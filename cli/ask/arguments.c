@@ -8,42 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ask/options.h"
 #include "common/array.h"
+#include "common/duration.h"
 #include "common/nearest.h"
+#include "common/netns.h"
 
 #define SOCKET_DEFAULT "/run/netflowd/io.netflowd"
 #define TIMEOUT_DEFAULT_MS 10000
 
 const struct argument arguments_global[] = {
-	{.name = "socket",
-	 .value = "PATH",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, socket),
-	 .help = "where the daemon listens (" SOCKET_DEFAULT ")"},
-	{.name = "timeout",
-	 .value = "S",
-	 .type = ARGUMENT_SECONDS,
-	 .offset = offsetof(struct arguments, timeout_ms),
-	 .min = 1,
-	 .max = 3600 * 1000,
-	 .help = "wait so many seconds for an answer (10)"},
-	{.name = "json",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, json),
-	 .help = "print the answer as one JSON object"},
-	{.name = "no-color",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, no_color),
-	 .help = "no colours on a terminal (as NO_COLOR in the environment)"},
-	{.name = "help",
-	 .letter = 'h',
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, help),
-	 .help = "what a command does and takes"},
-	{.name = "version",
-	 .type = ARGUMENT_FLAG,
-	 .offset = offsetof(struct arguments, version),
-	 .help = "the version of netflowctl"},
+	OPTION("socket", TEXT, socket, .value = "PATH",
+	       .help = "path of the daemon's socket (" SOCKET_DEFAULT ")"),
+	OPTION("timeout", SECONDS, timeout_ms, .value = "S", .min = 1, .max = 3600 * 1000,
+	       .help = "wait at most S seconds for a reply, 0.001 to 3600 (10)"),
+	OPTION_FLAG(json, "print the reply as one JSON object; with --follow one per line"),
+	OPTION("no-color", FLAG, no_color,
+	       .help = "print without colours, as with NO_COLOR in the environment"),
+	OPTION("help", FLAG, help, .letter = 'h',
+	       .help = "list the commands, or show the options of one"),
+	OPTION_FLAG(version, "print the version of netflowctl"),
 	{},
 };
 
@@ -53,7 +37,6 @@ void arguments_init(struct arguments *arguments)
 		.socket = SOCKET_DEFAULT,
 		.timeout_ms = TIMEOUT_DEFAULT_MS,
 		.measure_ms = -1,
-		.netns = -1,
 		.top = -1,
 		.limit = -1,
 		.interval_ms = -1,
@@ -75,15 +58,6 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct arguments_error *
 	return -EINVAL;
 }
 
-struct arguments_error arguments_suggestion(const char *nearest)
-{
-	struct arguments_error text = {};
-
-	if (nearest)
-		snprintf(text.s, sizeof(text.s), " (did you mean %s?)", nearest);
-	return text;
-}
-
 struct arguments_error arguments_describe(const struct argument *argument)
 {
 	struct arguments_error text;
@@ -96,7 +70,7 @@ struct arguments_error arguments_describe(const struct argument *argument)
 	return text;
 }
 
-/* Decimal digits only; false for anything else. */
+/* Decimal digits only: strtoll() would also accept a sign, blanks and hexadecimal. */
 static bool read_number(const char *text, int64_t *value)
 {
 	char *end;
@@ -122,7 +96,7 @@ static bool read_milliseconds(const char *text, int64_t *value)
 	return true;
 }
 
-/* A number and its unit, as in 5ms; at most about 31 years. */
+/* A number and its unit, as in 5ms; below 1e18 ns, about 31 years, so that int64_t holds it. */
 static bool read_duration(const char *text, int64_t *value)
 {
 	static const struct {
@@ -146,53 +120,59 @@ static bool read_duration(const char *text, int64_t *value)
 	return false;
 }
 
-static int set_number(const struct argument *argument, const char *text, int64_t *value,
-		      struct arguments_error *error)
+/* Whether `text` is a value of the option, within its limits. */
+static bool read_value(const struct argument *argument, const char *text, int64_t *value)
 {
+	bool good = false;
 	int64_t number;
 
-	if (read_number(text, &number) && number >= argument->min && number <= argument->max) {
-		*value = number;
-		return 0;
-	}
-	return refuse(error, "--%s takes a number from %lld to %lld, not '%.60s'", argument->name,
+	if (argument->type == ARGUMENT_NUMBER)
+		good = read_number(text, &number);
+	else if (argument->type == ARGUMENT_SECONDS)
+		good = read_milliseconds(text, &number);
+	else if (argument->type == ARGUMENT_DURATION)
+		good = read_duration(text, &number);
+	if (!good || number < argument->min || number > argument->max)
+		return false;
+	*value = number;
+	return true;
+}
+
+static int refuse_value(const struct argument *argument, const char *text,
+			struct arguments_error *error)
+{
+	if (argument->type == ARGUMENT_SECONDS)
+		return refuse(error, "--%s must be a number of seconds from %g to %g, not '%.60s'",
+			      argument->name, (double)argument->min / 1000,
+			      (double)argument->max / 1000, text);
+	if (argument->type == ARGUMENT_DURATION)
+		return refuse(
+			error,
+			"--%s must be a duration from %s to %s with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
+			argument->name, duration_format((uint64_t)argument->min).s,
+			duration_format((uint64_t)argument->max).s, text);
+	return refuse(error, "--%s must be a number from %lld to %lld, not '%.60s'", argument->name,
 		      (long long)argument->min, (long long)argument->max, text);
 }
 
-static int set_seconds(const struct argument *argument, const char *text, int64_t *value,
-		       struct arguments_error *error)
+/* "reason, location or dev". */
+static void list_words(const char *const *words, char *text, size_t size)
 {
-	int64_t ms;
+	size_t used = 0;
 
-	if (read_milliseconds(text, &ms) && ms >= argument->min && ms <= argument->max) {
-		*value = ms;
-		return 0;
+	*text = '\0';
+	for (const char *const *word = words; *word && used < size; word++) {
+		const char *between = word == words ? "" : word[1] ? ", " : " or ";
+
+		used += (size_t)snprintf(text + used, size - used, "%s%s", between, *word);
 	}
-	return refuse(error, "--%s takes seconds from %g to %g, not '%.60s'", argument->name,
-		      (double)argument->min / 1000, (double)argument->max / 1000, text);
-}
-
-static int set_duration(const struct argument *argument, const char *text, int64_t *value,
-			struct arguments_error *error)
-{
-	int64_t ns;
-
-	if (read_duration(text, &ns) && ns >= argument->min && ns <= argument->max) {
-		*value = ns;
-		return 0;
-	}
-	return refuse(
-		error,
-		"--%s takes a duration with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
-		argument->name, text);
 }
 
 static int set_word(const struct argument *argument, const char *text, const char **value,
 		    struct arguments_error *error)
 {
 	struct nearest search;
-	char valid[128] = "";
-	size_t used = 0;
+	char valid[128];
 
 	nearest_init(&search, text);
 	for (const char *const *word = argument->words; *word; word++) {
@@ -201,12 +181,23 @@ static int set_word(const struct argument *argument, const char *text, const cha
 			return 0;
 		}
 		nearest_consider(&search, *word);
-		if (used < sizeof(valid))
-			used += (size_t)snprintf(valid + used, sizeof(valid) - used, "%s%s",
-						 used ? ", " : "", *word);
 	}
-	return refuse(error, "--%s knows no '%.60s'%s; it takes %s", argument->name, text,
-		      arguments_suggestion(search.best).s, valid);
+	list_words(argument->words, valid, sizeof(valid));
+	return refuse(error, "--%s must be %s, not '%.60s'%s", argument->name, valid, text,
+		      nearest_hint("", search.best).s);
+}
+
+/* Whether a name exists is for the daemon to say. */
+static int set_netns(const struct argument *argument, const char *text, const char **value,
+		     struct arguments_error *error)
+{
+	uint32_t inode;
+
+	if (netns_parse(text, &inode) < 0)
+		return refuse(error, "--%s must be " NETNS_FORMS ", not '%.60s'", argument->name,
+			      text);
+	*value = text;
+	return 0;
 }
 
 static int set_value(const struct argument *argument, struct arguments *arguments, const char *text,
@@ -226,17 +217,22 @@ static int set_value(const struct argument *argument, struct arguments *argument
 		return 0;
 	case ARGUMENT_WORD:
 		return set_word(argument, text, value, error);
+	case ARGUMENT_NETNS:
+		return set_netns(argument, text, value, error);
 	case ARGUMENT_NUMBER:
-		return set_number(argument, text, value, error);
 	case ARGUMENT_SECONDS:
-		return set_seconds(argument, text, value, error);
 	case ARGUMENT_DURATION:
-		return set_duration(argument, text, value, error);
+		break;
 	}
-	return -EINVAL;
+	if (read_value(argument, text, value))
+		return 0;
+	return refuse_value(argument, text, error);
 }
 
-/* The option of that name (of `len` bytes) or letter in one table, and what is near to it. */
+/*
+ * The option of one table that has this name (of `len` bytes) or, if it is not 0,
+ * this letter.  NULL if there is none; the search has then seen all names.
+ */
 static const struct argument *find(const struct argument *table, const char *name, size_t len,
 				   char letter, struct nearest *search)
 {
@@ -252,12 +248,11 @@ static const struct argument *find(const struct argument *table, const char *nam
 static int unknown(const char *given, const char *of, const char *nearest,
 		   struct arguments_error *error)
 {
-	return refuse(error, "unknown option %.60s%s%s%s%s%s", given, of ? " of " : "",
-		      of ? of : "", nearest ? " (did you mean --" : "", nearest ? nearest : "",
-		      nearest ? "?)" : "");
+	return refuse(error, "unknown option %.60s%s%s%s", given, of ? " of " : "", of ? of : "",
+		      nearest_hint("--", nearest).s);
 }
 
-/* One option and its value; *next moves behind them. */
+/* One option and its value; *next is the word after them. */
 static int parse_one(struct arguments *arguments, const struct argument *table, const char *of,
 		     int argc, char *const argv[], int *next, struct arguments_error *error)
 {
@@ -281,7 +276,7 @@ static int parse_one(struct arguments *arguments, const struct argument *table, 
 		return unknown(given, of, is_long ? search.best : NULL, error);
 	++*next;
 	if (argument->type == ARGUMENT_FLAG && value)
-		return refuse(error, "--%s takes no value", argument->name);
+		return refuse(error, "--%s does not accept a value", argument->name);
 	if (argument->type != ARGUMENT_FLAG && !value) {
 		if (*next == argc)
 			return refuse(error, "--%s needs a value: --%s %s", argument->name,

@@ -7,21 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was given; strings point into argv, NULL or -1 is not given. */
+/* The values of a command line.  Strings point into argv; NULL or -1: not given. */
 struct arguments {
-	/* of all commands */
+	/* Options of every command. */
 	const char *socket;
 	int64_t timeout_ms;
 	bool json;
 	bool no_color;
 	bool help;
 	bool version;
-	/* of some */
+	/* Options of single commands; _ms and _ns are the units. */
 	int64_t measure_ms;
 	const char *by;
 	const char *reason;
 	const char *device;
-	int64_t netns;
+	const char *netns;
 	int64_t top;
 	int64_t limit;
 	bool records;
@@ -39,60 +39,57 @@ struct arguments {
 	int64_t follow_ms;
 	int64_t interval_ms;
 	int64_t count;
-	/* what is no option; only commands that take one get one */
+	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
-	bool ended; /* "--" was met: what follows are no options */
+	bool ended; /* "--" was read: no option follows */
 };
 
 enum argument_type {
-	ARGUMENT_FLAG,	   /* bool */
-	ARGUMENT_TEXT,	   /* const char * */
+	ARGUMENT_FLAG,	   /* bool; the option has no value */
+	ARGUMENT_TEXT,	   /* const char *, not empty */
 	ARGUMENT_WORD,	   /* const char *, one of `words` */
-	ARGUMENT_NUMBER,   /* int64_t */
-	ARGUMENT_SECONDS,  /* int64_t in milliseconds; given as seconds, with a fraction or without
-			    */
-	ARGUMENT_DURATION, /* int64_t in nanoseconds; given with its unit: 5ms, 250us, 1.5s */
+	ARGUMENT_NETNS,	   /* const char *, what netns_parse() takes */
+	ARGUMENT_NUMBER,   /* int64_t, a whole number */
+	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */
+	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 250us, 1.5s */
 };
 
 /* One option; a table of them ends with a row without a name. */
 struct argument {
 	const char *name;  /* without the dashes */
-	char letter;	   /* of the short form, or 0 */
-	const char *value; /* what the help calls its value */
+	char letter;	   /* its short form, -h; 0: it has none */
+	const char *value; /* the name of its value in the help; NULL for a flag */
 	enum argument_type type;
 	size_t offset; /* in struct arguments */
-	int64_t min;   /* of numbers, of seconds in milliseconds, of durations in ns */
+	int64_t min;   /* the least and the greatest value, in the unit of the type */
 	int64_t max;
-	const char *const *words; /* ends with NULL */
-	const char *help;
+	const char *const *words; /* NULL at the end */
+	const char *help;	  /* one line that can be read alone */
 };
 
 struct arguments_error {
 	char s[256];
 };
 
-/* The values when no option is given. */
+/* Every value as if no option was given. */
 void arguments_init(struct arguments *arguments);
 
 /* The options that every command takes. */
 extern const struct argument arguments_global[];
 
 /*
- * Read options of arguments_global and of `table` (may be NULL) from argv[*next]
- * on, up to the first that is none, or behind "--"; *next is where that is.
- * `of` names the command for the error text, or is NULL.  0; or -EINVAL, and
- * *error says in a sentence what is wrong and what is near to it.
+ * Read options of arguments_global and of `table` (may be NULL), starting with
+ * argv[*next].  *next is then the first word that is not an option, or the word
+ * after "--".  `of` is the command's name for the error text, or NULL.  0; or
+ * -EINVAL with the error and the nearest valid name in *error.
  */
 int arguments_parse(struct arguments *arguments, const struct argument *table, const char *of,
 		    int argc, char *const argv[], int *next, struct arguments_error *error);
 
-/* " (did you mean NEAREST?)", or "" for NULL. */
-struct arguments_error arguments_suggestion(const char *nearest);
-
-/* Width of the left column of arguments_describe(). */
+/* Where the help text of an option begins, after arguments_describe(). */
 #define ARGUMENTS_HELP_COLUMN 28
 
-/* "  --top N" of an option, as its help's left column. */
+/* An option as the help shows it: "  -o, --output FILE". */
 struct arguments_error arguments_describe(const struct argument *argument);
 
 #endif

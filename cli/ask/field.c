@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define DATE_LEN 10    /* 2026-11-21 */
-#define CLOCK_START 11 /* behind the T */
+#define CLOCK_START 11 /* after the T */
 #define SECOND_LEN 8   /* 09:30:00 */
 #define MICRO_LEN 15   /* 09:30:00.123456 */
 #define FRACTION_START (CLOCK_START + SECOND_LEN)
@@ -101,30 +101,38 @@ struct units_text field_units_percent(const json_t *object, const char *name)
 	return field_real(object, name, &value) ? units_percent(value) : units_unknown();
 }
 
-/* Whether `text` is there and has the form of 2026-11-21T09:30:00, whatever follows. */
+/* Whether `text` begins like 2026-11-21T09:30:00; false for NULL. */
 static bool is_time(const char *text)
 {
 	static const char form[] = "dddd-dd-ddTdd:dd:dd";
 
 	if (!text)
 		return false;
-
 	for (size_t i = 0; form[i]; i++)
 		if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
 			return false;
 	return true;
 }
 
-struct field_time field_time(const json_t *object, const char *name, const char *now)
+/* The text of a time; NULL if it is not one: *shown is then the text, or "-". */
+static const char *time_text(const json_t *object, const char *name, struct field_time *shown)
 {
 	const char *text = field_text_or(object, name, NULL);
+
+	if (is_time(text))
+		return text;
+	snprintf(shown->s, sizeof(shown->s), "%s", text ? text : UNITS_UNKNOWN);
+	return NULL;
+}
+
+struct field_time field_time(const json_t *object, const char *name, const char *now)
+{
 	struct field_time time;
+	const char *text = time_text(object, name, &time);
 	size_t digits = 0;
 
-	if (!is_time(text)) {
-		snprintf(time.s, sizeof(time.s), "%s", text ? text : UNITS_UNKNOWN);
+	if (!text)
 		return time;
-	}
 	if (text[FRACTION_START] == '.')
 		digits = 1 + strspn(text + FRACTION_START + 1, "0123456789");
 	if (digits > MICRO_LEN - SECOND_LEN)
@@ -151,14 +159,12 @@ struct field_time field_today(void)
 
 struct field_time field_date(const json_t *object, const char *name)
 {
-	const char *text = field_text_or(object, name, NULL);
-	const char *offset;
 	struct field_time time;
+	const char *text = time_text(object, name, &time);
+	const char *offset;
 
-	if (!is_time(text)) {
-		snprintf(time.s, sizeof(time.s), "%s", text ? text : UNITS_UNKNOWN);
+	if (!text)
 		return time;
-	}
 	offset = text + FRACTION_START;
 	offset += strspn(offset, ".0123456789");
 	snprintf(time.s, sizeof(time.s), "%.*s %.*s %.6s", DATE_LEN, text, SECOND_LEN,
@@ -166,7 +172,7 @@ struct field_time field_date(const json_t *object, const char *name)
 	return time;
 }
 
-/* "Z" or "+01:00" in seconds east of UTC; false for anything else. */
+/* "Z" or "+01:00" as seconds east of UTC; false for any other text. */
 static bool read_offset(const char *text, int64_t *seconds)
 {
 	int hours, minutes, len = 0;

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/ask/field.h"
 #include "cli/terminal/signals.h"
+#include "common/time.h"
 
 #define MONITOR "io.netflowd.Monitor"
 
@@ -18,65 +18,63 @@ static const char *method_of(const struct follow *follow)
 
 struct taken {
 	int64_t records;
-	uint64_t hidden; /* drops that --faults keeps out */
+	uint64_t hidden; /* drops that --faults hides */
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
+/* A number about the stream itself, among its records. */
+struct note {
+	const char *member; /* its name in JSON */
+	uint64_t number;
+	enum page_style style;
+	char text[128];
+};
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+static enum report_status print_note(struct session *session, struct page *page, const json_t *json,
+				     void *data)
+{
+	const struct note *note = data;
+
+	(void)session;
+	(void)json;
+	page_line(page, note->style, "%s", note->text);
+	return session_print(page, 0);
+}
+
+static enum report_status put_note(struct session *session, const struct follow *follow,
+				   struct note *note)
+{
+	OWN_JSON json_t *json = NULL;
+
+	if (follow->quiet) {
+		report("%s", note->text);
+		return REPORT_FINE;
+	}
+	json = session_parameters(note->member, session_number((int64_t)note->number), NULL);
+	return session_output(session, json, true, print_note, note);
 }
 
 static enum report_status put_gap(struct session *session, const struct follow *follow,
 				  uint64_t gap)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *json = NULL;
-	enum report_status status;
+	struct note note = {.member = "gap", .number = gap, .style = PAGE_WARN};
 
-	if (follow->quiet) {
-		report("gap: %s records lost, read too slowly", units_count(gap).s);
-		return REPORT_FINE;
-	}
-	if (session->arguments.json) {
-		json = session_parameters("gap", session_number((int64_t)gap), NULL);
-		return session_print_json(json, true);
-	}
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_WARN, "gap: %s records lost here, read too slowly",
-		  units_count(gap).s);
-	return session_print(page, 0);
+	snprintf(note.text, sizeof(note.text),
+		 "gap: %s records lost, because netflowctl read too slowly", units_count(gap).s);
+	return put_note(session, follow, &note);
 }
 
-/* How many drops --faults kept out, once the stream is over. */
+/* The number of drops that --faults hid, at the end of the stream. */
 static enum report_status put_hidden(struct session *session, const struct follow *follow,
 				     uint64_t hidden)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *json = NULL;
-	enum report_status status;
+	struct note note = {.member = "hidden", .number = hidden, .style = PAGE_PLAIN};
 
-	if (follow->quiet) {
-		report("%s drops of class policy or benign hidden", units_count(hidden).s);
-		return REPORT_FINE;
-	}
-	if (session->arguments.json) {
-		json = session_parameters("hidden", session_number((int64_t)hidden), NULL);
-		return session_print_json(json, true);
-	}
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_PLAIN, "%s drops of class policy or benign hidden",
-		  units_count(hidden).s);
-	return session_print(page, 0);
+	snprintf(note.text, sizeof(note.text), "%s drops of class policy or benign hidden",
+		 units_count(hidden).s);
+	return put_note(session, follow, &note);
 }
 
-/* A drop of a reason that is not known is never hidden. */
+/* A drop without a class, because its reason is not known, is never hidden. */
 static bool hides(const struct session *session, const json_t *record)
 {
 	const char *class = field_text_or(record, "class", "fault");
@@ -84,13 +82,13 @@ static bool hides(const struct session *session, const json_t *record)
 	return session->arguments.faults && strcmp(class, "fault");
 }
 
-/* What one answer of the stream holds; its gap lies before its record. */
-static enum report_status take_answer(struct session *session, const struct follow *follow,
-				      const json_t *answer, struct taken *taken)
+/* One reply of the stream has a gap, a record or both; the gap is older than the record. */
+static enum report_status take_reply(struct session *session, const struct follow *follow,
+				     const json_t *reply, struct taken *taken)
 {
-	const json_t *record = json_object_get(answer, follow->kind);
+	const json_t *record = json_object_get(reply, follow->kind);
 	enum report_status status = REPORT_FINE;
-	uint64_t gap = field_count_or(answer, "gap", 0);
+	uint64_t gap = field_count_or(reply, "gap", 0);
 
 	if (gap)
 		status = put_gap(session, follow, gap);
@@ -104,14 +102,14 @@ static enum report_status take_answer(struct session *session, const struct foll
 	return follow->record(follow->data, record);
 }
 
-/* How long to wait for the next answer; false when the time is over. */
+/* Shorten *timeout_ms so that it ends by the deadline (-1: none); false after the deadline. */
 static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 {
 	int64_t left;
 
 	if (deadline_ms < 0)
 		return true;
-	left = deadline_ms - now_ms();
+	left = deadline_ms - time_monotonic_ms();
 	if (*timeout_ms < 0 || left < *timeout_ms)
 		*timeout_ms = left;
 	return left > 0;
@@ -126,55 +124,61 @@ static enum report_status read_stream(struct session *session, const struct foll
 
 	while (continues && (limit < 0 || taken->records < limit)) {
 		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
-		OWN_JSON json_t *answer = NULL;
+		OWN_JSON json_t *reply = NULL;
 		enum report_status status;
 		int r;
 
 		if (!time_left(deadline_ms, &timeout_ms))
 			return REPORT_FINE;
-		r = varlink_next(session->varlink, timeout_ms, &answer, &continues);
+		r = varlink_next(session->varlink, timeout_ms, &reply, &continues);
 		if (r == -EINTR || (r == -ETIMEDOUT && begun))
 			return REPORT_FINE;
 		if (r)
 			return report_call(session->varlink, method_of(follow), r);
 		if (!begun && follow->duration_ms >= 0)
-			deadline_ms = now_ms() + follow->duration_ms;
+			deadline_ms = time_monotonic_ms() + follow->duration_ms;
 		begun = true;
-		status = take_answer(session, follow, answer, taken);
+		status = take_reply(session, follow, reply, taken);
 		if (status)
 			return status;
 	}
 	if (continues)
 		return REPORT_FINE;
-	report("the daemon ended the stream");
+	report("the daemon ended the stream; see its log");
 	return REPORT_FAILED;
+}
+
+/* Name the kind of records to Monitor; other methods have only one. */
+static int add_kind(json_t *parameters, const struct follow *follow)
+{
+	const char *kind = strcmp(follow->kind, "drop") ? follow->kind : "drops";
+
+	if (!parameters)
+		return -ENOMEM;
+	if (follow->method)
+		return 0;
+	return json_object_set_new(parameters, "records", json_pack("[s]", kind)) ? -ENOMEM : 0;
 }
 
 enum report_status follow_records(struct session *session, json_t *parameters,
 				  const struct follow *follow)
 {
 	OWN_JSON json_t *call = parameters;
-	json_t *kinds = json_pack("[s]", !strcmp(follow->kind, "drop") ? "drops" : follow->kind);
 	enum report_status status = session_connect(session);
 	struct taken taken = {};
 	OWN_FD int signals = -1;
 	int r;
 
-	if (follow->method) {
-		json_decref(kinds);
-		r = call ? 0 : -ENOMEM;
-	} else {
-		r = json_object_set_new(call, "records", kinds);
-	}
 	if (status)
 		return status;
+	r = add_kind(call, follow);
 	if (r) {
-		report("%s", strerror(ENOMEM));
+		report("%s", strerror(-r));
 		return REPORT_FAILED;
 	}
 	signals = signals_open(SIGINT, SIGTERM, SIGHUP, 0);
 	if (signals < 0) {
-		report("signals cannot be read: %s", strerror(-signals));
+		report("cannot read signals: %s", strerror(-signals));
 		return REPORT_FAILED;
 	}
 	varlink_interrupt(session->varlink, signals);

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records as they happen: the Monitor stream, until it is interrupted. */
+/* Records as they happen: a stream of the daemon, until it is interrupted. */
 #ifndef CLI_ASK_FOLLOW_H
 #define CLI_ASK_FOLLOW_H
 
 #include "cli/ask/session.h"
 
 struct follow {
-	/* of records: "drop", "latency" or "slots"; or the member of `method`'s replies */
+	/* The member of a reply that has the record; Monitor's: "drop", "latency" or "slots". */
 	const char *kind;
 	const char *method; /* NULL: Monitor */
-	/* One record; what it returns other than REPORT_FINE ends the stream. */
+	/* Receives one record.  A status other than REPORT_FINE ends the stream. */
 	enum report_status (*record)(void *data, const json_t *record);
 	void *data;
-	int64_t duration_ms; /* end after that long; -1: never */
-	bool quiet;	     /* the output is not for people: gaps are told on the standard error */
+	int64_t duration_ms; /* end this long after the first reply; -1: never */
+	bool quiet;	     /* the output is a file: report gaps on the standard error */
 };
 
 /*
- * With --faults, drops of class policy or benign are only counted, and told at the end.
- * Follow until SIGINT, SIGTERM or SIGHUP, or until --limit records came: that
- * is fine.  The daemon ending the stream is not, and is reported.  `parameters`
- * are Monitor's but for the kind of records, and stolen; NULL is out of memory.
+ * Follow until SIGINT, SIGTERM or SIGHUP, or until --limit records were
+ * received: that is REPORT_FINE.  It is a failure, and reported, if the daemon
+ * ends the stream.  With --faults, drops of class policy or benign are counted
+ * but not passed on; their number is printed at the end.  `parameters` is
+ * stolen and has everything except Monitor's kinds of records; NULL: out of
+ * memory.
  */
 enum report_status follow_records(struct session *session, json_t *parameters,
 				  const struct follow *follow);

@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options that several commands take: rows for their tables of arguments. */
+/* Rows for the commands' tables of options, and the options that several commands have. */
 #ifndef CLI_ASK_OPTIONS_H
 #define CLI_ASK_OPTIONS_H
 
 #include "cli/ask/arguments.h"
 
-/* Rows and records that can be asked for; more are not kept anywhere. */
-#define OPTION_COUNT_MAX 1000000
+/* The most rows and records that a daemon can hold: the limit of *.recent and drops.keys. */
+#define OPTION_COUNT_MAX (1 << 20)
 
-#define OPTION_FLAG(member, text)                                          \
-	{                                                                  \
-		.name = #member, .type = ARGUMENT_FLAG,                    \
-		.offset = offsetof(struct arguments, member), .help = text \
+/* Option --`text`, whose value goes to `member` of struct arguments; then designated members. */
+#define OPTION(text, kind, member, ...)                                   \
+	{                                                                 \
+		.name = text, .type = ARGUMENT_##kind,                    \
+		.offset = offsetof(struct arguments, member), __VA_ARGS__ \
 	}
 
-#define OPTION_COUNT(member, text)                                                               \
-	{                                                                                        \
-		.name = #member, .value = "N", .type = ARGUMENT_NUMBER,                          \
-		.offset = offsetof(struct arguments, member), .min = 1, .max = OPTION_COUNT_MAX, \
-		.help = text                                                                     \
+/* A flag that is named as its member. */
+#define OPTION_FLAG(member, text) OPTION(#member, FLAG, member, .help = text)
+
+/* A number of rows or records that is named as its member; the help names the limits. */
+#define OPTION_COUNT(member, text)                                                       \
+	OPTION(#member, NUMBER, member, .value = "N", .min = 1, .max = OPTION_COUNT_MAX, \
+	       .help = text)
+
+/* ---- options of several commands --------------------------------------------------------- */
+
+#define OPTION_DEVICE(text) OPTION("dev", TEXT, device, .value = "DEV", .help = text)
+
+#define OPTION_NETNS                                                                                  \
+	{                                                                                             \
+		.name = "netns", .value = "N", .type = ARGUMENT_NETNS,                                \
+		.offset = offsetof(struct arguments, netns),                                          \
+		.help = "only this network namespace: a name of `ip netns`, host, or an inode number" \
 	}
 
-#define OPTION_DEVICE(text)                                                \
-	{                                                                  \
-		.name = "dev", .value = "D", .type = ARGUMENT_TEXT,        \
-		.offset = offsetof(struct arguments, device), .help = text \
-	}
+#define OPTION_FOLLOW(what) \
+	OPTION_FLAG(follow, "print " what " as they happen, until Ctrl-C; with --json one per line")
 
-#define OPTION_NETNS                                                                      \
-	{                                                                                 \
-		.name = "netns", .value = "N", .type = ARGUMENT_NUMBER,                   \
-		.offset = offsetof(struct arguments, netns), .min = 1, .max = UINT32_MAX, \
-		.help = "only the network namespace of this inode number"                 \
-	}
+#define OPTION_LIMIT        \
+	OPTION_COUNT(limit, \
+		     "show the newest N records, 1 to 1048576 (100); with --follow stop after N")
 
-#define OPTION_PCAP(what)                                                                          \
-	{                                                                                          \
-		.name = "pcap", .value = "FILE", .type = ARGUMENT_TEXT,                            \
-		.offset = offsetof(struct arguments, pcap),                                        \
-		.help = "write " what " to a pcapng file for Wireshark, - for the standard output" \
-	}
+#define OPTION_PCAP                                 \
+	OPTION("pcap", TEXT, pcap, .value = "FILE", \
+	       .help = "write the packets to a pcapng file for Wireshark; -: standard output")
 
 #endif

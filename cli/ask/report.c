@@ -10,6 +10,7 @@
 #include "cli/ask/field.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
+#include "common/nearest.h"
 
 void report(const char *format, ...)
 {
@@ -33,21 +34,21 @@ enum report_status report_connect(const char *path, int error)
 	switch (-error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		report("no daemon listens at %s: is it running? Start netflowd as root, or use `sudo make run` in its source tree",
+		report("no daemon is running at %s; start netflowd as root, or run `sudo make run` in its source tree",
 		       path);
 		break;
 	case EACCES:
 	case EPERM:
-		report("permission denied on %s: be root, or a member of the group netflow (`usermod -aG netflow USER`, then log in again)",
+		report("permission denied on %s; run netflowctl as root or as a member of the group netflow (`usermod -aG netflow USER`, then log in again)",
 		       path);
 		break;
 	case ETIMEDOUT:
-		report("the daemon at %s does not accept connections: too many clients wait, or it hangs (its log says more)",
+		report("the daemon at %s does not accept connections: too many clients are waiting, or it hangs; see its log",
 		       path);
 		break;
 	case ENOTSOCK:
 	case EPROTOTYPE:
-		report("%s is not the socket of a daemon", path);
+		report("%s is not the socket of netflowd; check --socket", path);
 		break;
 	default:
 		report("cannot connect to %s: %s", path, strerror(-error));
@@ -55,7 +56,7 @@ enum report_status report_connect(const char *path, int error)
 	return REPORT_UNREACHABLE;
 }
 
-/* How an error of the daemon reads; the value of `member` stands between the two texts. */
+/* An error of the daemon as a sentence, with the value of its `member` between the two texts. */
 struct sentence {
 	const char *error;
 	const char *before;
@@ -67,25 +68,29 @@ struct sentence {
 static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownReason", "no such drop reason: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.UnknownDevice", "no such device: ", "device", "", REPORT_USAGE},
-	{"io.netflowd.UnknownField", "drops cannot be joined by ", "field", "", REPORT_USAGE},
+	{"io.netflowd.UnknownNetns", "no such network namespace: ", "netns", "", REPORT_USAGE},
+	{"io.netflowd.UnknownField", "cannot group drops by ", "field", "", REPORT_USAGE},
 	{"io.netflowd.UnknownSegment", "no such segment: ", "segment", "", REPORT_USAGE},
-	{"io.netflowd.UnknownName", "nothing is known of ", "name", "", REPORT_USAGE},
+	{"io.netflowd.UnknownName", "no entry for ", "name", "", REPORT_USAGE},
 	{"io.netflowd.UnknownAlert", "no such alert rule: ", "rule", "", REPORT_USAGE},
-	{"io.netflowd.InvalidFilter", "no tcpdump expression: ", "reason", "", REPORT_USAGE},
+	{"io.netflowd.InvalidFilter", "invalid tcpdump expression: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.NoData", "no data: ", "reason", "", REPORT_FAILED},
-	{"io.netflowd.InvalidMessage", "the daemon did not understand the call: ", "reason", "",
+	{"io.netflowd.InvalidMessage", "the daemon rejects the message: ", "reason", "",
 	 REPORT_FAILED},
-	{"io.netflowd.TooMany", "the daemon serves too many ", "what", "; try again later",
+	{"io.netflowd.TooMany", "the daemon has reached its limit of ", "what", "; try again later",
 	 REPORT_FAILED},
 	{"io.netflowd.PermissionDenied", "permission denied: ", "reason", "", REPORT_FAILED},
-	{"org.varlink.service.InvalidParameter", "the daemon refuses the parameter ", "parameter",
+	{"org.varlink.service.InvalidParameter", "the daemon rejects the parameter ", "parameter",
 	 "", REPORT_FAILED},
-	{"org.varlink.service.MethodNotFound", "the daemon knows no method ", "method",
-	 ": it is of another version than netflowctl " NETFLOWD_VERSION, REPORT_FAILED},
+	{"org.varlink.service.MethodNotFound", "the daemon has no method ", "method",
+	 ": its version is not that of netflowctl, " NETFLOWD_VERSION
+	 "; install both from one version",
+	 REPORT_FAILED},
 	{"org.varlink.service.MethodNotImplemented", "the daemon does not implement ", "method", "",
 	 REPORT_FAILED},
-	{"org.varlink.service.InterfaceNotFound", "what listens there is no netflowd: it knows no ",
-	 "interface", "", REPORT_FAILED},
+	{"org.varlink.service.InterfaceNotFound",
+	 "the server is not netflowd: it has no interface ", "interface", "; check --socket",
+	 REPORT_FAILED},
 };
 
 static enum report_status report_error(const struct varlink *varlink)
@@ -101,12 +106,12 @@ static enum report_status report_error(const struct varlink *varlink)
 		if (strcmp(error, sentence->error))
 			continue;
 		report("%s%s%s%s", sentence->before,
-		       field_text_or(parameters, sentence->member, "(it does not say which)"),
-		       sentence->after, arguments_suggestion(nearest).s);
+		       field_text_or(parameters, sentence->member, "(not named)"), sentence->after,
+		       nearest_hint("", nearest).s);
 		return sentence->status;
 	}
 	dump = parameters ? json_dumps(parameters, JSON_COMPACT) : NULL;
-	report("the daemon answered with the error %s %s", error, dump ? dump : "");
+	report("the daemon replied with the error %s %s", error, dump ? dump : "");
 	return REPORT_FAILED;
 }
 
@@ -116,19 +121,20 @@ enum report_status report_call(const struct varlink *varlink, const char *method
 	case EREMOTEIO:
 		return report_error(varlink);
 	case ETIMEDOUT:
-		report("the daemon did not answer %s in time; --timeout S waits longer", method);
+		report("the daemon did not reply to %s in time; wait longer with --timeout S",
+		       method);
 		return REPORT_UNREACHABLE;
 	case ECONNRESET:
 	case EPIPE:
-		report("the daemon ended the connection before %s was answered: did it stop? (its log says more)",
+		report("the daemon closed the connection before it replied to %s: it may have stopped; see its log",
 		       method);
 		return REPORT_UNREACHABLE;
 	case EMSGSIZE:
-		report("the answer to %s is larger than %u MiB", method, VARLINK_REPLY_MAX >> 20);
+		report("the reply to %s is larger than %u MiB; select less", method,
+		       VARLINK_REPLY_MAX >> 20);
 		return REPORT_FAILED;
 	case EBADMSG:
-		report("the answer to %s is no Varlink message: is it netflowd that listens there?",
-		       method);
+		report("the reply to %s is not a Varlink message: is this netflowd?", method);
 		return REPORT_FAILED;
 	default:
 		report("%s failed: %s", method, strerror(-error));

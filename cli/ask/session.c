@@ -60,7 +60,9 @@ json_t *session_parameters(const char *name, ...)
 	return parameters;
 }
 
-/* What is no UTF-8 cannot be sent, nor may it be left out: it is sent escaped, and found nowhere.
+/*
+ * JSON cannot contain text that is not UTF-8, but leaving it out would select
+ * everything.  It is sent escaped, and the daemon then finds nothing.
  */
 json_t *session_text(const char *text)
 {
@@ -87,7 +89,7 @@ json_t *session_selection(const struct session *session)
 
 	return session_parameters("reason", session_text(arguments->reason), "device",
 				  session_text(arguments->device), "netns",
-				  session_number(arguments->netns), "filter",
+				  session_text(arguments->netns), "filter",
 				  session_text(session->filter), NULL);
 }
 
@@ -97,18 +99,16 @@ void session_put_selection(const struct session *session, struct page *page)
 	const struct {
 		const char *name;
 		const char *value;
-	} texts[] = {
-		{"reason", given->reason}, {"dev", given->device}, {"segment", given->segment}};
+	} texts[] = {{"reason", given->reason},
+		     {"dev", given->device},
+		     {"segment", given->segment},
+		     {"netns", given->netns}};
 	const char *before = " with";
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!texts[i].value)
 			continue;
 		page_put(page, PAGE_PLAIN, "%s --%s %s", before, texts[i].name, texts[i].value);
-		before = "";
-	}
-	if (given->netns >= 0) {
-		page_put(page, PAGE_PLAIN, "%s --netns %lld", before, (long long)given->netns);
 		before = "";
 	}
 	if (given->over_ns >= 0) {
@@ -135,9 +135,9 @@ enum report_status session_page(struct session *session, struct page **page)
 }
 
 /*
- * JSON may hold DEL and the C1 control characters (U+0080 to U+009f) as they
- * are; a terminal may obey them.  They can only stand inside strings, where an
- * escape means the same.
+ * JSON allows DEL and the C1 control characters (U+0080 to U+009f) unescaped,
+ * but a terminal may obey them.  They appear only inside strings, where their
+ * escapes mean the same.
  */
 static void put_json(const char *text)
 {
@@ -180,4 +180,25 @@ enum report_status session_print(struct page *page, int put)
 	int r = page_write(page, stdout);
 
 	return written(put ? put : r);
+}
+
+enum report_status session_output(struct session *session, const json_t *json, bool one_line,
+				  session_printer *print, void *data)
+{
+	OWN_PAGE struct page *page = NULL;
+	enum report_status status;
+
+	if (session->arguments.json)
+		return session_print_json(json, one_line);
+	status = session_page(session, &page);
+	return status ? status : print(session, page, json, data);
+}
+
+enum report_status session_show(struct session *session, const char *method, json_t *parameters,
+				int64_t extra_ms, session_printer *print, void *data)
+{
+	OWN_JSON json_t *reply = NULL;
+	enum report_status status = session_call(session, method, parameters, extra_ms, &reply);
+
+	return status ? status : session_output(session, reply, false, print, data);
 }

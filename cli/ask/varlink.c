@@ -3,31 +3,29 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
+
+#include "common/framing.h"
+#include "common/json.h"
+#include "common/time.h"
 
 #define READ_SIZE 65536
-/* Between two attempts at a listener whose queue is full; poll() can't wait for that. */
+/* The pause before another attempt when the listener's queue is full; poll() cannot wait for that. */
 #define CONNECT_RETRY_MS 20
 
 struct varlink {
 	int fd;
 	int interrupt_fd;
-	char *buffer;
-	size_t used;
-	size_t scanned; /* bytes of the buffer known to hold no NUL */
-	size_t size;
-	json_t *error; /* the answer that was an error */
+	struct framing in;
+	json_t *error; /* the last reply that was an error */
 };
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(time_monotonic() / 1000000);
 }
 
 static int64_t deadline_after(int64_t timeout_ms)
@@ -35,7 +33,7 @@ static int64_t deadline_after(int64_t timeout_ms)
 	return timeout_ms < 0 ? VARLINK_FOREVER : now_ms() + timeout_ms;
 }
 
-/* For poll(): milliseconds to the deadline, at least 0, or -1. */
+/* The timeout for poll(): milliseconds to the deadline, from 0 to one hour; -1 if there is none. */
 static int time_left(int64_t deadline)
 {
 	int64_t left;
@@ -89,7 +87,7 @@ void varlink_free(struct varlink **varlink)
 	if (!*varlink)
 		return;
 	close((*varlink)->fd);
-	free((*varlink)->buffer);
+	framing_clear(&(*varlink)->in);
 	json_decref((*varlink)->error);
 	free(*varlink);
 	*varlink = NULL;
@@ -100,7 +98,7 @@ void varlink_interrupt(struct varlink *varlink, int fd)
 	varlink->interrupt_fd = fd;
 }
 
-/* Until the socket is ready for `events`, or has failed. */
+/* Wait until the socket is ready for `events` or has failed. */
 static int wait_for(const struct varlink *varlink, short events, int64_t deadline)
 {
 	struct pollfd fds[] = {
@@ -122,120 +120,62 @@ static int wait_for(const struct varlink *varlink, short events, int64_t deadlin
 	}
 }
 
-/*
- * An interruption waits until the call is out: half a call would make the rest
- * of the connection useless.
- */
-static int send_all(struct varlink *varlink, const char *bytes, size_t len, int64_t deadline)
+/* Send all of the call, even if an interruption is due: after half a call the connection is useless. */
+static int send_all(const struct varlink *varlink, struct framing *out, int64_t deadline)
 {
-	while (len) {
-		ssize_t sent = send(varlink->fd, bytes, len, MSG_NOSIGNAL);
+	for (;;) {
 		struct pollfd fd = {.fd = varlink->fd, .events = POLLOUT};
+		int r = framing_send(out, varlink->fd);
 
-		if (sent >= 0) {
-			bytes += sent;
-			len -= (size_t)sent;
-			continue;
-		}
-		/* whoever closes without listening may have said why: read on */
-		if (errno == EPIPE || errno == ECONNRESET)
+		/* A peer that closed without reading the call may have said why: read its reply. */
+		if (r == -EPIPE || r == -ECONNRESET || (r == 0 && !framing_bytes(out)))
 			return 0;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
+		if (r < 0)
+			return r;
 		if (!time_left(deadline))
 			return -ETIMEDOUT;
-		if (errno == EAGAIN)
-			poll(&fd, 1, time_left(deadline));
+		poll(&fd, 1, time_left(deadline));
 	}
-	return 0;
 }
 
 static int send_call(struct varlink *varlink, const char *method, json_t *parameters, bool more,
 		     int64_t deadline)
 {
-	OWN_FREE char *text = NULL;
-	json_t *call;
+	OWN_FRAMING struct framing out = {0};
+	OWN_JSON json_t *call = NULL;
+	int r;
 
 	if (!parameters)
 		parameters = json_object();
 	call = json_pack("{s:s, s:o}", "method", method, "parameters", parameters);
-	if (!call)
+	if (!call || (more && json_object_set_new(call, "more", json_true())))
 		return -ENOMEM;
-	if (more && json_object_set_new(call, "more", json_true())) {
-		json_decref(call);
-		return -ENOMEM;
-	}
-	text = json_dumps(call, JSON_COMPACT);
-	json_decref(call);
-	if (!text)
-		return -ENOMEM;
+	r = framing_write(&out, call, SIZE_MAX);
+	if (r < 0)
+		return r;
 	json_decref(varlink->error);
 	varlink->error = NULL;
-	return send_all(varlink, text, strlen(text) + 1, deadline);
+	return send_all(varlink, &out, deadline);
 }
 
-static int make_room(struct varlink *varlink)
-{
-	size_t size = varlink->size * 2;
-	char *buffer;
-
-	if (varlink->size - varlink->used >= READ_SIZE)
-		return 0;
-	if (varlink->used > VARLINK_REPLY_MAX)
-		return -EMSGSIZE;
-	if (size < varlink->used + READ_SIZE)
-		size = varlink->used + READ_SIZE;
-	buffer = realloc(varlink->buffer, size);
-	if (!buffer)
-		return -ENOMEM;
-	varlink->buffer = buffer;
-	varlink->size = size;
-	return 0;
-}
-
-/* Read once, waiting for it. */
+/* Wait for data and read once. */
 static int receive(struct varlink *varlink, int64_t deadline)
 {
+	char chunk[READ_SIZE];
 	ssize_t got;
-	int r = make_room(varlink);
+	int r = wait_for(varlink, POLLIN, deadline);
 
-	if (!r)
-		r = wait_for(varlink, POLLIN, deadline);
 	if (r)
 		return r;
-	got = recv(varlink->fd, varlink->buffer + varlink->used, READ_SIZE, 0);
-	if (got > 0) {
-		varlink->used += (size_t)got;
-		return 0;
-	}
+	got = recv(varlink->fd, chunk, sizeof(chunk), 0);
+	if (got > 0)
+		return framing_feed(&varlink->in, chunk, (size_t)got);
 	if (!got)
 		return -ECONNRESET;
 	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 }
 
-/* Length of the message at the beginning of the buffer, its NUL included; 0 when it is not whole.
- */
-static size_t whole_message(struct varlink *varlink)
-{
-	const char *nul = NULL;
-
-	if (varlink->used > varlink->scanned)
-		nul = memchr(varlink->buffer + varlink->scanned, '\0',
-			     varlink->used - varlink->scanned);
-	if (nul)
-		return (size_t)(nul - varlink->buffer) + 1;
-	varlink->scanned = varlink->used;
-	return 0;
-}
-
-static void consume(struct varlink *varlink, size_t len)
-{
-	varlink->used -= len;
-	varlink->scanned = 0;
-	memmove(varlink->buffer, varlink->buffer + len, varlink->used);
-}
-
-/* Take an answer apart; `message` is stolen. */
+/* Interpret a reply; `message` is stolen. */
 static int interpret(struct varlink *varlink, json_t *message, json_t **reply, bool *continues)
 {
 	json_t *error = json_object_get(message, "error");
@@ -263,17 +203,20 @@ static int interpret(struct varlink *varlink, json_t *message, json_t **reply, b
 
 static int next_before(struct varlink *varlink, int64_t deadline, json_t **reply, bool *continues)
 {
+	const char *text;
 	json_t *message;
-	size_t len;
+	size_t length;
+	int r;
 
-	while (!(len = whole_message(varlink))) {
-		int r = receive(varlink, deadline);
-
+	while (!(r = framing_next(&varlink->in, VARLINK_REPLY_MAX, &text, &length))) {
+		r = receive(varlink, deadline);
 		if (r)
 			return r;
 	}
-	message = json_loadb(varlink->buffer, len - 1, JSON_REJECT_DUPLICATES, NULL);
-	consume(varlink, len);
+	if (r < 0)
+		return r;
+	message = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+	framing_consume(&varlink->in, length);
 	if (!message)
 		return -EBADMSG;
 	return interpret(varlink, message, reply, continues);

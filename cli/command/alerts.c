@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl alerts: the rules and how they stand; trying and silencing one. */
+/* netflowctl alerts: the rules and their states; testing and silencing one. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,115 +11,102 @@
 #include "common/array.h"
 #include "common/nearest.h"
 
-/* Longer than a program of an alert may run by default. */
+/* A test runs the rule's program, which may run for the rule's exec_limit: at most a day. */
 #define TEST_EXTRA_MS (24 * 3600 * 1000LL)
 #define SILENCE_MAX_NS (365LL * 86400 * 1000000000)
 
 static const struct argument arguments[] = {
-	OPTION_FLAG(follow, "changes as they happen, until Ctrl-C; with --json one a line"),
-	{.name = "limit",
-	 .value = "N",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, limit),
-	 .min = 1,
-	 .max = 1000000,
-	 .help = "with --follow end after N changes"},
-	{.name = "for",
-	 .value = "TIME",
-	 .type = ARGUMENT_DURATION,
-	 .offset = offsetof(struct arguments, for_ns),
-	 .min = 1,
-	 .max = SILENCE_MAX_NS,
-	 .help = "how long to silence: 30min, 2h, 1d"},
+	OPTION_FOLLOW("changes"),
+	OPTION_COUNT(limit, "with --follow, stop after N changes, 1 to 1048576"),
+	OPTION("for", DURATION, for_ns, .value = "TIME", .min = 1, .max = SILENCE_MAX_NS,
+	       .help = "silence a rule for TIME, such as 30min, 2h or 1d; at most 365d"),
 	{},
 };
 
-/* ---- what can be done with a rule -------------------------------------------------------- */
+/* ---- test, silence, unsilence ------------------------------------------------------------ */
 
-/* "RULE is WHAT." */
-static enum report_status print_done(struct session *session, const json_t *reply, const char *rule,
-				     const char *what, const char *until)
-{
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	page_line(page, PAGE_PLAIN, "%s is %s%s.", rule, what, until);
-	return session_print(page, 0);
-}
-
-static int put_results(struct page *page, const json_t *results, bool *fine)
+static bool all_fine(const json_t *results)
 {
 	const json_t *result;
 	size_t i;
 
+	json_array_foreach(results, i, result) if (!field_true(result, "fine")) return false;
+	return true;
+}
+
+static enum report_status print_results(struct session *session, struct page *page,
+					const json_t *reply, void *data)
+{
+	const json_t *results = json_object_get(reply, "results"), *result;
+	size_t i;
+
+	(void)session;
+	(void)data;
 	json_array_foreach(results, i, result)
 	{
-		bool good = field_true(result, "fine");
-
 		page_put(page, PAGE_PLAIN, "%s", field_text(result, "action"));
 		page_pad(page, 9, 1);
-		page_line(page, good ? PAGE_GOOD : PAGE_BAD, "%s", field_text(result, "result"));
-		*fine &= good;
+		page_line(page, field_true(result, "fine") ? PAGE_GOOD : PAGE_BAD, "%s",
+			  field_text(result, "result"));
 	}
 	if (!json_array_size(results))
 		page_line(page, PAGE_WARN, "The rule has no actions.");
-	return 0;
+	return session_print(page, 0);
 }
 
 static enum report_status test(struct session *session, const char *rule)
 {
-	OWN_PAGE struct page *page = NULL;
 	OWN_JSON json_t *reply = NULL;
 	enum report_status status;
-	bool fine = true;
-	int r;
 
 	status = session_call(session, "io.netflowd.TestAlert",
 			      session_parameters("rule", session_text(rule), NULL), TEST_EXTRA_MS,
 			      &reply);
 	if (!status)
-		status = session_page(session, &page);
+		status = session_output(session, reply, false, print_results, NULL);
 	if (status)
 		return status;
-	r = put_results(page, json_object_get(reply, "results"), &fine);
-	status =
-		session->arguments.json ? session_print_json(reply, false) : session_print(page, r);
-	return status || fine ? status : REPORT_FAILED;
+	return all_fine(json_object_get(reply, "results")) ? REPORT_FINE : REPORT_FAILED;
+}
+
+static enum report_status print_silenced(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
+{
+	const char *rule = data;
+
+	(void)session;
+	page_line(page, PAGE_PLAIN, "%s is silenced until %s.", rule, field_date(reply, "until").s);
+	return session_print(page, 0);
 }
 
 static enum report_status silence(struct session *session, const char *rule)
 {
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
 	if (session->arguments.for_ns < 0) {
-		report("for how long? netflowctl alerts silence %s --for 2h", rule);
+		report("silence needs a duration: `netflowctl alerts silence %s --for 2h`", rule);
 		return REPORT_USAGE;
 	}
-	status = session_call(session, "io.netflowd.SilenceAlert",
-			      session_parameters("rule", session_text(rule), "for_ns",
-						 session_number(session->arguments.for_ns), NULL),
-			      0, &reply);
-	if (status)
-		return status;
-	return print_done(session, reply, rule, "silenced until ", field_date(reply, "until").s);
+	return session_show(session, "io.netflowd.SilenceAlert",
+			    session_parameters("rule", session_text(rule), "for_ns",
+					       session_number(session->arguments.for_ns), NULL),
+			    0, print_silenced, (void *)rule);
+}
+
+static enum report_status print_unsilenced(struct session *session, struct page *page,
+					   const json_t *reply, void *data)
+{
+	const char *rule = data;
+
+	(void)session;
+	(void)reply;
+	page_line(page, PAGE_PLAIN, "%s is not silenced.", rule);
+	return session_print(page, 0);
 }
 
 static enum report_status unsilence(struct session *session, const char *rule)
 {
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
-	status = session_call(session, "io.netflowd.UnsilenceAlert",
-			      session_parameters("rule", session_text(rule), NULL), 0, &reply);
-	if (status)
-		return status;
-	return print_done(session, reply, rule, "not silenced", "");
+	return session_show(session, "io.netflowd.UnsilenceAlert",
+			    session_parameters("rule", session_text(rule), NULL), 0,
+			    print_unsilenced, (void *)rule);
 }
 
 static const struct verb {
@@ -127,7 +114,7 @@ static const struct verb {
 	enum report_status (*run)(struct session *session, const char *rule);
 } verbs[] = {{"test", test}, {"silence", silence}, {"unsilence", unsilence}};
 
-/* "VERB RULE", as the words of the command line were put together. */
+/* "VERB RULE": the words of the command line, joined by a blank. */
 static enum report_status run_verb(struct session *session, char *words)
 {
 	const char *name = strsep(&words, " ");
@@ -140,30 +127,29 @@ static enum report_status run_verb(struct session *session, char *words)
 			continue;
 		if (words && *words && !strchr(words, ' '))
 			return verbs[i].run(session, words);
-		report("alerts %s takes the name of one rule; `netflowctl alerts` lists them",
+		report("alerts %s requires the name of one rule; `netflowctl alerts` lists the rules",
 		       name);
 		return REPORT_USAGE;
 	}
-	report("alerts does not take '%.60s'%s; see `netflowctl alerts --help`", name,
-	       arguments_suggestion(nearest.best).s);
+	report("unexpected argument '%.60s' of alerts%s; see `netflowctl alerts --help`", name,
+	       nearest_hint("", nearest.best).s);
 	return REPORT_USAGE;
 }
 
-/* ---- how they stand ---------------------------------------------------------------------- */
+/* ---- rules and changes ------------------------------------------------------------------- */
+
+static enum report_status print_followed(struct session *session, struct page *page,
+					 const json_t *event, void *data)
+{
+	(void)session;
+	(void)data;
+	alert_page_put_event(page, event);
+	return session_print(page, 0);
+}
 
 static enum report_status put_followed(void *data, const json_t *event)
 {
-	struct session *session = data;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(event, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	alert_page_put_event(page, event);
-	return session_print(page, 0);
+	return session_output(data, event, true, print_followed, NULL);
 }
 
 static enum report_status follow(struct session *session)
@@ -177,35 +163,31 @@ static enum report_status follow(struct session *session)
 	return follow_records(session, json_object(), &following);
 }
 
-static enum report_status list(struct session *session)
+static enum report_status print_list(struct session *session, struct page *page,
+				     const json_t *reply, void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
-
-	status = session_call(session, "io.netflowd.GetAlerts", NULL, 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
+	(void)session;
+	(void)data;
 	return session_print(page, alert_page_put(page, reply));
 }
 
-/* What does not go together; NULL when all does. */
+static enum report_status list(struct session *session)
+{
+	return session_show(session, "io.netflowd.GetAlerts", NULL, 0, print_list, NULL);
+}
+
+/* Why the options cannot be used together; NULL if they can. */
 static const char *contradiction(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	bool silences = session->filter && !strncmp(session->filter, "silence", 7);
 
 	if (session->filter && (given->follow || given->limit >= 0))
-		return "--follow and --limit do not go with test, silence and unsilence";
+		return "--follow and --limit cannot be used with test, silence or unsilence";
 	if (!given->follow && given->limit >= 0)
-		return "--limit is for --follow";
+		return "--limit is only for --follow";
 	if (given->for_ns >= 0 && !silences)
-		return "--for is for alerts silence RULE";
+		return "--for is only for `netflowctl alerts silence RULE`";
 	return NULL;
 }
 
@@ -224,15 +206,15 @@ static enum report_status run(struct session *session)
 
 const struct command command_alerts = {
 	.name = "alerts",
-	.summary = "what is watched, what fires, why, and what to do",
+	.summary = "list the alert rules: what fires, why, and what to do; test or silence a rule",
 	.arguments = arguments,
 	.word = "[test|silence|unsilence RULE]",
 	.words = true,
 	.notes =
-		"test does what the rule says for when it fires, and tells how that went.\n"
-		"silence keeps it from journal and program for a time; it is judged and listed as before.\n"
-		"Both take root. Some rules are shipped with the daemon; files in /etc/netflowd/alerts.d\n"
-		"add more, or replace the shipped file of their name. netflowd --help-alerts tells what\n"
-		"may stand in them. After a change: kill -HUP the daemon.\n",
+		"test runs the rule's actions now and prints the results.\n"
+		"silence stops its journal entries and its program for a time; the rule is evaluated and listed as before.\n"
+		"test, silence and unsilence require root.\n"
+		"A file in /etc/netflowd/alerts.d adds rules to the shipped ones, or replaces the shipped file of the same name; `netflowd --help-alerts` lists the keys of a rule.\n"
+		"To make the daemon read changed files, send it SIGHUP.\n",
 	.run = run,
 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The commands.  Each is a constant in a file of its own; the table in
- * command.c lists them in the order of the help.
- */
+/* The commands: a constant each, in a file of its own, and their table in commands.c. */
 #ifndef CLI_COMMAND_COMMAND_H
 #define CLI_COMMAND_COMMAND_H
 
@@ -10,12 +7,11 @@
 
 struct command {
 	const char *name;
-	const char *summary;		  /* one line */
+	const char *summary;		  /* one line, beginning with a verb */
 	const struct argument *arguments; /* besides arguments_global; may be NULL */
-	const char
-		*word; /* what the help calls its one argument that is no option; NULL takes none */
-	bool words;    /* takes any number of them: a tcpdump expression, session->filter */
-	const char *notes; /* the end of its help, lines ended by newlines; may be NULL */
+	const char *word; /* its argument that is not an option, as the help names it; or NULL */
+	bool words; /* the argument may be any number of words, which become session->filter */
+	const char *notes; /* the end of its help: a paragraph per line, \n at the end; or NULL */
 	enum report_status (*run)(struct session *session);
 };
 
@@ -30,11 +26,22 @@ extern const struct command command_explain;
 extern const struct command command_alerts;
 extern const struct command command_export;
 extern const struct command command_top;
+extern const struct command command_help;
+extern const struct command command_version;
 
-/* The command of that name; or NULL, and the nearest one's name (or NULL) in *nearest. */
+/* All commands in the order of the help, NULL at the end. */
+extern const struct command *const commands[];
+
+/* The command of this name.  NULL: none; *nearest is then the nearest name, or NULL. */
 const struct command *command_find(const char *name, const char **nearest);
 
-/* Everything behind main(): an exit status of enum report_status. */
+/* Report that there is no command of this name; `nearest` may be NULL. */
+enum report_status command_unknown(const char *name, const char *nearest);
+
+/* Show the help of `command`; NULL: of netflowctl. */
+enum report_status command_show_help(struct session *session, const struct command *command);
+
+/* The whole program after main(): parses the line and runs a command.  The exit status. */
 int command_main(int argc, char *const argv[]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl drops: why packets died; counters, records, or records as they happen. */
+/* netflowctl drops: dropped packets as counters, as records, or as they happen. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,38 +21,31 @@ static const char *const fields[] = {"reason", "location", "dev", "proto", "netn
 static const char *const about[] = {"drop", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "by",
-	 .value = "FIELD",
-	 .type = ARGUMENT_WORD,
-	 .offset = offsetof(struct arguments, by),
-	 .words = fields,
-	 .help = "join counters by reason, location, dev, proto, netns or flow"},
-	{.name = "reason",
-	 .value = "R",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, reason),
-	 .help = "only this reason, a name or a number"},
-	OPTION_DEVICE("only the device of this name"),
+	OPTION("by", WORD, by, .value = "FIELD", .words = fields,
+	       .help = "group by reason, location, dev, proto, netns or flow (by all but flow); flow: from records, not exact"),
+	OPTION("reason", TEXT, reason, .value = "REASON",
+	       .help = "show only drops with this reason, a name or a number"),
+	OPTION_DEVICE("show only drops on this device"),
 	OPTION_NETNS,
-	OPTION_COUNT(top, "only the counters with the most packets"),
-	OPTION_FLAG(faults,
-		    "hide what is policy or benign, see `netflowctl explain`, and say how much"),
-	OPTION_FLAG(records, "single packets instead of counters, newest last"),
-	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
-	OPTION_FLAG(stack, "records with their kernel stacks; with --follow they are taken"),
-	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
-	OPTION_PCAP("records"),
+	OPTION_COUNT(top, "show only the N counters with the most packets, 1 to 1048576 (all)"),
+	OPTION_FLAG(faults, "hide drops of class policy or benign, and print how many"),
+	OPTION_FLAG(records, "show single packets instead of counters, newest last"),
+	OPTION_FOLLOW("records"),
+	OPTION_FLAG(stack,
+		    "show records with kernel stacks, captured only while --follow --stack runs"),
+	OPTION_LIMIT,
+	OPTION_PCAP,
 	{},
 };
 
 /* ---- counters ---------------------------------------------------------------------------- */
 
-/* A column that says which drops a row counts. */
+/* A column that identifies the drops which a row counts. */
 struct key_column {
-	const char *by; /* what joins by it */
+	const char *by; /* the value of --by that groups by this column */
 	const char *title;
 	const char *member;
-	bool alone; /* only when it is what they were joined by */
+	bool alone; /* shown only with that --by */
 };
 
 static const struct key_column key_columns[] = {
@@ -65,7 +58,7 @@ static const struct key_column key_columns[] = {
 	{"flow", "flow", "flow", true},
 };
 
-/* Joined rows have what they were joined by, and may have more (a device has its netns). */
+/* With --by, only its column and those that a row has: a device has its netns. */
 static bool has_column(const struct key_column *column, const json_t *rows, const char *by)
 {
 	const json_t *row;
@@ -142,7 +135,7 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	return table_put(table, page);
 }
 
-/* What --faults kept out; nothing without it. */
+/* How many --faults hid; nothing without --faults. */
 static void put_hidden(struct page *page, const json_t *reply, const char *what)
 {
 	uint64_t hidden;
@@ -164,27 +157,29 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
 	put_hidden(page, reply, "packets");
 	if (!field_true(reply, "exact"))
-		page_put(page, PAGE_WARN,
-			 "; only those whose records are still held, so not exact");
+		page_put(page, PAGE_WARN, "; counted from the records still held, so not exact");
 	if (rows < matched)
 		page_put(page, PAGE_PLAIN, "; %s of %s rows", units_count(rows).s,
 			 units_count(matched).s);
 	page_end(page);
 }
 
-static int put_counters(const struct session *session, struct page *page, const json_t *reply)
+static enum report_status print_counters(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
 {
+	(void)data;
 	if (json_array_size(json_object_get(reply, "rows"))) {
 		put_counters_summary(session, page, reply);
-		return put_rows(page, reply, session->arguments.by);
+		return coverage_print(session, page, put_rows(page, reply, session->arguments.by),
+				      about);
 	}
 	page_put(page, PAGE_PLAIN, "No packet was dropped");
 	session_put_selection(session, page);
 	page_put(page, PAGE_PLAIN, " since %s%s", field_date(reply, "since").s,
-		 field_true(reply, "exact") ? "" : ", as far as records of drops are still held");
+		 field_true(reply, "exact") ? "" : ", counted from the records still held");
 	put_hidden(page, reply, "packets");
 	page_line(page, PAGE_PLAIN, ".");
-	return 0;
+	return coverage_print(session, page, 0, about);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
@@ -203,38 +198,41 @@ static void put_record_lines(struct page *page, const json_t *records, bool stac
 	if (stack && !stacks)
 		page_line(
 			page, PAGE_WARN,
-			"None of them has a stack: the kernel takes stacks only while `drops --follow --stack` runs.");
+			"None of these records has a stack: netflowd captures stacks only while `drops --follow --stack` runs.");
 }
 
-static int put_records(const struct session *session, struct page *page, const json_t *reply)
+static void put_records_summary(const struct session *session, struct page *page,
+				const json_t *reply, uint64_t shown)
+{
+	if (shown)
+		page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
+			 field_units_count(reply, "matched").s);
+	else
+		page_put(page, PAGE_PLAIN, "No drop record");
+	session_put_selection(session, page);
+	page_put(page, PAGE_PLAIN, "%s; the daemon holds %s of at most %s records",
+		 shown ? "" : " is held", field_units_count(reply, "held").s,
+		 field_units_count(reply, "capacity").s);
+	put_hidden(page, reply, "records");
+	page_line(page, PAGE_PLAIN, "%s", shown ? "" : ".");
+}
+
+static enum report_status print_records(struct session *session, struct page *page,
+					const json_t *reply, void *data)
 {
 	const json_t *records = json_object_get(reply, "records");
 	uint64_t shown = json_array_size(records);
 
-	if (!shown) {
-		page_put(page, PAGE_PLAIN, "No record of a drop");
-		session_put_selection(session, page);
-		page_put(page, PAGE_PLAIN, " is held; the daemon holds %s of at most %s",
-			 field_units_count(reply, "held").s,
-			 field_units_count(reply, "capacity").s);
-		put_hidden(page, reply, "records");
-		page_line(page, PAGE_PLAIN, ".");
-		return 0;
-	}
-	page_put(page, PAGE_PLAIN, "%s of %s records", units_count(shown).s,
-		 field_units_count(reply, "matched").s);
-	session_put_selection(session, page);
-	page_put(page, PAGE_PLAIN, "; the daemon holds %s of at most %s",
-		 field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
-	put_hidden(page, reply, "records");
-	page_end(page);
-	put_record_lines(page, records, session->arguments.stack);
-	return 0;
+	(void)data;
+	put_records_summary(session, page, reply, shown);
+	if (shown)
+		put_record_lines(page, records, session->arguments.stack);
+	return coverage_print(session, page, 0, about);
 }
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* What is asked for is only told by single packets. */
+/* Whether only records can answer: counters know nothing about single packets. */
 static bool wants_records(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
@@ -242,20 +240,20 @@ static bool wants_records(const struct session *session)
 	return given->records || given->stack || given->pcap || session->filter;
 }
 
-/* What does not go together; NULL when all does. */
+/* Why the options cannot be used together; NULL if they can. */
 static const char *contradiction(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	bool records = wants_records(session) || given->follow;
 
 	if (records && given->by)
-		return "--by joins counters; it does not go with --records, --follow, --stack, --pcap or an expression";
+		return "--by groups counters; it cannot be used with --records, --follow, --stack, --pcap or an expression";
 	if (given->pcap && (given->json || given->stack))
-		return "--pcap writes packets; it does not go with --json or --stack";
+		return "--pcap writes packets; it cannot be used with --json or --stack";
 	if (records && given->top >= 0)
-		return "--top is for counters; --limit limits records";
+		return "--top is for counters; use --limit for records";
 	if (!records && given->limit >= 0)
-		return "--limit is for --records and --follow; --top limits counters";
+		return "--limit is for records; use --top for counters";
 	return NULL;
 }
 
@@ -265,7 +263,7 @@ static json_t *counters_parameters(const struct session *session)
 
 	return session_parameters(
 		"by", session_text(given->by), "reason", session_text(given->reason), "device",
-		session_text(given->device), "netns", session_number(given->netns), "faults",
+		session_text(given->device), "netns", session_text(given->netns), "faults",
 		given->faults ? json_true() : NULL, "top", session_number(given->top), NULL);
 }
 
@@ -273,11 +271,11 @@ static json_t *records_parameters(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters(
-		"reason", session_text(given->reason), "device", session_text(given->device),
-		"netns", session_number(given->netns), "faults", given->faults ? json_true() : NULL,
-		"filter", session_text(session->filter), "limit", session_number(given->limit),
-		NULL);
+	return session_parameters("reason", session_text(given->reason), "device",
+				  session_text(given->device), "netns", session_text(given->netns),
+				  "faults", given->faults ? json_true() : NULL, "filter",
+				  session_text(session->filter), "limit",
+				  session_number(given->limit), NULL);
 }
 
 /* ---- as they happen ---------------------------------------------------------------------- */
@@ -287,22 +285,22 @@ struct following {
 	struct drop_lines_widths widths;
 };
 
-static enum report_status put_followed(void *data, const json_t *drop)
+static enum report_status print_followed(struct session *session, struct page *page,
+					 const json_t *drop, void *data)
 {
 	struct following *following = data;
-	struct session *session = following->session;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
 
-	if (session->arguments.json)
-		return session_print_json(drop, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	/* days may change while it runs: a record's own day counts as today */
+	/* A stream can run past midnight, so the record's own day counts as today. */
 	drop_lines_put(page, &following->widths, drop, field_text(drop, "time"),
 		       session->arguments.stack);
 	return session_print(page, 0);
+}
+
+static enum report_status put_followed(void *data, const json_t *drop)
+{
+	struct following *following = data;
+
+	return session_output(following->session, drop, true, print_followed, following);
 }
 
 static enum report_status follow_drops(struct session *session)
@@ -330,11 +328,6 @@ static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	const char *wrong = contradiction(session);
-	bool records = wants_records(session);
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-	int r;
 
 	if (wrong) {
 		report("%s", wrong);
@@ -344,32 +337,23 @@ static enum report_status run(struct session *session)
 		return write_packets(session);
 	if (given->follow)
 		return follow_drops(session);
-	status = session_call(session, records ? RECORDS_METHOD : COUNTERS_METHOD,
-			      records ? records_parameters(session) : counters_parameters(session),
-			      0, &reply);
-	if (status)
-		return status;
-	if (given->json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = records ? put_records(session, page, reply) : put_counters(session, page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	if (wants_records(session))
+		return session_show(session, RECORDS_METHOD, records_parameters(session), 0,
+				    print_records, NULL);
+	return session_show(session, COUNTERS_METHOD, counters_parameters(session), 0,
+			    print_counters, NULL);
 }
 
 const struct command command_drops = {
 	.name = "drops",
-	.summary = "why and where packets were dropped",
+	.summary = "show why and where packets were dropped",
 	.arguments = arguments,
 	.word = "[EXPRESSION]",
 	.words = true,
 	.notes =
-		"EXPRESSION selects records, it is one of tcpdump's, see pcap-filter(7).\n"
-		"Counters are exact. Records are bounded for each cause, so that a flood of one does\n"
-		"not hide another. In a record the task stands in parentheses when it was only what\n"
-		"the CPU was running, and had nothing to do with the packet.\n",
+		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n"
+		"Counters are exact, except with --by flow.\n"
+		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
+		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",
 	.run = run,
 };

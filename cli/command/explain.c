@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl explain: what names mean, and what to do.  It asks no daemon: the knowledge is linked
- * in. */
+/* netflowctl explain: what a name means, and what to do.  The texts are part of the program. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,10 +8,11 @@
 #include "cli/terminal/table.h"
 #include "common/array.h"
 #include "common/knowledge.h"
+#include "common/nearest.h"
 
 #define COLUMN 10
 
-/* What is shown of an entry, in this order, and as its JSON, which is type Explanation. */
+/* The texts of an entry in the order of the page; the titles also name the members in JSON. */
 static const struct {
 	const char *title;
 	size_t offset;
@@ -105,18 +105,16 @@ static json_t *entry_to_json(const struct knowledge *entry)
 	return object;
 }
 
-/* The reply of io.netflowd.Explain. */
-static enum report_status print_json(const char *name)
+/* What io.netflowd.Explain would reply; NULL: about all names. */
+static json_t *reply_about(const char *name)
 {
-	OWN_JSON json_t *reply = NULL;
 	json_t *found = json_array();
 	const struct knowledge *entry;
 
 	for (size_t i = 0; (entry = knowledge_at(i)); i++)
 		if (!name || knowledge_meant(entry, name))
 			json_array_append_new(found, entry_to_json(entry));
-	reply = session_parameters("explanations", found, NULL);
-	return session_print_json(reply, false);
+	return session_parameters("explanations", found, NULL);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -131,23 +129,14 @@ static bool known(const char *name)
 	return false;
 }
 
-static enum report_status run(struct session *session)
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
 {
 	const char *name = session->arguments.word;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
 	int r = 0;
 
-	if (name && !known(name)) {
-		report("nothing is known of %.80s%s; `netflowctl explain` lists all names", name,
-		       arguments_suggestion(knowledge_nearest(name)).s);
-		return REPORT_USAGE;
-	}
-	if (session->arguments.json)
-		return print_json(name);
-	status = session_page(session, &page);
-	if (status)
-		return status;
+	(void)reply;
+	(void)data;
 	if (name)
 		put_found(page, name);
 	else
@@ -155,13 +144,27 @@ static enum report_status run(struct session *session)
 	return session_print(page, r);
 }
 
+static enum report_status run(struct session *session)
+{
+	const char *name = session->arguments.word;
+	OWN_JSON json_t *reply = NULL;
+
+	if (name && !known(name)) {
+		report("no entry for %.80s%s; `netflowctl explain` lists all names", name,
+		       nearest_hint("", knowledge_nearest(name)).s);
+		return REPORT_USAGE;
+	}
+	reply = reply_about(name);
+	return session_output(session, reply, false, print, NULL);
+}
+
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "what a drop reason, segment, alert or metric means, and what to do",
+	.summary = "explain a drop reason, segment, alert or metric: meaning, cause, remedy",
 	.word = "[NAME]",
 	.notes =
-		"Without a NAME it lists all. A fault is something broken or too small for its load; a\n"
-		"policy, what somebody configured; benign, a protocol at work, or traffic that nobody\n"
-		"here asked for. It needs no daemon. Words in capitals in a command are to be filled in.\n",
+		"Without NAME, it lists all names.\n"
+		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for.\n"
+		"explain works without a daemon. In a command, replace the words in capitals.\n",
 	.run = run,
 };

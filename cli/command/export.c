@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl export: latency records for other programs. */
+/* netflowctl export: latency records as a file for other programs. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,34 +10,22 @@
 #include "cli/file/trace.h"
 
 #define METHOD "io.netflowd.GetLatencyRecords"
-#define RECORDS_MAX 1000000
-/* Nanoseconds of a day in microseconds, and three digits behind the point. */
+/* Enough for a time within a day in microseconds, with three digits for the nanoseconds. */
 #define DIGITS 15
 
 static const char *const formats[] = {"trace", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "format",
-	 .value = "FORMAT",
-	 .type = ARGUMENT_WORD,
-	 .offset = offsetof(struct arguments, format),
-	 .words = formats,
-	 .help = "trace: for Perfetto and chrome://tracing (trace)"},
-	{.name = "output",
-	 .letter = 'o',
-	 .value = "FILE",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, output),
-	 .help = "write to this file (the standard output)"},
-	{.name = "follow",
-	 .value = "S",
-	 .type = ARGUMENT_SECONDS,
-	 .offset = offsetof(struct arguments, follow_ms),
-	 .min = 1,
-	 .max = 24 * 3600 * 1000,
-	 .help = "the records of the next S seconds instead of those held"},
-	OPTION_COUNT(limit, "the newest N records (all that are held)"),
-	OPTION_DEVICE("only those that crossed the device of this name"),
+	OPTION("format", WORD, format, .value = "FORMAT", .words = formats,
+	       .help = "file format; trace: for Perfetto and chrome://tracing (trace)"),
+	OPTION("output", TEXT, output, .letter = 'o', .value = "FILE",
+	       .help = "write to FILE (standard output)"),
+	OPTION("follow", SECONDS, follow_ms, .value = "S", .min = 1, .max = 24 * 3600 * 1000,
+	       .help = "export the records of the next S seconds, 0.001 to 86400, instead of those held"),
+	OPTION_COUNT(
+		limit,
+		"export the newest N records, 1 to 1048576 (all held); with --follow stop after N"),
+	OPTION_DEVICE("export only packets that crossed this device"),
 	OPTION_NETNS,
 	{},
 };
@@ -50,7 +38,7 @@ static enum report_status out_of_memory(void)
 
 static enum report_status add(void *data, const json_t *record)
 {
-	/* one without times has no place in a picture of times */
+	/* -EINVAL: a record without times cannot be on a time axis; it is left out. */
 	return trace_add(data, record) == -ENOMEM ? out_of_memory() : REPORT_FINE;
 }
 
@@ -63,7 +51,8 @@ static enum report_status add_held(struct session *session, struct trace *trace)
 	const json_t *record;
 	size_t i;
 
-	json_object_set_new(parameters, "limit", json_integer(limit < 0 ? RECORDS_MAX : limit));
+	json_object_set_new(parameters, "limit",
+			    json_integer(limit < 0 ? OPTION_COUNT_MAX : limit));
 	status = session_call(session, METHOD, parameters, 0, &reply);
 	json_array_foreach(json_object_get(reply, "records"), i, record)
 	{
@@ -96,7 +85,7 @@ static enum report_status write_trace(const struct session *session, struct trac
 	if (r)
 		return out_of_memory();
 	if (!trace_records(trace))
-		report("no latency record is among them: the trace is empty");
+		report("no latency record was selected: the trace is empty");
 	r = write_json(json, path);
 	if (!r)
 		return REPORT_FINE;
@@ -122,13 +111,13 @@ static enum report_status run(struct session *session)
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "latency records as a trace for Perfetto",
+	.summary = "write latency records as a trace for Perfetto",
 	.arguments = arguments,
 	.word = "[EXPRESSION]",
 	.words = true,
 	.notes =
-		"A path that ended at a reader is on that reader's track, any other on the track of\n"
-		"the CPU on which it ended; one slice for each segment. What overlaps goes to further\n"
-		"tracks of the same name. EXPRESSION is one of tcpdump's, see pcap-filter(7).\n",
+		"Each segment is a slice. A journey is on the track of the reader that received it, or of the CPU on which it ended.\n"
+		"Journeys that overlap go to further tracks of the same name.\n"
+		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n",
 	.run = run,
 };

@@ -11,23 +11,19 @@
 #include "cli/show/segment.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 #define METHOD "io.netflowd.GetLatency"
 #define RECORDS_METHOD "io.netflowd.GetLatencyRecords"
-#define RECORDS_MAX 1000000
 
 static const char *const ways[] = {"dev", "segment", "cgroup", "process", NULL};
 
 static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "by",
-	 .value = "WHAT",
-	 .type = ARGUMENT_WORD,
-	 .offset = offsetof(struct arguments, by),
-	 .words = ways,
-	 .help = "dev, segment (exact), cgroup or process (from records) (dev)"},
-	OPTION_DEVICE("only the device of this name"),
+	OPTION("by", WORD, by, .value = "FIELD", .words = ways,
+	       .help = "group by dev, segment, cgroup or process (dev); cgroup and process: from records, not exact"),
+	OPTION_DEVICE("show only this device"),
 	OPTION_NETNS,
 	{},
 };
@@ -42,7 +38,7 @@ static bool is_by(const struct arguments *given, const char *by)
 	return given->by && !strcmp(given->by, by);
 }
 
-/* Out of records, not out of histograms. */
+/* Whether the numbers come from latency records; otherwise from histograms. */
 static bool by_records(const struct arguments *given)
 {
 	return is_by(given, "cgroup") || is_by(given, "process");
@@ -75,7 +71,7 @@ static void put_latency(struct table *table, const json_t *latency, const struct
 		table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
 	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
-		   field_text(latency, "segment"));
+		   segment_name_text(field_text(latency, "segment")).s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "count").s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_duration_real(latency, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
@@ -97,7 +93,7 @@ static int put_histograms(struct page *page, const json_t *latencies, bool segme
 		page_end(page);
 		page_line(page, PAGE_TITLE, "%s%s%s %s", segment ? "" : device_of(latency),
 			  segment ? "" : " ", field_text(latency, "direction"),
-			  field_text(latency, "segment"));
+			  segment_name_text(field_text(latency, "segment")).s);
 		segment_put_histogram(page, &buckets);
 	}
 	return 0;
@@ -122,116 +118,100 @@ static int put_latencies(struct page *page, const json_t *latencies, const struc
 
 static void put_nothing(const struct session *session, struct page *page, const json_t *reply)
 {
-	page_put(page, PAGE_PLAIN, "No packet was timed");
+	page_put(page, PAGE_PLAIN, "No latency was measured");
 	session_put_selection(session, page);
 	page_line(page, PAGE_PLAIN, " since %s.", field_date(reply, "since").s);
 }
 
-static void put_origin(const struct session *session, struct page *page, const json_t *reply)
+static void put_origin(const struct session *session, struct page *page, size_t records)
 {
-	uint64_t records = json_array_size(json_object_get(reply, "records"));
-
-	page_put(page, PAGE_PLAIN, "%s", records ? "Out of " : "No latency record is held");
 	if (records)
-		page_put(page, PAGE_PLAIN, "%s latency records", units_count(records).s);
+		page_put(page, PAGE_PLAIN, "From %s latency records", units_count(records).s);
+	else
+		page_put(page, PAGE_PLAIN, "No latency record");
 	session_put_selection(session, page);
 	page_line(
 		page, PAGE_PLAIN, "%s",
-		records ? ", slow ones and a random sample of the others: not exact; histograms are, see --by dev or segment"
-			: ".");
+		records ? ": slow packets and a random sample, so not exact; --by dev and --by segment are exact"
+			: " is held.");
 }
 
 /* ---- the two ways ------------------------------------------------------------------------- */
 
-/* `reply` with `member` in the place of what it was made of, for --json. */
-static enum report_status print_json(json_t *reply, const char *by, json_t *latencies)
+/* `data`: the number of records that the latencies come from; NULL: from histograms. */
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
 {
-	if (json_object_set(reply, "latencies", latencies) ||
-	    json_object_set_new(reply, "by", json_string(by))) {
-		report("%s", strerror(ENOMEM));
-		return REPORT_FAILED;
-	}
-	json_object_set_new(reply, "exact", json_boolean(!json_object_get(reply, "records")));
-	json_object_del(reply, "records");
-	return session_print_json(reply, false);
-}
-
-static enum report_status finish(struct session *session, struct page *page, int r)
-{
-	enum report_status status = coverage_ask(session, page, about);
-	enum report_status printed = session_print(page, r);
-
-	return status ? status : printed;
-}
-
-static enum report_status by_histograms(struct session *session)
-{
-	const struct arguments *given = &session->arguments;
-	OWN_JSON json_t *reply = NULL;
-	OWN_JSON json_t *merged = NULL;
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-	const json_t *latencies;
+	const json_t *latencies = json_object_get(reply, "latencies");
+	const size_t *records = data;
 	int r = 0;
 
-	status = session_call(session, METHOD, session_selection(session), 0, &reply);
-	if (status)
-		return status;
-	latencies = json_object_get(reply, "latencies");
-	if (is_by(given, "segment")) {
-		r = groups_merge(latencies, &merged);
-		latencies = merged;
-	}
-	if (given->json)
-		return merged ? print_json(reply, given->by, merged)
-			      : session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	if (!r && json_array_size(latencies))
-		r = put_latencies(page, latencies, given);
-	else if (!r)
+	if (records)
+		put_origin(session, page, *records);
+	if (json_array_size(latencies))
+		r = put_latencies(page, latencies, &session->arguments);
+	else if (!records)
 		put_nothing(session, page, reply);
-	return finish(session, page, r);
+	return coverage_print(session, page, r, about);
 }
 
-static enum report_status by_held_records(struct session *session)
+/* Turn a reply into one whose latencies are grouped by `by`, as --json prints it. */
+static int regroup(json_t *reply, const char *by)
 {
-	const struct arguments *given = &session->arguments;
-	OWN_JSON json_t *reply = NULL;
-	OWN_JSON json_t *groups = NULL;
-	OWN_PAGE struct page *page = NULL;
+	const json_t *records = json_object_get(reply, "records");
+	json_t *groups = NULL;
+	int r = records ? groups_of_records(records, by, &groups)
+			: groups_merge(json_object_get(reply, "latencies"), &groups);
+
+	if (r)
+		return r;
+	if (json_object_set_new(reply, "latencies", groups) ||
+	    json_object_set_new(reply, "by", json_string(by)) ||
+	    json_object_set_new(reply, "exact", json_boolean(!records)))
+		return -ENOMEM;
+	json_object_del(reply, "records");
+	return 0;
+}
+
+/* The daemon groups by device only; the other groups are made from its replies. */
+static enum report_status show_grouped(struct session *session)
+{
+	const char *by = session->arguments.by;
+	bool of_records = by_records(&session->arguments);
 	json_t *parameters = session_selection(session);
+	OWN_JSON json_t *reply = NULL;
 	enum report_status status;
+	size_t records;
 	int r;
 
-	json_object_set_new(parameters, "limit", json_integer(RECORDS_MAX));
-	status = session_call(session, RECORDS_METHOD, parameters, 0, &reply);
+	if (of_records)
+		json_object_set_new(parameters, "limit", json_integer(OPTION_COUNT_MAX));
+	status = session_call(session, of_records ? RECORDS_METHOD : METHOD, parameters, 0, &reply);
 	if (status)
 		return status;
-	r = groups_of_records(json_object_get(reply, "records"), given->by, &groups);
-	if (!r && given->json)
-		return print_json(reply, given->by, groups);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	put_origin(session, page, reply);
-	if (!r && json_array_size(groups))
-		r = put_latencies(page, groups, given);
-	return finish(session, page, r);
+	records = json_array_size(json_object_get(reply, "records"));
+	r = regroup(reply, by);
+	if (r) {
+		report("%s", strerror(-r));
+		return REPORT_FAILED;
+	}
+	return session_output(session, reply, false, print, of_records ? &records : NULL);
 }
 
 static enum report_status run(struct session *session)
 {
-	return by_records(&session->arguments) ? by_held_records(session) : by_histograms(session);
+	if (session->arguments.by && strcmp(session->arguments.by, "dev"))
+		return show_grouped(session);
+	return session_show(session, METHOD, session_selection(session), 0, print, NULL);
 }
 
 const struct command command_latency = {
 	.name = "latency",
-	.summary = "where packets waited, per device and segment",
+	.summary = "show where packets waited: percentiles and histograms per device and segment",
 	.arguments = arguments,
 	.notes =
-		"Count, mean and max are exact. Percentiles come from a histogram and are at most\n"
-		"12.5 % off; by cgroup or process they are those of the records. A segment is only shown where packets passed both of its ends.\n",
+		"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 % off.\n"
+		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
+		"A segment is shown only where packets passed both of its ends.\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl: asks netflowd, and shows its answers. */
+/* netflowctl: asks netflowd and prints its replies. */
 #include <locale.h>
 #include <stdio.h>
 
@@ -9,10 +9,9 @@
 
 int main(int argc, char *argv[])
 {
-	/* for the width of characters and whether there are any beyond ASCII; numbers stay as in C
-	 */
+	/* Only the width of characters and the character set; numbers stay as in the C locale. */
 	setlocale(LC_CTYPE, "");
-	/* a page goes out in one piece, also to a terminal */
+	/* Write pages in large blocks, also to a terminal, instead of line by line. */
 	setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER);
 	return command_main(argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl napi: how the receive softirq keeps up, per device and CPU. */
+/* netflowctl napi: whether NAPI polls and receive softirqs keep up, per device and CPU. */
 #include <string.h>
 
 #include "cli/ask/field.h"
@@ -13,41 +13,35 @@
 static const char *const about[] = {"napi", NULL};
 
 static const struct argument arguments[] = {
-	OPTION_DEVICE("only the device of this name"),
+	OPTION_DEVICE("show only the polls of this device"),
 	{},
 };
 
-static enum report_status run(struct session *session)
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
-	int r;
+	int r = napi_put_polls(page, reply, session->arguments.device);
 
-	status = session_call(session, METHOD, NULL, 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = napi_put_polls(page, reply, session->arguments.device);
+	(void)data;
 	page_end(page);
 	if (!r)
 		r = napi_put_cpus(page, reply);
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	return coverage_print(session, page, r, about);
+}
+
+static enum report_status run(struct session *session)
+{
+	return session_show(session, METHOD, NULL, 0, print, NULL);
 }
 
 const struct command command_napi = {
 	.name = "napi",
-	.summary = "polls and receive softirqs, per device and CPU",
+	.summary = "show NAPI polls and receive softirqs per device and CPU",
 	.arguments = arguments,
 	.notes =
-		"A poll that used its full budget left packets waiting. (backlog) is a CPU's own queue:\n"
-		"lo, veth, RPS. processed, dropped and squeezed are /proc/net/softnet_stat's, since boot;\n"
-		"the wait from raising the softirq to running it is since the daemon's start.\n",
+		"A poll that used its full budget left packets waiting.\n"
+		"(backlog) is a CPU's own queue, which lo, veth and RPS use.\n"
+		"processed, dropped and squeezed come from /proc/net/softnet_stat and count since boot.\n"
+		"The waits, from raising the softirq to running it, count since the daemon started.\n",
 	.run = run,
 };

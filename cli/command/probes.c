@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/ask/options.h"
 #include "cli/command/command.h"
 #include "cli/terminal/table.h"
 
@@ -11,13 +12,8 @@
 #define INDENT 2
 
 static const struct argument arguments[] = {
-	{.name = "measure",
-	 .value = "MS",
-	 .type = ARGUMENT_NUMBER,
-	 .offset = offsetof(struct arguments, measure_ms),
-	 .min = 1,
-	 .max = 10000,
-	 .help = "measure ns per hit for so many milliseconds (250)"},
+	OPTION("measure", NUMBER, measure_ms, .value = "MS", .min = 1, .max = 10000,
+	       .help = "measure ns/hit for MS milliseconds, 1 to 10000 (250)"),
 	{},
 };
 
@@ -57,7 +53,7 @@ static void put_probe(struct table *table, const json_t *probe)
 		   field_text(probe, "lost_without"));
 }
 
-/* Why `first` and all others of the same reason are not attached. */
+/* One reason, and all probes that are not attached for it, of which `first` is the first. */
 static void put_reason(struct page *page, const json_t *probes, const json_t *first)
 {
 	const char *reason = field_text(first, "reason");
@@ -126,34 +122,31 @@ static int put_probes(struct page *page, const json_t *reply)
 	return r;
 }
 
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
+{
+	(void)session;
+	(void)data;
+	return session_print(page, put_probes(page, reply));
+}
+
 static enum report_status run(struct session *session)
 {
 	int64_t measure_ms = session->arguments.measure_ms;
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
 
 	if (measure_ms < 0)
 		measure_ms = MEASURE_DEFAULT_MS;
-	status = session_call(session, METHOD,
-			      session_parameters("measure_ms", session_number(measure_ms), NULL),
-			      measure_ms, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	return session_print(page, put_probes(page, reply));
+	return session_show(session, METHOD,
+			    session_parameters("measure_ms", session_number(measure_ms), NULL),
+			    measure_ms, print, NULL);
 }
 
 const struct command command_probes = {
 	.name = "probes",
-	.summary = "where the kernel is watched, how often that ran and what it cost",
+	.summary = "list the probes: how each is attached, its hits and its cost",
 	.arguments = arguments,
 	.notes =
-		"ns/hit is measured while the command waits; it leaves out the kernel's own cost of\n"
-		"a hook. \"-\" means not known: the probe was not hit meanwhile, or is not attached.\n",
+		"ns/hit is measured while the command waits, and does not include the kernel's own cost of calling a probe.\n"
+		"\"-\" means not known: the probe was not hit during the measurement, or is not attached.\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl slots: the ring slots that transmits take, and those that ride the rocket. */
+/* netflowctl slots: the ring slots that transmits need, and the packets that ride the rocket. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,19 +14,18 @@
 
 #define METHOD "io.netflowd.GetSlots"
 #define RECORDS_METHOD "io.netflowd.GetSlotsRecords"
-#define ROWS_MAX 1000000
-/* Packets that are drawn below the counters. */
+/* Packets to draw below the counters. */
 #define WORST 3
 
 static const char *const about[] = {"slots", NULL};
 
 static const struct argument arguments[] = {
-	OPTION_DEVICE("only the device of this name"),
+	OPTION_DEVICE("show only transmits of this device"),
 	OPTION_NETNS,
 	OPTION_FLAG(records,
-		    "single packets near or above the limit instead of counters, newest last"),
-	OPTION_FLAG(follow, "records as they happen, until Ctrl-C; with --json one a line"),
-	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
+		    "show single packets near or above the limit instead of counters, newest last"),
+	OPTION_FOLLOW("records"),
+	OPTION_LIMIT,
 	{},
 };
 
@@ -35,7 +34,7 @@ static json_t *counters_parameters(const struct session *session)
 	const struct arguments *given = &session->arguments;
 
 	return session_parameters("device", session_text(given->device), "netns",
-				  session_number(given->netns), NULL);
+				  session_text(given->netns), NULL);
 }
 
 static json_t *records_parameters(const struct session *session, int64_t limit)
@@ -43,19 +42,19 @@ static json_t *records_parameters(const struct session *session, int64_t limit)
 	const struct arguments *given = &session->arguments;
 
 	return session_parameters(
-		"device", session_text(given->device), "netns", session_number(given->netns),
+		"device", session_text(given->device), "netns", session_text(given->netns),
 		"filter", session_text(session->filter), "limit", session_number(limit), NULL);
 }
 
 /* ---- counters ------------------------------------------------------------ */
 
-/* Whether it is worse: too big, more slots, newer. */
+/* More slots are worse; of two packets with the same number the newer one, which comes later. */
 static bool is_worse(const json_t *record, const json_t *than)
 {
 	return !than || field_count_or(record, "slots", 0) >= field_count_or(than, "slots", 0);
 }
 
-/* The worst packets whose records are held, the worst first. */
+/* The worst of the packets whose records the daemon holds, the worst first. */
 static void put_worst(struct page *page, const json_t *records)
 {
 	const json_t *worst[WORST] = {NULL}, *record;
@@ -105,30 +104,20 @@ static int put_counters(struct page *page, const json_t *reply, const json_t *re
 	return r;
 }
 
-static enum report_status show_counters(struct session *session)
+static enum report_status print_counters(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL, *held = NULL;
-	enum report_status status, printed;
-	int r;
+	OWN_JSON json_t *held = NULL;
+	enum report_status status = REPORT_FINE;
 
-	status = session_call(session, METHOD, counters_parameters(session), 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
+	(void)data;
 	if (json_array_size(json_object_get(reply, "devices")))
 		status = session_call(session, RECORDS_METHOD,
-				      records_parameters(session, ROWS_MAX), 0, &held);
+				      records_parameters(session, OPTION_COUNT_MAX), 0, &held);
 	if (status)
 		return status;
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	r = put_counters(page, reply, json_object_get(held, "records"));
-	status = coverage_ask(session, page, about);
-	printed = session_print(page, r);
-	return status ? status : printed;
+	return coverage_print(session, page,
+			      put_counters(page, reply, json_object_get(held, "records")), about);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -152,26 +141,26 @@ static enum report_status run(struct session *session)
 		.kind = "slots", .record = put_one, .data = session, .duration_ms = -1};
 
 	if (given->limit >= 0 && !given->records && !given->follow && !session->filter) {
-		report("--limit is for --records and --follow");
+		report("--limit is for records; use it with --records, --follow or an expression");
 		return REPORT_USAGE;
 	}
 	if (given->follow)
 		return follow_records(session, session_selection(session), &follow);
 	if (given->records || session->filter)
 		return held_show(session, records_parameters(session, given->limit), &held);
-	return show_counters(session);
+	return session_show(session, METHOD, counters_parameters(session), 0, print_counters, NULL);
 }
 
 const struct command command_slots = {
 	.name = "slots",
-	.summary = "ring slots of transmits: what rides the rocket on Xen, and the remedy",
+	.summary = "show the ring slots that transmits need on Xen, overflows and the remedy",
 	.arguments = arguments,
 	.word = "[EXPRESSION]",
 	.words = true,
 	.notes =
-		"A transmit takes a slot for every page of 4096 bytes that it touches. xen-netfront has 18 for one\n"
-		"(the setting slots.limit). What takes more \"rides the rocket\": it is linearized or dropped.\n"
-		"In the drawing of a packet a | stands between pages, a # for 256 bytes that are in use.\n"
-		"EXPRESSION selects records, it is one of tcpdump's, see pcap-filter(7).\n",
+		"A transmit needs a slot for every page of 4096 bytes that it touches; xen-netfront has at most 18 for one packet (setting slots.limit).\n"
+		"A packet that needs more \"rides the rocket\": the driver linearizes or drops it.\n"
+		"In the drawing of a packet, | separates pages, # is up to 256 bytes in use, and . is 256 bytes not in use.\n"
+		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl slow: single packets and where their time went. */
+/* netflowctl slow: single packets, and in which stages their time went. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,47 +11,27 @@
 #include "cli/show/timeline.h"
 
 #define METHOD "io.netflowd.GetLatencyRecords"
-/* Longer than any duration that histograms tell apart. */
+/* Histograms do not distinguish longer durations. */
 #define OVER_MAX_NS (3600LL * 1000000000)
 
 static const char *const about[] = {"rx_latency", "tx_latency", NULL};
 
 static const struct argument arguments[] = {
-	{.name = "over",
-	 .value = "TIME",
-	 .type = ARGUMENT_DURATION,
-	 .offset = offsetof(struct arguments, over_ns),
-	 .max = OVER_MAX_NS,
-	 .help = "of any packets those that took longer, in all or in the --segment"},
-	{.name = "segment",
-	 .value = "S",
-	 .type = ARGUMENT_TEXT,
-	 .offset = offsetof(struct arguments, segment),
-	 .help = "only those that have this segment, such as 'receive->copy'"},
-	OPTION_DEVICE("only those that crossed the device of this name"),
+	OPTION("over", DURATION, over_ns, .value = "TIME", .max = OVER_MAX_NS,
+	       .help = "show packets, slow or sampled, that took longer than TIME, in total or in --segment; 0ns to 1h"),
+	OPTION("segment", TEXT, segment, .value = "S",
+	       .help = "show only packets that have this segment, such as receive_to_copy"),
+	OPTION_DEVICE("show only packets that crossed this device"),
 	OPTION_NETNS,
-	OPTION_FLAG(samples, "packets that were drawn at random instead of slow ones"),
-	OPTION_FLAG(all, "both"),
-	OPTION_FLAG(follow, "as they happen, until Ctrl-C; with --json one a line"),
-	OPTION_COUNT(limit, "the newest N records (100); with --follow end after N"),
-	OPTION_PCAP("them"),
+	OPTION_FLAG(samples, "show the random sample instead of slow packets"),
+	OPTION_FLAG(all, "show slow packets and the random sample"),
+	OPTION_FOLLOW("records"),
+	OPTION_LIMIT,
+	OPTION_PCAP,
 	{},
 };
 
-/* The segment with its arrow, however it was typed. */
-static json_t *segment_parameter(const char *given)
-{
-	const char *dash = given ? strstr(given, "->") : NULL;
-	OWN_FREE char *text = NULL;
-
-	if (!dash)
-		return session_text(given);
-	if (asprintf(&text, "%.*s→%s", (int)(dash - given), given, dash + 2) < 0)
-		return NULL;
-	return session_text(text);
-}
-
-/* With a bound of one's own the daemon's thresholds do not matter. */
+/* With --over, the threshold of the command replaces those of the daemon. */
 static json_t *slow_parameter(const struct arguments *given)
 {
 	if (given->samples)
@@ -63,29 +43,28 @@ static json_t *parameters_of(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters("over_ns", session_number(given->over_ns), "segment",
-				  segment_parameter(given->segment), "device",
-				  session_text(given->device), "netns",
-				  session_number(given->netns), "filter",
-				  session_text(session->filter), "slow", slow_parameter(given),
-				  "limit", session_number(given->follow ? -1 : given->limit), NULL);
+	return session_parameters(
+		"over_ns", session_number(given->over_ns), "segment", session_text(given->segment),
+		"device", session_text(given->device), "netns", session_text(given->netns),
+		"filter", session_text(session->filter), "slow", slow_parameter(given), "limit",
+		session_number(given->follow ? -1 : given->limit), NULL);
 }
 
 static struct held held_by(const struct arguments *given)
 {
 	struct held held = {.method = METHOD,
-			    .one = "slow path",
-			    .many = "slow paths",
-			    .chosen = "paths",
+			    .one = "slow journey",
+			    .many = "slow journeys",
+			    .chosen = "journeys",
 			    .about = about,
 			    .put = timeline_put};
 
 	if (given->samples) {
-		held.one = "sample";
-		held.many = "samples";
+		held.one = "sampled journey";
+		held.many = "sampled journeys";
 	} else if (given->all || given->over_ns >= 0) {
-		held.one = "path";
-		held.many = "paths";
+		held.one = "journey";
+		held.many = "journeys";
 	}
 	return held;
 }
@@ -106,11 +85,11 @@ static enum report_status run(struct session *session)
 		.kind = "latency", .record = put_one, .data = session, .duration_ms = -1};
 
 	if (given->samples && given->all) {
-		report("--samples and --all do not go together");
+		report("--samples and --all cannot be used together");
 		return REPORT_USAGE;
 	}
 	if (given->pcap && given->json) {
-		report("--pcap writes packets; it does not go with --json");
+		report("--pcap writes packets; it cannot be used with --json");
 		return REPORT_USAGE;
 	}
 	if (given->pcap)
@@ -122,14 +101,14 @@ static enum report_status run(struct session *session)
 
 const struct command command_slow = {
 	.name = "slow",
-	.summary = "packets that took long, and at which stage",
+	.summary = "show the journeys of slow packets stage by stage",
 	.arguments = arguments,
 	.word = "[EXPRESSION]",
 	.words = true,
 	.notes =
-		"EXPRESSION is one of tcpdump's, see pcap-filter(7): tcp port 443 and net 10.0.0.0/8.\n"
-		"Each stage stands with the time since the first one, then that since the one before\n"
-		"and its share of the total; * marks where most of it went. Totals may only be compared\n"
-		"where no stage is missing.\n",
+		"EXPRESSION is a tcpdump filter that selects packets, see pcap-filter(7): tcp port 443 and net 10.0.0.0/8.\n"
+		"Each stage shows the time since the first stage, the time since the previous stage, and the share of the latter in the total.\n"
+		"* marks the stage that the packet took longest to reach.\n"
+		"Compare totals only of packets that have all stages.\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl status: everything about the daemon itself. */
+/* netflowctl status: the daemon's health. */
 #include <string.h>
 
 #include "cli/ask/field.h"
@@ -20,14 +20,14 @@ static void put_title(struct page *page, const char *title)
 	page_line(page, PAGE_TITLE, "%s", title);
 }
 
-/* The beginning of a line of name and value. */
+/* Begin a line that has a name and a value. */
 static void put_name(struct page *page, const char *name)
 {
 	page_put(page, PAGE_PLAIN, "  %s", name);
 	page_pad(page, NAME_COLUMN, 1);
 }
 
-/* Without one all counters are 0 because nobody counts. */
+/* Without a backend nothing counts: then a counter of 0 must not be shown as a number. */
 static bool no_backend(const json_t *status)
 {
 	return !strcmp(field_text(json_object_get(status, "backend"), "name"), "none");
@@ -96,7 +96,7 @@ static int put_tables(struct page *page, const json_t *status)
 	table_column(table, TABLE_RIGHT, "used");
 	table_column(table, TABLE_RIGHT, "entries");
 	table_column(table, TABLE_RIGHT, "memory");
-	table_column(table, TABLE_LEFT, "what it holds");
+	table_column(table, TABLE_LEFT, "contents");
 	json_array_foreach(json_object_get(status, "tables"), i, row)
 	{
 		table_row(table);
@@ -118,7 +118,7 @@ static void put_cost(struct page *page, const json_t *status)
 	put_title(page, "cost");
 	put_name(page, "daemon");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
-		       "%s of a core now, %s since its start (%s of processor time)",
+		       "%s of a core now, %s since it started (%s of CPU time)",
 		       field_units_percent(cost, "daemon_cpu_now_percent").s,
 		       field_units_percent(cost, "daemon_cpu_percent").s,
 		       field_units_duration(cost, "daemon_cpu_ns").s);
@@ -155,29 +155,25 @@ static int put_status(struct page *page, const json_t *status)
 	return r;
 }
 
+static enum report_status print(struct session *session, struct page *page, const json_t *status,
+				void *data)
+{
+	(void)session;
+	(void)data;
+	return session_print(page, put_status(page, status));
+}
+
 static enum report_status run(struct session *session)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status = session_call(
-		session, METHOD, session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
-		MEASURE_MS, &reply);
-
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	return session_print(page, put_status(page, reply));
+	return session_show(session, METHOD,
+			    session_parameters("measure_ms", session_number(MEASURE_MS), NULL),
+			    MEASURE_MS, print, NULL);
 }
 
 const struct command command_status = {
 	.name = "status",
-	.summary = "the daemon, what it can see, its ledger, and what it costs",
+	.summary = "show the daemon's health: coverage, ledger, tables, cost",
 	.notes =
-		"The ledger accounts for everything that was seen: an equation that does not hold\n"
-		"is a fault in netflowd, please report it.\n",
+		"The ledger accounts for every event that netflowd saw; an equation that does not hold is a fault in netflowd: please report it.\n",
 	.run = run,
 };

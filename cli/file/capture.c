@@ -7,6 +7,7 @@
 #include "cli/ask/field.h"
 #include "cli/show/drop_lines.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 #define APPLICATION "netflowctl " NETFLOWD_VERSION
 
@@ -14,10 +15,10 @@
 #define TYPE_BYTES 2
 #define TAG_BYTES 4
 #define SLL_BYTES 16
-#define HEADER_MAX 256 /* io.netflowd gives at most 128 bytes */
+#define HEADER_MAX 256 /* more than io.netflowd's limit of 128 bytes */
 #define FRAME_MAX (2 * MAC_BYTES + TAG_BYTES + SLL_BYTES + HEADER_MAX)
 
-/* Packet types of LINKTYPE_LINUX_SLL; ARPHRD_VOID says that the device's type is not known. */
+/* Packet types of LINKTYPE_LINUX_SLL.  ARPHRD_VOID stands for a device whose type is not known. */
 #define SLL_TO_US 0
 #define SLL_FROM_US 4
 #define ARPHRD_VOID 0xffff
@@ -26,7 +27,7 @@
 int capture_open(struct capture *capture, const char *path, bool flush)
 {
 	OWN_CAPTURE struct capture new = {.flush = flush};
-	/* what is being read along must have its name from the beginning */
+	/* A file that a program reads while it grows must have its final name from the start. */
 	int r = output_open(&new.output, path, !flush);
 
 	if (!r)
@@ -66,7 +67,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Bytes out of pairs of hexadecimal digits, as many as there are, at most `max`. */
+/* Read pairs of hexadecimal digits into at most `max` bytes; returns the number of bytes. */
 static size_t read_hex(const char *text, uint8_t *bytes, size_t max)
 {
 	size_t len = 0;
@@ -94,7 +95,7 @@ static void put_mac(struct frame *frame, const char *text)
 		frame->bytes[frame->used++] = (uint8_t)mac[i];
 }
 
-/* Where the network header was still at the tag, the tag stands in the bytes that were captured. */
+/* Whether the recorded bytes begin with the VLAN tag: the kernel had not yet moved the network header past it. */
 static bool has_tag(const uint8_t *bytes, size_t len, uint64_t id, uint64_t type)
 {
 	return len >= TAG_BYTES && ((uint64_t)(bytes[0] & 0xf) << 8 | bytes[1]) == id &&
@@ -143,7 +144,7 @@ static void put_cooked(struct frame *frame, const json_t *record)
 	frame->link = PCAPNG_LINUX_SLL;
 	put_16(frame, sent ? SLL_FROM_US : SLL_TO_US);
 	put_16(frame, ARPHRD_VOID);
-	frame->used += 2 + 8; /* no address, so its length and its bytes are 0 */
+	frame->used += 2 + 8; /* there is no address: its length and its bytes are 0 */
 	put_16(frame, type_of(field_text(record, "protocol")));
 }
 
@@ -163,8 +164,8 @@ static void make_frame(struct frame *frame, const json_t *record)
 }
 
 /*
- * Bytes on the wire.  The IP header's word counts: skb->len leaves out headers
- * that were pulled before, and has the link header in it on some paths.
+ * The length on the wire in bytes.  The IP header is more reliable than skb->len, which lacks headers that the kernel
+ * has pulled, and includes the link header on some paths.
  */
 static uint32_t wire_length(const json_t *record, const struct frame *frame)
 {
@@ -206,6 +207,13 @@ static void comment_drop(FILE *out, const json_t *record)
 		comment_task(out, task, ", task ");
 }
 
+/* "receive→copy" of a StageTime. */
+static struct segment_text segment_of(const json_t *time)
+{
+	return segment_name_text(
+		segment_name_join(field_text(time, "from"), field_text(time, "to")).s);
+}
+
 static void comment_latency(FILE *out, const json_t *record)
 {
 	const json_t *part;
@@ -213,16 +221,16 @@ static void comment_latency(FILE *out, const json_t *record)
 
 	fprintf(out, "%s after %s%s, most of it %s", field_text(record, "outcome"),
 		field_units_duration(record, "total_ns").s,
-		field_true(record, "slow") ? " (slow)" : "", field_text(record, "dominant"));
+		field_true(record, "slow") ? " (slow)" : "",
+		segment_name_text(field_text(record, "dominant")).s);
 	json_array_foreach(json_object_get(record, "devices"), i, part)
 	{
 		fprintf(out, "%s", i ? " → " : "; ");
 		comment_device(out, part);
 	}
 	comment_task(out, json_object_get(record, "task"), "; ");
-	json_array_foreach(json_object_get(record, "times"), i, part)
-		fprintf(out, "\n%s→%s %s", field_text(part, "from"), field_text(part, "to"),
-			field_units_duration(part, "duration_ns").s);
+	json_array_foreach(json_object_get(record, "times"), i, part) fprintf(
+		out, "\n%s %s", segment_of(part).s, field_units_duration(part, "duration_ns").s);
 	json_array_foreach(json_object_get(record, "missing"), i, part) fprintf(
 		out, "\nnot known: %s (%s)", field_text(part, "stage"), field_text(part, "reason"));
 }
@@ -284,7 +292,7 @@ int capture_latency(struct capture *capture, const json_t *record)
 	const json_t *devices = json_object_get(record, "devices");
 	size_t count = json_array_size(devices);
 
-	/* its time is that of its end, so the device is the last one */
+	/* The record's time is the end of its journey, so the packet belongs to the last device. */
 	return write_packet(capture, record, count ? json_array_get(devices, count - 1) : NULL,
 			    comment_latency);
 }

@@ -24,12 +24,12 @@ static int open_temporary(struct output *output)
 		output->temporary = NULL;
 		return fd;
 	}
-	/* it is for its owner alone until here, not as any other new file */
+	/* mkostemp() creates the file for its owner only; give it the mode of any other new file. */
 	fchmod(fd, 0666 & ~mask);
 	return fd;
 }
 
-/* A device or a pipe is written in place: it must not be replaced. */
+/* Only a regular file may be replaced.  A device or a pipe must be written in place. */
 static bool replaceable(const char *path)
 {
 	struct stat status;

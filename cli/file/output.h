@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that a command writes besides, or instead of, the standard output. */
+/* A file that a command writes in addition to the standard output, or instead of it. */
 #ifndef CLI_FILE_OUTPUT_H
 #define CLI_FILE_OUTPUT_H
 
@@ -9,22 +9,25 @@
 #include "common/cleanup.h"
 
 struct output {
-	FILE *file; /* to be written to */
+	FILE *file; /* open for writing */
 	char *path;
-	char *temporary; /* NULL when it is written in place */
+	char *temporary; /* the file's name until output_close(); NULL if it is written in place */
 };
 
 /*
- * Open `path` to be written, "-" being the standard output; its former content
- * is lost.  `whole`: under another name until output_close(), so that nobody
- * finds half a file.  0 or a negative errno.
+ * Open `path`, or the standard output for "-".  With `whole`, a regular file gets its name only in output_close(), so
+ * that no program finds half of it, and an older file stays until then.  Otherwise the file is truncated at once.
+ * 0 or a negative errno.
  */
 int output_open(struct output *output, const char *path, bool whole);
 
-/* Write it out and give it its name.  0 or a negative errno, also of the writes before. */
+/*
+ * Flush the file, sync and rename it if it has a temporary name, and close it.  0 or a negative errno, also of earlier
+ * writes.
+ */
 int output_close(struct output *output);
 
-/* Forget it; a file that was not closed and has a temporary name is removed.  Zeroes are none. */
+/* Close the file and remove it if it still has a temporary name.  Does nothing with a zeroed struct. */
 void output_drop(struct output *output);
 #define OWN_OUTPUT CLEANUP(output_drop)
 

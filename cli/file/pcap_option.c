@@ -76,7 +76,7 @@ enum report_status pcap_option_write(struct session *session, const char *kind, 
 	};
 	struct follow follow = {
 		.kind = kind, .record = add, .data = &writing, .duration_ms = -1, .quiet = true};
-	/* first of all: without a daemon an older file stays as it is */
+	/* Connect before opening the file: if the daemon is not reachable, an older file stays as it is. */
 	enum report_status status = session_connect(session);
 	int r;
 

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of draft-ietf-opsawg-pcapng: block types (section 11.1), option codes (3.5, 4). */
+/* Block types (section 11.1) and option codes (sections 3.5 and 4) of draft-ietf-opsawg-pcapng. */
 #define BLOCK_SECTION 0x0a0d0d0aU
 #define BLOCK_INTERFACE 1U
 #define BLOCK_PACKET 6U
 #define BYTE_ORDER_MAGIC 0x1a2b3c4dU
 #define OPTION_END 0
 #define OPTION_COMMENT 1
-#define OPTION_APPLICATION 4 /* of a section */
-#define OPTION_NAME 2	     /* of an interface, as the next ones */
+/* of a section */
+#define OPTION_APPLICATION 4
+/* of an interface */
+#define OPTION_NAME 2
 #define OPTION_DESCRIPTION 3
 #define OPTION_TIME_RESOLUTION 9
 #define RESOLUTION_NS 9 /* 10^-9 s */
@@ -34,7 +36,7 @@ struct pcapng {
 	uint64_t packets;
 };
 
-/* A block being put together: type, length, body; all of it in multiples of four bytes. */
+/* A block under construction: type, length, body, options.  Each part is padded to a multiple of four bytes. */
 struct block {
 	uint8_t *bytes;
 	size_t used;
@@ -82,7 +84,7 @@ static void put_16(struct block *block, uint16_t first, uint16_t second)
 	put_bytes(block, both, sizeof(both));
 }
 
-/* Bytes of `text` that an option can hold, without half a character at the end. */
+/* How many bytes of `text` fit into an option, without an incomplete UTF-8 character at the end. */
 static size_t option_length(const char *text)
 {
 	size_t len = strlen(text);
@@ -112,7 +114,7 @@ static void block_begin(struct block *block, uint32_t type)
 	put_32(block, 0);
 }
 
-/* End its options, fill in its length, write it. */
+/* End the options, fill in the length at both ends, and write the block.  0 or a negative errno. */
 static int block_write(struct block *block, FILE *out)
 {
 	uint32_t length;

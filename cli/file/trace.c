@@ -6,8 +6,9 @@
 
 #include "cli/ask/field.h"
 #include "cli/show/timeline.h"
+#include "common/segment_name.h"
 
-/* PID_MAX_LIMIT (include/linux/threads.h): what is not below it is no task's number. */
+/* PID_MAX_LIMIT (include/linux/threads.h).  Task numbers are below it, so other tracks use numbers from it on. */
 #define NO_TASK 4194304
 #define CPUS_PID NO_TASK
 #define FURTHER_TID (2 * NO_TASK)
@@ -18,14 +19,14 @@ struct path {
 	uint64_t end_ns;
 };
 
-/* One line of the picture. */
+/* One line of the viewer. */
 struct track {
 	int64_t pid;
-	int64_t tid;	      /* of the reader, or the CPU */
-	int64_t shown;	      /* the number it is told under; like tid but for further ones */
-	unsigned int nth;     /* 0 for the first of its pid and tid */
-	uint64_t end_ns;      /* of the last path on it */
-	const json_t *record; /* the first one, for its names */
+	int64_t tid;	  /* of the reader; or the number of the CPU */
+	int64_t shown;	  /* the tid in the file: `tid`, or a unique number if `nth` is above 0 */
+	unsigned int nth; /* counts the tracks of the same pid and tid, from 0 */
+	uint64_t end_ns;  /* end of the last path on the track */
+	const json_t *record; /* the first record on the track, which has the names */
 };
 
 struct trace {
@@ -125,7 +126,7 @@ static int add_event(struct trace *trace, json_t *event)
 	return json_array_append_new(trace->events, event) ? -ENOMEM : 0;
 }
 
-/* A name for a process or a thread ("M", metadata). */
+/* Add a metadata event ("M") that names a process or a thread. */
 static int add_name(struct trace *trace, const char *what, const struct track *track,
 		    const char *name)
 {
@@ -148,7 +149,7 @@ static int name_track(struct trace *trace, const struct track *track, bool new_p
 	return r;
 }
 
-/* Where a path has its place: the first track of its kind that is free by then, or a new one. */
+/* Find the track for a path: the first one of its reader or CPU that is free when the path begins, or a new one. */
 static int find_track(struct trace *trace, const struct path *path, size_t *number)
 {
 	struct track new = track_for(path->record), *tracks;
@@ -212,13 +213,15 @@ static int add_segments(struct trace *trace, const struct path *path, const stru
 		const json_t *from = json_array_get(stages, i - 1), *to = json_array_get(stages, i);
 		uint64_t at = field_count_or(from, "at_ns", 0);
 		uint64_t duration = field_count_or(to, "at_ns", at) - at;
-		json_t *slice = json_pack(
-			"{s:s, s:o, s:s, s:f, s:f, s:I, s:I, s:O}", "ph", "X", "name",
-			json_sprintf("%s→%s", field_text(from, "stage"), field_text(to, "stage")),
-			"cat", timeline_direction(path->record), "ts",
-			microseconds(path->begin_ns - trace->origin_ns + at), "dur",
-			microseconds(duration), "pid", (json_int_t)track->pid, "tid",
-			(json_int_t)track->shown, "args", args);
+		json_t *slice =
+			json_pack("{s:s, s:o, s:s, s:f, s:f, s:I, s:I, s:O}", "ph", "X", "name",
+				  json_string(segment_name_join(field_text(from, "stage"),
+								field_text(to, "stage"))
+						      .s),
+				  "cat", timeline_direction(path->record), "ts",
+				  microseconds(path->begin_ns - trace->origin_ns + at), "dur",
+				  microseconds(duration), "pid", (json_int_t)track->pid, "tid",
+				  (json_int_t)track->shown, "args", args);
 
 		r = slice ? add_event(trace, slice) : -ENOMEM;
 	}
@@ -265,7 +268,7 @@ int trace_json(struct trace *trace, json_t **json)
 	r = trace->events ? add_paths(trace) : -ENOMEM;
 	if (r)
 		return r;
-	/* highres-ticks: without it chrome://tracing says that the times are coarse. */
+	/* Without highres-ticks, chrome://tracing warns that the times are coarse. */
 	*json = json_pack("{s:O, s:s, s:{s:b}, s:{s:s, s:s*}}", "traceEvents", trace->events,
 			  "displayTimeUnit", "ns", "metadata", "highres-ticks", true, "otherData",
 			  "source", "netflowctl " NETFLOWD_VERSION, "origin",

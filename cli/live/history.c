@@ -16,7 +16,7 @@ void history_add(struct history *history, const struct reading *reading)
 	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
 		double rate = reading->packets_per_second[i];
 
-		/* less than one a second is not nothing */
+		/* A rate below 1 per second must not look like 0. */
 		history->per_second[i][at] = rate > 0 && rate < 1 ? 1
 					     : rate < 0		  ? 0
 								  : (uint64_t)rate;

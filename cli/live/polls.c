@@ -5,17 +5,8 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
-
-#define BACKLOG "(backlog)"
-#define NO_RATE (-1.0)
-
-/* A counter that is smaller than before began anew. */
-static double rate(uint64_t now, uint64_t before, double seconds)
-{
-	if (seconds <= 0)
-		return NO_RATE;
-	return (double)(now >= before ? now - before : now) / seconds;
-}
+#include "cli/live/rate.h"
+#include "cli/show/napi_tables.h"
 
 static const struct polls_device *find_device(const struct polls *polls,
 					      const struct polls_device *like)
@@ -35,7 +26,7 @@ static void add_device(struct polls *polls, const json_t *row, const char *only,
 {
 	static const struct polls_device nothing;
 	struct polls_device device = {
-		.name = field_text_or(row, "device", BACKLOG),
+		.name = napi_device(row),
 		.netns = field_count_or(row, "netns", 0),
 		.cpu = field_count_or(row, "cpu", 0),
 		.polls = field_count_or(row, "polls", 0),
@@ -49,9 +40,9 @@ static void add_device(struct polls *polls, const json_t *row, const char *only,
 	if (!old)
 		old = &nothing;
 	seconds = before ? seconds : 0;
-	device.polls_rate = rate(device.polls, old->polls, seconds);
-	device.packets_rate = rate(device.packets, old->packets, seconds);
-	device.full_rate = rate(device.full_budgets, old->full_budgets, seconds);
+	device.polls_rate = rate_between(old->polls, device.polls, seconds);
+	device.packets_rate = rate_between(old->packets, device.packets, seconds);
+	device.full_rate = rate_between(old->full_budgets, device.full_budgets, seconds);
 	polls->devices[polls->devices_count++] = device;
 }
 
@@ -64,7 +55,7 @@ static void add_cpu(struct polls *polls, const json_t *row, const struct polls *
 	for (size_t i = 0; before && !old && i < before->cpus_count; i++)
 		if (field_count_or(before->cpus[i].row, "cpu", 0) == field_count_or(row, "cpu", 0))
 			old = before->cpus[i].row;
-	/* these count from the boot on: a CPU that was not there before has no rate */
+	/* The counters run since boot, so a CPU that is new in this reply has no rate. */
 	seconds = old ? seconds : 0;
 	*cpu = (struct polls_cpu){
 		.row = row,
@@ -72,20 +63,22 @@ static void add_cpu(struct polls *polls, const json_t *row, const struct polls *
 		.dropped = field_count_or(row, "dropped", 0),
 		.squeezed = field_count_or(row, "time_squeeze", 0),
 	};
-	cpu->processed_rate = rate(cpu->processed, field_count_or(old, "processed", 0), seconds);
-	cpu->dropped_rate = rate(cpu->dropped, field_count_or(old, "dropped", 0), seconds);
-	cpu->squeezed_rate = rate(cpu->squeezed, field_count_or(old, "time_squeeze", 0), seconds);
+	cpu->processed_rate =
+		rate_between(field_count_or(old, "processed", 0), cpu->processed, seconds);
+	cpu->dropped_rate = rate_between(field_count_or(old, "dropped", 0), cpu->dropped, seconds);
+	cpu->squeezed_rate =
+		rate_between(field_count_or(old, "time_squeeze", 0), cpu->squeezed, seconds);
 }
 
-int polls_read(struct polls *polls, json_t *answer, const char *device, const struct polls *before,
+int polls_read(struct polls *polls, json_t *reply, const char *device, const struct polls *before,
 	       double seconds)
 {
-	const json_t *napi = json_object_get(answer, "napi");
-	const json_t *cpus = json_object_get(answer, "cpus");
+	const json_t *napi = json_object_get(reply, "napi");
+	const json_t *cpus = json_object_get(reply, "cpus");
 	const json_t *row;
 	size_t i;
 
-	polls->answer = answer;
+	polls->reply = reply;
 	polls->devices = calloc(json_array_size(napi) + 1, sizeof(*polls->devices));
 	polls->cpus = calloc(json_array_size(cpus) + 1, sizeof(*polls->cpus));
 	if (!polls->devices || !polls->cpus) {
@@ -99,7 +92,7 @@ int polls_read(struct polls *polls, json_t *answer, const char *device, const st
 
 void polls_free(struct polls *polls)
 {
-	json_decref(polls->answer);
+	json_decref(polls->reply);
 	free(polls->devices);
 	free(polls->cpus);
 	*polls = (struct polls){};

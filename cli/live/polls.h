@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the live view shows of NAPI: an answer of GetNapi, and what came since an earlier one. */
+/* NAPI as the live view shows it: a GetNapi reply, and rates since an earlier one. */
 #ifndef CLI_LIVE_POLLS_H
 #define CLI_LIVE_POLLS_H
 
@@ -12,21 +12,21 @@
 
 /* One device on one CPU. */
 struct polls_device {
-	const char *name; /* owned by the answer */
-	uint64_t netns;	  /* 0: not known */
+	const char *name; /* owned by the reply */
+	uint64_t netns;	  /* inode number; 0 if it is not known */
 	uint64_t cpu;
 	uint64_t polls;
 	uint64_t packets;
 	uint64_t full_budgets;
-	/* a second since the earlier answer; negative without one */
+	/* Per second since the earlier reply; RATE_UNKNOWN without one. */
 	double polls_rate;
 	double packets_rate;
 	double full_rate;
 };
 
-/* One CPU; the waits are since the daemon's start. */
+/* One CPU.  Its counters run since boot. */
 struct polls_cpu {
-	const json_t *row; /* owned by the answer */
+	const json_t *row; /* owned by the reply; also has the waits since the daemon started */
 	uint64_t processed;
 	uint64_t dropped;
 	uint64_t squeezed;
@@ -36,7 +36,7 @@ struct polls_cpu {
 };
 
 struct polls {
-	json_t *answer;
+	json_t *reply;
 	struct polls_device *devices;
 	size_t devices_count;
 	struct polls_cpu *cpus;
@@ -44,14 +44,13 @@ struct polls {
 };
 
 /*
- * Out of an answer of GetNapi, which is stolen, also on failure.  `before` came
- * so many seconds earlier (NULL: none).  With `device` only what is about it.
- * `polls` must be zeroed.  0 or -ENOMEM.
+ * Read a GetNapi reply, which is stolen, also on failure.  `before` is the reading that was taken `seconds` earlier, or
+ * NULL.  `device` limits the devices to this one unless it is NULL.  `polls` must be zeroed.  0 or -ENOMEM.
  */
-int polls_read(struct polls *polls, json_t *answer, const char *device, const struct polls *before,
+int polls_read(struct polls *polls, json_t *reply, const char *device, const struct polls *before,
 	       double seconds);
 
-/* Leaves zeroes. */
+/* Free everything and leave `polls` zeroed. */
 void polls_free(struct polls *polls);
 
 #endif

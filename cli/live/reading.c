@@ -7,7 +7,7 @@
 
 #include "cli/ask/field.h"
 #include "cli/ask/session.h"
-#include "cli/show/drop_lines.h"
+#include "cli/live/rate.h"
 #include "cli/show/segment.h"
 
 #define NS_PER_S 1e9
@@ -19,25 +19,25 @@ static const char *const packet_members[READING_PACKETS_COUNT] = {
 	[READING_DROPPED] = "dropped",
 };
 
-/* As io.netflowd's Latency names them. */
+/* The members of io.netflowd's Latency. */
 static const struct {
 	const char *direction;
 	const char *name;
 } segment_names[READING_SEGMENTS_COUNT] = {
-	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq→softirq"},
-	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise→softirq"},
-	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq→receive"},
-	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive→sock_queue"},
-	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup→run"},
-	[READING_RUN_TO_COPY] = {"rx", "run→copy"},
-	[READING_RECEIVE_TO_COPY] = {"rx", "receive→copy"},
-	[READING_RX_TOTAL] = {"rx", "total"},
-	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive→queue"},
-	[READING_FORWARD_TOTAL] = {"fwd", "total"},
-	[READING_QUEUE_TO_START] = {"tx", "queue→start_xmit"},
-	[READING_START_TO_XMIT] = {"tx", "start_xmit→xmit"},
-	[READING_XMIT_TO_FREE] = {"tx", "xmit→free"},
-	[READING_TX_TOTAL] = {"tx", "total"},
+	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq_to_softirq"},
+	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise_to_softirq"},
+	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq_to_receive"},
+	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive_to_sock_queue"},
+	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup_to_run"},
+	[READING_RUN_TO_COPY] = {"rx", "run_to_copy"},
+	[READING_RECEIVE_TO_COPY] = {"rx", "receive_to_copy"},
+	[READING_RX_TOTAL] = {"rx", "rx_total"},
+	[READING_RECEIVE_TO_QUEUE] = {"fwd", "receive_to_queue"},
+	[READING_FORWARD_TOTAL] = {"fwd", "forward_total"},
+	[READING_QUEUE_TO_START] = {"tx", "queue_to_start_xmit"},
+	[READING_START_TO_XMIT] = {"tx", "start_xmit_to_xmit"},
+	[READING_XMIT_TO_FREE] = {"tx", "xmit_to_free"},
+	[READING_TX_TOTAL] = {"tx", "tx_total"},
 };
 
 const char *reading_direction(enum reading_segment_id id)
@@ -56,14 +56,6 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* A counter that is smaller than before began anew. */
-static double rate(uint64_t now, uint64_t before, double seconds)
-{
-	if (seconds <= 0)
-		return READING_NO_RATE;
-	return (double)(now >= before ? now - before : now) / seconds;
 }
 
 static double seconds_between(int64_t before_ns, int64_t ns)
@@ -85,83 +77,33 @@ static void compare_packets(struct reading *reading, const struct reading *befor
 	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
 		uint64_t now, old;
 
-		reading->packets_per_second[i] = READING_NO_RATE;
+		reading->packets_per_second[i] = RATE_UNKNOWN;
 		if (before && field_count(packets, packet_members[i], &now) &&
 		    field_count(json_object_get(before->status, "packets"), packet_members[i],
 				&old))
 			reading->packets_per_second[i] =
-				rate(now, old,
-				     seconds_between(uptime_ns(before->status),
-						     uptime_ns(reading->status)));
+				rate_between(old, now,
+					     seconds_between(uptime_ns(before->status),
+							     uptime_ns(reading->status)));
 	}
+}
+
+static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
+		       void *data, const struct reading_scope *scope)
+{
+	json_t *measure = scope->measure_ms ? session_number(scope->measure_ms) : NULL;
+	int r = ask(data, "io.netflowd.GetStatus", session_parameters("measure_ms", measure, NULL),
+		    scope->measure_ms, &reading->status);
+
+	if (r)
+		return r;
+	compare_packets(reading, before);
+	return 0;
 }
 
 /* ---- drops --------------------------------------------------------------- */
 
-static int same_place(const struct reading_drop *drop, const char *reason, const char *location)
-{
-	return !strcmp(drop->reason, reason) && !strcmp(drop->location, location);
-}
-
-static struct reading_drop *find_drop(const struct reading *reading, const char *reason,
-				      const char *location)
-{
-	for (size_t i = 0; reading && i < reading->drops_count; i++)
-		if (same_place(&reading->drops[i], reason, location))
-			return &reading->drops[i];
-	return NULL;
-}
-
-static int add_drop(struct reading *reading, const json_t *row)
-{
-	OWN_FREE char *reason = drop_lines_reason(row);
-	OWN_FREE char *location = strdup(field_text(row, "location"));
-	struct reading_drop *drop, *drops;
-
-	if (!reason || !location)
-		return -ENOMEM;
-	drop = find_drop(reading, reason, location);
-	if (!drop) {
-		drops = reallocarray(reading->drops, reading->drops_count + 1, sizeof(*drops));
-		if (!drops)
-			return -ENOMEM;
-		reading->drops = drops;
-		drop = &drops[reading->drops_count++];
-		*drop = (struct reading_drop){
-			.reason = TAKE_PTR(reason),
-			.location = TAKE_PTR(location),
-		};
-	}
-	drop->packets += field_count_or(row, "packets", 0);
-	return 0;
-}
-
-static void compare_drops(struct reading *reading, const struct reading *before)
-{
-	for (size_t i = 0; i < reading->drops_count; i++) {
-		struct reading_drop *drop = &reading->drops[i];
-		const struct reading_drop *old = find_drop(before, drop->reason, drop->location);
-
-		drop->per_second = READING_NO_RATE;
-		if (before)
-			drop->per_second =
-				rate(drop->packets, old ? old->packets : 0,
-				     seconds_between(before->drops_ns, reading->drops_ns));
-	}
-}
-
-static int order(const void *one, const void *other)
-{
-	const struct reading_drop *a = one, *b = other;
-
-	if (a->per_second != b->per_second)
-		return a->per_second < b->per_second ? 1 : -1;
-	if (a->packets != b->packets)
-		return a->packets < b->packets ? 1 : -1;
-	return 0;
-}
-
-static json_t *about_device(const struct reading_scope *scope)
+static json_t *device_parameter(const struct reading_scope *scope)
 {
 	return session_parameters("device", session_text(scope->device), NULL);
 }
@@ -170,23 +112,15 @@ static int read_drops(struct reading *reading, const struct reading *before, rea
 		      void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
-	const json_t *row;
-	size_t i;
-	int r = ask(data, "io.netflowd.GetDrops", about_device(scope), 0, &reply);
+	int r = ask(data, "io.netflowd.GetDrops", device_parameter(scope), 0, &reply);
 
 	if (r)
 		return r;
 	reading->drops_ns = now_ns();
-	json_array_foreach(json_object_get(reply, "rows"), i, row)
-	{
-		r = add_drop(reading, row);
-		if (r)
-			return r;
-	}
-	compare_drops(reading, before);
-	if (reading->drops_count)
-		qsort(reading->drops, reading->drops_count, sizeof(*reading->drops), order);
-	return 0;
+	if (!before)
+		return drop_rates_read(&reading->drops, reply, NULL, 0);
+	return drop_rates_read(&reading->drops, reply, &before->drops,
+			       seconds_between(before->drops_ns, reading->drops_ns));
 }
 
 /* ---- latency ------------------------------------------------------------- */
@@ -222,8 +156,8 @@ static int compare_segment(struct reading_segment *segment, const struct reading
 
 	if (r)
 		return r;
-	segment->per_second = rate(segment->interval.total, 0, seconds);
-	/* a new maximum was set in this interval, so it is exact */
+	segment->per_second = rate_between(0, segment->interval.total, seconds);
+	/* If the maximum grew, a packet of this interval set it, so it is exact. */
 	segment->interval_max_ns = segment->max_ns > before->max_ns
 					   ? segment->max_ns
 					   : buckets_bound(&segment->interval, segment->max_ns);
@@ -236,7 +170,7 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 	OWN_JSON json_t *reply = NULL;
 	const json_t *latency;
 	size_t i;
-	int r = ask(data, "io.netflowd.GetLatency", about_device(scope), 0, &reply);
+	int r = ask(data, "io.netflowd.GetLatency", device_parameter(scope), 0, &reply);
 
 	if (r)
 		return r;
@@ -248,7 +182,7 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 			return r;
 	}
 	for (i = 0; i < READING_SEGMENTS_COUNT; i++) {
-		reading->segments[i].per_second = READING_NO_RATE;
+		reading->segments[i].per_second = RATE_UNKNOWN;
 		if (!before)
 			continue;
 		r = compare_segment(&reading->segments[i], &before->segments[i],
@@ -264,33 +198,19 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 static int read_polls(struct reading *reading, const struct reading *before, reading_ask ask,
 		      void *data, const struct reading_scope *scope)
 {
-	double seconds = 0;
 	json_t *reply = NULL;
 	int r = ask(data, "io.netflowd.GetNapi", NULL, 0, &reply);
 
 	if (r)
 		return r;
 	reading->polls_ns = now_ns();
-	if (before)
-		seconds = seconds_between(before->polls_ns, reading->polls_ns);
-	return polls_read(&reading->polls, reply, scope->device, before ? &before->polls : NULL,
-			  seconds);
+	if (!before)
+		return polls_read(&reading->polls, reply, scope->device, NULL, 0);
+	return polls_read(&reading->polls, reply, scope->device, &before->polls,
+			  seconds_between(before->polls_ns, reading->polls_ns));
 }
 
-/* ---- all of it ----------------------------------------------------------- */
-
-static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
-		       void *data, int64_t measure_ms)
-{
-	json_t *measure = measure_ms ? session_number(measure_ms) : NULL;
-	int r = ask(data, "io.netflowd.GetStatus", session_parameters("measure_ms", measure, NULL),
-		    measure_ms, &reading->status);
-
-	if (r)
-		return r;
-	compare_packets(reading, before);
-	return 0;
-}
+/* ---- the whole reading ---------------------------------------------------- */
 
 int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
 		const struct reading_scope *scope)
@@ -300,7 +220,7 @@ int reading_new(struct reading **reading, const struct reading *before, reading_
 
 	if (!new)
 		return -ENOMEM;
-	r = read_status(new, before, ask, data, scope->measure_ms);
+	r = read_status(new, before, ask, data, scope);
 	if (!r)
 		r = read_drops(new, before, ask, data, scope);
 	if (!r)
@@ -320,11 +240,7 @@ void reading_free(struct reading **reading)
 	if (!old)
 		return;
 	json_decref(old->status);
-	for (size_t i = 0; i < old->drops_count; i++) {
-		free(old->drops[i].reason);
-		free(old->drops[i].location);
-	}
-	free(old->drops);
+	drop_rates_free(&old->drops);
 	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++) {
 		buckets_free(&old->segments[i].all);
 		buckets_free(&old->segments[i].interval);

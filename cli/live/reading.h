@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the live view shows, gathered: the daemon's counters at one moment, and
- * what came to them since an earlier reading.  Nothing here knows how it will
- * be drawn.
+ * A reading of the live view: the daemon's counters at one moment, and their rates since an earlier reading.  This file
+ * asks and calculates; how a reading looks is up to frame.h and view.h.
  */
 #ifndef CLI_LIVE_READING_H
 #define CLI_LIVE_READING_H
@@ -13,11 +12,9 @@
 
 #include <jansson.h>
 
+#include "cli/live/drop_rates.h"
 #include "cli/live/polls.h"
 #include "cli/show/buckets.h"
-
-/* A rate without an earlier reading. */
-#define READING_NO_RATE (-1.0)
 
 enum reading_packets {
 	READING_RECEIVED,
@@ -25,14 +22,6 @@ enum reading_packets {
 	READING_TRANSMITTED,
 	READING_DROPPED,
 	READING_PACKETS_COUNT,
-};
-
-/* Drops of one reason at one place, all devices and protocols together. */
-struct reading_drop {
-	char *reason;
-	char *location;
-	uint64_t packets;
-	double per_second;
 };
 
 enum reading_segment_id {
@@ -53,47 +42,47 @@ enum reading_segment_id {
 	READING_SEGMENTS_COUNT,
 };
 
-/* One segment, all devices that it is about together. */
+/* One segment, for all devices of the reading together. */
 struct reading_segment {
-	struct buckets all;	  /* since the daemon's start */
+	struct buckets all;	  /* since the daemon started */
 	struct buckets interval;  /* since the earlier reading */
-	uint64_t max_ns;	  /* since the daemon's start */
-	uint64_t interval_max_ns; /* no packet of the interval took longer */
-	double per_second;
+	uint64_t max_ns;	  /* since the daemon started */
+	uint64_t interval_max_ns; /* an upper limit: no packet of the interval took longer */
+	double per_second;	  /* RATE_UNKNOWN without an earlier reading */
 };
 
 struct reading {
-	json_t *status;	  /* an answer of GetStatus */
-	int64_t drops_ns; /* when the others were read, CLOCK_MONOTONIC */
+	json_t *status;	  /* the GetStatus reply */
+	int64_t drops_ns; /* CLOCK_MONOTONIC at which each of the other replies arrived */
 	int64_t latency_ns;
 	int64_t polls_ns;
-	double packets_per_second[READING_PACKETS_COUNT];
-	struct reading_drop *drops; /* highest rate first, then most packets */
-	size_t drops_count;
+	double packets_per_second
+		[READING_PACKETS_COUNT]; /* RATE_UNKNOWN without an earlier reading */
+	struct drop_rates drops;
 	struct reading_segment segments[READING_SEGMENTS_COUNT];
 	struct polls polls;
 };
 
-/* What is to be read. */
 struct reading_scope {
-	const char *device; /* drops, latency and NAPI of this one only; NULL for all */
-	int64_t measure_ms; /* measure the cost of the programs for that long; 0 does not */
+	const char *
+		device; /* read drops, latency and NAPI of this device only; NULL for all devices */
+	int64_t measure_ms; /* measure the cost of the programs for this time; 0 for no measurement */
 };
 
 /*
- * Asks the daemon: `parameters` is stolen, *reply the caller's; `extra_ms` as
- * in session_call().  0 or a negative errno.
+ * Asks the daemon.  Steals `parameters`; the caller owns *reply; `extra_ms` as in session_call().  0 or a negative
+ * errno.
  */
 typedef int (*reading_ask)(void *data, const char *method, json_t *parameters, int64_t extra_ms,
 			   json_t **reply);
 
-/* "rx", "fwd" or "tx", and the segment's name, as in the daemon's Latency. */
+/* "rx", "fwd" or "tx", and the segment's identifier, as in the daemon's Latency. */
 const char *reading_direction(enum reading_segment_id id);
 const char *reading_segment_name(enum reading_segment_id id);
 
 /*
- * Ask for everything, and compare with `before` (NULL for none), which had the
- * same device.  0; or what `ask` returned, or -ENOMEM.
+ * Take a reading.  `before` is an earlier reading of the same device, to calculate rates from, or NULL.  0, -ENOMEM, or
+ * the error of `ask`.
  */
 int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
 		const struct reading_scope *scope);

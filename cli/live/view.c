@@ -27,7 +27,7 @@ void view_done(struct view_state *state)
 
 void view_note(struct view_state *state, const struct reading *reading)
 {
-	frame_note(&state->frame, reading);
+	summary_note(&state->frame.summary, reading);
 	history_add(&state->history, reading);
 }
 
@@ -44,7 +44,7 @@ void view_sort(struct view_state *state)
 	state->scroll = 0;
 }
 
-/* The one that is shown stands in brackets: there may be nothing else to tell it by. */
+/* Brackets mark the current view, because a terminal may show neither bold nor dim text. */
 static void put_names(const struct view_state *state, struct page *page, const char *device)
 {
 	for (size_t i = 0; i < VIEW_COUNT; i++) {
@@ -54,7 +54,7 @@ static void put_names(const struct view_state *state, struct page *page, const c
 			 i + 1, views[i]->name, shown ? "]" : " ");
 	}
 	if (device)
-		page_put(page, PAGE_WARN, "  only %s", device);
+		page_put(page, PAGE_WARN, "  device %s only", device);
 	if (state->paused)
 		page_put(page, PAGE_BAD, "  paused");
 	page_end(page);
@@ -64,27 +64,27 @@ static void put_help(struct page *page)
 {
 	static const struct {
 		const char *keys;
-		const char *what;
+		const char *action;
 	} help[] = {
-		{"1 to 5, Tab", "another view"},
-		{"s", "sort the rows by something else"},
-		{"up, down", "move the rows"},
-		{"/", "only one device: its name, then Enter; nothing for all devices"},
-		{"space, p", "stop reading, or go on"},
-		{"h, ?", "this page, or away from it"},
-		{"q, Ctrl-C", "the end"},
+		{"1 to 5, Tab", "switch to another view"},
+		{"s", "change the order of the rows"},
+		{"up, down", "scroll the rows"},
+		{"/", "show one device: type its name, then Enter; an empty name shows all"},
+		{"space, p", "pause or resume"},
+		{"h, ?", "show or hide this help"},
+		{"q, Ctrl-C", "quit"},
 	};
 
 	page_end(page);
 	for (size_t i = 0; i < ARRAY_SIZE(help); i++) {
 		page_put(page, PAGE_TITLE, "  %s", help[i].keys);
 		page_pad(page, 16, 2);
-		page_line(page, PAGE_PLAIN, "%s", help[i].what);
+		page_line(page, PAGE_PLAIN, "%s", help[i].action);
 	}
 	page_end(page);
 	page_paragraph(
 		page, PAGE_PLAIN, 2, "  %s",
-		"Rates and percentiles are those of the last interval. With one device drops, latency and napi are about that device; the packets in the overview and the ledger are always about all.");
+		"Rates and percentiles cover the last interval. If you choose a device, drops, latency and polls show that device only; the packets in the overview, the softirqs and the ledger always cover all devices.");
 }
 
 int view_put(struct view_state *state, struct page *page, const struct reading *reading,
@@ -100,7 +100,7 @@ int view_put(struct view_state *state, struct page *page, const struct reading *
 		return 0;
 	}
 	r = view->put(state, page, reading, &rows);
-	/* the rows may have become fewer */
+	/* A new reading may have fewer rows. */
 	if (state->scroll && state->scroll >= rows)
 		state->scroll = rows ? rows - 1 : 0;
 	return r;
@@ -113,5 +113,5 @@ void view_put_keys(const struct view_state *state, struct page *page)
 	page_put(page, PAGE_DIM, "q quit  h help  1-5 views");
 	if (view->orders)
 		page_put(page, PAGE_DIM, "  s sort: %s", view->orders[state->order[state->shown]]);
-	page_put(page, PAGE_DIM, "  / device  space %s", state->paused ? "go on" : "pause");
+	page_put(page, PAGE_DIM, "  / device  space %s", state->paused ? "resume" : "pause");
 }

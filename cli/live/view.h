@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pictures that the live view can show on a screen, each in a file of its
- * own: what they put on a page out of a reading.  Keys are cli/command/top.c's.
+ * The views that `netflowctl top` shows on a screen, one file each.  A view puts a reading on a page.
+ * cli/live/controls.c handles the keys.
  */
 #ifndef CLI_LIVE_VIEW_H
 #define CLI_LIVE_VIEW_H
@@ -18,11 +18,11 @@ enum view_id {
 	VIEW_COUNT,
 };
 
-/* What was chosen, and what stays from one picture to the next. */
+/* The user's choices, and state that is kept from one frame to the next. */
 struct view_state {
 	enum view_id shown;
-	size_t order[VIEW_COUNT]; /* index into the view's orders */
-	size_t scroll;		  /* rows of its table that are above the screen */
+	size_t order[VIEW_COUNT]; /* index into the orders of each view */
+	size_t scroll;		  /* rows of the view's table that are scrolled off the top */
 	bool help;
 	bool paused;
 	int64_t interval_ms;
@@ -32,8 +32,9 @@ struct view_state {
 
 struct view {
 	const char *name;
-	const char *const *orders; /* what its rows can be sorted by, NULL at the end; NULL: not */
-	/* `rows` is the length of its table, which can be scrolled.  0 or -ENOMEM. */
+	const char *const *
+		orders; /* names of the orders of its rows, ended by NULL; NULL if there is one only */
+	/* Put the view on the page; set *rows to the length of the table that scrolls, or 0.  0 or -ENOMEM. */
 	int (*put)(struct view_state *state, struct page *page, const struct reading *reading,
 		   size_t *rows);
 };
@@ -46,20 +47,20 @@ extern const struct view view_ledger;
 
 void view_done(struct view_state *state);
 
-/* Take note of a new reading. */
+/* Add a new reading to the history. */
 void view_note(struct view_state *state, const struct reading *reading);
 
-/* Another order of the rows, the one after the current one. */
+/* Switch to the next order of the rows. */
 void view_sort(struct view_state *state);
 
 /*
- * Put the names of the views and the one that is shown (or the help);
- * `device` is the only one that it is about, or NULL.  0 or -ENOMEM.
+ * Put the names of the views, then the current view or the help.  `device` is the only device of the reading, or NULL.
+ * 0 or -ENOMEM.
  */
 int view_put(struct view_state *state, struct page *page, const struct reading *reading,
 	     const char *device);
 
-/* One line: the keys. */
+/* Put the list of keys, without ending the line. */
 void view_put_keys(const struct view_state *state, struct page *page);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every segment: percentiles of the last interval, and how they went over the last minutes. */
+/* All segments: percentiles of the last interval, and the p99 of the last minutes. */
+#include "cli/live/table_parts.h"
 #include "cli/live/view.h"
 #include "cli/terminal/chart.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 #include "common/units.h"
 
 #define SEGMENT_WIDTH 22
-#define RATE_WIDTH 9
 #define DURATION_WIDTH 8
 #define CHART_MIN 8
-/* The narrowest terminal that gets all of the durations. */
+/* The narrowest terminal, in columns, that shows all durations. */
 #define ALL_MIN 96
 
 static const char *const orders[] = {"path", "p99", "rate", NULL};
@@ -28,7 +29,7 @@ static bool above(size_t order, const struct reading_segment *a, const struct re
 	return order == 2 && a->per_second > b->per_second;
 }
 
-/* By insertion: it keeps the path's order among equals, and there are few. */
+/* Insertion sort: it is stable, so that equal segments stay in the order of the path, and there are few segments. */
 static void sort(size_t order, const struct reading *reading, size_t *ids)
 {
 	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++) {
@@ -45,7 +46,7 @@ static void sort(size_t order, const struct reading *reading, size_t *ids)
 static const struct {
 	const char *title;
 	double quantile; /* 1 is the maximum */
-	bool wide;	 /* only where there is room */
+	bool wide;	 /* shown only on a terminal of at least ALL_MIN columns */
 } durations[] = {
 	{"p50", 0.5, false}, {"p90", 0.9, true}, {"p99", 0.99, false}, {"max ≤", 1, false}};
 #define DURATIONS (ARRAY_SIZE(durations))
@@ -58,7 +59,7 @@ static bool has_room(const struct term *term, size_t duration)
 /* Columns for the sparklines. */
 static size_t chart_columns(const struct term *term)
 {
-	size_t before = SEGMENT_WIDTH + 2 + RATE_WIDTH + 2, columns;
+	size_t before = SEGMENT_WIDTH + 2 + TABLE_PARTS_RATE + 2, columns;
 
 	for (size_t i = 0; i < DURATIONS; i++)
 		before += has_room(term, i) ? DURATION_WIDTH + 2 : 0;
@@ -91,14 +92,7 @@ static void put_segment(struct table *table, const struct view_state *state,
 	size_t count = history_values(&state->history, state->history.p99_ns[id], values,
 				      chart_columns(term));
 
-	table_row(table);
-	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction((enum reading_segment_id)id),
-		   reading_segment_name((enum reading_segment_id)id));
-	/* never seen may also mean that nobody looked */
-	table_cell(table, PAGE_PLAIN, "%s",
-		   segment->all.total && segment->per_second >= 0
-			   ? units_rate(segment->per_second).s
-			   : UNITS_UNKNOWN);
+	table_parts_segment(table, reading, (enum reading_segment_id)id);
 	put_durations(table, segment, term);
 	table_cell(table, PAGE_GOOD, "%s", chart_sparkline(values, count, term->utf8).s);
 }
@@ -117,14 +111,14 @@ static int put(struct view_state *state, struct page *page, const struct reading
 	table_column(table, TABLE_LEFT, "segment");
 	table_least(table, SEGMENT_WIDTH);
 	table_column(table, TABLE_RIGHT, "rate");
-	table_least(table, RATE_WIDTH);
+	table_least(table, TABLE_PARTS_RATE);
 	for (size_t i = 0; i < DURATIONS; i++) {
 		if (!has_room(term, i))
 			continue;
 		table_column(table, TABLE_RIGHT, durations[i].title);
 		table_least(table, DURATION_WIDTH);
 	}
-	table_column(table, TABLE_LEFT, "p99 was");
+	table_column(table, TABLE_LEFT, "p99 trend");
 	for (size_t i = state->scroll; i < READING_SEGMENTS_COUNT; i++)
 		put_segment(table, state, reading, ids[i], term);
 	*rows = READING_SEGMENTS_COUNT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How complete the daemon's own view is, and what it costs. */
+/* The completeness of the daemon's view of the host, and its cost. */
 #include "cli/ask/field.h"
 #include "cli/live/view.h"
 #include "cli/show/coverage.h"
@@ -19,7 +19,7 @@ static int put_tables(struct page *page, const json_t *tables)
 	table_column(table, TABLE_RIGHT, "used");
 	table_column(table, TABLE_RIGHT, "entries");
 	table_column(table, TABLE_RIGHT, "memory");
-	table_column(table, TABLE_LEFT, "what it holds");
+	table_column(table, TABLE_LEFT, "contents");
 	json_array_foreach(tables, i, row)
 	{
 		table_row(table);
@@ -38,7 +38,7 @@ static int put(struct view_state *state, struct page *page, const struct reading
 	const json_t *status = reading->status;
 
 	*rows = 0;
-	frame_put_summary(&state->frame, page, reading, state->interval_ms);
+	summary_put(&state->frame.summary, page, reading, state->interval_ms);
 	page_end(page);
 	ledger_put(page, status);
 	page_end(page);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Receive softirqs by CPU, polls by device and CPU. */
+/* Receive softirqs by CPU, and NAPI polls by device and CPU. */
 #include <errno.h>
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/live/table_parts.h"
 #include "cli/live/view.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
@@ -36,12 +37,6 @@ static int by_full(const void *one, const void *other)
 
 static int (*const compare[])(const void *, const void *) = {by_device, by_polls, by_full};
 
-static void put_rate(struct table *table, double rate, enum page_style style)
-{
-	table_cell(table, rate > 0 ? style : PAGE_PLAIN, "%s",
-		   rate < 0 ? UNITS_UNKNOWN : units_rate(rate).s);
-}
-
 static int put_cpus(struct page *page, const struct polls *polls)
 {
 	static const char *const titles[] = {"CPU",	 "processed", "dropped", "squeezed",
@@ -61,9 +56,9 @@ static int put_cpus(struct page *page, const struct polls *polls)
 
 		table_row(table);
 		table_cell(table, PAGE_PLAIN, "%s", field_units_number(cpu->row, "cpu").s);
-		put_rate(table, cpu->processed_rate, PAGE_PLAIN);
-		put_rate(table, cpu->dropped_rate, PAGE_BAD);
-		put_rate(table, cpu->squeezed_rate, PAGE_WARN);
+		table_parts_rate(table, cpu->processed_rate, PAGE_PLAIN);
+		table_parts_rate(table, cpu->dropped_rate, PAGE_BAD);
+		table_parts_rate(table, cpu->squeezed_rate, PAGE_WARN);
 		for (size_t w = 0; w < ARRAY_SIZE(waits); w++)
 			table_cell(table, PAGE_PLAIN, "%s",
 				   field_units_duration(cpu->row, waits[w]).s);
@@ -80,18 +75,18 @@ static void put_device(struct table *table, const struct polls_device *device)
 	else
 		table_cell(table, PAGE_DIM, "%s", UNITS_UNKNOWN);
 	table_cell(table, PAGE_PLAIN, "%llu", (unsigned long long)device->cpu);
-	put_rate(table, device->polls_rate, PAGE_PLAIN);
-	put_rate(table, device->packets_rate, PAGE_PLAIN);
+	table_parts_rate(table, device->polls_rate, PAGE_PLAIN);
+	table_parts_rate(table, device->packets_rate, PAGE_PLAIN);
 	if (device->polls_rate > 0)
 		table_cell(table, PAGE_PLAIN, "%.3g", device->packets_rate / device->polls_rate);
 	else
 		table_cell(table, PAGE_DIM, "%s", UNITS_UNKNOWN);
-	put_rate(table, device->full_rate, PAGE_WARN);
+	table_parts_rate(table, device->full_rate, PAGE_WARN);
 }
 
 static int put_devices(struct page *page, device_pointer *devices, size_t count)
 {
-	static const char *const titles[] = {"CPU", "polls", "packets", "a poll", "full budgets"};
+	static const char *const titles[] = {"CPU", "polls", "packets", "per poll", "full budgets"};
 	OWN_TABLE struct table *table = NULL;
 	int r = table_new(&table, page_term(page), 0);
 
@@ -129,7 +124,7 @@ static int put(struct view_state *state, struct page *page, const struct reading
 	page_end(page);
 	if (count)
 		return r ? r : put_devices(page, devices + skip, count - skip);
-	page_line(page, PAGE_DIM, "no poll was seen since the daemon's start");
+	page_line(page, PAGE_DIM, "netflowd has seen no poll since it started");
 	return r;
 }
 

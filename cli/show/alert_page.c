@@ -27,7 +27,7 @@ static enum page_style state_style(const json_t *alert)
 	return is_state(alert, "resolved") ? PAGE_GOOD : PAGE_PLAIN;
 }
 
-/* A value or bound in the alert's unit; "-" where it is not known. */
+/* A value or threshold in the alert's unit; "-" if it is not known. */
 static struct units_text value(const json_t *alert, const char *name)
 {
 	const char *unit = field_text(alert, "unit");
@@ -42,13 +42,13 @@ static struct units_text value(const json_t *alert, const char *name)
 	return units_count((uint64_t)number);
 }
 
-/* What stands in the way of its being told, or judged. */
+/* Put the reason why an alert is not evaluated or not reported, if there is one. */
 static void put_note(struct table *table, const json_t *alert, const char *now)
 {
 	const char *unknown = field_text_or(alert, "unknown", NULL);
 
 	if (!field_true(alert, "enabled"))
-		table_cell(table, PAGE_DIM, "not enabled");
+		table_cell(table, PAGE_DIM, "disabled");
 	else if (unknown)
 		table_cell(table, PAGE_WARN, "cannot evaluate: %s", unknown);
 	else if (field_text_or(alert, "silenced_until", NULL))
@@ -79,7 +79,7 @@ static int put_table(struct page *page, const json_t *alerts, const char *now)
 		const char *title;
 	} columns[] = {
 		{TABLE_LEFT, "alert"},	{TABLE_LEFT, "severity"}, {TABLE_LEFT, "state"},
-		{TABLE_LEFT, "since"},	{TABLE_RIGHT, "value"},	  {TABLE_RIGHT, "bound"},
+		{TABLE_LEFT, "since"},	{TABLE_RIGHT, "value"},	  {TABLE_RIGHT, "threshold"},
 		{TABLE_RIGHT, "fired"}, {TABLE_LEFT, ""},
 	};
 	OWN_TABLE struct table *table = NULL;
@@ -166,7 +166,7 @@ static void put_evidence(struct page *page, const json_t *alert, const char *now
 	if (!field_count(evidence, "count", &count))
 		return;
 	put_label(page, "evidence");
-	page_paragraph(page, PAGE_PLAIN, LABEL, "%s in all%s%s", units_count(count).s,
+	page_paragraph(page, PAGE_PLAIN, LABEL, "%s in total%s%s", units_count(count).s,
 		       detail ? "; " : "", detail ? detail : "");
 	put_drops(page, json_object_get(evidence, "drops"), now);
 	put_latencies(page, json_object_get(evidence, "latencies"), now);
@@ -226,7 +226,9 @@ static void put_fault(struct page *page, const json_t *fault)
 	page_paragraph(page, PAGE_PLAIN, INDENT, ": %s%s%s%s%s%s%s", rule ? "[alert " : "",
 		       rule ? rule : "", rule ? "] " : "", key ? key : "", key ? ": " : "",
 		       field_text(fault, "error"),
-		       field_true(fault, "old_runs") ? "; the rule as it was before runs on" : "");
+		       field_true(fault, "old_runs")
+			       ? "; the previous version of the rule stays active"
+			       : "");
 }
 
 int alert_page_put(struct page *page, const json_t *reply)
@@ -240,10 +242,13 @@ int alert_page_put(struct page *page, const json_t *reply)
 	if (json_array_size(alerts))
 		r = put_table(page, alerts, now);
 	else
-		page_line(page, PAGE_WARN, "There are no alert rules, so nothing is watched.");
-	json_array_foreach(alerts, i,
-			   alert) if (is_state(alert, "firing") || is_state(alert, "resolved"))
-		put_alert(page, alert, now);
+		page_line(page, PAGE_WARN,
+			  "There are no alert rules: netflowd evaluates no conditions.");
+	json_array_foreach(alerts, i, alert)
+	{
+		if (is_state(alert, "firing") || is_state(alert, "resolved"))
+			put_alert(page, alert, now);
+	}
 	if (json_array_size(faults))
 		page_end(page);
 	json_array_foreach(faults, i, fault) put_fault(page, fault);

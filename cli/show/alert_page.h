@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Alerts (io.netflowd's Alert, AlertEvent, AlertFault) on a page. */
+/* Alerts (io.netflowd's Alert, AlertEvent, AlertFault) for people. */
 #ifndef CLI_SHOW_ALERT_PAGE_H
 #define CLI_SHOW_ALERT_PAGE_H
 
@@ -8,12 +8,12 @@
 #include "cli/terminal/page.h"
 
 /*
- * A reply of GetAlerts: all rules in a table, below it those that fire or did so
- * lately at length, and what is wrong with the files.  0 or a negative errno.
+ * Put a GetAlerts reply: all rules in a table, then the details of firing and resolved alerts, then the mistakes in
+ * rule files.  0 or -ENOMEM.
  */
 int alert_page_put(struct page *page, const json_t *reply);
 
-/* A change: one line, and when it fired what there is to know. */
+/* Put a change of state in one line, followed by the details of the alert unless it is resolved. */
 void alert_page_put_event(struct page *page, const json_t *event);
 
 #endif

@@ -5,29 +5,23 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/array.h"
+
 void buckets_free(struct buckets *buckets)
 {
 	free(buckets->at);
 	*buckets = (struct buckets){};
 }
 
-/* The first bucket that does not begin before `from_ns`. */
+/* The index of the first bucket that does not begin before `from_ns`. */
 static size_t position(const struct buckets *buckets, uint64_t from_ns)
 {
-	size_t low = 0, high = buckets->count;
+	size_t count = buckets->count;
 
-	/* most lists are built in order */
-	if (high && buckets->at[high - 1].from_ns < from_ns)
-		return high;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (buckets->at[middle].from_ns < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	/* The daemon sends buckets in order, so most insertions are at the end. */
+	if (count && buckets->at[count - 1].from_ns < from_ns)
+		return count;
+	return LOWER_BOUND(bucket, buckets->at, count, bucket->from_ns < from_ns);
 }
 
 int buckets_add(struct buckets *buckets, struct bucket bucket)
@@ -111,7 +105,7 @@ uint64_t buckets_bound(const struct buckets *buckets, uint64_t max_ns)
 	return below && below - 1 < max_ns ? below - 1 : max_ns;
 }
 
-/* The floor of log2; 0 also for 0. */
+/* log2 rounded down; 0 for the value 0. */
 static unsigned int log2_floor(uint64_t value)
 {
 	return value ? 63U - (unsigned int)__builtin_clzll(value) : 0;
@@ -155,7 +149,7 @@ uint64_t bucket_rows_from(const struct bucket_rows *rows, size_t row)
 {
 	uint64_t power = rows->first + row * rows->step;
 
-	/* the row of power 0 also holds the value 0 */
+	/* The row of power 0 includes the value 0. */
 	return power ? UINT64_C(1) << power : 0;
 }
 

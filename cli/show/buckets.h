@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Histograms as the daemon gives them, lists of buckets that are not empty,
- * and what is done with two or more of them: sums, differences, quantiles,
- * fewer and wider rows.
+ * Histograms as the daemon sends them: lists of the buckets that are not empty.  This file adds and subtracts them,
+ * finds quantiles, and joins buckets into the rows of a chart.
  */
 #ifndef CLI_SHOW_BUCKETS_H
 #define CLI_SHOW_BUCKETS_H
@@ -19,44 +18,42 @@ struct bucket {
 	uint64_t count;
 };
 
-/* In order of from_ns, no two alike, none of them of count 0. */
+/* Sorted by from_ns, which is unique; every count is above 0.  A zeroed struct is empty. */
 struct buckets {
 	struct bucket *at;
 	size_t count;
-	uint64_t total; /* of all counts */
+	uint64_t total; /* sum of all counts */
 };
 
-/* Leaves an empty list; the zeroed struct is one as well. */
+/* Free the list and leave it empty. */
 void buckets_free(struct buckets *buckets);
 #define OWN_BUCKETS CLEANUP(buckets_free)
 
-/* Put a bucket where it belongs, or add to the one that begins there.  0 or -ENOMEM. */
+/* Insert a bucket, or add its count to the bucket with the same from_ns.  0 or -ENOMEM. */
 int buckets_add(struct buckets *buckets, struct bucket bucket);
 
-/* Add all of `from`.  0 or -ENOMEM. */
+/* Add all buckets of `from`.  0 or -ENOMEM. */
 int buckets_merge(struct buckets *buckets, const struct buckets *from);
 
 /*
- * What came to `old` to make it `new`; `into` must be empty.  A bucket that
- * shrank began anew, so all of it counts.  0 or -ENOMEM.
+ * Set `into`, which must be empty, to the counts that `new` has in addition to `old`.  A bucket that shrank was reset
+ * in between, so its whole count is new.  0 or -ENOMEM.
  */
 int buckets_subtract(struct buckets *into, const struct buckets *new, const struct buckets *old);
 
 /*
- * The middle of the bucket that holds the quantile (0 to 1, nearest rank), but
- * at most `max_ns`; 0 when there is nothing.  As exact as the bucket is wide:
- * 12.5 % off at most with the daemon's buckets.
+ * The middle of the bucket that contains the quantile (0 to 1, nearest rank), but at most `max_ns`; 0 if there are no
+ * buckets.  The result is at most 12.5 % off with the daemon's buckets.
  */
 uint64_t buckets_quantile(const struct buckets *buckets, double quantile, uint64_t max_ns);
 
-/* No value is above this: the end of the last bucket, but at most `max_ns`. */
+/* An upper limit of all values: the end of the last bucket, but at most `max_ns`; 0 if there are no buckets. */
 uint64_t buckets_bound(const struct buckets *buckets, uint64_t max_ns);
 
 #define BUCKETS_ROWS 64
 
 /*
- * Rows for a chart: row i stands for [2^(first + i * step), 2^(first + (i + 1) * step)) ns,
- * also those with nothing in them.
+ * Rows for a chart.  Row i covers [2^(first + i * step), 2^(first + (i + 1) * step)) ns; rows in between may be empty.
  */
 struct bucket_rows {
 	unsigned int first;
@@ -65,21 +62,20 @@ struct bucket_rows {
 	uint64_t rows[BUCKETS_ROWS];
 };
 
-/* Powers of two that hold all buckets, then joined until there are at most `limit` rows (1 to 64).
- */
+/* At most `limit` rows (1 to 64) that cover all buckets, each as few powers of two wide as possible. */
 struct bucket_rows buckets_rows(const struct buckets *buckets, size_t limit);
 
 /*
- * The same on a given axis of `count` rows, `first` and `step` as above; what
- * is beyond an end goes to the row there.
+ * Rows on a given axis of `count` rows, with `first` and `step` of struct bucket_rows.  Buckets outside the axis count
+ * in its first or last row.
  */
 struct bucket_rows buckets_rows_on(const struct buckets *buckets, unsigned int first,
 				   unsigned int step, size_t count);
 
-/* The powers of two that the first and the last bucket begin in; false when there are none. */
+/* The powers of two in which the first and the last bucket begin; false if there are no buckets. */
 bool buckets_powers(const struct buckets *buckets, unsigned int *first, unsigned int *last);
 
-/* The row's limits in ns; the end of the highest possible one is UINT64_MAX. */
+/* The limits of a row in ns.  The row of power 0 begins at 0; the highest possible row ends at UINT64_MAX. */
 uint64_t bucket_rows_from(const struct bucket_rows *rows, size_t row);
 uint64_t bucket_rows_below(const struct bucket_rows *rows, size_t row);
 

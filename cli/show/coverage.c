@@ -7,7 +7,7 @@
 
 #define INDENT 2
 #define GAP 2
-/* "unavailable". */
+/* The length of "unavailable", the longest state. */
 #define STATE_WIDTH 11
 
 static const char *reason_of(const json_t *row)
@@ -21,7 +21,7 @@ static bool same(const json_t *one, const json_t *other)
 	       !strcmp(reason_of(one), reason_of(other));
 }
 
-/* Not full, and about what was asked for. */
+/* Whether a question is not full, and one of those that `about` selects. */
 static bool worth_a_note(const json_t *row, const char *const *about)
 {
 	if (!strcmp(field_text(row, "state"), "full"))
@@ -32,7 +32,7 @@ static bool worth_a_note(const json_t *row, const char *const *about)
 	return !about;
 }
 
-/* The first row that says the same as row `i`, maybe that one itself. */
+/* The index of the first row with the state and reason of row `i`; it may be `i` itself. */
 static size_t first_alike(const json_t *coverage, size_t i, const char *const *about)
 {
 	for (size_t j = 0; j < i; j++) {
@@ -44,7 +44,7 @@ static size_t first_alike(const json_t *coverage, size_t i, const char *const *a
 	return i;
 }
 
-/* Row `first` and all that say the same, in one sentence. */
+/* Put row `first` and all rows with its state and reason on one line. */
 static void put_note(struct page *page, const json_t *coverage, size_t first,
 		     const char *const *about)
 {
@@ -76,7 +76,7 @@ void coverage_put(struct page *page, const json_t *coverage, const char *const *
 			put_note(page, coverage, i, about);
 }
 
-/* No table: the reasons say what to do, and must not be cut. */
+/* This is not a struct table, which cuts text on narrow terminals: a reason says what to do and must stay whole. */
 void coverage_put_all(struct page *page, const json_t *coverage)
 {
 	size_t count = json_array_size(coverage), width = 0, column;
@@ -102,7 +102,7 @@ void coverage_put_all(struct page *page, const json_t *coverage)
 		if (full || alike == i)
 			page_paragraph(page, PAGE_PLAIN, column, "%s", full ? "" : reason_of(row));
 		else
-			page_line(page, PAGE_PLAIN, "as %s",
+			page_line(page, PAGE_PLAIN, "same reason as %s",
 				  field_text(json_array_get(coverage, alike), "question"));
 	}
 }
@@ -116,4 +116,13 @@ enum report_status coverage_ask(struct session *session, struct page *page,
 	if (!status)
 		coverage_put(page, json_object_get(reply, "coverage"), about);
 	return status;
+}
+
+enum report_status coverage_print(struct session *session, struct page *page, int put,
+				  const char *const *about)
+{
+	enum report_status asked = coverage_ask(session, page, about);
+	enum report_status printed = session_print(page, put);
+
+	return asked ? asked : printed;
 }

@@ -10,7 +10,7 @@
 #define STACK_INDENT 6
 #define GAP 2
 
-/* The texts of one line; the caller frees those that are not NULL. */
+/* The texts of one line; NULL where memory was short. */
 struct line {
 	char *texts[DROP_LINES_COLUMNS];
 };
@@ -23,7 +23,7 @@ static void line_free(struct line *line)
 
 #define OWN_LINE CLEANUP(line_free)
 
-/* A formatted text, or NULL when out of memory. */
+/* A formatted text, which the caller frees; NULL when out of memory. */
 __attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
 {
 	char *made = NULL;
@@ -52,7 +52,7 @@ char *drop_lines_reason(const json_t *object)
 	return text("%s", UNITS_UNKNOWN);
 }
 
-/* A task that had nothing to do with the drop stands in parentheses. */
+/* The task, in parentheses if it only happened to run on the CPU. */
 static char *task(const json_t *record)
 {
 	const json_t *object = json_object_get(record, "task");

@@ -8,6 +8,7 @@
 #include "cli/show/segment.h"
 #include "cli/show/timeline.h"
 #include "common/array.h"
+#include "common/segment_name.h"
 
 static const struct {
 	const char *member;
@@ -24,7 +25,7 @@ static int set_number(json_t *object, const char *name, uint64_t value)
 /* ---- histograms by segment ----------------------------------------------- */
 
 struct merged {
-	const json_t *first; /* of those put together, for its names */
+	const json_t *first; /* the first merged Latency, which has the names */
 	struct buckets buckets;
 	uint64_t count;
 	uint64_t max_ns;
@@ -79,7 +80,8 @@ static int merge(struct merging *merging, const json_t *latency)
 		return r;
 	field_real(latency, "mean_ns", &mean);
 	merged->count += count;
-	merged->sum_ns += mean * (double)count; /* of all, so that the mean stays exact */
+	/* The daemon's means are exact, so the mean of all devices is exact too. */
+	merged->sum_ns += mean * (double)count;
 	if (max_ns > merged->max_ns)
 		merged->max_ns = max_ns;
 	return buckets_merge(&merged->buckets, &buckets);
@@ -147,13 +149,13 @@ int groups_merge(const json_t *latencies, json_t **merged)
 	return 0;
 }
 
-/* ---- durations out of records --------------------------------------------- */
+/* ---- durations of records -------------------------------------------------- */
 
 struct group {
-	char *key; /* NULL is not known */
+	char *key; /* "comm[pid]" or the cgroup's path; NULL if it is not known */
 	const char *direction;
 	char *segment;
-	size_t order; /* of segments, as they were met, the total last */
+	size_t order; /* segments are listed in the order of their first record, the total last */
 	uint64_t *durations;
 	size_t count;
 	size_t size;
@@ -201,7 +203,7 @@ static struct group *find_group(struct groups *groups, const char *key, const ch
 		free(new.segment);
 		return NULL;
 	}
-	new.order = strcmp(segment, "total") ? groups->count : SIZE_MAX;
+	new.order = segment_name_is_total(segment) ? SIZE_MAX : groups->count;
 	groups->at[groups->count] = new;
 	return &groups->at[groups->count++];
 }
@@ -211,22 +213,13 @@ static int add_duration(struct groups *groups, const char *key, const char *dire
 {
 	struct group *group = find_group(groups, key, direction, segment);
 
-	if (!group)
+	if (!group || ARRAY_GROW(group->durations, group->count, group->size))
 		return -ENOMEM;
-	if (group->count == group->size) {
-		size_t size = group->size * 2 + 8;
-		uint64_t *more = reallocarray(group->durations, size, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		group->durations = more;
-		group->size = size;
-	}
 	group->durations[group->count++] = duration_ns;
 	return 0;
 }
 
-/* "comm[pid]" or the cgroup's path; the caller frees it; NULL where it is not known. */
+/* The group of a record: "comm[pid]" or the cgroup's path, which the caller frees; NULL if it is not known. */
 static char *key_of(const json_t *record, const char *by)
 {
 	const json_t *task = json_object_get(record, "task");
@@ -241,28 +234,45 @@ static char *key_of(const json_t *record, const char *by)
 	return key;
 }
 
+/*
+ * The total of a direction, as its histogram has it: a packet that leaves through a device has
+ * left at xmit, while its record may go on until the driver frees it.
+ */
+static bool total_of(const json_t *record, const char *direction, uint64_t *total_ns)
+{
+	const char *last = strcmp(direction, "rx") ? "xmit" : "copy";
+	const json_t *stage;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "stages"), i, stage)
+	{
+		if (!strcmp(field_text(stage, "stage"), last))
+			return field_count(stage, "at_ns", total_ns);
+	}
+	return false;
+}
+
 static int add_record(struct groups *groups, const json_t *record, const char *by)
 {
 	OWN_FREE char *key = key_of(record, by);
 	const char *direction = timeline_direction(record);
+	uint64_t total_ns;
 	const json_t *time;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "times"), i, time)
 	{
-		OWN_FREE char *segment = NULL;
-		int r = asprintf(&segment, "%s→%s", field_text(time, "from"),
-				 field_text(time, "to"));
+		struct segment_text segment =
+			segment_name_join(field_text(time, "from"), field_text(time, "to"));
+		int r = add_duration(groups, key, direction, segment.s,
+				     field_count_or(time, "duration_ns", 0));
 
-		r = r < 0 ? -ENOMEM
-			  : add_duration(groups, key, direction, segment,
-					 field_count_or(time, "duration_ns", 0));
 		if (r)
 			return r;
 	}
-	if (!field_true(record, "comparable"))
+	if (!field_true(record, "comparable") || !total_of(record, direction, &total_ns))
 		return 0;
-	return add_duration(groups, key, direction, "total", field_count_or(record, "total_ns", 0));
+	return add_duration(groups, key, direction, segment_name_total(direction), total_ns);
 }
 
 static int by_duration(const void *one, const void *other)
@@ -272,7 +282,7 @@ static int by_duration(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Nearest rank. */
+/* The quantile by the nearest-rank method; the durations are sorted. */
 static uint64_t quantile_of(const struct group *group, double quantile)
 {
 	size_t rank = (size_t)(quantile * (double)group->count);
@@ -299,7 +309,7 @@ static json_t *group_json(struct group *group, const char *by)
 	return json;
 }
 
-/* A group's segments stand together, groups in the order of their names, those not known last. */
+/* Sort by the group's name, unknown groups last, then by direction and the order of segments. */
 static int by_key(const void *one, const void *other)
 {
 	const struct group *a = one, *b = other;

@@ -11,7 +11,7 @@ static void put_ledger(struct page *page, const json_t *reply, const char *chose
 	if (field_count_or(ledger, "throttled", 0) || field_count_or(ledger, "ring_full", 0))
 		page_line(
 			page, PAGE_WARN,
-			"of %s %s chosen since the daemon's start %s were recorded, %s throttled, %s lost to a full ring",
+			"%s %s chosen since the daemon started: %s recorded, %s throttled, %s lost because the ring was full",
 			field_units_count(ledger, "chosen").s, chosen,
 			field_units_count(ledger, "recorded").s,
 			field_units_count(ledger, "throttled").s,
@@ -42,38 +42,33 @@ static void put_all(const struct session *session, struct page *page, const json
 	}
 }
 
+static enum report_status print_all(struct session *session, struct page *page, const json_t *reply,
+				    void *data)
+{
+	const struct held *held = data;
+
+	put_all(session, page, reply, held);
+	return coverage_print(session, page, 0, held->about);
+}
+
 enum report_status held_show(struct session *session, json_t *parameters, const struct held *held)
 {
-	OWN_PAGE struct page *page = NULL;
-	OWN_JSON json_t *reply = NULL;
-	enum report_status status, printed;
+	return session_show(session, held->method, parameters, 0, print_all, (void *)held);
+}
 
-	status = session_call(session, held->method, parameters, 0, &reply);
-	if (status)
-		return status;
-	if (session->arguments.json)
-		return session_print_json(reply, false);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	put_all(session, page, reply, held);
-	status = coverage_ask(session, page, held->about);
-	printed = session_print(page, 0);
-	return status ? status : printed;
+static enum report_status print_one(struct session *session, struct page *page,
+				    const json_t *record, void *data)
+{
+	const struct held *held = data;
+
+	(void)session;
+	/* A stream can run past midnight, so the record's own day counts as today. */
+	held->put(page, record, field_text(record, "time"));
+	return session_print(page, 0);
 }
 
 enum report_status held_put_one(struct session *session, const json_t *record,
 				const struct held *held)
 {
-	OWN_PAGE struct page *page = NULL;
-	enum report_status status;
-
-	if (session->arguments.json)
-		return session_print_json(record, true);
-	status = session_page(session, &page);
-	if (status)
-		return status;
-	/* days may change while it runs: a record's own day counts as today */
-	held->put(page, record, field_text(record, "time"));
-	return session_print(page, 0);
+	return session_output(session, record, true, print_one, (void *)held);
 }

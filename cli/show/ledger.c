@@ -9,17 +9,18 @@
 #define NAME_COLUMN 12
 #define INDENT 2
 
-/* One number of an equation. */
+/* One number on the right side of an equation. */
 struct part {
 	const char *member;
-	const char *part_word; /* what some of it is, and the member that counts that; or NULL */
+	/* A number that is included in this one, and the word that is shown for it; or NULL. */
+	const char *part_word;
 	const char *part_member;
 };
 
 struct equation {
 	const char *of; /* the member of GetStatus */
 	const char *whole;
-	struct part parts[8]; /* ends with one without a member */
+	struct part parts[8]; /* a part without a member ends them */
 };
 
 static const struct equation equations[] = {
@@ -59,7 +60,7 @@ static const struct equation equations[] = {
 enum balance {
 	BALANCE_HOLDS,
 	BALANCE_OFF,
-	BALANCE_MOVING,	 /* packets moved while it was read, so nobody can say */
+	BALANCE_MOVING,	 /* packets moved while the daemon read the ledger, so it cannot say */
 	BALANCE_UNKNOWN, /* numbers are missing */
 };
 
@@ -70,7 +71,7 @@ static const struct ledger_verdict balances[] = {
 	[BALANCE_UNKNOWN] = {PAGE_DIM, "not known"},
 };
 
-/* Whether the numbers themselves add up, and what is left over. */
+/* Check that the numbers add up; *left is the difference. */
 static enum balance check(const struct equation *equation, const json_t *values, int64_t *left)
 {
 	uint64_t whole, number;
@@ -127,7 +128,7 @@ static void put_equation(struct page *page, const struct equation *equation, con
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");
 }
 
-/* What no equation can hold: the program did not run. */
+/* Events for which no program ran.  They are part of no equation. */
 static void put_missed(struct page *page, const json_t *values, const char *what)
 {
 	if (!field_count_or(values, "missed", 0))
@@ -150,9 +151,9 @@ void ledger_put(struct page *page, const json_t *status)
 		put_equation(page, &equations[i], json_object_get(status, equations[i].of));
 	}
 	put_missed(page, json_object_get(status, "drops"),
-		   "drops, by interrupts inside the program");
+		   "drops, by interrupts while the program ran");
 	put_missed(page, json_object_get(status, "inflight"),
-		   "runs of programs, skipped by the kernel");
+		   "program runs, skipped by the kernel");
 }
 
 struct ledger_verdict ledger_verdict(const json_t *status)
@@ -164,7 +165,7 @@ struct ledger_verdict ledger_verdict(const json_t *status)
 		enum balance balance =
 			check(&equations[i], json_object_get(status, equations[i].of), &left);
 
-		/* off is worse than moving or unknown, and those than holding */
+		/* BALANCE_OFF is the worst state, BALANCE_HOLDS the best; of the other two, the first one counts. */
 		if (balance == BALANCE_OFF || worst == BALANCE_HOLDS)
 			worst = balance;
 	}

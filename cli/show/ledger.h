@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ledger in words: its equations with their numbers, and whether they hold. */
+/* The ledger for people: its equations with their numbers, and whether they hold. */
 #ifndef CLI_SHOW_LEDGER_H
 #define CLI_SHOW_LEDGER_H
 
@@ -7,7 +7,7 @@
 
 #include "cli/terminal/page.h"
 
-/* Each equation on a line of its own, out of an answer of GetStatus. */
+/* Put each equation of a GetStatus reply on a line of its own. */
 void ledger_put(struct page *page, const json_t *status);
 
 struct ledger_verdict {
@@ -15,7 +15,7 @@ struct ledger_verdict {
 	const char *text;
 };
 
-/* Whether all equations hold, in a word or two. */
+/* The worst state of all equations, in a few words. */
 struct ledger_verdict ledger_verdict(const json_t *status);
 
 #endif

@@ -7,7 +7,10 @@
 #include "cli/terminal/table.h"
 #include "common/array.h"
 
-#define BACKLOG "(backlog)"
+const char *napi_device(const json_t *napi)
+{
+	return field_text_or(napi, "device", "(backlog)");
+}
 
 static void put_poll(struct table *table, const json_t *row)
 {
@@ -15,7 +18,7 @@ static void put_poll(struct table *table, const json_t *row)
 	uint64_t full = field_count_or(row, "full_budgets", 0);
 
 	table_row(table);
-	table_cell(table, PAGE_PLAIN, "%s", field_text_or(row, "device", BACKLOG));
+	table_cell(table, PAGE_PLAIN, "%s", napi_device(row));
 	table_cell(table, PAGE_PLAIN, "%s", field_units_number(row, "netns").s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_number(row, "cpu").s);
 	table_cell(table, PAGE_PLAIN, "%s", units_count(polls).s);
@@ -44,17 +47,17 @@ int napi_put_polls(struct page *page, const json_t *reply, const char *device)
 	table_column(table, TABLE_RIGHT, "CPU");
 	table_column(table, TABLE_RIGHT, "polls");
 	table_column(table, TABLE_RIGHT, "packets");
-	table_column(table, TABLE_RIGHT, "a poll");
+	table_column(table, TABLE_RIGHT, "per poll");
 	table_column(table, TABLE_RIGHT, "full budgets");
 	table_column(table, TABLE_RIGHT, "share");
 	json_array_foreach(json_object_get(reply, "napi"), i, row)
 	{
-		if (!device || !strcmp(field_text_or(row, "device", BACKLOG), device))
+		if (!device || !strcmp(napi_device(row), device))
 			put_poll(table, row);
 	}
 	if (table_rows(table))
 		return table_put(table, page);
-	page_line(page, PAGE_PLAIN, "No poll%s%s was seen since %s.", device ? " of " : "",
+	page_line(page, PAGE_PLAIN, "netflowd has seen no poll%s%s since %s.", device ? " of " : "",
 		  device ? device : "", field_date(reply, "since").s);
 	return 0;
 }
@@ -64,7 +67,7 @@ static void put_cpu(struct table *table, const json_t *row)
 	static const char *const durations[] = {"wait_p50_ns", "wait_p99_ns", "wait_max_ns"};
 	static const struct {
 		const char *name;
-		enum page_style style; /* of what is not 0 */
+		enum page_style style; /* if the count is above 0 */
 	} counts[] = {
 		{"processed", PAGE_PLAIN}, {"dropped", PAGE_BAD}, {"time_squeeze", PAGE_WARN}};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An answer of GetNapi as two tables. */
+/* A GetNapi reply as two tables. */
 #ifndef CLI_SHOW_NAPI_TABLES_H
 #define CLI_SHOW_NAPI_TABLES_H
 
@@ -7,10 +7,13 @@
 
 #include "cli/terminal/page.h"
 
-/* Polls by device and CPU; with `device` only of the device of that name.  0 or -ENOMEM. */
+/* The device of a Napi object; "(backlog)" for the backlog of its CPU. */
+const char *napi_device(const json_t *napi);
+
+/* Put polls by device and CPU; if `device` is not NULL, only those of this device.  0 or -ENOMEM. */
 int napi_put_polls(struct page *page, const json_t *reply, const char *device);
 
-/* Receive softirqs by CPU.  0 or -ENOMEM. */
+/* Put the receive softirqs of each CPU.  0 or -ENOMEM. */
 int napi_put_cpus(struct page *page, const json_t *reply);
 
 #endif

@@ -3,11 +3,10 @@
 
 #include "cli/ask/field.h"
 #include "cli/terminal/chart.h"
-#include "cli/terminal/text.h"
 
 #define ROWS_LIMIT 20
 #define INDENT 2
-/* What is wider, such as a count beyond 999 millions, moves its bar. */
+/* Wider text is not cut; it moves the bar of its row to the right. */
 #define TIME_WIDTH 9
 #define COUNT_WIDTH 12
 #define SHARE_WIDTH 8
@@ -27,22 +26,13 @@ int segment_buckets(const json_t *latency, struct buckets *buckets)
 		if (!field_count(row, "from_ns", &bucket.from_ns) ||
 		    !field_count(row, "count", &bucket.count))
 			continue;
-		/* the last bucket of all is open */
+		/* The last bucket of the daemon's histograms has no upper limit. */
 		bucket.below_ns = field_count_or(row, "below_ns", UINT64_MAX);
 		r = buckets_add(buckets, bucket);
 		if (r)
 			return r;
 	}
 	return 0;
-}
-
-/* Against the right edge of `width` columns. */
-static void put_right(struct page *page, const char *text, size_t width)
-{
-	size_t columns = text_width(text);
-
-	page_pad(page, 0, columns < width ? width - columns : 0);
-	page_put(page, PAGE_PLAIN, "%s", text);
 }
 
 static void put_row(struct page *page, const struct bucket_rows *rows, size_t row, uint64_t max,
@@ -55,11 +45,11 @@ static void put_row(struct page *page, const struct bucket_rows *rows, size_t ro
 	struct units_text share = units_share(rows->rows[row], total);
 
 	page_pad(page, 0, INDENT);
-	put_right(page, from.s, TIME_WIDTH);
+	page_put_right(page, PAGE_PLAIN, from.s, TIME_WIDTH);
 	page_put(page, PAGE_DIM, " – ");
-	put_right(page, below.s, TIME_WIDTH);
-	put_right(page, count.s, 2 + COUNT_WIDTH);
-	put_right(page, share.s, 1 + SHARE_WIDTH);
+	page_put_right(page, PAGE_PLAIN, below.s, TIME_WIDTH);
+	page_put_right(page, PAGE_PLAIN, count.s, 2 + COUNT_WIDTH);
+	page_put_right(page, PAGE_PLAIN, share.s, 1 + SHARE_WIDTH);
 	page_put(page, PAGE_GOOD, "  %s", chart_bar(rows->rows[row], max, bar, term->utf8).s);
 	page_end(page);
 }

@@ -7,18 +7,19 @@
 #include "common/array.h"
 
 #define SLOT_BYTES 4096
-/* Characters for one page, each 256 bytes. */
+/* Characters that draw one page; each is 256 bytes. */
 #define CELL 16
 #define INDENT 2
 #define NAME_WIDTH 9
 #define PAGES_WIDTH 9
 #define BYTES_WIDTH 21
 #define LAYOUT_START (INDENT + NAME_WIDTH + PAGES_WIDTH + BYTES_WIDTH)
-/* Pages of one piece that are drawn; of more, those in the middle are used whole. */
+/* A piece is drawn with at most this many pages.  Pages in the middle are omitted, because all their bytes are used. */
 #define DRAWN 6
 
 struct piece {
-	uint64_t offset, size; /* offset within the first page that it touches */
+	uint64_t offset; /* within the first page that the piece touches */
+	uint64_t size;	 /* in bytes */
 	uint64_t slots;
 };
 
@@ -31,7 +32,7 @@ static struct piece piece_of(const json_t *object)
 	};
 }
 
-/* One page of a piece: '#' where it has bytes. */
+/* Draw page `index` of a piece: '#' if the piece uses any of the 256 bytes, otherwise '.'. */
 static void put_cell(struct page *page, const struct piece *piece, uint64_t index)
 {
 	uint64_t from = index ? 0 : piece->offset;
@@ -79,7 +80,8 @@ static void put_piece(struct page *page, const char *name, const json_t *object)
 	page_end(page);
 }
 
-void slot_layout_put_slots(struct page *page, const json_t *record)
+/* Put "19 slots of 18".  A near miss is a warning; all other kinds are bad. */
+static void put_slots(struct page *page, const json_t *record)
 {
 	bool bad = strcmp(field_text(record, "kind"), "near_miss") != 0;
 
@@ -108,7 +110,7 @@ static void put_head(struct page *page, const json_t *record, const char *now)
 
 	page_put(page, PAGE_PLAIN, "%s  ", field_time(record, "time", now).s);
 	page_put(page, PAGE_TITLE, "%s  ", kind_of(record));
-	slot_layout_put_slots(page, record);
+	put_slots(page, record);
 	page_put(page, !strcmp(field_text(record, "outcome"), "dropped") ? PAGE_BAD : PAGE_PLAIN,
 		 "  %s", field_text(record, "outcome"));
 	page_put(page, PAGE_PLAIN, "  %s B  %s  CPU %s",
@@ -131,7 +133,7 @@ static void put_sending(struct page *page, const json_t *record)
 	page_put(page, PAGE_PLAIN, "%s",
 		 field_text_or(record, "flow", field_text(record, "protocol")));
 	if (json_object_get(record, "gso_size"))
-		page_put(page, PAGE_PLAIN, ", gso of %s segments of %s B",
+		page_put(page, PAGE_PLAIN, ", GSO with %s segments of %s B",
 			 field_units_count(record, "gso_segs").s,
 			 field_units_count(record, "gso_size").s);
 	if (offload)

@@ -85,7 +85,7 @@ static void put_summary(struct page *page, const json_t *device, uint64_t limit)
 	page_line(page, PAGE_PLAIN, "  %s transmits, limit %s slots%s",
 		  field_units_count(device, "transmits").s, units_count(limit).s,
 		  field_true(device, "xen") ? " (xen-netfront)"
-					    : "; no Xen device: nothing happens at the limit");
+					    : "; not a Xen device: the limit has no effect");
 	page_pad(page, INDENT, 0);
 	put_outcomes(page, device);
 	page_put(page, near ? PAGE_WARN : PAGE_PLAIN, "; %s near miss%s", units_count(near).s,
@@ -120,10 +120,10 @@ int slots_put_device(struct page *page, const json_t *device, uint64_t limit)
 
 /* ---- the remedy ---------------------------------------------------------- */
 
-/* Of a device's overflows whose records are there. */
+/* The overflows of a device for which the daemon holds records. */
 struct evidence {
-	uint64_t records, gso, tso; /* GSO packets; those sent while tso was on */
-	bool sg_known, sg;	    /* of the newest */
+	uint64_t records;
+	uint64_t gso; /* records of GSO packets */
 };
 
 static bool same_device(const json_t *device, const json_t *record)
@@ -140,23 +140,16 @@ static struct evidence evidence_of(const json_t *device, const json_t *records)
 
 	json_array_foreach(records, i, record)
 	{
-		const json_t *offload = json_object_get(record, "offload");
-
 		if (strcmp(field_text(record, "kind"), "overflow") != 0 ||
 		    !same_device(device, record))
 			continue;
 		e.records++;
-		if (field_count_or(record, "gso_size", 0)) {
-			e.gso++;
-			e.tso += field_true(offload, "tso");
-		}
-		e.sg_known = offload != NULL;
-		e.sg = field_true(offload, "sg");
+		e.gso += field_count_or(record, "gso_size", 0) > 0;
 	}
 	return e;
 }
 
-/* What this host's kernel does with them, as it was seen. */
+/* The effect of overflows on this host, as their outcomes show it: drivers of different kernels act differently. */
 static void put_effect(struct page *page, const json_t *device)
 {
 	const json_t *outcomes = json_object_get(device, "outcomes");
@@ -166,15 +159,15 @@ static void put_effect(struct page *page, const json_t *device)
 	if (linearized && dropped)
 		page_paragraph(
 			page, PAGE_BAD, INDENT,
-			"This kernel copies such packets into one piece (linearizes), but had no memory in one piece for %s of them: those were lost.",
+			"This kernel linearizes such packets, but found no contiguous memory for %s of them and dropped those.",
 			units_count(dropped).s);
 	else if (linearized)
 		page_paragraph(
 			page, PAGE_PLAIN, INDENT,
-			"This kernel copies such packets into one piece (linearizes) and sends them: none was lost, each costs a copy and up to 64 KiB of memory in one piece, without which it would be dropped.");
+			"This kernel linearizes such packets and sends them: none was lost. Each costs a copy and up to 64 KiB of contiguous memory; without that memory, the kernel would drop the packet.");
 	else if (dropped)
 		page_paragraph(page, PAGE_BAD, INDENT,
-			       "This kernel drops such packets: %s were lost.",
+			       "This kernel drops such packets; dropped so far: %s.",
 			       units_count(dropped).s);
 }
 
@@ -197,23 +190,23 @@ void slots_put_remedy(struct page *page, const json_t *device, const json_t *rec
 	if (e.records)
 		page_paragraph(
 			page, PAGE_PLAIN, INDENT,
-			"Of %s overflows with a record %s were GSO packets, made of many writes; the others were put together out of small pieces.",
+			"Overflows with a record: %s. GSO packets, built from many writes: %s. All others were built from small fragments.",
 			units_count(e.records).s, units_count(e.gso).s);
 	if (e.gso || !e.records) {
 		put_command(
 			page, name, "tso",
-			"TCP's packets are cut to the MTU before the driver: they cannot ride; costs processor time per packet, some throughput");
+			"the kernel cuts TCP packets to the MTU before the driver, so none exceeds the limit; costs CPU time per packet and some throughput");
 		put_command(
 			page, name, "gso",
-			"if it goes on: TCP then makes them that small from the start; costs more");
+			"if overflows continue: TCP then builds packets of that size from the start; costs more CPU time");
 	}
 	if (e.gso < e.records || !e.records)
 		put_command(
 			page, name, "sg",
-			"for packets that are no GSO packets: every packet is copied into one piece before the driver; turns tso and gso off too");
+			"for packets without GSO: the kernel linearizes every packet before the driver; also turns tso and gso off");
 }
 
-/* ---- beside them ---------------------------------------------------------- */
+/* ---- without devices, and the kernel log ---------------------------------- */
 
 void slots_put_nothing(struct page *page, const json_t *reply)
 {
@@ -222,12 +215,12 @@ void slots_put_nothing(struct page *page, const json_t *reply)
 		       !strcmp(field_text(named, "state"), "attached");
 
 	if (watched)
-		page_line(page, PAGE_PLAIN, "No transmit was seen since %s.",
+		page_line(page, PAGE_PLAIN, "netflowd has seen no transmit since %s.",
 			  field_date(reply, "since").s);
 	else
 		page_paragraph(
 			page, PAGE_PLAIN, 0,
-			"No data: %s; %s. `netflowd --set slots.devices=DEVICE` counts the pages that the transmits of any device need.",
+			"No data: %s; %s. To count the pages that the transmits of any device need, start `netflowd --set slots.devices=DEVICE`.",
 			field_text(xen, "reason"), field_text(named, "reason"));
 }
 
@@ -240,10 +233,10 @@ void slots_put_log(struct page *page, const json_t *reply, const char *now)
 	if (!field_count_or(log, "rockets", 0))
 		return;
 	page_end(page);
-	page_put(page, PAGE_TITLE, "the kernel's log");
+	page_put(page, PAGE_TITLE, "kernel log");
 	page_line(page, unseen ? PAGE_BAD : PAGE_PLAIN,
-		  "  %s rockets, %s of them not seen by the probe",
-		  field_units_count(log, "rockets").s, units_count(unseen).s);
+		  "  %s rockets, of which the probe missed %s", field_units_count(log, "rockets").s,
+		  units_count(unseen).s);
 	json_array_foreach(json_object_get(log, "newest"), i, rocket)
 	{
 		page_pad(page, INDENT, 0);

@@ -5,10 +5,10 @@
 
 #include "cli/ask/field.h"
 #include "cli/terminal/chart.h"
-#include "cli/terminal/text.h"
+#include "common/segment_name.h"
 
 #define INDENT 2
-/* "softirq_raise" and "softirq_entry" are the longest. */
+/* The longest stages, "softirq_raise" and "softirq_entry", and a gap. */
 #define STAGE_WIDTH 15
 #define TIME_WIDTH 10
 #define SHARE_WIDTH 8
@@ -52,7 +52,7 @@ char *timeline_devices(const json_t *record)
 	return text;
 }
 
-/* Who read or sent it: comm[pid], and the container or unit it belongs to. */
+/* The task that read or sent the packet, comm[pid], and its container, unit or cgroup. */
 static void put_owner(struct page *page, const json_t *record)
 {
 	const json_t *task = json_object_get(record, "task");
@@ -85,14 +85,6 @@ static void put_head(struct page *page, const json_t *record, const char *now)
 	page_end(page);
 }
 
-static void put_right(struct page *page, enum page_style style, const char *text, size_t width)
-{
-	size_t columns = text_width(text);
-
-	page_pad(page, 0, columns < width ? width - columns : 0);
-	page_put(page, style, "%s", text);
-}
-
 static size_t bar_width(const struct page *page)
 {
 	size_t columns = page_term(page)->columns;
@@ -103,7 +95,7 @@ static size_t bar_width(const struct page *page)
 	return columns < BAR_MAX ? columns : BAR_MAX;
 }
 
-/* What stands to the right of a stage: how long it took to come there from the one before. */
+/* Put the time from the previous stage to this one: duration, share of the total, and a bar. */
 static void put_time(struct page *page, const json_t *record, const json_t *time, bool dominant)
 {
 	uint64_t duration = field_count_or(time, "duration_ns", 0);
@@ -111,20 +103,17 @@ static void put_time(struct page *page, const json_t *record, const json_t *time
 	enum page_style style = dominant ? PAGE_BAD : PAGE_PLAIN;
 
 	page_put(page, PAGE_DIM, " +");
-	put_right(page, style, units_duration(duration).s, TIME_WIDTH);
-	put_right(page, style, units_share(duration, total).s, SHARE_WIDTH);
+	page_put_right(page, style, units_duration(duration).s, TIME_WIDTH);
+	page_put_right(page, style, units_share(duration, total).s, SHARE_WIDTH);
 	page_put(page, dominant ? PAGE_BAD : PAGE_GOOD, "  %s",
 		 chart_bar(duration, total, bar_width(page), page_term(page)->utf8).s);
 }
 
-/* Whether `dominant`, "from→to", names this one. */
+/* Whether `dominant` is the segment of this StageTime. */
 static bool is_dominant(const char *dominant, const json_t *time)
 {
-	const char *from = field_text(time, "from"), *to = field_text(time, "to");
-	size_t len = strlen(from);
-
-	return !strncmp(dominant, from, len) && !strncmp(dominant + len, "→", strlen("→")) &&
-	       !strcmp(dominant + len + strlen("→"), to);
+	return !strcmp(dominant,
+		       segment_name_join(field_text(time, "from"), field_text(time, "to")).s);
 }
 
 static void put_stages(struct page *page, const json_t *record)
@@ -142,7 +131,8 @@ static void put_stages(struct page *page, const json_t *record)
 		page_put(page, marked ? PAGE_BAD : PAGE_PLAIN, "%s", marked ? "* " : "  ");
 		page_put(page, marked ? PAGE_BAD : PAGE_PLAIN, "%s", field_text(stage, "stage"));
 		page_pad(page, INDENT + STAGE_WIDTH, 0);
-		put_right(page, PAGE_PLAIN, field_units_duration(stage, "at_ns").s, TIME_WIDTH);
+		page_put_right(page, PAGE_PLAIN, field_units_duration(stage, "at_ns").s,
+			       TIME_WIDTH);
 		if (time)
 			put_time(page, record, time, marked);
 		page_end(page);
@@ -165,7 +155,7 @@ static void put_missing(struct page *page, const json_t *record)
 		return;
 	page_pad(page, INDENT, 0);
 	page_paragraph(page, PAGE_DIM, INDENT, "total not comparable%s%s",
-		       *text ? ", not known: " : "", text);
+		       *text ? "; stages not known: " : "", text);
 }
 
 void timeline_put(struct page *page, const json_t *record, const char *now)

@@ -14,9 +14,9 @@ static const char *const lower_blocks[] = {"▁", "▂", "▃", "▄", "▅", "�
 static const char *const ascii_levels[] = {".", ":", "-", "=", "+", "*", "#", "@"};
 #define LEVELS (ARRAY_SIZE(lower_blocks))
 
-_Static_assert(sizeof(ascii_levels) == sizeof(lower_blocks), "one level each");
+_Static_assert(sizeof(ascii_levels) == sizeof(lower_blocks), "as many levels in ASCII");
 
-/* value * steps / max, rounded, at least 1 for what is not 0, at most `steps`. */
+/* value * steps / max, rounded to the nearest step: at least 1 for a value above 0, at most `steps`. */
 static size_t scale(uint64_t value, uint64_t max, size_t steps)
 {
 	size_t scaled;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bars and sparklines out of characters: block elements in UTF-8, else ASCII. */
+/* Bars and sparklines made of characters: block elements in UTF-8, otherwise ASCII. */
 #ifndef CLI_TERMINAL_CHART_H
 #define CLI_TERMINAL_CHART_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define CHART_COLUMNS_MAX 128
-/* A block element takes three bytes. */
+/* A block element is three bytes long in UTF-8. */
 #define CHART_TEXT_MAX (CHART_COLUMNS_MAX * 3 + 1)
 
 struct chart_text {
@@ -16,15 +16,14 @@ struct chart_text {
 };
 
 /*
- * A bar of value / max of `columns`, in steps of an eighth of a column (ASCII:
- * of a whole one).  What is not 0 leaves a mark.  `columns` beyond
- * CHART_COLUMNS_MAX count as that many.
+ * A bar whose length is value / max of `columns`, in steps of an eighth of a column (in ASCII, of a whole column).  A
+ * value above 0 always shows at least one step.  `columns` is limited to CHART_COLUMNS_MAX.
  */
 struct chart_text chart_bar(uint64_t value, uint64_t max, size_t columns, bool utf8);
 
 /*
- * One column for each value, as high as its share of the greatest one.  0 is a
- * blank, everything else at least the lowest step.
+ * One column per value, as high as the value's share of the largest value.  0 is a blank; a value above 0 shows at
+ * least the lowest step.  Shows at most the first CHART_COLUMNS_MAX values.
  */
 struct chart_text chart_sparkline(const uint64_t *values, size_t count, bool utf8);
 

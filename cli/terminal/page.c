@@ -13,18 +13,18 @@
 
 struct page {
 	const struct term *term;
-	char *text; /* whole lines, then the current one */
+	char *text; /* finished lines, then the current line */
 	size_t used;
 	size_t size;
-	size_t line;   /* where the current one begins */
-	size_t column; /* of the current line */
+	size_t line;   /* offset in `text` at which the current line begins */
+	size_t column; /* width of the current line */
 	size_t row;
 	size_t columns_limit;
 	size_t rows_limit;
-	bool failed; /* out of memory somewhere */
+	bool failed; /* memory was short, so text is missing */
 };
 
-/* ECMA-48 SGR; the bright colours are left alone, they vanish on light backgrounds. */
+/* ECMA-48 SGR.  Bright colours are not used, because they vanish on a light background. */
 static const char *const styles[PAGE_STYLE_COUNT] = {
 	[PAGE_PLAIN] = "",	  [PAGE_TITLE] = "\033[1m", [PAGE_DIM] = "\033[2m",
 	[PAGE_GOOD] = "\033[32m", [PAGE_WARN] = "\033[33m", [PAGE_BAD] = "\033[31m",
@@ -116,16 +116,11 @@ static void put_printable(struct page *page, enum page_style style, const char *
 	page->column += printable[len] ? page->columns_limit - page->column : text_width(printable);
 }
 
-/* The text as it may be printed, which the caller frees; NULL when out of memory, and noted. */
+/* The printable form of a formatted text, which the caller frees.  Out of memory: sets `failed` and returns NULL. */
 static char *make_printable(struct page *page, const char *format, va_list list)
 {
-	OWN_FREE char *text = NULL;
-	char *printable = NULL;
+	char *printable = text_format(page->term->utf8, format, list);
 
-	if (vasprintf(&text, format, list) < 0)
-		text = NULL;
-	if (text)
-		printable = text_printable(text, page->term->utf8);
 	if (!printable)
 		page->failed = true;
 	return printable;
@@ -157,9 +152,17 @@ void page_pad(struct page *page, size_t column, size_t least)
 	page_put(page, PAGE_PLAIN, "%*s", (int)blanks, "");
 }
 
+void page_put_right(struct page *page, enum page_style style, const char *text, size_t width)
+{
+	size_t columns = text_width(text);
+
+	page_pad(page, 0, columns < width ? width - columns : 0);
+	page_put(page, style, "%s", text);
+}
+
 void page_end(struct page *page)
 {
-	/* blanks at the end are what is left of empty cells */
+	/* Empty cells at the end of a table's row leave only blanks. */
 	while (page->used > page->line && page->text[page->used - 1] == ' ')
 		page->used--;
 	if (page_rows_left(page))
@@ -180,8 +183,8 @@ void page_line(struct page *page, enum page_style style, const char *format, ...
 }
 
 /*
- * Bytes of `text` that go on a line with `columns` left: up to the last blank
- * that fits, or, for a word wider than that, what fits, and never nothing.
+ * The bytes of `text` that go on a line with `columns` left: up to the last blank that fits.  A word that is wider than
+ * the line is cut.  At least one character goes on the line, so that the caller always makes progress.
  */
 static size_t line_length(const char *text, size_t columns)
 {
@@ -241,7 +244,7 @@ void page_advice(struct page *page, size_t indent, const char *text)
 	}
 }
 
-/* Start afresh; whether all could be put. */
+/* Empty the page.  0, or -ENOMEM if text is missing from it. */
 static int restart(struct page *page)
 {
 	int r = page->failed ? -ENOMEM : 0;
@@ -267,7 +270,7 @@ int page_write(struct page *page, FILE *out)
 	return r;
 }
 
-/* The style that `text` begins with an escape sequence of, and its length; 0 for none. */
+/* If `text` begins with the escape sequence of a style, set *style and return the sequence's length; otherwise 0. */
 static size_t read_style(const char *text, size_t len, enum page_style *style)
 {
 	size_t end = strlen(STYLE_END);
@@ -286,7 +289,7 @@ static size_t read_style(const char *text, size_t len, enum page_style *style)
 	return 0;
 }
 
-/* All escapes in the text are our own: put_printable() lets no others in. */
+/* Every escape character in the text begins a sequence of ours: text_format() escapes those of callers. */
 int page_draw(struct page *page, page_piece piece, void *data)
 {
 	enum page_style style = PAGE_PLAIN;

@@ -17,12 +17,12 @@
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static struct {
-	SCREEN *curses; /* NULL until it was first taken */
+	SCREEN *curses; /* NULL before the first screen_enter() */
 	bool colour;
-	bool keys; /* the standard input is a terminal as well */
-	volatile sig_atomic_t taken;
+	bool keys;		     /* the standard input is a terminal too */
+	volatile sig_atomic_t taken; /* between screen_enter() and screen_leave() */
 	struct termios before;
-	char leave[128]; /* what a crash writes; 0-ended */
+	char leave[128]; /* the escape sequences that restore the terminal after a crash */
 } screen;
 
 bool screen_possible(void)
@@ -32,7 +32,7 @@ bool screen_possible(void)
 	return isatty(STDOUT_FILENO) && type && *type && strcmp(type, "dumb") != 0;
 }
 
-/* Only what a signal handler may call: write() and tcsetattr(). */
+/* A signal handler, which may call only async-signal-safe functions: write() and tcsetattr(), not endwin(). */
 static void crashed(int number)
 {
 	ssize_t written = 0;
@@ -43,16 +43,16 @@ static void crashed(int number)
 			tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
 	}
 	(void)written;
-	/* SA_RESETHAND: this time it ends the program */
+	/* SA_RESETHAND removed this handler, so the signal now ends the program. */
 	raise(number);
 }
 
-/* A string of the terminal's description; "" where it has none. */
+/* A string capability from the terminal's description; "" if it has none. */
 static const char *capability(const char *name)
 {
 	const char *text = tigetstr(name);
 
-	/* -1 is no string at all */
+	/* tigetstr() returns -1 for a name that is not a string capability. */
 	return text && text != (const char *)-1 ? text : "";
 }
 
@@ -74,7 +74,7 @@ static void choose_colours(bool wanted)
 	screen.colour = wanted && has_colors() && start_color() == OK;
 	if (!screen.colour)
 		return;
-	/* without it the background would become black */
+	/* Without the terminal's own background, ncurses would draw a black one. */
 	if (use_default_colors() == ERR) {
 		screen.colour = false;
 		return;
@@ -153,28 +153,28 @@ static attr_t attributes(enum page_style style)
 	}
 }
 
-/* Where the pieces of a page go. */
-struct place {
-	int first; /* line of the screen that its first one is */
-	int row;   /* of the page, of the piece before; -1 for none */
+/* The position of a page on the screen, and how far it is drawn. */
+struct drawing {
+	int first; /* the screen line of the page's first row */
+	int row;   /* the row of the previous piece; -1 before the first piece */
 };
 
 static void draw_piece(void *data, size_t row, enum page_style style, const char *text, size_t len)
 {
-	struct place *place = data;
+	struct drawing *drawing = data;
 
-	if (place->row != (int)row && move(place->first + (int)row, 0) == ERR)
+	if (drawing->row != (int)row && move(drawing->first + (int)row, 0) == ERR)
 		return;
-	place->row = (int)row;
+	drawing->row = (int)row;
 	attrset(attributes(style));
-	/* in the last column of the last line it fails, after it has written */
+	/* In the last column of the last line, addnstr() writes the text and still returns ERR. */
 	addnstr(text, (int)len);
 }
 
 int screen_draw(struct page *body, struct page *foot)
 {
-	struct place top = {.row = -1};
-	struct place bottom = {.first = LINES - 1, .row = -1};
+	struct drawing top = {.row = -1};
+	struct drawing bottom = {.first = LINES - 1, .row = -1};
 	int first, last;
 
 	erase();
@@ -207,7 +207,7 @@ static int translate(int key)
 	}
 }
 
-/* What was typed, or ERR.  resizeterm() types as well, but the size is told by SIGWINCH. */
+/* The next key, or ERR.  resizeterm() queues a KEY_RESIZE, which is skipped: the caller handles SIGWINCH itself. */
 static int read_key(void)
 {
 	int key;
@@ -226,13 +226,13 @@ int screen_wait(int fd, int timeout_ms)
 	};
 	int key = screen.taken && screen.keys ? read_key() : ERR;
 
-	/* what was typed together came to ncurses together */
+	/* ncurses may hold keys that it read together with an earlier one; poll() does not see those. */
 	if (key != ERR)
 		return translate(key);
 	if (poll(fds, 2, timeout_ms) <= 0 || !fds[1].revents)
 		return SCREEN_KEY_NONE;
 	key = read_key();
-	/* the input is gone: don't ask it again */
+	/* The input has ended: stop polling it, because poll() would return at once every time. */
 	if (key == ERR && fds[1].revents & (POLLHUP | POLLERR | POLLNVAL))
 		screen.keys = false;
 	return translate(key);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The whole terminal for a while, by ncurses: keys without Enter and without
- * echo, no cursor.  It is given back by screen_leave(), at exit, and when the
- * program crashes; signals that end a program are the caller's (cli/terminal/signals.h),
- * who leaves first.  There is one terminal, so there is one of this.
+ * The full screen, with ncurses: keys arrive without Enter and without echo, and the cursor is hidden.  screen_leave()
+ * restores the terminal; exit() and a crash do the same.  The caller reads the signals that end a program
+ * (cli/terminal/signals.h) and leaves the screen first.  There is one terminal, so the state is static.
  */
 #ifndef CLI_TERMINAL_SCREEN_H
 #define CLI_TERMINAL_SCREEN_H
@@ -13,39 +12,39 @@
 
 #include "cli/terminal/page.h"
 
-/* Keys that are no characters. */
+/* Keys that are not printable characters.  Every other key is the byte that was typed. */
 enum screen_key {
 	SCREEN_KEY_NONE = 0,
 	SCREEN_KEY_ESCAPE = 27,
 	SCREEN_KEY_ENTER = '\n',
 	SCREEN_KEY_BACKSPACE = 127,
-	SCREEN_KEY_BACK_TAB = 0x10000, /* beyond all bytes */
+	SCREEN_KEY_BACK_TAB = 0x10000, /* above every byte */
 	SCREEN_KEY_UP,
 	SCREEN_KEY_DOWN,
 	SCREEN_KEY_OTHER,
 };
 
-/* Whether there is a terminal that a screen can be had on. */
+/* Whether the standard output is a terminal, and TERM names a type other than "dumb". */
 bool screen_possible(void);
 
 /*
- * Take the terminal that the standard output is, or take it again.  0, or
- * -ENOTSUP where ncurses cannot use it; nothing is changed then.
+ * Switch the terminal to the full screen, for the first time or again.  `colour` counts only the first time.  0;
+ * -ENOTSUP if ncurses cannot use the terminal, which then stays as it is; -EIO if pending output cannot be written.
  */
 int screen_enter(bool colour);
 
-/* Give it back; does nothing when it was not taken. */
+/* Restore the terminal; does nothing outside the full screen. */
 void screen_leave(void);
 
-/* The window has another size now. */
+/* Adapt to a new size of the terminal. */
 void screen_resize(size_t columns, size_t rows);
 
-/* Show `body` from the first line on and `foot` on the last one.  0 or -ENOMEM. */
+/* Show `body` from the first line on and `foot` on the last line.  0 or -ENOMEM. */
 int screen_draw(struct page *body, struct page *foot);
 
 /*
- * Wait for a key or for `fd` (-1: none) at most `timeout_ms`, -1 for ever.  A
- * byte of what was typed, an enum screen_key, or 0.
+ * Wait until a key is pressed, `fd` (-1 for none) is readable, or `timeout_ms` have passed (-1 waits without limit).
+ * Returns a typed byte or an enum screen_key; 0 if no key was pressed.
  */
 int screen_wait(int fd, int timeout_ms);
 

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "cli/terminal/text.h"
+#include "common/array.h"
 
 #define TABLE_COLUMNS_MAX 16
 #define TABLE_GAP 2
-/* What a column of text keeps on the narrowest terminal. */
+/* The minimum width of a column of text, on the narrowest terminal. */
 #define TABLE_TEXT_MIN 8
 
 struct cell {
-	char *text; /* printable; NULL is empty */
+	char *text; /* printable; NULL if the cell is empty */
 	enum page_style style;
 };
 
@@ -32,8 +33,8 @@ struct table {
 	struct row *rows;
 	size_t used;
 	size_t size;
-	size_t next; /* cell of the last row */
-	bool failed; /* out of memory somewhere */
+	size_t next; /* index of the next cell of the last row */
+	bool failed; /* a column, row or cell is missing */
 };
 
 int table_new(struct table **table, const struct term *term, size_t indent)
@@ -78,17 +79,10 @@ void table_least(struct table *table, size_t columns)
 
 void table_row(struct table *table)
 {
-	if (table->used == table->size) {
-		size_t size = table->size * 2 + 16;
-		struct row *rows = reallocarray(table->rows, size, sizeof(*rows));
-
-		if (!rows) {
-			table->failed = true;
-			table->next = table->columns;
-			return;
-		}
-		table->rows = rows;
-		table->size = size;
+	if (ARRAY_GROW(table->rows, table->used, table->size)) {
+		table->failed = true;
+		table->next = table->columns;
+		return;
 	}
 	table->rows[table->used++] = (struct row){};
 	table->next = 0;
@@ -96,10 +90,8 @@ void table_row(struct table *table)
 
 void table_cell(struct table *table, enum page_style style, const char *format, ...)
 {
-	OWN_FREE char *text = NULL;
 	struct cell *cell;
 	va_list list;
-	int len;
 
 	if (!table->used || table->next == table->columns) {
 		table->failed = true;
@@ -107,11 +99,8 @@ void table_cell(struct table *table, enum page_style style, const char *format, 
 	}
 	cell = &table->rows[table->used - 1].cells[table->next++];
 	va_start(list, format);
-	len = vasprintf(&text, format, list);
+	cell->text = text_format(table->term->utf8, format, list);
 	va_end(list);
-	if (len < 0)
-		text = NULL;
-	cell->text = text ? text_printable(text, table->term->utf8) : NULL;
 	cell->style = style;
 	if (!cell->text)
 		table->failed = true;
@@ -127,7 +116,7 @@ static const char *cell_text(const struct row *row, size_t column)
 	return row->cells[column].text ? row->cells[column].text : "";
 }
 
-/* The widest column of text that may still be cut, or table->columns. */
+/* The widest column of text that is wider than its minimum; table->columns if there is none. */
 static size_t widest(const struct table *table, const size_t *widths)
 {
 	size_t found = table->columns;

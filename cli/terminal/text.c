@@ -8,11 +8,11 @@
 #include <wchar.h>
 
 #include "common/array.h"
+#include "common/cleanup.h"
 
 #define ESCAPED_BYTE 4 /* \xNN */
 
-/* What this program prints beyond ASCII, besides the blocks of charts, which cli/terminal/chart.c chooses.
- */
+/* The characters beyond ASCII that netflowctl prints itself, except the blocks of charts (cli/terminal/chart.c). */
 static const struct {
 	uint32_t point;
 	const char *ascii;
@@ -27,8 +27,8 @@ static const struct {
 };
 
 /*
- * The character at `s` and its bytes; 0 bytes where there is none in UTF-8 as
- * RFC 3629 has it (no overlong forms, no surrogates, nothing beyond U+10FFFF).
+ * Decode the character at `s` and return its length in bytes, or 0 if there is no valid UTF-8.  RFC 3629 excludes
+ * overlong forms, surrogates and everything beyond U+10FFFF.
  */
 static size_t decode(const char *s, uint32_t *point)
 {
@@ -61,7 +61,7 @@ static size_t decode(const char *s, uint32_t *point)
 	return len;
 }
 
-/* Marks that reorder the text around them: a name could show as another. */
+/* Bidirectional marks and line separators.  They reorder the text around them, so one name could look like another. */
 static bool reorders(uint32_t point)
 {
 	return point == 0x061c || point == 0x200e || point == 0x200f ||
@@ -126,7 +126,7 @@ char *text_printable(const char *text, bool utf8)
 	return printable;
 }
 
-/* The character at `s`, at least one byte long, and its columns. */
+/* Set *columns to the width of the character at `s` and return its length in bytes, at least 1. */
 static size_t step(const char *s, size_t *columns)
 {
 	uint32_t point;
@@ -140,6 +140,18 @@ static size_t step(const char *s, size_t *columns)
 	width = wcwidth((wchar_t)point);
 	*columns = width < 0 ? 1 : (size_t)width;
 	return len;
+}
+
+char *text_format(bool utf8, const char *format, va_list list)
+{
+	OWN_FREE char *text = NULL;
+
+	if (vasprintf(&text, format, list) < 0) {
+		/* On failure, vasprintf() leaves the pointer undefined. */
+		text = NULL;
+		return NULL;
+	}
+	return text_printable(text, utf8);
 }
 
 size_t text_width(const char *printable)

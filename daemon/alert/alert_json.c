@@ -6,6 +6,9 @@
 #include "common/time.h"
 #include "daemon/alert/engine.h"
 #include "daemon/alert/text.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/journey.h"
+#include "daemon/core/transmit.h"
 #include "daemon/json/json.h"
 #include "daemon/store/records.h"
 
@@ -40,19 +43,18 @@ static struct span span_of(const struct alert *alert)
 }
 
 /* The JSON of the i-th newest record, or NULL if it is not evidence for the rule. */
-typedef json_t *(*make_record)(const struct records *records, const struct alert_rule *rule,
-			       size_t i);
+typedef json_t *(*make_record)(struct records *records, const struct alert_rule *rule, size_t i);
 
-static json_t *drop_evidence(const struct records *records, const struct alert_rule *rule, size_t i)
+static json_t *drop_evidence(struct records *records, const struct alert_rule *rule, size_t i)
 {
 	struct drop drop;
 
-	records_drop(records, i, &drop);
-	return alert_rule_takes_drop(rule, &drop) ? json_drop_record(&drop) : NULL;
+	if (records_drop(records, i, &drop) < 0 || !alert_rule_takes_drop(rule, &drop))
+		return NULL;
+	return json_drop_record(&drop);
 }
 
-static json_t *journey_evidence(const struct records *records, const struct alert_rule *rule,
-				size_t i)
+static json_t *journey_evidence(struct records *records, const struct alert_rule *rule, size_t i)
 {
 	struct journey journey;
 
@@ -61,18 +63,19 @@ static json_t *journey_evidence(const struct records *records, const struct aler
 	return json_latency_record(&journey);
 }
 
-static json_t *transmit_evidence(const struct records *records, const struct alert_rule *rule,
-				 size_t i)
+static json_t *transmit_evidence(struct records *records, const struct alert_rule *rule, size_t i)
 {
 	struct transmit transmit;
 
-	records_transmit(records, i, &transmit);
-	return alert_rule_takes_transmit(rule, &transmit) ? json_slots_record(&transmit) : NULL;
+	if (records_transmit(records, i, &transmit) < 0 ||
+	    !alert_rule_takes_transmit(rule, &transmit))
+		return NULL;
+	return json_slots_record(&transmit);
 }
 
 /* The newest of the span, newest last. */
-static json_t *newest(const struct records *records, const struct alert *alert,
-		      enum record_kind kind, make_record make)
+static json_t *newest(struct records *records, const struct alert *alert, enum record_kind kind,
+		      make_record make)
 {
 	const struct span span = span_of(alert);
 	json_t *list = json_array();
@@ -92,7 +95,7 @@ static json_t *newest(const struct records *records, const struct alert *alert,
 }
 
 /* As it was when it fired, unless there is more of it by now. */
-static json_t *evidence(const struct alert *alert, const struct records *records)
+static json_t *evidence(const struct alert *alert, struct records *records)
 {
 	const struct alert_reading *reading = alert_reported(alert);
 	json_t *drops = NULL, *latencies = NULL, *slots = NULL;
@@ -100,14 +103,13 @@ static json_t *evidence(const struct alert *alert, const struct records *records
 	if (!reading)
 		return NULL;
 	if (alert->rule->kind == ALERT_DROP_RATE)
-		drops = newest(records, alert, RECORD_DROP, drop_evidence);
+		drops = newest(records, alert, RECORDS_DROPS, drop_evidence);
 	if (alert->rule->kind == ALERT_LATENCY)
-		latencies = newest(records, alert, RECORD_JOURNEY, journey_evidence);
+		latencies = newest(records, alert, RECORDS_LATENCY, journey_evidence);
 	if (alert->rule->kind == ALERT_SLOT_OVERFLOW || alert->rule->kind == ALERT_NEAR_MISS_RATE)
-		slots = newest(records, alert, RECORD_TRANSMIT, transmit_evidence);
-	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count",
-			 (json_int_t)reading->count, "detail",
-			 reading->detail[0] ? text(reading->detail) : NULL, "reason",
+		slots = newest(records, alert, RECORDS_SLOTS, transmit_evidence);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)reading->count,
+			 "detail", reading->detail[0] ? text(reading->detail) : NULL, "reason",
 			 reading->reason[0] ? text(reading->reason) : NULL, "drops", drops,
 			 "latencies", latencies, "slots", slots);
 }
@@ -165,7 +167,7 @@ static json_t *rule_json(const struct alert *alert)
 		actions(rule), "program", rule->exec ? text(rule->exec) : NULL);
 }
 
-static json_t *state_json(const struct alert *alert, const struct records *records)
+static json_t *state_json(const struct alert *alert, struct records *records)
 {
 	const struct alert_state *state = &alert->state;
 	const struct alert_reading *reading = &alert->reading;
@@ -183,7 +185,7 @@ static json_t *state_json(const struct alert *alert, const struct records *recor
 			 evidence(alert, records), "last_program", program(&alert->exec));
 }
 
-json_t *alert_json(const struct alert *alert, const struct records *records)
+json_t *alert_json(const struct alert *alert, struct records *records)
 {
 	json_t *json = rule_json(alert), *state = state_json(alert, records);
 
@@ -196,7 +198,7 @@ json_t *alert_json(const struct alert *alert, const struct records *records)
 	return NULL;
 }
 
-json_t *alert_event_json(const struct alert_event *event, const struct records *records)
+json_t *alert_event_json(const struct alert_event *event, struct records *records)
 {
 	char line[ALERT_TEXT_MAX];
 

@@ -11,8 +11,8 @@ struct alert_fault;
 struct records;
 
 /* A new reference each, the caller's; NULL when memory ran out.  `records` are the evidence. */
-json_t *alert_json(const struct alert *alert, const struct records *records);
-json_t *alert_event_json(const struct alert_event *event, const struct records *records);
+json_t *alert_json(const struct alert *alert, struct records *records);
+json_t *alert_event_json(const struct alert_event *event, struct records *records);
 json_t *alert_fault_json(const struct alert_fault *fault);
 
 #endif

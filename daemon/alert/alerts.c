@@ -137,8 +137,7 @@ int alerts_new(struct alerts **alerts, const struct alerts_parts *parts)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->parts = *parts;
-	r = alert_source_new(&fresh->input, &source, parts->backend, parts->backend_reason,
-			     parts->disabled, parts->rockets, parts->names, parts->symbols);
+	r = alert_source_new(&fresh->input, &source, parts);
 	if (r == 0)
 		r = alert_engine_new(&fresh->engine, &source, take_event, fresh);
 	if (r < 0)

@@ -15,6 +15,7 @@ struct alert;
 struct alert_clients;
 struct alert_engine;
 struct alerts;
+struct attribution;
 struct backend;
 struct loop;
 struct names;
@@ -29,9 +30,10 @@ struct alerts_parts {
 	const char *backend_reason;
 	const struct names *names;
 	const struct symbols *symbols;
-	const struct records *records; /* the evidence */
-	const bool *disabled;	       /* probes, NF_PROBE_COUNT of them */
-	const struct rockets *rockets; /* of the kernel's log, NULL if it is not read */
+	struct attribution *attribution; /* for namespaces that rules name */
+	struct records *records;	 /* the evidence */
+	const bool *disabled;		 /* probes, NF_PROBE_COUNT of them */
+	const struct rockets *rockets;	 /* of the kernel's log, NULL if it is not read */
 	const char *directory;
 	const char *exec_user;
 	uint64_t interval_ns;

@@ -8,9 +8,11 @@
 
 #include "common/cleanup.h"
 #include "common/time.h"
+#include "daemon/alert/alerts.h"
 #include "daemon/alert/rule.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/names.h"
+#include "daemon/kernel/attribution.h"
 #include "daemon/kernel/softnet.h"
 #include "daemon/kernel/symbols.h"
 #include "daemon/probe/backend.h"
@@ -29,6 +31,7 @@ struct alert_input_state {
 	const struct rockets *rockets; /* NULL: the kernel's log is not read */
 	const struct names *names;
 	const struct symbols *symbols;
+	struct attribution *attribution;
 	char missing[BACKEND_REASON_MAX + 128];
 	/* Time squeezes by CPU: the kernel's counters have 32 bits. */
 	struct {
@@ -124,6 +127,13 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	default:
 		return NULL;
 	}
+}
+
+static int number_netns(void *userdata, const char *text, uint32_t *inode)
+{
+	const struct alert_input_state *state = userdata;
+
+	return attribution_netns_number(state->attribution, text, inode);
 }
 
 /* ---- counters of the backend --------------------------------------------- */
@@ -360,22 +370,22 @@ static int read_squeezed(void *userdata, uint64_t *squeezed)
 }
 
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
-		     const struct backend *backend, const char *reason, const bool *disabled,
-		     const struct rockets *rockets, const struct names *names,
-		     const struct symbols *symbols)
+		     const struct alerts_parts *parts)
 {
 	struct alert_input_state *fresh = calloc(1, sizeof(*fresh));
 
 	if (!fresh)
 		return -ENOMEM;
-	fresh->backend = backend;
-	fresh->reason = reason;
-	fresh->disabled = disabled;
-	fresh->rockets = rockets;
-	fresh->names = names;
-	fresh->symbols = symbols;
+	fresh->backend = parts->backend;
+	fresh->reason = parts->backend_reason;
+	fresh->disabled = parts->disabled;
+	fresh->rockets = parts->rockets;
+	fresh->names = parts->names;
+	fresh->symbols = parts->symbols;
+	fresh->attribution = parts->attribution;
 	*source = (struct alert_source){
 		.missing = missing,
+		.netns = number_netns,
 		.drops_mark = drops_mark,
 		.drops = read_drops,
 		.name_drops = name_drops,

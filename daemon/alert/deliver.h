@@ -27,7 +27,7 @@ struct alert_clients {
 struct alert_delivery {
 	struct alert_engine *engine;
 	struct alert_exec *exec;
-	const struct records *records; /* the evidence */
+	struct records *records; /* the evidence */
 	struct alert_clients clients;
 };
 

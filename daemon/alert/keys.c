@@ -6,6 +6,7 @@
 #include "common/array.h"
 #include "common/duration.h"
 #include "common/nearest.h"
+#include "common/netns.h"
 #include "daemon/alert/setters.h"
 #include "daemon/alert/values.h"
 
@@ -109,10 +110,9 @@ const struct alert_key alert_key_table[] = {
 		.name = "netns",
 		.set = alert_set_netns,
 		.parameter = ALERT_TAKES_NETNS,
-		.values =
-			"an inode number from 1 to 4294967295, or host for netflowd's own namespace",
+		.values = NETNS_FORMS,
 		.otherwise = "default all network namespaces",
-		.help = "watch only the network namespace with this inode number",
+		.help = "watch only this network namespace; a name is looked up at each evaluation",
 	},
 	{
 		.name = "protocol",

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/segment_name.h"
 #include "common/time.h"
 #include "common/units.h"
 #include "daemon/alert/origins.h"
 #include "daemon/alert/quantiles.h"
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
+#include "daemon/core/path.h"
+#include "daemon/kernel/netns_names.h"
 
 /* Parts of a sum that `detail` lists separately. */
 #define PARTS 5
@@ -22,6 +25,7 @@ struct alert_measure {
 	struct alert_window part[PARTS];
 	struct alert_quantiles *quantiles; /* of a latency rule; otherwise NULL */
 	struct alert_origins *origins;	   /* of a drop_rate rule; otherwise NULL */
+	uint32_t netns; /* inode number of the namespace that these counters are of; 0: not known */
 	bool marked;
 	uint64_t mark, total; /* of drops: they are read again only if the mark changes */
 };
@@ -186,10 +190,11 @@ static void describe_worst(struct alert_reading *to, const struct alert_rule *ru
 {
 	to->value = (double)worst->ns;
 	to->count = worst->packets;
-	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s packets through %s",
+	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s packets through %s %s",
 		 worst->device[0] ? "device " : "devices without a slot of their own",
 		 worst->device, worst->netns ? ", netns " : "", worst->netns,
-		 units_count(worst->packets).s, alert_segments[rule->segment].text);
+		 units_count(worst->packets).s, path_histograms[rule->segment].direction,
+		 segment_name_text(path_histograms[rule->segment].name).s);
 }
 
 static int read_latency(struct reading *reading)
@@ -317,7 +322,54 @@ static const struct {
 	[ALERT_PROBE_LOST] = {ALERT_INPUT_PROBES, read_probes},
 };
 
-void alert_measure_read(struct alert_measure *measure, const struct alert_rule *rule,
+/* What was counted so far says nothing about another namespace, though it has the same name. */
+static int forget(struct alert_measure *measure, const struct alert_rule *rule)
+{
+	struct alert_measure *fresh, old = *measure;
+	int r = alert_measure_new(&fresh, rule);
+
+	if (r < 0)
+		return r;
+	*measure = *fresh;
+	*fresh = old;
+	alert_measure_free(&fresh);
+	return 0;
+}
+
+/*
+ * The namespace that the rule names now.  While none does, the rule keeps the last one for its
+ * evidence, and what was counted is forgotten: the name, and the number, may come back as another
+ * namespace.
+ */
+static int find_netns(struct alert_measure *measure, struct alert_rule *rule,
+		      const struct alert_source *source, char unknown[static ALERT_UNKNOWN_MAX])
+{
+	uint32_t inode = 0;
+	int r = source->netns(source->userdata, rule->netns, &inode);
+
+	if (r == -ENOENT)
+		snprintf(unknown, ALERT_UNKNOWN_MAX, "there is no network namespace named %s",
+			 rule->netns);
+	else if (r == -EACCES)
+		snprintf(unknown, ALERT_UNKNOWN_MAX, NETNS_NAMES_HIDDEN);
+	else if (r < 0)
+		snprintf(unknown, ALERT_UNKNOWN_MAX, "the network namespace %s is not known: %s",
+			 rule->netns, strerror(-r));
+	if (r < 0) {
+		measure->netns = 0;
+		return r;
+	}
+	if (measure->netns != inode)
+		r = forget(measure, rule);
+	if (r < 0) {
+		snprintf(unknown, ALERT_UNKNOWN_MAX, "%s", strerror(-r));
+		return r;
+	}
+	measure->netns = rule->netns_inode = inode;
+	return 0;
+}
+
+void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 			const struct alert_source *source, uint64_t now, struct alert_reading *to)
 {
 	const char *missing = source->missing(source->userdata, readers[rule->kind].input, rule);
@@ -332,6 +384,8 @@ void alert_measure_read(struct alert_measure *measure, const struct alert_rule *
 		snprintf(to->unknown, sizeof(to->unknown), "%s", missing);
 		return;
 	}
+	if (rule->netns && find_netns(measure, rule, source, to->unknown) < 0)
+		return;
 	r = readers[rule->kind].read(&reading);
 	if (r == 0)
 		return;

@@ -29,8 +29,11 @@ struct alert_reading {
 int alert_measure_new(struct alert_measure **measure, const struct alert_rule *rule);
 void alert_measure_free(struct alert_measure **measure);
 
-/* Read the source.  Does not fail: an error makes the value unknown, for the reason in `unknown`. */
-void alert_measure_read(struct alert_measure *measure, const struct alert_rule *rule,
+/*
+ * Read the source.  Does not fail: an error makes the value unknown, for the reason in `unknown`.  Of the rule only
+ * netns_inode changes.
+ */
+void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 			const struct alert_source *source, uint64_t now,
 			struct alert_reading *reading);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "daemon/alert/window.h"
 
 struct origin {
@@ -68,17 +69,7 @@ static int compare(const struct origin *a, const struct alert_drops *b)
 /* Where the origin of such drops is, or belongs. */
 static size_t find(const struct alert_origins *origins, const struct alert_drops *drops)
 {
-	size_t from = 0, to = origins->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (compare(&origins->origin[middle], drops) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return LOWER_BOUND(origin, origins->origin, origins->count, compare(origin, drops) < 0);
 }
 
 static int insert(struct alert_origins *origins, size_t at, const struct alert_drops *drops)

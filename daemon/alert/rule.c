@@ -8,7 +8,9 @@
 #include "common/cleanup.h"
 #include "common/knowledge.h"
 #include "common/time.h"
-#include "daemon/core/resolved.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/journey.h"
+#include "daemon/core/transmit.h"
 
 #define SECONDS(n) ((n)*TIME_NS_PER_SECOND)
 
@@ -102,34 +104,6 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 		},
 };
 
-#define STAGES(a, b) .from = NF_STAGE_##a, .to = NF_STAGE_##b
-
-const struct alert_segment alert_segments[NF_SEGMENT_COUNT] = {
-	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = {"irq_to_softirq", "rx irq→softirq",
-				       STAGES(IRQ, SOFTIRQ_ENTRY)},
-	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = {"raise_to_softirq", "rx raise→softirq",
-					 STAGES(SOFTIRQ_RAISE, SOFTIRQ_ENTRY)},
-	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = {"softirq_to_receive", "rx softirq→receive",
-					   STAGES(SOFTIRQ_ENTRY, RECEIVE)},
-	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = {"receive_to_sock_queue", "rx receive→sock_queue",
-					      STAGES(RECEIVE, SOCK_QUEUE)},
-	[NF_SEGMENT_WAKEUP_TO_RUN] = {"wakeup_to_run", "rx wakeup→run", STAGES(WAKEUP, RUN)},
-	[NF_SEGMENT_RUN_TO_COPY] = {"run_to_copy", "rx run→copy", STAGES(RUN, COPY)},
-	[NF_SEGMENT_RECEIVE_TO_COPY] = {"receive_to_copy", "rx receive→copy",
-					STAGES(RECEIVE, COPY)},
-	[NF_SEGMENT_RX_TOTAL] = {"rx_total", "rx total", STAGES(IRQ, COPY), .total = true},
-	[NF_SEGMENT_RECEIVE_TO_QUEUE] = {"receive_to_queue", "fwd receive→queue",
-					 STAGES(RECEIVE, QUEUE)},
-	[NF_SEGMENT_FORWARD_TOTAL] = {"forward_total", "fwd total", STAGES(IRQ, XMIT),
-				      .total = true},
-	[NF_SEGMENT_QUEUE_TO_START] = {"queue_to_start_xmit", "tx queue→start_xmit",
-				       STAGES(QUEUE, START_XMIT)},
-	[NF_SEGMENT_START_TO_XMIT] = {"start_xmit_to_xmit", "tx start_xmit→xmit",
-				      STAGES(START_XMIT, XMIT)},
-	[NF_SEGMENT_XMIT_TO_FREE] = {"xmit_to_free", "tx xmit→free", STAGES(XMIT, FREE)},
-	[NF_SEGMENT_TX_TOTAL] = {"tx_total", "tx total", STAGES(QUEUE, XMIT), .total = true},
-};
-
 static const char *const severities[ALERT_SEVERITY_COUNT] = {
 	[ALERT_INFO] = "info", [ALERT_WARNING] = "warning", [ALERT_CRITICAL] = "critical"};
 
@@ -169,6 +143,7 @@ void alert_rule_free(struct alert_rule **rule)
 	if (!*rule)
 		return;
 	free((*rule)->file);
+	free((*rule)->netns);
 	free((*rule)->exec);
 	free((*rule)->cause);
 	free((*rule)->remedy);
@@ -176,12 +151,17 @@ void alert_rule_free(struct alert_rule **rule)
 	*rule = NULL;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_rule *b)
 {
 	return a->kind == b->kind && a->reasons == b->reasons &&
 	       !memcmp(a->reason, b->reason, a->reasons * sizeof(a->reason[0])) &&
 	       a->not_reasons == b->not_reasons && !strcmp(a->device, b->device) &&
-	       a->netns == b->netns && !strcmp(a->protocol, b->protocol) &&
+	       same_text(a->netns, b->netns) && !strcmp(a->protocol, b->protocol) &&
 	       a->segment == b->segment && a->window_ns == b->window_ns;
 }
 
@@ -223,7 +203,8 @@ bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char
 {
 	if (rule->device[0] && (!device || strncmp(rule->device, device, NF_DEVICE_NAME)))
 		return false;
-	if (rule->netns && rule->netns != netns)
+	/* A name that nothing had so far takes none, not even those whose namespace is not known. */
+	if (rule->netns && (!rule->netns_inode || rule->netns_inode != netns))
 		return false;
 	return takes_reason(rule, reason);
 }
@@ -236,54 +217,44 @@ bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protoc
 			   (!protocol[length] || protocol[length] == '/'));
 }
 
+static bool takes_at(const struct alert_rule *rule, uint32_t reason, const struct device *device)
+{
+	return alert_rule_takes(rule, reason, device->name, device->netns);
+}
+
 bool alert_rule_takes_drop(const struct alert_rule *rule, const struct drop *drop)
 {
-	const struct nf_drop_record *record = drop->record;
-
-	return alert_rule_takes(rule, record->reason, record->device, record->netns) &&
+	return takes_at(rule, drop->cause.reason, &drop->device) &&
 	       alert_rule_takes_protocol(rule, drop->contents.protocol);
 }
 
 /* Overflows, or near misses: at the limit or one below. */
 bool alert_rule_takes_transmit(const struct alert_rule *rule, const struct transmit *transmit)
 {
-	const struct nf_slots_record *record = transmit->record;
-	bool overflow = record->slots > record->limit;
+	bool overflow = transmit->slots > transmit->limit;
 
-	if (!alert_rule_takes(rule, 0, record->device, record->netns) ||
-	    (!(record->flags & NF_SLOTS_XEN) && !rule->device[0]))
+	if (!takes_at(rule, 0, &transmit->device) || (!transmit->xen && !rule->device[0]))
 		return false;
-	return rule->kind == ALERT_SLOT_OVERFLOW ? overflow
-						 : !overflow && record->slots + 1 >= record->limit;
+	return rule->kind == ALERT_SLOT_OVERFLOW
+		       ? overflow
+		       : !overflow && transmit->slots + 1 >= transmit->limit;
 }
 
 static bool crossed(const struct alert_rule *rule, const struct journey *journey)
 {
-	const struct nf_path_device *device = journey->record->device;
-
 	for (size_t i = 0; i < journey->devices; i++)
-		if (alert_rule_takes(rule, 0, device[i].name, device[i].netns))
+		if (takes_at(rule, 0, &journey->device[i]))
 			return true;
 	return false;
 }
 
-/* The time of its first stage, where totals begin. */
-static uint64_t first_ns(const struct nf_path_record *record)
-{
-	uint64_t first = 0;
-
-	for (int i = 0; i < NF_STAGE_COUNT; i++)
-		if (record->stage_ns[i] && (!first || record->stage_ns[i] < first))
-			first = record->stage_ns[i];
-	return first;
-}
-
 bool alert_rule_takes_journey(const struct alert_rule *rule, const struct journey *journey)
 {
-	const struct nf_path_record *record = journey->record;
-	const struct alert_segment *segment = &alert_segments[rule->segment];
-	uint64_t from = segment->total ? first_ns(record) : record->stage_ns[segment->from];
-	uint64_t to = record->stage_ns[segment->to];
+	const struct path_histogram *segment = &path_histograms[rule->segment];
+	const struct path *path = &journey->path;
+	uint64_t from =
+		segment->total ? path->stage[0].time_ns : path_stage_ns(path, segment->from);
+	uint64_t to = path_stage_ns(path, segment->to);
 
 	return from && to > from && (double)(to - from) > rule->clear && crossed(rule, journey);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An alert rule: a condition with its parameters, how long it must hold, and the actions.  The kinds of
- * conditions, severities, actions and segments are tables (rule.c).
+ * conditions, severities and actions are tables (rule.c).
  */
 #ifndef DAEMON_ALERT_RULE_H
 #define DAEMON_ALERT_RULE_H
@@ -73,13 +73,6 @@ struct alert_kind {
 	const char *remedy;
 };
 
-struct alert_segment {
-	const char *name; /* "receive_to_copy", as in the settings latency.slow_… */
-	const char *text; /* "rx receive→copy" */
-	enum nf_stage from, to;
-	bool total; /* from the first stage of a record to `to` */
-};
-
 struct alert_rule {
 	char name[ALERT_NAME_MAX + 1];
 	char *file; /* that the rule is from */
@@ -94,7 +87,8 @@ struct alert_rule {
 	bool not_reasons;     /* all reasons except those */
 	bool without_reasons; /* it names reasons, and this kernel has none: cannot evaluate */
 	char device[NF_DEVICE_NAME];
-	uint32_t netns;			       /* inode number */
+	char *netns;	      /* as written, see common/netns.h; NULL: all */
+	uint32_t netns_inode; /* what it was at the last reading; 0: no namespace yet */
 	char protocol[ALERT_PROTOCOL_MAX + 1]; /* "ipv4/udp", "ipv6", "arp" */
 	enum nf_segment segment;
 	double quantile;   /* 0 … 1 */
@@ -114,7 +108,6 @@ struct alert_rule {
 };
 
 extern const struct alert_kind alert_kinds[ALERT_KIND_COUNT];
-extern const struct alert_segment alert_segments[NF_SEGMENT_COUNT];
 
 /*
  * A rule without condition and segment (ALERT_KIND_COUNT, NF_SEGMENT_COUNT), all other members 0; the

@@ -6,12 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/netns.h"
+#include "common/segment_name.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
+#include "daemon/core/path.h"
 
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
 
@@ -29,7 +31,7 @@ const char *alert_severity_word(int i)
 
 const char *alert_segment_word(int i)
 {
-	return i < NF_SEGMENT_COUNT ? alert_segments[i].name : NULL;
+	return i < NF_SEGMENT_COUNT ? path_histograms[i].name : NULL;
 }
 
 const char *alert_action_word(int i)
@@ -176,21 +178,16 @@ int alert_set_device(struct alert_draft *draft, const struct alert_key *key, con
 	return 0;
 }
 
+/* The number of a name is looked up at each evaluation: namespaces come and go. */
 int alert_set_netns(struct alert_draft *draft, const struct alert_key *key, const char *value,
 		    char *error)
 {
-	struct stat host;
-	char *end;
-	unsigned long long inode = strtoull(value, &end, 10);
+	uint32_t inode;
 
-	if (!strcmp(value, "host") && stat("/proc/self/ns/net", &host) == 0)
-		inode = host.st_ino;
-	else if (end == value || *end || !inode || inode > UINT32_MAX)
-		return alert_refuse(error,
-				    "%.60s: must be %s; stat -L -c %%i /run/netns/NAME prints it",
-				    value, alert_key_values(key).s);
-	draft->rule->netns = (uint32_t)inode;
-	return 0;
+	if (netns_parse(value, &inode) < 0)
+		return alert_refuse(error, "%.60s: must be %s", value, alert_key_values(key).s);
+	draft->rule->netns_inode = inode;
+	return copy(&draft->rule->netns, value);
 }
 
 int alert_set_protocol(struct alert_draft *draft, const struct alert_key *key, const char *value,
@@ -202,23 +199,12 @@ int alert_set_protocol(struct alert_draft *draft, const struct alert_key *key, c
 	return 0;
 }
 
-/* "receive_to_copy"; "receive→copy" and "receive->copy" mean the same. */
+/* The identifier of a segment with histograms, or another form of segment_name_read(). */
 int alert_set_segment(struct alert_draft *draft, const struct alert_key *key, const char *value,
 		      char *error)
 {
-	const char *arrow = strstr(value, "→"), *ascii = strstr(value, "->");
-	size_t skip = arrow ? strlen("→") : 2;
-	char name[ALERT_ERROR_MAX / 4];
-	int found;
+	int found = find_word(key, "there is no segment", segment_name_read(value).s, error);
 
-	if (!arrow)
-		arrow = ascii;
-	if (arrow)
-		snprintf(name, sizeof(name), "%.*s_to_%s", (int)(arrow - value), value,
-			 arrow + skip);
-	else
-		snprintf(name, sizeof(name), "%s", value);
-	found = find_word(key, "there is no segment", name, error);
 	if (found >= 0)
 		draft->rule->segment = (enum nf_segment)found;
 	return found < 0 ? found : 0;

@@ -78,6 +78,8 @@ struct alert_source {
 	/* Why the rule has nothing to read, or NULL if it has.  Valid until the next call. */
 	const char *(*missing)(void *userdata, enum alert_input input,
 			       const struct alert_rule *rule);
+	/* The inode number of the network namespace that `text` names now, as netns_names_number(). */
+	int (*netns)(void *userdata, const char *text, uint32_t *inode);
 	/* A number that changes whenever a drop is counted. */
 	uint64_t (*drops_mark)(void *userdata);
 	/* The functions with a visitor return 0, their own negative errno, or that of the visitor. */

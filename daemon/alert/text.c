@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/segment_name.h"
 #include "common/units.h"
+#include "daemon/core/path.h"
 
 struct units_text alert_text_value(const struct alert_rule *rule, double value)
 {
@@ -37,8 +39,9 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 
 	text[0] = 0;
 	if (rule->kind == ALERT_LATENCY)
-		add(text, ALERT_TEXT_MAX, "p%g of %s", rule->quantile * 100,
-		    alert_segments[rule->segment].text);
+		add(text, ALERT_TEXT_MAX, "p%g of %s %s", rule->quantile * 100,
+		    path_histograms[rule->segment].direction,
+		    segment_name_text(path_histograms[rule->segment].name).s);
 	else
 		add(text, ALERT_TEXT_MAX, "%s", alert_kinds[rule->kind].what);
 	if (rule->reasons)
@@ -49,7 +52,7 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 		joint = ",";
 	}
 	if (rule->netns) {
-		add(text, ALERT_TEXT_MAX, "%s netns %u", joint, rule->netns);
+		add(text, ALERT_TEXT_MAX, "%s netns %s", joint, rule->netns);
 		joint = ",";
 	}
 	if (rule->protocol[0])

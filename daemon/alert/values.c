@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "common/nearest.h"
 
 int alert_refuse(char *error, const char *format, ...)
 {
@@ -23,8 +24,7 @@ int alert_refuse(char *error, const char *format, ...)
 
 int alert_refuse_word(char *error, const char *why, const char *word, const char *nearest)
 {
-	return alert_refuse(error, "%s %.60s%s%s%s", why, word, nearest ? " (did you mean " : "",
-			    nearest ? nearest : "", nearest ? "?)" : "");
+	return alert_refuse(error, "%s %.60s%s", why, word, nearest_hint("", nearest).s);
 }
 
 int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns, char *error)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GetAlerts, TestAlert, SilenceAlert, UnsilenceAlert. */
+/* GetAlerts, TestAlert, SilenceAlert and UnsilenceAlert. */
+#include "daemon/alert/alerts.h"
+
 #include <errno.h>
 
 #include "common/time.h"
 #include "daemon/alert/alert_json.h"
 #include "daemon/alert/engine.h"
 #include "daemon/control/internal.h"
+#include "daemon/json/json.h"
 
 /* Longer silences are slips of the finger: a year. */
 #define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)
@@ -14,7 +17,7 @@ int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {{NULL, 0, 0}};
 	const struct control *control = userdata;
-	const struct alert_engine *engine = control->parts.alerts;
+	const struct alert_engine *engine = alerts_engine(control->parts.alerts);
 	json_t *alerts = json_array(), *faults = json_array();
 	const struct alert_fault *fault;
 	size_t count;
@@ -25,13 +28,13 @@ int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < alert_engine_count(engine); i++)
-		json_array_append_new(alerts, alert_json(control, alert_engine_get(engine, i)));
+		json_array_append_new(
+			alerts, alert_json(alert_engine_get(engine, i), control->parts.records));
 	fault = alert_engine_faults(engine, &count);
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(faults, alert_fault_json(&fault[i]));
-	return control_reply(call,
-			     json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
-				       "alerts", alerts, "faults", faults));
+	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", json_time(time_monotonic()),
+					     "alerts", alerts, "faults", faults));
 }
 
 /* The alert that the call names; NULL after the call has ended. */
@@ -39,7 +42,8 @@ static const struct alert *find(const struct control *control, struct call *call
 				json_t *parameters)
 {
 	const char *name = json_string_value(json_object_get(parameters, "rule")), *nearest;
-	const struct alert *alert = alert_engine_find(control->parts.alerts, name, &nearest);
+	const struct alert *alert =
+		alert_engine_find(alerts_engine(control->parts.alerts), name, &nearest);
 
 	if (!alert)
 		call_error(call, "io.netflowd.UnknownAlert",
@@ -77,8 +81,8 @@ int method_silence_alert(struct call *call, json_t *parameters, void *userdata)
 	if (!alert)
 		return 0;
 	until = time_monotonic() + (uint64_t)for_ns;
-	alert_engine_silence(control->parts.alerts, alert->rule->name, until);
-	return control_reply(call, json_pack("{s:o}", "until", control_time(until)));
+	alert_engine_silence(alerts_engine(control->parts.alerts), alert->rule->name, until);
+	return control_reply(call, json_pack("{s:o}", "until", json_time(until)));
 }
 
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata)
@@ -92,6 +96,6 @@ int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata
 	alert = find(control, call, parameters);
 	if (!alert)
 		return 0;
-	alert_engine_silence(control->parts.alerts, alert->rule->name, 0);
+	alert_engine_silence(alerts_engine(control->parts.alerts), alert->rule->name, 0);
 	return call_reply(call, json_object());
 }

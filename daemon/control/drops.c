@@ -10,10 +10,10 @@
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/records.h"
 #include "daemon/core/packet.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
-#include "daemon/store/recent.h"
 
 /* One row in the making: a counter, or several put together. */
 struct row {
@@ -26,6 +26,7 @@ struct rows {
 	size_t count, room;
 	uint64_t hidden; /* packets that the filter's `faults` keeps out */
 	const struct filter *filter;
+	const struct control *control;
 };
 
 /* ---- putting rows together --------------------------------------------- */
@@ -121,14 +122,26 @@ static struct row *add_row(struct rows *rows)
 	return &rows->row[rows->count++];
 }
 
+/* The cause of a counter, named as that of a record. */
+static void name_cause(const struct control *control, const struct nf_drop_key *key,
+		       struct cause *cause)
+{
+	const struct backend *backend = control->parts.backend;
+
+	records_cause(control->parts.records, !backend->ops->reasons_missing(backend), key->reason,
+		      key->location, cause);
+}
+
 static int collect_counter(const struct backend_drops *drops, void *userdata)
 {
 	struct rows *rows = userdata;
+	struct cause cause;
 	struct row *row;
 
 	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
 		return 0;
-	if (filter_hides(rows->filter, drops->key.reason)) {
+	name_cause(rows->control, &drops->key, &cause);
+	if (filter_hides(rows->filter, &cause)) {
 		rows->hidden += drops->packets;
 		return 0;
 	}
@@ -139,14 +152,14 @@ static int collect_counter(const struct backend_drops *drops, void *userdata)
 	return 0;
 }
 
-static int collect_record(struct rows *rows, const struct nf_drop_record *record)
+static int collect_record(struct rows *rows, const struct drop *drop)
 {
-	struct packet packet;
+	const struct contents *contents = &drop->contents;
 	struct row *row;
 
-	if (!filter_takes(rows->filter, record->reason, record->device, record->netns))
+	if (!filter_takes_drop(rows->filter, drop))
 		return 0;
-	if (filter_hides(rows->filter, record->reason)) {
+	if (filter_hides(rows->filter, &drop->cause)) {
 		rows->hidden++;
 		return 0;
 	}
@@ -154,28 +167,23 @@ static int collect_record(struct rows *rows, const struct nf_drop_record *record
 	if (!row)
 		return -ENOMEM;
 	row->drops = (struct backend_drops){
-		.packets = 1, .bytes = record->bytes.len, .last_ns = record->header.time_ns};
-	packet_parse(&record->bytes, &packet);
-	if (!packet_flow(&packet, row->flow))
-		packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4,
-				row->flow);
+		.packets = 1, .bytes = contents->bytes->len, .last_ns = drop->time_ns};
+	_Static_assert(sizeof(row->flow) >= sizeof(contents->protocol), "a protocol fits");
+	strcpy(row->flow, contents->flow[0] ? contents->flow : contents->protocol);
 	return 0;
 }
 
-static const struct nf_drop_record *drop_record(const struct recent *recent, size_t i)
+static int collect(struct rows *rows, bool flows)
 {
-	return (const struct nf_drop_record *)recent_newest(recent, i);
-}
-
-static int collect(const struct control *control, struct rows *rows, bool flows)
-{
-	const struct backend *backend = control->parts.backend;
+	const struct backend *backend = rows->control->parts.backend;
+	struct records *records = rows->control->parts.records;
+	struct drop drop;
 	int r = 0;
 
 	if (!flows)
 		return backend->ops->drops(backend, collect_counter, rows);
-	for (size_t i = 0; i < recent_count(control->parts.recent) && r == 0; i++)
-		r = collect_record(rows, drop_record(control->parts.recent, i));
+	for (size_t i = 0; r == 0 && records_drop(records, i, &drop) == 0; i++)
+		r = collect_record(rows, &drop);
 	return r;
 }
 
@@ -184,21 +192,25 @@ static int collect(const struct control *control, struct rows *rows, bool flows)
 static json_t *row_to_json(const struct control *control, const struct row *row,
 			   const struct grouping *by)
 {
-	const struct backend *backend = control->parts.backend;
-	struct json_drops out = {
-		.key = row->drops.key,
+	const struct nf_drop_key *key = &row->drops.key;
+	char protocol[PACKET_PROTOCOL_MAX];
+	struct cause cause;
+	const struct json_drops out = {
+		.cause = &cause,
 		.fields = by ? by->fields : JSON_DROPS_ALL,
-		.device = row->drops.device,
+		.device = {.name = row->drops.device,
+			   .ifindex = key->ifindex,
+			   .netns = row->drops.netns},
+		.protocol = protocol,
 		.flow = row->flow[0] ? row->flow : NULL,
 		.packets = row->drops.packets,
 		.bytes = row->drops.bytes,
 		.last_ns = row->drops.last_ns,
 	};
 
-	out.key.netns = row->drops.netns;
-	if (backend->ops->reasons_missing(backend))
-		out.fields &= ~(unsigned int)JSON_DROPS_REASON;
-	return json_drops(&out, control->parts.names, control->parts.symbols);
+	name_cause(control, key, &cause);
+	packet_protocol(key->protocol, key->flags & NF_KEY_L4, key->l4, protocol);
+	return json_drops(&out);
 }
 
 /* How many `faults` hid, null when it was not asked for. */
@@ -219,12 +231,12 @@ static json_t *rows_to_json(const struct control *control, const struct rows *ro
 		if (i < top)
 			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
 	}
-	return json_pack(
-		"{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time", control_time(time_monotonic()),
-		"since", control_time(control->parts.started_ns), "exact",
-		!by || by->compare != compare_flow, "packets", (json_int_t)packets, "bytes",
-		(json_int_t)bytes, "hidden", hidden_to_json(rows->filter, rows->hidden), "matched",
-		(json_int_t)rows->count, "rows", out);
+	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time",
+			 json_time(time_monotonic()), "since", json_time(control->parts.started_ns),
+			 "exact", !by || by->compare != compare_flow, "packets",
+			 (json_int_t)packets, "bytes", (json_int_t)bytes, "hidden",
+			 hidden_to_json(rows->filter, rows->hidden), "matched",
+			 (json_int_t)rows->count, "rows", out);
 }
 
 int method_get_drops(struct call *call, json_t *parameters, void *userdata)
@@ -233,7 +245,7 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{"by", PARAMETER_STRING, true},
 		{"reason", PARAMETER_STRING, true},
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
 		{"top", PARAMETER_INT, true},
 		{NULL, 0, 0},
@@ -241,10 +253,10 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 	const struct control *control = userdata;
 	const struct grouping *by = NULL;
 	OWN_FILTER struct filter filter = {0};
-	struct rows rows = {.filter = &filter};
+	struct rows rows = {.filter = &filter, .control = control};
 	struct nearest nearest;
 	const char *name;
-	json_t *answer = NULL;
+	json_t *reply = NULL;
 	size_t top;
 	int r;
 
@@ -260,45 +272,30 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 	r = top ? filter_read(&filter, control, call, parameters) : -EINVAL;
 	if (r < 0)
 		return r;
-	r = collect(control, &rows, by && by->compare == compare_flow);
+	r = collect(&rows, by && by->compare == compare_flow);
 	if (r == 0) {
 		if (by)
 			group(&rows, by->compare);
 		if (rows.count)
 			qsort(rows.row, rows.count, sizeof(rows.row[0]), compare_packets);
-		answer = rows_to_json(control, &rows, by, top);
+		reply = rows_to_json(control, &rows, by, top);
 	}
 	free(rows.row);
-	return r < 0 ? r : control_reply(call, answer);
+	return r < 0 ? r : control_reply(call, reply);
 }
 
 /* ---- GetDropRecords ---------------------------------------------------- */
 
-static json_t *records_to_json(const struct control *control, const struct filter *filter,
-			       size_t limit)
+static json_t *answer(const struct control *control, const struct filter *filter, size_t limit)
 {
-	const struct recent *recent = control->parts.recent;
-	json_t *records = json_array();
-	size_t matched = 0, hidden = 0, oldest = 0;
+	struct records *records = control->parts.records;
+	struct control_found found = control_records_find(records, RECORDS_DROPS, filter, limit);
 
-	for (size_t i = 0; i < recent_count(recent); i++) {
-		if (!filter_takes_drop(filter, drop_record(recent, i)))
-			continue;
-		if (filter_hides(filter, drop_record(recent, i)->reason))
-			hidden++;
-		else if (matched++ < limit)
-			oldest = i + 1;
-	}
-	for (size_t i = oldest; i-- > 0;)
-		if (filter_takes_drop(filter, drop_record(recent, i)) &&
-		    !filter_hides(filter, drop_record(recent, i)->reason))
-			json_array_append_new(records, json_drop_record(drop_record(recent, i),
-									control->parts.names,
-									control->parts.symbols));
-	return json_pack("{s:I, s:I, s:I, s:o*, s:o}", "held", (json_int_t)recent_count(recent),
-			 "capacity", (json_int_t)recent_capacity(recent), "matched",
-			 (json_int_t)matched, "hidden", hidden_to_json(filter, hidden), "records",
-			 records);
+	return json_pack("{s:I, s:I, s:I, s:o*, s:o}", "held",
+			 (json_int_t)records_count(records, RECORDS_DROPS), "capacity",
+			 (json_int_t)records_capacity(records, RECORDS_DROPS), "matched",
+			 (json_int_t)found.matched, "hidden", hidden_to_json(filter, found.hidden),
+			 "records", found.records);
 }
 
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
@@ -306,7 +303,7 @@ int method_get_drop_records(struct call *call, json_t *parameters, void *userdat
 	static const struct parameter table[] = {
 		{"reason", PARAMETER_STRING, true},
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
 		{"filter", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
@@ -318,5 +315,5 @@ int method_get_drop_records(struct call *call, json_t *parameters, void *userdat
 	int r;
 
 	r = control_read_records(control, call, parameters, table, &filter, &limit);
-	return r > 0 ? control_reply(call, records_to_json(control, &filter, limit)) : r;
+	return r > 0 ? control_reply(call, answer(control, &filter, limit)) : r;
 }

@@ -9,9 +9,14 @@
 #include "common/knowledge.h"
 #include "common/nearest.h"
 #include "daemon/control/internal.h"
-#include "daemon/core/names.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/journey.h"
 #include "daemon/core/selection.h"
+#include "daemon/core/transmit.h"
+#include "daemon/kernel/attribution.h"
+#include "daemon/kernel/netns_names.h"
 #include "daemon/probe/backend.h"
+#include "daemon/store/records.h"
 
 /* A search for a device by name among all that were seen and all that are there. */
 struct device_search {
@@ -88,29 +93,41 @@ static int read_device(struct filter *filter, const struct control *control, str
 static int read_reason(struct filter *filter, const struct control *control, struct call *call,
 		       const char *text)
 {
-	const struct names *names = control->parts.names;
+	const char *nearest;
 
-	if (names_find_reason(names, text, &filter->reason) < 0) {
+	if (records_find_reason(control->parts.records, text, &filter->reason, &nearest) < 0) {
 		call_error(call, "io.netflowd.UnknownReason",
-			   json_pack("{s:s, s:s*}", "reason", text, "nearest",
-				     names_nearest_reason(names, text)));
+			   json_pack("{s:s, s:s*}", "reason", text, "nearest", nearest));
 		return -EINVAL;
 	}
 	filter->by_reason = true;
 	return 0;
 }
 
-static int read_netns(struct filter *filter, struct call *call, const json_t *value)
+/* By the number that the name has now: the records and counters have numbers. */
+static int read_netns(struct filter *filter, const struct control *control, struct call *call,
+		      const char *text)
 {
-	json_int_t inode = json_integer_value(value);
+	char nearest[ATTRIBUTION_NETNS_MAX];
 
-	if (inode < 1 || inode > UINT32_MAX) {
+	switch (attribution_netns_number(control->parts.attribution, text, &filter->netns)) {
+	case 0:
+		filter->by_netns = true;
+		return 0;
+	case -ENOENT:
+		call_error(call, "io.netflowd.UnknownNetns",
+			   json_pack("{s:s, s:s*}", "netns", text, "nearest",
+				     attribution_netns_nearest(control->parts.attribution, text,
+							       nearest)));
+		return -EINVAL;
+	case -EACCES:
+		call_error(call, "io.netflowd.PermissionDenied",
+			   json_pack("{s:s}", "reason", NETNS_NAMES_HIDDEN));
+		return -EINVAL;
+	default:
 		call_invalid_parameter(call, "netns");
 		return -EINVAL;
 	}
-	filter->netns = (uint32_t)inode;
-	filter->by_netns = true;
-	return 0;
 }
 
 static int read_expression(struct filter *filter, struct call *call, const char *text)
@@ -128,7 +145,7 @@ static int read_expression(struct filter *filter, struct call *call, const char 
 
 static int read_segment(struct filter *filter, struct call *call, const char *text)
 {
-	char nearest[PATH_SEGMENT_MAX];
+	char nearest[SEGMENT_NAME_MAX];
 
 	if (path_segment_parse(&filter->segment, text, nearest) < 0) {
 		call_error(call, "io.netflowd.UnknownSegment",
@@ -175,7 +192,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	const char *reason = json_string_value(json_object_get(parameters, "reason"));
 	const char *device = json_string_value(json_object_get(parameters, "device"));
 	const char *expression = json_string_value(json_object_get(parameters, "filter"));
-	const json_t *netns = json_object_get(parameters, "netns");
+	const char *netns = json_string_value(json_object_get(parameters, "netns"));
 	OWN_FILTER struct filter fresh = {0};
 	int r = 0;
 
@@ -184,9 +201,8 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	if (r == 0 && device)
 		r = read_device(&fresh, control, call, device);
 	if (r == 0 && netns)
-		r = read_netns(&fresh, call, netns);
+		r = read_netns(&fresh, control, call, netns);
 	fresh.faults = json_is_true(json_object_get(parameters, "faults"));
-	fresh.names = control->parts.names;
 	if (r == 0 && expression)
 		r = read_expression(&fresh, call, expression);
 	if (r == 0)
@@ -215,60 +231,55 @@ bool filter_takes(const struct filter *filter, uint32_t reason, const char *devi
 	return !filter->by_device || !strncmp(filter->device, device, NF_DEVICE_NAME);
 }
 
-bool filter_hides(const struct filter *filter, uint32_t reason)
+bool filter_hides(const struct filter *filter, const struct cause *cause)
 {
-	const char *name = filter->faults ? names_reason(filter->names, reason) : NULL;
-	const struct knowledge *entry = name ? knowledge_reason(name) : NULL;
-
-	return entry && entry->class != KNOWLEDGE_FAULT;
+	return filter->faults && cause->knowledge && cause->knowledge->class != KNOWLEDGE_FAULT;
 }
 
-static bool takes_bytes(const struct filter *filter, const struct nf_bytes *bytes)
+/* Device and namespace, both of the same one. */
+static bool takes_device(const struct filter *filter, const struct device *device)
 {
-	return !filter->selection || selection_takes_bytes(filter->selection, bytes);
+	return filter_takes(filter, filter->reason, device->name, device->netns);
 }
 
-bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record)
+static bool takes_contents(const struct filter *filter, const struct contents *contents)
 {
-	return filter_takes(filter, record->reason, record->device, record->netns) &&
-	       takes_bytes(filter, &record->bytes);
+	return !filter->selection || selection_takes_bytes(filter->selection, contents->bytes);
 }
 
-bool filter_takes_slots(const struct filter *filter, const struct nf_slots_record *record)
+bool filter_takes_drop(const struct filter *filter, const struct drop *drop)
 {
-	return filter_takes(filter, 0, record->device, record->netns) &&
-	       takes_bytes(filter, &record->bytes);
+	return (!filter->by_reason || filter->reason == drop->cause.reason) &&
+	       takes_device(filter, &drop->device) && takes_contents(filter, &drop->contents);
 }
 
-/* Device and namespace may be any that was crossed, but both of the same one. */
-static bool takes_devices(const struct filter *filter, const struct nf_path_record *record)
+bool filter_takes_transmit(const struct filter *filter, const struct transmit *transmit)
 {
-	size_t count = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+	return takes_device(filter, &transmit->device) &&
+	       takes_contents(filter, &transmit->contents);
+}
 
+/* The skb crossed several devices, and any of them counts. */
+static bool takes_any_device(const struct filter *filter, const struct journey *journey)
+{
 	if (!filter->by_device && !filter->by_netns)
 		return true;
-	for (size_t i = 0; i < count; i++) {
-		const struct nf_path_device *device = &record->device[i];
-
-		if ((!filter->by_netns || filter->netns == device->netns) &&
-		    (!filter->by_device || !strncmp(filter->device, device->name, NF_DEVICE_NAME)))
+	for (size_t i = 0; i < journey->devices; i++)
+		if (takes_device(filter, &journey->device[i]))
 			return true;
-	}
 	return false;
 }
 
-bool filter_takes_path(const struct filter *filter, const struct nf_path_record *record,
-		       const struct path *path)
+bool filter_takes_journey(const struct filter *filter, const struct journey *journey)
 {
-	bool slow = record->flags & NF_PATH_SLOW;
 	uint64_t ns;
 
-	if (filter->by_slow && filter->slow != slow)
+	if (filter->by_slow && filter->slow != journey->slow)
 		return false;
 	if ((filter->by_segment || filter->by_over) &&
-	    !path_segment_time(path, &filter->segment, &ns))
+	    !path_segment_time(&journey->path, &filter->segment, &ns))
 		return false;
 	if (filter->by_over && ns <= filter->over_ns)
 		return false;
-	return takes_devices(filter, record) && takes_bytes(filter, &record->bytes);
+	return takes_any_device(filter, journey) && takes_contents(filter, &journey->contents);
 }

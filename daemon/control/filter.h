@@ -13,9 +13,12 @@
 #include "daemon/core/path.h"
 
 struct call;
+struct cause;
 struct control;
-struct names;
+struct drop;
+struct journey;
 struct selection;
+struct transmit;
 
 /* What is not selected by matches everything; all zero is a filter that takes all. */
 struct filter {
@@ -24,7 +27,6 @@ struct filter {
 	uint32_t reason;
 	uint32_t netns;
 	char device[NF_DEVICE_NAME];
-	const struct names *names;   /* of `faults`, borrowed */
 	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
 	/* of latency records only */
 	bool by_segment, by_over, by_slow;
@@ -47,19 +49,15 @@ void filter_clear(struct filter *filter);
 
 #define OWN_FILTER CLEANUP(filter_clear)
 
-/* For counters: reason, device and namespace; `faults` is not looked at. */
+/* For counters, by reason, device and namespace; `faults` is not considered. */
 bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns);
 
-/* Whether `faults` hides drops of this reason; one that nothing is known of never is. */
-bool filter_hides(const struct filter *filter, uint32_t reason);
+/* Whether `faults` hides drops of this cause: policy or benign, never a reason without a class. */
+bool filter_hides(const struct filter *filter, const struct cause *cause);
 
-/* `faults` is not looked at. */
-bool filter_takes_drop(const struct filter *filter, const struct nf_drop_record *record);
-
-bool filter_takes_slots(const struct filter *filter, const struct nf_slots_record *record);
-
-/* `path` is what path_read() made of the record.  `reason` selects drops only. */
-bool filter_takes_path(const struct filter *filter, const struct nf_path_record *record,
-		       const struct path *path);
+/* `faults` is not considered, and `reason` selects drops only. */
+bool filter_takes_drop(const struct filter *filter, const struct drop *drop);
+bool filter_takes_journey(const struct filter *filter, const struct journey *journey);
+bool filter_takes_transmit(const struct filter *filter, const struct transmit *transmit);
 
 #endif

@@ -7,19 +7,18 @@
 
 #include "daemon/control/control.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/path.h"
 #include "daemon/probe/backend.h"
 #include "daemon/varlink/call.h"
+#include "daemon/varlink/server.h"
 
 struct alert;
-struct attribution;
+struct alert_exec_result;
 struct cost;
 struct filter;
 struct measurer;
-struct server;
 struct stream;
 
-/* How many of the newest records a method gives that takes `limit`. */
+/* How many of the newest records a method with `limit` returns by default. */
 #define RECORDS_BY_DEFAULT 100
 
 struct control {
@@ -27,14 +26,16 @@ struct control {
 	struct server *server;
 	struct measurer *measurer;
 	struct cost *cost;
-	struct attribution *attribution;
-	struct path_probes probes; /* which do not run, for what latency records lack */
-	struct asked *asked;	   /* calls that wait for a measurement */
+	struct asked *asked; /* calls that wait for a measurement */
 	struct stream *streams;
 	struct alert_stream *alert_streams;
 };
 
-/* The methods, by file.  `userdata` is the control. */
+/* methods.c: the table, `userdata` of each method is the control. */
+extern const struct method control_methods[];
+extern const size_t control_method_count;
+
+/* The methods, by file. */
 int method_get_status(struct call *call, json_t *parameters, void *userdata);
 int method_list_probes(struct call *call, json_t *parameters, void *userdata);
 int method_get_drops(struct call *call, json_t *parameters, void *userdata);
@@ -52,59 +53,62 @@ int method_test_alert(struct call *call, json_t *parameters, void *userdata);
 int method_silence_alert(struct call *call, json_t *parameters, void *userdata);
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata);
 
-/* status.c: end what waits; monitor.c: likewise. */
+/* status.c: end the calls that wait for a measurement. */
 void status_stop(struct control *control);
+
+/* monitor.c: send the newest record of a kind to the streams that want it; end the streams. */
+void monitor_record(struct control *control, enum record_kind kind);
 void monitor_stop(struct control *control);
-/* monitor.c: hand a record to the streams that want it; costs nothing where there is none. */
-void monitor_drop(struct control *control, const struct nf_drop_record *record);
-void monitor_path(struct control *control, const struct nf_path_record *record);
-void monitor_slots(struct control *control, const struct nf_slots_record *record);
 
-/* alert_deliver.c: end the streams of alerts. */
+/* alert_streams.c: send an event to all streams of alerts, returns their number; end them. */
+unsigned int alert_streams_send(struct control *control, json_t *event);
 void alert_streams_stop(struct control *control);
-/* alert_deliver.c: do what the rule says; answers the call, now or later. */
-int alert_test(struct control *control, struct call *call, const struct alert *alert);
 
-/* Ends the call with NoData and returns true when there is no backend to ask. */
+/* alert_test.c: run the rule's actions and answer the call, now or when the program has ended. */
+int alert_test(struct control *control, struct call *call, const struct alert *alert);
+/* The program of a test has ended; `data` is the test. */
+void alert_test_ended(void *data, const struct alert_exec_result *result);
+
+/* ---- replies ------------------------------------------------------------- */
+
+/* End the call with NoData and return true if there is no backend to ask. */
 bool control_no_data(const struct control *control, struct call *call);
 
-/* A moment of CLOCK_MONOTONIC as a JSON string. */
-json_t *control_time(uint64_t monotonic_ns);
-
-/* slots.c: type SlotsLedger; the caller's. */
-json_t *control_slots_ledger(const struct control *control);
-
-/* Type LatencyLedger; the caller's.  `still`: nothing moved while `events` was read. */
-json_t *control_latency_ledger(ledger_events events, bool still);
+/* Reply with `object`, which is stolen; -ENOMEM if it is NULL.  For methods to return. */
+int control_reply(struct call *call, json_t *object);
 
 /*
- * The parameter `name`, a count of 1 and more; `otherwise` when it is not
- * given; 0 when it is wrong and the call has ended.
+ * The parameter `name`, a count of at least 1; `otherwise` if it is absent; 0
+ * after the call has ended because it is invalid.
  */
 size_t control_read_count(struct call *call, json_t *parameters, const char *name,
 			  size_t otherwise);
 
 /*
- * What a method that answers with records begins with: its parameters checked
- * by `table`, read into `filter`, which the caller clears, and into `limit`.
- * 1: go on; 0 or -errno: it is answered or has failed, for the method to return.
+ * The first steps of a method that returns records: check the parameters by
+ * `table`, read them into `filter`, which the caller clears, and into `limit`.
+ * 1: go on; 0 or a negative errno, for the method to return: the call has ended
+ * or failed.
  */
 int control_read_records(const struct control *control, struct call *call, json_t *parameters,
 			 const struct parameter table[], struct filter *filter, size_t *limit);
 
-/* status.c: the word of the interface for it. */
+/* status.c: the interface's word for a probe's state. */
 const char *control_probe_state(enum probe_state state);
 
-/*
- * Reply with `object`, which is stolen; -ENOMEM when it is NULL.  For methods
- * to return.
- */
-int control_reply(struct call *call, json_t *object);
+/* ---- the ledger ---------------------------------------------------------- */
 
 /*
- * The event counters, and how many entries of the in-flight table are taken:
- * of one moment when nothing moved during some attempts.  Returns whether so.
+ * Read the event counters and the number of entries in use of the in-flight
+ * table.  Returns whether both are of one moment, because nothing moved during
+ * one of some attempts.
  */
 bool control_read_ledger(const struct control *control, ledger_events events, uint64_t *in_flight);
+
+/* Type LatencyLedger; the caller's.  `still`: nothing moved while `events` was read. */
+json_t *control_latency_ledger(ledger_events events, bool still);
+
+/* slots.c: type SlotsLedger; the caller's. */
+json_t *control_slots_ledger(const struct control *control);
 
 #endif

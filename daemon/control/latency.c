@@ -17,7 +17,7 @@ struct collection {
 static int collect_device(const struct backend_device *device, void *userdata)
 {
 	struct collection *collection = userdata;
-	const struct json_device named = {
+	const struct device named = {
 		.name = device->name, .ifindex = device->ifindex, .netns = device->netns};
 
 	if (!filter_takes(collection->filter, 0, device->name ? device->name : "", device->netns))
@@ -33,8 +33,9 @@ static int collect_device(const struct backend_device *device, void *userdata)
 
 int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
+	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
+						 {"netns", PARAMETER_STRING, true},
+						 {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
 	OWN_FILTER struct filter filter = {0};
@@ -50,8 +51,7 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		return r;
 	collection.latencies = json_array();
 	backend->ops->devices(backend, collect_device, &collection);
-	return control_reply(call,
-			     json_pack("{s:o, s:o, s:o}", "time", control_time(time_monotonic()),
-				       "since", control_time(control->parts.started_ns),
-				       "latencies", collection.latencies));
+	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", json_time(time_monotonic()),
+					     "since", json_time(control->parts.started_ns),
+					     "latencies", collection.latencies));
 }

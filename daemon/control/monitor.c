@@ -7,18 +7,16 @@
 #include "common/nearest.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
-#include "daemon/json/json.h"
+#include "daemon/control/records.h"
 #include "daemon/probe/backend.h"
 
-/* The kinds of records; their names are also the members of a reply that carry one. */
-enum kind { DROP, LATENCY, SLOTS, KINDS };
-
+/* What clients call the kinds of records, and the members of a reply that carry one. */
 static const struct {
 	const char *name, *member;
-} kinds[KINDS] = {
-	[DROP] = {"drops", "drop"},
-	[LATENCY] = {"latency", "latency"},
-	[SLOTS] = {"slots", "slots"},
+} kinds[RECORDS_KINDS] = {
+	[RECORDS_DROPS] = {"drops", "drop"},
+	[RECORDS_LATENCY] = {"latency", "latency"},
+	[RECORDS_SLOTS] = {"slots", "slots"},
 };
 
 struct stream {
@@ -26,7 +24,7 @@ struct stream {
 	struct control *control;
 	struct call *call;
 	struct filter filter;
-	unsigned int kinds; /* 1 << enum kind */
+	unsigned int kinds; /* 1 << enum record_kind */
 	bool stack;
 	uint64_t gap; /* records lost since the last reply */
 };
@@ -68,7 +66,7 @@ void monitor_stop(struct control *control)
 /* ---- sending ------------------------------------------------------------- */
 
 /* The record goes to this client or, when it reads too slowly, into its gap. */
-static void stream_send(struct stream *stream, enum kind kind, json_t *record)
+static void stream_send(struct stream *stream, enum record_kind kind, json_t *record)
 {
 	json_t *gap = stream->gap ? json_integer((json_int_t)stream->gap) : NULL;
 	json_t *reply = json_pack("{s:O*, s:o*}", kinds[kind].member, record, "gap", gap);
@@ -79,56 +77,23 @@ static void stream_send(struct stream *stream, enum kind kind, json_t *record)
 		stream->gap++;
 }
 
-void monitor_drop(struct control *control, const struct nf_drop_record *record)
+void monitor_record(struct control *control, enum record_kind kind)
 {
+	struct control_record record;
 	struct stream *next;
 	json_t *json = NULL;
 
-	/* A stream whose client turns out to be gone frees itself while it is sent to. */
-	for (struct stream *stream = control->streams; stream; stream = next) {
-		next = stream->next;
-		if (!(stream->kinds & 1U << DROP) || !filter_takes_drop(&stream->filter, record))
-			continue;
-		if (!json)
-			json = json_drop_record(record, control->parts.names,
-						control->parts.symbols);
-		stream_send(stream, DROP, json);
-	}
-	json_decref(json);
-}
-
-void monitor_path(struct control *control, const struct nf_path_record *record)
-{
-	struct stream *next;
-	json_t *json = NULL;
-	struct path path;
-
-	if (!control->streams || path_read(&path, record, &control->probes) < 0)
+	if (!control->streams || control_record_read(&record, control->parts.records, kind, 0) < 0)
 		return;
+	/* A stream whose client turns out to be gone frees itself during the send. */
 	for (struct stream *stream = control->streams; stream; stream = next) {
 		next = stream->next;
-		if (!(stream->kinds & 1U << LATENCY) ||
-		    !filter_takes_path(&stream->filter, record, &path))
+		if (!(stream->kinds & 1U << kind) ||
+		    !control_record_taken(&record, &stream->filter))
 			continue;
 		if (!json)
-			json = json_latency_record(record, &path, control->attribution);
-		stream_send(stream, LATENCY, json);
-	}
-	json_decref(json);
-}
-
-void monitor_slots(struct control *control, const struct nf_slots_record *record)
-{
-	struct stream *next;
-	json_t *json = NULL;
-
-	for (struct stream *stream = control->streams; stream; stream = next) {
-		next = stream->next;
-		if (!(stream->kinds & 1U << SLOTS) || !filter_takes_slots(&stream->filter, record))
-			continue;
-		if (!json)
-			json = json_slots_record(record);
-		stream_send(stream, SLOTS, json);
+			json = control_record_json(&record);
+		stream_send(stream, kind, json);
 	}
 	json_decref(json);
 }
@@ -140,7 +105,7 @@ static int read_kind(struct call *call, const char *name, unsigned int *wanted)
 	struct nearest nearest;
 
 	nearest_init(&nearest, name);
-	for (unsigned int i = 0; i < KINDS; i++) {
+	for (unsigned int i = 0; i < RECORDS_KINDS; i++) {
 		if (!strcmp(kinds[i].name, name)) {
 			*wanted |= 1U << i;
 			return 0;
@@ -152,7 +117,7 @@ static int read_kind(struct call *call, const char *name, unsigned int *wanted)
 	return -EINVAL;
 }
 
-/* Drops where nothing is said; -EINVAL after the call has ended. */
+/* Drops if the call names no kind; -EINVAL after the call has ended. */
 static int read_kinds(struct call *call, json_t *parameters, unsigned int *wanted)
 {
 	const json_t *names = json_object_get(parameters, "records"), *name;
@@ -172,7 +137,7 @@ static int read_kinds(struct call *call, json_t *parameters, unsigned int *wante
 		call_invalid_parameter(call, "records");
 		return -EINVAL;
 	}
-	*wanted = names ? read : 1U << DROP;
+	*wanted = names ? read : 1U << RECORDS_DROPS;
 	return 0;
 }
 
@@ -204,7 +169,7 @@ int method_monitor(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
 		{"records", PARAMETER_ARRAY, true},  {"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_INT, true},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
 		{"filter", PARAMETER_STRING, true},  {"over_ns", PARAMETER_INT, true},
 		{"segment", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
 		{"stack", PARAMETER_BOOL, true},     {NULL, 0, 0},

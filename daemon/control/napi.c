@@ -84,8 +84,8 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 	backend->ops->napi(backend, add_napi, napi);
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(cpus, cpu_to_json(backend, &rows[i]));
-	return control_reply(call, json_pack("{s:o, s:o, s:o, s:o}", "time",
-					     control_time(time_monotonic()), "since",
-					     control_time(control->parts.started_ns), "napi", napi,
-					     "cpus", cpus));
+	return control_reply(call,
+			     json_pack("{s:o, s:o, s:o, s:o}", "time", json_time(time_monotonic()),
+				       "since", json_time(control->parts.started_ns), "napi", napi,
+				       "cpus", cpus));
 }

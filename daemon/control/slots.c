@@ -5,10 +5,10 @@
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/records.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
-#include "daemon/store/recent.h"
 #include "daemon/store/rockets.h"
 
 /* The newest rockets of the log that GetSlots tells. */
@@ -85,8 +85,7 @@ static int add_device(const struct backend_slots *device, void *userdata)
 			  "near_misses", (json_int_t)device->near, "overflows",
 			  (json_int_t)overflows(device), "outcomes", outcomes(device), "too_big",
 			  (json_int_t)device->too_big, "last_overflow",
-			  device->last_overflow_ns ? control_time(device->last_overflow_ns)
-						   : NULL));
+			  device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL));
 }
 
 /* ---- what stands beside them --------------------------------------------- */
@@ -162,8 +161,9 @@ static json_t *rockets_log(const struct control *control)
 /* Without a backend the kernel's log is still there to tell of. */
 int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_INT, true}, {NULL, 0, 0}};
+	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
+						 {"netns", PARAMETER_STRING, true},
+						 {NULL, 0, 0}};
 	const struct control *control = userdata;
 	const struct backend *backend = control->parts.backend;
 	OWN_FILTER struct filter filter = {0};
@@ -179,8 +179,8 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 	backend->ops->slots(backend, add_device, &collection);
 	return control_reply(call,
 			     json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "time",
-				       control_time(time_monotonic()), "since",
-				       control_time(control->parts.started_ns), "limit",
+				       json_time(time_monotonic()), "since",
+				       json_time(control->parts.started_ns), "limit",
 				       (json_int_t)control->parts.slots_limit, "xen",
 				       source(backend, NF_PROBE_XENNET_START_XMIT), "named",
 				       source(backend, NF_PROBE_SLOTS_DEVICES), "devices",
@@ -190,45 +190,23 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 
 /* ---- records ------------------------------------------------------------- */
 
-static const struct nf_slots_record *slots_record(const struct recent *recent, size_t i)
-{
-	return (const struct nf_slots_record *)recent_newest(recent, i);
-}
-
-/* Newest last. */
-static json_t *records_to_json(const struct recent *recent, const struct filter *filter,
-			       size_t limit, size_t *matched)
-{
-	json_t *records = json_array();
-	size_t oldest = 0;
-
-	*matched = 0;
-	for (size_t i = 0; i < recent_count(recent); i++)
-		if (filter_takes_slots(filter, slots_record(recent, i)) && (*matched)++ < limit)
-			oldest = i + 1;
-	for (size_t i = oldest; i-- > 0;)
-		if (filter_takes_slots(filter, slots_record(recent, i)))
-			json_array_append_new(records, json_slots_record(slots_record(recent, i)));
-	return records;
-}
-
 static json_t *answer(const struct control *control, const struct filter *filter, size_t limit)
 {
-	const struct recent *recent = control->parts.slots;
-	size_t matched;
-	json_t *records = records_to_json(recent, filter, limit, &matched);
+	struct records *records = control->parts.records;
+	struct control_found found = control_records_find(records, RECORDS_SLOTS, filter, limit);
 
-	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "held", (json_int_t)recent_count(recent),
-			 "capacity", (json_int_t)recent_capacity(recent), "matched",
-			 (json_int_t)matched, "ledger", control_slots_ledger(control), "records",
-			 records);
+	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "held",
+			 (json_int_t)records_count(records, RECORDS_SLOTS), "capacity",
+			 (json_int_t)records_capacity(records, RECORDS_SLOTS), "matched",
+			 (json_int_t)found.matched, "ledger", control_slots_ledger(control),
+			 "records", found.records);
 }
 
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
 		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_INT, true},
+		{"netns", PARAMETER_STRING, true},
 		{"filter", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
 		{NULL, 0, 0},

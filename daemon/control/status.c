@@ -12,6 +12,7 @@
 #include "daemon/control/internal.h"
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 
@@ -249,8 +250,8 @@ static json_t *status(struct control *control, const struct measured *measured)
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
 		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"time", control_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
-		(json_int_t)getpid(), "started", control_time(parts->started_ns), "uptime_ns",
+		"time", json_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
+		(json_int_t)getpid(), "started", json_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
 		"reason", parts->backend_reason, "host", host(), "packets", packets(events),
 		"coverage", coverage_json(control, events), "drops",

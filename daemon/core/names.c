@@ -37,17 +37,7 @@ struct names {
 /* Where the number stands, or would have to stand. */
 static size_t list_position(const struct list *list, uint32_t number)
 {
-	size_t low = 0, high = list->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->entries[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(entry, list->entries, list->count, entry->number < number);
 }
 
 static const char *list_name(const struct list *list, uint32_t number)

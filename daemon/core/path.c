@@ -284,6 +284,7 @@ int path_read(struct path *path, const struct nf_path_record *record,
 	take_missing(&fresh, record, outcome, have, all & ~have, probes);
 	fresh.total_ns = fresh.stage[fresh.count - 1].time_ns - fresh.stage[0].time_ns;
 	fresh.dominant = longest(&fresh);
+	fresh.outcome = (enum nf_outcome)record->outcome;
 	*path = fresh;
 	return 0;
 }

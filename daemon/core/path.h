@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
+#include "common/segment_name.h"
 
 #define PATH_PROBE_TEXT_MAX 256
 
@@ -40,6 +41,7 @@ struct path {
 	struct path_missing missing[NF_STAGE_COUNT];
 	uint64_t total_ns;
 	size_t dominant; /* the longest time is that from stage[dominant] to the next */
+	enum nf_outcome outcome;
 };
 
 /*
@@ -49,31 +51,43 @@ struct path {
 int path_read(struct path *path, const struct nf_path_record *record,
 	      const struct path_probes *probes);
 
+/* When the skb passed the stage, CLOCK_MONOTONIC; 0 if the path does not have it. */
+uint64_t path_stage_ns(const struct path *path, enum nf_stage stage);
+
 /* "softirq_entry" */
 const char *path_stage_name(enum nf_stage stage);
 
 /* "delivered" */
 const char *path_outcome_name(enum nf_outcome outcome);
 
-/* "softirq_raise→softirq_entry" and the 0 at the end. */
-#define PATH_SEGMENT_MAX 40
+/* A segment that has histograms, the same identifiers in JSON, settings, alert rules and the knowledge. */
+struct path_histogram {
+	const char *name;      /* "receive_to_copy" */
+	const char *direction; /* "rx", "fwd" or "tx" */
+	enum nf_stage from, to;
+	bool total; /* from the first stage of a path to `to` */
+};
 
-void path_segment_format(enum nf_stage from, enum nf_stage to, char text[static PATH_SEGMENT_MAX]);
+extern const struct path_histogram path_histograms[NF_SEGMENT_COUNT];
 
-/* What somebody asks for by name. */
+/* The identifier for the time between two stages: "raise_to_softirq". */
+struct segment_text path_segment_name(enum nf_stage from, enum nf_stage to);
+
+/* A segment that a client selects by. */
 struct path_segment {
-	bool total;
+	bool total;   /* from the first stage of a path to its last one, or with one_way to `to` */
+	bool one_way; /* only of paths with this outcome: */
+	enum nf_outcome outcome;
 	enum nf_stage from, to;
 };
 
 /*
- * "receive→sock_queue", with "->" for the arrow too, or "total".  The short
- * names of histograms are taken: "raise" and "softirq" for softirq_raise and
- * softirq_entry.  -EINVAL: no path has it; `nearest` is then the nearest that
- * one can have, or empty.
+ * The identifier of two stages that a path can have in that order, or of a
+ * total; other forms as in segment_name_read().  -EINVAL: no path has it;
+ * `nearest` is then the nearest identifier, or empty.
  */
 int path_segment_parse(struct path_segment *segment, const char *text,
-		       char nearest[static PATH_SEGMENT_MAX]);
+		       char nearest[static SEGMENT_NAME_MAX]);
 
 /* How long it took on this path, stages between included; false when it has not both in order. */
 bool path_segment_time(const struct path *path, const struct path_segment *segment, uint64_t *ns);

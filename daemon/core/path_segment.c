@@ -1,29 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Segments of a path by name. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/segment_name.h"
 #include "daemon/core/path.h"
 
-#define ARROW "→"
-#define TOTAL "total"
+#define STAGES(a, b) .from = NF_STAGE_##a, .to = NF_STAGE_##b
 
-/* What GetLatency calls them. */
-static const struct {
-	const char *name;
-	enum nf_stage stage;
-} short_names[] = {
-	{"raise", NF_STAGE_SOFTIRQ_RAISE},
-	{"softirq", NF_STAGE_SOFTIRQ_ENTRY},
+const struct path_histogram path_histograms[NF_SEGMENT_COUNT] = {
+	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = {"irq_to_softirq", "rx", STAGES(IRQ, SOFTIRQ_ENTRY)},
+	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = {"raise_to_softirq", "rx",
+					 STAGES(SOFTIRQ_RAISE, SOFTIRQ_ENTRY)},
+	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = {"softirq_to_receive", "rx",
+					   STAGES(SOFTIRQ_ENTRY, RECEIVE)},
+	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = {"receive_to_sock_queue", "rx",
+					      STAGES(RECEIVE, SOCK_QUEUE)},
+	[NF_SEGMENT_WAKEUP_TO_RUN] = {"wakeup_to_run", "rx", STAGES(WAKEUP, RUN)},
+	[NF_SEGMENT_RUN_TO_COPY] = {"run_to_copy", "rx", STAGES(RUN, COPY)},
+	[NF_SEGMENT_RECEIVE_TO_COPY] = {"receive_to_copy", "rx", STAGES(RECEIVE, COPY)},
+	[NF_SEGMENT_RX_TOTAL] = {"rx_total", "rx", STAGES(IRQ, COPY), .total = true},
+	[NF_SEGMENT_RECEIVE_TO_QUEUE] = {"receive_to_queue", "fwd", STAGES(RECEIVE, QUEUE)},
+	[NF_SEGMENT_FORWARD_TOTAL] = {"forward_total", "fwd", STAGES(IRQ, XMIT), .total = true},
+	[NF_SEGMENT_QUEUE_TO_START] = {"queue_to_start_xmit", "tx", STAGES(QUEUE, START_XMIT)},
+	[NF_SEGMENT_START_TO_XMIT] = {"start_xmit_to_xmit", "tx", STAGES(START_XMIT, XMIT)},
+	[NF_SEGMENT_XMIT_TO_FREE] = {"xmit_to_free", "tx", STAGES(XMIT, FREE)},
+	[NF_SEGMENT_TX_TOTAL] = {"tx_total", "tx", STAGES(QUEUE, XMIT)},
 };
 
-void path_segment_format(enum nf_stage from, enum nf_stage to, char text[static PATH_SEGMENT_MAX])
+/* The totals of paths that ended in one way. */
+static const struct {
+	enum nf_segment segment;
+	enum nf_outcome outcome;
+} totals[] = {{NF_SEGMENT_RX_TOTAL, NF_OUTCOME_DELIVERED},
+	      {NF_SEGMENT_FORWARD_TOTAL, NF_OUTCOME_FORWARDED},
+	      {NF_SEGMENT_TX_TOTAL, NF_OUTCOME_TRANSMITTED}};
+
+struct segment_text path_segment_name(enum nf_stage from, enum nf_stage to)
 {
-	snprintf(text, PATH_SEGMENT_MAX, "%s" ARROW "%s", path_stage_name(from),
-		 path_stage_name(to));
+	return segment_name_join(path_stage_name(from), path_stage_name(to));
 }
 
 /* Whether some path has one after the other. */
@@ -36,93 +53,101 @@ static bool possible(enum nf_stage from, enum nf_stage to)
 	return from < to;
 }
 
-static int find_stage(const char *name, size_t length, enum nf_stage *stage)
+static struct path_segment of_total(const struct path_histogram *histogram, enum nf_outcome outcome)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(short_names); i++)
-		if (strlen(short_names[i].name) == length &&
-		    !memcmp(short_names[i].name, name, length)) {
-			*stage = short_names[i].stage;
-			return 0;
-		}
-	for (int i = 0; i < NF_STAGE_COUNT; i++) {
-		const char *one = path_stage_name((enum nf_stage)i);
+	return (struct path_segment){
+		.total = histogram->total,
+		.one_way = true,
+		.outcome = outcome,
+		.from = histogram->from,
+		.to = histogram->to,
+	};
+}
 
-		if (strlen(one) == length && !memcmp(one, name, length)) {
-			*stage = (enum nf_stage)i;
+/* The pair of stages, or the total, of that identifier. */
+static int find(struct path_segment *segment, const char *name)
+{
+	if (!strcmp(name, SEGMENT_NAME_TOTAL)) {
+		*segment = (struct path_segment){.total = true};
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
+		if (!strcmp(path_histograms[totals[i].segment].name, name)) {
+			*segment = of_total(&path_histograms[totals[i].segment], totals[i].outcome);
 			return 0;
 		}
-	}
+	for (int from = 0; from < NF_STAGE_COUNT; from++)
+		for (int to = 0; to < NF_STAGE_COUNT; to++) {
+			enum nf_stage a = (enum nf_stage)from, b = (enum nf_stage)to;
+
+			if (possible(a, b) && !strcmp(path_segment_name(a, b).s, name)) {
+				*segment = (struct path_segment){.from = a, .to = b};
+				return 0;
+			}
+		}
 	return -ENOENT;
 }
 
-static void find_nearest(const char *text, char best[static PATH_SEGMENT_MAX])
+/* The candidate does not outlive the call, so the best one is kept in `best`. */
+static void consider(struct nearest *nearest, const char *name, char best[static SEGMENT_NAME_MAX])
+{
+	nearest_consider(nearest, name);
+	if (nearest->best == name) {
+		strcpy(best, name);
+		nearest->best = best;
+	}
+}
+
+static void find_nearest(const char *text, char best[static SEGMENT_NAME_MAX])
 {
 	struct nearest nearest;
-	char name[PATH_SEGMENT_MAX];
 
 	best[0] = '\0';
 	nearest_init(&nearest, text);
-	nearest_consider(&nearest, TOTAL);
-	if (nearest.best)
-		strcpy(best, TOTAL);
+	consider(&nearest, SEGMENT_NAME_TOTAL, best);
+	for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
+		consider(&nearest, path_histograms[totals[i].segment].name, best);
 	for (int from = 0; from < NF_STAGE_COUNT; from++)
 		for (int to = 0; to < NF_STAGE_COUNT; to++) {
-			if (!possible((enum nf_stage)from, (enum nf_stage)to))
-				continue;
-			path_segment_format((enum nf_stage)from, (enum nf_stage)to, name);
-			nearest_consider(&nearest, name);
-			if (nearest.best == name) {
-				strcpy(best, name);
-				nearest.best = best;
-			}
+			enum nf_stage a = (enum nf_stage)from, b = (enum nf_stage)to;
+
+			if (possible(a, b))
+				consider(&nearest, path_segment_name(a, b).s, best);
 		}
 }
 
 int path_segment_parse(struct path_segment *segment, const char *text,
-		       char nearest[static PATH_SEGMENT_MAX])
+		       char nearest[static SEGMENT_NAME_MAX])
 {
-	const char *arrow = strstr(text, ARROW), *after = arrow ? arrow + strlen(ARROW) : NULL;
-	char normal[128];
-	enum nf_stage from, to;
+	struct segment_text name = segment_name_read(text);
 
-	if (!strcmp(text, TOTAL)) {
-		*segment = (struct path_segment){.total = true};
+	if (find(segment, name.s) == 0)
 		return 0;
-	}
-	if (!arrow && (arrow = strstr(text, "->")))
-		after = arrow + 2;
-	if (arrow && !find_stage(text, (size_t)(arrow - text), &from) &&
-	    !find_stage(after, strlen(after), &to) && possible(from, to)) {
-		*segment = (struct path_segment){.from = from, .to = to};
-		return 0;
-	}
-	if (arrow)
-		snprintf(normal, sizeof(normal), "%.*s" ARROW "%s", (int)(arrow - text), text,
-			 after);
-	find_nearest(arrow ? normal : text, nearest);
+	find_nearest(name.s, nearest);
 	return -EINVAL;
 }
 
-/* When the path passed a stage; false when it did not. */
-static bool passed(const struct path *path, enum nf_stage stage, uint64_t *time_ns)
+uint64_t path_stage_ns(const struct path *path, enum nf_stage stage)
 {
 	for (size_t i = 0; i < path->count; i++)
-		if (path->stage[i].stage == stage) {
-			*time_ns = path->stage[i].time_ns;
-			return true;
-		}
-	return false;
+		if (path->stage[i].stage == stage)
+			return path->stage[i].time_ns;
+	return 0;
 }
 
 bool path_segment_time(const struct path *path, const struct path_segment *segment, uint64_t *ns)
 {
-	uint64_t from, to;
+	uint64_t from = path->stage[0].time_ns, to = path_stage_ns(path, segment->to);
 
-	if (segment->total) {
+	if (segment->one_way && path->outcome != segment->outcome)
+		return false;
+	if (segment->total && !segment->one_way) {
 		*ns = path->total_ns;
 		return true;
 	}
-	if (!passed(path, segment->from, &from) || !passed(path, segment->to, &to) || to < from)
+	if (!segment->total)
+		from = path_stage_ns(path, segment->from);
+	if (!from || !to || to < from)
 		return false;
 	*ns = to - from;
 	return true;

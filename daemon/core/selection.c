@@ -8,7 +8,9 @@
 
 #include <pcap/pcap.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
+#include "common/nearest.h"
 #include "daemon/core/expression.h"
 #include "daemon/core/wire_frame.h"
 
@@ -138,21 +140,16 @@ static bool is_parse_error(const char *message)
 static size_t find_word(const struct expression *expression, const char *message)
 {
 	struct search search = {.expression = expression, .message = message};
-	size_t low = 0, high = expression->count;
+	size_t index;
 
 	search.probe = strstr(message, "4294967296") ? "4294967297" : "4294967296";
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (fails_within(&search, middle + 1, search.probe))
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	index = LOWER_BOUND(
+		word, expression->words, expression->count,
+		!fails_within(&search, (size_t)(word - expression->words) + 1, search.probe));
 	/* Some values are looked at only when the word behind them has been read. */
-	if (low > 0 && !is_parse_error(message) && fails_within(&search, low, ""))
-		low--;
-	return low;
+	if (index > 0 && !is_parse_error(message) && fails_within(&search, index, ""))
+		index--;
+	return index;
 }
 
 /* ---- errors ------------------------------------------------------------- */
@@ -198,11 +195,11 @@ static int refuse_name(struct selection_error *error, const struct expression *e
 		       size_t index)
 {
 	const char *nearest = expression_nearest(expression, index);
-	char text[128];
+	char text[sizeof(struct nearest_hint) + 64];
 
 	if (nearest)
-		snprintf(text, sizeof(text),
-			 "not a keyword (did you mean %s?), and names are not looked up", nearest);
+		snprintf(text, sizeof(text), "not a keyword%s, and names are not looked up",
+			 nearest_hint("", nearest).s);
 	else
 		snprintf(text, sizeof(text), "names are not looked up, only numbers can be given");
 	return refuse_word(error, expression, index, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon itself costs: processor time and memory. */
+/* The cost of the daemon itself: CPU time and memory. */
 #ifndef DAEMON_COST_COST_H
 #define DAEMON_COST_COST_H
 
@@ -9,17 +9,17 @@
 struct cost;
 struct loop;
 
-/* Samples once a second from now on.  Free before the loop. */
+/* Take a sample every second from now on.  Free it before the loop. */
 int cost_new(struct cost **cost, struct loop *loop);
 void cost_free(struct cost **cost);
 
-/* Processor time of this process, all threads, ns. */
+/* CPU time of this process, all threads, ns; 0 if it is not known. */
 uint64_t cost_cpu_ns(void);
 
-/* Percent of one core over the last whole second; false in the first one. */
+/* CPU time between the last two samples, percent of one core; false in the first second. */
 bool cost_cpu_now(const struct cost *cost, double *percent);
 
-/* Bytes; 0 when /proc does not tell. */
+/* Resident memory in bytes; 0 if /proc/self/statm cannot be read. */
 uint64_t cost_resident_bytes(void);
 
 #endif

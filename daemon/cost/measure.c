@@ -40,7 +40,7 @@ void measurer_free(struct measurer **measurer)
 	*measurer = NULL;
 }
 
-/* The mean cost of an empty program, which is the kernel's reading of the clock. */
+/* The mean time of an empty program in ns: the cost of reading the clock for the statistics. */
 static uint64_t clock_cost(const struct probe_runs *before, const struct probe_runs *after)
 {
 	uint64_t runs = after->runs - before->runs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs cost: the kernel's program statistics, switched on for a
- * moment while someone asks, and off otherwise.
+ * The cost of the programs, measured with the kernel's program statistics, which
+ * are switched on only during a measurement.
  */
 #ifndef DAEMON_COST_MEASURE_H
 #define DAEMON_COST_MEASURE_H
@@ -18,19 +18,20 @@ struct measurer;
 
 struct measured {
 	uint64_t elapsed_ns;
-	struct probe_runs probe[NF_PROBE_COUNT]; /* ns: the reading of the clock taken off */
+	struct probe_runs probe[NF_PROBE_COUNT]; /* ns: without the reading of the clock */
 };
 
-/* Called once when the time is up; `measured` is valid during the call. */
+/* Called once at the end of the measurement; `measured` is valid during the call. */
 typedef void (*measure_done)(const struct measured *measured, void *userdata);
 
 int measurer_new(struct measurer **measurer, struct loop *loop, struct backend *backend);
-/* Any measurement still under way ends unheard. */
+/* NULL-safe.  Free its measurements first. */
 void measurer_free(struct measurer **measurer);
 
 /*
- * Measure for `ms` (1 … MEASURE_MS_MAX).  Several may run at once.  Free it in
- * `done` or before, with measurement_free.  -EOPNOTSUPP without a backend.
+ * Measure for `ms` milliseconds (1 to MEASURE_MS_MAX).  Several measurements can
+ * run at the same time.  Free the measurement with measurement_free(), in `done`
+ * or before it.  Without a backend this fails with -EOPNOTSUPP.
  */
 int measurement_start(struct measurement **measurement, struct measurer *measurer, uint64_t ms,
 		      measure_done done, void *userdata);

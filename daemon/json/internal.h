@@ -12,6 +12,7 @@
 #include "bpf/records.h"
 
 struct contents;
+struct device;
 
 /*
  * An object that is being filled.  The first member that does not fit makes it
@@ -50,6 +51,8 @@ void fill_append(json_t **array, json_t *value);
 
 /* packet.c: members protocol, flow, ethernet, vlan, ip, transport, icmp. */
 void fill_contents(struct fill *f, const struct contents *contents);
+/* Members device, ifindex, netns, netns_name; what is not known is left out. */
+void fill_device(struct fill *f, const struct device *device);
 /* Member header. */
 void fill_header(struct fill *f, const struct nf_bytes *bytes);
 /* Member task. */

@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "bpf/records.h"
+#include "daemon/core/device.h"
 
 struct cause;
 struct drop;
@@ -56,10 +57,8 @@ enum json_drops_field {
 
 struct json_drops {
 	const struct cause *cause;
-	unsigned int fields;  /* enum json_drops_field */
-	const char *device;   /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
-	uint32_t ifindex;     /* 0: not known */
-	uint32_t netns;	      /* 0: not known */
+	unsigned int fields; /* enum json_drops_field */
+	struct device device;
 	const char *protocol; /* as packet_protocol() has it */
 	const char *flow;     /* NULL: the row is not about one flow */
 	uint64_t packets;
@@ -70,24 +69,12 @@ struct json_drops {
 /* Type Drops. */
 json_t *json_drops(const struct json_drops *row);
 
-struct json_device {
-	const char *name; /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
-	uint32_t ifindex; /* 0: not known */
-	uint32_t netns;	  /* 0: not known */
-};
-
-/* "rx", "fwd" or "tx". */
-const char *json_segment_direction(enum nf_segment segment);
-
-/* The name of a segment within its direction: "receive→copy", "total". */
-const char *json_segment_name(enum nf_segment segment);
-
 /*
  * Type Latency; `device` NULL: the devices without a slot of their own.  An
  * empty histogram has a count of 0, and no mean, maximum or quantiles.  The
  * last bucket's below_ns is INT64_MAX: it is open.
  */
-json_t *json_latency(enum nf_segment segment, const struct json_device *device,
+json_t *json_latency(enum nf_segment segment, const struct device *device,
 		     const struct nf_hist *hist);
 
 #endif

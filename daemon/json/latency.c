@@ -2,38 +2,9 @@
 /* Type Latency. */
 #include "common/array.h"
 #include "daemon/core/histogram.h"
+#include "daemon/core/path.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
-
-static const struct {
-	const char *direction;
-	const char *name;
-} segments[NF_SEGMENT_COUNT] = {
-	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = {"rx", "irq→softirq"},
-	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = {"rx", "raise→softirq"},
-	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq→receive"},
-	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive→sock_queue"},
-	[NF_SEGMENT_WAKEUP_TO_RUN] = {"rx", "wakeup→run"},
-	[NF_SEGMENT_RUN_TO_COPY] = {"rx", "run→copy"},
-	[NF_SEGMENT_RECEIVE_TO_COPY] = {"rx", "receive→copy"},
-	[NF_SEGMENT_RX_TOTAL] = {"rx", "total"},
-	[NF_SEGMENT_RECEIVE_TO_QUEUE] = {"fwd", "receive→queue"},
-	[NF_SEGMENT_FORWARD_TOTAL] = {"fwd", "total"},
-	[NF_SEGMENT_QUEUE_TO_START] = {"tx", "queue→start_xmit"},
-	[NF_SEGMENT_START_TO_XMIT] = {"tx", "start_xmit→xmit"},
-	[NF_SEGMENT_XMIT_TO_FREE] = {"tx", "xmit→free"},
-	[NF_SEGMENT_TX_TOTAL] = {"tx", "total"},
-};
-
-const char *json_segment_direction(enum nf_segment segment)
-{
-	return segments[segment].direction;
-}
-
-const char *json_segment_name(enum nf_segment segment)
-{
-	return segments[segment].name;
-}
 
 static json_t *bucket(unsigned int index, uint64_t count)
 {
@@ -69,19 +40,16 @@ static void put_quantiles(struct fill *f, const struct nf_hist *hist)
 			fill_int(f, quantiles[i].key, ns);
 }
 
-json_t *json_latency(enum nf_segment segment, const struct json_device *device,
+json_t *json_latency(enum nf_segment segment, const struct device *device,
 		     const struct nf_hist *hist)
 {
 	struct fill f = fill_new();
 	double mean;
 
-	fill_text(&f, "direction", json_segment_direction(segment));
-	fill_text(&f, "segment", json_segment_name(segment));
-	if (device) {
-		fill_bytes(&f, "device", device->name, NF_DEVICE_NAME);
-		fill_known(&f, "ifindex", device->ifindex);
-		fill_known(&f, "netns", device->netns);
-	}
+	fill_text(&f, "direction", path_histograms[segment].direction);
+	fill_text(&f, "segment", path_histograms[segment].name);
+	if (device)
+		fill_device(&f, device);
 	fill_int(&f, "count", histogram_count(hist));
 	if (histogram_mean(hist, &mean) == 0) {
 		fill_put(&f, "mean_ns", json_real(mean));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The members that every record of a packet has. */
-#include "daemon/core/resolved.h"
-
 #include <arpa/inet.h>
 #include <stdio.h>
 
 #include "common/array.h"
+#include "daemon/core/contents.h"
+#include "daemon/core/device.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
@@ -121,6 +121,14 @@ void fill_contents(struct fill *f, const struct contents *contents)
 		fill_put(f, "transport", transport(packet));
 	if (packet->parts & PACKET_ICMP)
 		fill_put(f, "icmp", icmp(packet));
+}
+
+void fill_device(struct fill *f, const struct device *device)
+{
+	fill_bytes(f, "device", device->name, NF_DEVICE_NAME);
+	fill_known(f, "ifindex", device->ifindex);
+	fill_known(f, "netns", device->netns);
+	fill_foreign(f, "netns_name", device->netns_name);
 }
 
 static void hex(const uint8_t *bytes, size_t len, char *text)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Type LatencyRecord. */
-#include "daemon/core/resolved.h"
-
+#include "daemon/core/journey.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
@@ -52,15 +51,14 @@ static json_t *missing(const struct path *path)
 
 static void fill_path(struct fill *f, const struct path *path)
 {
-	char dominant[PATH_SEGMENT_MAX];
+	struct segment_text dominant = path_segment_name(path->stage[path->dominant].stage,
+							 path->stage[path->dominant + 1].stage);
 
-	path_segment_format(path->stage[path->dominant].stage,
-			    path->stage[path->dominant + 1].stage, dominant);
 	fill_int(f, "total_ns", path->total_ns);
 	fill_bool(f, "comparable", !path->missing_count);
 	fill_put(f, "stages", stages(path));
 	fill_put(f, "times", times(path));
-	fill_text(f, "dominant", dominant);
+	fill_text(f, "dominant", dominant.s);
 	fill_put(f, "missing", missing(path));
 }
 
@@ -69,50 +67,50 @@ static json_t *devices(const struct journey *journey)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < journey->devices; i++) {
-		const struct nf_path_device *d = &journey->record->device[i];
+		const struct device *device = &journey->device[i];
 		struct fill f = fill_new();
 
-		fill_put(&f, "device", json_text(d->name, sizeof(d->name)));
-		fill_int(&f, "ifindex", d->ifindex);
-		fill_int(&f, "netns", d->netns);
-		fill_foreign(&f, "netns_name", journey->netns_name[i]);
+		fill_put(&f, "device", json_text(device->name, NF_DEVICE_NAME));
+		fill_int(&f, "ifindex", device->ifindex);
+		fill_int(&f, "netns", device->netns);
+		fill_foreign(&f, "netns_name", device->netns_name);
 		fill_append(&list, f.object);
 	}
 	return list;
 }
 
-static json_t *owner(const struct owner *of)
+static json_t *owner_json(const struct owner *owner)
 {
 	struct fill f = fill_new();
 
-	fill_foreign(&f, "cgroup", of->cgroup);
-	fill_bytes(&f, "unit", of->unit, sizeof(of->unit));
-	fill_bytes(&f, "container", of->container, sizeof(of->container));
+	fill_foreign(&f, "cgroup", owner->cgroup);
+	fill_foreign(&f, "unit", owner->unit);
+	fill_foreign(&f, "container", owner->container);
 	return f.object;
 }
 
 json_t *json_latency_record(const struct journey *journey)
 {
-	const struct nf_path_record *record = journey->record;
+	const struct nf_bytes *bytes = journey->contents.bytes;
 	struct fill f = fill_new();
 
-	fill_time(&f, "time", record->header.time_ns);
-	fill_text(&f, "outcome", path_outcome_name((enum nf_outcome)record->outcome));
-	fill_bool(&f, "slow", record->flags & NF_PATH_SLOW);
+	fill_time(&f, "time", journey->time_ns);
+	fill_text(&f, "outcome", path_outcome_name(journey->outcome));
+	fill_bool(&f, "slow", journey->slow);
 	fill_path(&f, &journey->path);
 	fill_put(&f, "devices", devices(journey));
-	fill_bool(&f, "more_devices", record->flags & NF_PATH_MORE);
-	fill_int(&f, "cpu", record->header.cpu);
+	fill_bool(&f, "more_devices", journey->more_devices);
+	fill_int(&f, "cpu", journey->cpu);
 	if (journey->has_contents) {
-		fill_int(&f, "length_bytes", record->bytes.len);
+		fill_int(&f, "length_bytes", bytes->len);
 		fill_contents(&f, &journey->contents);
-		fill_header(&f, &record->bytes);
+		fill_header(&f, bytes);
 	}
-	if (record->merged)
-		fill_int(&f, "merged_bytes", record->merged);
-	if (record->flags & NF_PATH_TASK)
-		fill_task(&f, &record->task, true);
-	if (journey->owner.cgroup)
-		fill_put(&f, "owner", owner(&journey->owner));
+	if (journey->merged)
+		fill_int(&f, "merged_bytes", journey->merged);
+	if (journey->task)
+		fill_task(&f, journey->task, true);
+	if (journey->owner)
+		fill_put(&f, "owner", owner_json(journey->owner));
 	return f.object;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Types SlotsRecord and Rocket. */
-#include "daemon/core/resolved.h"
+#include "daemon/core/rocket.h"
+#include "daemon/core/transmit.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
-#include "daemon/core/rocket.h"
 
 static const char *const outcomes[NF_SLOTS_OUTCOMES] = {
 	[NF_SLOTS_SENT] = "sent",	[NF_SLOTS_LINEARIZED] = "linearized",
@@ -11,11 +11,11 @@ static const char *const outcomes[NF_SLOTS_OUTCOMES] = {
 	[NF_SLOTS_UNSEEN] = "unseen",
 };
 
-static const char *kind_of(const struct nf_slots_record *record)
+static const char *kind_of(const struct transmit *transmit)
 {
-	if (record->flags & NF_SLOTS_TOO_BIG)
+	if (transmit->too_big)
 		return "too_big";
-	return record->slots > record->limit ? "overflow" : "near_miss";
+	return transmit->slots > transmit->limit ? "overflow" : "near_miss";
 }
 
 /* Type SlotsPiece. */
@@ -30,60 +30,55 @@ static json_t *piece(uint32_t offset, uint32_t size)
 	return f.object;
 }
 
-static json_t *frags(const struct nf_slots_record *record)
+static json_t *frags(const struct transmit *transmit)
 {
-	size_t room = (record->header.size - NF_SLOTS_RECORD_PLAIN) / sizeof(record->frag[0]);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < record->frags && i < room && i < NF_FRAGS_MAX; i++)
-		fill_append(&list, piece(record->frag[i].offset, record->frag[i].size));
+	for (size_t i = 0; i < transmit->frags; i++)
+		fill_append(&list, piece(transmit->frag[i].offset, transmit->frag[i].size));
 	return list;
 }
 
-static json_t *offloads(uint8_t flags)
+static json_t *offloads(const struct transmit *transmit)
 {
 	struct fill f = fill_new();
 
-	fill_bool(&f, "sg", flags & NF_SLOTS_SG);
-	fill_bool(&f, "gso", flags & NF_SLOTS_GSO);
-	fill_bool(&f, "tso", flags & NF_SLOTS_TSO);
+	fill_bool(&f, "sg", transmit->sg);
+	fill_bool(&f, "gso", transmit->gso);
+	fill_bool(&f, "tso", transmit->tso);
 	return f.object;
 }
 
-static void fill_layout(struct fill *f, const struct nf_slots_record *record)
+static void fill_layout(struct fill *f, const struct transmit *transmit)
 {
-	fill_int(f, "slots", record->slots);
-	fill_int(f, "limit", record->limit);
-	fill_int(f, "length_bytes", record->len);
-	fill_put(f, "head", piece(record->head_offset, record->head_len));
-	fill_put(f, "frags", frags(record));
-	if (record->gso_size) {
-		fill_int(f, "gso_size", record->gso_size);
-		fill_int(f, "gso_segs", record->gso_segs);
+	fill_int(f, "slots", transmit->slots);
+	fill_int(f, "limit", transmit->limit);
+	fill_int(f, "length_bytes", transmit->length);
+	fill_put(f, "head", piece(transmit->head_offset, transmit->head_length));
+	fill_put(f, "frags", frags(transmit));
+	if (transmit->gso_size) {
+		fill_int(f, "gso_size", transmit->gso_size);
+		fill_int(f, "gso_segs", transmit->gso_segs);
 	}
-	if (record->flags & NF_SLOTS_FEATURES)
-		fill_put(f, "offload", offloads(record->flags));
+	if (transmit->has_offload)
+		fill_put(f, "offload", offloads(transmit));
 }
 
 json_t *json_slots_record(const struct transmit *transmit)
 {
-	const struct nf_slots_record *record = transmit->record;
 	struct fill f = fill_new();
 
-	fill_time(&f, "time", record->header.time_ns);
-	fill_text(&f, "kind", kind_of(record));
+	fill_time(&f, "time", transmit->time_ns);
+	fill_text(&f, "kind", kind_of(transmit));
 	fill_text(&f, "outcome",
-		  record->outcome < NF_SLOTS_OUTCOMES ? outcomes[record->outcome] : NULL);
-	fill_bool(&f, "xen", record->flags & NF_SLOTS_XEN);
-	fill_bytes(&f, "device", record->device, sizeof(record->device));
-	fill_known(&f, "ifindex", record->ifindex);
-	fill_known(&f, "netns", record->netns);
-	fill_foreign(&f, "netns_name", transmit->netns_name);
-	fill_int(&f, "cpu", record->header.cpu);
-	fill_layout(&f, record);
+		  transmit->outcome < NF_SLOTS_OUTCOMES ? outcomes[transmit->outcome] : NULL);
+	fill_bool(&f, "xen", transmit->xen);
+	fill_device(&f, &transmit->device);
+	fill_int(&f, "cpu", transmit->cpu);
+	fill_layout(&f, transmit);
 	fill_contents(&f, &transmit->contents);
-	fill_task(&f, &record->task, record->flags & NF_SLOTS_TASK);
-	fill_header(&f, &record->bytes);
+	fill_task(&f, transmit->task, transmit->involved);
+	fill_header(&f, transmit->contents.bytes);
 	return f.object;
 }
 

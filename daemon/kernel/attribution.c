@@ -17,7 +17,7 @@ struct attribution {
 	struct cgroup_paths *cgroups;
 };
 
-/* /var/run is the same folder on most hosts, and then looked at once only. */
+/* On most hosts /var/run is the same directory as /run, and is then read only once. */
 static const struct attribution_places host_places = {
 	.netns = {"/run/netns", "/var/run/netns"},
 	.init_netns = "/proc/1/ns/net",
@@ -60,21 +60,33 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 	return netns_names_find(attribution->netns, inode, time_monotonic(), name);
 }
 
+int attribution_netns_number(const struct attribution *attribution, const char *text,
+			     uint32_t *inode)
+{
+	return netns_names_number(attribution->netns, text, inode);
+}
+
+const char *attribution_netns_nearest(const struct attribution *attribution, const char *text,
+				      char nearest[static ATTRIBUTION_NETNS_MAX])
+{
+	return netns_names_nearest(attribution->netns, text, nearest);
+}
+
 const char *attribution_cgroup(struct attribution *attribution, uint64_t id,
 			       char path[static ATTRIBUTION_CGROUP_MAX])
 {
 	return cgroup_paths_find(attribution->cgroups, id, time_monotonic(), path);
 }
 
-/* ---- what a path tells -------------------------------------------------- */
+/* ---- units and containers ------------------------------------------------ */
 
-/* One folder of a path. */
+/* The name of one cgroup in a path. */
 struct part {
 	const char *text;
 	size_t len;
 };
 
-/* The last part before `*end`, which is moved to its beginning; false when there is none. */
+/* Get the last part before `*end` and move `*end` to its beginning; false if there is none. */
 static bool last_part(const char *path, size_t *end, struct part *part)
 {
 	size_t stop = *end, start;
@@ -118,7 +130,7 @@ static const char *copy_part(struct part part, size_t max, char *text, size_t si
 	return text;
 }
 
-/* Units that have processes; a slice has none of its own. */
+/* True for the types of units that contain processes; a slice itself contains none. */
 static bool is_unit(struct part part)
 {
 	static const char *const types[] = {".service", ".scope", ".socket", ".mount", ".swap"};
@@ -135,7 +147,7 @@ const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT
 	struct part part;
 
 	while (last_part(path, &end, &part)) {
-		/* Before what could be taken for one of the kernel's files, see cg_escape(). */
+		/* systemd's cg_escape() adds it to a name that may be that of a kernel's file. */
 		skip_prefix(&part, "_");
 		if (is_unit(part))
 			return copy_part(part, part.len, unit, ATTRIBUTION_UNIT_MAX);
@@ -154,7 +166,7 @@ static bool is_id(struct part part)
 	return part.len == ID_DIGITS;
 }
 
-/* What runtimes put before the id; without any it is the cgroupfs driver of docker or a kubelet. */
+/* Runtimes put a prefix before the id.  Only the cgroupfs driver of docker or of a kubelet uses the id alone. */
 static bool is_container(struct part *part)
 {
 	static const char *const runtimes[] = {"docker-", "cri-containerd-", "crio-", "libpod-",
@@ -166,7 +178,7 @@ static bool is_container(struct part *part)
 	for (i = 0; i < ARRAY_SIZE(runtimes); i++)
 		if (skip_prefix(part, runtimes[i]))
 			break;
-	/* "kubelet-kubepods-….slice:cri-containerd:<id>": containerd given a systemd path. */
+	/* "kubelet-kubepods-….slice:cri-containerd:<id>": a path for systemd, used by cgroupfs. */
 	if (i == ARRAY_SIZE(runtimes) && part->len > ID_DIGITS) {
 		struct part driver = {part->text, part->len - ID_DIGITS};
 

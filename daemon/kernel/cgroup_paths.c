@@ -15,35 +15,36 @@
 #include "common/time.h"
 #include "daemon/kernel/cgroup_walk.h"
 
+/* An id without a path, and a hierarchy that is not mounted, are looked for again after these times. */
 #define MISS_NS TIME_NS_PER_SECOND
 #define MOUNT_NS (10 * TIME_NS_PER_SECOND)
-/* Walks follow each other no faster than this, however many ids are asked for. */
+/* The shortest time from the beginning of one walk to the next, however many ids are looked up. */
 #define WALK_NS (TIME_NS_PER_SECOND / 10)
 
-/* FILEID_KERNFS in the kernel's include/linux/exportfs.h, since 5.5. */
+/* FILEID_KERNFS in the kernel's include/linux/exportfs.h, 5.5 and later. */
 #define FILEID_KERNFS 0xfe
 
-/* The cache: sets of a few entries, of which the one not used for longest gives way. */
+/* The cache: sets of a few entries.  A new id replaces the least recently used entry of its set. */
 #define WAYS 4
 #define SETS (CGROUP_PATHS_MAX / WAYS)
 
 struct entry {
-	uint64_t id; /* 0 = free */
+	uint64_t id; /* 0: free */
 	uint64_t used_ns;
-	uint64_t asked_ns;  /* since when its path is looked for */
-	uint64_t missed_ns; /* when it was not found, 0 = not so far */
+	uint64_t asked_ns;  /* when the search for its path began */
+	uint64_t missed_ns; /* when that search ended without a path; 0: it has not */
 	char *path;
 };
 
 struct cgroup_paths {
 	const char *mountinfo;
-	uint64_t mount_ns; /* when the mount was looked for, 0 = never */
-	int mount;	   /* the mounted folder, -1 = none was found */
+	uint64_t mount_ns; /* when the mount was last looked for; 0: never */
+	int mount;	   /* the mounted directory; -1: none found */
 	char mount_path[PATH_MAX];
-	bool walking; /* the kernel does not open cgroups by id for us */
+	bool walking; /* the kernel does not open cgroups by id for this process */
 	struct cgroup_walk *walk;
-	uint64_t begun_ns;  /* when the newest walk began, 0 = none did */
-	uint64_t walked_ns; /* when the newest one that is over began */
+	uint64_t begun_ns;  /* when the last walk began; 0: never */
+	uint64_t walked_ns; /* when the last complete walk began; 0: never */
 	struct entry sets[SETS][WAYS];
 };
 
@@ -56,7 +57,7 @@ static bool is_cgroup2(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-/* mountinfo writes white space and backslashes as "\040" (mangle_path() in fs/seq_file.c). */
+/* mountinfo escapes white space and backslashes as in "\040" (mangle_path() in fs/seq_file.c). */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -74,7 +75,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* The mount that a line tells of, when it is one of a cgroup2; -1. */
+/* Open the mount that a line describes, if it is a cgroup2; -1 otherwise. */
 static int open_line(char *line, bool *whole)
 {
 	char *separator = strstr(line, " - cgroup2 "), *root, *point, *save;
@@ -93,14 +94,14 @@ static int open_line(char *line, bool *whole)
 		return -1;
 	unescape(point);
 	fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* Something else may be mounted over it. */
+	/* Another file system may be mounted over it. */
 	if (fd < 0 || !is_cgroup2(fd))
 		return -1;
 	*whole = strcmp(root, "/") == 0;
 	return TAKE_FD(fd);
 }
 
-/* A mount of the whole hierarchy if there is one, else of a part of it; -1. */
+/* Open a mount of the whole hierarchy, or of a part of it if there is no other; -1: no mount. */
 static int open_mount(const char *mountinfo)
 {
 	OWN_FILE FILE *file = mountinfo ? fopen(mountinfo, "re") : NULL;
@@ -120,7 +121,7 @@ static int open_mount(const char *mountinfo)
 	return TAKE_FD(part);
 }
 
-/* The path of an open file, into a buffer of PATH_MAX bytes.  -ENAMETOOLONG. */
+/* Write the path of an open file to a buffer of PATH_MAX bytes.  Returns 0 or a negative errno. */
 static int path_of(int fd, char *path)
 {
 	char link[64];
@@ -151,9 +152,9 @@ static bool has_mount(struct cgroup_paths *paths, uint64_t now)
 	return paths->mount >= 0;
 }
 
-/* ---- by the kernel ------------------------------------------------------ */
+/* ---- paths from the kernel ------------------------------------------------ */
 
-/* -ESTALE: there is no such cgroup; -EPERM: the kernel does not do this for us. */
+/* -ESTALE: there is no such cgroup; -EPERM: the kernel does not open cgroups for this process. */
 static int open_id(int mount, uint64_t id)
 {
 	struct {
@@ -171,19 +172,19 @@ static int open_id(int mount, uint64_t id)
 		       : -ESTALE;
 }
 
-/* What follows the mount's own path. */
+/* The part of `path` below the mount. */
 static const char *below_mount(const struct cgroup_paths *paths, const char *path)
 {
 	size_t len = strlen(paths->mount_path);
 
 	if (len == 1 || strncmp(path, paths->mount_path, len) != 0)
-		return path; /* outside of the mounted part: from the hierarchy's root */
+		return path; /* outside the mounted part: it begins at the hierarchy's root */
 	if (!path[len])
 		return "/";
 	return path[len] == '/' ? path + len : path;
 }
 
-/* A cgroup removed since it was opened still has its path, with this behind it. */
+/* The kernel adds this to the path of a cgroup that was removed after it was opened. */
 static void cut_deleted(char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -216,7 +217,7 @@ static int path_by_handle(const struct cgroup_paths *paths, uint64_t id, char **
 
 static struct entry *set_of(struct cgroup_paths *paths, uint64_t id)
 {
-	/* Fibonacci hashing: ids are consecutive numbers. */
+	/* Fibonacci hashing, because ids are consecutive numbers. */
 	return paths->sets[(id * 0x9e3779b97f4a7c15ULL >> 32) % SETS];
 }
 
@@ -242,9 +243,9 @@ static struct entry *cache(struct cgroup_paths *paths, uint64_t id, uint64_t now
 	return oldest;
 }
 
-/* ---- by walking --------------------------------------------------------- */
+/* ---- paths from a walk ---------------------------------------------------- */
 
-/* Only ids that somebody asked for are remembered. */
+/* Only ids that are in the cache, because they were looked up, get their path. */
 static void visit(void *data, uint64_t id, const char *path)
 {
 	struct entry *entry = cached(data, id);
@@ -253,7 +254,7 @@ static void visit(void *data, uint64_t id, const char *path)
 		entry->path = strdup(path);
 }
 
-/* Each question takes the walk further, and begins one when there is none. */
+/* Each look-up continues the walk, or begins one if there is none. */
 static void walk_on(struct cgroup_paths *paths, uint64_t now)
 {
 	if (!paths->walk) {
@@ -272,7 +273,7 @@ static void walk_on(struct cgroup_paths *paths, uint64_t now)
 static void search_by_walking(struct cgroup_paths *paths, struct entry *entry, uint64_t now)
 {
 	walk_on(paths, now);
-	/* A walk that began before the question may have passed the place already. */
+	/* A walk that began before the look-up may have passed the cgroup already. */
 	if (!entry->path && paths->walked_ns >= entry->asked_ns)
 		entry->missed_ns = now;
 }

@@ -15,18 +15,18 @@
 
 #include "common/cleanup.h"
 
-/* What a step may cost, in files read out of folders; a folder to open is like this many. */
+/* The cost of one step, in entries of directories read.  Opening a directory costs DIRECTORY_COST. */
 #define STEP_COST 1024
-#define FOLDER_COST 16
+#define DIRECTORY_COST 16
 
 struct level {
 	DIR *dir;
-	size_t path_len; /* of its path, without a slash at the end */
+	size_t path_len; /* of its path, without a trailing slash */
 };
 
 struct cgroup_walk {
 	int root;
-	unsigned int depth; /* folders that are open: levels[] in use */
+	unsigned int depth; /* open directories: the used part of levels[] */
 	struct level levels[CGROUP_WALK_DEPTH_MAX];
 	char path[PATH_MAX];
 };
@@ -57,7 +57,7 @@ void cgroup_walk_free(struct cgroup_walk **walk)
 	*walk = NULL;
 }
 
-/* libc has no function for it. */
+/* libc has no function for openat2(2). */
 static int open_below(int dir, const char *name)
 {
 	const struct open_how how = {
@@ -68,18 +68,18 @@ static int open_below(int dir, const char *name)
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-/* The cgroup's id is the inode number of its folder (kernfs_ino() in linux/kernfs.h). */
+/* The id of a cgroup is the inode number of its directory (kernfs_ino() in linux/kernfs.h). */
 static void enter(struct cgroup_walk *walk, int from, const char *name, size_t path_len,
 		  cgroup_walk_visit visit, void *data)
 {
 	OWN_FD int fd = open_below(from, name);
-	struct stat folder;
+	struct stat directory;
 	DIR *dir;
 
-	/* It may be gone since its name was read. */
-	if (fd < 0 || fstat(fd, &folder) < 0)
+	/* The directory may have been removed since its name was read. */
+	if (fd < 0 || fstat(fd, &directory) < 0)
 		return;
-	visit(data, folder.st_ino, path_len ? walk->path : "/");
+	visit(data, directory.st_ino, path_len ? walk->path : "/");
 	if (walk->depth == CGROUP_WALK_DEPTH_MAX)
 		return;
 	dir = fdopendir(fd);
@@ -120,13 +120,12 @@ int cgroup_walk_step(struct cgroup_walk *walk, cgroup_walk_visit visit, void *da
 			leave(walk);
 			continue;
 		}
-		/* "." and ".." are no cgroups' names, nor is any other that begins so
-		 * (cgroup_mkdir()). */
-		if (file->d_type != DT_DIR || file->d_name[0] == '.')
+		if (file->d_type != DT_DIR || !strcmp(file->d_name, ".") ||
+		    !strcmp(file->d_name, ".."))
 			continue;
 		if (!append(walk, level, file->d_name, &path_len))
 			continue;
-		cost += FOLDER_COST;
+		cost += DIRECTORY_COST;
 		enter(walk, dirfd(level->dir), file->d_name, path_len, visit, data);
 	}
 	return !walk->depth;

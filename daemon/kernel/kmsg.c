@@ -12,9 +12,9 @@
 #include "common/time.h"
 #include "daemon/process/loop.h"
 
-/* A record with its dictionary: PRINTK_MESSAGE_MAX, of any kernel so far. */
+/* The largest record with its dictionary: at least PRINTK_MESSAGE_MAX of every kernel so far. */
 #define RECORD_MAX 8192
-/* Records in one turn of the loop: a kernel that logs without end must not keep clients waiting. */
+/* Records in one turn of the loop, so that a kernel that logs without end does not delay clients. */
 #define TURN_RECORDS 64
 
 struct kmsg {
@@ -24,7 +24,7 @@ struct kmsg {
 	void *userdata;
 };
 
-/* Each read gives one record; -EPIPE says that some were overwritten before they were read. */
+/* Each read returns one record; EPIPE: records were overwritten before they were read. */
 static int on_input(int fd, unsigned int events, void *userdata)
 {
 	struct kmsg *kmsg = userdata;
@@ -39,8 +39,8 @@ static int on_input(int fd, unsigned int events, void *userdata)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return 0;
-		if (n <=
-		    0) /* gone for good, a file that was given in its stead: no more to wait for */
+		/* A failure that stays, or the end of a file that replaces /dev/kmsg: stop waiting. */
+		if (n <= 0)
 			return loop_source_set_enabled(kmsg->source, false);
 		rocket.time_ns = time_monotonic();
 		if (rocket_parse(&rocket, record, (size_t)n) == 0)
@@ -48,13 +48,6 @@ static int on_input(int fd, unsigned int events, void *userdata)
 	}
 	return 0;
 }
-
-static void cleanup_kmsg(struct kmsg **kmsg)
-{
-	kmsg_free(kmsg);
-}
-
-#define OWN_KMSG CLEANUP(cleanup_kmsg)
 
 int kmsg_new(struct kmsg **kmsg, struct loop *loop, const char *path,
 	     void (*take)(const struct rocket *rocket, void *userdata), void *userdata,
@@ -70,17 +63,17 @@ int kmsg_new(struct kmsg **kmsg, struct loop *loop, const char *path,
 	fresh->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fresh->fd < 0) {
 		r = -errno;
-		snprintf(reason, size, "%s cannot be read: %s%s", path, strerror(-r),
+		snprintf(reason, size, "cannot read %s: %s%s", path, strerror(-r),
 			 r == -EPERM || r == -EACCES
-				 ? "; it takes CAP_SYSLOG where kernel.dmesg_restrict is 1"
+				 ? "; requires CAP_SYSLOG where kernel.dmesg_restrict is 1"
 				 : "");
 		return r;
 	}
-	/* What stands there already is from before the daemon; a pipe has no end to go to. */
+	/* Skip records from before the daemon started.  A pipe, as in tests, cannot seek. */
 	lseek(fresh->fd, 0, SEEK_END);
 	r = loop_add_fd(loop, &fresh->source, fresh->fd, LOOP_READ, on_input, fresh);
 	if (r < 0) {
-		snprintf(reason, size, "%s cannot be waited for: %s", path, strerror(-r));
+		snprintf(reason, size, "cannot wait for records of %s: %s", path, strerror(-r));
 		return r;
 	}
 	*kmsg = TAKE_PTR(fresh);

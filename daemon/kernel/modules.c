@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * By the kernel's own events, not udev's, which come when udev has done its
- * part, and only where it runs.
+ * From the kernel's own events.  udev's events arrive only after udev has handled the module, and only where udev runs.
  */
 #include "daemon/kernel/modules.h"
 
@@ -15,7 +14,7 @@
 #include "common/cleanup.h"
 #include "daemon/process/loop.h"
 
-/* Only the beginning is read: "add@/module/xen_netfront". */
+/* Only the beginning of an event is needed: "add@/module/xen_netfront". */
 #define EVENT_MAX 256
 #define CAME "add@/module/"
 #define GONE "remove@/module/"
@@ -46,7 +45,7 @@ static int on_input(int fd, unsigned int events, void *userdata)
 
 		if (n < 0 && errno == EAGAIN)
 			break;
-		/* ENOBUFS: some were lost. */
+		/* ENOBUFS: events were lost, and a module may have come. */
 		came |= n < 0 && errno != EINTR;
 		event[n < 0 ? 0 : n] = '\0';
 		came |= begins(event, CAME);
@@ -54,13 +53,6 @@ static int on_input(int fd, unsigned int events, void *userdata)
 	}
 	return came || gone ? modules->changed(came, modules->userdata) : 0;
 }
-
-static void cleanup_modules(struct modules **modules)
-{
-	modules_free(modules);
-}
-
-#define OWN_MODULES CLEANUP(cleanup_modules)
 
 int modules_new(struct modules **modules, struct loop *loop,
 		int (*changed)(bool came, void *userdata), void *userdata)

@@ -4,57 +4,66 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
+#include "common/nearest.h"
+#include "common/netns.h"
 #include "common/time.h"
 
 /*
- * NET_NS_INIT_INO in include/uapi/linux/nsfs.h, since Linux 6.18.  Before that no
- * network namespace had this number: they began at PROC_DYNAMIC_FIRST, 0xf0000000.
+ * NET_NS_INIT_INO in include/uapi/linux/nsfs.h, 6.18 and later.  On earlier kernels no network namespace has this
+ * number: theirs begin at PROC_DYNAMIC_FIRST, 0xf0000000.
  */
 #define INIT_INODE 0xeffffff9U
 
+/* The age of a reading at which a number without a name causes a new one, changes or not. */
 #define MISS_NS TIME_NS_PER_SECOND
-/* A folder that changes all the time is read no more often than this. */
+/* The shortest time from one reading to the next, for directories that change all the time. */
 #define PAUSE_NS (TIME_NS_PER_SECOND / 50)
 
 struct entry {
 	uint32_t inode;
-	unsigned int folder;
+	unsigned int directory;
 	char *name;
 };
 
-/* Sorted by inode number, then by name, once it is complete. */
+/* Once complete, the entries are sorted by inode number and then by name. */
 struct table {
 	struct entry *entries;
 	size_t count, room;
 };
 
-struct folder {
+struct directory {
 	const char *path;
-	dev_t dev; /* what it was when it was read last; all 0: it could not be */
+	/* Of the directory that was last read; both 0: it could not be read. */
+	dev_t dev;
 	ino_t ino;
-	struct timespec changed; /* 0: so short a time before that a change might not show */
+	/* Its mtime then; 0: so recent that a later change might not show. */
+	struct timespec changed;
 };
 
 struct netns_names {
-	struct folder folders[NETNS_NAMES_FOLDERS_MAX];
-	size_t folder_count;
-	uint32_t init; /* the host's namespace, 0: not known */
-	dev_t nsfs;    /* 0: not known, no names then */
+	struct directory directories[NETNS_NAMES_DIRECTORIES_MAX];
+	size_t directory_count;
+	uint32_t init; /* the host's namespace; 0: not known */
+	dev_t nsfs;    /* 0: not known, and no name is found */
 	struct table table;
-	/* A reading under way: the folder and what was found so far. */
+	/* The reading in progress: the directory, its index, and the names found so far. */
 	DIR *dir;
-	unsigned int reading; /* folder_count: none */
+	unsigned int reading; /* directory_count: none */
 	struct table found;
-	uint64_t begun_ns; /* the newest reading, 0: none yet */
+	uint64_t begun_ns; /* when the last reading began; 0: never */
 };
 
 /* ---- tables ------------------------------------------------------------- */
@@ -67,36 +76,21 @@ static void table_clear(struct table *table)
 	*table = (struct table){0};
 }
 
-static int table_grow(struct table *table)
-{
-	size_t room = table->room ? table->room * 2 : 16;
-	struct entry *entries;
-
-	if (table->count < table->room)
-		return 0;
-	if (table->count >= NETNS_NAMES_MAX)
-		return -ENOSPC;
-	entries = reallocarray(table->entries, room, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	table->entries = entries;
-	table->room = room;
-	return 0;
-}
-
-static int table_add(struct table *table, uint32_t inode, unsigned int folder, const char *name)
+static int table_add(struct table *table, uint32_t inode, unsigned int directory, const char *name)
 {
 	OWN_FREE char *copy = NULL;
 	int r;
 
-	r = table_grow(table);
+	if (table->count >= NETNS_NAMES_MAX)
+		return -ENOSPC;
+	r = ARRAY_GROW(table->entries, table->count, table->room);
 	if (r < 0)
 		return r;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
 	table->entries[table->count++] =
-		(struct entry){.inode = inode, .folder = folder, .name = TAKE_PTR(copy)};
+		(struct entry){.inode = inode, .directory = directory, .name = TAKE_PTR(copy)};
 	return 0;
 }
 
@@ -109,25 +103,15 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The first entry that has the number, or a larger one. */
+/* The index of the first entry with this number or a larger one. */
 static size_t table_position(const struct table *table, uint32_t inode)
 {
-	size_t low = 0, high = table->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->entries[middle].inode < inode)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(entry, table->entries, table->count, entry->inode < inode);
 }
 
 /* ---- files -------------------------------------------------------------- */
 
-/* Attributes as they are in memory: no file server is asked, nothing is mounted for it. */
+/* Get the attributes that are in memory, without asking a file server or mounting anything. */
 static int look(int dir, const char *path, int flags, struct statx *file)
 {
 	flags |= AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
@@ -139,7 +123,7 @@ static dev_t device_of(const struct statx *file)
 	return makedev(file->stx_dev_major, file->stx_dev_minor);
 }
 
-/* "/proc/4711/ns/net": a link to elsewhere might lead to a file server that does not answer. */
+/* "/proc/4711/ns/net".  Any other link might lead to a file server that does not answer. */
 static bool is_proc_link(int dir, const char *path)
 {
 	char target[64];
@@ -152,7 +136,7 @@ static bool is_proc_link(int dir, const char *path)
 	return sscanf(target, "/proc/%*[0-9]/ns/net%n", &end) == 0 && end == len;
 }
 
-/* The namespace that a file, or what a link leads to, stands for.  -ENOENT: for none. */
+/* The number of the namespace that a file, or the target of a link, is.  -ENOENT: it is not one. */
 static int netns_of(const struct netns_names *names, int dir, const char *path, int flags,
 		    uint32_t *inode)
 {
@@ -168,7 +152,7 @@ static int netns_of(const struct netns_names *names, int dir, const char *path, 
 	return 0;
 }
 
-/* The same for what stands in a folder of names. */
+/* The same for a file in a directory of names. */
 static int netns_of_name(const struct netns_names *names, int dir, const char *path,
 			 uint32_t *inode)
 {
@@ -177,18 +161,18 @@ static int netns_of_name(const struct netns_names *names, int dir, const char *p
 	return netns_of(names, dir, path, flags, inode);
 }
 
-/* ---- reading the folders ------------------------------------------------ */
+/* ---- reading the directories ------------------------------------------------ */
 
 static bool is_read_already(const struct netns_names *names, const struct statx *dir)
 {
 	for (unsigned int i = 0; i < names->reading; i++)
-		if (names->folders[i].dev == device_of(dir) &&
-		    names->folders[i].ino == dir->stx_ino)
+		if (names->directories[i].dev == device_of(dir) &&
+		    names->directories[i].ino == dir->stx_ino)
 			return true;
 	return false;
 }
 
-/* File times are as coarse as the kernel's tick, 10 ms at most. */
+/* The mtime, or 0 if it may hide a later change: its resolution is the kernel's tick, at most 10 ms. */
 static struct timespec time_of(const struct statx *dir)
 {
 	struct timespec changed = {dir->stx_mtime.tv_sec, dir->stx_mtime.tv_nsec}, now;
@@ -200,27 +184,27 @@ static struct timespec time_of(const struct statx *dir)
 	return age >= 0 && age < (int64_t)PAUSE_NS ? (struct timespec){0} : changed;
 }
 
-/* Open the folder that is to be read; without success it is left out. */
-static void open_folder(struct netns_names *names)
+/* Open the directory to read next.  If that fails, it is skipped. */
+static void open_directory(struct netns_names *names)
 {
-	struct folder *folder = names->folders + names->reading;
-	OWN_FD int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+	struct directory *directory = names->directories + names->reading;
+	OWN_FD int fd = open(directory->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 	struct statx dir;
 
-	folder->dev = 0;
-	folder->ino = 0;
+	directory->dev = 0;
+	directory->ino = 0;
 	if (fd < 0 || look(fd, "", AT_EMPTY_PATH, &dir) < 0 || is_read_already(names, &dir))
 		return;
 	names->dir = fdopendir(fd);
 	if (!names->dir)
 		return;
 	(void)TAKE_FD(fd);
-	folder->dev = device_of(&dir);
-	folder->ino = dir.stx_ino;
-	folder->changed = time_of(&dir);
+	directory->dev = device_of(&dir);
+	directory->ino = dir.stx_ino;
+	directory->changed = time_of(&dir);
 }
 
-static void close_folder(struct netns_names *names)
+static void close_directory(struct netns_names *names)
 {
 	if (names->dir)
 		closedir(names->dir);
@@ -231,8 +215,8 @@ static void begin(struct netns_names *names, uint64_t now)
 {
 	names->begun_ns = now;
 	names->reading = 0;
-	if (names->folder_count)
-		open_folder(names);
+	if (names->directory_count)
+		open_directory(names);
 }
 
 static void finish(struct netns_names *names)
@@ -244,46 +228,46 @@ static void finish(struct netns_names *names)
 	names->found = (struct table){0};
 }
 
-/* Look at one file, or go on to the next folder. */
+/* Read one file, or continue with the next directory. */
 static void step(struct netns_names *names)
 {
 	struct dirent *file = names->dir ? readdir(names->dir) : NULL;
 	uint32_t inode;
 
 	if (!file) {
-		close_folder(names);
-		if (++names->reading < names->folder_count)
-			open_folder(names);
+		close_directory(names);
+		if (++names->reading < names->directory_count)
+			open_directory(names);
 		return;
 	}
 	if (file->d_type == DT_DIR || file->d_name[0] == '.')
 		return;
-	/* Names beyond the bound are left out: a number says more than no answer at all. */
+	/* A name that does not fit in the table is skipped; its namespace is shown as a number. */
 	if (netns_of_name(names, dirfd(names->dir), file->d_name, &inode) == 0)
 		(void)table_add(&names->found, inode, names->reading, file->d_name);
 }
 
-/* Go on with a reading; when it is complete its table is the one that counts. */
+/* Continue the reading.  When it is complete, its table replaces the current one. */
 static void go_on(struct netns_names *names)
 {
-	for (int i = 0; i < NETNS_NAMES_STEP && names->reading < names->folder_count; i++)
+	for (int i = 0; i < NETNS_NAMES_STEP && names->reading < names->directory_count; i++)
 		step(names);
-	if (names->reading >= names->folder_count)
+	if (names->reading >= names->directory_count)
 		finish(names);
 }
 
-static bool has_changed(const struct folder *folder)
+static bool has_changed(const struct directory *directory)
 {
 	struct statx dir;
 
-	if (look(AT_FDCWD, folder->path, 0, &dir) < 0)
-		return false; /* seen after a second */
-	/* Not read because it is the same as another. */
-	if (!folder->ino)
+	if (look(AT_FDCWD, directory->path, 0, &dir) < 0)
+		return false; /* noticed after MISS_NS */
+	/* Not read, because it is the same directory as another one. */
+	if (!directory->ino)
 		return false;
-	return device_of(&dir) != folder->dev || dir.stx_ino != folder->ino ||
-	       dir.stx_mtime.tv_sec != folder->changed.tv_sec ||
-	       dir.stx_mtime.tv_nsec != folder->changed.tv_nsec;
+	return device_of(&dir) != directory->dev || dir.stx_ino != directory->ino ||
+	       dir.stx_mtime.tv_sec != directory->changed.tv_sec ||
+	       dir.stx_mtime.tv_nsec != directory->changed.tv_nsec;
 }
 
 static bool is_due(const struct netns_names *names, uint64_t now)
@@ -294,15 +278,15 @@ static bool is_due(const struct netns_names *names, uint64_t now)
 		return true;
 	if (age < PAUSE_NS)
 		return false;
-	for (size_t i = 0; i < names->folder_count; i++)
-		if (has_changed(names->folders + i))
+	for (size_t i = 0; i < names->directory_count; i++)
+		if (has_changed(names->directories + i))
 			return true;
 	return false;
 }
 
-static void read_folders(struct netns_names *names, uint64_t now)
+static void read_directories(struct netns_names *names, uint64_t now)
 {
-	bool under_way = names->reading < names->folder_count;
+	bool under_way = names->reading < names->directory_count;
 
 	if (!under_way && !is_due(names, now))
 		return;
@@ -313,23 +297,26 @@ static void read_folders(struct netns_names *names, uint64_t now)
 
 /* ---- names -------------------------------------------------------------- */
 
-int netns_names_new(struct netns_names **names, const char *const *folders, size_t count,
+int netns_names_new(struct netns_names **names, const char *const *directories, size_t count,
 		    const char *init)
 {
 	struct netns_names *n = calloc(1, sizeof(*n));
+	uint32_t own_inode = 0;
 	struct statx own;
 
 	if (!n)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && n->folder_count < NETNS_NAMES_FOLDERS_MAX; i++)
-		if (folders[i])
-			n->folders[n->folder_count++].path = folders[i];
-	n->reading = (unsigned int)n->folder_count;
-	if (look(AT_FDCWD, "/proc/self/ns/net", 0, &own) == 0)
+	for (size_t i = 0; i < count && n->directory_count < NETNS_NAMES_DIRECTORIES_MAX; i++)
+		if (directories[i])
+			n->directories[n->directory_count++].path = directories[i];
+	n->reading = (unsigned int)n->directory_count;
+	if (look(AT_FDCWD, "/proc/self/ns/net", 0, &own) == 0) {
 		n->nsfs = device_of(&own);
-	/* Not readable without CAP_SYS_PTRACE. */
-	if (init)
-		(void)netns_of(n, AT_FDCWD, init, 0, &n->init);
+		own_inode = (uint32_t)own.stx_ino;
+	}
+	/* Requires CAP_SYS_PTRACE.  Without it the number is known if it is the kernel's fixed one. */
+	if (init && netns_of(n, AT_FDCWD, init, 0, &n->init) < 0 && own_inode == INIT_INODE)
+		n->init = INIT_INODE;
 	*names = n;
 	return 0;
 }
@@ -338,19 +325,19 @@ void netns_names_free(struct netns_names **names)
 {
 	if (!*names)
 		return;
-	close_folder(*names);
+	close_directory(*names);
 	table_clear(&(*names)->found);
 	table_clear(&(*names)->table);
 	free(*names);
 	*names = NULL;
 }
 
-/* Numbers are used again as soon as they are free, so what the table says is looked up. */
+/* The kernel uses a free number again at once, so the file of an entry is checked again. */
 static bool still_so(const struct netns_names *names, const struct entry *entry)
 {
 	char path[PATH_MAX];
 	uint32_t inode;
-	int len = snprintf(path, sizeof(path), "%s/%s", names->folders[entry->folder].path,
+	int len = snprintf(path, sizeof(path), "%s/%s", names->directories[entry->directory].path,
 			   entry->name);
 
 	if (len < 0 || (size_t)len >= sizeof(path))
@@ -382,11 +369,95 @@ const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t
 	}
 	found = find(names, inode);
 	if (!found) {
-		read_folders(names, now);
+		read_directories(names, now);
 		found = find(names, inode);
 	}
 	if (!found)
 		return NULL;
 	snprintf(name, NAME_MAX + 1, "%s", found);
 	return name;
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* Namespaces of all kinds are files of nsfs, and only the kernel says which kind one is. */
+static bool is_network(const char *path)
+{
+	OWN_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
+}
+
+static int number_of_file(const struct netns_names *names, const char *name, uint32_t *inode)
+{
+	char path[PATH_MAX];
+	uint32_t number;
+
+	for (size_t i = 0; i < names->directory_count; i++) {
+		int len = snprintf(path, sizeof(path), "%s/%s", names->directories[i].path, name);
+
+		if (len < 0 || (size_t)len >= sizeof(path) ||
+		    netns_of_name(names, AT_FDCWD, path, &number) < 0 || !is_network(path))
+			continue;
+		*inode = number;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int netns_names_number(const struct netns_names *names, const char *text, uint32_t *inode)
+{
+	uint32_t number;
+	int r = netns_parse(text, &number);
+
+	if (r < 0)
+		return r;
+	if (!number && !strcmp(text, NETNS_NAMES_HOST)) {
+		if (!names->init)
+			return -EACCES;
+		number = names->init;
+	}
+	if (!number)
+		return number_of_file(names, text, inode);
+	*inode = number;
+	return 0;
+}
+
+static void consider(struct nearest *search, const char *name, char best[static NAME_MAX + 1])
+{
+	nearest_consider(search, name);
+	/* The candidate is valid only during the call. */
+	if (search->best == name) {
+		snprintf(best, NAME_MAX + 1, "%s", name);
+		search->best = best;
+	}
+}
+
+static void consider_directory(struct nearest *search, const char *path,
+			       char best[static NAME_MAX + 1])
+{
+	DIR *dir = opendir(path);
+	const struct dirent *file;
+
+	for (int i = 0; dir && i < NETNS_NAMES_MAX && (file = readdir(dir)); i++)
+		if (file->d_type != DT_DIR && file->d_name[0] != '.' &&
+		    strcmp(file->d_name, search->word) != 0)
+			consider(search, file->d_name, best);
+	if (dir)
+		closedir(dir);
+}
+
+const char *netns_names_nearest(const struct netns_names *names, const char *text,
+				char nearest[static NAME_MAX + 1])
+{
+	struct nearest search;
+	uint32_t inode;
+
+	nearest_init(&search, text);
+	if (names->init)
+		consider(&search, NETNS_NAMES_HOST, nearest);
+	for (size_t i = 0; i < names->directory_count; i++)
+		consider_directory(&search, names->directories[i].path, nearest);
+	/* A file that `ip netns` left behind is no namespace. */
+	return search.best && netns_names_number(names, search.best, &inode) == 0 ? nearest : NULL;
 }

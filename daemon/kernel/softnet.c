@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * softnet_seq_show() in the kernel's net/core/net-procfs.c: hexadecimal columns,
- * of which the first three have always been processed, dropped, time_squeeze.
- * Others were added behind them over the years (9 to 15 in all); the 13th is the
- * CPU's number since 5.10 (7d58e6555870).  Before, a row stands for the CPU of
- * its place among those online.
+ * softnet_seq_show() in the kernel's net/core/net-procfs.c writes hexadecimal columns.  The first three are processed,
+ * dropped and time_squeeze on all kernels.  Later kernels have more columns, 9 to 15 in all; since 5.10 (7d58e6555870)
+ * the 13th is the number of the CPU.  Earlier kernels do not write it: their rows are the online CPUs in order, and
+ * `cpu` is then the index of the row.
  */
 #include "daemon/kernel/softnet.h"
 
@@ -14,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 
 #define COLUMNS_LEAST 3
 #define COLUMNS_MAX 32
 #define COLUMN_CPU 12
-#define CPUS_MAX 8192 /* the kernel's own limit on all machines we run on */
+#define CPUS_MAX 8192 /* the kernel's own limit on x86-64 and arm64 */
 
-/* The columns of a line; -1 when there is something else in it. */
+/* Read the columns of a line.  Returns their number; -1 if the line contains anything else. */
 static int read_columns(const char *line, uint32_t columns[static COLUMNS_MAX])
 {
 	int count = 0;
@@ -70,15 +70,9 @@ static int add_row(struct softnet **rows, size_t *room, size_t count, const char
 		r = -EBADMSG;
 	if (r < 0)
 		return r;
-	if (count == *room) {
-		size_t more = *room ? *room * 2 : 16;
-		struct softnet *grown = realloc(*rows, more * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*rows = grown;
-		*room = more;
-	}
+	r = ARRAY_GROW(*rows, count, *room);
+	if (r < 0)
+		return r;
 	(*rows)[count] = row;
 	return 0;
 }

@@ -12,9 +12,8 @@
 #include "common/cleanup.h"
 
 /*
- * libtraceevent has no way to ask for a function's module, so functions are
- * registered by the whole end of their line in kallsyms, "name\t[module]".
- * Where text ends, an entry with an empty name says so.
+ * libtraceevent cannot return a function's module.  So the name that is registered for a function is the end of its
+ * line in kallsyms, "name\t[module]".  An entry with an empty name marks where kernel text ends.
  */
 #define BOUNDARY ""
 
@@ -23,7 +22,7 @@ struct symbols {
 	size_t count;
 };
 
-/* What the lines read so far amount to. */
+/* The state of loading after the lines read so far. */
 struct load {
 	struct tep_handle *tep;
 	uint64_t address; /* of the newest entry */
@@ -41,7 +40,7 @@ static void free_tep(struct tep_handle **tep)
 
 static int add(struct load *load, uint64_t address, const char *name)
 {
-	/* The library copies the name; its prototype only forgot to say so. */
+	/* The library copies the name, although its prototype has no const. */
 	if (tep_register_function(load->tep, (char *)name, address, NULL) != 0)
 		return -ENOMEM;
 	load->address = address;
@@ -50,8 +49,8 @@ static int add(struct load *load, uint64_t address, const char *name)
 }
 
 /*
- * Names that no packet is dropped in: arm64's mapping symbols, and the padding
- * before each function (__pfx_, __cfi_), which would double the table.
+ * Names of text in which no packet is dropped: arm64's mapping symbols, and the padding before each function (__pfx_,
+ * __cfi_), which would double the table.
  */
 static bool is_noise(const char *name)
 {
@@ -76,7 +75,7 @@ static int load_line(struct load *load, const char *line)
 	}
 	if (!text)
 		return load->open && address != load->address ? add(load, address, BOUNDARY) : 0;
-	/* The kernel, too, takes the first of several names for an address. */
+	/* Of several names for one address keep the first, as the kernel does. */
 	if (is_noise(end + 3) || (load->open && address == load->address))
 		return 0;
 	load->count++;
@@ -105,7 +104,7 @@ static int load_file(struct load *load, FILE *file)
 		return -ENOMEM;
 	if (!load->count)
 		return load->hidden ? -ENODATA : -EBADMSG;
-	/* The library looks up to the entry that follows: the last one needs one, too. */
+	/* The library ends each function at the next entry, so the last one needs one too. */
 	return add(load, UINT64_MAX, BOUNDARY);
 }
 
@@ -147,8 +146,7 @@ int symbols_load(struct symbols *symbols, const char *path)
 	tep_free(symbols->tep);
 	symbols->tep = TAKE_PTR(tep);
 	symbols->count = load.count;
-	/* The first look-up sorts the table and gives half of its memory back: now, not at a drop.
-	 */
+	/* The first look-up sorts the table and frees half of its memory: do that now. */
 	tep_find_function(symbols->tep, 0);
 	return 0;
 }

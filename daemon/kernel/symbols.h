@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses in kernel text to "symbol+0xoffset", by /proc/kallsyms. */
+/* From addresses in kernel text to "symbol+0xoffset", with /proc/kallsyms. */
 #ifndef DAEMON_KERNEL_SYMBOLS_H
 #define DAEMON_KERNEL_SYMBOLS_H
 
@@ -9,36 +9,33 @@
 struct symbols;
 
 /*
- * An address further than this behind the nearest symbol is not attributed to
- * it: no function is that long, so it is in a gap, or in a module that came
- * after the table was loaded.
+ * An address at this distance or more from the symbol before it does not belong to that symbol: no function is that
+ * long.  It is in a gap, or in a module that was loaded after the table was read.
  */
 #define SYMBOLS_OFFSET_MAX (1 << 20)
 
-/* Size of a buffer that symbols_format() never has to cut a text for; KSYM_NAME_LEN is 512. */
+/* The size of a buffer for every text of symbols_format(); KSYM_NAME_LEN is 512. */
 #define SYMBOLS_TEXT_MAX 640
 
-/* A table that knows no address.  The caller frees it.  -ENOMEM. */
+/* Make an empty table, which the caller frees with symbols_free().  Returns 0 or -ENOMEM. */
 int symbols_new(struct symbols **symbols);
 void symbols_free(struct symbols **symbols);
 
 /*
- * Take the text symbols out of a file like /proc/kallsyms, in place of all
- * that were there before.  Where it fails the table stays as it was.
+ * Replace the table by the text symbols of a file like /proc/kallsyms.  On failure the table stays as it was.
  *
- * -ENODATA: every address is 0, that is kernel.kptr_restrict hides them or the
- * process has no CAP_SYSLOG; -ENOENT: no such file, a kernel without
- * CONFIG_KALLSYMS; -EBADMSG: no text symbols in it; -ENOMEM; what open(2) and
- * read(2) give.
+ * Returns 0; -ENODATA if every address is 0, because kernel.kptr_restrict hides them or the process has no CAP_SYSLOG;
+ * -ENOENT if there is no such file, as on a kernel without CONFIG_KALLSYMS; -EBADMSG if it contains no text symbols;
+ * -ENOMEM; or the negative errno of open(2) or read(2).
  */
 int symbols_load(struct symbols *symbols, const char *path);
 
-/* How many symbols there are. */
+/* The number of symbols in the table. */
 size_t symbols_count(const struct symbols *symbols);
 
 /*
- * "udp_rcv+0x1f", "nft_do_chain+0x3c [nf_tables]"; "0xffff…" where the address
- * is not known.  `symbols` may be NULL: nothing is known.
+ * Write "udp_rcv+0x1f" or "nft_do_chain+0x3c [nf_tables]"; "0xffff…" if the symbol is not known.  `symbols` may be
+ * NULL: no symbol is known.
  */
 void symbols_format(const struct symbols *symbols, uint64_t address, char *text, size_t size);
 

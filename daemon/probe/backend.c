@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The choice of a backend, and the one that remains where none can run. */
+/* The choice of a backend, and the backend "none" for hosts on which no other runs. */
 #include "daemon/probe/backend.h"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 	if (r == 0) {
 		snprintf(
 			reason, BACKEND_REASON_MAX,
-			"the kernel has BTF and takes the programs, the cheapest and most exact way");
+			"the kernel has BTF and accepts the programs; no other way is as cheap and exact");
 		return 0;
 	}
 	if (r == -ENOMEM)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A backend: one way to run the probes.  It delivers records to a sink and
- * answers what has been counted; it knows nothing of what is above it.
+ * reports its counters; it does not depend on its users.
  *
- * All functions that can fail return a negative errno.  Counters only grow
- * while a backend is open, and may move while they are read.
+ * Functions that can fail return a negative errno.  While a backend is open, its
+ * counters only grow, also while they are read.
  */
 #ifndef DAEMON_PROBE_BACKEND_H
 #define DAEMON_PROBE_BACKEND_H
@@ -21,7 +21,7 @@ struct names;
 struct backend;
 
 enum backend_slots_attach {
-	BACKEND_SLOTS_AUTO, /* the first of these that can be attached */
+	BACKEND_SLOTS_AUTO, /* the first of the others that works */
 	BACKEND_SLOTS_FENTRY,
 	BACKEND_SLOTS_KPROBE,
 	BACKEND_SLOTS_TRACEPOINT,
@@ -29,37 +29,37 @@ enum backend_slots_attach {
 
 #define BACKEND_SLOTS_NAMES 16
 
-/* Ring slots, see bpf/slots.h. */
+/* Settings of ring slots, see bpf/slots.h. */
 struct backend_slots_settings {
-	uint64_t limit;	 /* slots above which a transmit rides the rocket; below NF_SLOTS_BUCKETS */
-	uint64_t table;	 /* devices counted apart */
-	uint64_t rate;	 /* records per second and CPU, near misses and others apart */
-	uint64_t burst;	 /* records at once, likewise */
+	uint64_t limit;	 /* a transmit with more slots is an overflow; below NF_SLOTS_BUCKETS */
+	uint64_t table;	 /* devices that are counted separately, at least 1 */
+	uint64_t rate;	 /* records per second and CPU, of near misses and of others; at least 1 */
+	uint64_t burst;	 /* records at once per CPU, of near misses and of others; at least 1 */
 	uint64_t attach; /* enum backend_slots_attach */
-	/* devices that are counted besides those of xen-netfront */
+	/* Devices other than those of xen-netfront. */
 	bool every_device;
-	uint64_t names;
+	uint64_t names;					/* entries of name[] */
 	char name[BACKEND_SLOTS_NAMES][NF_DEVICE_NAME]; /* padded with zeros */
 };
 
 struct backend_settings {
 	struct backend_slots_settings slots;
-	uint64_t inflight_entries;    /* a power of two, 4 … 2^24 */
-	uint64_t reader_entries;      /* a power of two */
-	uint64_t device_slots;	      /* a power of two, at least NF_DEVICE_SET; 0 = as fits */
-	uint64_t device_idle_seconds; /* after which a device may lose its slot to another */
-	uint64_t drop_keys;
-	uint64_t drop_rate;		    /* drop records per second and key */
-	uint64_t drop_burst;		    /* drop records at once per key */
-	uint64_t ring_bytes;		    /* a power of two, at least a page */
-	uint64_t path_rate;		    /* latency records per second and CPU */
-	uint64_t path_burst;		    /* latency records at once per CPU */
-	uint64_t sample_one_in;		    /* journeys of which one is drawn; 0 = none */
-	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* what is longer is slow; UINT64_MAX = nothing */
+	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
+	uint64_t reader_entries;   /* a power of two */
+	uint64_t device_slots;	   /* a power of two, at least NF_DEVICE_SET; 0: as memory allows */
+	uint64_t device_idle_seconds; /* without packets until another device can take the slot */
+	uint64_t drop_keys;	      /* keys whose drops are counted separately */
+	uint64_t drop_rate;	      /* drop records per second and key, at least 1 */
+	uint64_t drop_burst;	      /* drop records at once per key, at least 1 */
+	uint64_t ring_bytes;	      /* a power of two, at least a page */
+	uint64_t path_rate;	      /* latency records per second and CPU, at least 1 */
+	uint64_t path_burst;	      /* latency records at once per CPU, at least 1 */
+	uint64_t sample_one_in;	      /* one journey in N is sampled; 0: none */
+	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
 	bool disabled[NF_PROBE_COUNT];
 };
 
-/* Where records go; the record is the backend's and valid during the call. */
+/* The receiver of records.  The backend owns a record; it is valid during the call. */
 struct backend_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
 	void (*path)(void *userdata, const struct nf_path_record *record);
@@ -69,30 +69,31 @@ struct backend_sink {
 
 enum probe_state {
 	PROBE_ATTACHED,
-	PROBE_UNNEEDED,
-	PROBE_UNAVAILABLE,
+	PROBE_UNNEEDED,	   /* nothing is lost without it on this host */
+	PROBE_UNAVAILABLE, /* it should be attached and is not */
 };
 
 struct probe_status {
 	enum probe_state state;
 	const char *how;    /* "tp_btf", "fentry", "kprobe", NULL when not attached */
-	const char *reason; /* why not attached, NULL when it is; the backend's */
-	bool missed_known;  /* the kernel counts what it skipped */
-	uint64_t missed;
+	const char *reason; /* why it is not attached, otherwise NULL; owned by the backend */
+	bool missed_known;  /* the kernel counts the hits that it skips */
+	uint64_t missed;    /* hits that the kernel skipped */
 };
 
-/* Program runs and their time, since some moment of the backend's choosing. */
+/* Program runs and their time; only the difference of two readings has a meaning. */
 struct probe_runs {
 	uint64_t runs;
 	uint64_t ns;
-	uint64_t others; /* runs of further programs of the probe, whose time is in ns too */
+	uint64_t others; /* runs of further programs of the probe; ns includes their time */
 };
 
+/* Latency and NAPI polls of one device, of all CPUs. */
 struct backend_device {
-	const char *name; /* NULL: all that had no slot of their own */
+	const char *name; /* NULL: all devices without a slot of their own */
 	uint32_t ifindex;
-	uint32_t netns;				  /* inode number */
-	struct nf_hist segment[NF_SEGMENT_COUNT]; /* of all CPUs */
+	uint32_t netns; /* inode number */
+	struct nf_hist segment[NF_SEGMENT_COUNT];
 	uint64_t polls, poll_packets, full_budgets;
 };
 
@@ -105,71 +106,74 @@ struct backend_napi {
 	uint64_t polls, poll_packets, full_budgets;
 };
 
+/* Drops of one key, of all CPUs. */
 struct backend_drops {
-	struct nf_drop_key key; /* its netns is an identity, not to be shown */
+	struct nf_drop_key key; /* its netns is an identity; do not show it */
 	uint32_t netns;		/* inode number, 0 = not known */
 	uint64_t packets, bytes, last_ns;
-	char device[NF_DEVICE_NAME + 1];
+	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 };
 
-/* Ring slots of one device. */
+/* Ring slots of one device, of all CPUs. */
 struct backend_slots {
-	const char *name; /* NULL: all that found no room in the table */
+	const char *name; /* NULL: all devices that found the table full */
 	uint32_t ifindex;
-	uint32_t netns;			  /* inode number */
-	bool xen;			  /* driven by xen-netfront; else of slots.devices */
-	uint64_t slots[NF_SLOTS_BUCKETS]; /* transmits by the slots they take; the last: or more */
+	uint32_t netns; /* inode number */
+	bool xen;	/* its driver is xen-netfront; otherwise of slots.devices */
+	/* As in struct nf_slots_count. */
+	uint64_t slots[NF_SLOTS_BUCKETS];
 	uint64_t near;
 	uint64_t overflow[NF_SLOTS_OUTCOMES];
 	uint64_t too_big;
 	uint64_t last_overflow_ns; /* 0 = none */
 };
 
+/* A table of the backend. */
 struct backend_table {
 	const char *name;
-	const char *what;
+	const char *what; /* a description of its entries */
 	uint64_t entries;
 	bool used_known;
-	uint64_t used;
-	uint64_t bytes;
+	uint64_t used;	/* entries in use */
+	uint64_t bytes; /* of memory */
 };
 
 struct backend_ops {
 	const char *name;
 	/*
-	 * Start.  `names` gets the kernel's drop reasons.  On failure `reason`
-	 * (BACKEND_REASON_MAX bytes) says what is missing and what would help.
+	 * Start the probes and add the kernel's drop reasons to `names`.  On failure
+	 * `reason` (BACKEND_REASON_MAX bytes) says what is missing and what to do.
 	 */
 	int (*open)(struct backend **backend, const struct backend_settings *settings,
 		    const struct backend_sink *sink, struct names *names, char *reason);
 	void (*close)(struct backend *backend);
-	/* To poll for input, or -1. */
+	/* A descriptor to poll for input, or -1. */
 	int (*fd)(const struct backend *backend);
-	/* Deliver what is there to the sink. */
+	/* Deliver waiting records to the sink, a limited number per call. */
 	int (*dispatch)(struct backend *backend);
 
 	void (*probe)(const struct backend *backend, enum nf_probe probe,
 		      struct probe_status *status);
-	/* Why drops have no reasons on this kernel; NULL when they have. */
+	/* Why drops have no reasons on this kernel; NULL if they have. */
 	const char *(*reasons_missing)(const struct backend *backend);
-	/* Sum over all CPUs. */
+	/* Events of all probes, sums over all CPUs. */
 	void (*events)(const struct backend *backend,
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
-	/* Bytes of TCP payload, as enum nf_stream_bytes. */
+	/* Bytes of TCP payload by enum nf_stream_bytes, sums over all CPUs. */
 	void (*streams)(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
-	/* Entries of the in-flight table that are taken now. */
+	/* Entries of the in-flight table that are in use. */
 	uint64_t (*in_flight)(const struct backend *backend);
-	/* Now and then: make room for devices to come. */
+	/* To be called regularly: makes room for new devices. */
 	void (*housekeep)(struct backend *backend);
-	/* Each stops and returns when the visitor returns non-zero. */
+	/* These stop when `visit` returns non-zero, and return its result. */
 	int (*devices)(const struct backend *backend,
 		       int (*visit)(const struct backend_device *device, void *userdata),
 		       void *userdata);
 	int (*napi)(const struct backend *backend,
 		    int (*visit)(const struct backend_napi *napi, void *userdata), void *userdata);
-	/* Possible CPUs; their numbers go from 0. */
+	/* The number of possible CPUs; they are numbered from 0. */
 	uint32_t (*cpus)(const struct backend *backend);
-	/* From softirq_raise to softirq_entry of NET_RX on one CPU; `hist` is added to. */
+	/* Add the waits from softirq_raise to softirq_entry of NET_RX on one CPU to `hist`. */
 	void (*softirq_wait)(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
 	int (*drops)(const struct backend *backend,
 		     int (*visit)(const struct backend_drops *drops, void *userdata),
@@ -177,25 +181,28 @@ struct backend_ops {
 	int (*tables)(const struct backend *backend,
 		      int (*visit)(const struct backend_table *table, void *userdata),
 		      void *userdata);
-	/* Events of the slots probes, sum over all CPUs. */
+	/* Events of the slots probes, sums over all CPUs. */
 	void (*slots_events)(const struct backend *backend,
 			     uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
-	/* Stops and returns when the visitor returns non-zero. */
+	/* Stops when `visit` returns non-zero, and returns its result. */
 	int (*slots)(const struct backend *backend,
 		     int (*visit)(const struct backend_slots *slots, void *userdata),
 		     void *userdata);
-	/* Once a second, and when modules came or went: attach what waited for a driver, see what
-	 * the kernel stopped running; true when a probe's state may have changed. */
+	/*
+	 * To be called every second, and when a module was loaded or removed: attach
+	 * probes whose driver is now loaded, and find programs that the kernel no
+	 * longer runs.  True if the state of a probe may have changed.
+	 */
 	bool (*refresh)(struct backend *backend);
-	/* Modules came: drop reasons of theirs are added to `names`.  0 or negative errno. */
+	/* Add the drop reasons of modules loaded since the start to `names`.  0 or negative errno. */
 	int (*name_reasons)(struct backend *backend, struct names *names);
-	/* Whether drop records carry stacks. */
+	/* Switch kernel stacks in drop records on or off; off at startup. */
 	void (*set_stack)(struct backend *backend, bool on);
-	/* Why the kernel's program statistics cannot be had; NULL = they can. */
+	/* Why the kernel's program statistics cannot be used; NULL if they can. */
 	const char *(*stats_missing)(const struct backend *backend);
-	/* Switch them; off unless asked for. */
+	/* Switch these statistics on or off; off at startup.  0 or negative errno. */
 	int (*set_stats)(struct backend *backend, bool on);
-	/* `empty` is what an empty program measures: the reading of the clock. */
+	/* `empty`: the runs of an empty program, whose time is that of reading the clock. */
 	void (*stats)(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
 		      struct probe_runs *empty);
 };
@@ -207,9 +214,9 @@ struct backend {
 extern const struct backend_ops backend_bpf;
 
 /*
- * Open the best backend that this host can run.  Never fails for want of one:
- * then it is "none", whose probes are all unavailable.  `reason` tells why
- * this one.  -ENOMEM only.
+ * Open the best backend that this host can run.  If there is none, open "none",
+ * whose probes are all unavailable.  `reason` (BACKEND_REASON_MAX bytes) says why
+ * this backend.  Fails with -ENOMEM only.
  */
 int backend_open(struct backend **backend, const struct backend_settings *settings,
 		 const struct backend_sink *sink, struct names *names, char *reason);
@@ -217,7 +224,7 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 /* NULL-safe; sets *backend to NULL. */
 void backend_free(struct backend **backend);
 
-/* Whether there is anything to ask but why there is nothing. */
+/* True for the backend "none", which only knows why no other runs. */
 bool backend_is_none(const struct backend *backend);
 
 #endif

@@ -12,15 +12,18 @@
 
 #include "common/cleanup.h"
 
-static int make_folder(const char *folder, char *error, size_t size)
+static int make_directory(const char *directory, char *error, size_t size)
 {
-	if (!mkdir(folder, 0755) || errno == EEXIST)
+	int r;
+
+	if (!mkdir(directory, 0755) || errno == EEXIST)
 		return 0;
-	snprintf(error, size, "cannot make the folder %s: %s", folder, strerror(errno));
-	return -errno;
+	r = -errno;
+	snprintf(error, size, "cannot create the directory %s: %s", directory, strerror(-r));
+	return r;
 }
 
-static void tell_holder(int fd, const char *path, char *error, size_t size)
+static void name_holder(int fd, const char *path, char *error, size_t size)
 {
 	char pid[32] = "";
 	ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
@@ -29,19 +32,19 @@ static void tell_holder(int fd, const char *path, char *error, size_t size)
 		pid[strcspn(pid, "\n")] = '\0';
 	snprintf(
 		error, size,
-		"another netflowd is running: process %s holds %s. Ask it with netflowctl, or stop it first",
+		"another netflowd is running: process %s holds %s; query it with netflowctl, or stop it first",
 		pid[0] ? pid : "(unknown)", path);
 }
 
-int lock_take(const char *folder, char *error, size_t size)
+int lock_take(const char *directory, char *error, size_t size)
 {
 	char path[PATH_MAX];
 	OWN_FD int fd = -1;
-	int r = make_folder(folder, error, size);
+	int r = make_directory(directory, error, size);
 
 	if (r < 0)
 		return r;
-	snprintf(path, sizeof(path), "%s/lock", folder);
+	snprintf(path, sizeof(path), "%s/lock", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0) {
 		r = -errno;
@@ -50,7 +53,7 @@ int lock_take(const char *folder, char *error, size_t size)
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno == EWOULDBLOCK) {
-			tell_holder(fd, path, error, size);
+			name_holder(fd, path, error, size);
 			return -EEXIST;
 		}
 		r = -errno;

@@ -12,9 +12,9 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/time.h"
 
 #define NS_PER_US 1000ULL
-#define NS_PER_S 1000000000ULL
 
 struct loop {
 	sd_event *event;
@@ -24,7 +24,7 @@ struct loop {
 struct loop_source {
 	struct loop *loop;
 	sd_event_source *event;
-	/* SD_EVENT_ON or SD_EVENT_ONESHOT, as fits its kind. */
+	/* The state when enabled: SD_EVENT_ON or SD_EVENT_ONESHOT, by the kind of source. */
 	int enabled;
 	union {
 		loop_fd_handler fd;
@@ -37,15 +37,7 @@ struct loop_source {
 	uint64_t next_ns;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-/* Rounded up: a timer is never early. */
+/* Round up, so that a timer is never early. */
 static uint64_t to_us(uint64_t ns)
 {
 	return ns / NS_PER_US + (ns % NS_PER_US != 0);
@@ -98,9 +90,8 @@ void loop_exit(struct loop *loop, int code)
 }
 
 /*
- * What sd-event calls.  A handler may free its own source, so only `loop` is
- * used after it.  sd-event would merely switch off a source that fails, so
- * failures are turned into the end of the loop here.
+ * The end of each callback of sd-event.  A handler may free its own source, so only `loop` is used after it.  sd-event
+ * itself would only disable a source whose handler fails; here a failure ends the loop.
  */
 static int finish(struct loop *loop, int r)
 {
@@ -143,7 +134,7 @@ static int on_defer(sd_event_source *event, void *userdata)
 	return finish(loop, source->handler.plain(source->userdata));
 }
 
-/* 1 % of the wait; 0 would mean sd-event's own default, 250 ms. */
+/* 1 % of the wait, but never 0, which selects sd-event's default of 250 ms. */
 static uint64_t accuracy_us(uint64_t interval_ns)
 {
 	return interval_ns / 100 / NS_PER_US + 1;
@@ -166,7 +157,7 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 {
 	struct loop_source *source = userdata;
 	struct loop *loop = source->loop;
-	uint64_t now = now_ns();
+	uint64_t now = time_monotonic();
 
 	(void)event;
 	(void)due_us;
@@ -183,15 +174,25 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 	return finish(loop, source->handler.plain(source->userdata));
 }
 
-static struct loop_source *source_new(struct loop *loop, void *userdata)
+static struct loop_source *source_new(struct loop *loop, int enabled, void *userdata)
 {
 	struct loop_source *source = calloc(1, sizeof(*source));
 
 	if (!source)
 		return NULL;
 	source->loop = loop;
+	source->enabled = enabled;
 	source->userdata = userdata;
 	return source;
+}
+
+/* The end of loop_add_…(): the caller gets `new` unless sd-event refused it with `r`. */
+static int give(struct loop_source **source, struct loop_source **new, int r)
+{
+	if (r < 0)
+		return r;
+	*source = TAKE_PTR(*new);
+	return 0;
 }
 
 static uint32_t to_epoll(unsigned int events)
@@ -203,18 +204,13 @@ static uint32_t to_epoll(unsigned int events)
 int loop_add_fd(struct loop *loop, struct loop_source **source, int fd, unsigned int events,
 		loop_fd_handler handler, void *userdata)
 {
-	OWN_FREE struct loop_source *new = source_new(loop, userdata);
-	int r;
+	OWN_FREE struct loop_source *new = source_new(loop, SD_EVENT_ON, userdata);
 
 	if (!new)
 		return -ENOMEM;
 	new->handler.fd = handler;
-	new->enabled = SD_EVENT_ON;
-	r = sd_event_add_io(loop->event, &new->event, fd, to_epoll(events), on_fd, new);
-	if (r < 0)
-		return r;
-	*source = TAKE_PTR(new);
-	return 0;
+	return give(source, &new,
+		    sd_event_add_io(loop->event, &new->event, fd, to_epoll(events), on_fd, new));
 }
 
 int loop_fd_set_events(struct loop_source *source, unsigned int events)
@@ -227,28 +223,23 @@ int loop_fd_set_events(struct loop_source *source, unsigned int events)
 int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t delay_ns,
 		   uint64_t period_ns, loop_handler handler, void *userdata)
 {
-	OWN_FREE struct loop_source *new = source_new(loop, userdata);
-	int r;
+	OWN_FREE struct loop_source *new = source_new(loop, SD_EVENT_ONESHOT, userdata);
 
 	if (!new)
 		return -ENOMEM;
 	new->handler.plain = handler;
-	new->enabled = SD_EVENT_ONESHOT;
 	new->period_ns = period_ns;
-	new->next_ns = add_saturated(now_ns(), delay_ns);
-	r = sd_event_add_time(loop->event, &new->event, CLOCK_MONOTONIC, to_us(new->next_ns),
-			      accuracy_us(delay_ns), on_timer, new);
-	if (r < 0)
-		return r;
-	*source = TAKE_PTR(new);
-	return 0;
+	new->next_ns = add_saturated(time_monotonic(), delay_ns);
+	return give(source, &new,
+		    sd_event_add_time(loop->event, &new->event, CLOCK_MONOTONIC,
+				      to_us(new->next_ns), accuracy_us(delay_ns), on_timer, new));
 }
 
 int loop_timer_restart(struct loop_source *source, uint64_t delay_ns)
 {
 	int r;
 
-	source->next_ns = add_saturated(now_ns(), delay_ns);
+	source->next_ns = add_saturated(time_monotonic(), delay_ns);
 	r = arm(source, delay_ns);
 	return r < 0 ? r : 0;
 }
@@ -256,36 +247,25 @@ int loop_timer_restart(struct loop_source *source, uint64_t delay_ns)
 int loop_add_signal(struct loop *loop, struct loop_source **source, int signal,
 		    loop_signal_handler handler, void *userdata)
 {
-	OWN_FREE struct loop_source *new = source_new(loop, userdata);
-	int r;
+	OWN_FREE struct loop_source *new = source_new(loop, SD_EVENT_ON, userdata);
 
 	if (!new)
 		return -ENOMEM;
 	new->handler.signal = handler;
-	new->enabled = SD_EVENT_ON;
-	r = sd_event_add_signal(loop->event, &new->event, signal | SD_EVENT_SIGNAL_PROCMASK,
-				on_signal, new);
-	if (r < 0)
-		return r;
-	*source = TAKE_PTR(new);
-	return 0;
+	return give(source, &new,
+		    sd_event_add_signal(loop->event, &new->event, signal | SD_EVENT_SIGNAL_PROCMASK,
+					on_signal, new));
 }
 
 int loop_add_defer(struct loop *loop, struct loop_source **source, loop_handler handler,
 		   void *userdata)
 {
-	OWN_FREE struct loop_source *new = source_new(loop, userdata);
-	int r;
+	OWN_FREE struct loop_source *new = source_new(loop, SD_EVENT_ONESHOT, userdata);
 
 	if (!new)
 		return -ENOMEM;
 	new->handler.plain = handler;
-	new->enabled = SD_EVENT_ONESHOT;
-	r = sd_event_add_defer(loop->event, &new->event, on_defer, new);
-	if (r < 0)
-		return r;
-	*source = TAKE_PTR(new);
-	return 0;
+	return give(source, &new, sd_event_add_defer(loop->event, &new->event, on_defer, new));
 }
 
 int loop_source_set_enabled(struct loop_source *source, bool enabled)

@@ -12,8 +12,8 @@
 #include "common/array.h"
 
 /*
- * Loading tracing programs takes CAP_BPF and CAP_PERFMON since 5.8; before, and
- * still, CAP_SYS_ADMIN stands for both.
+ * Since 5.8, loading tracing programs requires CAP_BPF and CAP_PERFMON.  CAP_SYS_ADMIN, which earlier kernels require,
+ * still includes both.
  */
 static const struct {
 	cap_value_t value;
@@ -35,8 +35,13 @@ int privilege_check(char *error, size_t size)
 	cap_t capabilities = cap_get_proc();
 	char missing[64] = "";
 
-	if (!capabilities)
-		return -errno;
+	if (!capabilities) {
+		int r = -errno;
+
+		snprintf(error, size, "cannot read the capabilities of this process: %s",
+			 strerror(-r));
+		return r;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
 		if (!has(capabilities, needed[i].value) && !has(capabilities, CAP_SYS_ADMIN)) {
 			if (missing[0])
@@ -48,7 +53,7 @@ int privilege_check(char *error, size_t size)
 		return 0;
 	snprintf(
 		error, size,
-		"%s missing (running as user %d). Start netflowd as root (sudo), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_syslog+ep /path/to/netflowd, or AmbientCapabilities=CAP_BPF CAP_PERFMON CAP_SYSLOG in its systemd unit",
+		"%s missing (running as user %d): start netflowd as root (sudo), or grant it the capabilities: setcap cap_bpf,cap_perfmon,cap_syslog+ep /path/to/netflowd, or AmbientCapabilities=CAP_BPF CAP_PERFMON CAP_SYSLOG in its systemd unit",
 		missing, (int)geteuid());
 	return -EPERM;
 }

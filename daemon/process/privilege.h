@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon must be allowed to do. */
+/* The capabilities that the daemon requires. */
 #ifndef DAEMON_PROCESS_PRIVILEGE_H
 #define DAEMON_PROCESS_PRIVILEGE_H
 
 #include <stddef.h>
 
 /*
- * Whether this process may load and attach tracing programs.  -EPERM with
- * `error` naming each missing capability and how to give it.
+ * Check that this process may load and attach tracing programs.  Returns 0; -EPERM, and `error` names each missing
+ * capability and how to grant it; or the negative errno of reading the capabilities, which `error` then reports.
  */
 int privilege_check(char *error, size_t size);
 

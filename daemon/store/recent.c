@@ -7,35 +7,32 @@
 
 struct recent {
 	size_t capacity, count, next;
-	size_t record_size, attached_size, stride; /* bytes */
+	size_t record_size, capture_size;
+	size_t capture_at, stride; /* bytes; both keep what follows aligned */
 	recent_release release;
 	void *userdata;
-	/* Each entry: the attached bytes, then the record. */
 	_Alignas(8) unsigned char entries[];
 };
 
-/* Entries and their two parts stay aligned. */
-static size_t aligned(size_t size)
-{
-	return (size + 7) & ~(size_t)7;
-}
+#define ALIGNED(size) (((size) + 7) & ~(size_t)7)
 
-int recent_new_attached(struct recent **recent, size_t capacity, size_t record_size,
-			size_t attached_size, recent_release release, void *userdata)
+int recent_new(struct recent **recent, size_t capacity, size_t record_size, size_t capture_size,
+	       recent_release release, void *userdata)
 {
-	size_t stride = aligned(attached_size) + aligned(record_size), bytes;
+	size_t stride = ALIGNED(record_size) + ALIGNED(capture_size), bytes;
 	struct recent *fresh;
 
 	if (__builtin_mul_overflow(capacity, stride, &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(*fresh), &bytes))
 		return -ENOMEM;
-	/* calloc: the kernel gives pages only as records arrive. */
+	/* calloc: a page takes memory only once records fill it. */
 	fresh = calloc(1, bytes);
 	if (!fresh)
 		return -ENOMEM;
 	fresh->capacity = capacity;
 	fresh->record_size = record_size;
-	fresh->attached_size = aligned(attached_size);
+	fresh->capture_size = capture_size;
+	fresh->capture_at = ALIGNED(record_size);
 	fresh->stride = stride;
 	fresh->release = release;
 	fresh->userdata = userdata;
@@ -43,44 +40,43 @@ int recent_new_attached(struct recent **recent, size_t capacity, size_t record_s
 	return 0;
 }
 
-int recent_new(struct recent **recent, size_t capacity, size_t record_size)
+static unsigned char *entry(const struct recent *recent, size_t at)
 {
-	return recent_new_attached(recent, capacity, record_size, 0, NULL, NULL);
+	return (unsigned char *)recent->entries + at * recent->stride;
 }
 
-/* The attached bytes come first. */
-static unsigned char *entry(const struct recent *recent, size_t i)
+static void release(struct recent *recent, size_t at)
 {
-	size_t at = (recent->next + recent->capacity - 1 - i) % recent->capacity;
-
-	return (unsigned char *)recent->entries + at * recent->stride;
+	if (recent->release)
+		recent->release(recent->userdata, entry(recent, at) + recent->capture_at);
 }
 
 void recent_free(struct recent **recent)
 {
-	struct recent *old = *recent;
-
-	for (size_t i = 0; old && old->release && i < old->count; i++)
-		old->release(entry(old, i), old->userdata);
-	free(old);
+	if (!*recent)
+		return;
+	/* A ring that is not full has been filled from its beginning. */
+	for (size_t at = 0; at < (*recent)->count; at++)
+		release(*recent, at);
+	free(*recent);
 	*recent = NULL;
 }
 
-void *recent_add(struct recent *recent, const struct nf_record *record)
+void recent_add(struct recent *recent, const struct nf_record *record, const void *capture)
 {
+	struct nf_record *to = (struct nf_record *)entry(recent, recent->next);
 	size_t size = record->size < recent->record_size ? record->size : recent->record_size;
-	unsigned char *attached = recent->entries + recent->next * recent->stride;
-	struct nf_record *to = (struct nf_record *)(attached + recent->attached_size);
 
-	if (recent->count == recent->capacity && recent->release)
-		recent->release(attached, recent->userdata);
-	memset(attached, 0, recent->attached_size);
+	if (recent->count == recent->capacity)
+		release(recent, recent->next);
+	else
+		recent->count++;
 	memcpy(to, record, size);
 	to->size = (uint32_t)size;
+	if (recent->capture_size)
+		memcpy(entry(recent, recent->next) + recent->capture_at, capture,
+		       recent->capture_size);
 	recent->next = (recent->next + 1) % recent->capacity;
-	if (recent->count < recent->capacity)
-		recent->count++;
-	return attached;
 }
 
 size_t recent_count(const struct recent *recent)
@@ -93,14 +89,21 @@ size_t recent_capacity(const struct recent *recent)
 	return recent->capacity;
 }
 
-const struct nf_record *recent_newest(const struct recent *recent, size_t i)
+static unsigned char *newest(const struct recent *recent, size_t i)
 {
 	if (i >= recent->count)
 		return NULL;
-	return (const struct nf_record *)(entry(recent, i) + recent->attached_size);
+	return entry(recent, (recent->next + recent->capacity - 1 - i) % recent->capacity);
 }
 
-void *recent_attached(const struct recent *recent, size_t i)
+const struct nf_record *recent_newest(const struct recent *recent, size_t i)
 {
-	return entry(recent, i);
+	return (const struct nf_record *)newest(recent, i);
+}
+
+void *recent_capture(const struct recent *recent, size_t i)
+{
+	unsigned char *at = newest(recent, i);
+
+	return at ? at + recent->capture_at : NULL;
 }

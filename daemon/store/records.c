@@ -2,113 +2,144 @@
 #include "daemon/store/records.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#include "common/cleanup.h"
-#include "common/time.h"
-#include "daemon/kernel/attribution.h"
-#include "daemon/store/labels.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/journey.h"
+#include "daemon/core/names.h"
+#include "daemon/core/transmit.h"
+#include "daemon/store/captures.h"
 #include "daemon/store/recent.h"
 #include "daemon/store/resolve.h"
 
-/* A new name is seen a second late, and among thousands some calls later (kernel/attribution.h). */
-#define YOUNG_NS (3 * TIME_NS_PER_SECOND)
-
 struct records {
-	struct resolver resolver;
-	struct path_probes probes;
-	struct attribution *attribution;
-	struct labels *labels;
-	struct recent *recent[RECORD_KINDS];
+	const struct names *names;
+	struct captures *captures;
+	struct resolver *resolver;
+	struct recent *recent[RECORDS_KINDS];
 };
 
-/* ---- capturing ----------------------------------------------------------- */
+/* Captured with a drop record or a slots record. */
+struct device_capture {
+	struct captured *netns;
+};
 
-static void release(void *attached, void *userdata)
+/* Captured with a latency record. */
+struct path_capture {
+	struct captured *netns[NF_PATH_DEVICES];
+	struct captured *owner;
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void release_device(void *userdata, void *capture)
 {
-	const struct captured *captured = attached;
-	struct records *records = userdata;
+	const struct records *records = userdata;
+	const struct device_capture *place = capture;
+
+	captures_release(records->captures, place->netns);
+}
+
+static void release_path(void *userdata, void *capture)
+{
+	const struct records *records = userdata;
+	const struct path_capture *path = capture;
 
 	for (size_t i = 0; i < NF_PATH_DEVICES; i++)
-		labels_release(records->labels, captured->netns[i]);
-	labels_release(records->labels, captured->cgroup);
+		captures_release(records->captures, path->netns[i]);
+	captures_release(records->captures, path->owner);
 }
 
-static void capture_netns(struct records *records, const char **label, uint32_t inode)
-{
-	char name[ATTRIBUTION_NETNS_MAX];
+static const struct layout {
+	size_t record_size, capture_size;
+	recent_release release;
+} layouts[RECORDS_KINDS] = {
+	[RECORDS_DROPS] = {sizeof(struct nf_drop_record), sizeof(struct device_capture),
+			   release_device},
+	[RECORDS_LATENCY] = {sizeof(struct nf_path_record), sizeof(struct path_capture),
+			     release_path},
+	[RECORDS_SLOTS] = {sizeof(struct nf_slots_record), sizeof(struct device_capture),
+			   release_device},
+};
 
-	if (!*label && inode)
-		*label = labels_hold(records->labels,
-				     attribution_netns(records->attribution, inode, name));
+int records_new(struct records **records, const size_t capacity[static RECORDS_KINDS],
+		const struct records_sources *sources)
+{
+	OWN_RECORDS struct records *fresh = calloc(1, sizeof(*fresh));
+	int r;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->names = sources->names;
+	r = captures_new(&fresh->captures, sources->attribution);
+	if (r < 0)
+		return r;
+	r = resolver_new(&fresh->resolver, sources->names, sources->symbols);
+	for (int i = 0; i < RECORDS_KINDS && r == 0; i++)
+		r = recent_new(&fresh->recent[i], capacity[i], layouts[i].record_size,
+			       layouts[i].capture_size, layouts[i].release, fresh);
+	if (r < 0)
+		return r;
+	*records = TAKE_PTR(fresh);
+	return 0;
 }
 
-static void capture_cgroup(struct records *records, const char **label, uint64_t id)
+void records_free(struct records **records)
 {
-	char path[ATTRIBUTION_CGROUP_MAX];
+	struct records *old = *records;
 
-	if (!*label && id)
-		*label = labels_hold(records->labels,
-				     attribution_cgroup(records->attribution, id, path));
-}
-
-/* What `captured` lacks; the same whether the record is new or young. */
-static void capture(struct records *records, enum record_kind kind, struct captured *captured,
-		    const struct nf_record *header)
-{
-	const struct nf_drop_record *drop = (const struct nf_drop_record *)header;
-	const struct nf_path_record *journey = (const struct nf_path_record *)header;
-	const struct nf_slots_record *transmit = (const struct nf_slots_record *)header;
-
-	if (!records->attribution)
+	if (!old)
 		return;
-	if (kind == RECORD_DROP)
-		capture_netns(records, &captured->netns[0], drop->netns);
-	if (kind == RECORD_TRANSMIT)
-		capture_netns(records, &captured->netns[0], transmit->netns);
-	if (kind != RECORD_JOURNEY)
-		return;
-	for (size_t i = 0; i < journey->devices && i < NF_PATH_DEVICES; i++)
-		capture_netns(records, &captured->netns[i], journey->device[i].netns);
-	capture_cgroup(records, &captured->cgroup, journey->cgroup);
+	for (int i = 0; i < RECORDS_KINDS; i++)
+		recent_free(&old->recent[i]);
+	resolver_free(&old->resolver);
+	captures_free(&old->captures);
+	free(old);
+	*records = NULL;
 }
 
-static void add(struct records *records, enum record_kind kind, const struct nf_record *header)
+void records_settle(struct records *records)
 {
-	capture(records, kind, recent_add(records->recent[kind], header),
-		recent_newest(records->recent[kind], 0));
+	captures_settle(records->captures);
+}
+
+void records_forget_symbols(struct records *records)
+{
+	resolver_forget_symbols(records->resolver);
+}
+
+void records_set_probes(struct records *records, const struct path_probes *probes)
+{
+	resolver_set_probes(records->resolver, probes);
+}
+
+/* ---- taking -------------------------------------------------------------- */
+
+/* Capture before the oldest record is replaced: its names are often those of the new one. */
+static void add_with_device(struct records *records, enum record_kind kind,
+			    const struct nf_record *record, uint32_t netns)
+{
+	const struct device_capture place = {.netns = captures_netns(records->captures, netns)};
+
+	recent_add(records->recent[kind], record, &place);
 }
 
 void records_add_drop(struct records *records, const struct nf_drop_record *record)
 {
-	add(records, RECORD_DROP, &record->header);
-}
-
-void records_add_journey(struct records *records, const struct nf_path_record *record)
-{
-	add(records, RECORD_JOURNEY, &record->header);
+	add_with_device(records, RECORDS_DROPS, &record->header, record->netns);
 }
 
 void records_add_transmit(struct records *records, const struct nf_slots_record *record)
 {
-	add(records, RECORD_TRANSMIT, &record->header);
+	add_with_device(records, RECORDS_SLOTS, &record->header, record->netns);
 }
 
-void records_retry(struct records *records)
+void records_add_journey(struct records *records, const struct nf_path_record *record)
 {
-	uint64_t now = time_monotonic();
+	struct path_capture path = {.owner = captures_owner(records->captures, record->cgroup)};
 
-	for (int kind = 0; kind < RECORD_KINDS; kind++) {
-		struct recent *recent = records->recent[kind];
-
-		for (size_t i = 0; i < recent_count(recent); i++) {
-			const struct nf_record *header = recent_newest(recent, i);
-
-			if (header->time_ns + YOUNG_NS < now)
-				break;
-			capture(records, kind, recent_attached(recent, i), header);
-		}
-	}
+	for (size_t i = 0; i < record->devices && i < NF_PATH_DEVICES; i++)
+		path.netns[i] = captures_netns(records->captures, record->device[i].netns);
+	recent_add(records->recent[RECORDS_LATENCY], &record->header, &path);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -125,90 +156,67 @@ size_t records_capacity(const struct records *records, enum record_kind kind)
 
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i)
 {
-	return recent_newest(records->recent[kind], i)->time_ns;
+	const struct nf_record *record = recent_newest(records->recent[kind], i);
+
+	return record ? record->time_ns : 0;
 }
 
-void records_drop(const struct records *records, size_t i, struct drop *drop)
+static const char *netns_of(const struct records *records, enum record_kind kind, size_t i)
 {
-	const struct recent *recent = records->recent[RECORD_DROP];
+	const struct device_capture *place = recent_capture(records->recent[kind], i);
 
-	resolve_drop(drop, (const struct nf_drop_record *)recent_newest(recent, i),
-		     recent_attached(recent, i), &records->resolver);
+	return captures_netns_name(records->captures, place->netns);
 }
 
-int records_journey(const struct records *records, size_t i, struct journey *journey)
+int records_drop(struct records *records, size_t i, struct drop *drop)
 {
-	const struct recent *recent = records->recent[RECORD_JOURNEY];
+	const struct nf_record *record = recent_newest(records->recent[RECORDS_DROPS], i);
 
-	return resolve_journey(journey, (const struct nf_path_record *)recent_newest(recent, i),
-			       recent_attached(recent, i), &records->resolver);
-}
-
-void records_transmit(const struct records *records, size_t i, struct transmit *transmit)
-{
-	const struct recent *recent = records->recent[RECORD_TRANSMIT];
-
-	resolve_transmit(transmit, (const struct nf_slots_record *)recent_newest(recent, i),
-			 recent_attached(recent, i));
-}
-
-void records_cause(const struct records *records, struct cause *cause, bool has_reason,
-		   uint32_t reason, uint64_t location)
-{
-	resolve_cause(cause, &records->resolver, has_reason, reason, location);
-}
-
-/* ---- life ---------------------------------------------------------------- */
-
-void records_set_probes(struct records *records, const struct path_probes *probes)
-{
-	records->probes = *probes;
-}
-
-static void cleanup_records(struct records **records)
-{
-	records_free(records);
-}
-
-#define OWN_RECORDS CLEANUP(cleanup_records)
-
-int records_new(struct records **records, const struct records_settings *settings)
-{
-	static const size_t sizes[RECORD_KINDS] = {
-		[RECORD_DROP] = sizeof(struct nf_drop_record),
-		[RECORD_JOURNEY] = sizeof(struct nf_path_record),
-		[RECORD_TRANSMIT] = sizeof(struct nf_slots_record),
-	};
-	OWN_RECORDS struct records *fresh = calloc(1, sizeof(*fresh));
-	int r;
-
-	if (!fresh)
-		return -ENOMEM;
-	fresh->attribution = settings->attribution;
-	fresh->resolver = (struct resolver){
-		.names = settings->names,
-		.symbols = settings->symbols,
-		.probes = &fresh->probes,
-	};
-	r = labels_new(&fresh->labels);
-	for (int kind = 0; kind < RECORD_KINDS && r == 0; kind++)
-		r = recent_new_attached(&fresh->recent[kind], settings->capacity[kind], sizes[kind],
-					sizeof(struct captured), release, fresh);
-	if (r < 0)
-		return r;
-	*records = TAKE_PTR(fresh);
+	if (!record)
+		return -ENOENT;
+	resolve_drop(records->resolver, (const struct nf_drop_record *)record,
+		     netns_of(records, RECORDS_DROPS, i), drop);
 	return 0;
 }
 
-void records_free(struct records **records)
+int records_journey(struct records *records, size_t i, struct journey *journey)
 {
-	struct records *old = *records;
+	const struct nf_record *record = recent_newest(records->recent[RECORDS_LATENCY], i);
+	const struct path_capture *path = recent_capture(records->recent[RECORDS_LATENCY], i);
+	const char *netns_names[NF_PATH_DEVICES];
 
-	if (!old)
-		return;
-	for (int kind = 0; kind < RECORD_KINDS; kind++)
-		recent_free(&old->recent[kind]);
-	labels_free(&old->labels);
-	free(old);
-	*records = NULL;
+	if (!record)
+		return -ENOENT;
+	for (size_t j = 0; j < NF_PATH_DEVICES; j++)
+		netns_names[j] = captures_netns_name(records->captures, path->netns[j]);
+	return resolve_journey(records->resolver, (const struct nf_path_record *)record,
+			       netns_names, captures_owner_names(records->captures, path->owner),
+			       journey);
+}
+
+int records_transmit(struct records *records, size_t i, struct transmit *transmit)
+{
+	const struct nf_record *record = recent_newest(records->recent[RECORDS_SLOTS], i);
+
+	if (!record)
+		return -ENOENT;
+	resolve_transmit(records->resolver, (const struct nf_slots_record *)record,
+			 netns_of(records, RECORDS_SLOTS, i), transmit);
+	return 0;
+}
+
+void records_cause(struct records *records, bool has_reason, uint32_t reason, uint64_t location,
+		   struct cause *cause)
+{
+	resolve_cause(records->resolver, has_reason, reason, location, cause);
+}
+
+int records_find_reason(const struct records *records, const char *text, uint32_t *reason,
+			const char **nearest)
+{
+	int r = names_find_reason(records->names, text, reason);
+
+	if (r < 0)
+		*nearest = names_nearest_reason(records->names, text);
+	return r;
 }

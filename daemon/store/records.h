@@ -1,68 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The newest records of each kind, each with what it names that can vanish:
- * the namespaces and the cgroup are looked up when a record is stored.  Who
- * reads a record gets what it means, see core/resolved.h.
- *
- * Storing costs a look-up of each namespace and of the cgroup: about 2 µs each
- * where kernel/attribution.h remembers the name (it asks the kernel whether the
- * name is still right), about 1 ms at most where it does not.  A name that was
- * not found is tried again while the record is young, because a new name may
- * be seen a second late.
+ * The newest records of each kind.  Names that can vanish are captured when a
+ * record is added; all other names are resolved when it is read.
  */
 #ifndef DAEMON_STORE_RECORDS_H
 #define DAEMON_STORE_RECORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/records.h"
-#include "daemon/core/resolved.h"
+#include "common/cleanup.h"
 
 struct attribution;
+struct cause;
+struct drop;
+struct journey;
 struct names;
+struct path_probes;
 struct records;
 struct symbols;
+struct transmit;
 
-enum record_kind { RECORD_DROP, RECORD_JOURNEY, RECORD_TRANSMIT, RECORD_KINDS };
+enum record_kind {
+	RECORDS_DROPS,
+	RECORDS_LATENCY,
+	RECORDS_SLOTS,
+	RECORDS_KINDS,
+};
 
-/* The sources are the caller's and must outlive the records. */
-struct records_settings {
-	size_t capacity[RECORD_KINDS]; /* records, at least 1 each */
+/* What names are read from; all must outlive the records. */
+struct records_sources {
 	const struct names *names;
 	const struct symbols *symbols;	 /* NULL: locations are addresses */
 	struct attribution *attribution; /* NULL: namespaces and cgroups have no names */
 };
 
-/* -ENOMEM.  Free with records_free. */
-int records_new(struct records **records, const struct records_settings *settings);
+/* `capacity`: how many of each kind are held, at least 1.  -ENOMEM.  Free with records_free. */
+int records_new(struct records **records, const size_t capacity[static RECORDS_KINDS],
+		const struct records_sources *sources);
 void records_free(struct records **records);
+#define OWN_RECORDS CLEANUP(records_free)
 
-/* Which probes do not run, for the stages that a journey lacks; copied.  All run before this. */
-void records_set_probes(struct records *records, const struct path_probes *probes);
-
-/* Keep a copy, in place of the oldest of its kind if there is no room. */
+/*
+ * Keep a copy of a record as it comes from the ring, in place of the oldest of its
+ * kind, and capture its names.  store/captures.h says what that costs.
+ */
 void records_add_drop(struct records *records, const struct nf_drop_record *record);
 void records_add_journey(struct records *records, const struct nf_path_record *record);
 void records_add_transmit(struct records *records, const struct nf_slots_record *record);
 
-/* Try again the names that young records lack; about once a second. */
-void records_retry(struct records *records);
+/* To be called every second: names that were not found are looked up again. */
+void records_settle(struct records *records);
+/* The symbols were loaded again. */
+void records_forget_symbols(struct records *records);
+/* Which probes do not run, for the stages that a journey lacks; copied. */
+void records_set_probes(struct records *records, const struct path_probes *probes);
 
 size_t records_count(const struct records *records, enum record_kind kind);
 size_t records_capacity(const struct records *records, enum record_kind kind);
-
-/* CLOCK_MONOTONIC of the i-th newest; `i` below the count. */
+/* When the i-th newest happened, CLOCK_MONOTONIC ns; 0 if there are fewer. */
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i);
 
-/* The i-th newest, `i` below the count.  The result points into the records until the next is added. */
-void records_drop(const struct records *records, size_t i, struct drop *drop);
-void records_transmit(const struct records *records, size_t i, struct transmit *transmit);
-/* -ENODATA or -EINVAL: it has no times that can be believed, see path_read(). */
-int records_journey(const struct records *records, size_t i, struct journey *journey);
+/*
+ * The i-th newest, 0 is the newest, with its names.  The result is valid until
+ * the next call that changes or resolves any record.  -ENOENT: there are fewer;
+ * -ENODATA, -EINVAL: a latency record that no journey can be read from.
+ */
+int records_drop(struct records *records, size_t i, struct drop *drop);
+int records_journey(struct records *records, size_t i, struct journey *journey);
+int records_transmit(struct records *records, size_t i, struct transmit *transmit);
 
-/* Name the cause of a drop counter as that of a record. */
-void records_cause(const struct records *records, struct cause *cause, bool has_reason,
-		   uint32_t reason, uint64_t location);
+/* The names of a drop counter's reason and location, as a drop record has them. */
+void records_cause(struct records *records, bool has_reason, uint32_t reason, uint64_t location,
+		   struct cause *cause);
+
+/*
+ * A reason by its name or number, as names_find_reason() does.  -ENOENT: `nearest`
+ * is then the nearest name, or NULL.
+ */
+int records_find_reason(const struct records *records, const char *text, uint32_t *reason,
+			const char **nearest);
 
 #endif

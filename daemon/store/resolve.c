@@ -1,53 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/store/resolve.h"
 
-#include "common/knowledge.h"
+#include <errno.h>
+
 #include "daemon/core/names.h"
-#include "daemon/kernel/attribution.h"
-#include "daemon/kernel/symbols.h"
+#include "daemon/store/locations.h"
 
-_Static_assert(LOCATION_TEXT_MAX >= SYMBOLS_TEXT_MAX, "a location fits");
-_Static_assert(sizeof(((struct owner *)0)->unit) >= ATTRIBUTION_UNIT_MAX, "a unit fits");
-_Static_assert(sizeof(((struct owner *)0)->container) >= ATTRIBUTION_CONTAINER_MAX,
-	       "a container fits");
+struct resolver {
+	const struct names *names;
+	struct locations *locations;
+	struct path_probes probes;
+};
 
-/* ---- parts --------------------------------------------------------------- */
-
-void resolve_cause(struct cause *cause, const struct resolver *resolver, bool has_reason,
-		   uint32_t reason, uint64_t location)
+int resolver_new(struct resolver **resolver, const struct names *names,
+		 const struct symbols *symbols)
 {
-	const char *name = names_reason(resolver->names, reason);
-	const struct knowledge *entry = name ? knowledge_reason(name) : NULL;
+	OWN_RESOLVER struct resolver *fresh = calloc(1, sizeof(*fresh));
+	int r;
 
-	cause->has_reason = has_reason;
-	cause->reason = reason;
-	cause->name = name;
-	cause->subsystem = names_subsystem(resolver->names, reason);
-	cause->class = entry ? knowledge_class_name(entry->class) : NULL;
-	cause->intended = entry && entry->class != KNOWLEDGE_FAULT;
-	symbols_format(resolver->symbols, location, cause->location, sizeof(cause->location));
+	if (!fresh)
+		return -ENOMEM;
+	fresh->names = names;
+	r = locations_new(&fresh->locations, symbols);
+	if (r < 0)
+		return r;
+	*resolver = TAKE_PTR(fresh);
+	return 0;
 }
 
-/* The upper protocol as the packet's own headers have it. */
-static void read_contents(struct contents *contents, const struct nf_bytes *bytes)
+void resolver_free(struct resolver **resolver)
 {
-	packet_parse(bytes, &contents->packet);
-	if (!packet_flow(&contents->packet, contents->flow))
-		contents->flow[0] = '\0';
-	packet_protocol(bytes->protocol, contents->packet.parts & PACKET_L4,
-			contents->packet.ip.protocol, contents->protocol);
+	if (!*resolver)
+		return;
+	locations_free(&(*resolver)->locations);
+	free(*resolver);
+	*resolver = NULL;
 }
 
-static void read_owner(struct owner *owner, const char *cgroup)
+void resolver_set_probes(struct resolver *resolver, const struct path_probes *probes)
 {
-	owner->cgroup = cgroup;
-	if (!cgroup || !attribution_unit(cgroup, owner->unit))
-		owner->unit[0] = '\0';
-	if (!cgroup || !attribution_container(cgroup, owner->container))
-		owner->container[0] = '\0';
+	resolver->probes = *probes;
+}
+
+void resolver_forget_symbols(struct resolver *resolver)
+{
+	locations_forget(resolver->locations);
 }
 
 /* ---- drops --------------------------------------------------------------- */
+
+static void name_cause(struct resolver *resolver, bool has_reason, uint32_t reason,
+		       uint64_t location, struct cause *cause)
+{
+	*cause = (struct cause){
+		.has_reason = has_reason,
+		.reason = reason,
+		.location = locations_text(resolver->locations, location),
+	};
+	if (!has_reason)
+		return;
+	cause->reason_name = names_reason(resolver->names, reason);
+	cause->subsystem = names_subsystem(resolver->names, reason);
+	if (cause->reason_name)
+		cause->knowledge = knowledge_reason(cause->reason_name);
+}
+
+void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, uint64_t location,
+		   struct cause *cause)
+{
+	locations_begin(resolver->locations, 1);
+	name_cause(resolver, has_reason, reason, location, cause);
+}
 
 /* Entries of stack[] that the record has, and that its size covers. */
 static size_t stack_entries(const struct nf_drop_record *record)
@@ -63,8 +86,8 @@ static size_t stack_entries(const struct nf_drop_record *record)
 }
 
 /*
- * The first entry that is the kernel's own.  The tracepoint and the program
- * come before the caller of kfree_skb, which the record names.
+ * The first entry of the stack that is the kernel's own: the entries before the
+ * caller of kfree_skb, which the record names, are the tracepoint and the program.
  */
 static size_t stack_start(const struct nf_drop_record *record, size_t entries)
 {
@@ -74,55 +97,115 @@ static size_t stack_start(const struct nf_drop_record *record, size_t entries)
 	return 0;
 }
 
-static void read_stack(struct drop *drop, const struct symbols *symbols)
+static void name_stack(struct resolver *resolver, const struct nf_drop_record *record,
+		       struct drop *drop)
 {
-	const struct nf_drop_record *record = drop->record;
 	size_t entries = stack_entries(record);
 
-	drop->stack_len = 0;
+	drop->stack_count = 0;
 	for (size_t i = stack_start(record, entries); i < entries; i++)
-		symbols_format(symbols, record->stack[i], drop->stack[drop->stack_len++],
-			       LOCATION_TEXT_MAX);
+		drop->stack[drop->stack_count++] =
+			locations_text(resolver->locations, record->stack[i]);
 }
 
-void resolve_drop(struct drop *drop, const struct nf_drop_record *record,
-		  const struct captured *captured, const struct resolver *resolver)
+void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
+		  const char *netns_name, struct drop *drop)
 {
-	drop->record = record;
-	resolve_cause(&drop->cause, resolver, record->flags & NF_DROP_REASON, record->reason,
-		      record->location);
-	read_contents(&drop->contents, &record->bytes);
-	/* The program knows the upper protocol even where the bytes were not recorded. */
-	packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4,
-			drop->contents.protocol);
-	drop->netns_name = captured->netns[0];
-	read_stack(drop, resolver->symbols);
+	_Static_assert(NF_DROP_STACK_MAX + 1 <= LOCATIONS_AT_ONCE, "room for a stack");
+	drop->time_ns = record->header.time_ns;
+	drop->cpu = record->header.cpu;
+	locations_begin(resolver->locations, NF_DROP_STACK_MAX + 1);
+	name_cause(resolver, record->flags & NF_DROP_REASON, record->reason, record->location,
+		   &drop->cause);
+	name_stack(resolver, record, drop);
+	drop->device = (struct device){.name = record->device,
+				       .ifindex = record->ifindex,
+				       .netns = record->netns,
+				       .netns_name = netns_name};
+	contents_read_l4(&drop->contents, &record->bytes, record->flags & NF_DROP_L4, record->l4);
+	drop->task = &record->task;
+	drop->involved = record->flags & NF_DROP_TASK;
 }
 
-/* ---- journeys and transmits ---------------------------------------------- */
+/* ---- journeys ------------------------------------------------------------ */
 
-int resolve_journey(struct journey *journey, const struct nf_path_record *record,
-		    const struct captured *captured, const struct resolver *resolver)
+static void name_devices(const struct nf_path_record *record, const char *const netns_names[],
+			 struct journey *journey)
 {
-	int r = path_read(&journey->path, record, resolver->probes);
+	journey->devices = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+	for (size_t i = 0; i < journey->devices; i++)
+		journey->device[i] = (struct device){.name = record->device[i].name,
+						     .ifindex = record->device[i].ifindex,
+						     .netns = record->device[i].netns,
+						     .netns_name = netns_names[i]};
+}
+
+int resolve_journey(struct resolver *resolver, const struct nf_path_record *record,
+		    const char *const netns_names[static NF_PATH_DEVICES],
+		    const struct owner *owner, struct journey *journey)
+{
+	int r = path_read(&journey->path, record, &resolver->probes);
 
 	if (r < 0)
 		return r;
-	journey->record = record;
+	journey->time_ns = record->header.time_ns;
+	journey->cpu = record->header.cpu;
+	journey->outcome = (enum nf_outcome)record->outcome;
+	journey->slow = record->flags & NF_PATH_SLOW;
+	name_devices(record, netns_names, journey);
+	journey->more_devices = record->flags & NF_PATH_MORE;
 	journey->has_contents = record->bytes.len || record->bytes.net_len;
-	if (journey->has_contents)
-		read_contents(&journey->contents, &record->bytes);
-	journey->devices = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
-	for (size_t i = 0; i < journey->devices; i++)
-		journey->netns_name[i] = captured->netns[i];
-	read_owner(&journey->owner, captured->cgroup);
+	contents_read(&journey->contents, &record->bytes);
+	journey->merged = record->merged;
+	journey->task = record->flags & NF_PATH_TASK ? &record->task : NULL;
+	journey->owner = owner;
 	return 0;
 }
 
-void resolve_transmit(struct transmit *transmit, const struct nf_slots_record *record,
-		      const struct captured *captured)
+/* ---- transmits ----------------------------------------------------------- */
+
+/* Entries of frag[] that the record has, and that its size covers. */
+static size_t frag_entries(const struct nf_slots_record *record)
 {
-	transmit->record = record;
-	read_contents(&transmit->contents, &record->bytes);
-	transmit->netns_name = captured->netns[0];
+	size_t room;
+
+	if (record->header.size <= NF_SLOTS_RECORD_PLAIN)
+		return 0;
+	room = (record->header.size - NF_SLOTS_RECORD_PLAIN) / sizeof(record->frag[0]);
+	if (room > NF_FRAGS_MAX)
+		room = NF_FRAGS_MAX;
+	return record->frags < room ? record->frags : room;
+}
+
+void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,
+		      const char *netns_name, struct transmit *transmit)
+{
+	(void)resolver;
+	*transmit = (struct transmit){
+		.time_ns = record->header.time_ns,
+		.cpu = record->header.cpu,
+		.outcome = (enum nf_slots_outcome)record->outcome,
+		.too_big = record->flags & NF_SLOTS_TOO_BIG,
+		.xen = record->flags & NF_SLOTS_XEN,
+		.involved = record->flags & NF_SLOTS_TASK,
+		.has_offload = record->flags & NF_SLOTS_FEATURES,
+		.sg = record->flags & NF_SLOTS_SG,
+		.gso = record->flags & NF_SLOTS_GSO,
+		.tso = record->flags & NF_SLOTS_TSO,
+		.slots = record->slots,
+		.limit = record->limit,
+		.length = record->len,
+		.head_offset = record->head_offset,
+		.head_length = record->head_len,
+		.frags = frag_entries(record),
+		.frag = record->frag,
+		.gso_size = record->gso_size,
+		.gso_segs = record->gso_segs,
+		.device = {.name = record->device,
+			   .ifindex = record->ifindex,
+			   .netns = record->netns,
+			   .netns_name = netns_name},
+		.task = &record->task,
+	};
+	contents_read(&transmit->contents, &record->bytes);
 }

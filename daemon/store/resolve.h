@@ -1,45 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A raw record becomes what it means (core/resolved.h), in one step for each
- * kind.  What can vanish by the time somebody asks was captured with the
- * record; what cannot, reasons and symbols, is named here, so that a module
- * that was loaded later has its names too.
+ * The one step from a raw record to its meaning: the names of the reason, class
+ * and location, the parsed packet, the stages of a journey.  Every reader of
+ * records (selection, JSON, alerts) takes the result and looks nothing up.
+ *
+ * None of these names can vanish, so this step may run long after the record was
+ * taken; names that can vanish are captured then (store/captures.h) and passed in.
+ * It allocates nothing and takes one to two microseconds.
  */
 #ifndef DAEMON_STORE_RESOLVE_H
 #define DAEMON_STORE_RESOLVE_H
 
-#include "daemon/core/resolved.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/journey.h"
+#include "daemon/core/transmit.h"
 
 struct names;
+struct resolver;
 struct symbols;
 
-/* What a record names that may be gone when it is read.  NULL: it has no name, or none was found. */
-struct captured {
-	const char *netns[NF_PATH_DEVICES]; /* of each device of a journey; of others the first */
-	const char *cgroup;		    /* path */
-};
+/* Both must outlive the resolver; `symbols` NULL: locations are addresses.  -ENOMEM. */
+int resolver_new(struct resolver **resolver, const struct names *names,
+		 const struct symbols *symbols);
+void resolver_free(struct resolver **resolver);
+#define OWN_RESOLVER CLEANUP(resolver_free)
 
-/* Where names come from; all are the caller's. */
-struct resolver {
-	const struct names *names;
-	const struct symbols *symbols;	  /* NULL: locations are addresses */
-	const struct path_probes *probes; /* why stages are missing */
-};
+/* Which probes do not run, for the stages that a journey lacks; copied.  At first all run. */
+void resolver_set_probes(struct resolver *resolver, const struct path_probes *probes);
 
-void resolve_cause(struct cause *cause, const struct resolver *resolver, bool has_reason,
-		   uint32_t reason, uint64_t location);
+/* The symbols were loaded again. */
+void resolver_forget_symbols(struct resolver *resolver);
 
 /*
- * The results point into `record` and `captured`.  stack[] and frag[] of a
- * record are read only as far as header.size covers them.
+ * The record, and the names that were captured with it, must outlive the result.
+ * Texts of locations in it are valid until the resolver is used again.
  */
-void resolve_drop(struct drop *drop, const struct nf_drop_record *record,
-		  const struct captured *captured, const struct resolver *resolver);
-void resolve_transmit(struct transmit *transmit, const struct nf_slots_record *record,
-		      const struct captured *captured);
-
-/* -ENODATA or -EINVAL: the record has no times that can be believed, see path_read(). */
-int resolve_journey(struct journey *journey, const struct nf_path_record *record,
-		    const struct captured *captured, const struct resolver *resolver);
+void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, uint64_t location,
+		   struct cause *cause);
+/* stack[] is read only as far as header.size covers it. */
+void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
+		  const char *netns_name, struct drop *drop);
+/*
+ * `netns_names`: of NF_PATH_DEVICES devices.  -ENODATA, -EINVAL: path_read() finds no
+ * journey in the record.
+ */
+int resolve_journey(struct resolver *resolver, const struct nf_path_record *record,
+		    const char *const netns_names[static NF_PATH_DEVICES],
+		    const struct owner *owner, struct journey *journey);
+/* frag[] is read only as far as header.size covers it. */
+void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,
+		      const char *netns_name, struct transmit *transmit);
 
 #endif

@@ -50,7 +50,7 @@ static void call_free(struct call **call)
 
 	if (is_stream(old))
 		client_context(old->client)->stats->streams--;
-	/* `call` may be the client's own pointer. */
+	/* `call` may be the address of the client's own pointer, which this clears. */
 	client_set_call(old->client, NULL);
 	free(old);
 	*call = NULL;
@@ -86,24 +86,25 @@ static void report(const struct call *call, int error)
 			context->userdata);
 }
 
-/* Instead of a reply that nobody would want to hold in memory. */
+/* An error instead of a reply that is too long to keep in memory. */
 static int send_too_long(struct call *call, size_t max_bytes)
 {
+	const char *error = client_context(call->client)->settings->errors.failed;
 	OWN_JSON json_t *reply = NULL;
 
 	report(call, -EMSGSIZE);
 	reply = reply_error(
-		"io.netflowd.Failed",
+		error,
 		json_pack(
 			"{s:o}", "reason",
 			json_sprintf(
-				"the reply is longer than %zu bytes: ask for less of it, by a limit, a device or a filter",
+				"the reply is longer than %zu bytes: request less, with a limit or a filter",
 				max_bytes)));
-	/* Room for it beyond what a stream may have left in the queue. */
+	/* Replies of the call's stream may fill the queue, so the error gets room beyond the limit. */
 	return reply ? client_send(call->client, reply, max_bytes + 4096) : -ENOMEM;
 }
 
-/* Send `reply`, which is stolen and NULL when there was no memory for it, and end the call. */
+/* Send `reply` and end the call.  `reply` is stolen; NULL means that there was no memory for it. */
 static int finish(struct call *call, json_t *reply)
 {
 	OWN_JSON json_t *owned = reply;
@@ -116,7 +117,7 @@ static int finish(struct call *call, json_t *reply)
 			r = send_too_long(call, max_bytes);
 	}
 	if (r < 0) {
-		/* A client that left needs no word in the log. */
+		/* A client that has disconnected is not a failure to log. */
 		if (r != -EPIPE)
 			report(call, r);
 		client_break(call->client);
@@ -153,7 +154,7 @@ int call_stream(struct call *call, json_t *parameters)
 		return -ENOMEM;
 	r = client_send(call->client, reply, context->settings->max_queued_bytes);
 	if (r == -ENOBUFS) {
-		/* A reader that keeps up loses nothing, however much one handler has to say. */
+		/* Send now, so that a client that keeps up loses nothing when one handler sends much. */
 		client_flush(call->client);
 		r = client_send(call->client, reply, context->settings->max_queued_bytes);
 	}
@@ -191,7 +192,7 @@ static const struct parameter *find_parameter(const struct parameter *table, con
 	return NULL;
 }
 
-/* The name of the first parameter that is wrong, or NULL. */
+/* The name of the first parameter that is not valid; NULL if all are. */
 static const char *find_wrong(json_t *parameters, const struct parameter *table)
 {
 	const char *name;

@@ -6,45 +6,46 @@
 #include <sys/socket.h>
 
 #include "common/cleanup.h"
+#include "common/framing.h"
 #include "common/json.h"
+#include "common/time.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/call.h"
 #include "daemon/varlink/message.h"
-#include "daemon/varlink/output.h"
 #include "daemon/varlink/reply.h"
 #include "daemon/varlink/server.h"
 
-/* One turn of a client in the loop reads and answers at most so much, then others have theirs. */
+/* Limits of one turn of a client in the loop, after which other clients have their turn. */
 #define READ_BYTES (32UL * 1024)
 #define MESSAGES_PER_TURN 16
 
 /*
- * A refused client may still be writing, and would lose our answer to an EPIPE
- * if the socket closed at once: what it sends is thrown away for so long.
+ * A refused client may still be writing.  If the socket closed at once, the client would get EPIPE instead of the
+ * reply, so the server reads and discards its data for this time.
  */
-#define LINGER_NS 1000000000ULL
+#define LINGER_NS TIME_NS_PER_SECOND
 
 struct client {
 	const struct client_context *context;
 	int fd;
 	uid_t uid;
 	struct loop_source *source;
-	/* Gives the client a turn that no event of its socket would. */
+	/* Gives the client a turn without an event of its socket. */
 	struct loop_source *wake;
 	struct loop_source *linger;
 	struct message_reader *reader;
-	struct output output;
+	struct framing output;
 	struct call *call;
-	/* What `source` waits for. */
+	/* The events that `source` waits for. */
 	unsigned int events;
 	bool in_turn;
-	/* The reader may hold whole messages still. */
+	/* The reader may still hold complete messages. */
 	bool unfinished;
-	/* It sends no more. */
+	/* The client sends no more. */
 	bool eof;
-	/* Nothing can be sent to it any more. */
+	/* The connection has failed: nothing more is sent or read. */
 	bool broken;
-	/* Refused: once the output is sent we shut our side, then linger. */
+	/* Refused: once the output is sent, the server shuts down its side and lingers. */
 	bool refused;
 	bool shut;
 	bool lingered;
@@ -98,7 +99,7 @@ void client_free(struct client **client)
 
 	if (!old)
 		return;
-	/* Its owner may want to say something to the call; it would go nowhere. */
+	/* The owner of the call may try to reply in `closed`; no reply can be sent any more. */
 	old->broken = true;
 	call_abandon(&old->call);
 	loop_source_free(&old->linger);
@@ -106,7 +107,7 @@ void client_free(struct client **client)
 	loop_source_free(&old->source);
 	cleanup_close(&old->fd);
 	message_reader_free(&old->reader);
-	output_clear(&old->output);
+	framing_clear(&old->output);
 	free(old);
 	*client = NULL;
 }
@@ -126,7 +127,7 @@ struct call *client_call(const struct client *client)
 	return client->call;
 }
 
-/* Have the client's state looked at after the current handler. */
+/* Give the client a turn after the current handler. */
 static void wake(struct client *client)
 {
 	if (!client->in_turn && client->wake)
@@ -145,7 +146,7 @@ int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 
 	if (client->broken)
 		return -EPIPE;
-	r = output_append(&client->output, reply, max_bytes);
+	r = framing_write(&client->output, reply, max_bytes);
 	if (r < 0)
 		return r;
 	wake(client);
@@ -154,7 +155,7 @@ int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 
 void client_flush(struct client *client)
 {
-	if (!client->broken && output_flush(&client->output, client->fd) < 0)
+	if (!client->broken && framing_send(&client->output, client->fd) < 0)
 		client_break(client);
 }
 
@@ -176,11 +177,11 @@ void client_refuse(struct client *client, const char *error, json_t *parameters)
 
 /* ---- a turn --------------------------------------------------------------- */
 
-/* Whether the next call may begin: the one before has ended and its reply is on its way. */
+/* True if the next call may begin: the previous one has ended and its reply is sent. */
 static bool is_ready(const struct client *client)
 {
 	return !client->broken && !client->refused && !client->call &&
-	       output_empty(&client->output);
+	       !framing_bytes(&client->output);
 }
 
 static void take_in(struct client *client)
@@ -201,14 +202,14 @@ static void take_in(struct client *client)
 
 static void refuse_message(struct client *client, const char *reason)
 {
-	/* The reason is the reader's, which goes away. */
+	/* Copies the reason, because client_refuse() frees the reader that owns it. */
 	json_t *parameters = json_pack("{s:s}", "reason", reason);
 
 	client->context->stats->rejected++;
-	client_refuse(client, "io.netflowd.InvalidMessage", parameters);
+	client_refuse(client, client->context->settings->errors.invalid_message, parameters);
 }
 
-/* Returns whether there was a message. */
+/* Returns true if there was a message. */
 static bool handle_next(struct client *client)
 {
 	OWN_MESSAGE struct message *message = NULL;
@@ -256,7 +257,7 @@ static int on_lingered(void *userdata)
 
 static void shut_refused(struct client *client)
 {
-	if (client->broken || client->shut || !output_empty(&client->output))
+	if (client->broken || client->shut || framing_bytes(&client->output))
 		return;
 	client->shut = true;
 	if (shutdown(client->fd, SHUT_WR) < 0 ||
@@ -271,12 +272,13 @@ static bool is_over(const struct client *client)
 		return true;
 	if (client->refused)
 		return client->shut && (client->eof || client->lingered);
-	return client->eof && !client->call && output_empty(&client->output) && !client->unfinished;
+	return client->eof && !client->call && !framing_bytes(&client->output) &&
+	       !client->unfinished;
 }
 
 /*
- * A client that has a call running or replies unread is not listened to: what it
- * sends meanwhile waits in the kernel, which bounds it.
+ * The server does not read from a client that has a running call or unsent replies.  The client's data waits in the
+ * kernel, which limits its size.
  */
 static void wait_for_more(struct client *client)
 {
@@ -284,7 +286,7 @@ static void wait_for_more(struct client *client)
 
 	if (!client->eof && (client->shut || (is_ready(client) && !client->unfinished)))
 		events |= LOOP_READ;
-	if (!output_empty(&client->output))
+	if (framing_bytes(&client->output))
 		events |= LOOP_WRITE;
 	if (client->unfinished)
 		wake(client);
@@ -300,7 +302,7 @@ static int take_turn(struct client *client, unsigned int events)
 	bool listening = client->events & LOOP_READ;
 
 	client->in_turn = true;
-	/* Else reading finds the end by itself, after all that the client sent. */
+	/* While the server listens, recv() finds the end itself, after all that the client sent. */
 	if ((events & LOOP_HANGUP) && !listening && !client->unfinished)
 		client_break(client);
 	client_flush(client);

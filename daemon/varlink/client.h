@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One connection: reads calls, hands them on one at a time, writes replies.
- * Only the server and its calls use this.
+ * One connection: it reads calls, passes them on one at a time, and writes replies.  Only the server and its calls use
+ * it.
  *
- * A client is freed only by its own turn in the loop, through `gone`, or by the
- * server; never inside the functions below, so that a method may use them freely.
+ * A client is freed only by its own turn in the loop, through `gone`, or by the server.  No other function below frees
+ * it, so a method may call them freely.
  */
 #ifndef DAEMON_VARLINK_CLIENT_H
 #define DAEMON_VARLINK_CLIENT_H
@@ -23,21 +23,21 @@ struct message;
 struct server_settings;
 struct server_stats;
 
-/* What all clients of a server share; it outlives them. */
+/* State that all clients of a server share; it outlives them. */
 struct client_context {
 	struct loop *loop;
 	const struct server_settings *settings;
 	struct server_stats *stats;
-	/* Handle one message, which stays the client's. */
+	/* Handle one message, which the client still owns. */
 	void (*dispatch)(struct client *client, const struct message *message, void *userdata);
-	/* Something failed that the log should have: a method's name, a negative errno. */
+	/* Report a failure for the log: the name of a method and a negative errno. */
 	void (*report)(const char *what, int error, void *userdata);
-	/* The connection is over: free the client. */
+	/* The connection has ended: free the client. */
 	void (*gone)(struct client *client, void *userdata);
 	void *userdata;
 };
 
-/* Serve the connected socket `fd`, which the client owns from then on if it returns 0. */
+/* Serve the connected socket `fd`.  If this returns 0, the client owns `fd`. */
 int client_new(struct client **client, const struct client_context *context, int fd);
 void client_free(struct client **client);
 #define OWN_CLIENT CLEANUP(client_free)
@@ -45,25 +45,25 @@ void client_free(struct client **client);
 const struct client_context *client_context(const struct client *client);
 uid_t client_uid(const struct client *client);
 
-/* The call that runs, or NULL. */
+/* The running call; NULL if there is none. */
 struct call *client_call(const struct client *client);
 
-/* A call begins, or with NULL ends. */
+/* `call` begins; NULL: the running call ends. */
 void client_set_call(struct client *client, struct call *call);
 
-/* Queue a reply, as output_append().  -EPIPE when the connection is broken. */
+/* Queue a reply with framing_write(), and return its result; -EPIPE if the connection has failed. */
 int client_send(struct client *client, const json_t *reply, size_t max_bytes);
 
-/* Send now, instead of after the current handler, what the socket takes. */
+/* Send as much as the socket accepts now, not only after the current handler. */
 void client_flush(struct client *client);
 
 /*
- * Send the error `error`, whose parameters are stolen, hear no more, and
- * disconnect once it is sent.  Not while a call runs.
+ * Send the error `error`, handle no more messages, and disconnect once it is sent.  `parameters` is stolen.  No call
+ * may be running.
  */
 void client_refuse(struct client *client, const char *error, json_t *parameters);
 
-/* Disconnect, with nothing more sent. */
+/* Disconnect without sending anything more. */
 void client_break(struct client *client);
 
 #endif

@@ -10,27 +10,21 @@
 #include "daemon/varlink/server.h"
 #include "daemon/varlink/service.h"
 
-static const struct method *find(const struct method *methods, size_t count, const char *name)
+static const struct method *find_method(const struct dispatch_table *table, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(methods[i].name, name))
-			return &methods[i];
+	for (size_t i = 0; i < table->count; i++)
+		if (!strcmp(table->methods[i].name, name))
+			return &table->methods[i];
 	return NULL;
 }
 
-static const struct method *find_method(const struct dispatch_table *table, const char *name)
+static void answer_unknown(struct call *call, const struct client *client, const char *name)
 {
-	const struct method *method = find(table->methods, table->count, name);
-
-	return method ? method : find(service_methods, service_method_count, name);
-}
-
-static void answer_unknown(struct call *call, const char *name)
-{
+	const struct server_settings *settings = client_context(client)->settings;
 	const char *dot = strrchr(name, '.');
 	size_t length = dot ? (size_t)(dot - name) : 0;
 
-	if (!dot || service_interface(name, length))
+	if (!dot || service_interface(settings, name, length))
 		call_error(call, "org.varlink.service.MethodNotFound",
 			   json_pack("{s:s}", "method", name));
 	else
@@ -38,17 +32,17 @@ static void answer_unknown(struct call *call, const char *name)
 			   json_pack("{s:s%}", "interface", name, length));
 }
 
-/* Whether `call` may be handled; if not it has been answered. */
+/* True if `call` may be handled.  Otherwise it has ended with an error. */
 static bool is_allowed(struct call *call, const struct client *client,
 		       const struct message *message, const struct method *method)
 {
 	if (!method) {
-		answer_unknown(call, message->method);
+		answer_unknown(call, client, message->method);
 	} else if (!method->handle) {
 		call_error(call, "org.varlink.service.MethodNotImplemented",
 			   json_pack("{s:s}", "method", method->name));
 	} else if (method->access == ACCESS_CHANGE && client_uid(client) != 0) {
-		call_error(call, "io.netflowd.PermissionDenied",
+		call_error(call, client_context(client)->settings->errors.permission_denied,
 			   json_pack("{s:o}", "reason",
 				     json_sprintf("only root may call %s", method->name)));
 	} else if (method->streams && !message->more) {
@@ -64,17 +58,22 @@ static void fail(struct client *client, const struct method *method, int error)
 	const struct client_context *context = client_context(client);
 
 	context->report(method->name, error, context->userdata);
-	call_error(client_call(client), "io.netflowd.Failed",
+	call_error(client_call(client), context->settings->errors.failed,
 		   json_pack("{s:s}", "reason", strerror(-error)));
 }
 
-void dispatch_message(const struct dispatch_table *table, struct client *client,
+void dispatch_message(const struct dispatch_table *tables, size_t count, struct client *client,
 		      const struct message *message)
 {
-	const struct method *method = find_method(table, message->method);
+	const struct method *method = NULL;
+	void *userdata = NULL;
 	struct call *call;
 	int r;
 
+	for (size_t i = 0; i < count && !method; i++) {
+		method = find_method(&tables[i], message->method);
+		userdata = tables[i].userdata;
+	}
 	r = call_new(&call, client, message, method);
 	if (r < 0) {
 		client_break(client);
@@ -82,8 +81,8 @@ void dispatch_message(const struct dispatch_table *table, struct client *client,
 	}
 	if (!is_allowed(call, client, message, method))
 		return;
-	r = method->handle(call, message->parameters, table->userdata);
-	/* The call may be gone; the client still knows whether it is. */
+	r = method->handle(call, message->parameters, userdata);
+	/* The method may have ended the call, which frees it; the client knows whether it did. */
 	if (r < 0 && client_call(client))
 		fail(client, method, r);
 }

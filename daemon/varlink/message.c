@@ -3,27 +3,18 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/framing.h"
 #include "common/json.h"
-
-/* A buffer that one large message made grow beyond this is given back after it. */
-#define KEEP_BYTES (64UL * 1024)
 
 struct message_reader {
 	size_t max_bytes;
 	unsigned int max_depth;
-	/* Bytes not handed out yet are data[start] up to data[end]. */
-	char *data;
-	size_t capacity;
-	size_t start;
-	size_t end;
-	/* Up to here no NUL byte was found: a message in many pieces is searched once. */
-	size_t searched;
+	struct framing framing;
 	bool bad;
 	char error[256];
 };
@@ -54,7 +45,7 @@ void message_reader_free(struct message_reader **reader)
 {
 	if (!*reader)
 		return;
-	free((*reader)->data);
+	framing_clear(&(*reader)->framing);
 	free(*reader);
 	*reader = NULL;
 }
@@ -66,7 +57,7 @@ const char *message_reader_error(const struct message_reader *reader)
 
 bool message_reader_pending(const struct message_reader *reader)
 {
-	return reader->end > reader->start;
+	return framing_bytes(&reader->framing) > 0;
 }
 
 __attribute__((format(printf, 2, 3))) static int bad(struct message_reader *reader,
@@ -81,89 +72,16 @@ __attribute__((format(printf, 2, 3))) static int bad(struct message_reader *read
 	return -EBADMSG;
 }
 
-/* ---- bytes ---------------------------------------------------------------- */
-
-static int make_room(struct message_reader *reader, size_t size)
-{
-	size_t used = reader->end - reader->start;
-	size_t capacity = reader->capacity ? reader->capacity : 4096;
-	char *data;
-
-	if (reader->capacity - reader->end >= size)
-		return 0;
-	if (reader->start) {
-		memmove(reader->data, reader->data + reader->start, used);
-		reader->searched -= reader->start;
-		reader->end = used;
-		reader->start = 0;
-	}
-	if (size > SIZE_MAX / 4 - used)
-		return -ENOMEM;
-	while (capacity < used + size)
-		capacity *= 2;
-	if (capacity == reader->capacity)
-		return 0;
-	data = realloc(reader->data, capacity);
-	if (!data)
-		return -ENOMEM;
-	reader->data = data;
-	reader->capacity = capacity;
-	return 0;
-}
-
 int message_reader_feed(struct message_reader *reader, const void *data, size_t size)
 {
-	int r;
-
-	if (reader->bad)
-		return -EBADMSG;
-	if (size == 0)
-		return 0;
-	r = make_room(reader, size);
-	if (r < 0)
-		return r;
-	memcpy(reader->data + reader->end, data, size);
-	reader->end += size;
-	return 0;
+	return reader->bad ? -EBADMSG : framing_feed(&reader->framing, data, size);
 }
 
-static void consume(struct message_reader *reader, size_t size)
-{
-	reader->start += size;
-	reader->searched = reader->start;
-	if (reader->start < reader->end)
-		return;
-	reader->start = reader->end = reader->searched = 0;
-	if (reader->capacity <= KEEP_BYTES)
-		return;
-	free(reader->data);
-	reader->data = NULL;
-	reader->capacity = 0;
-}
-
-/* 1 and the length of the next message without its NUL byte; 0 when its end is not there yet. */
-static int find_message(struct message_reader *reader, size_t *length)
-{
-	const char *nul = NULL;
-	size_t found;
-
-	if (reader->end > reader->searched)
-		nul = memchr(reader->data + reader->searched, '\0', reader->end - reader->searched);
-	reader->searched = nul ? (size_t)(nul - reader->data) : reader->end;
-	found = reader->searched - reader->start;
-	if (found > reader->max_bytes)
-		return bad(reader, "the message is longer than %zu bytes", reader->max_bytes);
-	if (!nul)
-		return 0;
-	*length = found;
-	return 1;
-}
-
-/* ---- meaning -------------------------------------------------------------- */
+/* ---- the meaning of a message ---------------------------------------------- */
 
 /*
- * jansson's parser calls itself for each level, so the levels are counted
- * before it sees the text.  What is no JSON at all it finds by itself.
+ * jansson's parser recurses for each level, so the levels are counted before it gets the text.  Text that is not JSON
+ * is left for jansson to find.
  */
 static int check_depth(struct message_reader *reader, const char *text, size_t length)
 {
@@ -196,8 +114,8 @@ static int check_depth(struct message_reader *reader, const char *text, size_t l
 }
 
 /*
- * jansson quotes what it read last, which may be half a character of UTF-8 or a
- * line feed; a reply could not carry that.
+ * jansson's error quotes the last bytes that it read, which may be half a character of UTF-8 or a line feed.  The
+ * reason must be one line of ASCII, so that a reply can contain it.
  */
 static void make_plain(char *text)
 {
@@ -216,7 +134,7 @@ static int decode(struct message_reader *reader, const char *text, size_t length
 	r = check_depth(reader, text, length);
 	if (r < 0)
 		return r;
-	/* Integers that do not fit int64 are an error of jansson's own. */
+	/* jansson itself refuses integers that do not fit in int64_t. */
 	*root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (*root)
 		return 0;
@@ -244,7 +162,7 @@ static const char *type_name(const json_t *value)
 	return names[json_typeof(value)];
 }
 
-/* A member that may be absent or null, which leaves `flag` as it is. */
+/* Read an optional member.  If it is absent or null, `flag` stays as it is. */
 static int get_flag(struct message_reader *reader, const json_t *root, const char *name, bool *flag)
 {
 	const json_t *value = json_object_get(root, name);
@@ -325,24 +243,27 @@ int message_reader_next(struct message_reader *reader, struct message **message)
 {
 	OWN_MESSAGE struct message *new = NULL;
 	OWN_JSON json_t *root = NULL;
-	size_t length = 0;
+	const char *text;
+	size_t length;
 	int r;
 
 	if (reader->bad)
 		return -EBADMSG;
-	r = find_message(reader, &length);
+	r = framing_next(&reader->framing, reader->max_bytes, &text, &length);
+	if (r == -EMSGSIZE)
+		return bad(reader, "the message is longer than %zu bytes", reader->max_bytes);
 	if (r <= 0)
 		return r;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
-	r = decode(reader, reader->data + reader->start, length, &root);
+	r = decode(reader, text, length, &root);
 	if (r < 0)
 		return r;
 	r = interpret(reader, root, new);
 	if (r < 0)
 		return r;
-	consume(reader, length + 1);
+	framing_consume(&reader->framing, length);
 	*message = TAKE_PTR(new);
 	return 1;
 }

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 
-/* jansson's setters steal also when they fail, and take NULL for a failure. */
+/* jansson's setters steal the value also when they fail, and they fail for NULL. */
 static json_t *envelope(const char *error, json_t *parameters, bool continues)
 {
 	OWN_JSON json_t *reply = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a Varlink server says, as JSON. */
+/* The replies of a Varlink server, as JSON. */
 #ifndef DAEMON_VARLINK_REPLY_H
 #define DAEMON_VARLINK_REPLY_H
 
@@ -8,8 +8,8 @@
 #include <jansson.h>
 
 /*
- * {"parameters": {…}}, or with "continues": true.  `parameters` is stolen; NULL is
- * an empty object.  The caller owns the result; NULL when out of memory.
+ * {"parameters": {…}}, and "continues": true if `continues` is true.  `parameters` is stolen; NULL is an empty object.
+ * The caller owns the result; NULL: no memory.
  */
 json_t *reply_new(json_t *parameters, bool continues);
 

@@ -9,18 +9,20 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/client.h"
 #include "daemon/varlink/dispatch.h"
 #include "daemon/varlink/message.h"
+#include "daemon/varlink/service.h"
 
 #define ACCEPTS_PER_TURN 16
 
-/* How long to wait when the process or the system is out of what accept() needs. */
+/* The pause after accept() failed, for example for lack of file descriptors. */
 #define ACCEPT_PAUSE_NS 100000000ULL
 
-/* A place for a connection.  As many as there are for clients hold those being turned away. */
+/* A place for a connection.  There are twice as many as clients, for those that are being refused. */
 struct place {
 	struct client *client;
 	bool refused;
@@ -29,13 +31,15 @@ struct place {
 struct server {
 	struct server_settings settings;
 	struct server_stats stats;
-	struct dispatch_table table;
+	/* The methods of the owner, and those of org.varlink.service. */
+	struct dispatch_table tables[2];
+	void *userdata;
 	struct client_context context;
 	char *path;
 	char *group;
 	struct sockaddr_un address;
 	int fd;
-	/* What bind() made, lest we remove what came after it. */
+	/* The file that bind() created, so that the server never removes another one. */
 	bool bound;
 	dev_t device;
 	ino_t inode;
@@ -51,7 +55,7 @@ static void report(const char *what, int error, void *userdata)
 	const struct server *server = userdata;
 
 	if (server->settings.report)
-		server->settings.report(what, error, server->table.userdata);
+		server->settings.report(what, error, server->userdata);
 }
 
 /* ---- clients -------------------------------------------------------------- */
@@ -68,7 +72,7 @@ static void dispatch(struct client *client, const struct message *message, void 
 {
 	struct server *server = userdata;
 
-	dispatch_message(&server->table, client, message);
+	dispatch_message(server->tables, ARRAY_SIZE(server->tables), client, message);
 }
 
 static void leave(struct server *server, struct place *place)
@@ -83,7 +87,7 @@ static void on_gone(struct client *client, void *userdata)
 	struct server *server = userdata;
 
 	leave(server, find_place(server, client));
-	/* There is a place again, and a file descriptor. */
+	/* A place and a file descriptor are free again. */
 	loop_source_set_enabled(server->source, true);
 }
 
@@ -91,7 +95,7 @@ static void turn_away(struct server *server, struct place *place)
 {
 	place->refused = true;
 	server->stats.rejected++;
-	client_refuse(place->client, "io.netflowd.TooMany",
+	client_refuse(place->client, server->settings.errors.too_many,
 		      json_pack("{s:s, s:I}", "what", "clients", "limit",
 				(json_int_t)server->settings.max_clients));
 }
@@ -119,7 +123,7 @@ static int on_resume(void *userdata)
 	return loop_source_set_enabled(server->source, true);
 }
 
-/* The listening socket stays readable, so the loop would spin on it. */
+/* The listening socket stays readable after a failure, so without a pause the loop would spin. */
 static int pause_accepting(struct server *server, int error)
 {
 	int r;
@@ -143,7 +147,7 @@ static int on_connection(int fd, unsigned int events, void *userdata)
 		OWN_FD int connection = -1;
 		int r;
 
-		/* All places are lingering refusals, at least: those leave soon. */
+		/* Refused clients have at least half of the places, and leave soon. */
 		if (!place)
 			return loop_source_set_enabled(server->source, false);
 		connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -196,10 +200,10 @@ static int bind_private(struct server *server)
 	return 0;
 }
 
-/* First the group, then the mode: nobody else gets in between. */
+/* First the group, then the mode, so that no other group has access in between. */
 static int share_with_group(const struct server *server)
 {
-	const struct group *group = getgrnam(server->group);
+	const struct group *group = server->group ? getgrnam(server->group) : NULL;
 
 	if (!group)
 		return 0;
@@ -245,8 +249,14 @@ static void close_socket(struct server *server)
 
 static void set_defaults(struct server_settings *settings)
 {
-	if (!settings->group)
-		settings->group = SERVER_GROUP;
+	if (!settings->vendor)
+		settings->vendor = "";
+	if (!settings->product)
+		settings->product = "";
+	if (!settings->version)
+		settings->version = "";
+	if (!settings->url)
+		settings->url = "";
 	if (!settings->max_clients)
 		settings->max_clients = SERVER_MAX_CLIENTS;
 	if (!settings->max_message_bytes)
@@ -265,13 +275,15 @@ static int copy_settings(struct server *server, const struct server_settings *se
 {
 	server->settings = *settings;
 	set_defaults(&server->settings);
-	server->path = strdup(server->settings.path);
-	server->group = strdup(server->settings.group);
+	server->path = strdup(settings->path);
+	server->group = settings->group ? strdup(settings->group) : NULL;
 	server->settings.path = server->path;
 	server->settings.group = server->group;
 	server->place_count = 2 * (size_t)server->settings.max_clients;
 	server->places = calloc(server->place_count, sizeof(*server->places));
-	return server->path && server->group && server->places ? 0 : -ENOMEM;
+	if (!server->path || (settings->group && !server->group) || !server->places)
+		return -ENOMEM;
+	return 0;
 }
 
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
@@ -283,7 +295,10 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 	if (!new)
 		return -ENOMEM;
 	new->fd = -1;
-	new->table = (struct dispatch_table){methods, count, userdata};
+	new->userdata = userdata;
+	new->tables[0] = (struct dispatch_table){methods, count, userdata};
+	new->tables[1] =
+		(struct dispatch_table){service_methods, service_method_count, &new->settings};
 	new->context = (struct client_context){
 		.loop = loop,
 		.settings = &new->settings,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Varlink server on a Unix socket: who may connect, how many, and which
- * method a call goes to.  What methods may do with a call is in call.h.
+ * A Varlink server on a Unix socket: who may connect, how many clients at once, and which method handles a call.
+ * call.h has the functions for methods.
  *
- * The server never waits for a client, never logs, and is not used from more
- * than one thread.  org.varlink.service is built in.
+ * The server never waits for a client and never logs.  All its functions belong to one thread.  org.varlink.service is
+ * built in.
  */
 #ifndef DAEMON_VARLINK_SERVER_H
 #define DAEMON_VARLINK_SERVER_H
@@ -22,26 +22,26 @@ struct loop;
 struct server;
 
 enum server_access {
-	/* Whoever may connect: root and the socket's group. */
+	/* Every client that may connect: root and the socket's group. */
 	ACCESS_READ,
-	/* Root alone. */
+	/* Root only. */
 	ACCESS_CHANGE,
 };
 
 /*
- * Handle a call.  `parameters` is never NULL and lives until the method returns;
- * json_incref() keeps it longer.  A negative errno, unless the call has ended
- * already, is reported and told the client as io.netflowd.Failed.
+ * Handle a call.  `parameters` is never NULL and is valid until the method returns, or longer with json_incref().  If
+ * the method returns a negative errno and the call has not ended, the server reports the errno and ends the call with
+ * the error `failed`.
  */
 typedef int (*server_method)(struct call *call, json_t *parameters, void *userdata);
 
 struct method {
-	/* With the interface: "io.netflowd.GetStatus". */
+	/* With the interface: "org.varlink.service.GetInfo". */
 	const char *name;
 	enum server_access access;
 	/* Must be called with `more`. */
 	bool streams;
-	/* NULL: the interface has it, this daemon does not; MethodNotImplemented. */
+	/* NULL: the interface has the method and this program does not; MethodNotImplemented. */
 	server_method handle;
 };
 
@@ -49,59 +49,81 @@ struct method {
 #define SERVER_MAX_QUEUED_BYTES (1024UL * 1024)
 #define SERVER_MAX_REPLY_BYTES (64UL * 1024 * 1024)
 #define SERVER_BACKLOG 128
-#define SERVER_GROUP "netflow"
 
-/* 0 and NULL stand for the default. */
+/* An interface beside org.varlink.service, for GetInfo and GetInterfaceDescription. */
+struct server_interface {
+	const char *name;
+	/* Its definition, in the language of Varlink's interface files. */
+	const char *text;
+};
+
+/* The errors that the server itself sends: full names, none of them NULL, and their parameters. */
+struct server_errors {
+	/* (reason: string) */
+	const char *failed;
+	/* (what: string, limit: int) */
+	const char *too_many;
+	/* (reason: string) */
+	const char *permission_denied;
+	/* (reason: string) */
+	const char *invalid_message;
+};
+
+/* 0 and NULL select the default. */
 struct server_settings {
-	/* Of the socket; it has no default, and is at most 107 bytes long. */
+	/* Of the socket, at most 107 bytes; there is no default. */
 	const char *path;
-	/* The group that may connect, if the system has it; SERVER_GROUP. */
+	/* The group that may connect, if the system has it; default: none. */
 	const char *group;
-	/* SERVER_MAX_CLIENTS.  The next one is told io.netflowd.TooMany and disconnected. */
+	/* The reply to GetInfo; default: empty. */
+	const char *vendor;
+	const char *product;
+	const char *version;
+	const char *url;
+	const struct server_interface *interfaces;
+	size_t interface_count;
+	struct server_errors errors;
+	/* Default SERVER_MAX_CLIENTS.  The next client gets `too_many` and is disconnected. */
 	unsigned int max_clients;
-	/* Of one call: MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH. */
+	/* Of one call: default MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH. */
 	size_t max_message_bytes;
 	unsigned int max_depth;
-	/* What a stream may leave unread: SERVER_MAX_QUEUED_BYTES. */
+	/* Bytes of a stream that wait for a slow client: default SERVER_MAX_QUEUED_BYTES. */
 	size_t max_queued_bytes;
-	/* One reply that ends a call, and what of its stream is unread: SERVER_MAX_REPLY_BYTES. */
+	/* Bytes of the reply that ends a call and of its waiting stream: default SERVER_MAX_REPLY_BYTES. */
 	size_t max_reply_bytes;
-	/* Connections that the kernel keeps until they are accepted: SERVER_BACKLOG. */
+	/* Connections that wait in the kernel for accept(): default SERVER_BACKLOG. */
 	int backlog;
-	/*
-	 * Told what failed, for the log: a method's name, "accept" or "group" with a
-	 * negative errno.  May be NULL.
-	 */
+	/* Reports a failure: a method's name, "accept" or "group", and a negative errno.  May be NULL. */
 	void (*report)(const char *what, int error, void *userdata);
 };
 
 struct server_stats {
-	/* Connected now, those that are being turned away not counted. */
+	/* Clients that are connected now, without those that are being refused. */
 	unsigned int clients;
 	/* Streams that run now. */
 	unsigned int streams;
-	/* Replies of streams that found their queue full. */
+	/* Replies of streams that were lost because the client's queue was full. */
 	uint64_t gaps;
-	/* Clients that were one too many, or sent what is no message. */
+	/* Clients that were refused: one too many, or the sender of an invalid message. */
 	uint64_t rejected;
 };
 
 /*
- * Listen on settings->path, in place of a socket that a dead daemon left there:
- * the caller holds a lock that keeps a living one away.  `settings` is copied;
- * `methods`, `count` of them, must outlive the server.  `userdata` goes to the
- * methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST when the path is
- * no socket, or another negative errno.
+ * Listen on settings->path, and replace a socket that a dead process left there: the caller holds a lock that excludes
+ * a running one.  `settings` is copied with its path and group.  Everything that it points to otherwise, and the `count` methods
+ * must outlive the server.  `userdata` is passed to the methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST if
+ * the path exists and is not a socket, or another negative errno.
  *
- * The socket has mode 0660 and the group, or 0600 when there is no such group
- * or it could not be given to it (reported as "group").
+ * The socket gets the group and mode 0660.  It gets mode 0600 if there is no such group, or if the group cannot be set,
+ * which is reported as "group".
  */
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
 	       const struct method *methods, size_t count, void *userdata);
 
 /*
- * Disconnect everybody, abandon their calls, remove the socket.  Before the
- * owners of those calls are freed, and never from within a method.
+ * Disconnect all clients, abandon their calls, and remove the socket.  Call this before the owners of those calls are
+ * freed, and never from a method.
  */
 void server_free(struct server **server);
 #define OWN_SERVER CLEANUP(server_free)

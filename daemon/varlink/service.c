@@ -4,19 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "daemon/varlink/call.h"
 #include "daemon/varlink/server.h"
 
-/* Made from io.netflowd.varlink by the Makefile: interface_text. */
-#include "common/array.h"
-#include "interface.h"
-
 /* As https://varlink.org/Service defines it. */
 static const char service_text[] =
-	"# What every Varlink service answers: what it is, and which interfaces it has.\n"
+	"# The interface of every Varlink service: its identity and its interfaces.\n"
 	"interface org.varlink.service\n"
 	"\n"
-	"# What this service is, and the names of its interfaces.\n"
+	"# The identity of this service, and the names of its interfaces.\n"
 	"method GetInfo() -> (\n"
 	"  vendor: string,\n"
 	"  product: string,\n"
@@ -25,7 +22,7 @@ static const char service_text[] =
 	"  interfaces: []string\n"
 	")\n"
 	"\n"
-	"# The definition of one of them.\n"
+	"# The definition of an interface.\n"
 	"method GetInterfaceDescription(interface: string) -> (description: string)\n"
 	"\n"
 	"# The service has no such interface.\n"
@@ -37,50 +34,50 @@ static const char service_text[] =
 	"# The interface has the method, but this service does not implement it.\n"
 	"error MethodNotImplemented (method: string)\n"
 	"\n"
-	"# A parameter is unknown, missing, of another type, or makes no sense.\n"
+	"# A parameter is unknown, missing or of another type, or its value is not valid.\n"
 	"error InvalidParameter (parameter: string)\n"
 	"\n"
-	"# The client may not do that.\n"
+	"# The client may not call the method.\n"
 	"error PermissionDenied ()\n"
 	"\n"
 	"# The method must be called with `more`.\n"
 	"error ExpectedMore ()\n";
 
-static const struct {
-	const char *name;
-	const char *text;
-} interfaces[] = {
-	{"org.varlink.service", service_text},
-	{"io.netflowd", interface_text},
-};
+static const struct server_interface service = {"org.varlink.service", service_text};
 
-#define INTERFACE_COUNT (ARRAY_SIZE(interfaces))
-
-const char *service_interface(const char *name, size_t length)
+static bool is_named(const struct server_interface *interface, const char *name, size_t length)
 {
-	for (size_t i = 0; i < INTERFACE_COUNT; i++)
-		if (strlen(interfaces[i].name) == length &&
-		    !memcmp(interfaces[i].name, name, length))
-			return interfaces[i].text;
+	return strlen(interface->name) == length && !memcmp(interface->name, name, length);
+}
+
+const char *service_interface(const struct server_settings *settings, const char *name,
+			      size_t length)
+{
+	if (is_named(&service, name, length))
+		return service.text;
+	for (size_t i = 0; i < settings->interface_count; i++)
+		if (is_named(&settings->interfaces[i], name, length))
+			return settings->interfaces[i].text;
 	return NULL;
 }
 
 static int get_info(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {{0}};
+	const struct server_settings *settings = userdata;
 	json_t *names;
 	json_t *info;
 	int r;
 
-	(void)userdata;
 	r = call_check_parameters(call, parameters, table);
 	if (r < 0)
 		return r;
-	names = json_array();
-	for (size_t i = 0; i < INTERFACE_COUNT; i++)
-		json_array_append_new(names, json_string(interfaces[i].name));
-	info = json_pack("{s:s, s:s, s:s, s:s, s:o}", "vendor", "netflowd", "product", "netflowd",
-			 "version", NETFLOWD_VERSION, "url", "", "interfaces", names);
+	names = json_pack("[s]", service.name);
+	for (size_t i = 0; i < settings->interface_count; i++)
+		json_array_append_new(names, json_string(settings->interfaces[i].name));
+	info = json_pack("{s:s, s:s, s:s, s:s, s:o}", "vendor", settings->vendor, "product",
+			 settings->product, "version", settings->version, "url", settings->url,
+			 "interfaces", names);
 	return info ? call_reply(call, info) : -ENOMEM;
 }
 
@@ -92,12 +89,11 @@ static int get_interface_description(struct call *call, json_t *parameters, void
 	json_t *reply;
 	int r;
 
-	(void)userdata;
 	r = call_check_parameters(call, parameters, table);
 	if (r < 0)
 		return r;
 	name = json_string_value(json_object_get(parameters, "interface"));
-	text = service_interface(name, strlen(name));
+	text = service_interface(userdata, name, strlen(name));
 	if (!text)
 		return call_error(call, "org.varlink.service.InterfaceNotFound",
 				  json_pack("{s:s}", "interface", name));

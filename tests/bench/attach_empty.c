@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Attaches the empty programs of the events named, and no others, until its
- * standard input ends.
+ * Attaches the empty programs of the named events, and no others, until its standard input ends.
  *
  * Usage: attach_empty OBJECT EVENT...
  *
- * Says "ready" when all are attached.  Then, on standard input:
- *   measure   turns the kernel's BPF statistics on (they cost time themselves,
- *             so never during a figure that counts) and answers "measuring"
- *   report    turns them off; one line "EVENT RUNS NANOSECONDS" per program,
- *             as counted since `measure`, then "end"
+ * Prints "ready" when all are attached, then reads these commands from standard input:
+ *   measure   enable the kernel's BPF statistics and print "measuring"; the statistics cost time
+ *             themselves, so the benchmark enables them only for floods that it does not compare
+ *   report    disable the statistics, print one line "EVENT RUNS NANOSECONDS" per program, counted
+ *             since `measure`, then "end"
  */
 #include <err.h>
 #include <errno.h>
@@ -47,7 +46,7 @@ static int find_programs(struct bpf_object *object, struct hook *hooks, int n)
 		snprintf(name, sizeof(name), PREFIX "%s", hooks[i].event);
 		hooks[i].program = bpf_object__find_program_by_name(object, name);
 		if (!hooks[i].program) {
-			warnx("no empty program for the event %s", hooks[i].event);
+			warnx("the object has no empty program for event %s", hooks[i].event);
 			return -ENOENT;
 		}
 		bpf_program__set_autoload(hooks[i].program, true);
@@ -133,7 +132,7 @@ static int serve(struct hook *hooks, int n)
 		else if (!strcmp(line, "report\n"))
 			r = report(hooks, n, &stats_fd);
 		else
-			warnx("neither measure nor report: %s", line);
+			warnx("unknown command (measure or report expected): %s", line);
 	}
 	if (r < 0)
 		warnx("BPF statistics: %s", strerror(-r));
@@ -150,7 +149,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: attach_empty OBJECT EVENT...");
 	hooks = calloc((size_t)n, sizeof(*hooks));
 	if (!hooks)
-		err(1, "memory");
+		err(1, "calloc");
 	for (int i = 0; i < n; i++)
 		hooks[i].event = argv[i + 2];
 

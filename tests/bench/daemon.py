@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The daemon under test: starting it, asking it over Varlink, and what it weighs."""
+"""The daemon under test: starts and stops it, calls its Varlink methods, reads its size."""
 
 import json
 import os
@@ -13,16 +13,16 @@ CALL_TIMEOUT_S = 30
 
 
 class Failed(Exception):
-    """Something could not run; the text says what."""
+    """A part of the benchmark could not run; the text says which and why."""
 
 
 def private_process(command, **options):
-    """A child that the kernel ends with us, however we end."""
+    """Start a child that the kernel kills when this process ends in any way."""
     return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command], **options)
 
 
 def stop_process(process, number, timeout_s=20):
-    """Signal the child and wait for it; returns its exit status."""
+    """Signal the child and wait for its end; return its exit status."""
     if process.poll() is None:
         process.send_signal(number)
     try:
@@ -30,12 +30,13 @@ def stop_process(process, number, timeout_s=20):
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        raise Failed(f"{process.args[4]} did not end on signal {number}") from None
+        raise Failed(f"{process.args[4]} did not end within {timeout_s} s "
+                     f"of signal {number}") from None
 
 
 def last_line(path):
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "it said nothing"
+    return lines[-1].strip() if lines else "no output"
 
 
 class Daemon:
@@ -48,10 +49,11 @@ class Daemon:
         self.process = None
 
     def start(self):
-        """Start, wait for READY=1; returns the seconds from exec to there."""
+        """Start netflowd and wait for READY=1; return the seconds from exec to READY=1."""
         self.directory.mkdir(exist_ok=True)
         self.notify_path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.log, "wb") as log:
+        with (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify,
+              open(self.log, "wb") as log):
             notify.bind(str(self.notify_path))
             notify.settimeout(0.1)
             environment = dict(os.environ, NOTIFY_SOCKET=str(self.notify_path))
@@ -62,7 +64,7 @@ class Daemon:
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             while not self._is_ready(notify):
                 if self.process.poll() is not None:
-                    raise Failed(f"netflowd ended at once: {last_line(self.log)}")
+                    raise Failed(f"netflowd ended before it was ready: {last_line(self.log)}")
                 if time.monotonic() - begin > START_TIMEOUT_S:
                     raise Failed(f"netflowd was not ready after {START_TIMEOUT_S} s")
             return time.monotonic() - begin
@@ -78,7 +80,7 @@ class Daemon:
         return self
 
     def __exit__(self, kind, *_):
-        """A failure to stop is news only when nothing else went wrong."""
+        """A failure to stop must not hide an earlier failure."""
         try:
             self.stop()
         except Failed:
@@ -90,7 +92,7 @@ class Daemon:
             process, self.process = self.process, None
             status = stop_process(process, 15)
             if status:
-                raise Failed(f"netflowd exited with {status}: {last_line(self.log)}")
+                raise Failed(f"netflowd exited with status {status}: {last_line(self.log)}")
 
     def call(self, method, **parameters):
         request = {"method": f"io.netflowd.{method}", "parameters": parameters}
@@ -112,7 +114,7 @@ class Daemon:
             while not reply.endswith(b"\0"):
                 piece = client.recv(65536)
                 if not piece:
-                    raise ConnectionError("closed in the middle of a reply")
+                    raise ConnectionError("netflowd closed the connection in the middle of a reply")
                 reply += piece
             return reply[:-1]
 
@@ -125,9 +127,9 @@ class Daemon:
         return {probe["name"]: probe["hits"] for probe in self.attached_probes()}
 
     def timed(self, netns):
-        """Packets timed on each segment, in one network namespace."""
+        """{segment: timed packets} of one network namespace."""
         counts = {}
-        for row in self.call("GetLatency", netns=netns)["latencies"]:
+        for row in self.call("GetLatency", netns=str(netns))["latencies"]:
             counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
         return counts
 
@@ -135,12 +137,12 @@ class Daemon:
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-        raise Failed("no VmRSS in netflowd's /proc status")
+        raise Failed("/proc/PID/status of netflowd has no VmRSS")
 
     def tables_bytes(self):
         return self.call("GetStatus")["cost"]["tables_bytes"]
 
     def cpu_ns(self):
-        """Processor time of all threads; schedstat counts ns, stat only clock ticks."""
+        """CPU time of all threads, from schedstat: it counts ns, and stat only clock ticks."""
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An empty program for each hook that netflowd can attach to: what the hooks
- * alone cost, the floor for any BPF tracer.  attach_empty loads only those
- * that it is told to.
+ * An empty program for each tracepoint that netflowd can attach to.  They show what the hooks alone
+ * cost: no BPF tracer on the same hooks costs less.  attach_empty loads only the programs of the
+ * events that its arguments name.
  */
-/* The types come before the helpers that use them. */
+/* bpf_helpers.h uses the types of kernel.h, so the order of the includes matters. */
 /* clang-format off */
 #include "kernel.h"
 

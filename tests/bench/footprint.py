@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What netflowd costs apart from the packets: start, idle CPU, memory, ns per hit."""
+"""Measures the time until ready, idle CPU, memory and ns per hit of netflowd."""
 
 import json
 import subprocess
 import threading
 import time
 
-from daemon import Daemon, Failed
 from tracers import SETTLE_S
+from daemon import Daemon, Failed
 
 STARTS = 5
 IDLE_S = 10
@@ -15,7 +15,7 @@ MEASURE_MS = 1000
 
 
 def start_times(bench):
-    """Seconds from exec to READY=1, and the events that the daemon attached."""
+    """(seconds from exec to READY=1 of each start, names of the attached probes)"""
     seconds = []
     for _ in range(STARTS):
         with Daemon(bench.program, bench.work) as daemon:
@@ -25,7 +25,7 @@ def start_times(bench):
 
 
 def idle_percent(bench):
-    """Share of one core that the daemon takes while no packet moves and no client asks."""
+    """CPU time of the daemon in % of one core, without packets and without clients."""
     with Daemon(bench.program, bench.work) as daemon:
         daemon.start()
         time.sleep(1)
@@ -35,10 +35,10 @@ def idle_percent(bench):
 
 
 def ns_per_hit(bench):
-    """
-    The kernel's statistics of each program during a flood: rows of (event,
-    hits per second, ns per hit).  They include one reading of the clock and
-    more, the same as for an empty program.  Also the memory of the tables.
+    """Measure each program during a flood, with the kernel's BPF statistics.
+
+    Returns rows of (event, hits per second, ns per hit), and the bytes of the tables.  netflowd
+    subtracts the figure of an empty program, which is the cost of the statistics themselves.
     """
     with Daemon(bench.program, bench.work) as daemon:
         daemon.start()
@@ -57,20 +57,22 @@ def ns_per_hit(bench):
         return rows, daemon.tables_bytes()
 
 
-# What the slots programs are measured with: payload, and the device that is named.
-SLOTS_LOADS = (("another device's", 64, "none"), ("linear", 64, "lo"), ("with fragments", 60000, "lo"))
+# (kind of transmit, payload bytes, value of slots.devices)
+SLOTS_LOADS = (("of another device", 64, "none"),
+               ("linear", 64, "lo"),
+               ("with fragments", 60000, "lo"))
 
 
 def slots_ns(bench):
-    """
-    What counting ring slots costs each transmit, all its programs together: rows
-    of (what kind of transmit, its usual slots or None, ns).
+    """The cost of counting ring slots, of all its programs together, per transmit.
+
+    Returns rows of (kind of transmit, its most frequent number of slots or None, ns).
     """
     return [(kind, *_slots_ns(bench, payload, device)) for kind, payload, device in SLOTS_LOADS]
 
 
 def _slots_ns(bench, payload, device):
-    # A limit out of reach: records are not what is measured.
+    # No transmit reaches this limit, so the figure includes no records.
     with Daemon(bench.program, bench.work, f"slots.devices={device}", "slots.limit=127") as daemon:
         daemon.start()
         flood = threading.Thread(target=quiet_flood,
@@ -83,7 +85,8 @@ def _slots_ns(bench, payload, device):
         finally:
             flood.join()
     ns = next(p.get("ns_per_hit") for p in probes if p["name"] == "slots_devices")
-    usual = max((b for d in devices for b in d["histogram"]), key=lambda b: b["count"], default=None)
+    buckets = [bucket for device in devices for bucket in device["histogram"]]
+    usual = max(buckets, key=lambda bucket: bucket["count"], default=None)
     return usual and usual["slots"], ns
 
 
@@ -91,11 +94,11 @@ def quiet_flood(bench, seconds, payload=64):
     try:
         bench.flood(seconds, payload)
     except Failed:
-        pass  # the rows then show no hits
+        pass  # the rows show no hits then
 
 
 def tracing_programs():
-    """{id: name} of the programs attached to anything that traces."""
+    """{id: name} of the loaded BPF programs of a type for tracing."""
     try:
         done = subprocess.run(["bpftool", "-j", "prog", "list"], capture_output=True, text=True,
                               check=False)
@@ -110,9 +113,10 @@ def tracing_programs():
 
 
 def other_tracers():
-    """
-    Tracing programs of others: their cost is in every figure, also in "nothing
-    attached".  Our own last ones may linger for a moment, hence a second look.
+    """Names of other programs' tracing programs: their cost is part of every figure.
+
+    This includes "nothing attached".  The kernel frees this benchmark's own last programs with a
+    delay, so a second look after 1 s excludes them.
     """
     first = tracing_programs()
     if not first:

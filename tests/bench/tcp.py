@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-TCP over loopback with and without netflowd: bulk by iperf3, round trips by
-tcp_rr.  Each round does both loads with nothing attached and with netflowd, in
-an order that turns; ratios are taken within a round.
+"""Measures TCP over loopback with and without netflowd: bulk with iperf3, round trips with tcp_rr.
+
+Each round runs both loads with nothing attached and with netflowd, and the order alternates.  A
+ratio compares two figures of one round.
 """
 
 import json
@@ -17,7 +17,7 @@ LISTEN_TIMEOUT_S = 5
 
 
 def bulk(seconds):
-    """Gbit/s that the reader got."""
+    """Gbit/s that the reader received."""
     server = private_process(["taskset", "-c", "1", "iperf3", "--server", "--one-off", "--port",
                               str(PORT), "--bind", "127.0.0.1"], stdout=subprocess.DEVNULL)
     try:
@@ -40,7 +40,7 @@ def _wait_for_listener():
         if listening.strip():
             return
         time.sleep(0.02)
-    raise Failed(f"iperf3 does not listen on port {PORT}")
+    raise Failed(f"iperf3 did not listen on port {PORT} within {LISTEN_TIMEOUT_S} s")
 
 
 def round_trips(bench):
@@ -69,6 +69,6 @@ def measure(bench, rounds, nothing, netflowd):
 
 
 def ratio(figures, index, of, base):
-    """Median, least and greatest of the ratios within a round."""
+    """(median, least, greatest) of the rounds' ratios."""
     ratios = [one[of][index] / one[base][index] for one in figures]
     return statistics.median(ratios), min(ratios), max(ratios)

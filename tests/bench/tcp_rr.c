@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Round trips over loopback TCP: one byte there, one byte back, for so many
- * seconds.  The client is on CPU 0, the server on CPU 1.  Prints how many there
- * were, and their median and 99th percentile in nanoseconds.
+ * Makes round trips over loopback TCP for a given time: the client on CPU 0 sends one byte, and the
+ * server on CPU 1 sends one byte back.  Prints one line:
+ *   count median p99
+ * where the median and the 99th percentile are in nanoseconds.
+ *
+ * Usage: tcp_rr SECONDS
  */
 #include <err.h>
 #include <netinet/in.h>
@@ -18,7 +21,7 @@
 #include <unistd.h>
 
 #define NS 1000000000ULL
-#define TRIPS_MAX (8U << 20) /* more than a loopback does in a minute */
+#define TRIPS_MAX (8U << 20) /* more round trips than loopback TCP makes in a minute */
 
 static uint64_t now_ns(void)
 {
@@ -35,7 +38,7 @@ static void run_on(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		err(1, "CPU %d", cpu);
+		err(1, "cannot run on CPU %d", cpu);
 }
 
 static void no_delay(int fd)

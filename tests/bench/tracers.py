@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-What is attached while a flood runs.  Each tracer can be started, proves after
-the flood that it saw the packets, and is stopped; it leaves nothing behind.
+"""The tracers that the benchmark compares.
+
+Each tracer starts before a flood, proves after it that it saw the packets, and stops.  It leaves
+nothing attached.
 """
 
 import json
@@ -14,16 +15,16 @@ import time
 
 from daemon import Daemon, Failed, last_line, private_process, stop_process
 
-# Every packet of the flood passes these; a tracer that works hits them as often.
+# Every packet of the flood passes these hooks, so a tracer that works counts as many hits.
 EVERY_PACKET = ("net_dev_queue", "net_dev_start_xmit", "net_dev_xmit", "netif_receive_skb")
 
 START_TIMEOUT_S = 20
-ENOUGH_RUNS = 1000  # for a mean of ns per hit
-SETTLE_S = 0.3  # between attached and the flood: exits of helpers, RCU
+ENOUGH_RUNS = 1000  # of a program, for a mean of its ns per hit
+SETTLE_S = 0.3  # from attaching to the flood: helper processes exit, an RCU grace period ends
 
 
 class Bench:
-    """What the tracers share: where things are, the hooks, and the flood."""
+    """The paths, the hooks and the flood, which all tracers share."""
 
     def __init__(self, top, work, seconds):
         self.source = top / "tests/bench"
@@ -36,8 +37,8 @@ class Bench:
         self.events = []
 
     def flood(self, seconds=None, payload=64):
-        done = subprocess.run([self.tools / "udp_flood", str(seconds or self.seconds), str(payload)],
-                              capture_output=True, text=True, check=False)
+        command = [self.tools / "udp_flood", str(seconds or self.seconds), str(payload)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Failed(f"udp_flood: {done.stderr.strip()}")
         sent, received, took, share = done.stdout.split()
@@ -54,7 +55,7 @@ class Flood:
 
 
 def require(seen, sent, events, who):
-    """Throws the figure out unless every packet sent was seen at each hook."""
+    """Raise Failed unless the tracer saw every sent packet at each hook of EVERY_PACKET."""
     for event in EVERY_PACKET:
         if event in events and seen.get(event, 0) < sent:
             raise Failed(f"{who} saw {seen.get(event, 0)} of {sent} packets at {event}")
@@ -70,17 +71,18 @@ class Nothing:
         pass
 
     def prove(self, flood):
-        """Returns a remark for the report; raises Failed if the tracer did not see the flood."""
-        return None
+        """Return the report's cell "timed"; raise Failed if the tracer did not see the flood."""
+        return ""
 
     def stop(self):
         pass
 
 
 class Empty(Nothing):
-    """
-    Empty programs.  They count nothing themselves, and the kernel's statistics
-    would cost time during the flood, so a second, short flood proves them.
+    """An empty BPF program on each hook.
+
+    They count nothing, and the kernel's statistics would cost time during the flood.  So a second,
+    short flood proves that they run.
     """
     label = "empty programs"
 
@@ -88,7 +90,7 @@ class Empty(Nothing):
         super().__init__(bench)
         self.process = None
         self.log = bench.work / "attach_empty.log"
-        self.runs = {}  # event: (runs, ns), all proofs together
+        self.runs = {}  # {event: (runs, ns)}, the sum of all proofs
 
     def start(self):
         with open(self.log, "wb") as log:
@@ -121,7 +123,7 @@ class Empty(Nothing):
             before = self.runs.get(event, (0, 0))
             self.runs[event] = (before[0] + int(runs), before[1] + int(ns))
         require(seen, sent, self.bench.events, self.label)
-        return None
+        return ""
 
     def ns_per_hit(self):
         return {event: ns / runs for event, (runs, ns) in self.runs.items() if runs >= ENOUGH_RUNS}
@@ -140,7 +142,7 @@ class Netflowd(Nothing):
     def __init__(self, bench):
         super().__init__(bench)
         self.daemon = Daemon(bench.program, bench.work)
-        self.resident = []  # bytes, after each flood
+        self.resident = []  # bytes of memory, after each flood
         self.hits = self.timed = None
 
     def start(self):
@@ -149,7 +151,7 @@ class Netflowd(Nothing):
         self.timed = self.daemon.timed(self.bench.netns)
 
     def prove(self, flood):
-        # Before anything is asked: the answers are not part of what the flood costs.
+        # Read the memory before the first call, because replies would add to it.
         self.resident.append(self.daemon.resident_bytes())
         after = self.daemon.hits()
         seen = {event: hits - self.hits.get(event, 0) for event, hits in after.items()}
@@ -163,14 +165,14 @@ class Netflowd(Nothing):
 
 
 def timed_share(flood, timed):
-    tx = timed.get("queue→start_xmit", 0) / flood.sent
-    rx = timed.get("receive→copy", 0) / max(flood.received, 1)
-    return f"timed {100 * tx:.1f} % of tx, {100 * rx:.1f} % of rx"
+    tx = timed.get("queue_to_start_xmit", 0) / flood.sent
+    rx = timed.get("receive_to_copy", 0) / max(flood.received, 1)
+    return f"{100 * tx:.1f} % of tx, {100 * rx:.1f} % of rx"
 
 
 class Bpftrace(Nothing):
     label = "bpftrace"
-    histograms = {  # what proves which hook
+    histograms = {  # {hook: the histogram that counts its hits}
         "netif_receive_skb": "@softirq_to_receive",
         "net_dev_queue": "@queue_to_start",
         "net_dev_start_xmit": "@queue_to_start",
@@ -185,7 +187,7 @@ class Bpftrace(Nothing):
         self.log = bench.work / "bpftrace.log"
 
     def _write_script(self):
-        """Only the paragraphs of events that netflowd has attached too."""
+        """Copy stages.bt without the paragraphs of events that netflowd has not attached."""
         left = set(self.bench.events)
         paragraphs = []
         for text in (self.bench.source / "stages.bt").read_text().split("\n\n"):
@@ -196,7 +198,7 @@ class Bpftrace(Nothing):
                 left.discard(event[1])
             paragraphs.append(text)
         if left:
-            raise Failed(f"stages.bt has nothing for {', '.join(sorted(left))}")
+            raise Failed(f"stages.bt has no paragraph for {', '.join(sorted(left))}")
         self.script.write_text("\n\n".join(paragraphs) + "\n")
 
     def start(self):
@@ -209,12 +211,12 @@ class Bpftrace(Nothing):
             if self.process.poll() is not None:
                 raise Failed(f"bpftrace: {last_line(self.log)}")
             if time.monotonic() > deadline:
-                raise Failed(f"bpftrace had not attached after {START_TIMEOUT_S} s")
+                raise Failed(f"bpftrace did not attach within {START_TIMEOUT_S} s")
             time.sleep(0.05)
         time.sleep(SETTLE_S)
 
     def _attached(self):
-        """One perf event per tracepoint, one per CPU for its own output."""
+        """Attached tracepoints: one perf event each, apart from one per CPU for the output."""
         fds = pathlib.Path(f"/proc/{self.process.pid}/fd")
         links = []
         for fd in fds.iterdir() if fds.exists() else ():
@@ -225,17 +227,18 @@ class Bpftrace(Nothing):
         return links.count("anon_inode:[perf_event]") - (os.cpu_count() or 1)
 
     def prove(self, flood):
-        self.stop()  # prints its maps at its end
+        self.stop()  # bpftrace prints its maps when it ends
         counts = {}
         for line in self.out.read_text().splitlines():
             record = json.loads(line) if line.startswith("{") else {}
             if record.get("type") == "hist":
                 for name, rows in record["data"].items():
-                    counts[name] = sum(bar["count"] for row in rows.values() for bar in row)
+                    counts[name] = sum(bucket["count"] for row in rows.values()
+                                       for bucket in row)
         seen = {event: counts.get(name, 0) for event, name in self.histograms.items()}
         require(seen, flood.sent, self.bench.events, self.label)
-        return timed_share(flood, {"queue→start_xmit": counts.get("@queue_to_start", 0),
-                                   "receive→copy": counts.get("@receive_to_copy", 0)})
+        return timed_share(flood, {"queue_to_start_xmit": counts.get("@queue_to_start", 0),
+                                   "receive_to_copy": counts.get("@receive_to_copy", 0)})
 
     def stop(self):
         if self.process:
@@ -244,14 +247,12 @@ class Bpftrace(Nothing):
                 raise Failed(f"bpftrace: {last_line(self.log)}")
 
 
-BUFFER = "4M"  # per CPU
+# Per CPU.  perf's default, 512 KiB, loses events while two CPUs are busy.
+BUFFER = "4M"
 
 
 class Perf(Nothing):
-    """
-    perf record, every event, into a file in memory, which is read back for the
-    proof.  Its default buffer (512 KiB per CPU) loses events on two busy CPUs.
-    """
+    """perf record of every event, into a file in memory; the proof counts the events in it."""
     label = "perf record"
 
     def __init__(self, bench):
@@ -262,19 +263,19 @@ class Perf(Nothing):
         self.log = bench.work / "perf.log"
 
     def _event_names(self):
-        """perf wants subsystem:event."""
+        """The events as perf requires them: subsystem:event, joined by commas."""
         events = pathlib.Path("/sys/kernel/tracing/events")
         names = []
         for event in self.bench.events:
             found = sorted(events.glob(f"*/{event}"))
             if not found:
-                raise Failed(f"perf record: no event {event} in {events}")
+                raise Failed(f"perf record: {events} has no event {event}")
             names.append(f"{found[0].parent.name}:{event}")
         return ",".join(names)
 
     def start(self):
-        # Attached but off; "enable" is answered when all events are on.  perf gives up
-        # when the other end of its control pipe is closed, so that stays open.
+        # perf attaches the events disabled (-D -1), and acknowledges "enable" when all are enabled.
+        # perf stops when the other end of its control pipe is closed, so that end stays open.
         perf_reads, self.control = os.pipe()
         answer, perf_writes = os.pipe()
         try:
@@ -312,13 +313,13 @@ class Perf(Nothing):
             elif number and event:
                 seen[event] = int(number[1])
         require(seen, flood.sent, self.bench.events, self.label)
-        return None
+        return ""
 
     def stop(self):
         process, self.process = self.process, None
         control, self.control = self.control, -1
         try:
-            # perf passes the signal that ended it on to its own exit status.
+            # perf ends itself with the signal that stopped it, so this status is not an error.
             if process and stop_process(process, signal.SIGINT) not in (0, -signal.SIGINT, 130):
                 raise Failed(f"perf record: {last_line(self.log)}")
         finally:

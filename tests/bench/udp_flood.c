@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Floods loopback UDP from one CPU to a reader on another and prints one line:
+ * Floods loopback UDP from one CPU to a reader on another CPU and prints one line:
  *   sent received seconds sender_cpu
- * packets, packets, the time they took, and the share of its CPU that the
- * sender had of that time (less than 1: something else ran there).
+ * `sent` and `received` are packets, and `seconds` is how long the sender sent.  `sender_cpu` is
+ * the sender's share of its CPU in this time: less than 1 means that other tasks ran there, too.
  *
  * Usage: udp_flood SECONDS [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]
+ *        (defaults: 64 bytes, sender on CPU 0, reader on CPU 1)
  *
- * One send and one recv a packet: the path that a tracer must not slow down.
+ * Each packet is one send() and one recv(), so that the cost of a tracer is not shared by a batch.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -24,15 +25,15 @@
 #include <unistd.h>
 
 #define PACKET_MAX 65507 /* the largest UDP payload over IPv4 */
-#define BURST 64	 /* packets between two looks at the clock */
-#define QUIET_US 20000	 /* the reader has emptied its queue when it stands still for that long */
+#define BURST 64	 /* packets between two readings of the clock */
+#define QUIET_US 20000	 /* a reader that receives nothing for this time has emptied its queue */
 
 struct flood {
 	double seconds;
 	size_t payload;
 	int sender_cpu, reader_cpu;
 	int sender, reader;	     /* sockets */
-	volatile uint64_t *received; /* written by the reader's process */
+	volatile uint64_t *received; /* packets; the reader's process writes it */
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -65,7 +66,7 @@ static void open_sockets(struct flood *f)
 	    bind(f->reader, (struct sockaddr *)&address, length) ||
 	    getsockname(f->reader, (struct sockaddr *)&address, &length) ||
 	    connect(f->sender, (struct sockaddr *)&address, length))
-		err(1, "loopback sockets");
+		err(1, "cannot open loopback sockets");
 }
 
 static _Noreturn void read_all(const struct flood *f)

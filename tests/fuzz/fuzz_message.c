@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Varlink message reader: however the bytes are cut, the same messages and
- * the same error come out.  The first input byte seeds the cuts, the second
- * chooses the limits, the rest is what a client sends.
+ * Fuzzes the Varlink message reader: it must return the same messages and the same error, however
+ * the bytes are split.  The first input byte seeds the splits, the second selects the limits, and the
+ * others are the bytes that a client sends.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* All that one reading gave, as one text. */
+/* All messages and errors of one pass over the input, as one text. */
 struct transcript {
 	char *text;
 	size_t size;
@@ -47,7 +47,7 @@ static void check_message(struct transcript *transcript, const struct message *m
 	free(parameters);
 }
 
-/* Returns false once a message was bad. */
+/* Returns 0, or -EBADMSG after a bad message. */
 static int drain(struct message_reader *reader, struct transcript *transcript, size_t max_bytes)
 {
 	struct message *message = NULL;
@@ -89,7 +89,7 @@ static struct transcript read_all(const uint8_t *data, size_t size, uint32_t see
 	if (r < 0) {
 		json_t *reason = json_string(message_reader_error(reader));
 
-		/* It goes to the client, so it has to be UTF-8. */
+		/* The client receives this text as JSON, so it must be UTF-8. */
 		assert(reason);
 		json_decref(reason);
 		note(&transcript, message_reader_error(reader));

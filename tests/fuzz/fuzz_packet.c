@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A drop record of any bytes through the packet parser, its texts and its JSON.
+ * Fuzzes the packet parser, the texts and the JSON of a drop record with arbitrary bytes.
  *
- * The input is the record itself, in the layout of struct nf_drop_record;
- * what is missing at its end is 0.  The record is copied to memory of exactly
- * the size that it claims, so that a read past it is seen.
+ * The input is the record in the layout of struct nf_drop_record, padded with zeros.  The record is
+ * copied to memory of exactly the size in its header, so that ASan detects a read past its end.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -28,7 +27,7 @@ static const struct names *reasons(void)
 	return names;
 }
 
-/* The record in memory of the caller's, no larger than the record says it is. */
+/* Copies the input to memory of the size in its header.  The caller frees the copy. */
 static struct nf_drop_record *copy_record(const uint8_t *data, size_t size)
 {
 	struct nf_drop_record record = {0};
@@ -46,7 +45,7 @@ static struct nf_drop_record *copy_record(const uint8_t *data, size_t size)
 	return copy;
 }
 
-/* What must hold for every packet. */
+/* Checks conditions that hold for every packet. */
 static void check_packet(const struct packet *packet)
 {
 	unsigned int parts = packet->parts;
@@ -68,7 +67,7 @@ static void check_packet(const struct packet *packet)
 	assert(!(parts & PACKET_ARP && parts & PACKET_IP));
 }
 
-/* With one byte less nothing new can be known, and what is known stays the same. */
+/* With one byte less, the parser must not find more parts, and known values must not change. */
 static void check_shorter(const struct nf_drop_record *record, const struct packet *packet)
 {
 	struct nf_drop_record *shorter = copy_record((const uint8_t *)record, record->header.size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any text through the parser of alert rules: a rule that it accepts is whole,
- * and every fault can be told.
+ * Fuzzes the parser of alert rules with arbitrary text: the rules that it accepts must have unique
+ * names, and every fault must have a message.
  */
 #include <assert.h>
 #include <stdint.h>

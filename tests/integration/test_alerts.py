@@ -107,6 +107,34 @@ def test_only_what_the_rule_names(watch, silent_pair, reasons):
         assert alert(daemon, name)["fired"] == 0
 
 
+def test_netns_by_name(watch, silent_pair, lab):
+    """A rule names its namespace, which may come and go: the name is looked up at each reading."""
+    pair, later = silent_pair, lab.name()
+    rule = "[alert {}]\ncondition = drop_rate\nnetns = {}\nwindow = 2s\nover = 20\n"
+    names = {"named": pair.right.name, "numbered": pair.right.inode, "other": pair.left.name,
+             "later": later}
+    daemon = watch("".join(rule.format(*item) for item in names.items()))
+    missing = alert(daemon, "later")
+    assert missing.get("value") is None
+    assert missing["unknown"] == f"there is no network namespace named {later}"
+    flood(pair, 400, 400)
+    named = reaches(daemon, "named", "firing", 4)
+    assert reaches(daemon, "numbered", "firing", 4)["evidence"]["count"] > 0
+    assert f"netns {pair.right.name} over" in named["summary"]
+    assert {record["netns"] for record in named["evidence"]["drops"]} == {pair.right.inode}
+    assert alert(daemon, "other")["fired"] == alert(daemon, "later")["fired"] == 0
+    reaches(daemon, "named", "resolved")
+
+    with pair.right.called(later):
+        # What was dropped there before it had the name is no growth.
+        found = waiting.until(lambda: alert(daemon, "later"), lambda a: a.get("unknown") is None)
+        assert found["value"] == 0
+        flood(pair, 400, 400)
+        assert reaches(daemon, "later", "firing", 4)["evidence"]["count"] <= 400
+    gone = waiting.until(lambda: alert(daemon, "later"), lambda a: a.get("unknown") is not None)
+    assert gone["state"] == "firing" and gone["unknown"] == missing["unknown"]
+
+
 def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal):
     """A flood of one reason with some of another: the alert says how many of all, and what the
     knowledge has about it."""
@@ -240,7 +268,7 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         return next(p for p in daemon.call("ListProbes")["probes"] if p["name"] == "sk_data_ready")
 
     def queued():
-        found = daemon.latency(pair.right_device, "receive→sock_queue")
+        found = daemon.latency(pair.right_device, "receive_to_sock_queue")
         return found["count"] if found else 0
 
     if sk_data_ready()["how"] == "tp_btf":
@@ -700,7 +728,8 @@ def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
 def test_no_rules_are_said_to_be_none(start, bpf, rules):
     daemon = start(rules.setting)
     assert daemon.call("GetAlerts")["faults"] == []
-    assert "There are no alert rules, so nothing is watched." in daemon.netflowctl("alerts").stdout
+    assert "There are no alert rules: netflowd evaluates no conditions." \
+        in daemon.netflowctl("alerts").stdout
 
 
 def test_unknown_user(start, tmp_path):
@@ -772,8 +801,9 @@ def test_netflowctl(watch, silent_pair, cli):
 
 @pytest.mark.parametrize("words, says", [
     (["silence", "probes"], "--for 2h"), (["silence", "prob", "--for", "2h"], "did you mean probes?"),
-    (["tets", "probes"], "did you mean test?"), (["test"], "takes the name of one rule"),
-    (["test", "probes", "--for", "1h"], "--for is for"), (["--limit", "3"], "--limit is for --follow"),
+    (["tets", "probes"], "did you mean test?"), (["test"], "requires the name of one rule"),
+    (["test", "probes", "--for", "1h"], "--for is only for"),
+    (["--limit", "3"], "--limit is only for --follow"),
     (["silence", "probes", "--for", "soon"], "duration"),
 ])
 def test_wrong_usage(watch, cli, words, says):

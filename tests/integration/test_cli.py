@@ -70,7 +70,7 @@ def test_plain_output(dropped, command):
 def test_json_is_the_reply(dropped, arguments, method, parameters):
     daemon, pair = dropped
     got = json.loads(fine(daemon.netflowctl(*arguments, "--netns", pair.right.inode, "--json")))
-    said = daemon.call(method, **parameters, netns=pair.right.inode)
+    said = daemon.call(method, **parameters, netns=str(pair.right.inode))
     for changes in ("time", "since"):
         got.pop(changes, None), said.pop(changes, None)
     assert _steady(got) == _steady(said)
@@ -162,7 +162,9 @@ def test_no_data_for_want_of_a_backend(start, built):
     (["drops", "--top", "many"], ["--top", "many"]),
     (["drops", "--top"], ["--top"]),
     (["latency", "extra"], ["extra"]),
-    (["latency", "--netns", "x"], ["--netns", "x"]),
+    (["latency", "--netns", "0"], ["--netns", "'0'", "from 1"]),
+    (["latency", "--netns", "4294967296"], ["--netns", "4294967296", "from 1"]),
+    (["latency", "--netns", "../x"], ["--netns", "../x"]),
     (["top", "--interval", "0"], ["--interval", "0"]),
     (["help", "drosp"], ["drosp", "drops"]),
 ], ids=" ".join)
@@ -338,7 +340,7 @@ try:
 except PermissionError:
     pass
 """], check=True)
-    waiting.until(lambda: daemon.records(netns=pair.left.inode), bool)
+    waiting.until(lambda: daemon.records(netns=str(pair.left.inode)), bool)
     text = fine(daemon.netflowctl("drops", "--records", "--netns", pair.left.inode))
     assert ":5556" in text
     assert "\x1b" not in text

@@ -20,7 +20,7 @@ def test_a_datagram_is_timed_once(daemon, lab):
     received = int(words[1])
 
     def timed():
-        return daemon.latency(device, "receive→copy")["count"]
+        return daemon.latency(device, "receive_to_copy")["count"]
 
     count = waiting.settled(timed, received)
     assert count <= received

@@ -14,7 +14,7 @@ def _sent(daemon, device):
     """Packets that left through a device, told by the count of a tx segment."""
     latencies = daemon.call("GetLatency")["latencies"]
     return sum(row["count"] for row in latencies
-               if row["segment"] == "start_xmit→xmit" and row.get("device") == device.name
+               if row["segment"] == "start_xmit_to_xmit" and row.get("device") == device.name
                and row["netns"] == device.namespace.inode and row["ifindex"] == device.ifindex)
 
 
@@ -60,7 +60,7 @@ def test_more_devices_than_slots_is_said(start, bpf, lab):
         pair = lab.pair(ipv6=False)
         pair.left.send_udp(pair.RIGHT4, 9, PER_PAIR)
     together = [row for row in daemon.call("GetLatency")["latencies"] if "device" not in row]
-    assert sum(row["count"] for row in together if row["segment"] == "start_xmit→xmit") >= PER_PAIR
+    assert sum(row["count"] for row in together if row["segment"] == "start_xmit_to_xmit") >= PER_PAIR
     coverage = daemon.coverage("devices")
     assert coverage["state"] == "degraded"
     assert "devices.slots" in coverage["reason"]

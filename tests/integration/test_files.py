@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lab import patience, waiting
+from lab import journeys, patience, waiting
 
 pytestmark = pytest.mark.usefixtures("cli")
 
@@ -30,7 +30,7 @@ def sent(start, silent_pair, bpf):
     pair = silent_pair
     daemon = start("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000")
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-p", 4444)
-    waiting.until(lambda: daemon.records(netns=pair.right.inode), lambda r: len(r) == COUNT)
+    waiting.until(lambda: daemon.records(netns=str(pair.right.inode)), lambda r: len(r) == COUNT)
     return daemon, pair
 
 
@@ -89,7 +89,7 @@ def test_drops_as_packets(sent, tmp_path):
     text = fine(daemon.netflowctl("drops", "--netns", pair.right.inode, "--pcap", path,
                                   "udp dst port 9"))
     assert text.startswith(f"{COUNT} packets ") and str(path) in text
-    records = daemon.records(netns=pair.right.inode)
+    records = daemon.records(netns=str(pair.right.inode))
     packets = tshark(path, *FIELDS)
     assert len(packets) == len(records) == COUNT
     for packet, record in zip(packets, records):
@@ -101,7 +101,7 @@ def test_drops_as_packets(sent, tmp_path):
 
 
 def paths_of(daemon, netns):
-    reply = daemon.call("GetLatencyRecords", netns=netns, limit=100000,
+    reply = daemon.call("GetLatencyRecords", netns=str(netns), limit=100000,
                         filter="udp port 9 and udp port 4444")
     return reply["records"]
 
@@ -117,7 +117,8 @@ def test_paths_as_packets(sent, tmp_path):
     for packet, record in zip(packets, records):
         assert_same(packet, record, record["devices"][-1], wire_length(record))
         comment, = packet["frame.comment"]
-        assert record["dominant"] in comment and record["outcome"] in comment
+        dominant = record["dominant"].replace("_to_", "→")
+        assert dominant in comment and record["outcome"] in comment
 
 
 def test_packets_in_a_pipe(sent):
@@ -152,7 +153,7 @@ def test_trace(sent, tmp_path):
     jsonschema.validate(trace, json.loads(SCHEMA.read_text()))
     slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert sorted((s["name"], round(s["dur"] * 1000)) for s in slices) == sorted(
-        (f"{t['from']}→{t['to']}", t["duration_ns"]) for r in records for t in r["times"])
+        (journeys.segment(t), t["duration_ns"]) for r in records for t in r["times"])
     named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
     assert named == set(tracks(trace))
     for track in tracks(trace).values():

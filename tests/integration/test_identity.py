@@ -91,7 +91,7 @@ def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
     daemon = start(*settings, "control.queue_bytes=67108864")
     pair = silent_pair
     with daemon.client(timeout=None) as client, exchanges(pair) as exchange:
-        client.monitor(records=["latency"], netns=pair.right.inode)
+        client.monitor(records=["latency"], netns=str(pair.right.inode))
         watch = Watch(client)
         watch.start()
         turns = [unix_turn(socket.SOCK_DGRAM), unix_turn(socket.SOCK_STREAM), netlink_turn(),
@@ -138,8 +138,9 @@ def test_floods_in_a_tiny_table(start, silent_pair):
     status = ledgers.check_balanced(daemon)
     lived = time.monotonic_ns() - begin
     assert status["inflight"]["overwritten"] > 0
-    records = daemon.call("GetLatencyRecords", limit=20000, netns=pair.right.inode)["records"] + \
-        daemon.call("GetLatencyRecords", limit=20000, netns=pair.left.inode)["records"]
+    records = [record for namespace in (pair.right, pair.left)
+               for record in daemon.call("GetLatencyRecords", limit=20000,
+                                         netns=str(namespace.inode))["records"]]
     assert records
     assert [w for w in (journeys.impossible(r, lived) for r in records) if w] == []
     for row in daemon.call("GetLatency")["latencies"]:

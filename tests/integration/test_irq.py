@@ -104,7 +104,7 @@ def medians(theirs, records):
     both = pairs(theirs, records)
     # It shows no packet of a softirq that was not raised by an interrupt's handler.
     assert len(both) > COUNT / 4, (len(both), len(theirs))
-    return [(f"{begin}→{end}",
+    return [(f"{begin}_to_{end}",
              statistics.median(getattr(p, end) - getattr(p, begin) for p, _ in both),
              statistics.median(s[end] - s[begin] for _, s in both)) for begin, end in SEGMENTS]
 

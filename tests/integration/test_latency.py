@@ -152,11 +152,11 @@ def check_histogram(latency):
 def test_reader_that_sleeps(daemon, pair, transport, version):
     with EXCHANGES[transport](pair, version) as exchange:
         exchange.rounds(ROUNDS, SLEEP)
-        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive_to_copy"),
                                 lambda l: l and l["count"] >= ROUNDS)
     check_waits(daemon, latency, exchange.waits)
     assert latency["mean_ns"] >= SLEEP * 1e9
-    total = daemon.latency(pair.right_device, "total")
+    total = daemon.latency(pair.right_device, "rx_total")
     assert total["count"] == latency["count"]
     assert total["mean_ns"] >= latency["mean_ns"]
     assert close_to(total["mean_ns"], latency["mean_ns"])
@@ -167,7 +167,7 @@ def test_reader_that_sleeps(daemon, pair, transport, version):
 def test_size_does_not_matter(daemon, pair, transport, size):
     with EXCHANGES[transport](pair, 4) as exchange:
         exchange.rounds(10, 0.010, size)
-        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive_to_copy"),
                                 lambda l: l and l["count"] >= 10)
     check_waits(daemon, latency, exchange.waits)
 
@@ -181,7 +181,7 @@ def test_queue_of_datagrams_read_late(daemon, pair):
         time.sleep(0.020)
         for i in range(50):
             exchange.end(i)
-        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive_to_copy"),
                                 lambda l: l and l["count"] >= 50)
     check_waits(daemon, latency, exchange.waits)
 
@@ -204,11 +204,11 @@ def test_reused_skbs_are_nobodys_delivery(daemon, silent_pair):
             unix[1].recv(100)
         for end in unix:
             end.close()
-        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"),
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive_to_copy"),
                                 lambda l: l and l["count"] >= rounds)
     all_counted(daemon, latency, rounds)
     # The sender gets acknowledgements only, and reads nothing.
-    assert daemon.latency(pair.left_device, "receive→copy") is None
+    assert daemon.latency(pair.left_device, "receive_to_copy") is None
 
 
 def test_peek_does_not_end_the_wait(daemon, pair):
@@ -217,7 +217,7 @@ def test_peek_does_not_end_the_wait(daemon, pair):
         exchange.reader(100, socket.MSG_PEEK)
         time.sleep(SLEEP)
         exchange.end()
-        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive→copy"), bool)
+        latency = waiting.until(lambda: daemon.latency(pair.right_device, "receive_to_copy"), bool)
     check_waits(daemon, latency, exchange.waits)
 
 
@@ -236,12 +236,12 @@ def test_shaped_qdisc(daemon, silent_pair):
         time.sleep(0.1)  # the kernel begins to stamp a moment later
         calls = [_timed(lambda: exchange.sender(b"x" * payload)) for _ in range(count)]
         arrivals = [_arrival(reader) for _ in range(count)]
-    latency = waiting.until(lambda: daemon.latency(device, "queue→start_xmit"),
+    latency = waiting.until(lambda: daemon.latency(device, "queue_to_start_xmit"),
                             lambda l: l and l["count"] >= count)
     qdisc = device.qdisc("tbf")
     assert qdisc["packets"] == count and qdisc["drops"] == 0
     check_histogram(latency)
-    assert daemon.latency(device, "start_xmit→xmit")["count"] == count
+    assert daemon.latency(device, "start_xmit_to_xmit")["count"] == count
     if not all_counted(daemon, latency, count):
         return
 
@@ -283,7 +283,7 @@ def test_counts_equal_what_was_sent(daemon, silent_pair):
     count = 4217
     pair = silent_pair
     pair.left.send_udp(pair.RIGHT4, 9, count)
-    for segment in ("queue→start_xmit", "start_xmit→xmit"):
+    for segment in ("queue_to_start_xmit", "start_xmit_to_xmit"):
         latency = waiting.until(lambda: daemon.latency(pair.left_device, segment),
                                 lambda l: l and l["count"] >= count)
         assert pair.left_device.statistics()["tx"]["packets"] == count
@@ -292,20 +292,20 @@ def test_counts_equal_what_was_sent(daemon, silent_pair):
 
 
 def test_receive_context(daemon, silent_pair):
-    """softirq→receive is there for every packet, since each came by a softirq."""
+    """softirq_to_receive is there for every packet, since each came by a softirq."""
     count = 1000
     pair = silent_pair
     pair.left.send_udp(pair.RIGHT4, 9, count)
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), count)
-    latency = daemon.latency(pair.right_device, "softirq→receive")
+    latency = daemon.latency(pair.right_device, "softirq_to_receive")
     assert latency["count"] == count == pair.right_device.statistics()["rx"]["packets"]
     check_histogram(latency)
     # No interrupt had a part in it.
-    assert daemon.latency(pair.right_device, "irq→softirq") is None
+    assert daemon.latency(pair.right_device, "irq_to_softirq") is None
 
 
 def test_device_that_completes_later(daemon, lab):
-    """A TUN device frees a packet when its reader takes it: xmit→free is that wait."""
+    """A TUN device frees a packet when its reader takes it: xmit_to_free is that wait."""
     namespace = lab.namespace(ipv6=False)
     with packets.Tunnel(namespace, lab.name()) as tunnel:
         namespace.ip("address", "add", "10.88.0.2/24", "dev", tunnel.device.name)
@@ -316,9 +316,9 @@ def test_device_that_completes_later(daemon, lab):
                 time.sleep(SLEEP)
                 assert len(wait.end(tunnel.read)) == 128
                 waits.append(wait)
-        latency = waiting.until(lambda: daemon.latency(tunnel.device, "xmit→free"),
+        latency = waiting.until(lambda: daemon.latency(tunnel.device, "xmit_to_free"),
                                 lambda l: l and l["count"] >= ROUNDS)
-    assert latency, "no xmit→free of a TUN device"
+    assert latency, "no xmit_to_free of a TUN device"
     check_waits(daemon, latency, waits)
 
 
@@ -331,7 +331,7 @@ def test_forwarded_packet_is_one_journey(daemon, path):
     waiting.settled(lambda: daemon.dropped(path.right_device, "ipv4/udp", "NO_SOCKET"), count)
     after = daemon.status()["inflight"]
     assert after["forwarded"] - before["forwarded"] >= count
-    assert daemon.latency(path.far_device, "queue→start_xmit")["count"] >= count
+    assert daemon.latency(path.far_device, "queue_to_start_xmit")["count"] >= count
 
 
 def test_filter_by_device_and_namespace(daemon, pair):
@@ -339,7 +339,7 @@ def test_filter_by_device_and_namespace(daemon, pair):
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 10)
     by_device = daemon.call("GetLatency", device=pair.left_device.name)["latencies"]
     assert {l["device"] for l in by_device} == {pair.left_device.name}
-    by_netns = daemon.call("GetLatency", netns=pair.left.inode)["latencies"]
+    by_netns = daemon.call("GetLatency", netns=str(pair.left.inode))["latencies"]
     assert {l["netns"] for l in by_netns} == {pair.left.inode}
     assert [l for l in by_netns if l["device"] == pair.left_device.name]
     assert {l["direction"] for l in by_device if "xmit" in l["segment"]} == {"tx"}
@@ -355,7 +355,7 @@ def test_more_devices_than_slots(start, lab, bpf):
     for namespace in namespaces:
         waiting.settled(lambda: daemon.dropped(namespace.loopback(), "ipv4/udp", "NO_SOCKET"), 100)
         assert daemon.dropped(namespace.loopback(), "ipv4/udp", "NO_SOCKET") == 100
-    own = [daemon.latency(n.loopback(), "start_xmit→xmit") for n in namespaces]
+    own = [daemon.latency(n.loopback(), "start_xmit_to_xmit") for n in namespaces]
     counted = sum(l["count"] for l in own if l) + _together(daemon) - before
     assert counted >= 1000
     assert any(l is None for l in own)
@@ -363,4 +363,4 @@ def test_more_devices_than_slots(start, lab, bpf):
 
 def _together(daemon):
     return sum(l["count"] for l in daemon.call("GetLatency")["latencies"]
-               if l.get("device") is None and l["segment"] == "start_xmit→xmit")
+               if l.get("device") is None and l["segment"] == "start_xmit_to_xmit")

@@ -169,7 +169,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
     with daemon.client() as stopped, daemon.client() as reading:
         before = daemon.status()["drops"]
         for client in (stopped, reading):
-            client.monitor(netns=pair.right.inode)
+            client.monitor(netns=str(pair.right.inode))
         collected = Collector(reading)
         collected.start()
         answers = _send_and_ask(daemon, pair, flood)

@@ -94,6 +94,8 @@ def test_interface_is_the_one_in_the_tree(client):
     ("io.netflowd.GetDrops", {"top": "1"}, "InvalidParameter", {"parameter": "top"}),
     ("io.netflowd.GetDrops", {"top": -1}, "InvalidParameter", {"parameter": "top"}),
     ("io.netflowd.GetDrops", {"netns": 1.5}, "InvalidParameter", {"parameter": "netns"}),
+    ("io.netflowd.GetDrops", {"netns": 4026531840}, "InvalidParameter", {"parameter": "netns"}),
+    ("io.netflowd.GetDrops", {"netns": "0"}, "InvalidParameter", {"parameter": "netns"}),
     ("io.netflowd.GetStatus", {"measure_ms": 0}, "InvalidParameter", {"parameter": "measure_ms"}),
     ("io.netflowd.GetStatus", {"measure_ms": 10001}, "InvalidParameter",
      {"parameter": "measure_ms"}),

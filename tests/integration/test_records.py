@@ -199,7 +199,7 @@ def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
     namespace = lab.namespace(ipv6=False)
     with packets.Tunnel(namespace, lab.name()) as tunnel, daemon.client() as client, \
             namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
-        client.monitor(netns=namespace.inode)
+        client.monitor(netns=str(namespace.inode))
         namespace.ip("address", "add", f"{OWN}/24", "dev", tunnel.device.name)
         reader.bind((OWN, 4321))
         reader.setblocking(False)
@@ -294,7 +294,7 @@ def test_limit_gives_the_newest(daemon, silent_pair):
     for port in range(1000, 1020):
         pair.left.send_udp(pair.RIGHT4, port, 1)
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 20)
-    answer = daemon.call("GetDropRecords", netns=pair.right.inode,
+    answer = daemon.call("GetDropRecords", netns=str(pair.right.inode),
                          device=pair.right_device.name, limit=3)
     assert answer["matched"] >= 20
     assert [r["transport"]["destination_port"] for r in answer["records"]] == [1017, 1018, 1019]
@@ -331,7 +331,7 @@ FIELDS = {
 @pytest.mark.parametrize("by", FIELDS)
 def test_by(mixed, by):
     daemon, pair = mixed
-    answer = daemon.call("GetDrops", by=by, netns=pair.right.inode)
+    answer = daemon.call("GetDrops", by=by, netns=str(pair.right.inode))
     given = {"packets", "bytes", "last"} | FIELDS[by]
     for row in answer["rows"]:
         assert {k for k, v in row.items() if v is not None} <= given, row
@@ -348,14 +348,14 @@ def test_by(mixed, by):
         assert flows == [30]
     else:
         assert answer["exact"] is True
-        plain = daemon.call("GetDrops", netns=pair.right.inode)
+        plain = daemon.call("GetDrops", netns=str(pair.right.inode))
         assert answer["packets"] == plain["packets"] >= 60
         assert answer["bytes"] == plain["bytes"]
 
 
 def test_by_protocol_is_exact(mixed):
     daemon, pair = mixed
-    rows = daemon.call("GetDrops", by="proto", netns=pair.right.inode)["rows"]
+    rows = daemon.call("GetDrops", by="proto", netns=str(pair.right.inode))["rows"]
     counts = {row["protocol"]: row["packets"] for row in rows}
     assert counts["ipv4/udp"] == 40 and counts["ipv6/udp"] == 20
 
@@ -371,7 +371,7 @@ def test_filter_by_reason(mixed, reasons):
     daemon, pair = mixed
     for reason in ("NO_SOCKET", "no_socket", "SKB_DROP_REASON_NO_SOCKET",
                    str(_number("NO_SOCKET"))):
-        answer = daemon.call("GetDrops", reason=reason, netns=pair.right.inode)
+        answer = daemon.call("GetDrops", reason=reason, netns=str(pair.right.inode))
         assert {row["reason"] for row in answer["rows"]} == {"NO_SOCKET"}
         assert answer["packets"] == 50
 
@@ -383,7 +383,7 @@ def _number(reason):
 def test_filter_records(mixed, reasons):
     daemon, pair = mixed
     records = daemon.call("GetDropRecords", reason="NETFILTER_DROP",
-                          netns=pair.right.inode)["records"]
+                          netns=str(pair.right.inode))["records"]
     assert len(records) == 10
     assert {r["transport"]["destination_port"] for r in records} == {5555}
     assert {r["reason"] for r in records} == {"NETFILTER_DROP"}
@@ -391,8 +391,8 @@ def test_filter_records(mixed, reasons):
 
 def test_top(mixed):
     daemon, pair = mixed
-    every = daemon.call("GetDrops", netns=pair.right.inode)
-    top = daemon.call("GetDrops", netns=pair.right.inode, top=1)
+    every = daemon.call("GetDrops", netns=str(pair.right.inode))
+    top = daemon.call("GetDrops", netns=str(pair.right.inode), top=1)
     assert top["rows"] == every["rows"][:1]
     assert (top["matched"], top["packets"], top["bytes"]) == \
         (every["matched"], every["packets"], every["bytes"])
@@ -429,7 +429,7 @@ def test_monitor_gives_each_record_once(start, silent_pair, bpf):
     pair = silent_pair
     daemon = start(*UNBOUNDED)
     with daemon.client() as client:
-        client.monitor(netns=pair.right.inode)
+        client.monitor(netns=str(pair.right.inode))
         for port in range(2000, 2100):
             pair.left.send_udp(pair.RIGHT4, port, 1)
         ports = [client.next_record()["drop"]["transport"]["destination_port"] for _ in range(100)]
@@ -439,7 +439,7 @@ def test_monitor_gives_each_record_once(start, silent_pair, bpf):
 def test_monitor_filters_by_reason(daemon, pair, reasons):
     pair.right.nft_drop("input", "udp dport 5555")
     with daemon.client() as client:
-        client.monitor(reason="NETFILTER_DROP", netns=pair.right.inode)
+        client.monitor(reason="NETFILTER_DROP", netns=str(pair.right.inode))
         pair.left.send_udp(pair.RIGHT4, 9, 10)
         pair.left.send_udp(pair.RIGHT4, 5555, 2)
         got = [client.next_record()["drop"] for _ in range(2)]
@@ -462,9 +462,9 @@ def test_monitor_filters_by_device(daemon, pair):
 def test_device_without_drops_is_no_error(daemon, lab):
     """It is a device of the host; nothing was dropped there yet."""
     namespace = lab.namespace()
-    assert daemon.call("GetDrops", device="lo", netns=namespace.inode)["rows"] == []
+    assert daemon.call("GetDrops", device="lo", netns=str(namespace.inode))["rows"] == []
     with daemon.client() as client:
-        client.monitor(device="lo", netns=namespace.inode)
+        client.monitor(device="lo", netns=str(namespace.inode))
         namespace.send_udp("127.0.0.1", 9, 1)
         assert client.next_record()["drop"]["device"] == "lo"
 
@@ -472,7 +472,7 @@ def test_device_without_drops_is_no_error(daemon, lab):
 def test_stack_on_request_only(daemon, silent_pair):
     pair = silent_pair
     with daemon.client() as client:
-        client.monitor(netns=pair.right.inode, stack=True)
+        client.monitor(netns=str(pair.right.inode), stack=True)
         pair.left.send_udp(pair.RIGHT4, 9, 1)
         record = client.next_record()["drop"]
     assert len(record["stack"]) > 3
@@ -480,7 +480,7 @@ def test_stack_on_request_only(daemon, silent_pair):
 
     def without_stack():
         with daemon.client() as second:
-            second.monitor(netns=pair.right.inode)
+            second.monitor(netns=str(pair.right.inode))
             pair.left.send_udp(pair.RIGHT4, 9, 1)
             return second.next_record()["drop"].get("stack")
 

@@ -75,8 +75,8 @@ def test_softirq_wait(start, silent_pair, stall):
     assert expected > 25 * patience.CLOCK_NS, "the scenario did not work"
     wait = journeys.between(record, "softirq_raise", "softirq_entry")
     assert close_to(wait, expected), (wait, expected)
-    assert record["dominant"] == "softirq_raise→softirq_entry"
-    check_histogram(daemon, pair.right_device, "raise→softirq", "rx", expected)
+    assert record["dominant"] == "raise_to_softirq"
+    check_histogram(daemon, pair.right_device, "raise_to_softirq", "rx", expected)
     softnet = daemon.call("GetNapi")["cpus"][1]
     assert softnet["cpu"] == 1
     assert close_to(softnet["wait_max_ns"], expected)
@@ -128,11 +128,11 @@ def test_late_reader(start, pair, transport, version):
     record = slow_record(daemon, pair.right_device, "delivered")
     assert close_to(journeys.between(record, "receive", "copy"), expected)
     assert close_to(journeys.between(record, "sock_queue", "copy"), expected)
-    assert record["dominant"] == "sock_queue→copy"
+    assert record["dominant"] == "sock_queue_to_copy"
     assert journeys.at(record, "wakeup") is None, "nobody was waiting"
     assert record["comparable"] is True, record["missing"]
-    check_histogram(daemon, pair.right_device, "receive→copy", "rx", expected)
-    check_histogram(daemon, pair.right_device, "total", "rx", expected)
+    check_histogram(daemon, pair.right_device, "receive_to_copy", "rx", expected)
+    check_histogram(daemon, pair.right_device, "rx_total", "rx", expected)
 
 
 @pytest.mark.simultaneous
@@ -159,10 +159,10 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
     assert close_to(wait, expected) or expected < wait < reader.read_ns - sent, (wait, expected)
     assert journeys.between(record, "sock_queue", "wakeup") < patience.CLOCK_NS
     assert journeys.between(record, "run", "copy") < patience.CLOCK_NS
-    assert record["dominant"] == "wakeup→run"
+    assert record["dominant"] == "wakeup_to_run"
     assert record["comparable"] is True, record["missing"]
     assert record["task"]["tid"] == reader.tid
-    check_histogram(daemon, pair.right_device, "wakeup→run", "rx", wait)
+    check_histogram(daemon, pair.right_device, "wakeup_to_run", "rx", wait)
 
 
 @pytest.mark.smoke
@@ -230,11 +230,12 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
         assert record["comparable"] is True, record["missing"]
         assert names_from(record, total_begins)
         if wait > 2 * patience.CLOCK_NS:
-            assert record["dominant"] == "queue→start_xmit"
+            assert record["dominant"] == "queue_to_start_xmit"
     # All sent at once, as fast as it goes: the last one waited for all before it.
     assert max(expected) > 0.5 * max(delays_of_shaper()), "the scenario did not work"
-    check_histogram(daemon, device, "queue→start_xmit", "tx", longest)
-    check_histogram(daemon, device, "total", direction, longest)
+    check_histogram(daemon, device, "queue_to_start_xmit", "tx", longest)
+    total = {"tx": "tx_total", "fwd": "forward_total"}[direction]
+    check_histogram(daemon, device, total, direction, longest)
     return records
 
 
@@ -281,8 +282,8 @@ def test_netem(start, silent_pair):
     assert close_to(statistics.median(waits), held), waits
     assert waits[0] >= held - 1e6
     assert all(wait <= most for wait, most in zip(waits, sorted(lived))), (waits, lived)
-    assert all(r["dominant"] == "queue→start_xmit" for r in records)
-    check_histogram(daemon, pair.left_device, "queue→start_xmit", "tx", waits[-1])
+    assert all(r["dominant"] == "queue_to_start_xmit" for r in records)
+    check_histogram(daemon, pair.left_device, "queue_to_start_xmit", "tx", waits[-1])
 
 
 @pytest.mark.simultaneous
@@ -298,7 +299,7 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     most = len([d for d in delays_of_shaper() if d > threshold_ns - patience.CLOCK_NS])
     records = journeys.wait_for(daemon, most, pair.left_device, "transmitted", seconds=2)
     assert 0 < len(records) <= most
-    latency = journeys.histogram(daemon, pair.left_device, "queue→start_xmit", "tx")
+    latency = journeys.histogram(daemon, pair.left_device, "queue_to_start_xmit", "tx")
     assert latency["count"] == COUNT
     # The histogram has them too; a bucket may reach over the threshold.
     surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > threshold_ns)
@@ -324,7 +325,7 @@ def test_forwarding(start, path):
             for d in (path.near_device, path.far_device)]
         assert record["more_devices"] is False
         assert journeys.destination_port(record) == 9
-    assert journeys.histogram(daemon, path.far_device, "receive→queue", "fwd")["count"] == COUNT
+    assert journeys.histogram(daemon, path.far_device, "receive_to_queue", "fwd")["count"] == COUNT
     # One record, not two: nothing of the router was delivered or begun a second time.
     other = [r for r in journeys.ask(daemon, path.near_device) if r["outcome"] != "forwarded"]
     assert not journeys.to_port(other, 9)

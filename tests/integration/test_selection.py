@@ -85,8 +85,8 @@ def test_exactly_one_ports_records(recorded):
         selected = journeys.wait_for(daemon, 2 * COUNT, end, outcome, filter=f"udp port {OPEN}")
         assert len(selected) == 2 * COUNT
         assert all(OPEN in ports(r) for r in selected)
-    answer = daemon.call("GetLatencyRecords", filter=f"udp port {OPEN}", netns=pair.right.inode,
-                         limit=1)
+    answer = daemon.call("GetLatencyRecords", filter=f"udp port {OPEN}",
+                         netns=str(pair.right.inode), limit=1)
     assert answer["matched"] == 2 * COUNT and len(answer["records"]) == 1
 
 
@@ -111,8 +111,9 @@ def test_streams(start, pair):
     """Each stream has its own expression."""
     daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as first, daemon.client() as second:
-        first.monitor(records=["latency"], filter=f"udp port {OPEN}", netns=pair.right.inode)
-        second.monitor(records=["drops"], filter=f"udp port {CLOSED_OTHER}", netns=pair.right.inode)
+        first.monitor(records=["latency"], filter=f"udp port {OPEN}", netns=str(pair.right.inode))
+        second.monitor(records=["drops"], filter=f"udp port {CLOSED_OTHER}",
+                       netns=str(pair.right.inode))
         make_traffic(pair)
         latencies = [first.next_record()["latency"] for _ in range(2 * COUNT)]
         drops = [second.next_record()["drop"] for _ in range(COUNT + 1)]

@@ -249,8 +249,8 @@ def test_filters(watched):
     assert answer["matched"] == 2 and len(answer["records"]) == 1
     assert answer["records"][0]["slots"] == 19
     assert daemon.call("GetSlotsRecords", filter="tcp")["matched"] == 0
-    assert daemon.call("GetSlotsRecords", netns=pair.right.inode)["matched"] == 0
-    assert daemon.call("GetSlots", netns=pair.right.inode)["devices"] == []
+    assert daemon.call("GetSlotsRecords", netns=str(pair.right.inode))["matched"] == 0
+    assert daemon.call("GetSlots", netns=str(pair.right.inode))["devices"] == []
     name = pair.left_device.name
     assert len(daemon.call("GetSlots", device=name)["devices"]) == 1
     with pytest.raises(VarlinkError) as caught:
@@ -316,7 +316,7 @@ def test_command_line_follows(watched, cli):
 
 def test_command_line(watched, cli):
     daemon, pair = watched
-    assert "No transmit was seen since" in daemon.netflowctl("slots").stdout
+    assert "netflowd has seen no transmit since" in daemon.netflowctl("slots").stdout
     ride(pair, *SLOTS)
     waiting.until(lambda: slots_of(daemon, pair.left_device),
                   lambda f: f and f["transmits"] == EACH * len(SLOTS))

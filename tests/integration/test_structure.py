@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "daemon/": ["daemon/", "common/", "bpf/records.h"],
     "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/", "daemon/json/",
                         "daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/",
-                        "daemon/process/loop.h", "common/", "bpf/records.h"],
+                        "daemon/process/loop.h", "common/", "bpf/records.h", "interface.h"],
     "daemon/varlink/": ["daemon/process/loop.h", "common/"],
     "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/loop.h",
@@ -101,6 +101,12 @@ def test_includes_run_one_way():
         if not what.startswith(tuple(MAY_INCLUDE[folder])):
             wrong.append(f"{name} includes {what}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_protocol_knows_nothing_of_netflowd():
+    """Names of netflowd reach daemon/varlink as settings, from control."""
+    assert not [name for name in files() if name.startswith("daemon/varlink/")
+                and "netflow" in read(name).lower()]
 
 
 def test_each_library_has_one_owner():

@@ -309,7 +309,7 @@ def test_completions_are_no_drops(vif, start):
     ledgers.check_balanced(daemon)
     for device, transmitted in packets.items():
         assert not daemon.drop_rows(device)
-        assert journeys.histogram(daemon, device, "xmit→free", "tx")["count"] == transmitted
+        assert journeys.histogram(daemon, device, "xmit_to_free", "tx")["count"] == transmitted
         records = journeys.wait_for(daemon, count, device, "transmitted")
         assert len(journeys.to_port(records, PORT)) == count
 

@@ -108,7 +108,8 @@ def test_prose_fits():
 
 # ---- words ----
 
-# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.
+# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.  "nobody" in quotes is the
+# user of that name.
 WORDS = {
     r"(is|are|was|were|be|been) told\b": "is reported, is shown; better: \"netflowd reports …\"",
     r"told apart": "distinguished, counted separately",
@@ -116,14 +117,14 @@ WORDS = {
         "shows, reports, says, names",
     r"likewise": "repeat the sentence",
     r"so (many|long|often)": "N, at most N, for this time, at this interval",
-    r"as for": "the same as for; or a sentence of its own",
+    r"(?<!same )as for": "the same as for; or a sentence of its own",
     r"else": "otherwise; all others; NULL if there is none",
     r"anew": "again",
     r"folders?": "directory",
     r"mend(s|ed|ing)?": "fix, replace",
     r"meanwhile": "while …, during …",
     r"for want of": "for lack of",
-    r"(somebody|whoever|nobody)": "you, the administrator, a process; or name the actor",
+    r"(?<!\")(somebody|whoever|nobody)(?!\")": "you, the administrator, a process; or name the actor",
     r"hand(s|ed|ing)? (over|on)": "pass, pass on",
     r"leaves? a record": "is recorded",
     r"in(to)? one piece": "contiguous, linear",
@@ -132,7 +133,7 @@ WORDS = {
 BAD = re.compile("|".join(rf"(?P<w{i}>\b{pattern}\b)" for i, pattern in enumerate(WORDS)),
                  re.IGNORECASE)
 C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-READ_BY_USERS = re.compile(r"(README|CONTRIBUTING|NEWS)\.md|docs/.*|config/.*|.*\.varlink|"
+READ_BY_USERS = re.compile(r"(README|CONTRIBUTING|NEWS)\.md|docs/.*|config/.*\.(md|ini|conf)|.*\.varlink|"
                            r"(bpf|common|daemon|cli)/.*\.[ch]|Makefile")
 
 

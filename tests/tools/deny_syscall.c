@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a program for which some system calls fail with an errno, as they do
- * under a container's seccomp profile.
+ * Runs a program with a seccomp filter that lets some system calls fail with an errno, as a
+ * container's seccomp profile does.
  *
- * Usage: deny_syscall SYSCALL[,SYSCALL…] ERRNO PROGRAM [ARGUMENT…]
+ * Usage: deny_syscall SYSCALL[,SYSCALL...] ERRNO PROGRAM [ARGUMENT...]
  */
 #include <err.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
-#error "which AUDIT_ARCH_ is this?"
+#error "add the AUDIT_ARCH_ of this architecture"
 #endif
 
 struct name {
@@ -51,7 +51,7 @@ static int find(const struct name *table, const char *name, size_t length)
 	for (; table->name; table++)
 		if (strlen(table->name) == length && !memcmp(table->name, name, length))
 			return table->number;
-	errx(2, "unknown name: %.*s", (int)length, name);
+	errx(2, "unknown system call or errno: %.*s", (int)length, name);
 }
 
 static size_t parse(const char *list, int *numbers)
@@ -62,7 +62,7 @@ static size_t parse(const char *list, int *numbers)
 		size_t length = strcspn(list, ",");
 
 		if (n == DENIED_MAX)
-			errx(2, "more than %d system calls", DENIED_MAX);
+			errx(2, "too many system calls; at most %d", DENIED_MAX);
 		numbers[n++] = find(syscalls, list, length);
 		if (!list[length])
 			return n;
@@ -93,10 +93,10 @@ static void deny(const int *numbers, size_t n, int error)
 
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
 		return;
-	/* Without CAP_SYS_ADMIN the kernel demands this first. */
+	/* A process without CAP_SYS_ADMIN must set no_new_privs first. */
 	if (errno != EACCES || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		err(1, "cannot set the filter");
+		err(1, "cannot set the seccomp filter");
 }
 
 int main(int argc, char **argv)

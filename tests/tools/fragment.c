@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Breaks up the machine's free memory: plenty of single pages, and no block of
- * 8 or more.  Prints one line when that is so:
+ * Fragments the machine's free memory until many single pages are free, but no block of 8 or more
+ * contiguous pages.  Then it prints one line, and keeps memory in that state until standard input
+ * ends:
  *   pages
- * which is how many are free, and holds it until standard input ends.
+ * which is the number of free pages.
  *
- * It takes what is free and gives back every second page, by the pages' own
- * numbers: what is given back has a neighbour that is not free, so it stays
- * single.  What it could not take beforehand (blocks that the kernel keeps for
- * its own kind of allocations) goes into a socket's queue, in blocks of 32 KiB
- * (UNIX_SKB_FRAGS_SZ), 8 pages of x86; and so does what kswapd and kcompactd,
- * which are woken by whoever looks for such a block in vain, make meanwhile.
+ * It allocates the free pages and frees every second one, by page frame number: the buddy of each
+ * freed page stays allocated, so the freed page cannot become part of a larger block.  Some blocks
+ * cannot be allocated this way, because the kernel reserves them for its own types of allocations.
+ * They go into the queue of a Unix socket, which allocates blocks of 32 KiB (UNIX_SKB_FRAGS_SZ), or
+ * 8 pages on x86.  A failed search for such a block wakes kswapd and kcompactd, which make new
+ * blocks; those go into the queue, too.
  *
- * The pages are locked, and stay where they are with vm.compact_unevictable_allowed
- * at 0.  ZONE_DMA, 16 MiB that are nobody's first choice, is left alone: see
- * vm.lowmem_reserve_ratio.
+ * The pages are locked, and with vm.compact_unevictable_allowed=0 they stay where they are.  The
+ * program ignores ZONE_DMA, 16 MiB that the kernel uses last: see vm.lowmem_reserve_ratio.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -31,12 +31,12 @@
 
 #include "common/array.h"
 
-#define ORDER 3 /* blocks of 2^ORDER pages are not to be free */
-/* Left alone while the rest is taken, so that nobody runs short before pages are given back. */
+#define ORDER 3 /* no block of 2^ORDER pages may stay free */
+/* Stays free during the allocation, so that other processes have memory until pages are freed. */
 #define SPARE_MIB 8
 #define BLOCK (32U << 10)
-#define QUEUE_MAX (256 << 20) /* the kernel doubles it */
-#define LOOK_MS 5
+#define QUEUE_MAX (256 << 20) /* bytes; the kernel doubles this value */
+#define LOOK_MS 5	      /* interval at which the program looks for new blocks */
 
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
@@ -52,7 +52,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Pages that are free in blocks of 2^order and more, ZONE_DMA's not counted. */
+/* The number of free pages in blocks of 2^order pages or more, without those of ZONE_DMA. */
 static uint64_t free_pages(unsigned int order)
 {
 	FILE *file = fopen("/proc/buddyinfo", "re");
@@ -66,7 +66,7 @@ static uint64_t free_pages(unsigned int order)
 		char *rest = line, *next;
 
 		if (sscanf(line, "Node %*d, zone %31s%n", zone, &at) != 1)
-			errx(1, "/proc/buddyinfo is not what it was: %s", line);
+			errx(1, "unexpected line in /proc/buddyinfo: %s", line);
 		if (!strcmp(zone, "DMA"))
 			continue;
 		rest += at;
@@ -80,14 +80,15 @@ static uint64_t free_pages(unsigned int order)
 	return pages;
 }
 
-/* All that is free, locked, in single pages. */
+/* Allocates all free memory but SPARE_MIB in single, locked pages. */
 static uint8_t *take(size_t *size)
 {
 	uint64_t pages = free_pages(0), spare = ((uint64_t)SPARE_MIB << 20) / page;
 	uint8_t *memory;
 
 	if (pages <= spare)
-		errx(1, "only %" PRIu64 " pages are free", pages);
+		errx(1, "only %" PRIu64 " pages are free; more than %" PRIu64 " are needed", pages,
+		     spare);
 	*size = (size_t)(pages - spare) * page;
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		err(1, "PR_SET_THP_DISABLE");
@@ -98,7 +99,7 @@ static uint8_t *take(size_t *size)
 	return memory;
 }
 
-static void give_back_every_second(uint8_t *memory, size_t size)
+static void free_every_second(uint8_t *memory, size_t size)
 {
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	uint64_t entries[512];
@@ -123,7 +124,7 @@ static void give_back_every_second(uint8_t *memory, size_t size)
 	close(pagemap);
 }
 
-/* A socket that nobody reads; what is sent to it stays. */
+/* A socket whose other end is never read, so that sent data keeps its memory. */
 static int queue_new(void)
 {
 	int ends[2], most = QUEUE_MAX;
@@ -140,7 +141,8 @@ static void use_up_blocks(int queue)
 
 	while (free_pages(ORDER))
 		if (send(queue, nothing, sizeof(nothing), MSG_DONTWAIT) < 0)
-			err(1, "%" PRIu64 " pages are still free in blocks", free_pages(ORDER));
+			err(1, "%" PRIu64 " pages are still free in large blocks",
+			    free_pages(ORDER));
 }
 
 int main(void)
@@ -151,10 +153,10 @@ int main(void)
 	int queue;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	/* If it takes too much after all, it goes first. */
+	/* If memory runs out, the kernel should kill this program first. */
 	put("/proc/self/oom_score_adj", "1000");
 	memory = take(&size);
-	give_back_every_second(memory, size);
+	free_every_second(memory, size);
 	queue = queue_new();
 	use_up_blocks(queue);
 	printf("%" PRIu64 "\n", free_pages(0));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sends and reads everything that it sends, and prints one line:
+ * Sends messages from one network namespace to another, reads all of them, and prints one line:
  *   messages bytes messages_read bytes_read
  *
- * One process writes, in one network namespace, and one reads, in another.
- * With UDP the writer is never more than WINDOW datagrams ahead, so that none
- * is lost and few are in flight.  With TCP a message is a write or a read.
+ * One process writes and another reads.  With UDP the writer is at most WINDOW datagrams ahead of the
+ * reader (default 32), so that no datagram is lost and few are in flight.  With TCP a message is one
+ * write or one read.  A message has BYTES (default 100).
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define MESSAGE_MAX (1 << 20)
-#define SILENCE_S 5 /* a reader that gets nothing for that long gives up */
+#define SILENCE_S 5 /* a reader that receives nothing for this time gives up */
 
 struct pump {
 	int type; /* SOCK_DGRAM or SOCK_STREAM */
@@ -34,7 +34,7 @@ struct pump {
 	size_t size;
 	const char *writer_netns, *reader_netns;
 	int writer, reader;	     /* sockets */
-	volatile uint64_t *messages; /* read so far, written by the reader's process */
+	volatile uint64_t *messages; /* read so far; the reader's process writes both */
 	volatile uint64_t *bytes;
 };
 
@@ -112,7 +112,7 @@ static void connect_both(struct pump *p)
 		p->reader = accept(p->reader, NULL, NULL);
 	if (p->reader < 0 ||
 	    setsockopt(p->reader, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence)))
-		err(1, "the reader");
+		err(1, "cannot set up the reader");
 }
 
 static _Noreturn void read_all(const struct pump *p)

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sends UDP datagrams that touch an exact number of memory pages, and prints
- * one line for each, before it is sent:
+ * Sends UDP datagrams that touch an exact number of memory pages, and prints one line for each,
+ * before it sends the datagram:
  *   sequence slots bytes
- * With -w a datagram is built, and told, and sent when a byte comes on standard
- * input, so that something can be done to the machine in between.  Then it
- * says "sent", and gives its memory back at the end of the input.
+ * With -w it builds a datagram, prints its line, and sends it after it reads a byte from standard
+ * input, so that a test can change the machine in between.  It prints "sent" then, and frees its
+ * memory when standard input ends.
  *
- * xen-netfront needs a slot of its ring for every page that the linear part
- * and the fragments of an skb touch (xennet_count_skb_slots()).  A corked
- * datagram is a linear part, in one page, and a fragment for every piece that
- * is not beside the one before: a piece across the border of two pages takes
- * two slots, one within a page takes one.
+ * xen-netfront needs a slot of its ring for every page that the linear part and the fragments of an
+ * skb touch (xennet_count_skb_slots()).  A corked datagram has a linear part in one page, and a
+ * fragment for every piece that is not contiguous with the previous one.  A piece across the border
+ * of two pages needs two slots, and a piece within a page needs one.
  *
- * Where a piece lands is known, because a new process begins with an empty
- * task fragment (current->task_frag): the kernel then takes blocks of
- * FRAGMENT_SIZE (SKB_FRAG_PAGE_ORDER) and goes through each from its start.
- * Between two pieces, datagrams that are never sent eat the bytes up to where
- * the next piece is wanted.  So there is a process for every datagram.  It is
- * wrong when memory is so fragmented that the kernel gets single pages.
+ * The position of a piece is known, because a new process begins with an empty task fragment
+ * (current->task_frag): the kernel then allocates blocks of FRAGMENT_SIZE (SKB_FRAG_PAGE_ORDER) and
+ * uses each from its start.  Between two pieces, datagrams that are never sent use up the bytes up
+ * to the position of the next piece.  So every datagram has a process of its own.  The number of
+ * slots is wrong if memory is so fragmented that the kernel gets single pages.
  *
- * The payload is a big-endian 32-bit sequence number, the number of slots as
- * another, and then bytes of which number i is (sequence + 31 * i) & 255.
+ * The payload is a 32-bit sequence number and the number of slots, also 32 bits, both big-endian.
+ * The bytes after them have the value (sequence + 31 * i) & 255, where i is the byte's index.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -40,12 +38,10 @@
 
 #define PAGE 4096U /* XEN_PAGE_SIZE, and the kernel's on x86 */
 #define FRAGMENT_SIZE (8 * PAGE)
-#define HEAD 8U	  /* payload bytes in the linear part */
-#define PIECE 80U /* so that the most pieces still fit into an MTU of 1500 */
-#define PIECE_MAX \
-	2000U	/* a piece within a page has room for itself after one across its border \
-			 */
-#define GAP 64U /* what keeps a piece from being merged into the one before */
+#define HEAD 8U		/* payload bytes in the linear part */
+#define PIECE 80U	/* so that FRAGS_MAX pieces fit into an MTU of 1500 */
+#define PIECE_MAX 2000U /* so that a piece fits into a page that already has half of another */
+#define GAP 64U		/* keeps the kernel from merging a piece with the previous one */
 #define FRAGS_MAX 17
 #define SLOTS_MAX (1 + 2 * FRAGS_MAX)
 
@@ -59,7 +55,7 @@ struct datagram {
 };
 
 struct options {
-	uint32_t count; /* datagrams of each number of slots */
+	uint32_t count; /* datagrams with each number of slots */
 	uint32_t piece;
 	bool wait;
 	struct sockaddr_in to;
@@ -96,7 +92,7 @@ static int connected(const struct sockaddr_in *to)
 	return fd;
 }
 
-/* To what the socket's next datagram is so far. */
+/* Appends to the socket's next datagram. */
 static void append(int fd, const void *data, size_t size)
 {
 	ssize_t n = send(fd, data, size, MSG_MORE);
@@ -108,8 +104,8 @@ static void append(int fd, const void *data, size_t size)
 }
 
 /*
- * Use up bytes of the task fragment.  The socket stays open, for its pages
- * must not be given back: the kernel would begin the block again.
+ * Uses up bytes of the task fragment.  The socket stays open to keep its pages, because the kernel
+ * would start the block again if they were free.
  */
 static void eat(size_t size)
 {
@@ -121,11 +117,11 @@ static void eat(size_t size)
 	};
 	int fd = connected(&loopback);
 
-	append(fd, nothing, 1); /* the linear part, from elsewhere */
+	append(fd, nothing, 1); /* the linear part, which is not in the task fragment */
 	append(fd, nothing, size);
 }
 
-/* Make `offset` the place of the next piece, in this block or in the next. */
+/* Makes `offset` the position of the next piece, in this block or in the next. */
 static void move_to(struct datagram *d, size_t offset)
 {
 	size_t left = FRAGMENT_SIZE - d->offset;
@@ -144,7 +140,7 @@ static void add_straddling(struct datagram *d)
 {
 	size_t border = (d->offset / PAGE + 1) * PAGE;
 
-	/* The end of a block is not a border within one. */
+	/* A piece cannot cross the end of a block. */
 	if (border >= FRAGMENT_SIZE)
 		border = PAGE;
 	move_to(d, border - d->piece / 2);
@@ -168,7 +164,7 @@ static void fill(struct datagram *d)
 		d->payload[i] = (uint8_t)(d->sequence + 31 * i);
 }
 
-/* Of standard input; 0 = its end. */
+/* Reads a byte from standard input; returns 0 at its end. */
 static size_t wait_for_byte(void)
 {
 	char byte;
@@ -179,14 +175,14 @@ static size_t wait_for_byte(void)
 	return (size_t)n;
 }
 
-/* What was appended goes out, from this task. */
+/* Sends the appended pieces as one datagram, in the context of this process. */
 static void push(int fd)
 {
 	if (setsockopt(fd, IPPROTO_UDP, UDP_CORK, &(int){0}, sizeof(int)))
 		err(1, "UDP_CORK");
 }
 
-/* One slot for the linear part, so that an odd number is all straddling pieces. */
+/* The linear part is one slot, so an odd number of slots needs only straddling pieces. */
 static _Noreturn void send_datagram(struct datagram *d, const struct options *o)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -200,7 +196,7 @@ static _Noreturn void send_datagram(struct datagram *d, const struct options *o)
 	printf("%u %u %zu\n", d->sequence, d->slots, d->sent);
 	fflush(stdout);
 	if (o->wait && !wait_for_byte())
-		errx(1, "nobody wants datagram %u sent", d->sequence);
+		errx(1, "standard input ended before datagram %u was sent", d->sequence);
 	push(d->fd);
 	if (o->wait) {
 		puts("sent");

@@ -2,17 +2,15 @@
 /*
  * Keeps one CPU from serving softirqs for a known time.
  *
- *   softirq_stall CPU MILLISECONDS
+ * Usage: softirq_stall CPU MILLISECONDS
  *
- * prints "ready", waits for a byte on standard input, then prints the
- * CLOCK_MONOTONIC nanoseconds at which the stall will end, makes it, and
- * exits when it is over.
+ * It prints "ready" and waits for a byte on standard input.  Then it prints the CLOCK_MONOTONIC time,
+ * in nanoseconds, at which the stall ends, stalls the CPU until then, and exits.
  *
- * A task that spins does not do that, whatever its priority: softirqs are
- * served on top of it when the next interrupt ends (invoke_softirq).  So a
- * BPF program spins, run by BPF_PROG_TEST_RUN, which disables softirqs around
- * it (bpf_test_run).  It needs neither BTF nor bpf_loop: it counts as far as
- * the verifier will follow and then calls itself as its own tail.
+ * A task that spins does not stall softirqs, at any priority: the CPU serves them on top of the task
+ * when the next interrupt ends (invoke_softirq).  So a BPF program spins.  BPF_PROG_TEST_RUN runs it
+ * and disables softirqs around it (bpf_test_run).  The program needs neither BTF nor bpf_loop: it
+ * counts as far as the verifier follows, and then makes a tail call to itself.
  */
 #include <err.h>
 #include <errno.h>
@@ -30,7 +28,10 @@
 #include "common/array.h"
 
 #define TURNS 20000 /* of the loop, in one run; the verifier follows each */
-/* Where the clock is read in 30 ns, the tail calls are used up after some 300 ms; it says so. */
+/*
+ * If one reading of the clock needs 30 ns, the tail calls last for about 300 ms.  The program fails if
+ * they end before the stall should.
+ */
 #define MILLISECONDS_MAX 500
 
 #define INSN(c, dst, src, o, i) \
@@ -60,7 +61,7 @@ static int tail_map(void)
 	int fd = bpf(BPF_MAP_CREATE, &attr);
 
 	if (fd < 0)
-		err(1, "the map");
+		err(1, "cannot create the map");
 	return fd;
 }
 
@@ -69,12 +70,12 @@ static int spinner(int map)
 	struct bpf_insn insns[] = {
 		MOV_REG(6, 1),
 		MOV_IMM(7, TURNS),
-		/* when to stop: the test packet's priority and mark, a half each */
+		/* The end time: the test packet's priority and mark hold one half each. */
 		INSN(BPF_LDX | BPF_W | BPF_MEM, 8, 1, offsetof(struct __sk_buff, priority), 0),
 		INSN(BPF_ALU64 | BPF_LSH | BPF_K, 8, 0, 0, 32),
 		INSN(BPF_LDX | BPF_W | BPF_MEM, 1, 1, offsetof(struct __sk_buff, mark), 0),
 		INSN(BPF_ALU64 | BPF_OR | BPF_X, 8, 1, 0, 0),
-		/* The verifier looks at the end of each turn first, so that it never holds many. */
+		/* The verifier follows the exit of each turn first, so it keeps few states. */
 		FOUR_CALLS(BPF_FUNC_ktime_get_ns),
 		FOUR_CALLS(BPF_FUNC_ktime_get_ns),
 		FOUR_CALLS(BPF_FUNC_ktime_get_ns),
@@ -102,14 +103,14 @@ static int spinner(int map)
 
 	fd = bpf(BPF_PROG_LOAD, &attr);
 	if (fd < 0)
-		err(1, "the program");
+		err(1, "cannot load the program");
 	attr = (union bpf_attr){
 		.map_fd = map,
 		.key = (uintptr_t)&key,
 		.value = (uintptr_t)&fd,
 	};
 	if (bpf(BPF_MAP_UPDATE_ELEM, &attr))
-		err(1, "its tail");
+		err(1, "cannot set the program's tail call");
 	return fd;
 }
 
@@ -130,7 +131,7 @@ static void run(int program, uint64_t until_ns)
 	};
 
 	if (bpf(BPF_PROG_TEST_RUN, &attr))
-		err(1, "running the program");
+		err(1, "cannot run the program");
 }
 
 static void pin(int cpu)
@@ -140,7 +141,7 @@ static void pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		err(1, "CPU %d", cpu);
+		err(1, "cannot run on CPU %d", cpu);
 }
 
 static uint64_t now_ns(void)
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
 	int program;
 
 	if (milliseconds < 1 || milliseconds > MILLISECONDS_MAX)
-		errx(2, "usage: softirq_stall CPU MILLISECONDS, at most %d", MILLISECONDS_MAX);
+		errx(2, "usage: softirq_stall CPU MILLISECONDS (1 to %d)", MILLISECONDS_MAX);
 	pin(atoi(argv[1]));
 	program = spinner(tail_map());
 	puts("ready");
@@ -169,6 +170,6 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	run(program, until_ns);
 	if (now_ns() < until_ns)
-		errx(1, "the program ended too soon");
+		errx(1, "the program used up its tail calls before the end of the stall");
 	return 0;
 }

@@ -2,12 +2,13 @@
 /*
  * Sends an exact number of UDP datagrams and prints one line:
  *   attempted accepted
- * The first is always COUNT; the second is less when the kernel refused some
- * in the sender's own context (a firewall on output, say).
+ * `attempted` is always COUNT.  `accepted` is less if the kernel refuses datagrams in the sender's own
+ * context, for example because of a firewall rule on output.
  *
- * The socket is not connected, so that what comes back does not stop it.  The
- * payload of datagram i begins with i as a 64-bit big-endian number, as far
- * as the size has room for it.
+ * The socket is not connected, so that ICMP errors do not stop the program.  The payload of datagram i
+ * begins with i as a 64-bit big-endian number, cut to the size of the payload.
+ *
+ * Defaults: one datagram, 64 bytes of payload, as fast as possible.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -31,9 +32,9 @@ struct options {
 	uint64_t count;
 	size_t size;
 	const char *source_port;
-	int ttl;	 /* 0: the kernel's */
-	int send_buffer; /* bytes, 0: the kernel's */
-	uint64_t rate;	 /* datagrams a second, 0: as fast as it goes */
+	int ttl;	 /* 0: the kernel's default */
+	int send_buffer; /* bytes; 0: the kernel's default */
+	uint64_t rate;	 /* datagrams per second; 0: as fast as possible */
 	const char *host, *port;
 };
 
@@ -53,7 +54,7 @@ static uint64_t number(const char *text, uint64_t max)
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (errno || end == text || *end || n > max)
-		errx(2, "not a number up to %ju: %s", (uintmax_t)max, text);
+		errx(2, "not a number from 0 to %ju: %s", (uintmax_t)max, text);
 	return n;
 }
 
@@ -136,7 +137,7 @@ static int open_socket(const struct options *o, int family)
 	return fd;
 }
 
-/* When datagram i is due, if there is a rate. */
+/* Sleeps until datagram i is due. */
 static void pace(const struct options *o, const struct timespec *start, uint64_t i)
 {
 	uint64_t ns = (uint64_t)start->tv_nsec + (uint64_t)((double)i * 1e9 / (double)o->rate);
@@ -183,7 +184,7 @@ static uint64_t send_all(int fd, const struct options *o, const struct addrinfo 
 			done += (unsigned int)r;
 			accepted += (unsigned int)r;
 		} else if (errno == EPERM || errno == EACCES || errno == ENOBUFS) {
-			done++; /* the first of the batch was refused, and is gone */
+			done++; /* the kernel refused and dropped the first of the batch */
 		} else if (errno != EINTR) {
 			err(1, "sendmmsg to %s port %s after %ju", o->host, o->port,
 			    (uintmax_t)done);

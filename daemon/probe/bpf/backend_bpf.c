@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bpf backend: programs on tracepoints with BTF, tables mapped into the daemon. */
+/* The bpf backend: BPF programs at tracepoints with BTF, and tables mapped into the daemon. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ size_t bpf_table_bytes(const struct bpf_map *map)
 	return (bytes + page - 1) / page * page;
 }
 
+/* `table` points to the pointer that gets the address of the mapping. */
 static int map_table(const struct bpf_map *map, const void *table)
 {
 	void *memory = mmap(NULL, bpf_table_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -74,7 +75,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 			munmap((void *)tables[i].memory, bpf_table_bytes(tables[i].map));
 }
 
-/* The first slots are no devices: keys that no device has keep them from being taken. */
+/* The first slots are not devices: no device has this key, so none can take them. */
 static int reserve_slots(struct backend_bpf_state *state)
 {
 	struct nf_device_set set = {};
@@ -88,11 +89,13 @@ static int reserve_slots(struct backend_bpf_state *state)
 	return 0;
 }
 
-/* Records taken in one turn of the loop: clients are to be answered in between. */
+/* Records taken in one turn of the event loop, so that clients get their replies in between. */
 #define TURN_RECORDS 64
 
-/* libbpf goes on until the ring is empty, or until it is told an error, the record then being
- * taken. */
+/*
+ * libbpf calls this for each record until the ring buffer is empty, or until this returns an
+ * error.  A record for which this returns an error counts as taken.
+ */
 static int take_record(void *userdata, void *data, size_t size)
 {
 	struct backend_bpf_state *state = userdata;
@@ -109,28 +112,21 @@ static int take_record(void *userdata, void *data, size_t size)
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-/* Histograms are per CPU: on a large host fewer devices get one of their own. */
+/* Histograms are per CPU, so on a large host fewer devices get histograms of their own. */
 #define HISTOGRAM_BYTES (8 << 20)
-#define SLOTS_LEAST 64
+#define SLOTS_MIN 64
 
 static uint32_t slots_that_fit(uint32_t cpus)
 {
 	size_t each = sizeof(struct nf_device_stats) * cpus;
-	uint32_t slots = SLOTS_LEAST;
+	uint32_t slots = SLOTS_MIN;
 
 	while ((size_t)slots * 2 * each <= HISTOGRAM_BYTES)
 		slots *= 2;
 	return slots;
 }
 
-static void cleanup_btf(struct btf **btf)
-{
-	btf__free(*btf);
-}
-
-#define OWN_BTF CLEANUP(cleanup_btf)
-
-/* The kernel's types are needed for a moment only: several MiB. */
+/* The kernel's BTF takes several MiB and is freed after loading. */
 static int load_programs(struct backend_bpf_state *state, const struct backend_settings *settings,
 			 struct names *names, char *reason)
 {
@@ -141,7 +137,7 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 		r = -errno;
 		snprintf(
 			reason, BACKEND_REASON_MAX,
-			"the kernel offers no BTF (%s); it needs CONFIG_DEBUG_INFO_BTF=y, as Debian's kernels since 11 have",
+			"the kernel offers no BTF (%s); boot a kernel with CONFIG_DEBUG_INFO_BTF=y, such as Debian's since Debian 11",
 			access(KERNEL_BTF, R_OK) ? "no " KERNEL_BTF : strerror(-r));
 		return r;
 	}
@@ -151,7 +147,7 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 	return r < 0 ? r : bpf_reasons_read(names, kernel);
 }
 
-/* All that stands between loaded programs and the first record. */
+/* After the programs are loaded: the mapped tables and the ring buffer. */
 static int set_up_tables(struct backend_bpf_state *state)
 {
 	int r = reserve_slots(state);
@@ -221,7 +217,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	}
 	bpf_attach(state);
 	bpf_ring_slots_attach(state);
-	bpf_look_for_silence(state);
+	bpf_find_silenced(state);
 	bpf_find_netback(state);
 	*backend = &TAKE_PTR(state)->backend;
 	return 0;
@@ -292,7 +288,7 @@ static bool bpf_refresh(struct backend *backend)
 	bool changed = bpf_ring_slots_refresh(state);
 
 	bpf_find_netback(state);
-	return bpf_look_for_silence(state) || changed;
+	return bpf_find_silenced(state) || changed;
 }
 
 static int bpf_name_reasons(struct backend *backend, struct names *names)
@@ -305,7 +301,7 @@ static const char *bpf_reasons_missing(const struct backend *backend)
 {
 	return bpf_state(backend)->features.kfree_skb_reason
 		       ? NULL
-		       : "this kernel's kfree_skb has no reason; kernels have it since 5.17";
+		       : "kfree_skb of this kernel has no reason; Linux 5.17 and later have it";
 }
 
 static uint32_t bpf_cpus(const struct backend *backend)
@@ -322,7 +318,7 @@ static const char *bpf_stats_missing(const struct backend *backend)
 {
 	return bpf_state(backend)->features.stats
 		       ? NULL
-		       : "switching the kernel's program statistics on takes CAP_SYS_ADMIN";
+		       : "the kernel's program statistics require CAP_SYS_ADMIN";
 }
 
 static int bpf_set_stats(struct backend *backend, bool on)

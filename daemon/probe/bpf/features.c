@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the running kernel has: looked up in its BTF, or tried.  Never by version. */
+/* Features of the running kernel, by its BTF or by a trial, never by its version. */
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ bool bpf_has_tracepoint(const struct btf *kernel, const char *name)
 	return tracepoint_prototype(kernel, name);
 }
 
-/* Arguments of a tracepoint; the first of its probe's is the probe's own data. */
+/* The number of a tracepoint's arguments; the prototype has the data of the probe before them. */
 static int tracepoint_arguments(const struct btf *kernel, const char *name)
 {
 	const struct btf_type *prototype = tracepoint_prototype(kernel, name);
@@ -39,8 +39,8 @@ static int tracepoint_arguments(const struct btf *kernel, const char *name)
 	return prototype ? btf_vlen(prototype) - 1 : 0;
 }
 
-/* Whether a program with an exchange loads. */
-static bool takes_exchange(void)
+/* Whether a program with BPF_XCHG loads. */
+static bool supports_exchange(void)
 {
 	const struct bpf_insn program[] = {
 		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
@@ -61,8 +61,8 @@ static bool takes_exchange(void)
 	return true;
 }
 
-/* Loading programs does not take CAP_SYS_ADMIN, this does. */
-static bool gives_stats(void)
+/* Program statistics require CAP_SYS_ADMIN; loading programs does not. */
+static bool supports_stats(void)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
@@ -77,17 +77,17 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 	int kfree_skb = tracepoint_arguments(kernel, "kfree_skb");
 
 	*features = (struct bpf_features){
-		.atomic_fetch = takes_exchange(),
-		/* Came with the check in __bpf_trace_run, which uses it. */
+		.atomic_fetch = supports_exchange(),
+		/* New in 6.1 with the check in __bpf_trace_run(), which calls it. */
 		.no_reentry = btf__find_by_name_kind(kernel, "bpf_prog_inc_misses_counter",
 						     BTF_KIND_FUNC) > 0,
 		.kfree_skb_reason = kfree_skb >= 3,
 		.kfree_skb_rx_sk = kfree_skb >= 4,
-		/* Of the same series as the deferral, 6.18. */
+		/* New in 6.18 (b650bf0977d3), as is the deferral (6471658dc66c). */
 		.udp_frees_deferred =
 			btf__find_by_name_kind(kernel, "udp_prod_queue", BTF_KIND_STRUCT) > 0,
-		.stats = gives_stats(),
-		/* A helper of 5.11, the release that charges the cgroup instead. */
+		.stats = supports_stats(),
+		/* A helper of 5.11, since which the kernel charges the cgroup instead. */
 		.memlock_charged = btf__find_by_name_kind(kernel, "bpf_ktime_get_coarse_ns",
 							  BTF_KIND_FUNC) <= 0,
 		.rdonly_cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where functions of modules are, for programs that know one by its address. */
+/* The addresses of functions in modules, for programs that recognize a function by its address. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #define KALLSYMS "/proc/kallsyms"
 #define NETBACK "/sys/module/xen_netback"
 
+/* The next line of /proc/kallsyms; false at the end. */
 static bool next_symbol(FILE *file, uint64_t *address, char name[64])
 {
 	char line[512];
@@ -28,14 +29,14 @@ uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 	uint64_t begin = 0, end = UINT64_MAX, address;
 	char name[64];
 
-	/* The compiler may have put a part of it elsewhere, as xennet_start_xmit.cold. */
+	/* The full name: parts that the compiler moved away have a suffix, as xennet_start_xmit.cold. */
 	while (file && !begin && next_symbol(file, &address, name))
 		if (!strcmp(name, wanted))
 			begin = address;
 	if (!begin)
 		return 0;
 	rewind(file);
-	/* A module's symbols are in no order. */
+	/* The symbols of a module are not sorted, so the end is the nearest symbol behind it. */
 	while (next_symbol(file, &address, name))
 		if (address > begin && address < end)
 			end = address;
@@ -60,7 +61,7 @@ void bpf_find_netback(struct backend_bpf_state *state)
 	state->netback = now;
 	if (now)
 		begin = bpf_function("xenvif_rx_copy_flush", &bytes);
-	/* Never an old beginning with a new length. */
+	/* The length is 0 in between, so that no program sees an old address with a new length. */
 	state->skel->bss->live.netback_bytes = 0;
 	state->skel->bss->live.netback = begin;
 	state->skel->bss->live.netback_bytes = bytes;

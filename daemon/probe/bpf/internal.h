@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the bpf backend share.  Only they include libbpf. */
+/* Shared by the files of the bpf backend, which alone include libbpf. */
 #ifndef DAEMON_PROBE_BPF_INTERNAL_H
 #define DAEMON_PROBE_BPF_INTERNAL_H
 
@@ -8,6 +8,8 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "common/cleanup.h"
+#include "common/time.h"
 #include "daemon/probe/backend.h"
 
 struct bpf_retired;
@@ -16,16 +18,16 @@ struct bpf_slot;
 struct netflowd; /* the skeleton */
 struct names;
 
-/* What the running kernel has, found by looking at it. */
+/* Features of the running kernel, detected at startup. */
 struct bpf_features {
-	bool atomic_fetch;     /* exchange with a result */
-	bool no_reentry;       /* a program does not interrupt itself */
-	bool kfree_skb_reason; /* arguments of the tracepoint kfree_skb */
-	bool kfree_skb_rx_sk;
+	bool atomic_fetch;     /* BPF_XCHG */
+	bool no_reentry;       /* the kernel does not start a program that is running on the CPU */
+	bool kfree_skb_reason; /* the tracepoint kfree_skb has the argument reason */
+	bool kfree_skb_rx_sk;  /* and rx_sk */
 	bool udp_frees_deferred; /* UDP readers pass no probe but sock_recv_length */
-	bool stats;		 /* statistics on the programs can be switched on */
+	bool stats;		 /* the daemon may switch on program statistics */
 	bool memlock_charged;	 /* maps and programs count against RLIMIT_MEMLOCK */
-	__s32 rdonly_cast;	 /* BTF id of bpf_rdonly_cast(), not above 0 = not there */
+	__s32 rdonly_cast;	 /* BTF id of bpf_rdonly_cast(); 0 or negative: none */
 };
 
 struct backend_bpf_state {
@@ -36,79 +38,90 @@ struct backend_bpf_state {
 	struct ring_buffer *ring;
 	struct bpf_link *empty_link;
 	int stats_fd;
-	unsigned int turn; /* records taken in this turn of the loop */
-	uint32_t cpus, slots, inflight_entries;
+	unsigned int turn;			/* records taken in this turn of the event loop */
+	uint32_t cpus, slots, inflight_entries; /* possible CPUs, device slots, entries */
 
-	/* the mapped tables */
+	/* The mapped tables; the backend unmaps them. */
 	const struct nf_cpu *cpu;
 	const struct nf_inflight *inflight;
 	struct nf_device_set *device_sets;
 	const struct nf_device_info *device_infos;
 	struct nf_device_stats *device_stats;
 
-	/* retire.c: what it knows of each slot, and of devices that lost theirs */
+	/* retire.c: the state of each slot, and the counters of devices that lost theirs. */
 	uint64_t device_idle_ns;
 	struct bpf_slot *slot;
 	struct bpf_retired *retired;
 	size_t retired_count;
-	struct nf_device_stats forgotten;
+	struct nf_device_stats forgotten; /* of older retired devices, added up */
 
 	struct bpf_ring_slots *ring_slots; /* slots.c */
 
 	struct {
 		enum probe_state state;
-		size_t alternative; /* of its programs, see load.c */
+		size_t alternative; /* its program, see load.c */
 		char reason[160];
 	} probe[NF_PROBE_COUNT];
-	ino_t netback; /* functions.c: what bpf_module() says of xen_netback */
-	/* Why the kernel does not run an attached probe's programs, NULL = it does. */
+	ino_t netback; /* functions.c: bpf_module() of xen_netback */
+	/* Why the kernel does not run the programs of an attached probe; NULL if it does. */
 	const char *silenced[NF_PROBE_COUNT];
 };
 
-/* features.c.  Neither can fail: what cannot be found out is not there. */
+/* features.c.  These cannot fail: a feature that cannot be detected counts as missing. */
 void bpf_features_find(struct bpf_features *features, const struct btf *kernel);
 bool bpf_has_tracepoint(const struct btf *kernel, const char *name);
 
-/* reasons.c: the kernel's drop reasons into `names`; -ENOMEM only. */
+/* reasons.c: add the kernel's drop reasons to `names`.  Fails with -ENOMEM only. */
 int bpf_reasons_read(struct names *names, const struct btf *kernel);
-/* Those of modules that have none in it yet.  `kernel` may be NULL: read when it is needed. */
+/*
+ * Add the drop reasons of modules of which `names` has none yet.  `kernel` may be NULL;
+ * it is then read when it is needed.  0 or negative errno.
+ */
 int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
 
-/* load.c: load, then attach, what can be; what cannot is told in state->probe. */
+/*
+ * load.c: load the programs, then attach them.  A program that cannot be loaded or
+ * attached is left out, and state->probe says why.  bpf_load() fails if none loads, with
+ * a `reason` of up to BACKEND_REASON_MAX bytes.
+ */
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
-/* What the verifier said of the program that was refused since bpf_refusal_forget(); "" = nothing. */
+/* The message on the program that was refused since bpf_refusal_forget(); "" if none was. */
 void bpf_refusal_forget(void);
 const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
 
-/* functions.c: where a function begins, and its length; 0: it is hidden, or not there. */
+/* functions.c: the address of a function, and its length; 0 if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);
-/* Of a module's directory in /sys/module: another number each time it is loaded; 0: it is not. */
+/*
+ * The inode number of a module's directory in /sys/module, a different number after
+ * each load; 0 if the module is not loaded.
+ */
 ino_t bpf_module(const char *directory);
-/* Tell the programs where xen-netback frees what a guest has got, when it came or went. */
+/* If xen-netback was loaded or removed, give the programs the address at which it frees skbs. */
 void bpf_find_netback(struct backend_bpf_state *state);
 
-/* silence.c: look again which attached probes are silenced; true when that changed. */
-bool bpf_look_for_silence(struct backend_bpf_state *state);
+/* silence.c: find the attached probes that the kernel does not run; true if they changed. */
+bool bpf_find_silenced(struct backend_bpf_state *state);
 
 /* backend_bpf.c */
-size_t bpf_table_bytes(const struct bpf_map *map); /* of the mapping */
+size_t bpf_table_bytes(const struct bpf_map *map); /* bytes of an array's mapping */
 uint64_t bpf_program_missed(const struct bpf_program *program);
 void bpf_program_runs(const struct bpf_program *program, struct probe_runs *runs);
 
-/* read.c: what the kernel charges for a map, bytes; keys in a hash.  0 for what is not known. */
+/* read.c: bytes that the kernel charges for a map; 0 if not known. */
 uint64_t bpf_map_memory(int fd);
+/* The number of keys in a hash. */
 uint64_t bpf_count_keys(int fd, size_t key_bytes);
 
-/* slots.c: ring slots.  new, then attach when the main object is loaded; free is NULL-safe. */
+/* slots.c: ring slots.  Attach after the main object is loaded; free is safe without new. */
 int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_settings *settings,
 		       const struct btf *kernel);
 void bpf_ring_slots_attach(struct backend_bpf_state *state);
 void bpf_ring_slots_free(struct backend_bpf_state *state);
-/* How it is attached, or NULL. */
+/* How the probe is attached, or NULL. */
 const char *bpf_ring_slots_how(const struct backend_bpf_state *state, enum nf_probe probe);
 void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe probe,
 			  struct probe_status *status);
@@ -116,7 +129,7 @@ void bpf_ring_slots_stats(const struct backend_bpf_state *state, enum nf_probe p
 			  struct probe_runs *runs);
 int bpf_ring_slots_tables(const struct backend_bpf_state *state,
 			  int (*visit)(const struct backend_table *, void *), void *userdata);
-/* Attach to xen-netfront when it comes, let go when it leaves; true when either happened. */
+/* Attach to xen-netfront when it is loaded, detach when it is removed; true if either happened. */
 bool bpf_ring_slots_refresh(struct backend_bpf_state *state);
 void bpf_read_slots_events(const struct backend *backend,
 			   uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
@@ -133,7 +146,7 @@ int bpf_read_drops(const struct backend *backend,
 int bpf_read_tables(const struct backend *backend,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
 
-/* retire.c: devices, live and retired, and slots for those to come. */
+/* retire.c: devices, live and retired, and free slots for new ones. */
 int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds);
 void bpf_slots_free(struct backend_bpf_state *state);
 void bpf_housekeep(struct backend *backend);
@@ -142,6 +155,23 @@ int bpf_read_devices(const struct backend *backend,
 int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
 		  void *userdata);
 void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+
+/*
+ * A token bucket's interval and burst in ns, see bpf/throttle.h, from `rate`
+ * records per second and `burst` records at once; both are at least 1.
+ */
+static inline void bpf_throttle(uint64_t rate, uint64_t burst, __u64 *interval_ns, __u64 *burst_ns)
+{
+	*interval_ns = TIME_NS_PER_SECOND / rate;
+	*burst_ns = (burst - 1) * *interval_ns;
+}
+
+static inline void bpf_cleanup_btf(struct btf **btf)
+{
+	btf__free(*btf);
+}
+
+#define OWN_BTF CLEANUP(bpf_cleanup_btf)
 
 static inline const struct backend_bpf_state *bpf_state(const struct backend *backend)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Load and attach the programs, each on its own account: one that this kernel
- * lacks the event for, refuses or cannot attach is told as such, and the rest
- * go on without it.
+ * Loads and attaches the programs, each independently of the others.  If this
+ * kernel lacks the event of a program, refuses the program or cannot attach it,
+ * the state of its probe says so, and the others run without it.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -19,13 +19,13 @@
 #include "daemon/probe/probes.h"
 
 /*
- * What libbpf said of a program that the kernel refused.  libbpf has no way to
- * load the others without it, and tells the name in its messages only.
+ * The messages of libbpf on a program that the kernel refused.  libbpf cannot
+ * load the others without it, and names the program only in its messages.
  */
 static struct {
 	char program[64];
 	char last[BACKEND_REASON_MAX];
-	char why[80]; /* the verifier's last words */
+	char why[80]; /* the verifier's last message */
 } refused;
 
 void bpf_refusal_forget(void)
@@ -38,8 +38,8 @@ const char *bpf_refusal(void)
 	return refused.why[0] ? refused.why : refused.last;
 }
 
-/* The line before the verifier's closing statistics says what it did not like. */
-static void keep_last_words(const char *format, va_list arguments)
+/* The last line before the verifier's statistics ("processed …") says why it refused. */
+static void keep_verifier_message(const char *format, va_list arguments)
 {
 	OWN_FREE char *log = NULL;
 	char *end, *start;
@@ -54,7 +54,7 @@ static void keep_last_words(const char *format, va_list arguments)
 	snprintf(refused.why, sizeof(refused.why), "%s", start ? start + 1 : log);
 }
 
-static int listen_to_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char line[BACKEND_REASON_MAX], program[sizeof(refused.program)];
 	int error;
@@ -62,7 +62,7 @@ static int listen_to_libbpf(enum libbpf_print_level level, const char *format, v
 	if (level == LIBBPF_DEBUG)
 		return 0;
 	if (strstr(format, "BEGIN PROG LOAD LOG")) {
-		keep_last_words(format, arguments);
+		keep_verifier_message(format, arguments);
 		return 0;
 	}
 	vsnprintf(line, sizeof(line), format, arguments);
@@ -75,8 +75,8 @@ static int listen_to_libbpf(enum libbpf_print_level level, const char *format, v
 }
 
 /*
- * The programs of a probe, the cheapest and surest first; the one that attaches
- * is it.  Most have one.
+ * The alternative programs of a probe, the cheapest and most exact first.  The
+ * first that can be attached is used.  Most probes have only one program.
  */
 static const struct alternative {
 	const char *suffix; /* of the program's name */
@@ -114,10 +114,10 @@ static unsigned int log2_of(uint64_t power)
 	return (unsigned int)__builtin_ctzll(power);
 }
 
-/* Readers that can be between their wake-up and their copy at one moment. */
+/* log2 of the readers that can be between wake-up and copy at the same time. */
 #define WAKES_LOG2 12
 
-/* A kernel stack is 16 KiB on the supported machines, but never less than a page. */
+/* Bytes of a task's kernel stack: 16 KiB on the supported machines, but at least a page. */
 static uint32_t kernel_stack_size(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -135,8 +135,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->device_sets = state->slots / NF_DEVICE_SET;
 	to->devices = state->slots;
 	to->stack_size = kernel_stack_size();
-	to->drop_interval_ns = 1000000000 / settings->drop_rate;
-	to->drop_burst_ns = (settings->drop_burst - 1) * to->drop_interval_ns;
+	bpf_throttle(settings->drop_rate, settings->drop_burst, &to->drop_interval_ns,
+		     &to->drop_burst_ns);
 	to->atomic_fetch = state->features.atomic_fetch;
 	to->no_reentry = state->features.no_reentry;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
@@ -147,8 +147,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->features.udp_frees_deferred;
 	to->wake_shift = 64 - WAKES_LOG2;
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
-	to->path_interval_ns = 1000000000 / settings->path_rate;
-	to->path_burst_ns = (settings->path_burst - 1) * to->path_interval_ns;
+	bpf_throttle(settings->path_rate, settings->path_burst, &to->path_interval_ns,
+		     &to->path_burst_ns);
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		to->threshold_ns[i] = settings->slow_ns[i];
 }
@@ -190,7 +190,7 @@ static void set_unavailable(struct backend_bpf_state *state, enum nf_probe probe
 	snprintf(state->probe[probe].reason, sizeof(state->probe[probe].reason), "%s", reason);
 }
 
-/* The alternatives that this kernel has something for. */
+/* Choose the first alternative to try; without one, the probe is unavailable. */
 static void find_alternative(struct backend_bpf_state *state, enum nf_probe probe,
 			     const struct btf *kernel)
 {
@@ -207,7 +207,7 @@ static void find_alternative(struct backend_bpf_state *state, enum nf_probe prob
 	set_unavailable(state, probe, reason);
 }
 
-/* What is known before loading: which probes to leave out, and why. */
+/* Before loading: choose which probes to leave out, and why. */
 static void choose_probes(struct backend_bpf_state *state, const struct backend_settings *settings,
 			  const struct btf *kernel)
 {
@@ -219,14 +219,14 @@ static void choose_probes(struct backend_bpf_state *state, const struct backend_
 		} else if (i == NF_PROBE_SOCK_RECV_LENGTH && !state->features.udp_frees_deferred) {
 			state->probe[i].state = PROBE_UNNEEDED;
 			snprintf(state->probe[i].reason, sizeof(state->probe[i].reason),
-				 "this kernel's UDP readers free what they read themselves");
+				 "UDP readers of this kernel free their skbs themselves");
 		} else {
 			find_alternative(state, i, kernel);
 		}
 	}
 }
 
-/* A tracepoint always attaches; of the others each may yet have to stand in. */
+/* A tracepoint can always be attached.  Without one, any later alternative may be needed. */
 static bool wants_alternative(const struct backend_bpf_state *state, enum nf_probe probe,
 			      size_t alternative)
 {
@@ -238,9 +238,10 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
 }
 
 /*
- * A kernel without BPF_XCHG refuses it even in code that is never reached: the
- * instructions are looked at before dead code is (resolve_pseudo_ldimm64()).
- * Behind a false settings.atomic_fetch they are dead, so a no-op does as well.
+ * A kernel without BPF_XCHG refuses it even in dead code, because it checks all
+ * instructions before it finds dead code (resolve_pseudo_ldimm64()).  The
+ * exchanges are dead code while settings.atomic_fetch is false, so that a no-op
+ * can replace them.
  */
 static void remove_exchange(struct bpf_insn *insn)
 {
@@ -249,8 +250,9 @@ static void remove_exchange(struct bpf_insn *insn)
 }
 
 /*
- * See bpf/reader.h.  Where UDP readers are not followed that call is in
- * dead code, and stays: a helper's number is looked at only where it is reached.
+ * Replace the placeholder by the kernel function, see bpf/reader.h.  Where UDP
+ * readers are not followed, the placeholder stays: it is in dead code, where the
+ * kernel does not check the number of a helper.
  */
 static void call_rdonly_cast(struct bpf_insn *insn, __s32 btf_id)
 {
@@ -261,7 +263,7 @@ static void call_rdonly_cast(struct bpf_insn *insn, __s32 btf_id)
 	insn->imm = btf_id;
 }
 
-/* Fit the instructions to the running kernel. */
+/* Adapt the instructions to the running kernel. */
 static int adapt_program(struct bpf_program *program, const struct bpf_features *features)
 {
 	size_t count = bpf_program__insn_cnt(program);
@@ -290,7 +292,7 @@ static int prepare_program(const struct backend_bpf_state *state, enum nf_probe 
 	return adapt_program(program, &state->features);
 }
 
-/* A fresh object, without the programs that are left out. */
+/* Open a new object, without the programs that are left out. */
 static int prepare(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
 	int r;
@@ -312,7 +314,7 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 	return 0;
 }
 
-/* Try the next alternative from now on; without one the probe is unavailable. */
+/* Choose the next alternative; if there is none, the probe is unavailable. */
 static void next_alternative(struct backend_bpf_state *state, enum nf_probe probe,
 			     const char *reason)
 {
@@ -324,7 +326,7 @@ static void next_alternative(struct backend_bpf_state *state, enum nf_probe prob
 		set_unavailable(state, probe, reason);
 }
 
-/* Go on without the program that the kernel refused; -ENOENT when it is not known which. */
+/* Leave out the program that the kernel refused; -ENOENT if it is not known which. */
 static int leave_out_refused(struct backend_bpf_state *state, int error)
 {
 	char why[160];
@@ -351,25 +353,25 @@ static bool memlock_is_limited(void)
 	return getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Nothing loads: `error` is what bpf() said last. */
-static void say_why(const struct backend_bpf_state *state, int error, char *reason)
+/* No program loads: write the reason; `error` is the last one of bpf(). */
+static void explain_failure(const struct backend_bpf_state *state, int error, char *reason)
 {
 	if (error == -EPERM && state->features.memlock_charged && memlock_is_limited())
 		snprintf(
 			reason, BACKEND_REASON_MAX,
-			"bpf() is denied: %s. Before 5.11 the kernel charges programs and maps to RLIMIT_MEMLOCK, which is limited here: give netflowd CAP_SYS_RESOURCE, or LimitMEMLOCK=infinity in its systemd unit",
+			"bpf() is denied: %s; before 5.11 the kernel charges programs and maps to RLIMIT_MEMLOCK, which is limited here: give netflowd CAP_SYS_RESOURCE, or set LimitMEMLOCK=infinity in its systemd unit",
 			strerror(-error));
 	else if (error == -EPERM || error == -ENOSYS)
 		snprintf(
 			reason, BACKEND_REASON_MAX,
-			"bpf() is denied: %s. A container's seccomp profile or kernel lockdown does that; run netflowd on the host, or allow bpf() there. The kernel needs CONFIG_BPF_SYSCALL=y",
+			"bpf() is denied: %s; a container's seccomp profile or kernel lockdown can cause this: run netflowd on the host, or allow bpf() there; the kernel must have CONFIG_BPF_SYSCALL=y",
 			strerror(-error));
 	else
 		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
 			 strerror(-error), refused.last[0] ? "; " : "", refused.last);
 }
 
-/* Load; each time the kernel refuses a program, once more without it. */
+/* Load the programs; when the kernel refuses one, try again without it. */
 static int load(struct backend_bpf_state *state, const struct backend_settings *settings,
 		char *reason)
 {
@@ -383,15 +385,15 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 		r = netflowd__load(state->skel);
 		if (r == 0)
 			return 0;
-		/* EPERM is for all of them: bpf() itself is denied. */
+		/* EPERM applies to all programs: bpf() itself is denied. */
 		if (r == -EPERM || leave_out_refused(state, r) < 0)
 			break;
 	}
-	say_why(state, r, reason);
+	explain_failure(state, r, reason);
 	return r;
 }
 
-/* The skeleton owns the links, in the order of its programs. */
+/* The link of a program in the skeleton, which owns the links in the order of its programs. */
 static struct bpf_link **link_of(const struct backend_bpf_state *state,
 				 const struct bpf_program *program)
 {
@@ -430,7 +432,7 @@ void bpf_attach(struct backend_bpf_state *state)
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason)
 {
-	libbpf_set_print(listen_to_libbpf);
+	libbpf_set_print(on_libbpf_message);
 	bpf_features_find(&state->features, kernel);
 	choose_probes(state, settings, kernel);
 	return load(state, settings, reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading what the programs counted: mapped arrays as memory, hashes key by key. */
+/* Reads the counters of the programs: mapped arrays as memory, hashes key by key. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,14 +68,14 @@ static int read_drops(const struct backend_bpf_state *state, const struct nf_dro
 		if (per_cpu[cpu].last_ns > drops->last_ns)
 			drops->last_ns = per_cpu[cpu].last_ns;
 	}
-	/* The key is counted an instant before its info is there. */
+	/* The programs insert the key's count before its info. */
 	if (!bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_infos), key, &info))
 		memcpy(drops->device, info.device, NF_DEVICE_NAME);
 	drops->netns = info.netns;
 	return 0;
 }
 
-/* Keys are never deleted, so the walk meets each once. */
+/* Keys are never deleted, so the walk visits each key once. */
 int bpf_read_drops(const struct backend *backend,
 		   int (*visit)(const struct backend_drops *, void *), void *userdata)
 {
@@ -152,13 +152,14 @@ int bpf_read_tables(const struct backend *backend,
 		struct bpf_map *map;
 		bool used_known;
 		uint64_t used;
-		uint32_t ways; /* entries in one of the map's */
+		uint32_t ways; /* entries per entry of the map */
 	} tables[] = {
-		{"inflight", "skbs on their way", skel->maps.nf_inflights, true,
+		{"inflight", "skbs in flight", skel->maps.nf_inflights, true,
 		 bpf_read_in_flight(backend), NF_INFLIGHT_WAYS},
-		{"hops", "devices that forwarded skbs crossed", skel->maps.nf_hops, false, 0, 1},
+		{"hops", "devices that forwarded and bridged skbs crossed", skel->maps.nf_hops,
+		 false, 0, 1},
 		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0, 1},
-		{"drop_keys", "drop counters by reason, place, device, netns and protocol",
+		{"drop_keys", "drop counters by reason, location, device, netns and protocol",
 		 skel->maps.nf_drop_counts, true,
 		 bpf_count_keys(bpf_map__fd(skel->maps.nf_drop_counts), sizeof(struct nf_drop_key)),
 		 1},
@@ -166,15 +167,15 @@ int bpf_read_tables(const struct backend *backend,
 		 skel->maps.nf_drop_infos, false, 0, 1},
 		{"devices", "devices with a slot of their own", skel->maps.nf_device_infos, true,
 		 count_slots(state), 1},
-		{"histograms", "latency per CPU, device and segment", skel->maps.nf_devices, false,
-		 0, 1},
-		{"readers", "UDP sockets and what they will read next", skel->maps.nf_readers,
+		{"histograms", "latency histograms per CPU, device and segment",
+		 skel->maps.nf_devices, false, 0, 1},
+		{"readers", "UDP sockets and the skb that each reads next", skel->maps.nf_readers,
 		 false, 0, 1},
-		{"streams", "TCP sockets and the skb they are read from", skel->maps.nf_streams,
+		{"streams", "TCP sockets and the skb that each is read from", skel->maps.nf_streams,
 		 false, 0, 1},
 		{"cpus", "event counters per CPU", skel->maps.nf_cpus, false, 0, 1},
-		{"ring", "bytes for records on their way to the daemon", skel->maps.nf_ring, false,
-		 0, 1},
+		{"ring", "bytes for records that the daemon has not yet read", skel->maps.nf_ring,
+		 false, 0, 1},
 	};
 	int r;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Drop reasons as the running kernel names them, out of its BTF.
+ * The running kernel's names of drop reasons, from its BTF.
  *
- * The core's are in enum skb_drop_reason.  Since 6.4 (071c0fc6fb91) the upper
- * 16 bits of a reason name a subsystem, listed in enum skb_drop_reason_subsys;
- * a subsystem's own enum lives in the kernel or in the subsystem's module.
+ * The reasons of the core are in enum skb_drop_reason.  Since 6.4 (071c0fc6fb91)
+ * the upper 16 bits of a reason are its subsystem, a value of enum
+ * skb_drop_reason_subsys.  The reasons of a subsystem are in an enum of their own,
+ * in the kernel's BTF or in that of the subsystem's module.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,14 +15,7 @@
 #include "daemon/core/names.h"
 #include "daemon/probe/bpf/internal.h"
 
-#define MODULE_BTF_FOLDER "/sys/kernel/btf"
-
-static void cleanup_btf(struct btf **btf)
-{
-	btf__free(*btf);
-}
-
-#define OWN_BTF CLEANUP(cleanup_btf)
+#define MODULE_BTF_DIRECTORY "/sys/kernel/btf"
 
 static void cleanup_dir(DIR **dir)
 {
@@ -36,7 +30,7 @@ static const char *enum_value_name(const struct btf *btf, const struct btf_enum 
 	return btf__name_by_offset(btf, value->name_off);
 }
 
-/* All values of an enum that belong to a subsystem other than the core, or to the core. */
+/* Add the values of an enum that belong to the core (`core`), or those of all other subsystems. */
 static int add_values(struct names *names, const struct btf *btf, const struct btf_type *type,
 		      bool core)
 {
@@ -63,7 +57,7 @@ static bool is_drop_reason_enum(const struct btf *btf, const struct btf_type *ty
 	       strcmp(name, "skb_drop_reason") && strcmp(name, "skb_drop_reason_subsys");
 }
 
-/* The enums from type `first` on that hold subsystems' reasons. */
+/* Add the reasons of subsystems, from the enums of which the type id is at least `first`. */
 static int add_subsystem_enums(struct names *names, const struct btf *btf, __u32 first)
 {
 	int r;
@@ -80,10 +74,13 @@ static int add_subsystem_enums(struct names *names, const struct btf *btf, __u32
 	return 0;
 }
 
-/* A module whose name begins the name of a subsystem, as in mac80211_unusable, and not yet read. */
-static bool brings_reasons(const struct names *names, const char *module)
+/*
+ * Whether a module has reasons that are not yet known: its name is the beginning of a
+ * subsystem's name (mac80211, mac80211_unusable), and none of its subsystems has reasons yet.
+ */
+static bool has_new_reasons(const struct names *names, const char *module)
 {
-	bool brings = false;
+	bool found = false;
 
 	for (uint32_t id = 1; id < NAMES_SUBSYSTEMS_MAX; id++) {
 		const char *name = names_subsystem(names, id << 16);
@@ -92,22 +89,22 @@ static bool brings_reasons(const struct names *names, const char *module)
 			continue;
 		if (names_has_reasons(names, id << 16))
 			return false;
-		brings = true;
+		found = true;
 	}
-	return brings;
+	return found;
 }
 
 int bpf_reasons_of_modules(struct names *names, const struct btf *kernel)
 {
 	OWN_BTF struct btf *own = NULL;
-	OWN_DIR DIR *folder = opendir(MODULE_BTF_FOLDER);
+	OWN_DIR DIR *directory = opendir(MODULE_BTF_DIRECTORY);
 	struct dirent *entry;
 	int r;
 
-	while (folder && (entry = readdir(folder))) {
+	while (directory && (entry = readdir(directory))) {
 		OWN_BTF struct btf *module = NULL;
 
-		if (!brings_reasons(names, entry->d_name))
+		if (!has_new_reasons(names, entry->d_name))
 			continue;
 		if (!kernel)
 			kernel = own = btf__load_vmlinux_btf();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Devices come and go (containers, tunnels) and the programs have only so many
- * slots.  Where a set of slots gets crowded, the device in it that has been
- * idle longest gives its slot back; what was counted for it is kept here.
+ * Devices come and go (containers, tunnels), and the programs have a limited
+ * number of slots.  When a set of slots is crowded, its longest idle device loses
+ * the slot.  The device's counters are kept here.
  *
- * In two steps, because programs that run now, and skbs still on their way,
- * know the slot by number: first its key is taken out, so that nothing new is
- * counted there; the next time round, when no entry of the in-flight table
- * names it any more, its histograms are taken over and the slot is free.  A
- * device that comes back gets another slot, and the parts are added up.
+ * This takes two steps, because running programs and skbs in flight know the slot
+ * by its number.  First the key is removed, so that no program finds the slot any
+ * more.  In a later housekeeping, when no entry of the in-flight table names the
+ * slot, the counters are copied and the slot is free.  If the device gets packets
+ * again, it takes another slot, and the read functions add the parts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@
 #include "daemon/core/histogram.h"
 #include "daemon/probe/bpf/internal.h"
 
-/* Retired devices told apart, 18 KiB each; the oldest are then put together with the other slots. */
+/* Retired devices kept separately, 18 KiB each.  Older ones count with NF_SLOT_OTHER. */
 #define RETIRED_MAX 96
 
 /* A set with fewer free slots than this is crowded. */
-#define FREE_LEAST 2
+#define FREE_MIN 2
 
 struct bpf_retired {
 	uint64_t key;
@@ -35,9 +35,9 @@ struct bpf_retired {
 };
 
 struct bpf_slot {
-	uint64_t closing;   /* the key that was taken out, 0 = not closing */
-	uint64_t activity;  /* as it was when last looked at */
-	uint64_t active_ns; /* when it last changed, or was first looked at */
+	uint64_t closing;   /* the key that was removed, 0 = not closing */
+	uint64_t activity;  /* activity() at the last check */
+	uint64_t active_ns; /* when it last changed, or the first check */
 };
 
 int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds)
@@ -73,7 +73,7 @@ static void stats_merge(struct nf_device_stats *into, const struct nf_device_sta
 	into->full_budgets += from->full_budgets;
 }
 
-/* A number that changes with every packet of the slot. */
+/* A number that changes with the packets of the slot's device. */
 static uint64_t activity(const struct backend_bpf_state *state, uint32_t slot)
 {
 	uint64_t sum = 0;
@@ -96,7 +96,7 @@ static bool in_use(const struct backend_bpf_state *state, uint32_t slot)
 	return false;
 }
 
-/* Room for one more: the oldest goes to where all devices without a slot are counted. */
+/* A new entry; if there is no room, the oldest is merged into the devices without a slot. */
 static struct bpf_retired *retired_add(struct backend_bpf_state *state)
 {
 	struct bpf_retired *fresh;
@@ -140,7 +140,7 @@ static void free_slot(struct backend_bpf_state *state, uint32_t slot)
 	bpf_map_delete_elem(bpf_map__fd(state->skel->maps.nf_device_claims), &slot);
 }
 
-/* The slot of a set that has been idle longest, and long enough; 0 = none. */
+/* The longest idle slot of a set, idle for at least device_idle_ns; 0 = none. */
 static uint32_t idlest(struct backend_bpf_state *state, uint32_t set, uint64_t now)
 {
 	uint64_t longest = state->device_idle_ns;
@@ -184,17 +184,18 @@ void bpf_housekeep(struct backend *backend)
 	for (uint32_t set = 0; set < state->slots / NF_DEVICE_SET; set++) {
 		unsigned int free = free_slots(state, set);
 
-		for (uint32_t slot; free < FREE_LEAST && (slot = idlest(state, set, now)); free++)
+		for (uint32_t slot; free < FREE_MIN && (slot = idlest(state, set, now)); free++)
 			close_slot(state, slot);
 	}
 }
 
 /* ---- reading live and retired slots as one --------------------------------- */
 
+/* The counters of a device in one slot, or its retired counters. */
 struct part {
 	uint64_t key;
-	uint32_t slot;			   /* of a live one */
-	const struct bpf_retired *retired; /* NULL for a live one */
+	uint32_t slot;			   /* of a live part */
+	const struct bpf_retired *retired; /* NULL for a live part */
 };
 
 static int by_key(const void *x, const void *y)
@@ -301,7 +302,7 @@ void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct n
 				&stats_of(state, cpu, slot)->hist[NF_SEGMENT_RAISE_TO_SOFTIRQ]);
 }
 
-/* The slots that are no device, and what has been forgotten. */
+/* The counters without a device: of the reserved slots, and of the oldest retired devices. */
 static int visit_reserved(const struct backend_bpf_state *state,
 			  int (*visit)(const struct backend_device *, void *), void *userdata)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What takes an attached program's calls away while its link stands.  No link of
- * ours can be detached by others (BPF_LINK_DETACH: EOPNOTSUPP for raw tracepoints,
- * tracing and perf events), and raw tracepoints have no switch; functions have.
+ * Switches that keep the kernel from calling an attached program although its link
+ * exists.  The links themselves cannot be detached from outside (BPF_LINK_DETACH
+ * fails with EOPNOTSUPP for raw tracepoints, tracing and perf events).  Raw
+ * tracepoints have no such switch; programs attached to functions have.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,19 +14,19 @@
 
 #define FTRACE "/proc/sys/kernel/ftrace_enabled"
 #define KPROBES "/sys/kernel/debug/kprobes/enabled"
+#define FTRACE_OFF \
+	"kernel.ftrace_enabled is 0: the kernel does not call programs attached to functions; set it to 1"
 
-/* A file that begins with 0 silences what is attached so; one that is not there does not. */
+/* If the file exists and begins with 0, the kernel does not call programs attached in this way. */
 static const struct {
 	const char *how, *file, *why;
 } switches[] = {
-	{"fentry", FTRACE,
-	 "kernel.ftrace_enabled is 0, so the kernel calls no program at functions; set it to 1"},
+	{"fentry", FTRACE, FTRACE_OFF},
 #ifdef __x86_64__
-	/* At a function's entry they are ftrace's there (CONFIG_KPROBES_ON_FTRACE). */
-	{"kprobe", FTRACE,
-	 "kernel.ftrace_enabled is 0, so the kernel calls no program at functions; set it to 1"},
+	/* On x86 a kprobe at the entry of a function uses ftrace (CONFIG_KPROBES_ON_FTRACE). */
+	{"kprobe", FTRACE, FTRACE_OFF},
 #endif
-	{"kprobe", KPROBES, "kprobes are switched off: write 1 to " KPROBES},
+	{"kprobe", KPROBES, "kprobes are switched off; write 1 to " KPROBES},
 };
 
 static bool is_off(const char *path)
@@ -50,7 +51,7 @@ static const char *attached_how(const struct backend_bpf_state *state, enum nf_p
 	return state->probe[probe].state == PROBE_ATTACHED ? bpf_probe_how(state, probe) : NULL;
 }
 
-bool bpf_look_for_silence(struct backend_bpf_state *state)
+bool bpf_find_silenced(struct backend_bpf_state *state)
 {
 	bool changed = false;
 

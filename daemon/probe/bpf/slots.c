@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs that count ring slots: an object of their own, because the
- * driver that they are for may be loaded at any time.  There can be two copies
- * of it, for xen-netfront and for the devices of slots.devices.  They use the
- * main object's maps, and share those of their own.
+ * Loads the programs that count ring slots.  They are an object of their own,
+ * because the driver can be loaded at any time.  There are up to two copies of the
+ * object: for xen-netfront, and for the devices of slots.devices.  Both use the
+ * maps of the main object, and share the object's own maps.
  */
 #include "daemon/probe/bpf/slots.h"
 
@@ -23,7 +23,7 @@
 #include "common/cleanup.h"
 #include "daemon/probe/probes.h"
 
-/* There for a module, and for a driver that is built in, because it has parameters. */
+/* It exists if the driver is a module or built in, because the driver has parameters. */
 #define XEN_NETFRONT "/sys/module/xen_netfront"
 
 _Static_assert(NF_PROBE_SLOTS_FIRST + XEN == NF_PROBE_XENNET_START_XMIT &&
@@ -42,7 +42,7 @@ static const struct way ways_of_xen[] = {
 	 {"nf_slots_kfree_skb", "nf_slots_net_dev_xmit", "nf_slots_xen_tracepoint"}},
 };
 
-/* Only this one needs to know where the function is: to find it takes longer than all the rest. */
+/* Only this way needs the address of the function.  Finding it takes longer than all the rest. */
 static const struct way *const way_by_address = &ways_of_xen[2];
 
 static const struct way way_of_devices = {
@@ -66,7 +66,7 @@ static void set_state(struct bpf_ring_slots *slots, enum copy copy, enum probe_s
 
 /* ---- what the kernel has ------------------------------------------------- */
 
-/* A bit of net_device.features by its name, which an enum without a name of its own has. */
+/* The mask of a bit in net_device.features, by its name in an anonymous enum; 0: not known. */
 static uint64_t feature_bit(const struct btf *kernel, const char *name)
 {
 	for (__u32 id = 1; id < btf__type_cnt(kernel); id++) {
@@ -98,7 +98,7 @@ static int set_map_sizes(const struct backend_bpf_state *state, struct slots *sk
 	return r;
 }
 
-/* The map of this name that is there already, or -1. */
+/* The descriptor of the map of this name if it already exists, otherwise -1. */
 static int existing_map(const struct backend_bpf_state *state, const char *name)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(state->skel->obj, name);
@@ -136,8 +136,7 @@ static void set_constants(const struct backend_bpf_state *state, struct slots *s
 	skel->rodata->settings.no_reentry = state->features.no_reentry;
 	skel->rodata->settings.atomic_fetch = state->features.atomic_fetch;
 	to->limit = (__u32)from->limit;
-	to->interval_ns = 1000000000 / from->rate;
-	to->burst_ns = (from->burst - 1) * to->interval_ns;
+	bpf_throttle(from->rate, from->burst, &to->interval_ns, &to->burst_ns);
 	to->sg = slots->sg;
 	to->gso = slots->gso;
 	to->tso = slots->tso;
@@ -149,7 +148,7 @@ static void set_constants(const struct backend_bpf_state *state, struct slots *s
 	}
 }
 
-/* The first copy's maps become everybody's. */
+/* Both copies use the maps of the first one. */
 static int keep_maps(struct backend_bpf_state *state, struct slots *skel)
 {
 	struct bpf_ring_slots *slots = state->ring_slots;
@@ -291,7 +290,7 @@ static void open_xen(struct backend_bpf_state *state)
 /* ---- life ---------------------------------------------------------------- */
 
 static const char no_driver[] =
-	"xen-netfront is not there; the probe is attached as soon as it is loaded";
+	"xen-netfront is not loaded; netflowd attaches the probe as soon as it is";
 
 int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_settings *settings,
 		       const struct btf *kernel)
@@ -334,7 +333,9 @@ void bpf_ring_slots_free(struct backend_bpf_state *state)
 	state->ring_slots = NULL;
 }
 
-/* The devices first: of two programs on one tracepoint the older runs first, see bpf/slots.bpf.c.
+/*
+ * The devices come first: of two programs at one tracepoint the older one runs first, and
+ * nf_slots_counted() in bpf/slots.bpf.c depends on that.
  */
 void bpf_ring_slots_attach(struct backend_bpf_state *state)
 {
@@ -347,8 +348,9 @@ void bpf_ring_slots_attach(struct backend_bpf_state *state)
 }
 
 /*
- * A kprobe does not keep its module, is gone with it, and does not come back; the
- * tracepoint's program knows the function by its address.
+ * Load and attach again after each load of the driver.  A kprobe does not keep its
+ * module loaded, ends with it and does not return, and the program at the
+ * tracepoint knows the function by its address.
  */
 bool bpf_ring_slots_refresh(struct backend_bpf_state *state)
 {

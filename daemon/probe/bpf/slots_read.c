@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading what the programs of ring slots counted. */
+/* Reads the counters of ring slots. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ int bpf_ring_slots_tables(const struct backend_bpf_state *state,
 		 .used = bpf_count_keys(slots->map[INFOS], sizeof(uint64_t)),
 		 .bytes = bpf_map_memory(slots->map[COUNTS]) + bpf_map_memory(slots->map[INFOS])},
 		{.name = "slots_cpus",
-		 .what = "transmits under way near the slot limit",
+		 .what = "transmits near or above the slot limit that have not ended",
 		 .entries = state->cpus,
 		 .bytes = bpf_map_memory(slots->map[CPUS])},
 	};

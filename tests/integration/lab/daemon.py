@@ -165,8 +165,7 @@ class Daemon:
                 and protocol in (None, r["protocol"])]
 
     def latency(self, device, segment, direction=None):
-        """The one latency of a lab Device, or None when it was not seen; "total" is rx unless told."""
-        direction = direction or ("rx" if segment == "total" else None)
+        """The one latency of a lab Device, or None when it was not seen."""
         found = [l for l in self.call("GetLatency")["latencies"]
                  if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)
                  and l["segment"] == segment and direction in (None, l["direction"])]

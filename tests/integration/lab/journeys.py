@@ -20,7 +20,7 @@ ORDER = {"delivered": RX, "transmitted": TX, "forwarded": RX[:4] + TX}
 def ask(daemon, device=None, limit=1 << 20, **parameters):
     """The latency records that crossed a lab Device, oldest first."""
     if device is not None:
-        parameters.setdefault("netns", device.namespace.inode)
+        parameters.setdefault("netns", str(device.namespace.inode))
     records = daemon.call("GetLatencyRecords", limit=limit, **parameters)["records"]
     return [r for r in records if device is None or crossed(r, device)]
 
@@ -89,6 +89,13 @@ def impossible(record, lived_ns):
     return None
 
 
+def segment(time):
+    """The identifier of a record's StageTime, as histograms and parameters have it."""
+    short = {"softirq_raise": "raise", "softirq_entry": "softirq"}
+    first, last = (short.get(stage, stage) for stage in (time["from"], time["to"]))
+    return f"{first}_to_{last}"
+
+
 def check(record, lived_ns=None):
     """What must hold of every record, whatever it measured."""
     stages = record["stages"]
@@ -104,8 +111,7 @@ def check(record, lived_ns=None):
                 for a, b in zip(stages, stages[1:])]
     assert record["times"] == expected
     longest = max(t["duration_ns"] for t in expected)
-    assert record["dominant"] in {f"{t['from']}→{t['to']}" for t in expected
-                                  if t["duration_ns"] == longest}
+    assert record["dominant"] in {segment(t) for t in expected if t["duration_ns"] == longest}
     assert record["comparable"] == (not record["missing"])
     assert not set(missing(record)) & set(names(record)), "a stage both there and missing"
     assert all(missing(record).values()), "a reason for each"

@@ -125,6 +125,17 @@ class Namespace:
             os.close(inside)
             os.close(before)
 
+    @contextlib.contextmanager
+    def called(self, name):
+        """It has another name of `ip netns` as well."""
+        path = pathlib.Path("/run/netns", name)
+        path.touch(exist_ok=False)
+        run("mount", "--bind", f"/run/netns/{self.name}", path)
+        try:
+            yield name
+        finally:
+            run("ip", "netns", "delete", name)
+
     def nstat(self):
         """All counters of nstat, by name; those the kernel has not touched are 0."""
         counters = _Counters()

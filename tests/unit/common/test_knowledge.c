@@ -25,7 +25,7 @@ static size_t meant(const char *text, const char *expected)
 	return count;
 }
 
-/* bsearch() relies on it. */
+/* The look-ups use bsearch(), so the table must be sorted. */
 static void test_table_is_sorted(void **state)
 {
 	const struct knowledge *entry, *before = knowledge_at(0);
@@ -83,12 +83,16 @@ static void test_names_of_reasons(void **state)
 static void test_names_of_segments(void **state)
 {
 	(void)state;
-	assert_int_equal(meant("rx receive→copy", "rx receive→copy"), 1);
-	assert_int_equal(meant("receive->copy", "rx receive→copy"), 1);
-	assert_int_equal(meant("receive_to_copy", "rx receive→copy"), 1);
-	assert_int_equal(meant("softirq_entry->receive", "rx softirq→receive"), 1);
+	assert_int_equal(meant("rx receive→copy", "receive_to_copy"), 1);
+	assert_int_equal(meant("receive->copy", "receive_to_copy"), 1);
+	assert_int_equal(meant("receive_to_copy", "receive_to_copy"), 1);
+	assert_int_equal(meant("RECEIVE_TO_COPY", "receive_to_copy"), 1);
+	assert_int_equal(meant("softirq_entry->receive", "softirq_to_receive"), 1);
+	assert_int_equal(meant("latency.slow_run_to_copy", "run_to_copy"), 1);
 	assert_int_equal(meant("total", NULL), 3);
-	assert_int_equal(meant("tx total", "tx total"), 1);
+	assert_int_equal(meant("tx total", "tx_total"), 1);
+	assert_int_equal(meant("fwd total", "forward_total"), 1);
+	assert_int_equal(meant("forward_total", "forward_total"), 1);
 	assert_int_equal(meant("->", NULL), 0);
 }
 
@@ -102,7 +106,7 @@ static void test_names_of_metrics(void **state)
 	assert_int_equal(meant(", ", NULL), 0);
 }
 
-/* What is too long for any name is cut, not written past its room. */
+/* A text that is too long for a name is cut, and does not overflow the buffer. */
 static void test_long_names(void **state)
 {
 	char text[1000];
@@ -122,6 +126,7 @@ static void test_nearest(void **state)
 	assert_string_equal(knowledge_nearest("NO_SOKET"), "NO_SOCKET");
 	assert_string_equal(knowledge_nearest("SKB_DROP_REASON_NO_SOKET"), "NO_SOCKET");
 	assert_string_equal(knowledge_nearest("overwriten"), "overwritten");
+	assert_string_equal(knowledge_nearest("raise→sofirq"), "raise_to_softirq");
 	assert_null(knowledge_nearest(""));
 }
 

@@ -25,11 +25,11 @@ static const char *nearest(const char *word)
 static void test_edits(void **state)
 {
 	(void)state;
-	assert_string_equal(nearest("drop"), "drops");	    /* one missing */
-	assert_string_equal(nearest("dropps"), "drops");    /* one too many */
-	assert_string_equal(nearest("dreps"), "drops");	    /* one wrong */
-	assert_string_equal(nearest("sttaus"), "status");   /* two swapped */
-	assert_string_equal(nearest("latency"), "latency"); /* none */
+	assert_string_equal(nearest("drop"), "drops");	    /* one character missing */
+	assert_string_equal(nearest("dropps"), "drops");    /* one character too many */
+	assert_string_equal(nearest("dreps"), "drops");	    /* one wrong character */
+	assert_string_equal(nearest("sttaus"), "status");   /* two characters swapped */
+	assert_string_equal(nearest("latency"), "latency"); /* no edit */
 }
 
 static void test_case(void **state)
@@ -78,12 +78,35 @@ static void test_long_words(void **state)
 	assert_null(nearest(word));
 }
 
+static void test_hint(void **state)
+{
+	char word[1000];
+	struct nearest_hint hint;
+
+	(void)state;
+	assert_string_equal(nearest_hint("", "drops").s, " (did you mean drops?)");
+	assert_string_equal(nearest_hint("--", "json").s, " (did you mean --json?)");
+	assert_string_equal(nearest_hint("", NULL).s, "");
+	assert_string_equal(nearest_hint("--", NULL).s, "");
+
+	/* A word of any length leaves the sentence whole. */
+	memset(word, 'a', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	hint = nearest_hint("--", word);
+	assert_int_equal(strncmp(hint.s, " (did you mean --aaa", 20), 0);
+	assert_string_equal(hint.s + strlen(hint.s) - 3, "a?)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_edits),		cmocka_unit_test(test_case),
-		cmocka_unit_test(test_too_far),		cmocka_unit_test(test_half),
-		cmocka_unit_test(test_first_of_equals), cmocka_unit_test(test_long_words),
+		cmocka_unit_test(test_edits),
+		cmocka_unit_test(test_case),
+		cmocka_unit_test(test_too_far),
+		cmocka_unit_test(test_half),
+		cmocka_unit_test(test_first_of_equals),
+		cmocka_unit_test(test_long_words),
+		cmocka_unit_test(test_hint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

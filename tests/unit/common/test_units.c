@@ -94,7 +94,7 @@ static void test_duration(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_string_equal(units_duration(cases[i].ns).s, cases[i].text);
-		/* halves of a nanosecond aside, both functions agree from a microsecond on */
+		/* from 1 µs on both functions agree, because fractions of a nanosecond do not show */
 		if (cases[i].ns >= US && cases[i].ns < 1 * S)
 			assert_string_equal(units_duration_real((double)cases[i].ns).s,
 					    cases[i].text);
@@ -214,7 +214,7 @@ static void test_share(void **state)
 	assert_string_equal(units_share(UINT64_MAX - 1, UINT64_MAX).s, "100 %");
 }
 
-/* Three digits, a known unit, and no text that a reader would take for another magnitude. */
+/* Every text has a known unit and a value within 0.5 % of the duration. */
 static void test_duration_sweep(void **state)
 {
 	static const struct {

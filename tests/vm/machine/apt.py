@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """apt with lists and caches of its own, for packages that are unpacked and never installed.
 
-The machine's own state is not touched; the mirror, the proxy and the keys are those that the
-machine is configured with.
+The state of the machine's own apt stays as it is.  The mirror, the proxy and the keys come from the
+machine's configuration.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 @contextlib.contextmanager
 def alone(cache):
-    """Nobody else fetches into the folder `cache` meanwhile: guests are started side by side."""
+    """Lock the directory `cache`, because guests that start at the same time share it."""
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -26,25 +26,25 @@ def alone(cache):
 
 
 class Apt:
-    """One suite of Debian, with what apt keeps in the folder `state`; its lists are fresh."""
+    """apt for one suite of Debian, with its files in the directory `state` and updated lists."""
 
     def __init__(self, state, suite):
         if command("dpkg", "--print-architecture").strip() != ARCHITECTURE:
-            raise Trouble(f"the emulated machine is {ARCHITECTURE}, and this one is not")
+            raise Trouble(f"the emulated machine is {ARCHITECTURE}, and this machine is not")
         self._words = _configure(state, suite)
         command("apt-get", *self._words, "-q", "--error-on=any", "update")
 
     def depends(self, package):
         return command("apt-cache", *self._words, "depends", package)
 
-    def download(self, folder, *packages):
-        """The packages' files, in a folder that exists."""
-        command("apt-get", *self._words, "-q", "download", *packages, cwd=folder)
-        return sorted(folder.glob("*.deb"))
+    def download(self, directory, *packages):
+        """Download packages into an existing directory; return the files."""
+        command("apt-get", *self._words, "-q", "download", *packages, cwd=directory)
+        return sorted(directory.glob("*.deb"))
 
 
 def _mirror():
-    """The URI that this machine gets its own release from."""
+    """The URI of the mirror from which this machine gets its own release."""
     release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(),
                         re.MULTILINE)
     targets = command("apt-get", "indextargets", "--format",
@@ -53,19 +53,19 @@ def _mirror():
         suite, component, uri = line.split()
         if release and suite == release[1] and component == "main":
             return uri
-    raise Trouble("apt is not configured with a mirror of this machine's own Debian release")
+    raise Trouble("apt's configuration has no mirror of this machine's own Debian release")
 
 
 def _configure(state, suite):
-    """The words that make apt-get work in `state`, with that suite only."""
-    for folder in ("lists/partial", "cache/archives/partial", "preferences"):
-        (state / folder).mkdir(parents=True, exist_ok=True)
+    """The arguments that make apt-get use only `state` and that suite."""
+    for directory in ("lists/partial", "cache/archives/partial", "preferences"):
+        (state / directory).mkdir(parents=True, exist_ok=True)
     sources = state / "sources.list"
     sources.write_text(f"deb [arch={ARCHITECTURE} signed-by={KEYRING}] {_mirror()} {suite} main\n")
     status = state / "status"
     status.touch()
     configuration = state / "apt.conf"
-    # Read after the machine's own files, from which only proxies and the like are wanted.
+    # apt reads this after the machine's own files, which may set a proxy; the rest is overridden.
     configuration.write_text(f"""
 Dir::Etc::sourcelist "{sources}";
 Dir::Etc::sourceparts "-";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Starts QEMU, hands the guest its command, waits for the end, and says what came of it."""
+"""Starts QEMU, gives the guest its command, waits for its end, and reports the result."""
 
 import contextlib
 import fcntl
@@ -15,31 +15,32 @@ import sys
 from . import initramfs
 from .trouble import Trouble
 
-# --nics: the device of QEMU, the driver's module
+# Values of --nics: (device of QEMU, module of its driver)
 NICS = {
     "virtio": ("virtio-net-pci", "virtio_net"),
     "e1000e": ("e1000e", "e1000e"),
 }
-# --threads.  With a thread for each CPU, QEMU 7.2 was seen to keep code that it had translated
-# while another CPU was patching it; that guest met for ever a breakpoint no longer in its memory
-# (__schedule's tracepoint, text_poke_bp).  With one for all, CPUs wait up to 0.1 s for a turn.
+# Values of --threads.  With a thread for each CPU, QEMU 7.2 sometimes keeps code that it translated
+# while another CPU patched it: the guest then keeps hitting a breakpoint that its memory no longer
+# contains (__schedule's tracepoint, text_poke_bp).  With a single thread, a CPU waits up to 0.1 s
+# for its turn.
 THREADS = ("single", "multi")
 
 MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
 
-# How many times slower than hardware the guest is, for tests that wait: about.
+# About how many times slower than hardware the guest is, for tests that wait.
 PATIENCE = "8"
 CONSOLE_TAIL = 60  # lines
-# How long a guest that hangs may take to say where, see _interrupt().
+# Time for a guest that hangs to panic and print where it hangs, see _interrupt().
 LAST_WORDS = 10  # seconds
-# What a kernel says of itself when something is wrong and it goes on.
+# Messages of a kernel that detects a fault and continues.
 COMPLAINT = re.compile(r"WARNING: |BUG: |INFO: task .* blocked|rcu: INFO|soft lockup|Call Trace")
 
 
 class Guest:
-    """One run of one machine.  As a context it holds its own folder, `place`, for itself.
+    """One run of one machine.  As a context manager it locks its directory, `place`.
 
-    With a hypervisor (xen.py) the kernel is started by that.
+    A hypervisor (xen.py), if there is one, starts the kernel.
     """
 
     def __init__(self, tree, kernel, place, options, hypervisor=None):
@@ -61,27 +62,28 @@ class Guest:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self._lock.close()
-            raise Trouble(f"a guest with kernel {self.kernel.name} is running already") from error
+            raise Trouble(f"another guest with kernel {self.kernel.name} is running: "
+                          "wait for its end") from error
         return self
 
     def __exit__(self, *_):
         self._lock.close()
 
     def run(self, command):
-        """Run a shell command in the guest; its exit status."""
+        """Run a shell command in the guest and return its exit status."""
         self._prepare(command)
         ended = self._emulate()
         self._complaints()
         status = self._read("status")
         if status is None:
-            raise Trouble(f"{ended} {self._console_tail()}")
+            raise Trouble(f"{ended}; {self._console_tail()}")
         return int(status)
 
     # ---- before ----
 
     def _prepare(self, command):
         if not os.access(self.tree / "build", os.R_OK):
-            raise Trouble("nothing is built: make all tools")
+            raise Trouble("nothing is built: run `make all tools`")
         initramfs.build(self.kernel, self.initramfs)
         shutil.rmtree(self.result, ignore_errors=True)
         self.result.mkdir()
@@ -93,7 +95,7 @@ class Guest:
     def _environment(self):
         environment = {
             "NETFLOWD_PATIENCE": PATIENCE,
-            # Asked for in full on the running kernel (make check).
+            # Shorter than on the running kernel (make check).
             "NETFLOWD_SOAK_SECONDS": "30",
             "NETFLOWD_TEST_BULK_BYTES": str(64 << 20),
             "NETFLOWD_VM": self.kernel.name,
@@ -110,13 +112,13 @@ class Guest:
         for setting in self.options.set:
             name, equals, value = setting.partition("=")
             if not equals or not name.isidentifier():
-                raise Trouble(f"--set {setting}: NAME=VALUE expected")
+                raise Trouble(f"--set {setting}: must be NAME=VALUE")
             environment[name] = value
         return environment
 
     def _qemu(self, monitor):
         """QEMU and its arguments; `monitor` is the file descriptor of its monitor."""
-        # Killed with us, however we are killed.
+        # The kernel kills QEMU when this process ends in any way.
         yield from ("setpriv", "--pdeathsig", "KILL")
         yield from ("qemu-system-x86_64", "-machine", "q35",
                     "-accel", f"tcg,thread={self.options.threads}",
@@ -142,11 +144,12 @@ class Guest:
         return "-virtfs", ",".join(words)
 
     def _command_line(self):
-        # tsc=reliable: a vCPU that the host did not run for a while looks like a bad clock, and
-        # every other clock costs an exit from the guest.  The second line is for speed alone:
-        # defences that an emulator does not need, grace periods that are not waited out, programs
-        # that are always at the same addresses, so that their translations are used again.
-        # A stall of RCU ends it: of the one hang that is known it is the first sign.
+        # tsc=reliable: a vCPU that the host does not run for a while looks like an unstable TSC,
+        # and every other clock costs an exit from the guest.  The options from mitigations=off on
+        # only make the guest faster: no defences that an emulator does not need, no wait for
+        # normal RCU grace periods, and programs at constant addresses, so that QEMU reuses
+        # translated code.  With --threads=multi an RCU stall is the first sign of the known hang,
+        # so the guest panics then.
         return " ".join(("loglevel=4", "oops=panic", "panic=-1",
                          "unknown_nmi_panic", "tsc=reliable", f"netflowd.tree={self.tree}",
                          "mitigations=off", "init_on_alloc=0", "no5lvl",
@@ -154,10 +157,10 @@ class Guest:
                          *(["sysctl.kernel.panic_on_rcu_stall=1"] if self.options.threads == "multi"
                            else [])))
 
-    # ---- meanwhile ----
+    # ---- during ----
 
     def _emulate(self):
-        """Run QEMU to its end; how it ended, as the beginning of a sentence."""
+        """Run QEMU to its end; return how it ended, for a message."""
         sys.stdout.flush()
         monitor, theirs = socket.socketpair()
         with monitor, theirs, open(self.complaints, "wb") as log:
@@ -165,24 +168,25 @@ class Guest:
                 qemu = subprocess.Popen(list(self._qemu(theirs.fileno())), stderr=log,
                                         stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
             except FileNotFoundError as error:
-                raise Trouble("setpriv is not installed: make packages") from error
+                raise Trouble("setpriv is not installed: run `make packages`") from error
             try:
                 code = qemu.wait(timeout=self.options.time_limit)
             except subprocess.TimeoutExpired:
                 _interrupt(qemu, monitor)
-                return f"no result after {self.options.time_limit} s."
+                return f"the guest had no result after {self.options.time_limit} s"
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     qemu.kill()
                 qemu.wait()
         if code:
-            return f"QEMU: exit {code}: {self.complaints.read_text(errors='replace').strip()}\n"
-        return "the guest ended without a result."
+            text = self.complaints.read_text(errors="replace").strip()
+            return f"QEMU ended with exit status {code}: {text}"
+        return "the guest ended without a result"
 
     # ---- after ----
 
     def _read(self, name):
-        """A file that the guest left; None when it did not get so far."""
+        """A file that the guest wrote; None if it ended before."""
         try:
             return (self.result / name).read_text(errors="replace").strip() or None
         except FileNotFoundError:
@@ -192,25 +196,25 @@ class Guest:
         log = (self._read("dmesg") or "").splitlines()
         lines = [line for line in log if COMPLAINT.search(line)]
         if lines:
-            print(f"the guest's kernel complained ({self.result / 'dmesg'}):", *lines[:10],
-                  sep="\n    ", file=sys.stderr)
+            print(f"the guest's kernel logged faults (the whole log: {self.result / 'dmesg'}):",
+                  *lines[:10], sep="\n    ", file=sys.stderr)
 
     def _console_tail(self):
         try:
             lines = self.console.read_text(errors="replace").splitlines()
         except FileNotFoundError:
-            return "Its console is empty."
-        return "\n    ".join(["Its console ended:", *lines[-CONSOLE_TAIL:]])
+            return "its console is empty"
+        return "\n    ".join(["the end of its console:", *lines[-CONSOLE_TAIL:]])
 
 
 def _boot(kernel, initramfs_path, command_line, options):
-    """QEMU's words, without a hypervisor."""
+    """QEMU's arguments without a hypervisor."""
     yield from ("-cpu", "max", "-m", str(options.memory), "-kernel", str(kernel.image),
                 "-initrd", str(initramfs_path), "-append", f"console=ttyS0 {command_line}")
 
 
 def _interrupt(qemu, monitor):
-    """An NMI makes the kernel of a guest that hangs panic, and say where it was."""
+    """Send an NMI: the kernel of a guest that hangs then panics and prints where it hangs."""
     monitor.settimeout(LAST_WORDS)
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         for command in ("qmp_capabilities", "inject-nmi"):
@@ -220,5 +224,5 @@ def _interrupt(qemu, monitor):
 
 
 def _escaped(path):
-    """As a value among QEMU's options."""
+    """The text as a value among QEMU's options, where a comma is doubled."""
     return str(path).replace(",", ",,")

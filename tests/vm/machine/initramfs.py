@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest's first file system: busybox and what it takes to mount the host's."""
+"""The guest's first file system: busybox and the modules that mount the host's file system."""
 
 import gzip
 import lzma
@@ -12,40 +12,40 @@ from .trouble import Trouble, command
 
 BUSYBOX = pathlib.Path("/bin/busybox")
 INIT = pathlib.Path(__file__).resolve().parents[1] / "guest" / "init"
-# They bring what they depend on.
+# _in_order() adds the modules that these depend on.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 
 _UNPACK = {".ko": open, ".xz": lzma.open, ".gz": gzip.open}
 
 
 def build(kernel, archive):
-    """Make it, as the file `archive`."""
-    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        folder = pathlib.Path(folder)
-        _busybox(folder)
-        _modules(folder, kernel)
-        shutil.copy(INIT, folder / "init")
-        names = command("find", ".", "-mindepth", "1", cwd=folder)
+    """Write the initramfs of a kernel to the file `archive`."""
+    with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
+        directory = pathlib.Path(directory)
+        _busybox(directory)
+        _modules(directory, kernel)
+        shutil.copy(INIT, directory / "init")
+        names = command("find", ".", "-mindepth", "1", cwd=directory)
         with open(archive, "wb") as out:
-            _cpio(folder, names, out)
+            _cpio(directory, names, out)
 
 
-def _busybox(folder):
+def _busybox(directory):
     for name in ("bin", "dev", "proc", "sys", "host", "over", "tree", "root"):
-        (folder / name).mkdir()
+        (directory / name).mkdir()
     if not BUSYBOX.exists():
-        raise Trouble(f"{BUSYBOX} is missing: make packages")
-    shutil.copy(BUSYBOX, folder / "bin" / "busybox")
-    (folder / "bin" / "sh").symlink_to("busybox")
+        raise Trouble(f"{BUSYBOX} is missing: run `make packages`")
+    shutil.copy(BUSYBOX, directory / "bin" / "busybox")
+    (directory / "bin" / "sh").symlink_to("busybox")
 
 
-def _modules(folder, kernel):
-    """Unpacked, under numbers in the order in which they are to be loaded."""
-    (folder / "modules").mkdir()
+def _modules(directory, kernel):
+    """Add the modules, uncompressed, under numbers that give the order in which init loads them."""
+    (directory / "modules").mkdir()
     for number, module in enumerate(_in_order(kernel)):
         unpack = _UNPACK[module.suffix]
         with unpack(module, "rb") as packed, \
-                open(folder / "modules" / f"{number:02}.ko", "wb") as plain:
+                open(directory / "modules" / f"{number:02}.ko", "wb") as plain:
             shutil.copyfileobj(packed, plain)
 
 
@@ -60,9 +60,9 @@ def _in_order(kernel):
     return modules
 
 
-def _cpio(folder, names, out):
+def _cpio(directory, names, out):
     try:
-        subprocess.run(["cpio", "--quiet", "-o", "-H", "newc"], cwd=folder, input=names.encode(),
+        subprocess.run(["cpio", "--quiet", "-o", "-H", "newc"], cwd=directory, input=names.encode(),
                        stdout=out, check=True)
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
-        raise Trouble(f"cannot make the initramfs: {error}") from error
+        raise Trouble(f"cannot create the initramfs: {error}") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian's kernel packages: fetched with apt, unpacked, never installed."""
+"""Debian's kernel packages, downloaded with apt and unpacked, never installed."""
 
 import contextlib
 import dataclasses
@@ -10,7 +10,7 @@ import shutil
 from .apt import ARCHITECTURE, Apt
 from .trouble import Trouble, command
 
-# Where each kernel is, best place first.
+# The suites of Debian that have each kernel, in order of preference.
 SUITES = {
     "5.10": ("bullseye",),
     "6.1": ("bookworm",),
@@ -34,7 +34,7 @@ class Kernel:
 
     @property
     def release(self):
-        """What uname -r will say."""
+        """What `uname -r` prints on this kernel."""
         return self.image.name.removeprefix("vmlinuz-")
 
     @property
@@ -43,7 +43,7 @@ class Kernel:
 
 
 def get(build, name):
-    """The kernel of that name, from the cache in `build` or from the mirror."""
+    """Return the kernel with that name, from the cache in `build` or from the mirror."""
     kernel = Kernel(name, build / name)
     if not kernel.root.exists():
         kernel.directory.mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,10 @@ def _fetch(kernel, state):
             return _download(kernel, Apt(state / suite, suite))
         except Trouble as trouble:
             failures.append(f"{suite}: {trouble}")
-    raise Trouble(f"no kernel {kernel.name}: it is fetched with apt, once, into {kernel.directory}; "
-                  "run this where apt reaches a Debian mirror, or copy the folder from there\n"
-                  + "\n".join(failures))
+    raise Trouble("\n".join((
+        f"cannot download kernel {kernel.name}:", *failures,
+        "apt must reach a Debian mirror, once; or copy the directory "
+        f"{kernel.directory} from a machine that has it")))
 
 
 def _download(kernel, apt):
@@ -68,19 +69,19 @@ def _download(kernel, apt):
     meta = apt.depends(f"linux-image-{ARCHITECTURE}")
     package = re.search(rf"Depends: (linux-image-{re.escape(kernel.name)}\.\S+)", meta)
     if not package:
-        raise Trouble(f"it has another kernel now: {' '.join(meta.split())}")
-    # In a folder of its own, where an earlier, broken attempt has left nothing.
-    folder = kernel.directory / "package"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return apt.download(folder, package[1])[0]
+        raise Trouble(f"the suite has another kernel now: {' '.join(meta.split())}")
+    # An earlier attempt may have left a partial file, so start with an empty directory.
+    directory = kernel.directory / "package"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    return apt.download(directory, package[1])[0]
 
 
 def _unpack(kernel, package):
-    """All or nothing, so that what is cached is whole."""
+    """Unpack the package; the last step is a rename, so the cache never has a partial kernel."""
     fresh = Kernel(kernel.name, kernel.directory / "package")
     command("dpkg-deb", "-x", package, fresh.root)
-    if not (fresh.root / "lib").exists():  # since Debian 13 it is usr/lib
+    if not (fresh.root / "lib").exists():  # Debian 13 and later: usr/lib
         (fresh.root / "lib").symlink_to("usr/lib")
     command("depmod", "-b", fresh.root, fresh.release)
     with contextlib.suppress(FileNotFoundError):

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What stopped a run before it had a result."""
+"""The exception for a run that ended without a result, and a command that raises it."""
 
 import subprocess
 
 
 class Trouble(Exception):
-    """Its text says what went wrong, for the person who started the run."""
+    """The text says what failed and why, for the person who started the run."""
 
 
 def command(*words, **kwargs):
-    """Run a command; its standard output as text.  Trouble, with what it said, if it fails."""
+    """Run a command and return its standard output; raise Trouble, with its errors, if it fails."""
     try:
         done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
     except FileNotFoundError as error:
-        raise Trouble(f"{words[0]} is not installed: make packages") from error
+        raise Trouble(f"{words[0]} is not installed: run `make packages`") from error
     if done.returncode:
-        raise Trouble(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stderr.strip()}")
+        raise Trouble(f"{' '.join(map(str, words))}: exit status {done.returncode}: "
+                      f"{done.stderr.strip()}")
     return done.stdout

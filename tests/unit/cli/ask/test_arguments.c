@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line: options, commands, what wrong ones are answered with. */
+/* The command line: options, commands, and the errors of wrong ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define WORDS_MAX 8
 
-/* Parse the words, NULL at the end, as options of `command` (NULL: only the global ones). */
+/* Parses the words, which end with NULL, as options of `command`, or as global options if it is NULL. */
 static int parse(struct arguments *arguments, const struct command *command,
 		 const char *const *words, int *next, struct arguments_error *error)
 {
@@ -47,7 +47,7 @@ static void test_defaults(void **state)
 	assert_int_equal(arguments.timeout_ms, 10000);
 	assert_null(arguments.by);
 	assert_int_equal(arguments.top, -1);
-	assert_int_equal(arguments.netns, -1);
+	assert_null(arguments.netns);
 	assert_false(arguments.json);
 }
 
@@ -72,7 +72,7 @@ static void test_durations(void **state)
 {
 	static const struct {
 		const char *text;
-		int64_t ns; /* -1: refused */
+		int64_t ns; /* -1: invalid */
 	} cases[] = {
 		{"5ms", 5000000},    {"250us", 250000}, {"250µs", 250000},     {"1.5s", 1500000000},
 		{"800ns", 800},	     {"0ns", 0},	{"1min", 60000000000}, {"5 ms", 5000000},
@@ -123,25 +123,27 @@ static void test_refused(void **state)
 		{{"--jso=1"}, "unknown option --jso=1 of drops (did you mean --json?)"},
 		{{"-x"}, "unknown option -x of drops"},
 		{{"-hx"}, "unknown option -hx of drops"},
-		{{"--json=yes"}, "--json takes no value"},
+		{{"--json=yes"}, "--json does not accept a value"},
 		{{"--top"}, "--top needs a value: --top N"},
-		{{"--dev="}, "--dev needs a value: --dev D"},
-		{{"--top", "0"}, "--top takes a number from 1 to 1000000, not '0'"},
-		{{"--top", "-1"}, "--top takes a number from 1 to 1000000, not '-1'"},
-		{{"--top", "1x"}, "--top takes a number from 1 to 1000000, not '1x'"},
-		{{"--top", ""}, "--top takes a number from 1 to 1000000, not ''"},
+		{{"--dev="}, "--dev needs a value: --dev DEV"},
+		{{"--top", "0"}, "--top must be a number from 1 to 1048576, not '0'"},
+		{{"--top", "-1"}, "--top must be a number from 1 to 1048576, not '-1'"},
+		{{"--top", "1x"}, "--top must be a number from 1 to 1048576, not '1x'"},
+		{{"--top", ""}, "--top must be a number from 1 to 1048576, not ''"},
 		{{"--top", "99999999999999999999"},
-		 "--top takes a number from 1 to 1000000, not '99999999999999999999'"},
-		{{"--timeout", "0"}, "--timeout takes seconds from 0.001 to 3600, not '0'"},
-		{{"--timeout", "1e3"}, "--timeout takes seconds from 0.001 to 3600, not '1e3'"},
-		{{"--timeout", "nan"}, "--timeout takes seconds from 0.001 to 3600, not 'nan'"},
-		{{"--timeout", "."}, "--timeout takes seconds from 0.001 to 3600, not '.'"},
+		 "--top must be a number from 1 to 1048576, not '99999999999999999999'"},
+		{{"--timeout", "0"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '0'"},
+		{{"--timeout", "1e3"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '1e3'"},
+		{{"--timeout", "nan"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not 'nan'"},
+		{{"--timeout", "."},
+		 "--timeout must be a number of seconds from 0.001 to 3600, not '.'"},
 		{{"--by", "locaton"},
-		 "--by knows no 'locaton' (did you mean location?); it takes reason, location, "
-		 "dev, "
-		 "proto, netns, flow"},
+		 "--by must be reason, location, dev, proto, netns or flow, not 'locaton' (did you mean location?)"},
 		{{"--by", "q"},
-		 "--by knows no 'q'; it takes reason, location, dev, proto, netns, flow"},
+		 "--by must be reason, location, dev, proto, netns or flow, not 'q'"},
 	};
 
 	(void)state;
@@ -156,7 +158,39 @@ static void test_refused(void **state)
 	}
 }
 
-/* An option as long as anybody likes ends the sentence, not the program. */
+/* Limits are named with their unit; a single word is named without "or". */
+static void test_limits(void **state)
+{
+	static const struct {
+		const struct command *command;
+		const char *words[3];
+		const char *error;
+	} cases[] = {
+		{&command_slow,
+		 {"--over", "2h"},
+		 "--over must be a duration from 0 to 1h with its unit, such as 5ms, 250us or 1.5s, not '2h'"},
+		{&command_alerts,
+		 {"--for", "0s"},
+		 "--for must be a duration from 1ns to 365d with its unit, such as 5ms, 250us or 1.5s, not '0s'"},
+		{&command_export, {"--format", "pcap"}, "--format must be trace, not 'pcap'"},
+		{&command_top,
+		 {"--interval", "0.05"},
+		 "--interval must be a number of seconds from 0.1 to 3600, not '0.05'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arguments_error error = {};
+		struct arguments arguments;
+		int next;
+
+		assert_int_equal(parse(&arguments, cases[i].command, cases[i].words, &next, &error),
+				 -EINVAL);
+		assert_string_equal(error.s, cases[i].error);
+	}
+}
+
+/* An option of any length ends the sentence, not the program. */
 static void test_long(void **state)
 {
 	char word[5000] = "--";
@@ -189,7 +223,7 @@ static void test_commands(void **state)
 	assert_null(command_find("", &nearest));
 }
 
-/* Run it with its output out of the way of the test's own. */
+/* Runs the program with its output in /dev/null, so that it does not mix with the test's. */
 static int run_quietly(int argc, char *const argv[])
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -210,7 +244,7 @@ static int run_quietly(int argc, char *const argv[])
 	return status;
 }
 
-/* The whole program, as far as it goes without a daemon. */
+/* The exit status of the whole program, as far as it runs without a daemon. */
 static void test_status(void **state)
 {
 	static const struct {
@@ -254,7 +288,8 @@ int main(void)
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
 		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_long),
-		cmocka_unit_test(test_commands), cmocka_unit_test(test_status),
+		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_status),
 	};
 
 	return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);

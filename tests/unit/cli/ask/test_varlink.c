@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calling side of Varlink, against a peer that says whatever a test wants. */
+/* The client side of Varlink, against a peer that sends what a test chooses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 
 struct peer {
 	struct varlink *varlink;
-	int fd; /* the daemon's end */
+	int fd; /* the daemon's end of the connection */
 };
 
 static void peer_open(struct peer *peer)
@@ -49,7 +49,7 @@ static void say(const struct peer *peer, const char *text, size_t len)
 	assert_int_equal(write(peer->fd, text, len), len);
 }
 
-/* A message and its NUL. */
+/* Sends a message with its NUL. */
 #define SAY(peer, text) say(peer, text, sizeof(text))
 
 static void expect_call(const struct peer *peer, const char *expected)
@@ -81,7 +81,7 @@ static void test_call(void **state)
 	json_decref(reply);
 	expect_call(&peer, "{\"method\":\"io.netflowd.X\",\"parameters\":{\"p\":1}}");
 
-	/* no parameters at all is an empty object */
+	/* a reply without parameters is an empty object */
 	SAY(&peer, "{}");
 	assert_int_equal(call(&peer, &reply), 0);
 	assert_int_equal(json_object_size(reply), 0);
@@ -193,7 +193,7 @@ static void test_error(void **state)
 	assert_string_equal(json_string_value(json_object_get(parameters, "nearest")), "NO_SOCKET");
 	assert_int_equal(report_call(peer.varlink, "io.netflowd.X", -EREMOTEIO), REPORT_USAGE);
 
-	/* the connection goes on, and an error may come without parameters */
+	/* the connection stays usable, and an error may have no parameters */
 	SAY(&peer, "{\"error\":\"org.example.Odd\"}");
 	assert_int_equal(call(&peer, &reply), -EREMOTEIO);
 	assert_string_equal(varlink_error(peer.varlink, &parameters), "org.example.Odd");
@@ -246,7 +246,7 @@ static void test_end(void **state)
 	assert_int_equal(call(&peer, &reply), -ECONNRESET);
 	peer_close(&peer);
 
-	/* nobody there any more, but what was said before counts */
+	/* the peer is gone, but the client reads the message that it sent before */
 	peer_open(&peer);
 	SAY(&peer, "{\"error\":\"io.netflowd.TooMany\",\"parameters\":{\"what\":\"clients\","
 		   "\"limit\":128}}");
@@ -272,7 +272,7 @@ static void test_timeout(void **state)
 	peer_close(&peer);
 }
 
-/* A peer that does not read: the call does not get out. */
+/* The peer does not read, so sending the call times out. */
 static void test_send_timeout(void **state)
 {
 	const size_t len = 4 << 20;
@@ -305,7 +305,7 @@ static void test_interrupt(void **state)
 	varlink_interrupt(peer.varlink, fds[0]);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	assert_int_equal(call(&peer, &reply), -EINTR);
-	/* and goes on where it was */
+	/* the client continues with the reply */
 	varlink_interrupt(peer.varlink, -1);
 	SAY(&peer, "{\"parameters\":{\"a\":1}}");
 	assert_int_equal(varlink_next(peer.varlink, TIMEOUT_MS, &reply, &continues), 0);
@@ -337,7 +337,7 @@ static void test_connect(void **state)
 	assert_int_equal(varlink_connect(&varlink, address.sun_path, 100), -ECONNREFUSED);
 	assert_int_equal(listen(fd, 0), 0);
 	assert_int_equal(varlink_connect(&varlink, address.sun_path, 100), 0);
-	/* the queue is full now, and nobody accepts */
+	/* the queue of the socket is full now, because no process accepts */
 	assert_int_equal(varlink_connect(&second, address.sun_path, 60), -ETIMEDOUT);
 	assert_null(second);
 	varlink_free(&varlink);

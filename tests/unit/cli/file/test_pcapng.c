@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records as packets of a pcapng file: the bytes of the file, block by block. */
+/* Records as packets of a pcapng file: checks the bytes of the file, block by block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define FOLDER "/tmp/netflowd-pcapng-XXXXXX"
 #define FILE_MAX 65536
-/* A block's type and length; of a packet also interface, time, captured and original length. */
+/* A block begins with type and length; a packet adds interface, time, captured and original length. */
 #define BLOCK_HEAD 8
 #define PACKET_HEAD 28
 
@@ -48,7 +48,7 @@ static int teardown(void **state)
 	int ret;
 
 	unlink(fixture->path);
-	/* nothing else was left in it */
+	/* fails if another file is left in the directory */
 	ret = rmdir(fixture->folder);
 	free(fixture);
 	return ret;
@@ -71,7 +71,7 @@ static void read_file(struct fixture *fixture)
 	assert_true(fixture->size < FILE_MAX);
 }
 
-/* The block `number` of the file, its lengths checked; all blocks before it as well. */
+/* Returns block `number` of the file; checks the lengths of this block and those before it. */
 static const uint8_t *block(const struct fixture *fixture, size_t number, uint32_t type)
 {
 	const uint8_t *at = fixture->bytes;
@@ -92,7 +92,7 @@ static const uint8_t *block(const struct fixture *fixture, size_t number, uint32
 	}
 }
 
-/* The option `code` behind the first `skip` bytes of a block; its length in *len. */
+/* Returns the option `code` that follows the first `skip` bytes of a block, and its length in *len. */
 static const char *option(const uint8_t *at, size_t skip, uint16_t code, size_t *len)
 {
 	const uint8_t *end = at + word(at + 4) - 4;
@@ -138,7 +138,7 @@ static void write_records(struct fixture *fixture, const char *const *records, s
 				 0);
 		json_decref(record);
 	}
-	/* until it is whole, nobody sees it */
+	/* the file gets its name only when it is complete */
 	assert_int_equal(access(fixture->path, F_OK), -1);
 	assert_int_equal(capture_close(&capture, &packets), 0);
 	assert_int_equal(packets, count);
@@ -172,19 +172,19 @@ static void test_drops(void **state)
 		"{" TIME "," ETHERNET ",\"device\":\"eth0\",\"netns\":7,\"reason\":\"NO_SOCKET\","
 		"\"location\":\"f+0x1\",\"cpu\":1,\"length_bytes\":8,\"protocol\":\"ipv4/udp\","
 		"\"ip\":{\"length_bytes\":1500},\"header\":\"4500aa\"}",
-		/* the same device, without a link header */
+		/* the same device, but no link header */
 		"{" TIME ",\"device\":\"eth0\",\"netns\":7,\"reason\":\"NO_SOCKET\","
 		"\"location\":\"f+0x1\",\"cpu\":1,\"length_bytes\":28,\"protocol\":\"arp\","
 		"\"header\":\"0001\"}",
-		/* the first device again, with a tag beside the bytes */
+		/* the first device again, with a VLAN tag outside the bytes */
 		"{" TIME "," ETHERNET ",\"device\":\"eth0\",\"netns\":7,\"location\":\"f\","
 		"\"vlan\":{\"protocol\":33024,\"id\":5,\"priority\":3},\"header\":\"45\","
 		"\"length_bytes\":1}",
-		/* the tag among the bytes; another namespace */
+		/* the VLAN tag is part of the bytes; another namespace */
 		"{" TIME "," ETHERNET ",\"device\":\"eth0\",\"netns\":8,\"location\":\"f\","
 		"\"vlan\":{\"protocol\":33024,\"id\":5,\"priority\":0},\"header\":\"0005080045\","
 		"\"length_bytes\":1}",
-		/* nothing is known */
+		/* only the time is known */
 		"{" TIME "}",
 	};
 	static const uint8_t plain[] = {10, 11, 12, 13, 14, 15,	  2, 0,	  0,
@@ -227,7 +227,7 @@ static void test_latency(void **state)
 {
 	static const char *const record =
 		"{" TIME "," ETHERNET ",\"outcome\":\"forwarded\",\"slow\":true,"
-		"\"total_ns\":5000,\"dominant\":\"receive→queue\",\"length_bytes\":60,"
+		"\"total_ns\":5000,\"dominant\":\"receive_to_queue\",\"length_bytes\":60,"
 		"\"devices\":[{\"device\":\"a\",\"netns\":7},"
 		"{\"device\":\"b\",\"netns\":8,\"netns_name\":\"blue\"}],"
 		"\"times\":[{\"from\":\"receive\",\"to\":\"queue\",\"duration_ns\":4000},"
@@ -237,7 +237,7 @@ static void test_latency(void **state)
 	const uint8_t *at;
 
 	write_records(fixture, &record, 1, false);
-	/* where it was last */
+	/* the last device of the journey */
 	at = block(fixture, 1, 1);
 	assert_option(at, 16, 2, "b");
 	assert_option(at, 16, 3, "network namespace 8 blue");
@@ -246,7 +246,7 @@ static void test_latency(void **state)
 		      "receive→queue 4.00 µs\nqueue→xmit 1.00 µs\nnot known: irq (unavailable)");
 }
 
-/* A file that is read along has its name at once; one that is never ended leaves nothing. */
+/* A followed file has its name at once; a capture that is not completed leaves no file. */
 static void test_files(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Latency records put together: trace events, groups, timelines. */
+/* Latency records as trace events, groups and timelines. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include "cli/show/groups.h"
 #include "cli/show/timeline.h"
 
-/* A packet received at `second`.000000 s, woken 1 µs and read 3 µs after that. */
+/* A packet received at `second`.000000 s, whose reader woke 1 µs and read 3 µs after that. */
 #define RECORD(second, pid, comparable)                                                            \
 	"{\"time\":\"2026-11-21T09:30:" second ".000003000Z\",\"outcome\":\"delivered\","          \
 	"\"slow\":false,\"total_ns\":3000,\"comparable\":" comparable ",\"cpu\":1,"                \
@@ -26,14 +26,14 @@
 	".000000000Z\",\"at_ns\":0},{\"stage\":\"wakeup\",\"at_ns\":1000},"                        \
 	"{\"stage\":\"copy\",\"at_ns\":3000}],\"times\":[{\"from\":\"receive\",\"to\":\"wakeup\"," \
 	"\"duration_ns\":1000},{\"from\":\"wakeup\",\"to\":\"copy\",\"duration_ns\":2000}],"       \
-	"\"dominant\":\"wakeup→copy\",\"flow\":\"f\",\"devices\":[{\"device\":\"a\"}],"          \
+	"\"dominant\":\"wakeup_to_copy\",\"flow\":\"f\",\"devices\":[{\"device\":\"a\"}],"         \
 	"\"task\":{\"pid\":" pid ",\"tid\":" pid ",\"comm\":\"reader\"},"                          \
 	"\"owner\":{\"cgroup\":\"/c\"},\"missing\":[{\"stage\":\"irq\",\"reason\":\"none\"}]}"
 #define SENT                                                                               \
 	"{\"outcome\":\"transmitted\",\"total_ns\":500,\"comparable\":true,\"cpu\":0,"     \
 	"\"stages\":[{\"stage\":\"queue\",\"time\":\"2026-11-21T09:30:01.000001000Z\","    \
 	"\"at_ns\":0},{\"stage\":\"xmit\",\"at_ns\":500}],\"times\":[{\"from\":\"queue\"," \
-	"\"to\":\"xmit\",\"duration_ns\":500}],\"dominant\":\"queue→xmit\"}"
+	"\"to\":\"xmit\",\"duration_ns\":500}],\"dominant\":\"queue_to_xmit\"}"
 
 static const char records_text[] = "[" RECORD("01", "7", "true") "," RECORD(
 	"01", "7", "false") "," RECORD("02", "7", "true") "," SENT "]";
@@ -46,7 +46,7 @@ static json_t *parse(const char *text)
 	return json;
 }
 
-/* The n-th event of a kind. */
+/* Returns the n-th event of a kind, or NULL. */
 static const json_t *event(const json_t *trace, const char *ph, size_t n)
 {
 	const json_t *one;
@@ -94,16 +94,16 @@ static void test_trace(void **state)
 			    "2026-11-21T09:30:01.000000000Z");
 	assert_string_equal(name_of(trace_of, 0), "reader 7");
 	assert_string_equal(name_of(trace_of, 1), "reader");
-	/* it waited while the first one did */
+	/* a second track, because both packets waited at the same time */
 	assert_string_equal(name_of(trace_of, 2), "reader 7 (2)");
 	assert_string_equal(name_of(trace_of, 3), "CPU 0");
 	assert_string_equal(name_of(trace_of, 4), "CPUs");
 	assert_null(event(trace_of, "M", 5));
-	assert_slice(trace_of, 0, "receive→wakeup", 0, 1, 7);
-	assert_slice(trace_of, 1, "wakeup→copy", 1, 2, 7);
-	assert_slice(trace_of, 4, "queue→xmit", 1, 0.5, 0);
-	/* the first one is done by then */
-	assert_slice(trace_of, 6, "wakeup→copy", 1000001, 2, 7);
+	assert_slice(trace_of, 0, "receive_to_wakeup", 0, 1, 7);
+	assert_slice(trace_of, 1, "wakeup_to_copy", 1, 2, 7);
+	assert_slice(trace_of, 4, "queue_to_xmit", 1, 0.5, 0);
+	/* the first track again, because its packet is done by then */
+	assert_slice(trace_of, 6, "wakeup_to_copy", 1000001, 2, 7);
 	assert_null(event(trace_of, "X", 7));
 }
 
@@ -139,14 +139,33 @@ static void test_groups(void **state)
 	(void)state;
 	assert_int_equal(groups_of_records(records, "process", &groups), 0);
 	assert_int_equal(json_array_size(groups), 5);
-	assert_group(groups, 0, "process", "reader[7]", "receive→wakeup", 3, 1000);
-	assert_group(groups, 1, "process", "reader[7]", "wakeup→copy", 3, 2000);
-	/* only those that may be compared */
-	assert_group(groups, 2, "process", "reader[7]", "total", 2, 3000);
-	assert_group(groups, 3, "process", "-", "queue→xmit", 1, 500);
+	assert_group(groups, 0, "process", "reader[7]", "receive_to_wakeup", 3, 1000);
+	assert_group(groups, 1, "process", "reader[7]", "wakeup_to_copy", 3, 2000);
+	/* only comparable records count for the total */
+	assert_group(groups, 2, "process", "reader[7]", "rx_total", 2, 3000);
+	assert_group(groups, 3, "process", "-", "queue_to_xmit", 1, 500);
 	json_decref(groups);
 	assert_int_equal(groups_of_records(records, "cgroup", &groups), 0);
-	assert_group(groups, 0, "cgroup", "/c", "receive→wakeup", 3, 1000);
+	assert_group(groups, 0, "cgroup", "/c", "receive_to_wakeup", 3, 1000);
+}
+
+/* A sent packet's total ends when the driver has it, as in its histogram; its record goes on. */
+static void test_group_total(void **state)
+{
+	OWN_JSON json_t *records =
+		parse("[{\"outcome\":\"transmitted\",\"total_ns\":900,\"comparable\":true,"
+		      "\"stages\":[{\"stage\":\"queue\",\"at_ns\":0},{\"stage\":\"xmit\","
+		      "\"at_ns\":500},{\"stage\":\"free\",\"at_ns\":900}],\"times\":[{\"from\":"
+		      "\"queue\",\"to\":\"xmit\",\"duration_ns\":500},{\"from\":\"xmit\",\"to\":"
+		      "\"free\",\"duration_ns\":400}]}]");
+	OWN_JSON json_t *groups = NULL;
+
+	(void)state;
+	assert_int_equal(groups_of_records(records, "process", &groups), 0);
+	assert_int_equal(json_array_size(groups), 3);
+	assert_group(groups, 0, "process", "-", "queue_to_xmit", 1, 500);
+	assert_group(groups, 1, "process", "-", "xmit_to_free", 1, 400);
+	assert_group(groups, 2, "process", "-", "tx_total", 1, 500);
 }
 
 static void test_merge(void **state)
@@ -192,7 +211,7 @@ static void test_timeline(void **state)
 	assert_non_null(strstr(text, "\n  wakeup "));
 	assert_non_null(strstr(text, "\n* copy           "));
 	assert_non_null(strstr(text, "66.7 %"));
-	assert_non_null(strstr(text, "\n  total not comparable, not known: irq (none)\n"));
+	assert_non_null(strstr(text, "\n  total not comparable; stages not known: irq (none)\n"));
 }
 
 static int setup(void **state)
@@ -204,9 +223,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trace),	 cmocka_unit_test(test_trace_of_nothing),
-		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_trace),  cmocka_unit_test(test_trace_of_nothing),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_group_total),
+		cmocka_unit_test(test_merge),  cmocka_unit_test(test_timeline),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, setup, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The live view: readings out of made-up answers, and the pictures of them. */
+/* The live view: readings from invented replies, and the frames that show them. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -19,13 +19,13 @@
 #include "cli/show/drop_lines.h"
 #include "cli/show/ledger.h"
 
-/* What a daemon would say, and what it was asked. */
+/* The replies of a daemon, and the calls that it received. */
 struct answers {
 	const char *status;
 	const char *drops;
 	const char *latency;
 	const char *napi;
-	int fail_at; /* the call that fails; 0 is none */
+	int fail_at; /* the number of the call that fails; 0: none */
 	int calls;
 	int64_t measure_ms;
 };
@@ -73,7 +73,7 @@ static const char status_late[] =
 static const char drops_early[] =
 	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
 	"\"device\":\"a\",\"packets\":10}]}";
-/* two devices of one place; a place that is new; a reason without a name */
+/* two devices with one location, a new location, and a reason without a name */
 static const char drops_late[] =
 	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
 	"\"device\":\"a\",\"packets\":11},{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
@@ -81,16 +81,16 @@ static const char drops_late[] =
 	"{\"reason\":\"MIC_FAIL\",\"subsystem\":\"mac80211\",\"location\":\"g\",\"packets\":900},"
 	"{\"reason_number\":77,\"location\":\"h\",\"packets\":1}]}";
 static const char latency_early[] =
-	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"a\","
 	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":5},"
 	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]}]}";
 static const char latency_late[] =
-	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"a\","
+	"{\"latencies\":[{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"a\","
 	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":25},"
 	"{\"from_ns\":896,\"below_ns\":1024,\"count\":1}]},"
-	"{\"direction\":\"rx\",\"segment\":\"receive→copy\",\"device\":\"b\","
+	"{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"b\","
 	"\"max_ns\":600,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":1}]},"
-	"{\"direction\":\"tx\",\"segment\":\"xmit→free\",\"max_ns\":70000,"
+	"{\"direction\":\"tx\",\"segment\":\"xmit_to_free\",\"max_ns\":70000,"
 	"\"buckets\":[{\"from_ns\":65536,\"below_ns\":81920,\"count\":2}]},"
 	"{\"direction\":\"tx\",\"segment\":\"not yet invented\"}]}";
 
@@ -98,7 +98,7 @@ static const char napi_early[] =
 	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":10,\"packets\":20,"
 	"\"full_budgets\":1}],\"cpus\":[{\"cpu\":0,\"processed\":1000,\"dropped\":0,"
 	"\"time_squeeze\":5}]}";
-/* a device that is new, a CPU that is new */
+/* a new device and a new CPU */
 static const char napi_late[] =
 	"{\"napi\":[{\"device\":\"a\",\"netns\":1,\"cpu\":0,\"polls\":30,\"packets\":120,"
 	"\"full_budgets\":1},{\"cpu\":1,\"polls\":4,\"packets\":4,\"full_budgets\":0}],"
@@ -118,7 +118,7 @@ static const struct answers late = {
 	.napi = napi_late,
 };
 
-/* A second reading two seconds after the first. */
+/* Takes a second reading two seconds after the first. */
 static void read_twice(struct reading **before, struct reading **now)
 {
 	const struct reading_scope plain = {}, measured = {.measure_ms = 100};
@@ -150,7 +150,7 @@ static void test_packets(void **state)
 	assert_true(now->packets_per_second[READING_RECEIVED] == 1000);
 	assert_true(now->packets_per_second[READING_DELIVERED] == 0);
 	assert_true(now->packets_per_second[READING_TRANSMITTED] == 10);
-	/* not told is not 0 */
+	/* a missing value is not 0 */
 	assert_true(now->packets_per_second[READING_DROPPED] < 0);
 }
 
@@ -161,14 +161,14 @@ static void test_drops(void **state)
 
 	(void)state;
 	read_twice(&before, &now);
-	assert_true(before->drops[0].per_second < 0);
-	assert_int_equal(now->drops_count, 3);
-	assert_string_equal(now->drops[0].reason, "MIC_FAIL (mac80211)");
-	assert_about(now->drops[0].per_second, 450);
-	assert_string_equal(now->drops[1].reason, "NO_SOCKET");
-	assert_int_equal(now->drops[1].packets, 15);
-	assert_about(now->drops[1].per_second, 2.5);
-	assert_string_equal(now->drops[2].reason, "77");
+	assert_true(before->drops.at[0].per_second < 0);
+	assert_int_equal(now->drops.count, 3);
+	assert_string_equal(now->drops.at[0].reason, "MIC_FAIL (mac80211)");
+	assert_about(now->drops.at[0].per_second, 450);
+	assert_string_equal(now->drops.at[1].reason, "NO_SOCKET");
+	assert_int_equal(now->drops.at[1].packets, 15);
+	assert_about(now->drops.at[1].per_second, 2.5);
+	assert_string_equal(now->drops.at[2].reason, "77");
 }
 
 static void test_latency(void **state)
@@ -184,7 +184,7 @@ static void test_latency(void **state)
 	assert_int_equal(copy->interval.total, 21);
 	assert_int_equal(copy->interval.count, 1);
 	assert_about(copy->per_second, 10.5);
-	/* the maximum is an old one: the last bucket of the interval bounds it */
+	/* the maximum is older than the interval, so the interval's last bucket limits it */
 	assert_int_equal(copy->interval_max_ns, 639);
 	free_ = &now->segments[READING_XMIT_TO_FREE];
 	assert_int_equal(free_->interval_max_ns, 70000);
@@ -212,7 +212,7 @@ static void test_polls(void **state)
 	assert_about(now->polls.devices[1].polls_rate, 2);
 	assert_about(now->polls.cpus[0].processed_rate, 1000);
 	assert_about(now->polls.cpus[0].dropped_rate, 1);
-	/* since when it counted nobody knows */
+	/* no rate: the CPU has no earlier counter */
 	assert_true(now->polls.cpus[1].processed_rate < 0);
 	assert_int_equal(reading_new(&one, NULL, answer, &answers, &scope), 0);
 	assert_int_equal(one->polls.devices_count, 1);
@@ -261,7 +261,7 @@ static void test_failures(void **state)
 	}
 }
 
-/* Whether a page of `rows` lines holds what was put on it. */
+/* Fails unless the page has at most `rows` lines. */
 static void assert_fits(struct page *page, size_t rows)
 {
 	OWN_FREE char *text = NULL;
@@ -275,7 +275,7 @@ static void assert_fits(struct page *page, size_t rows)
 	assert_true(lines <= rows);
 }
 
-/* Any picture, however small: never more lines than there are, in any order, scrolled or not. */
+/* A frame of any size, sorted in any order, scrolled or not, fits into the lines of the screen. */
 static void test_views(void **state)
 {
 	struct view_state *view = calloc(1, sizeof(*view));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slots records: what the daemon makes of them, and how the command line draws them. */
+/* Slots records: their JSON, and how netflowctl draws them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void test_json(void **state)
 	json_decref(json);
 }
 
-/* Near misses and what is too big have names of their own; what is not known is left out. */
+/* Near misses and packets that are too big have their own kinds; unknown values are omitted. */
 static void test_json_kinds(void **state)
 {
 	struct nf_slots_record record = overflow;
@@ -104,7 +104,7 @@ static void test_json_kinds(void **state)
 	json_decref(json);
 }
 
-/* A record is believed no further than its size. */
+/* Members beyond the record's size are ignored. */
 static void test_json_of_a_short_record(void **state)
 {
 	struct nf_slots_record record = overflow;
@@ -148,7 +148,7 @@ static void test_layout(void **state)
 	text = drawn(page);
 	assert_non_null(strstr(text, "overflow  20 slots of 18  linearized  65,922 B  eth0  CPU 3  "
 				     "(writer[7])\n"));
-	assert_non_null(strstr(text, "gso of 45 segments of 1,448 B; tso on, gso off, sg on\n"));
+	assert_non_null(strstr(text, "GSO with 45 segments of 1,448 B; tso on, gso off, sg on\n"));
 	assert_non_null(strstr(text, "head     2 pages  50 B at 4,090"));
 	assert_non_null(strstr(text, "|...............#|#...............|\n"));
 	assert_non_null(strstr(text, "17 pages 65,536 B at 256"));
@@ -202,7 +202,7 @@ static void test_device(void **state)
 	json_decref(device);
 }
 
-/* It follows from what was seen: what the kernel did, and what kind of packets they were. */
+/* The remedy depends on what the kernel did and on the kind of the packets. */
 static void test_remedy(void **state)
 {
 	OWN_FREE char *gso = remedy(DEVICE("true", "1", "0"), true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bars, sparklines, and the buckets they are drawn from. */
+/* Bars, sparklines, and the buckets from which they are drawn. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,12 +24,12 @@ static void test_bar(void **state)
 	assert_string_equal(chart_bar(4, 8, 4, true).s, "██");
 	assert_string_equal(chart_bar(5, 8, 4, true).s, "██▌");
 	assert_string_equal(chart_bar(1, 32, 4, true).s, "▏");
-	/* however little: never as nothing */
+	/* a value above 0 is never an empty bar */
 	assert_string_equal(chart_bar(1, UINT64_MAX, 4, true).s, "▏");
 	assert_string_equal(chart_bar(1, UINT64_MAX, 4, false).s, "#");
 	assert_string_equal(chart_bar(4, 8, 4, false).s, "##");
 	assert_string_equal(chart_bar(8, 8, 4, false).s, "####");
-	/* nonsense stays within the bar */
+	/* invalid values stay within the bar */
 	assert_string_equal(chart_bar(9, 8, 2, false).s, "##");
 	assert_string_equal(chart_bar(1, 0, 2, false).s, "");
 	assert_string_equal(chart_bar(1, 1, 0, true).s, "");
@@ -102,7 +102,7 @@ static void test_buckets(void **state)
 	assert_int_equal(came.at[0].from_ns, 5);
 	assert_int_equal(came.at[1].count, 1);
 
-	/* what shrank began anew */
+	/* smaller counters started again, so all of them are new */
 	buckets_free(&came);
 	assert_int_equal(buckets_subtract(&came, &one, &two), 0);
 	assert_int_equal(came.total, 7);
@@ -127,13 +127,12 @@ static void test_quantiles(void **state)
 	assert_int_equal(buckets_quantile(&buckets, 1, 4100), 4100);
 	assert_int_equal(buckets_bound(&buckets, 1000000), 7999);
 	assert_int_equal(buckets_bound(&buckets, 5000), 5000);
-	/* the open bucket at the end */
+	/* the last bucket has no upper bound */
 	add(&buckets, UINT64_C(1) << 36, UINT64_MAX, 100);
 	assert_int_equal(buckets_quantile(&buckets, 0.9, UINT64_C(100) << 30), UINT64_C(100) << 30);
 }
 
-/* All buckets that the kernel side can fill, joined to rows: nothing is lost, each where it
- * belongs. */
+/* Rows of all buckets that the BPF programs can fill are contiguous and include every value. */
 static void test_rows(void **state)
 {
 	OWN_BUCKETS struct buckets buckets = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables and the pages they are put on. */
+/* Tables, and the pages that show them. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/text.h"
 
-/* What the page writes; the caller frees it. */
+/* Returns the text that the page writes; the caller frees it. */
 static char *written(struct page *page)
 {
 	char *text = NULL;
@@ -95,7 +95,7 @@ static void test_narrow(void **state)
 		     "12,345,678  \\xe6\\x97\\xa5~  b+0x1\n");
 }
 
-/* Numbers and titles stay whole even where they can't fit. */
+/* Numbers and titles are not cut, even if they are wider than the terminal. */
 static void test_too_narrow(void **state)
 {
 	const struct term term = {.tty = true, .utf8 = true, .columns = 5};
@@ -127,7 +127,7 @@ static void test_empty(void **state)
 	expect_page(page, "a     b\nx\n");
 }
 
-/* A cell too many is an error to see in a test, not memory to overwrite. */
+/* A cell too many is an error, and must not overwrite memory. */
 static void test_too_many(void **state)
 {
 	const struct term term = {.utf8 = true};
@@ -183,12 +183,12 @@ static void test_page_limits(void **state)
 	page_line(page, PAGE_PLAIN, "third");
 	assert_int_equal(page_rows_left(page), 0);
 	expect_page(page, "abc  →\nsecond\n");
-	/* and begins anew */
+	/* the page is empty again */
 	page_line(page, PAGE_PLAIN, "again");
 	expect_page(page, "again\n");
 }
 
-/* A piece of text on a screen, as "row style text|". */
+/* Writes a piece of text on a screen as "row style text|". */
 static void note_piece(void *data, size_t row, enum page_style style, const char *text, size_t len)
 {
 	fprintf(data, "%zu %d %.*s|", row, (int)style, (int)len, text);
@@ -211,7 +211,7 @@ static void test_draw(void **state)
 	page_line(page, PAGE_DIM, "c");
 	page_line(page, PAGE_DIM, "too much");
 	assert_int_equal(page_draw(page, note_piece, out), 0);
-	/* and begins anew */
+	/* the page is empty again */
 	page_line(page, PAGE_PLAIN, "again");
 	assert_int_equal(page_draw(page, note_piece, out), 0);
 	fclose(out);

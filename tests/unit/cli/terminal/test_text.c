@@ -36,7 +36,7 @@ static void test_controls(void **state)
 	expect_printable("a\nb\tc\rd", true, "a\\x0ab\\x09c\\x0dd");
 	expect_printable("\033[2J\033]0;title\a", true, "\\x1b[2J\\x1b]0;title\\x07");
 	expect_printable("\x7f", true, "\\x7f");
-	/* C1: a terminal may take U+009B for ESC [ */
+	/* C1 control: some terminals treat U+009B as ESC [ */
 	expect_printable("\xc2\x9b"
 			 "31m",
 			 true, "\\xc2\\x9b31m");
@@ -53,7 +53,7 @@ static void test_broken_utf8(void **state)
 	expect_printable("a\xc3", true, "a\\xc3");
 	expect_printable("\xc3(", true, "\\xc3(");
 	expect_printable("\xe2\x82", true, "\\xe2\\x82");
-	/* overlong '/', a surrogate, beyond U+10FFFF */
+	/* overlong '/', a surrogate, a value above U+10FFFF */
 	expect_printable("\xc0\xaf", true, "\\xc0\\xaf");
 	expect_printable("\xed\xa0\x80", true, "\\xed\\xa0\\x80");
 	expect_printable("\xf4\x90\x80\x80", true, "\\xf4\\x90\\x80\\x80");
@@ -85,7 +85,7 @@ static void test_fit(void **state)
 	assert_int_equal(text_fit("abc", 2), 2);
 	assert_int_equal(text_fit("abc", 9), 3);
 	assert_int_equal(text_fit("µs", 1), 2);
-	/* a wide character fits whole or not at all */
+	/* a wide character is never cut in half */
 	assert_int_equal(text_fit("日本", 3), 3);
 	assert_int_equal(text_fit("日本", 4), 6);
 }

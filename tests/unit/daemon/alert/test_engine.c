@@ -29,7 +29,7 @@ struct told {
 };
 
 struct fixture {
-	/* what the source says */
+	/* the values that the source returns */
 	const char *missing;
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
@@ -37,12 +37,13 @@ struct fixture {
 	bool without_reasons;
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
-	uint64_t measured; /* of a device without a ring */
+	uint64_t measured; /* overflows of a device without a ring */
 	struct alert_ledger ledger;
 	struct alert_probes probes;
 	struct nf_hist slow[NF_SEGMENT_COUNT], fast[NF_SEGMENT_COUNT];
 	bool slow_gone;
-	/* what came of it */
+	uint32_t blue; /* inode number of the namespace of that name; 0: there is none */
+	/* the engine and the events that it reported */
 	struct names *names;
 	struct alert_engine *engine;
 	uint64_t now;
@@ -59,6 +60,14 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	(void)input;
 	(void)rule;
 	return f->missing;
+}
+
+static int number_netns(void *userdata, const char *text, uint32_t *inode)
+{
+	const struct fixture *f = userdata;
+
+	*inode = strcmp(text, "blue") ? (uint32_t)atoi(text) : f->blue;
+	return *inode ? 0 : -ENOENT;
 }
 
 static uint64_t drops_mark(void *userdata)
@@ -158,7 +167,7 @@ static int probes(void *userdata, struct alert_probes *to)
 	return 0;
 }
 
-/* ---- the bench ----------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 static void take(void *userdata, const struct alert_event *event)
 {
@@ -176,8 +185,9 @@ static void take(void *userdata, const struct alert_event *event)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const struct alert_source source = {missing, drops_mark, drops,	 name_drops, devices,
-					    slots,   squeezed,	 ledger, probes,     f};
+	const struct alert_source source = {missing,	number_netns, drops_mark, drops,
+					    name_drops, devices,      slots,	  squeezed,
+					    ledger,	probes,	      f};
 
 	assert_non_null(f);
 	assert_int_equal(names_new(&f->names), 0);
@@ -218,7 +228,7 @@ static const struct alert *get(struct fixture *f, const char *name)
 	return alert;
 }
 
-/* A second passes. */
+/* Advances the clock by one second and evaluates the rules. */
 static void tick(struct fixture *f)
 {
 	f->now += S;
@@ -255,11 +265,11 @@ static void test_drop_rate(void **state)
 {
 	struct fixture *f = *state;
 
-	f->drops = 1000; /* from before the rule */
+	f->drops = 1000; /* older than the rule */
 	load(f, DROPS);
 	ticks(f, 20);
 	assert_int_equal(f->count, 0);
-	/* 20/s: more than 50 in the window after three seconds. */
+	/* 20/s: after three seconds the window has more than 50. */
 	for (int i = 0; i < 3; i++) {
 		f->drops += 20;
 		tick(f);
@@ -267,7 +277,7 @@ static void test_drop_rate(void **state)
 	expect(f, 0, "drops", ALERT_FIRED);
 	assert_true(get(f, "drops")->reading.value == 6);
 	assert_int_equal(get(f, "drops")->reading.count, 60);
-	/* It is over 1/s until ten seconds after the last of them. */
+	/* The rate exceeds 1/s until ten seconds after the last drop. */
 	ticks(f, 9);
 	assert_int_equal(f->count, 1);
 	ticks(f, 1);
@@ -283,8 +293,7 @@ static const char *detail(struct fixture *f)
 	return get(f, "drops")->reading.detail;
 }
 
-/* The reason that most of the window's drops have, and its cause; what was before does not count.
- */
+/* The most frequent reason among the window's drops, and its cause; older drops do not count. */
 static void test_main_reason(void **state)
 {
 	struct fixture *f = *state;
@@ -331,7 +340,7 @@ static void test_main_reason(void **state)
 	assert_string_equal(detail(f), "30 of 30 at location_0 on device eth1, netns 2");
 }
 
-/* What the rule itself says goes before. */
+/* The rule's own cause and remedy take precedence. */
 static void test_own_cause(void **state)
 {
 	struct fixture *f = *state;
@@ -345,7 +354,7 @@ static void test_own_cause(void **state)
 	assert_string_equal(alert_remedy(get(f, "drops")), "Do it.");
 }
 
-/* Counters that stand still are not read again. */
+/* The engine reads the counters again only after they change. */
 static void test_drops_are_read_when_there_are_new_ones(void **state)
 {
 	struct fixture *f = *state;
@@ -377,6 +386,8 @@ static void test_selection(void **state)
 		{"device = eth1", false},
 		{"netns = 1", true},
 		{"netns = 2", false},
+		{"netns = blue", true},
+		{"netns = red", false},
 		{"protocol = ipv4/udp", true},
 		{"protocol = ipv4", true},
 		{"protocol = ipv4/tcp", false},
@@ -384,6 +395,7 @@ static void test_selection(void **state)
 	};
 	struct fixture *f = *state;
 
+	f->blue = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[256];
 
@@ -398,12 +410,68 @@ static void test_selection(void **state)
 	}
 }
 
+/* A name stands for what it is called at each reading, not for what it was at the load. */
+static void test_netns_by_name(void **state)
+{
+	struct fixture *f = *state;
+
+	f->drops = f->other_drops = 1000;
+	load(f, DROPS "netns = blue\n");
+	tick(f);
+	assert_false(get(f, "drops")->reading.known);
+	assert_string_equal(get(f, "drops")->reading.unknown,
+			    "there is no network namespace named blue");
+
+	/* it comes; what it dropped before is no growth */
+	f->blue = 1;
+	ticks(f, 20);
+	assert_true(get(f, "drops")->reading.known);
+	assert_true(get(f, "drops")->reading.value == 0);
+	f->drops += 100;
+	f->other_drops += 1000;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 100);
+	expect(f, 0, "drops", ALERT_FIRED);
+	assert_non_null(strstr(f->told[0].text, "dropped packets on netns blue over 10.0 s"));
+
+	/* a reload keeps what was counted */
+	load(f, DROPS "netns = blue\n");
+	assert_int_equal(get(f, "drops")->reading.count, 100);
+
+	/* another namespace gets the name: its counter stands higher, which is no growth either */
+	f->blue = 2;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 0);
+	ticks(f, 20);
+	expect(f, 1, "drops", ALERT_ENDED);
+	f->other_drops += 60;
+	tick(f);
+	assert_int_equal(get(f, "drops")->reading.count, 60);
+	expect(f, 2, "drops", ALERT_FIRED);
+
+	/* without the namespace nobody knows: what fires goes on */
+	f->blue = 0;
+	ticks(f, 30);
+	assert_false(get(f, "drops")->reading.known);
+	assert_int_equal(get(f, "drops")->state.phase, ALERT_FIRING);
+	f->other_drops += 500;
+
+	/* made again, perhaps with the same number */
+	f->blue = 2;
+	tick(f);
+	assert_true(get(f, "drops")->reading.known);
+	assert_int_equal(get(f, "drops")->reading.count, 0);
+	ticks(f, 20);
+	expect(f, 3, "drops", ALERT_ENDED);
+	assert_int_equal(f->count, 4);
+}
+
 static void test_latency(void **state)
 {
 	struct fixture *f = *state;
 	const int segment = NF_SEGMENT_RECEIVE_TO_COPY;
 
-	add(&f->slow[segment], 900 * 1000 * 1000, 1000); /* long ago */
+	add(&f->slow[segment], 900 * 1000 * 1000, 1000); /* older than the rule */
 	load(f, "[alert late]\ncondition = latency\nsegment = receive_to_copy\nwindow = 10s\n"
 		"over = 5ms\nquantile = p90\nat_least = 50\n");
 	for (int i = 0; i < 20; i++) {
@@ -412,11 +480,11 @@ static void test_latency(void **state)
 	}
 	assert_int_equal(f->count, 0);
 	assert_true(get(f, "late")->reading.value < 2000);
-	/* Too few to mean something. */
+	/* Fewer than at_least packets do not count. */
 	add(&f->slow[segment], 20 * 1000 * 1000, 40);
 	tick(f);
 	assert_int_equal(f->count, 0);
-	/* The other device's many fast ones do not hide it. */
+	/* The many fast packets of the other device do not hide the slow ones. */
 	add(&f->slow[segment], 20 * 1000 * 1000, 20);
 	tick(f);
 	expect(f, 0, "late", ALERT_FIRED);
@@ -424,7 +492,7 @@ static void test_latency(void **state)
 	assert_int_equal(get(f, "late")->reading.count, 60);
 	assert_non_null(strstr(f->told[0].text, "device slow, netns 1"));
 	assert_non_null(strstr(f->told[0].text, "p90 of rx receive→copy was"));
-	/* A device that is gone waits no longer. */
+	/* A deleted device has no latency, so the alert ends. */
 	f->slow_gone = true;
 	ticks(f, 2);
 	expect(f, 1, "late", ALERT_ENDED);
@@ -461,7 +529,7 @@ static void test_slots(void **state)
 	expect(f, 1, "near", ALERT_FIRED);
 	assert_int_equal(get(f, "overflow")->reading.count, 3);
 	assert_string_equal(get(f, "overflow")->reading.detail, "linearized 2, dropped 1");
-	/* What only the log tells counts too; what has no ring only for who names it. */
+	/* Overflows known only from the log count, too; those of a device without a ring count only if named. */
 	f->logged = 1;
 	f->measured = 7;
 	tick(f);
@@ -522,14 +590,14 @@ static void test_unknown(void **state)
 	f->drops = 1000;
 	ticks(f, 3);
 	expect(f, 0, "drops", ALERT_FIRED);
-	/* What fires is not over because it cannot be seen. */
+	/* A firing alert does not end because its value cannot be read. */
 	f->missing = "there is no backend";
 	ticks(f, 100);
 	assert_int_equal(f->count, 1);
 	assert_int_equal(get(f, "drops")->state.phase, ALERT_FIRING);
 }
 
-/* ---- loading again ------------------------------------------------------- */
+/* ---- reload ------------------------------------------------------------- */
 
 static void fire(struct fixture *f)
 {
@@ -555,14 +623,14 @@ static void test_reload_keeps_state(void **state)
 	assert_int_equal(get(f, "drops")->rule->severity, ALERT_CRITICAL);
 	assert_true(alert_state_silenced(&get(f, "drops")->state, f->now));
 	assert_int_equal(f->count, 1);
-	/* Its window was kept too. */
+	/* The reload also kept its window. */
 	ticks(f, 9);
 	assert_int_equal(f->count, 1);
 	ticks(f, 1);
 	expect(f, 1, "drops", ALERT_ENDED);
 }
 
-/* Another window begins empty, which says nothing of what was. */
+/* A changed window begins empty, so the alert fires until the new window is full. */
 static void test_reload_with_another_condition(void **state)
 {
 	struct fixture *f = *state;
@@ -594,7 +662,7 @@ static void test_reload_of_a_broken_rule(void **state)
 	assert_int_equal(f->count, 2);
 }
 
-/* Which files replace the shipped ones is not known: nothing changes, but at the start. */
+/* The directory cannot be read: a reload changes no rule, but at startup the shipped rules load. */
 static void test_reload_of_an_unread_directory(void **state)
 {
 	static const char *const texts[] = {DROPS, "[alert probes]\ncondition = probe_lost\n"};
@@ -634,7 +702,7 @@ static void test_rule_removed_or_disabled(void **state)
 	assert_int_equal(alert_engine_count(f->engine), 0);
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 static void test_find(void **state)
 {
@@ -664,6 +732,7 @@ int main(void)
 		TEST(test_own_cause),
 		TEST(test_drops_are_read_when_there_are_new_ones),
 		TEST(test_selection),
+		TEST(test_netns_by_name),
 		TEST(test_latency),
 		TEST(test_no_packets_wait_no_time),
 		TEST(test_slots),

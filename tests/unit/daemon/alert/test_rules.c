@@ -52,7 +52,7 @@ static void parse(struct fixture *fixture, const char *text)
 	assert_int_equal(alert_rules_parse(fixture->rules, "x.conf", text, fixture->names), 0);
 }
 
-/* The one rule of a text that has no mistake. */
+/* Returns the only rule of a text without mistakes. */
 static const struct alert_rule *only(struct fixture *fixture, const char *text)
 {
 	parse(fixture, text);
@@ -109,7 +109,7 @@ static void test_all_keys(void **state)
 	assert_int_equal(rule->reason[1], 8);
 	assert_int_equal(rule->reason[2], 77);
 	assert_string_equal(rule->device, "eth0");
-	assert_int_equal(rule->netns, 4026531840);
+	assert_string_equal(rule->netns, "4026531840");
 	assert_string_equal(rule->protocol, "ipv4/udp");
 	assert_int_equal(rule->actions, ALERT_TO_JOURNAL | ALERT_TO_EXEC);
 	assert_string_equal(rule->exec, "/bin/page --to me");
@@ -120,10 +120,11 @@ static void test_all_keys(void **state)
 
 static void test_latency(void **state)
 {
-	static const char *const names[] = {"receive_to_copy", "receive→copy", "receive->copy"};
+	static const char *const names[] = {"receive_to_copy", "receive→copy", "receive->copy",
+					    "rx receive→copy"};
 	struct fixture *fixture = *state;
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char text[256];
 
 		snprintf(text, sizeof(text),
@@ -189,7 +190,9 @@ static void test_mistakes(void **state)
 		 "this kernel has no drop reason NO_SOCKT"},
 		{RULE "reason = !\n", 4, "reason", "one or more"},
 		{RULE "device = much-too-long-a-name\n", 4, "device", "1 to 15 characters"},
-		{RULE "netns = web\n", 4, "netns", "inode number"},
+		{RULE "netns = a/b\n", 4, "netns", "inode number"},
+		{RULE "netns = 0\n", 4, "netns", "from 1 to 4294967295"},
+		{RULE "netns = 4294967296\n", 4, "netns", "from 1 to 4294967295"},
 		{RULE "protocol = udp, tcp\n", 4, "protocol", "one protocol"},
 		{RULE "segment = rx_total\n", 4, "segment", "has no segment"},
 		{RULE "quantile = p50\n", 4, "quantile", "has no quantile"},
@@ -224,7 +227,7 @@ static void test_mistakes(void **state)
 	}
 }
 
-/* Five mistakes in four rules, and two rules that run. */
+/* Five mistakes in four rules, and two correct rules, which stay active. */
 static void test_others_run_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -304,7 +307,7 @@ static void delete (const char *directory, const char *const name[], size_t coun
 	assert_int_equal(rmdir(directory), 0);
 }
 
-/* Without a directory: the files of config/alerts.d, right as they are. */
+/* Without a directory, the rules are the files of config/alerts.d, and these have no mistake. */
 static void test_shipped(void **state)
 {
 	struct alert_rules *rules = read_directory(*state, "/nonexistent/netflowd");
@@ -338,7 +341,7 @@ static void test_directory(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	rules = read_directory(*state, directory);
 	delete (directory, made, 5);
-	/* In the order of all names, the shipped ones' too. */
+	/* The order is that of all file names, shipped ones included. */
 	assert_non_null(find(rules, "r0"));
 	assert_string_equal(rules->rule[rules->count - 1]->name, "r0");
 	assert_string_equal(rules->rule[2]->name, "r1");
@@ -369,7 +372,7 @@ static void test_shipped_is_replaced(void **state)
 	assert_null(find(rules, "probe-lost"));
 	assert_null(find(rules, "ledger-gap"));
 	assert_non_null(find(rules, "time-squeeze"));
-	/* The first rule of a name is the one that holds, and the second a mistake. */
+	/* The first rule with a name is used, and the second is a mistake. */
 	assert_int_equal(find(rules, "drops")->kind, ALERT_LEDGER_GAP);
 	assert_int_equal(rules->faults, 1);
 	assert_string_equal(rules->fault[0].file, "shipped/30-host.conf");

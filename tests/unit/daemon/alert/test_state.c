@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every transition of an alert, on a clock that is a number. */
+/* Every transition of an alert, with times that are plain numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which records a filter takes; what clients may ask for is in the integration tests. */
+/* Which records match a filter; the integration tests check the parameters that clients may send. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 static const struct path_probes probes;
 static const struct filter all = {.segment.total = true};
 
-/* A UDP datagram to port 4242, through veth0 in one namespace and eth0 in another. */
+/* Returns the record of a UDP datagram to port 4242 that crossed veth0 and eth0 in two namespaces. */
 static struct nf_path_record start(void)
 {
 	static const uint8_t datagram[] = {0x45, 0,  0,	   28,	 0, 0, 0x40, 0, 64, 17,
@@ -73,7 +73,7 @@ static void test_slow_and_samples(void **state)
 	assert_true(takes(&sample, &record));
 }
 
-/* More than so many, not as many. */
+/* A record must exceed the value; an equal value does not match. */
 static void test_over(void **state)
 {
 	struct filter over = all;
@@ -105,7 +105,7 @@ static void test_segment(void **state)
 	assert_false(takes(&filter, &record));
 }
 
-/* Any device that was crossed, but name and namespace of the same one. */
+/* Any device of the journey matches, but name and namespace must be those of the same device. */
 static void test_devices(void **state)
 {
 	static const struct {
@@ -131,11 +131,11 @@ static void test_devices(void **state)
 		filter.netns = cases[i].netns;
 		assert_int_equal(takes(&filter, &record), cases[i].taken);
 	}
-	record.devices = UINT8_MAX; /* more than there are: only those are looked at */
+	record.devices = UINT8_MAX; /* more than the record can hold */
 	assert_true(takes(&all, &record));
 }
 
-/* A reason selects drops; latency records have none to be held against. */
+/* A reason selects drops; latency records have no reason to compare with. */
 static void test_reason(void **state)
 {
 	struct nf_path_record record = start();
@@ -179,7 +179,7 @@ static void test_expression(void **state)
 	}
 }
 
-/* A name fills all bytes that there are for it, without an end. */
+/* A name may fill all bytes of its member, without a final NUL. */
 static void test_longest_name(void **state)
 {
 	struct nf_drop_record drop = {.device = "a23456789012345"};

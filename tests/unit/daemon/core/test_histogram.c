@@ -32,7 +32,7 @@ static void record(uint64_t ns)
 		hist.max_ns = ns;
 }
 
-/* What log2 and the bucket must be, by plain counting. */
+/* Computes log2 bit by bit, to check the fast one. */
 static unsigned int slow_log2(uint64_t v)
 {
 	unsigned int log2 = 0;
@@ -42,7 +42,7 @@ static unsigned int slow_log2(uint64_t v)
 	return log2;
 }
 
-/* The value alone is told within 12.5 %, and is inside the bounds of its bucket. */
+/* The value is within the bounds of its bucket, and its quantile is at most 12.5 % off. */
 static void check_value(uint64_t ns)
 {
 	unsigned int bucket = nf_hist_bucket(ns);
@@ -59,7 +59,7 @@ static void check_value(uint64_t ns)
 		assert_int_equal(bucket, LAST);
 		return;
 	}
-	/* as if a larger value were in another bucket, so that max_ns does not help */
+	/* a large max_ns, as from another bucket, so that it does not limit the quantile */
 	start(NULL);
 	hist.bucket[bucket] = 1;
 	hist.max_ns = UINT64_MAX >> 1;
@@ -155,7 +155,7 @@ static uint64_t quantile(double q)
 	return ns;
 }
 
-/* Ranks, by values 0 … 7 whose buckets are exact. */
+/* The values 0 to 7 have exact buckets, so they show the rank. */
 static void test_nearest_rank(void **state)
 {
 	(void)state;
@@ -194,7 +194,7 @@ static void test_huge_counts(void **state)
 static void test_never_above_max(void **state)
 {
 	(void)state;
-	record(1024); /* bucket 1024 … 1279, middle 1151 */
+	record(1024); /* bucket 1024 to 1279, middle 1151 */
 	assert_int_equal(quantile(0.5), 1024);
 	record(1200);
 	assert_int_equal(quantile(0.5), 1151);

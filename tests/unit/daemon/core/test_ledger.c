@@ -76,7 +76,7 @@ static void test_inflight_adds_up_over_programs(void **state)
 	assert_int_equal(ledger.unaccounted, -2);
 }
 
-/* kfree_skb's records are of drops: they are in the other ledger. */
+/* The records of kfree_skb are drop records, which the drops' ledger counts. */
 static void test_latency_leaves_drops_out(void **state)
 {
 	ledger_events events = {0};

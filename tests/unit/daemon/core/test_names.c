@@ -94,7 +94,7 @@ static void test_has_reasons(void **state)
 static void test_add_again(void **state)
 {
 	(void)state;
-	/* the value with which mac80211's enum begins, which is the core's */
+	/* mac80211's enum begins with a value that belongs to the core's */
 	assert_int_equal(names_add_reason(names, 1, "___RX_CONTINUE"), -EEXIST);
 	assert_string_equal(names_reason(names, 1), "CONSUMED");
 }
@@ -134,7 +134,7 @@ static void test_bounded(void **state)
 	uint32_t n = 1000;
 
 	(void)state;
-	/* from the largest number down: each one is put in front of all others */
+	/* from the largest number down, so that each one is inserted before all others */
 	for (uint32_t added = 8; added < NAMES_REASONS_MAX; added++, n++) {
 		snprintf(name, sizeof(name), "R_%u", n);
 		assert_int_equal(names_add_reason(names, 1000000 - n, name), 0);

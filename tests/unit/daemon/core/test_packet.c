@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packets made by hand, byte by byte, whole and cut off at every length. */
+/* Packets written byte by byte, complete and cut at every length. */
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static int start(void **state)
 {
 	(void)state;
 	memset(&record, 0, sizeof(record));
-	/* What lies behind the given bytes must never show. */
+	/* Bytes beyond the given length must have no effect. */
 	memset(record.l2, 0xee, sizeof(record.l2));
 	memset(record.net, 0xee, sizeof(record.net));
 	return 0;
@@ -126,7 +126,7 @@ static void test_ethernet_every_length(void **state)
 	}
 }
 
-/* skb->mac_header may be left from before a tunnel was taken off. */
+/* skb->mac_header may still be that of a tunnel's outer packet. */
 static void test_ethernet_of_another_packet(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void test_vlan_in_metadata(void **state)
 	assert_int_equal(packet.vlan[0].priority, 5);
 }
 
-/* On the way out: skb->protocol names the tag, the network header stands behind it. */
+/* On transmit, skb->protocol is the tag's, and the network header follows the tag. */
 static void test_vlan_stack_in_l2(void **state)
 {
 	(void)state;
@@ -205,7 +205,7 @@ static void test_vlan_in_metadata_and_l2(void **state)
 	assert_int_equal(packet.vlan[1].id, 2);
 }
 
-/* As received, before skb_vlan_untag(): the network header is at the tag. */
+/* On receive, before skb_vlan_untag(), the network header points at the tag. */
 static void test_vlan_in_front_of_net(void **state)
 {
 	(void)state;
@@ -222,7 +222,7 @@ static void test_vlan_in_front_of_net(void **state)
 	assert_int_equal(packet.vlan[1].id, 0x2b);
 	assert_int_equal(packet.protocol, 0x0800);
 	assert_int_equal(packet.ethernet.type, 0x0800);
-	/* the same without any l2, cut off inside the second tag */
+	/* the same without l2 bytes, cut inside the second tag */
 	record.l2_len = 0;
 	record.net_len = 7;
 	parse();
@@ -373,7 +373,7 @@ static void test_ipv4_malformed(void **state)
 	}
 }
 
-/* The header's length hides padding, and is believed in nothing else. */
+/* The header's total length excludes padding, and has no other effect. */
 static void test_ipv4_total_length(void **state)
 {
 	(void)state;
@@ -390,7 +390,7 @@ static void test_ipv4_total_length(void **state)
 	}
 }
 
-/* A data offset of 15 words, and of none, changes nothing. */
+/* The TCP data offset, 0 to 15 words, has no effect. */
 static void test_tcp_data_offset(void **state)
 {
 	(void)state;
@@ -403,7 +403,7 @@ static void test_tcp_data_offset(void **state)
 	}
 }
 
-/* ICMP's number in IPv6 and the other way round are other protocols. */
+/* ICMP in IPv6 and ICMPv6 in IPv4 are other protocols. */
 static void test_icmp_of_the_other_version(void **state)
 {
 	(void)state;
@@ -490,9 +490,9 @@ static void test_ipv6_later_fragment(void **state)
 	assert_true(packet.ip.fragment);
 	assert_int_equal(packet.parts, IP_L4);
 	assert_int_equal(packet.ip.protocol, 17);
-	/* the first header of the fragmented part is an extension header, and not in this piece */
+	/* the fragmented part begins with an extension header, which is not in this fragment */
 	record.net[40] = 60;
-	record.net[49] = 0; /* though this could be one */
+	record.net[49] = 0; /* these bytes look like one */
 	parse();
 	assert_true(packet.ip.fragment);
 	assert_int_equal(packet.parts, PACKET_IP | PACKET_LENGTH);
@@ -507,7 +507,7 @@ static void test_ipv6_ends(void **state)
 	parse();
 	assert_int_equal(packet.parts, IP_L4);
 	assert_int_equal(packet.ip.protocol, 59);
-	record.net[6] = 50; /* ESP: what follows is encrypted */
+	record.net[6] = 50; /* ESP: the rest is encrypted */
 	parse();
 	assert_int_equal(packet.parts, IP_L4);
 	assert_string_equal(flow, "esp fe80::1 > fe80::2");
@@ -526,7 +526,7 @@ static void test_ipv6_malformed(void **state)
 		parse();
 		assert_int_equal(!!(packet.parts & PACKET_IP), first >> 4 == 6);
 	}
-	/* An AH that is longer than the packet. */
+	/* An authentication header that is longer than the packet. */
 	record.net[0] = 0x60;
 	record.net[6] = 51;
 	record.net[40] = 51;
@@ -535,7 +535,7 @@ static void test_ipv6_malformed(void **state)
 	assert_int_equal(packet.parts, PACKET_IP | PACKET_LENGTH);
 }
 
-/* Hop-by-hop headers to the end of the record: it ends. */
+/* Hop-by-hop headers up to the end of the record: the parser ends there. */
 static void test_ipv6_endless_chain(void **state)
 {
 	(void)state;
@@ -556,7 +556,7 @@ static void test_ipv6_jumbo(void **state)
 	assert_int_equal(packet.parts, PACKET_IP | PACKET_L4 | PACKET_PORTS);
 }
 
-/* ---- lengths that lie ------------------------------------------------------ */
+/* ---- invalid lengths ------------------------------------------------------ */
 
 static void test_record_lengths(void **state)
 {
@@ -569,7 +569,7 @@ static void test_record_lengths(void **state)
 	assert_false(packet.parts & PACKET_ETHERNET);
 }
 
-/* A hop-by-hop header up to the end of net[]; what comes behind it there is no packet. */
+/* A hop-by-hop header up to the end of net[]: the memory after it is not part of the packet. */
 static void test_record_length_of_net(void **state)
 {
 	(void)state;

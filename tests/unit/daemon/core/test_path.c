@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Latency records: stages in order, what is missing and why, segments by name. */
+/* Latency records: stages in order, missing stages with reasons, segments by name. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static struct path_probes probes;
 static struct nf_path_record record;
 static struct path path;
 
-/* A woken reader, all stages there. */
+/* A packet with all stages, whose reader was woken. */
 static void deliver(void)
 {
 	record = (struct nf_path_record){
@@ -68,7 +68,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* The stages by name, in order. */
+/* Checks the names of the stages, in order. */
 static void check_stages(const char *expected)
 {
 	char text[512] = "";
@@ -85,7 +85,7 @@ static void check_stages(const char *expected)
 	assert_int_equal(path.total_ns, path.stage[path.count - 1].time_ns - path.stage[0].time_ns);
 }
 
-/* The missing ones by name, and that each has a reason in which `reason` stands. */
+/* Checks the names of the missing stages, and that the reason of each contains `reason`. */
 static void check_missing(const char *expected, const char *reason)
 {
 	char text[512] = "";
@@ -105,7 +105,7 @@ static void lose(enum nf_probe probe)
 	snprintf(probes.without[probe], sizeof(probes.without[probe]), "probe %d is off", probe);
 }
 
-/* ---- whole paths -------------------------------------------------------------- */
+/* ---- complete paths ---------------------------------------------------------- */
 
 static void test_delivered(void **state)
 {
@@ -116,7 +116,7 @@ static void test_delivered(void **state)
 	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_WAKEUP);
 }
 
-/* No interrupt raised the softirq, and the reader was not waiting. */
+/* No interrupt raised the softirq, and no reader was waiting. */
 static void test_delivered_without_what_need_not_be(void **state)
 {
 	(void)state;
@@ -142,7 +142,7 @@ static void test_transmitted(void **state)
 	check_stages("queue start_xmit xmit free");
 	check_missing("", "");
 	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_XMIT);
-	record.stage_ns[NF_STAGE_FREE] = 0; /* handed to the peer: lo, veth */
+	record.stage_ns[NF_STAGE_FREE] = 0; /* the device passed the skb to its peer: lo, veth */
 	check_stages("queue start_xmit xmit");
 	check_missing("", "");
 }
@@ -156,7 +156,7 @@ static void test_forwarded(void **state)
 	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_QUEUE);
 }
 
-/* Times that are equal are in order. */
+/* Stages with equal times are in order. */
 static void test_no_time_passed(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void test_no_time_passed(void **state)
 	assert_int_equal(path.dominant, 0);
 }
 
-/* Stages that such a path cannot have are not taken, whatever stands there. */
+/* Stages that do not belong to such a path are ignored, whatever their values are. */
 static void test_foreign_stages(void **state)
 {
 	(void)state;
@@ -180,7 +180,7 @@ static void test_foreign_stages(void **state)
 	check_missing("", "");
 }
 
-/* ---- what is missing ------------------------------------------------------------ */
+/* ---- missing stages ------------------------------------------------------------ */
 
 static void test_busy_socket(void **state)
 {
@@ -190,7 +190,7 @@ static void test_busy_socket(void **state)
 	check_missing("sock_queue", "busy");
 }
 
-/* A tun device's writer: the stages of a softirq were not passed, so they are not missing. */
+/* A tun device received it outside a softirq, so the stages of a softirq are not missing. */
 static void test_received_outside_a_softirq(void **state)
 {
 	(void)state;
@@ -209,7 +209,7 @@ static void test_raise_taken_by_another_run(void **state)
 	check_missing("softirq_raise", "raised again");
 }
 
-/* A softirq that raised itself found it in a ring still being polled. */
+/* A softirq that raised itself found the packet while it polled the ring. */
 static void test_found_by_polling_on(void **state)
 {
 	(void)state;
@@ -257,9 +257,9 @@ static void test_receive_side_lost(void **state)
 	check_missing("receive", "overwritten");
 }
 
-/* ---- probes that do not run ---------------------------------------------------------- */
+/* ---- probes that are not attached --------------------------------------------------- */
 
-/* By probe: what a record lacks without it, as the programs leave it out. */
+/* For each probe: the stages that the BPF programs omit without it. */
 static void test_probes_off(void **state)
 {
 #define B(stage) (1U << NF_STAGE_##stage)
@@ -303,10 +303,9 @@ static void test_probes_off(void **state)
 	}
 }
 
-/* ---- times that cannot be ------------------------------------------------------------- */
+/* ---- impossible times ---------------------------------------------------------------- */
 
-/* Whatever one stage's time is, no time that is told is negative, and none is told silently less.
- */
+/* With any time in one stage, no reported duration is negative, and no stage is after the end. */
 static void test_one_stage_anywhere(void **state)
 {
 	static void (*const records[])(void) = {deliver, transmit, forward};
@@ -340,19 +339,19 @@ static void test_one_stage_anywhere(void **state)
 static void test_out_of_order(void **state)
 {
 	(void)state;
-	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 199; /* before receive */
+	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 199; /* before `receive` */
 	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
 	check_missing("sock_queue", "out of order");
 	deliver();
-	record.stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = 201; /* after it */
+	record.stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = 201; /* after `receive` */
 	check_stages("irq softirq_raise receive sock_queue wakeup run copy");
 	check_missing("softirq_entry", "out of order");
 	deliver();
-	record.stage_ns[NF_STAGE_RUN] = 2001; /* after the end */
+	record.stage_ns[NF_STAGE_RUN] = 2001; /* after the record's end */
 	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup copy");
 	check_missing("run", "out of order");
 	deliver();
-	record.stage_ns[NF_STAGE_IRQ] = 151; /* after the softirq it is said to have raised */
+	record.stage_ns[NF_STAGE_IRQ] = 151; /* after the softirq that it should have raised */
 	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
 	check_missing("irq", "out of order");
 }
@@ -386,31 +385,71 @@ static void test_too_little(void **state)
 static void check_segment(const char *text, enum nf_stage from, enum nf_stage to)
 {
 	struct path_segment segment = {0};
-	char nearest[PATH_SEGMENT_MAX];
+	char nearest[SEGMENT_NAME_MAX];
 
 	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
 	assert_false(segment.total);
+	assert_false(segment.one_way);
 	assert_int_equal(segment.from, from);
+	assert_int_equal(segment.to, to);
+}
+
+static void check_total(const char *text, enum nf_outcome outcome, enum nf_stage to)
+{
+	struct path_segment segment = {0};
+	char nearest[SEGMENT_NAME_MAX];
+
+	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
+	assert_true(segment.one_way);
+	assert_int_equal(segment.outcome, outcome);
 	assert_int_equal(segment.to, to);
 }
 
 static void test_segment_names(void **state)
 {
-	struct path_segment segment = {0};
-	char text[PATH_SEGMENT_MAX];
+	struct path_segment segment = {.one_way = true};
+	char text[SEGMENT_NAME_MAX];
 
 	(void)state;
+	check_segment("receive_to_sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive->sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("rx receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
+	check_segment("raise_to_softirq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY);
 	check_segment("raise→softirq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY);
+	check_segment("softirq_raise_to_softirq_entry", NF_STAGE_SOFTIRQ_RAISE,
+		      NF_STAGE_SOFTIRQ_ENTRY);
 	check_segment("softirq->receive", NF_STAGE_SOFTIRQ_ENTRY, NF_STAGE_RECEIVE);
 	check_segment("softirq_raise→irq", NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_IRQ);
 	check_segment("receive→queue", NF_STAGE_RECEIVE, NF_STAGE_QUEUE);
 	check_segment("receive→copy", NF_STAGE_RECEIVE, NF_STAGE_COPY);
+	check_total("rx_total", NF_OUTCOME_DELIVERED, NF_STAGE_COPY);
+	check_total("forward_total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
+	check_total("fwd total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
+	check_total("tx_total", NF_OUTCOME_TRANSMITTED, NF_STAGE_XMIT);
 	assert_int_equal(path_segment_parse(&segment, "total", text), 0);
 	assert_true(segment.total);
-	path_segment_format(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY, text);
-	assert_string_equal(text, "softirq_raise→softirq_entry");
+	assert_false(segment.one_way);
+	assert_string_equal(path_segment_name(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY).s,
+			    "raise_to_softirq");
+}
+
+/* Every segment that has histograms can select records, and stands for the same stages there. */
+static void test_segments_with_histograms(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
+		const struct path_histogram *histogram = &path_histograms[i];
+		struct path_segment segment = {0};
+		char nearest[SEGMENT_NAME_MAX];
+
+		assert_int_equal(path_segment_parse(&segment, histogram->name, nearest), 0);
+		assert_int_equal(segment.total, histogram->total);
+		assert_int_equal(segment.from, histogram->from);
+		assert_int_equal(segment.to, histogram->to);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(histogram->name, path_histograms[j].name);
+	}
 }
 
 static void test_segment_unknown(void **state)
@@ -418,17 +457,20 @@ static void test_segment_unknown(void **state)
 	static const struct {
 		const char *text, *nearest;
 	} cases[] = {
-		{"recieve→copy", "receive→copy"},
-		{"recieve->copy", "receive→copy"},
-		{"receive→sock_qeue", "receive→sock_queue"},
+		{"recieve_to_copy", "receive_to_copy"},
+		{"recieve→copy", "receive_to_copy"},
+		{"recieve->copy", "receive_to_copy"},
+		{"receive→sock_qeue", "receive_to_sock_queue"},
+		{"softirq_raise→softirq_enty", "raise_to_softirq"},
 		{"totla", "total"},
+		{"tx_totla", "tx_total"},
 		{"receiv", ""},
 		{"copy→queue", NULL}, /* no path has it */
 		{"receive→receive", NULL},
 		{"", ""},
 		{"→", NULL},
 		{"->", NULL},
-		{"receive→copy→", "receive→copy"},
+		{"receive→copy→", "receive_to_copy"},
 		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		 "aaaaa"
 		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa→b",
@@ -438,7 +480,7 @@ static void test_segment_unknown(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct path_segment segment = {.from = NF_STAGE_FREE};
-		char nearest[PATH_SEGMENT_MAX] = "not set";
+		char nearest[SEGMENT_NAME_MAX] = "not set";
 
 		assert_int_equal(path_segment_parse(&segment, cases[i].text, nearest), -EINVAL);
 		assert_int_equal(segment.from, NF_STAGE_FREE);
@@ -471,6 +513,40 @@ static void test_segment_times(void **state)
 	assert_int_equal(ns, 1800);
 }
 
+static uint64_t time_of(const char *name)
+{
+	struct path_segment segment;
+	char nearest[SEGMENT_NAME_MAX];
+	uint64_t ns = 0;
+
+	assert_int_equal(path_read(&path, &record, &probes), 0);
+	assert_int_equal(path_segment_parse(&segment, name, nearest), 0);
+	return path_segment_time(&path, &segment, &ns) ? ns : 0;
+}
+
+/* A direction's total is of no other path, and ends where its histogram ends. */
+static void test_total_times(void **state)
+{
+	(void)state;
+	assert_int_equal(time_of("rx_total"), 1900);
+	assert_int_equal(time_of("forward_total"), 0);
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 1900);
+	transmit();
+	assert_int_equal(time_of("rx_total"), 0);
+	assert_int_equal(time_of("forward_total"), 0);
+	assert_int_equal(time_of("tx_total"), 50);
+	assert_int_equal(time_of("total"), 400);
+	record.stage_ns[NF_STAGE_QUEUE] = 0; /* cut from a GSO skb */
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 390);
+	forward();
+	assert_int_equal(time_of("rx_total"), 0);
+	assert_int_equal(time_of("forward_total"), 800);
+	assert_int_equal(time_of("tx_total"), 0);
+	assert_int_equal(time_of("total"), 800);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(test_##name, start)
@@ -496,7 +572,9 @@ int main(void)
 		TEST(too_little),
 		TEST(segment_names),
 		TEST(segment_unknown),
+		TEST(segments_with_histograms),
 		TEST(segment_times),
+		TEST(total_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

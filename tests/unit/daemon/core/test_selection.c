@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Expressions, right and wrong, over packets made by hand.  The resolver's
- * functions are this program's own: libpcap calls these, and they count.
+ * Valid and invalid expressions, applied to packets written byte by byte.  This program defines the
+ * resolver's functions, which libpcap then calls, and counts those calls.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 {
 	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
-	/* Numbers are only converted. */
+	/* The real function only converts numbers. */
 	if (!node || !(is_address(node) || (hints && hints->ai_flags & AI_NUMERICHOST))) {
 		looked_up++;
 		return EAI_NONAME;
@@ -88,7 +88,7 @@ static int start(void **state)
 {
 	(void)state;
 	memset(&record, 0, sizeof(record));
-	/* What lies behind the given bytes must never show. */
+	/* Bytes beyond the given length must have no effect. */
 	memset(record.l2, 0xee, sizeof(record.l2));
 	memset(record.net, 0xee, sizeof(record.net));
 	looked_up = 0;
@@ -145,7 +145,7 @@ static void udp6(void)
 	net(BYTES(0, 53, 0x10, 0x92, 0, 12, 0, 0, 'p', 'i', 'n', 'g'));
 }
 
-/* Who has 10.0.0.2, tell 10.0.0.1. */
+/* ARP request: who has 10.0.0.2, tell 10.0.0.1. */
 static void arp(void)
 {
 	record.protocol = 0x0806;
@@ -234,7 +234,7 @@ static void test_arp(void **state)
 	      {"tcp port 443", false}, {"not arp", false}, {"ether proto \\arp", true});
 }
 
-/* tun, wireguard, or a packet on its way out that has no link header yet. */
+/* tun, wireguard, or a transmitted packet that has no link header yet. */
 static void test_no_ethernet(void **state)
 {
 	(void)state;
@@ -245,7 +245,7 @@ static void test_no_ethernet(void **state)
 	      {"ether multicast", false}, {"not ether multicast", true}, {"ether[0] = 0x5a", false},
 	      {"ether[1] & 1 = 0", false}, {"ether[1] & 1 = 1", false}, {"ether[0] & 2 = 0", false},
 	      {"tcp and not ether src 02:00:00:00:00:0a", true});
-	/* an older MAC header, of another protocol */
+	/* an outdated MAC header, with another protocol */
 	ethernet(0x0806);
 	check_tcp4();
 	CHECK({"ether host 02:00:00:00:00:0a", false});
@@ -258,7 +258,7 @@ static void test_unknown_protocol(void **state)
 	record.protocol = 0;
 	CHECK({"", true}, {"ip", false}, {"not ip", true}, {"tcp port 443", false}, {"llc", false},
 	      {"ether proto 0", false}, {"ether proto 0xffff", false}, {"stp", false});
-	/* the kernel's own number for CAN is no length of an 802.3 frame */
+	/* the kernel's number for CAN is not the length of an 802.3 frame */
 	record.protocol = 0x000c;
 	CHECK({"llc", false}, {"ether proto 0x000c", false}, {"ether[12:2] < 1501", false});
 }
@@ -299,7 +299,7 @@ static void test_vlan_beside(void **state)
 	      {"vlan and ether[14:2] = 0x6005", true}, {"ether[12:2] = 0x8100", false});
 	record.l2_len = 0;
 	check_vlan_5();
-	/* what stands there without the flag means nothing */
+	/* the members have no meaning without the flag */
 	record.flags = 0;
 	CHECK({"vlan", false});
 }
@@ -348,7 +348,7 @@ static void test_stacked_tags(void **state)
 	      {"vlan and len = 1026", true});
 }
 
-/* Tags that were cut off: what is not there is not claimed. */
+/* Truncated tags: missing bytes match nothing. */
 static void test_truncated_tags(void **state)
 {
 	static const uint8_t tag[] = {0, 5, 0x08, 0};
@@ -409,7 +409,7 @@ static void test_without_record(void **state)
 	selection_free(&selection);
 }
 
-/* ---- wrong expressions -------------------------------------------------- */
+/* ---- invalid expressions ----------------------------------------------- */
 
 static void refused(const char *expression, int code)
 {
@@ -530,17 +530,17 @@ static void test_nearest_keyword(void **state)
 					"looked up, at \"prot\", character 5");
 	refused("TCP port 443", -EINVAL);
 	assert_non_null(strstr(error.text, "did you mean tcp?"));
-	/* a host's name is not a mistyped keyword */
+	/* the name of a host is not a misspelled keyword */
 	refused("host prot", -EINVAL);
 	assert_string_equal(error.text, "names are not looked up, only numbers can be given, at "
 					"\"prot\", character 6");
 }
 
-/* ---- bounds ------------------------------------------------------------- */
+/* ---- limits of an expression ------------------------------------------- */
 
 static char long_text[3 * EXPRESSION_LENGTH_MAX];
 
-/* `first`, and then `next` with growing numbers, as long as the bound lets it be. */
+/* Writes `first` and then `next` with growing numbers, up to the longest valid expression. */
 static void repeat(const char *first, const char *next, unsigned int times)
 {
 	size_t len = (size_t)sprintf(long_text, "%s", first);
@@ -549,14 +549,14 @@ static void repeat(const char *first, const char *next, unsigned int times)
 		len += (size_t)sprintf(long_text + len, next, i, i + 100);
 }
 
-/* The sanitizers' malloc is slow, and libpcap asks it for much. */
+/* ASan's malloc is slow, and libpcap calls it often. */
 #ifdef __SANITIZE_ADDRESS__
 #define MILLISECONDS_MAX 400
 #else
 #define MILLISECONDS_MAX 100
 #endif
 
-/* The milliseconds of CPU it took; whether it was valid does not matter. */
+/* Returns the CPU time in milliseconds, for valid and invalid expressions. */
 static unsigned int compile_time(const char *expression)
 {
 	struct selection *selection = NULL;
@@ -567,7 +567,7 @@ static unsigned int compile_time(const char *expression)
 	return (unsigned int)((clock() - before) * 1000 / CLOCKS_PER_SEC);
 }
 
-/* The other CPU's work shows in this one's time: the best of a few runs counts. */
+/* Other tasks disturb the measurement, so the shortest of a few runs counts. */
 static void check_time(const char *what)
 {
 	unsigned int best = compile_time(long_text);
@@ -645,9 +645,9 @@ static void test_bounds(void **state)
 	refused(long_text, -EINVAL);
 }
 
-/* ---- anything at all ---------------------------------------------------- */
+/* ---- random expressions ------------------------------------------------ */
 
-/* Reproducible: the same words in each run. */
+/* The seed is constant, so that every run has the same words. */
 static unsigned int random_below(unsigned int end)
 {
 	static uint32_t state = 0x2545f491;
@@ -767,7 +767,7 @@ static const char *random_word(void)
 			       : words[random_below(ARRAY_SIZE(words))];
 }
 
-/* Terms that may be valid, some words that may not. */
+/* Writes an expression of random terms, of which some are valid. */
 static void random_expression(void)
 {
 	static const char *const heads[] = {
@@ -832,7 +832,7 @@ static void test_random_words(void **state)
 	assert_true(valid > 1500);
 }
 
-/* The test of the tests: the functions above are those that libpcap calls. */
+/* Checks that libpcap calls the functions above; otherwise the other tests would prove nothing. */
 static void test_resolver_is_ours(void **state)
 {
 	struct addrinfo *(*nametoaddrinfo)(const char *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of real network namespaces and cgroups, in a mount namespace of this
- * program's own.  What needs root is skipped without it.
+ * Names of real network namespaces and cgroups, in a mount namespace of this program's own.  Tests
+ * that need root are skipped for other users.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +30,12 @@
 #include "daemon/kernel/cgroup_walk.h"
 #include "daemon/kernel/netns_names.h"
 
-static char top[] = "/tmp/test_attribution_XXXXXX"; /* a file system of its own */
+static char top[] = "/tmp/test_attribution_XXXXXX"; /* a file system only for this test */
 static char folder[64], cgroups[64], mountinfo[64], own_cgroup[128];
 static bool is_root;
 static struct attribution *attribution;
 
-/* ---- the lab ------------------------------------------------------------ */
+/* ---- the fixture ------------------------------------------------------- */
 
 static void write_file(const char *path, const char *text)
 {
@@ -76,7 +76,7 @@ static void need_cgroup2(void)
 static int remove_one(const char *path, const struct stat *file, int type, struct FTW *ftw)
 {
 	(void)file, (void)ftw;
-	/* The files of a cgroup go with it. */
+	/* rmdir() of a cgroup also removes its files. */
 	if (type == FTW_DP)
 		(void)rmdir(path);
 	return 0;
@@ -128,7 +128,7 @@ static int start(void **state)
 		mkdir(folder, 0755);
 		if (mount("none", folder, "tmpfs", 0, NULL) < 0)
 			return -1;
-		/* As the kernel writes a path with a space in it, behind a mount of a part. */
+		/* A path with a space as the kernel writes it, after a mount of only a part. */
 		snprintf(text, sizeof(text),
 			 "22 27 0:21 / /proc rw - proc proc rw\n"
 			 "23 27 0:22 /part /nowhere rw - cgroup2 none rw\n"
@@ -170,7 +170,7 @@ static void touch(const char *path)
 	close(fd);
 }
 
-/* What `ip netns add` does; the namespace's inode number. */
+/* Creates a namespace as `ip netns add` does; returns its inode number. */
 static uint32_t add_netns(const char *name, bool new_file)
 {
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -200,7 +200,7 @@ static const char *netns(uint32_t inode)
 	return attribution_netns(attribution, inode, name);
 }
 
-/* The folder may have been read a moment ago: then a change is not looked for. */
+/* Waits, because the directory is not read again within a short time. */
 static const char *netns_soon(uint32_t inode)
 {
 	pause_for(50);
@@ -235,7 +235,7 @@ static void test_netns(void **state)
 	assert_null(netns(red));
 }
 
-/* The kernel gives a number away again as soon as it is free; here it is by design. */
+/* The kernel reuses a number as soon as it is free; this test forces that. */
 static void test_netns_number_used_again(void **state)
 {
 	char held[64];
@@ -272,7 +272,7 @@ static void test_netns_two_names(void **state)
 	assert_name(netns(inode), "second");
 }
 
-/* `ip netns add` makes the file first: the folder does not change when it is mounted on. */
+/* `ip netns add` creates the file first, and the later mount does not change the directory. */
 static void test_netns_file_before_mount(void **state)
 {
 	uint32_t inode;
@@ -285,7 +285,7 @@ static void test_netns_file_before_mount(void **state)
 	inode = add_netns("late", false);
 	pause_for(1000);
 	assert_name(netns(inode), "late");
-	/* and `ip netns del` may be stopped half-way */
+	/* `ip netns del` may be interrupted, and leave the file */
 	assert_int_equal(umount2(at(folder, "late"), MNT_DETACH), 0);
 	assert_null(netns(inode));
 }
@@ -297,10 +297,10 @@ static void test_netns_what_is_no_name(void **state)
 	(void)state;
 	need_root();
 	mkdir(at(folder, "a-folder"), 0755);
-	/* another kind of namespace, which has a number of the same sort */
+	/* a namespace of another type, with a similar number */
 	touch(at(folder, "uts"));
 	assert_int_equal(mount("/proc/self/ns/uts", at(folder, "uts"), "none", MS_BIND, NULL), 0);
-	/* a link to anywhere is not followed */
+	/* a link to another location is not followed */
 	add_netns("real", true);
 	assert_int_equal(symlink(at(folder, "real"), at(folder, "link")), 0);
 	snprintf(link, sizeof(link), "/proc/%d/root%s", getpid(), at(folder, "real"));
@@ -309,14 +309,14 @@ static void test_netns_what_is_no_name(void **state)
 	assert_null(netns(inode_of(at(folder, "a-folder"))));
 }
 
-/* As people make for containers, so that `ip netns exec` works. */
+/* Administrators make such links for containers, so that `ip netns exec` works. */
 static void test_netns_link_to_process(void **state)
 {
 	char link[64];
 
 	(void)state;
 	need_root();
-	/* not this program's own namespace, which may be the host's */
+	/* a new namespace, because this program's own may be the host's */
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
 	snprintf(link, sizeof(link), "/proc/%d/ns/net", getpid());
 	assert_int_equal(symlink(link, at(folder, "container")), 0);
@@ -333,7 +333,7 @@ static void test_netns_folder_comes_late(void **state)
 	assert_int_equal(rmdir(folder), 0);
 	assert_null(netns(4026540000U));
 	assert_int_equal(mkdir(folder, 0755), 0);
-	/* the first `ip netns add` mounts the folder on itself */
+	/* the first `ip netns add` mounts the directory on itself */
 	assert_int_equal(mount(folder, folder, "none", MS_BIND, NULL), 0);
 	inode = add_netns("first", true);
 	pause_for(1000);
@@ -342,7 +342,7 @@ static void test_netns_folder_comes_late(void **state)
 	assert_int_equal(umount2(folder, MNT_DETACH), 0);
 }
 
-/* More files than one call looks at, and more names than are kept. */
+/* More files than one call examines, and more names than are kept. */
 static void test_netns_many(void **state)
 {
 	uint32_t own = inode_of("/proc/self/ns/net"), inode;
@@ -382,7 +382,7 @@ static void test_netns_host(void **state)
 	assert_int_equal(attribution_new(&here, &places), 0);
 	assert_int_equal(stat("/proc/self/ns/net", &own), 0);
 	assert_name(attribution_netns(here, (uint32_t)own.st_ino, name), "host");
-	/* the number that Linux gives it from 6.18 on */
+	/* the number of the initial namespace in Linux 6.18 and later */
 	assert_name(attribution_netns(here, 4026531833U, name), "host");
 	assert_null(attribution_netns(here, 1, name));
 	attribution_free(&here);
@@ -436,7 +436,7 @@ static const char *cgroup(uint64_t id)
 	return attribution_cgroup(attribution, id, path);
 }
 
-/* Where the tree is walked through an answer may take some calls. */
+/* Without file handles the tree is searched in steps, so an answer may need several calls. */
 static const char *cgroup_soon(uint64_t id)
 {
 	const char *path = cgroup(id);
@@ -459,20 +459,23 @@ static char *make_cgroup(const char *name)
 static void check_cgroups(void)
 {
 	const char *below = own_cgroup + strlen(cgroups);
-	uint64_t own = id_of(own_cgroup), unit, odd;
+	uint64_t own = id_of(own_cgroup), unit, odd, hidden;
 
 	unit = id_of(make_cgroup("nginx.service"));
 	odd = id_of(make_cgroup("nginx.service/a (deleted)"));
+	hidden = id_of(make_cgroup("nginx.service/.hidden"));
 	assert_name(cgroup_soon(id_of(cgroups)), "/");
 	assert_name(cgroup_soon(own), below);
 	assert_name(cgroup_soon(unit), at(below, "nginx.service"));
 	assert_name(cgroup_soon(odd), at(below, "nginx.service/a (deleted)"));
+	assert_name(cgroup_soon(hidden), at(below, "nginx.service/.hidden"));
 	assert_null(cgroup(0));
 	assert_null(cgroup(0x7fffffff12345678));
 	assert_null(cgroup(0x7fffffff12345678));
-	/* a file of a cgroup has such a number as well */
+	/* a file in a cgroup has an inode number, too */
 	assert_null(cgroup(id_of(at(own_cgroup, "cgroup.procs"))));
 
+	assert_int_equal(rmdir(at(own_cgroup, "nginx.service/.hidden")), 0);
 	assert_int_equal(rmdir(at(own_cgroup, "nginx.service/a (deleted)")), 0);
 	assert_int_equal(rmdir(at(own_cgroup, "nginx.service")), 0);
 	assert_name(cgroup(unit), at(below, "nginx.service"));
@@ -496,7 +499,7 @@ static void test_cgroup_gone(void **state)
 	assert_null(cgroup(gone));
 }
 
-/* An id that is not there yet is looked for again; the cache has no room for all. */
+/* An unknown id is searched for again; the cache is smaller than the number of ids. */
 static void test_cgroup_cache(void **state)
 {
 	uint64_t own = id_of(is_root ? cgroups : "/");
@@ -509,7 +512,7 @@ static void test_cgroup_cache(void **state)
 	assert_name(cgroup(own), "/");
 }
 
-/* Without the capabilities the tree is walked through; libc has no functions for them. */
+/* Adds or drops the capabilities for file handles; libc has no function for that. */
 static void have_capabilities(bool have)
 {
 	const uint32_t mask = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_SYS_ADMIN;
@@ -571,7 +574,7 @@ static void count_visit(void *data, uint64_t id, const char *path)
 		snprintf(visited->path, sizeof(visited->path), "%s", path);
 }
 
-/* A wide and deep tree: part by part, all of it, and nothing that is mounted in it. */
+/* A wide and deep tree is searched in steps, completely, without the file systems mounted in it. */
 static void test_cgroup_walk_steps(void **state)
 {
 	char wide[256], name[64];
@@ -599,10 +602,10 @@ static void test_cgroup_walk_steps(void **state)
 		steps++;
 	}
 	assert_true(steps >= 3);
-	assert_int_equal(visited.own, 121); /* 120, two deeper ones, without wide/1 */
+	assert_int_equal(visited.own, 121); /* 120 and two deeper ones, but not wide/1 */
 	assert_string_equal(visited.path + strlen(own_cgroup + strlen(cgroups)),
 			    "/wide/0/deep/deeper");
-	/* once more from the beginning, and given up in the middle */
+	/* starts again and stops before the end */
 	visited.own = 0;
 	assert_int_equal(cgroup_walk_step(walk, count_visit, &visited), 0);
 	cgroup_walk_free(&walk);
@@ -641,7 +644,7 @@ static void test_cgroup_mounts(void **state)
 	check_mountinfo("", inside, NULL);
 	check_mountinfo("garbage\n - cgroup2 \n1 - cgroup2 x\n1 2 3 4 - cgroup2 x\n", inside, NULL);
 	check_mountinfo("24 27 0:22 / /nowhere rw - cgroup2 none rw\n", inside, NULL);
-	/* hidden by another mount */
+	/* another mount hides the first one */
 	snprintf(text, sizeof(text),
 		 "23 27 0:22 / /tmp rw - cgroup2 none rw\n"
 		 "24 27 0:22 / %s/cgroup\\0402 rw - cgroup2 none rw\n",
@@ -654,7 +657,7 @@ static void test_cgroup_mounts(void **state)
 	snprintf(text, sizeof(text), "25 27 0:22 /test %s rw - cgroup2 none rw\n", part);
 	check_mountinfo(text, inside, "/inside");
 	check_mountinfo(text, outside, "/");
-	/* the mount of the whole is the better one */
+	/* the mount of the whole file system takes precedence */
 	snprintf(text, sizeof(text),
 		 "25 27 0:22 /test %s rw - cgroup2 none rw\n"
 		 "24 27 0:22 / %s/cgroup\\0402 rw - cgroup2 none rw\n",
@@ -664,7 +667,7 @@ static void test_cgroup_mounts(void **state)
 	assert_int_equal(rmdir(at(own_cgroup, "inside")), 0);
 }
 
-/* The places of a real host, whatever they hold. */
+/* The paths of this host, with any contents, must not crash the program. */
 static void test_host_places(void **state)
 {
 	char path[ATTRIBUTION_CGROUP_MAX], name[ATTRIBUTION_NETNS_MAX];
@@ -742,7 +745,7 @@ static void test_containers(void **state)
 		 "ff23456789ab"},
 		{"/lxc.payload.web-1/system.slice/cron.service", "web-1"},
 		{"/lxc.payload.web-1/docker/" ID, "0123456789ab"},
-		/* what watches a container is not in it */
+		/* the monitor of a container is not in the container */
 		{"/machine.slice/libpod-conmon-" ID ".scope", NULL},
 		{"/system.slice/crio-conmon-" ID ".scope", NULL},
 		{"/lxc.monitor.web-1", NULL},
@@ -769,7 +772,7 @@ static void test_containers(void **state)
 	}
 }
 
-/* Names longer than any folder's leave the buffer alone. */
+/* Names longer than NAME_MAX do not change the buffer. */
 static void test_long_names(void **state)
 {
 	char path[2048], text[ATTRIBUTION_UNIT_MAX] = "as it was";

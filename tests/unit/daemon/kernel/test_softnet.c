@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* /proc/net/softnet_stat as kernels have printed it, and as none should. */
+/* /proc/net/softnet_stat as different kernels print it, and with invalid contents. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int read_text(const char *text, struct softnet **rows, size_t *count)
 	return r;
 }
 
-/* Each layout with two CPUs; the values by place are the same in all. */
+/* Each layout with two CPUs; all layouts have the same values in the same columns. */
 static void test_layouts(void **state)
 {
 	static const struct {
@@ -105,7 +105,7 @@ static void test_refuses(void **state)
 		"",
 		"\n",
 		"00000001 00000002\n",
-		"00000001 00000002 00000003", /* cut off */
+		"00000001 00000002 00000003", /* no newline at the end */
 		"00000001 00000002 0000000x\n",
 		"00000001 00000002 -0000003\n",
 		"00000001 00000002 100000000\n",
@@ -124,7 +124,7 @@ static void test_refuses(void **state)
 	}
 }
 
-/* A line of any length is refused or read, never half of it taken for a row. */
+/* A line that is too long is an error; a part of it must not become a row. */
 static void test_long_line(void **state)
 {
 	char text[4096] = "";

@@ -29,7 +29,7 @@ static int stop(void **state)
 	return symbols != NULL;
 }
 
-/* Load `text` as if it were /proc/kallsyms. */
+/* Loads `text` as the contents of /proc/kallsyms. */
 static int load(const char *text)
 {
 	char path[] = "/tmp/test_symbols_XXXXXX";
@@ -89,7 +89,7 @@ static void test_modules(void **state)
 	assert_int_equal(load(kernel), 0);
 	assert_string_equal(at(0xffffffffc020103c), "nft_do_chain+0x3c [nf_tables]");
 	assert_string_equal(at(0xffffffffc0100004), "veth_xmit+0x4 [veth]");
-	/* the last entry of all, too */
+	/* the last entry of the file has a module, too */
 	assert_string_equal(at(0xffffffffc0300010), "bpf_prog_6deef7357e7b4530_nf+0x10 [bpf]");
 	assert_string_equal(at(0xffffffffc03fffff), "bpf_prog_6deef7357e7b4530_nf+0xfffff [bpf]");
 }
@@ -101,7 +101,7 @@ static void test_not_text(void **state)
 	assert_string_equal(at(0), "0x0");
 	assert_string_equal(at(1), "0x1");
 	assert_string_equal(at(0xffffffff80ffffff), "0xffffffff80ffffff");
-	/* data ends text */
+	/* a data symbol ends the text before it */
 	assert_string_equal(at(0xffffffff82000000), "0xffffffff82000000");
 	assert_string_equal(at(0xffffffff82000123), "0xffffffff82000123");
 	assert_string_equal(at(0xffffffff8300007f), "__init_one+0x7f");
@@ -182,7 +182,7 @@ static void test_load_again(void **state)
 	assert_int_equal(symbols_count(symbols), 1);
 	assert_string_equal(at(0x1001), "0x1001");
 	assert_string_equal(at(0x2001), "after+0x1");
-	/* what fails changes nothing */
+	/* a failed load changes nothing */
 	assert_int_equal(load("nothing"), -EBADMSG);
 	assert_string_equal(at(0x2001), "after+0x1");
 }
@@ -197,7 +197,7 @@ static void test_small_buffer(void **state)
 	assert_string_equal(text, "udp_rcv");
 }
 
-/* Data at a function's own address does not end it, data of a module below it ends others. */
+/* A data symbol ends a function at a lower address, but not one at its own address. */
 static void test_data_in_any_order(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void test_data_in_any_order(void **state)
 	assert_string_equal(at(0x2001), "second+0x1");
 }
 
-/* The running kernel: what the file says about a function is what we say. */
+/* On the running kernel, the names agree with /proc/kallsyms. */
 static void test_running_kernel(void **state)
 {
 	char line[1024], name[512], expected[SYMBOLS_TEXT_MAX];

@@ -19,7 +19,7 @@
 
 #define MS 1000000ULL
 
-/* A loop and what its handlers did. */
+/* A loop, and what its handlers recorded. */
 struct run {
 	struct loop *loop;
 	struct loop_source *source;
@@ -69,7 +69,7 @@ static int stop(void *userdata)
 
 	run->calls++;
 	loop_exit(run->loop, 7);
-	/* Only the first one counts. */
+	/* Only the first exit status counts. */
 	loop_exit(run->loop, 8);
 	return 0;
 }
@@ -131,7 +131,7 @@ static int sleep_first(void *userdata)
 	return 0;
 }
 
-/* The turns at 20 and 40 ms are missed; those at 60, 80, 100 are not made up for nor late. */
+/* The turns at 20 and 40 ms are missed and not repeated; those at 60, 80 and 100 ms are on time. */
 static void test_missed_turns(void **state)
 {
 	struct run *run = *state;
@@ -139,7 +139,7 @@ static void test_missed_turns(void **state)
 	assert_int_equal(loop_add_timer(run->loop, &run->source, 0, 20 * MS, sleep_first, run), 0);
 	assert_int_equal(loop_add_timer(run->loop, &run->other, 110 * MS, 0, stop, run), 0);
 	assert_int_equal(loop_run(run->loop), 7);
-	/* 0, the one that was due when it woke, 60, 80, 100, and the end. */
+	/* 0 ms, the turn that was due after the sleep, 60, 80, 100 ms, and the end. */
 	assert_in_range(run->calls, 5, 6);
 }
 
@@ -194,7 +194,7 @@ static void test_defer_again(void **state)
 	assert_int_equal(run->calls, 5);
 }
 
-/* What was told of the fd, in turn: written to, and asked for less and less. */
+/* Records the events of the fd, and then asks for fewer events after each call. */
 static int on_fd(int fd, unsigned int events, void *userdata)
 {
 	struct run *run = userdata;
@@ -208,7 +208,7 @@ static int on_fd(int fd, unsigned int events, void *userdata)
 	run->calls++;
 	if (events & LOOP_WRITE)
 		return loop_fd_set_events(run->source, LOOP_READ);
-	/* Not read, it stays readable, but with 0 only the end is told. */
+	/* The byte is not read, so the fd stays readable, but with 0 only a hangup is reported. */
 	cleanup_close(&run->fds[1]);
 	run->fds[1] = -1;
 	return loop_fd_set_events(run->source, 0);
@@ -287,7 +287,7 @@ static void test_notify(void **state)
 	(void)run;
 	unsetenv("NOTIFY_SOCKET");
 	assert_int_equal(loop_notify("READY=1"), 0);
-	/* An abstract address of the kernel's choice. */
+	/* The kernel chooses an abstract address. */
 	assert_int_equal(bind(manager, (struct sockaddr *)&address, size), 0);
 	size = sizeof(address);
 	assert_int_equal(getsockname(manager, (struct sockaddr *)&address, &size), 0);

@@ -44,7 +44,7 @@ static void test_keeps_the_newest(void **state)
 	recent_free(&recent);
 }
 
-/* A record with a stack is longer than one without; the shorter must not show the longer's. */
+/* A short record that replaces a long one must not show the long one's stack. */
 static void test_takes_records_of_both_sizes(void **state)
 {
 	struct nf_drop_record record = {.header.size = sizeof(record), .stack_len = 4};
@@ -70,7 +70,7 @@ static void test_takes_records_of_both_sizes(void **state)
 	free(plain);
 }
 
-/* What is kept of a record that is longer than there is room for says so. */
+/* A record that is too long is cut, and its size says so. */
 static void test_cuts_what_is_too_long(void **state)
 {
 	struct nf_drop_record record = {.header.size = sizeof(record), .reason = 7};
@@ -89,7 +89,7 @@ static void test_cuts_what_is_too_long(void **state)
 	recent_free(&recent);
 }
 
-/* Any size a record may come to have keeps the next one aligned. */
+/* Records of any size stay aligned. */
 static void test_keeps_records_aligned(void **state)
 {
 	struct recent *recent = NULL;

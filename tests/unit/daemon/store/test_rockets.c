@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rockets in the kernel's log: what is read of them, and which the probe is held to have seen. */
+/* Rockets in the kernel's log: how they are parsed, and which ones count as seen by the probe. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void test_reads_the_driver_s_message(void **state)
 	struct rocket rocket = {.time_ns = 7};
 
 	(void)state;
-	/* pr_alert of 3.13, net_dbg_ratelimited of today; with and without a dictionary. */
+	/* pr_alert of Linux 3.13 and net_dbg_ratelimited of later kernels, with and without a dictionary. */
 	assert_int_equal(parse(&rocket, "1,339,5140900,-;xennet: skb rides the rocket: 19 slots, "
 					"1514 bytes\n"),
 			 0);
@@ -61,7 +61,7 @@ static void test_reads_a_device(void **state)
 	assert_int_equal(rocket.slots, 20);
 }
 
-/* What a process wrote there has another facility: 12 is LOG_USER, a warning. */
+/* A message from a process has another facility: 12 is LOG_USER with LOG_WARNING. */
 static void test_passes_over_all_else(void **state)
 {
 	static const char *const records[] = {
@@ -79,7 +79,7 @@ static void test_passes_over_all_else(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
 		assert_int_equal(parse(&rocket, records[i]), -ENOENT);
 	assert_int_equal(rocket.slots, 3);
-	/* The record has no 0 at its end. */
+	/* The record has no final NUL. */
 	assert_int_equal(
 		rocket_parse(&rocket, "4,1,2,-;skb rides the rocket: 19 slots, 15 bytes", 30),
 		-ENOENT);
@@ -135,7 +135,7 @@ static void test_waits_a_second(void **state)
 	rockets_free(&rockets);
 }
 
-/* A record stands for one rocket, of the same slots and bytes, at about that time, on Xen. */
+/* A record matches one rocket, with the same slots and bytes, at about the same time, on Xen. */
 static void test_each_rocket_needs_its_record(void **state)
 {
 	struct rockets *rockets = NULL;
@@ -158,7 +158,7 @@ static void test_each_rocket_needs_its_record(void **state)
 	rockets_free(&rockets);
 }
 
-/* Overflows without a record, of which only the number is known, speak for one rocket each. */
+/* Each overflow without a record, of which only the number is known, matches one rocket. */
 static void test_overflows_without_a_record(void **state)
 {
 	struct rockets *rockets = NULL;

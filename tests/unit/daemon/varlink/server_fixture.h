@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A Varlink server over real sockets, for the tests of it and of its calls.  It
- * runs in a thread of its own, as a daemon would; the tests are its clients and
- * simply wait for what must come.
+ * A Varlink server with real sockets, for the tests of the server and of its calls.  It runs in a
+ * thread of its own, with an event loop, as in the daemon.  The tests are its clients and wait for
+ * the expected replies.
  */
 #ifndef TESTS_UNIT_DAEMON_VARLINK_SERVER_FIXTURE_H
 #define TESTS_UNIT_DAEMON_VARLINK_SERVER_FIXTURE_H
@@ -48,21 +48,21 @@ struct fixture {
 	struct server *server;
 	struct server_stats stats;
 	pthread_t thread;
-	/* Work for the loop's thread, and that it is done. */
+	/* Work for the loop's thread, and the signal that it is done. */
 	int wake;
 	struct loop_source *wake_source;
 	void (*work)(struct fixture *fixture);
 	sem_t done;
-	/* What soon() waits for, looked at in that thread. */
+	/* The condition of soon(), evaluated in the loop's thread. */
 	bool (*holds)(const struct fixture *fixture);
 	bool held;
-	/* Calls that the methods kept, and what became of them. */
+	/* Calls that the methods kept, and their results. */
 	struct call *kept;
 	unsigned int closed;
 	unsigned int oneways;
 	int stream_result;
 	unsigned int streamed;
-	/* The last report, and how many there were. */
+	/* The last report, and the number of reports. */
 	char what[64];
 	int error;
 	unsigned int reports;
@@ -130,7 +130,7 @@ static inline int fail_at_once(struct call *call, json_t *parameters, void *user
 static inline int fail_afterwards(struct call *call, json_t *parameters, void *userdata)
 {
 	(void)userdata;
-	call_error(call, "io.netflowd.NoData", json_pack("{s:s}", "reason", "none"));
+	call_error(call, "org.example.NoData", json_pack("{s:s}", "reason", "none"));
 	(void)parameters;
 	return -ENOSPC;
 }
@@ -160,17 +160,17 @@ static inline int count_oneway(struct call *call, json_t *parameters, void *user
 }
 
 static const struct method methods[] = {
-	{"io.netflowd.Echo", ACCESS_READ, false, echo},
-	{"io.netflowd.Empty", ACCESS_READ, false, empty},
-	{"io.netflowd.Keep", ACCESS_READ, false, keep},
-	{"io.netflowd.Stream", ACCESS_READ, true, start_stream},
-	{"io.netflowd.Large", ACCESS_READ, false, large},
-	{"io.netflowd.Fail", ACCESS_READ, false, fail_at_once},
-	{"io.netflowd.FailAfterwards", ACCESS_READ, false, fail_afterwards},
-	{"io.netflowd.Check", ACCESS_READ, false, check},
-	{"io.netflowd.Oneway", ACCESS_READ, false, count_oneway},
-	{"io.netflowd.Change", ACCESS_CHANGE, false, empty},
-	{"io.netflowd.Planned", ACCESS_READ, false, NULL},
+	{"org.example.Echo", ACCESS_READ, false, echo},
+	{"org.example.Empty", ACCESS_READ, false, empty},
+	{"org.example.Keep", ACCESS_READ, false, keep},
+	{"org.example.Stream", ACCESS_READ, true, start_stream},
+	{"org.example.Large", ACCESS_READ, false, large},
+	{"org.example.Fail", ACCESS_READ, false, fail_at_once},
+	{"org.example.FailAfterwards", ACCESS_READ, false, fail_afterwards},
+	{"org.example.Check", ACCESS_READ, false, check},
+	{"org.example.Oneway", ACCESS_READ, false, count_oneway},
+	{"org.example.Change", ACCESS_CHANGE, false, empty},
+	{"org.example.Planned", ACCESS_READ, false, NULL},
 };
 
 /* ---- the server's thread -------------------------------------------------- */
@@ -196,7 +196,7 @@ static inline int on_work(int fd, unsigned int events, void *userdata)
 	return 0;
 }
 
-/* Run `work` in the loop's thread, to its end. */
+/* Runs `work` in the loop's thread and waits for its end. */
 static inline void in_loop(struct fixture *fixture, void (*work)(struct fixture *fixture))
 {
 	fixture->work = work;
@@ -219,16 +219,40 @@ static inline void *run_server(void *userdata)
 	return NULL;
 }
 
-static inline struct server_settings small_settings(struct fixture *fixture)
+static const struct server_interface interfaces[] = {
+	{"org.example", "# An example.\ninterface org.example\n"},
+	{"org.example.more", "# Another.\ninterface org.example.more\n"},
+};
+
+static inline struct server_settings default_settings(struct fixture *fixture)
 {
 	return (struct server_settings){
 		.path = fixture->path,
-		.group = "no-such-group",
-		.max_clients = 4,
-		.max_queued_bytes = QUEUED_BYTES,
-		.max_reply_bytes = REPLY_BYTES,
+		.vendor = "a vendor",
+		.product = "a product",
+		.version = "1.2.3",
+		.interfaces = interfaces,
+		.interface_count = ARRAY_SIZE(interfaces),
+		.errors =
+			{
+				.failed = "org.example.Failed",
+				.too_many = "org.example.TooMany",
+				.permission_denied = "org.example.PermissionDenied",
+				.invalid_message = "org.example.InvalidMessage",
+			},
 		.report = on_report,
 	};
+}
+
+static inline struct server_settings small_settings(struct fixture *fixture)
+{
+	struct server_settings settings = default_settings(fixture);
+
+	settings.group = "no-such-group";
+	settings.max_clients = 4;
+	settings.max_queued_bytes = QUEUED_BYTES;
+	settings.max_reply_bytes = REPLY_BYTES;
+	return settings;
 }
 
 static inline void start_small(struct fixture *fixture)
@@ -242,7 +266,7 @@ static inline void start_small(struct fixture *fixture)
 
 static inline void start_default(struct fixture *fixture)
 {
-	struct server_settings settings = {.path = fixture->path, .report = on_report};
+	struct server_settings settings = default_settings(fixture);
 
 	if (server_new(&fixture->server, fixture->loop, &settings, methods, ARRAY_SIZE(methods),
 		       fixture) < 0)
@@ -302,7 +326,7 @@ static inline int teardown(void **state)
 	pthread_join(fixture->thread, NULL);
 	cleanup_close(&fixture->wake);
 	sem_destroy(&fixture->done);
-	/* Fails if the socket is still there. */
+	/* Fails if the server did not remove its socket. */
 	r = rmdir(fixture->directory);
 	free(fixture);
 	return r;
@@ -361,7 +385,7 @@ static inline void request(int fd, const char *method, const char *rest)
 	send_text(fd, text);
 }
 
-/* The next reply, byte by byte so that none of the one after it is taken; NULL at the end. */
+/* Reads the next reply, byte by byte, so that the one after it stays unread; NULL at the end. */
 static inline json_t *receive(int fd)
 {
 	size_t capacity = 4096;
@@ -418,12 +442,12 @@ static inline void expect_silence(int fd)
 	assert_true(errno == EAGAIN);
 }
 
-/* It answers, and in time. */
+/* Checks that the server answers in time. */
 static inline void expect_service(const struct fixture *fixture)
 {
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Echo", ",\"parameters\":{\"x\":1}");
+	request(fd, "org.example.Echo", ",\"parameters\":{\"x\":1}");
 	expect_json(fd, "{\"parameters\":{\"x\":1}}");
 }
 
@@ -433,7 +457,7 @@ static inline void look(struct fixture *fixture)
 	fixture->held = fixture->holds(fixture);
 }
 
-/* What the server does after a client did something comes within a moment, but not at once. */
+/* Waits until the condition holds: the server reacts to a client soon, but not at once. */
 static inline bool soon(struct fixture *fixture, bool (*holds)(const struct fixture *fixture))
 {
 	fixture->holds = holds;

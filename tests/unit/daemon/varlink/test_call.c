@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls: which method they go to, parameters, order, streams. */
+/* Calls: their methods, parameters, order and streams. */
 #include "common/json.h"
 #include "tests/unit/daemon/varlink/server_fixture.h"
 
-/* ---- org.varlink.service and what it says of methods ----------------------- */
+/* ---- org.varlink.service and descriptions of methods ---------------------- */
 
 static void test_get_info(void **state)
 {
 	OWN_FD int fd = client_open(*state);
-	OWN_JSON json_t *reply = NULL;
 
 	request(fd, "org.varlink.service.GetInfo", "");
-	reply = receive(fd);
-	assert_int_equal(json_unpack(reply, "{s:{s:s, s:s, s:s, s:s, s:[s,s!]!}!}", "parameters",
-				     "vendor", &(const char *){0}, "product", &(const char *){0},
-				     "version", &(const char *){0}, "url", &(const char *){0},
-				     "interfaces", &(const char *){0}, &(const char *){0}),
-			 0);
+	expect_json(fd, "{\"parameters\":{\"vendor\":\"a vendor\",\"product\":\"a product\","
+			"\"version\":\"1.2.3\",\"url\":\"\",\"interfaces\":"
+			"[\"org.varlink.service\",\"org.example\",\"org.example.more\"]}}");
 	request(fd, "org.varlink.service.GetInfo", ",\"parameters\":{\"x\":1}");
 	expect_json(fd, "{\"error\":\"org.varlink.service.InvalidParameter\","
 			"\"parameters\":{\"parameter\":\"x\"}}");
@@ -42,11 +38,12 @@ static void test_interfaces(void **state)
 	OWN_FD int fd = client_open(*state);
 
 	expect_interface(fd, "org.varlink.service");
-	expect_interface(fd, "io.netflowd");
+	expect_interface(fd, "org.example");
+	expect_interface(fd, "org.example.more");
 	request(fd, "org.varlink.service.GetInterfaceDescription",
-		",\"parameters\":{\"interface\":\"io.netflow\"}");
+		",\"parameters\":{\"interface\":\"org.exampl\"}");
 	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
-			"\"parameters\":{\"interface\":\"io.netflow\"}}");
+			"\"parameters\":{\"interface\":\"org.exampl\"}}");
 	request(fd, "org.varlink.service.GetInterfaceDescription", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.InvalidParameter\","
 			"\"parameters\":{\"parameter\":\"interface\"}}");
@@ -56,24 +53,24 @@ static void test_unknown_methods(void **state)
 {
 	OWN_FD int fd = client_open(*state);
 
-	request(fd, "io.netflowd.echo", "");
+	request(fd, "org.example.echo", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
-			"\"parameters\":{\"method\":\"io.netflowd.echo\"}}");
+			"\"parameters\":{\"method\":\"org.example.echo\"}}");
 	request(fd, "org.varlink.service.Get", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
 			"\"parameters\":{\"method\":\"org.varlink.service.Get\"}}");
 	request(fd, "Echo", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotFound\","
 			"\"parameters\":{\"method\":\"Echo\"}}");
-	request(fd, "io.netflow.Echo", "");
+	request(fd, "org.exampl.Echo", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
-			"\"parameters\":{\"interface\":\"io.netflow\"}}");
+			"\"parameters\":{\"interface\":\"org.exampl\"}}");
 	request(fd, ".Echo", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.InterfaceNotFound\","
 			"\"parameters\":{\"interface\":\"\"}}");
-	request(fd, "io.netflowd.Planned", "");
+	request(fd, "org.example.Planned", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.MethodNotImplemented\","
-			"\"parameters\":{\"method\":\"io.netflowd.Planned\"}}");
+			"\"parameters\":{\"method\":\"org.example.Planned\"}}");
 }
 
 static void expect_checked(int fd, const char *parameters, const char *expected)
@@ -81,7 +78,7 @@ static void expect_checked(int fd, const char *parameters, const char *expected)
 	OWN_FREE char *rest = NULL;
 
 	assert_true(asprintf(&rest, ",\"parameters\":%s", parameters) > 0);
-	request(fd, "io.netflowd.Check", rest);
+	request(fd, "org.example.Check", rest);
 	expect_json(fd, expected);
 }
 
@@ -121,7 +118,7 @@ static void test_parameters(void **state)
 	expect_wrong(fd, "{\"string\":\"\",\"array\":{}}", "array");
 	expect_wrong(fd, "{\"string\":\"\",\"strin\":1}", "strin");
 	expect_wrong(fd, "{\"string\":\"\",\"\\u00e4\":null}", "\xc3\xa4");
-	/* The caller's mistake is nothing for the log. */
+	/* Mistakes of a client are not logged. */
 	assert_int_equal(fixture->reports, 0);
 }
 
@@ -130,15 +127,15 @@ static void test_failing_methods(void **state)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Fail", "");
-	expect_json(fd, "{\"error\":\"io.netflowd.Failed\","
+	request(fd, "org.example.Fail", "");
+	expect_json(fd, "{\"error\":\"org.example.Failed\","
 			"\"parameters\":{\"reason\":\"No space left on device\"}}");
 	assert_int_equal(fixture->reports, 1);
-	assert_string_equal(fixture->what, "io.netflowd.Fail");
+	assert_string_equal(fixture->what, "org.example.Fail");
 	assert_int_equal(fixture->error, -ENOSPC);
-	request(fd, "io.netflowd.FailAfterwards", "");
-	expect_json(fd, "{\"error\":\"io.netflowd.NoData\",\"parameters\":{\"reason\":\"none\"}}");
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.FailAfterwards", "");
+	expect_json(fd, "{\"error\":\"org.example.NoData\",\"parameters\":{\"reason\":\"none\"}}");
+	request(fd, "org.example.Empty", "");
 	expect_json(fd, "{\"parameters\":{}}");
 	assert_int_equal(fixture->reports, 1);
 }
@@ -151,18 +148,18 @@ static void test_access(void **state)
 
 	if (geteuid() != 0)
 		skip();
-	request(mine, "io.netflowd.Change", "");
+	request(mine, "org.example.Change", "");
 	expect_json(mine, "{\"parameters\":{}}");
-	/* Of this thread only; who connects is recorded in connect(2). */
+	/* Only this thread changes its user: connect(2) records the user of the thread that calls it. */
 	assert_int_equal(chmod(fixture->directory, 0755), 0);
 	assert_int_equal(chmod(fixture->path, 0666), 0);
 	assert_int_equal(syscall(SYS_setresuid, -1, NOBODY, -1), 0);
 	connect_to(fixture, others);
 	assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
-	request(others, "io.netflowd.Change", "");
-	expect_json(others, "{\"error\":\"io.netflowd.PermissionDenied\",\"parameters\":"
-			    "{\"reason\":\"only root may call io.netflowd.Change\"}}");
-	request(others, "io.netflowd.Echo", "");
+	request(others, "org.example.Change", "");
+	expect_json(others, "{\"error\":\"org.example.PermissionDenied\",\"parameters\":"
+			    "{\"reason\":\"only root may call org.example.Change\"}}");
+	request(others, "org.example.Echo", "");
 	expect_json(others, "{\"parameters\":{}}");
 }
 
@@ -170,7 +167,7 @@ static void test_access(void **state)
 
 static void test_split(void **state)
 {
-	static const char text[] = "{\"method\":\"io.netflowd.Echo\",\"parameters\":{\"x\":1}}";
+	static const char text[] = "{\"method\":\"org.example.Echo\",\"parameters\":{\"x\":1}}";
 	OWN_FD int fd = client_open(*state);
 
 	for (size_t i = 0; i < sizeof(text); i++) {
@@ -191,7 +188,7 @@ static void test_pipeline(void **state)
 	assert_non_null(text);
 	for (int i = 0; i < 300; i++)
 		size += (size_t)sprintf(text + size,
-					"{\"method\":\"io.netflowd.%s\",\"parameters\":{\"x\":%d}}",
+					"{\"method\":\"org.example.%s\",\"parameters\":{\"x\":%d}}",
 					i == 150 ? "Keep" : "Echo", i) +
 			1;
 	send_bytes(fd, text, size);
@@ -200,7 +197,7 @@ static void test_pipeline(void **state)
 
 		snprintf(expected, sizeof(expected), "{\"parameters\":{\"x\":%d}}", i);
 		if (i == 150) {
-			/* What is kept keeps back what follows. */
+			/* A kept call delays the calls after it. */
 			expect_silence(fd);
 			in_loop(fixture, answer_kept);
 			expect_json(fd, "{\"parameters\":{\"late\":true}}");
@@ -216,13 +213,13 @@ static void test_oneway(void **state)
 	OWN_FD int fd = client_open(fixture);
 
 	for (int i = 0; i < 20; i++)
-		request(fd, "io.netflowd.Oneway", ",\"oneway\":true");
-	request(fd, "io.netflowd.NoSuch", ",\"oneway\":true");
-	request(fd, "io.netflowd.Fail", ",\"oneway\":true");
-	request(fd, "io.netflowd.Check", ",\"oneway\":true");
-	request(fd, "io.netflowd.Stream", ",\"oneway\":true");
-	request(fd, "io.netflowd.Keep", ",\"oneway\":true");
-	request(fd, "io.netflowd.Oneway", "");
+		request(fd, "org.example.Oneway", ",\"oneway\":true");
+	request(fd, "org.example.NoSuch", ",\"oneway\":true");
+	request(fd, "org.example.Fail", ",\"oneway\":true");
+	request(fd, "org.example.Check", ",\"oneway\":true");
+	request(fd, "org.example.Stream", ",\"oneway\":true");
+	request(fd, "org.example.Keep", ",\"oneway\":true");
+	request(fd, "org.example.Oneway", "");
 	expect_silence(fd);
 	in_loop(fixture, answer_kept);
 	expect_json(fd, "{\"parameters\":{\"count\":21}}");
@@ -231,14 +228,14 @@ static void test_oneway(void **state)
 	assert_int_equal(fixture->stats.streams, 0);
 }
 
-/* All that was sent before the client left is done, however much it was. */
+/* The server executes every call that the client sent before it left. */
 static void test_oneway_and_gone(void **state)
 {
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
 
 	for (int i = 0; i < 100; i++)
-		request(fd, "io.netflowd.Oneway", ",\"oneway\":true");
+		request(fd, "org.example.Oneway", ",\"oneway\":true");
 	close(fd);
 	assert_true(soon(fixture, hundred_handled));
 	assert_true(soon(fixture, nobody_left));
@@ -274,12 +271,12 @@ static void test_stream(void **state)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Stream", "");
+	request(fd, "org.example.Stream", "");
 	expect_json(fd, "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}");
-	request(fd, "io.netflowd.Echo", ",\"more\":true");
+	request(fd, "org.example.Echo", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{}}");
 
-	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	in_loop(fixture, read_stats);
 	assert_int_equal(fixture->stats.streams, 1);
@@ -288,7 +285,7 @@ static void test_stream(void **state)
 		expect_stream(fd, i);
 	}
 	/* The stream goes before. */
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	expect_silence(fd);
 	in_loop(fixture, answer_kept);
 	expect_json(fd, "{\"parameters\":{\"late\":true}}");
@@ -303,7 +300,7 @@ static void test_stream_not_asked_for(void **state)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Keep", "");
+	request(fd, "org.example.Keep", "");
 	assert_true(soon(fixture, call_is_kept));
 	in_loop(fixture, stream_one);
 	assert_int_equal(fixture->stream_result, -EINVAL);
@@ -311,18 +308,18 @@ static void test_stream_not_asked_for(void **state)
 	expect_json(fd, "{\"parameters\":{\"late\":true}}");
 }
 
-/* A reader that stopped loses its own replies, is told so, and can go on. */
+/* A reader that stops loses replies of its own stream, which the gaps count, and can continue. */
 static void test_slow_reader(void **state)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 	unsigned int before;
 
-	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	in_loop(fixture, stream_until_full);
 	assert_int_equal(fixture->stream_result, -ENOBUFS);
-	/* What the kernel holds, and the queue behind it. */
+	/* The kernel's buffer and the queue limit the number of replies. */
 	assert_true(fixture->streamed > QUEUED_BYTES / 48);
 	assert_true(fixture->streamed < 1000000 / 40);
 	in_loop(fixture, stream_one);
@@ -336,7 +333,7 @@ static void test_slow_reader(void **state)
 	in_loop(fixture, stream_one);
 	assert_int_equal(fixture->stream_result, 0);
 	expect_stream(fd, before);
-	/* The end finds room even in a full queue. */
+	/* The last reply fits even into a full queue. */
 	in_loop(fixture, stream_until_full);
 	in_loop(fixture, answer_kept);
 	for (unsigned int i = before + 1; i < fixture->streamed; i++)
@@ -353,7 +350,7 @@ static void stream_much(struct fixture *fixture)
 	}
 }
 
-/* More than its queue holds, out of one handler: the kernel has room for it, so no gap. */
+/* One handler sends more than the queue holds; the socket's buffer has room, so there is no gap. */
 static void test_burst(void **state)
 {
 	struct fixture *fixture = *state;
@@ -361,7 +358,7 @@ static void test_burst(void **state)
 	int size = 4 * 1024 * 1024;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	in_loop(fixture, stream_much);
 	assert_int_equal(fixture->streamed, 3000);
@@ -375,7 +372,7 @@ static void test_stream_and_gone(void **state)
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	in_loop(fixture, stream_until_full);
 	close(fd);
@@ -385,13 +382,13 @@ static void test_stream_and_gone(void **state)
 	assert_null(fixture->kept);
 }
 
-/* It can no more be written to, but it did not hang up. */
+/* The client shut down its reading side but did not close the connection. */
 static void test_stream_unheard(void **state)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Stream", ",\"more\":true");
+	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
 	assert_int_equal(shutdown(fd, SHUT_RD), 0);
 	in_loop(fixture, stream_one);

@@ -25,7 +25,7 @@ static struct message_reader *default_reader(void)
 	return reader_new(MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH);
 }
 
-/* `text` with its NUL byte is the only message: it has to be good. */
+/* Reads `text` with its NUL byte as the only message, which must be valid. */
 static struct message *read_one(const char *text)
 {
 	OWN_MESSAGE_READER struct message_reader *reader = default_reader();
@@ -47,7 +47,7 @@ static void assert_bad(const char *text, const char *reason)
 	assert_int_equal(message_reader_next(reader, &message), -EBADMSG);
 	assert_null(message);
 	assert_string_equal(message_reader_error(reader), reason);
-	/* Nothing more comes out of it, even if good messages go in. */
+	/* The reader returns no more messages, even after valid input. */
 	assert_int_equal(message_reader_feed(reader, "{\"method\":\"a.b\"}", 17), -EBADMSG);
 	assert_int_equal(message_reader_next(reader, &message), -EBADMSG);
 	assert_string_equal(message_reader_error(reader), reason);
@@ -139,7 +139,7 @@ static void test_not_json(void **state)
 	assert_bad("{\"method\":\"a\n", "byte 12: unexpected newline near '\"a'");
 	assert_bad("{\"method\":\"a\\u0000\"}",
 		   "byte 19: \\u0000 is not allowed without JSON_ALLOW_NUL near '\"a\\u0000\"'");
-	/* Half a character before a bad escape must not reach the reason. */
+	/* Half a character before an invalid escape must not appear in the reason. */
 	assert_bad("{\"s\\\xd0\xa3", "byte 5: invalid escape near '\"s\\?'");
 }
 
@@ -153,7 +153,7 @@ static void test_utf8(void **state)
 			    "\xc3\xa4\xe2\x82\xac");
 	assert_bad("{\"method\":\"\xff\"}", "byte 11: unable to decode byte 0xff near '\"'");
 	assert_bad("{\"method\":\"a\xc3\"}", "byte 12: unable to decode byte 0xc3 near '\"a'");
-	/* Overlong, a surrogate, beyond U+10FFFF. */
+	/* An overlong encoding, a surrogate, a value above U+10FFFF. */
 	assert_bad("{\"method\":\"\xc0\xaf\"}", "byte 11: unable to decode byte 0xc0 near '\"'");
 	assert_bad("{\"method\":\"\xed\xa0\x80\"}",
 		   "byte 11: unable to decode byte 0xed near '\"'");
@@ -162,7 +162,7 @@ static void test_utf8(void **state)
 	assert_bad("\xef\xbb\xbf{\"method\":\"a.B\"}", "byte 3: invalid token near '?\?\?'");
 }
 
-/* {"method":"a.B","parameters":{"x":[[…]]}}, `depth` levels in all. */
+/* Returns {"method":"a.B","parameters":{"x":[[…]]}} with `depth` levels. */
 static char *nested(unsigned int depth)
 {
 	OWN_FREE char *text = calloc(1, 2 * (size_t)depth + 64);
@@ -192,11 +192,11 @@ static void test_depth(void **state)
 	message_free(&message);
 	assert_bad(deeper, "byte 64: nested deeper than 32 levels");
 	assert_bad(absurd, "byte 64: nested deeper than 32 levels");
-	/* Brackets in strings are no levels, however the quotes are escaped. */
+	/* Brackets in strings are not levels, however the quotes are escaped. */
 	message = read_one("{\"method\":\"a.B\",\"parameters\":{\"x\":"
 			   "\"[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[[[[[[[[[[[[[[[[[[[[[\\\\\"}}");
 	message_free(&message);
-	/* Neither do levels add up that were left again. */
+	/* Levels that ended do not count. */
 	message = read_one("{\"method\":\"a.B\",\"parameters\":{\"x\":[[],[],[],[],[],[],[],[],[],"
 			   "[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]}}");
 }
@@ -205,7 +205,7 @@ static const char joined[] = "{\"method\":\"a.First\"}\0"
 			     "{\"method\":\"a.Second\",\"parameters\":{\"x\":\"\xc3\xa4\"}}\0"
 			     "{\"method\":\"a.Third\",\"more\":true}";
 
-/* The next of the three messages of `joined`, if one is there. */
+/* Checks the next of the three messages of `joined`, if it is complete. */
 static void expect_next(struct message_reader *reader, unsigned int *seen)
 {
 	static const char *const names[] = {"a.First", "a.Second", "a.Third"};
@@ -301,7 +301,7 @@ static void test_longest(void **state)
 		assert_int_equal(message_reader_next(exact, &message), 1);
 		message_free(&message);
 	}
-	/* Found out before its end comes, or there would be no limit. */
+	/* The reader detects the length before the end of the message, because the end may never come. */
 	assert_int_equal(message_reader_feed(less, text, length - 1), 0);
 	assert_int_equal(message_reader_next(less, &message), 0);
 	assert_int_equal(message_reader_feed(less, text + length - 1, 1), 0);
@@ -309,7 +309,7 @@ static void test_longest(void **state)
 	assert_string_equal(message_reader_error(less), "the message is longer than 32 bytes");
 }
 
-/* One message of the default maximum, in pieces, among small ones: the buffer grows and shrinks. */
+/* A message of the default maximum size arrives in pieces, between small ones. */
 static void test_large(void **state)
 {
 	static const char head[] = "{\"method\":\"a.B\",\"parameters\":{\"x\":\"";

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The server: clients that leave or should, limits, the socket. */
+/* The server: clients that leave or must leave, limits, the socket. */
 #include "common/json.h"
 #include "tests/unit/daemon/varlink/server_fixture.h"
 
-/* ---- clients that leave, or should ------------------------------------------- */
+/* ---- clients that leave or must leave ---------------------------------------- */
 
 static void test_kept_and_gone(void **state)
 {
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Keep", "");
+	request(fd, "org.example.Keep", "");
 	/* Not read any more, and no reason to miss that it leaves. */
-	request(fd, "io.netflowd.Echo", "");
+	request(fd, "org.example.Echo", "");
 	assert_true(soon(fixture, call_is_kept));
 	close(fd);
 	assert_true(soon(fixture, one_closed));
@@ -30,7 +30,7 @@ static void test_server_gone(void **state)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
-	request(fd, "io.netflowd.Keep", "");
+	request(fd, "org.example.Keep", "");
 	assert_true(soon(fixture, call_is_kept));
 	in_loop(fixture, restart);
 	assert_int_equal(fixture->closed, 1);
@@ -47,13 +47,13 @@ static void test_half_closed(void **state)
 	OWN_FD int idle = client_open(fixture);
 
 	for (int i = 0; i < 40; i++)
-		request(fd, "io.netflowd.Echo", "");
+		request(fd, "org.example.Echo", "");
 	shutdown(fd, SHUT_WR);
 	for (int i = 0; i < 40; i++)
 		expect_json(fd, "{\"parameters\":{}}");
 	expect_end(fd);
 
-	request(late, "io.netflowd.Keep", "");
+	request(late, "org.example.Keep", "");
 	shutdown(late, SHUT_WR);
 	assert_true(soon(fixture, call_is_kept));
 	expect_silence(late);
@@ -73,10 +73,10 @@ static void expect_refused(const struct fixture *fixture, const char *bytes, siz
 	OWN_FREE char *expected = NULL;
 
 	assert_true(asprintf(&expected,
-			     "{\"error\":\"io.netflowd.InvalidMessage\","
+			     "{\"error\":\"org.example.InvalidMessage\","
 			     "\"parameters\":{\"reason\":\"%s\"}}",
 			     reason) > 0);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	send_bytes(fd, bytes, size);
 	shutdown(fd, SHUT_WR);
 	expect_json(fd, "{\"parameters\":{}}");
@@ -97,22 +97,22 @@ static void test_garbage(void **state)
 	expect_refused(fixture, http, strlen(http), "the connection ended inside a message");
 	expect_refused(fixture, "\0", 1, "the message is empty");
 	expect_refused(fixture, "[]", 3, "the message is an array, not an object");
-	/* All of it can be written before the answer is read. */
+	/* The client can send all of it before it reads the reply. */
 	expect_refused(fixture, long_text, size, "the message is longer than 1048576 bytes");
 	assert_true(soon(fixture, nobody_left));
 	assert_int_equal(fixture->stats.rejected, 5);
 	expect_service(fixture);
 }
 
-/* It heard that it is refused, and stays: it is not waited for. */
+/* The client got the error and stays connected; the server does not wait for it. */
 static void test_garbage_and_stay(void **state)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
 
 	send_text(fd, "nonsense");
-	request(fd, "io.netflowd.Oneway", "");
-	expect_json(fd, "{\"error\":\"io.netflowd.InvalidMessage\",\"parameters\":"
+	request(fd, "org.example.Oneway", "");
+	expect_json(fd, "{\"error\":\"org.example.InvalidMessage\",\"parameters\":"
 			"{\"reason\":\"byte 8: invalid token near 'nonsense'\"}}");
 	expect_end(fd);
 	assert_true(soon(fixture, nobody_left));
@@ -128,8 +128,8 @@ static void test_large_reply(void **state)
 	OWN_JSON json_t *reply = NULL;
 
 	/* Far more than a stream may leave, and still one reply. */
-	request(fd, "io.netflowd.Large", ",\"parameters\":{\"bytes\":8000000}");
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Large", ",\"parameters\":{\"bytes\":8000000}");
+	request(fd, "org.example.Empty", "");
 	usleep(30000);
 	expect_service(fixture);
 	reply = receive(fd);
@@ -138,20 +138,20 @@ static void test_large_reply(void **state)
 		8000000);
 	expect_json(fd, "{\"parameters\":{}}");
 
-	request(fd, "io.netflowd.Large", ",\"parameters\":{\"bytes\":8388608}");
-	expect_json(fd, "{\"error\":\"io.netflowd.Failed\",\"parameters\":"
-			"{\"reason\":\"the reply is longer than 8388608 bytes: ask for less of it, "
-			"by a limit, a device or a filter\"}}");
+	request(fd, "org.example.Large", ",\"parameters\":{\"bytes\":8388608}");
+	expect_json(fd, "{\"error\":\"org.example.Failed\",\"parameters\":"
+			"{\"reason\":\"the reply is longer than 8388608 bytes: request less, "
+			"with a limit or a filter\"}}");
 	assert_int_equal(fixture->reports, 1);
 	assert_int_equal(fixture->error, -EMSGSIZE);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	expect_json(fd, "{\"parameters\":{}}");
 }
 
-/* It asks and asks and never reads: its requests wait in the kernel, others are served. */
+/* A client sends calls and never reads: they wait in the kernel, and others are served. */
 static void test_never_reads(void **state)
 {
-	static const char text[] = "{\"method\":\"io.netflowd.Large\","
+	static const char text[] = "{\"method\":\"org.example.Large\","
 				   "\"parameters\":{\"bytes\":100000}}";
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -165,7 +165,7 @@ static void test_never_reads(void **state)
 	assert_true(soon(fixture, nobody_left));
 }
 
-static const char too_many[] = "{\"error\":\"io.netflowd.TooMany\",\"parameters\":"
+static const char too_many[] = "{\"error\":\"org.example.TooMany\",\"parameters\":"
 			       "{\"what\":\"clients\",\"limit\":128}}";
 
 static bool one_place_free(const struct fixture *fixture)
@@ -173,7 +173,7 @@ static bool one_place_free(const struct fixture *fixture)
 	return fixture->stats.clients == 127;
 }
 
-/* Every place taken, and as many again turned away; then one leaves and one comes. */
+/* Too many clients: the server rejects those above the limit, and accepts one after another leaves. */
 static void test_too_many(void **state)
 {
 	struct fixture *fixture = *state;
@@ -181,7 +181,7 @@ static void test_too_many(void **state)
 
 	for (int i = 0; i < 300; i++) {
 		fds[i] = client_open(fixture);
-		request(fds[i], "io.netflowd.Echo", "");
+		request(fds[i], "org.example.Echo", "");
 	}
 	for (int i = 0; i < 300; i++)
 		expect_json(fds[i], i < 128 ? "{\"parameters\":{}}" : too_many);
@@ -225,7 +225,7 @@ static void test_out_of_fds(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	used = thread_seconds(fixture);
 	connect_to(fixture, fd);
-	request(fd, "io.netflowd.Empty", "");
+	request(fd, "org.example.Empty", "");
 	usleep(500000);
 	used = thread_seconds(fixture) - used;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -317,7 +317,7 @@ static void test_bad_paths(void **state)
 	OWN_FD int file = -1;
 
 	assert_int_equal(try_path(fixture->path), 0);
-	/* Removed again. */
+	/* The server removed its socket. */
 	assert_int_equal(access(fixture->path, F_OK), -1);
 	file = open(fixture->path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600);
 	assert_true(file >= 0);
@@ -330,7 +330,7 @@ static void test_bad_paths(void **state)
 	assert_int_equal(try_path(path), -ENAMETOOLONG);
 }
 
-/* Another daemon took the place: what it listens on is not ours to remove. */
+/* Another daemon replaced the socket, so the server must not remove it. */
 static void test_replaced(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/live/live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/live/controls.h"
+#include "cli/live/reading.h"
+#include "cli/terminal/screen.h"
+#include "cli/terminal/signals.h"
+#include "common/time.h"
+
+/* While the kernel measures its programs, each run of one costs more: not in every reading. */
+#define MEASURE_MS 100
+#define MEASURE_EVERY 5
+
+struct live {
+	struct session *session;
+	struct controls controls;
+	int signals;
+	bool on_screen;
+	bool redraw;
+	const char *asked; /* the method that was called and not answered, for reports */
+	int64_t readings;
+	struct reading *reading; /* the newest */
+};
+
+static void live_done(struct live *live)
+{
+	screen_leave();
+	if (live->signals >= 0)
+		close(live->signals);
+	reading_free(&live->reading);
+	view_done(&live->controls.view);
+}
+
+#define OWN_LIVE CLEANUP(live_done)
+
+/* ---- signals ----------------------------------------------------------------------------- */
+
+static void resize(struct live *live)
+{
+	struct term *term = &live->session->term;
+
+	term_resize(term);
+	if (live->on_screen)
+		screen_resize(term->columns, term->rows);
+	live->redraw = true;
+}
+
+/* Ctrl-Z: the shell gets its terminal back as it was; after SIGCONT the view takes it again. */
+static void stop(struct live *live)
+{
+	if (live->on_screen)
+		screen_leave();
+	raise(SIGSTOP);
+	if (live->on_screen)
+		screen_enter(live->session->term.colour);
+	resize(live);
+}
+
+static void handle_signals(struct live *live)
+{
+	int number;
+
+	while ((number = signals_next(live->signals))) {
+		if (number == SIGTSTP)
+			stop(live);
+		else if (number == SIGWINCH)
+			resize(live);
+		else
+			live->controls.quit = true;
+	}
+}
+
+/* ---- readings ---------------------------------------------------------------------------- */
+
+/* A reading_ask that handles signals while it waits; one that quits ends the wait with -EINTR. */
+static int ask(void *data, const char *method, json_t *parameters, int64_t extra_ms, json_t **reply)
+{
+	struct live *live = data;
+	struct varlink *varlink = live->session->varlink;
+	int64_t timeout_ms = live->session->arguments.timeout_ms + extra_ms;
+	bool continues;
+	int r;
+
+	live->asked = method;
+	r = varlink_call(varlink, method, parameters, timeout_ms, reply);
+	while (r == -EINTR) {
+		handle_signals(live);
+		if (live->controls.quit)
+			break;
+		r = varlink_next(varlink, timeout_ms, reply, &continues);
+	}
+	if (!r)
+		live->asked = NULL;
+	return r;
+}
+
+static int read_once(struct live *live)
+{
+	struct controls *controls = &live->controls;
+	struct reading *reading = NULL;
+	/* Not in the first reading, which only gives the second one something to compare with. */
+	const struct reading_scope scope = {
+		.device = controls_device(controls),
+		.measure_ms = live->readings % MEASURE_EVERY == 1 ? MEASURE_MS : 0,
+	};
+	int r = reading_new(&reading, controls->restart ? NULL : live->reading, ask, live, &scope);
+
+	if (r)
+		return r;
+	if (controls->restart)
+		controls->view.history = (struct history){};
+	controls->restart = false;
+	reading_free(&live->reading);
+	live->reading = reading;
+	live->readings++;
+	view_note(&controls->view, reading);
+	return 0;
+}
+
+/* Whether a reading failed only because there is no device of the name that was typed. */
+static bool is_unknown_device(const struct live *live, int error)
+{
+	const json_t *parameters;
+
+	return error == -EREMOTEIO && live->on_screen && controls_device(&live->controls) &&
+	       !strcmp(varlink_error(live->session->varlink, &parameters),
+		       "io.netflowd.UnknownDevice");
+}
+
+/* A mistyped device is reported on the screen, and the view goes back to all devices. */
+static int take_reading(struct live *live)
+{
+	struct controls *controls = &live->controls;
+	int r = read_once(live);
+
+	if (!is_unknown_device(live, r))
+		return r;
+	snprintf(controls->message, sizeof(controls->message), "no such device: %s",
+		 controls->device);
+	live->asked = NULL;
+	controls_choose(controls, NULL);
+	return read_once(live);
+}
+
+/* ---- frames ------------------------------------------------------------------------------ */
+
+static int draw_screen(struct live *live)
+{
+	const struct term *term = &live->session->term;
+	struct controls *controls = &live->controls;
+	/* A page marks styles only for a terminal with colours; without colours the screen shows
+	 * the marked text in bold. */
+	struct term styled = *term;
+	OWN_PAGE struct page *body = NULL;
+	OWN_PAGE struct page *foot = NULL;
+	int r;
+
+	styled.colour = true;
+	r = page_new(&body, &styled);
+	if (!r)
+		r = page_new(&foot, &styled);
+	if (r)
+		return r;
+	page_limit(body, term->columns, term->rows > 1 ? term->rows - 1 : 1);
+	page_limit(foot, term->columns, 1);
+	r = view_put(&controls->view, body, live->reading, controls_device(controls));
+	if (r)
+		return r;
+	controls_put_foot(controls, foot);
+	return screen_draw(body, foot);
+}
+
+static int draw_plain(struct live *live)
+{
+	struct view_state *view = &live->controls.view;
+	OWN_PAGE struct page *page = NULL;
+	int r = page_new(&page, &live->session->term);
+
+	if (!r)
+		r = frame_put(&view->frame, page, live->reading, view->interval_ms);
+	if (r)
+		return r;
+	page_end(page);
+	return page_write(page, stdout);
+}
+
+static int draw(struct live *live)
+{
+	live->redraw = false;
+	return live->on_screen ? draw_screen(live) : draw_plain(live);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+/* How long to wait for keys, as poll(2) takes it. */
+static int time_left(const struct live *live, int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - time_monotonic_ms();
+
+	if (live->controls.view.paused)
+		return -1;
+	return left > 0 ? (int)left : 0;
+}
+
+/*
+ * Handle keys and signals until the next reading is due, or until one of them
+ * quits or restarts.  Input that is already there is handled even after the
+ * deadline, so that a slow daemon does not make the view deaf.
+ */
+static int wait_until(struct live *live, int64_t deadline_ms)
+{
+	struct controls *controls = &live->controls;
+
+	while (!controls->quit && !controls->restart) {
+		int left = time_left(live, deadline_ms);
+		int key = screen_wait(live->signals, left);
+		int r;
+
+		handle_signals(live);
+		if (key) {
+			controls_press(controls, key);
+			live->redraw = true;
+		}
+		if (live->redraw && live->on_screen && !controls->quit) {
+			r = draw(live);
+			if (r)
+				return r;
+		}
+		if (!key && !left)
+			return 0;
+	}
+	return 0;
+}
+
+/* --count asks for plain frames, and a terminal that ncurses cannot use gets them too. */
+static bool take_screen(const struct session *session)
+{
+	if (session->arguments.count >= 0 || !screen_possible())
+		return false;
+	return !screen_enter(session->term.colour);
+}
+
+/*
+ * The first reading only begins the first interval.  A screen shows it at once,
+ * without rates, because an empty screen would look like a hang.
+ */
+static int watch(struct live *live)
+{
+	const struct controls *controls = &live->controls;
+	int64_t frames = live->session->arguments.count;
+	int64_t next = time_monotonic_ms();
+	int r = take_reading(live);
+
+	if (!r) {
+		live->on_screen = take_screen(live->session);
+		if (live->on_screen)
+			r = draw(live);
+	}
+	while (!r && !controls->quit && frames) {
+		next += controls->view.interval_ms;
+		/* Missed readings are skipped, not taken later. */
+		if (next < time_monotonic_ms())
+			next = time_monotonic_ms();
+		r = wait_until(live, next);
+		if (r || controls->quit)
+			break;
+		r = take_reading(live);
+		if (!r)
+			r = draw(live);
+		if (frames > 0)
+			frames--;
+	}
+	return controls->quit ? 0 : r;
+}
+
+enum report_status live_run(struct session *session)
+{
+	OWN_LIVE
+	struct live live = {
+		.session = session,
+		.signals = -1,
+		.controls.view.interval_ms = session->arguments.interval_ms,
+	};
+	enum report_status status;
+	int r;
+
+	controls_choose(&live.controls, session->arguments.device);
+	status = session_connect(session);
+	if (status)
+		return status;
+	r = signals_open(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, 0);
+	if (r < 0) {
+		report("cannot read signals: %s", strerror(-r));
+		return REPORT_FAILED;
+	}
+	live.signals = r;
+	varlink_interrupt(session->varlink, live.signals);
+	r = watch(&live);
+	screen_leave();
+	if (!r)
+		return REPORT_FINE;
+	if (live.asked)
+		return report_call(session->varlink, live.asked, r);
+	report("cannot draw: %s", strerror(-r));
+	return REPORT_FAILED;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A network device in its namespace, by number and by name. */
+#ifndef DAEMON_CORE_DEVICE_H
+#define DAEMON_CORE_DEVICE_H
+
+#include <stdint.h>
+
+/* All strings are borrowed. */
+struct device {
+	const char *name;	/* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
+	uint32_t ifindex;	/* 0: not known */
+	uint32_t netns;		/* inode number, 0: not known */
+	const char *netns_name; /* "host", or the name that `ip netns` gives it; NULL: none */
+};
+
+#endif

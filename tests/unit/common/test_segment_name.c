@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/segment_name.h"
+
+static void test_join(void **state)
+{
+	(void)state;
+	assert_string_equal(segment_name_join("receive", "copy").s, "receive_to_copy");
+	assert_string_equal(segment_name_join("softirq_raise", "softirq_entry").s,
+			    "raise_to_softirq");
+	assert_string_equal(segment_name_join("irq", "softirq_raise").s, "irq_to_raise");
+	assert_string_equal(segment_name_join("raise", "softirq").s, "raise_to_softirq");
+}
+
+static void test_totals(void **state)
+{
+	(void)state;
+	assert_string_equal(segment_name_total("rx"), "rx_total");
+	assert_string_equal(segment_name_total("fwd"), "forward_total");
+	assert_string_equal(segment_name_total("tx"), "tx_total");
+	assert_string_equal(segment_name_total("sideways"), "total");
+	assert_true(segment_name_is_total("forward_total"));
+	assert_false(segment_name_is_total("total"));
+	assert_false(segment_name_is_total("receive_to_copy"));
+}
+
+/* Whatever form a person writes, the identifier is the same. */
+static void test_read(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{"raise_to_softirq", "raise_to_softirq"},
+		{"raise→softirq", "raise_to_softirq"},
+		{"raise->softirq", "raise_to_softirq"},
+		{"softirq_raise→softirq_entry", "raise_to_softirq"},
+		{"softirq_raise_to_softirq_entry", "raise_to_softirq"},
+		{"Softirq_Raise->SOFTIRQ_ENTRY", "raise_to_softirq"},
+		{"rx raise→softirq", "raise_to_softirq"},
+		{"tx  queue→start_xmit", "queue_to_start_xmit"},
+		{"softirq_to_receive", "softirq_to_receive"},
+		{"softirq_entry→receive", "softirq_to_receive"},
+		{"rx total", "rx_total"},
+		{"fwd total", "forward_total"},
+		{"tx Total", "tx_total"},
+		{"rx_total", "rx_total"},
+		{"total", "total"},
+		{"nothing", "nothing"},
+		{"softirq_entry", "softirq_entry"}, /* a stage alone is no segment */
+		{"rxtotal", "rxtotal"},
+		{"rx ", ""},
+		{"→", "_to_"},
+		{"a→b→c", "a_to_b→c"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(segment_name_read(cases[i].text).s, cases[i].name);
+}
+
+static void test_text(void **state)
+{
+	(void)state;
+	assert_string_equal(segment_name_text("raise_to_softirq").s, "raise→softirq");
+	assert_string_equal(segment_name_text("receive_to_sock_queue").s, "receive→sock_queue");
+	assert_string_equal(segment_name_text("rx_total").s, "total");
+	assert_string_equal(segment_name_text("forward_total").s, "total");
+	assert_string_equal(segment_name_text("tx_total").s, "total");
+	assert_string_equal(segment_name_text("of a later version").s, "of a later version");
+	assert_string_equal(segment_name_text("").s, "");
+}
+
+/* What people see can be typed. */
+static void test_text_is_read(void **state)
+{
+	static const struct {
+		const char *direction, *name;
+	} cases[] = {{"rx", "irq_to_softirq"},
+		     {"rx", "rx_total"},
+		     {"fwd", "forward_total"},
+		     {"tx", "start_xmit_to_xmit"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char shown[128];
+
+		snprintf(shown, sizeof(shown), "%s %s", cases[i].direction,
+			 segment_name_text(cases[i].name).s);
+		assert_string_equal(segment_name_read(shown).s, cases[i].name);
+	}
+}
+
+/* It is cut, and no segment is called so. */
+static void test_too_long(void **state)
+{
+	char text[1000];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(strlen(segment_name_read(text).s), SEGMENT_NAME_MAX - 1);
+	assert_int_equal(strlen(segment_name_join(text, text).s), SEGMENT_NAME_MAX - 1);
+	assert_int_equal(strlen(segment_name_text(text).s), SEGMENT_NAME_MAX - 1);
+	memcpy(text + 10, "->", 2);
+	assert_int_equal(strlen(segment_name_read(text).s), SEGMENT_NAME_MAX - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_join),	     cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_read),	     cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text_is_read), cmocka_unit_test(test_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
