@@ -14,6 +14,7 @@
 #include "daemon/core/names.h"
 #include "daemon/core/packet.h"
 #include "daemon/json/json.h"
+#include "tests/unit/daemon/store/resolved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -100,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	packet_protocol(record->bytes.protocol, record->flags & NF_DROP_L4, record->l4, protocol);
 	assert(strlen(protocol) < sizeof(protocol) - 1);
 
-	object = json_drop_record(record, reasons(), NULL);
+	object = resolved_drop_json(record, reasons(), NULL);
 	assert(object);
 	assert(!!json_object_get(object, "ip") == !!(packet.parts & PACKET_IP));
 	json_decref(object);

@@ -14,6 +14,7 @@
 #include "cli/show/slot_layout.h"
 #include "cli/show/slots_report.h"
 #include "daemon/json/json.h"
+#include "tests/unit/daemon/store/resolved.h"
 
 static const struct nf_slots_record overflow = {
 	.header = {.type = NF_RECORD_SLOTS,
@@ -59,7 +60,7 @@ static void expect_piece(const json_t *piece, int64_t offset, int64_t size, int6
 
 static void test_json(void **state)
 {
-	json_t *json = json_slots_record(&overflow);
+	json_t *json = resolved_slots_json(&overflow);
 	const json_t *frags = json_object_get(json, "frags"), *offload;
 
 	(void)state;
@@ -92,14 +93,14 @@ static void test_json_kinds(void **state)
 	record.slots = 18;
 	record.flags = 0;
 	record.gso_size = 0;
-	json = json_slots_record(&record);
+	json = resolved_slots_json(&record);
 	expect_text(json, "kind", "near_miss");
 	assert_null(json_object_get(json, "offload"));
 	assert_null(json_object_get(json, "gso_size"));
 	json_decref(json);
 	record.slots = 20;
 	record.flags = NF_SLOTS_XEN | NF_SLOTS_TOO_BIG;
-	json = json_slots_record(&record);
+	json = resolved_slots_json(&record);
 	expect_text(json, "kind", "too_big");
 	json_decref(json);
 }
@@ -114,7 +115,7 @@ static void test_json_of_a_short_record(void **state)
 	record.header.size = NF_SLOTS_RECORD_PLAIN + sizeof(struct nf_slots_frag);
 	record.frags = 255;
 	record.outcome = 99;
-	json = json_slots_record(&record);
+	json = resolved_slots_json(&record);
 	assert_int_equal(json_array_size(json_object_get(json, "frags")), 1);
 	assert_null(json_object_get(json, "outcome"));
 	json_decref(json);
@@ -138,7 +139,7 @@ static char *drawn(struct page *page)
 
 static void test_layout(void **state)
 {
-	json_t *json = json_slots_record(&overflow);
+	json_t *json = resolved_slots_json(&overflow);
 	OWN_PAGE struct page *page = NULL;
 	OWN_FREE char *text = NULL;
 
@@ -175,7 +176,7 @@ static char *remedy(const char *device, bool gso)
 
 	if (!gso)
 		record.gso_size = 0;
-	json_array_append_new(records, json_slots_record(&record));
+	json_array_append_new(records, resolved_slots_json(&record));
 	assert_non_null(parsed);
 	assert_int_equal(page_new(&page, &plain), 0);
 	slots_put_remedy(page, parsed, records);

@@ -10,9 +10,10 @@
 
 #include "common/array.h"
 #include "daemon/control/filter.h"
+#include "daemon/core/names.h"
 #include "daemon/core/selection.h"
+#include "tests/unit/daemon/store/resolved.h"
 
-static const struct path_probes probes;
 static const struct filter all = {.segment.total = true};
 
 /* Returns the record of a UDP datagram to port 4242 that crossed veth0 and eth0 in two namespaces. */
@@ -41,10 +42,30 @@ static struct nf_path_record start(void)
 
 static bool takes(const struct filter *filter, const struct nf_path_record *record)
 {
-	struct path path;
+	struct records *records = resolved_store(NULL, NULL, NULL);
+	struct journey journey;
+	bool taken;
 
-	assert_int_equal(path_read(&path, record, &probes), 0);
-	return filter_takes_path(filter, record, &path);
+	records_add_journey(records, record);
+	assert_int_equal(records_journey(records, 0, &journey), 0);
+	taken = filter_takes_journey(filter, &journey);
+	records_free(&records);
+	return taken;
+}
+
+static bool takes_drop(const struct filter *filter, const struct nf_drop_record *record)
+{
+	OWN_NAMES struct names *names = NULL;
+	struct resolver *resolver = NULL;
+	struct drop drop;
+	bool taken;
+
+	assert_int_equal(names_new(&names), 0);
+	assert_int_equal(resolver_new(&resolver, names, NULL), 0);
+	resolve_drop(resolver, record, NULL, &drop);
+	taken = filter_takes_drop(filter, &drop);
+	resolver_free(&resolver);
+	return taken;
 }
 
 static void test_everything(void **state)
@@ -145,10 +166,10 @@ static void test_reason(void **state)
 	(void)state;
 	filter.by_reason = true;
 	filter.reason = 3;
-	assert_true(filter_takes_drop(&filter, &drop));
+	assert_true(takes_drop(&filter, &drop));
 	assert_true(takes(&filter, &record));
 	filter.reason = 4;
-	assert_false(filter_takes_drop(&filter, &drop));
+	assert_false(takes_drop(&filter, &drop));
 	assert_true(takes(&filter, &record));
 }
 
@@ -172,7 +193,7 @@ static void test_expression(void **state)
 
 		assert_int_equal(selection_new(&filter.selection, cases[i].expression, &error), 0);
 		assert_int_equal(takes(&filter, &record), cases[i].taken);
-		assert_int_equal(filter_takes_drop(&filter, &drop), cases[i].taken);
+		assert_int_equal(takes_drop(&filter, &drop), cases[i].taken);
 		filter_clear(&filter);
 		assert_null(filter.selection);
 		filter_clear(&filter);
@@ -188,9 +209,9 @@ static void test_longest_name(void **state)
 	(void)state;
 	filter.by_device = true;
 	strcpy(filter.device, "a23456789012345");
-	assert_true(filter_takes_drop(&filter, &drop));
+	assert_true(takes_drop(&filter, &drop));
 	drop.device[NF_DEVICE_NAME - 1] = 'x';
-	assert_false(filter_takes_drop(&filter, &drop));
+	assert_false(takes_drop(&filter, &drop));
 }
 
 int main(void)

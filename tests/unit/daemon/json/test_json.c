@@ -13,12 +13,14 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/knowledge.h"
 #include "common/time.h"
 #include "daemon/core/names.h"
 #include "daemon/core/path.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
+#include "tests/unit/daemon/store/resolved.h"
 
 static struct names *names;
 static struct symbols *symbols;
@@ -115,7 +117,7 @@ static void check(json_t *object, const char *expected)
 
 static json_t *drop(void)
 {
-	json_t *object = json_drop_record(&record, names, symbols);
+	json_t *object = resolved_drop_json(&record, names, symbols);
 
 	assert_non_null(object);
 	take_time(object, "time", record.header.time_ns);
@@ -310,7 +312,7 @@ static void test_record_short(void **state)
 	assert_non_null(copy);
 	record.stack_len = 32;
 	memcpy(copy, &record, NF_DROP_RECORD_PLAIN);
-	object = json_drop_record(copy, names, symbols);
+	object = resolved_drop_json(copy, names, symbols);
 	assert_non_null(object);
 	assert_null(json_object_get(object, "stack"));
 	json_decref(object);
@@ -330,7 +332,7 @@ static void test_record_lengths(void **state)
 
 static void test_record_without_symbols(void **state)
 {
-	json_t *object = json_drop_record(&record, names, NULL);
+	json_t *object = resolved_drop_json(&record, names, NULL);
 
 	(void)state;
 	assert_string_equal(json_string_value(json_object_get(object, "location")),
@@ -340,18 +342,25 @@ static void test_record_without_symbols(void **state)
 
 /* ---- drop counters ------------------------------------------------------------ */
 
+static const struct cause no_socket = {
+	.has_reason = true,
+	.reason = 3,
+	.reason_name = "NO_SOCKET",
+	.subsystem = "core",
+	.location = "chain+0x10 [nft]",
+};
+
 static struct json_drops row(unsigned int fields)
 {
+	static struct cause cause;
+
+	cause = no_socket;
+	cause.knowledge = knowledge_reason(cause.reason_name);
 	return (struct json_drops){
-		.key = {.location = 0xffffffffc0000010,
-			.reason = 3,
-			.netns = 1,
-			.ifindex = 7,
-			.protocol = 0x86dd,
-			.l4 = 58,
-			.flags = NF_KEY_L4},
+		.cause = &cause,
 		.fields = fields,
-		.device = "eth0",
+		.device = {.name = "eth0", .ifindex = 7, .netns = 1},
+		.protocol = "ipv6/icmpv6",
 		.packets = 4217,
 		.bytes = 1000000,
 		.last_ns = 77,
@@ -360,7 +369,7 @@ static struct json_drops row(unsigned int fields)
 
 static void check_row(const struct json_drops *drops, const char *expected)
 {
-	json_t *object = json_drops(drops, names, symbols);
+	json_t *object = json_drops(drops);
 
 	assert_non_null(object);
 	take_time(object, "last", drops->last_ns);
@@ -405,7 +414,11 @@ static void test_drops_subsets(void **state)
 
 static void test_drops_unknown(void **state)
 {
-	struct json_drops drops = {.fields = JSON_DROPS_ALL, .packets = UINT64_MAX};
+	const struct cause cause = {.has_reason = true, .subsystem = "core", .location = "0x0"};
+	struct json_drops drops = {.cause = &cause,
+				   .fields = JSON_DROPS_ALL,
+				   .protocol = "none",
+				   .packets = UINT64_MAX};
 
 	(void)state;
 	check_row(&drops,
@@ -427,7 +440,7 @@ static void test_drops_flow(void **state)
 
 static void test_latency(void **state)
 {
-	const struct json_device device = {.name = "eth0", .ifindex = 2, .netns = 3};
+	const struct device device = {.name = "eth0", .ifindex = 2, .netns = 3};
 	struct nf_hist hist = {.sum_ns = 1000 * 5 + 50, .max_ns = 50};
 
 	(void)state;
@@ -503,7 +516,6 @@ static void test_segments(void **state)
 /* ---- latency records ------------------------------------------------------------- */
 
 static struct nf_path_record path_record;
-static const struct path_probes all_probes;
 
 /* The same datagram, delivered to a reader that it woke. */
 static int start_path(void **state)
@@ -528,14 +540,27 @@ static int start_path(void **state)
 	return 0;
 }
 
+/* The JSON of path_record, or NULL, and its path. */
+static json_t *resolved_latency_json(struct attribution *attribution, struct path *path)
+{
+	struct records *records = resolved_store(names, symbols, attribution);
+	struct journey journey;
+	json_t *object;
+
+	records_add_journey(records, &path_record);
+	assert_int_equal(records_journey(records, 0, &journey), 0);
+	*path = journey.path;
+	object = json_latency_record(&journey);
+	records_free(&records);
+	return object;
+}
+
 static json_t *latency_record(struct attribution *attribution)
 {
 	struct path path;
-	json_t *object, *stage;
+	json_t *object = resolved_latency_json(attribution, &path), *stage;
 	size_t i;
 
-	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
-	object = json_latency_record(&path_record, &path, attribution);
 	assert_non_null(object);
 	take_time(object, "time", path_record.header.time_ns);
 	json_array_foreach(json_object_get(object, "stages"), i, stage)
@@ -573,7 +598,7 @@ static void test_latency_record_bare(void **state)
 {
 	(void)state;
 	path_record = (struct nf_path_record){
-		.header = {.time_ns = 30},
+		.header = {.size = sizeof(path_record), .time_ns = 30},
 		.stage_ns =
 			{[NF_STAGE_QUEUE] = 10, [NF_STAGE_START_XMIT] = 20, [NF_STAGE_XMIT] = 30},
 		.outcome = NF_OUTCOME_FORWARDED,
@@ -712,15 +737,14 @@ static json_t *make_latency_record(void)
 	assert_int_equal(attribution_new(&attribution, NULL), 0);
 	if (stat("/sys/fs/cgroup", &root) == 0)
 		path_record.cgroup = root.st_ino;
-	assert_int_equal(path_read(&path, &path_record, &all_probes), 0);
-	object = json_latency_record(&path_record, &path, attribution);
+	object = resolved_latency_json(attribution, &path);
 	attribution_free(&attribution);
 	return object;
 }
 
 static json_t *make(unsigned int what)
 {
-	static const struct json_device device = {.name = "eth0", .ifindex = 2, .netns = 3};
+	static const struct device device = {.name = "eth0", .ifindex = 2, .netns = 3};
 	struct json_drops drops = row(JSON_DROPS_ALL);
 	struct nf_hist hist = {.sum_ns = 9, .max_ns = 9};
 
@@ -728,9 +752,9 @@ static json_t *make(unsigned int what)
 	drops.flow = "x";
 	switch (what) {
 	case 0:
-		return json_drop_record(&record, names, symbols);
+		return resolved_drop_json(&record, names, symbols);
 	case 1:
-		return json_drops(&drops, names, symbols);
+		return json_drops(&drops);
 	case 2:
 		return make_latency_record();
 	default:

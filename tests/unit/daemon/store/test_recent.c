@@ -17,7 +17,7 @@ static void add(struct recent *recent, uint64_t time)
 		.cgroup = time * 2,
 	};
 
-	recent_add(recent, &record.header);
+	recent_add(recent, &record.header, NULL);
 }
 
 static void test_keeps_the_newest(void **state)
@@ -25,7 +25,7 @@ static void test_keeps_the_newest(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_path_record)), 0);
+	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_path_record), 0, NULL, NULL), 0);
 	assert_int_equal(recent_capacity(recent), 3);
 	assert_null(recent_newest(recent, 0));
 	for (uint64_t time = 1; time <= 5; time++)
@@ -54,15 +54,15 @@ static void test_takes_records_of_both_sizes(void **state)
 
 	(void)state;
 	assert_non_null(plain);
-	assert_int_equal(recent_new(&recent, 1, sizeof(record)), 0);
-	recent_add(recent, &record.header);
+	assert_int_equal(recent_new(&recent, 1, sizeof(record), 0, NULL, NULL), 0);
+	recent_add(recent, &record.header, NULL);
 	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
 	assert_int_equal(kept->stack_len, 4);
 	assert_int_equal(kept->header.size, sizeof(record));
 	record.header.size = NF_DROP_RECORD_PLAIN;
 	record.stack_len = 0;
 	memcpy(plain, &record, NF_DROP_RECORD_PLAIN);
-	recent_add(recent, &plain->header);
+	recent_add(recent, &plain->header, NULL);
 	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
 	assert_int_equal(kept->stack_len, 0);
 	assert_int_equal(kept->header.size, NF_DROP_RECORD_PLAIN);
@@ -77,9 +77,9 @@ static void test_cuts_what_is_too_long(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 2, NF_DROP_RECORD_PLAIN), 0);
+	assert_int_equal(recent_new(&recent, 2, NF_DROP_RECORD_PLAIN, 0, NULL, NULL), 0);
 	for (int i = 0; i < 3; i++)
-		recent_add(recent, &record.header);
+		recent_add(recent, &record.header, NULL);
 	for (size_t i = 0; i < 2; i++) {
 		const struct nf_record *kept = recent_newest(recent, i);
 
@@ -95,11 +95,11 @@ static void test_keeps_records_aligned(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 4, sizeof(struct nf_record) + 3), 0);
+	assert_int_equal(recent_new(&recent, 4, sizeof(struct nf_record) + 3, 0, NULL, NULL), 0);
 	for (uint64_t time = 1; time <= 4; time++) {
 		struct nf_record record = {.size = sizeof(record), .time_ns = time};
 
-		recent_add(recent, &record);
+		recent_add(recent, &record, NULL);
 	}
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal((uintptr_t)recent_newest(recent, i) % _Alignof(struct nf_record),
@@ -114,7 +114,8 @@ static void test_refuses_more_than_can_be(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_true(recent_new(&recent, SIZE_MAX / 8, sizeof(struct nf_drop_record)) < 0);
+	assert_true(recent_new(&recent, SIZE_MAX / 8, sizeof(struct nf_drop_record), 0, NULL,
+			       NULL) < 0);
 	assert_null(recent);
 }
 
