@@ -55,7 +55,7 @@ const struct setting setting_table[] = {
 	{"drops.burst", SETTING_NUMBER, AT(backend.drop_burst), 1, 1000000, "100", "records",
 	 "drop records at once for each " COMBINATION, NULL},
 	{"drops.recent", SETTING_NUMBER, AT(drops_recent), 1, 1 << 20, "4096", "records",
-	 "drop records that netflowd keeps in memory; 504 bytes each", NULL},
+	 "drop records that netflowd keeps in memory; 512 bytes each", NULL},
 
 	SLOW("total", slow_total_ns, "10ms", "that takes longer in total"),
 	SLOW_SEGMENT("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "irq→softirq"),
@@ -81,7 +81,7 @@ const struct setting setting_table[] = {
 	{"latency.burst", SETTING_NUMBER, AT(backend.path_burst), 1, 1000000, "200", "records",
 	 "latency records at once on one CPU", NULL},
 	{"latency.recent", SETTING_NUMBER, AT(latency_recent), 1, 1 << 20, "4096", "records",
-	 "latency records that netflowd keeps in memory; 416 bytes each", NULL},
+	 "latency records that netflowd keeps in memory; 456 bytes each", NULL},
 
 	{"slots.limit", SETTING_NUMBER, AT(backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1, "18",
 	 "slots",
@@ -99,7 +99,7 @@ const struct setting setting_table[] = {
 	{"slots.burst", SETTING_NUMBER, AT(backend.slots.burst), 1, 1000000, "200", "records",
 	 "slots records at once on one CPU, separately for near misses and for overflows", NULL},
 	{"slots.recent", SETTING_NUMBER, AT(slots_recent), 1, 1 << 20, "1024", "records",
-	 "slots records that netflowd keeps in memory; 624 bytes each", NULL},
+	 "slots records that netflowd keeps in memory; 632 bytes each", NULL},
 	{"slots.attach", SETTING_CHOICE, AT(backend.slots.attach), 0, 0, "auto", "",
 	 "how to attach to xen-netfront; auto: the first of fentry, kprobe and tracepoint that works",
 	 attach_names},

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/loop.h",
                       "common/", "bpf/records.h", "shipped_rules.h"],
     "daemon/cost/": ["daemon/probe/backend.h", "daemon/process/loop.h", "common/"],
-    "daemon/json/": ["daemon/store/", "daemon/core/", "common/", "bpf/records.h"],
+    "daemon/json/": ["daemon/core/", "common/", "bpf/records.h"],
     "daemon/store/": ["daemon/kernel/", "daemon/core/", "common/", "bpf/records.h"],
     "daemon/kernel/": ["daemon/core/", "daemon/process/loop.h", "common/"],
     "daemon/core/": ["common/", "bpf/records.h"],
