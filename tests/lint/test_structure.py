@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tree's own rules: which way includes run, who owns which library, the licence in every file.
+"""The tree's own rules: which room may include which, who owns which library, the licence in every
+file.
 
-daemon → control → {alert, export} → store → core → util; backends reach only what is theirs, the
-records that they share with the programs in the kernel, and a few leaves.
+daemon → control → {varlink, alert, cost} → json → store → {kernel, core} → common; backends reach only
+their own room, the records that they share with the programs in the kernel, and a few leaves.
 """
 
 import pathlib
 import re
-import subprocess
 
-import pytest
-
-from lab import paths
+import tree
 
 # Directory of the including file → what it may include, as prefixes of the path in quotes.  The
 # longest directory that matches counts.  A file may always include its own directory.
@@ -66,26 +64,11 @@ WITHOUT_LICENCE = re.compile(r"LICENSE|.*\.json|tests/fuzz/corpus/.*|\.gitattrib
 TEXT_TO_READ = re.compile(r".*\.(md|txt|1|5|8)")
 
 
-def files():
-    """Every file of the tree that is, or is about to be, in git."""
-    out = subprocess.run(["git", "-c", f"safe.directory={paths.TREE}", "-C", str(paths.TREE),
-                          "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                         stdout=subprocess.PIPE)
-    if out.returncode:
-        pytest.skip("this is no git checkout")
-    return [name for name in out.stdout.decode().split("\0")
-            if name and (paths.TREE / name).is_file()]
-
-
-def read(name):
-    return (paths.TREE / name).read_text(errors="replace")
-
-
 def includes():
     """(file, what it includes, whether in quotes)"""
-    for name in files():
+    for name in tree.files():
         if name.endswith((".c", ".h")):
-            for quote, what in re.findall(r'^\s*#\s*include\s*(["<])([^">]+)[">]', read(name),
+            for quote, what in re.findall(r'^\s*#\s*include\s*(["<])([^">]+)[">]', tree.read(name),
                                           re.MULTILINE):
                 yield name, what, quote == '"'
 
@@ -96,7 +79,7 @@ def test_includes_run_one_way():
         folder = max((f for f in MAY_INCLUDE if name.startswith(f)), key=len, default=None)
         own = str(pathlib.PurePath(name).parent) + "/"
         if not quoted or folder is None or what.startswith(own) or "/" not in what and \
-                (paths.TREE / own / what).exists():
+                (tree.TOP / own / what).exists():
             continue
         if not what.startswith(tuple(MAY_INCLUDE[folder])):
             wrong.append(f"{name} includes {what}")
@@ -105,8 +88,31 @@ def test_includes_run_one_way():
 
 def test_the_protocol_knows_nothing_of_netflowd():
     """Names of netflowd reach daemon/varlink as settings, from control."""
-    assert not [name for name in files() if name.startswith("daemon/varlink/")
-                and "netflow" in read(name).lower()]
+    assert not [name for name in tree.files() if name.startswith("daemon/varlink/")
+                and "netflow" in tree.read(name).lower()]
+
+
+def test_every_room_is_known():
+    """A new directory of sources has its rule here and its line in CONTRIBUTING.md."""
+    rooms = {str(pathlib.PurePath(name).parent) + "/" for name in tree.files()
+             if name.startswith(("common/", "daemon/", "cli/")) and name.endswith((".c", ".h"))}
+    assert rooms == set(MAY_INCLUDE) - {"bpf/"}
+    table = re.findall(r"^\| `([a-z/]+/)` \|", tree.read("CONTRIBUTING.md"), re.MULTILINE)
+    assert rooms | {"bpf/"} <= set(table)
+
+
+def test_rooms_have_no_circles():
+    """No room can reach itself through the others."""
+    reach = {room: {other for other in MAY_INCLUDE if other != room
+                    and other.startswith(tuple(MAY_INCLUDE[room]))} for room in MAY_INCLUDE}
+    for room in MAY_INCLUDE:
+        seen, todo = set(), list(reach[room])
+        while todo:
+            other = todo.pop()
+            if other not in seen:
+                seen.add(other)
+                todo += reach[other]
+        assert room not in seen, room
 
 
 def test_each_library_has_one_owner():
@@ -127,33 +133,33 @@ def test_the_shared_header_is_the_only_one():
 
 
 def test_every_header_is_guarded():
-    for name in files():
+    for name in tree.files():
         if name.endswith(".h"):
-            text = read(name)
+            text = tree.read(name)
             guard = re.search(r"^#ifndef (\w+)\n#define \1$", text, re.MULTILINE)
             assert guard or "#pragma once" in text, name
 
 
 def test_licence_in_every_file():
-    without = [name for name in files()
+    without = [name for name in tree.files()
                if not WITHOUT_LICENCE.fullmatch(name) and not TEXT_TO_READ.fullmatch(name)
                and not name.startswith(".git") and not name.endswith(".clang-format")
-               and LICENCE not in "\n".join(read(name).splitlines()[:3])]
+               and LICENCE not in "\n".join(tree.read(name).splitlines()[:3])]
     assert not without, without
 
 
 def test_licence_is_first():
     """In the first line of C, in the first two of a script."""
-    for name in files():
+    for name in tree.files():
         if name.endswith((".c", ".h")):
-            assert read(name).startswith(f"/* {LICENCE} */\n"), name
+            assert tree.read(name).startswith(f"/* {LICENCE} */\n"), name
 
 
 def test_nothing_is_unfinished():
     # Spelt so that this file does not name what it looks for.
     marks = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX(?=:)|HA" + r"CK)\b")
-    found = [f"{name}:{number}" for name in files() if not name.startswith("tests/fuzz/corpus/")
-             for number, line in enumerate(read(name).splitlines(), 1) if marks.search(line)]
+    found = [f"{name}:{number}" for name in tree.files() if not name.startswith("tests/fuzz/corpus/")
+             for number, line in enumerate(tree.read(name).splitlines(), 1) if marks.search(line)]
     assert not found, found
 
 
@@ -161,22 +167,22 @@ def test_nothing_names_the_place_it_was_made_in():
     """No path of a machine, no host to download from: the tree works anywhere."""
     places = re.compile("|".join((r"/wo" + r"rk/", r"/ho" + r"me/\w", r"https?://[^/\s]*(registry|"
                                  r"proxy|mirror|snapshot)[^/\s]*", r"deb\.deb" + r"ian\.org")))
-    found = [f"{name}:{number}: {line.strip()}" for name in files()
+    found = [f"{name}:{number}: {line.strip()}" for name in tree.files()
              if not name.startswith("tests/fuzz/corpus/") and name != "LICENSE"
-             for number, line in enumerate(read(name).splitlines(), 1) if places.search(line)]
+             for number, line in enumerate(tree.read(name).splitlines(), 1) if places.search(line)]
     assert not found, "\n".join(found)
 
 
 def test_scripts_can_be_run():
-    for name in files():
-        path = paths.TREE / name
+    for name in tree.files():
+        path = tree.TOP / name
         with open(path, "rb") as file:
             script = file.read(2) == b"#!"
         assert script == bool(path.stat().st_mode & 0o111), name
 
 
 def test_packages_are_named_once():
-    lines = [line.split("#")[0].strip() for line in read("tests/packages").splitlines()]
+    lines = [line.split("#")[0].strip() for line in tree.read("tests/packages").splitlines()]
     packages = [line for line in lines if line]
     assert len(packages) == len(set(packages))
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", package) for package in packages)
