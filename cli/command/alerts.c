@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
-#include "cli/ask/follow.h"
 #include "cli/ask/options.h"
+#include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/show/alert_page.h"
 #include "common/array.h"
@@ -154,13 +154,13 @@ static enum report_status put_followed(void *data, const json_t *event)
 
 static enum report_status follow(struct session *session)
 {
-	const struct follow following = {.kind = "event",
+	const struct stream following = {.kind = "event",
 					 .method = "io.netflowd.MonitorAlerts",
 					 .record = put_followed,
 					 .data = session,
 					 .duration_ms = -1};
 
-	return follow_records(session, json_object(), &following);
+	return stream_follow(session, json_object(), &following);
 }
 
 static enum report_status print_list(struct session *session, struct page *page,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
-#include "cli/ask/follow.h"
 #include "cli/ask/options.h"
+#include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/file/pcap_option.h"
 #include "cli/show/coverage.h"
@@ -306,7 +306,7 @@ static enum report_status put_followed(void *data, const json_t *drop)
 static enum report_status follow_drops(struct session *session)
 {
 	struct following following = {.session = session};
-	const struct follow follow = {
+	const struct stream follow = {
 		.kind = "drop", .record = put_followed, .data = &following, .duration_ms = -1};
 	json_t *parameters = session_selection(session);
 
@@ -314,7 +314,7 @@ static enum report_status follow_drops(struct session *session)
 		json_decref(parameters);
 		parameters = NULL;
 	}
-	return follow_records(session, parameters, &follow);
+	return stream_follow(session, parameters, &follow);
 }
 
 static enum report_status write_packets(struct session *session)

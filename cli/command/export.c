@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/ask/follow.h"
 #include "cli/ask/options.h"
+#include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/file/output.h"
 #include "cli/file/trace.h"
@@ -97,7 +97,7 @@ static enum report_status run(struct session *session)
 {
 	int64_t follow_ms = session->arguments.follow_ms;
 	OWN_TRACE struct trace *trace = NULL;
-	struct follow follow = {
+	struct stream follow = {
 		.kind = "latency", .record = add, .duration_ms = follow_ms, .quiet = true};
 	enum report_status status;
 
@@ -105,7 +105,7 @@ static enum report_status run(struct session *session)
 		return out_of_memory();
 	follow.data = trace;
 	status = follow_ms < 0 ? add_held(session, trace)
-			       : follow_records(session, session_selection(session), &follow);
+			       : stream_follow(session, session_selection(session), &follow);
 	return status ? status : write_trace(session, trace);
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
-#include "cli/ask/follow.h"
 #include "cli/ask/options.h"
+#include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
 #include "cli/show/held.h"
@@ -137,7 +137,7 @@ static enum report_status put_one(void *data, const json_t *record)
 static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
-	const struct follow follow = {
+	const struct stream follow = {
 		.kind = "slots", .record = put_one, .data = session, .duration_ms = -1};
 
 	if (given->limit >= 0 && !given->records && !given->follow && !session->filter) {
@@ -145,7 +145,7 @@ static enum report_status run(struct session *session)
 		return REPORT_USAGE;
 	}
 	if (given->follow)
-		return follow_records(session, session_selection(session), &follow);
+		return stream_follow(session, session_selection(session), &follow);
 	if (given->records || session->filter)
 		return held_show(session, records_parameters(session, given->limit), &held);
 	return session_show(session, METHOD, counters_parameters(session), 0, print_counters, NULL);

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/ask/follow.h"
 #include "cli/ask/options.h"
+#include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/file/pcap_option.h"
 #include "cli/show/held.h"
@@ -81,7 +81,7 @@ static enum report_status run(struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 	const struct held held = held_by(given);
-	const struct follow follow = {
+	const struct stream follow = {
 		.kind = "latency", .record = put_one, .data = session, .duration_ms = -1};
 
 	if (given->samples && given->all) {
@@ -95,7 +95,7 @@ static enum report_status run(struct session *session)
 	if (given->pcap)
 		return pcap_option_write(session, "latency", METHOD, parameters_of(session));
 	if (given->follow)
-		return follow_records(session, parameters_of(session), &follow);
+		return stream_follow(session, parameters_of(session), &follow);
 	return held_show(session, parameters_of(session), &held);
 }
 

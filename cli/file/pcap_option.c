@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
-#include "cli/ask/follow.h"
+#include "cli/ask/stream.h"
 #include "cli/file/capture.h"
 
 struct writing {
@@ -74,7 +74,7 @@ enum report_status pcap_option_write(struct session *session, const char *kind, 
 		.session = session,
 		.add = strcmp(kind, "drop") ? capture_latency : capture_drop,
 	};
-	struct follow follow = {
+	struct stream stream = {
 		.kind = kind, .record = add, .data = &writing, .duration_ms = -1, .quiet = true};
 	/* Connect before opening the file: if the daemon is not reachable, an older file stays as it is. */
 	enum report_status status = session_connect(session);
@@ -89,7 +89,7 @@ enum report_status pcap_option_write(struct session *session, const char *kind, 
 		json_decref(parameters);
 		return failed(session, r);
 	}
-	status = following ? follow_records(session, parameters, &follow)
+	status = following ? stream_follow(session, parameters, &stream)
 			   : add_held(&writing, method, parameters);
 	if (!status)
 		status = end(&writing);

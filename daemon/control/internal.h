@@ -60,7 +60,7 @@ void status_stop(struct control *control);
 void monitor_record(struct control *control, enum record_kind kind);
 void monitor_stop(struct control *control);
 
-/* alert_streams.c: send an event to all streams of alerts, returns their number; end them. */
+/* monitor_alerts.c: send an event to all streams of alerts, returns their number; end them. */
 unsigned int alert_streams_send(struct control *control, json_t *event);
 void alert_streams_stop(struct control *control);
 

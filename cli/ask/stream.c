@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/ask/follow.h"
+#include "cli/ask/stream.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,9 +11,9 @@
 
 #define MONITOR "io.netflowd.Monitor"
 
-static const char *method_of(const struct follow *follow)
+static const char *method_of(const struct stream *stream)
 {
-	return follow->method ? follow->method : MONITOR;
+	return stream->method ? stream->method : MONITOR;
 }
 
 struct taken {
@@ -40,12 +40,12 @@ static enum report_status print_note(struct session *session, struct page *page,
 	return session_print(page, 0);
 }
 
-static enum report_status put_note(struct session *session, const struct follow *follow,
+static enum report_status put_note(struct session *session, const struct stream *stream,
 				   struct note *note)
 {
 	OWN_JSON json_t *json = NULL;
 
-	if (follow->quiet) {
+	if (stream->quiet) {
 		report("%s", note->text);
 		return REPORT_FINE;
 	}
@@ -53,25 +53,25 @@ static enum report_status put_note(struct session *session, const struct follow 
 	return session_output(session, json, true, print_note, note);
 }
 
-static enum report_status put_gap(struct session *session, const struct follow *follow,
+static enum report_status put_gap(struct session *session, const struct stream *stream,
 				  uint64_t gap)
 {
 	struct note note = {.member = "gap", .number = gap, .style = PAGE_WARN};
 
 	snprintf(note.text, sizeof(note.text),
 		 "gap: %s records lost, because netflowctl read too slowly", units_count(gap).s);
-	return put_note(session, follow, &note);
+	return put_note(session, stream, &note);
 }
 
 /* The number of drops that --faults hid, at the end of the stream. */
-static enum report_status put_hidden(struct session *session, const struct follow *follow,
+static enum report_status put_hidden(struct session *session, const struct stream *stream,
 				     uint64_t hidden)
 {
 	struct note note = {.member = "hidden", .number = hidden, .style = PAGE_PLAIN};
 
 	snprintf(note.text, sizeof(note.text), "%s drops of class policy or benign hidden",
 		 units_count(hidden).s);
-	return put_note(session, follow, &note);
+	return put_note(session, stream, &note);
 }
 
 /* A drop without a class, because its reason is not known, is never hidden. */
@@ -83,15 +83,15 @@ static bool hides(const struct session *session, const json_t *record)
 }
 
 /* One reply of the stream has a gap, a record or both; the gap is older than the record. */
-static enum report_status take_reply(struct session *session, const struct follow *follow,
+static enum report_status take_reply(struct session *session, const struct stream *stream,
 				     const json_t *reply, struct taken *taken)
 {
-	const json_t *record = json_object_get(reply, follow->kind);
+	const json_t *record = json_object_get(reply, stream->kind);
 	enum report_status status = REPORT_FINE;
 	uint64_t gap = field_count_or(reply, "gap", 0);
 
 	if (gap)
-		status = put_gap(session, follow, gap);
+		status = put_gap(session, stream, gap);
 	if (status || !json_is_object(record))
 		return status;
 	if (hides(session, record)) {
@@ -99,7 +99,7 @@ static enum report_status take_reply(struct session *session, const struct follo
 		return REPORT_FINE;
 	}
 	taken->records++;
-	return follow->record(follow->data, record);
+	return stream->record(stream->data, record);
 }
 
 /* Shorten *timeout_ms so that it ends by the deadline (-1: none); false after the deadline. */
@@ -115,7 +115,7 @@ static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 	return left > 0;
 }
 
-static enum report_status read_stream(struct session *session, const struct follow *follow,
+static enum report_status read_stream(struct session *session, const struct stream *stream,
 				      struct taken *taken)
 {
 	int64_t limit = session->arguments.limit;
@@ -134,11 +134,11 @@ static enum report_status read_stream(struct session *session, const struct foll
 		if (r == -EINTR || (r == -ETIMEDOUT && begun))
 			return REPORT_FINE;
 		if (r)
-			return report_call(session->varlink, method_of(follow), r);
-		if (!begun && follow->duration_ms >= 0)
-			deadline_ms = time_monotonic_ms() + follow->duration_ms;
+			return report_call(session->varlink, method_of(stream), r);
+		if (!begun && stream->duration_ms >= 0)
+			deadline_ms = time_monotonic_ms() + stream->duration_ms;
 		begun = true;
-		status = take_reply(session, follow, reply, taken);
+		status = take_reply(session, stream, reply, taken);
 		if (status)
 			return status;
 	}
@@ -149,19 +149,19 @@ static enum report_status read_stream(struct session *session, const struct foll
 }
 
 /* Name the kind of records to Monitor; other methods have only one. */
-static int add_kind(json_t *parameters, const struct follow *follow)
+static int add_kind(json_t *parameters, const struct stream *stream)
 {
-	const char *kind = strcmp(follow->kind, "drop") ? follow->kind : "drops";
+	const char *kind = strcmp(stream->kind, "drop") ? stream->kind : "drops";
 
 	if (!parameters)
 		return -ENOMEM;
-	if (follow->method)
+	if (stream->method)
 		return 0;
 	return json_object_set_new(parameters, "records", json_pack("[s]", kind)) ? -ENOMEM : 0;
 }
 
-enum report_status follow_records(struct session *session, json_t *parameters,
-				  const struct follow *follow)
+enum report_status stream_follow(struct session *session, json_t *parameters,
+				 const struct stream *stream)
 {
 	OWN_JSON json_t *call = parameters;
 	enum report_status status = session_connect(session);
@@ -171,7 +171,7 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 
 	if (status)
 		return status;
-	r = add_kind(call, follow);
+	r = add_kind(call, stream);
 	if (r) {
 		report("%s", strerror(-r));
 		return REPORT_FAILED;
@@ -182,12 +182,12 @@ enum report_status follow_records(struct session *session, json_t *parameters,
 		return REPORT_FAILED;
 	}
 	varlink_interrupt(session->varlink, signals);
-	r = varlink_stream(session->varlink, method_of(follow), TAKE_PTR(call),
+	r = varlink_stream(session->varlink, method_of(stream), TAKE_PTR(call),
 			   session->arguments.timeout_ms);
 	if (r)
-		return report_call(session->varlink, method_of(follow), r);
-	status = read_stream(session, follow, &taken);
+		return report_call(session->varlink, method_of(stream), r);
+	status = read_stream(session, stream, &taken);
 	if (!session->arguments.faults || status)
 		return status;
-	return put_hidden(session, follow, taken.hidden);
+	return put_hidden(session, stream, taken.hidden);
 }

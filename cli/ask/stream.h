@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records as they happen: a stream of the daemon, until it is interrupted. */
-#ifndef CLI_ASK_FOLLOW_H
-#define CLI_ASK_FOLLOW_H
+#ifndef CLI_ASK_STREAM_H
+#define CLI_ASK_STREAM_H
 
 #include "cli/ask/session.h"
 
-struct follow {
+struct stream {
 	/* The member of a reply that has the record; Monitor's: "drop", "latency" or "slots". */
 	const char *kind;
 	const char *method; /* NULL: Monitor */
@@ -24,7 +24,7 @@ struct follow {
  * stolen and has everything except Monitor's kinds of records; NULL: out of
  * memory.
  */
-enum report_status follow_records(struct session *session, json_t *parameters,
-				  const struct follow *follow);
+enum report_status stream_follow(struct session *session, json_t *parameters,
+				 const struct stream *stream);
 
 #endif
