@@ -88,7 +88,7 @@ def test_what_a_record_tells(start, silent_pair):
     before = time.time()
     _, source_port = send_and_read(pair, 5, size=77)
     after = time.time()
-    record = journeys.told_by_reader(delivered(daemon, pair, 5))[0]
+    record = journeys.with_reader(delivered(daemon, pair, 5))[0]
     assert before - 0.001 <= journeys.seconds_of(record["time"]) <= after + 0.001
     assert record["slow"] is False, "a sample"
     assert record["protocol"] == "ipv4/udp"
@@ -230,7 +230,7 @@ def test_owner(start, silent_pair, kind):
         assert pumped.messages_read == 5
         records = delivered(daemon, silent_pair, 5)
     assert len(records) == 5
-    for record in journeys.told_by_reader(records):
+    for record in journeys.with_reader(records):
         assert record["task"]["comm"] == "pump"
         assert record["owner"]["cgroup"] == f"/{name}"
         assert record["owner"]["unit"] == name
