@@ -21,6 +21,9 @@ class Interface:
     def check_reply(self, method, parameters):
         self._struct(self.methods[method][1], parameters, method)
 
+    def check_type(self, name, value):
+        self._value(name, value, name)
+
     def check_error(self, error, parameters):
         self._struct(self.errors[error], parameters, error)
 
