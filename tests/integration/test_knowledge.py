@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The knowledge is complete: it has an entry for every drop reason of every supported kernel and for
-every segment, alert and metric of netflowd, and none besides these.  Its advice works: its commands
+"""The knowledge is complete: it has an entry for every drop reason of every supported kernel, and
+for every segment, alert and metric of netflowd, and no others.  Its advice works: its commands
 exist."""
 
 import json
@@ -62,7 +62,7 @@ def test_every_reason_of_a_fetched_kernel_is_known(release):
 
 
 def segments():
-    source = (paths.TREE / "daemon" / "export" / "json_latency.c").read_text()
+    source = (paths.TREE / "daemon" / "json" / "latency.c").read_text()
     return {f"{direction} {name}" for direction, name in
             re.findall(r'= \{"(rx|fwd|tx)", "([^"]+)"\}', source)}
 

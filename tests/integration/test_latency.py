@@ -225,9 +225,9 @@ def test_peek_does_not_end_the_wait(daemon, pair):
 
 
 def test_shaped_qdisc(daemon, silent_pair):
-    """A token bucket of 8 Mbit/s (less on a slow machine) and 2000 bytes: the time at which a packet
-    is queued determines when it may leave, and the kernel's timestamp shows when it arrived at the
-    other end."""
+    """A token bucket of 8 Mbit/s (less on a slow machine) and 2000 bytes: the time at which a
+    packet is queued determines when it may leave, and the kernel's timestamp shows when it arrived
+    at the other end."""
     count, payload, burst = 50, 1000, 2000
     rate = round(1_000_000 / patience.FACTOR)
     length = payload + 8 + 20 + 14

@@ -213,7 +213,7 @@ def cgroup(name):
     try:
         yield directory
     finally:
-        waiting.until(lambda: (directory / "cgroup.procs").read_text(), lambda text: not text)
+        waiting.until((directory / "cgroup.procs").read_text, lambda text: not text)
         directory.rmdir()
 
 

@@ -3,7 +3,6 @@
 kill -9.  The daemon says what is missing and how to fix it, continues with the rest, and leaves
 nothing behind."""
 
-import functools
 import json
 import os
 import pathlib
@@ -71,11 +70,14 @@ def test_killed_and_started_again_at_once(start, bpf):
     assert daemon.socket_path.exists()
     daemon.start()
     assert daemon.status()["daemon"]["pid"] == daemon.pid
+
+    def alive():
+        return {kind: held[kind] & kernel.bpf_objects_alive(kind)
+                for kind in ("prog", "map", "link")}
+
     # The kernel detaches the programs of the killed daemon by itself.
-    for kind in ("prog", "map", "link"):
-        alive = functools.partial(kernel.bpf_objects_alive, kind)
-        waiting.until(alive, lambda found, own=held[kind]: not found & own)
-        assert not alive() & held[kind]
+    left = waiting.until(alive, lambda found: not any(found.values()))
+    assert not any(left.values()), left
 
 
 def test_second_daemon_says_who_is_there(start, built):
