@@ -135,7 +135,7 @@ def test_ttl_expires_in_a_router(daemon, path, version):
     assert len(rows) == 1
     assert rows[0]["location"].startswith("ip_forward+" if version == 4 else "ip6_forward+")
     if daemon.knows_reasons():
-        # 5.17 to 6.0 have no reason of its own for this location.
+        # 5.17 to 6.0 have no separate reason for this location.
         assert rows[0]["reason"] in ("IP_INHDR", "NOT_SPECIFIED")
     ttls = {r["ip"]["ttl"] for r in daemon.records(path.near_device)
             if r["protocol"] == rows[0]["protocol"]}
