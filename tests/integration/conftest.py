@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures: a lab of namespaces, a running daemon, and the certainty that both are gone after."""
+"""Fixtures: a lab of namespaces, a running daemon, and checks that both leave nothing behind."""
 
 import os
 import pathlib
@@ -18,8 +18,9 @@ def pytest_configure(config):
     # ip, tc, nft and bpftool are not in every user's path.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
-    config.addinivalue_line("markers", "simultaneous: CPUs must run at the same time, or timers "
-                            "ring in time; in emulated machines these have a guest of their own")
+    config.addinivalue_line("markers", "simultaneous: needs CPUs that run at the same time, or "
+                            "timers that fire on time; emulated machines run these in a guest of "
+                            "their own")
 
 
 def pytest_collection_modifyitems(items):
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def built():
-    """What is tested has been built."""
+    """The programs under test exist."""
     needed(paths.DAEMON, paths.TOOLS / "udp_send", paths.TOOLS / "deny_syscall")
 
 
@@ -70,7 +71,7 @@ def pair(lab):
 
 @pytest.fixture
 def silent_pair(lab):
-    """A pair without IPv6, in which nothing moves but what a test sends."""
+    """A pair without IPv6, on which only the test's own packets move."""
     return lab.pair(ipv6=False)
 
 
@@ -80,7 +81,7 @@ def path(lab):
 
 
 class Starter:
-    """Makes daemons; each must have left nothing when its test is over."""
+    """Makes daemons, and checks after the test that each of them left nothing behind."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -114,11 +115,11 @@ class Starter:
 @pytest.fixture
 def start(built, tmp_path):
     """start(*settings) runs a daemon; start.make(…) prepares one."""
-    # A client of another user must get at the socket of a test that wants it to.
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == pathlib.Path("/tmp"):
+    # A test may let a client of another user connect to its socket.
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory == pathlib.Path("/tmp"):
             break
-        folder.chmod(folder.stat().st_mode | 0o011)
+        directory.chmod(directory.stat().st_mode | 0o011)
     starter = Starter(tmp_path)
     try:
         yield starter
@@ -135,7 +136,7 @@ def daemon(start):
 
 def needs_bpf():
     if not kernel.has_btf():
-        pytest.skip("this kernel has no BTF, so no program runs")
+        pytest.skip("this kernel has no BTF, so no BPF program runs")
 
 
 @pytest.fixture

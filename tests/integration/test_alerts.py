@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Alerts: rules that real packets make fire and resolve, what is done about them, and what is said of
-rules that are wrong."""
+"""Alerts: real packets make rules fire and resolve; netflowd runs their actions, and reports rules
+that are wrong."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ from lab.varlink import INTERFACE, VarlinkError
 
 MESSAGE_IDS = ("96a51bc4d28446abf3f1f556d38a9b0a", "134e662124490ad7e5cd8689a87e97d5")
 INTERVAL = 0.2
-SLACK = patience.seconds(0.5)  # of a shared machine
+SLACK = patience.seconds(0.5)  # the delay of a shared machine
 NOBODY = 65534
 
 
@@ -60,7 +60,8 @@ def reload(daemon):
 
 @pytest.mark.smoke
 def test_drop_rate_fires_and_resolves(watch, silent_pair):
-    """Within one window of the flood's begin, and within one of its end; once each."""
+    """It fires within one window after the flood begins, and resolves within one after it ends;
+    once each."""
     pair, window = silent_pair, 2
     daemon = watch(drop_rule("flood", pair.right_device, "2s", "50/s", "clear = 5/s"))
     assert alert(daemon, "flood")["state"] == "inactive"
@@ -74,10 +75,10 @@ def test_drop_rate_fires_and_resolves(watch, silent_pair):
     assert begin < seconds(fired["time"]) < begin + window + INTERVAL + SLACK
     assert end < seconds(resolved["time"]) < end + window + 2 * INTERVAL + SLACK
 
-    told = fired["alert"]
-    assert told["state"] == "firing" and told["value"] > 50 and told["unit"] == "per_second"
-    assert told["cause"] and told["remedy"] and "dropped packets" in told["summary"]
-    evidence = told["evidence"]
+    found = fired["alert"]
+    assert found["state"] == "firing" and found["value"] > 50 and found["unit"] == "per_second"
+    assert found["cause"] and found["remedy"] and "dropped packets" in found["summary"]
+    evidence = found["evidence"]
     assert evidence["count"] > 100
     assert len(evidence["drops"]) == 5
     for record in evidence["drops"]:
@@ -88,7 +89,7 @@ def test_drop_rate_fires_and_resolves(watch, silent_pair):
 
 
 def test_only_what_the_rule_names(watch, silent_pair, reasons):
-    """Reason, protocol and device select: of five rules the two that mean the flood fire."""
+    """Reason, protocol and device select: of five rules, only the two that match the flood fire."""
     pair = silent_pair
     device = f"device = {pair.right_device.name}\nnetns = {pair.right.inode}"
     names = {
@@ -98,8 +99,9 @@ def test_only_what_the_rule_names(watch, silent_pair, reasons):
         "all-but-another": f"reason = ! TCP_CSUM\n{device}\nprotocol = ipv4",
         "another-protocol": f"{device}\nprotocol = ipv6",
     }
-    daemon = watch("\n".join(f"[alert {name}]\ncondition = drop_rate\nwindow = 2s\nover = 20\n{text}"
-                             for name, text in names.items()))
+    daemon = watch("\n".join(
+        f"[alert {name}]\ncondition = drop_rate\nwindow = 2s\nover = 20\n{text}"
+        for name, text in names.items()))
     flood(pair, 400, 400)
     for name in ("its-reason", "all-but-another"):
         reaches(daemon, name, "firing", 4)
@@ -136,8 +138,8 @@ def test_netns_by_name(watch, silent_pair, lab):
 
 
 def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal):
-    """A flood of one reason with some of another: the alert says how many of all, and what the
-    knowledge has about it."""
+    """A flood of one reason with a few drops of another: the alert shows the share of the first,
+    and the knowledge about it."""
     pair = silent_pair
     pair.right.nft_drop("input", "udp dport 5555")
     rule = drop_rule("mixed", pair.right_device, "20s", "10/s")
@@ -146,14 +148,14 @@ def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal
     pair.left.send_udp(pair.RIGHT4, 5555, 20)
     flood(pair, 380, 380)
     row, = daemon.drop_rows(pair.right_device, "ipv4/udp", "NO_SOCKET")
-    told = waiting.until(lambda: reaches(daemon, "mixed", "firing"),
+    found = waiting.until(lambda: reaches(daemon, "mixed", "firing"),
                          lambda a: a["evidence"]["count"] == 400)
-    assert told["evidence"]["count"] == 400 and told["evidence"]["reason"] == "NO_SOCKET"
+    assert found["evidence"]["count"] == 400 and found["evidence"]["reason"] == "NO_SOCKET"
     origin = (f"NO_SOCKET 380 of 400 (95.0 %), 380 of these at {row['location']} on device "
               f"{pair.right_device.name}, netns {pair.right.inode}")
-    assert told["evidence"]["detail"] == origin and origin in told["summary"]
+    assert found["evidence"]["detail"] == origin and origin in found["summary"]
     known, = daemon.call("Explain", name="NO_SOCKET")["explanations"]
-    assert (told["cause"], told["remedy"]) == (known["cause"], known["remedy"])
+    assert (found["cause"], found["remedy"]) == (known["cause"], known["remedy"])
 
     shown = daemon.netflowctl("alerts").stdout
     assert "netflowctl explain NO_SOCKET" in shown
@@ -163,13 +165,13 @@ def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal
     own = alert(daemon, "own")
     assert own["cause"] == "mine" and own["remedy"] == known["remedy"]
     entries = {entry["NETFLOWD_ALERT"]: entry for entry in (journal.next(), journal.next())}
-    # It may have fired when the few were all that there was.
+    # It may have fired when only the few drops had happened.
     assert "NETFLOWD_REMEDY" in entries["mixed"] and entries["own"]["NETFLOWD_CAUSE"] == "mine"
     assert pair.right.nft_counter("input") == 20
 
 
 def test_for_is_waited(watch, silent_pair):
-    """A condition that does not last fires nothing."""
+    """A condition that does not last does not fire."""
     pair = silent_pair
     daemon = watch(drop_rule("lasting", pair.right_device, "1s", "50/s", "for = 5s"))
     flood(pair, 400, 400)
@@ -179,7 +181,7 @@ def test_for_is_waited(watch, silent_pair):
 
 
 def test_latency_quantile(watch, silent_pair):
-    """A reader that comes 150 ms late."""
+    """A reader is 150 ms late."""
     pair = silent_pair
     daemon = watch(f"""
 [alert slow-reader]
@@ -198,16 +200,16 @@ over = 50ms
         time.sleep(0.15)
         for _ in range(8):
             reader.recv(1000)
-        told = reaches(daemon, "slow-reader", "firing", 4)
-    assert 120e6 < told["value"] < patience.seconds(600e6) and told["unit"] == "ns"
-    assert told["evidence"]["count"] == 8
-    assert pair.right_device.name in told["evidence"]["detail"]
-    assert told["evidence"]["latencies"]
+        found = reaches(daemon, "slow-reader", "firing", 4)
+    assert 120e6 < found["value"] < patience.seconds(600e6) and found["unit"] == "ns"
+    assert found["evidence"]["count"] == 8
+    assert pair.right_device.name in found["evidence"]["detail"]
+    assert found["evidence"]["latencies"]
     reaches(daemon, "slow-reader", "resolved")
 
 
 def test_ledger_gap(watch, silent_pair):
-    """A daemon that is held up, and a ring that holds ten records: what it lost is told."""
+    """A daemon that is stopped, with a ring for ten records: the alert reports the loss."""
     pair = silent_pair
     daemon = watch("[alert gap]\ncondition = ledger_gap\nwindow = 3s\n", "ring.bytes=4096",
                    "drops.rate=1000000", "drops.burst=1000000")
@@ -217,23 +219,23 @@ def test_ledger_gap(watch, silent_pair):
         flood(pair, 500, 5000)
     finally:
         daemon.process.send_signal(signal.SIGCONT)
-    told = reaches(daemon, "gap", "firing", 5)
+    found = reaches(daemon, "gap", "firing", 5)
     lost = daemon.status()["drops"]["ring_full"] - before
     assert lost > 300
-    assert "ring_full" in told["evidence"]["detail"]
-    assert told["evidence"]["count"] >= lost
+    assert "ring_full" in found["evidence"]["detail"]
+    assert found["evidence"]["count"] >= lost
 
 
 def test_probe_lost(start, built, rules):
-    """Without bpf() all probes are lost.  A rule that needs their counters cannot be evaluated, and
-    says so."""
+    """Without bpf() all probes are lost.  A rule that needs their counters reports that netflowd
+    cannot evaluate it."""
     rules.write("a.conf", "[alert probes]\ncondition = probe_lost\n"
                           "[alert drops]\ncondition = drop_rate\nover = 1\n"
                           "[alert overflow]\ncondition = slot_overflow\n")
     daemon = start(rules.setting, *SETTINGS, "slots.kmsg=",
                    command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
-    told = reaches(daemon, "probes", "firing")
-    assert told["value"] >= 10 and "bpf()" in told["evidence"]["detail"]
+    found = reaches(daemon, "probes", "firing")
+    assert found["value"] >= 10 and "bpf()" in found["evidence"]["detail"]
     for name in ("drops", "overflow"):
         blind = alert(daemon, name)
         assert blind.get("value") is None and blind["unknown"] and blind["state"] == "inactive"
@@ -250,8 +252,9 @@ def test_a_probe_that_is_not_wanted_is_not_lost(watch):
     assert "kfree_skb" in alert(daemon, "drops")["unknown"]
 
 
-def test_nobody_detaches_a_link(daemon):
-    """BPF_LINK_DETACH is refused for every way in which probes are attached, so nothing looks for it."""
+def test_links_cannot_be_detached(daemon):
+    """The kernel refuses BPF_LINK_DETACH for every way in which netflowd attaches probes, so
+    netflowd does not check for detached links."""
     assert daemon.bpf["link"]
     for link in daemon.bpf["link"]:
         done = subprocess.run(["bpftool", "link", "detach", "id", str(link)],
@@ -260,7 +263,8 @@ def test_nobody_detaches_a_link(daemon):
 
 
 def test_probe_that_the_kernel_silences(watch, silent_pair):
-    """A program at a function is not called while kernel.ftrace_enabled is 0, though its link stands."""
+    """The kernel does not call a program at a function while kernel.ftrace_enabled is 0, although
+    the program's link remains."""
     daemon, pair = watch("[alert probes]\ncondition = probe_lost\n"), silent_pair
     switch = pathlib.Path("/proc/sys/kernel/ftrace_enabled")
 
@@ -272,7 +276,7 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         return found["count"] if found else 0
 
     if sk_data_ready()["how"] == "tp_btf":
-        pytest.skip("all probes are at tracepoints here, which nobody can silence")
+        pytest.skip("all probes are at tracepoints here, which ftrace_enabled does not silence")
     assert alert(daemon, "probes")["value"] == 0
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
         def deliver():
@@ -283,9 +287,9 @@ def test_probe_that_the_kernel_silences(watch, silent_pair):
         assert waiting.settled(queued, 1) == 1
         try:
             _switch_off(switch)
-            told = reaches(daemon, "probes", "firing")
-            assert told["value"] == 1
-            assert "sk_data_ready: kernel.ftrace_enabled is 0" in told["evidence"]["detail"]
+            found = reaches(daemon, "probes", "firing")
+            assert found["value"] == 1
+            assert "sk_data_ready: kernel.ftrace_enabled is 0" in found["evidence"]["detail"]
             assert sk_data_ready()["state"] == "unavailable"
             assert daemon.coverage("wake")["state"] == "unavailable"
             deliver()
@@ -305,43 +309,43 @@ def _switch_off(switch):
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        pytest.skip("this kernel does not let itself be told to, while a program is at a function")
+        pytest.skip("this kernel refuses the switch while a program is at a function")
 
 
 def test_time_squeeze(watch, silent_pair):
-    """With a budget of one packet each poll squeezes: the kernel's count is that of GetNapi, of
-    netflowctl napi and of the alert, exactly."""
+    """With a budget of one packet, each poll squeezes: GetNapi, netflowctl napi and the alert show
+    exactly the kernel's count."""
     pair, count, window = silent_pair, 600, round(patience.seconds(6))
     before = squeezed()
     daemon = watch("[alert squeezed]\ncondition = time_squeeze\nclear = 0\n"
                    f"window = {window}s\nover = {count / 20 / window}/s\n")
     assert waiting.until(lambda: alert(daemon, "squeezed"), lambda a: a.get("value") is not None)
     if squeezed() != before:
-        pytest.skip("this host squeezes without being made to: the test's own cannot be told")
+        pytest.skip("this host squeezes by itself: the test cannot distinguish its own squeezes")
     polls = sum(row["polls"] for row in daemon.call("GetNapi")["napi"])
     with Changes(daemon) as changes:
         with squeezing():
             flood(pair, count, patience.fewer(600))
         after = squeezed()
         fired = changes.next()
-        told = waiting.until(lambda: alert(daemon, "squeezed"),
+        found = waiting.until(lambda: alert(daemon, "squeezed"),
                              lambda a: a["evidence"]["count"] >= after - before, 3)
         answer = daemon.call("GetNapi")
         shown = json.loads(daemon.netflowctl("napi", "--json").stdout)
-        assert squeezed() == after, "something else squeezed"
+        assert squeezed() == after, "other traffic squeezed too"
         resolved = changes.next(timeout=4 * window)
     assert 0 < after - before <= sum(row["polls"] for row in answer["napi"]) - polls
     assert after - before > count / 2
     for said in (answer, shown):
         assert sum(row["time_squeeze"] for row in said["cpus"]) == after
-    assert fired["change"] == "fired" and told["state"] == "firing"
-    assert told["evidence"]["count"] == after - before
-    assert told["value"] == pytest.approx((after - before) / window, rel=0.1)
+    assert fired["change"] == "fired" and found["state"] == "firing"
+    assert found["evidence"]["count"] == after - before
+    assert found["value"] == pytest.approx((after - before) / window, rel=0.1)
     assert resolved["change"] == "resolved" and resolved["alert"]["value"] == 0
 
 
 def test_slot_overflow(watch, silent_pair):
-    """Datagrams of 9, 17, 18 and 19 slots on a device that is measured: one alert, by its name."""
+    """Datagrams of 9, 17, 18 and 19 slots on a measured device: one alert of that device."""
     pair = silent_pair
     device = f"device = {pair.left_device.name}\nnetns = {pair.left.inode}"
     daemon = watch(f"[alert overflow]\ncondition = slot_overflow\nwindow = 2s\n{device}\n"
@@ -359,14 +363,15 @@ def test_slot_overflow(watch, silent_pair):
         resolved = next(e for e in iter(changes.next, None) if e["alert"]["name"] == "overflow")
     assert resolved["change"] == "resolved" and alert(daemon, "overflow")["fired"] == 1
     assert overflow["slots"] and {record["slots"] for record in overflow["slots"]} == {19}
-    # A device without a ring is no fault, unless somebody asks for it.
+    # A device without a ring does not fire the rule, unless the rule names the device.
     assert alert(daemon, "rings")["fired"] == 0
 
 
 # ---- actions ----
 
 REPORT = """n=$(ls "$here" | grep -c '^json'); cat >"$here/json.$n"
-{ grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs)' /proc/self/status; ls -l /proc/self/fd; } >"$here/status.$n"
+{ grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs)' /proc/self/status; ls -l /proc/self/fd; \\
+} >"$here/status.$n"
 echo "$0 $1 $NETFLOWD_ALERT $PWD" >"$here/arguments.$n"
 """
 
@@ -377,7 +382,7 @@ def program(tmp_path):
 
 
 def test_program_gets_the_alert_once(watch, silent_pair, program):
-    """One run for the firing, one for its end, each with the whole alert, and with no rights."""
+    """One run when it fires and one when it ends, each with the whole alert and without rights."""
     pair = silent_pair
     daemon = watch(drop_rule("paged", pair.right_device, "1s", "50/s",
                              f"exec = {program.path} network\nrepeat = 0"))
@@ -389,7 +394,7 @@ def test_program_gets_the_alert_once(watch, silent_pair, program):
     given = [loads(path) for path in program.files("json")]
     assert [event["change"] for event in given] == ["fired", "resolved"]
     for event, same in zip(given, streamed):
-        INTERFACE._value("AlertEvent", event, "AlertEvent")
+        INTERFACE.check_type("AlertEvent", event)
         assert event["alert"]["name"] == "paged" and not event["test"]
         assert event["time"] == same["time"] and event["alert"]["evidence"]["count"] > 50
     for path in program.files("arguments"):
@@ -401,7 +406,8 @@ def test_program_gets_the_alert_once(watch, silent_pair, program):
 
 
 def check_harmless(status, bounded=True):
-    """What a program told of itself: nobody, no capabilities, no way to them, no file of others."""
+    """Check the report of a program about itself: user nobody, no capabilities, no way to gain
+    any, no open files of the daemon."""
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":\t" in line)
     assert fields["Uid"].split() == [str(NOBODY)] * 4
     assert "0" not in fields["Gid"].split()
@@ -411,12 +417,12 @@ def check_harmless(status, bounded=True):
     assert fields["NoNewPrivs"].strip() == "1"
     files = {line.split(" -> ")[0].split()[-1]: line.split(" -> ")[1]
              for line in status.splitlines() if " -> " in line}
-    # 3 is the listing's own.
+    # ls itself opened 3.
     assert set(files) <= {"0", "1", "2", "3"} and "memfd" in files["0"]
 
 
 def test_program_of_a_daemon_that_is_not_root(start, built, rules, tmp_path):
-    """It runs as the daemon's user, and gets none of its capabilities."""
+    """The program runs as the daemon's user, and gets none of its capabilities."""
     binary = tmp_path / "netflowd"
     shutil.copy(paths.DAEMON, binary)
     binary.chmod(0o755)
@@ -435,7 +441,7 @@ def test_program_of_a_daemon_that_is_not_root(start, built, rules, tmp_path):
 
 
 def test_program_that_hangs(watch, tmp_path):
-    """It is killed at its limit, with what it started; meanwhile all is answered."""
+    """netflowd kills it and its children at its limit, and answers all calls until then."""
     program = Program(tmp_path / "hangs", "sleep 1000 &\nsleep 1000")
     daemon = watch(f"[alert hangs]\ncondition = probe_lost\nover = 1000\n"
                    f"exec = {program.path}\nexec_limit = 1s\n")
@@ -498,7 +504,7 @@ def test_programs_end_with_the_daemon(watch, tmp_path):
 
 
 def test_client_that_leaves_a_test(watch, tmp_path):
-    """The program goes on, and nobody is told."""
+    """The program continues; no client gets its result."""
     program = Program(tmp_path / "slow", 'sleep 0.5; : >"$here/done.0"')
     daemon = watch(f"[alert slow]\ncondition = probe_lost\nover = 1000\nexec = {program.path}\n")
     for _ in range(3):
@@ -511,7 +517,7 @@ def test_client_that_leaves_a_test(watch, tmp_path):
 
 
 def test_journal(watch, silent_pair, journal):
-    """Structured entries, one for the firing and one for its end."""
+    """Structured entries, one when it fires and one when it ends."""
     pair = silent_pair
     daemon = watch(drop_rule("logged", pair.right_device, "1s", "50/s", "severity = critical"),
                    command=journal.command)
@@ -527,7 +533,7 @@ def test_journal(watch, silent_pair, journal):
     assert fired["NETFLOWD_CAUSE"] and fired["NETFLOWD_REMEDY"]
     assert fired["MESSAGE"].startswith("alert logged fired (critical): ")
     event = json.loads(fired["NETFLOWD_EVENT"])
-    INTERFACE._value("AlertEvent", event, "AlertEvent")
+    INTERFACE.check_type("AlertEvent", event)
     assert event["alert"]["evidence"]["drops"]
     assert "NETFLOWD_TEST" not in fired
     daemon.call("TestAlert", rule="logged")
@@ -537,7 +543,8 @@ def test_journal(watch, silent_pair, journal):
 
 
 def test_silence(watch, silent_pair, journal, program):
-    """What fires in it is streamed only; what fires still after it is told."""
+    """An alert that fires in a silence is only streamed; if it fires still after the silence,
+    netflowd reports it."""
     pair = silent_pair
     daemon = watch(drop_rule("hushed", pair.right_device, "3s", "50/s",
                              f"exec = {program.path}\nclear = 1/s"), command=journal.command)
@@ -550,8 +557,8 @@ def test_silence(watch, silent_pair, journal, program):
         assert fired["silenced"] and fired["change"] == "fired"
         assert not program.files("json") and journal.none_for(0.3)
         daemon.call("UnsilenceAlert", rule="hushed")
-        told = changes.next()
-        assert told["change"] == "fired" and not told["silenced"]
+        late = changes.next()
+        assert late["change"] == "fired" and not late["silenced"]
         assert changes.next()["change"] == "resolved"
     assert journal.next()["NETFLOWD_CHANGE"] == "fired"
     assert journal.next()["NETFLOWD_CHANGE"] == "resolved"
@@ -563,8 +570,8 @@ def test_silence(watch, silent_pair, journal, program):
 # ---- rules ----
 
 
-def test_broken_rules_name_their_place(watch, rules):
-    """Each mistake costs its rule and no other."""
+def test_broken_rules_name_their_line(watch, rules):
+    """Each mistake disables its own rule only."""
     rules.write("20-broken.conf", """# a file with mistakes
 [alert good]
 condition = probe_lost
@@ -584,7 +591,7 @@ condition = drop_rate
 over = 1
 windw = 5s
 
-[alert no-bound]
+[alert no-threshold]
 condition = drop_rate
 
 what is this
@@ -597,7 +604,7 @@ over = 1000
     assert [a["name"] for a in answer["alerts"]] == ["first", "good", "other-good"]
     faults = [(f["line"], f.get("rule"), f.get("key")) for f in answer["faults"]]
     assert faults == [(7, "typo", "condition"), (13, "unit", "over"), (18, "reasonless", "windw"),
-                      (23, "no-bound", None)]
+                      (23, "no-threshold", None)]
     texts = {f["rule"]: f["error"] for f in answer["faults"]}
     assert "did you mean drop_rate?" in texts["typo"]
     assert "duration" in texts["unit"] and "did you mean window?" in texts["reasonless"]
@@ -617,7 +624,8 @@ def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
     flood(pair, 400, 400)
     before = reaches(daemon, "kept", "firing", 5)
 
-    # Another text, another bound, a new rule: what fires goes on firing, what is silenced stays so.
+    # Another text, another threshold, a new rule: a firing rule stays firing, a silenced rule
+    # stays silenced.
     rules.write("10-test.conf", rule.replace("50/s", "40/s").replace("4s", "5s") + silent +
                 "[alert new]\ncondition = probe_lost\nover = 1000\n")
     reload(daemon)
@@ -627,7 +635,7 @@ def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
     assert alert(daemon, "silent")["silenced_until"]
     assert alert(daemon, "new")["state"] == "inactive"
 
-    # Broken now: as it was before it runs on.
+    # The rule is broken now: its previous version stays active.
     rules.write("10-test.conf", rule.replace("50/s", "lots") + silent)
     reload(daemon)
     answer = daemon.call("GetAlerts")
@@ -655,15 +663,15 @@ def test_a_rule_that_is_removed_is_resolved(watch, rules, silent_pair):
 
 
 def test_shipped_rules(start, bpf, tmp_path):
-    """Without a directory of rules they are there, as they stand in the tree and without a fault; the
-    overflow of slots is on, and says whether it can see any."""
+    """Without a directory of rules, netflowd runs the rules of the tree, without a fault.  The rule
+    for slot overflow is enabled, and says whether it can see overflows."""
     daemon = start(f"alerts.rules={tmp_path}/nowhere")
     answer = daemon.call("GetAlerts")
     assert answer["faults"] == []
     assert sorted({a["file"] for a in answer["alerts"]}) == [f"shipped/{name}" for name in SHIPPED]
-    for told in answer["alerts"]:
-        source = paths.TREE / "config" / "alerts.d" / told["file"].partition("/")[2]
-        assert source.read_text().splitlines()[told["line"] - 1] == f"[alert {told['name']}]"
+    for rule in answer["alerts"]:
+        source = paths.TREE / "config" / "alerts.d" / rule["file"].partition("/")[2]
+        assert source.read_text().splitlines()[rule["line"] - 1] == f"[alert {rule['name']}]"
     enabled = {a["name"] for a in answer["alerts"] if a["enabled"]}
     assert enabled == {"slot-overflow", "probe-lost", "ledger-gap"}
     overflow = alert(daemon, "slot-overflow")
@@ -673,11 +681,12 @@ def test_shipped_rules(start, bpf, tmp_path):
 
 
 def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
-    """One is changed, one taken away, one left, one is new; what comes back is as it was shipped.  A
-    second rule of a name is a fault, as in any two files."""
+    """One file is changed, one removed, one unchanged and one new; without the directory the
+    shipped ones return.  A second rule of the same name is a fault, as in any two files."""
     directory = tmp_path / "rules"
     directory.mkdir()
-    (directory / "10-slots.conf").write_text("[alert slot-overflow]\ncondition = slot_overflow\nover = 7\n")
+    (directory / "10-slots.conf").write_text("[alert slot-overflow]\ncondition = slot_overflow\n"
+                                             "over = 7\n")
     (directory / "20-netflowd.conf").symlink_to("/dev/null")
     (directory / "25-mine.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n"
                                             "[alert slot-overflow]\ncondition = slot_overflow\n")
@@ -701,7 +710,7 @@ def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
 
 
 def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
-    """The shipped rules run, or what ran before; it is told."""
+    """The shipped rules run, or the rules that ran before, and netflowd reports the fault."""
     path = tmp_path / "rules"
     path.write_text("")
     daemon = start(f"alerts.rules={path}")
@@ -766,7 +775,8 @@ def test_only_root_changes(watch):
             done = subprocess.run([*command, *words], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, timeout=patience.seconds(20))
             assert done.returncode == 1 and "only root may call" in done.stderr
-        assert subprocess.run(command, stdout=subprocess.PIPE, timeout=patience.seconds(20)).returncode == 0
+        assert subprocess.run(command, stdout=subprocess.PIPE,
+                              timeout=patience.seconds(20)).returncode == 0
     finally:
         (daemon.socket_path.parent / "netflowctl").unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""netflowctl against a running daemon: what it prints is what the daemon says, --json is the reply
-itself, and what goes wrong is told by a sentence and an exit code."""
+"""netflowctl against a running daemon: it prints the daemon's answers, --json prints the reply
+itself, and a sentence and an exit code report each failure."""
 
 import json
 import os
@@ -26,7 +26,7 @@ COMMANDS = ("status", "drops", "latency", "slow", "napi", "alerts", "top", "prob
 
 @pytest.fixture
 def dropped(daemon, silent_pair):
-    """Thirty drops for want of a socket, ten by a firewall."""
+    """Thirty drops because there is no socket, ten by a firewall."""
     pair = silent_pair
     pair.right.nft_drop("input", "udp dport 5555")
     pair.left.send_udp(pair.RIGHT4, 9, 30, "-p", 4444)
@@ -57,7 +57,7 @@ def test_plain_output(dropped, command):
     daemon, _ = dropped
     text = fine(daemon.netflowctl(command))
     assert len(text.splitlines()) > 3
-    assert "\x1b" not in text, "escape sequences although it is no terminal"
+    assert "\x1b" not in text, "escape sequences without a terminal"
 
 
 @pytest.mark.parametrize("arguments, method, parameters", [
@@ -72,18 +72,19 @@ def test_json_is_the_reply(dropped, arguments, method, parameters):
     got = json.loads(fine(daemon.netflowctl(*arguments, "--netns", pair.right.inode, "--json")))
     said = daemon.call(method, **parameters, netns=str(pair.right.inode))
     for changes in ("time", "since"):
-        got.pop(changes, None), said.pop(changes, None)
+        got.pop(changes, None)
+        said.pop(changes, None)
     assert _steady(got) == _steady(said)
 
 
 def _steady(value):
-    """Without times of day, whose last digits come from two readings of the clocks."""
+    """The value without times of day, whose last digits come from two readings of the clocks."""
     if isinstance(value, dict):
         return {k: _steady(v) for k, v in value.items() if k not in ("last", "time")}
     return [_steady(v) for v in value] if isinstance(value, list) else value
 
 
-def test_status_tells_the_ledger(dropped):
+def test_status_shows_the_ledger(dropped):
     daemon, _ = dropped
     status = json.loads(fine(daemon.netflowctl("status", "--json")))
     assert status["daemon"]["pid"] == daemon.pid
@@ -143,7 +144,7 @@ def test_no_data_is_said(daemon, lab, arguments):
     assert re.search(r"\b[Nn]o\b", text), text
 
 
-def test_no_data_for_want_of_a_backend(start, built):
+def test_no_data_without_a_backend(start, built):
     daemon = start(command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
     for command in ("drops", "latency"):
         done = daemon.netflowctl(command)
@@ -236,7 +237,7 @@ def test_broken_pipe_is_quiet(dropped):
 
 
 def test_follow(start, silent_pair, bpf):
-    """Records as they happen, one JSON object a line, until interrupted."""
+    """Records as they happen, one JSON object per line, until interrupted."""
     pair = silent_pair
     daemon = start("drops.rate=1000000", "drops.burst=1000000")
     follow = subprocess.Popen(
@@ -277,7 +278,7 @@ def test_top_in_a_pipe(dropped):
 
 
 def test_top_on_a_terminal(dropped):
-    """It takes the screen, fits into it, and gives it back when interrupted."""
+    """top takes the screen, fits into it, and restores it when interrupted."""
     daemon, _ = dropped
     screen = Terminal([paths.CLI, "--socket", daemon.socket_path, "top", "--interval", "0.3"])
     screen.read_for(1.2)
@@ -328,7 +329,7 @@ class Terminal:
 
 
 def test_hostile_task_name_is_escaped(daemon, silent_pair, tmp_path):
-    """A program's name may hold anything; on a terminal it must not act."""
+    """A program's name can contain any bytes; a terminal must not interpret them."""
     pair = silent_pair
     pair.left.nft_drop("output", "udp dport 5556")
     with pair.left.entered():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What became of received packets that no copy to a reader ends."""
+"""The ends of received packets, other than the copy to a reader."""
 
 import contextlib
 import os
@@ -11,9 +11,10 @@ from lab import ledgers, packets, paths, sockets, waiting
 
 
 @pytest.mark.simultaneous
-@pytest.mark.skipif(os.cpu_count() < 2, reason="takes two CPUs")
+@pytest.mark.skipif(os.cpu_count() < 2, reason="needs two CPUs")
 def test_a_datagram_is_timed_once(daemon, lab):
-    """Two CPUs may both see its end: the one that reads it and the one that frees it."""
+    """Two CPUs may both see the end of a datagram: the CPU that reads it and the one that frees
+    it."""
     namespace = lab.namespace(ipv6=False)
     device = namespace.loopback()
     words = namespace.run(paths.TOOLS.parent / "bench" / "udp_flood", "1", "64", "0", "1").split()
@@ -24,14 +25,15 @@ def test_a_datagram_is_timed_once(daemon, lab):
 
     count = waiting.settled(timed, received)
     assert count <= received
-    # A reader that took a datagram before it was seen to stand in the queue is not timed.
+    # A datagram is not timed if its reader takes it before netflowd sees it in the queue.
     assert count >= received * 0.97
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("captured", [False, True], ids=["", "captured"])
 def test_consumed_by_the_kernel(daemon, silent_pair, captured):
-    """What the kernel answers itself has no reader, though a packet socket reads a clone of it."""
+    """A packet that the kernel itself answers has no reader, although a packet socket reads a
+    clone of it."""
     pair, count = silent_pair, 50
     pair.right.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
     request = packets.icmp(8, 0, b"\0\1\0\1" + b"x" * 56)  # echo request

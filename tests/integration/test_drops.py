@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drops made to order: netflowd's count equals what was sent, what the kernel counted in its own
-statistics, and what its own trace of kfree_skb shows."""
+"""Drops of a known number: netflowd's count equals the number of packets sent, the kernel's own
+statistics, and the kernel's own trace of kfree_skb."""
 
 import ctypes
+import functools
 import socket
 import struct
 
@@ -15,9 +16,10 @@ ETHER_TYPE = {4: packets.ETH_IPV4, 6: packets.ETH_IPV6}
 
 
 def expect(daemon, trace, device, version, transport, packets_expected, reason=None):
-    """The rows of that device and protocol: exactly so many, where the kernel's trace has them too.
+    """Check that the rows of that device and protocol count exactly `packets_expected`, and that
+    the kernel's trace has them too.
 
-    Without `reason` it is whatever the kernel gives.  Returns the rows.
+    Without `reason` any reason matches.  Returns the rows.
     """
     protocol = f"ipv{version}/{transport}"
     counted = waiting.settled(lambda: daemon.dropped(device, protocol, reason), packets_expected)
@@ -35,7 +37,7 @@ def expect(daemon, trace, device, version, transport, packets_expected, reason=N
 
 
 def _compare_with_trace(row, trace, ether_type):
-    """Others may drop at the same place meanwhile, so the trace has at least as many."""
+    """Other traffic can be dropped at the same location, so the trace has at least as many."""
     reason = row.get("reason") if kernel.has_drop_reasons() else None
     location = row["location"].split(" ")[0]
     at_least = trace.matching(ether_type, reason, None if location.startswith("0x") else location)
@@ -76,7 +78,7 @@ def test_nftables_drop(daemon, pair):
 
 
 def test_nftables_drop_of_one_in_three(daemon, pair):
-    """What is let through is not counted."""
+    """netflowd does not count the packets that pass."""
     with pair.right.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
         reader.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
         reader.bind((pair.RIGHT4, 5555))
@@ -119,7 +121,7 @@ def test_receive_buffer_overflow(daemon, pair, version):
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_ttl_expires_in_a_router(daemon, path, version):
-    # The host's limit of ICMP messages is 50 at once, and each counts for 0, 1 or 2 of them, at
+    # The host sends at most 50 ICMP messages at once, and each counts as 0, 1 or 2 of them, at
     # random (icmp_global_allow, since 5.10), so 25 always pass.
     sent = 25
     before = path.router.nstat()
@@ -133,7 +135,7 @@ def test_ttl_expires_in_a_router(daemon, path, version):
     assert len(rows) == 1
     assert rows[0]["location"].startswith("ip_forward+" if version == 4 else "ip6_forward+")
     if daemon.knows_reasons():
-        # 5.17 to 6.0 do not tell this place from others.
+        # 5.17 to 6.0 have no separate reason for this location.
         assert rows[0]["reason"] in ("IP_INHDR", "NOT_SPECIFIED")
     ttls = {r["ip"]["ttl"] for r in daemon.records(path.near_device)
             if r["protocol"] == rows[0]["protocol"]}
@@ -162,7 +164,7 @@ def test_no_route_in_a_router(daemon, path, version, destination, route, reason,
     if counter:
         assert counters[counter] == SENT
     if reason and not any(key[2] == reason for key in trace.counts):
-        reason = None  # this kernel does not tell it from others
+        reason = None  # this kernel has no such reason
     expect(daemon, trace, path.near_device, version, "udp", SENT, reason)
 
 
@@ -171,8 +173,8 @@ def test_forwarding_drop_by_nftables(daemon, path):
     with kernel.drop_trace() as trace:
         path.left.send_udp(path.RIGHT4, 5555, SENT)
     assert path.router.nft_counter("forward") == SENT
-    # In the forward hook the skb still belongs to the device it came in by, or already to the
-    # one it is to leave by, as the kernel's version has it.
+    # In the forward hook the skb belongs to the device that it came from, or already to the one
+    # that it leaves by, depending on the kernel's version.
     counted = waiting.settled(
         lambda: daemon.dropped(path.near_device, "ipv4/udp", "NETFILTER_DROP") +
         daemon.dropped(path.far_device, "ipv4/udp", "NETFILTER_DROP"), SENT)
@@ -199,7 +201,7 @@ def test_full_qdisc(daemon, silent_pair):
 
 
 def test_qdisc_removed_with_packets_in_it(daemon, silent_pair):
-    """The packets of a qdisc that goes die with it."""
+    """The kernel drops the packets of a qdisc with the qdisc."""
     pair = silent_pair
     device = pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
@@ -264,13 +266,13 @@ def test_drop_on_loopback(daemon, lab):
 
 
 def test_two_devices_of_one_name_are_two(daemon, lab):
-    """The same name and ifindex in two namespaces are told apart by the namespace."""
+    """Two devices of one name and ifindex in two namespaces are counted separately."""
     first, second = lab.namespace(), lab.namespace()
     first.send_udp("127.0.0.1", 9, 11)
     second.send_udp("127.0.0.1", 9, 13)
-    for namespace, sent in ((first, 11), (second, 13)):
-        assert waiting.settled(lambda: daemon.dropped(namespace.loopback(), "ipv4/udp",
-                                                      "NO_SOCKET"), sent) == sent
+    for device, sent in ((first.loopback(), 11), (second.loopback(), 13)):
+        read = functools.partial(daemon.dropped, device, "ipv4/udp", "NO_SOCKET")
+        assert waiting.settled(read, sent) == sent
 
 
 def test_device_that_is_gone_keeps_its_count(daemon, pair):
@@ -283,7 +285,7 @@ def test_device_that_is_gone_keeps_its_count(daemon, pair):
 
 
 def test_names_are_the_kernels_own(daemon, pair, reasons):
-    """Each reason that was counted has the number and name of the kernel's format file."""
+    """Each counted reason has the number and name that are in the kernel's format file."""
     pair.left.send_udp(pair.RIGHT4, 9, 10)
     pair.right.nft_drop("input", "udp dport 5555")
     pair.left.send_udp(pair.RIGHT4, 5555, 10)
@@ -305,7 +307,7 @@ def test_tcp_to_a_closed_port(daemon, pair):
 
 
 def test_socket_filter(daemon, pair):
-    """A socket's own classic BPF filter that refuses all."""
+    """A socket has a classic BPF filter that refuses every packet."""
     sent = 200
     before = pair.right.nstat()
     with pair.right.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:

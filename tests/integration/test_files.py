@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The files that netflowctl writes for other programs, read by those programs: pcapng by tshark,
-trace events by their schema.  What they say is what the daemon says."""
+"""The files that netflowctl writes for other programs: tshark reads pcapng, and a schema checks
+trace events.  Their contents equal the daemon's answers."""
 
 import collections
 import datetime
@@ -26,7 +26,8 @@ def fine(done):
 
 @pytest.fixture
 def sent(start, silent_pair, bpf):
-    """Datagrams that nobody reads: each leaves a path, as all are samples, and a drop record."""
+    """Datagrams without a reader: netflowd records the path of each, because it samples all, and
+    its drop."""
     pair = silent_pair
     daemon = start("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000")
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-p", 4444)
@@ -46,7 +47,7 @@ def tshark(path, *fields):
 
 
 def epoch(time):
-    """An RFC 3339 time as tshark prints frame.time_epoch."""
+    """An RFC 3339 time in the form in which tshark prints frame.time_epoch."""
     date, rest = time[:19], time[19:]
     fraction, offset = rest[1:10], rest[10:]
     seconds = datetime.datetime.fromisoformat(date + offset.replace("Z", "+00:00")).timestamp()
@@ -56,12 +57,12 @@ def epoch(time):
 FIELDS = ("frame.time_epoch", "frame.interface_name", "frame.interface_description", "frame.len",
           "frame.comment", "eth.src", "eth.dst", "ip.src", "ip.dst", "ip.ttl", "udp.srcport",
           "udp.dstport", "_ws.expert.severity")
-# PI_WARN of Wireshark's expert information; a comment is one as well, the lowest.
+# PI_WARN of Wireshark's expert information; a comment counts as one of the lowest severity.
 WARNING = 0x600000
 
 
 def assert_same(packet, record, device, length):
-    """tshark reads out of the file what the record says."""
+    """Check that tshark reads the record's values from the file."""
     first = {name: values[0] for name, values in packet.items()}
     assert first["frame.time_epoch"] == epoch(record["time"])
     assert first["frame.interface_name"] == device["device"]
@@ -79,7 +80,7 @@ def assert_same(packet, record, device, length):
 
 
 def wire_length(record):
-    """The IP packet, with an Ethernet header of 14 bytes or a cooked one of 16."""
+    """The length of the IP packet with an Ethernet header of 14 bytes or a cooked one of 16."""
     return record["ip"]["length_bytes"] + (14 if record.get("ethernet") else 16)
 
 
@@ -122,7 +123,7 @@ def test_paths_as_packets(sent, tmp_path):
 
 
 def test_packets_in_a_pipe(sent):
-    """"-" is the standard output, and nothing else is written to it."""
+    """With "-", the packets and nothing besides them go to the standard output."""
     daemon, pair = sent
     done = subprocess.run(
         [daemon.netflowctl("--version").args[0], "--socket", daemon.socket_path, "drops",
@@ -133,7 +134,7 @@ def test_packets_in_a_pipe(sent):
 
 
 def tracks(trace):
-    """Slices by track, in time."""
+    """The slices of each track, in order of time."""
     found = collections.defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
@@ -162,7 +163,7 @@ def test_trace(sent, tmp_path):
 
 
 def test_trace_of_nothing(daemon, lab, tmp_path):
-    """An empty trace is a valid one, and it is said that it is empty."""
+    """An empty trace is valid, and netflowctl says that it is empty."""
     namespace = lab.namespace(ipv6=False)
     done = daemon.netflowctl("export", "--netns", namespace.inode)
     assert done.returncode == 0 and "empty" in done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Identity: skbs are reused, freed unseen, and shared with what never came by a device.  A stale
-entry must never make a time: none is negative, none is longer than the packet can have lived."""
+"""Identity: the kernel reuses skbs, frees them unseen, and uses them for messages that cross no
+device.  A stale entry must never make a time: none is negative, and none is longer than the packet
+can have lived."""
 
 import contextlib
 import socket
@@ -41,14 +42,14 @@ def exchanges(pair):
     """UDP and TCP, IPv4, side by side."""
     with contextlib.ExitStack() as stack:
         found = {}
-        for port, (name, connect) in enumerate(sockets.KINDS.items(), 7001):
+        for port, connect in enumerate(sockets.KINDS.values(), 7001):
             ends = stack.enter_context(connect(pair.left, pair.right, pair.RIGHT4, port))
             found[port] = Exchange(*ends)
         yield found
 
 
 class Watch(threading.Thread):
-    """Reads the stream of latency records; keeps those that are impossible."""
+    """Reads the stream of latency records, and keeps the impossible ones."""
 
     def __init__(self, client):
         super().__init__(daemon=True)
@@ -77,7 +78,7 @@ class Watch(threading.Thread):
 
 
 def histograms_possible(daemon, device, longest_ns):
-    """No segment of the device is longer than the longest that any message lived."""
+    """Check that no segment of the device is longer than the longest life of any message."""
     rows = [l for l in daemon.call("GetLatency")["latencies"]
             if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)]
     assert rows
@@ -103,18 +104,18 @@ def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
         longest = {port: e.longest_ns for port, e in exchange.items()}
         client.socket.shutdown(socket.SHUT_RDWR)
         watch.join(timeout=patience.seconds(20))
-    assert watch.wrong == []
+    assert not watch.wrong
     assert watch.records > 1000
     for port, record in watch.longest.items():
         if port in longest:
             assert record["total_ns"] <= longest[port], (record, longest[port])
     histograms_possible(daemon, pair.right_device, max(longest.values()))
     if settings is TINIEST:
-        assert status["inflight"]["overwritten"] > 0, "the table was not too small"
+        assert status["inflight"]["overwritten"] > 0, "the table was large enough"
 
 
 def test_floods_in_a_tiny_table(start, silent_pair):
-    """Two floods, one read and one dropped, by skbs that are reused at the highest rate."""
+    """Two floods, one read and one dropped, make the kernel reuse skbs at the highest rate."""
     pair = silent_pair
     daemon = start(*TINY)
     begin = time.monotonic_ns()
@@ -149,8 +150,9 @@ def test_floods_in_a_tiny_table(start, silent_pair):
 
 
 def test_skbs_that_end_unseen(start, silent_pair):
-    """A socket closed with datagrams in it, a TCP connection closed with data unread: their skbs go
-    without a reader.  What takes their memory afterwards is timed by its own arrival."""
+    """A closed socket with datagrams in it, and a closed TCP connection with unread data: the
+    kernel frees their skbs without a reader.  A later skb in the same memory is timed by its own
+    arrival."""
     pair = silent_pair
     daemon = start(*TINY)
     longest = 0
@@ -172,7 +174,7 @@ def test_skbs_that_end_unseen(start, silent_pair):
 
 
 def test_merged_and_split_tcp(start, silent_pair):
-    """Many small segments that wait are merged in the socket's queue; the merged have no time."""
+    """TCP merges many small waiting segments in the socket's queue; merged ones have no time."""
     pair = silent_pair
     daemon = start(*journeys.EVERY)
     with sockets.tcp(pair.left, pair.right, pair.RIGHT4, 7005) as (sender, reader):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a card's interrupt on: every packet has it, and perf's netdev-times, which works from the
-kernel's own trace, finds the same times.  Needs two network cards: tests/vm/run --nics."""
+"""Paths from a card's interrupt on: every packet has the interrupt, and perf's netdev-times, which
+uses the kernel's own trace, shows the same times.  Needs two network cards: tests/vm/run --nics."""
 
 import bisect
 import os
@@ -14,12 +14,12 @@ from lab import journeys, netdev_times, nics, pump
 PORT = 7777
 COUNT = 1000
 PAYLOAD = 1000
-LENGTH = PAYLOAD + 8 + 20  # as netif_receive_skb has it, the Ethernet header taken off
-# Two readings of the clock at one event, by perf and by us, are nearer than that.
+LENGTH = PAYLOAD + 8 + 20  # at netif_receive_skb, without the Ethernet header
+# perf and netflowd read the clock at one event within less than this.
 SAME_NS = 50_000
-# What perf does at an event before ours is called takes longest at the interrupt, the first after a
-# pause: some µs in an emulated machine, where the medians are mostly, not always, within 10 %.  And
-# netdev-times tells whole µs.
+# At each event perf runs before netflowd's program.  That takes longest at the interrupt, the first
+# event after a pause: some µs in an emulated machine, where the medians are mostly, not always,
+# within 10 %.  And netdev-times prints whole µs.
 CLOCK_NS = 10_000 if os.environ.get("NETFLOWD_VM") else 2_000
 SEGMENTS = (("irq", "softirq_entry"), ("softirq_entry", "receive"), ("irq", "receive"))
 
@@ -42,16 +42,16 @@ def perf(wire):
 
 
 def send(wire, window):
-    """COUNT datagrams, never more than `window` at once; each is read."""
+    """Send COUNT datagrams, at most `window` at once, and read each."""
     pumped = pump.pump("udp", wire.left, wire.right, wire.RIGHT4, PORT, COUNT, size=PAYLOAD,
                        window=window)
     assert pumped.messages_read == COUNT
 
 
 def delivered(daemon, wire, count, port=PORT):
-    """The record of each but for those that the ledger says were not seen to their end: the kernel
-    does not run a program on top of itself, and an interrupt may come at any time.  None is
-    impossible."""
+    """The records of all datagrams, without those that the ledger counts as not seen to their end:
+    the kernel does not run a program on top of itself, and an interrupt may come at any time.
+    Checks that no record is impossible."""
     records = journeys.wait_for(daemon, count, wire.right_device, "delivered",
                                 filter=f"udp dst port {port}")
     inflight = daemon.status()["inflight"]
@@ -63,7 +63,7 @@ def delivered(daemon, wire, count, port=PORT):
 
 
 def with_irq(records, count):
-    """Those with the interrupt, 99 % of all; of the others it is said why not."""
+    """The records with the interrupt, at least 99 % of all; each other one gives the reason."""
     found = [r for r in records if journeys.at(r, "irq") is not None]
     for record in records:
         if record not in found:
@@ -81,13 +81,14 @@ def monotonic(record, offset):
 
 def nearest(times, moment):
     at = bisect.bisect(times, moment)
-    return min((i for i in (at - 1, at) if 0 <= i < len(times)), key=lambda i: abs(times[i] - moment))
+    return min((i for i in (at - 1, at) if 0 <= i < len(times)),
+               key=lambda i: abs(times[i] - moment))
 
 
 def pairs(theirs, records):
-    """(what netdev-times shows of a packet, the stages of its record), found by the moment of
-    `receive`.  The packets themselves tell how far the two clocks are apart, for reading both takes
-    a while."""
+    """(the Received of a packet, the stages of its record), matched by the time of `receive`.  The
+    packets themselves show how far the two clocks are apart, because this process cannot read both
+    at one moment."""
     offset = time.time_ns() - time.monotonic_ns()
     stages = sorted((monotonic(r, offset) for r in records), key=lambda s: s["receive"])
     times = [s["receive"] for s in stages]
@@ -100,9 +101,10 @@ def pairs(theirs, records):
 
 
 def medians(theirs, records):
-    """(segment, its median by netdev-times, by the records) of the packets that both show."""
+    """(segment, its median in netdev-times, in the records) of the packets that both show."""
     both = pairs(theirs, records)
-    # It shows no packet of a softirq that was not raised by an interrupt's handler.
+    # netdev-times shows no packet of a softirq that another source than an interrupt's handler
+    # raised.
     assert len(both) > COUNT / 4, (len(both), len(theirs))
     return [(f"{begin}_to_{end}",
              statistics.median(getattr(p, end) - getattr(p, begin) for p, _ in both),
@@ -122,20 +124,21 @@ def test_interrupt_of_each_packet(start, wire, window):
 
 
 def test_times_are_those_of_netdev_times(start, wire, perf, tmp_path):
-    """perf is there first, so at every event it reads the clock first: after it, by what its own work
-    takes, which is much the same each time.  Ours before it is more at `receive` than at an
-    interrupt.  A host that takes an emulated machine's CPU away between the two readings can spoil a
-    round, so there are five."""
+    """perf starts first, so at every event it reads the clock first, and netflowd reads it after
+    perf's work, which takes nearly the same time at each event.  In the other order netflowd's own
+    work would differ more, because it does more at `receive` than at an interrupt.  A host that
+    takes an emulated machine's CPU away between the two readings can spoil a round, so there are
+    five."""
     for attempt in range(5):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        with netdev_times.recording(folder):
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        with netdev_times.recording(directory):
             daemon = start(*journeys.EVERY)
             send(wire, window=4)
         records = with_irq(delivered(daemon, wire, COUNT), COUNT)
         daemon.stop()
-        # An interrupt that came after the softirq was entered is shown with that run too.
-        theirs = [p for p in netdev_times.received(folder)
+        # netdev-times also assigns an interrupt to a softirq that was entered before it.
+        theirs = [p for p in netdev_times.received(directory)
                   if p.length == LENGTH and p.irq < p.softirq_entry]
         compared = medians(theirs, records)
         print(f"segment, netdev-times, records, ns: {compared}")

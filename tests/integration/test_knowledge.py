@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The knowledge is complete: an entry for every drop reason of every supported kernel and for every
-segment, alert and number that netflowd tells of, and none for what does not exist.  What it says can
-be done: its commands are real."""
+"""The knowledge is complete: it has an entry for every drop reason of every supported kernel, and
+for every segment, alert and metric of netflowd, and no others.  Its advice works: its commands
+exist."""
 
 import json
 import os
@@ -24,8 +24,8 @@ LISTS = sorted((paths.TREE / "tests" / "integration" / "reasons").iterdir(),
 
 def reasons_of(path):
     """{(subsystem, reason), …} of a list."""
-    lines = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
-    return {(subsystem, reason) for subsystem, reason in lines}
+    lines = path.read_text().splitlines()
+    return {tuple(line.split()) for line in lines if not line.startswith("#")}
 
 
 def known_reasons():
@@ -52,13 +52,13 @@ def test_every_reason_of_the_running_kernel_is_known():
 @pytest.mark.parametrize("release", btf.fetched_kernels())
 def test_every_reason_of_a_fetched_kernel_is_known(release):
     if os.uname().release in btf.fetched_kernels():
-        pytest.skip("this is such a kernel, in a virtual machine; its host looks at all of them")
+        pytest.skip("this is a fetched kernel in a virtual machine; its host checks all of them")
     found = btf.of_image(btf.fetched_kernels()[release])
     assert found or release.startswith("5.")
     assert found - known_reasons() == set()
     version = ".".join(release.split(".")[:2])
     known = reasons_of(LISTS[0].parent / version)
-    assert found - known == set(), "the list of that kernel is not complete"
+    assert found - known == set(), f"reasons/{version} is not complete"
 
 
 def segments():
@@ -67,7 +67,7 @@ def segments():
 
 
 def test_every_segment_is_known():
-    """And one more, which only single records have."""
+    """One more segment has an entry, which only latency records contain."""
     assert len(segments()) == 14
     assert {e.name for e in knowledge.of_kind("segment")} == segments() | {"sock_queue_to_wakeup"}
 
@@ -80,7 +80,7 @@ def test_every_kind_of_alert_is_known():
     assert kinds and {entry.name for entry in knowledge.of_kind("alert")} == set(kinds)
 
 
-# Group of metrics → type of the interface whose numbers they are.
+# Group of metrics → the type of the interface that has these numbers.
 GROUPS = {"packets": "Packets", "drops": "DropLedger", "inflight": "InflightLedger",
           "tcp_bytes": "TcpBytes", "latency": "LatencyLedger", "latencies": "Latency",
           "cost": "Cost", "tables": "Table", "napi": "Napi", "cpus": "Softnet", "slots": "Slots"}
@@ -88,7 +88,7 @@ NO_METRIC = {"ifindex", "netns", "cpu"}
 
 
 def numbers_of(interface, name):
-    """The members of a type that are numbers, optional or not."""
+    """The members of a type that are numbers, also optional ones."""
     for member, kind in interface.types.get(name, {}).items():
         kind = kind[1] if isinstance(kind, tuple) and kind[0] == "?" else kind
         if kind in ("int", "float") and member not in NO_METRIC:
@@ -105,7 +105,7 @@ def test_every_metric_is_known():
     assert {name.partition(".")[0] for name in known} <= GROUPS.keys()
 
 
-# ---- whole, and worth reading ----
+# ---- whole sentences, real commands ----
 
 @pytest.mark.parametrize("key", ["meaning", "cause", "tell", "remedy"])
 def test_every_text_is_made_of_sentences(key):
@@ -124,7 +124,7 @@ def test_every_entry_says_what_to_type():
     assert not without
 
 
-def test_what_is_no_benign_reason_has_a_command_as_its_remedy():
+def test_a_reason_that_is_not_benign_has_a_command_as_its_remedy():
     without = [entry.name for entry in knowledge.of_kind("reason")
                if entry.values["class"] != "benign" and "$ " not in entry.values["remedy"]]
     assert not without
@@ -160,7 +160,7 @@ def options_of(command):
     return set(re.findall(r"--[a-z-]+", done.stdout))
 
 
-# Entries may speak of a part that is not in this tree yet.
+# Entries may name a part that is not in this tree yet.
 PARTS = {"alerts": "cli/command/alerts.c", "slots": "cli/command/slots.c"}
 
 
@@ -199,7 +199,7 @@ def _help_of_daemon():
     return subprocess.run([paths.DAEMON, "--help"], stdout=subprocess.PIPE, text=True).stdout
 
 
-# Counters that are there only in newer kernels than some that run this.
+# Counters that only newer kernels have.
 NEW_COUNTERS = {"UdpMemErrors": (5, 11), "TcpExtBeyondWindow": (6, 17),
                 "TcpExtTSEcrRejected": (6, 15),
                 "TcpExtPAWSOldAck": (6, 14), "TcpExtPAWSTimewait": (6, 16),
@@ -208,7 +208,7 @@ NEW_COUNTERS = {"UdpMemErrors": (5, 11), "TcpExtBeyondWindow": (6, 17),
 
 
 def counters():
-    """The names of all counters that nstat knows here."""
+    """The names of all counters that nstat shows here."""
     found = set()
     for file in ("snmp", "netstat"):
         lines = pathlib.Path("/proc/net", file).read_text().splitlines()
@@ -230,7 +230,7 @@ def test_counters_exist():
     assert not wrong, "\n".join(wrong)
 
 
-# Not there without a module, or in all kernels that run this.
+# These need a module, or do not exist in all supported kernels.
 OPTIONAL_SYSCTLS = {"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count",
                     "net.ipv4.tcp_shrink_window", "net.ipv4.tcp_challenge_ack_limit"}
 
@@ -245,7 +245,7 @@ def test_sysctls_exist():
     assert not wrong, "\n".join(wrong)
 
 
-# What only shows something, and takes no other word to be filled in than these.
+# The words in capitals that this test can fill in.
 FILL_IN = {"DEV": "lo", "ADDRESS": "127.0.0.1", "PORT": "80"}
 
 
@@ -253,7 +253,7 @@ def shows_only(words):
     if words[0] in ("ss", "nstat"):
         return "-K" not in words
     if words[:2] == ["bridge", "vni"]:
-        return False  # it takes 5.18, and a vxlan device that has been there
+        return False  # needs 5.18, and a vxlan device that existed before
     return words[0] in ("ip", "bridge", "tc") and "show" in words
 
 
@@ -263,8 +263,8 @@ def test_commands_that_only_show_something_run():
         words = [FILL_IN.get(word, word) for word in shlex.split(command)]
         if shows_only(words) and not any(word.isupper() for word in words):
             ran += 1
-            done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                  timeout=20)
+            done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, timeout=20)
             wrong += [f"{command}: {done.stderr}"] if done.returncode else []
     assert ran > 50 and not wrong, "\n".join(wrong)
 
@@ -324,7 +324,7 @@ def test_generator_refuses_an_entry_that_is_there_twice(tmp_path):
         knowledge.generator().read_all([tmp_path / "a.ini", tmp_path / "b.ini"])
 
 
-# ---- what people get ----
+# ---- the answers ----
 
 def fine(done):
     assert done.returncode == FINE, done.stderr
@@ -398,8 +398,8 @@ SENT = 400
 
 @pytest.fixture
 def dropped(reasons, daemon, silent_pair):
-    """(daemon, device, {class: packets}): no socket is benign, a firewall policy, a full buffer a
-    fault."""
+    """(daemon, device, {class: packets}): no socket is benign, a firewall is policy, a full buffer
+    is a fault."""
     pair = silent_pair
     pair.right.nft_drop("input", "udp dport 5555")
     pair.left.send_udp(pair.RIGHT4, 9, 30)
@@ -459,8 +459,9 @@ def test_faults_hide_the_others_and_say_how_many(dropped, by):
 
 
 def test_faults_of_flows_and_records(dropped):
-    """Records are bounded for each cause (100 at once), and so are flows, which are made of them."""
-    daemon, device, expected = dropped
+    """Records are limited for each cause (100 at once), and flows with them, because netflowd makes
+    flows from records."""
+    daemon, device, _ = dropped
     held = by_class(daemon.records(device, "ipv4/udp"))
     assert held["benign"] == 30 and held["policy"] == 10
     answer = daemon.call("GetDropRecords", limit=1 << 20, **of_device(device, faults=True))
@@ -490,21 +491,22 @@ def test_drops_for_people_show_class_and_hidden(dropped):
 
 @pytest.mark.usefixtures("cli")
 def test_following_faults_hides_the_others(reasons, daemon, silent_pair):
-    """The stream ends with the first fault; before it benign drops were hidden."""
+    """The stream ends with the first fault, and hides the benign drops before it."""
     pair = silent_pair
     pair.left.send_udp(pair.RIGHT4, 9, 1)  # so that the daemon knows the device
     assert waiting.until(lambda: daemon.dropped(pair.right_device), bool)
     command = [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", "--faults", "--json",
                "--limit", "1", "--dev", pair.right_device.name,
                "--netns", str(pair.right_device.namespace.inode)]
-    # It may begin to follow among them: then there was less to hide.
+    # If it begins to follow in the middle of them, it hides fewer.
     lines = waiting.until(lambda: _followed(command, pair), lambda lines: lines[1]["hidden"] >= 5)
     assert [line.get("class") for line in lines] == ["fault", None]
     assert lines[1]["hidden"] >= 5
 
 
 def _followed(command, pair):
-    """The lines that it prints while drops are made: benign ones first, each time, then a fault."""
+    """The lines that it prints while the test makes drops: in each round benign ones, then a
+    fault."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
         for _ in range(200):
             pair.left.send_udp(pair.RIGHT4, 9, 5)
@@ -515,7 +517,7 @@ def _followed(command, pair):
 
 
 def _overflow(pair):
-    """At least one drop for a full buffer."""
+    """Make at least one drop at a full buffer."""
     with pair.right.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         reader.bind((pair.RIGHT4, 7777))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latency: a time that a test makes is the time that netflowd shows, for as many packets as were sent."""
+"""Latency: netflowd shows the times that a test makes, and as many packets as the test sent."""
 
 import contextlib
+import functools
 import socket
 import struct
 import time
@@ -19,7 +20,8 @@ SO_TIMESTAMPNS = 35
 
 @pytest.fixture
 def daemon(start, bpf):
-    """With room enough that what others do on this host does not push a waiting packet out."""
+    """A daemon with enough room that other traffic of this host does not push out a waiting
+    packet."""
     return start("inflight.entries=1048576")
 
 
@@ -29,7 +31,7 @@ def close_to(measured_ns, expected_ns):
 
 
 def between(measured_ns, least_ns, most_ns):
-    """From 5 % or 1 ms below the least to as much above the most."""
+    """From 5 % or 1 ms below the least to 5 % or 1 ms above the most."""
     return (least_ns - max(0.05 * least_ns, patience.CLOCK_NS) <= measured_ns <=
             most_ns + max(0.05 * most_ns, patience.CLOCK_NS))
 
@@ -39,9 +41,9 @@ def mean(values):
 
 
 class Wait:
-    """A wait that is made and measured from outside: it began within one call, the one that sends,
-    and ended within another, the one that reads.  On a quiet machine the least and the most that it
-    can have been are the same to some microseconds; a busy one may stop us in between."""
+    """A wait that the test makes and measures from outside: it begins within one call, which sends,
+    and ends within another, which reads.  On a quiet machine its lower and upper limit differ by
+    some microseconds; a busy machine may stop the test in between."""
 
     def __init__(self, send):
         self._before = time.monotonic_ns()
@@ -58,8 +60,9 @@ class Wait:
 
 
 def all_counted(daemon, latency, count):
-    """Exactly as many as were sent.  But the in-flight table is the whole host's, and a flood of
-    somebody else's can push out a packet that waits: then the ledger has it, and False is returned."""
+    """True if the count is exactly the number of packets sent.  The in-flight table is the whole
+    host's, and another process's flood can push out a waiting packet: then this checks that the
+    ledger has the packet, and returns False."""
     if latency["count"] == count:
         return True
     ledger = daemon.status()["inflight"]
@@ -68,7 +71,7 @@ def all_counted(daemon, latency, count):
 
 
 def check_waits(daemon, latency, waits):
-    """As many as there were, of the mean, median and maximum that they had."""
+    """Check the number of waits, and their mean, median and maximum."""
     check_histogram(latency)
     if not all_counted(daemon, latency, len(waits)):
         return
@@ -136,7 +139,7 @@ EXCHANGES = {"udp": udp_exchange, "tcp": tcp_exchange}
 
 
 def check_histogram(latency):
-    """What must hold of every latency, whatever it measures."""
+    """Check the conditions that hold for every latency."""
     assert sum(b["count"] for b in latency["buckets"]) == latency["count"]
     assert all(b["count"] > 0 and b["from_ns"] < b["below_ns"] for b in latency["buckets"])
     edges = [b["from_ns"] for b in latency["buckets"]]
@@ -173,7 +176,7 @@ def test_size_does_not_matter(daemon, pair, transport, size):
 
 
 def test_queue_of_datagrams_read_late(daemon, pair):
-    """Fifty datagrams wait in one socket; each is timed by its own arrival."""
+    """Fifty datagrams wait in one socket; netflowd times each from its own arrival."""
     with udp_exchange(pair, 4) as exchange:
         for _ in range(50):
             exchange.begin()
@@ -186,9 +189,9 @@ def test_queue_of_datagrams_read_late(daemon, pair):
     check_waits(daemon, latency, exchange.waits)
 
 
-def test_reused_skbs_are_nobodys_delivery(daemon, silent_pair):
-    """Bare acknowledgements are freed without a tracepoint; netlink and AF_UNIX messages soon get
-    the same skbs.  Their end is not that of what was received."""
+def test_reused_skbs_are_not_deliveries(daemon, silent_pair):
+    """The kernel frees bare acknowledgements without a tracepoint, and soon reuses their skbs for
+    netlink and AF_UNIX messages.  The end of those is not the end of a received packet."""
     pair, rounds = silent_pair, 2000
     with tcp_exchange(pair, 4) as exchange, \
             socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
@@ -197,7 +200,7 @@ def test_reused_skbs_are_nobodys_delivery(daemon, silent_pair):
         for _ in range(rounds):
             exchange.sender(b"x" * 10)
             exchange.reader(100)
-            # A request that is answered by an error: type 1 is no request.
+            # The kernel answers this request with an error.
             netlink.send(struct.pack("=IHHII4x", 20, 18, 5, 1, 0))
             netlink.recv(65536)
             unix[0].send(b"x" * 10)
@@ -222,8 +225,9 @@ def test_peek_does_not_end_the_wait(daemon, pair):
 
 
 def test_shaped_qdisc(daemon, silent_pair):
-    """A token bucket of 8 Mbit/s (less on a slow machine) and 2000 bytes: when each packet may leave follows from when it
-    came, and when it arrived at the other end the kernel stamped on it."""
+    """A token bucket of 8 Mbit/s (less on a slow machine) and 2000 bytes: the time at which a
+    packet is queued determines when it may leave, and the kernel's timestamp shows when it arrived
+    at the other end."""
     count, payload, burst = 50, 1000, 2000
     rate = round(1_000_000 / patience.FACTOR)
     length = payload + 8 + 20 + 14
@@ -233,7 +237,7 @@ def test_shaped_qdisc(daemon, silent_pair):
     with udp_exchange(pair, 4) as exchange:
         reader = exchange.reader.__self__
         reader.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        time.sleep(0.1)  # the kernel begins to stamp a moment later
+        time.sleep(0.1)  # the kernel begins to add timestamps a moment later
         calls = [_timed(lambda: exchange.sender(b"x" * payload)) for _ in range(count)]
         arrivals = [_arrival(reader) for _ in range(count)]
     latency = waiting.until(lambda: daemon.latency(device, "queue_to_start_xmit"),
@@ -249,14 +253,14 @@ def test_shaped_qdisc(daemon, silent_pair):
     most = [arrival - before for arrival, (before, _) in zip(arrivals, calls)]
     assert between(latency["mean_ns"], mean(least), mean(most))
     assert between(latency["max_ns"], max(least), max(most))
-    # A shaper may be late, on a busy machine; never early.
+    # A shaper may be late on a busy machine, but is never early.
     model = _token_bucket([before for before, _ in calls], length, burst, rate)
     assert latency["mean_ns"] >= mean(model) - max(0.05 * mean(model), patience.CLOCK_NS)
     assert mean(model) > 10 * patience.CLOCK_NS
 
 
 def _timed(call):
-    """When a call began and ended, by the clock that stamps packets."""
+    """The begin and the end of a call, on the clock of the kernel's timestamps."""
     before = time.time_ns()
     call()
     return before, time.time_ns()
@@ -270,10 +274,10 @@ def _arrival(reader):
 
 
 def _token_bucket(queued_ns, length, burst, rate):
-    """How long each of these packets has to wait at least, in ns."""
+    """The shortest wait of each of these packets, in ns."""
     waits, free_at = [], queued_ns[0] - burst / rate * 1e9
     for queued in queued_ns:
-        # The bucket is never fuller than full.
+        # The bucket never holds more than `burst`.
         free_at = max(free_at, queued - burst / rate * 1e9) + length / rate * 1e9
         waits.append(max(0, free_at - queued))
     return waits
@@ -323,8 +327,8 @@ def test_device_that_completes_later(daemon, lab):
 
 
 def test_forwarded_packet_is_one_journey(daemon, path):
-    """A router's packet is begun at receive and, forwarded, begun again at queue: both are in the
-    ledger, and the second one has its transmit latency."""
+    """A router's packet begins at receive and, forwarded, again at queue: the ledger has both, and
+    the second has a transmit latency."""
     count = 1000
     before = daemon.status()["inflight"]
     path.left.send_udp(path.RIGHT4, 9, count)
@@ -346,7 +350,7 @@ def test_filter_by_device_and_namespace(daemon, pair):
 
 
 def test_more_devices_than_slots(start, lab, bpf):
-    """Devices without a slot of their own are put together, and none is lost."""
+    """Devices without a slot of their own are counted together, and none is lost."""
     daemon = start("devices.slots=8")
     namespaces = [lab.namespace() for _ in range(10)]
     before = _together(daemon)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ledger: what was seen equals what was recorded plus every way something was not, under flood,
-overflow, a reader that stopped and a daemon that stopped."""
+"""The ledger: the events seen equal the events recorded plus the events lost in each way, under
+flood, overflow, a stopped reader and a stopped daemon."""
 
 import signal
 import socket
@@ -13,13 +13,13 @@ from lab import kernel, paths, patience, waiting
 
 FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
-# Seconds in which an answer comes while 20,000 records a second, or what a slow machine can
-# do, are told to two clients; the sanitized build is no measure of it.
+# Seconds within which the daemon answers while it streams 20,000 records per second, or fewer on a
+# slow machine, to two clients.  The sanitized build is slower.
 PROMPT = patience.seconds(1.0 if paths.VARIANT == "plain" else 10.0)
 
 
 def drops_balance(daemon):
-    """The ledger of drops of a moment in which none happened; both equations hold."""
+    """The ledger of drops at a moment without drops; checks both equations."""
     ledger = waiting.until(lambda: daemon.status()["drops"],
                            lambda d: d.get("balanced") is not None, seconds=20)
     real = ledger["hits"] - ledger["completed"]
@@ -36,7 +36,7 @@ def inflight_equation(ledger):
 
 
 def quiet_inflight(daemon):
-    """The in-flight ledger of a moment in which no packet of the host moved."""
+    """The in-flight ledger at a moment when no packet of the host moved; checks its equation."""
     ledger = waiting.until(lambda: daemon.status()["inflight"],
                            lambda l: l.get("balanced") is not None, seconds=20)
     assert ledger["begun"] == inflight_equation(ledger)
@@ -67,7 +67,7 @@ def test_flood_of_a_million_drops(daemon, pair):
     counted = waiting.settled(
         lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), FLOOD, seconds=10)
     after = drops_balance(daemon)
-    # The kernel does not run a program that it interrupts; it counts them.
+    # The kernel does not run a program on top of itself; it counts the misses.
     assert FLOOD - (after["missed"] - before["missed"]) <= counted <= FLOOD
     change = since(after, before)
     assert change["hits"] >= counted
@@ -77,8 +77,8 @@ def test_flood_of_a_million_drops(daemon, pair):
 
 
 def test_equations_hold_while_it_floods(daemon, pair):
-    """Asked in the middle of it, the numbers may lag behind each other by what is in the programs
-    just then, one for each CPU, and by what happens between two readings; never go back."""
+    """During a flood the numbers may differ by the packets in the running programs, one per CPU,
+    and by those between two readings.  They never decrease."""
     sender = threading.Thread(target=pair.left.send_udp,
                               args=(pair.RIGHT4, 9, patience.fewer(300_000)))
     sender.start()
@@ -92,7 +92,7 @@ def test_equations_hold_while_it_floods(daemon, pair):
 
 
 def test_key_table_that_is_full(start, pair, bpf):
-    """With room for one key, all others are counted as unkeyed, and no hit is lost."""
+    """With room for one key, netflowd counts all others as unkeyed, and loses no hit."""
     daemon = start("drops.keys=1")
     for port_version in (4, 6):
         pair.left.send_udp(pair.right_address(port_version), 9, 1000)
@@ -100,7 +100,7 @@ def test_key_table_that_is_full(start, pair, bpf):
     ledger = drops_balance(daemon)
     assert ledger["unkeyed"] > 0
     rows = daemon.call("GetDrops")["rows"]
-    assert len(rows) <= 2  # a per-CPU hash may keep one element in hand for each CPU
+    assert len(rows) <= 2  # a per-CPU hash may hold one spare element per CPU
     assert sum(row["packets"] for row in rows) == ledger["counted"]
 
 
@@ -162,7 +162,8 @@ def test_traffic_of_all_kinds_balances(daemon, path):
 
 @pytest.mark.smoke
 def test_record_reader_that_stopped(start, silent_pair, bpf):
-    """It loses its own records, counted; the others, and the equations, notice nothing."""
+    """A reader that stops loses its own records, which are counted; other readers and the equations
+    do not change."""
     pair = silent_pair
     daemon = start(*UNBOUNDED, "ring.bytes=16777216", "control.queue_bytes=65536")
     flood = patience.fewer(30_000)
@@ -174,7 +175,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
         collected.start()
         answers = _send_and_ask(daemon, pair, flood)
         assert max(answers) < PROMPT, f"an answer took {max(answers):.2f} s"
-        # The one that stopped reads on: what it gets and what it lost is all there was.
+        # The stopped reader continues: the records that it gets and those that it lost are all.
         got, lost = _read_what_waits(stopped)
         pair.left.send_udp(pair.RIGHT4, 10, 1)
         collected.until_port(10)
@@ -188,7 +189,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
 
 
 class Collector(threading.Thread):
-    """Reads a stream as fast as it comes."""
+    """Reads a stream as fast as the daemon sends it."""
 
     def __init__(self, client):
         super().__init__(daemon=True)
@@ -213,7 +214,7 @@ class Collector(threading.Thread):
 
 
 def _send_and_ask(daemon, pair, flood):
-    """Seconds that each answer took while the flood was on."""
+    """The seconds that each answer took during the flood."""
     sender = threading.Thread(target=pair.left.send_udp, args=(
         pair.RIGHT4, 9, flood, "-r", patience.fewer(20_000)))
     sender.start()
@@ -229,7 +230,7 @@ def _send_and_ask(daemon, pair, flood):
 
 
 def _read_what_waits(client):
-    """(records, records lost) of a stream, until nothing more comes."""
+    """(records, records lost) of a stream, until it sends nothing for a second."""
     got = lost = 0
     client.socket.settimeout(patience.seconds(1.0))
     try:
@@ -242,7 +243,7 @@ def _read_what_waits(client):
 
 
 def test_daemon_that_is_stopped(start, pair, bpf):
-    """Nobody empties the ring: what it has no room for is counted."""
+    """The ring is not emptied, and netflowd counts the records without room in it."""
     daemon = start(*UNBOUNDED, "ring.bytes=65536")
     flood = patience.fewer(50_000)
     before = daemon.status()["drops"]
@@ -258,14 +259,14 @@ def test_daemon_that_is_stopped(start, pair, bpf):
     change = since(after, before)
     assert change["ring_full"] > flood / 2
     assert change["recorded"] > 0
-    # What was recorded reaches the daemon once it runs again.
+    # The recorded drops reach the daemon when it runs again.
     held = waiting.until(lambda: daemon.call("GetDropRecords", limit=1)["held"],
                          lambda n: n >= min(100, change["recorded"]))
     assert held > 0
 
 
 def test_counters_survive_a_full_ring(start, pair, bpf):
-    """Counters are exact whatever becomes of the records."""
+    """Counters are exact, also if records are lost."""
     daemon = start(*UNBOUNDED, "ring.bytes=4096")
     pair.left.send_udp(pair.RIGHT6, 9, 20_000)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv6/udp", "NO_SOCKET"),

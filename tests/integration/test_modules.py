@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Modules that are loaded after the daemon: what is dropped in them has a place and a reason."""
+"""Modules loaded after the daemon: drops in them have a location and a reason."""
 
 import socket
 import subprocess
@@ -20,18 +20,18 @@ def modprobe(*arguments):
 
 @pytest.fixture
 def late():
-    """Loads a module that was not there; it goes when the test is over."""
+    """Loads a module that was not loaded, and unloads it after the test."""
     loaded = []
 
     def unload(name):
         why = modprobe("-r", name)
         if why:
-            pytest.skip(f"no module {name} that is not in use: {why}")
+            pytest.skip(f"cannot unload the module {name}: {why}")
 
     def load(name):
         why = modprobe(name)
         if why:
-            pytest.skip(f"no module {name} here: {why}")
+            pytest.skip(f"cannot load the module {name}: {why}")
         loaded.append(name)
         kernel.modules_changed()
 
@@ -44,8 +44,8 @@ def late():
         kernel.modules_changed()
 
 
-def test_place_in_a_module_that_came_later(late, daemon, silent_pair):
-    """GRE of a version that nothing handles: gre_rcv drops it."""
+def test_location_in_a_module_loaded_later(late, daemon, silent_pair):
+    """gre_rcv drops GRE of a version without a handler."""
     pair, count = silent_pair, 30
     late.unload("gre")
     late("gre")
@@ -56,21 +56,21 @@ def test_place_in_a_module_that_came_later(late, daemon, silent_pair):
             for _ in range(packets):
                 sender.sendto(bytes(16), (pair.RIGHT4, 0))
 
-    def places():
+    def locations():
         return {row["location"]: row["packets"] for row in daemon.drop_rows(pair.right_device)}
 
     with kernel.drop_trace() as trace:
         send(count)
-        told = waiting.until(places, lambda rows: any("[gre]" in place for place in rows))
-        assert list(told.values()) == [count]
-    (place,) = told
-    symbol, module = place.split(" ")
+        rows = waiting.until(locations, lambda rows: any("[gre]" in where for where in rows))
+        assert list(rows.values()) == [count]
+    (location,) = rows
+    symbol, module = location.split(" ")
     assert symbol.startswith("gre_rcv+0x") and module == "[gre]"
     assert trace.matching(0x0800, None, symbol) == count
 
 
-def test_reasons_of_a_module_that_came_later(late, daemon, reasons):
-    """Open vSwitch has an enum of its own in its module's BTF, since 6.7."""
+def test_reasons_of_a_module_loaded_later(late, daemon, reasons):
+    """Since 6.7, the BTF of the module openvswitch contains its own enum of reasons."""
     if kernel.release() < (6, 7):
         pytest.skip("openvswitch has no drop reasons before 6.7")
     late.unload("openvswitch")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""NAPI and the receive softirq: polls, packets and full budgets that a test makes, and what
-/proc/net/softnet_stat says."""
+"""NAPI and the receive softirq: polls, packets and full budgets that a test makes, and the counters
+of /proc/net/softnet_stat."""
 
 import pathlib
 import socket
@@ -11,7 +11,7 @@ import pytest
 from lab import delay, offload, patience, sockets, waiting
 from lab.softnet import softnet
 
-# net.core.dev_weight as the kernel has it.
+# The kernel's default of net.core.dev_weight.
 WEIGHT = 64
 SO_SNDBUFFORCE = 32
 
@@ -28,7 +28,7 @@ def said(daemon):
 
 
 def polls_of(daemon, cpu, device=None):
-    """The row of a device, or of the backlog, on a CPU; zeros when there is none."""
+    """The row of a device, or of the backlog, on a CPU; zeros if there is none."""
     for row in daemon.call("GetNapi")["napi"]:
         where = (row.get("netns"), row.get("ifindex")) if row.get("device") else None
         wanted = (device.namespace.inode, device.ifindex) if device else None
@@ -50,7 +50,7 @@ def test_what_the_kernel_says(daemon, silent_pair):
 
 
 def test_packets_of_the_backlog(daemon, silent_pair):
-    """Every packet on veth goes through a CPU's backlog: softnet_stat and netflowd agree."""
+    """Every packet on veth passes through a CPU's backlog: softnet_stat and netflowd agree."""
     count = 20_000
     kernel_before = softnet()
     before = {cpu: polls_of(daemon, cpu) for cpu in kernel_before}
@@ -69,17 +69,18 @@ def test_packets_of_the_backlog(daemon, silent_pair):
 def test_full_budgets(daemon, silent_pair):
     """A CPU that serves no softirqs for a while finds a known number of packets in its backlog."""
     if not delay.two_cpus():
-        pytest.skip("one CPU: nobody could send meanwhile")
+        pytest.skip("one CPU: no process can send while it is stalled")
     if not delay.can_stall():
-        pytest.skip("before 6.12 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
+        pytest.skip("BPF_PROG_TEST_RUN keeps softirqs off on 6.18 and later only: "
+                    "cannot stall them")
     pair, count = silent_pair, 10 * WEIGHT
     if setting("dev_weight") != WEIGHT:
         pytest.skip(f"net.core.dev_weight is not {WEIGHT}")
     delay.receive_on(pair.right_device, 1)
     before = polls_of(daemon, 1)
-    # A reader, so that nothing comes back; what its buffer has no room for does not matter here.
+    # The reader prevents ICMP errors; drops at its full buffer do not matter here.
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
-        # What waits in the backlog fills the sender's buffer.
+        # Packets in the backlog fill the sender's buffer.
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20)
         with delay.on_cpu(0), delay.Stall(1, patience.milliseconds(50)) as stall:
             until = stall.begin()
@@ -96,14 +97,16 @@ def test_full_budgets(daemon, silent_pair):
 
 @pytest.mark.simultaneous
 def test_full_backlog(daemon, silent_pair):
-    """More than a backlog takes: the kernel's count, what is said of it, and the drops by reason."""
+    """More packets than a backlog holds: GetNapi shows the kernel's count, and the drops have the
+    reason CPU_BACKLOG."""
     if not delay.two_cpus():
-        pytest.skip("one CPU: nobody could send meanwhile")
+        pytest.skip("one CPU: no process can send while it is stalled")
     if not delay.can_stall():
-        pytest.skip("before 6.12 BPF_PROG_TEST_RUN leaves softirqs on: nothing to stall them with")
+        pytest.skip("BPF_PROG_TEST_RUN keeps softirqs off on 6.18 and later only: "
+                    "cannot stall them")
     pair, room = silent_pair, setting("netdev_max_backlog")
     if room > 2000:
-        pytest.skip(f"net.core.netdev_max_backlog is {room}: too many to send in time")
+        pytest.skip(f"net.core.netdev_max_backlog is {room}: too many packets to send in time")
     delay.receive_on(pair.right_device, 1)
     before, said_before = softnet()[1], said(daemon)[1]
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, _):
@@ -115,7 +118,7 @@ def test_full_backlog(daemon, silent_pair):
             assert time.monotonic_ns() < until, "the scenario did not work"
             stall.wait()
     dropped = softnet()[1][1] - before[1]
-    # One more than its length, and whatever else came by then.
+    # The backlog takes one more than its length, and may contain other packets.
     assert 199 <= dropped <= 299
     assert said(daemon)[1][1] - said_before[1] == dropped
     if daemon.knows_reasons():
@@ -123,7 +126,7 @@ def test_full_backlog(daemon, silent_pair):
 
 
 def test_a_device_with_napi_of_its_own(daemon, silent_pair):
-    """veth polls by itself once GRO is on (5.13 and later)."""
+    """veth has its own NAPI polls when GRO is on (5.13 and later)."""
     pair, count = silent_pair, 5000
     try:
         offload.switch(pair.right_device, offload.SGRO, True)

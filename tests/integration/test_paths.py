@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whole paths: the stages a record has, what it says is missing and why, whose it was, which
-devices it crossed, and that what was sent is what was recorded or counted."""
+"""Whole paths: the stages of a record, its missing stages with their reasons, its owner and its
+devices.  Every packet sent is recorded or counted."""
 
 import contextlib
 import os
@@ -77,18 +77,18 @@ def test_sent_packet(start, silent_pair):
         assert record["outcome"] == "transmitted"
         assert journeys.names(record)[:3] == ["queue", "start_xmit", "xmit"]
         assert record["comparable"] is True, record["missing"]
-    # What is dropped has no latency, but a drop record.
+    # A dropped packet has no latency, but a drop record.
     assert not journeys.to_port(journeys.ask(daemon, pair.right_device), 9)
     assert daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET") == 20
 
 
-def test_what_a_record_tells(start, silent_pair):
+def test_fields_of_a_record(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY)
     before = time.time()
     _, source_port = send_and_read(pair, 5, size=77)
     after = time.time()
-    record = journeys.told_by_reader(delivered(daemon, pair, 5))[0]
+    record = journeys.with_reader(delivered(daemon, pair, 5))[0]
     assert before - 0.001 <= journeys.seconds_of(record["time"]) <= after + 0.001
     assert record["slow"] is False, "a sample"
     assert record["protocol"] == "ipv4/udp"
@@ -145,8 +145,8 @@ def test_bridge(start, lab):
 
 
 def test_vlan(start, silent_pair):
-    """Received by the device and by the VLAN on it: one journey, that of the device.  The kernel goes
-    on to the VLAN without passing netif_receive_skb again (another_round)."""
+    """Received by a device and by the VLAN on it: one journey, that of the device.  The kernel
+    continues to the VLAN without passing netif_receive_skb again (another_round)."""
     pair = silent_pair
     for namespace, device, address in ((pair.left, pair.left_device, "10.99.1.1"),
                                        (pair.right, pair.right_device, "10.99.1.2")):
@@ -168,7 +168,7 @@ def test_vlan(start, silent_pair):
 
 
 def test_two_routers_two_records(start, lab, path):
-    """Each router is one record; the skb is the same."""
+    """Each hop makes one record, although the skb is the same."""
     daemon = start(*journeys.EVERY)
     with sockets.udp(path.left, path.right, path.RIGHT4, PORT) as (sender, reader):
         for _ in range(10):
@@ -203,18 +203,18 @@ def test_renamed_device(start, lab, silent_pair):
 
 @contextlib.contextmanager
 def cgroup(name):
-    """A cgroup2 of its own; its folder."""
+    """A new cgroup2; its directory."""
     mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
     roots = [pathlib.Path(m[1]) for m in mounts if m[2] == "cgroup2"]
     if not roots:
         pytest.skip("no cgroup2 is mounted")
-    folder = roots[0] / name
-    folder.mkdir()
+    directory = roots[0] / name
+    directory.mkdir()
     try:
-        yield folder
+        yield directory
     finally:
-        waiting.until(lambda: (folder / "cgroup.procs").read_text(), lambda text: not text)
-        folder.rmdir()
+        waiting.until((directory / "cgroup.procs").read_text, lambda text: not text)
+        directory.rmdir()
 
 
 @pytest.mark.parametrize("kind", ["service", "container"])
@@ -223,14 +223,14 @@ def test_owner(start, silent_pair, kind):
     name = {"service": f"netflowd-test-{identity[:8]}.service",
             "container": f"docker-{identity}.scope"}[kind]
     daemon = start(*journeys.EVERY)
-    with cgroup(name) as folder:
-        command = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$0" "$@"')
+    with cgroup(name) as directory:
+        command = ("sh", "-c", f'echo $$ > {directory}/cgroup.procs && exec "$0" "$@"')
         pumped = pump.pump("udp", silent_pair.left, silent_pair.right, silent_pair.RIGHT4, PORT, 5,
                            before=command)
         assert pumped.messages_read == 5
         records = delivered(daemon, silent_pair, 5)
     assert len(records) == 5
-    for record in journeys.told_by_reader(records):
+    for record in journeys.with_reader(records):
         assert record["task"]["comm"] == "pump"
         assert record["owner"]["cgroup"] == f"/{name}"
         assert record["owner"]["unit"] == name
@@ -264,7 +264,7 @@ def test_transmit_probe_that_is_not_there(start, silent_pair):
 
 
 def test_wake_group_switched_off(start, silent_pair):
-    """Its two stages are missing, for that reason; everything else is there."""
+    """Its two stages are missing for that reason; all other stages are present."""
     pair = silent_pair
     daemon = start(*journeys.EVERY, "probes.disable=sched_waking,sched_switch")
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, socket_):
@@ -275,7 +275,7 @@ def test_wake_group_switched_off(start, silent_pair):
         record, = delivered(daemon, pair)
     missing = journeys.missing(record)
     assert "sched_waking" in missing["wakeup"]
-    # A task is not followed whose wakeup was not seen.
+    # netflowd does not follow a task if it did not see its wakeup.
     assert "sched_" in missing["run"]
     assert record["comparable"] is False
     assert {"receive", "sock_queue", "copy"} <= set(journeys.names(record))
@@ -285,12 +285,12 @@ def test_wake_group_switched_off(start, silent_pair):
 
 
 def test_began_before_the_daemon(start, silent_pair):
-    """Packets that wait in a qdisc when the daemon starts: nobody saw them queued."""
+    """Packets that wait in a qdisc when the daemon starts: netflowd did not see them queued."""
     pair = silent_pair
     device = pair.left_device
     pair.left.run("tc", "qdisc", "add", "dev", device.name, "root", "tbf",
                   "rate", f"{patience.fewer(8000)}bit", "burst", "2000", "limit", "200000")
-    # As many as the sender's buffer has room for: it must not wait for the queue.
+    # As many as fit in the sender's buffer, so that the sender does not wait for the queue.
     pair.left.send_udp(pair.RIGHT4, 9, 60, "-s", 1000)
     daemon = start(*journeys.EVERY)
     waiting_then = device.qdisc("tbf")["qlen"]
@@ -299,7 +299,7 @@ def test_began_before_the_daemon(start, silent_pair):
                   "burst", "2000", "limit", "200000")
     waiting.until(lambda: device.qdisc("tbf")["qlen"], lambda n: n == 0)
     records = journeys.to_port(journeys.wait_for(daemon, waiting_then, device, "transmitted"), 9)
-    # Some may have left since the daemon is there.
+    # Some may have left after the daemon started.
     assert waiting_then <= len(records) <= 60
     for record in records:
         journeys.check(record)
@@ -311,7 +311,8 @@ def test_began_before_the_daemon(start, silent_pair):
 
 
 def test_read_what_came_before_the_daemon(start, silent_pair):
-    """Datagrams in a socket when the daemon starts leave no record, whatever their skbs were."""
+    """netflowd does not record datagrams that are in a socket when it starts, whatever journeys
+    their skbs had before."""
     pair = silent_pair
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
         for _ in range(50):
@@ -325,7 +326,8 @@ def test_read_what_came_before_the_daemon(start, silent_pair):
 
 
 def test_segments_of_a_gso_packet(start, silent_pair):
-    """TCP without a device's segmentation: cut after net_dev_queue, so that stage is missing."""
+    """TCP on a device without segmentation: the kernel segments after net_dev_queue, so the
+    segments lack that stage."""
     pair = silent_pair
     for command in (offload.STSO,):
         offload.switch(pair.left_device, command, False)
@@ -343,11 +345,11 @@ def test_segments_of_a_gso_packet(start, silent_pair):
     ledgers.check_balanced(daemon)
 
 
-# ---- what is kept -----------------------------------------------------------
+# ---- which records are kept -------------------------------------------------
 
 
 def test_samples(start, silent_pair):
-    """One in ten of 20,000: a binomial count, six standard deviations wide."""
+    """One in ten of 20,000: a binomial count, within six standard deviations."""
     pair = silent_pair
     daemon = start("latency.sample_one_in=10", *journeys.EVERY[1:])
     pair.left.send_udp(pair.RIGHT4, 9, 20_000)
@@ -384,7 +386,7 @@ def test_full_ring_is_counted(start, silent_pair):
 
 
 def took(first, last, over_ns=0):
-    """Whether a record has both stages, whatever lies between, and that took longer."""
+    """A condition: the record has both stages, and took longer than `over_ns` between them."""
     return lambda record: {first, last} <= set(journeys.names(record)) and \
         journeys.between(record, first, last) > over_ns
 
@@ -430,7 +432,7 @@ def test_unknown_segment(daemon):
 
 @pytest.mark.smoke
 def test_stream(start, silent_pair):
-    """Latency records as they happen, beside drop records, and only those asked for."""
+    """Latency records as they happen, beside drop records, and only the requested ones."""
     pair = silent_pair
     daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as both, daemon.client() as slow:
@@ -454,8 +456,8 @@ def test_stream(start, silent_pair):
 
 
 def test_a_million_datagrams(start, silent_pair):
-    """All read: a million delivered, and none of them told as the kernel's own.  The ledger is that
-    of the host, so what else it received meanwhile is all that may come on top."""
+    """A million datagrams are read: netflowd counts a million as delivered, and none as consumed by
+    the kernel.  The ledger is the host's, so the host's other packets may add to it."""
     pair = silent_pair
     count = 1_000_000
     daemon = start()
@@ -475,12 +477,12 @@ def test_a_million_datagrams(start, silent_pair):
     assert pair.left_device.statistics()["tx"]["packets"] == count
     assert count - untraced <= sent["count"] <= count
     if others > 0.05 * count:
-        pytest.skip(f"{others} other packets came in on this host meanwhile; nothing contradicts")
+        pytest.skip(f"this host received {others} other packets during the test; no count is wrong")
 
 
 def read_in_bulk(daemon, namespace, size):
-    """TCP on loopback; which of the bytes that were read netflowd says are whose.  It counts for the
-    host, so this is done again where somebody else on it read TCP meanwhile."""
+    """Send TCP on loopback; returns how netflowd assigns the bytes that were read.  netflowd counts
+    for the whole host, so this tries again if another process of the host read TCP too."""
     for _ in range(3):
         change, read = try_in_bulk(daemon, namespace, size)
         if change["copied"] == read:
@@ -509,7 +511,7 @@ def test_bulk_of_tcp(start, lab):
 
 
 def test_records_of_bulk_tcp(start, lab):
-    """They say of each delivered skb how much of it is its own."""
+    """The record of each delivered skb says how many of its bytes are its own."""
     namespace = lab.namespace(ipv6=False)
     for _ in range(3):
         daemon = start(*journeys.EVERY)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bad places: without rights, without BTF, without bpf(), with a second daemon, after a kill -9.  What
-is missing is said, and how to mend it; what can go on goes on; nothing is left."""
+"""Hostile conditions: without rights, without BTF, without bpf(), with a second daemon, after a
+kill -9.  The daemon says what is missing and how to fix it, continues with the rest, and leaves
+nothing behind."""
 
 import json
 import os
@@ -30,7 +31,7 @@ def binary_for_all(tmp_path):
 
 
 def refusal(daemon):
-    """What a daemon that does not start prints; it exits with 1."""
+    """The output of a daemon that does not start; checks that it exits with 1."""
     with pytest.raises(NotReady) as caught:
         daemon.start()
     assert daemon.process.returncode == 1, caught.value
@@ -39,12 +40,12 @@ def refusal(daemon):
 
 
 def without(*capabilities):
-    """setpriv that runs root without these."""
+    """A setpriv command that runs root without these capabilities."""
     return ["setpriv", "--bounding-set", ",".join(f"-{c}" for c in capabilities),
             "--inh-caps", ",".join(f"-{c}" for c in capabilities)]
 
 
-# ---- life and death ----
+# ---- start and end ----
 
 
 @pytest.mark.smoke
@@ -69,11 +70,14 @@ def test_killed_and_started_again_at_once(start, bpf):
     assert daemon.socket_path.exists()
     daemon.start()
     assert daemon.status()["daemon"]["pid"] == daemon.pid
-    # The kernel takes the programs of the dead one off by itself.
-    for kind in ("prog", "map", "link"):
-        alive = waiting.until(lambda: held[kind] & kernel.bpf_objects_alive(kind),
-                              lambda left: not left)
-        assert not alive
+
+    def alive():
+        return {kind: held[kind] & kernel.bpf_objects_alive(kind)
+                for kind in ("prog", "map", "link")}
+
+    # The kernel detaches the programs of the killed daemon by itself.
+    left = waiting.until(alive, lambda found: not any(found.values()))
+    assert not any(left.values()), left
 
 
 def test_second_daemon_says_who_is_there(start, built):
@@ -94,7 +98,7 @@ def test_socket_of_a_dead_daemon_is_replaced(start, built):
 
 
 def test_programs_bear_our_name(start, bpf):
-    """So that `bpftool prog` tells whose they are."""
+    """`bpftool prog` shows by the names that the programs are netflowd's."""
     daemon = start()
     out = subprocess.run(["bpftool", "-j", "prog", "list"], stdout=subprocess.PIPE, check=True)
     names = {row["id"]: row.get("name", "") for row in json.loads(out.stdout)}
@@ -126,15 +130,16 @@ def test_missing_capability(start, built, missing, named, other):
     assert "setcap" in log and "AmbientCapabilities" in log, log
 
 
-# Before 5.11 BPF memory is charged to RLIMIT_MEMLOCK; raising that takes CAP_SYS_RESOURCE.
+# Before 5.11 the kernel charges BPF memory to RLIMIT_MEMLOCK; to raise that limit, a process needs
+# CAP_SYS_RESOURCE.
 LOCKS_MEMORY = kernel.release() < (5, 11)
 MAY_LOCK = ["prlimit", "--memlock=unlimited"] if LOCKS_MEMORY else []
 FEWEST = without("sys_admin", "net_admin", "sys_ptrace", "sys_resource")
 
 
 def test_sys_admin_is_not_needed(start, pair, bpf):
-    """CAP_BPF, CAP_PERFMON and CAP_SYSLOG are enough (and, before 5.11, memory that may be locked);
-    but for measuring the programs, and that is said."""
+    """CAP_BPF, CAP_PERFMON and CAP_SYSLOG are enough (before 5.11 with memory that may be locked)
+    for all except measuring the programs, and netflowd says so."""
     daemon = start(command=[*MAY_LOCK, *FEWEST])
     pair.left.send_udp(pair.RIGHT4, 9, 100)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"),
@@ -154,7 +159,7 @@ def test_limited_memory_is_said(start, built, bpf):
 
 
 def test_without_symbols(start, pair, bpf):
-    """Locations are addresses then, and coverage says what would help."""
+    """Locations are addresses, and coverage names the missing capability."""
     daemon = start(command=[*MAY_LOCK, *without("syslog", "sys_admin")])
     if not _kallsyms_hidden(daemon.pid):
         pytest.skip("this kernel shows symbols without CAP_SYSLOG")
@@ -177,14 +182,14 @@ def _kallsyms_hidden(pid):
 
 
 def nothing_but_status(daemon, *words):
-    """It runs, says why it sees nothing, and answers every question with that."""
+    """The daemon runs, says why it sees nothing, and gives that reason in every answer."""
     status = daemon.status()
     assert status["backend"]["name"] == "none"
     reason = status["backend"]["reason"]
     for word in words:
         assert word in reason, reason
     coverage = {c["question"]: c["state"] for c in status["coverage"]}
-    # What the kernel's log says of rockets is there without any program.
+    # The kernel's log reports rockets without any program.
     assert (coverage.pop("slots_log"), coverage.pop("slots")) == ("full", "degraded")
     assert set(coverage.values()) == {"unavailable"}
     assert all(c.get("reason") for c in status["coverage"] if c["state"] != "full")
@@ -199,7 +204,7 @@ def nothing_but_status(daemon, *words):
 
 def test_without_btf(start, built):
     if any(p.exists() for p in _other_btf()):
-        pytest.skip("this host has the kernel's BTF in a second place")
+        pytest.skip("this host also has the kernel's BTF outside /sys/kernel/btf")
     hide = "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$@\""
     if not kernel.has_btf():
         daemon = start()
@@ -209,7 +214,7 @@ def test_without_btf(start, built):
 
 
 def _other_btf():
-    """Where libbpf looks besides /sys/kernel/btf."""
+    """The other files in which libbpf looks for the kernel's BTF."""
     release = os.uname().release
     return [pathlib.Path(p) for p in (
         f"/boot/vmlinux-{release}", f"/lib/modules/{release}/vmlinux-{release}",
@@ -226,7 +231,7 @@ def test_without_bpf(start, built, error):
 
 
 def test_without_tracefs(start, pair, bpf):
-    """The bpf backend needs none."""
+    """The bpf backend does not need tracefs."""
     hide = "; ".join(f"test ! -d {where} || mount -t tmpfs tmpfs {where}"
                      for where in ("/sys/kernel/tracing", "/sys/kernel/debug"))
     daemon = start(command=["unshare", "--mount", "sh", "-c", f"{hide}; exec \"$@\"", "sh"])
@@ -240,7 +245,7 @@ def test_without_tracefs(start, pair, bpf):
     ("kfree_skb", "drops"), ("netif_receive_skb", "rx_latency"), ("net_dev_xmit", "tx_latency"),
     ("napi_poll", "napi")])
 def test_probe_that_is_not_there(start, bpf, probe, question):
-    """One probe less is coverage, not a failure."""
+    """A missing probe reduces coverage; it is not a failure."""
     daemon = start(f"probes.disable={probe}")
     probes = {p["name"]: p for p in daemon.call("ListProbes")["probes"]}
     assert probes[probe]["state"] == "unavailable" and probes[probe]["reason"]
@@ -284,7 +289,7 @@ def test_help_and_version(built):
     (["start"], ["start"]),
 ], ids=lambda value: " ".join(value) if value and value[0].startswith("--") else None)
 def test_wrong_argument(built, tmp_path, arguments, words):
-    """Exit 2, naming what is wrong and the nearest that is not."""
+    """The daemon exits with 2, and names the wrong word and the nearest valid one."""
     done = run_daemon(*arguments)
     assert done.returncode == 2, done.stderr
     for word in words:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The socket: Varlink as others speak it, and what happens to those who speak it badly.  A client's
-garbage, silence or haste costs that client; everybody else notices nothing."""
+"""The socket: Varlink with other clients, and with clients that break its rules.  Garbage, silence
+or haste of a client costs only that client; the others do not notice."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ def client(daemon):
 
 @pytest.fixture
 def bystander(daemon):
-    """A well-behaved client: all its calls are answered, and soon, whatever others do."""
+    """A well-behaved client: the daemon answers all its calls, and soon, whatever others do."""
     with Bystander(daemon) as bystander:
         yield bystander
 
@@ -52,7 +52,8 @@ class Bystander(threading.Thread):
                 self.slowest = max(self.slowest, time.monotonic() - begin)
                 self.calls += 1
                 time.sleep(0.005)
-        except Exception as failure:  # told by __exit__, in the test's own thread
+        # A test fails for any failure here: __exit__ raises it in the test's own thread.
+        except Exception as failure:  # pylint: disable=broad-exception-caught
             self.failure = failure
 
     def __enter__(self):
@@ -110,7 +111,7 @@ def test_wrong_call(client, method, parameters, error, expected):
         client.reply(method)
     assert caught.value.error == f"{SERVICE}.{error}"
     assert caught.value.parameters == expected
-    client.call("GetStatus")  # and the connection goes on
+    client.call("GetStatus")  # the connection stays usable
 
 
 def test_null_is_absent(client):
@@ -157,7 +158,8 @@ def test_measuring_does_not_hold_others_up(daemon, client, bystander):
 
 
 def test_measured_probes(daemon, pair, client):
-    """Meanwhile packets are sent: the probes that they pass have a cost and at least as many hits."""
+    """The test sends packets during the measurement: the probes that they pass have a cost, and at
+    least as many hits as there are packets."""
     before = {p["name"]: p.get("hits") or 0 for p in client.call("ListProbes")["probes"]}
     sender = threading.Thread(target=pair.left.send_udp,
                               args=(pair.RIGHT4, 9, 5000, "-r", "10000"))
@@ -176,7 +178,7 @@ def test_measured_probes(daemon, pair, client):
     assert pathlib.Path("/proc/sys/kernel/bpf_stats_enabled").read_text().strip() == "0"
 
 
-# ---- who does not speak it ----
+# ---- clients that break the rules ----
 
 
 GARBAGE = {
@@ -199,7 +201,7 @@ GARBAGE = {
 @pytest.mark.smoke
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
 def test_garbage(daemon, bystander, data):
-    """It is told what is wrong with its message, and disconnected."""
+    """The daemon replies with the error in the message, and disconnects the client."""
     with daemon.client() as client:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.send_bytes(data)
@@ -223,7 +225,7 @@ def test_oversized_message(daemon, bystander):
 
 
 def test_half_messages(daemon, bystander):
-    """Fifty clients that never end their message, and go away in the middle of it."""
+    """Fifty clients do not finish their message, and disconnect in the middle of it."""
     clients = [daemon.client() for _ in range(50)]
     for client in clients:
         client.send_bytes(b'{"method":"io.netflowd.GetSta')
@@ -242,7 +244,8 @@ def test_clients_that_go_away_while_waiting(daemon, bystander):
 
 
 def test_client_that_never_reads(daemon, bystander):
-    """It asks and asks; the daemon stops reading it, and keeps no more than it must."""
+    """A client sends calls and never reads; the daemon stops reading its calls, and keeps little
+    memory for it."""
     before = daemon.status()["cost"]["resident_bytes"]
     call = json.dumps({"method": f"{SERVICE}.GetInterfaceDescription",
                        "parameters": {"interface": "io.netflowd"}}).encode() + b"\0"
@@ -257,7 +260,8 @@ def test_client_that_never_reads(daemon, bystander):
 
 @pytest.mark.smoke
 def test_two_hundred_clients_at_once(daemon, bystander):
-    """As many as it serves are served, each of the others is told so; afterwards all is as before."""
+    """The daemon serves clients up to its limit, refuses each other client with TooMany, and serves
+    new ones afterwards."""
     clients = [daemon.client() for _ in range(200)]
     for client in clients:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -298,7 +302,7 @@ def test_two_hundred_clients_one_after_another(daemon, bystander):
 
 
 def test_clients_without_descriptors(start, bpf):
-    """A daemon that may open few files turns clients away without spinning."""
+    """A daemon that may open few files refuses clients without spinning."""
     daemon = start(command=["prlimit", "--nofile=90:90"])
     with daemon.client() as first:
         clients = []
@@ -319,10 +323,10 @@ def _cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-# ---- who may ----
+# ---- access ----
 
 
-def test_socket_is_not_for_everybody(daemon):
+def test_socket_is_not_for_every_user(daemon):
     mode = stat.S_IMODE(daemon.socket_path.stat().st_mode)
     assert mode in (0o600, 0o660)
     done = subprocess.run(
@@ -332,7 +336,7 @@ def test_socket_is_not_for_everybody(daemon):
     assert "PermissionError" in done.stderr
 
 
-# ---- other people's programs ----
+# ---- other programs ----
 
 
 def test_go_generator_reads_the_interface(client, tmp_path):
@@ -411,7 +415,7 @@ def test_a_go_client(daemon, tmp_path):
 def test_varlinkctl(daemon):
     """systemd's own client, where the host has it."""
     if not shutil.which("varlinkctl"):
-        pytest.skip("varlinkctl came with systemd 255")
+        pytest.skip("varlinkctl is not installed (systemd 255 and later)")
     done = subprocess.run(["varlinkctl", "call", "--json=short", str(daemon.socket_path),
                            "io.netflowd.GetStatus", "{}"], stdout=subprocess.PIPE, check=True)
     assert json.loads(done.stdout)["daemon"]["pid"] == daemon.pid

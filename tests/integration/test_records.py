@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drop records: each field equals what was sent; the token bucket bounds them by key and is counted;
-the questions that join and filter give the same packets."""
+"""Drop records: each field equals the packet sent; the token bucket limits the records of each key
+and counts the rest; answers that join and filter contain the same packets."""
 
 import datetime
+import functools
 import socket
 import struct
 import time
@@ -19,7 +20,7 @@ UNBOUNDED = "drops.rate=1000000", "drops.burst=1000000"
 
 @pytest.fixture
 def tun(lab):
-    """A TUN device with addresses, in a namespace of its own."""
+    """A TUN device with addresses, in a new namespace."""
     namespace = lab.namespace()
     with packets.Tunnel(namespace, lab.name()) as tunnel:
         namespace.ip("address", "add", f"{OWN}/24", "dev", tunnel.device.name)
@@ -36,7 +37,7 @@ def tap(lab):
 
 
 def the_record(daemon, device, **fields):
-    """The one record about a device in which these fields are so."""
+    """The one record of a device that has these field values."""
     def read():
         return [r for r in daemon.records(device)
                 if all(r.get(k) == v for k, v in fields.items())]
@@ -70,7 +71,7 @@ def test_udp_fields(daemon, tun):
 
 
 def _microseconds(text):
-    """RFC 3339 with nanoseconds, cut to what this Python's datetime takes."""
+    """RFC 3339 with nanoseconds, cut to the microseconds that datetime accepts."""
     head, _, rest = text.partition(".")
     assert rest[:9].isdigit() and rest[9] in "+-Z", text
     return f"{head}.{rest[:6]}{'+00:00' if rest[9] == 'Z' else rest[9:]}"
@@ -124,7 +125,7 @@ def test_later_fragment_has_no_ports(daemon, tun):
 
 
 def test_icmp_fields(daemon, tun):
-    """An ICMP message of a type that there is none of, and one with a wrong checksum."""
+    """An ICMP message with a wrong checksum, and a code that echo requests do not have."""
     tun.write(packets.ipv4(SOURCE, OWN, packets.ICMP,
                            packets.icmp(8, 3, struct.pack("!HH", 1, 1), bad_checksum=True)))
     record = the_record(daemon, tun.device, protocol="ipv4/icmp")
@@ -133,7 +134,7 @@ def test_icmp_fields(daemon, tun):
 
 
 def test_vlan_and_ethernet_fields(daemon, tap):
-    """Dropped at ingress, where the tag has been moved from the packet into the skb's metadata."""
+    """A drop at ingress: the kernel has moved the tag from the packet to the skb's metadata."""
     tap.device.namespace.nft_drop("ingress", "", family="netdev", device=tap.device)
     mac, other = tap.device.mac, "02:00:00:00:00:77"
     packet = packets.ipv4(SOURCE, OWN, packets.UDP, packets.udp(SOURCE, OWN, 1, 2, b"x" * 30))
@@ -163,7 +164,7 @@ def test_unknown_ethertype(daemon, tap):
 
 
 def test_malformed_packet_gives_absent_fields(daemon, tun):
-    """An IPv4 header that is cut short: what is not there is absent, not zero."""
+    """An IPv4 header that is cut short: the missing fields are absent, not zero."""
     tun.write(bytes([0x45]) + bytes(11))
     records = waiting.until(lambda: daemon.records(tun.device), bool)
     assert records
@@ -172,7 +173,7 @@ def test_malformed_packet_gives_absent_fields(daemon, tun):
         assert record.get("ip") is None
 
 
-# ---- who had to do with it ----
+# ---- the task ----
 
 
 def test_task_is_involved_when_its_own_send_is_refused(daemon, pair):
@@ -192,8 +193,8 @@ def test_task_is_not_involved_in_a_softirq(daemon, pair):
 
 
 def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
-    """More than 76 bytes: the checksum is looked at when the reader copies.  Many times over and
-    with time between, so that interrupts and their softirqs have met the task in every place."""
+    """Above 76 bytes, the kernel checks the checksum when the reader copies.  The test repeats this
+    with time between, so that interrupts and their softirqs meet the task in every state."""
     daemon = start(*UNBOUNDED)
     rounds = 300
     namespace = lab.namespace(ipv6=False)
@@ -217,14 +218,14 @@ def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
 
 
 def _busy_for(seconds):
-    """In user mode, where the timer's interrupt finds the task's kernel stack empty."""
+    """Spin in user mode, where the timer's interrupt finds the task's kernel stack empty."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
 
 def to_port(daemon, namespace, port):
-    """The one record of that namespace with that destination port, whatever device it has."""
+    """The one record of that namespace with that destination port, of any device."""
     def read():
         return [r for r in daemon.records() if r.get("netns") == namespace.inode
                 and (r.get("transport") or {}).get("destination_port") == port]
@@ -260,7 +261,7 @@ def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
                for port in (9, 5555)}
     assert len(by_port[5555]) == 3
     assert {r["transport"]["source_port"] for r in by_port[5555]} == {4444}
-    # A race between two CPUs may let one more through each time.
+    # A race between two CPUs may admit one more record each time.
     assert burst <= len(by_port[9]) <= 2 * (burst + rate * seconds + 1)
     ledger = daemon.status()["drops"]
     assert ledger["throttled"] >= flood - len(by_port[9])
@@ -272,7 +273,7 @@ def test_bucket_fills_again(start, silent_pair, bpf):
     daemon = start("drops.rate=20", "drops.burst=5")
     for _ in range(2):
         pair.left.send_udp(pair.RIGHT4, 9, 1000)
-        time.sleep(0.5)  # 20 a second fill a bucket of 5
+        time.sleep(0.5)  # 20 per second fill a bucket of 5
     records = waiting.until(lambda: daemon.records(pair.right_device), lambda r: len(r) >= 10)
     assert 10 <= len(records) <= 20
 
@@ -311,10 +312,12 @@ def mixed(daemon, pair):
     pair.left.send_udp(pair.RIGHT6, 9, 20)
     pair.left.send_udp(pair.RIGHT4, 5555, 10)
     pair.right.send_udp(pair.LEFT4, 9, 5)
+
+    def dropped(device):
+        return sum(daemon.dropped(device, f"ipv{v}/udp") for v in (4, 6))
+
     for device, sent in ((pair.right_device, 60), (pair.left_device, 5)):
-        counted = waiting.settled(lambda: sum(daemon.dropped(device, f"ipv{v}/udp")
-                                              for v in (4, 6)), sent)
-        assert counted == sent
+        assert waiting.settled(functools.partial(dropped, device), sent) == sent
     return daemon, pair
 
 
@@ -460,7 +463,7 @@ def test_monitor_filters_by_device(daemon, pair):
 
 
 def test_device_without_drops_is_no_error(daemon, lab):
-    """It is a device of the host; nothing was dropped there yet."""
+    """The device exists on the host, without drops until now."""
     namespace = lab.namespace()
     assert daemon.call("GetDrops", device="lo", netns=str(namespace.inode))["rows"] == []
     with daemon.client() as client:

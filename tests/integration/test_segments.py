@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each segment: a known delay put into it is read back, within 5 % or 1 ms, from the histogram's
-maximum and from a latency record that says where the time went."""
+"""Each segment: the test adds a known delay, and finds it within 5 % or 1 ms in the histogram's
+maximum and in a latency record that shows the segment."""
 
 import statistics
 import time
@@ -10,13 +10,13 @@ import pytest
 from lab import delay, journeys, patience, sockets, waiting
 
 PORT = 7777
-# Well above what this makes slow by itself, well below the delays that are made.
+# Well above the delays of a busy machine, well below those that the tests make.
 SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
 
-# A shaper's timer rings late in an emulated machine; never early.
+# In an emulated machine a shaper's timer fires late, never early.
 SHAPER_LATE_NS = 4 * patience.CLOCK_NS if patience.FACTOR > 1 else 0
 
 
@@ -28,18 +28,18 @@ def close_to(measured_ns, expected_ns):
 @pytest.fixture
 def two_cpus():
     if not delay.two_cpus():
-        pytest.skip("one CPU: whoever sends could not run beside what keeps the CPU busy")
+        pytest.skip("one CPU: the sender cannot run beside the task that keeps the CPU busy")
 
 
 @pytest.fixture
-def stall(two_cpus):
+def can_stall(two_cpus):
     if not delay.can_stall():
-        pytest.skip("BPF_PROG_TEST_RUN was seen to keep softirqs off on 6.18 only: nothing to "
-                    "stall them with")
+        pytest.skip("BPF_PROG_TEST_RUN keeps softirqs off on 6.18 and later only: cannot stall "
+                    "them")
 
 
 def slow_record(daemon, device, outcome):
-    """The one record; there must be no other, since nothing else was slow."""
+    """The one record; there must not be another, because nothing but the test was slow."""
     records = journeys.wait_for(daemon, 1, device, outcome)
     assert len(records) == 1, [(r["total_ns"], r["flow"]) for r in records]
     record = records[0]
@@ -58,7 +58,7 @@ def check_histogram(daemon, device, segment, direction, expected_ns):
 
 
 @pytest.mark.simultaneous
-def test_softirq_wait(start, silent_pair, stall):
+def test_softirq_wait(start, silent_pair, can_stall):
     """The CPU that receives serves no softirqs until a known moment."""
     pair = silent_pair
     delay.receive_on(pair.right_device, 1)
@@ -83,8 +83,8 @@ def test_softirq_wait(start, silent_pair, stall):
 
 
 @pytest.mark.simultaneous
-def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, stall):
-    """Packets that come while the softirq waits already: each has waited since it came."""
+def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, can_stall):
+    """Packets arrive while the softirq already waits: the wait of each begins at its arrival."""
     pair = silent_pair
     delay.receive_on(pair.right_device, 1)
     daemon = start(*journeys.EVERY)
@@ -108,7 +108,7 @@ def test_softirq_wait_is_not_longer_than_the_packet_lived(start, silent_pair, st
 
 
 def wait_of_late_reader(pair, transport, version, sleep):
-    """ns from the send to the end of the read."""
+    """Send and read late; returns the ns from the send to the end of the read."""
     address = pair.right_address(version)
     with sockets.KINDS[transport](pair.left, pair.right, address, PORT) as (sender, reader), \
             delay.urgent():
@@ -167,7 +167,7 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
 
 @pytest.mark.smoke
 def test_reader_woken_beside_a_capture(start, silent_pair):
-    """A packet socket gets a clone first, and wakes its own reader: neither is of the path."""
+    """A packet socket gets a clone first, and wakes its own reader: neither is part of the path."""
     pair = silent_pair
     daemon = start(*journeys.EVERY)
     with sockets.packet(pair.right_device) as tap, \
@@ -189,19 +189,20 @@ def test_reader_woken_beside_a_capture(start, silent_pair):
 # ---- transmit, forward ------------------------------------------------------
 
 COUNT, PAYLOAD, BURST = 40, 1000, 2000
-RATE = round(1_000_000 / patience.FACTOR)  # bytes a second
+RATE = round(1_000_000 / patience.FACTOR)  # bytes per second
 THRESHOLD_MS = patience.milliseconds(20)
 LENGTH = PAYLOAD + 8 + 20 + 14
 
 
 def shape(device):
-    """RATE and 2000 bytes at once: when each packet leaves can be computed."""
+    """Limit the device to RATE with a burst of 2000 bytes, so that the test can compute when each
+    packet leaves."""
     device.namespace.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
                          "rate", f"{RATE * 8}bit", "burst", BURST, "limit", "200000")
 
 
 def delays_of_shaper(arrivals_ns=(0,) * COUNT):
-    """ns that each packet waits in the token bucket, by the ns at which it got there."""
+    """The ns that each packet waits in the token bucket, from the ns of its arrival there."""
     tokens, last, delays = float(BURST), arrivals_ns[0], []
     for arrival in arrivals_ns:
         now = max(arrival, last)
@@ -214,7 +215,7 @@ def delays_of_shaper(arrivals_ns=(0,) * COUNT):
 
 
 def check_shaped(daemon, device, outcome, direction, total_begins):
-    """Every packet has the delay that its place in the queue made; returns the records."""
+    """Check that every packet has the delay of its position in the queue; returns the records."""
     records = journeys.to_port(journeys.wait_for(daemon, COUNT, device, outcome,
                                                  filter="udp dst port 9"), 9)
     assert len(records) == COUNT == device.qdisc("tbf")["packets"]
@@ -240,7 +241,7 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
 
 
 def queued_ns(record):
-    """When it got into the queue, in ns from any moment that is the same for all records."""
+    """The time at which the packet was queued, in ns; all records use the same clock."""
     queued = next(s["time"] for s in record["stages"] if s["stage"] == "queue")
     return journeys.nanoseconds_of(queued)
 
@@ -261,7 +262,7 @@ def test_qdisc(start, silent_pair):
 
 
 def test_netem(start, silent_pair):
-    """Each packet is held back for 30 ms, by a qdisc that is not ours."""
+    """A qdisc of the kernel delays each packet by 30 ms."""
     pair, held, lived = silent_pair, 30e6, []
     try:
         pair.left.run("tc", "qdisc", "add", "dev", pair.left_device.name, "root", "netem",
@@ -288,20 +289,20 @@ def test_netem(start, silent_pair):
 
 @pytest.mark.simultaneous
 def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
-    """Only those over the threshold are kept when no samples are drawn."""
+    """Without samples, netflowd records only packets above the threshold."""
     pair = silent_pair
     daemon = start(*journeys.NONE, "latency.slow_total=0",
                    f"latency.slow_queue_to_start_xmit={THRESHOLD_MS}ms")
     threshold_ns = THRESHOLD_MS * 1e6
     shape(pair.left_device)
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
-    # Those that come later than the first wait less; at most this many wait that long.
+    # Packets that arrive later than the first wait less, so at most this many wait that long.
     most = len([d for d in delays_of_shaper() if d > threshold_ns - patience.CLOCK_NS])
     records = journeys.wait_for(daemon, most, pair.left_device, "transmitted", seconds=2)
     assert 0 < len(records) <= most
     latency = journeys.histogram(daemon, pair.left_device, "queue_to_start_xmit", "tx")
     assert latency["count"] == COUNT
-    # The histogram has them too; a bucket may reach over the threshold.
+    # The histogram has them too; a bucket may span the threshold.
     surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > threshold_ns)
     maybe = sum(b["count"] for b in latency["buckets"] if b["below_ns"] > threshold_ns)
     assert surely <= len(records) <= maybe
@@ -311,7 +312,7 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
 
 @pytest.mark.simultaneous
 def test_forwarding(start, path):
-    """A router with a shaped way out: one record from receive to xmit, with both devices."""
+    """A router with a shaped output: one record from receive to xmit, with both devices."""
     daemon = start(*journeys.EVERY)
     shape(path.far_device)
     path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)

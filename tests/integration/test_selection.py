@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A tcpdump expression selects: what was sent to it, all of it, and nothing else."""
+"""A tcpdump expression selects all records that match it, and no others."""
 
 import ctypes
 import ctypes.util
@@ -35,7 +35,7 @@ def make_traffic(pair):
 
 @pytest.fixture
 def recorded(start, pair):
-    """(daemon, pair) after traffic of several kinds, each packet of which left records."""
+    """(daemon, pair) after traffic of several kinds, each packet of which netflowd recorded."""
     daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     make_traffic(pair)
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"),
@@ -79,7 +79,7 @@ def test_latency_records(recorded, expression):
 
 
 def test_exactly_one_ports_records(recorded):
-    """Both ways of asking agree with what was sent: two versions, two ends."""
+    """Both forms of the request match the packets sent: two versions, two ends."""
     daemon, pair = recorded
     for end, outcome in ((pair.left_device, "transmitted"), (pair.right_device, "delivered")):
         selected = journeys.wait_for(daemon, 2 * COUNT, end, outcome, filter=f"udp port {OPEN}")
@@ -129,14 +129,14 @@ def test_streams(start, pair):
 
 WRONG = ["tcp port", "((udp)", "tcp port 99999", "net 10.0.0.0/33", "ip6 host 10.0.0.1", "and",
          "udp[", "icmp port 5", "udp port 53 53 or"]
-# libpcap would take the word that is meant for a name, and ask the resolver for it.
+# libpcap would take the wrong word for a name, and ask the resolver for it.
 NAMES = {"udp prot 53": "character 5", "host 300.1.1.1.1": "character 6",
          "host netflowd.invalid": "character 6", "tcp port https": "character 10",
          "net loopback": "character 5", "ip proto \\tcp": "character 10"}
 
 
 def libpcap_says(expression):
-    """libpcap's own message, by its own library, for the frames that the daemon hands to it."""
+    """libpcap's own message, from its own library, for the frames that the daemon gives to it."""
     name = ctypes.util.find_library("pcap")
     if not name:
         pytest.skip("libpcap is not installed")
@@ -157,7 +157,7 @@ def libpcap_says(expression):
 @pytest.mark.parametrize("expression", WRONG)
 def test_wrong_expression(daemon, expression, method):
     text = libpcap_says(expression)
-    assert text, "libpcap takes it"
+    assert text, "libpcap accepts it"
     with pytest.raises(VarlinkError) as error:
         daemon.call(method, filter=expression)
     assert error.value.name == "InvalidFilter"
@@ -171,13 +171,13 @@ def test_wrong_expression_of_a_stream(daemon):
         with pytest.raises(VarlinkError) as error:
             client.reply("io.netflowd.Monitor")
         assert error.value.name == "InvalidFilter"
-        # The connection is as good as before.
+        # The connection stays usable.
         assert client.call("GetStatus")
 
 
 @pytest.mark.parametrize("expression", NAMES)
 def test_names_are_not_looked_up(daemon, expression):
-    """The resolver could take seconds, in which no record would be read."""
+    """The resolver could block for seconds, during which netflowd would read no record."""
     begin = time.monotonic()
     with pytest.raises(VarlinkError) as error:
         daemon.call("GetLatencyRecords", filter=expression)
@@ -187,7 +187,7 @@ def test_names_are_not_looked_up(daemon, expression):
 
 
 def test_long_and_deep_expressions(daemon):
-    """Bounded: an answer or a refusal, soon, and the daemon goes on."""
+    """The daemon answers or refuses soon, and continues."""
     for expression in (" or ".join(f"port {n}" for n in range(1, 3000)),
                        "(" * 5000 + "ip" + ")" * 5000, "not " * 20000 + "ip", "x" * 500_000):
         begin = time.monotonic()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ring slots, on devices that are named in slots.devices: datagrams of a known number of pages, the
+"""Ring slots on the devices of slots.devices: datagrams with a known number of pages, the
 histogram, the records and their page layout; the ledger of slots; the kernel's log."""
 
 import collections
+import functools
 import json
 import os
 import re
@@ -20,7 +21,7 @@ EACH = 5
 LIMIT = 18
 PORT = 7000
 PAGE = 4096
-# Of a datagram of tests/tools/rocket: Ethernet, IP, UDP and 8 bytes in the linear part.
+# The linear part of a datagram of tests/tools/rocket: Ethernet, IP, UDP and 8 bytes.
 HEAD = 14 + 20 + 8 + 8
 PIECE = 80
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("bpf")
 
 
 def slots_of(daemon, device):
-    """The daemon's counts of a lab Device, or None."""
+    """The daemon's counts of a lab Device, None if there are none."""
     found = [d for d in daemon.call("GetSlots")["devices"]
              if (d.get("netns"), d.get("ifindex")) == (device.namespace.inode, device.ifindex)]
     assert len(found) <= 1
@@ -50,23 +51,23 @@ def pages(piece):
 
 
 def ledger(daemon):
-    """Balanced, and nothing of it lost."""
-    told = waiting.until(lambda: daemon.status()["slots"], lambda l: l["balanced"])
-    assert told["balanced"]
-    assert told["hits"] == told["counted"] + told["unkeyed"]
-    assert told["chosen"] == (told["recorded"] + told["throttled"] + told["ring_full"] +
-                              told["unended"])
-    return told
+    """The ledger of slots, after a check that it is balanced and that nothing is lost."""
+    now = waiting.until(lambda: daemon.status()["slots"], lambda l: l["balanced"])
+    assert now["balanced"]
+    assert now["hits"] == now["counted"] + now["unkeyed"]
+    assert now["chosen"] == (now["recorded"] + now["throttled"] + now["ring_full"] +
+                             now["unended"])
+    return now
 
 
 @pytest.fixture
 def watched(start, silent_pair):
-    """A daemon that counts what the left end of a pair transmits."""
+    """A daemon that counts the transmits of the left end of a pair."""
     return start(f"slots.devices={silent_pair.left_device.name}"), silent_pair
 
 
 def ride(pair, *slots, count=EACH):
-    """Datagrams of so many slots each; they arrive whole."""
+    """Send datagrams of each number of slots, and check that they arrive whole."""
     with rocket.reader(pair.right, pair.RIGHT4, PORT) as end:
         sent = rocket.rocket(pair.left, pair.RIGHT4, PORT, *slots, count=count)
         assert rocket.received(end, len(sent)) == [rocket.payload(s) for s in sent]
@@ -89,28 +90,31 @@ def test_each_number_of_slots(watched):
     assert found["transmits"] == EACH * len(SLOTS)
     assert found["near_misses"] == 2 * EACH
     assert found["overflows"] == 2 * EACH
-    # veth takes what it is given.
+    # veth accepts any number of slots.
     assert found["outcomes"] == {"sent": 2 * EACH, "linearized": 0, "dropped": 0, "requeued": 0,
                                  "unseen": 0}
     assert found["too_big"] == 0
     assert slots_of(daemon, pair.right_device) is None
-    told = ledger(daemon)
-    assert told["hits"] == EACH * len(SLOTS)
-    assert told["chosen"] == told["recorded"] == 4 * EACH
+    now = ledger(daemon)
+    assert now["hits"] == EACH * len(SLOTS)
+    assert now["chosen"] == now["recorded"] == 4 * EACH
+
+
+def transmits(daemon, device):
+    return (slots_of(daemon, device) or {}).get("transmits")
 
 
 def test_bulk_is_counted_to_the_packet(watched):
-    """TCP with segments of all sizes: as many transmits as the device counts packets."""
+    """TCP with segments of all sizes: netflowd counts as many transmits as the device packets."""
     daemon, pair = watched
     for size, count in ((1, 10), (100, 10), (65536, 200)):
         done = pump("tcp", pair.left, pair.right, pair.RIGHT4, PORT + size % 7, count, size=size)
         assert done.bytes_read == size * count
-    read = lambda: (slots_of(daemon, pair.left_device) or {}).get("transmits")
     packets = pair.left_device.statistics()["tx"]["packets"]
-    assert waiting.settled(read, packets) == packets
+    assert waiting.settled(lambda: transmits(daemon, pair.left_device), packets) == packets
     found = slots_of(daemon, pair.left_device)
     assert sum(b["count"] for b in found["histogram"]) == packets
-    # A single stream's segments are whole pages beside each other: never more than the ring takes.
+    # The segments of a single stream are whole adjacent pages, so they always fit in the ring.
     assert found["overflows"] == 0
     assert max(b["slots"] for b in found["histogram"]) >= 16
 
@@ -130,19 +134,19 @@ def test_every_device(start, silent_pair):
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 20)
     for device in (silent_pair.left_device, silent_pair.right_device):
         packets = device.statistics()["tx"]["packets"]
-        read = lambda d=device: (slots_of(daemon, d) or {}).get("transmits")
+        read = functools.partial(transmits, daemon, device)
         assert waiting.settled(read, packets) == packets
 
 
 def test_more_devices_than_room(start, lab):
-    """All are counted, those without room together."""
+    """netflowd counts all devices, those without room together."""
     pairs = [lab.pair(ipv6=False) for _ in range(3)]
     names = ",".join(pair.left_device.name for pair in pairs)
     daemon = start(f"slots.devices={names}", "slots.table=2")
     for pair in pairs:
         pair.left.send_udp(pair.RIGHT4, 9, 10)
-    told = waiting.until(lambda: daemon.status()["slots"], lambda l: l["hits"] == 30)
-    assert (told["hits"], told["counted"], told["unkeyed"]) == (30, 20, 10)
+    now = waiting.until(lambda: daemon.status()["slots"], lambda l: l["hits"] == 30)
+    assert (now["hits"], now["counted"], now["unkeyed"]) == (30, 20, 10)
     ledger(daemon)
     devices = daemon.call("GetSlots")["devices"]
     assert collections.Counter((d.get("device") is None, d["transmits"]) for d in devices) == {
@@ -226,7 +230,7 @@ def test_offload_is_that_of_the_moment(watched, command, member):
 
 
 def test_gso_of_a_record(start, silent_pair):
-    """A TCP segment of many packets, with a limit so low that it is an overflow."""
+    """A TCP segment of many packets is an overflow at a low limit."""
     daemon = start(f"slots.devices={silent_pair.left_device.name}", "slots.limit=4")
     pair = silent_pair
     done = pump("tcp", pair.left, pair.right, pair.RIGHT4, PORT, 16, size=65536)
@@ -259,7 +263,7 @@ def test_filters(watched):
 
 
 def test_near_misses_do_not_hide_overflows(start, silent_pair):
-    """Buckets of one record each: many near misses leave one, and the overflow leaves its own."""
+    """Token buckets of one record each: near misses and overflows have separate buckets."""
     daemon = start(f"slots.devices={silent_pair.left_device.name}", "slots.rate=1", "slots.burst=1")
     cpus = os.cpu_count()
     ride(silent_pair, 18, count=4 * cpus)
@@ -269,13 +273,13 @@ def test_near_misses_do_not_hide_overflows(start, silent_pair):
     assert (found["near_misses"], found["overflows"]) == (4 * cpus, 1)
     kinds = collections.Counter(r["kind"] for r in records_of(daemon, silent_pair.left_device))
     assert kinds["overflow"] == 1
-    told = ledger(daemon)
-    assert told["chosen"] == 4 * cpus + 1
-    assert told["throttled"] == told["chosen"] - kinds.total()
+    now = ledger(daemon)
+    assert now["chosen"] == 4 * cpus + 1
+    assert now["throttled"] == now["chosen"] - kinds.total()
 
 
 def test_dropped_in_start_xmit(watched):
-    """veth drops in its start_xmit what is too long for its peer, and counts it."""
+    """veth drops packets that are too long for its peer in its start_xmit, and counts them."""
     daemon, pair = watched
     pair.right.ip("link", "set", pair.right_device.name, "mtu", "600")
     rocket.rocket(pair.left, pair.RIGHT4, PORT, *SLOTS, count=EACH)
@@ -306,7 +310,7 @@ def test_command_line_follows(watched, cli):
     daemon, pair = watched
     with subprocess.Popen([paths.CLI, "--socket", daemon.socket_path, "slots", "--follow", "--json",
                            "--limit", "2"], stdout=subprocess.PIPE, text=True) as following:
-        # It ends by itself after two, however long it took to begin.
+        # It ends by itself after two records, however long its start was.
         waiting.until(lambda: ride(pair, 19, 31, count=1), lambda _: following.poll() is not None,
                       seconds=20, pause=0.1)
         out = following.stdout.read()
@@ -349,7 +353,7 @@ def test_command_line_without_data(daemon, cli):
 
 
 class Log:
-    """A pipe in the place of /dev/kmsg: each write is one record."""
+    """A pipe that replaces /dev/kmsg: each write is one record."""
 
     def __init__(self, path):
         os.mkfifo(path)
@@ -378,15 +382,15 @@ def test_rocket_that_the_probe_did_not_see(start, log):
     assert daemon.coverage("slots")["state"] == "full"
     log.write("xennet: skb rides the rocket: 19 slots, 1514 bytes")
     log.write("something else")
-    # What a process writes is not believed: facility 1.
+    # netflowd ignores lines that a process wrote: facility 1.
     log.write("xennet: skb rides the rocket: 20 slots, 1514 bytes", priority=12)
-    told = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["rockets"] == 1)
-    assert told["readable"] and told["rockets"] == 1
-    assert told["newest"][0]["state"] == "pending" and told["unseen"] == 0
-    told = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["unseen"] == 1)
-    assert (told["rockets"], told["unseen"]) == (1, 1)
-    rocket, = told["newest"]
-    assert (rocket["slots"], rocket["length_bytes"], rocket["state"]) == (19, 1514, "unseen")
+    now = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["rockets"] == 1)
+    assert now["readable"] and now["rockets"] == 1
+    assert now["newest"][0]["state"] == "pending" and now["unseen"] == 0
+    now = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["unseen"] == 1)
+    assert (now["rockets"], now["unseen"]) == (1, 1)
+    newest, = now["newest"]
+    assert (newest["slots"], newest["length_bytes"], newest["state"]) == (19, 1514, "unseen")
     coverage = daemon.coverage("slots")
     assert coverage["state"] == "degraded"
     assert "1 of 1 rockets in the kernel's log were not seen by the probe" in coverage["reason"]
@@ -399,14 +403,14 @@ def test_log_that_cannot_be_read(start, tmp_path):
     assert coverage["state"] == "unavailable"
     assert "No such file or directory" in coverage["reason"]
     assert daemon.coverage("slots")["state"] == "full"
-    told = daemon.call("GetSlots")["log"]
-    assert not told["readable"] and "No such file" in told["reason"]
+    answer = daemon.call("GetSlots")["log"]
+    assert not answer["readable"] and "No such file" in answer["reason"]
 
 
 def test_log_on_a_host_without_programs(start, log):
-    """Where no probe can run, the kernel's log is what there is to tell."""
+    """Where no probe can run, the kernel's log is the only source."""
     daemon = start(f"slots.kmsg={log.path}", "probes.disable=xennet_start_xmit slots_devices")
     log.write("xennet: skb rides the rocket: 34 slots, 65226 bytes")
-    told = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["rockets"] == 1)
-    assert told["newest"][0]["slots"] == 34
+    answer = waiting.until(lambda: daemon.call("GetSlots")["log"], lambda l: l["rockets"] == 1)
+    assert answer["newest"][0]["slots"] == 34
     assert daemon.coverage("slots")["state"] == "degraded"

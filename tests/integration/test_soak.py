@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS makes it longer."""
+"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS sets its length (default 60)."""
 
 import os
 import subprocess
 
 from lab import paths, patience
 
-# The records that are held are memory too: so few that the warm-up fills them, on any machine.
+# Held records use memory too: with this few, the warm-up fills them on any machine.
 FEW = ("--set", "latency.recent=512", "--set", "drops.recent=512")
 SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "60"))
 

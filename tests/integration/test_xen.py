@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Slots on a real xen-netfront, against what its driver says, counts and delivers.
+"""Slots on a real xen-netfront, compared with its driver's messages, counters and deliveries.
 
-Runs in a guest of `tests/vm/run --xen` (make check-xen).  There with NETFLOWD_XEN_LATE=1, so that
-the first test sees the driver come.
+Runs in a guest of `tests/vm/run --xen` (make check-xen), with NETFLOWD_XEN_LATE=1, so that the
+first test loads the driver after the daemon has started.
 """
 
 import collections
@@ -42,7 +42,7 @@ def vif():
     return xen.vif()
 
 
-# ---- what the daemon says ----
+# ---- answers of the daemon ----
 
 
 def source(daemon):
@@ -64,7 +64,7 @@ def histogram(daemon, vif):
 
 
 def outcomes(daemon, vif):
-    """What became of overflows, without the zeros."""
+    """The outcomes of overflows, without the zeros."""
     return {outcome: count for outcome, count in counts(daemon, vif)["outcomes"].items() if count}
 
 
@@ -73,13 +73,13 @@ def records(daemon, vif, kind):
     return [record for record in held if record["kind"] == kind]
 
 
-# ---- what is sent ----
+# ---- traffic ----
 
 
 class Ride:
-    """Every number of slots in turn, TCP bulk between; the counts are checked at each step.
+    """Every number of slots in turn, with TCP bulk between; checks the counts at each step.
 
-    `since`: what the device had transmitted, packets and drops, when the daemon began to see it.
+    `since`: the device's packets and drops at the moment when the daemon began to see it.
     """
 
     def __init__(self, daemon, vif, messages, since=None):
@@ -98,7 +98,7 @@ class Ride:
         return histogram(self.daemon, self.vif)
 
     def _bulk(self):
-        """A single stream, of 65 KiB segments, never rides."""
+        """A single stream of 65 KiB segments never rides the rocket."""
         bulk = self.vif.bulk(size=65536, count=20)
         assert bulk.bytes_read == bulk.bytes == 20 * 65536
         assert not self.messages.rockets()
@@ -108,7 +108,7 @@ class Ride:
         self.counted = seen
 
     def _transmitted(self):
-        """By the driver's own count, since the daemon is there."""
+        """The driver's own count since the daemon sees the device."""
         return self.vif.transmitted()[0] - self.packets
 
     def _rockets(self, slots, end):
@@ -116,8 +116,8 @@ class Ride:
         assert rocket.received(end, EACH) == [rocket.payload(one) for one in sent]
         self.counted[slots] += EACH
         assert settled(self._histogram, self.counted) == self.counted
-        told = [driver for driver, _ in self.messages.rockets()]
-        assert told == ([slots] * EACH if slots > LIMIT else [])
+        logged = [driver for driver, _ in self.messages.rockets()]
+        assert logged == ([slots] * EACH if slots > LIMIT else [])
 
 
 def overflowed(histogram):
@@ -125,7 +125,8 @@ def overflowed(histogram):
 
 
 def check_overflows(daemon, vif):
-    """As many as were sent, linearized, each laid out as its slots and its length say."""
+    """Check that all overflows sent were counted and linearized, each with a layout that matches
+    its slots and its length."""
     device = counts(daemon, vif)
     assert device["xen"]
     assert device["overflows"] == 2 * EACH
@@ -148,7 +149,7 @@ def check_layout(record):
 
 
 def check_too_big(daemon, vif):
-    """Datagrams that the driver drops, and counts."""
+    """Send datagrams that the driver drops and counts."""
     _, dropped = vif.transmitted()
     with vif.mtu(xen.WIRE_MAX), vif.host.entered():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -168,7 +169,7 @@ def pages(piece):
 # ---- tests ----
 
 
-def test_frontend_that_came_after_the_daemon(start, messages):
+def test_frontend_loaded_after_the_daemon(start, messages):
     if xen.has_frontend():
         pytest.skip("xen-netfront is loaded already: NETFLOWD_XEN_LATE=1")
     daemon = start()
@@ -181,19 +182,19 @@ def test_frontend_that_came_after_the_daemon(start, messages):
         vif = coming.result()
     assert (attached["state"], attached["how"]) == ("attached", "fentry"), attached
     assert "every second" not in daemon.log()
-    # From its first packet on, all that the device transmits is counted.
+    # netflowd counts all transmits of the device, from its first packet on.
     Ride(daemon, vif, messages, since=(0, 0)).all()
     check_overflows(daemon, vif)
 
 
-def test_frontend_that_was_there(vif, start, messages):
+def test_frontend_loaded_before_the_daemon(vif, start, messages):
     daemon = start()
     assert source(daemon)["state"] == "attached"
     Ride(daemon, vif, messages).all()
     check_overflows(daemon, vif)
 
 
-def test_device_that_came_after_the_daemon(vif, start, messages):
+def test_device_added_after_the_daemon(vif, start, messages):
     daemon = start()
     second = xen.vif(1)
     assert second.name != vif.name
@@ -203,20 +204,20 @@ def test_device_that_came_after_the_daemon(vif, start, messages):
 
 
 def test_overflows_of_tcp(vif, start, messages):
-    """What two woven streams ride is not known beforehand: the driver says it."""
+    """The rockets of two woven streams are not predictable: the driver's messages list them."""
     daemon = start()
-    told = []
+    logged = []
     for _ in range(5):
         assert vif.woven_bulk(turns=1000) == 2 * (100 + 1000 * 4096)
-        told += messages.rockets()
-        if told:
+        logged += messages.rockets()
+        if logged:
             break
-    assert told, "the streams never rode"
-    assert settled(lambda: outcomes(daemon, vif), {"linearized": len(told)}) == {
-        "linearized": len(told)}
+    assert logged, "the streams never rode the rocket"
+    assert settled(lambda: outcomes(daemon, vif), {"linearized": len(logged)}) == {
+        "linearized": len(logged)}
     overflows = records(daemon, vif, "overflow")
-    assert len(overflows) == len(told)
-    assert [(r["slots"], r["length_bytes"]) for r in overflows] == told
+    assert len(overflows) == len(logged)
+    assert [(r["slots"], r["length_bytes"]) for r in overflows] == logged
     assert all(record["gso_size"] for record in overflows)
 
 
@@ -227,8 +228,8 @@ def test_too_big_for_the_wire(vif, start):
 
 
 def test_overflows_that_cannot_be_linearized(vif, start, messages, tmp_path):
-    """Linearizing 31 slots of 30 KB takes 8 pages beside each other.  Where there are none the driver
-    drops the packet; it says how often, and what it did not drop arrives."""
+    """To linearize 31 slots of 30 KB, the driver needs 8 contiguous pages.  Without them it drops
+    the packet and counts it; all packets that it did not drop arrive."""
     rules = Rules(tmp_path / "rules")
     rules.write("10.conf", "[alert slot-overflow]\ncondition = slot_overflow\nwindow = 10min\n")
     daemon = start(rules.setting)
@@ -249,11 +250,11 @@ def test_overflows_that_cannot_be_linearized(vif, start, messages, tmp_path):
                 assert not until(memory.free_block, lambda there: not there)
                 datagram.send()
         dropped = vif.transmitted()[1] - before
-        # The kernel may have made such a block in between.
+        # The kernel may have made such a block after the check.
         assert dropped and dropped <= EACH
         arrived = 2 * EACH - dropped
         assert rocket.received(end, arrived) == [rocket.payload(whole[0].datagram)] * arrived
-        assert [told for told, _ in messages.rockets()] == [31] * 2 * EACH
+        assert [slots for slots, _ in messages.rockets()] == [31] * 2 * EACH
 
     expected = {"linearized": arrived, "dropped": dropped}
     assert settled(lambda: outcomes(daemon, vif), expected) == expected
@@ -271,7 +272,7 @@ def test_overflows_that_cannot_be_linearized(vif, start, messages, tmp_path):
 
 
 def check_drops(daemon, vif, trace, dropped):
-    """The drop probe saw the same and no others, and so did the kernel's trace of kfree_skb."""
+    """Check that the drop probe and the kernel's trace of kfree_skb saw exactly these drops."""
     (location, packets), = ((row["location"].split(" ")[0], row["packets"])
                             for row in daemon.drop_rows(vif.device, "ipv4/udp"))
     assert location.startswith("xennet_start_xmit+") and packets == dropped
@@ -279,10 +280,10 @@ def check_drops(daemon, vif, trace, dropped):
     assert trace.matching(0x0800, None, location) == dropped
 
 
-def test_completions_are_no_drops(vif, start):
-    """xen-netfront frees what it has transmitted by dev_kfree_skb_irq(), xen-netback what a guest has
-    got by purging a queue: drops to the kernel's own trace, without a reason or with that of a
-    purge."""
+def test_completions_are_not_drops(vif, start):
+    """xen-netfront frees transmitted packets with dev_kfree_skb_irq(), and xen-netback purges a
+    queue of packets that the guest has received.  The kernel's own trace shows both as drops,
+    without a reason or with the reason of a purge."""
     count = 100
     daemon = start(*journeys.EVERY)
     before = ledgers.quiet(daemon)["drops"]["completed"]
@@ -303,9 +304,9 @@ def test_completions_are_no_drops(vif, start):
         completed = settled(lambda: daemon.status()["drops"]["completed"] - before,
                             sum(packets.values()))
         assert completed == sum(packets.values())
-    for place in ("net_tx_action", "xenvif_rx_copy_flush"):
+    for function in ("net_tx_action", "xenvif_rx_copy_flush"):
         assert sum(seen for (_, location, _), seen in trace.counts.items()
-                   if location and location.startswith(place)) >= count
+                   if location and location.startswith(function)) >= count
     ledgers.check_balanced(daemon)
     for device, transmitted in packets.items():
         assert not daemon.drop_rows(device)
@@ -317,7 +318,7 @@ def test_completions_are_no_drops(vif, start):
 @pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),
                                       ("tracepoint", "tp_btf")))
 def test_each_way_to_attach(vif, start, messages, way, how):
-    """What is counted does not depend on it."""
+    """The counts do not depend on how the probe is attached."""
     daemon = start(f"slots.attach={way}")
     assert source(daemon)["how"] == how
     rocket.rocket(vif.host, vif.peer_address, PORT, *SLOTS, count=EACH)
@@ -329,10 +330,10 @@ def test_each_way_to_attach(vif, start, messages, way, how):
 
 
 def test_log_agrees(vif, start, messages):
-    """A rocket in the kernel's log is one that the probe saw."""
+    """The probe saw every rocket in the kernel's log."""
     daemon = start()
     rocket.rocket(vif.host, vif.peer_address, PORT, 19, 31)
-    assert [told for told, _ in messages.rockets()] == [19, 31]
+    assert [slots for slots, _ in messages.rockets()] == [19, 31]
     log = until(lambda: daemon.call("GetSlots")["log"],
                 lambda log: [rocket["state"] for rocket in log["newest"]] == ["seen"] * 2)
     assert [(r["slots"], r["state"]) for r in log["newest"]] == [(19, "seen"), (31, "seen")]
@@ -340,10 +341,11 @@ def test_log_agrees(vif, start, messages):
     assert daemon.coverage("slots_log")["state"] == "full"
 
 
-# The last: what it does to the frontends of the others is not undone.
+# This test must be the last: it does not restore the frontends of the others.
 @pytest.mark.parametrize("way, number", (("kprobe", 4), ("tracepoint", 5)))
-def test_driver_that_is_loaded_anew(start, way, number):
-    """Neither way keeps the module; both count again when it has come back, however soon."""
+def test_driver_that_is_reloaded(start, way, number):
+    """Neither way keeps the module from being unloaded; both count again after it is reloaded,
+    however soon."""
     if not xen.has_frontend():
         xen.load_frontend()
     daemon = start(f"slots.attach={way}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A rocket on a real xen-netfront makes one alert, which is logged, executed and resolved.  Runs in a
-guest of `tests/vm/run --xen` (make check-xen)."""
+"""A rocket on a real xen-netfront fires one alert, which is logged, runs its program and resolves.
+Runs in a guest of `tests/vm/run --xen` (make check-xen)."""
 
 import pytest
 
@@ -12,7 +12,7 @@ EACH = 5
 
 pytestmark = pytest.mark.skipif(not xen.here(), reason="no Xen here: make check-xen")
 
-# As the shipped one, but for its window.
+# The shipped rule with a different window.
 RULE = """
 [alert slot-overflow]
 condition = slot_overflow
@@ -26,7 +26,7 @@ exec_limit = 60s
 def test_one_alert(start, tmp_path):
     if not xen.has_frontend():
         xen.load_frontend()
-    # One of its own: to load the driver anew, as others do, ends what was there.
+    # A vif that only this test uses: other tests reload the driver, which ends their vifs.
     vif = xen.vif(6)
     rules, journal = Rules(tmp_path / "rules"), Journal(tmp_path / "journal")
     program = Program(tmp_path / "program",
@@ -59,7 +59,7 @@ def test_one_alert(start, tmp_path):
 
     after = alert(daemon, "slot-overflow")
     assert after["state"] == "resolved" and after["fired"] == 1
-    # All that rode, also what came after it fired.
+    # All rockets, also those after the alert fired.
     shown = after["evidence"]["slots"]
     assert {(record["outcome"], record["xen"]) for record in shown} == {("linearized", True)}
     assert {record["slots"] for record in shown} <= {19, 31}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the integration tests are made with: namespaces, traffic, oracles, and a client of our own.
+"""The tools of the integration tests: namespaces, traffic, references, and a client of our own.
 
-Nothing here uses netflowd's own code: a test compares what the daemon says with what was sent and
-with what the kernel counted, and neither may come through the thing under test.
+Nothing here uses netflowd's own code.  A test compares the daemon's answers with the packets that
+it sent and with the kernel's counters, and neither may come from the program under test.
 """

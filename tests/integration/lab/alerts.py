@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Alert rules for a test, their changes as a daemon streams them, programs for them to run, and a
-journal to catch what is sent to one."""
+"""Alert rules for a test, the stream of their changes, programs for them to run, and a journal
+that receives their entries."""
 
 import contextlib
 import datetime
@@ -17,8 +17,8 @@ SETTINGS = ("alerts.interval=200ms",)
 
 
 class Rules:
-    """A directory of rule files that anybody may read.  Its rules are the only ones: the shipped
-    files are replaced by empty ones."""
+    """A directory of rule files that any user may read.  Its rules are the only ones, because
+    empty files replace the shipped ones."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -38,7 +38,7 @@ class Rules:
 
 
 class Program:
-    """A script for an alert to run, and what its runs left: one file each, by their order."""
+    """A script for an alert to run, and the files that its runs leave, one per run, in order."""
 
     def __init__(self, directory, body):
         self.directory = directory
@@ -86,19 +86,19 @@ def alert(daemon, name):
 
 
 def reaches(daemon, name, state, seconds=10):
-    """Wait until the alert is in that state; what it says then."""
+    """Wait until the alert is in that state; returns the alert."""
     found = waiting.until(lambda: alert(daemon, name), lambda a: a["state"] == state, seconds)
     assert found["state"] == state, found
     return found
 
 
 def seconds(text):
-    """A time of the daemon as time.time() has it."""
+    """A time of the daemon in seconds, as time.time() returns it."""
     return datetime.datetime.fromisoformat(text[:26] + text[-6:]).timestamp()
 
 
 def drop_rule(name, device, window="2s", over="50/s", more=""):
-    """Drops of IPv4 UDP at one device of the lab, for whatever reason."""
+    """A rule for drops of IPv4 UDP at one device of the lab, for any reason."""
     return f"""
 [alert {name}]
 condition = drop_rate
@@ -112,8 +112,8 @@ over = {over}
 
 
 class Journal:
-    """A socket that speaks as much of the journal's native protocol as it takes to listen.  A daemon
-    sees it when it runs with `command`."""
+    """A socket that understands enough of the journal's native protocol to receive entries.  A
+    daemon that runs with `command` sends its entries here."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -149,7 +149,7 @@ def _fields(data):
     while data:
         line, _, data = data.partition(b"\n")
         name, equals, value = line.partition(b"=")
-        if not equals:  # a value with a newline in it: its length goes before
+        if not equals:  # the length precedes a value that contains a newline
             length, = struct.unpack_from("<Q", data)
             value, data = data[8:8 + length], data[8 + length + 1:]
         fields[name.decode()] = value.decode()
@@ -157,7 +157,7 @@ def _fields(data):
 
 
 def children(pid):
-    """{pid: command line} of what a process has running."""
+    """{pid: command line} of the children of a process."""
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drop reasons out of the type information (BTF) of kernels: the running one, and those that
+"""Drop reasons from the type information (BTF) of kernels: the running one, and those that
 tests/vm has fetched."""
 
 import contextlib
@@ -13,15 +13,15 @@ from . import paths
 
 RUNNING = pathlib.Path("/sys/kernel/btf/vmlinux")
 MODULES = ("mac80211", "openvswitch")
-# What stands in the enums beside reasons: their ends, and what receive functions of mac80211
-# return instead of one.
+# Enumerators that are not reasons: the ends of the enums, and values that receive functions of
+# mac80211 return instead of a reason.
 _NO_REASON = {"MAX", "SUBSYS_MASK", "OVS_DROP_MAX", "__OVS_DROP_REASON", "RX_CONTINUE",
               "RX_QUEUED"}
 _XZ, _ZSTD = b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 
 
 def fetched_kernels():
-    """{name: its image} of the kernels that are there."""
+    """{release: image} of the kernels that tests/vm has fetched."""
     root = paths.TREE / "build" / "vm"
     return {image.name.removeprefix("vmlinuz-"): image
             for image in sorted(root.glob("*/root/boot/vmlinuz-*"))}
@@ -34,13 +34,13 @@ def running():
 
 
 def of_image(image):
-    """The same of a compressed kernel image and the modules installed beside it."""
+    """{(subsystem, reason), …} of a compressed kernel image and the modules installed beside it."""
     release = image.name.removeprefix("vmlinuz-")
-    folder = image.parent.parent / "lib" / "modules" / release
+    directory = image.parent.parent / "lib" / "modules" / release
     with tempfile.TemporaryDirectory() as temporary:
         kernel = _unpacked(image, pathlib.Path(temporary) / "vmlinux")
         modules = [_unpacked(found, pathlib.Path(temporary) / name)
-                   for name in MODULES for found in sorted(folder.rglob(f"{name}.ko*"))]
+                   for name in MODULES for found in sorted(directory.rglob(f"{name}.ko*"))]
         return _reasons(kernel, modules)
 
 
@@ -61,14 +61,14 @@ def _reasons(kernel, modules):
 
 
 def _short(name):
-    """As daemon/core/names.c shortens enumerators."""
+    """Shortens an enumerator in the same way as daemon/core/names.c."""
     name = name.removeprefix("___")
     short = name.removeprefix("SKB_DROP_REASON_")
     return short if short != name else name.removeprefix("SKB_")
 
 
 def _enums(file, base=None):
-    """{enum: {name: number}} of those whose name has to do with drops."""
+    """{enum: {name: number}} of the enums of drop reasons and of their subsystems."""
     command = ["bpftool", *(("-B", base) if base else ()), "-j", "btf", "dump", "file", file]
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     return {entry["name"]: {value["name"]: value["val"] & 0xffffffff for value in entry["values"]}
@@ -88,7 +88,7 @@ def _unpacked(file, target):
     if data.startswith(b"\x7fELF"):
         target.write_bytes(data)
         return target
-    raise ValueError(f"{file}: no ELF file in it that xz or zstd can unpack")
+    raise ValueError(f"{file}: contains no ELF file that xz or zstd can unpack")
 
 
 def _streams(data):
@@ -104,6 +104,6 @@ def _xz(data):
 
 
 def _zstd(data):
-    """What follows the stream is no error here; zstd says that it is."""
+    """zstd reports the data behind the stream as an error; kernel images always have such data."""
     return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout

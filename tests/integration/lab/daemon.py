@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Starts and stops netflowd, and asks it."""
+"""Starts and stops netflowd, and calls its methods."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class NotReady(Exception):
 
 
 class Daemon:
-    """One run of netflowd.  `command` runs it otherwise: setpriv, unshare, seccomp."""
+    """One run of netflowd.  `command` is a prefix that runs it: setpriv, unshare, deny_syscall."""
 
     def __init__(self, directory, *settings, options=(), command=(), binary=None):
         self.directory = pathlib.Path(directory)
@@ -42,7 +42,7 @@ class Daemon:
                                        *self.options)]
 
     def start(self):
-        """Start it and wait until it says that it is ready."""
+        """Start the daemon, and wait until it reports that it is ready."""
         self._runs += 1
         with self._notify_socket() as (notify, address):
             environment = {**os.environ, "NOTIFY_SOCKET": address,
@@ -79,7 +79,7 @@ class Daemon:
         raise NotReady(f"not ready after {READY_SECONDS} s: {self.log()}")
 
     def stop(self, number=signal.SIGTERM):
-        """Stop it; the exit status as subprocess gives it."""
+        """Stop the daemon; returns the exit status as subprocess gives it."""
         self.forget_client()
         self.process.send_signal(number)
         try:
@@ -114,12 +114,13 @@ class Daemon:
                        for p in sorted(self.directory.glob("log.*")))
 
     def leftovers(self):
-        """What a stopped daemon left: BPF objects that it held, its socket, a file of its own."""
+        """Everything that a stopped daemon left: its BPF objects, its socket, its other files."""
         def alive():
             return {f"{kind} {number}" for kind in ("prog", "map", "link")
                     for number in self.bpf[kind] & kernel.bpf_objects_alive(kind)}
 
-        left = waiting.until(alive, lambda found: not found)  # the kernel frees them after an RCU period
+        # The kernel frees BPF objects after an RCU grace period.
+        left = waiting.until(alive, lambda found: not found)
         ours = re.compile(r"log\.\d+|lock")
         left |= {path.name for path in self.directory.iterdir() if not ours.fullmatch(path.name)}
         return left
@@ -127,7 +128,7 @@ class Daemon:
     # ---- questions ----
 
     def client(self, **kwargs):
-        """A connection of its own; the caller closes it."""
+        """A separate connection; the caller closes it."""
         return Client(self.socket_path, **kwargs)
 
     def call(self, method, **parameters):
@@ -145,7 +146,7 @@ class Daemon:
         return self.coverage("drop_reasons")["state"] != "unavailable"
 
     def drop_rows(self, device=None, protocol=None, reason=None):
-        """The finest rows about a lab Device.  On a kernel without reasons `reason` is ignored."""
+        """The finest rows about a lab Device; ignores `reason` on a kernel without reasons."""
         if reason is not None and not self.knows_reasons():
             reason = None
         return [row for row in self.call("GetDrops")["rows"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Known delays: a CPU taken by a task, or kept from serving softirqs, until a known moment."""
+"""Known delays: a task takes a CPU, or a CPU serves no softirqs, until a known moment."""
 
 import contextlib
 import os
@@ -28,14 +28,15 @@ end = begin + milliseconds * 1000000
 while time.monotonic_ns() < end:
     pass
 end = time.monotonic_ns()
-# Asleep, it leaves the CPU at once, and not when Python has ended.
+# Sleep releases the CPU at once; the exit of Python would take longer.
 time.sleep(0.02)
 print(end, flush=True)
 """
 
 
 def can_stall():
-    """Whether BPF_PROG_TEST_RUN keeps softirqs off, see softirq_stall: seen on 6.18, not on 6.1."""
+    """True if BPF_PROG_TEST_RUN keeps softirqs off (see softirq_stall): it did on 6.18, not on
+    6.1."""
     return kernel.release() >= (6, 18)
 
 
@@ -45,8 +46,8 @@ def two_cpus():
 
 @contextlib.contextmanager
 def urgent():
-    """This thread (and no child of its) is not kept waiting by ordinary tasks, so that what it
-    measures is what it made and not how busy the machine is."""
+    """Ordinary tasks do not delay this thread (they do delay its children), so that it measures
+    the delay that it makes and not how busy the machine is."""
     os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(20))
     try:
         yield
@@ -56,7 +57,7 @@ def urgent():
 
 @contextlib.contextmanager
 def on_cpu(cpu):
-    """This thread runs on that CPU only, urgently."""
+    """This thread runs on that CPU only, and ordinary tasks do not delay it."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
@@ -67,7 +68,7 @@ def on_cpu(cpu):
 
 
 class _Taker:
-    """A process that is made ready first and takes a CPU when told."""
+    """A process that prepares itself first and takes a CPU on command."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
@@ -79,7 +80,7 @@ class _Taker:
     def _line(self):
         return self.process.stdout.readline().strip()
 
-    def _tell(self, text):
+    def _send(self, text):
         self.process.stdin.write(text)
         self.process.stdin.flush()
 
@@ -93,18 +94,18 @@ class _Taker:
 
 
 class Spinner(_Taker):
-    """A SCHED_FIFO task that spins on a CPU: no ordinary task runs there meanwhile."""
+    """A SCHED_FIFO task that spins on a CPU: no ordinary task runs there at the same time."""
 
     def __init__(self, cpu, milliseconds):
         super().__init__(sys.executable, "-c", _SPIN, cpu, milliseconds)
 
     def begin(self):
-        """Returns when it spins."""
-        self._tell("\n")
+        """Begin to spin; returns the CLOCK_MONOTONIC ns of the begin."""
+        self._send("\n")
         return int(self._line())
 
     def end(self):
-        """Waits for its end; the CLOCK_MONOTONIC ns of it."""
+        """Wait for the end; returns its CLOCK_MONOTONIC ns."""
         return int(self._line())
 
 
@@ -115,8 +116,8 @@ class Stall(_Taker):
         super().__init__(paths.TOOLS / "softirq_stall", cpu, milliseconds)
 
     def begin(self):
-        """Returns when the stall is on; the CLOCK_MONOTONIC ns at which it will be over."""
-        self._tell("\n")
+        """Begin the stall; returns, once it is on, the CLOCK_MONOTONIC ns at which it ends."""
+        self._send("\n")
         until = int(self._line())
         time.sleep(0.003)
         return until
@@ -127,7 +128,8 @@ class Stall(_Taker):
 
 
 class Reader(threading.Thread):
-    """Reads one message from a socket, on one CPU; `tid` is who reads, `read_ns` when it had it."""
+    """Reads one message from a socket, on one CPU; `tid` is the thread, `read_ns` the time after
+    the read."""
 
     def __init__(self, socket, cpu):
         super().__init__(daemon=True)
@@ -143,20 +145,20 @@ class Reader(threading.Thread):
         self.read_ns = time.monotonic_ns()
 
     def start_and_sleep(self):
-        """Returns when it waits in recv."""
+        """Start; returns when the thread waits in recv."""
         self.start()
         self._ready.wait()
         waiting.until(self._sleeps_in_recv, bool)
         time.sleep(0.02)
 
     def _sleeps_in_recv(self):
-        """Not for Python's own lock."""
+        """True if the thread sleeps in recv, and not on Python's own lock."""
         task = pathlib.Path(f"/proc/self/task/{self.tid}")
         state = (task / "stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and (task / "syscall").read_text().split()[0] in _RECEIVING
 
 
 def receive_on(device, cpu):
-    """Packets that the device receives are handed to that CPU (RPS)."""
+    """The device passes the packets that it receives to that CPU (RPS)."""
     device.namespace.run("sh", "-c",
                          f"echo {1 << cpu:x} > /sys/class/net/{device.name}/queues/rx-0/rps_cpus")

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latency records: asking for them, and what must hold of every one."""
+"""Latency records: how to request them, and the conditions that hold for each of them."""
 
 import datetime
 import re
 
 from . import waiting
 
-# Every journey is recorded, and as many as come.
+# netflowd records every journey, at any rate.
 EVERY = ("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000",
          "latency.recent=200000", "ring.bytes=67108864")
-# Only what a test makes slow.
+# netflowd records only journeys that a test makes slow.
 NONE = ("latency.sample_one_in=0", "latency.rate=1000000", "latency.burst=1000000")
 
 RX = ("irq", "softirq_raise", "softirq_entry", "receive", "sock_queue", "wakeup", "run", "copy")
@@ -26,7 +26,7 @@ def ask(daemon, device=None, limit=1 << 20, **parameters):
 
 
 def wait_for(daemon, count, device, outcome=None, seconds=5, **parameters):
-    """Those with that outcome, once there are so many (or time is up)."""
+    """The records with that outcome, once there are `count` of them or the time is over."""
     def some():
         return [r for r in ask(daemon, device, **parameters) if outcome in (None, r["outcome"])]
 
@@ -43,7 +43,7 @@ def names(record):
 
 
 def at(record, stage):
-    """ns since the record's first stage, None when it has not that stage."""
+    """ns since the record's first stage, None if the record does not have that stage."""
     return next((s["at_ns"] for s in record["stages"] if s["stage"] == stage), None)
 
 
@@ -78,12 +78,12 @@ def seconds_of(text):
 
 
 def impossible(record, lived_ns):
-    """What cannot be true of an skb that lived no longer than that, as text; or None."""
+    """Why no skb that lived at most this long can have that record, as text; None if one can."""
     times = [stage["at_ns"] for stage in record["stages"]]
     if times != sorted(times) or times[0] < 0:
-        return f"stages not in order of time: {record['stages']}"
+        return f"the stages are not in order of time: {record['stages']}"
     if record["total_ns"] > lived_ns:
-        return f"{record['total_ns']} ns for an skb that lived {lived_ns} ns at most: {record}"
+        return f"{record['total_ns']} ns for an skb that lived at most {lived_ns} ns: {record}"
     if any(t["duration_ns"] < 0 for t in record["times"]):
         return f"a negative time: {record['times']}"
     return None
@@ -97,7 +97,7 @@ def segment(time):
 
 
 def check(record, lived_ns=None):
-    """What must hold of every record, whatever it measured."""
+    """Check the conditions that hold for every record."""
     stages = record["stages"]
     assert len(stages) >= 2, record
     assert stages[0]["at_ns"] == 0
@@ -105,7 +105,7 @@ def check(record, lived_ns=None):
     wrong = impossible(record, lived_ns if lived_ns is not None else record["total_ns"])
     assert wrong is None, wrong
     order = [name for name in ORDER[record["outcome"]] if name in names(record)]
-    assert names(record) == order, "each stage once and in the order of the path"
+    assert names(record) == order, "a stage is repeated, or is not in the order of the path"
 
     expected = [{"from": a["stage"], "to": b["stage"], "duration_ns": b["at_ns"] - a["at_ns"]}
                 for a, b in zip(stages, stages[1:])]
@@ -113,15 +113,15 @@ def check(record, lived_ns=None):
     longest = max(t["duration_ns"] for t in expected)
     assert record["dominant"] in {segment(t) for t in expected if t["duration_ns"] == longest}
     assert record["comparable"] == (not record["missing"])
-    assert not set(missing(record)) & set(names(record)), "a stage both there and missing"
-    assert all(missing(record).values()), "a reason for each"
+    assert not set(missing(record)) & set(names(record)), "a stage is both recorded and missing"
+    assert all(missing(record).values()), "a missing stage has no reason"
     assert record["devices"]
     span = nanoseconds_of(stages[-1]["time"]) - nanoseconds_of(stages[0]["time"])
-    assert span == record["total_ns"], "times of day and durations agree"
+    assert span == record["total_ns"], "times of day and durations differ"
 
 
 def histogram(daemon, device, segment, direction):
-    """The one latency of a device, segment and direction; None when it was not seen."""
+    """The one latency of a device, segment and direction; None if there is none."""
     found = [l for l in daemon.call("GetLatency")["latencies"]
              if (l.get("netns"), l.get("ifindex"), l["segment"], l["direction"]) ==
              (device.namespace.inode, device.ifindex, segment, direction)]
@@ -130,7 +130,7 @@ def histogram(daemon, device, segment, direction):
 
 
 def balanced(daemon):
-    """The ledger of latency records of a moment in which it held still; the equation holds."""
+    """The ledger of latency records at a moment when it did not change; checks its equation."""
     def ledger():
         return daemon.status()["latency"]
 
@@ -142,9 +142,10 @@ def balanced(daemon):
     return now
 
 
-def told_by_reader(records):
-    """Those of delivered datagrams that have a reader: another CPU may free one between its copy and
-    the moment at which its reader tells of it, and is then the one who tells.  One at least."""
+def with_reader(records):
+    """The records of delivered datagrams that have a reader, at least one.  Another CPU may free a
+    datagram between its copy and the moment at which its reader reports it; that CPU then reports
+    it without a reader."""
     own = [record for record in records if "task" in record]
     assert own, records
     return own

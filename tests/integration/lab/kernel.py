@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the running kernel has, and its own trace of kfree_skb as a second opinion."""
+"""Features of the running kernel, and its own trace of kfree_skb for comparison."""
 
 import bisect
 import collections
@@ -12,8 +12,6 @@ import pathlib
 import re
 import secrets
 import struct
-import subprocess
-import tempfile
 import time
 
 # location=__udp4_lib_rcv+0x7e5/0xa60 [module], or a bare address
@@ -23,6 +21,9 @@ _EVENT = re.compile(r"kfree_skb: .*?protocol=(\d+) location=([^\s/]+)(?:/0x[0-9a
 # enum bpf_cmd; __NR_bpf
 _NEXT_ID = {"prog": 11, "map": 12, "link": 31}
 _SYS_BPF = {"x86_64": 321, "aarch64": 280}
+# The same numbers on all machines; uapi/linux/mount.h.
+_SYS_FSOPEN, _SYS_FSCONFIG, _SYS_FSMOUNT = 430, 431, 432
+_FSOPEN_CLOEXEC, _FSMOUNT_CLOEXEC, _FSCONFIG_CMD_CREATE = 1, 1, 6
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -32,8 +33,8 @@ def release():
 
 
 def untraced():
-    """The part of events, at most, for which the kernel runs no program: a kernel that is not
-    Debian's may keep a task from being traced, and does then not run any on top of it."""
+    """The largest share of events for which the kernel may run no program.  A kernel that is not
+    Debian's may exempt a task from tracing, and then runs no program on top of it."""
     return 0 if "Debian" in os.uname().version else 0.001
 
 
@@ -42,25 +43,38 @@ def has_btf():
     return os.path.exists("/sys/kernel/btf/vmlinux")
 
 
+def _system_call(number, *arguments):
+    """Any system call that returns a number; arguments are numbers, bytes or None."""
+    result = _libc.syscall(number, *arguments)
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"system call {number}: {os.strerror(error)}")
+    return result
+
+
 @contextlib.contextmanager
 def tracefs():
-    """The path of tracefs: where it is mounted, or a mount of our own for the moment."""
-    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
-        _, where, kind = line.split()[:3]
-        if kind == "tracefs":
-            yield pathlib.Path(where)
-            return
-    with tempfile.TemporaryDirectory() as where:
-        subprocess.run(["mount", "-t", "tracefs", "tracefs", where], check=True)
-        try:
-            yield pathlib.Path(where)
-        finally:
-            subprocess.run(["umount", where], check=True)
+    """The path of a private mount of tracefs.
+
+    The mount is attached to no directory: no other process finds it in /proc/mounts, nothing can
+    delete its files by mistake, and the kernel unmounts it when its descriptor is closed, however
+    this process ends (fsmount(2), since 5.2).
+    """
+    context = _system_call(_SYS_FSOPEN, b"tracefs", _FSOPEN_CLOEXEC)
+    try:
+        _system_call(_SYS_FSCONFIG, context, _FSCONFIG_CMD_CREATE, None, None, 0)
+        mount = _system_call(_SYS_FSMOUNT, context, _FSMOUNT_CLOEXEC, 0)
+    finally:
+        os.close(context)
+    try:
+        yield pathlib.Path(f"/proc/self/fd/{mount}")
+    finally:
+        os.close(mount)
 
 
 @functools.cache
 def drop_reasons():
-    """{number: name} of the kernel's own format file; empty where kfree_skb has no reason."""
+    """{number: name} from the kernel's own format file; empty where kfree_skb has no reason."""
     with tracefs() as where:
         text = (where / "events/skb/kfree_skb/format").read_text()
     return {int(number): name
@@ -82,8 +96,8 @@ def _symbols():
 
 @functools.cache
 def _location(text):
-    """A location of the trace as symbol+offset.  Older kernels print a bare address, and those before
-    5.12 only its hash: None."""
+    """A location of the trace as symbol+offset.  Older kernels print a bare address; kernels before
+    5.12 print only its hash, which gives None."""
     if not re.fullmatch("(0x)?[0-9a-f]{16}", text):
         return text
     address = int(text, 16)
@@ -94,29 +108,30 @@ def _location(text):
 
 
 def modules_changed():
-    """What is known of functions is known no more."""
+    """Read the symbols again: a module was loaded or unloaded."""
     _location.cache_clear()
     _symbols.cache_clear()
 
 
 class DropTrace:
-    """Counts kfree_skb events of the whole host, by (EtherType, location, reason), meanwhile."""
+    """Counts of the kfree_skb events of the whole host, by (EtherType, location, reason)."""
 
     def __init__(self):
         self.counts = collections.Counter()
         self.lost = 0
 
     def matching(self, protocol, reason=None, location=None):
-        """A location that the kernel would not tell may be any."""
+        """Events of that kind.  An event whose location the kernel hid matches any location."""
         return sum(n for (p, l, r), n in self.counts.items()
-                   if p == protocol and reason in (None, r) and (location in (None, l) or l is None))
+                   if p == protocol and reason in (None, r)
+                   and (location in (None, l) or l is None))
 
 
 def _events(instance):
     """(EtherType, location, reason) of each event.
 
-    The trace is read twice where addresses are hashed unless asked otherwise (since 5.12): without
-    hashing, 6.1 leaves the reason's name empty.
+    Where the kernel can print addresses without hashing them (since 5.12), this reads the trace
+    twice: without hashing, 6.1 leaves the reason's name empty.
     """
     hashing = instance / "options/hash-ptr"
     events = _read(instance)
@@ -154,7 +169,7 @@ def drop_trace(kib_per_cpu=8192):
 
 
 def _remove(instance):
-    """An instance is busy for a moment after its events were on."""
+    """Remove an instance, which stays busy for a moment after its events were on."""
     for _ in range(100):
         try:
             instance.rmdir()
@@ -178,8 +193,8 @@ def bpf_objects(pid):
 
 
 def bpf_objects_alive(kind):
-    """The ids of all programs, maps or links of the host, asked of bpf(2) itself: bpftool stops
-    half-way when somebody else's is gone before it got to it."""
+    """The ids of all programs, maps or links of the host, from bpf(2) itself: bpftool stops halfway
+    if another process's object disappears before bpftool reads it."""
     command, number = _NEXT_ID[kind], _SYS_BPF[os.uname().machine]
     alive, at = set(), 0
     while True:

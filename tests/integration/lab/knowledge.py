@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The knowledge as its files have it, read by the program that makes it part of netflowd."""
+"""The knowledge as its files contain it, read by the program that compiles it into netflowd."""
 
 import functools
 import importlib.machinery
@@ -9,16 +9,16 @@ import sys
 
 from . import paths
 
-FOLDER = paths.TREE / "config" / "knowledge"
+DIRECTORY = paths.TREE / "config" / "knowledge"
 
 
 @functools.cache
 def generator():
     """config/knowledge/generate as a module."""
-    loader = importlib.machinery.SourceFileLoader("generate", str(FOLDER / "generate"))
+    loader = importlib.machinery.SourceFileLoader("generate", str(DIRECTORY / "generate"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("generate", loader))
     keep, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.modules["generate"] = module  # dataclasses look themselves up
+    sys.modules["generate"] = module  # dataclasses look up their module
     try:
         loader.exec_module(module)
     finally:
@@ -28,7 +28,7 @@ def generator():
 
 @functools.cache
 def entries():
-    return generator().read_all(sorted(FOLDER.glob("*.ini")))
+    return generator().read_all(sorted(DIRECTORY.glob("*.ini")))
 
 
 def of_kind(kind):

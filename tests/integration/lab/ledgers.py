@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The equations of GetStatus, read when nothing moves."""
+"""The equations of GetStatus, read at a moment when nothing moves."""
 
 from . import waiting
 
@@ -20,12 +20,12 @@ def _still(status):
 
 
 def quiet(daemon, seconds=20):
-    """A status in which no packet of the host moved while it was read."""
+    """A status during whose reading no packet of the host moved."""
     return waiting.until(daemon.status, _still, seconds)
 
 
 def check_balanced(daemon):
-    """All equations hold, to the unit; the status."""
+    """Check that all equations hold, to the unit; returns the status."""
     status = quiet(daemon)
     inflight, drops, latency = status["inflight"], status["drops"], status["latency"]
     assert inflight["begun"] == sum(inflight[end] for end in _ENDS), inflight

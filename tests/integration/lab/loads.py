@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Loads that run beside a test: of skbs that never came by a device, and of anything else."""
+"""Loads that run beside a test: skbs that never crossed a device, or any function."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ from . import patience
 
 
 class Load(threading.Thread):
-    """Calls a function again and again until told to stop; `pause` seconds between."""
+    """Calls a function repeatedly until stop(), with a pause of `pause` seconds between."""
 
     def __init__(self, turn, pause=0):
         super().__init__(daemon=True)
@@ -25,7 +25,8 @@ class Load(threading.Thread):
                 self.turn()
                 self.turns += 1
                 self.stopping.wait(self.pause)
-        except Exception as failure:  # told by stop(), in the test's own thread
+        # A test fails for any failure of its load: stop() raises it in the test's own thread.
+        except Exception as failure:  # pylint: disable=broad-exception-caught
             self.failure = failure
 
     def stop(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Free memory in pieces: tests/tools/fragment."""
+"""Fragmented free memory: tests/tools/fragment."""
 
 import contextlib
 import pathlib
@@ -7,8 +7,8 @@ import subprocess
 
 from . import paths
 
-# So that few pages may be left free, that locked ones stay where they are, and that nobody falls back
-# to ZONE_DMA, whose free blocks stay whole.
+# These let the kernel run with few free pages, keep locked pages where they are, and keep
+# allocations from falling back to ZONE_DMA, whose free blocks stay whole.
 SETTINGS = {
     "min_free_kbytes": "1024",
     "compact_unevictable_allowed": "0",
@@ -18,7 +18,7 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def fragmented():
-    """No block of 8 free pages, or of more, is left; single ones are."""
+    """Leave single free pages, but no block of 8 free pages or more."""
     with contextlib.ExitStack() as stack:
         for name, value in SETTINGS.items():
             setting = pathlib.Path("/proc/sys/vm", name)
@@ -31,6 +31,6 @@ def fragmented():
 
 
 def free_block():
-    """There is a free block of 8 pages or more, elsewhere than in ZONE_DMA."""
+    """True if there is a free block of 8 pages or more outside ZONE_DMA."""
     zones = [line.split() for line in pathlib.Path("/proc/buddyinfo").read_text().splitlines()]
     return any(int(blocks) for zone in zones if zone[3] != "DMA" for blocks in zone[4 + 3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Network namespaces, what connects them, and the kernel's own counters in them."""
+"""Network namespaces, their links, and the kernel's own counters in them."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run(*command, check=True, **kwargs):
-    """Run a command; its standard output as text."""
+    """Run a command; returns its standard output as text."""
     done = subprocess.run(
         [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         timeout=patience.seconds(kwargs.pop("timeout", 60)), **kwargs)
@@ -34,7 +34,7 @@ def run(*command, check=True, **kwargs):
 
 
 class Device:
-    """One end of something, in a namespace."""
+    """A network device in a namespace."""
 
     def __init__(self, namespace, name):
         self.namespace = namespace
@@ -45,8 +45,9 @@ class Device:
         self.mac = address.hex(":") if kind in ARPHRD_WITH_ADDRESS else None
 
     def _ioctl(self, request):
-        """The union of a struct ifreq.  No command is run: a lab asks this often."""
-        with self.namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        """The union of a struct ifreq.  This runs no command, because a lab calls it often."""
+        with self.namespace.entered(), \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             return fcntl.ioctl(any_socket, request, struct.pack("16s16x", self.name.encode()))[16:]
 
     def has_carrier(self):
@@ -72,9 +73,9 @@ class Namespace:
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
         self._indexes = itertools.count(100)
-        # As little as possible but what a test sends: no router solicitations, no duplicate
-        # address detection, multicast listener reports at once or never.  And no ICMP errors held
-        # back.
+        # As little traffic as possible besides the test's own: no router solicitations, no
+        # duplicate address detection, multicast listener reports at once or never.  And no limit
+        # on the rate of ICMP errors.
         self.sysctl(**{
             "net.ipv6.conf.all.disable_ipv6": int(not ipv6),
             "net.ipv6.conf.default.disable_ipv6": int(not ipv6),
@@ -93,28 +94,29 @@ class Namespace:
         return run("ip", "netns", "exec", self.name, *command, **kwargs)
 
     def new_index(self):
-        """An ifindex that nobody has here; the kernel's own choices are far below."""
+        """An ifindex that no device has here; the kernel's own choices are far below."""
         return next(self._indexes)
 
     def ip(self, *arguments):
         return run("ip", "-n", self.name, *arguments)
 
     def ip_batch(self, *lines):
-        """Several `ip` commands, each a line, for the price of one."""
+        """Several `ip` commands, one per line, in one process."""
         run("ip", "-n", self.name, "-batch", "-", input="\n".join(lines))
 
     def loopback(self):
         return Device(self, "lo")
 
     def sysctl(self, **settings):
-        """Keys with dots or slashes.  What /proc/sys/net shows is that of whose thread looks."""
+        """Keys with dots or slashes.  /proc/sys/net shows the namespace of the thread that opens
+        it."""
         with self.entered():
             for key, value in settings.items():
                 pathlib.Path("/proc/sys", key.replace(".", "/")).write_text(str(value))
 
     @contextlib.contextmanager
     def entered(self):
-        """This thread is in the namespace; sockets made meanwhile stay in it."""
+        """This thread is in the namespace; sockets made at this time stay in it."""
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         inside = os.open(f"/run/netns/{self.name}", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -137,13 +139,13 @@ class Namespace:
             run("ip", "netns", "delete", name)
 
     def nstat(self):
-        """All counters of nstat, by name; those the kernel has not touched are 0."""
+        """All counters of nstat by name; counters that the kernel has not touched are 0."""
         counters = _Counters()
         counters.update(json.loads(self.run("nstat", "-a", "-s", "-z", "-j"))["kernel"])
         return counters
 
     def nft_drop(self, hook, match, family="inet", priority=0, device=None):
-        """A rule that counts and drops what matches at a hook (input, output, prerouting …)."""
+        """A rule that counts and drops matching packets at a hook (input, output, prerouting …)."""
         where = f"{hook} device {device.name}" if device else hook
         self.run("nft", "-f", "-", input=f"""
 table {family} drops_{hook} {{
@@ -164,12 +166,12 @@ table {family} drops_{hook} {{
         raise LookupError(f"no counter at {hook}")
 
     def tool(self, name, *arguments, **kwargs):
-        """Run one of tests/tools here; its standard output split into numbers."""
+        """Run one of tests/tools here; returns the numbers on its standard output."""
         out = self.run(paths.TOOLS / name, *arguments, timeout=120, **kwargs)
         return [int(word) for word in out.split()]
 
     def send_udp(self, address, port, count, *arguments):
-        """Send exactly so many datagrams; returns how many the kernel accepted."""
+        """Send exactly `count` datagrams; returns how many the kernel accepted."""
         attempted, accepted = self.tool("udp_send", "-n", count, *arguments, address, port)
         assert attempted == count
         return accepted
@@ -189,7 +191,7 @@ def _setns(fd):
 
 
 class Lab:
-    """Makes namespaces with names of this run's own and deletes them all."""
+    """Makes namespaces, with names that only this run uses, and deletes them all."""
 
     def __init__(self):
         self.prefix = "nft" + secrets.token_hex(3)
@@ -197,7 +199,7 @@ class Lab:
         self._names = []
 
     def name(self):
-        """Short enough for a device, and used by nobody else."""
+        """A name that is short enough for a device, and that no other run uses."""
         return f"{self.prefix}{next(self._numbers)}"
 
     def namespace(self, ipv6=True):
@@ -208,8 +210,8 @@ class Lab:
     def veth(self, a, b):
         """A veth pair between two namespaces; its two Devices."""
         names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
-        # A device whose peer has the same index is taken for a physical one, of which linkwatch
-        # tells the carrier once a second only (linkwatch_urgent_event).
+        # The kernel takes a device for a physical one if its peer has the same index, and
+        # linkwatch reports the carrier of those only once per second (linkwatch_urgent_event).
         if indexes[0] == indexes[1]:
             indexes = indexes[0], b.new_index()
         run("ip", "link", "add", names[0], "index", indexes[0], "netns", a.name, "type", "veth",
@@ -239,8 +241,8 @@ def _wait_for_carrier(device):
 
 
 def _join(a, a4, a6, b, b4, b6):
-    """Addresses of both ends.  Each knows the other, so that no ARP or neighbour discovery is mixed
-    with what a test counts."""
+    """Give both ends addresses.  Each has a permanent neighbour entry for the other, so that ARP
+    and neighbour discovery add nothing to the packets that a test counts."""
     for end, v4, v6, other, other4, other6 in ((a, a4, a6, b, b4, b6), (b, b4, b6, a, a4, a6)):
         known = f"lladdr {other.mac} dev {end.name} nud permanent"
         lines = [f"address add {v4}/24 dev {end.name}", f"neighbour replace {other4} {known}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`perf script netdev-times`, run by perf itself: what others make of the same packets."""
+"""`perf script netdev-times`, run by perf itself: an independent view of the same packets."""
 
 import collections
 import contextlib
@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 
-# What its record script asks for, but for skb:kfree_skb: since 5.17 that event has a `reason`, and
-# the script of perf 6.1, which does not know of it, ends with an error at the first one.  It would
-# only say which of the received packets were dropped.
+# The events of its record script, without skb:kfree_skb.  Since 5.17 that event has a `reason`,
+# which the script of perf 6.1 does not know: it ends with an error at the first such event.  The
+# event would only show which of the received packets were dropped.
 EVENTS = ("net:net_dev_xmit", "net:net_dev_queue", "net:netif_receive_skb", "net:netif_rx",
           "skb:consume_skb", "skb:skb_copy_datagram_iovec", "napi:napi_poll",
           "irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry",
@@ -19,12 +19,12 @@ _BEGIN = re.compile(r"(\d+)\.(\d{6})sec cpu=\d+")
 _EVENT = re.compile(r"(softirq_entry|netif_receive_skb)"
                     r"\(\+(-?[\d.]+)msec(.*)\)")
 
-# One packet; CLOCK_MONOTONIC ns, `irq` that of the first interrupt of its softirq.
+# One packet, in CLOCK_MONOTONIC ns; `irq` is the first interrupt of its softirq.
 Received = collections.namedtuple("Received", "length irq softirq_entry receive")
 
 
 def why_not():
-    """Why it cannot be run here; None when it can."""
+    """Why it cannot run here; None if it can."""
     perf = shutil.which("perf")
     if not perf:
         return "perf is not installed: package linux-perf"
@@ -34,28 +34,28 @@ def why_not():
 
 
 @contextlib.contextmanager
-def recording(folder):
-    """The kernel's events are recorded meanwhile, into that folder."""
-    # Told where to, for else it writes to a standard output that is a pipe.
+def recording(directory):
+    """perf records the kernel's events into that directory."""
+    # Without -o, perf writes to its standard output, because that is a pipe.
     words = ["perf", "record", "-q", "-a", "-m", "8M", "-k", "CLOCK_MONOTONIC",
              "-o", "perf.data"]
     for event in EVENTS:
         words += ["-e", event]
-    # What perf runs is there to say that it records, and to end it.
+    # The command that perf runs reports that perf records, and its end stops perf.
     words += ["--", "sh", "-c", "echo ready; read -r line"]
-    with subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen(words, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as perf:
         try:
             assert perf.stdout.readline() == "ready\n", "perf record did not start"
             yield
         finally:
             perf.stdin.close()
-    assert (folder / "perf.data").exists(), "perf record wrote nothing"
+    assert (directory / "perf.data").exists(), "perf record wrote nothing"
 
 
-def received(folder):
-    """What it makes of the recording there: the Received of every packet that it shows."""
-    done = subprocess.run(["perf", "script", "report", "netdev-times", "rx"], cwd=folder,
+def received(directory):
+    """The packets that it shows for the recording in that directory, a Received for each."""
+    done = subprocess.run(["perf", "script", "report", "netdev-times", "rx"], cwd=directory,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           timeout=600)
     if done.returncode:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two network cards joined by a wire, as tests/vm gives them to its guest; each in a namespace."""
+"""Two network cards joined by a wire, each in a namespace; tests/vm gives its guest such a pair."""
 
+import functools
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ INTERRUPT_CPU = 0
 
 
 def why_not():
-    """Why there are none; None when there are."""
+    """Why there are no such cards; None if there are."""
     missing = [variable for variable in VARIABLES if not os.environ.get(variable)]
     if missing:
         return (f"{' and '.join(missing)} not set: needs two network cards joined by a wire, as "
@@ -22,13 +23,13 @@ def why_not():
 
 
 def pair(lab, ipv6=False):
-    """left ── wire ── right; INTERRUPT_CPU gets both cards' interrupts.  When the lab deletes their
-    namespaces, the kernel takes the cards back."""
+    """left ── wire ── right; INTERRUPT_CPU gets the interrupts of both cards.  When the lab deletes
+    their namespaces, the kernel moves the cards back."""
     return Pair(_Wire(lab), ipv6)
 
 
 class _Wire:
-    """A lab in which two namespaces are joined by the cards."""
+    """A lab in which the cards join two namespaces."""
 
     def __init__(self, lab):
         self.namespace = lab.namespace
@@ -39,8 +40,8 @@ class _Wire:
         hardware = [pathlib.Path("/sys/class/net", name, "device").resolve() for name in names]
         ends = [_move(name, namespace) for name, namespace in zip(names, namespaces)]
         for end in ends:
-            # A card needs seconds to find out what it is joined to.
-            if not waiting.until(lambda: _has_carrier(end), bool, seconds=30):
+            # A card needs seconds to find its link partner.
+            if not waiting.until(functools.partial(_has_carrier, end), bool, seconds=30):
                 raise RuntimeError(f"{end.name} has no carrier")
         for device in hardware:
             _interrupt_on(device, INTERRUPT_CPU)
@@ -63,5 +64,5 @@ def _interrupt_on(device, cpu):
     pci = device if (device / "msi_irqs").is_dir() else device.parent
     for line in (pci / "msi_irqs").iterdir():
         affinity = pathlib.Path("/proc/irq", line.name, "smp_affinity_list")
-        if affinity.exists():  # not of an interrupt that the driver does not ask for
+        if affinity.exists():  # missing for an interrupt that the driver did not request
             affinity.write_text(str(cpu))

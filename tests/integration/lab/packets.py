@@ -99,7 +99,7 @@ class Tunnel:
         assert os.write(self.fd, packet) == len(packet)
 
     def read(self):
-        """The next packet that the namespace sent out of the device, None when there is none."""
+        """The next packet that the namespace sent through the device, None if there is none."""
         try:
             return os.read(self.fd, 65536)
         except BlockingIOError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the tree and what was built from it are.
+"""The paths of the tree and of its builds.
 
-NETFLOWD_VARIANT chooses the build (plain, asan), NETFLOWD_BUILD another folder of binaries.
+NETFLOWD_VARIANT selects the build (plain, asan), NETFLOWD_BUILD another directory of binaries.
 """
 
 import os
@@ -12,6 +12,6 @@ VARIANT = os.environ.get("NETFLOWD_VARIANT", "plain")
 BUILD = pathlib.Path(os.environ.get("NETFLOWD_BUILD", TREE / "build" / VARIANT))
 DAEMON = BUILD / "netflowd"
 CLI = BUILD / "netflowctl"
-# The traffic tools are not what is tested; one build of them is enough.
+# The traffic tools are not under test, so one build of them is enough.
 TOOLS = TREE / "build" / "plain" / "tests" / "tools"
 INTERFACE = TREE / "daemon" / "control" / "io.netflowd.varlink"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How slow this machine is.
 
-NETFLOWD_PATIENCE says how many times slower than hardware (1 unless set; tests/vm sets it for its
-guests).  It stretches limits of time, and the delays that tests make on purpose, so that the time
-the machine itself takes is as small beside them as elsewhere, and makes floods smaller where only
-their rate matters.  It changes no answer, and no count of what was sent and seen.
+NETFLOWD_PATIENCE is the factor by which it is slower than hardware (default 1; tests/vm sets it for
+its guests).  The factor stretches time limits and the delays that tests make on purpose, so that
+the machine's own delays stay small compared with them.  It makes floods smaller where only their
+rate matters.  It changes no answer, and no count of packets that were sent and seen.
 """
 
 import os
@@ -15,15 +15,15 @@ CLOCK_NS = 1e6 * FACTOR
 
 
 def seconds(limit):
-    """A limit in seconds, or None for none, on this machine."""
+    """A time limit in seconds on this machine; None, no limit, stays None."""
     return None if limit is None else limit * FACTOR
 
 
 def milliseconds(delay):
-    """A delay that a test makes, whole milliseconds."""
+    """A delay that a test makes, in whole milliseconds."""
     return round(delay * FACTOR)
 
 
 def fewer(count):
-    """A rate, or the packets of a flood that is to last as long as elsewhere, whatever their number."""
+    """A rate, or the packets of a flood that must last as long as on hardware."""
     return round(count / FACTOR)

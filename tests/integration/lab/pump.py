@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tests/tools/pump: what it sends is read, all of it."""
+"""tests/tools/pump: it sends messages and reads all of them."""
 
 import collections
 
@@ -10,7 +10,7 @@ Pumped = collections.namedtuple("Pumped", "messages bytes messages_read bytes_re
 
 
 def pump(kind, writer, reader, address, port, count, size=100, window=32, before=(), timeout=300):
-    """From one Namespace to another; `before`: a command that runs it."""
+    """Send from one Namespace to another; `before` is a command prefix that runs the tool."""
     out = run(*before, paths.TOOLS / "pump", "-w", window, "-s", size,
               "-W", f"/run/netns/{writer.name}", "-R", f"/run/netns/{reader.name}",
               kind, address, port, count, timeout=timeout)

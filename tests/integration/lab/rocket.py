@@ -13,20 +13,20 @@ Sent = collections.namedtuple("Sent", "sequence slots bytes")
 
 
 def rocket(namespace, address, port, *slots, count=1):
-    """`count` datagrams of each number of slots, in that order; what was sent, a Sent for each."""
+    """Send `count` datagrams of each number of slots, in that order; returns a Sent for each."""
     numbers = namespace.tool("rocket", "-n", count, address, port, *slots)
     return [Sent(*numbers[at:at + 3]) for at in range(0, len(numbers), 3)]
 
 
 def payload(sent):
-    """What a reader must get, byte by byte."""
+    """The bytes that a reader must get."""
     head = struct.pack("!II", sent.sequence, sent.slots)
     return head + bytes(sent.sequence + 31 * i & 255 for i in range(len(head), sent.bytes))
 
 
 @contextlib.contextmanager
 def reader(namespace, address, port, seconds=10):
-    """A socket for received(), there before anything is sent."""
+    """A socket for received(), bound before anything is sent."""
     with namespace.entered():
         end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with end:
@@ -37,12 +37,12 @@ def reader(namespace, address, port, seconds=10):
 
 
 def received(end, count):
-    """The next so many payloads, in the order in which they came."""
+    """The next `count` payloads, in the order of their arrival."""
     return [end.recv(65536) for _ in range(count)]
 
 
 class Built:
-    """A datagram that is built, and sent when it is told to.  `piece`: bytes of each."""
+    """A datagram that is built first and sent by send().  `piece`: the bytes of each piece."""
 
     def __init__(self, namespace, address, port, slots, piece):
         with namespace.entered():

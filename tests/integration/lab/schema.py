@@ -21,6 +21,9 @@ class Interface:
     def check_reply(self, method, parameters):
         self._struct(self.methods[method][1], parameters, method)
 
+    def check_type(self, name, value):
+        self._value(name, value, name)
+
     def check_error(self, error, parameters):
         self._struct(self.errors[error], parameters, error)
 
@@ -45,7 +48,7 @@ class Interface:
             self._expect("->")
             self.methods[name] = parameters, self._type()
         else:
-            raise ValueError(f"what is {keyword}?")
+            raise ValueError(f"unknown keyword {keyword}")
 
     def _type(self):
         token = self._next()
@@ -71,7 +74,7 @@ class Interface:
     # ---- checking ----
 
     def _struct(self, fields, value, where):
-        assert isinstance(value, dict), f"{where}: {value!r} is no object"
+        assert isinstance(value, dict), f"{where}: {value!r} is not an object"
         unknown = value.keys() - fields.keys()
         assert not unknown, f"{where}: not in the interface: {unknown}"
         for name, kind in fields.items():
@@ -85,7 +88,7 @@ class Interface:
         if isinstance(kind, dict):
             self._struct(kind, value, where)
         elif isinstance(kind, set):
-            assert value in kind, f"{where}: {value!r} is none of {kind}"
+            assert value in kind, f"{where}: {value!r} is not one of {kind}"
         elif isinstance(kind, tuple):
             items = value if kind[0] == "[]" else value.values()
             assert isinstance(value, list if kind[0] == "[]" else dict), f"{where}: {value!r}"
@@ -98,9 +101,10 @@ class Interface:
 
 
 def _scalar(kind, value, where):
-    expected = {"bool": bool, "int": int, "float": (int, float), "string": str, "object": dict}[kind]
+    expected = {"bool": bool, "int": int, "float": (int, float), "string": str,
+                "object": dict}[kind]
     good = isinstance(value, expected) and (kind == "bool" or not isinstance(value, bool))
-    assert good, f"{where}: {value!r} is no {kind}"
+    assert good, f"{where}: {value!r} is not of type {kind}"
 
 
 def _tokens(text):

@@ -46,7 +46,7 @@ def tcp(sender_namespace, reader_namespace, address, port):
 
 @contextlib.contextmanager
 def packet(device):
-    """What a capture reads from: each packet that the device sends or receives."""
+    """A packet socket as captures use it: it gets each packet that the device sends or receives."""
     every_protocol = 0x0003  # ETH_P_ALL
     with device.namespace.entered():
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(every_protocol))

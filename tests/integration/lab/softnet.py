@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What /proc/net/softnet_stat counts, and a host that squeezes its receive softirqs."""
+"""The counters of /proc/net/softnet_stat, and a host that squeezes its receive softirqs."""
 
 import contextlib
 import pathlib
@@ -15,24 +15,24 @@ def softnet():
     lines = pathlib.Path("/proc/net/softnet_stat").read_text().splitlines()
     for number, line in enumerate(lines):
         words = [int(word, 16) for word in line.split()]
-        # The CPU is a column of its own since 5.10.
+        # Since 5.10, a column of its own holds the CPU.
         rows[words[12] if len(words) > 12 else number] = tuple(words[:3])
     return rows
 
 
 def squeezed():
-    """Receive softirqs that ended with packets left, of all CPUs."""
+    """Receive softirqs of all CPUs that ended with packets left."""
     return sum(row[2] for row in softnet().values())
 
 
 @contextlib.contextmanager
 def squeezing():
-    """net_rx_action() gives up after each poll that found a packet, on all of the host."""
+    """net_rx_action() gives up after each poll that found a packet, on the whole host."""
     before = BUDGET.read_text()
     try:
         BUDGET.write_text("1")
     except OSError as error:
-        pytest.skip(f"{BUDGET} cannot be written: {error.strerror}")
+        pytest.skip(f"cannot write {BUDGET}: {error.strerror}")
     try:
         yield
     finally:

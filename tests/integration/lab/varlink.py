@@ -10,7 +10,7 @@ INTERFACE = schema.Interface(paths.INTERFACE.read_text())
 
 
 class VarlinkError(Exception):
-    """An error reply; `name` without the interface when it is netflowd's own."""
+    """An error reply; `name` omits the interface if that is netflowd's own."""
 
     def __init__(self, error, parameters):
         super().__init__(f"{error} {parameters}")
@@ -25,7 +25,7 @@ class VarlinkError(Exception):
 class Client:
     def __init__(self, path, timeout=patience.seconds(20)):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Without a timeout until connected: with one it fails at once when the backlog is full.
+        # The timeout is set afterwards: with one, connect() fails at once if the backlog is full.
         self.socket.connect(str(path))
         self.socket.settimeout(timeout)
         self._received = bytearray()
@@ -49,7 +49,7 @@ class Client:
         self.socket.sendall(data)
 
     def receive(self):
-        """The next message as the server sent it; EOFError when it closed."""
+        """The next message as the server sent it; EOFError if the server has closed."""
         while True:
             end = self._received.find(0)
             if end >= 0:
@@ -65,7 +65,7 @@ class Client:
             self._received += data
 
     def at_end(self):
-        """Whether the server has closed and left nothing unread."""
+        """True if the server has closed and left nothing unread."""
         try:
             self.receive()
         except (EOFError, ConnectionResetError):
@@ -75,7 +75,8 @@ class Client:
     # ---- calls ----
 
     def reply(self, method):
-        """The parameters of the next reply to a call of that method, checked by the interface."""
+        """The parameters of the next reply to a call of that method, checked against the
+        interface."""
         message = self.receive()
         interface, _, name = method.rpartition(".")
         if "error" in message:
@@ -97,7 +98,7 @@ class Client:
         return self.reply(method)
 
     def monitor(self, **parameters):
-        """Begin a stream of records; returns when the stream has begun."""
+        """Begin a stream of records; returns once the stream has begun."""
         self.send("io.netflowd.Monitor", parameters, more=True)
         first = self.reply("io.netflowd.Monitor")
         assert first.get("drop") is None and first.get("gap") is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Waiting for something to become so, with an end."""
+"""Waits for a condition, with a time limit."""
 
 import time
 
@@ -17,7 +17,7 @@ def until(read, good, seconds=5.0, pause=0.02):
 
 
 def settled(read, expected, seconds=5.0, still=0.1):
-    """Read until the value is `expected`, and once more a moment later, that it may not run past it."""
+    """Read until the value is `expected`, and once more a moment later, in case it runs past it."""
     value = until(read, lambda v: v == expected, seconds)
     if value == expected:
         time.sleep(still)

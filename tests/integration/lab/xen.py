@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest on Xen: its vif, whose two ends are both here, and what its driver says of itself."""
+"""A guest on Xen: its vif, both ends of which are here, and its driver's counters and messages."""
 
 import concurrent.futures
 import contextlib
@@ -21,12 +21,12 @@ SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 
 
 def here():
-    """This is a guest of tests/vm/run --xen."""
+    """True in a guest of tests/vm/run --xen."""
     return "NETFLOWD_VM_XEN" in os.environ
 
 
 def has_frontend():
-    """xen-netfront is loaded."""
+    """True if xen-netfront is loaded."""
     return pathlib.Path("/sys/module/xen_netfront").exists()
 
 
@@ -35,7 +35,7 @@ def load_frontend():
 
 
 def unload_frontend():
-    """Its devices keep the module (xenbus_dev_probe), so they go first."""
+    """Unbind the devices first, because they keep the module (xenbus_dev_probe)."""
     driver = pathlib.Path("/sys/bus/xen/drivers/vif")
     for device in driver.glob("vif-*"):
         (driver / "unbind").write_text(device.name)
@@ -45,7 +45,8 @@ def unload_frontend():
 class _There(Namespace):
     """A namespace that the guest made."""
 
-    def __init__(self, name):
+    # The base class would make the namespace.
+    def __init__(self, name):  # pylint: disable=super-init-not-called
         self.name = name
         self.ipv6 = False
         self.inode = os.stat(f"/run/netns/{name}").st_ino
@@ -62,17 +63,18 @@ class Vif:
         self.address, self.peer_address = f"10.77.{number}.1", f"10.77.{number}.2"
 
     def transmitted(self):
-        """(packets, drops) of the frontend as its driver counts them."""
+        """(packets, drops) of the frontend, as its driver counts them."""
         sent = self.device.statistics()["tx"]
         return sent["packets"], sent["dropped"]
 
     def bulk(self, size, count):
-        """So many writes of so many bytes through TCP, frontend to backend, read to the end."""
+        """Make `count` writes of `size` bytes to a TCP stream, frontend to backend, and read them
+        all."""
         return pump("tcp", self.host, self.peer, self.peer_address, 4000, count, size=size)
 
     @contextlib.contextmanager
     def mtu(self, size):
-        """Of the frontend; 1500 again after.  The backend's cannot be as large."""
+        """Set the MTU of the frontend, and 1500 afterwards.  The backend's cannot be as large."""
         try:
             self.host.ip("link", "set", self.name, "mtu", size)
             yield
@@ -80,13 +82,13 @@ class Vif:
             self.host.ip("link", "set", self.name, "mtu", 1500)
 
     def woven_bulk(self, turns):
-        """Two TCP streams written in turn by one task, a page's size each time, so that neither's
-        bytes are beside each other, across page borders; the bytes that were read.
+        """One task writes to two TCP streams in turn, a page's size each time, so that the bytes
+        of each stream cross page borders and are not adjacent; returns the bytes that were read.
 
-        Segments of as many pieces as fit take up to 34 slots.
+        Segments with as many pieces as fit need up to 34 slots.
         """
-        # Writes gather in a segment only while earlier ones are not acknowledged, and segments
-        # are cut small where the round trip is long (tcp_tso_autosize) or the window not large.
+        # Writes gather in one segment only while earlier ones are not acknowledged.  TCP sends
+        # small segments if the round trip is long (tcp_tso_autosize) or the window is small.
         self.host.sysctl(**{"net.ipv4.tcp_tso_rtt_log": 20})
         self.peer.run("tc", "qdisc", "replace", "dev", self.backend.name, "root",
                       "netem", "delay", "20ms")
@@ -119,7 +121,7 @@ class Vif:
 
 
 def _read_all(reader):
-    """Bytes until the other end is shut."""
+    """Read until the other end is shut; returns the bytes."""
     total = 0
     while data := reader.recv(1 << 20):
         total += len(data)
@@ -127,7 +129,7 @@ def _read_all(reader):
 
 
 def vif(number=0):
-    """The vif of that number, made if it is not there; xen-netfront must be loaded."""
+    """The vif of that number, made if it does not exist; xen-netfront must be loaded."""
     net = pathlib.Path(f"/sys/bus/xen/devices/vif-{number}/net")
     if net.exists():
         return Vif(number, next(net.iterdir()).name)
@@ -135,14 +137,14 @@ def vif(number=0):
 
 
 class Messages:
-    """What the kernel logs from now on."""
+    """Messages that the kernel logs from now on."""
 
     def __init__(self):
         self._log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.lseek(self._log, 0, os.SEEK_END)
 
     def rockets(self, seconds=0.5):
-        """[(slots, bytes), …] of the driver's messages until then."""
+        """[(slots, bytes), …] of the driver's messages within that time."""
         end = time.monotonic() + seconds
         found = []
         while True:
