@@ -21,7 +21,7 @@
 #define COLUMN_CPU 12
 #define CPUS_MAX 8192 /* the kernel's own limit on x86-64 and arm64 */
 
-/* Read the columns of a line.  Returns their number; -1 if the line contains anything else. */
+/* Read the columns of a line.  Returns their number; -1 if the line contains another character. */
 static int read_columns(const char *line, uint32_t columns[static COLUMNS_MAX])
 {
 	int count = 0;

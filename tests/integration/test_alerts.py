@@ -810,7 +810,8 @@ def test_netflowctl(watch, silent_pair, cli):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["silence", "probes"], "--for 2h"), (["silence", "prob", "--for", "2h"], "did you mean probes?"),
+    (["silence", "probes"], "--for 2h"),
+    (["silence", "prob", "--for", "2h"], "did you mean probes?"),
     (["tets", "probes"], "did you mean test?"), (["test"], "requires the name of one rule"),
     (["test", "probes", "--for", "1h"], "--for is only for"),
     (["--limit", "3"], "--limit is only for --follow"),

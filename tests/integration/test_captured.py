@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Names that outlast what they name: a record shows the network namespace and the cgroup that it had
-when it was taken, also after both are gone."""
+"""Names that outlast what they name: a record shows the network namespace and the cgroup that it
+had when netflowd took it, also after both are gone."""
 
 import os
 import pathlib
@@ -75,7 +75,7 @@ def cgroup2():
         fields, _, rest = line.partition(" - ")
         if rest.split()[0] == "cgroup2":
             return pathlib.Path(fields.split()[4])
-    pytest.skip("no cgroup2 file system is mounted")
+    return pytest.skip("no cgroup2 file system is mounted")
 
 
 def receive_in(directory, reader):
@@ -100,7 +100,7 @@ def test_cgroup_that_is_gone(start):
             reader.bind(("127.0.0.1", 0))
             port = reader.getsockname()[1]
             child = receive_in(directory, reader)
-            waiting.until(lambda: (directory / "cgroup.procs").read_text(), bool)
+            waiting.until((directory / "cgroup.procs").read_text, bool)
             sender.sendto(b"x" * 40, reader.getsockname())
             os.waitpid(child, 0)
 

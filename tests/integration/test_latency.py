@@ -2,7 +2,6 @@
 """Latency: netflowd shows the times that a test makes, and as many packets as the test sent."""
 
 import contextlib
-import functools
 import socket
 import struct
 import time
@@ -288,7 +287,7 @@ def test_counts_equal_what_was_sent(daemon, silent_pair):
     pair = silent_pair
     pair.left.send_udp(pair.RIGHT4, 9, count)
     for segment in ("queue_to_start_xmit", "start_xmit_to_xmit"):
-        latency = waiting.until(lambda: daemon.latency(pair.left_device, segment),
+        latency = waiting.until(lambda s=segment: daemon.latency(pair.left_device, s),
                                 lambda l: l and l["count"] >= count)
         assert pair.left_device.statistics()["tx"]["packets"] == count
         all_counted(daemon, latency, count)
@@ -357,7 +356,8 @@ def test_more_devices_than_slots(start, lab, bpf):
     for namespace in namespaces:
         namespace.send_udp("127.0.0.1", 9, 100)
     for namespace in namespaces:
-        waiting.settled(lambda: daemon.dropped(namespace.loopback(), "ipv4/udp", "NO_SOCKET"), 100)
+        lo = namespace.loopback()
+        waiting.settled(lambda lo=lo: daemon.dropped(lo, "ipv4/udp", "NO_SOCKET"), 100)
         assert daemon.dropped(namespace.loopback(), "ipv4/udp", "NO_SOCKET") == 100
     own = [daemon.latency(n.loopback(), "start_xmit_to_xmit") for n in namespaces]
     counted = sum(l["count"] for l in own if l) + _together(daemon) - before

@@ -108,8 +108,8 @@ def test_prose_fits():
 
 # ---- words ----
 
-# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.  "nobody" in quotes is the
-# user of that name.
+# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.  "nobody" in quotes is
+# the user of that name.
 WORDS = {
     r"(is|are|was|were|be|been) told\b": "is reported, is shown; better: \"netflowd reports …\"",
     r"told apart": "distinguished, counted separately",
@@ -124,7 +124,7 @@ WORDS = {
     r"mend(s|ed|ing)?": "fix, replace",
     r"meanwhile": "while …, during …",
     r"for want of": "for lack of",
-    r"(?<!\")(somebody|whoever|nobody)(?!\")": "you, the administrator, a process; or name the actor",
+    r"(?<!\")(somebody|whoever|nobody)(?!\")": "you, the administrator, a process",
     r"hand(s|ed|ing)? (over|on)": "pass, pass on",
     r"leaves? a record": "is recorded",
     r"in(to)? one piece": "contiguous, linear",
@@ -133,8 +133,8 @@ WORDS = {
 BAD = re.compile("|".join(rf"(?P<w{i}>\b{pattern}\b)" for i, pattern in enumerate(WORDS)),
                  re.IGNORECASE)
 C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-READ_BY_USERS = re.compile(r"(README|CONTRIBUTING|NEWS)\.md|docs/.*|config/.*\.(md|ini|conf)|.*\.varlink|"
-                           r"(bpf|common|daemon|cli)/.*\.[ch]|Makefile")
+READ_BY_USERS = re.compile(r"(README|CONTRIBUTING|NEWS)\.md|docs/.*|config/.*\.(md|ini|conf)|"
+                           r".*\.varlink|(bpf|common|daemon|cli)/.*\.[ch]|Makefile")
 
 
 def words_of(name):
