@@ -34,7 +34,7 @@ enum report_status report_connect(const char *path, int error)
 	switch (-error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		report("no daemon is running at %s; start netflowd as root, or run `sudo make run` in its source tree",
+		report("no daemon is running at %s; start netflowd as root, or run `make run` in its source tree",
 		       path);
 		break;
 	case EACCES:
