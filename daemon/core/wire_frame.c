@@ -5,14 +5,14 @@
 
 #include "daemon/core/packet.h"
 
-#define ADDRESS_BYTES 12 /* both */
+#define ADDRESS_BYTES 12 /* of both addresses */
 #define TAG_BYTES 4
 #define TYPE_BYTES 2
 #define ETHERNET_BYTES (ADDRESS_BYTES + TYPE_BYTES)
 
 #define TYPE_VLAN 0x8100
 #define TYPE_QINQ 0x88a8
-/* Smaller values are lengths on the wire, and the kernel's own numbers in skb->protocol. */
+/* Smaller values are lengths on the wire, or the kernel's own numbers in skb->protocol. */
 #define TYPE_MIN 0x0600
 #define TYPE_UNKNOWN 0xffff
 /* The kernel's numbers for 802.3 frames, linux/if_ether.h. */
@@ -44,9 +44,9 @@ static bool is_vlan(uint16_t type)
 }
 
 /*
- * A record does not say what kind of device it was, and skb->mac_header may be
- * older than skb->network_header.  It is Ethernet when it is as long as an
- * Ethernet header with its tags, and its type is not at odds with the skb's.
+ * A record does not say from which kind of device it comes, and skb->mac_header may be older than skb->network_header.
+ * The header is Ethernet if it is as long as an Ethernet header with its tags, and its type does not contradict that of
+ * the skb.
  */
 static bool is_ethernet(const struct wire_frame_source *source)
 {
@@ -101,7 +101,7 @@ static void append_link(struct wire_frame *frame, const struct wire_frame_source
 	}
 }
 
-/* A tag that was captured with the type behind it; the last type may stand alone. */
+/* Whether a tag is at `at`, captured together with the type that follows it. */
 static bool tag_at(const struct wire_frame *frame, uint32_t at)
 {
 	return frame->captured >= at + TAG_BYTES + TYPE_BYTES && is_vlan(get16(frame->bytes + at));
@@ -119,7 +119,7 @@ void wire_frame_build(struct wire_frame *frame, const struct wire_frame_source *
 
 	frame->captured = 0;
 	append_link(frame, source);
-	/* Before skb_vlan_untag() the network header is at the tag: these bytes have some, too. */
+	/* Before skb_vlan_untag(), the network header points to the tag, so these bytes may have tags, too. */
 	append(frame, source->net, net_len);
 
 	frame->type_at = ADDRESS_BYTES;
