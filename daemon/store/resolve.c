@@ -72,7 +72,7 @@ void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, 
 	name_cause(resolver, has_reason, reason, location, cause);
 }
 
-/* Entries of stack[] that the record has, and that its size covers. */
+/* The entries of stack[] that the record has and that its size covers. */
 static size_t stack_entries(const struct nf_drop_record *record)
 {
 	size_t room;
@@ -86,8 +86,8 @@ static size_t stack_entries(const struct nf_drop_record *record)
 }
 
 /*
- * The first entry of the stack that is the kernel's own: the entries before the
- * caller of kfree_skb, which the record names, are the tracepoint and the program.
+ * The first entry of the stack that belongs to the kernel itself.  The entries before the caller of kfree_skb, which
+ * the record names, are the tracepoint and the program.
  */
 static size_t stack_start(const struct nf_drop_record *record, size_t entries)
 {
@@ -164,7 +164,7 @@ int resolve_journey(struct resolver *resolver, const struct nf_path_record *reco
 
 /* ---- transmits ----------------------------------------------------------- */
 
-/* Entries of frag[] that the record has, and that its size covers. */
+/* The entries of frag[] that the record has and that its size covers. */
 static size_t frag_entries(const struct nf_slots_record *record)
 {
 	size_t room;
