@@ -259,8 +259,8 @@ static bool accepts_name(const struct expression *expression, size_t index)
 }
 
 /*
- * Whether a range of numbers after the word `index` is a range of ports; anywhere else, libpcap looks it up as the name
- * of a host.  A qualifier applies to a whole list ("portrange 1-9 or 20-29"), but not across parentheses.
+ * Whether a range of numbers after the word `index` is a range of ports; in any other position, libpcap looks it up as
+ * the name of a host.  A qualifier applies to a whole list ("portrange 1-9 or 20-29"), but not across parentheses.
  */
 static bool keeps_ranges(const struct expression *expression, size_t index, bool ranges)
 {

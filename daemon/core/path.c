@@ -32,7 +32,7 @@ static const char *why_no_irq(const struct nf_path_record *record, unsigned int 
 static const char *why_no_raise(const struct nf_path_record *record, unsigned int have)
 {
 	(void)record;
-	/* nf_softirq_enter() takes the first of several raises for all of them. */
+	/* nf_softirq_enter() uses the first of several raises for all of them. */
 	return have & S(SOFTIRQ_ENTRY)
 		       ? "raised again before an earlier run of the softirq was entered: netflowd counts the raise for that run"
 		       : NULL;

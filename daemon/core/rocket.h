@@ -21,7 +21,7 @@ struct rocket {
 
 /*
  * Read one record of /dev/kmsg: "prefix;text\n KEY=value\n…".  Only the kernel's own messages count, not those that a
- * process wrote there.  -ENOENT: the record is about something else.  time_ns stays as the caller set it.
+ * process wrote there.  -ENOENT: it is another message.  time_ns stays as the caller set it.
  */
 int rocket_parse(struct rocket *rocket, const char *record, size_t size);
 
