@@ -10,7 +10,7 @@
 #include "daemon/control/internal.h"
 #include "daemon/json/json.h"
 
-/* Longer silences are slips of the finger: a year. */
+/* A year.  A longer silence is probably a typing mistake. */
 #define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)
 
 int method_get_alerts(struct call *call, json_t *parameters, void *userdata)

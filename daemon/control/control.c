@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The life of the control, and what its methods have in common. */
+/* The startup and shutdown of the control, and the functions that its methods share. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ void control_record(struct control *control, enum record_kind kind)
 	monitor_record(control, kind);
 }
 
-/* ---- what alerts send to clients ----------------------------------------- */
+/* ---- events of alerts ---------------------------------------------------- */
 
 static unsigned int stream_alert(void *userdata, json_t *event)
 {

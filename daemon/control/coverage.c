@@ -11,7 +11,10 @@
 #include "daemon/probe/probes.h"
 #include "daemon/store/rockets.h"
 
-/* What answers each question.  One probe missing of `all`: degraded; of `needed`: unavailable. */
+/*
+ * The probes that answer each question.  If one of `all` is unavailable, coverage is degraded; if one of `needed` is,
+ * there is no answer.
+ */
 static const struct question {
 	const char *name;
 	uint32_t needed, all;
@@ -66,7 +69,7 @@ static json_t *coverage_of_names(const struct control *control)
 			 "reason", parts->symbols_reason);
 }
 
-/* Devices that found no slot share one set of histograms. */
+/* Count the packets of devices without a slot of their own, which share one set of histograms. */
 static int find_other(const struct backend_device *device, void *userdata)
 {
 	uint64_t *packets = userdata;
@@ -88,7 +91,7 @@ static json_t *coverage_of_devices(const struct control *control)
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "devices", "state", packets ? "degraded" : "full",
 		"reason",
-		packets ? "more devices than slots: the latency of some is put together; raise devices.slots"
+		packets ? "more devices than slots: some share one set of histograms; raise devices.slots"
 			: NULL);
 }
 
@@ -99,7 +102,7 @@ static json_t *coverage_of_keys(ledger_events events)
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "drop_keys", "state", full ? "degraded" : "full",
 		"reason",
-		full ? "more combinations of reason, place, device, netns and protocol than keys: some drops are in the total only; raise drops.keys"
+		full ? "more combinations of reason, location, device, netns and protocol than keys: some drops count in the total only; raise drops.keys"
 		     : NULL);
 }
 
@@ -122,8 +125,8 @@ static bool slots_unavailable(const struct control *control, char *reason, size_
 }
 
 /*
- * A host without xen-netfront has nothing to see, and sees all of it.  What the
- * kernel's log tells is the second opinion, and without the probe the only one.
+ * A host without xen-netfront has no ring slots to count, so its coverage is full.  The kernel's log is a second
+ * source, and the only one without the probe.
  */
 static json_t *coverage_of_slots(const struct control *control)
 {
@@ -134,11 +137,10 @@ static json_t *coverage_of_slots(const struct control *control)
 	size_t length = strlen(reason);
 
 	if (unseen)
-		snprintf(
-			reason + length, sizeof(reason) - length,
-			"%s%" PRIu64 " of %" PRIu64
-			" rockets in the kernel's log were not seen by the probe; netflowctl slots shows the newest",
-			length ? "; " : "", unseen, rockets_total(parts->rockets));
+		snprintf(reason + length, sizeof(reason) - length,
+			 "%sthe probe did not see %" PRIu64 " of %" PRIu64
+			 " rockets in the kernel's log; netflowctl slots shows the newest",
+			 length ? "; " : "", unseen, rockets_total(parts->rockets));
 	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "slots", "state",
 			 lost && parts->kmsg_reason ? "unavailable"
 			 : reason[0]		    ? "degraded"
@@ -159,7 +161,7 @@ static json_t *unavailable(const struct control *control, const char *question)
 			 control->parts.backend_reason);
 }
 
-/* Without a backend no question is answered, each for the same reason. */
+/* Without a backend, only the kernel's log has an answer; all other questions have none, for the same reason. */
 static json_t *coverage_of_nothing(const struct control *control)
 {
 	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys",

@@ -78,7 +78,7 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 		return call_error(
 			call, "io.netflowd.Failed",
 			json_pack("{s:o}", "reason",
-				  json_sprintf(SOFTNET_STAT " cannot be read: %s", strerror(-r))));
+				  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-r))));
 	napi = json_array();
 	cpus = json_array();
 	backend->ops->napi(backend, add_napi, napi);
