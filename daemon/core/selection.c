@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
+#include "common/printable.h"
 #include "daemon/core/expression.h"
 #include "daemon/core/wire_frame.h"
 
@@ -151,19 +152,11 @@ static size_t find_word(const struct expression *expression, const char *message
 
 /* ---- errors ------------------------------------------------------------- */
 
-/* Parts of a text come from libpcap and from the expression, which may contain any bytes. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 static int refuse(struct selection_error *error, int code, const char *text)
 {
 	*error = (struct selection_error){0};
 	snprintf(error->text, sizeof(error->text), "%s", text);
-	make_printable(error->text);
+	printable_ascii(error->text);
 	return code;
 }
 
@@ -184,7 +177,7 @@ static int refuse_word(struct selection_error *error, const struct expression *e
 			 word->length < 64 ? word->length : 64, expression->text + word->offset,
 			 word->offset + 1U);
 	}
-	make_printable(error->text);
+	printable_ascii(error->text);
 	return -EINVAL;
 }
 
