@@ -109,15 +109,8 @@ static void group(struct rows *rows, compare_rows compare)
 
 static struct row *add_row(struct rows *rows)
 {
-	if (rows->count == rows->room) {
-		size_t room = rows->room ? rows->room * 2 : 64;
-		struct row *row = realloc(rows->row, room * sizeof(*row));
-
-		if (!row)
-			return NULL;
-		rows->row = row;
-		rows->room = room;
-	}
+	if (ARRAY_GROW(rows->row, rows->count, rows->room) < 0)
+		return NULL;
 	rows->row[rows->count] = (struct row){0};
 	return &rows->row[rows->count++];
 }

@@ -49,21 +49,6 @@ static const char *list_name(const struct list *list, uint32_t number)
 	return list->entries[position].name;
 }
 
-static int list_grow(struct list *list)
-{
-	size_t room = list->room ? list->room * 2 : 64;
-	struct entry *entries;
-
-	if (list->count < list->room)
-		return 0;
-	entries = reallocarray(list->entries, room, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	list->entries = entries;
-	list->room = room;
-	return 0;
-}
-
 /* Owns `name` if it succeeds. */
 static int list_add(struct list *list, uint32_t number, char *name)
 {
@@ -75,7 +60,7 @@ static int list_add(struct list *list, uint32_t number, char *name)
 		return -EEXIST;
 	if (list->count == list->max)
 		return -ENOSPC;
-	r = list_grow(list);
+	r = ARRAY_GROW(list->entries, list->count, list->room);
 	if (r < 0)
 		return r;
 	at = list->entries + position;
