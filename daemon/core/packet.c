@@ -45,7 +45,7 @@ static void skip(struct view *view, size_t bytes)
 
 /* ---- below IP ----------------------------------------------------------- */
 
-static bool is_vlan(uint16_t type)
+bool packet_is_vlan(uint16_t type)
 {
 	return type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ;
 }
@@ -61,7 +61,7 @@ static void add_vlan(struct packet *packet, uint16_t protocol, uint16_t tci)
 /* Read the tags at the front of `view`.  Returns the type after them, or the type of the first unreadable tag. */
 static uint16_t parse_vlans(struct view *view, uint16_t type, struct packet *packet)
 {
-	while (is_vlan(type) && view->len >= VLAN_BYTES) {
+	while (packet_is_vlan(type) && view->len >= VLAN_BYTES) {
 		add_vlan(packet, type, get16(view->data));
 		type = get16(view->data + 2);
 		skip(view, VLAN_BYTES);
@@ -69,25 +69,21 @@ static uint16_t parse_vlans(struct view *view, uint16_t type, struct packet *pac
 	return type;
 }
 
-/*
- * A record does not say from which kind of device it comes, and skb->mac_header may be older than skb->network_header.
- * The header is Ethernet if it is as long as an Ethernet header with its tags, and its type does not contradict that of
- * the skb.
- */
-static bool is_ethernet(struct view l2, uint16_t protocol)
+bool packet_is_ethernet(const uint8_t *l2, size_t len, uint16_t protocol)
 {
 	struct packet scratch = {0};
+	struct view view = {l2, len};
 	uint16_t type;
 
-	if (l2.len < ETHERNET_BYTES)
+	if (len < ETHERNET_BYTES)
 		return false;
-	type = get16(l2.data + 12);
-	skip(&l2, ETHERNET_BYTES);
-	type = parse_vlans(&l2, type, &scratch);
-	if (l2.len)
+	type = get16(l2 + 12);
+	skip(&view, ETHERNET_BYTES);
+	type = parse_vlans(&view, type, &scratch);
+	if (view.len)
 		return false;
-	return type == protocol || is_vlan(type) || is_vlan(protocol) || type < ETHERTYPE_MIN ||
-	       protocol < ETHERTYPE_MIN;
+	return type == protocol || packet_is_vlan(type) || packet_is_vlan(protocol) ||
+	       type < ETHERTYPE_MIN || protocol < ETHERTYPE_MIN;
 }
 
 static void parse_ethernet(struct view l2, struct packet *packet)
@@ -265,15 +261,15 @@ void packet_parse(const struct nf_bytes *bytes, struct packet *packet)
 	*packet = (struct packet){.protocol = bytes->protocol};
 	if (bytes->flags & NF_BYTES_VLAN)
 		add_vlan(packet, bytes->vlan_proto, bytes->vlan_tci);
-	if (is_ethernet(l2, bytes->protocol)) {
+	if (packet_is_ethernet(l2.data, l2.len, bytes->protocol)) {
 		parse_ethernet(l2, packet);
 		/* The kernel put a tag into the frame on its way out: see __vlan_insert_tag() and skb_vlan_push(). */
-		if (is_vlan(packet->protocol) || is_vlan(packet->ethernet.type))
+		if (packet_is_vlan(packet->protocol) || packet_is_vlan(packet->ethernet.type))
 			packet->protocol = packet->ethernet.type;
 	}
 	/* Before skb_vlan_untag(), the network header points to the tag. */
 	packet->protocol = parse_vlans(&net, packet->protocol, packet);
-	if (is_vlan(packet->ethernet.type))
+	if (packet_is_vlan(packet->ethernet.type))
 		packet->ethernet.type = packet->protocol;
 
 	if (packet->protocol == ETHERTYPE_IPV4)

@@ -83,6 +83,16 @@ struct packet {
  */
 void packet_parse(const struct nf_bytes *bytes, struct packet *packet);
 
+/* Whether an EtherType is that of a VLAN tag, 802.1Q or 802.1ad. */
+bool packet_is_vlan(uint16_t type);
+
+/*
+ * Whether the `len` bytes before the network header are an Ethernet header.  A record does not say from which kind of
+ * device it comes, and skb->mac_header may be older than skb->network_header.  The header is Ethernet if it is as long
+ * as an Ethernet header with its tags, and its type does not contradict `protocol`, which is that of the skb.
+ */
+bool packet_is_ethernet(const uint8_t *l2, size_t len, uint16_t protocol);
+
 /* Size of the buffer for packet_protocol(), the 0 at the end included. */
 #define PACKET_PROTOCOL_MAX 24
 
