@@ -27,6 +27,11 @@ int control_reply(struct call *call, json_t *object)
 	return object ? call_reply(call, object) : -ENOMEM;
 }
 
+json_t *control_known(uint32_t number)
+{
+	return number ? json_integer(number) : NULL;
+}
+
 size_t control_read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
 {
 	const json_t *value = json_object_get(parameters, name);

@@ -91,6 +91,9 @@ size_t control_read_count(struct call *call, json_t *parameters, const char *nam
 int control_read_records(const struct control *control, struct call *call, json_t *parameters,
 			 const struct parameter table[], struct filter *filter, size_t *limit);
 
+/* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
+json_t *control_known(uint32_t number);
+
 /* status.c: the interface's word for a probe's state. */
 const char *control_probe_state(enum probe_state state);
 

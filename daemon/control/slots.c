@@ -16,11 +16,6 @@
 
 /* ---- devices ------------------------------------------------------------- */
 
-static json_t *known(uint32_t number)
-{
-	return number ? json_integer(number) : NULL;
-}
-
 static json_t *histogram(const struct backend_slots *device, uint64_t *transmits)
 {
 	json_t *list = json_array();
@@ -80,11 +75,12 @@ static int add_device(const struct backend_slots *device, void *userdata)
 	return json_array_append_new(
 		collection->devices,
 		json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
-			  name, "ifindex", known(device->ifindex), "netns", known(device->netns),
-			  "xen", device->xen, "transmits", (json_int_t)transmits, "histogram", list,
-			  "near_misses", (json_int_t)device->near, "overflows",
-			  (json_int_t)overflows(device), "outcomes", outcomes(device), "too_big",
-			  (json_int_t)device->too_big, "last_overflow",
+			  name, "ifindex", control_known(device->ifindex), "netns",
+			  control_known(device->netns), "xen", device->xen, "transmits",
+			  (json_int_t)transmits, "histogram", list, "near_misses",
+			  (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
+			  "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
+			  "last_overflow",
 			  device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL));
 }
 
