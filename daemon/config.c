@@ -240,7 +240,8 @@ int config_set(struct config *config, const char *assignment, char *error)
 	char key[KEY_MAX];
 
 	if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof(key)) {
-		snprintf(error, CONFIG_ERROR_MAX, "--set %.200s: must be SECTION.KEY=VALUE", assignment);
+		snprintf(error, CONFIG_ERROR_MAX, "--set %.200s: must be SECTION.KEY=VALUE",
+			 assignment);
 		return -EINVAL;
 	}
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - assignment), assignment);

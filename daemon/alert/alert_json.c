@@ -26,7 +26,7 @@ static json_t *known_time(uint64_t monotonic_ns)
 
 /* ---- evidence ------------------------------------------------------------ */
 
-/* When records must have been taken to be evidence. */
+/* The span of time in which records must have been made to be evidence. */
 struct span {
 	uint64_t from_ns, to_ns;
 };
@@ -73,7 +73,7 @@ static json_t *transmit_evidence(struct records *records, const struct alert_rul
 	return json_slots_record(&transmit);
 }
 
-/* The newest of the span, newest last. */
+/* The newest evidence in the span, newest last. */
 static json_t *newest(struct records *records, const struct alert *alert, enum record_kind kind,
 		      make_record make)
 {
@@ -94,7 +94,7 @@ static json_t *newest(struct records *records, const struct alert *alert, enum r
 	return list;
 }
 
-/* As it was when it fired, unless there is more of it by now. */
+/* The evidence of the reading that alert_reported() selects. */
 static json_t *evidence(const struct alert *alert, struct records *records)
 {
 	const struct alert_reading *reading = alert_reported(alert);
@@ -145,7 +145,7 @@ static json_t *program(const struct alert_exec_result *result)
 			 result->fine, "result", text(result->text));
 }
 
-/* What its file says, and, where it leaves them open, cause and remedy. */
+/* The rule as its file has it; cause and remedy are those of the knowledge where the file has none. */
 static json_t *rule_json(const struct alert *alert)
 {
 	static const char *const units[] = {

@@ -10,7 +10,10 @@ struct alert_event;
 struct alert_fault;
 struct records;
 
-/* A new reference each, the caller's; NULL when memory ran out.  `records` are the evidence. */
+/*
+ * Each function returns a new reference, which the caller owns; NULL if memory runs out.  The evidence comes from
+ * `records`.
+ */
 json_t *alert_json(const struct alert *alert, struct records *records);
 json_t *alert_event_json(const struct alert_event *event, struct records *records);
 json_t *alert_fault_json(const struct alert_fault *fault);

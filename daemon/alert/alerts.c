@@ -89,7 +89,7 @@ static void report_faults(const struct alerts *alerts)
 	}
 }
 
-/* A kernel whose drops have no reasons has no names for them either. */
+/* A kernel that gives drops no reasons has no names of reasons either. */
 static int load(struct alerts *alerts)
 {
 	const struct backend *backend = alerts->parts.backend;
@@ -101,7 +101,7 @@ static int load(struct alerts *alerts)
 	if (r == 0)
 		r = alert_engine_load(alerts->engine, &rules, time_monotonic());
 	if (r < 0) {
-		log_error("the alert rules cannot be read: %s", strerror(-r));
+		log_error("cannot read the alert rules: %s", strerror(-r));
 		return r;
 	}
 	report_faults(alerts);
@@ -113,9 +113,9 @@ static int on_sighup(int number, void *userdata)
 	struct alerts *alerts = userdata;
 
 	(void)number;
-	/* load() logs a failure, and the daemon goes on with the rules that it has. */
+	/* load() logs a failure, and the daemon keeps the rules that it has. */
 	if (load(alerts) == 0)
-		log_info("%zu alert rules were read", alert_engine_count(alerts->engine));
+		log_info("alert rules reloaded: %zu", alert_engine_count(alerts->engine));
 	return 0;
 }
 
@@ -185,6 +185,6 @@ int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
 	if (r == 0)
 		r = loop_add_signal(parts->loop, &alerts->sighup, SIGHUP, on_sighup, alerts);
 	if (r < 0)
-		log_error("cannot watch for alerts: %s", strerror(-r));
+		log_error("cannot start evaluating alert rules: %s", strerror(-r));
 	return r;
 }

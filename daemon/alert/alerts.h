@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's alerts: the engine, the counters that it reads, what is done
- * about a change.  A timer evaluates the rules; SIGHUP reads them again.
+ * The daemon's alerts: the engine, the counters that it reads, and the actions on a change.  A timer evaluates the
+ * rules; SIGHUP reloads them.
  */
 #ifndef DAEMON_ALERT_ALERTS_H
 #define DAEMON_ALERT_ALERTS_H
@@ -31,29 +31,32 @@ struct alerts_parts {
 	const struct names *names;
 	const struct symbols *symbols;
 	struct attribution *attribution; /* for namespaces that rules name */
-	struct records *records;	 /* the evidence */
-	const bool *disabled;		 /* probes, NF_PROBE_COUNT of them */
-	const struct rockets *rockets;	 /* of the kernel's log, NULL if it is not read */
+	struct records *records;	 /* for the evidence */
+	const bool *disabled;		 /* by probe, NF_PROBE_COUNT entries */
+	const struct rockets *rockets; /* of the kernel's log; NULL if netflowd does not read it */
 	const char *directory;
 	const char *exec_user;
 	uint64_t interval_ns;
 };
 
 /*
- * Read and evaluate nothing yet.  Logs what failed.  A negative errno; free
- * with alerts_free, after the owner of the clients.
+ * Create the alerts, but read and evaluate no rules yet.  Logs the cause of a failure.  Returns 0 or a negative errno.
+ * Free with alerts_free, after the owner of the clients.
  */
 int alerts_new(struct alerts **alerts, const struct alerts_parts *parts);
 void alerts_free(struct alerts **alerts);
 
 struct alert_engine *alerts_engine(const struct alerts *alerts);
 
-/* Read the rules and begin; changes also go to `clients`, which is copied.  Logs what failed. */
+/*
+ * Read the rules and begin to evaluate them.  Changes also go to `clients`, which is copied.  Logs the cause of a
+ * failure.  Returns 0 or a negative errno.
+ */
 int alerts_start(struct alerts *alerts, const struct alert_clients *clients);
 
-/* alert_try() of one alert, see deliver.h. */
+/* Test one alert: alert_try(), see deliver.h. */
 int alerts_test(struct alerts *alerts, const struct alert *alert, json_t *results, void *data);
-/* The end of the program that a test started with `data` is not to be reported. */
+/* Do not report the end of the program that a test started with `data`. */
 void alerts_forget_test(struct alerts *alerts, const void *data);
 
 #endif

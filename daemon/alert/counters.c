@@ -21,30 +21,30 @@
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
-/* Walking the in-flight table costs the most of all that is read here. */
+/* Walking the in-flight table is the most expensive of these readings, so there is at most one walk in this time. */
 #define WALK_NS (10 * TIME_NS_PER_SECOND)
 
 struct alert_input_state {
 	const struct backend *backend;
 	const char *reason;
 	const bool *disabled;
-	const struct rockets *rockets; /* NULL: the kernel's log is not read */
+	const struct rockets *rockets; /* NULL: netflowd does not read the kernel's log */
 	const struct names *names;
 	const struct symbols *symbols;
 	struct attribution *attribution;
 	char missing[BACKEND_REASON_MAX + 128];
-	/* Time squeezes by CPU: the kernel's counters have 32 bits. */
+	/* Time squeezes by CPU, because the kernel's counters have only 32 bits. */
 	struct {
 		bool seen;
 		uint32_t squeezed;
 	} * cpu;
 	size_t cpus;
 	uint64_t squeezed;
-	/* the in-flight ledger */
+	/* The in-flight ledger. */
 	uint64_t walked_ns, imbalance, unaccounted;
 };
 
-/* ---- what is missing ----------------------------------------------------- */
+/* ---- missing counters ---------------------------------------------------- */
 
 /* The probes that a segment needs; if one is missing, its histogram stays empty. */
 static const struct {
@@ -91,7 +91,7 @@ static bool attached(const struct alert_input_state *state, enum nf_probe probe)
 	return status.state == PROBE_ATTACHED;
 }
 
-/* If the probe cannot be attached, the kernel's log still has the overflows, but no near misses. */
+/* If the probe cannot be attached, the kernel's log still shows overflows, but no near misses. */
 static const char *without_slots(struct alert_input_state *state, const struct alert_rule *rule)
 {
 	struct probe_status status;
@@ -280,8 +280,8 @@ static int read_probes(void *userdata, struct alert_probes *probes)
 /* ---- the ledger ---------------------------------------------------------- */
 
 /*
- * A program can be between two of its steps while the table is walked.  An imbalance therefore counts
- * only if it is still there at the next walk.
+ * A program can be between two of its steps during the walk.  So an imbalance counts only if it is still there at the
+ * next walk.
  */
 static void walk(struct alert_input_state *state, ledger_events events)
 {

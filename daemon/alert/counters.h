@@ -8,7 +8,7 @@
 struct alert_input_state;
 struct alerts_parts;
 
-/* Fill `source`, which reads the counters of these parts from now on.  -ENOMEM.  Free with alert_source_free. */
+/* Fill `source`, which from now on reads the counters of these parts.  -ENOMEM.  Free with alert_source_free. */
 int alert_source_new(struct alert_input_state **state, struct alert_source *source,
 		     const struct alerts_parts *parts);
 void alert_source_free(struct alert_input_state **state);

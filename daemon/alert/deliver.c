@@ -14,7 +14,7 @@
 #include "daemon/alert/exec.h"
 #include "daemon/alert/journal.h"
 
-/* The text that the journal and programs get; the caller frees it.  NULL: out of memory. */
+/* The text for the journal and for programs, which the caller frees; NULL if memory runs out. */
 static char *to_text(const json_t *event)
 {
 	return json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -22,7 +22,7 @@ static char *to_text(const json_t *event)
 
 /* ---- a change ------------------------------------------------------------ */
 
-/* A program that cannot be started counts as one that failed. */
+/* A program that cannot be started counts as a program that failed. */
 static void note_refused(const struct alert_delivery *delivery, const struct alert_rule *rule,
 			 int error)
 {
@@ -43,7 +43,7 @@ static void report(const struct alert_delivery *delivery, const struct alert_eve
 	if (rule->actions & ALERT_TO_JOURNAL)
 		r = alert_journal_send(event, text);
 	if (r < 0)
-		log_warning("the journal does not take alerts: %s", strerror(-r));
+		log_warning("alert %s: cannot write to the journal: %s", rule->name, strerror(-r));
 	if (!(rule->actions & ALERT_TO_EXEC))
 		return;
 	r = alert_exec_run(delivery->exec, rule, text, NULL);
@@ -51,7 +51,7 @@ static void report(const struct alert_delivery *delivery, const struct alert_eve
 		note_refused(delivery, rule, r);
 }
 
-/* A silence keeps an alert from the journal and its program, not from clients that follow. */
+/* A silence stops journal entries and programs, but clients that follow alerts get every event. */
 void alert_deliver(const struct alert_delivery *delivery, const struct alert_event *event)
 {
 	OWN_JSON json_t *json = alert_event_json(event, delivery->records);
@@ -78,7 +78,7 @@ void alert_try_result(json_t *results, const char *action, bool fine, json_t *re
 static void try_journal(json_t *results, const struct alert_event *event, const char *text)
 {
 	int r = alert_journal_send(event, text);
-	const char *result = r ? "there is no journal: to netflowd's standard error" : "written";
+	const char *result = r ? "no journal: written to netflowd's standard error" : "written";
 
 	alert_try_result(results, "journal", r >= 0, json_string(r < 0 ? strerror(-r) : result));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an alert does when it changes: the journal, the program, the clients that follow alerts. */
+/* The actions of an alert when it changes: the journal, the program, the clients that follow alerts. */
 #ifndef DAEMON_ALERT_DELIVER_H
 #define DAEMON_ALERT_DELIVER_H
 
@@ -14,31 +14,30 @@ struct alert_exec;
 struct alert_exec_result;
 struct records;
 
-/* What the owner of the clients does. */
+/* The functions of the owner of the clients. */
 struct alert_clients {
-	/* Send the event, type AlertEvent, to all that follow alerts; returns to how many. */
+	/* Send the event, type AlertEvent, to all clients that follow alerts; returns their number. */
 	unsigned int (*stream)(void *userdata, json_t *event);
-	/* The program that a test started has ended; `data` is alert_try()'s. */
+	/* The program that a test started has ended; `data` is that of alert_try(). */
 	void (*tested)(void *userdata, void *data, const struct alert_exec_result *result);
 	void *userdata;
 };
 
-/* All are the caller's. */
+/* The caller owns all of them. */
 struct alert_delivery {
 	struct alert_engine *engine;
 	struct alert_exec *exec;
-	struct records *records; /* the evidence */
+	struct records *records; /* for the evidence */
 	struct alert_clients clients;
 };
 
-/* Do what the rule says.  Logs what failed. */
+/* Run the actions of the rule.  Logs failures. */
 void alert_deliver(const struct alert_delivery *delivery, const struct alert_event *event);
 
 /*
- * Do now what the rule does when it fires, and append to `results`, an array,
- * an object for each action: action, fine, result.  Returns 1 if a program was
- * started, whose end clients.tested() reports with `data`; 0 if all is done;
- * -ENOMEM.
+ * Run the actions that the rule has for firing now, and append an object for each to the array `results`: action, fine,
+ * result.  Returns 1 if a program was started, whose end clients.tested() reports with `data`; 0 if all actions are
+ * done; -ENOMEM.
  */
 int alert_try(const struct alert_delivery *delivery, const struct alert *alert, json_t *results,
 	      void *data);

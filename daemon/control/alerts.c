@@ -10,7 +10,7 @@
 #include "daemon/control/internal.h"
 #include "daemon/json/json.h"
 
-/* Longer silences are slips of the finger: a year. */
+/* A year.  A longer silence is probably a typing mistake. */
 #define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)
 
 int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
@@ -37,7 +37,7 @@ int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
 					     "alerts", alerts, "faults", faults));
 }
 
-/* The alert that the call names; NULL after the call has ended. */
+/* Find the alert that the call names.  NULL: there is none, and the call has ended. */
 static const struct alert *find(const struct control *control, struct call *call,
 				json_t *parameters)
 {
@@ -51,16 +51,25 @@ static const struct alert *find(const struct control *control, struct call *call
 	return alert;
 }
 
-int method_test_alert(struct call *call, json_t *parameters, void *userdata)
+/* The same for a method whose only parameter is the alert's rule.  -EINVAL: the call has ended. */
+static int read_alert(const struct control *control, struct call *call, json_t *parameters,
+		      const struct alert **alert)
 {
 	static const struct parameter table[] = {{"rule", PARAMETER_STRING, false}, {NULL, 0, 0}};
-	struct control *control = userdata;
-	const struct alert *alert;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	alert = find(control, call, parameters);
-	return alert ? alert_test(control, call, alert) : 0;
+	*alert = find(control, call, parameters);
+	return *alert ? 0 : -EINVAL;
+}
+
+int method_test_alert(struct call *call, json_t *parameters, void *userdata)
+{
+	struct control *control = userdata;
+	const struct alert *alert;
+	int r = read_alert(control, call, parameters, &alert);
+
+	return r < 0 ? r : alert_test(control, call, alert);
 }
 
 int method_silence_alert(struct call *call, json_t *parameters, void *userdata)
@@ -87,15 +96,12 @@ int method_silence_alert(struct call *call, json_t *parameters, void *userdata)
 
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {{"rule", PARAMETER_STRING, false}, {NULL, 0, 0}};
 	struct control *control = userdata;
 	const struct alert *alert;
+	int r = read_alert(control, call, parameters, &alert);
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	alert = find(control, call, parameters);
-	if (!alert)
-		return 0;
+	if (r < 0)
+		return r;
 	alert_engine_silence(alerts_engine(control->parts.alerts), alert->rule->name, 0);
 	return call_reply(call, json_object());
 }

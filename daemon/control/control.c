@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The life of the control, and what its methods have in common. */
+/* The startup and shutdown of the control, and the functions that its methods share. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,11 @@ bool control_no_data(const struct control *control, struct call *call)
 int control_reply(struct call *call, json_t *object)
 {
 	return object ? call_reply(call, object) : -ENOMEM;
+}
+
+json_t *control_known(uint32_t number)
+{
+	return number ? json_integer(number) : NULL;
 }
 
 size_t control_read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
@@ -58,7 +63,7 @@ void control_record(struct control *control, enum record_kind kind)
 	monitor_record(control, kind);
 }
 
-/* ---- what alerts send to clients ----------------------------------------- */
+/* ---- events of alerts ---------------------------------------------------- */
 
 static unsigned int stream_alert(void *userdata, json_t *event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon as its clients see it: the methods of io.netflowd, each in the file
- * of its subject, joined to the server by one table (methods.c).
+ * The daemon as its clients see it: the methods of io.netflowd, each in the file of its subject.  One table (methods.c)
+ * connects them to the server.
  */
 #ifndef DAEMON_CONTROL_CONTROL_H
 #define DAEMON_CONTROL_CONTROL_H
@@ -42,14 +42,14 @@ struct control_parts {
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Listen and serve.  A negative errno; free with control_free. */
+/* Listen and serve.  Returns 0 or a negative errno.  Free with control_free. */
 int control_new(struct control **control, const struct control_parts *parts);
 void control_free(struct control **control);
 
-/* The newest record of this kind is new: send it to the clients that stream. */
+/* A record of this kind was added: send it to the clients that stream. */
 void control_record(struct control *control, enum record_kind kind);
 
-/* What alerts send to clients; valid until the control is freed. */
+/* How alerts reach clients; valid until the control is freed. */
 struct alert_clients control_alert_clients(struct control *control);
 
 #endif

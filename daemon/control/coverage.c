@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/control/coverage.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/cleanup.h"
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/store/rockets.h"
 
-/* What answers each question.  One probe missing of `all`: degraded; of `needed`: unavailable. */
+/*
+ * The probes that answer each question.  If one of `all` is unavailable, coverage is degraded; if one of `needed` is,
+ * there is no answer.
+ */
 static const struct question {
 	const char *name;
 	uint32_t needed, all;
@@ -30,29 +37,65 @@ static const struct question {
 #undef P
 };
 
+/* Append a reason to `reasons`, which is NULL at first and which the caller frees.  -ENOMEM. */
+__attribute__((format(printf, 2, 3))) static int add_reason(char **reasons, const char *format, ...)
+{
+	OWN_FREE char *reason = NULL;
+	va_list arguments;
+	char *all;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&reason, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		/* On failure, vasprintf() leaves the pointer undefined. */
+		reason = NULL;
+		return -ENOMEM;
+	}
+	if (asprintf(&all, "%s%s%s", *reasons ? *reasons : "", *reasons ? "; " : "", reason) < 0)
+		return -ENOMEM;
+	free(*reasons);
+	*reasons = all;
+	return 0;
+}
+
+/* Returns 1 after adding the reason if the probe is unavailable; 0 if it is not; -ENOMEM. */
+static int add_unavailable(char **reasons, const struct backend *backend, int probe)
+{
+	const struct probe_spec *spec = &probe_specs[probe];
+	struct probe_status status;
+	int r;
+
+	backend->ops->probe(backend, (enum nf_probe)probe, &status);
+	if (status.state != PROBE_UNAVAILABLE)
+		return 0;
+	r = add_reason(reasons, "%s: %s (lost without it: %s)", spec->name, status.reason,
+		       spec->lost_without);
+	return r < 0 ? r : 1;
+}
+
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
-	const struct backend *backend = control->parts.backend;
+	OWN_FREE char *reasons = NULL;
 	const char *state = "full";
-	char reason[1024] = "";
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		struct probe_status status;
-		size_t length = strlen(reason);
+		int r = 0;
 
-		backend->ops->probe(backend, (enum nf_probe)i, &status);
-		if (!(question->all & UINT32_C(1) << i) || status.state != PROBE_UNAVAILABLE)
+		if (question->all & UINT32_C(1) << i)
+			r = add_unavailable(&reasons, control->parts.backend, i);
+		if (r < 0)
+			return NULL;
+		if (!r)
 			continue;
 		if (question->needed & UINT32_C(1) << i)
 			state = "unavailable";
 		else if (strcmp(state, "unavailable"))
 			state = "degraded";
-		snprintf(reason + length, sizeof(reason) - length, "%s%s: %s, so lost: %s",
-			 length ? "; " : "", probe_specs[i].name, status.reason,
-			 probe_specs[i].lost_without);
 	}
 	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
-			 strcmp(state, "full") ? reason : NULL);
+			 reasons);
 }
 
 static json_t *coverage_of_names(const struct control *control)
@@ -66,7 +109,7 @@ static json_t *coverage_of_names(const struct control *control)
 			 "reason", parts->symbols_reason);
 }
 
-/* Devices that found no slot share one set of histograms. */
+/* Count the packets of devices without a slot of their own, which share one set of histograms. */
 static int find_other(const struct backend_device *device, void *userdata)
 {
 	uint64_t *packets = userdata;
@@ -88,7 +131,7 @@ static json_t *coverage_of_devices(const struct control *control)
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "devices", "state", packets ? "degraded" : "full",
 		"reason",
-		packets ? "more devices than slots: the latency of some is put together; raise devices.slots"
+		packets ? "more devices than slots: some share one set of histograms; raise devices.slots"
 			: NULL);
 }
 
@@ -99,51 +142,35 @@ static json_t *coverage_of_keys(ledger_events events)
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "drop_keys", "state", full ? "degraded" : "full",
 		"reason",
-		full ? "more combinations of reason, place, device, netns and protocol than keys: some drops are in the total only; raise drops.keys"
+		full ? "more combinations of reason, location, device, netns and protocol than keys: some drops count in the total only; raise drops.keys"
 		     : NULL);
 }
 
-static bool slots_unavailable(const struct control *control, char *reason, size_t size)
-{
-	const struct backend *backend = control->parts.backend;
-	struct probe_status status;
-
-	reason[0] = '\0';
-	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++) {
-		size_t length = strlen(reason);
-
-		backend->ops->probe(backend, (enum nf_probe)i, &status);
-		if (status.state == PROBE_UNAVAILABLE)
-			snprintf(reason + length, size - length, "%s%s: %s, so lost: %s",
-				 length ? "; " : "", probe_specs[i].name, status.reason,
-				 probe_specs[i].lost_without);
-	}
-	return reason[0];
-}
-
 /*
- * A host without xen-netfront has nothing to see, and sees all of it.  What the
- * kernel's log tells is the second opinion, and without the probe the only one.
+ * A host without xen-netfront has no ring slots to count, so its coverage is full.  The kernel's log is a second
+ * source, and the only one without the probe.
  */
 static json_t *coverage_of_slots(const struct control *control)
 {
 	const struct control_parts *parts = &control->parts;
 	uint64_t unseen = rockets_unseen(parts->rockets);
-	char reason[2048];
-	bool lost = slots_unavailable(control, reason, sizeof(reason));
-	size_t length = strlen(reason);
+	OWN_FREE char *reasons = NULL;
+	bool lost;
 
-	if (unseen)
-		snprintf(
-			reason + length, sizeof(reason) - length,
-			"%s%" PRIu64 " of %" PRIu64
-			" rockets in the kernel's log were not seen by the probe; netflowctl slots shows the newest",
-			length ? "; " : "", unseen, rockets_total(parts->rockets));
+	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++)
+		if (add_unavailable(&reasons, parts->backend, i) < 0)
+			return NULL;
+	lost = reasons;
+	if (unseen && add_reason(&reasons,
+				 "the probe did not see %" PRIu64 " of %" PRIu64
+				 " rockets in the kernel's log; netflowctl slots shows the newest",
+				 unseen, rockets_total(parts->rockets)) < 0)
+		return NULL;
 	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "slots", "state",
 			 lost && parts->kmsg_reason ? "unavailable"
-			 : reason[0]		    ? "degraded"
+			 : reasons		    ? "degraded"
 						    : "full",
-			 "reason", reason[0] ? reason : NULL, "question", "slots_log", "state",
+			 "reason", reasons, "question", "slots_log", "state",
 			 parts->kmsg_reason ? "unavailable" : "full", "reason", parts->kmsg_reason);
 }
 
@@ -159,7 +186,7 @@ static json_t *unavailable(const struct control *control, const char *question)
 			 control->parts.backend_reason);
 }
 
-/* Without a backend no question is answered, each for the same reason. */
+/* Without a backend, only the kernel's log has an answer; all other questions have none, for the same reason. */
 static json_t *coverage_of_nothing(const struct control *control)
 {
 	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys",

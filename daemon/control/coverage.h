@@ -9,7 +9,7 @@
 
 struct control;
 
-/* An array of type Coverage; the caller's.  NULL when out of memory. */
+/* An array of type Coverage, which the caller owns; NULL if memory runs out. */
 json_t *coverage_json(const struct control *control, ledger_events events);
 
 #endif

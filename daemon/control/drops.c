@@ -15,7 +15,7 @@
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 
-/* One row in the making: a counter, or several put together. */
+/* A row of the reply: one counter, or the sum of several. */
 struct row {
 	struct backend_drops drops;
 	char flow[PACKET_FLOW_MAX];
@@ -24,12 +24,12 @@ struct row {
 struct rows {
 	struct row *row;
 	size_t count, room;
-	uint64_t hidden; /* packets that the filter's `faults` keeps out */
+	uint64_t hidden; /* packets that the filter's `faults` hides */
 	const struct filter *filter;
 	const struct control *control;
 };
 
-/* ---- putting rows together --------------------------------------------- */
+/* ---- grouping ---------------------------------------------------------- */
 
 typedef int (*compare_rows)(const void *a, const void *b);
 
@@ -48,7 +48,7 @@ COMPARE_BY(reason, ORDER(k->reason, l->reason))
 COMPARE_BY(location, ORDER(k->location, l->location))
 COMPARE_BY(netns, ORDER(k->netns, l->netns))
 COMPARE_BY(flow, strcmp(a->flow, b->flow))
-/* Names are the same in many namespaces: a device is what has that index there. */
+/* Many namespaces have devices of the same name, so the namespace and the ifindex identify a device. */
 COMPARE_BY(device, ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)))
 COMPARE_BY(protocol, ORDER((uint32_t)k->protocol << 16 | (uint32_t)(k->flags & NF_KEY_L4) << 8 |
 				   (k->flags & NF_KEY_L4 ? k->l4 : 0),
@@ -88,7 +88,7 @@ static void merge(struct backend_drops *into, const struct backend_drops *from)
 		into->last_ns = from->last_ns;
 }
 
-/* Equal rows become one, in place. */
+/* Merge equal rows, in place. */
 static void group(struct rows *rows, compare_rows compare)
 {
 	size_t kept = 0;
@@ -109,20 +109,13 @@ static void group(struct rows *rows, compare_rows compare)
 
 static struct row *add_row(struct rows *rows)
 {
-	if (rows->count == rows->room) {
-		size_t room = rows->room ? rows->room * 2 : 64;
-		struct row *row = realloc(rows->row, room * sizeof(*row));
-
-		if (!row)
-			return NULL;
-		rows->row = row;
-		rows->room = room;
-	}
+	if (ARRAY_GROW(rows->row, rows->count, rows->room) < 0)
+		return NULL;
 	rows->row[rows->count] = (struct row){0};
 	return &rows->row[rows->count++];
 }
 
-/* The cause of a counter, named as that of a record. */
+/* Name the cause of a counter, as that of a record is named. */
 static void name_cause(const struct control *control, const struct nf_drop_key *key,
 		       struct cause *cause)
 {
@@ -213,7 +206,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 	return json_drops(&out);
 }
 
-/* How many `faults` hid, null when it was not asked for. */
+/* The number of packets that `faults` hid; NULL if the client did not ask for faults only. */
 static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
 {
 	return filter->faults ? json_integer((json_int_t)hidden) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Explain: what names mean. */
+/* Explain: the meaning of names. */
 #include <errno.h>
 
 #include "common/knowledge.h"

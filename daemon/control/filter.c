@@ -18,7 +18,7 @@
 #include "daemon/probe/backend.h"
 #include "daemon/store/records.h"
 
-/* A search for a device by name among all that were seen and all that are there. */
+/* A search for a device by name, among the devices that netflowd has seen and those that the host has. */
 struct device_search {
 	const char *name;
 	bool found;
@@ -33,7 +33,7 @@ static void consider_device(struct device_search *search, const char *name)
 	if (!strcmp(name, search->name))
 		search->found = true;
 	nearest_consider(&search->nearest, name);
-	/* The candidate does not live on. */
+	/* The candidate does not outlive this call. */
 	if (search->nearest.best == name) {
 		snprintf(search->best, sizeof(search->best), "%s", name);
 		search->nearest.best = search->best;
@@ -104,7 +104,7 @@ static int read_reason(struct filter *filter, const struct control *control, str
 	return 0;
 }
 
-/* By the number that the name has now: the records and counters have numbers. */
+/* Select by the number that the name has now, because records and counters contain only numbers. */
 static int read_netns(struct filter *filter, const struct control *control, struct call *call,
 		      const char *text)
 {
@@ -168,7 +168,7 @@ static int read_over(struct filter *filter, struct call *call, const json_t *val
 	return 0;
 }
 
-/* What only latency records have. */
+/* Read the criteria that only latency records have. */
 static int read_path(struct filter *filter, struct call *call, json_t *parameters)
 {
 	const char *segment = json_string_value(json_object_get(parameters, "segment"));
@@ -220,7 +220,7 @@ void filter_clear(struct filter *filter)
 	*filter = (struct filter){0};
 }
 
-/* ---- taking -------------------------------------------------------------- */
+/* ---- selecting ----------------------------------------------------------- */
 
 bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns)
 {
@@ -236,7 +236,7 @@ bool filter_hides(const struct filter *filter, const struct cause *cause)
 	return filter->faults && cause->knowledge && cause->knowledge->class != KNOWLEDGE_FAULT;
 }
 
-/* Device and namespace, both of the same one. */
+/* Whether the device matches both by name and by namespace. */
 static bool takes_device(const struct filter *filter, const struct device *device)
 {
 	return filter_takes(filter, filter->reason, device->name, device->netns);
@@ -259,7 +259,7 @@ bool filter_takes_transmit(const struct filter *filter, const struct transmit *t
 	       takes_contents(filter, &transmit->contents);
 }
 
-/* The skb crossed several devices, and any of them counts. */
+/* The skb may have crossed several devices; one of them must match. */
 static bool takes_any_device(const struct filter *filter, const struct journey *journey)
 {
 	if (!filter->by_device && !filter->by_netns)

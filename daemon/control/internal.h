@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the methods of io.netflowd share. */
+/* Shared by the methods of io.netflowd. */
 #ifndef DAEMON_CONTROL_INTERNAL_H
 #define DAEMON_CONTROL_INTERNAL_H
 
@@ -18,7 +18,7 @@ struct filter;
 struct measurer;
 struct stream;
 
-/* How many of the newest records a method with `limit` returns by default. */
+/* A method with `limit` returns this many of the newest records by default. */
 #define RECORDS_BY_DEFAULT 100
 
 struct control {
@@ -26,7 +26,7 @@ struct control {
 	struct server *server;
 	struct measurer *measurer;
 	struct cost *cost;
-	struct asked *asked; /* calls that wait for a measurement */
+	struct pending *pending; /* calls that wait for a measurement */
 	struct stream *streams;
 	struct alert_stream *alert_streams;
 };
@@ -56,42 +56,43 @@ int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata
 /* status.c: end the calls that wait for a measurement. */
 void status_stop(struct control *control);
 
-/* monitor.c: send the newest record of a kind to the streams that want it; end the streams. */
+/* monitor.c: send the newest record of a kind to the streams that want it; end all streams. */
 void monitor_record(struct control *control, enum record_kind kind);
 void monitor_stop(struct control *control);
 
-/* monitor_alerts.c: send an event to all streams of alerts, returns their number; end them. */
+/* monitor_alerts.c: send an event to all streams of alerts and return their number; end all streams. */
 unsigned int alert_streams_send(struct control *control, json_t *event);
 void alert_streams_stop(struct control *control);
 
-/* alert_test.c: run the rule's actions and answer the call, now or when the program has ended. */
+/* alert_test.c: run the rule's actions and answer the call, now or when the rule's program has ended. */
 int alert_test(struct control *control, struct call *call, const struct alert *alert);
 /* The program of a test has ended; `data` is the test. */
 void alert_test_ended(void *data, const struct alert_exec_result *result);
 
 /* ---- replies ------------------------------------------------------------- */
 
-/* End the call with NoData and return true if there is no backend to ask. */
+/* If there is no backend to ask, end the call with NoData and return true. */
 bool control_no_data(const struct control *control, struct call *call);
 
-/* Reply with `object`, which is stolen; -ENOMEM if it is NULL.  For methods to return. */
+/* Reply with `object`, whose reference is stolen; -ENOMEM if it is NULL.  The result is for the method to return. */
 int control_reply(struct call *call, json_t *object);
 
 /*
- * The parameter `name`, a count of at least 1; `otherwise` if it is absent; 0
- * after the call has ended because it is invalid.
+ * The parameter `name`, a count of at least 1; `otherwise` if it is absent; 0 if it is invalid and the call has ended.
  */
 size_t control_read_count(struct call *call, json_t *parameters, const char *name,
 			  size_t otherwise);
 
 /*
- * The first steps of a method that returns records: check the parameters by
- * `table`, read them into `filter`, which the caller clears, and into `limit`.
- * 1: go on; 0 or a negative errno, for the method to return: the call has ended
- * or failed.
+ * The first steps of a method that returns records: check the parameters by `table`, read them into `filter`, which the
+ * caller clears, and into `limit`.  Returns 1 to continue; 0 or a negative errno, for the method to return, if the call
+ * has ended or failed.
  */
 int control_read_records(const struct control *control, struct call *call, json_t *parameters,
 			 const struct parameter table[], struct filter *filter, size_t *limit);
+
+/* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
+json_t *control_known(uint32_t number);
 
 /* status.c: the interface's word for a probe's state. */
 const char *control_probe_state(enum probe_state state);
@@ -99,16 +100,15 @@ const char *control_probe_state(enum probe_state state);
 /* ---- the ledger ---------------------------------------------------------- */
 
 /*
- * Read the event counters and the number of entries in use of the in-flight
- * table.  Returns whether both are of one moment, because nothing moved during
- * one of some attempts.
+ * Read the event counters and the number of entries in use of the in-flight table.  Returns true if both belong to the
+ * same moment, because nothing moved during one of several attempts.
  */
 bool control_read_ledger(const struct control *control, ledger_events events, uint64_t *in_flight);
 
-/* Type LatencyLedger; the caller's.  `still`: nothing moved while `events` was read. */
-json_t *control_latency_ledger(ledger_events events, bool still);
+/* Type LatencyLedger, which the caller owns.  `steady`: nothing moved while `events` was read. */
+json_t *control_latency_ledger(ledger_events events, bool steady);
 
-/* slots.c: type SlotsLedger; the caller's. */
+/* slots.c: type SlotsLedger, which the caller owns. */
 json_t *control_slots_ledger(const struct control *control);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "daemon/control/internal.h"
 
-/* The ledger holds only while nothing moves, so it is read several times; this bounds a call's wait. */
+/* The ledger balances only while nothing moves, so it is read several times.  These limits bound the wait of a call. */
 #define LEDGER_ATTEMPTS 4
 #define LEDGER_PAUSE_US 500
 
@@ -19,16 +19,15 @@ static bool balanced(ledger_events events, uint64_t in_flight)
 }
 
 /*
- * Packets keep moving while the table is read.  If the counters are the same
- * before and after, nothing began or ended during the reading.  A program may
- * still be between its two steps for as long as its virtual CPU does not run, so
- * an imbalance counts only if it stays.
+ * Packets keep moving while the table is read.  If the counters are the same before and after, nothing began or ended
+ * during the reading.  Even then, a program may be between its two steps for as long as its virtual CPU does not run,
+ * so an imbalance counts only if it stays.
  */
 bool control_read_ledger(const struct control *control, ledger_events events, uint64_t *in_flight)
 {
 	const struct backend *backend = control->parts.backend;
 	ledger_events after;
-	bool still = false;
+	bool steady = false;
 
 	for (int attempt = 0; attempt < LEDGER_ATTEMPTS; attempt++) {
 		if (attempt)
@@ -36,22 +35,22 @@ bool control_read_ledger(const struct control *control, ledger_events events, ui
 		backend->ops->events(backend, events);
 		*in_flight = backend->ops->in_flight(backend);
 		backend->ops->events(backend, after);
-		still = !ledger_moved(events, after);
-		if (still && balanced(events, *in_flight))
+		steady = !ledger_moved(events, after);
+		if (steady && balanced(events, *in_flight))
 			return true;
 	}
-	return still;
+	return steady;
 }
 
-json_t *control_latency_ledger(ledger_events events, bool still)
+json_t *control_latency_ledger(ledger_events events, bool steady)
 {
 	struct ledger_latency ledger;
 	json_t *balanced;
 
 	ledger_of_latency(&ledger, events);
-	balanced = still ? json_boolean(ledger.chosen ==
-					ledger.recorded + ledger.throttled + ledger.ring_full)
-			 : NULL;
+	balanced = steady ? json_boolean(ledger.chosen ==
+					 ledger.recorded + ledger.throttled + ledger.ring_full)
+			  : NULL;
 	return json_pack("{s:I, s:I, s:I, s:I, s:o*}", "chosen", (json_int_t)ledger.chosen,
 			 "recorded", (json_int_t)ledger.recorded, "throttled",
 			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,

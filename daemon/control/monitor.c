@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Monitor: records as they happen, to each client that asked. */
+/* Monitor: sends records, as they happen, to each client that asked for them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "daemon/control/records.h"
 #include "daemon/probe/backend.h"
 
-/* What clients call the kinds of records, and the members of a reply that carry one. */
+/* The names that clients use for the kinds of records, and the member of a reply that contains one. */
 static const struct {
 	const char *name, *member;
 } kinds[RECORDS_KINDS] = {
@@ -29,7 +29,7 @@ struct stream {
 	uint64_t gap; /* records lost since the last reply */
 };
 
-/* Stacks are taken while at least one stream asks for them. */
+/* The backend captures stacks while at least one stream asks for them. */
 static void set_stack(const struct control *control)
 {
 	struct backend *backend = control->parts.backend;
@@ -65,7 +65,7 @@ void monitor_stop(struct control *control)
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* The record goes to this client or, when it reads too slowly, into its gap. */
+/* Send the record to this client.  If the client reads too slowly, count the record in its gap. */
 static void stream_send(struct stream *stream, enum record_kind kind, json_t *record)
 {
 	json_t *gap = stream->gap ? json_integer((json_int_t)stream->gap) : NULL;
@@ -117,7 +117,7 @@ static int read_kind(struct call *call, const char *name, unsigned int *wanted)
 	return -EINVAL;
 }
 
-/* Drops if the call names no kind; -EINVAL after the call has ended. */
+/* Read which kinds of records to stream; drops if the call names none.  -EINVAL: the call has ended. */
 static int read_kinds(struct call *call, json_t *parameters, unsigned int *wanted)
 {
 	const json_t *names = json_object_get(parameters, "records"), *name;
@@ -141,7 +141,7 @@ static int read_kinds(struct call *call, json_t *parameters, unsigned int *wante
 	return 0;
 }
 
-/* Takes the filter over. */
+/* Takes ownership of the contents of the filter if it succeeds. */
 static int stream_new(struct control *control, struct call *call, struct filter *filter,
 		      unsigned int wanted, bool stack)
 {
@@ -191,7 +191,7 @@ int method_monitor(struct call *call, json_t *parameters, void *userdata)
 			       json_is_true(json_object_get(parameters, "stack")));
 	if (r < 0)
 		return r;
-	/* Tells the client that from here on it misses nothing unsaid. */
+	/* The first reply says that the stream has begun: from now on it reports every loss. */
 	call_stream(call, json_object());
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* MonitorAlerts: changes of alerts as they happen, to each client that asked. */
+/* MonitorAlerts: sends changes of alerts, as they happen, to each client that asked for them. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -13,21 +13,17 @@
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
-static json_t *known(uint32_t number)
-{
-	return number ? json_integer(number) : NULL;
-}
-
 static int add_napi(const struct backend_napi *napi, void *userdata)
 {
 	json_t *name = napi->name ? json_text(napi->name, NF_DEVICE_NAME) : NULL;
 
 	return json_array_append_new(
-		userdata, json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name,
-				    "ifindex", known(napi->ifindex), "netns", known(napi->netns),
-				    "cpu", (json_int_t)napi->cpu, "polls", (json_int_t)napi->polls,
-				    "packets", (json_int_t)napi->poll_packets, "full_budgets",
-				    (json_int_t)napi->full_budgets));
+		userdata,
+		json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name, "ifindex",
+			  control_known(napi->ifindex), "netns", control_known(napi->netns), "cpu",
+			  (json_int_t)napi->cpu, "polls", (json_int_t)napi->polls, "packets",
+			  (json_int_t)napi->poll_packets, "full_budgets",
+			  (json_int_t)napi->full_budgets));
 }
 
 static json_t *quantile(const struct nf_hist *hist, double q)
@@ -78,7 +74,7 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 		return call_error(
 			call, "io.netflowd.Failed",
 			json_pack("{s:o}", "reason",
-				  json_sprintf(SOFTNET_STAT " cannot be read: %s", strerror(-r))));
+				  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-r))));
 	napi = json_array();
 	cpus = json_array();
 	backend->ops->napi(backend, add_napi, napi);

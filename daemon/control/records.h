@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records of any kind as clients get them: resolved, selected by a filter, as
- * JSON.  GetDropRecords, GetLatencyRecords, GetSlotsRecords and Monitor differ
- * in the kind alone.
+ * Records of any kind as clients get them: resolved, selected by a filter, as JSON.  GetDropRecords, GetLatencyRecords,
+ * GetSlotsRecords and Monitor differ only in the kind.
  */
 #ifndef DAEMON_CONTROL_RECORDS_H
 #define DAEMON_CONTROL_RECORDS_H
@@ -19,7 +18,7 @@
 
 struct filter;
 
-/* Valid until the next record is read or stored. */
+/* A resolved record.  Valid until the next record is read or added. */
 struct control_record {
 	enum record_kind kind;
 	union {
@@ -29,21 +28,21 @@ struct control_record {
 	};
 };
 
-/* Resolve the i-th newest of its kind.  A negative errno: there are fewer, or it has no times. */
+/* Resolve the i-th newest of its kind.  Returns 0 or a negative errno: there are fewer, or it contains no journey. */
 int control_record_read(struct control_record *record, struct records *records,
 			enum record_kind kind, size_t i);
 
-/* Whether the filter selects it; `faults` is not considered. */
+/* Whether the filter selects it; ignores `faults`. */
 bool control_record_taken(const struct control_record *record, const struct filter *filter);
 
-/* Type DropRecord, LatencyRecord or SlotsRecord; the caller's.  NULL: out of memory. */
+/* Type DropRecord, LatencyRecord or SlotsRecord, which the caller owns; NULL if memory runs out. */
 json_t *control_record_json(const struct control_record *record);
 
-/* What a search among the held records found. */
+/* The result of a search among the held records. */
 struct control_found {
-	size_t matched;	 /* taken and not hidden */
-	size_t hidden;	 /* taken, but not a fault, and the filter shows faults only */
-	json_t *records; /* the newest `limit` that matched, newest last; the caller's */
+	size_t matched;	 /* selected and not hidden */
+	size_t hidden;	 /* selected, but not a fault, and the filter shows faults only */
+	json_t *records; /* the newest `limit` that matched, newest last; the caller owns them */
 };
 
 struct control_found control_records_find(struct records *records, enum record_kind kind,

@@ -11,15 +11,10 @@
 #include "daemon/probe/probes.h"
 #include "daemon/store/rockets.h"
 
-/* The newest rockets of the log that GetSlots tells. */
-#define ROCKETS_TOLD 16
+/* GetSlots returns this many of the newest rockets in the log. */
+#define ROCKETS_IN_REPLY 16
 
 /* ---- devices ------------------------------------------------------------- */
-
-static json_t *known(uint32_t number)
-{
-	return number ? json_integer(number) : NULL;
-}
 
 static json_t *histogram(const struct backend_slots *device, uint64_t *transmits)
 {
@@ -80,15 +75,16 @@ static int add_device(const struct backend_slots *device, void *userdata)
 	return json_array_append_new(
 		collection->devices,
 		json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
-			  name, "ifindex", known(device->ifindex), "netns", known(device->netns),
-			  "xen", device->xen, "transmits", (json_int_t)transmits, "histogram", list,
-			  "near_misses", (json_int_t)device->near, "overflows",
-			  (json_int_t)overflows(device), "outcomes", outcomes(device), "too_big",
-			  (json_int_t)device->too_big, "last_overflow",
+			  name, "ifindex", control_known(device->ifindex), "netns",
+			  control_known(device->netns), "xen", device->xen, "transmits",
+			  (json_int_t)transmits, "histogram", list, "near_misses",
+			  (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
+			  "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
+			  "last_overflow",
 			  device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL));
 }
 
-/* ---- what stands beside them --------------------------------------------- */
+/* ---- ledger, probes, log ------------------------------------------------- */
 
 json_t *control_slots_ledger(const struct control *control)
 {
@@ -96,7 +92,7 @@ json_t *control_slots_ledger(const struct control *control)
 	uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS], after[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
 	uint64_t sum[NF_SLOTS_EVENTS] = {0}, missed = 0;
 	json_t *balanced = NULL;
-	bool still = true;
+	bool steady = true;
 
 	backend->ops->slots_events(backend, events);
 	backend->ops->slots_events(backend, after);
@@ -107,10 +103,10 @@ json_t *control_slots_ledger(const struct control *control)
 		missed += status.missed_known ? status.missed : 0;
 		for (int j = 0; j < NF_SLOTS_EVENTS; j++) {
 			sum[j] += events[i][j];
-			still &= events[i][j] == after[i][j];
+			steady &= events[i][j] == after[i][j];
 		}
 	}
-	if (still)
+	if (steady)
 		balanced = json_boolean(
 			sum[NF_SLOTS_HIT] == sum[NF_SLOTS_COUNTED] + sum[NF_SLOTS_UNKEYED] &&
 			sum[NF_SLOTS_CHOSEN] == sum[NF_SLOTS_RECORDED] + sum[NF_SLOTS_THROTTLED] +
@@ -145,7 +141,7 @@ static json_t *rockets_log(const struct control *control)
 	const struct rockets *rockets = control->parts.rockets;
 	json_t *newest = json_array();
 
-	for (size_t i = ROCKETS_TOLD; i-- > 0;) {
+	for (size_t i = ROCKETS_IN_REPLY; i-- > 0;) {
 		enum rocket_state state;
 		const struct rocket *rocket = rockets_newest(rockets, i, &state);
 
@@ -158,7 +154,7 @@ static json_t *rockets_log(const struct control *control)
 			 (json_int_t)rockets_unseen(rockets), "newest", newest);
 }
 
-/* Without a backend the kernel's log is still there to tell of. */
+/* This works without a backend, too: the kernel's log is then the only source. */
 int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},

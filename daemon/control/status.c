@@ -17,35 +17,35 @@
 #include "daemon/probe/probes.h"
 
 /* A call that waits until the programs have been measured. */
-struct asked {
-	struct asked *next, **link;
+struct pending {
+	struct pending *next, **link;
 	struct control *control;
 	struct call *call;
 	struct measurement *measurement;
 	json_t *(*answer)(struct control *control, const struct measured *measured);
 };
 
-static void asked_free(struct asked *asked)
+static void pending_free(struct pending *pending)
 {
-	measurement_free(&asked->measurement);
-	*asked->link = asked->next;
-	if (asked->next)
-		asked->next->link = asked->link;
-	free(asked);
+	measurement_free(&pending->measurement);
+	*pending->link = pending->next;
+	if (pending->next)
+		pending->next->link = pending->link;
+	free(pending);
 }
 
-static void asked_closed(void *userdata)
+static void pending_closed(void *userdata)
 {
-	asked_free(userdata);
+	pending_free(userdata);
 }
 
-static void asked_done(const struct measured *measured, void *userdata)
+static void pending_done(const struct measured *measured, void *userdata)
 {
-	struct asked *asked = userdata;
-	struct call *call = asked->call;
-	json_t *answer = asked->answer(asked->control, measured);
+	struct pending *pending = userdata;
+	struct call *call = pending->call;
+	json_t *answer = pending->answer(pending->control, measured);
 
-	asked_free(asked);
+	pending_free(pending);
 	if (answer)
 		call_reply(call, answer);
 	else
@@ -54,23 +54,23 @@ static void asked_done(const struct measured *measured, void *userdata)
 
 void status_stop(struct control *control)
 {
-	while (control->asked)
-		asked_free(control->asked);
+	while (control->pending)
+		pending_free(control->pending);
 }
 
-/* Why the programs cannot be measured; NULL = they can. */
+/* Why the programs cannot be measured; NULL: they can. */
 static const char *unmeasurable(const struct control *control)
 {
 	return control->parts.backend->ops->stats_missing(control->parts.backend);
 }
 
-/* Answer now or, when the call asks for it, after a measurement. */
+/* Answer now or, if the call asks for it, after a measurement. */
 static int answer_measured(struct control *control, struct call *call, json_t *parameters,
 			   json_t *(*answer)(struct control *, const struct measured *))
 {
 	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true}, {NULL, 0, 0}};
 	json_t *ms;
-	struct asked *asked;
+	struct pending *pending;
 	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
@@ -80,24 +80,24 @@ static int answer_measured(struct control *control, struct call *call, json_t *p
 		return call_invalid_parameter(call, "measure_ms");
 	if (!ms || unmeasurable(control))
 		return control_reply(call, answer(control, NULL));
-	asked = calloc(1, sizeof(*asked));
-	if (!asked)
+	pending = calloc(1, sizeof(*pending));
+	if (!pending)
 		return -ENOMEM;
-	asked->control = control;
-	asked->call = call;
-	asked->answer = answer;
-	asked->link = &control->asked;
-	asked->next = control->asked;
-	if (asked->next)
-		asked->next->link = &asked->next;
-	control->asked = asked;
-	r = measurement_start(&asked->measurement, control->measurer,
-			      (uint64_t)json_integer_value(ms), asked_done, asked);
+	pending->control = control;
+	pending->call = call;
+	pending->answer = answer;
+	pending->link = &control->pending;
+	pending->next = control->pending;
+	if (pending->next)
+		pending->next->link = &pending->next;
+	control->pending = pending;
+	r = measurement_start(&pending->measurement, control->measurer,
+			      (uint64_t)json_integer_value(ms), pending_done, pending);
 	if (r < 0) {
-		asked_free(asked);
+		pending_free(pending);
 		return r;
 	}
-	call_on_close(call, asked_closed, asked);
+	call_on_close(call, pending_closed, pending);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static json_t *host(void)
 			 "netns", (json_int_t)netns.st_ino);
 }
 
-/* Runs that the kernel skipped, of one probe or of all others. */
+/* The runs that the kernel skipped: of kfree_skb, or of all other probes except those of slots. */
 static uint64_t missed(const struct backend *backend, bool of_drops)
 {
 	uint64_t sum = 0;
@@ -133,12 +133,12 @@ static uint64_t missed(const struct backend *backend, bool of_drops)
 	return sum;
 }
 
-static json_t *balance(bool still, bool balanced)
+static json_t *balance(bool steady, bool balanced)
 {
-	return still ? json_boolean(balanced) : NULL;
+	return steady ? json_boolean(balanced) : NULL;
 }
 
-static json_t *drops_ledger(const struct control *control, ledger_events events, bool still)
+static json_t *drops_ledger(const struct control *control, ledger_events events, bool steady)
 {
 	struct ledger_drops ledger;
 
@@ -149,11 +149,11 @@ static json_t *drops_ledger(const struct control *control, ledger_events events,
 			 "recorded", (json_int_t)ledger.recorded, "throttled",
 			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
 			 "missed", (json_int_t)missed(control->parts.backend, true), "balanced",
-			 balance(still, ledger.balanced));
+			 balance(steady, ledger.balanced));
 }
 
 static json_t *inflight_ledger(const struct control *control, ledger_events events,
-			       uint64_t in_flight, bool still)
+			       uint64_t in_flight, bool steady)
 {
 	struct ledger_inflight l;
 
@@ -167,7 +167,7 @@ static json_t *inflight_ledger(const struct control *control, ledger_events even
 			 "in_flight", (json_int_t)l.in_flight, "unaccounted",
 			 (json_int_t)l.unaccounted, "missed",
 			 (json_int_t)missed(control->parts.backend, false), "balanced",
-			 balance(still, l.unaccounted == 0));
+			 balance(steady, l.unaccounted == 0));
 }
 
 static json_t *packets(ledger_events events)
@@ -245,7 +245,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 	struct tables tables = {.rows = json_array()};
 	uint64_t now = time_monotonic(), in_flight;
 	ledger_events events;
-	bool still = control_read_ledger(control, events, &in_flight);
+	bool steady = control_read_ledger(control, events, &in_flight);
 
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
@@ -255,9 +255,9 @@ static json_t *status(struct control *control, const struct measured *measured)
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
 		"reason", parts->backend_reason, "host", host(), "packets", packets(events),
 		"coverage", coverage_json(control, events), "drops",
-		drops_ledger(control, events, still), "inflight",
-		inflight_ledger(control, events, in_flight, still), "latency",
-		control_latency_ledger(events, still), "slots", control_slots_ledger(control),
+		drops_ledger(control, events, steady), "inflight",
+		inflight_ledger(control, events, in_flight, steady), "latency",
+		control_latency_ledger(events, steady), "slots", control_slots_ledger(control),
 		"tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
 		cost(control, measured, tables.bytes));
 }

@@ -10,16 +10,16 @@
 #include "daemon/core/packet.h"
 
 struct contents {
-	const struct nf_bytes *bytes; /* of the record, borrowed */
+	const struct nf_bytes *bytes; /* of the record; borrowed */
 	struct packet packet;
 	char protocol[PACKET_PROTOCOL_MAX];
 	char flow[PACKET_FLOW_MAX]; /* empty: neither ARP nor IP */
 };
 
-/* The upper protocol is the one that packet_parse() finds in the bytes. */
+/* Read the bytes.  The upper protocol is the one that packet_parse() finds in them. */
 void contents_read(struct contents *contents, const struct nf_bytes *bytes);
 
-/* The upper protocol is `l4`, which the kernel has read; it is not known unless `l4_known`. */
+/* Read the bytes.  The upper protocol is `l4`, as the kernel read it; it is not known unless `l4_known`. */
 void contents_read_l4(struct contents *contents, const struct nf_bytes *bytes, bool l4_known,
 		      uint8_t l4);
 

@@ -28,7 +28,7 @@ static const char *const keywords[] = {
 	"metaconnect", "on", "ifname", "rset", "ruleset", "rnr", "rulenum", "srnr", "subrulenum",
 	"reason", "action", "fisu", "lssu", "lsu", "msu", "hfisu", "hlssu", "hmsu", "sio", "opc",
 	"dpc", "sls", "hsio", "hopc", "hdpc", "hsls",
-	/* numbers by name */
+	/* Names of numbers. */
 	"icmptype", "icmpcode", "icmp-echoreply", "icmp-unreach", "icmp-sourcequench",
 	"icmp-redirect", "icmp-echo", "icmp-routeradvert", "icmp-routersolicit", "icmp-timxceed",
 	"icmp-paramprob", "icmp-tstamp", "icmp-tstampreply", "icmp-ireq", "icmp-ireqreply",
@@ -45,16 +45,19 @@ static const char *const keywords[] = {
 	"icmp6-multicastroutersolicit", "icmp6-multicastrouterterm", "tcpflags", "tcp-fin",
 	"tcp-syn", "tcp-rst", "tcp-push", "tcp-ack", "tcp-urg", "tcp-ece", "tcp-cwr"};
 
-/* After these the grammar takes a name itself, out of a list of its own. */
+/* After these words the grammar itself accepts a name, from a list of its own. */
 static const char *const before_names[] = {"llc",	"type",	  "subtype", "dir",
 					   "direction", "on",	  "rset",    "ruleset",
 					   "ifname",	"reason", "action"};
 
-/* "ether proto \arp": libpcap has its own list for these (lookup_proto in gencode.c). */
+/*
+ * After one of these and "proto", as in "ether proto \arp", libpcap has its own list of names (lookup_proto() in
+ * gencode.c).
+ */
 static const char *const before_proto[] = {"ether", "link", "ppp",  "slip",
 					   "fddi",  "tr",   "wlan", "iso"};
 
-/* After these, only a value (or a name that is not looked up) can stand. */
+/* A value must follow these words; a keyword cannot. */
 static const char *const before_values[] = {"host",	 "net",	    "mask",  "port",
 					    "portrange", "gateway", "proto", "protochain"};
 
@@ -87,7 +90,7 @@ static size_t decimal_or_hex(const char *text)
 	return strspn(text, DIGITS);
 }
 
-/* "443", "0x1bb", "10.0", "10.0.0.1". */
+/* Whether `text` is a number such as "443", "0x1bb", "10.0" or "10.0.0.1". */
 static bool is_number(const char *text)
 {
 	for (int parts = 0; parts < 4; parts++) {
@@ -104,7 +107,7 @@ static bool is_number(const char *text)
 	return false;
 }
 
-/* `groups` numbers of `shortest` to `longest` hexadecimal digits with `mark` between. */
+/* Whether `text` is `groups` numbers of `shortest` to `longest` hexadecimal digits, with `mark` between them. */
 static bool is_hex(const char *text, int groups, size_t shortest, size_t longest, char mark)
 {
 	while (groups--) {
@@ -146,7 +149,7 @@ static enum expression_kind kind_of(const char *word)
 	return is_range(word) ? EXPRESSION_RANGE : EXPRESSION_NAME;
 }
 
-/* The longest address with colons in it that begins at `text`, 0 = none. */
+/* The length of the address with colons that begins at `text`; 0 if there is none. */
 static size_t colon_address(const char *text)
 {
 	char address[INET6_ADDRSTRLEN];
@@ -166,7 +169,7 @@ static size_t plain_word(const char *text)
 {
 	size_t len = strspn(text, ALNUM "-_.");
 
-	/* It begins with a letter or digit and ends with one, or with a dot. */
+	/* A word begins with a letter or digit, and ends with one or with a dot. */
 	while (len > 1 && (text[len - 1] == '-' || text[len - 1] == '_'))
 		len--;
 	return len;
@@ -189,7 +192,7 @@ static struct expression_word next_word(const char *text, size_t offset)
 	struct expression_word word = {.offset = (uint16_t)offset, .kind = EXPRESSION_MARK};
 	char copy[64];
 
-	/* After a colon libpcap's scanner may be in the middle of what looks like an address. */
+	/* After a colon, libpcap's scanner may be in the middle of a text that looks like an address. */
 	if (offset == 0 || at[-1] != ':')
 		word.length = (uint16_t)colon_address(at);
 	if (word.length) {
@@ -244,8 +247,8 @@ bool expression_has(const struct expression *expression, const char *keyword)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Whether the grammar, not the resolver, knows what a name at `index` means. */
-static bool takes_name(const struct expression *expression, size_t index)
+/* Whether the grammar itself, not the resolver, gives the name at `index` its meaning. */
+static bool accepts_name(const struct expression *expression, size_t index)
 {
 	if (index == 0)
 		return false;
@@ -256,9 +259,8 @@ static bool takes_name(const struct expression *expression, size_t index)
 }
 
 /*
- * Whether a range of numbers that follows the word `index` is one of ports; in
- * any other place it would be looked up as a host's name.  A qualifier holds
- * for a list ("portrange 1-9 or 20-29"), but not out of parentheses.
+ * Whether a range of numbers after the word `index` is a range of ports; in any other position, libpcap looks it up as
+ * the name of a host.  A qualifier applies to a whole list ("portrange 1-9 or 20-29"), but not across parentheses.
  */
 static bool keeps_ranges(const struct expression *expression, size_t index, bool ranges)
 {
@@ -279,7 +281,7 @@ size_t expression_unresolved(const struct expression *expression)
 		enum expression_kind kind = expression->words[i].kind;
 		bool name = kind == EXPRESSION_NAME || (kind == EXPRESSION_RANGE && !ranges);
 
-		if (name && !takes_name(expression, i))
+		if (name && !accepts_name(expression, i))
 			break;
 		ranges = keeps_ranges(expression, i, ranges);
 	}

@@ -55,10 +55,10 @@ int histogram_mean(const struct nf_hist *hist, double *mean)
 	return 0;
 }
 
-/* ⌈q · count⌉, 1 … count. */
+/* The nearest rank, ⌈q · count⌉: 1 … count. */
 static uint64_t nearest_rank(double q, uint64_t count)
 {
-	/* 0.07 · 100 is a little more than 7 in binary, but means 7. */
+	/* In binary, 0.07 · 100 is slightly more than 7, but the rank must be 7. */
 	double exact = q * (double)count * (1 - 2 * DBL_EPSILON);
 	uint64_t rank;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A finished journey with all its names: a latency record after store/resolve.c.
- * Plain data; whoever has one looks nothing up.
+ * A finished journey with all its names, as store/resolve.c makes it from a latency record.  Plain data: its readers
+ * look nothing up.
  */
 #ifndef DAEMON_CORE_JOURNEY_H
 #define DAEMON_CORE_JOURNEY_H
@@ -15,7 +15,7 @@
 #include "daemon/core/device.h"
 #include "daemon/core/path.h"
 
-/* The cgroup behind a packet. */
+/* The cgroup that a packet is attributed to. */
 struct owner {
 	const char *cgroup;    /* its path */
 	const char *unit;      /* the systemd unit in that path; NULL: none */
@@ -31,11 +31,11 @@ struct journey {
 	struct path path;
 	size_t devices;
 	struct device device[NF_PATH_DEVICES]; /* in the order in which the skb crossed them */
-	bool more_devices;		       /* it crossed more than a record can hold */
+	bool more_devices; /* the skb crossed more devices than a record holds */
 	bool has_contents; /* false: the reader's skb was gone before the probe read it */
 	struct contents contents;
-	uint32_t merged; /* delivered by TCP: bytes of other skbs that were merged into this one */
-	const struct nf_task *task; /* the reader, or the sender in its own context; or NULL */
+	uint32_t merged; /* delivered by TCP: bytes of other skbs that TCP merged into this one */
+	const struct nf_task *task; /* the reader, or the sender in its context; NULL: none */
 	const struct owner *owner;  /* NULL: not known */
 };
 

@@ -34,7 +34,7 @@ struct names {
 
 /* ---- a list of names ---------------------------------------------------- */
 
-/* Where the number stands, or would have to stand. */
+/* The position of the number, or the position at which to insert it. */
 static size_t list_position(const struct list *list, uint32_t number)
 {
 	return LOWER_BOUND(entry, list->entries, list->count, entry->number < number);
@@ -49,22 +49,7 @@ static const char *list_name(const struct list *list, uint32_t number)
 	return list->entries[position].name;
 }
 
-static int list_grow(struct list *list)
-{
-	size_t room = list->room ? list->room * 2 : 64;
-	struct entry *entries;
-
-	if (list->count < list->room)
-		return 0;
-	entries = reallocarray(list->entries, room, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	list->entries = entries;
-	list->room = room;
-	return 0;
-}
-
-/* Takes `name` over when it succeeds. */
+/* Owns `name` if it succeeds. */
 static int list_add(struct list *list, uint32_t number, char *name)
 {
 	size_t position = list_position(list, number);
@@ -75,7 +60,7 @@ static int list_add(struct list *list, uint32_t number, char *name)
 		return -EEXIST;
 	if (list->count == list->max)
 		return -ENOSPC;
-	r = list_grow(list);
+	r = ARRAY_GROW(list->entries, list->count, list->room);
 	if (r < 0)
 		return r;
 	at = list->entries + position;
@@ -98,17 +83,19 @@ static const char *skip_prefix(const char *text, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	/* Nothing but a prefix is a name, if a strange one. */
+	/* A name that is nothing but the prefix stays as it is. */
 	return strncasecmp(text, prefix, len) == 0 && text[len] ? text + len : text;
 }
 
-/* mac80211 puts underscores before the enumerators that sparse is not to see. */
+/* mac80211 puts underscores before the enumerators that sparse must not see. */
 static const char *without_prefix(const char *name)
 {
 	return skip_prefix(skip_prefix(name, "___"), "SKB_DROP_REASON_");
 }
 
-/* SKB_CONSUMED has only half of the prefix; of SKB_DROP_REASON_SKB_CSUM the rest is a name. */
+/*
+ * SKB_CONSUMED has only SKB_ as its prefix.  SKB_DROP_REASON_SKB_CSUM has the whole prefix, and its name is SKB_CSUM.
+ */
 static const char *short_reason(const char *name)
 {
 	const char *rest = without_prefix(name);
@@ -140,7 +127,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* Decimal, or hexadecimal after 0x; 32 bits. */
+/* Read a number of 32 bits: decimal, or hexadecimal after 0x. */
 static bool parse_number(const char *text, uint32_t *number)
 {
 	bool hex = strncasecmp(text, "0x", 2) == 0;
@@ -221,7 +208,7 @@ int names_add_subsystem(struct names *names, uint16_t id, const char *name)
 	for (char *c = copy; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	r = list_add(&names->subsystems, id, copy);
-	/* The kernel's own name for 0 is the one that stands there already. */
+	/* names_new() has already added the kernel's own name for 0. */
 	if (r == -EEXIST && id == 0 && strcmp(copy, "core") == 0)
 		return 0;
 	if (r < 0)

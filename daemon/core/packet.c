@@ -12,7 +12,7 @@
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_QINQ 0x88a8
-/* Smaller values are lengths on the wire, and the kernel's own numbers in skb->protocol. */
+/* Smaller values are lengths on the wire, or the kernel's own numbers in skb->protocol. */
 #define ETHERTYPE_MIN 0x0600
 
 #define ETHERNET_BYTES 14
@@ -20,7 +20,7 @@
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
 
-/* The bytes not read yet. */
+/* The bytes that are not yet read. */
 struct view {
 	const uint8_t *data;
 	size_t len;
@@ -45,7 +45,7 @@ static void skip(struct view *view, size_t bytes)
 
 /* ---- below IP ----------------------------------------------------------- */
 
-static bool is_vlan(uint16_t type)
+bool packet_is_vlan(uint16_t type)
 {
 	return type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ;
 }
@@ -58,11 +58,10 @@ static void add_vlan(struct packet *packet, uint16_t protocol, uint16_t tci)
 		.protocol = protocol, .id = tci & 0xfff, .priority = (uint8_t)(tci >> 13)};
 }
 
-/* Tags from the front of `view`; returns the type after them, or that of the first unreadable one.
- */
+/* Read the tags at the front of `view`.  Returns the type after them, or the type of the first unreadable tag. */
 static uint16_t parse_vlans(struct view *view, uint16_t type, struct packet *packet)
 {
-	while (is_vlan(type) && view->len >= VLAN_BYTES) {
+	while (packet_is_vlan(type) && view->len >= VLAN_BYTES) {
 		add_vlan(packet, type, get16(view->data));
 		type = get16(view->data + 2);
 		skip(view, VLAN_BYTES);
@@ -70,25 +69,21 @@ static uint16_t parse_vlans(struct view *view, uint16_t type, struct packet *pac
 	return type;
 }
 
-/*
- * The record does not say what kind of device it was, and skb->mac_header may
- * be older than skb->network_header.  It is Ethernet when it is as long as an
- * Ethernet header with its tags, and its type is not at odds with the skb's.
- */
-static bool is_ethernet(struct view l2, uint16_t protocol)
+bool packet_is_ethernet(const uint8_t *l2, size_t len, uint16_t protocol)
 {
 	struct packet scratch = {0};
+	struct view view = {l2, len};
 	uint16_t type;
 
-	if (l2.len < ETHERNET_BYTES)
+	if (len < ETHERNET_BYTES)
 		return false;
-	type = get16(l2.data + 12);
-	skip(&l2, ETHERNET_BYTES);
-	type = parse_vlans(&l2, type, &scratch);
-	if (l2.len)
+	type = get16(l2 + 12);
+	skip(&view, ETHERNET_BYTES);
+	type = parse_vlans(&view, type, &scratch);
+	if (view.len)
 		return false;
-	return type == protocol || is_vlan(type) || is_vlan(protocol) || type < ETHERTYPE_MIN ||
-	       protocol < ETHERTYPE_MIN;
+	return type == protocol || packet_is_vlan(type) || packet_is_vlan(protocol) ||
+	       type < ETHERTYPE_MIN || protocol < ETHERTYPE_MIN;
 }
 
 static void parse_ethernet(struct view l2, struct packet *packet)
@@ -165,10 +160,7 @@ static void parse_transport(struct view l4, struct packet *packet)
 
 /* ---- IP ----------------------------------------------------------------- */
 
-/*
- * Note the length that the header gives.  Bytes past it are padding of the
- * frame: never fields.
- */
+/* Note the length in the header.  Bytes after it are padding of the frame, not fields. */
 static void limit(struct view *net, uint32_t length, struct packet *packet)
 {
 	packet->ip.length = length;
@@ -194,7 +186,7 @@ static void parse_ipv4(struct view net, struct packet *packet)
 	packet->parts |= PACKET_IP;
 	if (get16(net.data + 2))
 		limit(&net, get16(net.data + 2), packet);
-	/* Options cut off leave no place for a transport header, but its kind is known. */
+	/* If the options are cut off, there is no transport header to read, but its protocol is known. */
 	skip(&net, header < net.len ? header : net.len);
 	parse_transport(net, packet);
 }
@@ -205,7 +197,7 @@ static bool is_extension(uint8_t header)
 	       header == IPPROTO_DSTOPTS || header == IPPROTO_FRAGMENT || header == IPPROTO_AH;
 }
 
-/* Bytes of an extension header that begins at `net`, which holds 2 bytes or more. */
+/* The length in bytes of the extension header at `net`, which holds at least 2 bytes. */
 static size_t extension_bytes(uint8_t header, struct view net)
 {
 	if (header == IPPROTO_FRAGMENT)
@@ -215,7 +207,7 @@ static size_t extension_bytes(uint8_t header, struct view net)
 	return ((size_t)net.data[1] + 1) * 8;
 }
 
-/* As ipv6_skip_exthdr() does; every extension header has 8 bytes or more, so this ends. */
+/* Like ipv6_skip_exthdr().  This ends, because every extension header has at least 8 bytes. */
 static void parse_extensions(struct view net, struct packet *packet)
 {
 	struct packet_ip *ip = &packet->ip;
@@ -269,16 +261,15 @@ void packet_parse(const struct nf_bytes *bytes, struct packet *packet)
 	*packet = (struct packet){.protocol = bytes->protocol};
 	if (bytes->flags & NF_BYTES_VLAN)
 		add_vlan(packet, bytes->vlan_proto, bytes->vlan_tci);
-	if (is_ethernet(l2, bytes->protocol)) {
+	if (packet_is_ethernet(l2.data, l2.len, bytes->protocol)) {
 		parse_ethernet(l2, packet);
-		/* A tag put into the frame on its way out, see __vlan_insert_tag() and
-		 * skb_vlan_push(). */
-		if (is_vlan(packet->protocol) || is_vlan(packet->ethernet.type))
+		/* The kernel put a tag into the frame on its way out: see __vlan_insert_tag() and skb_vlan_push(). */
+		if (packet_is_vlan(packet->protocol) || packet_is_vlan(packet->ethernet.type))
 			packet->protocol = packet->ethernet.type;
 	}
-	/* Before skb_vlan_untag() the network header is at the tag. */
+	/* Before skb_vlan_untag(), the network header points to the tag. */
 	packet->protocol = parse_vlans(&net, packet->protocol, packet);
-	if (is_vlan(packet->ethernet.type))
+	if (packet_is_vlan(packet->ethernet.type))
 		packet->ethernet.type = packet->protocol;
 
 	if (packet->protocol == ETHERTYPE_IPV4)
@@ -291,7 +282,7 @@ void packet_parse(const struct nf_bytes *bytes, struct packet *packet)
 
 /* ---- as text ------------------------------------------------------------ */
 
-/* IANA's keywords, in small letters; ICMPv6 as everybody calls it. */
+/* IANA's keywords in lower case, but the usual name for ICMPv6. */
 static const char *const l4_names[256] = {
 	[0] = "hopopt",	     [1] = "icmp",	 [2] = "igmp",	       [4] = "ipip",
 	[6] = "tcp",	     [17] = "udp",	 [33] = "dccp",	       [41] = "ipv6",
@@ -323,7 +314,7 @@ void packet_protocol(uint16_t ethertype, bool l4_known, uint8_t l4,
 		snprintf(text, PACKET_PROTOCOL_MAX, "%s/%u", ip, l4);
 }
 
-/* "udp"; "ipv4/253" where the number has no name; "ipv6" where it was not readable. */
+/* "udp"; "ipv4/253" if the number has no name; "ipv6" if the number was not readable. */
 static void flow_protocol(const struct packet *packet, char text[static PACKET_PROTOCOL_MAX])
 {
 	const struct packet_ip *ip = &packet->ip;

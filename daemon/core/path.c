@@ -9,12 +9,15 @@
 #define S(stage) (1U << NF_STAGE_##stage)
 #define P(probe) (1U << NF_PROBE_##probe)
 
-/* A softirq is known by both. */
+/* Both probes are necessary to know whether a CPU serves a softirq. */
 #define SOFTIRQ (P(SOFTIRQ_ENTRY) | P(SOFTIRQ_EXIT))
 #define RECEIVE_SIDE (S(IRQ) | S(SOFTIRQ_RAISE) | S(SOFTIRQ_ENTRY) | S(RECEIVE))
 #define TRANSMIT_SIDE (S(QUEUE) | S(START_XMIT) | S(XMIT) | S(FREE))
 
-/* Why a stage is not in a record that has `have`, with all its probes running; NULL: not passed. */
+/*
+ * Why a stage is not in a record that has the stages `have`, although all its probes run; NULL: the skb did not pass
+ * it.
+ */
 typedef const char *(*why_absent)(const struct nf_path_record *record, unsigned int have);
 
 static const char *why_no_irq(const struct nf_path_record *record, unsigned int have)
@@ -22,16 +25,16 @@ static const char *why_no_irq(const struct nf_path_record *record, unsigned int 
 	(void)have;
 	/* See nf_irq_exit() in bpf/cpu.h. */
 	return record->flags & NF_PATH_POLLED
-		       ? "found when the softirq polled on, or handed on by an earlier run of it, without an interrupt of its own: it may have come earlier than shown"
+		       ? "no interrupt of its own: the softirq found it while it polled on, or an earlier run of that softirq passed it on; it may have arrived earlier than shown"
 		       : NULL;
 }
 
 static const char *why_no_raise(const struct nf_path_record *record, unsigned int have)
 {
 	(void)record;
-	/* nf_softirq_enter() takes the first of several raises for all of them. */
+	/* nf_softirq_enter() uses the first of several raises for all of them. */
 	return have & S(SOFTIRQ_ENTRY)
-		       ? "raised again before an earlier run of the softirq was entered, which took that raise for its own"
+		       ? "raised again before an earlier run of the softirq was entered: netflowd counts the raise for that run"
 		       : NULL;
 }
 
@@ -39,14 +42,14 @@ static const char *why_no_receive(const struct nf_path_record *record, unsigned 
 {
 	(void)record;
 	(void)have;
-	return "overwritten: another skb took the place where the receive side was kept";
+	return "overwritten: another skb took the entry that held the receive stages";
 }
 
 static const char *why_no_sock_queue(const struct nf_path_record *record, unsigned int have)
 {
 	(void)record;
 	if (!(have & S(SOFTIRQ_ENTRY)))
-		return "received outside a softirq, where an arrival at a socket is not tied to its skb";
+		return "received outside a softirq: there netflowd cannot relate an arrival at a socket to its skb";
 	return "the socket was busy: it got the skb later, from another context";
 }
 
@@ -54,14 +57,14 @@ static const char *why_no_copy(const struct nf_path_record *record, unsigned int
 {
 	(void)record;
 	(void)have;
-	return "the record does not tell it";
+	return "the record does not contain it";
 }
 
 static const char *why_no_queue(const struct nf_path_record *record, unsigned int have)
 {
 	(void)have;
 	return record->flags & NF_PATH_NO_QUEUE ? "cut from a GSO skb after net_dev_queue"
-						: "the record does not tell it";
+						: "the record does not contain it";
 }
 
 static const char *why_no_start(const struct nf_path_record *record, unsigned int have)
@@ -79,12 +82,12 @@ static const char *why_no_xmit(const struct nf_path_record *record, unsigned int
 }
 
 /*
- * Stages without `why` need not be passed: no interrupt raised the softirq, the
- * reader did not wait, the skb was handed on instead of freed.
+ * An skb need not pass the stages without `why`: no interrupt raised the softirq, the reader did not wait, or the skb
+ * was passed on instead of freed.
  */
 static const struct stage {
 	const char *name;
-	unsigned int probes; /* without one of these it is not known */
+	unsigned int probes; /* the stage is not known without all of these */
 	why_absent why;
 } stages[NF_STAGE_COUNT] = {
 	[NF_STAGE_IRQ] = {"irq",
@@ -105,8 +108,7 @@ static const struct stage {
 	[NF_STAGE_FREE] = {"free", 0, NULL},
 };
 
-/* The stages that an skb of that outcome can pass, and the one its other times are measured from.
- */
+/* The stages that an skb with this outcome can pass, and the stage with which the times of all others are compared. */
 static const struct outcome {
 	const char *name;
 	unsigned int stages;
@@ -131,7 +133,7 @@ const char *path_outcome_name(enum nf_outcome outcome)
 	return outcomes[outcome].name;
 }
 
-/* ---- which stages are there ------------------------------------------------ */
+/* ---- stages that the record has --------------------------------------------- */
 
 static unsigned int present(const struct nf_path_record *record, unsigned int possible)
 {
@@ -144,10 +146,9 @@ static unsigned int present(const struct nf_path_record *record, unsigned int po
 }
 
 /*
- * Of `have`, the stages whose times are in the only order possible: back from
- * the anchor, and on from it to the record's end.  The raise and the interrupt
- * may come in either order: loopback raises from a task, then an interrupt
- * raises once more.
+ * The stages of `have` whose times are in the only possible order: backward from the anchor, and forward from it to the
+ * end of the record.  The raise and the interrupt may come in either order: loopback raises in a task, then an
+ * interrupt raises again.
  */
 static unsigned int in_order(const struct nf_path_record *record, unsigned int have, int anchor)
 {
@@ -188,7 +189,7 @@ static void take_stages(struct path *path, const struct nf_path_record *record, 
 	}
 }
 
-/* ---- which are missing ------------------------------------------------------ */
+/* ---- stages that it lacks --------------------------------------------------- */
 
 static const char *without_probe(const struct path_probes *probes, unsigned int needed)
 {
@@ -198,14 +199,14 @@ static const char *without_probe(const struct path_probes *probes, unsigned int 
 	return NULL;
 }
 
-/* Stages that, for all that is known, this path did not come by. */
-static unsigned int passed_by(const struct outcome *outcome, unsigned int have,
-			      const struct path_probes *probes)
+/* Stages that this path did not pass, as far as is known. */
+static unsigned int not_passed(const struct outcome *outcome, unsigned int have,
+			       const struct path_probes *probes)
 {
 	const unsigned int before = S(IRQ) | S(SOFTIRQ_RAISE) | S(SOFTIRQ_ENTRY);
 
 	if (!(have & S(RECEIVE)) && outcome->stages & S(RECEIVE))
-		return before; /* they are lost together, which `receive` is told for */
+		return before; /* lost together with `receive`, which is listed as missing */
 	if (!(have & S(SOFTIRQ_ENTRY)) && !probes->without[NF_PROBE_SOFTIRQ_ENTRY][0])
 		return before; /* received outside a softirq */
 	return 0;
@@ -225,7 +226,7 @@ static void take_missing(struct path *path, const struct nf_path_record *record,
 			 const struct outcome *outcome, unsigned int have, unsigned int disordered,
 			 const struct path_probes *probes)
 {
-	unsigned int absent = outcome->stages & ~have & ~passed_by(outcome, have, probes);
+	unsigned int absent = outcome->stages & ~have & ~not_passed(outcome, have, probes);
 
 	absent |= disordered;
 	for (int i = 0; i < NF_STAGE_COUNT; i++) {
@@ -234,7 +235,7 @@ static void take_missing(struct path *path, const struct nf_path_record *record,
 		if (!(absent & 1U << i))
 			continue;
 		reason = disordered & 1U << i
-				 ? "out of order: its time contradicts the other stages'"
+				 ? "out of order: its time contradicts the times of other stages"
 				 : why_missing(i, record, have, probes);
 		if (reason)
 			path->missing[path->missing_count++] =
@@ -273,7 +274,7 @@ int path_read(struct path *path, const struct nf_path_record *record,
 	outcome = &outcomes[record->outcome];
 	all = present(record, outcome->stages);
 	anchor = outcome->anchor;
-	if (!(all & 1U << anchor)) /* a segment of a GSO skb */
+	if (!(all & 1U << anchor)) /* a segment of a GSO skb begins there */
 		anchor = NF_STAGE_START_XMIT;
 	if (!(all & 1U << anchor) || record->stage_ns[anchor] > record->header.time_ns)
 		return -ENODATA;

@@ -30,7 +30,7 @@ const struct path_histogram path_histograms[NF_SEGMENT_COUNT] = {
 	[NF_SEGMENT_TX_TOTAL] = {"tx_total", "tx", STAGES(QUEUE, XMIT)},
 };
 
-/* The totals of paths that ended in one way. */
+/* The totals that only paths with one outcome have. */
 static const struct {
 	enum nf_segment segment;
 	enum nf_outcome outcome;
@@ -43,7 +43,7 @@ struct segment_text path_segment_name(enum nf_stage from, enum nf_stage to)
 	return segment_name_join(path_stage_name(from), path_stage_name(to));
 }
 
-/* Whether some path has one after the other. */
+/* Whether a path can have `from` before `to`. */
 static bool possible(enum nf_stage from, enum nf_stage to)
 {
 	if (from == NF_STAGE_SOFTIRQ_RAISE && to == NF_STAGE_IRQ)
@@ -64,7 +64,7 @@ static struct path_segment of_total(const struct path_histogram *histogram, enum
 	};
 }
 
-/* The pair of stages, or the total, of that identifier. */
+/* Find the pair of stages, or the total, with this identifier. */
 static int find(struct path_segment *segment, const char *name)
 {
 	if (!strcmp(name, SEGMENT_NAME_TOTAL)) {
@@ -88,7 +88,7 @@ static int find(struct path_segment *segment, const char *name)
 	return -ENOENT;
 }
 
-/* The candidate does not outlive the call, so the best one is kept in `best`. */
+/* The candidate does not outlive the call, so `best` gets a copy of the nearest one. */
 static void consider(struct nearest *nearest, const char *name, char best[static SEGMENT_NAME_MAX])
 {
 	nearest_consider(nearest, name);

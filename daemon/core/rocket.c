@@ -9,10 +9,10 @@
 #define MESSAGE "skb rides the rocket: "
 #define RECORD_MAX 1024
 
-/* The facility of what the kernel itself says; what processes write gets another. */
+/* The facility of the kernel's own messages; those that processes write have another one. */
 #define FACILITY_KERNEL 0
 
-/* "vif vif-0 eth0: skb rides …": the last word, if the driver told it. */
+/* "vif vif-0 eth0: skb rides …": the device is the last word before the message, if the driver names it. */
 static void read_device(struct rocket *rocket, const char *text, const char *message)
 {
 	const char *end = message, *start;

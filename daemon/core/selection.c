@@ -11,22 +11,22 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
+#include "common/printable.h"
 #include "daemon/core/expression.h"
 #include "daemon/core/wire_frame.h"
 
 struct selection {
 	struct bpf_program program;
-	bool tags; /* the frame keeps its VLAN tags */
+	bool tags; /* the frame has its VLAN tags */
 };
 
 /* ---- libpcap ------------------------------------------------------------ */
 
-/* What is returned for a packet that is taken: any number but 0. */
+/* The return value for a selected packet: any number except 0. */
 #define SNAPSHOT_BYTES 65535
 /*
- * The optimizer's time grows faster than the compiler's.  It takes some 20 ms
- * for as many instructions as this; longer programs stay as they are, a few
- * microseconds for each record.
+ * The time that the optimizer needs grows faster than the compiler's.  It is about 20 ms for this number of
+ * instructions.  Longer programs stay as they are, and need a few microseconds per record.
  */
 #define OPTIMIZED_MAX 2048
 
@@ -55,7 +55,7 @@ static int compile(const char *text, bool optimize, struct bpf_program *program,
 	return 0;
 }
 
-/* The same, optimized where that is quick; with that comes whether anything can match at all. */
+/* Compile, and optimize if that is quick.  The optimizer also finds an expression that nothing can match. */
 static int compile_best(const char *text, struct bpf_program *program,
 			char message[static PCAP_ERRBUF_SIZE])
 {
@@ -73,7 +73,7 @@ static int compile_best(const char *text, struct bpf_program *program,
 	return compile(text, true, program, message);
 }
 
-/* Whether `text` is wrong, and why; what the optimizer finds is left out. */
+/* Whether `text` is invalid, and why.  Errors that only the optimizer finds do not count. */
 static bool fails(const char *text, char message[static PCAP_ERRBUF_SIZE])
 {
 	struct bpf_program program;
@@ -85,8 +85,8 @@ static bool fails(const char *text, char message[static PCAP_ERRBUF_SIZE])
 }
 
 /*
- * Loads from these places ask the kernel about a packet that is being captured
- * (SKF_AD_OFF in linux/filter.h): its direction, its device.
+ * Loads from these offsets ask the kernel about a packet that is being captured (SKF_AD_OFF in linux/filter.h): its
+ * direction, its device.
  */
 static bool needs_capture(const struct bpf_program *program)
 {
@@ -104,11 +104,11 @@ static bool needs_capture(const struct bpf_program *program)
 
 struct search {
 	const struct expression *expression;
-	const char *message; /* for the whole expression */
+	const char *message; /* libpcap's, for the whole expression */
 	const char *probe;
 };
 
-/* Whether libpcap's error is among the first `words` words, or in what follows from them. */
+/* Whether libpcap's error is in the first `words` words, or a consequence of them. */
 static bool fails_within(const struct search *search, size_t words, const char *probe)
 {
 	const struct expression_word *last = search->expression->words + words - 1;
@@ -129,13 +129,11 @@ static bool is_parse_error(const char *message)
 }
 
 /*
- * libpcap does not say where it stopped.  But its parser takes word by word,
- * and the first error is the one that is told: so behind the first words of the
- * expression stands a number too large for the scanner.  If the error is about
- * that number, the parser came that far.
+ * libpcap does not say where it stopped.  But its parser reads word by word and reports the first error.  So a number
+ * that is too large for the scanner is put after the first words of the expression: if the error is about that number,
+ * the parser came that far.
  *
- * Returns the index of the word that is wrong; the count of words when the
- * expression breaks off.
+ * Returns the index of the faulty word; the count of words if the expression ends too early.
  */
 static size_t find_word(const struct expression *expression, const char *message)
 {
@@ -146,7 +144,7 @@ static size_t find_word(const struct expression *expression, const char *message
 	index = LOWER_BOUND(
 		word, expression->words, expression->count,
 		!fails_within(&search, (size_t)(word - expression->words) + 1, search.probe));
-	/* Some values are looked at only when the word behind them has been read. */
+	/* The parser checks some values only after it has read the word that follows them. */
 	if (index > 0 && !is_parse_error(message) && fails_within(&search, index, ""))
 		index--;
 	return index;
@@ -154,23 +152,15 @@ static size_t find_word(const struct expression *expression, const char *message
 
 /* ---- errors ------------------------------------------------------------- */
 
-/* The parts of a sentence come from libpcap and from the expression: any bytes. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 static int refuse(struct selection_error *error, int code, const char *text)
 {
 	*error = (struct selection_error){0};
 	snprintf(error->text, sizeof(error->text), "%s", text);
-	make_printable(error->text);
+	printable_ascii(error->text);
 	return code;
 }
 
-/* `index` may be that of the end. */
+/* `index` is the count of words if the error is at the end. */
 static int refuse_word(struct selection_error *error, const struct expression *expression,
 		       size_t index, const char *text)
 {
@@ -187,7 +177,7 @@ static int refuse_word(struct selection_error *error, const struct expression *e
 			 word->length < 64 ? word->length : 64, expression->text + word->offset,
 			 word->offset + 1U);
 	}
-	make_printable(error->text);
+	printable_ascii(error->text);
 	return -EINVAL;
 }
 
@@ -201,7 +191,8 @@ static int refuse_name(struct selection_error *error, const struct expression *e
 		snprintf(text, sizeof(text), "not a keyword%s, and names are not looked up",
 			 nearest_hint("", nearest).s);
 	else
-		snprintf(text, sizeof(text), "names are not looked up, only numbers can be given");
+		snprintf(text, sizeof(text),
+			 "not a number or an address, and names are not looked up");
 	return refuse_word(error, expression, index, text);
 }
 
@@ -210,7 +201,7 @@ static int refuse_compiled(struct selection_error *error, const struct expressio
 {
 	char again[PCAP_ERRBUF_SIZE];
 
-	/* Only the optimizer finds that nothing can match: no word is to blame. */
+	/* Only the optimizer finds that nothing can match, and it names no word. */
 	if (!fails(expression->text, again))
 		return refuse(error, -EINVAL, message);
 	return refuse_word(error, expression, find_word(expression, message), message);
@@ -221,7 +212,7 @@ static int refuse_size(struct selection_error *error)
 	char text[128];
 
 	snprintf(text, sizeof(text),
-		 "an expression has at most %d characters, %d words and %d terms",
+		 "expression too long: at most %d characters, %d words and %d terms",
 		 EXPRESSION_LENGTH_MAX, EXPRESSION_WORDS_MAX, EXPRESSION_TERMS_MAX);
 	return refuse(error, -E2BIG, text);
 }
@@ -275,9 +266,8 @@ static bool run(const struct selection *selection, const struct wire_frame *fram
 }
 
 /*
- * Fill in what is not known.  No test of one value against another comes out
- * the same for both of these fillings when it depends on a byte of them, but
- * for "multicast", which neither is.
+ * Fill in the values that are not known.  A record is selected only if the frame matches with both fillings.  No value
+ * equals both, so a test of an unknown byte for equality selects no record.  Neither filling is a multicast address.
  */
 static void fill(struct wire_frame *frame, bool second)
 {

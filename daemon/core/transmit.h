@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A transmit at or near the slot limit with all its names: a slots record after
- * store/resolve.c.  Plain data; whoever has one looks nothing up.
+ * A transmit at or near the slot limit with all its names, as store/resolve.c makes it from a slots record.  Plain
+ * data: its readers look nothing up.
  */
 #ifndef DAEMON_CORE_TRANSMIT_H
 #define DAEMON_CORE_TRANSMIT_H
@@ -20,9 +20,9 @@ struct transmit {
 	uint32_t cpu;
 	enum nf_slots_outcome outcome;
 	bool too_big;	  /* longer than xen-netfront can send */
-	bool xen;	  /* a device of xen-netfront; otherwise one of slots.devices */
-	bool involved;	  /* the task sent it; otherwise the task only happened to run */
-	bool has_offload; /* the next three are known: the device's settings at that moment */
+	bool xen;	  /* a device of xen-netfront; otherwise a device of slots.devices */
+	bool involved;	  /* the task sent the packet; otherwise it only happened to run */
+	bool has_offload; /* sg, gso and tso, the device's settings at that moment, are known */
 	bool sg, gso, tso;
 	uint32_t slots, limit;
 	uint32_t length;		   /* skb->len, bytes */
@@ -33,7 +33,7 @@ struct transmit {
 	uint16_t gso_segs;
 	struct device device;
 	struct contents contents;
-	const struct nf_task *task; /* the one that was running */
+	const struct nf_task *task; /* the task that was running */
 };
 
 #endif

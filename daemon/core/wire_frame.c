@@ -5,14 +5,11 @@
 
 #include "daemon/core/packet.h"
 
-#define ADDRESS_BYTES 12 /* both */
+#define ADDRESS_BYTES 12 /* of both addresses */
 #define TAG_BYTES 4
 #define TYPE_BYTES 2
-#define ETHERNET_BYTES (ADDRESS_BYTES + TYPE_BYTES)
 
-#define TYPE_VLAN 0x8100
-#define TYPE_QINQ 0x88a8
-/* Smaller values are lengths on the wire, and the kernel's own numbers in skb->protocol. */
+/* Smaller values are lengths on the wire, or the kernel's own numbers in skb->protocol. */
 #define TYPE_MIN 0x0600
 #define TYPE_UNKNOWN 0xffff
 /* The kernel's numbers for 802.3 frames, linux/if_ether.h. */
@@ -38,34 +35,6 @@ static void append16(struct wire_frame *frame, uint16_t value)
 	append(frame, (const uint8_t[]){(uint8_t)(value >> 8), (uint8_t)value}, 2);
 }
 
-static bool is_vlan(uint16_t type)
-{
-	return type == TYPE_VLAN || type == TYPE_QINQ;
-}
-
-/*
- * A record does not say what kind of device it was, and skb->mac_header may be
- * older than skb->network_header.  It is Ethernet when it is as long as an
- * Ethernet header with its tags, and its type is not at odds with the skb's.
- */
-static bool is_ethernet(const struct wire_frame_source *source)
-{
-	const uint8_t *at, *end;
-	uint16_t type;
-
-	if (source->l2_len < ETHERNET_BYTES || source->l2_len > NF_L2_MAX)
-		return false;
-	at = source->l2 + ADDRESS_BYTES;
-	end = source->l2 + source->l2_len;
-	while (is_vlan(get16(at)) && end - at >= TAG_BYTES + TYPE_BYTES)
-		at += TAG_BYTES;
-	type = get16(at);
-	if (end - at != TYPE_BYTES)
-		return false;
-	return type == source->protocol || is_vlan(type) || is_vlan(source->protocol) ||
-	       type < TYPE_MIN || source->protocol < TYPE_MIN;
-}
-
 static void append_type(struct wire_frame *frame, const struct wire_frame_source *source)
 {
 	uint16_t protocol = source->protocol;
@@ -87,7 +56,8 @@ static void append_link(struct wire_frame *frame, const struct wire_frame_source
 {
 	static const uint8_t none[ADDRESS_BYTES];
 
-	frame->addressed = is_ethernet(source);
+	frame->addressed = source->l2_len <= NF_L2_MAX &&
+			   packet_is_ethernet(source->l2, source->l2_len, source->protocol);
 	append(frame, frame->addressed ? source->l2 : none, ADDRESS_BYTES);
 	if (source->vlan_protocol) {
 		append16(frame, source->vlan_protocol);
@@ -101,10 +71,11 @@ static void append_link(struct wire_frame *frame, const struct wire_frame_source
 	}
 }
 
-/* A tag that was captured with the type behind it; the last type may stand alone. */
+/* Whether a tag is at `at`, captured together with the type that follows it. */
 static bool tag_at(const struct wire_frame *frame, uint32_t at)
 {
-	return frame->captured >= at + TAG_BYTES + TYPE_BYTES && is_vlan(get16(frame->bytes + at));
+	return frame->captured >= at + TAG_BYTES + TYPE_BYTES &&
+	       packet_is_vlan(get16(frame->bytes + at));
 }
 
 static void cut_tag(struct wire_frame *frame, uint32_t at)
@@ -119,7 +90,7 @@ void wire_frame_build(struct wire_frame *frame, const struct wire_frame_source *
 
 	frame->captured = 0;
 	append_link(frame, source);
-	/* Before skb_vlan_untag() the network header is at the tag: these bytes have some, too. */
+	/* Before skb_vlan_untag(), the network header points to the tag, so these bytes may have tags, too. */
 	append(frame, source->net, net_len);
 
 	frame->type_at = ADDRESS_BYTES;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files that make JSON share: objects being filled, and a packet's members. */
+/*
+ * Shared by the files of this directory: objects that are being filled, and the members that records of packets have.
+ */
 #ifndef DAEMON_JSON_INTERNAL_H
 #define DAEMON_JSON_INTERNAL_H
 
@@ -15,8 +17,8 @@ struct contents;
 struct device;
 
 /*
- * An object that is being filled.  The first member that does not fit makes it
- * NULL; members after that are dropped, so only the end needs a look.
+ * An object that is being filled.  If memory runs out, `object` becomes NULL and all later members are dropped, so the
+ * caller checks only the result.
  */
 struct fill {
 	json_t *object;
@@ -24,38 +26,38 @@ struct fill {
 
 struct fill fill_new(void);
 
-/* Takes `value` over.  NULL means that memory ran out. */
+/* Add a member; steals the reference to `value`.  `value` NULL means that memory ran out. */
 void fill_put(struct fill *f, const char *key, json_t *value);
 
 void fill_int(struct fill *f, const char *key, uint64_t value);
 
-/* For numbers of which 0 says that there is none. */
+/* Add a number unless it is 0, which means not known. */
 void fill_known(struct fill *f, const char *key, uint64_t value);
 
 void fill_bool(struct fill *f, const char *key, bool value);
 
-/* `text` is ours, hence valid; NULL is left out. */
+/* Add a text of netflowd itself, which is valid UTF-8; NULL is left out. */
 void fill_text(struct fill *f, const char *key, const char *text);
 
-/* Up to `max` bytes of others, see json_text(); nothing is left out. */
+/* Add up to `max` bytes of unknown origin, see json_text(); NULL and an empty text are left out. */
 void fill_bytes(struct fill *f, const char *key, const char *bytes, size_t max);
 
-/* The same of a string with its end; NULL is left out. */
+/* Add a string of unknown origin, see json_text(); NULL is left out, an empty text is not. */
 void fill_foreign(struct fill *f, const char *key, const char *text);
 
-/* CLOCK_MONOTONIC to a time of day. */
+/* Add a moment of CLOCK_MONOTONIC as a time of day, see json_time(). */
 void fill_time(struct fill *f, const char *key, uint64_t monotonic_ns);
 
-/* Append to an array as fill_put() does to an object: *array is NULL once memory ran out. */
+/* Append to an array as fill_put() does to an object: *array becomes NULL if memory runs out. */
 void fill_append(json_t **array, json_t *value);
 
-/* packet.c: members protocol, flow, ethernet, vlan, ip, transport, icmp. */
+/* packet.c: add the members protocol, flow, ethernet, vlan, ip, transport and icmp that the packet has. */
 void fill_contents(struct fill *f, const struct contents *contents);
-/* Members device, ifindex, netns, netns_name; what is not known is left out. */
+/* Add the members device, ifindex, netns and netns_name; a value that is not known is left out. */
 void fill_device(struct fill *f, const struct device *device);
-/* Member header. */
+/* Add the member header. */
 void fill_header(struct fill *f, const struct nf_bytes *bytes);
-/* Member task. */
+/* Add the member task. */
 void fill_task(struct fill *f, const struct nf_task *task, bool involved);
 
 #endif

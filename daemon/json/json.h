@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the daemon knows, as the JSON objects that daemon/control/io.netflowd.varlink
- * describes.  What is not known is left out.
+ * The daemon's records and counters as the JSON objects that daemon/control/io.netflowd.varlink describes.  A value
+ * that is not known is left out.
  *
- * Every function returns a new reference, the caller's to drop, or NULL when
- * memory ran out.  Counters above INT64_MAX, which JSON's integers cannot
- * hold, are given as INT64_MAX.
+ * Every function returns a new reference, which the caller owns, or NULL if memory runs out.  Counters above INT64_MAX,
+ * which JSON's integers cannot hold, become INT64_MAX.
  */
 #ifndef DAEMON_JSON_JSON_H
 #define DAEMON_JSON_JSON_H
@@ -26,15 +25,15 @@ struct rocket;
 struct transmit;
 
 /*
- * A string out of `max` bytes that anybody may have written: it ends at the
- * first 0, or after them all; each byte that is not valid UTF-8 becomes U+FFFD.
+ * A string of at most `max` bytes of unknown origin.  It ends at the first 0, or after `max` bytes.  Each byte that is
+ * not valid UTF-8 becomes U+FFFD.
  */
 json_t *json_text(const char *bytes, size_t max);
 
 /* A moment of CLOCK_MONOTONIC as a string, RFC 3339 with the offset of the host's clock. */
 json_t *json_time(uint64_t monotonic_ns);
 
-/* Types DropRecord, LatencyRecord and SlotsRecord, of records that are resolved already. */
+/* Types DropRecord, LatencyRecord and SlotsRecord, of resolved records. */
 json_t *json_drop_record(const struct drop *drop);
 json_t *json_latency_record(const struct journey *journey);
 json_t *json_slots_record(const struct transmit *transmit);
@@ -42,10 +41,10 @@ json_t *json_slots_record(const struct transmit *transmit);
 /* Type Explanation. */
 json_t *json_knowledge(const struct knowledge *entry);
 
-/* Type Rocket; `state` is one of those it names there. */
+/* Type Rocket; `state` is one of the states in the interface file. */
 json_t *json_rocket(const struct rocket *rocket, const char *state);
 
-/* Which fields of the key stand in a row. */
+/* The fields of the key that a row has. */
 enum json_drops_field {
 	JSON_DROPS_REASON = 1 << 0,
 	JSON_DROPS_LOCATION = 1 << 1,
@@ -59,8 +58,8 @@ struct json_drops {
 	const struct cause *cause;
 	unsigned int fields; /* enum json_drops_field */
 	struct device device;
-	const char *protocol; /* as packet_protocol() has it */
-	const char *flow;     /* NULL: the row is not about one flow */
+	const char *protocol; /* as from packet_protocol() */
+	const char *flow;     /* NULL: the row is not one flow's */
 	uint64_t packets;
 	uint64_t bytes;
 	uint64_t last_ns; /* CLOCK_MONOTONIC */
@@ -70,9 +69,8 @@ struct json_drops {
 json_t *json_drops(const struct json_drops *row);
 
 /*
- * Type Latency; `device` NULL: the devices without a slot of their own.  An
- * empty histogram has a count of 0, and no mean, maximum or quantiles.  The
- * last bucket's below_ns is INT64_MAX: it is open.
+ * Type Latency; `device` NULL: all devices without a slot of their own.  An empty histogram has a count of 0, and
+ * neither mean, maximum nor quantiles.  The last bucket has no upper limit: its below_ns is INT64_MAX.
  */
 json_t *json_latency(enum nf_segment segment, const struct device *device,
 		     const struct nf_hist *hist);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The members that every record of a packet has. */
+/* The members that records of packets share. */
 #include <arpa/inet.h>
 #include <stdio.h>
 

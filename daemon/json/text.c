@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes that anybody may have written, as the UTF-8 that JSON is made of. */
+/* Bytes of unknown origin as UTF-8, which JSON requires. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/json/json.h"
 
 /*
- * Bytes of the UTF-8 character at `p`, 0 when it is none; table 3-7 of the
- * Unicode standard, which leaves out overlong forms, surrogates and what is
- * above U+10FFFF by bounds for the second byte.
+ * The length in bytes of the UTF-8 character at `p`; 0 if there is no valid one.  Table 3-7 of the Unicode standard:
+ * limits for the second byte exclude overlong forms, surrogates and values above U+10FFFF.
  */
 static size_t utf8_bytes(const unsigned char *p, size_t len)
 {

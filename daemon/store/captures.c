@@ -18,14 +18,14 @@
 enum kind { NETNS, CGROUP, KINDS };
 
 struct captured {
-	struct captured *next; /* in its bucket, newer ones first */
-	uint64_t number;       /* inode number of a namespace, id of a cgroup */
+	struct captured *next; /* in its bucket, newest first */
+	uint64_t number;       /* inode number of the namespace, or id of the cgroup */
 	enum kind kind;
 	unsigned int holders;
-	bool settled;	   /* not found, and not looked up again */
-	uint64_t begun_ns; /* when it was captured first */
-	uint64_t asked_ns; /* when it was looked up last */
-	char *text;	   /* the namespace's name, or the owner's strings; NULL: not known */
+	bool settled;	       /* a name that was not found stays not known */
+	uint64_t begun_ns;     /* when it was first captured */
+	uint64_t looked_up_ns; /* when it was last looked up; 0: never */
+	char *text;	       /* the namespace's name, or the owner's strings; NULL: not known */
 	struct owner owner;
 };
 
@@ -65,7 +65,7 @@ static struct captured **bucket_of(struct captures *captures, enum kind kind, ui
 	return &captures->buckets[kind][(number * 0x9e3779b97f4a7c15ULL >> 32) % BUCKETS];
 }
 
-/* The newest one; older ones of the number belong to namespaces that are gone. */
+/* The newest one.  Older ones with the same number belong to namespaces that are gone. */
 static struct captured *find(struct captures *captures, enum kind kind, uint64_t number)
 {
 	struct captured *one = *bucket_of(captures, kind, number);
@@ -112,9 +112,9 @@ void captures_release(struct captures *captures, struct captured *captured)
 	free(captured);
 }
 
-/* ---- look-ups ------------------------------------------------------------ */
+/* ---- lookups ------------------------------------------------------------- */
 
-/* Without memory the owner stays unknown, as after a look-up that found nothing. */
+/* If memory runs out, the owner stays unknown, as after a lookup that found nothing. */
 static void set_owner(struct captured *captured, const char *path)
 {
 	char unit[ATTRIBUTION_UNIT_MAX] = "", container[ATTRIBUTION_CONTAINER_MAX] = "";
@@ -145,17 +145,17 @@ static const char *look_up_netns(struct captures *captures, uint64_t inode, char
 	return attribution_netns(captures->attribution, (uint32_t)inode, name);
 }
 
-/* Look up a name that is not known yet, unless that was done a moment ago. */
-static void ask_again(struct captures *captures, struct captured *captured, uint64_t now)
+/* Look up a name that is not known yet, unless the last lookup was less than CAPTURES_FRESH_NS ago. */
+static void look_up_again(struct captures *captures, struct captured *captured, uint64_t now)
 {
 	char text[ATTRIBUTION_CGROUP_MAX];
 	const char *name;
 
 	_Static_assert(sizeof(text) >= ATTRIBUTION_NETNS_MAX, "room for both");
 	if (captured->text || captured->settled ||
-	    (captured->asked_ns && now - captured->asked_ns < CAPTURES_FRESH_NS))
+	    (captured->looked_up_ns && now - captured->looked_up_ns < CAPTURES_FRESH_NS))
 		return;
-	captured->asked_ns = now;
+	captured->looked_up_ns = now;
 	if (captured->kind == NETNS) {
 		name = look_up_netns(captures, captured->number, text);
 		if (name)
@@ -175,7 +175,7 @@ void captures_settle(struct captures *captures)
 		for (size_t i = 0; i < BUCKETS; i++)
 			for (struct captured *one = captures->buckets[kind][i]; one;
 			     one = one->next) {
-				ask_again(captures, one, now);
+				look_up_again(captures, one, now);
 				one->settled |= now - one->begun_ns >= settled_ns[kind];
 			}
 }
@@ -183,8 +183,8 @@ void captures_settle(struct captures *captures)
 /* ---- captures ------------------------------------------------------------ */
 
 /*
- * Whether a namespace that was captured before is still the one of this name
- * (NULL: it has none).  One without a name gets its name late, for a while.
+ * Whether a namespace that was captured before is still the one with this name (NULL: none).  A namespace without a
+ * name may get its name late, until it is settled.
  */
 static bool is_same_netns(struct captured *captured, const char *name)
 {
@@ -207,7 +207,7 @@ struct captured *captures_netns(struct captures *captures, uint32_t inode)
 	if (!inode)
 		return NULL;
 	captured = find(captures, NETNS, inode);
-	if (captured && now - captured->asked_ns < CAPTURES_FRESH_NS)
+	if (captured && now - captured->looked_up_ns < CAPTURES_FRESH_NS)
 		return hold(captured);
 	name = look_up_netns(captures, inode, text);
 	if (!captured || !is_same_netns(captured, name)) {
@@ -216,11 +216,11 @@ struct captured *captures_netns(struct captures *captures, uint32_t inode)
 			captured->text = strdup(name);
 	}
 	if (captured)
-		captured->asked_ns = now;
+		captured->looked_up_ns = now;
 	return hold(captured);
 }
 
-/* Ids of cgroups are not used again: a path that was found once stays right. */
+/* The kernel does not reuse ids of cgroups, so a path that was found once stays right. */
 struct captured *captures_owner(struct captures *captures, uint64_t cgroup)
 {
 	struct captured *captured;
@@ -233,14 +233,14 @@ struct captured *captures_owner(struct captures *captures, uint64_t cgroup)
 	if (!captured)
 		captured = add(captures, CGROUP, cgroup, time_monotonic());
 	if (captured)
-		ask_again(captures, captured, time_monotonic());
+		look_up_again(captures, captured, time_monotonic());
 	return hold(captured);
 }
 
 static bool is_known(struct captures *captures, struct captured *captured)
 {
 	if (captured && !captured->text && !captured->settled)
-		ask_again(captures, captured, time_monotonic());
+		look_up_again(captures, captured, time_monotonic());
 	return captured && captured->text;
 }
 

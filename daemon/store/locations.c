@@ -6,9 +6,9 @@
 
 #include "daemon/kernel/symbols.h"
 
-/* Room for LOCATIONS_AT_ONCE of the longest texts, and for some 500 usual ones beside them. */
+/* Room for LOCATIONS_AT_ONCE texts of the greatest length, and for about 500 texts of usual length in addition. */
 #define TEXT_BYTES ((size_t)(LOCATIONS_AT_ONCE + 40) * SYMBOLS_TEXT_MAX)
-/* A power of two; half of them at most are taken. */
+/* A power of two; at most half of the entries are in use. */
 #define ENTRIES 2048
 
 struct entry {
@@ -18,14 +18,14 @@ struct entry {
 
 struct locations {
 	const struct symbols *symbols;
-	size_t count, used; /* entries; bytes of text[] */
+	size_t count, used; /* entries in use; bytes in use of text[] */
 	struct entry entries[ENTRIES];
 	char text[TEXT_BYTES];
 };
 
 int locations_new(struct locations **locations, const struct symbols *symbols)
 {
-	/* calloc: a page takes memory only once texts fill it. */
+	/* calloc(), because a page then takes memory only once texts fill it. */
 	struct locations *fresh = calloc(1, sizeof(*fresh));
 
 	if (!fresh)

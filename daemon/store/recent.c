@@ -8,7 +8,7 @@
 struct recent {
 	size_t capacity, count, next;
 	size_t record_size, capture_size;
-	size_t capture_at, stride; /* bytes; both keep what follows aligned */
+	size_t capture_at, stride; /* bytes, multiples of 8 */
 	recent_release release;
 	void *userdata;
 	_Alignas(8) unsigned char entries[];
@@ -25,7 +25,7 @@ int recent_new(struct recent **recent, size_t capacity, size_t record_size, size
 	if (__builtin_mul_overflow(capacity, stride, &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(*fresh), &bytes))
 		return -ENOMEM;
-	/* calloc: a page takes memory only once records fill it. */
+	/* calloc(), because a page then takes memory only once records fill it. */
 	fresh = calloc(1, bytes);
 	if (!fresh)
 		return -ENOMEM;

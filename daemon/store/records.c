@@ -18,12 +18,12 @@ struct records {
 	struct recent *recent[RECORDS_KINDS];
 };
 
-/* Captured with a drop record or a slots record. */
+/* The capture of a drop record or a slots record. */
 struct device_capture {
 	struct captured *netns;
 };
 
-/* Captured with a latency record. */
+/* The capture of a latency record. */
 struct path_capture {
 	struct captured *netns[NF_PATH_DEVICES];
 	struct captured *owner;
@@ -34,9 +34,9 @@ struct path_capture {
 static void release_device(void *userdata, void *capture)
 {
 	const struct records *records = userdata;
-	const struct device_capture *place = capture;
+	const struct device_capture *device = capture;
 
-	captures_release(records->captures, place->netns);
+	captures_release(records->captures, device->netns);
 }
 
 static void release_path(void *userdata, void *capture)
@@ -112,15 +112,15 @@ void records_set_probes(struct records *records, const struct path_probes *probe
 	resolver_set_probes(records->resolver, probes);
 }
 
-/* ---- taking -------------------------------------------------------------- */
+/* ---- adding -------------------------------------------------------------- */
 
-/* Capture before the oldest record is replaced: its names are often those of the new one. */
+/* Capture before the oldest record is replaced, because the new one often has the same names. */
 static void add_with_device(struct records *records, enum record_kind kind,
 			    const struct nf_record *record, uint32_t netns)
 {
-	const struct device_capture place = {.netns = captures_netns(records->captures, netns)};
+	const struct device_capture device = {.netns = captures_netns(records->captures, netns)};
 
-	recent_add(records->recent[kind], record, &place);
+	recent_add(records->recent[kind], record, &device);
 }
 
 void records_add_drop(struct records *records, const struct nf_drop_record *record)
@@ -163,9 +163,9 @@ uint64_t records_time(const struct records *records, enum record_kind kind, size
 
 static const char *netns_of(const struct records *records, enum record_kind kind, size_t i)
 {
-	const struct device_capture *place = recent_capture(records->recent[kind], i);
+	const struct device_capture *device = recent_capture(records->recent[kind], i);
 
-	return captures_netns_name(records->captures, place->netns);
+	return captures_netns_name(records->captures, device->netns);
 }
 
 int records_drop(struct records *records, size_t i, struct drop *drop)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The newest records of each kind.  Names that can vanish are captured when a
- * record is added; all other names are resolved when it is read.
+ * The newest records of each kind.  Names that can vanish are captured when a record is added; all other names are
+ * resolved when it is read.
  */
 #ifndef DAEMON_STORE_RECORDS_H
 #define DAEMON_STORE_RECORDS_H
@@ -30,55 +30,54 @@ enum record_kind {
 	RECORDS_KINDS,
 };
 
-/* What names are read from; all must outlive the records. */
+/* The sources of names; all must outlive the records. */
 struct records_sources {
 	const struct names *names;
 	const struct symbols *symbols;	 /* NULL: locations are addresses */
 	struct attribution *attribution; /* NULL: namespaces and cgroups have no names */
 };
 
-/* `capacity`: how many of each kind are held, at least 1.  -ENOMEM.  Free with records_free. */
+/* `capacity`: the number of records of each kind, at least 1.  -ENOMEM.  Free with records_free. */
 int records_new(struct records **records, const size_t capacity[static RECORDS_KINDS],
 		const struct records_sources *sources);
 void records_free(struct records **records);
 #define OWN_RECORDS CLEANUP(records_free)
 
 /*
- * Keep a copy of a record as it comes from the ring, in place of the oldest of its
- * kind, and capture its names.  store/captures.h says what that costs.
+ * Keep a copy of a record from the ring buffer, in place of the oldest of its kind, and capture its names.
+ * store/captures.h says what that costs.
  */
 void records_add_drop(struct records *records, const struct nf_drop_record *record);
 void records_add_journey(struct records *records, const struct nf_path_record *record);
 void records_add_transmit(struct records *records, const struct nf_slots_record *record);
 
-/* To be called every second: names that were not found are looked up again. */
+/* Call this every second: names that were not found are looked up again. */
 void records_settle(struct records *records);
-/* The symbols were loaded again. */
+/* Call this after the symbols were loaded again. */
 void records_forget_symbols(struct records *records);
-/* Which probes do not run, for the stages that a journey lacks; copied. */
+/* Set which probes do not run, for the stages that a journey lacks; copied. */
 void records_set_probes(struct records *records, const struct path_probes *probes);
 
 size_t records_count(const struct records *records, enum record_kind kind);
 size_t records_capacity(const struct records *records, enum record_kind kind);
-/* When the i-th newest happened, CLOCK_MONOTONIC ns; 0 if there are fewer. */
+/* When the i-th newest record was made, CLOCK_MONOTONIC ns; 0 if there are fewer. */
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i);
 
 /*
- * The i-th newest, 0 is the newest, with its names.  The result is valid until
- * the next call that changes or resolves any record.  -ENOENT: there are fewer;
- * -ENODATA, -EINVAL: a latency record that no journey can be read from.
+ * Resolve the i-th newest record, 0 is the newest.  The result is valid until the next call that changes or resolves
+ * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: path_read() cannot read a journey from the latency record.
  */
 int records_drop(struct records *records, size_t i, struct drop *drop);
 int records_journey(struct records *records, size_t i, struct journey *journey);
 int records_transmit(struct records *records, size_t i, struct transmit *transmit);
 
-/* The names of a drop counter's reason and location, as a drop record has them. */
+/* Name the reason and the location of a drop counter, as resolve_drop() names those of a record. */
 void records_cause(struct records *records, bool has_reason, uint32_t reason, uint64_t location,
 		   struct cause *cause);
 
 /*
- * A reason by its name or number, as names_find_reason() does.  -ENOENT: `nearest`
- * is then the nearest name, or NULL.
+ * Find a reason by its name or number, as names_find_reason() does.  -ENOENT: `nearest` is then the nearest name, or
+ * NULL.
  */
 int records_find_reason(const struct records *records, const char *text, uint32_t *reason,
 			const char **nearest);

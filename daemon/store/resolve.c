@@ -47,6 +47,20 @@ void resolver_forget_symbols(struct resolver *resolver)
 	locations_forget(resolver->locations);
 }
 
+/*
+ * The entries that the array at the end of a record has and that header.size covers.  `plain`: bytes of a record
+ * without entries; `size`: bytes of an entry; `max`: entries of the array; `count`: entries that the record claims.
+ */
+static size_t entries_of(const struct nf_record *header, size_t plain, size_t size, size_t max,
+			 size_t count)
+{
+	size_t room = header->size > plain ? (header->size - plain) / size : 0;
+
+	if (room > max)
+		room = max;
+	return count < room ? count : room;
+}
+
 /* ---- drops --------------------------------------------------------------- */
 
 static void name_cause(struct resolver *resolver, bool has_reason, uint32_t reason,
@@ -72,22 +86,9 @@ void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, 
 	name_cause(resolver, has_reason, reason, location, cause);
 }
 
-/* Entries of stack[] that the record has, and that its size covers. */
-static size_t stack_entries(const struct nf_drop_record *record)
-{
-	size_t room;
-
-	if (record->header.size <= NF_DROP_RECORD_PLAIN)
-		return 0;
-	room = (record->header.size - NF_DROP_RECORD_PLAIN) / sizeof(record->stack[0]);
-	if (room > NF_DROP_STACK_MAX)
-		room = NF_DROP_STACK_MAX;
-	return record->stack_len < room ? record->stack_len : room;
-}
-
 /*
- * The first entry of the stack that is the kernel's own: the entries before the
- * caller of kfree_skb, which the record names, are the tracepoint and the program.
+ * The first entry of the stack that belongs to the kernel itself.  The entries before the caller of kfree_skb, which
+ * the record names, are the tracepoint and the program.
  */
 static size_t stack_start(const struct nf_drop_record *record, size_t entries)
 {
@@ -100,7 +101,8 @@ static size_t stack_start(const struct nf_drop_record *record, size_t entries)
 static void name_stack(struct resolver *resolver, const struct nf_drop_record *record,
 		       struct drop *drop)
 {
-	size_t entries = stack_entries(record);
+	size_t entries = entries_of(&record->header, NF_DROP_RECORD_PLAIN, sizeof(record->stack[0]),
+				    NF_DROP_STACK_MAX, record->stack_len);
 
 	drop->stack_count = 0;
 	for (size_t i = stack_start(record, entries); i < entries; i++)
@@ -164,19 +166,6 @@ int resolve_journey(struct resolver *resolver, const struct nf_path_record *reco
 
 /* ---- transmits ----------------------------------------------------------- */
 
-/* Entries of frag[] that the record has, and that its size covers. */
-static size_t frag_entries(const struct nf_slots_record *record)
-{
-	size_t room;
-
-	if (record->header.size <= NF_SLOTS_RECORD_PLAIN)
-		return 0;
-	room = (record->header.size - NF_SLOTS_RECORD_PLAIN) / sizeof(record->frag[0]);
-	if (room > NF_FRAGS_MAX)
-		room = NF_FRAGS_MAX;
-	return record->frags < room ? record->frags : room;
-}
-
 void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,
 		      const char *netns_name, struct transmit *transmit)
 {
@@ -197,7 +186,8 @@ void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *r
 		.length = record->len,
 		.head_offset = record->head_offset,
 		.head_length = record->head_len,
-		.frags = frag_entries(record),
+		.frags = entries_of(&record->header, NF_SLOTS_RECORD_PLAIN, sizeof(record->frag[0]),
+				    NF_FRAGS_MAX, record->frags),
 		.frag = record->frag,
 		.gso_size = record->gso_size,
 		.gso_segs = record->gso_segs,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The one step from a raw record to its meaning: the names of the reason, class
- * and location, the parsed packet, the stages of a journey.  Every reader of
- * records (selection, JSON, alerts) takes the result and looks nothing up.
+ * The one step from a raw record to its meaning: the names of the reason, class and location, the parsed packet, the
+ * stages of a journey.  Every reader of records (selection, JSON, alerts) uses the result and looks nothing up.
  *
- * None of these names can vanish, so this step may run long after the record was
- * taken; names that can vanish are captured then (store/captures.h) and passed in.
- * It allocates nothing and takes one to two microseconds.
+ * None of these names can vanish, so this step may run long after the record was added.  Names that can vanish are
+ * captured at that time (store/captures.h) and passed in.  This step allocates no memory and takes one to two
+ * microseconds.
  */
 #ifndef DAEMON_STORE_RESOLVE_H
 #define DAEMON_STORE_RESOLVE_H
@@ -23,35 +22,34 @@ struct names;
 struct resolver;
 struct symbols;
 
-/* Both must outlive the resolver; `symbols` NULL: locations are addresses.  -ENOMEM. */
+/* `names` and `symbols` must outlive the resolver; `symbols` NULL: locations are addresses.  -ENOMEM. */
 int resolver_new(struct resolver **resolver, const struct names *names,
 		 const struct symbols *symbols);
 void resolver_free(struct resolver **resolver);
 #define OWN_RESOLVER CLEANUP(resolver_free)
 
-/* Which probes do not run, for the stages that a journey lacks; copied.  At first all run. */
+/* Set which probes do not run, for the stages that a journey lacks; copied.  Initially all run. */
 void resolver_set_probes(struct resolver *resolver, const struct path_probes *probes);
 
-/* The symbols were loaded again. */
+/* Call this after the symbols were loaded again. */
 void resolver_forget_symbols(struct resolver *resolver);
 
 /*
- * The record, and the names that were captured with it, must outlive the result.
- * Texts of locations in it are valid until the resolver is used again.
+ * The record, and the names that were captured with it, must outlive the result.  Texts of locations in the result are
+ * valid until the resolver is used again.
  */
 void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, uint64_t location,
 		   struct cause *cause);
-/* stack[] is read only as far as header.size covers it. */
+/* Reads stack[] only as far as header.size covers it. */
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
 		  const char *netns_name, struct drop *drop);
 /*
- * `netns_names`: of NF_PATH_DEVICES devices.  -ENODATA, -EINVAL: path_read() finds no
- * journey in the record.
+ * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: path_read() finds no journey in the record.
  */
 int resolve_journey(struct resolver *resolver, const struct nf_path_record *record,
 		    const char *const netns_names[static NF_PATH_DEVICES],
 		    const struct owner *owner, struct journey *journey);
-/* frag[] is read only as far as header.size covers it. */
+/* Reads frag[] only as far as header.size covers it. */
 void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,
 		      const char *netns_name, struct transmit *transmit);
 

@@ -10,7 +10,7 @@ struct held {
 	enum rocket_state state;
 };
 
-/* A record of an overflow that no rocket has been found for. */
+/* An overflow that has a record and to which no rocket has been matched yet. */
 struct overflow {
 	uint64_t time_ns;
 	uint32_t slots, bytes;
@@ -20,7 +20,7 @@ struct overflow {
 struct rockets {
 	uint64_t total, unseen;
 	uint64_t records; /* of overflows */
-	uint64_t excused; /* rockets that overflows without a record spoke for */
+	uint64_t excused; /* rockets that overflows without a record account for */
 	size_t count, next, overflow_next;
 	struct held held[ROCKETS_HELD];
 	struct overflow overflow[ROCKETS_HELD];
@@ -49,11 +49,13 @@ static struct held *newest(const struct rockets *rockets, size_t i)
 
 void rockets_add(struct rockets *rockets, const struct rocket *rocket)
 {
-	struct held *place = &rockets->held[rockets->next];
+	struct held *oldest = &rockets->held[rockets->next];
 
-	/* Pushed out before its second was over: it counts as seen, rather than to accuse wrongly.
+	/*
+	 * A rocket that is replaced before it was checked counts as seen: netflowd must not report a fault that may not
+	 * exist.
 	 */
-	*place = (struct held){.rocket = *rocket, .state = ROCKET_PENDING};
+	*oldest = (struct held){.rocket = *rocket, .state = ROCKET_PENDING};
 	rockets->next = (rockets->next + 1) % ROCKETS_HELD;
 	if (rockets->count < ROCKETS_HELD)
 		rockets->count++;
@@ -80,7 +82,7 @@ static bool near_in_time(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) <= ROCKETS_WAIT_NS;
 }
 
-/* Each record stands for one rocket. */
+/* Each record matches one rocket. */
 static bool find_record(struct rockets *rockets, const struct rocket *rocket)
 {
 	for (size_t i = 0; i < ROCKETS_HELD; i++) {

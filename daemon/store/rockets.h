@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rockets of the kernel's log, beside the overflows that the probe saw.
+ * Rockets in the kernel's log, compared with the overflows that the probe saw.
  *
- * A rocket that the probe did not see within a second is a fault in coverage.
- * It is compared with the records of overflows by slots and bytes; an overflow
- * that left no record (throttled, or the ring was full) is known by number
- * only, and each such one speaks for one rocket.
+ * A rocket that the probe did not see within a second is a fault in coverage.  A rocket is compared with the records of
+ * overflows by slots and bytes.  Of an overflow without a record (throttled, or the ring was full) only the count is
+ * known, and each one accounts for one rocket.
  */
 #ifndef DAEMON_STORE_ROCKETS_H
 #define DAEMON_STORE_ROCKETS_H
@@ -30,22 +29,22 @@ struct rockets;
 int rockets_new(struct rockets **rockets);
 void rockets_free(struct rockets **rockets);
 
-/* The log has one; its time is now. */
+/* Add a rocket that the log reports; its time is the present. */
 void rockets_add(struct rockets *rockets, const struct rocket *rocket);
 
-/* The probe has a record.  Those that are no overflow of xen-netfront are passed over. */
+/* Add a record of the probe.  Records of anything but an overflow of xen-netfront are ignored. */
 void rockets_record(struct rockets *rockets, const struct nf_slots_record *record);
 
 /*
- * Decide on those that have waited long enough.  `overflows`: all of
- * xen-netfront that the probe has counted.
+ * Decide on the rockets that have waited for ROCKETS_WAIT_NS.  `overflows`: all overflows of xen-netfront that the
+ * probe has counted.
  */
 void rockets_check(struct rockets *rockets, uint64_t now_ns, uint64_t overflows);
 
 uint64_t rockets_total(const struct rockets *rockets);
 uint64_t rockets_unseen(const struct rockets *rockets);
 
-/* The i-th newest, 0 = the newest, NULL = there are not so many. */
+/* The i-th newest rocket, 0 is the newest; NULL if there are fewer. */
 const struct rocket *rockets_newest(const struct rockets *rockets, size_t i,
 				    enum rocket_state *state);
 

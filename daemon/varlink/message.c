@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/framing.h"
 #include "common/json.h"
+#include "common/printable.h"
 
 struct message_reader {
 	size_t max_bytes;
@@ -113,17 +114,6 @@ static int check_depth(struct message_reader *reader, const char *text, size_t l
 	return 0;
 }
 
-/*
- * jansson's error quotes the last bytes that it read, which may be half a character of UTF-8 or a line feed.  The
- * reason must be one line of ASCII, so that a reply can contain it.
- */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e)
-			*text = '?';
-}
-
 static int decode(struct message_reader *reader, const char *text, size_t length, json_t **root)
 {
 	json_error_t error;
@@ -140,7 +130,8 @@ static int decode(struct message_reader *reader, const char *text, size_t length
 		return 0;
 	if (json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
-	make_plain(error.text);
+	/* The error quotes the last bytes of the input; a reply must be able to contain it. */
+	printable_ascii(error.text);
 	return bad(reader, "byte %d: %s", error.position, error.text);
 }
 

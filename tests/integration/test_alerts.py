@@ -50,9 +50,9 @@ def flood(pair, count, rate):
 
 
 def reload(daemon):
-    before = daemon.log().count("alert rules were read")
+    before = daemon.log().count("alert rules reloaded")
     daemon.process.send_signal(signal.SIGHUP)
-    assert waiting.until(lambda: daemon.log().count("alert rules were read"), lambda n: n > before)
+    assert waiting.until(lambda: daemon.log().count("alert rules reloaded"), lambda n: n > before)
 
 
 # ---- conditions ----

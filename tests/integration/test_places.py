@@ -257,6 +257,21 @@ def test_probe_that_is_not_there(start, bpf, probe, question):
     assert probe in coverage["reason"]
 
 
+def test_coverage_names_every_probe_that_is_not_there(start, bpf):
+    """All probes of one question: the reason lists each of them, to the end."""
+    names = ["irq_handler_entry", "irq_handler_exit", "softirq_raise", "softirq_entry",
+             "softirq_exit", "netif_receive_skb", "sk_data_ready", "skb_copy_datagram_iovec",
+             "sock_recv_length", "consume_skb"]
+    daemon = start(f"probes.disable={','.join(names)}")
+    probes = {p["name"]: p for p in daemon.call("ListProbes")["probes"]}
+    coverage = daemon.coverage("rx_latency")
+    assert coverage["state"] == "unavailable"
+    assert coverage["reason"] == "; ".join(
+        f"{name}: switched off by probes.disable (lost without it: {probe['lost_without']})"
+        for name, probe in probes.items() if name in names)
+    assert len(coverage["reason"]) > 1024
+
+
 # ---- the command line of the daemon ----
 
 

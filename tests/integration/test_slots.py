@@ -393,7 +393,7 @@ def test_rocket_that_the_probe_did_not_see(start, log):
     assert (newest["slots"], newest["length_bytes"], newest["state"]) == (19, 1514, "unseen")
     coverage = daemon.coverage("slots")
     assert coverage["state"] == "degraded"
-    assert "1 of 1 rockets in the kernel's log were not seen by the probe" in coverage["reason"]
+    assert "the probe did not see 1 of 1 rockets in the kernel's log" in coverage["reason"]
     assert "19 slots, 1,514 B  unseen" in daemon.netflowctl("slots").stdout
 
 

@@ -532,8 +532,8 @@ static void test_nearest_keyword(void **state)
 	assert_non_null(strstr(error.text, "did you mean tcp?"));
 	/* the name of a host is not a misspelled keyword */
 	refused("host prot", -EINVAL);
-	assert_string_equal(error.text, "names are not looked up, only numbers can be given, at "
-					"\"prot\", character 6");
+	assert_string_equal(error.text, "not a number or an address, and names are not "
+					"looked up, at \"prot\", character 6");
 }
 
 /* ---- limits of an expression ------------------------------------------- */
@@ -630,7 +630,7 @@ static void test_bounds(void **state)
 	repeat("port 1", " or port %u", EXPRESSION_TERMS_MAX);
 	refused(long_text, -E2BIG);
 	assert_string_equal(error.text,
-			    "an expression has at most 4096 characters, 512 words and 64 terms");
+			    "expression too long: at most 4096 characters, 512 words and 64 terms");
 
 	memset(long_text, ' ', sizeof(long_text));
 	memcpy(long_text, "tcp", 3);
