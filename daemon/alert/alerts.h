@@ -23,7 +23,7 @@ struct records;
 struct rockets;
 struct symbols;
 
-/* All are the caller's and must outlive the alerts. */
+/* The caller owns all of these, and they must outlive the alerts. */
 struct alerts_parts {
 	struct loop *loop;
 	const struct backend *backend;

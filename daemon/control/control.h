@@ -25,7 +25,7 @@ struct control_limits {
 	uint64_t queue_bytes;
 };
 
-/* All are the caller's and must outlive the control. */
+/* The caller owns all of these, and they must outlive the control. */
 struct control_parts {
 	struct loop *loop;
 	struct backend *backend;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coverage: which questions this host can answer, and why not the others. */
+/* Coverage: which questions this host can answer, and why it cannot answer the others. */
 #ifndef DAEMON_CONTROL_COVERAGE_H
 #define DAEMON_CONTROL_COVERAGE_H
 

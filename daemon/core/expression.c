@@ -13,7 +13,7 @@
 #define HEX DIGITS "abcdefABCDEF"
 #define ALNUM DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* Every word that scanner.l of libpcap 1.10 knows. */
+/* All words that scanner.l of libpcap 1.10 knows. */
 static const char *const keywords[] = {
 	"dst", "src", "link", "ether", "ppp", "slip", "fddi", "tr", "wlan", "arp", "rarp", "ip",
 	"sctp", "tcp", "udp", "icmp", "igmp", "igrp", "pim", "vrrp", "carp", "radio", "ip6",

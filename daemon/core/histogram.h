@@ -21,7 +21,7 @@ struct histogram_bounds {
 /* `bucket` must be less than NF_HIST_BUCKETS. */
 struct histogram_bounds histogram_bounds(unsigned int bucket);
 
-/* Add `from` into `into`. */
+/* Add `from` to `into`. */
 void histogram_merge(struct nf_hist *into, const struct nf_hist *from);
 
 uint64_t histogram_count(const struct nf_hist *hist);

@@ -61,7 +61,7 @@ size_t captures_count(const struct captures *captures)
 
 static struct captured **bucket_of(struct captures *captures, enum kind kind, uint64_t number)
 {
-	/* Fibonacci hashing: both kinds of numbers are mostly consecutive. */
+	/* Fibonacci hashing, because both kinds of numbers are mostly consecutive. */
 	return &captures->buckets[kind][(number * 0x9e3779b97f4a7c15ULL >> 32) % BUCKETS];
 }
 
