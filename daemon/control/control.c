@@ -44,18 +44,20 @@ size_t control_read_count(struct call *call, json_t *parameters, const char *nam
 	return 0;
 }
 
-int control_read_records(const struct control *control, struct call *call, json_t *parameters,
-			 const struct parameter table[], struct filter *filter, size_t *limit)
+int control_answer_records(const struct control *control, struct call *call, json_t *parameters,
+			   const struct parameter table[], records_answer answer)
 {
+	OWN_FILTER struct filter filter = {0};
+	size_t limit;
 	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
-	*limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
-	r = *limit ? filter_read(filter, control, call, parameters) : -EINVAL;
-	return r < 0 ? r : 1;
+	limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
+	r = limit ? filter_read(&filter, control, call, parameters) : -EINVAL;
+	return r < 0 ? r : control_reply(call, answer(control, &filter, limit));
 }
 
 void control_record(struct control *control, enum record_kind kind)

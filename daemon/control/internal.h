@@ -84,12 +84,13 @@ size_t control_read_count(struct call *call, json_t *parameters, const char *nam
 			  size_t otherwise);
 
 /*
- * The first steps of a method that returns records: check the parameters by `table`, read them into `filter`, which the
- * caller clears, and into `limit`.  Returns 1 to continue; 0 or a negative errno, for the method to return, if the call
- * has ended or failed.
+ * The whole of a method that returns records: check the parameters by `table`, read the filter and the limit, and reply
+ * with what `answer` makes of them.  The result is for the method to return.
  */
-int control_read_records(const struct control *control, struct call *call, json_t *parameters,
-			 const struct parameter table[], struct filter *filter, size_t *limit);
+typedef json_t *(*records_answer)(const struct control *control, const struct filter *filter,
+				  size_t limit);
+int control_answer_records(const struct control *control, struct call *call, json_t *parameters,
+			   const struct parameter table[], records_answer answer);
 
 /* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
 json_t *control_known(uint32_t number);

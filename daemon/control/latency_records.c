@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatencyRecords. */
-#include <errno.h>
-
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/records.h"
 #include "daemon/probe/backend.h"
@@ -30,11 +27,6 @@ int method_get_latency_records(struct call *call, json_t *parameters, void *user
 		{"filter", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
 		{"limit", PARAMETER_INT, true},	    {NULL, 0, 0},
 	};
-	const struct control *control = userdata;
-	OWN_FILTER struct filter filter = {0};
-	size_t limit;
-	int r;
 
-	r = control_read_records(control, call, parameters, table, &filter, &limit);
-	return r > 0 ? control_reply(call, answer(control, &filter, limit)) : r;
+	return control_answer_records(userdata, call, parameters, table, answer);
 }

@@ -207,11 +207,6 @@ int method_get_slots_records(struct call *call, json_t *parameters, void *userda
 		{"limit", PARAMETER_INT, true},
 		{NULL, 0, 0},
 	};
-	const struct control *control = userdata;
-	OWN_FILTER struct filter filter = {0};
-	size_t limit;
-	int r;
 
-	r = control_read_records(control, call, parameters, table, &filter, &limit);
-	return r > 0 ? control_reply(call, answer(control, &filter, limit)) : r;
+	return control_answer_records(userdata, call, parameters, table, answer);
 }
