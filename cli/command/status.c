@@ -5,8 +5,8 @@
 #include "cli/ask/field.h"
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
+#include "cli/show/kernel_tables.h"
 #include "cli/show/ledger.h"
-#include "cli/terminal/table.h"
 #include "common/array.h"
 
 #define METHOD "io.netflowd.GetStatus"
@@ -84,29 +84,8 @@ static void put_packets(struct page *page, const json_t *status)
 
 static int put_tables(struct page *page, const json_t *status)
 {
-	OWN_TABLE struct table *table = NULL;
-	const json_t *row;
-	size_t i;
-	int r = table_new(&table, page_term(page), INDENT);
-
-	if (r)
-		return r;
 	put_title(page, "tables");
-	table_column(table, TABLE_LEFT, "name");
-	table_column(table, TABLE_RIGHT, "used");
-	table_column(table, TABLE_RIGHT, "entries");
-	table_column(table, TABLE_RIGHT, "memory");
-	table_column(table, TABLE_LEFT, "contents");
-	json_array_foreach(json_object_get(status, "tables"), i, row)
-	{
-		table_row(table);
-		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "name"));
-		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "used").s);
-		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "entries").s);
-		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "memory_bytes").s);
-		table_cell(table, PAGE_PLAIN, "%s", field_text(row, "what"));
-	}
-	return table_put(table, page);
+	return kernel_tables_put(page, json_object_get(status, "tables"));
 }
 
 static void put_cost(struct page *page, const json_t *status)
