@@ -12,7 +12,6 @@
 #define METHOD "io.netflowd.GetStatus"
 #define MEASURE_MS 100
 #define NAME_COLUMN 12
-#define INDENT 2
 #define PACKETS_COLUMN 15
 
 static void put_title(struct page *page, const char *title)
