@@ -111,7 +111,7 @@ static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu)
  * Otherwise a softirq has raised itself to continue polling, because its budget
  * was used up or the ring was not empty when the poll ended.  The packets that
  * it finds arrived at any time since that poll, while the interrupt of the
- * device was masked.  They get no interrupt, and NF_PATH_POLLED in their records.
+ * device was masked.  They get no interrupt, and NF_JOURNEY_POLLED in their records.
  * With the first interrupt instead, a packet under steady load would seem to have
  * waited for as long as the load lasts.
  */

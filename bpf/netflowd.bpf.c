@@ -20,7 +20,7 @@
 #include "cpu.h"
 #include "device.h"
 #include "inflight.h"
-#include "path.h"
+#include "journey.h"
 #include "reader.h"
 #include "stream.h"
 #include "drop.h"
@@ -154,14 +154,14 @@ int nf_netif_receive_skb(__u64 *ctx)
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
 			/* lo or veth passed it to the peer. */
 			joined = e->start_ns;
-			nf_path_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
-			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_path_tx_event(e));
+			nf_journey_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
+			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_journey_tx_event(e));
 		} else {
 			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 		}
 	}
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_path_received(cpu, e, skb, number, head, slot, joined, now);
+	nf_journey_received(cpu, e, skb, number, head, slot, joined, now);
 	return 0;
 }
 
@@ -174,7 +174,7 @@ int nf_sk_data_ready(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_path_queued(cpu, sk->__sk_common.skc_family);
+	nf_journey_queued(cpu, sk->__sk_common.skc_family);
 	if (settings.udp_reader && nf_reader_is_udp(sk))
 		nf_reader_data_ready(sk);
 	return 0;
@@ -189,7 +189,7 @@ int nf_sk_data_ready_fentry(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_path_queued(cpu, sk->__sk_common.skc_family);
+	nf_journey_queued(cpu, sk->__sk_common.skc_family);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_path_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
+	nf_journey_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
 	return 0;
 }
 
@@ -216,7 +216,7 @@ int nf_sched_waking(__u64 *ctx)
 	if (!cpu || !cpu->ready)
 		return 0;
 	nf_count(cpu, NF_PROBE_SCHED_WAKING, NF_EVENT_HIT);
-	nf_path_waking(cpu, task->pid);
+	nf_journey_waking(cpu, task->pid);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ int nf_sched_switch(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	cpu->ready = 0;
-	nf_path_running(next->pid);
+	nf_journey_running(next->pid);
 	return 0;
 }
 
@@ -285,8 +285,8 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	}
 	merged = nf_stream_copied(cpu, skb, ctx[1], delivered ? &path : 0);
 	if (delivered)
-		nf_path_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0, merged,
-				  false);
+		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0,
+				     merged, false);
 	return 0;
 }
 
@@ -332,11 +332,11 @@ int nf_net_dev_queue(__u64 *ctx)
 		if (!nf_inflight_holds(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head)) {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
-			nf_path_forward(e, number, head, slot, now);
+			nf_journey_forward(e, number, head, slot, now);
 			return 0;
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
 			/* Inside start_xmit of a stacked device: VLAN, bond. */
-			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, nf_path_tx_event(e));
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, nf_journey_tx_event(e));
 		} else {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		}
@@ -435,7 +435,7 @@ int nf_net_dev_xmit(__u64 *ctx)
 	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
 	e = nf_inflight_at(number);
 	if (e && e->skb == number && e->journey >= NF_JOURNEY_TX && e->start_ns == start) {
-		slow |= nf_path_xmit_total(stats, e, number, now);
+		slow |= nf_journey_xmit_total(stats, e, number, now);
 		e->xmit_ns = now;
 		if (slow)
 			e->flags |= NF_INFLIGHT_SLOW;
@@ -473,7 +473,7 @@ int nf_consume_skb(__u64 *ctx)
 	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head))
 		event = NF_EVENT_INVALIDATED;
 	else if (path.journey >= NF_JOURNEY_TX)
-		event = nf_path_tx_event(&path);
+		event = nf_journey_tx_event(&path);
 	else if (!skb->skb_iif)
 		event = NF_EVENT_INVALIDATED;
 	else
@@ -481,9 +481,9 @@ int nf_consume_skb(__u64 *ctx)
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return 0;
 	if (event == NF_EVENT_DELIVERED && timed)
-		nf_path_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
+		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
-		nf_path_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
+		nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
 	return 0;
 }
 
@@ -501,7 +501,7 @@ int nf_kfree_skb(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	if (!nf_path_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
+	if (!nf_journey_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 	return 0;
 }

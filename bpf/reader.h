@@ -25,7 +25,7 @@
 #ifndef NF_READER_H
 #define NF_READER_H
 
-#include "path.h"
+#include "journey.h"
 
 static __always_inline bool nf_reader_is_udp(const struct sock *sk)
 {
@@ -130,8 +130,8 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 		path = *e;
 		if (nf_inflight_intact(&path, skb) &&
 		    nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
-			nf_path_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
-					  false);
+			nf_journey_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
+					     false);
 	}
 	nf_reader_expect(r, number, first);
 	if (!first) {

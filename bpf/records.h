@@ -83,7 +83,7 @@ enum nf_event {
 	NF_EVENT_DROP_RECORDED,	 /* drop: a record was sent */
 	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key was empty, or it has none */
 	NF_EVENT_DROP_RING_FULL, /* drop: the ring buffer had no room */
-	NF_EVENT_COMPLETED,	 /* not a drop: kfree_skb of a completed transmit, see bpf/path.h */
+	NF_EVENT_COMPLETED, /* not a drop: kfree_skb of a completed transmit, see bpf/journey.h */
 	NF_EVENT_COUNT,
 };
 #define NF_EVENT_ROOM 32 /* counters in a row; a power of two, so that a mask limits an index */
@@ -281,7 +281,7 @@ struct nf_cpu {
 	/* The context of the skb being received and of the running task. */
 	__u64 receiving; /* the skb last seen at receive, like nf_inflight.skb */
 	__u64 ready;	 /* the skb put into a socket's queue since sched_switch, 0 = none */
-	struct nf_bucket path_bucket;	     /* of latency records */
+	struct nf_bucket journey_bucket;     /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* bit n: an irq whose number has the lower six bits n has raised NET_RX */
 	__u64 reserved;
@@ -429,7 +429,7 @@ struct nf_drop_info {
 
 enum nf_record_type {
 	NF_RECORD_DROP = 1,
-	NF_RECORD_PATH,
+	NF_RECORD_JOURNEY,
 	NF_RECORD_SLOTS,
 };
 
@@ -494,31 +494,31 @@ enum nf_outcome {
 	NF_OUTCOME_FORWARDED,
 };
 
-#define NF_PATH_SLOW 0x01     /* a segment was longer than its threshold; otherwise a sample */
-#define NF_PATH_TASK 0x02     /* process context: the task is the reader or the sender */
-#define NF_PATH_NO_QUEUE 0x04 /* NF_INFLIGHT_NO_QUEUE */
-#define NF_PATH_MORE 0x08     /* it crossed more devices than device[] holds */
-#define NF_PATH_POLLED 0x10   /* NF_INFLIGHT_POLLED */
-#define NF_PATH_DEVICES (NF_HOPS_MAX + 1)
+#define NF_JOURNEY_SLOW 0x01	 /* a segment was longer than its threshold; otherwise a sample */
+#define NF_JOURNEY_TASK 0x02	 /* process context: the task is the reader or the sender */
+#define NF_JOURNEY_NO_QUEUE 0x04 /* NF_INFLIGHT_NO_QUEUE */
+#define NF_JOURNEY_MORE 0x08	 /* it crossed more devices than device[] holds */
+#define NF_JOURNEY_POLLED 0x10	 /* NF_INFLIGHT_POLLED */
+#define NF_JOURNEY_DEVICES (NF_HOPS_MAX + 1)
 
-struct nf_path_device {
+struct nf_journey_device {
 	__u32 ifindex;
 	__u32 netns; /* inode number */
 	char name[NF_DEVICE_NAME];
 };
 
-/* The finished path of one skb. */
-struct nf_path_record {
-	struct nf_record header;	/* its time is the end of the path */
+/* The finished journey of one skb. */
+struct nf_journey_record {
+	struct nf_record header;	/* its time is the end of the journey */
 	__u64 stage_ns[NF_STAGE_COUNT]; /* 0 = not passed, or not known */
 	__u64 cgroup;			/* id of the task's or the socket's; 0 = not known */
 	__u8 outcome;			/* enum nf_outcome */
-	__u8 flags;			/* NF_PATH_* */
+	__u8 flags;			/* NF_JOURNEY_* */
 	__u8 devices;			/* entries of device[] */
 	__u8 reserved;
 	__u32 merged; /* delivered by TCP: bytes that were merged into this skb */
 	struct nf_task task;
-	struct nf_path_device device[NF_PATH_DEVICES]; /* in the order of crossing */
+	struct nf_journey_device device[NF_JOURNEY_DEVICES]; /* in the order of crossing */
 	struct nf_bytes bytes;
 };
 
@@ -653,6 +653,6 @@ _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
 _Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
-_Static_assert(sizeof(struct nf_path_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");
+_Static_assert(sizeof(struct nf_journey_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");
 
 #endif

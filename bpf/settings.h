@@ -18,8 +18,8 @@ const volatile struct {
 	__u32 wake_shift;     /* 64 - log2(entries of nf_wakes) */
 	__u32 sample;	      /* a journey is sampled if a random 32-bit number is below; 0: none */
 	__u32 reserved2;
-	__u64 path_interval_ns;		      /* token bucket of latency records, per CPU, */
-	__u64 path_burst_ns;		      /* see bpf/throttle.h */
+	__u64 journey_interval_ns;	      /* token bucket of latency records, per CPU, */
+	__u64 journey_burst_ns;		      /* see bpf/throttle.h */
 	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow */
 	__u64 drop_interval_ns;		      /* token bucket of drop records, per key, */
 	__u64 drop_burst_ns;		      /* see bpf/throttle.h */
@@ -37,7 +37,7 @@ const volatile struct {
 volatile struct {
 	__u32 drop_stack; /* 1: drop records include the kernel stack */
 	__u32 reserved;
-	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_path_completes() */
+	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
 	__u64 netback_bytes; /* its length; 0: xen-netback is not loaded */
 } live;
 

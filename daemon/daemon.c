@@ -15,7 +15,7 @@
 #include "daemon/alert/deliver.h"
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/kmsg.h"
 #include "daemon/kernel/modules.h"
@@ -62,7 +62,7 @@ static void take_drop(void *userdata, const struct nf_drop_record *record)
 		control_record(daemon->control, RECORDS_DROPS);
 }
 
-static void take_path(void *userdata, const struct nf_path_record *record)
+static void take_journey(void *userdata, const struct nf_journey_record *record)
 {
 	struct daemon *daemon = userdata;
 
@@ -128,10 +128,10 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 	return 0;
 }
 
-/* Records say which probes they lack.  A path knows nothing of the probes of slots. */
+/* Records say which probes they lack.  A journey has no stage of the slots probes. */
 static void find_probes(struct daemon *daemon)
 {
-	struct path_probes probes = {0};
+	struct stage_probes probes = {0};
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		struct probe_status status;
@@ -263,8 +263,10 @@ static int open_modules(struct daemon *daemon)
 
 static int open_backend(struct daemon *daemon)
 {
-	const struct backend_sink sink = {
-		.drop = take_drop, .path = take_path, .slots = take_slots, .userdata = daemon};
+	const struct backend_sink sink = {.drop = take_drop,
+					  .journey = take_journey,
+					  .slots = take_slots,
+					  .userdata = daemon};
 	struct backend_settings settings;
 	uint64_t period;
 	int fd, r;

@@ -13,7 +13,7 @@
 #define CPUS_PID NO_TASK
 #define FURTHER_TID (2 * NO_TASK)
 
-struct path {
+struct journey {
 	json_t *record;
 	uint64_t begin_ns; /* since 1970 */
 	uint64_t end_ns;
@@ -25,13 +25,13 @@ struct track {
 	int64_t tid;	  /* of the reader; or the number of the CPU */
 	int64_t shown;	  /* the tid in the file: `tid`, or a unique number if `nth` is above 0 */
 	unsigned int nth; /* counts the tracks of the same pid and tid, from 0 */
-	uint64_t end_ns;  /* end of the last path on the track */
+	uint64_t end_ns;  /* end of the last journey on the track */
 	const json_t *record; /* the first record on the track, which has the names */
 };
 
 struct trace {
-	struct path *paths;
-	size_t paths_count;
+	struct journey *journeys;
+	size_t count;
 	struct track *tracks;
 	size_t tracks_count;
 	json_t *events;
@@ -50,9 +50,9 @@ void trace_free(struct trace **trace)
 
 	if (!old)
 		return;
-	for (size_t i = 0; i < old->paths_count; i++)
-		json_decref(old->paths[i].record);
-	free(old->paths);
+	for (size_t i = 0; i < old->count; i++)
+		json_decref(old->journeys[i].record);
+	free(old->journeys);
 	free(old->tracks);
 	json_decref(old->events);
 	free(old);
@@ -61,26 +61,27 @@ void trace_free(struct trace **trace)
 
 size_t trace_records(const struct trace *trace)
 {
-	return trace->paths_count;
+	return trace->count;
 }
 
 int trace_add(struct trace *trace, const json_t *record)
 {
 	const json_t *stages = json_object_get(record, "stages");
-	struct path *paths, path = {};
+	struct journey *journeys, journey = {};
 	size_t count = json_array_size(stages);
 
-	if (!count || !field_epoch(json_array_get(stages, 0), "time", &path.begin_ns))
+	if (!count || !field_epoch(json_array_get(stages, 0), "time", &journey.begin_ns))
 		return -EINVAL;
-	path.end_ns = path.begin_ns + field_count_or(json_array_get(stages, count - 1), "at_ns", 0);
-	paths = reallocarray(trace->paths, trace->paths_count + 1, sizeof(path));
-	if (!paths)
+	journey.end_ns =
+		journey.begin_ns + field_count_or(json_array_get(stages, count - 1), "at_ns", 0);
+	journeys = reallocarray(trace->journeys, trace->count + 1, sizeof(journey));
+	if (!journeys)
 		return -ENOMEM;
-	trace->paths = paths;
-	path.record = json_deep_copy(record);
-	if (!path.record)
+	trace->journeys = journeys;
+	journey.record = json_deep_copy(record);
+	if (!journey.record)
 		return -ENOMEM;
-	trace->paths[trace->paths_count++] = path;
+	trace->journeys[trace->count++] = journey;
 	return 0;
 }
 
@@ -149,10 +150,10 @@ static int name_track(struct trace *trace, const struct track *track, bool new_p
 	return r;
 }
 
-/* Find the track for a path: the first one of its reader or CPU that is free when the path begins, or a new one. */
-static int find_track(struct trace *trace, const struct path *path, size_t *number)
+/* Find the track for a journey: the first one of its reader or CPU that is free when the journey begins, or a new one. */
+static int find_track(struct trace *trace, const struct journey *journey, size_t *number)
 {
-	struct track new = track_for(path->record), *tracks;
+	struct track new = track_for(journey->record), *tracks;
 	bool new_process = true;
 
 	for (size_t i = 0; i < trace->tracks_count; i++) {
@@ -161,7 +162,7 @@ static int find_track(struct trace *trace, const struct path *path, size_t *numb
 		new_process &= track->pid != new.pid;
 		if (track->pid != new.pid || track->tid != new.tid)
 			continue;
-		if (track->end_ns <= path->begin_ns) {
+		if (track->end_ns <= journey->begin_ns) {
 			*number = i;
 			return 0;
 		}
@@ -203,10 +204,11 @@ static json_t *arguments_of(const json_t *record)
 	return args;
 }
 
-static int add_segments(struct trace *trace, const struct path *path, const struct track *track)
+static int add_segments(struct trace *trace, const struct journey *journey,
+			const struct track *track)
 {
-	const json_t *stages = json_object_get(path->record, "stages");
-	json_t *args = arguments_of(path->record);
+	const json_t *stages = json_object_get(journey->record, "stages");
+	json_t *args = arguments_of(journey->record);
 	int r = args ? 0 : -ENOMEM;
 
 	for (size_t i = 1; !r && i < json_array_size(stages); i++) {
@@ -218,8 +220,8 @@ static int add_segments(struct trace *trace, const struct path *path, const stru
 				  json_string(segment_name_join(field_text(from, "stage"),
 								field_text(to, "stage"))
 						      .s),
-				  "cat", timeline_direction(path->record), "ts",
-				  microseconds(path->begin_ns - trace->origin_ns + at), "dur",
+				  "cat", timeline_direction(journey->record), "ts",
+				  microseconds(journey->begin_ns - trace->origin_ns + at), "dur",
 				  microseconds(duration), "pid", (json_int_t)track->pid, "tid",
 				  (json_int_t)track->shown, "args", args);
 
@@ -231,23 +233,23 @@ static int add_segments(struct trace *trace, const struct path *path, const stru
 
 static int by_begin(const void *one, const void *other)
 {
-	const struct path *a = one, *b = other;
+	const struct journey *a = one, *b = other;
 
 	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
 static int add_paths(struct trace *trace)
 {
-	for (size_t i = 0; i < trace->paths_count; i++) {
-		const struct path *path = &trace->paths[i];
+	for (size_t i = 0; i < trace->count; i++) {
+		const struct journey *journey = &trace->journeys[i];
 		size_t number;
-		int r = find_track(trace, path, &number);
+		int r = find_track(trace, journey, &number);
 
 		if (!r)
-			r = add_segments(trace, path, &trace->tracks[number]);
+			r = add_segments(trace, journey, &trace->tracks[number]);
 		if (r)
 			return r;
-		trace->tracks[number].end_ns = path->end_ns;
+		trace->tracks[number].end_ns = journey->end_ns;
 	}
 	return 0;
 }
@@ -257,10 +259,10 @@ int trace_json(struct trace *trace, json_t **json)
 	const json_t *first = NULL;
 	int r;
 
-	if (trace->paths_count) {
-		qsort(trace->paths, trace->paths_count, sizeof(*trace->paths), by_begin);
-		trace->origin_ns = trace->paths[0].begin_ns;
-		first = json_array_get(json_object_get(trace->paths[0].record, "stages"), 0);
+	if (trace->count) {
+		qsort(trace->journeys, trace->count, sizeof(*trace->journeys), by_begin);
+		trace->origin_ns = trace->journeys[0].begin_ns;
+		first = json_array_get(json_object_get(trace->journeys[0].record, "stages"), 0);
 	}
 	json_decref(trace->events);
 	trace->tracks_count = 0;

@@ -14,7 +14,7 @@
 #include "daemon/alert/quantiles.h"
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 #include "daemon/kernel/netns_names.h"
 
 /* Parts of a sum that `detail` lists separately. */
@@ -193,8 +193,8 @@ static void describe_worst(struct alert_reading *to, const struct alert_rule *ru
 	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s packets through %s %s",
 		 worst->device[0] ? "device " : "devices without a slot of their own",
 		 worst->device, worst->netns ? ", netns " : "", worst->netns,
-		 units_count(worst->packets).s, path_histograms[rule->segment].direction,
-		 segment_name_text(path_histograms[rule->segment].name).s);
+		 units_count(worst->packets).s, segment_histograms[rule->segment].direction,
+		 segment_name_text(segment_histograms[rule->segment].name).s);
 }
 
 static int read_latency(struct reading *reading)

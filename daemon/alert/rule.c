@@ -250,11 +250,11 @@ static bool crossed(const struct alert_rule *rule, const struct journey *journey
 
 bool alert_rule_takes_journey(const struct alert_rule *rule, const struct journey *journey)
 {
-	const struct path_histogram *segment = &path_histograms[rule->segment];
-	const struct path *path = &journey->path;
+	const struct segment_histogram *segment = &segment_histograms[rule->segment];
+	const struct stages *stages = &journey->stages;
 	uint64_t from =
-		segment->total ? path->stage[0].time_ns : path_stage_ns(path, segment->from);
-	uint64_t to = path_stage_ns(path, segment->to);
+		segment->total ? stages->stage[0].time_ns : stages_ns(stages, segment->from);
+	uint64_t to = stages_ns(stages, segment->to);
 
 	return from && to > from && (double)(to - from) > rule->clear && crossed(rule, journey);
 }

@@ -13,7 +13,7 @@
 #include "common/segment_name.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
 
@@ -31,7 +31,7 @@ const char *alert_severity_word(int i)
 
 const char *alert_segment_word(int i)
 {
-	return i < NF_SEGMENT_COUNT ? path_histograms[i].name : NULL;
+	return i < NF_SEGMENT_COUNT ? segment_histograms[i].name : NULL;
 }
 
 const char *alert_action_word(int i)

@@ -7,7 +7,7 @@
 
 #include "common/segment_name.h"
 #include "common/units.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 struct units_text alert_text_value(const struct alert_rule *rule, double value)
 {
@@ -40,8 +40,8 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 	text[0] = 0;
 	if (rule->kind == ALERT_LATENCY)
 		add(text, ALERT_TEXT_MAX, "p%g of %s %s", rule->quantile * 100,
-		    path_histograms[rule->segment].direction,
-		    segment_name_text(path_histograms[rule->segment].name).s);
+		    segment_histograms[rule->segment].direction,
+		    segment_name_text(segment_histograms[rule->segment].name).s);
 	else
 		add(text, ALERT_TEXT_MAX, "%s", alert_kinds[rule->kind].what);
 	if (rule->reasons)

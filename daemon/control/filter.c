@@ -147,7 +147,7 @@ static int read_segment(struct filter *filter, struct call *call, const char *te
 {
 	char nearest[SEGMENT_NAME_MAX];
 
-	if (path_segment_parse(&filter->segment, text, nearest) < 0) {
+	if (segment_parse(&filter->segment, text, nearest) < 0) {
 		call_error(call, "io.netflowd.UnknownSegment",
 			   json_pack("{s:s, s:s*}", "segment", text, "nearest",
 				     nearest[0] ? nearest : NULL));
@@ -277,7 +277,7 @@ bool filter_takes_journey(const struct filter *filter, const struct journey *jou
 	if (filter->by_slow && filter->slow != journey->slow)
 		return false;
 	if ((filter->by_segment || filter->by_over) &&
-	    !path_segment_time(&journey->path, &filter->segment, &ns))
+	    !segment_time(&journey->stages, &filter->segment, &ns))
 		return false;
 	if (filter->by_over && ns <= filter->over_ns)
 		return false;

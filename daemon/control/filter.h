@@ -10,7 +10,7 @@
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 struct call;
 struct cause;
@@ -30,7 +30,7 @@ struct filter {
 	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
 	/* Latency records only. */
 	bool by_segment, by_over, by_slow;
-	struct path_segment segment; /* without by_segment: the total */
+	struct segment segment; /* without by_segment: the total */
 	uint64_t over_ns;
 	bool slow;
 };

@@ -13,7 +13,7 @@
 #include "bpf/records.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 /* The cgroup that a packet is attributed to. */
 struct owner {
@@ -28,9 +28,9 @@ struct journey {
 	uint32_t cpu;
 	enum nf_outcome outcome;
 	bool slow; /* a segment took longer than its threshold; otherwise it is a sample */
-	struct path path;
+	struct stages stages;
 	size_t devices;
-	struct device device[NF_PATH_DEVICES]; /* in the order in which the skb crossed them */
+	struct device device[NF_JOURNEY_DEVICES]; /* in the order in which the skb crossed them */
 	bool more_devices; /* the skb crossed more devices than a record holds */
 	bool has_contents; /* false: the reader's skb was gone before the probe read it */
 	struct contents contents;

@@ -2,7 +2,7 @@
 /* Type Latency. */
 #include "common/array.h"
 #include "daemon/core/histogram.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
@@ -46,8 +46,8 @@ json_t *json_latency(enum nf_segment segment, const struct device *device,
 	struct fill f = fill_new();
 	double mean;
 
-	fill_text(&f, "direction", path_histograms[segment].direction);
-	fill_text(&f, "segment", path_histograms[segment].name);
+	fill_text(&f, "direction", segment_histograms[segment].direction);
+	fill_text(&f, "segment", segment_histograms[segment].name);
 	if (device)
 		fill_device(&f, device);
 	fill_int(&f, "count", histogram_count(hist));

@@ -52,8 +52,8 @@ struct backend_settings {
 	uint64_t drop_rate;	      /* drop records per second and key, at least 1 */
 	uint64_t drop_burst;	      /* drop records at once per key, at least 1 */
 	uint64_t ring_bytes;	      /* a power of two, at least a page */
-	uint64_t path_rate;	      /* latency records per second and CPU, at least 1 */
-	uint64_t path_burst;	      /* latency records at once per CPU, at least 1 */
+	uint64_t journey_rate;	      /* latency records per second and CPU, at least 1 */
+	uint64_t journey_burst;	      /* latency records at once per CPU, at least 1 */
 	uint64_t sample_one_in;	      /* one journey in N is sampled; 0: none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
 	bool disabled[NF_PROBE_COUNT];
@@ -62,7 +62,7 @@ struct backend_settings {
 /* The receiver of records.  The backend owns a record; it is valid during the call. */
 struct backend_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
-	void (*path)(void *userdata, const struct nf_path_record *record);
+	void (*journey)(void *userdata, const struct nf_journey_record *record);
 	void (*slots)(void *userdata, const struct nf_slots_record *record);
 	void *userdata;
 };

@@ -24,8 +24,8 @@ struct device_capture {
 };
 
 /* The capture of a latency record. */
-struct path_capture {
-	struct captured *netns[NF_PATH_DEVICES];
+struct journey_capture {
+	struct captured *netns[NF_JOURNEY_DEVICES];
 	struct captured *owner;
 };
 
@@ -39,14 +39,14 @@ static void release_device(void *userdata, void *capture)
 	captures_release(records->captures, device->netns);
 }
 
-static void release_path(void *userdata, void *capture)
+static void release_journey(void *userdata, void *capture)
 {
 	const struct records *records = userdata;
-	const struct path_capture *path = capture;
+	const struct journey_capture *captured = capture;
 
-	for (size_t i = 0; i < NF_PATH_DEVICES; i++)
-		captures_release(records->captures, path->netns[i]);
-	captures_release(records->captures, path->owner);
+	for (size_t i = 0; i < NF_JOURNEY_DEVICES; i++)
+		captures_release(records->captures, captured->netns[i]);
+	captures_release(records->captures, captured->owner);
 }
 
 static const struct layout {
@@ -55,8 +55,8 @@ static const struct layout {
 } layouts[RECORDS_KINDS] = {
 	[RECORDS_DROPS] = {sizeof(struct nf_drop_record), sizeof(struct device_capture),
 			   release_device},
-	[RECORDS_LATENCY] = {sizeof(struct nf_path_record), sizeof(struct path_capture),
-			     release_path},
+	[RECORDS_LATENCY] = {sizeof(struct nf_journey_record), sizeof(struct journey_capture),
+			     release_journey},
 	[RECORDS_SLOTS] = {sizeof(struct nf_slots_record), sizeof(struct device_capture),
 			   release_device},
 };
@@ -107,7 +107,7 @@ void records_forget_symbols(struct records *records)
 	resolver_forget_symbols(records->resolver);
 }
 
-void records_set_probes(struct records *records, const struct path_probes *probes)
+void records_set_probes(struct records *records, const struct stage_probes *probes)
 {
 	resolver_set_probes(records->resolver, probes);
 }
@@ -133,13 +133,14 @@ void records_add_transmit(struct records *records, const struct nf_slots_record 
 	add_with_device(records, RECORDS_SLOTS, &record->header, record->netns);
 }
 
-void records_add_journey(struct records *records, const struct nf_path_record *record)
+void records_add_journey(struct records *records, const struct nf_journey_record *record)
 {
-	struct path_capture path = {.owner = captures_owner(records->captures, record->cgroup)};
+	struct journey_capture captured = {
+		.owner = captures_owner(records->captures, record->cgroup)};
 
-	for (size_t i = 0; i < record->devices && i < NF_PATH_DEVICES; i++)
-		path.netns[i] = captures_netns(records->captures, record->device[i].netns);
-	recent_add(records->recent[RECORDS_LATENCY], &record->header, &path);
+	for (size_t i = 0; i < record->devices && i < NF_JOURNEY_DEVICES; i++)
+		captured.netns[i] = captures_netns(records->captures, record->device[i].netns);
+	recent_add(records->recent[RECORDS_LATENCY], &record->header, &captured);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -182,16 +183,17 @@ int records_drop(struct records *records, size_t i, struct drop *drop)
 int records_journey(struct records *records, size_t i, struct journey *journey)
 {
 	const struct nf_record *record = recent_newest(records->recent[RECORDS_LATENCY], i);
-	const struct path_capture *path = recent_capture(records->recent[RECORDS_LATENCY], i);
-	const char *netns_names[NF_PATH_DEVICES];
+	const struct journey_capture *captured =
+		recent_capture(records->recent[RECORDS_LATENCY], i);
+	const char *netns_names[NF_JOURNEY_DEVICES];
 
 	if (!record)
 		return -ENOENT;
-	for (size_t j = 0; j < NF_PATH_DEVICES; j++)
-		netns_names[j] = captures_netns_name(records->captures, path->netns[j]);
-	return resolve_journey(records->resolver, (const struct nf_path_record *)record,
-			       netns_names, captures_owner_names(records->captures, path->owner),
-			       journey);
+	for (size_t j = 0; j < NF_JOURNEY_DEVICES; j++)
+		netns_names[j] = captures_netns_name(records->captures, captured->netns[j]);
+	return resolve_journey(records->resolver, (const struct nf_journey_record *)record,
+			       netns_names,
+			       captures_owner_names(records->captures, captured->owner), journey);
 }
 
 int records_transmit(struct records *records, size_t i, struct transmit *transmit)

@@ -18,7 +18,7 @@ struct cause;
 struct drop;
 struct journey;
 struct names;
-struct path_probes;
+struct stage_probes;
 struct records;
 struct symbols;
 struct transmit;
@@ -48,7 +48,7 @@ void records_free(struct records **records);
  * store/captures.h says what that costs.
  */
 void records_add_drop(struct records *records, const struct nf_drop_record *record);
-void records_add_journey(struct records *records, const struct nf_path_record *record);
+void records_add_journey(struct records *records, const struct nf_journey_record *record);
 void records_add_transmit(struct records *records, const struct nf_slots_record *record);
 
 /* Call this every second: names that were not found are looked up again. */
@@ -56,7 +56,7 @@ void records_settle(struct records *records);
 /* Call this after the symbols were loaded again. */
 void records_forget_symbols(struct records *records);
 /* Set which probes do not run, for the stages that a journey lacks; copied. */
-void records_set_probes(struct records *records, const struct path_probes *probes);
+void records_set_probes(struct records *records, const struct stage_probes *probes);
 
 size_t records_count(const struct records *records, enum record_kind kind);
 size_t records_capacity(const struct records *records, enum record_kind kind);
@@ -65,7 +65,7 @@ uint64_t records_time(const struct records *records, enum record_kind kind, size
 
 /*
  * Resolve the i-th newest record, 0 is the newest.  The result is valid until the next call that changes or resolves
- * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: path_read() cannot read a journey from the latency record.
+ * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: stages_read() cannot read a journey from the latency record.
  */
 int records_drop(struct records *records, size_t i, struct drop *drop);
 int records_journey(struct records *records, size_t i, struct journey *journey);

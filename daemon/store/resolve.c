@@ -9,7 +9,7 @@
 struct resolver {
 	const struct names *names;
 	struct locations *locations;
-	struct path_probes probes;
+	struct stage_probes probes;
 };
 
 int resolver_new(struct resolver **resolver, const struct names *names,
@@ -37,7 +37,7 @@ void resolver_free(struct resolver **resolver)
 	*resolver = NULL;
 }
 
-void resolver_set_probes(struct resolver *resolver, const struct path_probes *probes)
+void resolver_set_probes(struct resolver *resolver, const struct stage_probes *probes)
 {
 	resolver->probes = *probes;
 }
@@ -131,10 +131,11 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 
 /* ---- journeys ------------------------------------------------------------ */
 
-static void name_devices(const struct nf_path_record *record, const char *const netns_names[],
+static void name_devices(const struct nf_journey_record *record, const char *const netns_names[],
 			 struct journey *journey)
 {
-	journey->devices = record->devices < NF_PATH_DEVICES ? record->devices : NF_PATH_DEVICES;
+	journey->devices =
+		record->devices < NF_JOURNEY_DEVICES ? record->devices : NF_JOURNEY_DEVICES;
 	for (size_t i = 0; i < journey->devices; i++)
 		journey->device[i] = (struct device){.name = record->device[i].name,
 						     .ifindex = record->device[i].ifindex,
@@ -142,24 +143,24 @@ static void name_devices(const struct nf_path_record *record, const char *const 
 						     .netns_name = netns_names[i]};
 }
 
-int resolve_journey(struct resolver *resolver, const struct nf_path_record *record,
-		    const char *const netns_names[static NF_PATH_DEVICES],
+int resolve_journey(struct resolver *resolver, const struct nf_journey_record *record,
+		    const char *const netns_names[static NF_JOURNEY_DEVICES],
 		    const struct owner *owner, struct journey *journey)
 {
-	int r = path_read(&journey->path, record, &resolver->probes);
+	int r = stages_read(&journey->stages, record, &resolver->probes);
 
 	if (r < 0)
 		return r;
 	journey->time_ns = record->header.time_ns;
 	journey->cpu = record->header.cpu;
 	journey->outcome = (enum nf_outcome)record->outcome;
-	journey->slow = record->flags & NF_PATH_SLOW;
+	journey->slow = record->flags & NF_JOURNEY_SLOW;
 	name_devices(record, netns_names, journey);
-	journey->more_devices = record->flags & NF_PATH_MORE;
+	journey->more_devices = record->flags & NF_JOURNEY_MORE;
 	journey->has_contents = record->bytes.len || record->bytes.net_len;
 	contents_read(&journey->contents, &record->bytes);
 	journey->merged = record->merged;
-	journey->task = record->flags & NF_PATH_TASK ? &record->task : NULL;
+	journey->task = record->flags & NF_JOURNEY_TASK ? &record->task : NULL;
 	journey->owner = owner;
 	return 0;
 }

@@ -29,7 +29,7 @@ void resolver_free(struct resolver **resolver);
 #define OWN_RESOLVER CLEANUP(resolver_free)
 
 /* Set which probes do not run, for the stages that a journey lacks; copied.  Initially all run. */
-void resolver_set_probes(struct resolver *resolver, const struct path_probes *probes);
+void resolver_set_probes(struct resolver *resolver, const struct stage_probes *probes);
 
 /* Call this after the symbols were loaded again. */
 void resolver_forget_symbols(struct resolver *resolver);
@@ -44,10 +44,10 @@ void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, 
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
 		  const char *netns_name, struct drop *drop);
 /*
- * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: path_read() finds no journey in the record.
+ * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: stages_read() finds no journey in the record.
  */
-int resolve_journey(struct resolver *resolver, const struct nf_path_record *record,
-		    const char *const netns_names[static NF_PATH_DEVICES],
+int resolve_journey(struct resolver *resolver, const struct nf_journey_record *record,
+		    const char *const netns_names[static NF_JOURNEY_DEVICES],
 		    const struct owner *owner, struct journey *journey);
 /* Reads frag[] only as far as header.size covers it. */
 void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,

@@ -62,7 +62,7 @@ def test_every_reason_of_a_fetched_kernel_is_known(release):
 
 
 def segments():
-    source = (paths.TREE / "daemon" / "core" / "path_segment.c").read_text()
+    source = (paths.TREE / "daemon" / "core" / "segment.c").read_text()
     return set(re.findall(r'\] = \{"([a-z_]+)", "(?:rx|fwd|tx)",', source))
 
 

@@ -103,8 +103,8 @@ static int take_record(void *userdata, void *data, size_t size)
 
 	if (size >= NF_DROP_RECORD_PLAIN && record->type == NF_RECORD_DROP)
 		state->sink.drop(state->sink.userdata, data);
-	else if (size >= sizeof(struct nf_path_record) && record->type == NF_RECORD_PATH)
-		state->sink.path(state->sink.userdata, data);
+	else if (size >= sizeof(struct nf_journey_record) && record->type == NF_RECORD_JOURNEY)
+		state->sink.journey(state->sink.userdata, data);
 	else if (size >= NF_SLOTS_RECORD_PLAIN && record->type == NF_RECORD_SLOTS)
 		state->sink.slots(state->sink.userdata, data);
 	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;

@@ -147,8 +147,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->features.udp_frees_deferred;
 	to->wake_shift = 64 - WAKES_LOG2;
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
-	bpf_throttle(settings->path_rate, settings->path_burst, &to->path_interval_ns,
-		     &to->path_burst_ns);
+	bpf_throttle(settings->journey_rate, settings->journey_burst, &to->journey_interval_ns,
+		     &to->journey_burst_ns);
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		to->threshold_ns[i] = settings->slow_ns[i];
 }

@@ -17,19 +17,19 @@
 static const struct filter all = {.segment.total = true};
 
 /* Returns the record of a UDP datagram to port 4242 that crossed veth0 and eth0 in two namespaces. */
-static struct nf_path_record start(void)
+static struct nf_journey_record start(void)
 {
 	static const uint8_t datagram[] = {0x45, 0,  0,	   28,	 0, 0, 0x40, 0, 64, 17,
 					   0,	 0,  10,   0,	 0, 1, 10,   0, 0,  2,
 					   0,	 53, 0x10, 0x92, 0, 8, 0,    0};
-	struct nf_path_record record = {
+	struct nf_journey_record record = {
 		.header = {.size = sizeof(record), .time_ns = 900},
 		.stage_ns = {[NF_STAGE_RECEIVE] = 100,
 			     [NF_STAGE_QUEUE] = 200,
 			     [NF_STAGE_START_XMIT] = 700,
 			     [NF_STAGE_XMIT] = 900},
 		.outcome = NF_OUTCOME_FORWARDED,
-		.flags = NF_PATH_SLOW,
+		.flags = NF_JOURNEY_SLOW,
 		.devices = 2,
 		.device = {{.ifindex = 2, .netns = 11, .name = "veth0"},
 			   {.ifindex = 3, .netns = 12, .name = "eth0"}},
@@ -40,7 +40,7 @@ static struct nf_path_record start(void)
 	return record;
 }
 
-static bool takes(const struct filter *filter, const struct nf_path_record *record)
+static bool takes(const struct filter *filter, const struct nf_journey_record *record)
 {
 	struct records *records = resolved_store(NULL, NULL, NULL);
 	struct journey journey;
@@ -70,7 +70,7 @@ static bool takes_drop(const struct filter *filter, const struct nf_drop_record 
 
 static void test_everything(void **state)
 {
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 
 	(void)state;
 	assert_true(takes(&all, &record));
@@ -82,7 +82,7 @@ static void test_everything(void **state)
 static void test_slow_and_samples(void **state)
 {
 	struct filter slow = all, sample = all;
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 
 	(void)state;
 	slow.by_slow = slow.slow = true;
@@ -98,7 +98,7 @@ static void test_slow_and_samples(void **state)
 static void test_over(void **state)
 {
 	struct filter over = all;
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 
 	(void)state;
 	over.by_over = true;
@@ -107,7 +107,7 @@ static void test_over(void **state)
 	over.over_ns = 800;
 	assert_false(takes(&over, &record));
 	over.by_segment = true;
-	over.segment = (struct path_segment){.from = NF_STAGE_QUEUE, .to = NF_STAGE_START_XMIT};
+	over.segment = (struct segment){.from = NF_STAGE_QUEUE, .to = NF_STAGE_START_XMIT};
 	assert_false(takes(&over, &record));
 	over.over_ns = 499;
 	assert_true(takes(&over, &record));
@@ -116,13 +116,13 @@ static void test_over(void **state)
 static void test_segment(void **state)
 {
 	struct filter filter = all;
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 
 	(void)state;
 	filter.by_segment = true;
-	filter.segment = (struct path_segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_QUEUE};
+	filter.segment = (struct segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_QUEUE};
 	assert_true(takes(&filter, &record));
-	filter.segment = (struct path_segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
+	filter.segment = (struct segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
 	assert_false(takes(&filter, &record));
 }
 
@@ -138,7 +138,7 @@ static void test_devices(void **state)
 		{NULL, 12, true},   {NULL, 13, false},	 {"eth0", 12, true}, {"eth0", 11, false},
 		{"lo", 11, false},  {"veth0", 11, true},
 	};
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -159,7 +159,7 @@ static void test_devices(void **state)
 /* A reason selects drops; latency records have no reason to compare with. */
 static void test_reason(void **state)
 {
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 	struct nf_drop_record drop = {.reason = 3, .bytes = record.bytes};
 	struct filter filter = all;
 
@@ -175,7 +175,7 @@ static void test_reason(void **state)
 
 static void test_expression(void **state)
 {
-	struct nf_path_record record = start();
+	struct nf_journey_record record = start();
 	struct nf_drop_record drop = {.bytes = record.bytes};
 	static const struct {
 		const char *expression;

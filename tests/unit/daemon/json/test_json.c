@@ -16,7 +16,7 @@
 #include "common/knowledge.h"
 #include "common/time.h"
 #include "daemon/core/names.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
@@ -515,23 +515,23 @@ static void test_segments(void **state)
 
 /* ---- latency records ------------------------------------------------------------- */
 
-static struct nf_path_record path_record;
+static struct nf_journey_record journey_record;
 
 /* The same datagram, delivered to a reader that it woke. */
 static int start_path(void **state)
 {
 	start(state);
-	path_record = (struct nf_path_record){
-		.header = {.type = NF_RECORD_PATH,
+	journey_record = (struct nf_journey_record){
+		.header = {.type = NF_RECORD_JOURNEY,
 			   .cpu = 1,
-			   .size = sizeof(path_record),
+			   .size = sizeof(journey_record),
 			   .time_ns = 5000009000},
 		.stage_ns = {[NF_STAGE_SOFTIRQ_RAISE] = 5000000000,
 			     [NF_STAGE_SOFTIRQ_ENTRY] = 5000001000,
 			     [NF_STAGE_RECEIVE] = 5000001500,
 			     [NF_STAGE_COPY] = 5000009000},
 		.outcome = NF_OUTCOME_DELIVERED,
-		.flags = NF_PATH_SLOW | NF_PATH_TASK,
+		.flags = NF_JOURNEY_SLOW | NF_JOURNEY_TASK,
 		.devices = 1,
 		.task = {.pid = 100, .tid = 101, .comm = "reader"},
 		.device = {{.ifindex = 2, .netns = 4026531840, .name = "veth0"}},
@@ -540,16 +540,16 @@ static int start_path(void **state)
 	return 0;
 }
 
-/* The JSON of path_record, or NULL, and its path. */
-static json_t *resolved_latency_json(struct attribution *attribution, struct path *path)
+/* The JSON of journey_record, or NULL, and its stages. */
+static json_t *resolved_latency_json(struct attribution *attribution, struct stages *stages)
 {
 	struct records *records = resolved_store(names, symbols, attribution);
 	struct journey journey;
 	json_t *object;
 
-	records_add_journey(records, &path_record);
+	records_add_journey(records, &journey_record);
 	assert_int_equal(records_journey(records, 0, &journey), 0);
-	*path = journey.path;
+	*stages = journey.stages;
 	object = json_latency_record(&journey);
 	records_free(&records);
 	return object;
@@ -557,14 +557,14 @@ static json_t *resolved_latency_json(struct attribution *attribution, struct pat
 
 static json_t *latency_record(struct attribution *attribution)
 {
-	struct path path;
-	json_t *object = resolved_latency_json(attribution, &path), *stage;
+	struct stages stages;
+	json_t *object = resolved_latency_json(attribution, &stages), *stage;
 	size_t i;
 
 	assert_non_null(object);
-	take_time(object, "time", path_record.header.time_ns);
+	take_time(object, "time", journey_record.header.time_ns);
 	json_array_foreach(json_object_get(object, "stages"), i, stage)
-		take_time(stage, "time", path.stage[i].time_ns);
+		take_time(stage, "time", stages.stage[i].time_ns);
 	return object;
 }
 
@@ -597,14 +597,14 @@ static void test_latency_record(void **state)
 static void test_latency_record_bare(void **state)
 {
 	(void)state;
-	path_record = (struct nf_path_record){
-		.header = {.size = sizeof(path_record), .time_ns = 30},
+	journey_record = (struct nf_journey_record){
+		.header = {.size = sizeof(journey_record), .time_ns = 30},
 		.stage_ns =
 			{[NF_STAGE_QUEUE] = 10, [NF_STAGE_START_XMIT] = 20, [NF_STAGE_XMIT] = 30},
 		.outcome = NF_OUTCOME_FORWARDED,
-		.flags = NF_PATH_MORE,
+		.flags = NF_JOURNEY_MORE,
 	};
-	path_record.stage_ns[NF_STAGE_RECEIVE] = 5;
+	journey_record.stage_ns[NF_STAGE_RECEIVE] = 5;
 	check(latency_record(NULL),
 	      "{'outcome':'forwarded','slow':false,'total_ns':25,'comparable':true,"
 	      "'stages':[{'stage':'receive','at_ns':0},{'stage':'queue','at_ns':5},"
@@ -622,11 +622,11 @@ static void test_latency_record_devices(void **state)
 	json_t *object, *devices;
 
 	(void)state;
-	path_record.devices = UINT8_MAX;
-	memset(path_record.device[3].name, 0xff, NF_DEVICE_NAME);
+	journey_record.devices = UINT8_MAX;
+	memset(journey_record.device[3].name, 0xff, NF_DEVICE_NAME);
 	object = latency_record(NULL);
 	devices = json_object_get(object, "devices");
-	assert_int_equal(json_array_size(devices), NF_PATH_DEVICES);
+	assert_int_equal(json_array_size(devices), NF_JOURNEY_DEVICES);
 	assert_int_equal(json_string_length(json_object_get(json_array_get(devices, 3), "device")),
 			 48);
 	json_decref(object);
@@ -641,7 +641,7 @@ static void test_latency_record_unknown_owner(void **state)
 
 	(void)state;
 	assert_int_equal(attribution_new(&attribution, &nowhere), 0);
-	path_record.cgroup = UINT64_MAX - 1;
+	journey_record.cgroup = UINT64_MAX - 1;
 	object = latency_record(attribution);
 	assert_null(json_object_get(object, "owner"));
 	assert_null(json_object_get(json_array_get(json_object_get(object, "devices"), 0),
@@ -731,13 +731,13 @@ static json_t *make_latency_record(void)
 {
 	struct attribution *attribution = NULL;
 	struct stat root;
-	struct path path;
+	struct stages stages;
 	json_t *object;
 
 	assert_int_equal(attribution_new(&attribution, NULL), 0);
 	if (stat("/sys/fs/cgroup", &root) == 0)
-		path_record.cgroup = root.st_ino;
-	object = resolved_latency_json(attribution, &path);
+		journey_record.cgroup = root.st_ino;
+	object = resolved_latency_json(attribution, &stages);
 	attribution_free(&attribution);
 	return object;
 }
@@ -770,7 +770,7 @@ static void test_out_of_memory(void **state)
 	record.stack_len = 2;
 	record.bytes.flags |= NF_BYTES_VLAN;
 	record.bytes.vlan_proto = 0x8100;
-	path_record.bytes = record.bytes;
+	journey_record.bytes = record.bytes;
 	for (unsigned int what = 0; what < 4; what++) {
 		json_t *whole = make(what), *object = NULL;
 		long n;

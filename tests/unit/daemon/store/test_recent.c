@@ -12,8 +12,8 @@
 
 static void add(struct recent *recent, uint64_t time)
 {
-	struct nf_path_record record = {
-		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = time},
+	struct nf_journey_record record = {
+		.header = {.type = NF_RECORD_JOURNEY, .size = sizeof(record), .time_ns = time},
 		.cgroup = time * 2,
 	};
 
@@ -25,7 +25,8 @@ static void test_keeps_the_newest(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_path_record), 0, NULL, NULL), 0);
+	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_journey_record), 0, NULL, NULL),
+			 0);
 	assert_int_equal(recent_capacity(recent), 3);
 	assert_null(recent_newest(recent, 0));
 	for (uint64_t time = 1; time <= 5; time++)
@@ -35,7 +36,7 @@ static void test_keeps_the_newest(void **state)
 		const struct nf_record *record = recent_newest(recent, i);
 
 		assert_int_equal(record->time_ns, 5 - i);
-		assert_int_equal(((const struct nf_path_record *)record)->cgroup, 2 * (5 - i));
+		assert_int_equal(((const struct nf_journey_record *)record)->cgroup, 2 * (5 - i));
 	}
 	assert_null(recent_newest(recent, 3));
 	assert_null(recent_newest(recent, SIZE_MAX));

@@ -173,7 +173,7 @@ static void test_a_name_that_moves_on(void **state)
 
 static void test_a_cgroup_that_is_gone(void **state)
 {
-	struct nf_path_record record = {
+	struct nf_journey_record record = {
 		.header = {.size = sizeof(record), .time_ns = 30},
 		.stage_ns = {[NF_STAGE_RECEIVE] = 10, [NF_STAGE_COPY] = 30},
 		.outcome = NF_OUTCOME_DELIVERED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,18 +18,18 @@
  * Why a stage is not in a record that has the stages `have`, although all its probes run; NULL: the skb did not pass
  * it.
  */
-typedef const char *(*why_absent)(const struct nf_path_record *record, unsigned int have);
+typedef const char *(*why_absent)(const struct nf_journey_record *record, unsigned int have);
 
-static const char *why_no_irq(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_irq(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)have;
 	/* See nf_irq_exit() in bpf/cpu.h. */
-	return record->flags & NF_PATH_POLLED
+	return record->flags & NF_JOURNEY_POLLED
 		       ? "no interrupt of its own: the softirq found it while it polled on, or an earlier run of that softirq passed it on; it may have arrived earlier than shown"
 		       : NULL;
 }
 
-static const char *why_no_raise(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_raise(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
 	/* nf_softirq_enter() uses the first of several raises for all of them. */
@@ -38,14 +38,14 @@ static const char *why_no_raise(const struct nf_path_record *record, unsigned in
 		       : NULL;
 }
 
-static const char *why_no_receive(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_receive(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
 	(void)have;
 	return "overwritten: another skb took the entry that held the receive stages";
 }
 
-static const char *why_no_sock_queue(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_sock_queue(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
 	if (!(have & S(SOFTIRQ_ENTRY)))
@@ -53,28 +53,28 @@ static const char *why_no_sock_queue(const struct nf_path_record *record, unsign
 	return "the socket was busy: it got the skb later, from another context";
 }
 
-static const char *why_no_copy(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_copy(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
 	(void)have;
 	return "the record does not contain it";
 }
 
-static const char *why_no_queue(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_queue(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)have;
-	return record->flags & NF_PATH_NO_QUEUE ? "cut from a GSO skb after net_dev_queue"
-						: "the record does not contain it";
+	return record->flags & NF_JOURNEY_NO_QUEUE ? "cut from a GSO skb after net_dev_queue"
+						   : "the record does not contain it";
 }
 
-static const char *why_no_start(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_start(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
 	(void)have;
 	return "freed before start_xmit: cut into segments (GSO), or copied";
 }
 
-static const char *why_no_xmit(const struct nf_path_record *record, unsigned int have)
+static const char *why_no_xmit(const struct nf_journey_record *record, unsigned int have)
 {
 	if (!(have & S(START_XMIT)))
 		return why_no_start(record, have);
@@ -89,7 +89,7 @@ static const struct stage {
 	const char *name;
 	unsigned int probes; /* the stage is not known without all of these */
 	why_absent why;
-} stages[NF_STAGE_COUNT] = {
+} stage_table[NF_STAGE_COUNT] = {
 	[NF_STAGE_IRQ] = {"irq",
 			  P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | SOFTIRQ,
 			  why_no_irq},
@@ -123,19 +123,19 @@ static const struct outcome {
 
 #define OUTCOMES (ARRAY_SIZE(outcomes))
 
-const char *path_stage_name(enum nf_stage stage)
+const char *stage_name(enum nf_stage stage)
 {
-	return stages[stage].name;
+	return stage_table[stage].name;
 }
 
-const char *path_outcome_name(enum nf_outcome outcome)
+const char *outcome_name(enum nf_outcome outcome)
 {
 	return outcomes[outcome].name;
 }
 
 /* ---- stages that the record has --------------------------------------------- */
 
-static unsigned int present(const struct nf_path_record *record, unsigned int possible)
+static unsigned int present(const struct nf_journey_record *record, unsigned int possible)
 {
 	unsigned int have = 0;
 
@@ -150,7 +150,7 @@ static unsigned int present(const struct nf_path_record *record, unsigned int po
  * end of the record.  The raise and the interrupt may come in either order: loopback raises in a task, then an
  * interrupt raises again.
  */
-static unsigned int in_order(const struct nf_path_record *record, unsigned int have, int anchor)
+static unsigned int in_order(const struct nf_journey_record *record, unsigned int have, int anchor)
 {
 	uint64_t limit = record->stage_ns[anchor];
 
@@ -174,24 +174,25 @@ static unsigned int in_order(const struct nf_path_record *record, unsigned int h
 	return have;
 }
 
-static void take_stages(struct path *path, const struct nf_path_record *record, unsigned int have)
+static void take_stages(struct stages *stages, const struct nf_journey_record *record,
+			unsigned int have)
 {
-	const struct path_stage raise = {NF_STAGE_SOFTIRQ_RAISE,
+	const struct stage_time raise = {NF_STAGE_SOFTIRQ_RAISE,
 					 record->stage_ns[NF_STAGE_SOFTIRQ_RAISE]};
 
 	for (int i = 0; i < NF_STAGE_COUNT; i++)
 		if (have & 1U << i)
-			path->stage[path->count++] =
-				(struct path_stage){(enum nf_stage)i, record->stage_ns[i]};
-	if (have & S(IRQ) && have & S(SOFTIRQ_RAISE) && raise.time_ns < path->stage[0].time_ns) {
-		path->stage[1] = path->stage[0];
-		path->stage[0] = raise;
+			stages->stage[stages->count++] =
+				(struct stage_time){(enum nf_stage)i, record->stage_ns[i]};
+	if (have & S(IRQ) && have & S(SOFTIRQ_RAISE) && raise.time_ns < stages->stage[0].time_ns) {
+		stages->stage[1] = stages->stage[0];
+		stages->stage[0] = raise;
 	}
 }
 
 /* ---- stages that it lacks --------------------------------------------------- */
 
-static const char *without_probe(const struct path_probes *probes, unsigned int needed)
+static const char *without_probe(const struct stage_probes *probes, unsigned int needed)
 {
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		if (needed & 1U << i && probes->without[i][0])
@@ -199,9 +200,9 @@ static const char *without_probe(const struct path_probes *probes, unsigned int 
 	return NULL;
 }
 
-/* Stages that this path did not pass, as far as is known. */
+/* Stages that this journey did not pass, as far as is known. */
 static unsigned int not_passed(const struct outcome *outcome, unsigned int have,
-			       const struct path_probes *probes)
+			       const struct stage_probes *probes)
 {
 	const unsigned int before = S(IRQ) | S(SOFTIRQ_RAISE) | S(SOFTIRQ_ENTRY);
 
@@ -212,19 +213,19 @@ static unsigned int not_passed(const struct outcome *outcome, unsigned int have,
 	return 0;
 }
 
-static const char *why_missing(int stage, const struct nf_path_record *record, unsigned int have,
-			       const struct path_probes *probes)
+static const char *why_missing(int stage, const struct nf_journey_record *record, unsigned int have,
+			       const struct stage_probes *probes)
 {
-	const char *reason = without_probe(probes, stages[stage].probes);
+	const char *reason = without_probe(probes, stage_table[stage].probes);
 
-	if (reason || !stages[stage].why)
+	if (reason || !stage_table[stage].why)
 		return reason;
-	return stages[stage].why(record, have);
+	return stage_table[stage].why(record, have);
 }
 
-static void take_missing(struct path *path, const struct nf_path_record *record,
+static void take_missing(struct stages *stages, const struct nf_journey_record *record,
 			 const struct outcome *outcome, unsigned int have, unsigned int disordered,
-			 const struct path_probes *probes)
+			 const struct stage_probes *probes)
 {
 	unsigned int absent = outcome->stages & ~have & ~not_passed(outcome, have, probes);
 
@@ -238,20 +239,20 @@ static void take_missing(struct path *path, const struct nf_path_record *record,
 				 ? "out of order: its time contradicts the times of other stages"
 				 : why_missing(i, record, have, probes);
 		if (reason)
-			path->missing[path->missing_count++] =
-				(struct path_missing){(enum nf_stage)i, reason};
+			stages->missing[stages->missing_count++] =
+				(struct stage_missing){(enum nf_stage)i, reason};
 	}
 }
 
 /* ---- reading ----------------------------------------------------------------- */
 
-static size_t longest(const struct path *path)
+static size_t longest(const struct stages *stages)
 {
 	uint64_t most = 0;
 	size_t at = 0;
 
-	for (size_t i = 0; i + 1 < path->count; i++) {
-		uint64_t ns = path->stage[i + 1].time_ns - path->stage[i].time_ns;
+	for (size_t i = 0; i + 1 < stages->count; i++) {
+		uint64_t ns = stages->stage[i + 1].time_ns - stages->stage[i].time_ns;
 
 		if (ns > most) {
 			most = ns;
@@ -261,10 +262,10 @@ static size_t longest(const struct path *path)
 	return at;
 }
 
-int path_read(struct path *path, const struct nf_path_record *record,
-	      const struct path_probes *probes)
+int stages_read(struct stages *stages, const struct nf_journey_record *record,
+		const struct stage_probes *probes)
 {
-	struct path fresh = {0};
+	struct stages fresh = {0};
 	const struct outcome *outcome;
 	unsigned int all, have;
 	int anchor;
@@ -286,6 +287,6 @@ int path_read(struct path *path, const struct nf_path_record *record,
 	fresh.total_ns = fresh.stage[fresh.count - 1].time_ns - fresh.stage[0].time_ns;
 	fresh.dominant = longest(&fresh);
 	fresh.outcome = (enum nf_outcome)record->outcome;
-	*path = fresh;
+	*stages = fresh;
 	return 0;
 }

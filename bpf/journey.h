@@ -3,8 +3,8 @@
  * Paths: the journey of an skb from its first stage to its end.  Histograms
  * count every journey; slow and sampled journeys also get a latency record.
  */
-#ifndef NF_PATH_H
-#define NF_PATH_H
+#ifndef NF_JOURNEY_H
+#define NF_JOURNEY_H
 
 #include "bytes.h"
 #include "device.h"
@@ -49,25 +49,25 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 /* ---- choosing and sending records --------------------------------------- */
 
 /* Whether the random sample takes the journey; the low bits of the clock are the random number. */
-static __always_inline bool nf_path_drawn(__u64 now, __u64 skb)
+static __always_inline bool nf_journey_drawn(__u64 now, __u64 skb)
 {
 	return nf_hash(now ^ skb >> 6, 32) < settings.sample;
 }
 
 /* One bucket per CPU: on a slow host many journeys are slow, and all would get a record. */
-static __always_inline bool nf_path_admit(struct nf_cpu *cpu, __u64 now)
+static __always_inline bool nf_journey_admit(struct nf_cpu *cpu, __u64 now)
 {
-	return nf_throttle_admit(&cpu->path_bucket, now, settings.path_interval_ns,
-				 settings.path_burst_ns);
+	return nf_throttle_admit(&cpu->journey_bucket, now, settings.journey_interval_ns,
+				 settings.journey_burst_ns);
 }
 
-static __always_inline void nf_path_device(struct nf_path_record *r, __u32 slot)
+static __always_inline void nf_journey_device(struct nf_journey_record *r, __u32 slot)
 {
 	__u64 device;
 	const struct nf_device_info *info = nf_device_of_slot(slot, &device);
 	__u32 n = r->devices;
 
-	if (n >= NF_PATH_DEVICES || !info)
+	if (n >= NF_JOURNEY_DEVICES || !info)
 		return;
 	r->device[n].ifindex = NF_KEY_IFINDEX(device);
 	r->device[n].netns = info->netns;
@@ -81,8 +81,8 @@ static __always_inline __u64 nf_before(__u64 ns, __u32 ticks)
 	return ticks && ticks != NF_TICK_MAX ? ns - ((__u64)ticks << NF_TICK_SHIFT) : 0;
 }
 
-static __always_inline void nf_path_receive_side(struct nf_path_record *r, __u64 receive_ns,
-						 const struct nf_rx_stages *rx)
+static __always_inline void nf_journey_receive_side(struct nf_journey_record *r, __u64 receive_ns,
+						    const struct nf_rx_stages *rx)
 {
 	r->stage_ns[NF_STAGE_IRQ] = nf_before(receive_ns, rx->irq);
 	r->stage_ns[NF_STAGE_SOFTIRQ_RAISE] = nf_before(receive_ns, rx->raise);
@@ -90,8 +90,8 @@ static __always_inline void nf_path_receive_side(struct nf_path_record *r, __u64
 	r->stage_ns[NF_STAGE_RECEIVE] = receive_ns;
 }
 
-static __always_inline void nf_path_hops(struct nf_path_record *r, const struct nf_inflight *e,
-					 __u64 skb)
+static __always_inline void nf_journey_hops(struct nf_journey_record *r,
+					    const struct nf_inflight *e, __u64 skb)
 {
 	struct nf_hops *hops;
 	int i;
@@ -104,17 +104,18 @@ static __always_inline void nf_path_hops(struct nf_path_record *r, const struct 
 #pragma unroll
 	for (i = 0; i < NF_HOPS_MAX; i++)
 		if (i < hops->count)
-			nf_path_device(r, hops->slot[i]);
+			nf_journey_device(r, hops->slot[i]);
 	if (hops->more)
-		r->flags |= NF_PATH_MORE;
+		r->flags |= NF_JOURNEY_MORE;
 	if (e->journey == NF_JOURNEY_FORWARD)
-		nf_path_receive_side(r, hops->receive_ns, &hops->rx);
+		nf_journey_receive_side(r, hops->receive_ns, &hops->rx);
 }
 
-static __always_inline void nf_path_stages(struct nf_path_record *r, const struct nf_inflight *e)
+static __always_inline void nf_journey_stages(struct nf_journey_record *r,
+					      const struct nf_inflight *e)
 {
 	if (e->journey == NF_JOURNEY_RX) {
-		nf_path_receive_side(r, e->begin_ns, &e->rx);
+		nf_journey_receive_side(r, e->begin_ns, &e->rx);
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
@@ -143,8 +144,8 @@ static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 	return sk->sk_cgrp_data.cgroup->kn->id;
 }
 
-/* The data of a path's end that its in-flight entry does not have. */
-struct nf_path_end {
+/* The data of a journey's end that its in-flight entry does not have. */
+struct nf_journey_end {
 	enum nf_probe probe;
 	__u64 now;
 	__u64 wakeup_ns, run_ns; /* of the reader, 0 = not known */
@@ -160,31 +161,31 @@ struct nf_path_end {
  * full.  `skb` is NULL if it is already freed.  Not inlined, because records are
  * rare, and the callers run for every packet.
  */
-static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
-				   const struct nf_inflight *e, const struct nf_path_end *end)
+static __noinline int nf_journey_send(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+				      const struct nf_inflight *e, const struct nf_journey_end *end)
 {
-	struct nf_path_record *r;
+	struct nf_journey_record *r;
 
-	if (!nf_path_admit(cpu, end->now))
+	if (!nf_journey_admit(cpu, end->now))
 		return NF_EVENT_THROTTLED;
 	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
 	if (!r)
 		return NF_EVENT_RING_FULL;
 	__builtin_memset(r, 0, sizeof(*r) - sizeof(r->bytes));
-	r->flags = nf_in_task(cpu, ctx, &r->cgroup) ? NF_PATH_TASK : 0;
+	r->flags = nf_in_task(cpu, ctx, &r->cgroup) ? NF_JOURNEY_TASK : 0;
 	r->cgroup = 0;
-	nf_header_fill(&r->header, NF_RECORD_PATH, sizeof(*r), end->now);
+	nf_header_fill(&r->header, NF_RECORD_JOURNEY, sizeof(*r), end->now);
 	r->outcome = end->outcome;
 	r->merged = end->merged;
 	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
-		r->flags |= NF_PATH_SLOW;
+		r->flags |= NF_JOURNEY_SLOW;
 	if (e->flags & NF_INFLIGHT_NO_QUEUE)
-		r->flags |= NF_PATH_NO_QUEUE;
+		r->flags |= NF_JOURNEY_NO_QUEUE;
 	if (e->flags & NF_INFLIGHT_POLLED)
-		r->flags |= NF_PATH_POLLED;
-	nf_path_stages(r, e);
-	nf_path_hops(r, e, e->skb);
-	nf_path_device(r, e->slot);
+		r->flags |= NF_JOURNEY_POLLED;
+	nf_journey_stages(r, e);
+	nf_journey_hops(r, e, e->skb);
+	nf_journey_device(r, e->slot);
 	if (end->outcome == NF_OUTCOME_DELIVERED) {
 		r->stage_ns[NF_STAGE_COPY] = end->now;
 		r->stage_ns[NF_STAGE_WAKEUP] = end->wakeup_ns;
@@ -193,7 +194,7 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 		r->stage_ns[NF_STAGE_FREE] = end->now;
 	}
 	nf_task_fill(&r->task);
-	if (r->flags & NF_PATH_TASK)
+	if (r->flags & NF_JOURNEY_TASK)
 		r->cgroup = bpf_get_current_cgroup_id();
 	__builtin_memset(&r->bytes, 0, sizeof(r->bytes) - NF_L2_MAX - NF_NET_MAX);
 	if (skb) {
@@ -210,20 +211,21 @@ static __noinline int nf_path_send(void *ctx, struct nf_cpu *cpu, const struct s
 	return NF_EVENT_RECORDED;
 }
 
-/* A path ends: send a record of it if it was slow or the random sample takes it. */
-static __always_inline void nf_path_end(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
-					const struct nf_inflight *e, const struct nf_path_end *end)
+/* A journey ends: send a record of it if it was slow or the random sample takes it. */
+static __always_inline void nf_journey_end(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+					   const struct nf_inflight *e,
+					   const struct nf_journey_end *end)
 {
-	if (!end->slow && !(e->flags & NF_INFLIGHT_SLOW) && !nf_path_drawn(end->now, e->skb))
+	if (!end->slow && !(e->flags & NF_INFLIGHT_SLOW) && !nf_journey_drawn(end->now, e->skb))
 		return;
 	nf_count(cpu, end->probe, NF_EVENT_CHOSEN);
-	nf_count(cpu, end->probe, nf_path_send(ctx, cpu, skb, e, end));
+	nf_count(cpu, end->probe, nf_journey_send(ctx, cpu, skb, e, end));
 }
 
 /* ---- receive ----------------------------------------------------------- */
 
 /* The time of the first stage that a received skb passed on this host. */
-static __always_inline __u64 nf_path_first(__u64 receive_ns, const struct nf_rx_stages *rx)
+static __always_inline __u64 nf_journey_first(__u64 receive_ns, const struct nf_rx_stages *rx)
 {
 	__u32 before = rx->irq ? rx->irq : rx->raise ? rx->raise : rx->entry;
 
@@ -237,9 +239,9 @@ static __always_inline __u64 nf_path_first(__u64 receive_ns, const struct nf_rx_
  * raised before that time, or before the interrupt, the skb began to wait only
  * at that time.
  */
-static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_inflight *e,
-					     const struct sk_buff *skb, __u64 number, __u64 head,
-					     __u32 slot, __u64 joined, __u64 now)
+static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_inflight *e,
+						const struct sk_buff *skb, __u64 number, __u64 head,
+						__u32 slot, __u64 joined, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
@@ -291,7 +293,7 @@ static __always_inline void nf_path_received(struct nf_cpu *cpu, struct nf_infli
  * socket's: a packet socket (tcpdump) gets a clone, before the skb gets to its
  * own socket.
  */
-static __always_inline void nf_path_queued(struct nf_cpu *cpu, __u16 family)
+static __always_inline void nf_journey_queued(struct nf_cpu *cpu, __u16 family)
 {
 	__u64 skb = cpu->receiving, now;
 	struct nf_inflight *e = nf_inflight_at(skb);
@@ -320,8 +322,8 @@ static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
  * woken and got on a CPU.  A reader that was not asleep has neither stage.
  * Returns whether a segment was slow.
  */
-static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 skb, __u64 begin_ns,
-					  struct nf_path_end *end)
+static __always_inline bool nf_journey_woken(struct nf_device_stats *stats, __u64 skb,
+					     __u64 begin_ns, struct nf_journey_end *end)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -346,13 +348,13 @@ static __always_inline bool nf_path_woken(struct nf_device_stats *stats, __u64 s
  * A received skb has reached its reader.  Several programs end receive→copy,
  * but on one CPU and in one context never two of them at the same time.
  */
-static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
-					      const struct sk_buff *skb,
-					      const struct nf_inflight *e,
-					      const struct nf_reader *read, __u32 merged,
-					      bool softirq)
+static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
+						 const struct sk_buff *skb,
+						 const struct nf_inflight *e,
+						 const struct nf_reader *read, __u32 merged,
+						 bool softirq)
 {
-	struct nf_path_end end = {
+	struct nf_journey_end end = {
 		.probe = probe,
 		.now = bpf_ktime_get_ns(),
 		.outcome = NF_OUTCOME_DELIVERED,
@@ -360,7 +362,7 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 		.merged = merged,
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
-	__u64 first = nf_path_first(e->begin_ns, &e->rx);
+	__u64 first = nf_journey_first(e->begin_ns, &e->rx);
 
 	if (!stats)
 		return;
@@ -372,13 +374,13 @@ static __always_inline void nf_path_delivered(void *ctx, struct nf_cpu *cpu, enu
 		end.slow = nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, end.now);
 		end.slow |= nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first, end.now);
 		if (settings.wake)
-			end.slow |= nf_path_woken(stats, e->skb, e->begin_ns, &end);
+			end.slow |= nf_journey_woken(stats, e->skb, e->begin_ns, &end);
 	}
-	nf_path_end(ctx, cpu, skb, e, &end);
+	nf_journey_end(ctx, cpu, skb, e, &end);
 }
 
 /* A task is woken while the kernel announces an skb to its socket: it may be the reader. */
-static __always_inline void nf_path_waking(struct nf_cpu *cpu, __u32 tid)
+static __always_inline void nf_journey_waking(struct nf_cpu *cpu, __u32 tid)
 {
 	struct nf_wake *wake = nf_wake_at(tid);
 
@@ -391,7 +393,7 @@ static __always_inline void nf_path_waking(struct nf_cpu *cpu, __u32 tid)
 }
 
 /* The task gets on a CPU. */
-static __always_inline void nf_path_running(__u32 tid)
+static __always_inline void nf_journey_running(__u32 tid)
 {
 	struct nf_wake *wake = nf_wake_at(tid);
 
@@ -402,11 +404,11 @@ static __always_inline void nf_path_running(__u32 tid)
 /* ---- transmit ---------------------------------------------------------- */
 
 /* A transmit ends: the driver completed it, or the skb was passed to the peer (lo, veth). */
-static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
-						const struct sk_buff *skb,
-						const struct nf_inflight *e, __u64 now)
+static __always_inline void nf_journey_transmitted(void *ctx, struct nf_cpu *cpu,
+						   enum nf_probe probe, const struct sk_buff *skb,
+						   const struct nf_inflight *e, __u64 now)
 {
-	struct nf_path_end end = {
+	struct nf_journey_end end = {
 		.probe = probe,
 		.now = now,
 		.freed = probe != NF_PROBE_NETIF_RECEIVE_SKB,
@@ -414,12 +416,12 @@ static __always_inline void nf_path_transmitted(void *ctx, struct nf_cpu *cpu, e
 							    : NF_OUTCOME_TRANSMITTED,
 	};
 
-	nf_path_end(ctx, cpu, skb, e, &end);
+	nf_journey_end(ctx, cpu, skb, e, &end);
 }
 
 /* The driver is done with a transmit: ends xmit→free. */
-static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
-					  const struct sk_buff *skb, struct nf_inflight *path)
+static __always_inline void nf_journey_freed(void *ctx, struct nf_cpu *cpu, enum nf_probe probe,
+					     const struct sk_buff *skb, struct nf_inflight *path)
 {
 	struct nf_device_stats *stats = nf_device_stats(path->slot);
 	__u64 now = bpf_ktime_get_ns();
@@ -427,16 +429,16 @@ static __always_inline void nf_path_freed(void *ctx, struct nf_cpu *cpu, enum nf
 	if (stats && path->xmit_ns &&
 	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, path->xmit_ns, now))
 		path->flags |= NF_INFLIGHT_SLOW;
-	nf_path_transmitted(ctx, cpu, probe, skb, path, now);
+	nf_journey_transmitted(ctx, cpu, probe, skb, path, now);
 }
 
-static __always_inline enum nf_event nf_path_tx_event(const struct nf_inflight *e)
+static __always_inline enum nf_event nf_journey_tx_event(const struct nf_inflight *e)
 {
 	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
 }
 
 /* Whether this CPU is inside start_xmit with this skb. */
-static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u64 skb)
+static __always_inline bool nf_journey_in_start_xmit(const struct nf_cpu *cpu, __u64 skb)
 {
 	__u32 inner = cpu->xmit_depth - 1;
 
@@ -453,8 +455,8 @@ static __always_inline bool nf_path_in_start_xmit(const struct nf_cpu *cpu, __u6
  * - xen-netback, which purges the queue of skbs that it has copied to the guest
  *   (xenvif_rx_copy_flush()).
  */
-static __always_inline bool nf_path_completes(const struct nf_cpu *cpu, __u64 location,
-					      __u32 reason)
+static __always_inline bool nf_journey_completes(const struct nf_cpu *cpu, __u64 location,
+						 __u32 reason)
 {
 	if (location - live.netback < live.netback_bytes)
 		return true;
@@ -469,13 +471,13 @@ static __always_inline bool nf_path_completes(const struct nf_cpu *cpu, __u64 lo
  * returned from start_xmit, and the skb is still at its device.  lo and veth pass
  * their skbs on, so an skb of theirs that is freed here was never received.
  */
-static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
-						  const struct sk_buff *skb, __u64 number,
-						  const struct nf_inflight *e)
+static __always_inline bool nf_journey_is_completion(const struct nf_cpu *cpu,
+						     const struct sk_buff *skb, __u64 number,
+						     const struct nf_inflight *e)
 {
 	const struct net_device *dev;
 
-	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_path_in_start_xmit(cpu, number))
+	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_journey_in_start_xmit(cpu, number))
 		return false;
 	dev = skb->dev;
 	return dev && !(dev->flags & IFF_LOOPBACK) && nf_device_slot(dev) == e->slot;
@@ -486,34 +488,34 @@ static __always_inline bool nf_path_is_completion(const struct nf_cpu *cpu,
  * start_xmit gave the skb a new head (linearized it), the entry does not match
  * and the transmit is not timed, but it is completed.
  */
-static __always_inline bool nf_path_completed(void *ctx, struct nf_cpu *cpu,
-					      const struct sk_buff *skb, __u64 location,
-					      __u32 reason)
+static __always_inline bool nf_journey_completed(void *ctx, struct nf_cpu *cpu,
+						 const struct sk_buff *skb, __u64 location,
+						 __u32 reason)
 {
 	__u64 number = nf_address(skb);
 	struct nf_inflight *e, path;
 	bool ours;
 
-	if (!nf_path_completes(cpu, location, reason))
+	if (!nf_journey_completes(cpu, location, reason))
 		return false;
 	e = nf_inflight_at(number);
 	if (!e || e->skb != number)
 		return false;
 	path = *e;
-	if (!nf_path_is_completion(cpu, skb, number, &path))
+	if (!nf_journey_is_completion(cpu, skb, number, &path))
 		return false;
 	ours = nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, &path, number, (__u64)skb->head);
 	if (nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
-			    ours ? nf_path_tx_event(&path) : NF_EVENT_INVALIDATED) &&
+			    ours ? nf_journey_tx_event(&path) : NF_EVENT_INVALIDATED) &&
 	    ours)
-		nf_path_freed(ctx, cpu, NF_PROBE_KFREE_SKB, skb, &path);
+		nf_journey_freed(ctx, cpu, NF_PROBE_KFREE_SKB, skb, &path);
 	nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_COMPLETED);
 	return true;
 }
 
 /* End the total: since queue for an skb sent here, since its first stage for a forwarded one. */
-static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
-					       const struct nf_inflight *e, __u64 skb, __u64 now)
+static __always_inline bool nf_journey_xmit_total(struct nf_device_stats *stats,
+						  const struct nf_inflight *e, __u64 skb, __u64 now)
 {
 	struct nf_hops *hops;
 	__u64 first;
@@ -524,13 +526,13 @@ static __always_inline bool nf_path_xmit_total(struct nf_device_stats *stats,
 	hops = nf_hops_at(skb);
 	if (!hops || hops->skb != skb)
 		return false;
-	first = nf_path_first(hops->receive_ns, &hops->rx);
+	first = nf_journey_first(hops->receive_ns, &hops->rx);
 	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now);
 }
 
 /* A received skb is queued for transmit: its entry continues as that of a forwarded skb. */
-static __always_inline void nf_path_forward(struct nf_inflight *e, __u64 skb, __u64 head,
-					    __u32 slot, __u64 now)
+static __always_inline void nf_journey_forward(struct nf_inflight *e, __u64 skb, __u64 head,
+					       __u32 slot, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	__u8 polled = e->flags & NF_INFLIGHT_POLLED;

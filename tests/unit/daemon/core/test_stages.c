@@ -11,17 +11,17 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
-static struct path_probes probes;
-static struct nf_path_record record;
-static struct path path;
+static struct stage_probes probes;
+static struct nf_journey_record record;
+static struct stages stages;
 
 /* A packet with all stages, whose reader was woken. */
 static void deliver(void)
 {
-	record = (struct nf_path_record){
-		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 2000},
+	record = (struct nf_journey_record){
+		.header = {.type = NF_RECORD_JOURNEY, .size = sizeof(record), .time_ns = 2000},
 		.outcome = NF_OUTCOME_DELIVERED,
 		.stage_ns = {[NF_STAGE_IRQ] = 100,
 			     [NF_STAGE_SOFTIRQ_RAISE] = 110,
@@ -36,8 +36,8 @@ static void deliver(void)
 
 static void transmit(void)
 {
-	record = (struct nf_path_record){
-		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 500},
+	record = (struct nf_journey_record){
+		.header = {.type = NF_RECORD_JOURNEY, .size = sizeof(record), .time_ns = 500},
 		.outcome = NF_OUTCOME_TRANSMITTED,
 		.stage_ns = {[NF_STAGE_QUEUE] = 100,
 			     [NF_STAGE_START_XMIT] = 110,
@@ -48,8 +48,8 @@ static void transmit(void)
 
 static void forward(void)
 {
-	record = (struct nf_path_record){
-		.header = {.type = NF_RECORD_PATH, .size = sizeof(record), .time_ns = 900},
+	record = (struct nf_journey_record){
+		.header = {.type = NF_RECORD_JOURNEY, .size = sizeof(record), .time_ns = 900},
 		.outcome = NF_OUTCOME_FORWARDED,
 		.stage_ns = {[NF_STAGE_SOFTIRQ_RAISE] = 100,
 			     [NF_STAGE_SOFTIRQ_ENTRY] = 120,
@@ -73,16 +73,17 @@ static void check_stages(const char *expected)
 {
 	char text[512] = "";
 
-	assert_int_equal(path_read(&path, &record, &probes), 0);
-	for (size_t i = 0; i < path.count; i++) {
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	for (size_t i = 0; i < stages.count; i++) {
 		if (i) {
 			strcat(text, " ");
-			assert_true(path.stage[i].time_ns >= path.stage[i - 1].time_ns);
+			assert_true(stages.stage[i].time_ns >= stages.stage[i - 1].time_ns);
 		}
-		strcat(text, path_stage_name(path.stage[i].stage));
+		strcat(text, stage_name(stages.stage[i].stage));
 	}
 	assert_string_equal(text, expected);
-	assert_int_equal(path.total_ns, path.stage[path.count - 1].time_ns - path.stage[0].time_ns);
+	assert_int_equal(stages.total_ns,
+			 stages.stage[stages.count - 1].time_ns - stages.stage[0].time_ns);
 }
 
 /* Checks the names of the missing stages, and that the reason of each contains `reason`. */
@@ -90,12 +91,12 @@ static void check_missing(const char *expected, const char *reason)
 {
 	char text[512] = "";
 
-	for (size_t i = 0; i < path.missing_count; i++) {
+	for (size_t i = 0; i < stages.missing_count; i++) {
 		if (i)
 			strcat(text, " ");
-		strcat(text, path_stage_name(path.missing[i].stage));
-		if (!strstr(path.missing[i].reason, reason))
-			fail_msg("\"%s\" is not in \"%s\"", reason, path.missing[i].reason);
+		strcat(text, stage_name(stages.missing[i].stage));
+		if (!strstr(stages.missing[i].reason, reason))
+			fail_msg("\"%s\" is not in \"%s\"", reason, stages.missing[i].reason);
 	}
 	assert_string_equal(text, expected);
 }
@@ -112,8 +113,8 @@ static void test_delivered(void **state)
 	(void)state;
 	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
 	check_missing("", "");
-	assert_int_equal(path.total_ns, 1900);
-	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_WAKEUP);
+	assert_int_equal(stages.total_ns, 1900);
+	assert_int_equal(stages.stage[stages.dominant].stage, NF_STAGE_WAKEUP);
 }
 
 /* No interrupt raised the softirq, and no reader was waiting. */
@@ -132,7 +133,7 @@ static void test_raise_before_irq(void **state)
 	record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 90;
 	check_stages("softirq_raise irq softirq_entry receive sock_queue wakeup run copy");
 	check_missing("", "");
-	assert_int_equal(path.total_ns, 1910);
+	assert_int_equal(stages.total_ns, 1910);
 }
 
 static void test_transmitted(void **state)
@@ -141,7 +142,7 @@ static void test_transmitted(void **state)
 	transmit();
 	check_stages("queue start_xmit xmit free");
 	check_missing("", "");
-	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_XMIT);
+	assert_int_equal(stages.stage[stages.dominant].stage, NF_STAGE_XMIT);
 	record.stage_ns[NF_STAGE_FREE] = 0; /* the device passed the skb to its peer: lo, veth */
 	check_stages("queue start_xmit xmit");
 	check_missing("", "");
@@ -153,7 +154,7 @@ static void test_forwarded(void **state)
 	forward();
 	check_stages("softirq_raise softirq_entry receive queue start_xmit xmit");
 	check_missing("", "");
-	assert_int_equal(path.stage[path.dominant].stage, NF_STAGE_QUEUE);
+	assert_int_equal(stages.stage[stages.dominant].stage, NF_STAGE_QUEUE);
 }
 
 /* Stages with equal times are in order. */
@@ -163,11 +164,11 @@ static void test_no_time_passed(void **state)
 	for (int i = 0; i <= NF_STAGE_COPY; i++)
 		record.stage_ns[i] = record.header.time_ns;
 	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
-	assert_int_equal(path.total_ns, 0);
-	assert_int_equal(path.dominant, 0);
+	assert_int_equal(stages.total_ns, 0);
+	assert_int_equal(stages.dominant, 0);
 }
 
-/* Stages that do not belong to such a path are ignored, whatever their values are. */
+/* Stages that do not belong to such a stages are ignored, whatever their values are. */
 static void test_foreign_stages(void **state)
 {
 	(void)state;
@@ -214,7 +215,7 @@ static void test_found_by_polling_on(void **state)
 {
 	(void)state;
 	record.stage_ns[NF_STAGE_IRQ] = 0;
-	record.flags = NF_PATH_POLLED;
+	record.flags = NF_JOURNEY_POLLED;
 	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
 	check_missing("irq", "polled on");
 }
@@ -224,7 +225,7 @@ static void test_segment_of_a_gso_skb(void **state)
 	(void)state;
 	transmit();
 	record.stage_ns[NF_STAGE_QUEUE] = 0;
-	record.flags = NF_PATH_NO_QUEUE;
+	record.flags = NF_JOURNEY_NO_QUEUE;
 	check_stages("start_xmit xmit free");
 	check_missing("queue", "cut from a GSO skb after net_dev_queue");
 }
@@ -294,11 +295,11 @@ static void test_probes_off(void **state)
 		lose(cases[i].probe);
 		cases[i].record();
 		if (cases[i].probe == NF_PROBE_NET_DEV_QUEUE)
-			record.flags = NF_PATH_NO_QUEUE;
+			record.flags = NF_JOURNEY_NO_QUEUE;
 		for (int stage = 0; stage < NF_STAGE_COUNT; stage++)
 			if (cases[i].lost & 1U << stage)
 				record.stage_ns[stage] = 0;
-		assert_int_equal(path_read(&path, &record, &probes), 0);
+		assert_int_equal(stages_read(&stages, &record, &probes), 0);
 		check_missing(cases[i].missing, probes.without[cases[i].probe]);
 	}
 }
@@ -321,18 +322,18 @@ static void test_one_stage_anywhere(void **state)
 				if (!record.stage_ns[stage])
 					continue;
 				record.stage_ns[stage] = times[j];
-				r = path_read(&path, &record, &probes);
+				r = stages_read(&stages, &record, &probes);
 				if (r < 0) {
 					assert_int_equal(r, -ENODATA);
 					continue;
 				}
-				for (size_t k = 1; k < path.count; k++)
-					assert_true(path.stage[k].time_ns >=
-						    path.stage[k - 1].time_ns);
-				assert_true(path.stage[path.count - 1].time_ns <=
+				for (size_t k = 1; k < stages.count; k++)
+					assert_true(stages.stage[k].time_ns >=
+						    stages.stage[k - 1].time_ns);
+				assert_true(stages.stage[stages.count - 1].time_ns <=
 					    record.header.time_ns);
-				assert_true(path.count >= 2);
-				assert_in_range(path.dominant, 0, path.count - 2);
+				assert_true(stages.count >= 2);
+				assert_in_range(stages.dominant, 0, stages.count - 2);
 			}
 }
 
@@ -358,36 +359,36 @@ static void test_out_of_order(void **state)
 
 static void test_too_little(void **state)
 {
-	struct path before;
+	struct stages before;
 
 	(void)state;
-	assert_int_equal(path_read(&path, &record, &probes), 0);
-	before = path;
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	before = stages;
 	record.stage_ns[NF_STAGE_RECEIVE] = 0;
-	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	assert_int_equal(stages_read(&stages, &record, &probes), -ENODATA);
 	transmit();
 	for (int i = 0; i < NF_STAGE_COUNT; i++)
 		if (i != NF_STAGE_START_XMIT)
 			record.stage_ns[i] = 0;
-	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	assert_int_equal(stages_read(&stages, &record, &probes), -ENODATA);
 	memset(record.stage_ns, 0, sizeof(record.stage_ns));
-	assert_int_equal(path_read(&path, &record, &probes), -ENODATA);
+	assert_int_equal(stages_read(&stages, &record, &probes), -ENODATA);
 	deliver();
 	record.outcome = NF_OUTCOME_FORWARDED + 1;
-	assert_int_equal(path_read(&path, &record, &probes), -EINVAL);
+	assert_int_equal(stages_read(&stages, &record, &probes), -EINVAL);
 	record.outcome = UINT8_MAX;
-	assert_int_equal(path_read(&path, &record, &probes), -EINVAL);
-	assert_memory_equal(&before, &path, sizeof(path));
+	assert_int_equal(stages_read(&stages, &record, &probes), -EINVAL);
+	assert_memory_equal(&before, &stages, sizeof(stages));
 }
 
 /* ---- segments --------------------------------------------------------------------------- */
 
 static void check_segment(const char *text, enum nf_stage from, enum nf_stage to)
 {
-	struct path_segment segment = {0};
+	struct segment segment = {0};
 	char nearest[SEGMENT_NAME_MAX];
 
-	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
+	assert_int_equal(segment_parse(&segment, text, nearest), 0);
 	assert_false(segment.total);
 	assert_false(segment.one_way);
 	assert_int_equal(segment.from, from);
@@ -396,10 +397,10 @@ static void check_segment(const char *text, enum nf_stage from, enum nf_stage to
 
 static void check_total(const char *text, enum nf_outcome outcome, enum nf_stage to)
 {
-	struct path_segment segment = {0};
+	struct segment segment = {0};
 	char nearest[SEGMENT_NAME_MAX];
 
-	assert_int_equal(path_segment_parse(&segment, text, nearest), 0);
+	assert_int_equal(segment_parse(&segment, text, nearest), 0);
 	assert_true(segment.one_way);
 	assert_int_equal(segment.outcome, outcome);
 	assert_int_equal(segment.to, to);
@@ -407,7 +408,7 @@ static void check_total(const char *text, enum nf_outcome outcome, enum nf_stage
 
 static void test_segment_names(void **state)
 {
-	struct path_segment segment = {.one_way = true};
+	struct segment segment = {.one_way = true};
 	char text[SEGMENT_NAME_MAX];
 
 	(void)state;
@@ -427,10 +428,10 @@ static void test_segment_names(void **state)
 	check_total("forward_total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
 	check_total("fwd total", NF_OUTCOME_FORWARDED, NF_STAGE_XMIT);
 	check_total("tx_total", NF_OUTCOME_TRANSMITTED, NF_STAGE_XMIT);
-	assert_int_equal(path_segment_parse(&segment, "total", text), 0);
+	assert_int_equal(segment_parse(&segment, "total", text), 0);
 	assert_true(segment.total);
 	assert_false(segment.one_way);
-	assert_string_equal(path_segment_name(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY).s,
+	assert_string_equal(segment_between(NF_STAGE_SOFTIRQ_RAISE, NF_STAGE_SOFTIRQ_ENTRY).s,
 			    "raise_to_softirq");
 }
 
@@ -439,16 +440,16 @@ static void test_segments_with_histograms(void **state)
 {
 	(void)state;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
-		const struct path_histogram *histogram = &path_histograms[i];
-		struct path_segment segment = {0};
+		const struct segment_histogram *histogram = &segment_histograms[i];
+		struct segment segment = {0};
 		char nearest[SEGMENT_NAME_MAX];
 
-		assert_int_equal(path_segment_parse(&segment, histogram->name, nearest), 0);
+		assert_int_equal(segment_parse(&segment, histogram->name, nearest), 0);
 		assert_int_equal(segment.total, histogram->total);
 		assert_int_equal(segment.from, histogram->from);
 		assert_int_equal(segment.to, histogram->to);
 		for (int j = 0; j < i; j++)
-			assert_string_not_equal(histogram->name, path_histograms[j].name);
+			assert_string_not_equal(histogram->name, segment_histograms[j].name);
 	}
 }
 
@@ -465,7 +466,7 @@ static void test_segment_unknown(void **state)
 		{"totla", "total"},
 		{"tx_totla", "tx_total"},
 		{"receiv", ""},
-		{"copy→queue", NULL}, /* no path has it */
+		{"copy→queue", NULL}, /* no stages has it */
 		{"receive→receive", NULL},
 		{"", ""},
 		{"→", NULL},
@@ -479,10 +480,10 @@ static void test_segment_unknown(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct path_segment segment = {.from = NF_STAGE_FREE};
+		struct segment segment = {.from = NF_STAGE_FREE};
 		char nearest[SEGMENT_NAME_MAX] = "not set";
 
-		assert_int_equal(path_segment_parse(&segment, cases[i].text, nearest), -EINVAL);
+		assert_int_equal(segment_parse(&segment, cases[i].text, nearest), -EINVAL);
 		assert_int_equal(segment.from, NF_STAGE_FREE);
 		assert_string_not_equal(nearest, "not set");
 		if (cases[i].nearest)
@@ -492,39 +493,39 @@ static void test_segment_unknown(void **state)
 
 static void test_segment_times(void **state)
 {
-	const struct path_segment total = {.total = true};
-	const struct path_segment waiting = {.from = NF_STAGE_WAKEUP, .to = NF_STAGE_RUN};
-	const struct path_segment apart = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
+	const struct segment total = {.total = true};
+	const struct segment waiting = {.from = NF_STAGE_WAKEUP, .to = NF_STAGE_RUN};
+	const struct segment apart = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
 	uint64_t ns = 0;
 
 	(void)state;
-	assert_int_equal(path_read(&path, &record, &probes), 0);
-	assert_true(path_segment_time(&path, &total, &ns));
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	assert_true(segment_time(&stages, &total, &ns));
 	assert_int_equal(ns, 1900);
-	assert_true(path_segment_time(&path, &waiting, &ns));
+	assert_true(segment_time(&stages, &waiting, &ns));
 	assert_int_equal(ns, 1640);
-	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_true(segment_time(&stages, &apart, &ns));
 	assert_int_equal(ns, 1800);
 	record.stage_ns[NF_STAGE_WAKEUP] = 0;
-	assert_int_equal(path_read(&path, &record, &probes), 0);
-	assert_true(path_segment_time(&path, &apart, &ns));
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	assert_true(segment_time(&stages, &apart, &ns));
 	assert_int_equal(ns, 1800);
-	assert_false(path_segment_time(&path, &waiting, &ns));
+	assert_false(segment_time(&stages, &waiting, &ns));
 	assert_int_equal(ns, 1800);
 }
 
 static uint64_t time_of(const char *name)
 {
-	struct path_segment segment;
+	struct segment segment;
 	char nearest[SEGMENT_NAME_MAX];
 	uint64_t ns = 0;
 
-	assert_int_equal(path_read(&path, &record, &probes), 0);
-	assert_int_equal(path_segment_parse(&segment, name, nearest), 0);
-	return path_segment_time(&path, &segment, &ns) ? ns : 0;
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	assert_int_equal(segment_parse(&segment, name, nearest), 0);
+	return segment_time(&stages, &segment, &ns) ? ns : 0;
 }
 
-/* A direction's total is of no other path, and ends where its histogram ends. */
+/* A direction's total is of no other stages, and ends where its histogram ends. */
 static void test_total_times(void **state)
 {
 	(void)state;

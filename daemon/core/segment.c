@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Segments of a path by name. */
+/* Segments of a journey by name. */
 #include <errno.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/nearest.h"
 #include "common/segment_name.h"
-#include "daemon/core/path.h"
+#include "daemon/core/stages.h"
 
 #define STAGES(a, b) .from = NF_STAGE_##a, .to = NF_STAGE_##b
 
-const struct path_histogram path_histograms[NF_SEGMENT_COUNT] = {
+const struct segment_histogram segment_histograms[NF_SEGMENT_COUNT] = {
 	[NF_SEGMENT_IRQ_TO_SOFTIRQ] = {"irq_to_softirq", "rx", STAGES(IRQ, SOFTIRQ_ENTRY)},
 	[NF_SEGMENT_RAISE_TO_SOFTIRQ] = {"raise_to_softirq", "rx",
 					 STAGES(SOFTIRQ_RAISE, SOFTIRQ_ENTRY)},
@@ -30,7 +30,7 @@ const struct path_histogram path_histograms[NF_SEGMENT_COUNT] = {
 	[NF_SEGMENT_TX_TOTAL] = {"tx_total", "tx", STAGES(QUEUE, XMIT)},
 };
 
-/* The totals that only paths with one outcome have. */
+/* The totals that only journeys with one outcome have. */
 static const struct {
 	enum nf_segment segment;
 	enum nf_outcome outcome;
@@ -38,12 +38,12 @@ static const struct {
 	      {NF_SEGMENT_FORWARD_TOTAL, NF_OUTCOME_FORWARDED},
 	      {NF_SEGMENT_TX_TOTAL, NF_OUTCOME_TRANSMITTED}};
 
-struct segment_text path_segment_name(enum nf_stage from, enum nf_stage to)
+struct segment_text segment_between(enum nf_stage from, enum nf_stage to)
 {
-	return segment_name_join(path_stage_name(from), path_stage_name(to));
+	return segment_name_join(stage_name(from), stage_name(to));
 }
 
-/* Whether a path can have `from` before `to`. */
+/* Whether a journey can have `from` before `to`. */
 static bool possible(enum nf_stage from, enum nf_stage to)
 {
 	if (from == NF_STAGE_SOFTIRQ_RAISE && to == NF_STAGE_IRQ)
@@ -53,9 +53,9 @@ static bool possible(enum nf_stage from, enum nf_stage to)
 	return from < to;
 }
 
-static struct path_segment of_total(const struct path_histogram *histogram, enum nf_outcome outcome)
+static struct segment of_total(const struct segment_histogram *histogram, enum nf_outcome outcome)
 {
-	return (struct path_segment){
+	return (struct segment){
 		.total = histogram->total,
 		.one_way = true,
 		.outcome = outcome,
@@ -65,23 +65,24 @@ static struct path_segment of_total(const struct path_histogram *histogram, enum
 }
 
 /* Find the pair of stages, or the total, with this identifier. */
-static int find(struct path_segment *segment, const char *name)
+static int find(struct segment *segment, const char *name)
 {
 	if (!strcmp(name, SEGMENT_NAME_TOTAL)) {
-		*segment = (struct path_segment){.total = true};
+		*segment = (struct segment){.total = true};
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
-		if (!strcmp(path_histograms[totals[i].segment].name, name)) {
-			*segment = of_total(&path_histograms[totals[i].segment], totals[i].outcome);
+		if (!strcmp(segment_histograms[totals[i].segment].name, name)) {
+			*segment =
+				of_total(&segment_histograms[totals[i].segment], totals[i].outcome);
 			return 0;
 		}
 	for (int from = 0; from < NF_STAGE_COUNT; from++)
 		for (int to = 0; to < NF_STAGE_COUNT; to++) {
 			enum nf_stage a = (enum nf_stage)from, b = (enum nf_stage)to;
 
-			if (possible(a, b) && !strcmp(path_segment_name(a, b).s, name)) {
-				*segment = (struct path_segment){.from = a, .to = b};
+			if (possible(a, b) && !strcmp(segment_between(a, b).s, name)) {
+				*segment = (struct segment){.from = a, .to = b};
 				return 0;
 			}
 		}
@@ -106,18 +107,17 @@ static void find_nearest(const char *text, char best[static SEGMENT_NAME_MAX])
 	nearest_init(&nearest, text);
 	consider(&nearest, SEGMENT_NAME_TOTAL, best);
 	for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
-		consider(&nearest, path_histograms[totals[i].segment].name, best);
+		consider(&nearest, segment_histograms[totals[i].segment].name, best);
 	for (int from = 0; from < NF_STAGE_COUNT; from++)
 		for (int to = 0; to < NF_STAGE_COUNT; to++) {
 			enum nf_stage a = (enum nf_stage)from, b = (enum nf_stage)to;
 
 			if (possible(a, b))
-				consider(&nearest, path_segment_name(a, b).s, best);
+				consider(&nearest, segment_between(a, b).s, best);
 		}
 }
 
-int path_segment_parse(struct path_segment *segment, const char *text,
-		       char nearest[static SEGMENT_NAME_MAX])
+int segment_parse(struct segment *segment, const char *text, char nearest[static SEGMENT_NAME_MAX])
 {
 	struct segment_text name = segment_name_read(text);
 
@@ -127,26 +127,26 @@ int path_segment_parse(struct path_segment *segment, const char *text,
 	return -EINVAL;
 }
 
-uint64_t path_stage_ns(const struct path *path, enum nf_stage stage)
+uint64_t stages_ns(const struct stages *stages, enum nf_stage stage)
 {
-	for (size_t i = 0; i < path->count; i++)
-		if (path->stage[i].stage == stage)
-			return path->stage[i].time_ns;
+	for (size_t i = 0; i < stages->count; i++)
+		if (stages->stage[i].stage == stage)
+			return stages->stage[i].time_ns;
 	return 0;
 }
 
-bool path_segment_time(const struct path *path, const struct path_segment *segment, uint64_t *ns)
+bool segment_time(const struct stages *stages, const struct segment *segment, uint64_t *ns)
 {
-	uint64_t from = path->stage[0].time_ns, to = path_stage_ns(path, segment->to);
+	uint64_t from = stages->stage[0].time_ns, to = stages_ns(stages, segment->to);
 
-	if (segment->one_way && path->outcome != segment->outcome)
+	if (segment->one_way && stages->outcome != segment->outcome)
 		return false;
 	if (segment->total && !segment->one_way) {
-		*ns = path->total_ns;
+		*ns = stages->total_ns;
 		return true;
 	}
 	if (!segment->total)
-		from = path_stage_ns(path, segment->from);
+		from = stages_ns(stages, segment->from);
 	if (!from || !to || to < from)
 		return false;
 	*ns = to - from;

@@ -1,65 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Type LatencyRecord. */
 #include "daemon/core/journey.h"
+
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
-static json_t *stages(const struct path *path)
+static json_t *stage_list(const struct stages *stages)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < path->count; i++) {
+	for (size_t i = 0; i < stages->count; i++) {
 		struct fill f = fill_new();
 
-		fill_text(&f, "stage", path_stage_name(path->stage[i].stage));
-		fill_time(&f, "time", path->stage[i].time_ns);
-		fill_int(&f, "at_ns", path->stage[i].time_ns - path->stage[0].time_ns);
+		fill_text(&f, "stage", stage_name(stages->stage[i].stage));
+		fill_time(&f, "time", stages->stage[i].time_ns);
+		fill_int(&f, "at_ns", stages->stage[i].time_ns - stages->stage[0].time_ns);
 		fill_append(&list, f.object);
 	}
 	return list;
 }
 
-static json_t *times(const struct path *path)
+static json_t *times(const struct stages *stages)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i + 1 < path->count; i++) {
-		const struct path_stage *from = &path->stage[i], *to = from + 1;
+	for (size_t i = 0; i + 1 < stages->count; i++) {
+		const struct stage_time *from = &stages->stage[i], *to = from + 1;
 		struct fill f = fill_new();
 
-		fill_text(&f, "from", path_stage_name(from->stage));
-		fill_text(&f, "to", path_stage_name(to->stage));
+		fill_text(&f, "from", stage_name(from->stage));
+		fill_text(&f, "to", stage_name(to->stage));
 		fill_int(&f, "duration_ns", to->time_ns - from->time_ns);
 		fill_append(&list, f.object);
 	}
 	return list;
 }
 
-static json_t *missing(const struct path *path)
+static json_t *missing(const struct stages *stages)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < path->missing_count; i++) {
+	for (size_t i = 0; i < stages->missing_count; i++) {
 		struct fill f = fill_new();
 
-		fill_text(&f, "stage", path_stage_name(path->missing[i].stage));
-		fill_foreign(&f, "reason", path->missing[i].reason);
+		fill_text(&f, "stage", stage_name(stages->missing[i].stage));
+		fill_foreign(&f, "reason", stages->missing[i].reason);
 		fill_append(&list, f.object);
 	}
 	return list;
 }
 
-static void fill_path(struct fill *f, const struct path *path)
+static void fill_stages(struct fill *f, const struct stages *stages)
 {
-	struct segment_text dominant = path_segment_name(path->stage[path->dominant].stage,
-							 path->stage[path->dominant + 1].stage);
+	struct segment_text dominant = segment_between(stages->stage[stages->dominant].stage,
+						       stages->stage[stages->dominant + 1].stage);
 
-	fill_int(f, "total_ns", path->total_ns);
-	fill_bool(f, "comparable", !path->missing_count);
-	fill_put(f, "stages", stages(path));
-	fill_put(f, "times", times(path));
+	fill_int(f, "total_ns", stages->total_ns);
+	fill_bool(f, "comparable", !stages->missing_count);
+	fill_put(f, "stages", stage_list(stages));
+	fill_put(f, "times", times(stages));
 	fill_text(f, "dominant", dominant.s);
-	fill_put(f, "missing", missing(path));
+	fill_put(f, "missing", missing(stages));
 }
 
 static json_t *devices(const struct journey *journey)
@@ -95,9 +96,9 @@ json_t *json_latency_record(const struct journey *journey)
 	struct fill f = fill_new();
 
 	fill_time(&f, "time", journey->time_ns);
-	fill_text(&f, "outcome", path_outcome_name(journey->outcome));
+	fill_text(&f, "outcome", outcome_name(journey->outcome));
 	fill_bool(&f, "slow", journey->slow);
-	fill_path(&f, &journey->path);
+	fill_stages(&f, &journey->stages);
 	fill_put(&f, "devices", devices(journey));
 	fill_bool(&f, "more_devices", journey->more_devices);
 	fill_int(&f, "cpu", journey->cpu);
