@@ -32,6 +32,7 @@ struct captured {
 struct captures {
 	struct attribution *attribution;
 	size_t count;
+	size_t next_bucket; /* where captures_settle() continues */
 	struct captured *buckets[KINDS][BUCKETS];
 };
 
@@ -166,18 +167,28 @@ static void look_up_again(struct captures *captures, struct captured *captured, 
 	}
 }
 
-void captures_settle(struct captures *captures)
+static void settle_bucket(struct captures *captures, size_t bucket, uint64_t now)
 {
 	static const uint64_t settled_ns[KINDS] = {NETNS_SETTLED_NS, CGROUP_SETTLED_NS};
-	uint64_t now = time_monotonic();
+	size_t kind = bucket / BUCKETS;
 
-	for (int kind = 0; kind < KINDS; kind++)
-		for (size_t i = 0; i < BUCKETS; i++)
-			for (struct captured *one = captures->buckets[kind][i]; one;
-			     one = one->next) {
-				look_up_again(captures, one, now);
-				one->settled |= now - one->begun_ns >= settled_ns[kind];
-			}
+	for (struct captured *one = captures->buckets[kind][bucket % BUCKETS]; one;
+	     one = one->next) {
+		look_up_again(captures, one, now);
+		one->settled |= now - one->begun_ns >= settled_ns[kind];
+	}
+}
+
+void captures_settle(struct captures *captures)
+{
+	const size_t all = KINDS * BUCKETS;
+	uint64_t begun = time_monotonic(), now = begun;
+
+	for (size_t i = 0; i < all && now - begun < CAPTURES_SETTLE_NS; i++) {
+		settle_bucket(captures, captures->next_bucket, now);
+		captures->next_bucket = (captures->next_bucket + 1) % all;
+		now = time_monotonic();
+	}
 }
 
 /* ---- captures ------------------------------------------------------------ */

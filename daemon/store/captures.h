@@ -56,7 +56,11 @@ const struct owner *captures_owner_names(struct captures *captures, struct captu
  * takes longer.  So names that were not found are looked up again, those of namespaces for at least one second and
  * those of cgroups for at least ten.  After that, a namespace without a name stays without one, because its number may
  * belong to another namespace by then.
+ *
+ * Records of thousands of new namespaces must not keep the daemon from the ring buffer.  So a call ends with the first
+ * of the 512 buckets that it completes after CAPTURES_SETTLE_NS, and the next call continues there.
  */
+#define CAPTURES_SETTLE_NS 2000000ULL
 void captures_settle(struct captures *captures);
 
 /* The number of different names that are held. */
