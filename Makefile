@@ -8,7 +8,7 @@
 #   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
 #                   VM_SUITE=vm-smoke runs a few tests (ten minutes)
 #   make check-xen  test ring slots on a real Xen in QEMU
-#   make bench      compare the cost of netflowd with bpftrace, perf and empty BPF programs
+#   make bench      compare the cost of netflowd with its last release, bpftrace, perf and empty programs
 #   make soak       check memory, ledger and times under mixed load; SOAK_SECONDS=1800
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
 #   make packages   install the Debian packages of tests/packages that are missing

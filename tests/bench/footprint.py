@@ -34,13 +34,13 @@ def idle_percent(bench):
         return 100 * (daemon.cpu_ns() - before) / (time.monotonic_ns() - begin)
 
 
-def ns_per_hit(bench):
-    """Measure each program during a flood, with the kernel's BPF statistics.
+def ns_per_hit(bench, program):
+    """Measure each program of a daemon during a flood, with the kernel's BPF statistics.
 
     Returns rows of (event, hits per second, ns per hit), and the bytes of the tables.  netflowd
     subtracts the figure of an empty program, which is the cost of the statistics themselves.
     """
-    with Daemon(bench.program, bench.work) as daemon:
+    with Daemon(program, bench.work) as daemon:
         daemon.start()
         seconds = SETTLE_S + MEASURE_MS / 1000 + 0.5
         flood = threading.Thread(target=quiet_flood, args=(bench, seconds))

@@ -13,6 +13,8 @@ UNDISTURBED = 0.98
 # (label, label of the base, least expected ratio)
 RATIOS = (
     ("netflowd", "empty programs", 0.88),
+    ("last release", "empty programs", None),
+    ("netflowd", "last release", None),
     ("netflowd", "bpftrace", 1.70),
     ("netflowd", "perf record", None),
 )
@@ -114,19 +116,19 @@ def verdict_on(value, limit, good):
 
 
 def print_ratios(results):
-    print(f"\n{'ratio':<28}{'median':<9}{'min–max':<14}expected")
+    print(f"\n{'ratio':<32}{'median':<9}{'min–max':<14}expected")
     for label, base, least in RATIOS:
         ratios = results.ratios(label, base)
         name = f"{label} / {base}"
         if not ratios:
-            print(f"{name:<28}not measured: no round has both figures")
+            print(f"{name:<32}not measured: no round has both figures")
             continue
         median, between = spread(ratios, ".3f")
         verdict = ""
         if least is not None:
             met = verdict_on(statistics.median(ratios), least, lambda v, l: v >= l)
             verdict = f"≥ {least:.2f}   {met}{results.doubt()}"
-        print(f"{name:<28}{median:<9}{between:<14}{verdict}".rstrip())
+        print(f"{name:<32}{median:<9}{between:<14}{verdict}".rstrip())
 
 
 # (name, index in a figure, format, least expected ratio)
@@ -156,7 +158,8 @@ def at_most(name, value, limit, unit, form, detail=""):
     print(f"{name:<28}{value:{form}} {unit:<5} ≤ {limit:g} {unit}  {met}{detail}")
 
 
-def print_footprint(starts, idle, resident, hits):
+def print_footprint(starts, idle, resident, hits, before):
+    """Print the daemon's figures; `before`: what footprint.ns_per_hit() found of the last release."""
     print(f"\n{'the daemon':<28}measured and expected")
     median, between = spread(starts, ".3f")
     at_most(f"time until ready, {len(starts)} starts", float(median), READY_S, "s", ".3f",
@@ -164,17 +167,21 @@ def print_footprint(starts, idle, resident, hits):
     if idle is not None:
         at_most(f"idle CPU, {IDLE_S} s", idle, IDLE_PERCENT, "%", ".3f", "  (of one core)")
     if resident:
-        tables = f"  (tables in the kernel: {hits[1] / 2**20:.1f} MiB)" if hits else ""
+        tables = f"  (tables in the kernel: {hits[1] / 2**20:.1f} MiB" if hits else ""
+        if tables:
+            tables += f", last release {before[1] / 2**20:.1f} MiB)" if before else ")"
         at_most("resident memory after flood", max(resident) / 2**20, RESIDENT_MIB, "MiB", ".1f",
                 tables)
 
 
-def print_hits(rows, empty):
-    """Print the cost of each program; `empty` has the figures that netflowd subtracts."""
-    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'% of a core':>13}")
+def print_hits(rows, before, empty):
+    """Print the cost of each program, and of the last release's; `empty`: what netflowd subtracts."""
+    old = {event: ns for event, _, ns in before}
+    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'% of a core':>13}{'last release':>15}")
     for event, rate, ns in rows:
         cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")
-        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}")
+        then = "-" if old.get(event) is None else f"{old[event]:.1f}"
+        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}{then:>15}")
     if empty:
         print(f"ns/hit excludes the cost of the kernel's statistics, which show "
               f"{statistics.median(empty.values()):.0f} ns for an empty program here")

@@ -31,6 +31,7 @@ class Bench:
         self.build = top / "build/bpf"
         self.tools = top / "build/plain/tests/bench"
         self.program = top / "build/plain/netflowd"
+        self.release = None  # the daemon of the last release, if it could be built
         self.work = work
         self.seconds = seconds
         self.netns = os.stat("/proc/self/ns/net").st_ino
@@ -141,9 +142,12 @@ class Netflowd(Nothing):
 
     def __init__(self, bench):
         super().__init__(bench)
-        self.daemon = Daemon(bench.program, bench.work)
+        self.daemon = Daemon(self.program(), bench.work)
         self.resident = []  # bytes of memory, after each flood
         self.hits = self.timed = None
+
+    def program(self):
+        return self.bench.program
 
     def start(self):
         self.daemon.start()
@@ -162,6 +166,14 @@ class Netflowd(Nothing):
 
     def stop(self):
         self.daemon.stop()
+
+
+class Release(Netflowd):
+    """The last release of netflowd, on the hooks that it attaches itself."""
+    label = "last release"
+
+    def program(self):
+        return self.bench.release
 
 
 def timed_share(flood, timed):
@@ -327,4 +339,4 @@ class Perf(Nothing):
                 os.close(control)
 
 
-ALL = (Nothing, Empty, Netflowd, Bpftrace, Perf)
+ALL = (Nothing, Empty, Netflowd, Release, Bpftrace, Perf)
