@@ -174,8 +174,8 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 $(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 
-# attach_empty loads BPF programs; the other tools need only libc.
-$(OUT)/tests/bench/attach_empty: TOOL_LIBS := -lbpf
+# These two use BPF objects; the other tools need only libc.
+$(OUT)/tests/bench/attach_empty $(OUT)/tests/tools/age: TOOL_LIBS := -lbpf
 $(OUT)/tests/%: $(OUT)/tests/%.o
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TOOL_LIBS) -o $@
 
