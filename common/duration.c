@@ -14,7 +14,6 @@ static const struct {
 	const char *name;
 	uint64_t ns;
 } units[] = {
-	{"", 1},
 	{"ns", 1},
 	{"µs", 1000},
 	{"us", 1000},
@@ -45,7 +44,7 @@ int duration_parse(const char *text, uint64_t most, uint64_t *ns)
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	end += strspn(end, " ");
-	unit = unit_ns(end);
+	unit = !*end && !number ? 1 : unit_ns(end);
 	if (errno || !unit || number > most / unit)
 		return -EINVAL;
 	*ns = number * unit;

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Parse a whole number and its unit (ns, us, µs, ms, s, min, m, h, d), with or without blanks between them.  A number
- * without a unit is in nanoseconds.  Returns 0, or -EINVAL if `text` is not a duration or exceeds `most` nanoseconds.
+ * Parse a whole number and its unit (ns, us, µs, ms, s, min, m, h, d), with or without blanks between them.  Only 0
+ * needs no unit.  Returns 0, or -EINVAL if `text` is not a duration or exceeds `most` nanoseconds.
  */
 int duration_parse(const char *text, uint64_t most, uint64_t *ns);
 

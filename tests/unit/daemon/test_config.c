@@ -95,6 +95,7 @@ static void test_limits_of_numbers(void **state)
 	for (size_t i = 0; i < setting_count; i++) {
 		const struct setting *setting = &setting_table[i];
 		const uint64_t *value = (const uint64_t *)((char *)&config + setting->offset);
+		const char *unit = setting->type == SETTING_DURATION ? "ns" : "";
 		char text[32];
 
 		if (!is_number(setting))
@@ -103,17 +104,17 @@ static void test_limits_of_numbers(void **state)
 		assert_true(*value <= setting->most);
 		assert_true(*value >= setting->least ||
 			    (!*value && setting->type == SETTING_POWER_OF_TWO_OR_0));
-		snprintf(text, sizeof(text), "%" PRIu64, setting->least);
+		snprintf(text, sizeof(text), "%" PRIu64 "%s", setting->least, unit);
 		assert_int_equal(set(&config, setting, text), 0);
 		assert_int_equal(*value, setting->least);
-		snprintf(text, sizeof(text), "%" PRIu64, setting->most);
+		snprintf(text, sizeof(text), "%" PRIu64 "%s", setting->most, unit);
 		assert_int_equal(set(&config, setting, text), 0);
 		assert_int_equal(*value, setting->most);
 		before = config;
-		snprintf(text, sizeof(text), "%" PRIu64, setting->most + 1);
+		snprintf(text, sizeof(text), "%" PRIu64 "%s", setting->most + 1, unit);
 		assert_int_equal(set(&config, setting, text), -EINVAL);
 		if (setting->least > 1) {
-			snprintf(text, sizeof(text), "%" PRIu64, setting->least - 1);
+			snprintf(text, sizeof(text), "%" PRIu64 "%s", setting->least - 1, unit);
 			assert_int_equal(set(&config, setting, text), -EINVAL);
 		}
 		assert_memory_equal(&config, &before, sizeof(config));
