@@ -184,13 +184,11 @@ static inline __attribute__((always_inline)) __u32 nf_log2(__u64 v)
 /* The bucket of a duration: 0 to NF_HIST_BUCKETS - 1. */
 static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 {
-	__u32 shift;
-
-	if (ns >> NF_HIST_MAX_LOG2)
-		return NF_HIST_BUCKETS - 1;
+	__u32 shift = nf_log2(ns | NF_HIST_STEPS) - NF_HIST_STEPS_LOG2;
 	/* What is left of ns has its highest bit, worth NF_HIST_STEPS, and the step. */
-	shift = nf_log2(ns | NF_HIST_STEPS) - NF_HIST_STEPS_LOG2;
-	return shift * NF_HIST_STEPS + (__u32)(ns >> shift);
+	__u32 bucket = shift * NF_HIST_STEPS + (__u32)(ns >> shift);
+
+	return bucket < NF_HIST_BUCKETS ? bucket : NF_HIST_BUCKETS - 1;
 }
 
 /* ---- per (CPU, device) ------------------------------------------------- */

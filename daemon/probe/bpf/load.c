@@ -149,8 +149,11 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
 	bpf_throttle(settings->journey_rate, settings->journey_burst, &to->journey_interval_ns,
 		     &to->journey_burst_ns);
-	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
 		to->threshold_ns[i] = settings->slow_ns[i];
+		if (to->threshold_ns[i] > INT64_MAX)
+			to->threshold_ns[i] = INT64_MAX;
+	}
 }
 
 static int set_table_sizes(struct backend_bpf_state *state, const struct backend_settings *settings)
