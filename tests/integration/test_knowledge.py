@@ -232,7 +232,8 @@ def test_counters_exist():
 
 # These need a module, or do not exist in all supported kernels.
 OPTIONAL_SYSCTLS = {"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count",
-                    "net.ipv4.tcp_shrink_window", "net.ipv4.tcp_challenge_ack_limit"}
+                    "net.ipv4.tcp_shrink_window", "net.ipv4.tcp_challenge_ack_limit",
+                    "net.core.qdisc_max_burst"}
 
 
 def test_sysctls_exist():

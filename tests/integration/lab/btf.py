@@ -16,7 +16,7 @@ MODULES = ("mac80211", "openvswitch")
 # Enumerators that are not reasons: the ends of the enums, and values that receive functions of
 # mac80211 return instead of a reason.
 _NO_REASON = {"MAX", "SUBSYS_MASK", "OVS_DROP_MAX", "__OVS_DROP_REASON", "RX_CONTINUE",
-              "RX_QUEUED"}
+              "RX_QUEUED", "QDISC_DROP_UNSPEC", "QDISC_DROP_MAX", "__QDISC_DROP_REASON"}
 _XZ, _ZSTD = b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 
 
