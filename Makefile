@@ -90,10 +90,12 @@ CLI_MAIN := $(OUT)/cli/command/main.o
 UNIT_BIN := $(patsubst %.c,$(OUT)/%,$(UNIT_SRC))
 FUZZ_BIN := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
 TOOL_BIN := $(patsubst %.c,$(OUT)/%,$(TOOL_SRC))
+# Libraries for LD_PRELOAD.
+TOOL_LIB := $(patsubst %.c,$(OUT)/%.so,$(wildcard tests/tools/preload/*.c))
 
 .PHONY: all tools unit fuzzers
 all: $(OUT)/netflowd $(OUT)/netflowctl
-tools: $(TOOL_BIN)
+tools: $(TOOL_BIN) $(TOOL_LIB)
 unit: $(UNIT_BIN)
 fuzzers: $(FUZZ_BIN)
 
@@ -173,6 +175,10 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 
 $(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
+
+$(OUT)/tests/tools/preload/%.o: override CFLAGS += -fPIC
+$(OUT)/tests/tools/preload/%.so: $(OUT)/tests/tools/preload/%.o
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -lbpf -o $@
 
 # These two use BPF objects; the other tools need only libc.
 $(OUT)/tests/bench/attach_empty $(OUT)/tests/tools/age: TOOL_LIBS := -lbpf

@@ -128,6 +128,23 @@ static __always_inline __u32 nf_hist_segment(__u32 index)
 }
 
 /*
+ * The ns between two times; 0 if they are in the wrong order, because they can be
+ * from two CPUs, whose clocks differ by a few ns.
+ *
+ * This and other arithmetic without branches keeps the verifier's work small: it
+ * follows both ways of a branch, and each value that differs behind it doubles the
+ * ways to the next one.  barrier_var() prevents the compiler from making a branch.
+ */
+static __always_inline __u64 nf_elapsed(__u64 from_ns, __u64 to_ns)
+{
+	__u64 ns = to_ns - from_ns;
+	__u64 negative = (__s64)ns >> 63;
+
+	barrier_var(negative);
+	return ns & ~negative;
+}
+
+/*
  * Add one duration to a histogram; `index` is an enum nf_segment or an enum
  * nf_hist_index.  Each histogram has one writer at a time on a CPU, so the
  * additions are plain (see nf_add()).  Returns whether the duration is longer
@@ -137,16 +154,17 @@ static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 
 					   __u64 from_ns, __u64 to_ns)
 {
 	struct nf_hist *hist = &stats->hist[index];
-	/* The two times can be from two CPUs, whose clocks differ by a few ns. */
-	__u64 ns = to_ns > from_ns ? to_ns - from_ns : 0;
-	__u32 bucket = nf_hist_bucket(ns);
+	__u64 ns = nf_elapsed(from_ns, to_ns);
+	/* Both are below 2^63. */
+	__u64 slow = (settings.threshold_ns[nf_hist_segment(index)] - ns) >> 63;
 
+	/* The compiler would keep `ns` for it until it is used, see nf_elapsed(). */
+	barrier_var(slow);
 	nf_add(&hist->sum_ns, ns);
+	nf_add(&hist->bucket[nf_hist_bucket(ns)], 1);
 	if (ns > hist->max_ns)
 		hist->max_ns = ns;
-	if (bucket < NF_HIST_BUCKETS)
-		nf_add(&hist->bucket[bucket], 1);
-	return ns > settings.threshold_ns[nf_hist_segment(index)];
+	return slow;
 }
 
 #endif

@@ -102,11 +102,12 @@ static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe pr
 /* A duration in ticks of 2^NF_TICK_SHIFT ns, 1 to NF_TICK_MAX; 0 is kept for "not passed". */
 static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 {
-	__u64 ticks = to_ns > from_ns ? (to_ns - from_ns) >> NF_TICK_SHIFT : 0;
+	__u64 ticks = nf_elapsed(from_ns, to_ns) >> NF_TICK_SHIFT;
+	__u64 none = (ticks - 1) >> 63, more = (NF_TICK_MAX - ticks) >> 63;
 
-	if (ticks > NF_TICK_MAX)
-		ticks = NF_TICK_MAX;
-	return ticks ? ticks : 1;
+	barrier_var(none);
+	barrier_var(more);
+	return (ticks | none) | -more;
 }
 
 /*

@@ -237,11 +237,11 @@ static __always_inline __u64 nf_journey_first(__u64 receive_ns, const struct nf_
  * end the segments up to receive.  `joined` is the time at which lo or veth,
  * which need no interrupt, passed the skb on, otherwise 0.  If the softirq was
  * raised before that time, or before the interrupt, the skb began to wait only
- * at that time.
+ * at that time.  `simple`: these segments get no histograms.
  */
 static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_inflight *e,
 						const struct sk_buff *skb, __u64 number, __u64 head,
-						__u32 slot, __u64 joined, __u64 now)
+						__u32 slot, __u64 joined, __u64 now, bool simple)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
@@ -257,19 +257,22 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_in
 			nf_net_rx_overtaken(cpu);
 		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
 		rx.entry = nf_ticks(since, now);
-		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
+		if (!simple)
+			slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
 		if (!joined)
 			came = cpu->entry_irq_ns;
 		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
 		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
 			rx.raise = nf_ticks(since, now);
-			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
-					       cpu->entry_ns);
+			if (!simple)
+				slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
+						       cpu->entry_ns);
 		}
 		if (!joined && came) {
 			rx.irq = nf_ticks(came, now);
-			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
-					       cpu->entry_ns);
+			if (!simple)
+				slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
+						       cpu->entry_ns);
 		} else if (!joined && cpu->entry_polled) {
 			flags = NF_INFLIGHT_POLLED;
 		}

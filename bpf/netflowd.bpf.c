@@ -116,15 +116,15 @@ int nf_napi_poll(__u64 *ctx)
 }
 
 /*
- * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.
+ * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.  The
+ * simple program, for a kernel that refuses the usual one, only keeps their times.
  *
  * The tracepoint fires again for an skb that goes up to a bridge.  A device has
  * received this skb before (skb_iif), and its journey continues.  It does not
  * fire for an skb that goes up to a VLAN device (another_round in
  * __netif_receive_skb_core()).
  */
-SEC("tp_btf/netif_receive_skb")
-int nf_netif_receive_skb(__u64 *ctx)
+static __always_inline int nf_receive(__u64 *ctx, bool simple)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
@@ -161,8 +161,20 @@ int nf_netif_receive_skb(__u64 *ctx)
 		}
 	}
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_journey_received(cpu, e, skb, number, head, slot, joined, now);
+	nf_journey_received(cpu, e, skb, number, head, slot, joined, now, simple);
 	return 0;
+}
+
+SEC("tp_btf/netif_receive_skb")
+int nf_netif_receive_skb(__u64 *ctx)
+{
+	return nf_receive(ctx, false);
+}
+
+SEC("tp_btf/netif_receive_skb")
+int nf_netif_receive_skb_simple(__u64 *ctx)
+{
+	return nf_receive(ctx, true);
 }
 
 /* sk_data_ready(const struct sock *sk): ends receive→sock_queue; for UDP see reader.h. */

@@ -154,47 +154,41 @@ struct nf_hist {
 	__u64 bucket[NF_HIST_BUCKETS];
 };
 
-/* The floor of log2(v); v must not be 0.  Steady latencies make its branches predictable. */
+/*
+ * The floor of log2(v), at the index (v * NF_LOG2_FACTOR) >> 58 of the v that has
+ * only ones below its highest bit: the factor gives each of these 64 numbers
+ * another index.
+ */
+#define NF_LOG2_FACTOR 0x03f6eaf2cd271461ULL
+static const __u8 nf_log2_of[64] = {
+	0,  58, 1,  59, 47, 53, 2,  60, 39, 48, 27, 54, 33, 42, 3,  61, 51, 37, 40, 49, 18, 28,
+	20, 55, 30, 34, 11, 43, 14, 22, 4,  62, 57, 46, 52, 38, 26, 32, 41, 50, 36, 17, 19, 29,
+	10, 13, 21, 56, 45, 25, 31, 35, 16, 9,	12, 44, 24, 15, 8,  23, 7,  6,	5,  63,
+};
+
+/*
+ * The floor of log2(v); v must not be 0.  It has no branches, because the verifier
+ * follows each way through them and what comes after it.
+ */
 static inline __attribute__((always_inline)) __u32 nf_log2(__u64 v)
 {
-	__u32 x = (__u32)v;
-	__u32 log2 = 0;
-
-	if (v >> 32) {
-		x = (__u32)(v >> 32);
-		log2 = 32;
-	}
-	if (x >> 16) {
-		x >>= 16;
-		log2 += 16;
-	}
-	if (x >> 8) {
-		x >>= 8;
-		log2 += 8;
-	}
-	if (x >> 4) {
-		x >>= 4;
-		log2 += 4;
-	}
-	if (x >> 2) {
-		x >>= 2;
-		log2 += 2;
-	}
-	return log2 + (x >> 1);
+	v |= v >> 1;
+	v |= v >> 2;
+	v |= v >> 4;
+	v |= v >> 8;
+	v |= v >> 16;
+	v |= v >> 32;
+	return nf_log2_of[v * NF_LOG2_FACTOR >> 58];
 }
 
 /* The bucket of a duration: 0 to NF_HIST_BUCKETS - 1. */
 static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 {
-	__u32 log2;
+	__u32 shift = nf_log2(ns | NF_HIST_STEPS) - NF_HIST_STEPS_LOG2;
+	/* What is left of ns has its highest bit, worth NF_HIST_STEPS, and the step. */
+	__u32 bucket = shift * NF_HIST_STEPS + (__u32)(ns >> shift);
 
-	if (ns < NF_HIST_STEPS)
-		return (__u32)ns;
-	log2 = nf_log2(ns);
-	if (log2 >= NF_HIST_MAX_LOG2)
-		return NF_HIST_BUCKETS - 1;
-	return (log2 - 1) * NF_HIST_STEPS +
-	       ((__u32)(ns >> (log2 - NF_HIST_STEPS_LOG2)) & (NF_HIST_STEPS - 1));
+	return bucket < NF_HIST_BUCKETS ? bucket : NF_HIST_BUCKETS - 1;
 }
 
 /* ---- per (CPU, device) ------------------------------------------------- */

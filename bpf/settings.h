@@ -20,7 +20,7 @@ const volatile struct {
 	__u32 reserved2;
 	__u64 journey_interval_ns;	      /* token bucket of latency records, per CPU, */
 	__u64 journey_burst_ns;		      /* see bpf/throttle.h */
-	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow */
+	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow; < 2^63 */
 	__u64 drop_interval_ns;		      /* token bucket of drop records, per key, */
 	__u64 drop_burst_ns;		      /* see bpf/throttle.h */
 	/* Features of the running kernel, see bpf/compat.h. */

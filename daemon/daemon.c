@@ -112,7 +112,7 @@ static void report(const struct daemon *daemon)
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
-		attached += status.state == PROBE_ATTACHED;
+		attached += status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED;
 		wanted += status.state != PROBE_UNNEEDED;
 	}
 	log_info("%d of %d probes attached, serving on %s", attached, wanted, daemon->socket_path);

@@ -22,6 +22,12 @@ static bool is_attached(const json_t *probe)
 	return !strcmp(field_text(probe, "state"), "attached");
 }
 
+/* The kernel refused its program, and a simpler one runs. */
+static bool is_degraded(const json_t *probe)
+{
+	return !strcmp(field_text(probe, "state"), "degraded");
+}
+
 static void put_columns(struct table *table)
 {
 	table_column(table, TABLE_LEFT, "probe");
@@ -33,24 +39,46 @@ static void put_columns(struct table *table)
 	table_column(table, TABLE_LEFT, "lost without it");
 }
 
+static void put_attached(struct table *table, const json_t *probe)
+{
+	const char *how = field_text_or(probe, "how", "yes");
+
+	if (is_attached(probe))
+		table_cell(table, PAGE_GOOD, "%s", how);
+	else if (is_degraded(probe))
+		table_cell(table, PAGE_WARN, "%s, simple", how);
+	else
+		table_cell(table, PAGE_BAD, "no");
+}
+
 static void put_probe(struct table *table, const json_t *probe)
 {
-	bool attached = is_attached(probe);
 	double ns;
 
 	table_row(table);
 	table_cell(table, PAGE_PLAIN, "%s", field_text(probe, "name"));
 	table_cell(table, PAGE_PLAIN, "%s", field_text(probe, "group"));
-	table_cell(table, attached ? PAGE_GOOD : PAGE_BAD, "%s",
-		   attached ? field_text_or(probe, "how", "yes") : "no");
+	put_attached(table, probe);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(probe, "hits").s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(probe, "missed").s);
 	if (field_real(probe, "ns_per_hit", &ns))
 		table_cell(table, PAGE_PLAIN, "%.1f", ns);
 	else
 		table_cell(table, PAGE_PLAIN, "%s", UNITS_UNKNOWN);
-	table_cell(table, attached ? PAGE_PLAIN : PAGE_WARN, "%s",
+	table_cell(table, is_attached(probe) ? PAGE_PLAIN : PAGE_WARN, "%s",
 		   field_text(probe, "lost_without"));
+}
+
+static void put_degraded(struct page *page, const json_t *probe)
+{
+	page_paragraph(page, PAGE_WARN, INDENT, "simple program: %s: %s; lost with it: %s",
+		       field_text(probe, "name"), field_text(probe, "reason"),
+		       field_text(probe, "lost_if_degraded"));
+}
+
+static bool is_missing(const json_t *probe)
+{
+	return !is_attached(probe) && !is_degraded(probe);
 }
 
 /* One reason, and all probes that are not attached for it, of which `first` is the first. */
@@ -66,7 +94,7 @@ static void put_reason(struct page *page, const json_t *probes, const json_t *fi
 		return;
 	json_array_foreach(probes, i, probe)
 	{
-		if (is_attached(probe) || strcmp(field_text(probe, "reason"), reason))
+		if (!is_missing(probe) || strcmp(field_text(probe, "reason"), reason))
 			continue;
 		fprintf(out, "%s%s", count++ ? ", " : "", field_text(probe, "name"));
 	}
@@ -85,10 +113,12 @@ static void put_reasons(struct page *page, const json_t *probes)
 
 	json_array_foreach(probes, i, probe)
 	{
-		if (is_attached(probe))
+		if (is_degraded(probe))
+			put_degraded(page, probe);
+		if (!is_missing(probe))
 			continue;
 		json_array_foreach(probes, j,
-				   other) if (!is_attached(other) &&
+				   other) if (is_missing(other) &&
 					      !strcmp(field_text(other, "reason"),
 						      field_text(probe, "reason"))) break;
 		if (i == j)

@@ -83,12 +83,32 @@ static const char *without(struct alert_input_state *state, enum nf_probe probe)
 	return state->missing;
 }
 
+/* A simple program has no histograms of some segments. */
+static const char *without_segment(struct alert_input_state *state, enum nf_segment segment)
+{
+	const struct probe_spec *spec;
+	struct probe_status status;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		spec = &probe_specs[i];
+		if (!(spec->segments_if_simple & UINT32_C(1) << segment))
+			continue;
+		state->backend->ops->probe(state->backend, (enum nf_probe)i, &status);
+		if (status.state != PROBE_DEGRADED)
+			continue;
+		snprintf(state->missing, sizeof(state->missing), "%s runs its simple program: %s",
+			 spec->name, status.reason);
+		return state->missing;
+	}
+	return NULL;
+}
+
 static bool attached(const struct alert_input_state *state, enum nf_probe probe)
 {
 	struct probe_status status;
 
 	state->backend->ops->probe(state->backend, probe, &status);
-	return status.state == PROBE_ATTACHED;
+	return status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED;
 }
 
 /* If the probe cannot be attached, the kernel's log still shows overflows, but no near misses. */
@@ -123,7 +143,9 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 		return without(state, NF_PROBE_KFREE_SKB);
 	case ALERT_INPUT_LATENCY:
 		why = without(state, needed[rule->segment].first);
-		return why ? why : without(state, needed[rule->segment].second);
+		if (!why)
+			why = without(state, needed[rule->segment].second);
+		return why ? why : without_segment(state, rule->segment);
 	default:
 		return NULL;
 	}

@@ -16,8 +16,8 @@
 #include "daemon/store/rockets.h"
 
 /*
- * The probes that answer each question.  If one of `all` is unavailable, coverage is degraded; if one of `needed` is,
- * there is no answer.
+ * The probes that answer each question.  If one of `all` is degraded or unavailable, coverage is degraded; if one of
+ * `needed` is unavailable, there is no answer.
  */
 static const struct question {
 	const char *name;
@@ -60,42 +60,44 @@ __attribute__((format(printf, 2, 3))) static int add_reason(char **reasons, cons
 	return 0;
 }
 
-/* Returns 1 after adding the reason if the probe is unavailable; 0 if it is not; -ENOMEM. */
-static int add_unavailable(char **reasons, const struct backend *backend, int probe)
+/* The state of a probe; if it lacks something, its reason is added.  Negative errno: -ENOMEM. */
+static int add_lack(char **reasons, const struct backend *backend, int probe)
 {
 	const struct probe_spec *spec = &probe_specs[probe];
 	struct probe_status status;
-	int r;
+	int r = 0;
 
 	backend->ops->probe(backend, (enum nf_probe)probe, &status);
-	if (status.state != PROBE_UNAVAILABLE)
-		return 0;
-	r = add_reason(reasons, "%s: %s (lost without it: %s)", spec->name, status.reason,
-		       spec->lost_without);
-	return r < 0 ? r : 1;
+	if (status.state == PROBE_UNAVAILABLE)
+		r = add_reason(reasons, "%s: %s (lost without it: %s)", spec->name, status.reason,
+			       spec->lost_without);
+	else if (status.state == PROBE_DEGRADED)
+		r = add_reason(reasons, "%s: %s; a simpler program runs (lost with it: %s)",
+			       spec->name, status.reason, spec->lost_if_simple);
+	return r < 0 ? r : (int)status.state;
 }
 
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
-	const char *state = "full";
+	bool unanswered = false;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		int r = 0;
+		int state;
 
-		if (question->all & UINT32_C(1) << i)
-			r = add_unavailable(&reasons, control->parts.backend, i);
-		if (r < 0)
-			return NULL;
-		if (!r)
+		if (!(question->all & UINT32_C(1) << i))
 			continue;
-		if (question->needed & UINT32_C(1) << i)
-			state = "unavailable";
-		else if (strcmp(state, "unavailable"))
-			state = "degraded";
+		state = add_lack(&reasons, control->parts.backend, i);
+		if (state < 0)
+			return NULL;
+		if (state == PROBE_UNAVAILABLE && question->needed & UINT32_C(1) << i)
+			unanswered = true;
 	}
-	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state", state, "reason",
-			 reasons);
+	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state",
+			 unanswered ? "unavailable"
+			 : reasons  ? "degraded"
+				    : "full",
+			 "reason", reasons);
 }
 
 static json_t *coverage_of_names(const struct control *control)
@@ -158,7 +160,7 @@ static json_t *coverage_of_slots(const struct control *control)
 	bool lost;
 
 	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++)
-		if (add_unavailable(&reasons, parts->backend, i) < 0)
+		if (add_lack(&reasons, parts->backend, i) < 0)
 			return NULL;
 	lost = reasons;
 	if (unseen && add_reason(&reasons,

@@ -274,6 +274,7 @@ const char *control_probe_state(enum probe_state state)
 	static const char *const names[] = {
 		[PROBE_ATTACHED] = "attached",
 		[PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 
@@ -283,21 +284,25 @@ const char *control_probe_state(enum probe_state state)
 static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hits,
 		     const struct measured *measured)
 {
-	json_t *count = NULL, *skipped = NULL, *ns = NULL;
+	json_t *count = NULL, *skipped = NULL, *ns = NULL, *insns = NULL;
 	struct probe_status status;
 
 	backend->ops->probe(backend, i, &status);
-	if (status.state == PROBE_ATTACHED)
+	if (status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED)
 		count = json_integer((json_int_t)hits);
+	if (status.verified_insns)
+		insns = json_integer((json_int_t)status.verified_insns);
 	if (status.missed_known)
 		skipped = json_integer((json_int_t)status.missed);
 	if (measured && measured->probe[i].runs)
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
-	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:s}", "name",
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:o*, s:s, s:s*}", "name",
 			 probe_specs[i].name, "group", probe_specs[i].group, "state",
 			 control_probe_state(status.state), "how", status.how, "reason",
 			 status.reason, "hits", count, "missed", skipped, "ns_per_hit", ns,
-			 "lost_without", probe_specs[i].lost_without);
+			 "verified_insns", insns, "lost_without", probe_specs[i].lost_without,
+			 "lost_if_degraded",
+			 status.state == PROBE_DEGRADED ? probe_specs[i].lost_if_simple : NULL);
 }
 
 static json_t *probes(struct control *control, const struct measured *measured)

@@ -70,15 +70,19 @@ struct backend_sink {
 enum probe_state {
 	PROBE_ATTACHED,
 	PROBE_UNNEEDED,	   /* nothing is lost without it on this host */
+	PROBE_DEGRADED,	   /* attached, with a simpler program than the usual one */
 	PROBE_UNAVAILABLE, /* it should be attached and is not */
 };
 
 struct probe_status {
 	enum probe_state state;
-	const char *how;    /* "tp_btf", "fentry", "kprobe", NULL when not attached */
-	const char *reason; /* why it is not attached, otherwise NULL; owned by the backend */
-	bool missed_known;  /* the kernel counts the hits that it skips */
-	uint64_t missed;    /* hits that the kernel skipped */
+	const char *how; /* "tp_btf", "fentry", "kprobe", NULL when not attached */
+	const char
+		*reason; /* why it is not attached, or not with the usual program, otherwise NULL;
+			       owned by the backend */
+	uint32_t verified_insns; /* that the kernel's verifier processed; 0: not known */
+	bool missed_known;	 /* the kernel counts the hits that it skips */
+	uint64_t missed;	 /* hits that the kernel skipped */
 };
 
 /* Program runs and their time; only the difference of two readings has a meaning. */

@@ -274,6 +274,11 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		return;
 	}
 	status->how = bpf_probe_how(state, probe);
+	status->verified_insns = bpf_verified_insns(bpf_probe_program(state, probe));
+	if (bpf_probe_is_simple(state, probe)) {
+		status->state = PROBE_DEGRADED;
+		status->reason = state->probe[probe].reason;
+	}
 	if (!state->features.no_reentry)
 		return;
 	if (!program_info(bpf_probe_program(state, probe), &info)) {

@@ -87,11 +87,19 @@ int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
-/* The message on the program that was refused since bpf_refusal_forget(); "" if none was. */
-void bpf_refusal_forget(void);
-const char *bpf_refusal(void);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
+bool bpf_probe_is_simple(const struct backend_bpf_state *state, enum nf_probe probe);
+
+/* verifier.c: listen before the first program is loaded, and ask for the log of each program. */
+void bpf_verifier_listen(void);
+void bpf_verifier_ask(struct bpf_program *program);
+/* The message on the program that was refused since bpf_refusal_forget(), and its name, or "". */
+void bpf_refusal_forget(void);
+const char *bpf_refusal(void);
+const char *bpf_refused_program(void);
+/* The instructions that the verifier processed for the program; 0: not known. */
+unsigned int bpf_verified_insns(const struct bpf_program *program);
 
 /* functions.c: the address of a function, and its length; 0 if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);

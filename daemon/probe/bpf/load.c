@@ -19,75 +19,23 @@
 #include "daemon/probe/probes.h"
 
 /*
- * The messages of libbpf on a program that the kernel refused.  libbpf cannot
- * load the others without it, and names the program only in its messages.
- */
-static struct {
-	char program[64];
-	char last[BACKEND_REASON_MAX];
-	char why[80]; /* the verifier's last message */
-} refused;
-
-void bpf_refusal_forget(void)
-{
-	memset(&refused, 0, sizeof(refused));
-}
-
-const char *bpf_refusal(void)
-{
-	return refused.why[0] ? refused.why : refused.last;
-}
-
-/* The last line before the verifier's statistics ("processed …") says why it refused. */
-static void keep_verifier_message(const char *format, va_list arguments)
-{
-	OWN_FREE char *log = NULL;
-	char *end, *start;
-
-	if (vasprintf(&log, format, arguments) < 0)
-		return;
-	end = strstr(log, "\nprocessed ");
-	if (!end)
-		return;
-	*end = '\0';
-	start = strrchr(log, '\n');
-	snprintf(refused.why, sizeof(refused.why), "%s", start ? start + 1 : log);
-}
-
-static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	char line[BACKEND_REASON_MAX], program[sizeof(refused.program)];
-	int error;
-
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	if (strstr(format, "BEGIN PROG LOAD LOG")) {
-		keep_verifier_message(format, arguments);
-		return 0;
-	}
-	vsnprintf(line, sizeof(line), format, arguments);
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "libbpf: prog '%63[^']': failed to load: %d", program, &error) == 2)
-		memcpy(refused.program, program, sizeof(program));
-	else if (level == LIBBPF_WARN)
-		memcpy(refused.last, line, sizeof(line));
-	return 0;
-}
-
-/*
  * The alternative programs of a probe, the cheapest and most exact first.  The
- * first that can be attached is used.  Most probes have only one program.
+ * first that can be loaded and attached is used.  Most probes have only one program.
  */
 static const struct alternative {
 	const char *suffix; /* of the program's name */
 	const char *how;
+	bool tracepoint; /* for kernels that have the probe's tracepoint, or for those that lack it */
+	bool simple;	 /* it does less: probe_specs[].lost_if_simple */
 } alternatives[] = {
-	{"", "tp_btf"},
-	{"_fentry", "fentry"},
-	{"_kprobe", "kprobe"},
+	{.suffix = "", .how = "tp_btf", .tracepoint = true},
+	{.suffix = "_simple", .how = "tp_btf", .tracepoint = true, .simple = true},
+	{.suffix = "_fentry", .how = "fentry"},
+	{.suffix = "_kprobe", .how = "kprobe"},
 };
 
 #define ALTERNATIVES (ARRAY_SIZE(alternatives))
+#define WITHOUT_TRACEPOINT 2 /* the first alternative that does not need it */
 
 static struct bpf_program *find_program(const struct backend_bpf_state *state, enum nf_probe probe,
 					size_t alternative)
@@ -107,6 +55,11 @@ struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enu
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe)
 {
 	return alternatives[state->probe[probe].alternative].how;
+}
+
+bool bpf_probe_is_simple(const struct backend_bpf_state *state, enum nf_probe probe)
+{
+	return alternatives[state->probe[probe].alternative].simple;
 }
 
 static unsigned int log2_of(uint64_t power)
@@ -149,8 +102,11 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
 	bpf_throttle(settings->journey_rate, settings->journey_burst, &to->journey_interval_ns,
 		     &to->journey_burst_ns);
-	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
 		to->threshold_ns[i] = settings->slow_ns[i];
+		if (to->threshold_ns[i] > INT64_MAX)
+			to->threshold_ns[i] = INT64_MAX;
+	}
 }
 
 static int set_table_sizes(struct backend_bpf_state *state, const struct backend_settings *settings)
@@ -200,7 +156,7 @@ static void find_alternative(struct backend_bpf_state *state, enum nf_probe prob
 	if (bpf_has_tracepoint(kernel, name))
 		return;
 	if (probe == NF_PROBE_SK_DATA_READY) {
-		state->probe[probe].alternative = 1;
+		state->probe[probe].alternative = WITHOUT_TRACEPOINT;
 		return;
 	}
 	snprintf(reason, sizeof(reason), "this kernel has no tracepoint %s", name);
@@ -234,7 +190,7 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
 
 	if (state->probe[probe].state != PROBE_ATTACHED)
 		return false;
-	return first == 0 ? alternative == 0 : alternative >= first;
+	return alternatives[first].tracepoint ? alternative == first : alternative >= first;
 }
 
 /*
@@ -289,6 +245,7 @@ static int prepare_program(const struct backend_bpf_state *state, enum nf_probe 
 	if (!program)
 		return 0;
 	bpf_program__set_autoload(program, wants_alternative(state, probe, alternative));
+	bpf_verifier_ask(program);
 	return adapt_program(program, &state->features);
 }
 
@@ -318,12 +275,17 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 static void next_alternative(struct backend_bpf_state *state, enum nf_probe probe,
 			     const char *reason)
 {
-	size_t next = state->probe[probe].alternative + 1;
+	size_t now = state->probe[probe].alternative, next = now + 1;
 
-	if (next > 1 && next < ALTERNATIVES && find_program(state, probe, next))
-		state->probe[probe].alternative = next;
-	else
+	if (next == ALTERNATIVES || alternatives[next].tracepoint != alternatives[now].tracepoint ||
+	    !find_program(state, probe, next)) {
 		set_unavailable(state, probe, reason);
+		return;
+	}
+	state->probe[probe].alternative = next;
+	if (alternatives[next].simple)
+		snprintf(state->probe[probe].reason, sizeof(state->probe[probe].reason), "%s",
+			 reason);
 }
 
 /* Leave out the program that the kernel refused; -ENOENT if it is not known which. */
@@ -332,12 +294,12 @@ static int leave_out_refused(struct backend_bpf_state *state, int error)
 	char why[160];
 
 	snprintf(why, sizeof(why), "the kernel refused the program: %s%s%.80s", strerror(-error),
-		 refused.why[0] ? ": " : "", refused.why);
+		 bpf_refusal()[0] ? ": " : "", bpf_refusal());
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		for (size_t j = state->probe[i].alternative; j < ALTERNATIVES; j++) {
 			const struct bpf_program *program = find_program(state, i, j);
 
-			if (!program || strcmp(bpf_program__name(program), refused.program))
+			if (!program || strcmp(bpf_program__name(program), bpf_refused_program()))
 				continue;
 			state->probe[i].alternative = j;
 			next_alternative(state, i, why);
@@ -368,7 +330,7 @@ static void explain_failure(const struct backend_bpf_state *state, int error, ch
 			strerror(-error));
 	else
 		snprintf(reason, BACKEND_REASON_MAX, "the programs cannot be loaded: %s%s%.300s",
-			 strerror(-error), refused.last[0] ? "; " : "", refused.last);
+			 strerror(-error), bpf_refusal()[0] ? "; " : "", bpf_refusal());
 }
 
 /* Load the programs; when the kernel refuses one, try again without it. */
@@ -432,7 +394,7 @@ void bpf_attach(struct backend_bpf_state *state)
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason)
 {
-	libbpf_set_print(on_libbpf_message);
+	bpf_verifier_listen();
 	bpf_features_find(&state->features, kernel);
 	choose_probes(state, settings, kernel);
 	return load(state, settings, reason);

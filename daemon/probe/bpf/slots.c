@@ -219,8 +219,10 @@ static int load(struct backend_bpf_state *state, enum copy copy)
 	{
 		bpf_program__set_autoload(program, false);
 	}
-	for (int i = 0; i < PROGRAMS; i++)
+	for (int i = 0; i < PROGRAMS; i++) {
 		bpf_program__set_autoload(program_of(slots, copy, i), true);
+		bpf_verifier_ask(program_of(slots, copy, i));
+	}
 	r = slots__load(skel);
 	return r < 0 ? r : keep_maps(state, skel);
 }
@@ -387,6 +389,12 @@ void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe p
 		return;
 	}
 	status->how = slots->copy[copy].way->how;
+	for (int i = 0; i < PROGRAMS; i++) {
+		unsigned int insns = bpf_verified_insns(program_of(slots, copy, i));
+
+		if (insns > status->verified_insns)
+			status->verified_insns = insns;
+	}
 	if (!state->features.no_reentry)
 		return;
 	status->missed_known = true;

@@ -16,15 +16,17 @@ MODULES = ("mac80211", "openvswitch")
 # Enumerators that are not reasons: the ends of the enums, and values that receive functions of
 # mac80211 return instead of a reason.
 _NO_REASON = {"MAX", "SUBSYS_MASK", "OVS_DROP_MAX", "__OVS_DROP_REASON", "RX_CONTINUE",
-              "RX_QUEUED"}
+              "RX_QUEUED", "QDISC_DROP_UNSPEC", "QDISC_DROP_MAX", "__QDISC_DROP_REASON"}
 _XZ, _ZSTD = b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 
 
 def fetched_kernels():
-    """{release: image} of the kernels that tests/vm has fetched."""
+    """{release: image} of the kernels that tests/vm has fetched.  Debian keeps the image in /boot;
+    since 7.2, beside the modules."""
     root = paths.TREE / "build" / "vm"
     return {image.name.removeprefix("vmlinuz-"): image
-            for image in sorted(root.glob("*/root/boot/vmlinuz-*"))}
+            for image in sorted(root.glob("*/root/boot/vmlinuz-*"))} | \
+        {image.parent.name: image for image in sorted(root.glob("*/root/lib/modules/*/vmlinuz"))}
 
 
 def running():
@@ -33,10 +35,10 @@ def running():
     return _reasons(RUNNING, [module for module in modules if module.exists()])
 
 
-def of_image(image):
-    """{(subsystem, reason), …} of a compressed kernel image and the modules installed beside it."""
-    release = image.name.removeprefix("vmlinuz-")
-    directory = image.parent.parent / "lib" / "modules" / release
+def of_release(release):
+    """{(subsystem, reason), …} of a fetched kernel and its modules."""
+    image = fetched_kernels()[release]
+    directory = next((paths.TREE / "build" / "vm").glob(f"*/root/lib/modules/{release}"))
     with tempfile.TemporaryDirectory() as temporary:
         kernel = _unpacked(image, pathlib.Path(temporary) / "vmlinux")
         modules = [_unpacked(found, pathlib.Path(temporary) / name)

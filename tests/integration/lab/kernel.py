@@ -7,11 +7,13 @@ import contextlib
 import ctypes
 import errno
 import functools
+import json
 import os
 import pathlib
 import re
 import secrets
 import struct
+import subprocess
 import time
 
 # location=__udp4_lib_rcv+0x7e5/0xa60 [module], or a bare address
@@ -190,6 +192,21 @@ def bpf_objects(pid):
         for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", text, re.MULTILINE):
             held[kind].add(int(number))
     return held
+
+
+def verified_insns(pid):
+    """{program: instructions that the verifier processed} of the programs that a process holds;
+    empty before 5.16, which has no such number."""
+    found = {}
+    for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        text = fd.read_text()
+        insns = re.search(r"^verified_insns:\s*(\d+)$", text, re.MULTILINE)
+        if insns:
+            number = re.search(r"^prog_id:\s*(\d+)$", text, re.MULTILINE)[1]
+            show = ["bpftool", "--json", "prog", "show", "id", number]
+            done = subprocess.run(show, check=True, stdout=subprocess.PIPE)
+            found[json.loads(done.stdout)["name"]] = int(insns[1])
+    return found
 
 
 def bpf_objects_alive(kind):

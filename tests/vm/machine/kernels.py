@@ -15,6 +15,7 @@ SUITES = {
     "5.10": ("bullseye",),
     "6.1": ("bookworm",),
     "6.12": ("bookworm-backports", "trixie"),
+    "7.3": ("trixie-backports",),
 }
 
 
@@ -30,16 +31,18 @@ class Kernel:
 
     @property
     def image(self):
-        return next((self.root / "boot").glob("vmlinuz-*"))
+        """The kernel, which Debian keeps beside its modules since 7.2."""
+        boot = self.root / "boot" / f"vmlinuz-{self.release}"
+        return boot if boot.exists() else self.modules / "vmlinuz"
 
     @property
     def release(self):
         """What `uname -r` prints on this kernel."""
-        return self.image.name.removeprefix("vmlinuz-")
+        return self.modules.name
 
     @property
     def modules(self):
-        return self.root / "lib" / "modules" / self.release
+        return next((self.root / "lib" / "modules").iterdir())
 
 
 def get(build, name):
@@ -47,7 +50,7 @@ def get(build, name):
     kernel = Kernel(name, build / name)
     if not kernel.root.exists():
         kernel.directory.mkdir(parents=True, exist_ok=True)
-        _unpack(kernel, _fetch(kernel, build / "apt"))
+        _unpack(kernel, *_fetch(kernel, build / "apt"))
     return kernel
 
 
@@ -65,6 +68,7 @@ def _fetch(kernel, state):
 
 
 def _download(kernel, apt):
+    """Download the packages of the kernel into an empty directory; return the files."""
     # The meta package names the release's current kernel.
     meta = apt.depends(f"linux-image-{ARCHITECTURE}")
     package = re.search(rf"Depends: (linux-image-{re.escape(kernel.name)}\.\S+)", meta)
@@ -74,13 +78,20 @@ def _download(kernel, apt):
     directory = kernel.directory / "package"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    return apt.download(directory, package[1])[0]
+    return apt.download(directory, package[1], *_parts(package[1], apt))
 
 
-def _unpack(kernel, package):
-    """Unpack the package; the last step is a rename, so the cache never has a partial kernel."""
+def _parts(package, apt):
+    """The packages of the same kernel that it depends on: since 7.2, its files are in these."""
+    release = re.escape(package.removeprefix("linux-image-"))
+    return re.findall(rf"Depends: (linux-\w+-{release})$", apt.depends(package), re.MULTILINE)
+
+
+def _unpack(kernel, *packages):
+    """Unpack the packages; the last step is a rename, so the cache never has a partial kernel."""
     fresh = Kernel(kernel.name, kernel.directory / "package")
-    command("dpkg-deb", "-x", package, fresh.root)
+    for package in packages:
+        command("dpkg-deb", "-x", package, fresh.root)
     if not (fresh.root / "lib").exists():  # Debian 13 and later: usr/lib
         (fresh.root / "lib").symlink_to("usr/lib")
     command("depmod", "-b", fresh.root, fresh.release)
