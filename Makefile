@@ -173,6 +173,15 @@ $(OUT)/netflowctl: $(CLI_MAIN) $(CLI_LIB) $(COMMON_LIB)
 $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
 
+# The programs for the kernel, compiled for user space against a stand-in for it.  They use pragmas
+# of clang's BPF target, and have the warnings that BPF_FLAGS turns off for them.
+BPF_UNIT_FLAGS := -Itests/unit/bpf/stand-in -fno-strict-aliasing -Wno-unknown-pragmas \
+	-Wno-unknown-attributes -Wno-ignored-attributes -Wno-pragma-clang-attribute \
+	-Wno-missing-prototypes -Wno-unused-parameter -Wno-missing-field-initializers
+$(OUT)/tests/unit/bpf/%.o: override CFLAGS += $(BPF_UNIT_FLAGS)
+$(OUT)/tests/unit/bpf/%: $(OUT)/tests/unit/bpf/%.o $(OUT)/tests/unit/bpf/stand_in.o
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
+
 $(OUT)/tests/fuzz/%: $(OUT)/tests/fuzz/%.o $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(DAEMON_LIBS) -o $@
 

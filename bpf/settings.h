@@ -8,7 +8,12 @@
 
 #include "kernel.h"
 
-const volatile struct {
+/* tests/unit/bpf has programs that it can change the settings of. */
+#ifndef NF_SETTINGS
+#define NF_SETTINGS const volatile
+#endif
+
+NF_SETTINGS struct {
 	__u32 inflight_shift; /* 64 - log2(sets of the in-flight table), see nf_hash() */
 	__u32 readers_shift;  /* 64 - log2(entries of nf_readers and of nf_streams) */
 	__u32 device_sets;    /* entries of nf_device_sets, a power of two */

@@ -25,7 +25,7 @@
 
 _Static_assert(!(NF_SLOTS_BUCKETS & (NF_SLOTS_BUCKETS - 1)), "a mask bounds an index");
 
-const volatile struct {
+NF_SETTINGS struct {
 	__u32 limit;	    /* slots; a transmit that needs more is an overflow */
 	__u32 names;	    /* entries of name[]; 0 in the copy for xen-netfront */
 	__u64 interval_ns;  /* token bucket of slots records, per CPU and kind, */

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bpf/cpu.h: which interrupt, raise and softirq bring a packet. */
+#include "tests/unit/bpf/path.h"
+
+#define NET_A (&machine.dev[0][1])
+#define LO (&machine.dev[0][0])
+
+enum { IRQ_NIC = 40, IRQ_NIC2 = 41, IRQ_DISK = 42, BLOCK_SOFTIRQ = 4 };
+
+/* An interrupt handler that raises NET_RX. */
+static void interrupt(__u32 irq, __u64 ns, __u64 raise_ns)
+{
+	at(ns);
+	irq_entry(irq);
+	at(raise_ns);
+	softirq_raise(NET_RX_SOFTIRQ);
+	irq_exit(irq);
+}
+
+/* The stages of the skb that is received at `ns`: its journey ends at once. */
+static const __u64 *stages_of(struct net_device *dev, __u64 ns)
+{
+	struct sk_buff *skb = skb_new(dev);
+
+	at(ns);
+	receive(skb);
+	skb->skb_iif = dev->ifindex;
+	at(ns + 1600);
+	copy(skb, 10);
+	return journey()->stage_ns;
+}
+
+static void test_interrupt_raise_entry(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 10160);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 11600);
+	assert_int_equal(stage[NF_STAGE_RECEIVE], 13200);
+	assert_hist(NET_A, NF_SEGMENT_IRQ_TO_SOFTIRQ, 1, 1600);
+	assert_hist(NET_A, NF_SEGMENT_RAISE_TO_SOFTIRQ, 1, 1440);
+	assert_hist(NET_A, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 1, 1600);
+	assert_false(journey()->flags & NF_JOURNEY_POLLED);
+}
+
+/* Two devices raise on one CPU before the softirq runs: its wait begins with the first raise. */
+static void test_two_napis_raise(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	interrupt(IRQ_NIC2, 11200, 11360);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 10160);
+	assert_hist(NET_A, NF_SEGMENT_RAISE_TO_SOFTIRQ, 1, 1440);
+	assert_hist(NET_A, NF_SEGMENT_IRQ_TO_SOFTIRQ, 1, 1600);
+}
+
+/* Each CPU has a softirq of its own. */
+static void test_cpus_apart(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	on_cpu(1);
+	interrupt(IRQ_NIC, 10000, 10160);
+	on_cpu(2);
+	interrupt(IRQ_NIC2, 10800, 10960);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10800);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 10960);
+	assert_int_equal(journey()->header.cpu, 2);
+}
+
+/* The second run has a raise of its own; what brought the first one is over. */
+static void test_runs_apart(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(12000);
+	softirq_exit(NET_RX_SOFTIRQ);
+	interrupt(IRQ_NIC, 20000, 20160);
+	at(21600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 23200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 20000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 20160);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 21600);
+}
+
+/* A raise of another softirq, and the run of one, change nothing. */
+static void test_other_vectors(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	at(8000);
+	softirq_raise(BLOCK_SOFTIRQ);
+	assert_int_equal(event_of(NF_PROBE_SOFTIRQ_RAISE, NF_EVENT_HIT), 0);
+	softirq_entry(BLOCK_SOFTIRQ);
+	interrupt(IRQ_NIC, 10000, 10160);
+	softirq_exit(BLOCK_SOFTIRQ);
+	at(11200);
+	softirq_entry(BLOCK_SOFTIRQ);
+	softirq_exit(BLOCK_SOFTIRQ);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 10160);
+}
+
+/* An interrupt of a device that raises nothing does not bring packets. */
+static void test_interrupt_of_a_disk(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	at(9000);
+	irq_entry(IRQ_DISK);
+	irq_exit(IRQ_DISK);
+	at(9600);
+	softirq_raise(NET_RX_SOFTIRQ);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(11700);
+	irq_entry(IRQ_DISK); /* on top of the softirq */
+	irq_exit(IRQ_DISK);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 0);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 9600);
+	assert_hist(NET_A, NF_SEGMENT_IRQ_TO_SOFTIRQ, 0, 0);
+	/* Nor does it bring those of the run that the softirq then raises itself. */
+	at(16000);
+	irq_entry(IRQ_DISK);
+	irq_exit(IRQ_DISK);
+	at(16160);
+	softirq_raise(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	at(17600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	assert_int_equal(stages_of(NET_A, 19200)[NF_STAGE_IRQ], 0);
+	assert_true(journey()->flags & NF_JOURNEY_POLLED);
+}
+
+/* Packets of process context and of threaded NAPI have no softirq. */
+static void test_outside_net_rx(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 0);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 0);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
+	softirq_entry(BLOCK_SOFTIRQ);
+	stage = stages_of(NET_A, 23200);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
+	assert_hist(NET_A, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 0, 0);
+}
+
+/* Without the probe softirq_exit nobody knows where a softirq ends. */
+static void test_without_softirq_exit(void **state)
+{
+	(void)state;
+	settings.softirq_exit = false;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	assert_int_equal(stages_of(NET_A, 13200)[NF_STAGE_SOFTIRQ_ENTRY], 0);
+}
+
+/* The handler finds its device being polled and raises nothing; the softirq raises itself. */
+static void test_interrupt_during_poll(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160); /* the line is known as one that raises NET_RX */
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(12000);
+	irq_entry(IRQ_NIC);
+	irq_exit(IRQ_NIC);
+	at(12800);
+	softirq_raise(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	at(14400);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 16000);
+	assert_int_equal(stage[NF_STAGE_IRQ], 12000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 12800);
+	assert_false(journey()->flags & NF_JOURNEY_POLLED);
+}
+
+/* The budget was used up: the softirq raises itself, and the packets have no interrupt. */
+static void test_polling_on(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(12800);
+	softirq_raise(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	at(14400);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 16000);
+	assert_int_equal(stage[NF_STAGE_IRQ], 0);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 12800);
+	assert_true(journey()->flags & NF_JOURNEY_POLLED);
+	/* The next run has an interrupt again. */
+	softirq_exit(NET_RX_SOFTIRQ);
+	interrupt(IRQ_NIC, 20000, 20160);
+	at(21600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	assert_int_equal(stages_of(NET_A, 23200)[NF_STAGE_IRQ], 20000);
+	assert_false(journey()->flags & NF_JOURNEY_POLLED);
+}
+
+/* An interrupt from before this run that found its device being polled is served by now. */
+static void test_old_interrupt_is_forgotten(void **state)
+{
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(10400);
+	irq_entry(IRQ_NIC);
+	irq_exit(IRQ_NIC);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(cpu_state(0)->again_ns, 0);
+	/* One that came during the run stays for the next one. */
+	at(21600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(22400);
+	irq_entry(IRQ_NIC);
+	irq_exit(IRQ_NIC);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(cpu_state(0)->again_ns, 22400);
+}
+
+/* The handler raises NET_RX after the entry: the run that is going on serves it. */
+static void test_overtaken(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	at(10000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	interrupt(IRQ_NIC, 11200, 11360);
+	stage = stages_of(NET_A, 13200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 11200);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 11360);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 11360);
+	assert_hist(NET_A, NF_SEGMENT_RAISE_TO_SOFTIRQ, 1, 0);
+	assert_hist(NET_A, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 1, 1840);
+}
+
+/* lo raises NET_RX inside start_xmit: the wait begins where the transmit began. */
+static void test_raise_inside_start_xmit(void **state)
+{
+	struct sk_buff *skb = skb_new(LO);
+
+	(void)state;
+	at(10000);
+	queue(skb);
+	at(11200);
+	start_xmit(skb, LO);
+	at(12000);
+	softirq_raise(NET_RX_SOFTIRQ);
+	assert_int_equal(cpu_state(0)->raise_ns, 11200);
+	end_xmit(skb, LO);
+	at(14400);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(16000);
+	receive(skb);
+	skb->skb_iif = 1;
+	at(17600);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOFTIRQ_RAISE], 11200);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_IRQ], 0);
+	/* In a handler on top of start_xmit the clock counts. */
+	softirq_exit(NET_RX_SOFTIRQ);
+	at(20000);
+	start_xmit(skb, LO);
+	interrupt(IRQ_NIC, 21600, 21760);
+	assert_int_equal(cpu_state(0)->raise_ns, 21760);
+	assert_int_equal(cpu_state(0)->raise_irq_ns, 21600);
+}
+
+/* A device beyond the last level of start_xmit has no start of its own. */
+static void test_raise_in_deep_start_xmit(void **state)
+{
+	struct sk_buff *skb[NF_XMIT_DEPTH + 2];
+
+	(void)state;
+	for (int i = 0; i < NF_XMIT_DEPTH + 2; i++) {
+		skb[i] = skb_new(NET_A);
+		at(10000 + 160 * i);
+		start_xmit(skb[i], NET_A);
+	}
+	assert_int_equal(cpu_state(0)->xmit_depth, NF_XMIT_DEPTH);
+	at(20000);
+	softirq_raise(NET_RX_SOFTIRQ);
+	assert_int_equal(cpu_state(0)->raise_ns, 10000 + 160 * (NF_XMIT_DEPTH - 1));
+	/* The end of a start that was not kept ends no other transmit. */
+	end_xmit(skb[NF_XMIT_DEPTH], NET_A);
+	assert_int_equal(cpu_state(0)->xmit_depth, 0);
+	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 0, 0);
+}
+
+/* The task is involved only on its own stack, outside softirqs and interrupt handlers. */
+static void test_in_task(void **state)
+{
+	__u64 *ctx = machine.ctx[0];
+	volatile __u64 scratch;
+
+	(void)state;
+	in_task(true);
+	assert_true(nf_in_task(cpu_state(0), ctx, &scratch));
+	softirq_entry(BLOCK_SOFTIRQ);
+	assert_false(nf_in_task(cpu_state(0), ctx, &scratch));
+	softirq_exit(BLOCK_SOFTIRQ);
+	irq_entry(IRQ_DISK);
+	assert_false(nf_in_task(cpu_state(0), ctx, &scratch));
+	irq_exit(IRQ_DISK);
+	assert_true(nf_in_task(cpu_state(0), ctx, &scratch));
+	assert_false(nf_in_task(cpu_state(0), ctx + settings.stack_size / sizeof(*ctx), &scratch));
+	in_task(false);
+	assert_false(nf_in_task(cpu_state(0), ctx, &scratch));
+}
+
+/* A CPU that has no state, because it is not possible: no program does anything. */
+static void test_impossible_cpu(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	on_cpu(MACHINE_CPUS);
+	interrupt(IRQ_NIC, 10000, 10160);
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(skb);
+	queue(skb);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	consume(skb);
+	drop(skb, 0x1000, 3);
+	copy(skb, 10);
+	assert_int_equal(events(NF_EVENT_HIT), 0);
+	assert_int_equal(events(NF_EVENT_BEGUN), 0);
+	assert_int_equal(in_flight(), 0);
+}
+
+/* Before 6.1 an interrupt can start a program again in the middle of its addition. */
+static void test_atomic_additions(void **state)
+{
+	(void)state;
+	settings.no_reentry = false;
+	irq_entry(IRQ_NIC);
+	irq_entry(IRQ_NIC);
+	assert_int_equal(event_of(NF_PROBE_IRQ_HANDLER_ENTRY, NF_EVENT_HIT), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PATH_TEST(test_interrupt_raise_entry),
+		PATH_TEST(test_two_napis_raise),
+		PATH_TEST(test_cpus_apart),
+		PATH_TEST(test_runs_apart),
+		PATH_TEST(test_other_vectors),
+		PATH_TEST(test_interrupt_of_a_disk),
+		PATH_TEST(test_outside_net_rx),
+		PATH_TEST(test_without_softirq_exit),
+		PATH_TEST(test_interrupt_during_poll),
+		PATH_TEST(test_polling_on),
+		PATH_TEST(test_old_interrupt_is_forgotten),
+		PATH_TEST(test_overtaken),
+		PATH_TEST(test_raise_inside_start_xmit),
+		PATH_TEST(test_raise_in_deep_start_xmit),
+		PATH_TEST(test_in_task),
+		PATH_TEST(test_impossible_cpu),
+		PATH_TEST(test_atomic_additions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
