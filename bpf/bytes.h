@@ -27,6 +27,49 @@ static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
 	return end > start && end - start < 1 << 16 ? end - start : 0;
 }
 
+/*
+ * The bytes of a GSO skb that each of its segments has: its headers.  The kernel itself
+ * computes them so (qdisc_pkt_len_init()).
+ */
+static __always_inline __u32 nf_gso_header_bytes(const struct sk_buff *skb, __u32 gso_type)
+{
+	enum { SKB_GSO_TCPV4 = 1 << 0, SKB_GSO_TCPV6 = 1 << 4, SKB_GSO_UDP_L4 = 1 << 17 };
+	const __u32 tcp_offset = 12, udp_bytes = 8; /* of the data offset, in words of 32 bits */
+	__u64 before = (__u64)skb->head + skb->transport_header - (__u64)skb->data;
+	__u8 words = 0;
+
+	/* The verifier allows only arithmetic of 64 bits on the two pointers. */
+	barrier_var(before);
+	if (skb->transport_header == 0xffff || before >= 1 << 16)
+		return 0;
+	if (gso_type & SKB_GSO_UDP_L4)
+		return before + udp_bytes;
+	if (!(gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)))
+		return before;
+	bpf_probe_read_kernel(&words, 1, skb->head + skb->transport_header + tcp_offset);
+	return before + (words >> 4) * 4;
+}
+
+/*
+ * The packets on the wire that an skb is: the segments into which GSO cuts it, or from which
+ * GRO made it.  An skb that comes from a guest or a tun device has only their size.
+ */
+static __always_inline __u32 nf_segments(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = (const void *)(skb->head + skb->end);
+	__u32 size = BPF_CORE_READ(info, gso_size), segments, header;
+
+	if (!size)
+		return 1;
+	segments = BPF_CORE_READ(info, gso_segs);
+	if (segments)
+		return segments;
+	header = nf_gso_header_bytes(skb, BPF_CORE_READ(info, gso_type));
+	if (skb->len <= header)
+		return 1;
+	return (skb->len - header + size - 1) / size;
+}
+
 static __always_inline void nf_bytes_fill(struct nf_bytes *b, const struct sk_buff *skb)
 {
 	unsigned char *head = skb->head;
@@ -36,7 +79,8 @@ static __always_inline void nf_bytes_fill(struct nf_bytes *b, const struct sk_bu
 	b->len = skb->len;
 	b->protocol = bpf_ntohs(skb->protocol);
 	b->vlan_proto = b->vlan_tci = 0;
-	b->flags = b->l2_len = b->net_len = 0;
+	b->flags = b->l2_len = b->net_len = b->reserved = 0;
+	b->segments = nf_segments(skb);
 	if (mac < net && net - mac <= NF_L2_MAX) {
 		__u32 l2 = net - mac;
 

@@ -83,6 +83,23 @@ static __always_inline bool nf_skb_has_vlan(const struct sk_buff *skb)
 }
 
 /*
+ * The id of a socket's cgroup, or 0.  The cgroup is a plain pointer since 5.15
+ * (8520e224f547, also in 5.10.226).  The small sockets of connections that are
+ * being made or closed have none.
+ */
+static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
+{
+	enum { TCP_TIME_WAIT = 6, TCP_NEW_SYN_RECV = 12 };
+
+	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		return 0;
+	if (!sk || sk->__sk_common.skc_state == TCP_TIME_WAIT ||
+	    sk->__sk_common.skc_state == TCP_NEW_SYN_RECV)
+		return 0;
+	return sk->sk_cgrp_data.cgroup->kn->id;
+}
+
+/*
  * kfree_skb(skb, location) got `reason` in 5.17 (c504e5c2f964) and `rx_sk` in
  * 6.11 (c53795d48ee8).  The daemon counts the tracepoint's arguments in BTF,
  * because the kernel refuses a program that reads an argument too many.

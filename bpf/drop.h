@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Drops: exact counters for every kfree_skb, and records that a token bucket
- * per key limits.
+ * per key limits.  No drop is without a counter: if the table of keys is full, its
+ * reason has one.
  *
  * Unlike at the stages of a path, skb->dev may not be a device here.  In a
  * queued skb it shares its memory with dev_scratch of UDP and with the
@@ -17,6 +18,7 @@
 
 #define NF_ETH_P_IP 0x0800
 #define NF_ETH_P_IPV6 0x86dd
+#define NF_ETH_P_MIN 0x0600 /* smaller values are lengths, or the kernel's own numbers */
 
 /*
  * Whether `dev` points to a live net_device: the loopback device of its
@@ -32,16 +34,23 @@ static __always_inline bool nf_device_is_real(const struct net_device *dev)
 	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
 }
 
-/* The device at which a packet was dropped, as its record and the key's info show it. */
-struct nf_drop_device {
-	__u32 netns; /* inode number */
-	char name[NF_DEVICE_NAME];
+/* The exact values that the record of a drop shows, also where its key is coarser. */
+struct nf_dropped {
+	__u64 cgroup; /* of the socket, 0 = not known */
+	__u32 netns;  /* inode number */
+	__u32 ifindex;
+	__u32 segments;
+	__u8 l4;
+	__u8 l4_known;
+	__u8 reserved[2];
+	char device[NF_DEVICE_NAME];
 };
+
+/* ---- the key ------------------------------------------------------------- */
 
 /* The device of the last stage that the skb passed; false if it is not known. */
 static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
-						struct nf_drop_key *key,
-						struct nf_drop_device *device)
+						struct nf_drop_key *key, struct nf_dropped *dropped)
 {
 	__u64 device_key;
 	const struct nf_device_info *info = nf_device_of_slot(e->slot, &device_key);
@@ -50,40 +59,36 @@ static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
 		return false;
 	key->netns = NF_KEY_NETNS_ID(device_key);
 	key->ifindex = NF_KEY_IFINDEX(device_key);
-	device->netns = info->netns;
-	__builtin_memcpy(device->name, info->name, NF_DEVICE_NAME);
+	dropped->netns = info->netns;
+	__builtin_memcpy(dropped->device, info->name, NF_DEVICE_NAME);
 	return true;
 }
 
 /*
- * The device at which the skb is dropped, and its namespace, into `key` and
- * `device`; members that are not known stay 0.  `rx_sk` is the receiving socket
- * or NULL, `e` the in-flight entry of the skb or NULL.
+ * The device at which the skb is dropped, and its namespace; members that are not known
+ * stay 0.  `sk` is the socket of the skb or the receiving one, or NULL; `e` the in-flight
+ * entry of the skb or NULL.
  */
-static __always_inline void nf_drop_find_device(const struct sk_buff *skb, const struct sock *rx_sk,
+static __always_inline void nf_drop_find_device(const struct sk_buff *skb, const struct sock *sk,
 						const struct nf_inflight *e,
-						struct nf_drop_key *key,
-						struct nf_drop_device *device)
+						struct nf_drop_key *key, struct nf_dropped *dropped)
 {
 	const struct net_device *dev = skb->dev;
-	const struct sock *sk = skb->sk;
 
 	if (nf_device_is_real(dev)) {
 		key->netns = nf_netns_id(dev->nd_net.net);
 		key->ifindex = dev->ifindex;
-		device->netns = dev->nd_net.net->ns.inum;
-		bpf_probe_read_kernel_str(device->name, NF_DEVICE_NAME, dev->name);
+		dropped->netns = dev->nd_net.net->ns.inum;
+		bpf_probe_read_kernel_str(dropped->device, NF_DEVICE_NAME, dev->name);
 		return;
 	}
-	if (e && nf_drop_last_device(e, key, device))
+	if (e && nf_drop_last_device(e, key, dropped))
 		return;
 	/* Of the device that received the skb only the ifindex is known. */
 	key->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
-	if (!sk)
-		sk = rx_sk;
 	if (sk) {
 		key->netns = nf_netns_id(sk->__sk_common.skc_net.net);
-		device->netns = sk->__sk_common.skc_net.net->ns.inum;
+		dropped->netns = sk->__sk_common.skc_net.net->ns.inum;
 	}
 }
 
@@ -99,32 +104,234 @@ static __always_inline bool nf_drop_l4(const struct sk_buff *skb, __u16 protocol
 	return bpf_probe_read_kernel(l4, 1, skb->head + skb->network_header + offset) == 0;
 }
 
-/* Each key has its own bucket, so that a flood of one key does not hide the drops of another. */
-static __always_inline bool nf_drop_admit(struct nf_drop_info *info, __u64 now)
+/* The well-known EtherTypes other than IPv4 and IPv6 (include/uapi/linux/if_ether.h). */
+static __always_inline bool nf_drop_knows_protocol(__u16 protocol)
 {
-	return nf_throttle_admit(&info->bucket, now, settings.drop_interval_ns,
+	switch (protocol) {
+	case 0x0806: /* ARP */
+	case 0x8035: /* RARP */
+	case 0x8100: /* VLAN, */
+	case 0x88a8: /* of a provider */
+	case 0x8847: /* MPLS, */
+	case 0x8848: /* multicast */
+	case 0x8863: /* PPPoE discovery, */
+	case 0x8864: /* session */
+	case 0x8809: /* LACP and other slow protocols */
+	case 0x888e: /* EAPOL */
+	case 0x88cc: /* LLDP */
+	case 0x88e5: /* MACsec */
+	case 0x88f7: /* PTP */
+	case 0x8906: /* FCoE, */
+	case 0x8914: /* its initialization */
+	case 0x894f: /* NSH */
+		return true;
+	default:
+		return false;
+	}
+}
+
+#define NF_BIT(l4) (1ULL << ((l4)&63))
+
+/*
+ * The well-known IP protocols, a bit each: hop-by-hop options, ICMP, IGMP, IPIP, TCP, UDP,
+ * DCCP, IPv6, its routing and fragment headers, GRE, ESP, AH, ICMPv6, no next header,
+ * destination options, OSPF, PIM, IPComp, VRRP, L2TP, SCTP, mobility, UDP-Lite, MPLS.
+ */
+static const volatile __u64 nf_drop_known_l4[4] = {
+	NF_BIT(0) | NF_BIT(1) | NF_BIT(2) | NF_BIT(4) | NF_BIT(6) | NF_BIT(17) | NF_BIT(33) |
+		NF_BIT(41) | NF_BIT(43) | NF_BIT(44) | NF_BIT(47) | NF_BIT(50) | NF_BIT(51) |
+		NF_BIT(58) | NF_BIT(59) | NF_BIT(60),
+	NF_BIT(89) | NF_BIT(103) | NF_BIT(108) | NF_BIT(112) | NF_BIT(115),
+	NF_BIT(132) | NF_BIT(135) | NF_BIT(136) | NF_BIT(137),
+	0,
+};
+
+/*
+ * The protocol, as far as the key distinguishes it.  A sender of raw frames chooses
+ * EtherType and IP protocol, so only well-known ones have keys of their own.
+ */
+static __always_inline void nf_drop_find_protocol(const struct sk_buff *skb,
+						  struct nf_drop_key *key,
+						  struct nf_dropped *dropped)
+{
+	__u16 protocol = bpf_ntohs(skb->protocol);
+	__u8 l4;
+
+	key->protocol = protocol;
+	if (protocol != NF_ETH_P_IP && protocol != NF_ETH_P_IPV6) {
+		if (protocol && protocol < NF_ETH_P_MIN) {
+			key->protocol = NF_PROTOCOL_LENGTH;
+		} else if (protocol && !nf_drop_knows_protocol(protocol)) {
+			key->protocol = 0;
+			key->flags |= NF_KEY_OTHER_PROTOCOL;
+		}
+		return;
+	}
+	if (!nf_drop_l4(skb, protocol, &dropped->l4))
+		return;
+	dropped->l4_known = 1;
+	l4 = dropped->l4;
+	if (nf_drop_known_l4[l4 >> 6] & NF_BIT(l4)) {
+		key->l4 = l4;
+		key->flags |= NF_KEY_L4;
+	} else {
+		key->flags |= NF_KEY_OTHER_L4;
+	}
+}
+
+/* ---- counting ------------------------------------------------------------ */
+
+static __always_inline void nf_drop_add_to(__u64 *counter, __u64 n)
+{
+	if (settings.drop_shared)
+		__sync_fetch_and_add(counter, n);
+	else
+		nf_add(counter, n);
+}
+
+static __always_inline void nf_drop_add(struct nf_drop_entry *entry, const struct sk_buff *skb,
+					__u32 segments, __u64 now)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct nf_drop_shard *shard = &entry->shard[cpu & (settings.drop_shards - 1)];
+
+	nf_drop_add_to(&shard->packets, 1);
+	nf_drop_add_to(&shard->segments, segments);
+	nf_drop_add_to(&shard->bytes, skb->len);
+	shard->last_ns = now;
+}
+
+/* A generation has reached its limit: say so once, so that the daemon begins the next one. */
+static __always_inline void nf_drop_report(__u32 generation)
+{
+	struct nf_record *r;
+
+	if (drop_generations[generation].full)
+		return;
+	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
+	if (!r)
+		return; /* the daemon also looks every second */
+	drop_generations[generation].full = 1;
+	nf_header_fill(r, NF_RECORD_DROP_KEYS, sizeof(*r), bpf_ktime_get_ns());
+	bpf_ringbuf_submit(r, 0);
+}
+
+/*
+ * Limit the keys of one namespace, so that one with thousands of devices or cgroups leaves
+ * room for the others: beyond its quota, its drops are counted by reason and location.
+ */
+static __always_inline bool nf_drop_coarsen(struct nf_drop_key *key, const __u64 *quota,
+					    const struct nf_dropped *dropped)
+{
+	__u64 limit =
+		dropped->netns == settings.host_netns ? settings.host_quota : settings.drop_quota;
+
+	if (*quota < limit)
+		return false;
+	key->cgroup = 0;
+	key->ifindex = 0;
+	key->protocol = 0;
+	key->l4 = 0;
+	key->flags = (key->flags & NF_KEY_GENERATION) | NF_KEY_COARSE;
+	return true;
+}
+
+/* A key continues with the token bucket that it had in the previous generation. */
+static __always_inline void nf_drop_keep_bucket(struct nf_drop_entry *entry,
+						struct nf_drop_key *key)
+{
+	const struct nf_drop_entry *before;
+
+	key->flags ^= NF_KEY_GENERATION;
+	before = bpf_map_lookup_elem(&nf_drops, key);
+	key->flags ^= NF_KEY_GENERATION;
+	if (before)
+		entry->bucket.full_ns = before->bucket.full_ns;
+}
+
+/*
+ * Insert a new key, or a coarser one, into `key`.  NULL if the table is full.  Not inlined,
+ * because keys are seldom new.
+ */
+static __noinline struct nf_drop_entry *nf_drop_insert(struct nf_drop_key *key,
+						       const struct nf_dropped *dropped)
+{
+	__u32 generation = key->flags >> NF_KEY_GENERATION_SHIFT, first = 0;
+	__u32 index = (generation & 1) * NF_DROP_QUOTAS + (key->netns & (NF_DROP_QUOTAS - 1));
+	__u64 *quota = bpf_map_lookup_elem(&nf_drop_quotas, &index);
+	const void *zero = bpf_map_lookup_elem(&nf_drop_zero, &first);
+	struct nf_drop_entry *entry;
+
+	if (!quota || !zero)
+		return 0;
+	if (nf_drop_coarsen(key, quota, dropped)) {
+		entry = bpf_map_lookup_elem(&nf_drops, key);
+		if (entry)
+			return entry;
+	}
+	entry = nf_map_insert(&nf_drops, key, zero);
+	if (!entry) {
+		nf_drop_report(generation & 1);
+		return 0;
+	}
+	entry->netns = dropped->netns;
+	if (!(key->flags & NF_KEY_COARSE))
+		__builtin_memcpy(entry->device, dropped->device, NF_DEVICE_NAME);
+	nf_drop_keep_bucket(entry, key);
+	__sync_fetch_and_add(quota, 1);
+	__sync_fetch_and_add(&drop_generations[generation & 1].keys, 1);
+	if (drop_generations[generation & 1].keys >= settings.drop_keys)
+		nf_drop_report(generation & 1);
+	return entry;
+}
+
+/* The counters of the reason alone, for a drop whose key found no room. */
+static __noinline struct nf_drop_entry *nf_drop_by_reason(__u32 reason)
+{
+	struct nf_drop_entry *entry = bpf_map_lookup_elem(&nf_drop_reasons, &reason);
+	__u32 first = 0, any = NF_DROP_REASON_ANY;
+	const void *zero;
+
+	if (entry)
+		return entry;
+	zero = bpf_map_lookup_elem(&nf_drop_zero, &first);
+	if (!zero)
+		return 0;
+	entry = nf_map_insert(&nf_drop_reasons, &reason, zero);
+	return entry ? entry : bpf_map_lookup_elem(&nf_drop_reasons, &any);
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+/* Each entry has its own bucket, so that a flood of one cause does not hide another. */
+static __always_inline bool nf_drop_admit(struct nf_drop_entry *entry, __u64 now)
+{
+	return nf_throttle_admit(&entry->bucket, now, settings.drop_interval_ns,
 				 settings.drop_burst_ns);
 }
 
 static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,
 					 const struct sk_buff *skb, const struct nf_drop_key *key,
-					 const struct nf_drop_device *device, __u64 now,
+					 const struct nf_dropped *dropped, __u64 now,
 					 struct nf_drop_record *r)
 {
 	r->flags = nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK : 0;
 	nf_header_fill(&r->header, NF_RECORD_DROP, NF_DROP_RECORD_PLAIN, now);
 	r->location = key->location;
 	r->reason = key->reason;
-	r->netns = device->netns;
-	r->ifindex = key->ifindex;
-	r->l4 = key->l4;
+	r->netns = dropped->netns;
+	r->ifindex = dropped->ifindex;
+	r->l4 = dropped->l4;
 	r->stack_len = 0;
-	if (key->flags & NF_KEY_L4)
+	if (dropped->l4_known)
 		r->flags |= NF_DROP_L4;
 	if (settings.kfree_skb_reason)
 		r->flags |= NF_DROP_REASON;
+	r->cgroup = dropped->cgroup;
+	if (!r->cgroup && r->flags & NF_DROP_TASK)
+		r->cgroup = bpf_get_current_cgroup_id();
 	nf_task_fill(&r->task);
-	__builtin_memcpy(r->device, device->name, NF_DEVICE_NAME);
+	__builtin_memcpy(r->device, dropped->device, NF_DEVICE_NAME);
 	nf_bytes_fill(&r->bytes, skb);
 }
 
@@ -132,7 +339,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu *cpu,
 						  const struct sk_buff *skb,
 						  const struct nf_drop_key *key,
-						  const struct nf_drop_device *device, __u64 now)
+						  const struct nf_dropped *dropped, __u64 now)
 {
 	struct nf_drop_record *r;
 	long bytes;
@@ -141,14 +348,14 @@ static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu
 		r = bpf_ringbuf_reserve(&nf_ring, NF_DROP_RECORD_PLAIN, 0);
 		if (!r)
 			return NF_EVENT_DROP_RING_FULL;
-		nf_drop_fill(ctx, cpu, skb, key, device, now, r);
+		nf_drop_fill(ctx, cpu, skb, key, dropped, now, r);
 		bpf_ringbuf_submit(r, 0);
 		return NF_EVENT_DROP_RECORDED;
 	}
 	r = bpf_ringbuf_reserve(&nf_ring, sizeof(*r), 0);
 	if (!r)
 		return NF_EVENT_DROP_RING_FULL;
-	nf_drop_fill(ctx, cpu, skb, key, device, now, r);
+	nf_drop_fill(ctx, cpu, skb, key, dropped, now, r);
 	bytes = bpf_get_stack(ctx, r->stack, sizeof(r->stack), 0);
 	if (bytes > 0)
 		r->stack_len = bytes / sizeof(r->stack[0]);
@@ -157,37 +364,34 @@ static __always_inline enum nf_event nf_drop_send(void *ctx, const struct nf_cpu
 	return NF_EVENT_DROP_RECORDED;
 }
 
-/* Count the drop under its key; false if the key is new and the key table is full. */
-static __always_inline bool nf_drop_count(const struct nf_drop_key *key, __u32 bytes, __u64 now)
+/* ---- the drop ------------------------------------------------------------ */
+
+/* Count the drop under its key or, if there is no room, under its reason; the entry that has it. */
+static __always_inline struct nf_drop_entry *
+nf_drop_count(struct nf_cpu *cpu, const struct sk_buff *skb, struct nf_drop_key *key,
+	      const struct nf_dropped *dropped, __u64 now)
 {
-	struct nf_drop_count *count = bpf_map_lookup_elem(&nf_drop_counts, key);
+	struct nf_drop_entry *entry;
+	enum nf_event event = NF_EVENT_COUNTED;
 
-	if (!count) {
-		struct nf_drop_count zero = {};
-
-		count = nf_map_insert(&nf_drop_counts, key, &zero);
-		if (!count)
-			return false;
+	key->flags |= (live.drop_generation & 1) << NF_KEY_GENERATION_SHIFT;
+	entry = bpf_map_lookup_elem(&nf_drops, key);
+	if (!entry)
+		entry = nf_drop_insert(key, dropped);
+	if (!entry) {
+		event = NF_EVENT_UNKEYED;
+		entry = nf_drop_by_reason(key->reason);
 	}
-	nf_add(&count->packets, 1);
-	nf_add(&count->bytes, bytes);
-	count->last_ns = now;
-	return true;
+	nf_count(cpu, NF_PROBE_KFREE_SKB, event);
+	if (entry)
+		nf_drop_add(entry, skb, dropped->segments, now);
+	return entry;
 }
 
-/* The info of the key, with its token bucket; NULL if the key is new and the table is full. */
-static __always_inline struct nf_drop_info *nf_drop_info(const struct nf_drop_key *key,
-							 const struct nf_drop_device *device)
-{
-	struct nf_drop_info *info = bpf_map_lookup_elem(&nf_drop_infos, key);
-	struct nf_drop_info fresh = {.netns = device->netns};
-
-	if (info)
-		return info;
-	__builtin_memcpy(fresh.device, device->name, NF_DEVICE_NAME);
-	return nf_map_insert(&nf_drop_infos, key, &fresh);
-}
-
+/*
+ * The last event that this counts, of the record, also shows the daemon that the program has
+ * ended, see daemon/probe/bpf/drops.c.
+ */
 static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
 				    const struct sock *rx_sk, __u64 location, __u32 reason)
 {
@@ -196,25 +400,26 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 	struct nf_drop_key key = {.location = location, .reason = reason};
 	bool ours = e && e->skb == number &&
 		    nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
-	struct nf_drop_device device = {};
-	struct nf_drop_info *info;
+	struct nf_dropped dropped = {.segments = nf_segments(skb)};
+	const struct sock *sk = skb->sk;
+	struct nf_drop_entry *entry;
 
-	key.protocol = bpf_ntohs(skb->protocol);
-	if (nf_drop_l4(skb, key.protocol, &key.l4))
-		key.flags = NF_KEY_L4;
-	nf_drop_find_device(skb, rx_sk, ours ? e : 0, &key, &device);
+	if (!sk)
+		sk = rx_sk;
+	nf_drop_find_protocol(skb, &key, &dropped);
+	nf_drop_find_device(skb, sk, ours ? e : 0, &key, &dropped);
+	dropped.ifindex = key.ifindex;
+	key.cgroup = dropped.cgroup = nf_sock_cgroup(sk);
 
 	if (e && e->skb == number)
 		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
 				ours ? NF_EVENT_DROPPED : NF_EVENT_INVALIDATED);
 
+	entry = nf_drop_count(cpu, skb, &key, &dropped, now);
 	nf_count(cpu, NF_PROBE_KFREE_SKB,
-		 nf_drop_count(&key, skb->len, now) ? NF_EVENT_COUNTED : NF_EVENT_UNKEYED);
-	info = nf_drop_info(&key, &device);
-	/* A key without a bucket gets no record, because it could flood the ring buffer. */
-	nf_count(cpu, NF_PROBE_KFREE_SKB,
-		 info && nf_drop_admit(info, now) ? nf_drop_send(ctx, cpu, skb, &key, &device, now)
-						  : NF_EVENT_DROP_THROTTLED);
+		 entry && nf_drop_admit(entry, now)
+			 ? nf_drop_send(ctx, cpu, skb, &key, &dropped, now)
+			 : NF_EVENT_DROP_THROTTLED);
 }
 
 #endif

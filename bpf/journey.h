@@ -127,23 +127,6 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 	r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
 }
 
-/*
- * The id of a socket's cgroup, or 0.  The cgroup is a plain pointer since 5.15
- * (8520e224f547, also in 5.10.226).  The small sockets of connections that are
- * being made or closed have none.
- */
-static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
-{
-	enum { TCP_TIME_WAIT = 6, TCP_NEW_SYN_RECV = 12 };
-
-	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
-		return 0;
-	if (!sk || sk->__sk_common.skc_state == TCP_TIME_WAIT ||
-	    sk->__sk_common.skc_state == TCP_NEW_SYN_RECV)
-		return 0;
-	return sk->sk_cgrp_data.cgroup->kn->id;
-}
-
 /* The data of a journey's end that its in-flight entry does not have. */
 struct nf_journey_end {
 	enum nf_probe probe;

@@ -131,6 +131,7 @@ struct skb_shared_info {
 	__u8 nr_frags;
 	unsigned short gso_size;
 	unsigned short gso_segs;
+	unsigned int gso_type;
 	struct skb_frag frags[1]; /* only its offset is used, see bpf/slots.h */
 };
 

@@ -105,19 +105,38 @@ struct {
 	__type(value, struct nf_device_stats);
 } nf_devices SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct nf_drop_key);
-	__type(value, struct nf_drop_count);
-} nf_drop_counts SEC(".maps");
-
+/* Shared by all CPUs.  The daemon sets the size of the value, see struct nf_drop_entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, struct nf_drop_key);
-	__type(value, struct nf_drop_info);
-} nf_drop_infos SEC(".maps");
+	__type(value, struct nf_drop_entry);
+} nf_drops SEC(".maps");
+
+/* Drops that found no room in nf_drops.  Reason → counters; NF_DROP_REASON_ANY is always there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NF_DROP_REASONS + 1);
+	__type(key, __u32);
+	__type(value, struct nf_drop_entry);
+} nf_drop_reasons SEC(".maps");
+
+/* The first value of a new entry, all 0: too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nf_drop_entry);
+} nf_drop_zero SEC(".maps");
+
+/* Index: generation * NF_DROP_QUOTAS + lower bits of nf_netns_id(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * NF_DROP_QUOTAS);
+	__type(key, __u32);
+	__type(value, __u64);
+} nf_drop_quotas SEC(".maps");
 
 /* All records, from the programs to the daemon. */
 struct {

@@ -75,13 +75,13 @@ enum nf_event {
 	NF_EVENT_INVALIDATED,	 /* ended: not seen, the entry no longer matches the skb */
 	NF_EVENT_TORN,		 /* part of INVALIDATED: two CPUs wrote the entry at once */
 	NF_EVENT_COUNTED,	 /* drop: counted under its key */
-	NF_EVENT_UNKEYED,	 /* drop: counted here only, the key table was full */
+	NF_EVENT_UNKEYED,	 /* drop: counted under its reason only, the key table was full */
 	NF_EVENT_CHOSEN,	 /* latency: a journey was slow or sampled; = the next three */
 	NF_EVENT_RECORDED,	 /* latency: a record was sent */
 	NF_EVENT_THROTTLED,	 /* latency: the token bucket was empty */
 	NF_EVENT_RING_FULL,	 /* latency: the ring buffer had no room */
 	NF_EVENT_DROP_RECORDED,	 /* drop: a record was sent */
-	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key was empty, or it has none */
+	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key or reason was empty */
 	NF_EVENT_DROP_RING_FULL, /* drop: the ring buffer had no room */
 	NF_EVENT_COMPLETED, /* not a drop: kfree_skb of a completed transmit, see bpf/journey.h */
 	NF_EVENT_COUNT,
@@ -395,36 +395,72 @@ struct nf_stream {
 
 /* ---- drops ------------------------------------------------------------- */
 
+/*
+ * Drops with the same key are counted together.  The hash has no room for keys that
+ * strangers choose without limit: EtherTypes and IP protocols that are not well known
+ * have one key each, see bpf/drop.h.  A record has the exact values.
+ *
+ * Keys are of one of two generations.  The programs count in the generation that
+ * live.drop_generation names; the daemon takes the counts of the other one and removes
+ * its keys.
+ */
 struct nf_drop_key {
 	__u64 location; /* address in kernel text, of the call of kfree_skb */
+	__u64 cgroup;	/* id of the cgroup of the skb's socket, 0 = not known */
 	__u32 reason;	/* enum skb_drop_reason, with the subsystem in the upper 16 bits */
 	__u32 netns;	/* nf_netns_id(), 0 = not known */
 	__u32 ifindex;	/* 0 = not known */
-	__u16 protocol; /* EtherType, 0 = none */
+	__u16 protocol; /* EtherType, 0 = none, NF_PROTOCOL_LENGTH = an 802.3 length */
 	__u8 l4;	/* IP protocol number, valid with NF_KEY_L4 */
-	__u8 flags;	/* NF_KEY_L4 */
+	__u8 flags;	/* NF_KEY_* */
 };
-#define NF_KEY_L4 0x1
+#define NF_KEY_L4 0x01
+#define NF_KEY_OTHER_PROTOCOL 0x02 /* protocol is 0: an EtherType that is not well known */
+#define NF_KEY_OTHER_L4 0x04	   /* l4 is 0: an IP protocol that is not well known */
+#define NF_KEY_COARSE 0x08	   /* cgroup, ifindex, protocol and l4 are 0: see NF_DROP_QUOTAS */
+#define NF_KEY_GENERATION_SHIFT 7
+#define NF_KEY_GENERATION (1 << NF_KEY_GENERATION_SHIFT)
+#define NF_PROTOCOL_LENGTH 1 /* ETH_P_802_3, which the kernel gives to such frames */
 
-/* Per key and CPU. */
-struct nf_drop_count {
-	__u64 packets;
-	__u64 bytes;   /* of skb->len */
-	__u64 last_ns; /* the last drop */
+/* The drops that the CPUs with this number modulo the number of shards have counted. */
+struct nf_drop_shard {
+	__u64 packets;	/* skbs */
+	__u64 segments; /* packets on the wire that these skbs were */
+	__u64 bytes;	/* of skb->len */
+	__u64 last_ns;	/* the last drop */
 };
+#define NF_DROP_SHARDS 16 /* at most; a power of two */
 
-/* Per key, shared by all CPUs. */
-struct nf_drop_info {
-	struct nf_bucket bucket;     /* of the key's records */
+/*
+ * Drops of one key, or of one reason.  The daemon gives the maps room for as many shards
+ * as the host needs, settings.drop_shards.
+ */
+struct nf_drop_entry {
+	struct nf_bucket bucket;     /* of the records */
 	char device[NF_DEVICE_NAME]; /* its name at the first drop, empty = not known */
 	__u32 netns;		     /* inode number, 0 = not known */
 	__u32 reserved;
+	struct nf_drop_shard shard[NF_DROP_SHARDS];
 };
+#define NF_DROP_ENTRY_BYTES(shards) \
+	(sizeof(struct nf_drop_entry) - (NF_DROP_SHARDS - (shards)) * sizeof(struct nf_drop_shard))
+
+/* The reason that counts drops whose own reason has no entry; no kernel has this reason. */
+#define NF_DROP_REASON_ANY 0xffffffffU
+#define NF_DROP_REASONS 1024 /* the kernel's reasons with a counter of their own, at most */
+
+/*
+ * Keys that each namespace has in a generation, by the lower bits of nf_netns_id();
+ * namespaces with the same ones share a counter.  A namespace beyond settings.drop_quota
+ * gets coarse keys only.
+ */
+#define NF_DROP_QUOTAS 1024 /* a power of two */
 
 enum nf_record_type {
 	NF_RECORD_DROP = 1,
 	NF_RECORD_JOURNEY,
 	NF_RECORD_SLOTS,
+	NF_RECORD_DROP_KEYS, /* only the header: a generation of drop keys has reached its limit */
 };
 
 /* The header of each record in the ring buffer. */
@@ -447,7 +483,8 @@ struct nf_bytes {
 	__u8 flags;   /* NF_BYTES_* */
 	__u8 l2_len;  /* bytes of l2[] */
 	__u8 net_len; /* bytes of net[] */
-	__u8 reserved[3];
+	__u8 reserved;
+	__u16 segments;	      /* packets on the wire that the skb is: 1, or those of GSO or GRO */
 	__u8 l2[NF_L2_MAX];   /* from the MAC header to the network header */
 	__u8 net[NF_NET_MAX]; /* from the network header on, only the linear part */
 };
@@ -469,12 +506,13 @@ struct nf_task {
 struct nf_drop_record {
 	struct nf_record header; /* its time is that of kfree_skb */
 	__u64 location;		 /* as in nf_drop_key */
-	__u32 reason;		 /* as in nf_drop_key */
-	__u32 netns;		 /* inode number, 0 = not known */
-	__u32 ifindex;		 /* 0 = not known */
-	__u8 l4;		 /* IP protocol number */
-	__u8 flags;		 /* NF_DROP_* */
-	__u16 stack_len;	 /* entries of stack[] */
+	__u64 cgroup;	 /* id, of the socket, otherwise of an involved task; 0 = not known */
+	__u32 reason;	 /* as in nf_drop_key */
+	__u32 netns;	 /* inode number, 0 = not known */
+	__u32 ifindex;	 /* 0 = not known */
+	__u8 l4;	 /* IP protocol number */
+	__u8 flags;	 /* NF_DROP_* */
+	__u16 stack_len; /* entries of stack[] */
 	struct nf_task task;
 	char device[NF_DEVICE_NAME]; /* name, empty = not known */
 	struct nf_bytes bytes;
@@ -636,13 +674,14 @@ struct nf_slots_cpu {
 _Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
 _Static_assert(sizeof(struct nf_hist) == 1136, "layout");
-_Static_assert(sizeof(struct nf_drop_key) == 24, "no hidden padding in a hash key");
+_Static_assert(sizeof(struct nf_drop_key) == 32, "no hidden padding in a hash key");
+_Static_assert(sizeof(struct nf_drop_entry) == 32 + NF_DROP_SHARDS * 32, "layout");
 _Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
 _Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_reader) == 96, "layout");
 _Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
-_Static_assert(sizeof(struct nf_drop_record) == 16 + 24 + 24 + 16 + 168 + 256, "layout");
+_Static_assert(sizeof(struct nf_drop_record) == 16 + 32 + 24 + 16 + 168 + 256, "layout");
 _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");

@@ -28,6 +28,11 @@ NF_SETTINGS struct {
 	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow; < 2^63 */
 	__u64 drop_interval_ns;		      /* token bucket of drop records, per key, */
 	__u64 drop_burst_ns;		      /* see bpf/throttle.h */
+	__u64 drop_keys;   /* keys of a generation at which the daemon begins the next one */
+	__u64 drop_quota;  /* keys of one namespace in a generation, */
+	__u64 host_quota;  /* and of the daemon's own namespace, */
+	__u32 host_netns;  /* whose inode number this is; 0: not known */
+	__u32 drop_shards; /* of each struct nf_drop_entry, a power of two */
 	/* Features of the running kernel, see bpf/compat.h. */
 	bool atomic_fetch;     /* it has BPF_XCHG */
 	bool no_reentry;       /* it does not start a program that is running on the CPU */
@@ -36,14 +41,25 @@ NF_SETTINGS struct {
 	bool softirq_exit; /* the probe softirq_exit is attached: the end of a softirq is known */
 	bool wake;	   /* the probes sched_waking and sched_switch are attached */
 	bool udp_reader;   /* follow UDP readers, see bpf/reader.h */
+	bool drop_shared;  /* more than one writer at a time can add to a shard of drops */
 } settings;
 
 /* Settings that the daemon changes while the programs run. */
 volatile struct {
-	__u32 drop_stack; /* 1: drop records include the kernel stack */
-	__u32 reserved;
-	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
-	__u64 netback_bytes; /* its length; 0: xen-netback is not loaded */
+	__u32 drop_stack;      /* 1: drop records include the kernel stack */
+	__u32 drop_generation; /* 0 or 1: of new drop keys, see struct nf_drop_key */
+	__u64 netback;	       /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
+	__u64 netback_bytes;   /* its length; 0: xen-netback is not loaded */
 } live;
+
+/*
+ * The keys of the two generations, which the programs count.  `full`: the daemon knows that
+ * the generation has reached settings.drop_keys.  The daemon clears both of a generation
+ * before it begins it.
+ */
+volatile struct {
+	__u64 keys;
+	__u64 full;
+} drop_generations[2];
 
 #endif

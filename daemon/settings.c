@@ -22,7 +22,7 @@ static const char *const attach_names[] = {
 #define AT(member) offsetof(struct config, member)
 /* The longest text that a member can hold. */
 #define LENGTH(member) (sizeof(((struct config *)NULL)->member) - 1)
-#define COMBINATION "combination of reason, location, device, netns and protocol"
+#define COMBINATION "combination of reason, location, device, netns, protocol and cgroup"
 
 /* A threshold: a journey is recorded as slow if it takes longer. */
 #define SLOW(name, member, initial, what)                                                         \
@@ -47,8 +47,8 @@ const struct setting setting_table[] = {
 	 "seconds without a packet before a device can lose its slot to another; its counts are kept",
 	 NULL},
 
-	{"drops.keys", SETTING_NUMBER, AT(backend.drop_keys), 1, 1 << 20, "4096", "combinations",
-	 "combinations of reason, location, device, netns and protocol that are counted separately",
+	{"drops.keys", SETTING_NUMBER, AT(backend.drop_keys), 1, 1 << 16, "4096", "combinations",
+	 "combinations of reason, location, device, netns, protocol and cgroup that are counted separately; beyond it the idle ones fold into sums by reason and location; 2 × (88 + 32 × CPUs up to 16) bytes each",
 	 NULL},
 	{"drops.rate", SETTING_NUMBER, AT(backend.drop_rate), 1, 1000000, "20",
 	 "records per second", "drop records per second for each " COMBINATION, NULL},

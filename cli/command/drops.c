@@ -16,13 +16,14 @@
 #define COUNTERS_METHOD "io.netflowd.GetDrops"
 #define RECORDS_METHOD "io.netflowd.GetDropRecords"
 
-static const char *const fields[] = {"reason", "location", "dev", "proto", "netns", "flow", NULL};
+static const char *const fields[] = {"reason", "location", "dev",  "proto",
+				     "netns",  "cgroup",   "flow", NULL};
 
 static const char *const about[] = {"drop", NULL};
 
 static const struct argument arguments[] = {
 	OPTION("by", WORD, by, .value = "FIELD", .words = fields,
-	       .help = "group by reason, location, dev, proto, netns or flow (by all but flow); flow: from records, not exact"),
+	       .help = "group by reason, location, dev, proto, netns, cgroup or flow (by all but flow); flow: from records, not exact"),
 	OPTION("reason", TEXT, reason, .value = "REASON",
 	       .help = "show only drops with this reason, a name or a number"),
 	OPTION_DEVICE("show only drops on this device"),
@@ -46,16 +47,41 @@ struct key_column {
 	const char *title;
 	const char *member;
 	bool alone; /* shown only with that --by */
+	/* The text of the cell; NULL: that of the member, and "-" if the row lacks it. */
+	const char *(*text)(const json_t *row);
 };
 
+/* The cgroup of a row: the container, otherwise the unit, otherwise the path. */
+static const char *owner_text(const json_t *row)
+{
+	const json_t *owner = json_object_get(row, "owner");
+	const char *text = field_text_or(owner, "container", NULL);
+
+	if (!text)
+		text = field_text_or(owner, "unit", NULL);
+	return text ? text : field_text_or(owner, "cgroup", NULL);
+}
+
+/* Why a row lacks fields. */
+static const char *note_text(const json_t *row)
+{
+	if (field_true(row, "gone"))
+		return "gone";
+	if (field_true(row, "unkeyed"))
+		return "no key";
+	return field_true(row, "coarse") ? "coarse" : NULL;
+}
+
 static const struct key_column key_columns[] = {
-	{"reason", "reason", "reason", false},
-	{"class", "class", "class", false},
-	{"location", "location", "location", false},
-	{"dev", "device", "device", false},
-	{"netns", "netns", "netns", false},
-	{"proto", "protocol", "protocol", false},
-	{"flow", "flow", "flow", true},
+	{"reason", "reason", "reason", false, NULL},
+	{"class", "class", "class", false, NULL},
+	{"location", "location", "location", false, NULL},
+	{"dev", "device", "device", false, NULL},
+	{"netns", "netns", "netns", false, NULL},
+	{"proto", "protocol", "protocol", false, NULL},
+	{"cgroup", "cgroup", "cgroup_id", true, owner_text},
+	{"flow", "flow", "flow", true, NULL},
+	{"note", "note", "note", false, note_text},
 };
 
 /* With --by, only its column and those that a row has: a device has its netns. */
@@ -64,13 +90,17 @@ static bool has_column(const struct key_column *column, const json_t *rows, cons
 	const json_t *row;
 	size_t i;
 
-	if (!by || !strcmp(column->by, by))
-		return by || !column->alone;
+	if (by && !strcmp(column->by, by))
+		return true;
+	if (!by && !column->alone && !column->text)
+		return true;
 	json_array_foreach(rows, i, row)
 	{
 		const json_t *member = json_object_get(row, column->member);
 
-		if (member && !json_is_null(member))
+		if (member && !json_is_null(member) && !column->alone)
+			return true;
+		if (column->text == note_text && note_text(row))
 			return true;
 	}
 	return false;
@@ -79,9 +109,12 @@ static bool has_column(const struct key_column *column, const json_t *rows, cons
 static void put_key(struct table *table, const struct key_column *column, const json_t *row)
 {
 	OWN_FREE char *reason = NULL;
+	const char *text = column->text ? column->text(row) : NULL;
 	uint64_t number;
 
-	if (!strcmp(column->member, "reason")) {
+	if (text) {
+		table_cell(table, PAGE_PLAIN, "%s", text);
+	} else if (!strcmp(column->member, "reason")) {
 		reason = drop_lines_reason(row);
 		table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
 	} else if (!strcmp(column->member, "class")) {
@@ -95,10 +128,20 @@ static void put_key(struct table *table, const struct key_column *column, const 
 	}
 }
 
+/* Whether an skb of these drops was several packets on the wire: GSO or GRO. */
+static bool has_segments(const json_t *object)
+{
+	uint64_t packets = field_count_or(object, "packets", 0);
+
+	return field_count_or(object, "segments", packets) != packets;
+}
+
 static void put_row(struct table *table, const json_t *row, const bool *shown, const json_t *reply)
 {
 	table_row(table);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
+	if (has_segments(reply))
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "segments").s);
 	table_cell(
 		table, PAGE_PLAIN, "%s",
 		units_share(field_count_or(row, "packets", 0), field_count_or(reply, "packets", 0))
@@ -123,6 +166,8 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	if (r)
 		return r;
 	table_column(table, TABLE_RIGHT, "packets");
+	if (has_segments(reply))
+		table_column(table, TABLE_RIGHT, "segments");
 	table_column(table, TABLE_RIGHT, "share");
 	table_column(table, TABLE_RIGHT, "bytes");
 	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++) {
@@ -145,6 +190,16 @@ static void put_hidden(struct page *page, const json_t *reply, const char *what)
 			 units_count(hidden).s, what);
 }
 
+/* The drops that the selection cannot find any more; nothing without --dev and --netns. */
+static void put_folded(struct page *page, const json_t *reply)
+{
+	uint64_t folded = field_count_or(reply, "folded", 0);
+
+	if (folded)
+		page_put(page, PAGE_WARN, "; of %s more the device or namespace is no longer known",
+			 units_count(folded).s);
+}
+
 static void put_counters_summary(const struct session *session, struct page *page,
 				 const json_t *reply)
 {
@@ -156,6 +211,7 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	session_put_selection(session, page);
 	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
 	put_hidden(page, reply, "packets");
+	put_folded(page, reply);
 	if (!field_true(reply, "exact"))
 		page_put(page, PAGE_WARN, "; counted from the records still held, so not exact");
 	if (rows < matched)
@@ -178,6 +234,7 @@ static enum report_status print_counters(struct session *session, struct page *p
 	page_put(page, PAGE_PLAIN, " since %s%s", field_date(reply, "since").s,
 		 field_true(reply, "exact") ? "" : ", counted from the records still held");
 	put_hidden(page, reply, "packets");
+	put_folded(page, reply);
 	page_line(page, PAGE_PLAIN, ".");
 	return coverage_print(session, page, 0, about);
 }
@@ -353,6 +410,8 @@ const struct command command_drops = {
 	.notes =
 		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n"
 		"Counters are exact, except with --by flow.\n"
+		"Packets are skbs, as the kernel counts; segments are the packets on the wire that they were (GSO, GRO).\n"
+		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist.\n"
 		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",
 	.run = run,

@@ -64,18 +64,27 @@ static char *task(const json_t *record)
 		    field_units_number(object, "pid").s, involved ? "" : ")");
 }
 
+/* The length, and the packets on the wire if the skb was several. */
+static char *length_text(const json_t *record)
+{
+	uint64_t length, segments = field_count_or(record, "segments", 1);
+
+	if (!field_count(record, "length_bytes", &length))
+		return text("%s", UNITS_UNKNOWN);
+	if (segments == 1)
+		return text("%llu B", (unsigned long long)length);
+	return text("%llu B in %llu", (unsigned long long)length, (unsigned long long)segments);
+}
+
 static struct line line_of(const json_t *record, const char *now)
 {
-	uint64_t length;
 	struct line line = {{
 		text("%s", field_time(record, "time", now).s),
 		drop_lines_reason(record),
 		text("%s", field_text(record, "location")),
 		text("%s", field_text(record, "device")),
 		text("%s", field_text_or(record, "flow", field_text(record, "protocol"))),
-		field_count(record, "length_bytes", &length)
-			? text("%llu B", (unsigned long long)length)
-			: text("%s", UNITS_UNKNOWN),
+		length_text(record),
 		task(record),
 	}};
 

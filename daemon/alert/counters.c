@@ -166,7 +166,8 @@ static uint64_t drops_mark(void *userdata)
 	ledger_events events;
 
 	state->backend->ops->events(state->backend, events);
-	return events[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED];
+	return events[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED] +
+	       events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED];
 }
 
 struct drops_visit {
@@ -183,10 +184,12 @@ static int visit_drops(const struct backend_drops *drops, void *userdata)
 		.ifindex = drops->key.ifindex,
 		.netns = drops->netns,
 		.protocol = drops->key.protocol,
-		.l4_known = drops->key.flags & NF_KEY_L4,
+		.key_flags = drops->key.flags,
 		.l4 = drops->key.l4,
 		.device = drops->device,
 		.packets = drops->packets,
+		.gone = drops->gone,
+		.unkeyed = drops->unkeyed,
 	};
 
 	return to->visit(&one, to->data);

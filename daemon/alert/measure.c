@@ -104,20 +104,28 @@ static void read_part(struct reading *reading, int part, const char *name, uint6
 
 /* ---- drops --------------------------------------------------------------- */
 
+/* Whether the rule counts drops wherever they are, so that keys which fold stay in its sum. */
+static bool counts_everywhere(const struct alert_rule *rule)
+{
+	return !rule->device[0] && !rule->netns && !rule->protocol[0];
+}
+
 static int add_drops(const struct alert_drops *drops, void *userdata)
 {
 	struct reading *reading = userdata;
 	char protocol[PACKET_PROTOCOL_MAX];
 
+	if ((drops->gone || drops->unkeyed) && !counts_everywhere(reading->rule))
+		return 0;
 	if (!alert_rule_takes(reading->rule, drops->reason, drops->device, drops->netns))
 		return 0;
 	if (reading->rule->protocol[0]) {
-		packet_protocol(drops->protocol, drops->l4_known, drops->l4, protocol);
+		packet_drop_protocol(drops->protocol, drops->key_flags, drops->l4, protocol);
 		if (!alert_rule_takes_protocol(reading->rule, protocol))
 			return 0;
 	}
 	reading->total += drops->packets;
-	return alert_origins_add(reading->measure->origins, drops);
+	return drops->gone ? 0 : alert_origins_add(reading->measure->origins, drops);
 }
 
 /*
@@ -159,7 +167,11 @@ static int read_drops(struct reading *reading)
 		alert_origins_begin(measure->origins);
 		r = source->drops(source->userdata, add_drops, reading);
 		if (r == 0) {
-			measure->total = reading->total;
+			/* The sum of a rule that asks where falls when keys fold; its origins' growth does not. */
+			if (counts_everywhere(reading->rule))
+				measure->total = reading->total;
+			else
+				measure->total += alert_origins_grown(measure->origins);
 			measure->marked = true;
 			measure->mark = mark;
 		}

@@ -114,7 +114,12 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
 
 static uint64_t growth(const struct origin *origin, const struct alert_window *window)
 {
-	return origin->reading ? origin->total - origin->reading[alert_window_base(window)] : 0;
+	uint64_t base;
+
+	if (!origin->reading)
+		return 0;
+	base = origin->reading[alert_window_base(window)];
+	return origin->total > base ? origin->total - base : 0;
 }
 
 /* Allocate the readings of an origin, all with the total before it grew. */
@@ -128,14 +133,48 @@ static int begin_readings(struct origin *origin)
 	return 0;
 }
 
+uint64_t alert_origins_grown(const struct alert_origins *origins)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; origins->begun && i < origins->count; i++) {
+		const struct origin *origin = &origins->origin[i];
+
+		sum += origin->total > origin->before ? origin->total - origin->before : 0;
+	}
+	return sum;
+}
+
+/* Keys of the origin folded: its total fell.  Their part of the earlier readings is not known, so all of them fall. */
+static void fall(struct origin *origin)
+{
+	uint64_t by = origin->before - origin->total;
+
+	for (size_t i = 0; i < ALERT_WINDOW_READINGS; i++)
+		origin->reading[i] -= origin->reading[i] < by ? origin->reading[i] : by;
+}
+
+/* Forget the origins whose keys have all folded, and which the window no longer needs. */
+static void forget_folded(struct alert_origins *origins)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < origins->count; i++)
+		if (origins->origin[i].total || origins->origin[i].reading)
+			origins->origin[kept++] = origins->origin[i];
+	origins->count = kept;
+}
+
 int alert_origins_end(struct alert_origins *origins, const struct alert_window *window)
 {
 	for (size_t i = 0; i < origins->count; i++) {
 		struct origin *origin = &origins->origin[i];
 
-		if (origins->begun && !origin->reading && origin->total != origin->before &&
+		if (origins->begun && !origin->reading && origin->total > origin->before &&
 		    begin_readings(origin) < 0)
 			return -ENOMEM;
+		if (origin->reading && origin->total < origin->before)
+			fall(origin);
 		origin->before = origin->total;
 		if (!origin->reading)
 			continue;
@@ -146,6 +185,7 @@ int alert_origins_end(struct alert_origins *origins, const struct alert_window *
 		free(origin->reading);
 		origin->reading = NULL;
 	}
+	forget_folded(origins);
 	origins->begun = true;
 	return 0;
 }

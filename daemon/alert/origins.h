@@ -28,6 +28,9 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
  */
 int alert_origins_end(struct alert_origins *origins, const struct alert_window *window);
 
+/* Between adding and ending: the growth of all origins since the last reading.  A key that folds takes none of it back. */
+uint64_t alert_origins_grown(const struct alert_origins *origins);
+
 struct alert_main_origin {
 	uint32_t reason;
 	uint64_t reason_packets; /* of the reason that most drops in the window have */

@@ -32,8 +32,10 @@ struct alert_drops {
 	uint32_t netns; /* inode number; 0: not known */
 	uint32_t ifindex;
 	uint16_t protocol;
-	bool l4_known;
+	uint8_t key_flags; /* NF_KEY_* */
 	uint8_t l4;
+	/* Without device, namespace and protocol: of keys that folded, or of a full table, see probe/backend.h. */
+	bool gone, unkeyed;
 	const char *device; /* at most NF_DEVICE_NAME bytes; empty: not known */
 	uint64_t packets;
 };

@@ -144,7 +144,7 @@ static json_t *coverage_of_keys(ledger_events events)
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "drop_keys", "state", full ? "degraded" : "full",
 		"reason",
-		full ? "more combinations of reason, location, device, netns and protocol than keys: some drops count in the total only; raise drops.keys"
+		full ? "more combinations of reason, location, device, netns, protocol and cgroup at once than keys: some drops count under their reason only; raise drops.keys"
 		     : NULL);
 }
 

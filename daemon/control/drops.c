@@ -11,8 +11,10 @@
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/records.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/packet.h"
 #include "daemon/json/json.h"
+#include "daemon/kernel/attribution.h"
 #include "daemon/probe/backend.h"
 
 /* A row of the reply: one counter, or the sum of several. */
@@ -25,6 +27,8 @@ struct rows {
 	struct row *row;
 	size_t count, room;
 	uint64_t hidden; /* packets that the filter's `faults` hides */
+	uint64_t
+		folded; /* packets whose device or namespace, which the filter asks for, is no longer known */
 	const struct filter *filter;
 	const struct control *control;
 };
@@ -34,6 +38,28 @@ struct rows {
 typedef int (*compare_rows)(const void *a, const void *b);
 
 #define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
+
+/* Rows that lack fields stay apart from rows in which the same fields are not known. */
+enum kind { KEYED, COARSE, GONE, UNKEYED };
+
+static enum kind kind_of(const struct backend_drops *drops)
+{
+	if (drops->unkeyed)
+		return UNKEYED;
+	if (drops->gone)
+		return GONE;
+	return drops->key.flags & NF_KEY_COARSE ? COARSE : KEYED;
+}
+
+static int compare_kind(const struct row *a, const struct row *b)
+{
+	return ORDER(kind_of(&a->drops), kind_of(&b->drops));
+}
+
+static int first_of(int order, int next)
+{
+	return order ? order : next;
+}
 #define COMPARE_BY(name, ...)                                                    \
 	static int compare_##name(const void *x, const void *y)                  \
 	{                                                                        \
@@ -46,14 +72,19 @@ typedef int (*compare_rows)(const void *a, const void *b);
 
 COMPARE_BY(reason, ORDER(k->reason, l->reason))
 COMPARE_BY(location, ORDER(k->location, l->location))
-COMPARE_BY(netns, ORDER(k->netns, l->netns))
+/* A namespace with too many keys still knows its coarse ones. */
+COMPARE_BY(netns, first_of(ORDER(k->netns, l->netns), ORDER(a->drops.gone + 2 * a->drops.unkeyed,
+							    b->drops.gone + 2 * b->drops.unkeyed)))
+COMPARE_BY(cgroup, first_of(ORDER(k->cgroup, l->cgroup), compare_kind(a, b)))
 COMPARE_BY(flow, strcmp(a->flow, b->flow))
 /* Many namespaces have devices of the same name, so the namespace and the ifindex identify a device. */
-COMPARE_BY(device, ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)))
-COMPARE_BY(protocol, ORDER((uint32_t)k->protocol << 16 | (uint32_t)(k->flags & NF_KEY_L4) << 8 |
-				   (k->flags & NF_KEY_L4 ? k->l4 : 0),
-			   (uint32_t)l->protocol << 16 | (uint32_t)(l->flags & NF_KEY_L4) << 8 |
-				   (l->flags & NF_KEY_L4 ? l->l4 : 0)))
+COMPARE_BY(device,
+	   first_of(ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)),
+		    compare_kind(a, b)))
+/* The programs leave l4 at 0 where it is not known. */
+COMPARE_BY(protocol, first_of(ORDER((uint32_t)k->protocol << 16 | (uint32_t)k->flags << 8 | k->l4,
+				    (uint32_t)l->protocol << 16 | (uint32_t)l->flags << 8 | l->l4),
+			      compare_kind(a, b)))
 COMPARE_BY(packets, -ORDER(a->drops.packets, b->drops.packets))
 
 static const struct grouping {
@@ -66,6 +97,7 @@ static const struct grouping {
 	{"dev", compare_device, JSON_DROPS_DEVICE | JSON_DROPS_NETNS},
 	{"proto", compare_protocol, JSON_DROPS_PROTOCOL},
 	{"netns", compare_netns, JSON_DROPS_NETNS},
+	{"cgroup", compare_cgroup, JSON_DROPS_CGROUP},
 	{"flow", compare_flow, 0},
 };
 
@@ -83,7 +115,11 @@ static const struct grouping *find_grouping(const char *name, struct nearest *ne
 static void merge(struct backend_drops *into, const struct backend_drops *from)
 {
 	into->packets += from->packets;
+	into->segments += from->segments;
 	into->bytes += from->bytes;
+	into->gone &= from->gone;
+	into->unkeyed &= from->unkeyed;
+	into->key.flags &= from->key.flags | (__u8)~NF_KEY_COARSE;
 	if (from->last_ns > into->last_ns)
 		into->last_ns = from->last_ns;
 }
@@ -125,12 +161,30 @@ static void name_cause(const struct control *control, const struct nf_drop_key *
 		      key->location, cause);
 }
 
+/* Whether the filter asks for a field that the row has lost, and takes it otherwise. */
+static bool has_lost_field(const struct filter *filter, const struct backend_drops *drops)
+{
+	bool folded = drops->gone || drops->unkeyed;
+	bool by_device = filter->by_device && (folded || drops->key.flags & NF_KEY_COARSE);
+	bool by_netns = filter->by_netns && folded;
+
+	if (filter->by_reason && filter->reason != drops->key.reason)
+		return false;
+	if (filter->by_netns && !folded && filter->netns != drops->netns)
+		return false;
+	return by_device || by_netns;
+}
+
 static int collect_counter(const struct backend_drops *drops, void *userdata)
 {
 	struct rows *rows = userdata;
 	struct cause cause;
 	struct row *row;
 
+	if (has_lost_field(rows->filter, drops)) {
+		rows->folded += drops->packets;
+		return 0;
+	}
 	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
 		return 0;
 	name_cause(rows->control, &drops->key, &cause);
@@ -159,8 +213,10 @@ static int collect_record(struct rows *rows, const struct drop *drop)
 	row = add_row(rows);
 	if (!row)
 		return -ENOMEM;
-	row->drops = (struct backend_drops){
-		.packets = 1, .bytes = contents->bytes->len, .last_ns = drop->time_ns};
+	row->drops = (struct backend_drops){.packets = 1,
+					    .segments = contents->bytes->segments,
+					    .bytes = contents->bytes->len,
+					    .last_ns = drop->time_ns};
 	_Static_assert(sizeof(row->flow) >= sizeof(contents->protocol), "a protocol fits");
 	strcpy(row->flow, contents->flow[0] ? contents->flow : contents->protocol);
 	return 0;
@@ -182,27 +238,75 @@ static int collect(struct rows *rows, bool flows)
 
 /* ---- GetDrops ---------------------------------------------------------- */
 
+/* The names of a cgroup, and their texts. */
+struct named_owner {
+	char path[ATTRIBUTION_CGROUP_MAX], unit[ATTRIBUTION_UNIT_MAX];
+	char container[ATTRIBUTION_CONTAINER_MAX], pod[ATTRIBUTION_POD_MAX];
+	struct owner owner;
+};
+
+static const struct owner *name_owner(const struct control *control, uint64_t cgroup,
+				      struct named_owner *named)
+{
+	struct attribution *attribution = control->parts.attribution;
+
+	if (!cgroup || !attribution || !attribution_cgroup(attribution, cgroup, named->path))
+		return NULL;
+	named->owner = (struct owner){
+		.cgroup = named->path,
+		.unit = attribution_unit(named->path, named->unit),
+		.container = attribution_container(named->path, named->container),
+		.pod = attribution_pod(named->path, named->pod),
+	};
+	return &named->owner;
+}
+
+/* The fields that the drops of a row have in common and have not lost. */
+static unsigned int fields_of(const struct backend_drops *drops, const struct grouping *by)
+{
+	unsigned int fields = by ? by->fields : JSON_DROPS_ALL;
+
+	if (drops->unkeyed)
+		fields &= JSON_DROPS_REASON;
+	if (drops->gone)
+		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION;
+	if (drops->key.flags & NF_KEY_COARSE)
+		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS;
+	if (!drops->key.location)
+		fields &= ~(unsigned int)JSON_DROPS_LOCATION;
+	return fields;
+}
+
 static json_t *row_to_json(const struct control *control, const struct row *row,
 			   const struct grouping *by)
 {
+	unsigned int fields = fields_of(&row->drops, by);
+	struct named_owner owner;
 	const struct nf_drop_key *key = &row->drops.key;
 	char protocol[PACKET_PROTOCOL_MAX];
 	struct cause cause;
 	const struct json_drops out = {
 		.cause = &cause,
-		.fields = by ? by->fields : JSON_DROPS_ALL,
+		.fields = fields,
 		.device = {.name = row->drops.device,
 			   .ifindex = key->ifindex,
 			   .netns = row->drops.netns},
 		.protocol = protocol,
+		.cgroup = key->cgroup,
+		.owner = fields & JSON_DROPS_CGROUP ? name_owner(control, key->cgroup, &owner)
+						    : NULL,
 		.flow = row->flow[0] ? row->flow : NULL,
+		.gone = row->drops.gone,
+		.unkeyed = row->drops.unkeyed,
+		.coarse = key->flags & NF_KEY_COARSE,
 		.packets = row->drops.packets,
+		.segments = row->drops.segments,
 		.bytes = row->drops.bytes,
 		.last_ns = row->drops.last_ns,
 	};
 
 	name_cause(control, key, &cause);
-	packet_protocol(key->protocol, key->flags & NF_KEY_L4, key->l4, protocol);
+	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
 	return json_drops(&out);
 }
 
@@ -215,20 +319,23 @@ static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
 static json_t *rows_to_json(const struct control *control, const struct rows *rows,
 			    const struct grouping *by, size_t top)
 {
-	uint64_t packets = 0, bytes = 0;
+	uint64_t packets = 0, segments = 0, bytes = 0;
+	bool lossy = rows->filter->by_device || rows->filter->by_netns;
 	json_t *out = json_array();
 
 	for (size_t i = 0; i < rows->count; i++) {
 		packets += rows->row[i].drops.packets;
+		segments += rows->row[i].drops.segments;
 		bytes += rows->row[i].drops.bytes;
 		if (i < top)
 			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
 	}
-	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time",
+	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:I, s:o*, s:o*, s:I, s:o}", "time",
 			 json_time(time_monotonic()), "since", json_time(control->parts.started_ns),
 			 "exact", !by || by->compare != compare_flow, "packets",
-			 (json_int_t)packets, "bytes", (json_int_t)bytes, "hidden",
-			 hidden_to_json(rows->filter, rows->hidden), "matched",
+			 (json_int_t)packets, "segments", (json_int_t)segments, "bytes",
+			 (json_int_t)bytes, "hidden", hidden_to_json(rows->filter, rows->hidden),
+			 "folded", lossy ? json_integer((json_int_t)rows->folded) : NULL, "matched",
 			 (json_int_t)rows->count, "rows", out);
 }
 

@@ -14,6 +14,7 @@
 #include "common/knowledge.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
+#include "daemon/core/owner.h"
 
 /* Why and where packets were dropped, for drop records and for the counters of drops. */
 struct cause {
@@ -33,6 +34,8 @@ struct drop {
 	struct device device;
 	struct contents contents;
 	const struct nf_task *task; /* the task that was running */
+	const struct owner
+		*owner;	    /* of the socket, or of the task if it was involved; NULL: not known */
 	bool involved;	    /* the task caused the drop; otherwise it only happened to run */
 	size_t stack_count; /* 0: the record has no stack */
 	const char *stack[NF_DROP_STACK_MAX]; /* innermost first; texts like cause.location */

@@ -13,14 +13,8 @@
 #include "bpf/records.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/stages.h"
-
-/* The cgroup that a packet is attributed to. */
-struct owner {
-	const char *cgroup;    /* its path */
-	const char *unit;      /* the systemd unit in that path; NULL: none */
-	const char *container; /* the container in that path; NULL: none */
-};
 
 /* Strings and pointers are valid until the next record or cause is resolved. */
 struct journey {

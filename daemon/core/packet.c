@@ -314,6 +314,20 @@ void packet_protocol(uint16_t ethertype, bool l4_known, uint8_t l4,
 		snprintf(text, PACKET_PROTOCOL_MAX, "%s/%u", ip, l4);
 }
 
+void packet_drop_protocol(uint16_t ethertype, uint8_t key_flags, uint8_t l4,
+			  char text[static PACKET_PROTOCOL_MAX])
+{
+	if (key_flags & NF_KEY_OTHER_PROTOCOL) {
+		strcpy(text, "other");
+	} else if (ethertype == NF_PROTOCOL_LENGTH) {
+		strcpy(text, "802.3");
+	} else {
+		packet_protocol(ethertype, key_flags & NF_KEY_L4, l4, text);
+		if (key_flags & NF_KEY_OTHER_L4)
+			strcat(text, "/other");
+	}
+}
+
 /* "udp"; "ipv4/253" if the number has no name; "ipv6" if the number was not readable. */
 static void flow_protocol(const struct packet *packet, char text[static PACKET_PROTOCOL_MAX])
 {

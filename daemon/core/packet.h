@@ -104,6 +104,13 @@ bool packet_is_ethernet(const uint8_t *l2, size_t len, uint16_t protocol);
 void packet_protocol(uint16_t ethertype, bool l4_known, uint8_t l4,
 		     char text[static PACKET_PROTOCOL_MAX]);
 
+/*
+ * The text of the protocol of a drop key: as packet_protocol(), but "other" and "ipv4/other" for protocols that are not
+ * well known, and "802.3" for all frames with a length instead of an EtherType.
+ */
+void packet_drop_protocol(uint16_t ethertype, uint8_t key_flags, uint8_t l4,
+			  char text[static PACKET_PROTOCOL_MAX]);
+
 /* Size of the buffer for packet_flow(), the 0 at the end included. */
 #define PACKET_FLOW_MAX 160
 

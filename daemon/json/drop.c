@@ -38,8 +38,10 @@ json_t *json_drop_record(const struct drop *drop)
 	fill_device(&f, &drop->device);
 	fill_int(&f, "cpu", drop->cpu);
 	fill_int(&f, "length_bytes", drop->contents.bytes->len);
+	fill_known(&f, "segments", drop->contents.bytes->segments);
 	fill_contents(&f, &drop->contents);
 	fill_task(&f, drop->task, drop->involved);
+	fill_owner(&f, drop->owner);
 	if (drop->stack_count)
 		fill_put(&f, "stack", stack(drop));
 	fill_header(&f, drop->contents.bytes);
@@ -62,8 +64,19 @@ json_t *json_drops(const struct json_drops *row)
 		fill_known(&f, "netns", row->device.netns);
 	if (row->fields & JSON_DROPS_PROTOCOL)
 		fill_text(&f, "protocol", row->protocol);
+	if (row->fields & JSON_DROPS_CGROUP) {
+		fill_known(&f, "cgroup_id", row->cgroup);
+		fill_owner(&f, row->owner);
+	}
 	fill_text(&f, "flow", row->flow);
+	if (row->gone)
+		fill_bool(&f, "gone", true);
+	if (row->unkeyed)
+		fill_bool(&f, "unkeyed", true);
+	if (row->coarse)
+		fill_bool(&f, "coarse", true);
 	fill_int(&f, "packets", row->packets);
+	fill_int(&f, "segments", row->segments);
 	fill_int(&f, "bytes", row->bytes);
 	fill_time(&f, "last", row->last_ns);
 	return f.object;

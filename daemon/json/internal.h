@@ -15,6 +15,7 @@
 
 struct contents;
 struct device;
+struct owner;
 
 /*
  * An object that is being filled.  If memory runs out, `object` becomes NULL and all later members are dropped, so the
@@ -57,6 +58,8 @@ void fill_contents(struct fill *f, const struct contents *contents);
 void fill_device(struct fill *f, const struct device *device);
 /* Add the member header. */
 void fill_header(struct fill *f, const struct nf_bytes *bytes);
+/* Add the member owner; NULL is left out. */
+void fill_owner(struct fill *f, const struct owner *owner);
 /* Add the member task. */
 void fill_task(struct fill *f, const struct nf_task *task, bool involved);
 

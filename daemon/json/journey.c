@@ -80,16 +80,6 @@ static json_t *devices(const struct journey *journey)
 	return list;
 }
 
-static json_t *owner_json(const struct owner *owner)
-{
-	struct fill f = fill_new();
-
-	fill_foreign(&f, "cgroup", owner->cgroup);
-	fill_foreign(&f, "unit", owner->unit);
-	fill_foreign(&f, "container", owner->container);
-	return f.object;
-}
-
 json_t *json_latency_record(const struct journey *journey)
 {
 	const struct nf_bytes *bytes = journey->contents.bytes;
@@ -104,6 +94,7 @@ json_t *json_latency_record(const struct journey *journey)
 	fill_int(&f, "cpu", journey->cpu);
 	if (journey->has_contents) {
 		fill_int(&f, "length_bytes", bytes->len);
+		fill_known(&f, "segments", bytes->segments);
 		fill_contents(&f, &journey->contents);
 		fill_header(&f, bytes);
 	}
@@ -111,7 +102,6 @@ json_t *json_latency_record(const struct journey *journey)
 		fill_int(&f, "merged_bytes", journey->merged);
 	if (journey->task)
 		fill_task(&f, journey->task, true);
-	if (journey->owner)
-		fill_put(&f, "owner", owner_json(journey->owner));
+	fill_owner(&f, journey->owner);
 	return f.object;
 }

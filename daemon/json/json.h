@@ -9,6 +9,7 @@
 #ifndef DAEMON_JSON_JSON_H
 #define DAEMON_JSON_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct cause;
 struct drop;
 struct journey;
 struct knowledge;
+struct owner;
 struct rocket;
 struct transmit;
 
@@ -51,16 +53,20 @@ enum json_drops_field {
 	JSON_DROPS_DEVICE = 1 << 2, /* device and ifindex */
 	JSON_DROPS_NETNS = 1 << 3,
 	JSON_DROPS_PROTOCOL = 1 << 4,
-	JSON_DROPS_ALL = (1 << 5) - 1,
+	JSON_DROPS_CGROUP = 1 << 5, /* cgroup_id and owner */
+	JSON_DROPS_ALL = (1 << 6) - 1,
 };
 
 struct json_drops {
 	const struct cause *cause;
 	unsigned int fields; /* enum json_drops_field */
 	struct device device;
-	const char *protocol; /* as from packet_protocol() */
-	const char *flow;     /* NULL: the row is not one flow's */
-	uint64_t packets;
+	const char *protocol;	    /* as from packet_protocol() */
+	uint64_t cgroup;	    /* id, 0: not known */
+	const struct owner *owner;  /* NULL: not known */
+	const char *flow;	    /* NULL: the row is not one flow's */
+	bool gone, unkeyed, coarse; /* why it lacks fields, see type Drops */
+	uint64_t packets, segments;
 	uint64_t bytes;
 	uint64_t last_ns; /* CLOCK_MONOTONIC */
 };

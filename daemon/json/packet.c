@@ -6,6 +6,7 @@
 #include "common/array.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
+#include "daemon/core/owner.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
@@ -162,4 +163,18 @@ void fill_task(struct fill *f, const struct nf_task *task, bool involved)
 	fill_put(&out, "comm", json_text(task->comm, sizeof(task->comm)));
 	fill_bool(&out, "involved", involved);
 	fill_put(f, "task", out.object);
+}
+
+void fill_owner(struct fill *f, const struct owner *owner)
+{
+	struct fill names;
+
+	if (!owner)
+		return;
+	names = fill_new();
+	fill_foreign(&names, "cgroup", owner->cgroup);
+	fill_foreign(&names, "unit", owner->unit);
+	fill_foreign(&names, "container", owner->container);
+	fill_foreign(&names, "pod", owner->pod);
+	fill_put(f, "owner", names.object);
 }

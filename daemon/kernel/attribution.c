@@ -205,3 +205,51 @@ const char *attribution_container(const char *path,
 	}
 	return NULL;
 }
+
+#define POD_DIGITS 32
+
+/* Copy a UID, hexadecimal digits with or without separators, and write each separator as a hyphen. */
+static const char *copy_uid(struct part part, char pod[static ATTRIBUTION_POD_MAX])
+{
+	size_t digits = 0;
+
+	if (part.len >= ATTRIBUTION_POD_MAX)
+		return NULL;
+	for (size_t i = 0; i < part.len; i++) {
+		bool separator = part.text[i] == '_' || part.text[i] == '-';
+
+		if (!separator && !strchr("0123456789abcdef", part.text[i]))
+			return NULL;
+		digits += !separator;
+	}
+	if (digits != POD_DIGITS)
+		return NULL;
+	for (size_t i = 0; i < part.len; i++)
+		pod[i] = part.text[i] == '_' ? '-' : part.text[i];
+	pod[part.len] = '\0';
+	return pod;
+}
+
+const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MAX])
+{
+	static const char *const prefixes[] = {"kubelet-kubepods-besteffort-",
+					       "kubelet-kubepods-burstable-",
+					       "kubelet-kubepods-",
+					       "kubepods-besteffort-",
+					       "kubepods-burstable-",
+					       "kubepods-",
+					       ""};
+	size_t end = strlen(path);
+	struct part part;
+
+	while (last_part(path, &end, &part)) {
+		if (ends_with(part, ".slice"))
+			part.len -= strlen(".slice");
+		for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+			if (skip_prefix(&part, prefixes[i]))
+				break;
+		if (skip_prefix(&part, "pod") && copy_uid(part, pod))
+			return pod;
+	}
+	return NULL;
+}

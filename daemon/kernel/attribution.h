@@ -31,6 +31,7 @@ struct attribution_places {
 #define ATTRIBUTION_CGROUP_MAX PATH_MAX
 #define ATTRIBUTION_UNIT_MAX (NAME_MAX + 1)
 #define ATTRIBUTION_CONTAINER_MAX (NAME_MAX + 1)
+#define ATTRIBUTION_POD_MAX 37 /* a UID has 36 characters */
 
 /*
  * `places` NULL: those of a Linux host.  The strings must outlive the attribution.  The caller frees it with
@@ -79,5 +80,12 @@ const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT
  */
 const char *attribution_container(const char *path,
 				  char container[static ATTRIBUTION_CONTAINER_MAX]);
+
+/*
+ * The UID of the innermost Kubernetes pod in a cgroup's path, as `kubectl get pod -o yaml` shows it: the kubelet names
+ * the cgroup "pod<UID>" or, for systemd, "kubepods-…-pod<UID>.slice" with underscores.  A static pod has 32 digits
+ * without hyphens.
+ */
+const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MAX]);
 
 #endif

@@ -48,7 +48,7 @@ struct backend_settings {
 	uint64_t reader_entries;   /* a power of two */
 	uint64_t device_slots;	   /* a power of two, at least NF_DEVICE_SET; 0: as memory allows */
 	uint64_t device_idle_seconds; /* without packets until another device can take the slot */
-	uint64_t drop_keys;	      /* keys whose drops are counted separately */
+	uint64_t drop_keys;	      /* keys whose drops are counted separately, 1 … 2^16 */
 	uint64_t drop_rate;	      /* drop records per second and key, at least 1 */
 	uint64_t drop_burst;	      /* drop records at once per key, at least 1 */
 	uint64_t ring_bytes;	      /* a power of two, at least a page */
@@ -110,12 +110,17 @@ struct backend_napi {
 	uint64_t polls, poll_packets, full_budgets;
 };
 
-/* Drops of one key, of all CPUs. */
+/* Drops of one key, or of several keys that have folded, of all CPUs. */
 struct backend_drops {
-	struct nf_drop_key key; /* its netns is an identity; do not show it */
-	uint32_t netns;		/* inode number, 0 = not known */
-	uint64_t packets, bytes, last_ns;
+	struct nf_drop_key key;		 /* its netns is an identity; do not show it */
+	uint32_t netns;			 /* inode number, 0 = not known */
+	uint64_t packets;		 /* skbs */
+	uint64_t segments;		 /* packets on the wire that these skbs were */
+	uint64_t bytes;			 /* of skb->len */
+	uint64_t last_ns;		 /* of the newest */
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
+	bool gone; /* folded: the key has only reason and location; location 0: the rest of the reason */
+	bool unkeyed; /* the table of keys was full: the key has only the reason */
 };
 
 /* Ring slots of one device, of all CPUs. */
@@ -179,6 +184,7 @@ struct backend_ops {
 	uint32_t (*cpus)(const struct backend *backend);
 	/* Add the waits from softirq_raise to softirq_entry of NET_RX on one CPU to `hist`. */
 	void (*softirq_wait)(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+	/* The sums of all rows by reason never decrease; those of other members do when keys fold. */
 	int (*drops)(const struct backend *backend,
 		     int (*visit)(const struct backend_drops *drops, void *userdata),
 		     void *userdata);

@@ -119,12 +119,14 @@ void captures_release(struct captures *captures, struct captured *captured)
 static void set_owner(struct captured *captured, const char *path)
 {
 	char unit[ATTRIBUTION_UNIT_MAX] = "", container[ATTRIBUTION_CONTAINER_MAX] = "";
+	char pod[ATTRIBUTION_POD_MAX] = "";
 	struct owner owner = {0};
 	char *at;
 
 	attribution_unit(path, unit);
 	attribution_container(path, container);
-	at = malloc(strlen(path) + strlen(unit) + strlen(container) + 3);
+	attribution_pod(path, pod);
+	at = malloc(strlen(path) + strlen(unit) + strlen(container) + strlen(pod) + 4);
 	if (!at)
 		return;
 	captured->text = at;
@@ -135,7 +137,10 @@ static void set_owner(struct captured *captured, const char *path)
 	at = stpcpy(at, unit) + 1;
 	if (container[0])
 		owner.container = at;
-	strcpy(at, container);
+	at = stpcpy(at, container) + 1;
+	if (pod[0])
+		owner.pod = at;
+	strcpy(at, pod);
 	captured->owner = owner;
 }
 

@@ -21,6 +21,7 @@ struct records {
 /* The capture of a drop record or a slots record. */
 struct device_capture {
 	struct captured *netns;
+	struct captured *owner; /* of a drop; otherwise NULL */
 };
 
 /* The capture of a latency record. */
@@ -37,6 +38,7 @@ static void release_device(void *userdata, void *capture)
 	const struct device_capture *device = capture;
 
 	captures_release(records->captures, device->netns);
+	captures_release(records->captures, device->owner);
 }
 
 static void release_journey(void *userdata, void *capture)
@@ -116,21 +118,22 @@ void records_set_probes(struct records *records, const struct stage_probes *prob
 
 /* Capture before the oldest record is replaced, because the new one often has the same names. */
 static void add_with_device(struct records *records, enum record_kind kind,
-			    const struct nf_record *record, uint32_t netns)
+			    const struct nf_record *record, uint32_t netns, uint64_t cgroup)
 {
-	const struct device_capture device = {.netns = captures_netns(records->captures, netns)};
+	const struct device_capture device = {.netns = captures_netns(records->captures, netns),
+					      .owner = captures_owner(records->captures, cgroup)};
 
 	recent_add(records->recent[kind], record, &device);
 }
 
 void records_add_drop(struct records *records, const struct nf_drop_record *record)
 {
-	add_with_device(records, RECORDS_DROPS, &record->header, record->netns);
+	add_with_device(records, RECORDS_DROPS, &record->header, record->netns, record->cgroup);
 }
 
 void records_add_transmit(struct records *records, const struct nf_slots_record *record)
 {
-	add_with_device(records, RECORDS_SLOTS, &record->header, record->netns);
+	add_with_device(records, RECORDS_SLOTS, &record->header, record->netns, 0);
 }
 
 void records_add_journey(struct records *records, const struct nf_journey_record *record)
@@ -172,11 +175,13 @@ static const char *netns_of(const struct records *records, enum record_kind kind
 int records_drop(struct records *records, size_t i, struct drop *drop)
 {
 	const struct nf_record *record = recent_newest(records->recent[RECORDS_DROPS], i);
+	const struct device_capture *captured = recent_capture(records->recent[RECORDS_DROPS], i);
 
 	if (!record)
 		return -ENOENT;
 	resolve_drop(records->resolver, (const struct nf_drop_record *)record,
-		     netns_of(records, RECORDS_DROPS, i), drop);
+		     netns_of(records, RECORDS_DROPS, i),
+		     captures_owner_names(records->captures, captured->owner), drop);
 	return 0;
 }
 

@@ -111,7 +111,7 @@ static void name_stack(struct resolver *resolver, const struct nf_drop_record *r
 }
 
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
-		  const char *netns_name, struct drop *drop)
+		  const char *netns_name, const struct owner *owner, struct drop *drop)
 {
 	_Static_assert(NF_DROP_STACK_MAX + 1 <= LOCATIONS_AT_ONCE, "room for a stack");
 	drop->time_ns = record->header.time_ns;
@@ -127,6 +127,7 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 	contents_read_l4(&drop->contents, &record->bytes, record->flags & NF_DROP_L4, record->l4);
 	drop->task = &record->task;
 	drop->involved = record->flags & NF_DROP_TASK;
+	drop->owner = owner;
 }
 
 /* ---- journeys ------------------------------------------------------------ */

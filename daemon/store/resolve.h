@@ -42,7 +42,7 @@ void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, 
 		   struct cause *cause);
 /* Reads stack[] only as far as header.size covers it. */
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
-		  const char *netns_name, struct drop *drop);
+		  const char *netns_name, const struct owner *owner, struct drop *drop);
 /*
  * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: stages_read() finds no journey in the record.
  */

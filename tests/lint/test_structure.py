@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "daemon/core/": ["common/", "bpf/records.h"],
     "daemon/probe/": ["daemon/core/names.h", "common/", "bpf/records.h"],
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
-                          "common/", "bpf/records.h", "build/bpf/"],
+                          "daemon/core/drop_sums.h", "common/", "bpf/records.h", "build/bpf/"],
     "daemon/process/": ["common/"],
     # ---- the command line, from the top down ----
     "cli/command/": ["cli/", "common/"],

@@ -107,6 +107,8 @@ static int take_record(void *userdata, void *data, size_t size)
 		state->sink.journey(state->sink.userdata, data);
 	else if (size >= NF_SLOTS_RECORD_PLAIN && record->type == NF_RECORD_SLOTS)
 		state->sink.slots(state->sink.userdata, data);
+	else if (size >= sizeof(*record) && record->type == NF_RECORD_DROP_KEYS)
+		state->drops_full = true;
 	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;
 }
 
@@ -173,6 +175,7 @@ static void bpf_close(struct backend *backend)
 		close(state->stats_fd);
 	ring_buffer__free(state->ring);
 	bpf_ring_slots_free(state);
+	bpf_drops_free(state);
 	if (state->skel)
 		unmap_tables(state);
 	netflowd__destroy(state->skel);
@@ -215,6 +218,12 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the tables: %s", strerror(-r));
 		return r;
 	}
+	r = bpf_drops_new(state, settings);
+	if (r < 0) {
+		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the table of drops: %s",
+			 strerror(-r));
+		return r;
+	}
 	bpf_attach(state);
 	bpf_ring_slots_attach(state);
 	bpf_find_silenced(state);
@@ -235,6 +244,8 @@ static int bpf_dispatch(struct backend *backend)
 
 	state->turn = 0;
 	n = ring_buffer__consume(state->ring);
+	if (state->drops_full)
+		bpf_drops_tend(state);
 	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
@@ -292,6 +303,7 @@ static bool bpf_refresh(struct backend *backend)
 	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
 	bool changed = bpf_ring_slots_refresh(state);
 
+	bpf_drops_tend(state);
 	bpf_find_netback(state);
 	return bpf_find_silenced(state) || changed;
 }

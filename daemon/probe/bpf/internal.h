@@ -12,6 +12,7 @@
 #include "common/time.h"
 #include "daemon/probe/backend.h"
 
+struct bpf_drops;
 struct bpf_retired;
 struct bpf_ring_slots;
 struct bpf_slot;
@@ -56,6 +57,8 @@ struct backend_bpf_state {
 	struct nf_device_stats forgotten; /* of older retired devices, added up */
 
 	struct bpf_ring_slots *ring_slots; /* slots.c */
+	struct bpf_drops *drops;	   /* drops.c */
+	bool drops_full;		   /* bpf_drops_tend() has something to do */
 
 	struct {
 		enum probe_state state;
@@ -149,10 +152,23 @@ void bpf_read_events(const struct backend *backend,
 		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 uint64_t bpf_read_in_flight(const struct backend *backend);
-int bpf_read_drops(const struct backend *backend,
-		   int (*visit)(const struct backend_drops *, void *), void *userdata);
 int bpf_read_tables(const struct backend *backend,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
+
+/*
+ * drops.c: the counters of drops.  Before loading, bpf_drops_size() gives the maps their sizes and the
+ * programs their settings; after loading, bpf_drops_new() sets up the tables; free is safe without new.
+ */
+int bpf_drops_size(struct netflowd *skel, const struct backend_settings *settings, uint32_t cpus,
+		   bool no_reentry);
+int bpf_drops_new(struct backend_bpf_state *state, const struct backend_settings *settings);
+void bpf_drops_free(struct backend_bpf_state *state);
+int bpf_read_drops(const struct backend *backend,
+		   int (*visit)(const struct backend_drops *, void *), void *userdata);
+/* Keys in the kernel's table. */
+uint64_t bpf_drops_used(const struct backend_bpf_state *state);
+/* To be called every second, and when the programs report that a generation is full: makes room for new keys. */
+void bpf_drops_tend(struct backend_bpf_state *state);
 
 /* retire.c: devices, live and retired, and free slots for new ones. */
 int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds);

@@ -125,8 +125,6 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		{state->skel->maps.nf_device_infos, state->slots},
 		{state->skel->maps.nf_device_claims, state->slots},
 		{state->skel->maps.nf_devices, (uint64_t)state->slots * state->cpus},
-		{state->skel->maps.nf_drop_counts, settings->drop_keys},
-		{state->skel->maps.nf_drop_infos, settings->drop_keys},
 		{state->skel->maps.nf_ring, settings->ring_bytes},
 	};
 	int r;
@@ -262,6 +260,9 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 	if (r < 0)
 		return r;
 	set_constants(state, settings);
+	r = bpf_drops_size(state->skel, settings, state->cpus, state->features.no_reentry);
+	if (r < 0)
+		return r;
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		for (size_t j = 0; j < ALTERNATIVES; j++) {
 			r = prepare_program(state, i, j);

@@ -52,56 +52,6 @@ uint64_t bpf_read_in_flight(const struct backend *backend)
 	return taken;
 }
 
-/* ---- drops ------------------------------------------------------------- */
-
-static int read_drops(const struct backend_bpf_state *state, const struct nf_drop_key *key,
-		      struct nf_drop_count *per_cpu, struct backend_drops *drops)
-{
-	struct nf_drop_info info = {};
-
-	if (bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_counts), key, per_cpu))
-		return -errno;
-	*drops = (struct backend_drops){.key = *key};
-	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
-		drops->packets += per_cpu[cpu].packets;
-		drops->bytes += per_cpu[cpu].bytes;
-		if (per_cpu[cpu].last_ns > drops->last_ns)
-			drops->last_ns = per_cpu[cpu].last_ns;
-	}
-	/* The programs insert the key's count before its info. */
-	if (!bpf_map_lookup_elem(bpf_map__fd(state->skel->maps.nf_drop_infos), key, &info))
-		memcpy(drops->device, info.device, NF_DEVICE_NAME);
-	drops->netns = info.netns;
-	return 0;
-}
-
-/* Keys are never deleted, so the walk visits each key once. */
-int bpf_read_drops(const struct backend *backend,
-		   int (*visit)(const struct backend_drops *, void *), void *userdata)
-{
-	const struct backend_bpf_state *state = bpf_state(backend);
-	OWN_FREE struct nf_drop_count *per_cpu = calloc(state->cpus, sizeof(*per_cpu));
-	int fd = bpf_map__fd(state->skel->maps.nf_drop_counts);
-	struct nf_drop_key key, *from = NULL;
-	struct backend_drops drops;
-	int r;
-
-	if (!per_cpu)
-		return -ENOMEM;
-	while (bpf_map_get_next_key(fd, from, &key) == 0) {
-		from = &key;
-		r = read_drops(state, &key, per_cpu, &drops);
-		if (r < 0)
-			return r;
-		if (!drops.packets)
-			continue;
-		r = visit(&drops, userdata);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 /* ---- the tables themselves --------------------------------------------- */
 
 uint64_t bpf_map_memory(int fd)
@@ -159,12 +109,11 @@ int bpf_read_tables(const struct backend *backend,
 		{"hops", "devices that forwarded and bridged skbs crossed", skel->maps.nf_hops,
 		 false, 0, 1},
 		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, false, 0, 1},
-		{"drop_keys", "drop counters by reason, location, device, netns and protocol",
-		 skel->maps.nf_drop_counts, true,
-		 bpf_count_keys(bpf_map__fd(skel->maps.nf_drop_counts), sizeof(struct nf_drop_key)),
-		 1},
-		{"drop_buckets", "token buckets and device names of the drop counters",
-		 skel->maps.nf_drop_infos, false, 0, 1},
+		{"drop_keys",
+		 "drop counters by reason, location, device, netns, protocol and cgroup",
+		 skel->maps.nf_drops, true, bpf_drops_used(state), 1},
+		{"drop_reasons", "drop counters by reason, for drops without room in drop_keys",
+		 skel->maps.nf_drop_reasons, false, 0, 1},
 		{"devices", "devices with a slot of their own", skel->maps.nf_device_infos, true,
 		 count_slots(state), 1},
 		{"histograms", "latency histograms per CPU, device and segment",

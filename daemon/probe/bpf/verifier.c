@@ -137,7 +137,7 @@ static int on_message(enum libbpf_print_level level, const char *format, va_list
 	line[strcspn(line, "\n")] = '\0';
 	if (sscanf(line, "libbpf: prog '%63[^']': failed to load: %d", program, &error) == 2)
 		memcpy(refused.program, program, sizeof(program));
-	else if (level == LIBBPF_WARN)
+	else if (level == LIBBPF_WARN && !strstr(line, "Retrying without BTF"))
 		memcpy(refused.last, line, sizeof(line));
 	return 0;
 }

@@ -230,7 +230,7 @@ static void test_refused(void **state)
 		const char *setting, *says;
 	} cases[] = {
 		{"drops.keys=0",
-		 "drops.keys = 0: must be a whole number of combinations from 1 to 1048576"},
+		 "drops.keys = 0: must be a whole number of combinations from 1 to 65536"},
 		{"drops.keys=-1", "whole number"},
 		{"drops.keys=12x", "12x"},
 		{"drops.keys=", "whole number"},

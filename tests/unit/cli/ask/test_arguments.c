@@ -141,9 +141,9 @@ static void test_refused(void **state)
 		{{"--timeout", "."},
 		 "--timeout must be a number of seconds from 0.001 to 3600, not '.'"},
 		{{"--by", "locaton"},
-		 "--by must be reason, location, dev, proto, netns or flow, not 'locaton' (did you mean location?)"},
+		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'locaton' (did you mean location?)"},
 		{{"--by", "q"},
-		 "--by must be reason, location, dev, proto, netns or flow, not 'q'"},
+		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'q'"},
 	};
 
 	(void)state;

@@ -62,7 +62,7 @@ static bool takes_drop(const struct filter *filter, const struct nf_drop_record 
 
 	assert_int_equal(names_new(&names), 0);
 	assert_int_equal(resolver_new(&resolver, names, NULL), 0);
-	resolve_drop(resolver, record, NULL, &drop);
+	resolve_drop(resolver, record, NULL, NULL, &drop);
 	taken = filter_takes_drop(filter, &drop);
 	resolver_free(&resolver);
 	return taken;

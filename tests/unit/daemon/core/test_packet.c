@@ -620,6 +620,32 @@ static void test_protocol(void **state)
 	}
 }
 
+static void test_protocol_of_drop_keys(void **state)
+{
+	static const struct {
+		uint16_t type;
+		uint8_t flags, l4;
+		const char *text;
+	} cases[] = {
+		{0x0800, NF_KEY_L4, 17, "ipv4/udp"},
+		{0x0800, NF_KEY_OTHER_L4, 0, "ipv4/other"},
+		{0x86dd, NF_KEY_OTHER_L4, 0, "ipv6/other"},
+		{0x0800, 0, 0, "ipv4"},
+		{0, NF_KEY_OTHER_PROTOCOL, 0, "other"},
+		{0, 0, 0, "none"},
+		{NF_PROTOCOL_LENGTH, 0, 0, "802.3"},
+		{0x88cc, 0, 0, "0x88cc"},
+		{0x0806, 0, 0, "arp"},
+	};
+	char text[PACKET_PROTOCOL_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		packet_drop_protocol(cases[i].type, cases[i].flags, cases[i].l4, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 static void test_flow_longest(void **state)
 {
 	(void)state;
@@ -666,6 +692,7 @@ int main(void)
 		TEST(record_lengths),
 		TEST(record_length_of_net),
 		TEST(protocol),
+		TEST(protocol_of_drop_keys),
 		TEST(flow_longest),
 	};
 

@@ -361,7 +361,9 @@ static struct json_drops row(unsigned int fields)
 		.fields = fields,
 		.device = {.name = "eth0", .ifindex = 7, .netns = 1},
 		.protocol = "ipv6/icmpv6",
+		.cgroup = 4711,
 		.packets = 4217,
+		.segments = 5000,
 		.bytes = 1000000,
 		.last_ns = 77,
 	};
@@ -381,10 +383,11 @@ static void test_drops_all(void **state)
 	struct json_drops drops = row(JSON_DROPS_ALL);
 
 	(void)state;
-	check_row(&drops,
-		  "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
-		  "'location':'chain+0x10 [nft]','device':'eth0','ifindex':7,'netns':1,"
-		  "'protocol':'ipv6/icmpv6','packets':4217,'bytes':1000000}");
+	check_row(
+		&drops,
+		"{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		"'location':'chain+0x10 [nft]','device':'eth0','ifindex':7,'netns':1,"
+		"'protocol':'ipv6/icmpv6','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
 static void test_drops_subsets(void **state)
@@ -393,15 +396,19 @@ static void test_drops_subsets(void **state)
 		unsigned int fields;
 		const char *expected;
 	} cases[] = {
-		{0, "{'packets':4217,'bytes':1000000}"},
+		{0, "{'packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_REASON,
 		 "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
-		 "'packets':4217,'bytes':1000000}"},
+		 "'packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_LOCATION,
-		 "{'location':'chain+0x10 [nft]','packets':4217,'bytes':1000000}"},
-		{JSON_DROPS_DEVICE, "{'device':'eth0','ifindex':7,'packets':4217,'bytes':1000000}"},
-		{JSON_DROPS_NETNS, "{'netns':1,'packets':4217,'bytes':1000000}"},
-		{JSON_DROPS_PROTOCOL, "{'protocol':'ipv6/icmpv6','packets':4217,'bytes':1000000}"},
+		 "{'location':'chain+0x10 [nft]','packets':4217,'segments':5000,'bytes':1000000}"},
+		{JSON_DROPS_DEVICE,
+		 "{'device':'eth0','ifindex':7,'packets':4217,'segments':5000,'bytes':1000000}"},
+		{JSON_DROPS_NETNS, "{'netns':1,'packets':4217,'segments':5000,'bytes':1000000}"},
+		{JSON_DROPS_CGROUP,
+		 "{'cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}"},
+		{JSON_DROPS_PROTOCOL,
+		 "{'protocol':'ipv6/icmpv6','packets':4217,'segments':5000,'bytes':1000000}"},
 	};
 
 	(void)state;
@@ -423,7 +430,36 @@ static void test_drops_unknown(void **state)
 	(void)state;
 	check_row(&drops,
 		  "{'reason_number':0,'subsystem':'core','location':'0x0','protocol':'none',"
-		  "'packets':9223372036854775807,'bytes':0}");
+		  "'packets':9223372036854775807,'segments':0,'bytes':0}");
+}
+
+static void test_drops_owner(void **state)
+{
+	const struct owner owner = {
+		.cgroup = "/kubepods/pod1", .unit = "a.scope", .container = "0123", .pod = "1"};
+	struct json_drops drops = row(JSON_DROPS_CGROUP);
+
+	(void)state;
+	drops.owner = &owner;
+	check_row(&drops,
+		  "{'cgroup_id':4711,'owner':{'cgroup':'/kubepods/pod1','unit':'a.scope',"
+		  "'container':'0123','pod':'1'},'packets':4217,'segments':5000,'bytes':1000000}");
+}
+
+/* Why a row lacks fields. */
+static void test_drops_that_lost_fields(void **state)
+{
+	struct json_drops drops = row(0);
+
+	(void)state;
+	drops.gone = true;
+	check_row(&drops, "{'gone':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	drops.gone = false;
+	drops.unkeyed = true;
+	check_row(&drops, "{'unkeyed':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	drops.unkeyed = false;
+	drops.coarse = true;
+	check_row(&drops, "{'coarse':true,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
 static void test_drops_flow(void **state)
@@ -432,8 +468,9 @@ static void test_drops_flow(void **state)
 
 	(void)state;
 	drops.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
-	check_row(&drops,
-		  "{'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'bytes':1000000}");
+	check_row(
+		&drops,
+		"{'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'segments':5000,'bytes':1000000}");
 }
 
 /* ---- latency -------------------------------------------------------------------- */
@@ -808,6 +845,8 @@ int main(void)
 		TEST(drops_all),
 		TEST(drops_subsets),
 		TEST(drops_unknown),
+		TEST(drops_owner),
+		TEST(drops_that_lost_fields),
 		TEST(drops_flow),
 		TEST(latency),
 		TEST(latency_open_bucket),

@@ -772,6 +772,47 @@ static void test_containers(void **state)
 	}
 }
 
+#define UID "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+#define UID_OF_SYSTEMD "0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9"
+#define UID_OF_STATIC_POD "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+
+static void test_pods(void **state)
+{
+	static const struct {
+		const char *path, *pod;
+	} paths[] = {
+		{"/kubepods/burstable/pod" UID "/" ID, UID},
+		{"/kubepods/pod" UID, UID},
+		{"/kubepods/besteffort/pod" UID_OF_STATIC_POD "/" ID, UID_OF_STATIC_POD},
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_OF_SYSTEMD
+		 ".slice/cri-containerd-" ID ".scope",
+		 UID},
+		{"/kubepods.slice/kubepods-pod" UID_OF_SYSTEMD ".slice", UID},
+		{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+		 "kubelet-kubepods-besteffort-pod" UID_OF_SYSTEMD ".slice/cri-containerd-" ID
+		 ".scope",
+		 UID},
+		{"/kubelet/kubepods/pod" UID, UID},
+		{"/system.slice/podman.service", NULL},
+		{"/kubepods/pod" UID "0", NULL},
+		{"/kubepods/pod0a1b", NULL},
+		{"/kubepods/pod" UID "-0a1b2c3d-4e5f-6071-8293", NULL},
+		{"/kubepods/podX", NULL},
+		{"/docker/" ID, NULL},
+		{"/", NULL},
+		{"", NULL},
+	};
+	char pod[ATTRIBUTION_POD_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const char *found = attribution_pod(paths[i].path, pod);
+
+		if (!paths[i].pod != !found || (found && strcmp(found, paths[i].pod) != 0))
+			fail_msg("%s: %s", paths[i].path, found ? found : "none");
+	}
+}
+
 /* Names longer than NAME_MAX do not change the buffer. */
 static void test_long_names(void **state)
 {
@@ -814,6 +855,7 @@ int main(void)
 		TEST(host_places),
 		TEST(units),
 		TEST(containers),
+		TEST(pods),
 		TEST(long_names),
 	};
 

@@ -35,7 +35,7 @@ static inline json_t *resolved_drop_json(const struct nf_drop_record *record,
 
 	assert(r == 0);
 	(void)r;
-	resolve_drop(resolver, record, NULL, &drop);
+	resolve_drop(resolver, record, NULL, NULL, &drop);
 	json = json_drop_record(&drop);
 	resolver_free(&resolver);
 	return json;

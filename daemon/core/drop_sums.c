@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/core/drop_sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+
+#define NO_ROW UINT32_MAX
+#define HEADS_MIN 64
+
+struct row {
+	struct drop_sum sum;	/* its count: kept for good */
+	struct drop_count read; /* of this reading */
+	uint32_t next;		/* with the same hash, or NO_ROW */
+	uint32_t times;		/* that counts were kept */
+	/* Valid while folding: */
+	bool gone;   /* of a namespace that is certainly gone */
+	bool steady; /* one of those that come again */
+};
+
+struct drop_sums {
+	size_t keys; /* the limit */
+	/* The first `kept` rows are kept, the others were only read. */
+	struct row *row;
+	size_t kept, count, room;
+	/* The first row of each hash, or NO_ROW. */
+	uint32_t *head;
+	size_t heads; /* a power of two */
+	/* Sorted by reason and location. */
+	struct drop_sum *gone;
+	size_t gone_count, gone_room;
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+int drop_sums_new(struct drop_sums **sums, size_t keys)
+{
+	OWN_DROP_SUMS struct drop_sums *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->keys = keys;
+	for (fresh->heads = HEADS_MIN; fresh->heads < keys;)
+		fresh->heads *= 2;
+	fresh->head = malloc(fresh->heads * sizeof(*fresh->head));
+	if (!fresh->head)
+		return -ENOMEM;
+	for (size_t i = 0; i < fresh->heads; i++)
+		fresh->head[i] = NO_ROW;
+	*sums = TAKE_PTR(fresh);
+	return 0;
+}
+
+void drop_sums_free(struct drop_sums **sums)
+{
+	if (!*sums)
+		return;
+	free((*sums)->row);
+	free((*sums)->head);
+	free((*sums)->gone);
+	free(*sums);
+	*sums = NULL;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static uint32_t *head_of(const struct drop_sums *sums, const struct nf_drop_key *key)
+{
+	uint64_t words[sizeof(*key) / sizeof(uint64_t)], hash = 0;
+
+	_Static_assert(sizeof(words) == sizeof(*key), "the key is whole words");
+	memcpy(words, key, sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL ^ hash >> 29;
+	return &sums->head[hash >> 32 & (sums->heads - 1)];
+}
+
+static struct row *find(const struct drop_sums *sums, const struct nf_drop_key *key)
+{
+	uint32_t i = *head_of(sums, key);
+
+	while (i != NO_ROW && memcmp(&sums->row[i].sum.key, key, sizeof(*key)) != 0)
+		i = sums->row[i].next;
+	return i == NO_ROW ? NULL : &sums->row[i];
+}
+
+/* Append a row for the sum's key; there must be room for it. */
+static struct row *append(struct drop_sums *sums, const struct drop_sum *sum)
+{
+	uint32_t *head = head_of(sums, &sum->key);
+	struct row *row = &sums->row[sums->count];
+
+	*row = (struct row){.sum = *sum, .next = *head};
+	row->sum.count = (struct drop_count){0};
+	row->sum.gone = false;
+	*head = (uint32_t)sums->count++;
+	return row;
+}
+
+static void add_count(struct drop_count *to, const struct drop_count *from)
+{
+	to->packets += from->packets;
+	to->segments += from->segments;
+	to->bytes += from->bytes;
+	if (from->last_ns > to->last_ns)
+		to->last_ns = from->last_ns;
+}
+
+void drop_sums_begin(struct drop_sums *sums)
+{
+	/* Each is the first one of its hash when it is its turn. */
+	while (sums->count > sums->kept) {
+		const struct row *row = &sums->row[--sums->count];
+
+		*head_of(sums, &row->sum.key) = row->next;
+	}
+	for (size_t i = 0; i < sums->count; i++)
+		sums->row[i].read = (struct drop_count){0};
+}
+
+int drop_sums_add(struct drop_sums *sums, const struct drop_sum *sum)
+{
+	struct row *row = find(sums, &sum->key);
+
+	if (!row) {
+		int r = ARRAY_GROW(sums->row, sums->count, sums->room);
+
+		if (r < 0)
+			return r;
+		row = append(sums, sum);
+	}
+	add_count(&row->read, &sum->count);
+	return 0;
+}
+
+int drop_sums_reserve(struct drop_sums *sums, size_t more)
+{
+	size_t room = sums->kept + more;
+	void *rows;
+
+	if (room <= sums->room)
+		return 0;
+	rows = reallocarray(sums->row, room, sizeof(*sums->row));
+	if (!rows)
+		return -ENOMEM;
+	sums->row = rows;
+	sums->room = room;
+	return 0;
+}
+
+void drop_sums_keep(struct drop_sums *sums, const struct drop_sum *sum)
+{
+	struct row *row = find(sums, &sum->key);
+
+	if (!row) {
+		row = append(sums, sum);
+		sums->kept = sums->count;
+	}
+	row->times++;
+	add_count(&row->sum.count, &sum->count);
+}
+
+/* ---- folding ------------------------------------------------------------- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_cause(const struct drop_sum *a, uint32_t reason, uint64_t location)
+{
+	int order = ORDER(a->key.reason, reason);
+
+	return order ? order : ORDER(a->key.location, location);
+}
+
+/* The folded sum of a reason and location; NULL if there is none and `insert` is false, or without memory. */
+static struct drop_sum *gone_sum(struct drop_sums *sums, uint32_t reason, uint64_t location,
+				 bool insert)
+{
+	size_t at = LOWER_BOUND(sum, sums->gone, sums->gone_count,
+				compare_cause(sum, reason, location) < 0);
+
+	if (at < sums->gone_count && compare_cause(&sums->gone[at], reason, location) == 0)
+		return &sums->gone[at];
+	if (!insert || ARRAY_GROW(sums->gone, sums->gone_count, sums->gone_room) < 0)
+		return NULL;
+	memmove(&sums->gone[at + 1], &sums->gone[at],
+		(sums->gone_count++ - at) * sizeof(*sums->gone));
+	sums->gone[at] =
+		(struct drop_sum){.key = {.reason = reason, .location = location}, .gone = true};
+	return &sums->gone[at];
+}
+
+static int fold_row(struct drop_sums *sums, const struct row *row)
+{
+	const struct nf_drop_key *key = &row->sum.key;
+	bool room = sums->gone_count < DROP_SUMS_GONE_MAX;
+	struct drop_sum *sum = gone_sum(sums, key->reason, key->location, room);
+
+	if (!sum && !room)
+		sum = gone_sum(sums, key->reason, 0, true);
+	if (!sum)
+		return -ENOMEM;
+	add_count(&sum->count, &row->sum.count);
+	return 0;
+}
+
+/* The rows of one inode number next to each other, the newest drop first. */
+static int by_namespace(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+	int order = ORDER(a->sum.netns, b->sum.netns);
+
+	return order ? order : ORDER(b->sum.count.last_ns, a->sum.count.last_ns);
+}
+
+/* The rows to fold first come last. */
+static int by_worth(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+	int order = ORDER(a->gone, b->gone);
+
+	if (!order)
+		order = ORDER(b->steady, a->steady);
+	return order ? order : ORDER(b->sum.count.last_ns, a->sum.count.last_ns);
+}
+
+/*
+ * The kernel gives the inode number of a namespace to another one only when the namespace is gone.  So of the namespaces
+ * with one number, only the one with the newest drop can exist.  Where the identity of a namespace is the inode number
+ * itself (before 5.12), this finds none.
+ */
+static void find_gone(struct drop_sums *sums)
+{
+	uint32_t newest = 0;
+
+	qsort(sums->row, sums->count, sizeof(*sums->row), by_namespace);
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct drop_sum *sum = &sums->row[i].sum;
+
+		if (!i || sum->netns != sums->row[i - 1].sum.netns)
+			newest = sum->key.netns;
+		sums->row[i].steady = false;
+		sums->row[i].gone = sum->netns && sum->key.netns && sum->key.netns != newest;
+	}
+}
+
+/*
+ * Namespaces that come and go bring keys that are new, and then idle, but not for long yet.  So that they do not push out
+ * the keys whose drops come again and again, the newest of those stay, as many as a quarter of the limit.
+ */
+static void find_steady(struct drop_sums *sums)
+{
+	size_t left = sums->keys / 4;
+
+	for (size_t i = 0; i < sums->count && left; i++) {
+		struct row *row = &sums->row[i];
+
+		row->steady = row->times > 1 && !row->gone;
+		left -= row->steady;
+	}
+}
+
+static void link_rows(struct drop_sums *sums)
+{
+	for (size_t i = 0; i < sums->heads; i++)
+		sums->head[i] = NO_ROW;
+	for (size_t i = 0; i < sums->count; i++) {
+		uint32_t *head = head_of(sums, &sums->row[i].sum.key);
+
+		sums->row[i].next = *head;
+		*head = (uint32_t)i;
+	}
+}
+
+size_t drop_sums_fold(struct drop_sums *sums)
+{
+	size_t before = sums->kept;
+
+	if (sums->kept <= sums->keys)
+		return 0;
+	find_gone(sums);
+	qsort(sums->row, sums->count, sizeof(*sums->row), by_worth);
+	find_steady(sums);
+	qsort(sums->row, sums->count, sizeof(*sums->row), by_worth);
+	while (sums->count > sums->keys / 2 && fold_row(sums, &sums->row[sums->count - 1]) == 0)
+		sums->count--;
+	sums->kept = sums->count;
+	link_rows(sums);
+	return before - sums->kept;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+int drop_sums_visit(const struct drop_sums *sums, int (*visit)(const struct drop_sum *, void *),
+		    void *userdata)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sums->count && r == 0; i++) {
+		struct drop_sum sum = sums->row[i].sum;
+
+		add_count(&sum.count, &sums->row[i].read);
+		if (sum.count.packets)
+			r = visit(&sum, userdata);
+	}
+	for (size_t i = 0; i < sums->gone_count && r == 0; i++)
+		r = visit(&sums->gone[i], userdata);
+	return r;
+}
+
+size_t drop_sums_kept(const struct drop_sums *sums)
+{
+	return sums->kept;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cgroup that a packet is attributed to, and the names in its path. */
+#ifndef DAEMON_CORE_OWNER_H
+#define DAEMON_CORE_OWNER_H
+
+/* All strings are borrowed. */
+struct owner {
+	const char *cgroup;    /* its path */
+	const char *unit;      /* the systemd unit in that path; NULL: none */
+	const char *container; /* the container in that path; NULL: none */
+	const char *pod;       /* the UID of the Kubernetes pod in that path; NULL: none */
+};
+
+#endif
