@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -53,8 +54,12 @@ struct server {
 	struct loop_source *resume;
 	bool accept_failed;
 	struct places *places;
-	/* Gives the next client that waits its turn. */
+	/*
+	 * Gives the next client that waits its turn: enabled while one waits, and always readable.  A deferred call
+	 * would not do, because sd-event makes it before everything that became ready in the meantime.
+	 */
 	struct loop_source *turn;
+	int turn_fd;
 	/* Runs while there are clients, and disconnects those that have been idle or stalled for too long. */
 	struct loop_source *watch;
 	bool watching;
@@ -111,14 +116,27 @@ static void want_turn(struct client *client, void *userdata)
 }
 
 /* One message, and then everything in the loop that is ready has its turn, before the next message. */
-static int on_turn(void *userdata)
+static int on_turn(int fd, unsigned int events, void *userdata)
 {
 	struct server *server = userdata;
 	struct client *client = places_next(server->places);
 
+	(void)fd;
+	(void)events;
 	if (client)
 		client_turn(client);
-	return places_waiting(server->places) ? loop_source_set_enabled(server->turn, true) : 0;
+	return places_waiting(server->places) ? 0 : loop_source_set_enabled(server->turn, false);
+}
+
+static int open_turn(struct server *server, struct loop *loop)
+{
+	int r;
+
+	server->turn_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->turn_fd < 0)
+		return -errno;
+	r = loop_add_fd(loop, &server->turn, server->turn_fd, LOOP_READ, on_turn, server);
+	return r < 0 ? r : loop_source_set_enabled(server->turn, false);
 }
 
 /* ---- replies that wait ---------------------------------------------------- */
@@ -422,7 +440,7 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 
 	if (!new)
 		return -ENOMEM;
-	new->fd = -1;
+	new->fd = new->turn_fd = -1;
 	new->userdata = userdata;
 	new->tables[0] = (struct dispatch_table){methods, count, userdata};
 	new->tables[1] =
@@ -449,7 +467,7 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 		return r;
 	r = loop_add_timer(loop, &new->resume, ACCEPT_PAUSE_NS, 0, on_resume, new);
 	if (r == 0)
-		r = loop_add_defer(loop, &new->turn, on_turn, new);
+		r = open_turn(new, loop);
 	if (r == 0)
 		r = loop_add_timer(loop, &new->watch, WATCH_NS, 0, on_watch, new);
 	if (r < 0)
@@ -477,6 +495,7 @@ void server_free(struct server **server)
 	places_free(&old->places);
 	loop_source_free(&old->watch);
 	loop_source_free(&old->turn);
+	cleanup_close(&old->turn_fd);
 	free(old->path);
 	free(old->group);
 	free(old);
