@@ -66,7 +66,7 @@ CC := $(CLANG)
 override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
-DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lpcap -lm
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lseccomp -lpcap -lm
 CLI_LIBS := -ljansson -lncursesw
 TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 

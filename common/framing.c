@@ -64,6 +64,28 @@ static void remove_bytes(struct framing *framing, size_t size)
 		framing_clear(framing);
 }
 
+/*
+ * Keep the memory in proportion to the bytes, so that a limit of the bytes limits the memory: a peer could take all of a
+ * large message but its end.
+ */
+static void shrink(struct framing *framing)
+{
+	size_t used = framing_bytes(framing);
+	char *data;
+
+	if (framing->capacity <= KEEP_BYTES || used > framing->capacity / 4)
+		return;
+	memmove(framing->data, framing->data + framing->start, used);
+	framing->searched -= framing->start;
+	framing->start = 0;
+	framing->end = used;
+	data = realloc(framing->data, framing->capacity / 2);
+	if (!data)
+		return;
+	framing->data = data;
+	framing->capacity /= 2;
+}
+
 /* ---- in ------------------------------------------------------------------- */
 
 int framing_feed(struct framing *framing, const void *data, size_t size)
@@ -142,6 +164,13 @@ int framing_write(struct framing *framing, const json_t *message, size_t max_byt
 	return dump.error ? dump.error : -EINVAL;
 }
 
+void framing_take_back(struct framing *framing, size_t bytes)
+{
+	framing->end -= bytes;
+	if (framing->searched > framing->end)
+		framing->searched = framing->end;
+}
+
 int framing_send(struct framing *framing, int fd)
 {
 	while (framing_bytes(framing)) {
@@ -153,6 +182,7 @@ int framing_send(struct framing *framing, int fd)
 		if (sent < 0)
 			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
 		remove_bytes(framing, (size_t)sent);
+		shrink(framing);
 	}
 	return 0;
 }

@@ -55,6 +55,9 @@ void framing_consume(struct framing *framing, size_t length);
  */
 int framing_write(struct framing *framing, const json_t *message, size_t max_bytes);
 
+/* Take back the last `bytes` bytes, of a message of which nothing was sent. */
+void framing_take_back(struct framing *framing, size_t bytes);
+
 /*
  * Send to the socket `fd` as much as it accepts without waiting.  Returns 0, also when bytes remain in the queue, or
  * the negative errno of send(2).

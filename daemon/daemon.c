@@ -13,6 +13,7 @@
 #include "common/time.h"
 #include "daemon/alert/alerts.h"
 #include "daemon/alert/deliver.h"
+#include "daemon/alert/exec_child.h"
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
 #include "daemon/core/stages.h"
@@ -21,8 +22,11 @@
 #include "daemon/kernel/modules.h"
 #include "daemon/kernel/symbols.h"
 #include "daemon/probe/probes.h"
+#include "daemon/process/confine.h"
+#include "daemon/process/helper.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
+#include "daemon/process/privilege.h"
 #include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
 
@@ -35,6 +39,7 @@ struct daemon {
 	char backend_reason[BACKEND_REASON_MAX];
 	char symbols_reason[160];
 	int lock;
+	struct helper *helper;
 	struct names *names;
 	struct symbols *symbols;
 	struct attribution *attribution;
@@ -320,7 +325,7 @@ static int open_alerts(struct daemon *daemon)
 		.disabled = daemon->config.backend.disabled,
 		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,
-		.exec_user = daemon->config.alert_exec_user,
+		.helper = daemon->helper,
 		.interval_ns = daemon->config.alert_interval_ns,
 	};
 
@@ -386,6 +391,36 @@ static int take_lock(struct daemon *daemon, const char *runtime_dir)
 	return daemon->lock < 0 ? daemon->lock : 0;
 }
 
+/* First, while the process is small and has all its privileges. */
+static int start_helper(struct daemon *daemon)
+{
+	const char *user = daemon->config.alert_exec_user;
+	int r = exec_child_helper(&daemon->helper, user);
+
+	if (r == -ENOENT)
+		log_error("alerts.exec_user = %s: there is no such user", user);
+	else if (r < 0)
+		log_error("cannot start the process that runs the programs of alerts: %s",
+			  strerror(-r));
+	return r;
+}
+
+/* Everything is open: give up the rest.  A kernel that refuses this leaves a daemon that works. */
+static void give_up_privileges(void)
+{
+	int r = privilege_limit();
+
+	if (r < 0)
+		log_warning(
+			"cannot give up capabilities: %s; netflowd keeps those that it started with",
+			strerror(-r));
+	r = confine();
+	if (r < 0)
+		log_warning(
+			"cannot filter system calls: %s; netflowd runs without a seccomp filter",
+			strerror(-r));
+}
+
 static void cleanup_daemon(struct daemon **daemon)
 {
 	daemon_free(daemon);
@@ -407,6 +442,9 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 		return -ENAMETOOLONG;
 
 	r = take_lock(fresh, runtime_dir);
+	if (r < 0)
+		return r;
+	r = start_helper(fresh);
 	if (r < 0)
 		return r;
 	r = names_new(&fresh->names);
@@ -442,6 +480,7 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 		return r;
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
+	give_up_privileges();
 	*daemon = TAKE_PTR(fresh);
 	return 0;
 }
@@ -480,6 +519,7 @@ void daemon_free(struct daemon **daemon)
 	attribution_free(&d->attribution);
 	symbols_free(&d->symbols);
 	names_free(&d->names);
+	helper_free(&d->helper);
 	cleanup_close(&d->lock);
 	free(d);
 	*daemon = NULL;

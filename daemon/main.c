@@ -35,6 +35,7 @@ static void print_help(void)
 	       "  --runtime-dir DIR    directory of the socket and the lock file (default " RUNTIME_DIR
 	       ")\n"
 	       "  --help-alerts        list the keys of an alert rule\n"
+	       "  --help-capabilities  list the capabilities that the running daemon keeps\n"
 	       "  --version            print the version\n"
 	       "  --help               print this help\n"
 	       "\n"
@@ -78,6 +79,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{"help-alerts", no_argument, NULL, 'a'},
+		{"help-capabilities", no_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
 	char error[CONFIG_ERROR_MAX];
@@ -98,6 +100,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 				return printf("netflowd " NETFLOWD_VERSION "\n"), EXIT_FINE + 1;
 			else if (option == 'a')
 				return print_alerts_help(), EXIT_FINE + 1;
+			else if (option == 'p')
+				return privilege_help(stdout), EXIT_FINE + 1;
 			else if (option == 'h')
 				return print_help(), EXIT_FINE + 1;
 			else if (option == '?')

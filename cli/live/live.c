@@ -76,22 +76,62 @@ static void handle_signals(struct live *live)
 
 /* ---- readings ---------------------------------------------------------------------------- */
 
+/* Whether the daemon still is the one of the last reading, with which this one will be compared. */
+static bool is_same_daemon(const struct live *live, const json_t *status)
+{
+	const json_t *daemon = json_object_get(status, "daemon");
+	const json_t *before =
+		live->reading ? json_object_get(live->reading->status, "daemon") : NULL;
+
+	return !before ||
+	       (json_equal(json_object_get(before, "pid"), json_object_get(daemon, "pid")) &&
+		json_equal(json_object_get(before, "started"), json_object_get(daemon, "started")));
+}
+
+/*
+ * The daemon disconnects a client that has not called for some time (control.idle), and --interval may be longer.
+ * Returns -ECONNRESET, as without a second attempt, if that daemon is gone.
+ */
+static int ask_again(struct live *live, const char *method, json_t *parameters, int64_t timeout_ms,
+		     json_t **reply)
+{
+	struct session *session = live->session;
+	int r;
+
+	varlink_free(&session->varlink);
+	r = varlink_connect(&session->varlink, session->arguments.socket,
+			    session->arguments.timeout_ms);
+	if (r)
+		return -ECONNRESET;
+	varlink_interrupt(session->varlink, live->signals);
+	r = varlink_call(session->varlink, method, json_incref(parameters), timeout_ms, reply);
+	if (r || is_same_daemon(live, *reply))
+		return r;
+	json_decref(*reply);
+	*reply = NULL;
+	return -ECONNRESET;
+}
+
 /* A reading_ask that handles signals while it waits; one that quits ends the wait with -EINTR. */
 static int ask(void *data, const char *method, json_t *parameters, int64_t extra_ms, json_t **reply)
 {
 	struct live *live = data;
-	struct varlink *varlink = live->session->varlink;
+	OWN_JSON json_t *owned = parameters;
 	int64_t timeout_ms = live->session->arguments.timeout_ms + extra_ms;
 	bool continues;
 	int r;
 
 	live->asked = method;
-	r = varlink_call(varlink, method, parameters, timeout_ms, reply);
+	r = varlink_call(live->session->varlink, method, json_incref(parameters), timeout_ms,
+			 reply);
+	/* The first call of a reading: later ones follow at once. */
+	if ((r == -EPIPE || r == -ECONNRESET) && !strcmp(method, "io.netflowd.GetStatus"))
+		r = ask_again(live, method, parameters, timeout_ms, reply);
 	while (r == -EINTR) {
 		handle_signals(live);
 		if (live->controls.quit)
 			break;
-		r = varlink_next(varlink, timeout_ms, reply, &continues);
+		r = varlink_next(live->session->varlink, timeout_ms, reply, &continues);
 	}
 	if (!r)
 		live->asked = NULL;

@@ -142,9 +142,7 @@ int alerts_new(struct alerts **alerts, const struct alerts_parts *parts)
 		r = alert_engine_new(&fresh->engine, &source, take_event, fresh);
 	if (r < 0)
 		return r;
-	r = alert_exec_new(&fresh->exec, parts->loop, parts->exec_user, take_exec, fresh);
-	if (r == -ENOENT)
-		log_error("alerts.exec_user = %s: there is no such user", parts->exec_user);
+	r = alert_exec_new(&fresh->exec, parts->loop, parts->helper, take_exec, fresh);
 	if (r < 0)
 		return r;
 	*alerts = TAKE_PTR(fresh);

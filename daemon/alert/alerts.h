@@ -17,6 +17,7 @@ struct alert_engine;
 struct alerts;
 struct attribution;
 struct backend;
+struct helper;
 struct loop;
 struct names;
 struct records;
@@ -35,7 +36,7 @@ struct alerts_parts {
 	const bool *disabled;		 /* by probe, NF_PROBE_COUNT entries */
 	const struct rockets *rockets; /* of the kernel's log; NULL if netflowd does not read it */
 	const char *directory;
-	const char *exec_user;
+	struct helper *helper; /* starts programs */
 	uint64_t interval_ns;
 };
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +42,7 @@ struct job {
 
 struct alert_exec {
 	struct loop *loop;
-	bool change_user;
-	uid_t uid;
-	gid_t gid;
+	struct helper *helper; /* not owned */
 	alert_exec_ended ended;
 	void *userdata;
 	struct job *first;
@@ -276,19 +273,15 @@ static int spawn(struct job *job, int input, int output)
 	char name[ALERT_NAME_MAX + 32];
 	char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			       "HOME=/", "LANG=C.UTF-8", name, NULL};
-	const struct alert_exec *exec = job->exec;
 	const struct exec_child child = {
 		.arguments = job->arguments,
 		.environment = environment,
 		.input = input,
 		.output = output,
-		.change_user = exec->change_user,
-		.uid = exec->uid,
-		.gid = exec->gid,
 	};
 
 	snprintf(name, sizeof(name), "NETFLOWD_ALERT=%s", job->name);
-	return exec_child_start(&child, &job->pid, &job->failure);
+	return exec_child_start(job->exec->helper, &child, &job->pid, &job->failure);
 }
 
 static int watch(struct job *job)
@@ -396,22 +389,6 @@ void alert_exec_forget(struct alert_exec *exec, const void *data)
 
 /* ---- all programs -------------------------------------------------------- */
 
-static int find_user(struct alert_exec *exec, const char *name)
-{
-	const struct passwd *user;
-
-	if (geteuid() != 0)
-		return 0;
-	errno = 0;
-	user = getpwnam(name);
-	if (!user)
-		return errno ? -errno : -ENOENT;
-	exec->change_user = true;
-	exec->uid = user->pw_uid;
-	exec->gid = user->pw_gid;
-	return 0;
-}
-
 static void cleanup_exec(struct alert_exec **exec)
 {
 	alert_exec_free(exec);
@@ -419,7 +396,7 @@ static void cleanup_exec(struct alert_exec **exec)
 
 #define OWN_EXEC CLEANUP(cleanup_exec)
 
-int alert_exec_new(struct alert_exec **exec, struct loop *loop, const char *user,
+int alert_exec_new(struct alert_exec **exec, struct loop *loop, struct helper *helper,
 		   alert_exec_ended ended, void *userdata)
 {
 	OWN_EXEC struct alert_exec *fresh = calloc(1, sizeof(*fresh));
@@ -430,9 +407,8 @@ int alert_exec_new(struct alert_exec **exec, struct loop *loop, const char *user
 	fresh->loop = loop;
 	fresh->ended = ended;
 	fresh->userdata = userdata;
-	r = find_user(fresh, user);
-	if (r == 0)
-		r = loop_add_defer(loop, &fresh->start, start_jobs, fresh);
+	fresh->helper = helper;
+	r = loop_add_defer(loop, &fresh->start, start_jobs, fresh);
 	if (r == 0)
 		*exec = TAKE_PTR(fresh);
 	return r;

@@ -23,6 +23,7 @@
 #define EXEC_LINES_MAX 32    /* lines of output logged */
 
 struct alert_exec;
+struct helper;
 struct loop;
 
 /*
@@ -33,11 +34,10 @@ typedef void (*alert_exec_ended)(void *userdata, const char *name,
 				 const struct alert_exec_result *result, void *data);
 
 /*
- * `user` runs the programs if the daemon is root, which requires CAP_SETUID, CAP_SETGID and, to kill them,
- * CAP_KILL; otherwise the daemon's own user does.  -ENOENT: there is no such user; -ENOMEM.  Free it
- * before the loop; programs that still run are then killed.
+ * `helper`, of exec_child_helper(), starts the programs and must outlive this.  To kill programs of another user, the
+ * daemon needs CAP_KILL.  Returns 0 or -ENOMEM.  Free it before the loop; programs that still run are then killed.
  */
-int alert_exec_new(struct alert_exec **exec, struct loop *loop, const char *user,
+int alert_exec_new(struct alert_exec **exec, struct loop *loop, struct helper *helper,
 		   alert_exec_ended ended, void *userdata);
 void alert_exec_free(struct alert_exec **exec);
 

@@ -112,8 +112,13 @@ static int listen_on(struct control *control)
 				.invalid_message = "io.netflowd.InvalidMessage",
 			},
 		.max_clients = (unsigned int)limits->clients,
+		.root_clients = (unsigned int)limits->root_clients,
+		.user_clients = (unsigned int)limits->user_clients,
+		.idle_ns = limits->idle_ns,
+		.stall_ns = limits->stall_ns,
 		.max_message_bytes = limits->message_bytes,
 		.max_queued_bytes = limits->queue_bytes,
+		.max_unsent_bytes = limits->unsent_bytes,
 		.report = report,
 	};
 

@@ -70,7 +70,9 @@ static int answer_measured(struct control *control, struct call *call, json_t *p
 {
 	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true}, {NULL, 0, 0}};
 	json_t *ms;
+	struct measured recent;
 	struct pending *pending;
+	bool limited;
 	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
@@ -80,6 +82,9 @@ static int answer_measured(struct control *control, struct call *call, json_t *p
 		return call_invalid_parameter(call, "measure_ms");
 	if (!ms || unmeasurable(control))
 		return control_reply(call, answer(control, NULL));
+	limited = !call_is_root(call);
+	if (limited && measurer_recent(control->measurer, time_monotonic(), &recent))
+		return control_reply(call, answer(control, &recent));
 	pending = calloc(1, sizeof(*pending));
 	if (!pending)
 		return -ENOMEM;
@@ -92,7 +97,7 @@ static int answer_measured(struct control *control, struct call *call, json_t *p
 		pending->next->link = &pending->next;
 	control->pending = pending;
 	r = measurement_start(&pending->measurement, control->measurer,
-			      (uint64_t)json_integer_value(ms), pending_done, pending);
+			      (uint64_t)json_integer_value(ms), limited, pending_done, pending);
 	if (r < 0) {
 		pending_free(pending);
 		return r;
@@ -221,6 +226,12 @@ static json_t *programs_percent(const struct measured *measured)
 	return json_real(100.0 * (double)ns / (double)measured->elapsed_ns);
 }
 
+/* Of an earlier call's measurement; NULL: this call's, or none. */
+static json_t *measured_age(const struct measured *measured)
+{
+	return measured && measured->age_ns ? json_integer((json_int_t)measured->age_ns) : NULL;
+}
+
 static json_t *cost(const struct control *control, const struct measured *measured,
 		    uint64_t tables_bytes)
 {
@@ -231,12 +242,27 @@ static json_t *cost(const struct control *control, const struct measured *measur
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack(
-		"{s:I, s:f, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
-		"daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
-		"daemon_cpu_now_percent", now, "programs_cpu_percent", programs_percent(measured),
-		"measured_ns", elapsed, "unmeasurable", unmeasurable(control), "resident_bytes",
-		(json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns",
+			 (json_int_t)cpu, "daemon_cpu_percent",
+			 uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
+			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
+			 programs_percent(measured), "measured_ns", elapsed, "measured_age_ns",
+			 measured_age(measured), "unmeasurable", unmeasurable(control),
+			 "resident_bytes", (json_int_t)cost_resident_bytes(), "tables_bytes",
+			 (json_int_t)tables_bytes);
+}
+
+static json_t *clients(const struct control *control)
+{
+	struct server_stats stats;
+
+	server_stats(control->server, &stats);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "connected",
+			 (json_int_t)stats.clients, "streams", (json_int_t)stats.streams,
+			 "unsent_bytes", (json_int_t)stats.unsent_bytes, "refused",
+			 (json_int_t)stats.rejected, "displaced", (json_int_t)stats.displaced,
+			 "timed_out", (json_int_t)stats.timed_out, "over_budget",
+			 (json_int_t)stats.over_budget, "gaps", (json_int_t)stats.gaps);
 }
 
 static json_t *status(struct control *control, const struct measured *measured)
@@ -249,7 +275,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 
 	parts->backend->ops->tables(parts->backend, add_table, &tables);
 	return json_pack(
-		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"time", json_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
 		(json_int_t)getpid(), "started", json_time(parts->started_ns), "uptime_ns",
 		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
@@ -259,7 +285,7 @@ static json_t *status(struct control *control, const struct measured *measured)
 		inflight_ledger(control, events, in_flight, steady), "latency",
 		control_latency_ledger(events, steady), "slots", control_slots_ledger(control),
 		"tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
-		cost(control, measured, tables.bytes));
+		cost(control, measured, tables.bytes), "clients", clients(control));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
@@ -316,8 +342,9 @@ static json_t *probes(struct control *control, const struct measured *measured)
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		json_array_append_new(
 			rows, probe(backend, (enum nf_probe)i, events[i][NF_EVENT_HIT], measured));
-	return json_pack("{s:o, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
-			 "unmeasurable", unmeasurable(control));
+	return json_pack("{s:o, s:o*, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
+			 "measured_age_ns", measured_age(measured), "unmeasurable",
+			 unmeasurable(control));
 }
 
 int method_list_probes(struct call *call, json_t *parameters, void *userdata)

@@ -76,6 +76,11 @@ void call_on_close(struct call *call, void (*closed)(void *userdata), void *user
 	call->closed_userdata = userdata;
 }
 
+bool call_is_root(const struct call *call)
+{
+	return client_uid(call->client) == 0;
+}
+
 /* ---- replies -------------------------------------------------------------- */
 
 static void report(const struct call *call, int error)
@@ -104,6 +109,23 @@ static int send_too_long(struct call *call, size_t max_bytes)
 	return reply ? client_send(call->client, reply, max_bytes + 4096) : -ENOMEM;
 }
 
+/* The unsent replies of all clients exceed the budget, and this client has the most of them. */
+static int send_over_budget(struct call *call)
+{
+	const struct server_settings *settings = client_context(call->client)->settings;
+	OWN_JSON json_t *reply = NULL;
+
+	client_context(call->client)->stats->over_budget++;
+	reply = reply_error(
+		settings->errors.failed,
+		json_pack(
+			"{s:o}", "reason",
+			json_sprintf(
+				"replies that clients have not read exceed %zu bytes together, and this client has the most: read faster or request less",
+				settings->max_unsent_bytes)));
+	return reply ? client_send(call->client, reply, settings->max_reply_bytes) : -ENOMEM;
+}
+
 /* Send `reply` and end the call.  `reply` is stolen; NULL means that there was no memory for it. */
 static int finish(struct call *call, json_t *reply)
 {
@@ -115,10 +137,12 @@ static int finish(struct call *call, json_t *reply)
 		r = owned ? client_send(call->client, owned, max_bytes) : -ENOMEM;
 		if (r == -ENOBUFS)
 			r = send_too_long(call, max_bytes);
+		else if (r == -EDQUOT)
+			r = send_over_budget(call);
 	}
 	if (r < 0) {
-		/* A client that has disconnected is not a failure to log. */
-		if (r != -EPIPE)
+		/* A client that has disconnected, or that does not read, is not a failure to log. */
+		if (r != -EPIPE && r != -EDQUOT)
 			report(call, r);
 		client_break(call->client);
 	}
@@ -153,11 +177,13 @@ int call_stream(struct call *call, json_t *parameters)
 	if (!reply)
 		return -ENOMEM;
 	r = client_send(call->client, reply, context->settings->max_queued_bytes);
-	if (r == -ENOBUFS) {
+	if (r == -ENOBUFS || r == -EDQUOT) {
 		/* Send now, so that a client that keeps up loses nothing when one handler sends much. */
 		client_flush(call->client);
 		r = client_send(call->client, reply, context->settings->max_queued_bytes);
 	}
+	if (r == -EDQUOT)
+		r = -ENOBUFS;
 	if (r == -ENOBUFS)
 		context->stats->gaps++;
 	return r;

@@ -72,6 +72,9 @@ int call_stream(struct call *call, json_t *parameters);
  */
 void call_on_close(struct call *call, void (*closed)(void *userdata), void *userdata);
 
+/* True if the client belongs to uid 0. */
+bool call_is_root(const struct call *call);
+
 /* ---- for the server only -------------------------------------------------- */
 
 /* Make a call of `method` the running call of `client`.  NULL: there is no method of that name. */

@@ -15,20 +15,26 @@
 #include "daemon/varlink/reply.h"
 #include "daemon/varlink/server.h"
 
-/* Limits of one turn of a client in the loop, after which other clients have their turn. */
+/* What a client may send before other clients have their turn; it is then one message that is handled. */
 #define READ_BYTES (32UL * 1024)
-#define MESSAGES_PER_TURN 16
 
 /*
  * A refused client may still be writing.  If the socket closed at once, the client would get EPIPE instead of the
- * reply, so the server reads and discards its data for this time.
+ * reply, so the server reads and discards its data for this time.  It is also all the time that the client has to take
+ * the reply.
  */
 #define LINGER_NS TIME_NS_PER_SECOND
 
 struct client {
 	const struct client_context *context;
+	struct place *place;
 	int fd;
 	uid_t uid;
+	uint64_t since_ns;
+	/* When the socket last took a part of the output, or when the output began. */
+	uint64_t moved_ns;
+	/* The part of stats.unsent_bytes that is this client's. */
+	size_t unsent;
 	struct loop_source *source;
 	/* Gives the client a turn without an event of its socket. */
 	struct loop_source *wake;
@@ -39,7 +45,7 @@ struct client {
 	/* The events that `source` waits for. */
 	unsigned int events;
 	bool in_turn;
-	/* The reader may still hold complete messages. */
+	/* The reader has a complete message, which waits for a turn. */
 	bool unfinished;
 	/* The client sends no more. */
 	bool eof;
@@ -53,19 +59,25 @@ struct client {
 
 static int on_event(int fd, unsigned int events, void *userdata);
 static int on_wake(void *userdata);
+static int on_lingered(void *userdata);
 
-static int get_uid(int fd, uid_t *uid)
+/* Keep the sum of all clients' unsent bytes. */
+static void account(struct client *client)
 {
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
+	size_t *sum = &client->context->stats->unsent_bytes;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return -errno;
-	*uid = peer.uid;
-	return 0;
+	*sum = *sum - client->unsent + framing_bytes(&client->output);
+	client->unsent = framing_bytes(&client->output);
 }
 
-int client_new(struct client **client, const struct client_context *context, int fd)
+static void drop_output(struct client *client)
+{
+	framing_clear(&client->output);
+	account(client);
+}
+
+int client_new(struct client **client, const struct client_context *context, int fd, uid_t uid,
+	       struct place *place)
 {
 	OWN_CLIENT struct client *new = calloc(1, sizeof(*new));
 	int r;
@@ -74,9 +86,9 @@ int client_new(struct client **client, const struct client_context *context, int
 		return -ENOMEM;
 	new->fd = -1;
 	new->context = context;
-	r = get_uid(fd, &new->uid);
-	if (r < 0)
-		return r;
+	new->place = place;
+	new->uid = uid;
+	new->since_ns = time_monotonic();
 	r = message_reader_new(&new->reader, context->settings->max_message_bytes,
 			       context->settings->max_depth);
 	if (r < 0)
@@ -107,7 +119,7 @@ void client_free(struct client **client)
 	loop_source_free(&old->source);
 	cleanup_close(&old->fd);
 	message_reader_free(&old->reader);
-	framing_clear(&old->output);
+	drop_output(old);
 	free(old);
 	*client = NULL;
 }
@@ -120,6 +132,26 @@ const struct client_context *client_context(const struct client *client)
 uid_t client_uid(const struct client *client)
 {
 	return client->uid;
+}
+
+struct place *client_place(const struct client *client)
+{
+	return client->place;
+}
+
+uint64_t client_since(const struct client *client)
+{
+	return client->since_ns;
+}
+
+size_t client_unsent(const struct client *client)
+{
+	return client->unsent;
+}
+
+bool client_idle(const struct client *client)
+{
+	return !client->call && !client->unsent && !client->unfinished;
 }
 
 struct call *client_call(const struct client *client)
@@ -137,11 +169,26 @@ static void wake(struct client *client)
 void client_set_call(struct client *client, struct call *call)
 {
 	client->call = call;
+	client->since_ns = time_monotonic();
 	wake(client);
+}
+
+/* `written` bytes are the reply that has just been queued. */
+static int make_room(struct client *client, size_t written)
+{
+	const struct client_context *context = client->context;
+
+	if (context->stats->unsent_bytes <= context->settings->max_unsent_bytes ||
+	    context->make_room(client, context->userdata))
+		return 0;
+	framing_take_back(&client->output, written);
+	account(client);
+	return -EDQUOT;
 }
 
 int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 {
+	size_t before = framing_bytes(&client->output);
 	int r;
 
 	if (client->broken)
@@ -149,19 +196,29 @@ int client_send(struct client *client, const json_t *reply, size_t max_bytes)
 	r = framing_write(&client->output, reply, max_bytes);
 	if (r < 0)
 		return r;
+	if (!before)
+		client->moved_ns = time_monotonic();
+	account(client);
+	r = make_room(client, framing_bytes(&client->output) - before);
 	wake(client);
-	return 0;
+	return r;
 }
 
 void client_flush(struct client *client)
 {
-	if (!client->broken && framing_send(&client->output, client->fd) < 0)
+	if (client->broken || !client->unsent)
+		return;
+	if (framing_send(&client->output, client->fd) < 0)
 		client_break(client);
+	else if (framing_bytes(&client->output) < client->unsent)
+		client->moved_ns = time_monotonic();
+	account(client);
 }
 
 void client_break(struct client *client)
 {
 	client->broken = true;
+	drop_output(client);
 	wake(client);
 }
 
@@ -169,9 +226,16 @@ void client_refuse(struct client *client, const char *error, json_t *parameters)
 {
 	OWN_JSON json_t *reply = reply_error(error, parameters);
 
+	if (client->refused) /* for another reason */
+		return;
 	client->refused = true;
+	client->unfinished = false;
+	call_abandon(&client->call);
 	message_reader_free(&client->reader);
-	if (!reply || client_send(client, reply, client->context->settings->max_reply_bytes) < 0)
+	if (!reply ||
+	    loop_add_timer(client->context->loop, &client->linger, LINGER_NS, 0, on_lingered,
+			   client) < 0 ||
+	    client_send(client, reply, client->context->settings->max_reply_bytes) < 0)
 		client_break(client);
 }
 
@@ -209,41 +273,29 @@ static void refuse_message(struct client *client, const char *reason)
 	client_refuse(client, client->context->settings->errors.invalid_message, parameters);
 }
 
-/* Returns true if there was a message. */
-static bool handle_next(struct client *client)
+static void handle_next(struct client *client)
 {
 	OWN_MESSAGE struct message *message = NULL;
 	int r = message_reader_next(client->reader, &message);
 
-	if (r == 0)
-		return false;
 	if (r > 0)
 		client->context->dispatch(client, message, client->context->userdata);
 	else if (r == -EBADMSG)
 		refuse_message(client, message_reader_error(client->reader));
-	else
+	else if (r < 0)
 		client_break(client);
 	client_flush(client);
-	return true;
 }
 
-static void handle_messages(struct client *client)
+/* A complete message waits for its turn among those of other clients. */
+static void look_for_message(struct client *client)
 {
-	unsigned int handled = 0;
-
-	client->unfinished = false;
-	while (is_ready(client)) {
-		if (handled++ == MESSAGES_PER_TURN) {
-			client->unfinished = true;
-			return;
-		}
-		if (handle_next(client))
-			continue;
-		if (client->eof && message_reader_pending(client->reader)) {
-			refuse_message(client, "the connection ended inside a message");
-			client_flush(client);
-		}
-		return;
+	client->unfinished = is_ready(client) && message_reader_ready(client->reader);
+	if (client->unfinished) {
+		client->context->want_turn(client, client->context->userdata);
+	} else if (is_ready(client) && client->eof && message_reader_pending(client->reader)) {
+		refuse_message(client, "the connection ended inside a message");
+		client_flush(client);
 	}
 }
 
@@ -260,9 +312,7 @@ static void shut_refused(struct client *client)
 	if (client->broken || client->shut || framing_bytes(&client->output))
 		return;
 	client->shut = true;
-	if (shutdown(client->fd, SHUT_WR) < 0 ||
-	    loop_add_timer(client->context->loop, &client->linger, LINGER_NS, 0, on_lingered,
-			   client) < 0)
+	if (shutdown(client->fd, SHUT_WR) < 0)
 		client_break(client);
 }
 
@@ -271,7 +321,7 @@ static bool is_over(const struct client *client)
 	if (client->broken)
 		return true;
 	if (client->refused)
-		return client->shut && (client->eof || client->lingered);
+		return client->lingered || (client->shut && client->eof);
 	return client->eof && !client->call && !framing_bytes(&client->output) &&
 	       !client->unfinished;
 }
@@ -288,13 +338,32 @@ static void wait_for_more(struct client *client)
 		events |= LOOP_READ;
 	if (framing_bytes(&client->output))
 		events |= LOOP_WRITE;
-	if (client->unfinished)
-		wake(client);
 	if (events == client->events)
 		return;
 	client->events = events;
 	if (loop_fd_set_events(client->source, events) < 0)
 		client_break(client);
+}
+
+/* The end of all that happens to a client in the loop: only here it is freed. */
+static void end_turn(struct client *client)
+{
+	look_for_message(client);
+	if (client->refused)
+		shut_refused(client);
+	client->in_turn = false;
+	if (!is_over(client))
+		wait_for_more(client);
+	if (is_over(client))
+		client->context->gone(client, client->context->userdata);
+}
+
+void client_turn(struct client *client)
+{
+	client->in_turn = true;
+	if (is_ready(client))
+		handle_next(client);
+	end_turn(client);
 }
 
 static int take_turn(struct client *client, unsigned int events)
@@ -308,15 +377,46 @@ static int take_turn(struct client *client, unsigned int events)
 	client_flush(client);
 	if ((events & (LOOP_READ | LOOP_HANGUP)) && listening && !client->broken)
 		take_in(client);
-	handle_messages(client);
-	if (client->refused)
-		shut_refused(client);
-	client->in_turn = false;
-	if (!is_over(client))
-		wait_for_more(client);
-	if (is_over(client))
-		client->context->gone(client, client->context->userdata);
+	end_turn(client);
 	return 0;
+}
+
+/* ---- time-outs ------------------------------------------------------------ */
+
+/* Bytes that complete no call do not count as life: only a call does. */
+static bool is_idle_too_long(const struct client *client, uint64_t now)
+{
+	uint64_t limit = client->context->settings->idle_ns;
+
+	return limit && client_idle(client) && now - client->since_ns > limit;
+}
+
+static bool is_stalled_too_long(const struct client *client, uint64_t now)
+{
+	uint64_t limit = client->context->settings->stall_ns;
+
+	return limit && client->unsent && now - client->moved_ns > limit;
+}
+
+bool client_check(struct client *client, uint64_t now)
+{
+	if (client->broken || client->refused)
+		return false;
+	client_flush(client);
+	if (is_stalled_too_long(client, now)) {
+		client_break(client);
+	} else if (!is_idle_too_long(client, now)) {
+		return false;
+	} else if (message_reader_pending(client->reader)) {
+		client_refuse(
+			client, client->context->settings->errors.invalid_message,
+			json_pack(
+				"{s:s}", "reason",
+				"the call was not complete within the time that a connection may be idle"));
+	} else {
+		client_break(client);
+	}
+	return true;
 }
 
 static int on_event(int fd, unsigned int events, void *userdata)

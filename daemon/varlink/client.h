@@ -10,6 +10,8 @@
 #define DAEMON_VARLINK_CLIENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <jansson.h>
@@ -20,6 +22,7 @@ struct call;
 struct client;
 struct loop;
 struct message;
+struct place;
 struct server_settings;
 struct server_stats;
 
@@ -32,18 +35,48 @@ struct client_context {
 	void (*dispatch)(struct client *client, const struct message *message, void *userdata);
 	/* Report a failure for the log: the name of a method and a negative errno. */
 	void (*report)(const char *what, int error, void *userdata);
+	/* The client has a message to handle: call client_turn() when its turn comes. */
+	void (*want_turn)(struct client *client, void *userdata);
+	/*
+	 * All unsent replies together exceed the budget: disconnect clients until they fit.  False: `client`, whose
+	 * reply is the last one, has the most unsent bytes itself, and the reply is taken back.
+	 */
+	bool (*make_room)(struct client *client, void *userdata);
 	/* The connection has ended: free the client. */
 	void (*gone)(struct client *client, void *userdata);
 	void *userdata;
 };
 
-/* Serve the connected socket `fd`.  If this returns 0, the client owns `fd`. */
-int client_new(struct client **client, const struct client_context *context, int fd);
+/*
+ * Serve the connected socket `fd` of the user `uid`, which has `place`.  If this returns 0, the client owns `fd`; `place`
+ * stays the server's.
+ */
+int client_new(struct client **client, const struct client_context *context, int fd, uid_t uid,
+	       struct place *place);
 void client_free(struct client **client);
 #define OWN_CLIENT CLEANUP(client_free)
 
 const struct client_context *client_context(const struct client *client);
 uid_t client_uid(const struct client *client);
+struct place *client_place(const struct client *client);
+
+/* When its last call began or ended, or when it connected if it made none; CLOCK_MONOTONIC. */
+uint64_t client_since(const struct client *client);
+
+/* True if no call is running and nothing is unsent. */
+bool client_idle(const struct client *client);
+
+/* Bytes of replies that it has not taken. */
+size_t client_unsent(const struct client *client);
+
+/* Handle one message, if there is one. */
+void client_turn(struct client *client);
+
+/*
+ * Disconnect the client if it has been idle, or has taken none of its replies, for longer than the settings allow.
+ * Returns true if it did.
+ */
+bool client_check(struct client *client, uint64_t now);
 
 /* The running call; NULL if there is none. */
 struct call *client_call(const struct client *client);
@@ -51,15 +84,18 @@ struct call *client_call(const struct client *client);
 /* `call` begins; NULL: the running call ends. */
 void client_set_call(struct client *client, struct call *call);
 
-/* Queue a reply with framing_write(), and return its result; -EPIPE if the connection has failed. */
+/*
+ * Queue a reply with framing_write(), and return its result; -EPIPE if the connection has failed; -EDQUOT, with nothing
+ * queued, if the unsent replies of all clients exceed their budget and this client has the most.
+ */
 int client_send(struct client *client, const json_t *reply, size_t max_bytes);
 
 /* Send as much as the socket accepts now, not only after the current handler. */
 void client_flush(struct client *client);
 
 /*
- * Send the error `error`, handle no more messages, and disconnect once it is sent.  `parameters` is stolen.  No call
- * may be running.
+ * Send the error `error`, handle no more messages, and disconnect once it is sent, or after a second.  `parameters` is
+ * stolen.  A running call is abandoned.
  */
 void client_refuse(struct client *client, const char *error, json_t *parameters);
 

@@ -230,6 +230,15 @@ static int interpret(struct message_reader *reader, const json_t *root, struct m
 	return get_flags(reader, root, message);
 }
 
+bool message_reader_ready(struct message_reader *reader)
+{
+	const char *text;
+	size_t length;
+
+	return reader->bad ||
+	       framing_next(&reader->framing, reader->max_bytes, &text, &length) != 0;
+}
+
 int message_reader_next(struct message_reader *reader, struct message **message)
 {
 	OWN_MESSAGE struct message *new = NULL;

@@ -54,6 +54,9 @@ int message_reader_feed(struct message_reader *reader, const void *data, size_t 
  */
 int message_reader_next(struct message_reader *reader, struct message **message);
 
+/* True if message_reader_next() would return a message or the reason why there is none, so that it is worth a turn. */
+bool message_reader_ready(struct message_reader *reader);
+
 /* Why a message was bad, with the position if there is one, as one line of ASCII; NULL if none was bad. */
 const char *message_reader_error(const struct message_reader *reader);
 

@@ -5,16 +5,20 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/json.h"
+#include "common/time.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/client.h"
 #include "daemon/varlink/dispatch.h"
 #include "daemon/varlink/message.h"
+#include "daemon/varlink/places.h"
 #include "daemon/varlink/service.h"
 
 #define ACCEPTS_PER_TURN 16
@@ -22,11 +26,14 @@
 /* The pause after accept() failed, for example for lack of file descriptors. */
 #define ACCEPT_PAUSE_NS 100000000ULL
 
-/* A place for a connection.  There are twice as many as clients, for those that are being refused. */
-struct place {
-	struct client *client;
-	bool refused;
-};
+/* The interval at which clients are checked for their time-outs, which can be that much late. */
+#define WATCH_NS 500000000ULL
+
+/*
+ * Clients that are being refused have this many places.  Any others get the error and are disconnected at once, so that
+ * a crowd of them does not keep the server from accepting others.
+ */
+#define REFUSED_MAX 64U
 
 struct server {
 	struct server_settings settings;
@@ -46,8 +53,16 @@ struct server {
 	struct loop_source *source;
 	struct loop_source *resume;
 	bool accept_failed;
-	struct place *places;
-	size_t place_count;
+	struct places *places;
+	/*
+	 * Gives the next client that waits its turn: enabled while one waits, and always readable.  A deferred call
+	 * would not do, because sd-event makes it before everything that became ready in the meantime.
+	 */
+	struct loop_source *turn;
+	int turn_fd;
+	/* Runs while there are clients, and disconnects those that have been idle or stalled for too long. */
+	struct loop_source *watch;
+	bool watching;
 };
 
 static void report(const char *what, int error, void *userdata)
@@ -60,14 +75,6 @@ static void report(const char *what, int error, void *userdata)
 
 /* ---- clients -------------------------------------------------------------- */
 
-static struct place *find_place(struct server *server, const struct client *client)
-{
-	for (size_t i = 0; i < server->place_count; i++)
-		if (server->places[i].client == client)
-			return &server->places[i];
-	return NULL;
-}
-
 static void dispatch(struct client *client, const struct message *message, void *userdata)
 {
 	struct server *server = userdata;
@@ -75,43 +82,180 @@ static void dispatch(struct client *client, const struct message *message, void 
 	dispatch_message(server->tables, ARRAY_SIZE(server->tables), client, message);
 }
 
-static void leave(struct server *server, struct place *place)
+static void count_clients(struct server *server)
 {
-	if (!place->refused)
-		server->stats.clients--;
-	client_free(&place->client);
+	server->stats.clients = places_count(server->places);
+}
+
+static void leave(struct server *server, struct client *client)
+{
+	struct place *place = client_place(client);
+
+	client_free(&client);
+	place_remove(server->places, &place);
+	count_clients(server);
 }
 
 static void on_gone(struct client *client, void *userdata)
 {
 	struct server *server = userdata;
 
-	leave(server, find_place(server, client));
-	/* A place and a file descriptor are free again. */
+	leave(server, client);
+	/* A file descriptor is free again. */
 	loop_source_set_enabled(server->source, true);
 }
 
-static void turn_away(struct server *server, struct place *place)
+/* ---- turns ---------------------------------------------------------------- */
+
+static void want_turn(struct client *client, void *userdata)
 {
-	place->refused = true;
-	server->stats.rejected++;
-	client_refuse(place->client, server->settings.errors.too_many,
-		      json_pack("{s:s, s:I}", "what", "clients", "limit",
-				(json_int_t)server->settings.max_clients));
+	struct server *server = userdata;
+
+	place_queue(server->places, client_place(client));
+	loop_source_set_enabled(server->turn, true);
 }
 
-static int admit(struct server *server, struct place *place, int fd)
+/* One message, and then everything in the loop that is ready has its turn, before the next message. */
+static int on_turn(int fd, unsigned int events, void *userdata)
 {
-	int r = client_new(&place->client, &server->context, fd);
+	struct server *server = userdata;
+	struct client *client = places_next(server->places);
 
+	(void)fd;
+	(void)events;
+	if (client)
+		client_turn(client);
+	return places_waiting(server->places) ? 0 : loop_source_set_enabled(server->turn, false);
+}
+
+static int open_turn(struct server *server, struct loop *loop)
+{
+	int r;
+
+	server->turn_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->turn_fd < 0)
+		return -errno;
+	r = loop_add_fd(loop, &server->turn, server->turn_fd, LOOP_READ, on_turn, server);
+	return r < 0 ? r : loop_source_set_enabled(server->turn, false);
+}
+
+/* ---- replies that wait ---------------------------------------------------- */
+
+static bool make_room(struct client *client, void *userdata)
+{
+	struct server *server = userdata;
+
+	while (server->stats.unsent_bytes > server->settings.max_unsent_bytes) {
+		struct client *largest = places_largest(server->places);
+
+		if (!largest || largest == client)
+			return false;
+		server->stats.over_budget++;
+		client_break(largest);
+	}
+	return true;
+}
+
+/* ---- time-outs ------------------------------------------------------------ */
+
+static void check_client(struct client *client, void *userdata)
+{
+	struct server *server = userdata;
+
+	if (client_check(client, time_monotonic()))
+		server->stats.timed_out++;
+}
+
+static int on_watch(void *userdata)
+{
+	struct server *server = userdata;
+
+	places_each(server->places, check_client, server);
+	server->watching = places_count(server->places) > 0;
+	return server->watching ? loop_timer_restart(server->watch, WATCH_NS) : 0;
+}
+
+static int start_watch(struct server *server)
+{
+	if (server->watching)
+		return 0;
+	server->watching = true;
+	return loop_timer_restart(server->watch, WATCH_NS);
+}
+
+/* ---- who may connect ------------------------------------------------------ */
+
+static json_t *too_many(const struct server *server, enum places_answer answer)
+{
+	const struct places_limits *limits = places_limits(server->places);
+	bool user = answer == PLACES_USER_FULL;
+
+	return json_pack("{s:s, s:I}", "what", user ? "clients of one user" : "clients", "limit",
+			 (json_int_t)(user ? limits->user : limits->clients));
+}
+
+static void turn_away(struct server *server, struct client *client, enum places_answer answer)
+{
+	server->stats.rejected++;
+	client_refuse(client, server->settings.errors.too_many, too_many(server, answer));
+	if (places_refused(server->places) <= REFUSED_MAX)
+		return;
+	client_flush(client);
+	client_break(client);
+}
+
+/* Take the place of a quiet client, if one must go for a newcomer of this user. */
+static bool displace(struct server *server, uid_t uid)
+{
+	struct client *loser = places_loser(server->places, uid, time_monotonic());
+
+	if (!loser)
+		return false;
+	server->stats.displaced++;
+	place_uncount(server->places, client_place(loser));
+	client_refuse(loser, server->settings.errors.too_many, too_many(server, PLACES_FULL));
+	count_clients(server);
+	return true;
+}
+
+static int get_uid(int fd, uid_t *uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	*uid = peer.uid;
+	return 0;
+}
+
+static int admit(struct server *server, int fd)
+{
+	enum places_answer answer;
+	struct client *client;
+	struct place *place;
+	uid_t uid = (uid_t)-1;
+	int r;
+
+	r = get_uid(fd, &uid);
 	if (r < 0)
 		return r;
-	place->refused = server->stats.clients >= server->settings.max_clients;
-	if (place->refused)
-		turn_away(server, place);
-	else
-		server->stats.clients++;
-	return 0;
+	answer = places_ask(server->places, uid);
+	if (answer == PLACES_FULL && displace(server, uid))
+		answer = places_ask(server->places, uid);
+	r = places_add(server->places, &place, uid, answer == PLACES_FREE);
+	if (r < 0)
+		return r;
+	r = client_new(&client, &server->context, fd, uid, place);
+	if (r < 0) {
+		place_remove(server->places, &place);
+		return r;
+	}
+	place_set_client(place, client);
+	count_clients(server);
+	if (answer != PLACES_FREE)
+		turn_away(server, client, answer);
+	return start_watch(server);
 }
 
 /* ---- accepting ------------------------------------------------------------ */
@@ -143,13 +287,9 @@ static int on_connection(int fd, unsigned int events, void *userdata)
 
 	(void)events;
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-		struct place *place = find_place(server, NULL);
 		OWN_FD int connection = -1;
 		int r;
 
-		/* Refused clients have at least half of the places, and leave soon. */
-		if (!place)
-			return loop_source_set_enabled(server->source, false);
 		connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (connection < 0) {
 			if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -158,7 +298,7 @@ static int on_connection(int fd, unsigned int events, void *userdata)
 				continue;
 			return pause_accepting(server, -errno);
 		}
-		r = admit(server, place, connection);
+		r = admit(server, connection);
 		if (r < 0)
 			return pause_accepting(server, r);
 		TAKE_FD(connection);
@@ -267,6 +407,10 @@ static void set_defaults(struct server_settings *settings)
 		settings->max_queued_bytes = SERVER_MAX_QUEUED_BYTES;
 	if (!settings->max_reply_bytes)
 		settings->max_reply_bytes = SERVER_MAX_REPLY_BYTES;
+	if (!settings->max_unsent_bytes)
+		settings->max_unsent_bytes = SERVER_MAX_UNSENT_BYTES;
+	if (settings->max_reply_bytes > settings->max_unsent_bytes)
+		settings->max_reply_bytes = settings->max_unsent_bytes;
 	if (!settings->backlog)
 		settings->backlog = SERVER_BACKLOG;
 }
@@ -279,11 +423,13 @@ static int copy_settings(struct server *server, const struct server_settings *se
 	server->group = settings->group ? strdup(settings->group) : NULL;
 	server->settings.path = server->path;
 	server->settings.group = server->group;
-	server->place_count = 2 * (size_t)server->settings.max_clients;
-	server->places = calloc(server->place_count, sizeof(*server->places));
-	if (!server->path || (settings->group && !server->group) || !server->places)
+	if (!server->path || (settings->group && !server->group))
 		return -ENOMEM;
-	return 0;
+	return places_new(&server->places, &(struct places_limits){
+						   .clients = server->settings.max_clients,
+						   .root = server->settings.root_clients,
+						   .user = server->settings.user_clients,
+					   });
 }
 
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
@@ -294,7 +440,7 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 
 	if (!new)
 		return -ENOMEM;
-	new->fd = -1;
+	new->fd = new->turn_fd = -1;
 	new->userdata = userdata;
 	new->tables[0] = (struct dispatch_table){methods, count, userdata};
 	new->tables[1] =
@@ -305,6 +451,8 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 		.stats = &new->stats,
 		.dispatch = dispatch,
 		.report = report,
+		.want_turn = want_turn,
+		.make_room = make_room,
 		.gone = on_gone,
 		.userdata = new,
 	};
@@ -318,10 +466,19 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 	if (r < 0)
 		return r;
 	r = loop_add_timer(loop, &new->resume, ACCEPT_PAUSE_NS, 0, on_resume, new);
+	if (r == 0)
+		r = open_turn(new, loop);
+	if (r == 0)
+		r = loop_add_timer(loop, &new->watch, WATCH_NS, 0, on_watch, new);
 	if (r < 0)
 		return r;
 	*server = TAKE_PTR(new);
 	return 0;
+}
+
+static void forget(struct client *client, void *userdata)
+{
+	leave(userdata, client);
 }
 
 void server_free(struct server **server)
@@ -333,10 +490,12 @@ void server_free(struct server **server)
 	loop_source_free(&old->resume);
 	loop_source_free(&old->source);
 	close_socket(old);
-	for (size_t i = 0; old->places && i < old->place_count; i++)
-		if (old->places[i].client)
-			leave(old, &old->places[i]);
-	free(old->places);
+	if (old->places)
+		places_each(old->places, forget, old);
+	places_free(&old->places);
+	loop_source_free(&old->watch);
+	loop_source_free(&old->turn);
+	cleanup_close(&old->turn_fd);
 	free(old->path);
 	free(old->group);
 	free(old);

@@ -48,6 +48,7 @@ struct method {
 #define SERVER_MAX_CLIENTS 128U
 #define SERVER_MAX_QUEUED_BYTES (1024UL * 1024)
 #define SERVER_MAX_REPLY_BYTES (64UL * 1024 * 1024)
+#define SERVER_MAX_UNSENT_BYTES (16UL * 1024 * 1024)
 #define SERVER_BACKLOG 128
 
 /* An interface beside org.varlink.service, for GetInfo and GetInterfaceDescription. */
@@ -83,8 +84,19 @@ struct server_settings {
 	const struct server_interface *interfaces;
 	size_t interface_count;
 	struct server_errors errors;
-	/* Default SERVER_MAX_CLIENTS.  The next client gets `too_many` and is disconnected. */
+	/*
+	 * Default SERVER_MAX_CLIENTS.  The next client gets `too_many` and is disconnected, unless another one has been
+	 * quiet and belongs to a user with more connections: then that one is.  See places.h.
+	 */
 	unsigned int max_clients;
+	/* Of these, kept for uid 0: at most half of them; default 0. */
+	unsigned int root_clients;
+	/* The most that one other user gets; default: all that are not kept. */
+	unsigned int user_clients;
+	/* A client without a running call is disconnected this long after its last call; 0: never. */
+	uint64_t idle_ns;
+	/* A client is disconnected when it has taken none of its replies for this long; 0: never. */
+	uint64_t stall_ns;
 	/* Of one call: default MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH. */
 	size_t max_message_bytes;
 	unsigned int max_depth;
@@ -92,6 +104,12 @@ struct server_settings {
 	size_t max_queued_bytes;
 	/* Bytes of the reply that ends a call and of its waiting stream: default SERVER_MAX_REPLY_BYTES. */
 	size_t max_reply_bytes;
+	/*
+	 * Bytes of the replies of all clients that wait, and the limit of each reply: default SERVER_MAX_UNSENT_BYTES.
+	 * Beyond it, the client with the most of the user with the most loses: a stream has a gap if the reply is its
+	 * own, and otherwise the client is disconnected.
+	 */
+	size_t max_unsent_bytes;
 	/* Connections that wait in the kernel for accept(): default SERVER_BACKLOG. */
 	int backlog;
 	/* Reports a failure: a method's name, "accept" or "group", and a negative errno.  May be NULL. */
@@ -107,6 +125,14 @@ struct server_stats {
 	uint64_t gaps;
 	/* Clients that were refused: one too many, or the sender of an invalid message. */
 	uint64_t rejected;
+	/* Clients that were disconnected because they were idle, or took no reply, for too long. */
+	uint64_t timed_out;
+	/* Clients that lost their place to another user's. */
+	uint64_t displaced;
+	/* Replies that were not sent, and clients that were disconnected, because of max_unsent_bytes. */
+	uint64_t over_budget;
+	/* Bytes of replies that wait now. */
+	size_t unsent_bytes;
 };
 
 /*

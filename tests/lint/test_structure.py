@@ -23,8 +23,8 @@ MAY_INCLUDE = {
                         "daemon/process/loop.h", "common/", "bpf/records.h", "interface.h"],
     "daemon/varlink/": ["daemon/process/loop.h", "common/"],
     "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
-                      "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/loop.h",
-                      "common/", "bpf/records.h", "shipped_rules.h"],
+                      "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/helper.h",
+                      "daemon/process/loop.h", "common/", "bpf/records.h", "shipped_rules.h"],
     "daemon/cost/": ["daemon/probe/backend.h", "daemon/process/loop.h", "common/"],
     "daemon/json/": ["daemon/core/", "common/", "bpf/records.h"],
     "daemon/store/": ["daemon/kernel/", "daemon/core/", "common/", "bpf/records.h"],
@@ -55,6 +55,7 @@ OWNERS = {
     r"n?curses\.h": r"cli/terminal/screen\.[ch]",
     r"ini\.h": r"daemon/(config|alert/rules)\.c",
     r"sys/capability\.h": r"daemon/process/privilege\.c",
+    r"seccomp\.h": r"daemon/process/confine\.c",
     r"cmocka\.h": r"tests/unit/.*",
 }
 

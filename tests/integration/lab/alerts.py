@@ -157,15 +157,15 @@ def _fields(data):
 
 
 def children(pid):
-    """{pid: command line} of the children of a process."""
+    """{pid: command line} of the children of a daemon, without the helper that starts programs."""
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         with contextlib.suppress(OSError, IndexError):
             with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-            if parent == pid:
+                name, _, fields = file.read().rpartition(")")
+            if int(fields.split()[1]) == pid and not name.endswith("(netflowd-exec"):
                 with open(f"/proc/{entry}/cmdline", "rb") as file:
                     found[int(entry)] = file.read().replace(b"\0", b" ").decode()
     return found
