@@ -116,6 +116,8 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->location = key->location;
 	r->reason = key->reason;
 	r->netns = device->netns;
+	r->netns_id = key->netns;
+	r->reserved = 0;
 	r->ifindex = key->ifindex;
 	r->l4 = key->l4;
 	r->stack_len = 0;

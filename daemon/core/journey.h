@@ -20,6 +20,7 @@ struct owner {
 	const char *cgroup;    /* its path */
 	const char *unit;      /* the systemd unit in that path; NULL: none */
 	const char *container; /* the container in that path; NULL: none */
+	const char *pod;       /* UID of the Kubernetes pod in that path; NULL: none */
 };
 
 /* Strings and pointers are valid until the next record or cause is resolved. */

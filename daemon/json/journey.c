@@ -87,6 +87,7 @@ static json_t *owner_json(const struct owner *owner)
 	fill_foreign(&f, "cgroup", owner->cgroup);
 	fill_foreign(&f, "unit", owner->unit);
 	fill_foreign(&f, "container", owner->container);
+	fill_foreign(&f, "pod", owner->pod);
 	return f.object;
 }
 
