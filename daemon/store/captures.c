@@ -181,7 +181,12 @@ static void look_up_netns(struct captures *captures, struct captured *captured, 
 				       captured->inode, name);
 	if (r > 0 || (r == 0 && record && may_claim(captures, captured)))
 		captured->text = strdup(name);
-	captured->settled |= r == -ESTALE;
+	if (r == -ESTALE)
+		captured->settled = true;
+	if (r == -EAGAIN) {
+		captured->settled = false;
+		captured->begun_ns = captured->looked_up_ns;
+	}
 }
 
 static void look_up_owner(struct captures *captures, struct captured *captured)

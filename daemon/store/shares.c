@@ -109,14 +109,14 @@ static uint32_t *bucket_of(const struct shares *shares, uint32_t *buckets, uint6
 }
 
 /* An unused number: one that became free, or one that was never used. */
-#define TAKE_FREE(free_one, fresh, array)           \
-	({                                          \
-		uint32_t taken = (free_one);        \
-		if (taken)                          \
+#define TAKE_FREE(free_one, fresh, array)                 \
+	({                                                \
+		uint32_t taken = (free_one);              \
+		if (taken)                                \
 			(free_one) = (array)[taken].next; \
-		else                                \
-			taken = (fresh)++;          \
-		taken;                              \
+		else                                      \
+			taken = (fresh)++;                \
+		taken;                                    \
 	})
 
 static uint32_t find_group(struct shares *shares, const uint64_t key[2])

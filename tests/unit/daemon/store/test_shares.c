@@ -48,7 +48,8 @@ static void test_ranking(void **state)
 		for (uint32_t i = 1; i <= ROOM; i++)
 			if (ranked[i] && ranks[i].high < limit &&
 			    (!best || ranks[i].high > ranks[best].high ||
-			     (ranks[i].high == ranks[best].high && ranks[i].low >= ranks[best].low)))
+			     (ranks[i].high == ranks[best].high &&
+			      ranks[i].low >= ranks[best].low)))
 				best = i;
 		assert_int_equal(ranking_below(ranking, limit), best);
 	}
@@ -227,12 +228,12 @@ static size_t store_count(const struct store *store, uint64_t group, uint64_t me
 	return count;
 }
 
-#define STORE(name, size)                                                            \
-	struct share_cause name##_causes[(size) + 2] = {0};                          \
-	OWN_SHARES struct shares *name##_shares = NULL;                              \
-	struct store name = {.room = (size), .free = 1, .causes = name##_causes};    \
-	memset(name##_causes, 0xff, sizeof(name##_causes));                          \
-	assert_int_equal(shares_new(&name##_shares, (size) + 1), 0);                 \
+#define STORE(name, size)                                                         \
+	struct share_cause name##_causes[(size) + 2] = {0};                       \
+	OWN_SHARES struct shares *name##_shares = NULL;                           \
+	struct store name = {.room = (size), .free = 1, .causes = name##_causes}; \
+	memset(name##_causes, 0xff, sizeof(name##_causes));                       \
+	assert_int_equal(shares_new(&name##_shares, (size) + 1), 0);              \
 	name.shares = name##_shares
 
 static void test_a_flood(void **state)
