@@ -320,6 +320,8 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->location = key->location;
 	r->reason = key->reason;
 	r->netns = dropped->netns;
+	r->netns_id = key->netns;
+	r->reserved = 0;
 	r->ifindex = dropped->ifindex;
 	r->l4 = dropped->l4;
 	r->stack_len = 0;

@@ -71,6 +71,7 @@ static __always_inline void nf_journey_device(struct nf_journey_record *r, __u32
 		return;
 	r->device[n].ifindex = NF_KEY_IFINDEX(device);
 	r->device[n].netns = info->netns;
+	r->device[n].netns_id = NF_KEY_NETNS_ID(device);
 	__builtin_memcpy(r->device[n].name, info->name, NF_DEVICE_NAME);
 	r->devices = n + 1;
 }

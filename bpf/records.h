@@ -513,6 +513,8 @@ struct nf_drop_record {
 	__u8 l4;	 /* IP protocol number */
 	__u8 flags;	 /* NF_DROP_* */
 	__u16 stack_len; /* entries of stack[] */
+	__u32 netns_id;	 /* nf_netns_id(), 0 = not known */
+	__u32 reserved;
 	struct nf_task task;
 	char device[NF_DEVICE_NAME]; /* name, empty = not known */
 	struct nf_bytes bytes;
@@ -535,7 +537,8 @@ enum nf_outcome {
 
 struct nf_journey_device {
 	__u32 ifindex;
-	__u32 netns; /* inode number */
+	__u32 netns;	/* inode number */
+	__u32 netns_id; /* nf_netns_id() */
 	char name[NF_DEVICE_NAME];
 };
 
@@ -629,12 +632,13 @@ struct nf_slots_record {
 	__u32 head_len;		 /* bytes of the linear part */
 	__u32 ifindex;
 	__u32 netns;	/* inode number */
+	__u32 netns_id; /* nf_netns_id() */
 	__u16 gso_size; /* bytes, 0 = not a GSO skb */
 	__u16 gso_segs;
 	__u8 outcome; /* enum nf_slots_outcome */
 	__u8 flags;   /* NF_SLOTS_* */
 	__u8 frags;   /* entries of frag[] */
-	__u8 reserved[5];
+	__u8 reserved;
 	char device[NF_DEVICE_NAME];
 	struct nf_task task;
 	struct nf_bytes bytes;
@@ -681,11 +685,11 @@ _Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache li
 _Static_assert(sizeof(struct nf_reader) == 96, "layout");
 _Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
-_Static_assert(sizeof(struct nf_drop_record) == 16 + 32 + 24 + 16 + 168 + 256, "layout");
+_Static_assert(sizeof(struct nf_drop_record) == 16 + 40 + 24 + 16 + 168 + 256, "layout");
 _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
 _Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
-_Static_assert(sizeof(struct nf_journey_record) == 16 + 96 + 16 + 24 + 96 + 168, "layout");
+_Static_assert(sizeof(struct nf_journey_record) == 16 + 96 + 16 + 24 + 112 + 168, "layout");
 
 #endif

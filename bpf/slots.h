@@ -275,6 +275,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->head_len = skb->len - skb->data_len;
 	r->ifindex = BPF_CORE_READ(dev, ifindex);
 	r->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	r->netns_id = NF_KEY_NETNS_ID(nf_slots_key(s));
 	BPF_CORE_READ_STR_INTO(&r->device, dev, name);
 	nf_slots_fill_features(r, dev);
 	nf_slots_fill_frags(cpu, r);

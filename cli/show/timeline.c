@@ -52,12 +52,13 @@ char *timeline_devices(const json_t *record)
 	return text;
 }
 
-/* The task that read or sent the packet, comm[pid], and its container, unit or cgroup. */
+/* The task that read or sent the packet, comm[pid], its container, unit or cgroup, and its pod. */
 static void put_owner(struct page *page, const json_t *record)
 {
 	const json_t *task = json_object_get(record, "task");
 	const json_t *owner = json_object_get(record, "owner");
 	const char *group = field_text_or(owner, "container", NULL);
+	const char *pod = field_text_or(owner, "pod", NULL);
 
 	if (!group)
 		group = field_text_or(owner, "unit", field_text_or(owner, "cgroup", NULL));
@@ -66,6 +67,8 @@ static void put_owner(struct page *page, const json_t *record)
 			 field_units_number(task, "pid").s);
 	if (group)
 		page_put(page, PAGE_DIM, "  %s", group);
+	if (pod)
+		page_put(page, PAGE_DIM, "  pod %s", pod);
 }
 
 static void put_head(struct page *page, const json_t *record, const char *now)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,12 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 			      char name[static ATTRIBUTION_NETNS_MAX])
 {
 	return netns_names_find(attribution->netns, inode, time_monotonic(), name);
+}
+
+int attribution_netns_identify(struct attribution *attribution, uint32_t id, uint32_t inode,
+			       char name[static ATTRIBUTION_NETNS_MAX])
+{
+	return netns_names_identify(attribution->netns, id, inode, time_monotonic(), name);
 }
 
 int attribution_netns_number(const struct attribution *attribution, const char *text,
@@ -119,6 +126,19 @@ static bool ends_with(struct part part, const char *suffix)
 	return part.len > len && memcmp(part.text + part.len - len, suffix, len) == 0;
 }
 
+static bool cut_suffix(struct part *part, const char *suffix)
+{
+	if (!ends_with(*part, suffix))
+		return false;
+	part->len -= strlen(suffix);
+	return true;
+}
+
+static bool is_text(struct part part, const char *text)
+{
+	return part.len == strlen(text) && memcmp(part.text, text, part.len) == 0;
+}
+
 static const char *copy_part(struct part part, size_t max, char *text, size_t size)
 {
 	if (part.len > max)
@@ -158,12 +178,17 @@ const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT
 #define ID_DIGITS 64
 #define ID_SHOWN 12
 
-static bool is_id(struct part part)
+static bool is_hex(struct part part)
 {
 	for (size_t i = 0; i < part.len; i++)
-		if (!strchr("0123456789abcdef", part.text[i]))
+		if (!memchr("0123456789abcdef", part.text[i], 16))
 			return false;
-	return part.len == ID_DIGITS;
+	return true;
+}
+
+static bool is_id(struct part part)
+{
+	return part.len == ID_DIGITS && is_hex(part);
 }
 
 /* Runtimes put a prefix before the id.  Only the cgroupfs driver of docker or of a kubelet uses the id alone. */
@@ -191,6 +216,35 @@ static bool is_container(struct part *part)
 	return is_id(*part);
 }
 
+/* "machine-web.scope" or "systemd-nspawn@web.service", as systemd escapes "web" in it. */
+static bool is_machine(struct part *part)
+{
+	if (skip_prefix(part, "systemd-nspawn@"))
+		return cut_suffix(part, ".service");
+	return skip_prefix(part, "machine-") && cut_suffix(part, ".scope");
+}
+
+/* The name of a container of systemd-nspawn, whose processes are below "payload". */
+static const char *machine_name(const char *path, size_t end, char *name)
+{
+	struct part part;
+	size_t len = 0;
+
+	if (!last_part(path, &end, &part) || !is_machine(&part) ||
+	    part.len >= ATTRIBUTION_CONTAINER_MAX)
+		return NULL;
+	for (size_t i = 0; i < part.len; len++) {
+		unsigned int byte;
+		bool escaped = part.len - i >= 4 && part.text[i] == '\\' &&
+			       sscanf(part.text + i, "\\x%2x", &byte) == 1;
+
+		name[len] = escaped ? (char)byte : part.text[i];
+		i += escaped ? 4 : 1;
+	}
+	name[len] = '\0';
+	return len ? name : NULL;
+}
+
 const char *attribution_container(const char *path,
 				  char container[static ATTRIBUTION_CONTAINER_MAX])
 {
@@ -202,54 +256,60 @@ const char *attribution_container(const char *path,
 			return copy_part(part, part.len, container, ATTRIBUTION_CONTAINER_MAX);
 		if (is_container(&part))
 			return copy_part(part, ID_SHOWN, container, ATTRIBUTION_CONTAINER_MAX);
+		if (is_text(part, "payload") && machine_name(path, end, container))
+			return container;
 	}
 	return NULL;
 }
 
-#define POD_DIGITS 32
+/* ---- pods ---------------------------------------------------------------- */
 
-/* Copy a UID, hexadecimal digits with or without separators, and write each separator as a hyphen. */
-static const char *copy_uid(struct part part, char pod[static ATTRIBUTION_POD_MAX])
+/* The shape of a UID; systemd's driver writes '_' for '-', which separates the levels of slices. */
+static bool is_uid(struct part part)
 {
-	size_t digits = 0;
+	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
-	if (part.len >= ATTRIBUTION_POD_MAX)
-		return NULL;
-	for (size_t i = 0; i < part.len; i++) {
-		bool separator = part.text[i] == '_' || part.text[i] == '-';
-
-		if (!separator && !strchr("0123456789abcdef", part.text[i]))
-			return NULL;
-		digits += !separator;
-	}
-	if (digits != POD_DIGITS)
-		return NULL;
+	if (part.len != strlen(shape))
+		return part.len == 32 && is_hex(part);
 	for (size_t i = 0; i < part.len; i++)
-		pod[i] = part.text[i] == '_' ? '-' : part.text[i];
-	pod[part.len] = '\0';
-	return pod;
+		if (shape[i] == '-' ? part.text[i] != '-' && part.text[i] != '_'
+				    : !is_hex((struct part){part.text + i, 1}))
+			return false;
+	return true;
+}
+
+/*
+ * "pod<uid>", or the last level of "kubepods-burstable-pod<uid>.slice"; after ".slice" there can be the runtime and the
+ * container: ":cri-containerd:<id>".
+ */
+static bool is_pod(struct part *part)
+{
+	const char *slice = memmem(part->text, part->len, ".slice", strlen(".slice"));
+	size_t start;
+
+	if (slice) {
+		part->len = (size_t)(slice - part->text);
+		start = part->len;
+		while (start && part->text[start - 1] != '-')
+			start--;
+		part->text += start;
+		part->len -= start;
+	}
+	return skip_prefix(part, "pod") && is_uid(*part);
 }
 
 const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MAX])
 {
-	static const char *const prefixes[] = {"kubelet-kubepods-besteffort-",
-					       "kubelet-kubepods-burstable-",
-					       "kubelet-kubepods-",
-					       "kubepods-besteffort-",
-					       "kubepods-burstable-",
-					       "kubepods-",
-					       ""};
 	size_t end = strlen(path);
 	struct part part;
 
 	while (last_part(path, &end, &part)) {
-		if (ends_with(part, ".slice"))
-			part.len -= strlen(".slice");
-		for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-			if (skip_prefix(&part, prefixes[i]))
-				break;
-		if (skip_prefix(&part, "pod") && copy_uid(part, pod))
-			return pod;
+		if (!is_pod(&part))
+			continue;
+		for (size_t i = 0; i < part.len; i++)
+			pod[i] = part.text[i] == '_' ? '-' : part.text[i];
+		pod[part.len] = '\0';
+		return pod;
 	}
 	return NULL;
 }

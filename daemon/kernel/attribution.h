@@ -52,6 +52,18 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 			      char name[static ATTRIBUTION_NETNS_MAX]);
 
 /*
+ * The name of one network namespace, by the lower half of its cookie, `id`, and its inode number.  The number alone does
+ * not identify it, because the kernel soon reuses numbers.
+ *
+ * 1: that namespace has this name.  0: a namespace with this number has this name now, but the kernel or missing rights
+ * keep netflowd from comparing the cookies.  -ENOENT: no name is found.  -ESTALE: the number belongs to another namespace
+ * now, so this one is gone.  -EAGAIN: not known this time.  See netns_names_identify().  Takes about 100 µs for a name,
+ * and 3 ms at most.
+ */
+int attribution_netns_identify(struct attribution *attribution, uint32_t id, uint32_t inode,
+			       char name[static ATTRIBUTION_NETNS_MAX]);
+
+/*
  * The way back: the inode number of the namespace that `text` names now, and the nearest name if no namespace has that
  * name.  See netns_names_number() and netns_names_nearest().
  */
@@ -76,15 +88,14 @@ const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT
 
 /*
  * The innermost container in a cgroup's path: the first 12 digits of its id, as docker, podman and crictl show it; for
- * an LXC container its name.
+ * a container of LXC or systemd-nspawn its name.
  */
 const char *attribution_container(const char *path,
 				  char container[static ATTRIBUTION_CONTAINER_MAX]);
 
 /*
- * The UID of the innermost Kubernetes pod in a cgroup's path, as `kubectl get pod -o yaml` shows it: the kubelet names
- * the cgroup "pod<UID>" or, for systemd, "kubepods-…-pod<UID>.slice" with underscores.  A static pod has 32 digits
- * without hyphens.
+ * The innermost Kubernetes pod in a cgroup's path: its UID, with dashes as in the API.  The UID of a static pod has 32
+ * digits without dashes.
  */
 const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MAX]);
 

@@ -20,6 +20,7 @@
 #include "common/nearest.h"
 #include "common/netns.h"
 #include "common/time.h"
+#include "daemon/kernel/netns_cookie.h"
 
 /*
  * NET_NS_INIT_INO in include/uapi/linux/nsfs.h, 6.18 and later.  On earlier kernels no network namespace has this
@@ -345,37 +346,107 @@ static bool still_so(const struct netns_names *names, const struct entry *entry)
 	return netns_of_name(names, AT_FDCWD, path, &inode) == 0 && inode == entry->inode;
 }
 
-static const char *find(const struct netns_names *names, uint32_t inode)
+static const struct entry *find(const struct netns_names *names, uint32_t inode)
 {
 	const struct table *table = &names->table;
 
 	for (size_t i = table_position(table, inode);
 	     i < table->count && table->entries[i].inode == inode; i++)
 		if (still_so(names, table->entries + i))
-			return table->entries[i].name;
+			return &table->entries[i];
 	return NULL;
+}
+
+static bool is_host(const struct netns_names *names, uint32_t inode)
+{
+	return inode == INIT_INODE || inode == names->init;
+}
+
+/* The same after another reading of the directories, if that is due. */
+static const struct entry *find_or_read(struct netns_names *names, uint32_t inode, uint64_t now)
+{
+	const struct entry *found = find(names, inode);
+
+	if (found)
+		return found;
+	read_directories(names, now);
+	return find(names, inode);
 }
 
 const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t now,
 			     char name[static NAME_MAX + 1])
 {
-	const char *found;
+	const struct entry *found;
 
 	if (!inode)
 		return NULL;
-	if (inode == INIT_INODE || inode == names->init) {
+	if (is_host(names, inode)) {
 		strcpy(name, NETNS_NAMES_HOST);
 		return name;
 	}
-	found = find(names, inode);
-	if (!found) {
-		read_directories(names, now);
-		found = find(names, inode);
-	}
+	found = find_or_read(names, inode, now);
 	if (!found)
 		return NULL;
-	snprintf(name, NAME_MAX + 1, "%s", found);
+	snprintf(name, NAME_MAX + 1, "%s", found->name);
 	return name;
+}
+
+/* ---- identities --------------------------------------------------------- */
+
+/* Open the file of an entry; -ESTALE: it is not that namespace's file any more. */
+static int open_entry(const struct netns_names *names, const struct entry *entry)
+{
+	char path[PATH_MAX];
+	struct statx file;
+	OWN_FD int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", names->directories[entry->directory].path,
+		 entry->name);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || look(fd, "", AT_EMPTY_PATH, &file) < 0 || device_of(&file) != names->nsfs ||
+	    (uint32_t)file.stx_ino != entry->inode)
+		return -ESTALE;
+	return TAKE_FD(fd);
+}
+
+/* find() has checked that the file is a namespace's, and not one of a server that may not answer. */
+static int compare_cookie(const struct netns_names *names, const struct entry *entry, uint32_t id)
+{
+	OWN_FD int fd = -1;
+	uint64_t cookie;
+	int r;
+
+	if (id == entry->inode) /* nf_netns_id() without a cookie */
+		return NETNS_NAMES_CLAIMED;
+	fd = open_entry(names, entry);
+	if (fd < 0)
+		return -EAGAIN;
+	r = netns_cookie(fd, &cookie);
+	if (r < 0)
+		return r == -ENOPROTOOPT || r == -EPERM ? NETNS_NAMES_CLAIMED : -EAGAIN;
+	return (uint32_t)cookie == id ? NETNS_NAMES_PROVEN : -ESTALE;
+}
+
+int netns_names_identify(struct netns_names *names, uint32_t id, uint32_t inode, uint64_t now,
+			 char name[static NAME_MAX + 1])
+{
+	const struct entry *found;
+	int r;
+
+	if (!inode)
+		return -ENOENT;
+	/* The host's own namespace is never deleted. */
+	if (is_host(names, inode)) {
+		strcpy(name, NETNS_NAMES_HOST);
+		return NETNS_NAMES_PROVEN;
+	}
+	found = find_or_read(names, inode, now);
+	if (!found)
+		return -ENOENT;
+	r = compare_cookie(names, found, id);
+	if (r >= 0)
+		snprintf(name, NAME_MAX + 1, "%s", found->name);
+	return r;
 }
 
 /* ---- numbers ------------------------------------------------------------ */

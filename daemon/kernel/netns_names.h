@@ -41,6 +41,18 @@ const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t
 			     char name[static NAME_MAX + 1]);
 
 /*
+ * The name of the namespace whose cookie has the lower half `id`, and which has, or had, the number `inode`.
+ *
+ * NETNS_NAMES_PROVEN: the namespace with that cookie has this name.  NETNS_NAMES_CLAIMED: a namespace with that number
+ * has this name now, but its cookie is not known (netns_cookie() says when), so it can be another one.
+ * -ENOENT: no name; -ESTALE: the number belongs to another namespace now, so the one with this cookie is gone; -EAGAIN:
+ * the cookie could not be read this time.  `name` then stays as it was.
+ */
+enum netns_names_found { NETNS_NAMES_CLAIMED, NETNS_NAMES_PROVEN };
+int netns_names_identify(struct netns_names *names, uint32_t id, uint32_t inode, uint64_t now,
+			 char name[static NAME_MAX + 1]);
+
+/*
  * The inode number of the namespace that `text` names now: a number is itself, also when no
  * namespace has it; NETNS_NAMES_HOST is always the namespace that `init` is in; other text is a
  * file's name, looked up in the directories in their order.  Nothing is remembered, because

@@ -13,13 +13,17 @@
 #define NETNS_SETTLED_NS TIME_NS_PER_SECOND
 #define CGROUP_SETTLED_NS (10 * TIME_NS_PER_SECOND)
 
-#define BUCKETS 256
+/* A name that was not found in that time is looked up at this interval, as new records of the namespace come. */
+#define NETNS_MISS_NS TIME_NS_PER_SECOND
+
+#define BUCKETS 1024
 
 enum kind { NETNS, CGROUP, KINDS };
 
 struct captured {
 	struct captured *next; /* in its bucket, newest first */
-	uint64_t number;       /* inode number of the namespace, or id of the cgroup */
+	uint64_t number;       /* id of the namespace or of the cgroup */
+	uint32_t inode;	       /* inode number of the namespace */
 	enum kind kind;
 	unsigned int holders;
 	bool settled;	       /* a name that was not found stays not known */
@@ -66,7 +70,7 @@ static struct captured **bucket_of(struct captures *captures, enum kind kind, ui
 	return &captures->buckets[kind][(number * 0x9e3779b97f4a7c15ULL >> 32) % BUCKETS];
 }
 
-/* The newest one.  Older ones with the same number belong to namespaces that are gone. */
+/* The newest one.  Of namespaces without a cookie, older ones with the same number are gone. */
 static struct captured *find(struct captures *captures, enum kind kind, uint64_t number)
 {
 	struct captured *one = *bucket_of(captures, kind, number);
@@ -89,6 +93,12 @@ static struct captured *add(struct captures *captures, enum kind kind, uint64_t 
 	*bucket = fresh;
 	captures->count++;
 	return fresh;
+}
+
+/* Before 5.12 nf_netns_id() is the inode number, which another namespace can have later. */
+static bool is_number(const struct captured *captured)
+{
+	return captured->number == captured->inode;
 }
 
 static struct captured *hold(struct captured *captured)
@@ -144,44 +154,71 @@ static void set_owner(struct captured *captured, const char *path)
 	captured->owner = owner;
 }
 
-static const char *look_up_netns(struct captures *captures, uint64_t inode, char *name)
+/*
+ * A namespace with this number has the name now, and nothing proves that it is the captured one.  That is so only if a
+ * record was just taken, and if no other namespace with the number was seen.
+ */
+static bool may_claim(const struct captures *captures, const struct captured *captured)
 {
-	if (!captures->attribution)
-		return NULL;
-	return attribution_netns(captures->attribution, (uint32_t)inode, name);
+	if (is_number(captured))
+		return true;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct captured *one = captures->buckets[NETNS][i]; one; one = one->next)
+			if (one->inode == captured->inode && one != captured)
+				return false;
+	return true;
 }
 
-/* Look up a name that is not known yet, unless the last lookup was less than CAPTURES_FRESH_NS ago. */
-static void look_up_again(struct captures *captures, struct captured *captured, uint64_t now)
+/* `record`: a record of the namespace was just taken. */
+static void look_up_netns(struct captures *captures, struct captured *captured, bool record)
 {
-	char text[ATTRIBUTION_CGROUP_MAX];
-	const char *name;
+	char name[ATTRIBUTION_NETNS_MAX];
+	int r;
 
-	_Static_assert(sizeof(text) >= ATTRIBUTION_NETNS_MAX, "room for both");
-	if (captured->text || captured->settled ||
-	    (captured->looked_up_ns && now - captured->looked_up_ns < CAPTURES_FRESH_NS))
+	if (!captures->attribution)
 		return;
-	captured->looked_up_ns = now;
-	if (captured->kind == NETNS) {
-		name = look_up_netns(captures, captured->number, text);
-		if (name)
-			captured->text = strdup(name);
-	} else if (captures->attribution &&
-		   attribution_cgroup(captures->attribution, captured->number, text)) {
-		set_owner(captured, text);
+	r = attribution_netns_identify(captures->attribution, (uint32_t)captured->number,
+				       captured->inode, name);
+	if (r > 0 || (r == 0 && record && may_claim(captures, captured)))
+		captured->text = strdup(name);
+	if (r == -ESTALE)
+		captured->settled = true;
+	if (r == -EAGAIN) {
+		captured->settled = false;
+		captured->begun_ns = captured->looked_up_ns;
 	}
 }
 
-static void settle_bucket(struct captures *captures, size_t bucket, uint64_t now)
+static void look_up_owner(struct captures *captures, struct captured *captured)
+{
+	char path[ATTRIBUTION_CGROUP_MAX];
+
+	if (captures->attribution &&
+	    attribution_cgroup(captures->attribution, captured->number, path))
+		set_owner(captured, path);
+}
+
+static bool is_due(const struct captured *captured, uint64_t now, uint64_t interval_ns)
+{
+	return !captured->looked_up_ns || now - captured->looked_up_ns >= interval_ns;
+}
+
+/* ---- settling ------------------------------------------------------------ */
+
+static void settle_one(struct captures *captures, struct captured *one, uint64_t now)
 {
 	static const uint64_t settled_ns[KINDS] = {NETNS_SETTLED_NS, CGROUP_SETTLED_NS};
-	size_t kind = bucket / BUCKETS;
 
-	for (struct captured *one = captures->buckets[kind][bucket % BUCKETS]; one;
-	     one = one->next) {
-		look_up_again(captures, one, now);
-		one->settled |= now - one->begun_ns >= settled_ns[kind];
+	if (one->text || one->settled)
+		return;
+	if (is_due(one, now, CAPTURES_FRESH_NS)) {
+		one->looked_up_ns = now;
+		if (one->kind == NETNS)
+			look_up_netns(captures, one, false);
+		else
+			look_up_owner(captures, one);
 	}
+	one->settled |= now - one->begun_ns >= settled_ns[one->kind];
 }
 
 void captures_settle(struct captures *captures)
@@ -190,49 +227,65 @@ void captures_settle(struct captures *captures)
 	uint64_t begun = time_monotonic(), now = begun;
 
 	for (size_t i = 0; i < all && now - begun < CAPTURES_SETTLE_NS; i++) {
-		settle_bucket(captures, captures->next_bucket, now);
-		captures->next_bucket = (captures->next_bucket + 1) % all;
-		now = time_monotonic();
+		size_t bucket = captures->next_bucket;
+
+		for (struct captured *one = captures->buckets[bucket / BUCKETS][bucket % BUCKETS];
+		     one; one = one->next) {
+			settle_one(captures, one, now);
+			now = time_monotonic();
+		}
+		captures->next_bucket = (bucket + 1) % all;
 	}
 }
 
 /* ---- captures ------------------------------------------------------------ */
 
-/*
- * Whether a namespace that was captured before is still the one with this name (NULL: none).  A namespace without a
- * name may get its name late, until it is settled.
- */
-static bool is_same_netns(struct captured *captured, const char *name)
+/* Capture a namespace that only its number identifies, which another one may have by now. */
+static struct captured *capture_number(struct captures *captures, uint32_t inode)
 {
-	if (captured->text)
-		return name && !strcmp(captured->text, name);
-	if (name && captured->settled)
-		return false;
-	if (name)
-		captured->text = strdup(name);
-	return true;
+	struct captured *captured = find(captures, NETNS, inode), *fresh;
+	uint64_t now = time_monotonic();
+
+	if (captured && !is_due(captured, now, CAPTURES_FRESH_NS))
+		return hold(captured);
+	fresh = add(captures, NETNS, inode, now);
+	if (!fresh)
+		return NULL;
+	fresh->inode = inode;
+	fresh->looked_up_ns = now;
+	look_up_netns(captures, fresh, true);
+	if (!captured ||
+	    strcmp(captured->text ? captured->text : "", fresh->text ? fresh->text : ""))
+		return hold(fresh);
+	/* The same name, or none again: the same namespace. */
+	captured->looked_up_ns = now;
+	captures_release(captures, hold(fresh));
+	return hold(captured);
 }
 
-struct captured *captures_netns(struct captures *captures, uint32_t inode)
+struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t inode)
 {
-	char text[ATTRIBUTION_NETNS_MAX];
-	uint64_t now = time_monotonic();
 	struct captured *captured;
-	const char *name;
+	uint64_t now;
 
-	if (!inode)
+	if (!id || !inode)
 		return NULL;
-	captured = find(captures, NETNS, inode);
-	if (captured && now - captured->looked_up_ns < CAPTURES_FRESH_NS)
+	if (id == inode)
+		return capture_number(captures, inode);
+	captured = find(captures, NETNS, id);
+	if (captured && captured->text)
 		return hold(captured);
-	name = look_up_netns(captures, inode, text);
-	if (!captured || !is_same_netns(captured, name)) {
-		captured = add(captures, NETNS, inode, now);
-		if (captured && name)
-			captured->text = strdup(name);
+	now = time_monotonic();
+	if (!captured) {
+		captured = add(captures, NETNS, id, now);
+		if (!captured)
+			return NULL;
+		captured->inode = inode;
 	}
-	if (captured)
+	if (is_due(captured, now, captured->settled ? NETNS_MISS_NS : CAPTURES_FRESH_NS)) {
 		captured->looked_up_ns = now;
+		look_up_netns(captures, captured, true);
+	}
 	return hold(captured);
 }
 
@@ -240,32 +293,29 @@ struct captured *captures_netns(struct captures *captures, uint32_t inode)
 struct captured *captures_owner(struct captures *captures, uint64_t cgroup)
 {
 	struct captured *captured;
+	uint64_t now;
 
 	if (!cgroup)
 		return NULL;
 	captured = find(captures, CGROUP, cgroup);
-	if (captured && captured->text)
+	if (captured && (captured->text || captured->settled))
 		return hold(captured);
+	now = time_monotonic();
 	if (!captured)
-		captured = add(captures, CGROUP, cgroup, time_monotonic());
-	if (captured)
-		look_up_again(captures, captured, time_monotonic());
+		captured = add(captures, CGROUP, cgroup, now);
+	if (captured && is_due(captured, now, CAPTURES_FRESH_NS)) {
+		captured->looked_up_ns = now;
+		look_up_owner(captures, captured);
+	}
 	return hold(captured);
 }
 
-static bool is_known(struct captures *captures, struct captured *captured)
+const char *captures_netns_name(const struct captured *captured)
 {
-	if (captured && !captured->text && !captured->settled)
-		look_up_again(captures, captured, time_monotonic());
-	return captured && captured->text;
+	return captured ? captured->text : NULL;
 }
 
-const char *captures_netns_name(struct captures *captures, struct captured *captured)
+const struct owner *captures_owner_names(const struct captured *captured)
 {
-	return is_known(captures, captured) ? captured->text : NULL;
-}
-
-const struct owner *captures_owner_names(struct captures *captures, struct captured *captured)
-{
-	return is_known(captures, captured) ? &captured->owner : NULL;
+	return captured && captured->text ? &captured->owner : NULL;
 }

@@ -51,16 +51,13 @@ static void release_journey(void *userdata, void *capture)
 	captures_release(records->captures, captured->owner);
 }
 
-static const struct layout {
-	size_t record_size, capture_size;
-	recent_release release;
-} layouts[RECORDS_KINDS] = {
-	[RECORDS_DROPS] = {sizeof(struct nf_drop_record), sizeof(struct device_capture),
-			   release_device},
-	[RECORDS_LATENCY] = {sizeof(struct nf_journey_record), sizeof(struct journey_capture),
-			     release_journey},
-	[RECORDS_SLOTS] = {sizeof(struct nf_slots_record), sizeof(struct device_capture),
-			   release_device},
+static const struct recent_layout layouts[RECORDS_KINDS] = {
+	[RECORDS_DROPS] = {sizeof(struct nf_drop_record), NF_DROP_RECORD_PLAIN,
+			   sizeof(struct device_capture), release_device},
+	[RECORDS_LATENCY] = {sizeof(struct nf_journey_record), sizeof(struct nf_journey_record),
+			     sizeof(struct journey_capture), release_journey},
+	[RECORDS_SLOTS] = {sizeof(struct nf_slots_record), sizeof(struct nf_slots_record),
+			   sizeof(struct device_capture), release_device},
 };
 
 int records_new(struct records **records, const size_t capacity[static RECORDS_KINDS],
@@ -77,8 +74,7 @@ int records_new(struct records **records, const size_t capacity[static RECORDS_K
 		return r;
 	r = resolver_new(&fresh->resolver, sources->names, sources->symbols);
 	for (int i = 0; i < RECORDS_KINDS && r == 0; i++)
-		r = recent_new(&fresh->recent[i], capacity[i], layouts[i].record_size,
-			       layouts[i].capture_size, layouts[i].release, fresh);
+		r = recent_new(&fresh->recent[i], capacity[i], &layouts[i], fresh);
 	if (r < 0)
 		return r;
 	*records = TAKE_PTR(fresh);
@@ -116,34 +112,74 @@ void records_set_probes(struct records *records, const struct stage_probes *prob
 
 /* ---- adding -------------------------------------------------------------- */
 
-/* Capture before the oldest record is replaced, because the new one often has the same names. */
+/* Capture before another record is replaced, because the new one often has the same names. */
 static void add_with_device(struct records *records, enum record_kind kind,
-			    const struct nf_record *record, uint32_t netns, uint64_t cgroup)
+			    const struct nf_record *record, const struct share_cause *cause,
+			    uint32_t netns_id, uint32_t netns, uint64_t cgroup)
 {
-	const struct device_capture device = {.netns = captures_netns(records->captures, netns),
-					      .owner = captures_owner(records->captures, cgroup)};
+	const struct device_capture device = {
+		.netns = captures_netns(records->captures, netns_id, netns),
+		.owner = captures_owner(records->captures, cgroup)};
 
-	recent_add(records->recent[kind], record, &device);
+	recent_add(records->recent[kind], record, cause, &device);
 }
 
 void records_add_drop(struct records *records, const struct nf_drop_record *record)
 {
-	add_with_device(records, RECORDS_DROPS, &record->header, record->netns, record->cgroup);
+	const struct share_cause cause = {.group = {record->location, record->reason},
+					  .member = record->netns_id};
+
+	add_with_device(records, RECORDS_DROPS, &record->header, &cause, record->netns_id,
+			record->netns, record->cgroup);
 }
 
+/* Overflows, near misses and packets that are too long have a group for each outcome. */
 void records_add_transmit(struct records *records, const struct nf_slots_record *record)
 {
-	add_with_device(records, RECORDS_SLOTS, &record->header, record->netns, 0);
+	const struct share_cause cause = {
+		.group = {record->outcome, (uint64_t) !!(record->flags & NF_SLOTS_TOO_BIG) << 1 |
+						   (record->slots > record->limit)},
+		.member = NF_DEVICE_KEY(record->netns_id, record->ifindex)};
+
+	add_with_device(records, RECORDS_SLOTS, &record->header, &cause, record->netns_id,
+			record->netns, 0);
+}
+
+/* The stage that the skb waited for longest. */
+static enum nf_stage slowest_stage(const struct nf_journey_record *record)
+{
+	enum nf_stage slowest = NF_STAGE_COUNT;
+	uint64_t last_ns = 0, longest_ns = 0;
+
+	for (enum nf_stage i = 0; i < NF_STAGE_COUNT; i++) {
+		uint64_t ns = record->stage_ns[i];
+
+		if (!ns)
+			continue;
+		if (last_ns && ns > last_ns && ns - last_ns > longest_ns) {
+			longest_ns = ns - last_ns;
+			slowest = i;
+		}
+		last_ns = ns;
+	}
+	return slowest;
 }
 
 void records_add_journey(struct records *records, const struct nf_journey_record *record)
 {
+	size_t devices =
+		record->devices < NF_JOURNEY_DEVICES ? record->devices : NF_JOURNEY_DEVICES;
+	const struct nf_journey_device *last = devices ? &record->device[devices - 1] : NULL;
+	struct share_cause cause = {
+		.group = {slowest_stage(record), record->flags & NF_JOURNEY_SLOW},
+		.member = last ? NF_DEVICE_KEY(last->netns_id, last->ifindex) : 0};
 	struct journey_capture captured = {
 		.owner = captures_owner(records->captures, record->cgroup)};
 
-	for (size_t i = 0; i < record->devices && i < NF_JOURNEY_DEVICES; i++)
-		captured.netns[i] = captures_netns(records->captures, record->device[i].netns);
-	recent_add(records->recent[RECORDS_LATENCY], &record->header, &captured);
+	for (size_t i = 0; i < devices; i++)
+		captured.netns[i] = captures_netns(records->captures, record->device[i].netns_id,
+						   record->device[i].netns);
+	recent_add(records->recent[RECORDS_LATENCY], &record->header, &cause, &captured);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -158,6 +194,16 @@ size_t records_capacity(const struct records *records, enum record_kind kind)
 	return recent_capacity(records->recent[kind]);
 }
 
+size_t records_causes(const struct records *records, enum record_kind kind)
+{
+	return recent_causes(records->recent[kind]);
+}
+
+size_t records_names(const struct records *records)
+{
+	return captures_count(records->captures);
+}
+
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i)
 {
 	const struct nf_record *record = recent_newest(records->recent[kind], i);
@@ -169,7 +215,7 @@ static const char *netns_of(const struct records *records, enum record_kind kind
 {
 	const struct device_capture *device = recent_capture(records->recent[kind], i);
 
-	return captures_netns_name(records->captures, device->netns);
+	return captures_netns_name(device->netns);
 }
 
 int records_drop(struct records *records, size_t i, struct drop *drop)
@@ -181,24 +227,23 @@ int records_drop(struct records *records, size_t i, struct drop *drop)
 		return -ENOENT;
 	resolve_drop(records->resolver, (const struct nf_drop_record *)record,
 		     netns_of(records, RECORDS_DROPS, i),
-		     captures_owner_names(records->captures, captured->owner), drop);
+		     captures_owner_names(captured->owner), drop);
 	return 0;
 }
 
 int records_journey(struct records *records, size_t i, struct journey *journey)
 {
-	const struct nf_record *record = recent_newest(records->recent[RECORDS_LATENCY], i);
 	const struct journey_capture *captured =
 		recent_capture(records->recent[RECORDS_LATENCY], i);
+	const struct nf_record *record = recent_newest(records->recent[RECORDS_LATENCY], i);
 	const char *netns_names[NF_JOURNEY_DEVICES];
 
 	if (!record)
 		return -ENOENT;
 	for (size_t j = 0; j < NF_JOURNEY_DEVICES; j++)
-		netns_names[j] = captures_netns_name(records->captures, captured->netns[j]);
+		netns_names[j] = captures_netns_name(captured->netns[j]);
 	return resolve_journey(records->resolver, (const struct nf_journey_record *)record,
-			       netns_names,
-			       captures_owner_names(records->captures, captured->owner), journey);
+			       netns_names, captures_owner_names(captured->owner), journey);
 }
 
 int records_transmit(struct records *records, size_t i, struct transmit *transmit)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The newest records of each kind.  Names that can vanish are captured when a record is added; all other names are
- * resolved when it is read.
+ * Recent records of each kind.  Names that can vanish are captured when a record is added; all other names are resolved
+ * when it is read.
+ *
+ * Each kind is kept fairly by cause, see store/shares.h: a drop's reason and location, and its namespace; the stage that
+ * a journey waited for longest, whether it was slow, and its last device; a transmit's outcome and its device.
  */
 #ifndef DAEMON_STORE_RECORDS_H
 #define DAEMON_STORE_RECORDS_H
@@ -44,8 +47,8 @@ void records_free(struct records **records);
 #define OWN_RECORDS CLEANUP(records_free)
 
 /*
- * Keep a copy of a record from the ring buffer, in place of the oldest of its kind, and capture its names.
- * store/captures.h says what that costs.
+ * Keep a copy of a record from the ring buffer, in place of one that its kind gives up, and capture its names.
+ * store/captures.h says what that costs; the rest takes about a microsecond.
  */
 void records_add_drop(struct records *records, const struct nf_drop_record *record);
 void records_add_journey(struct records *records, const struct nf_journey_record *record);
@@ -60,6 +63,10 @@ void records_set_probes(struct records *records, const struct stage_probes *prob
 
 size_t records_count(const struct records *records, enum record_kind kind);
 size_t records_capacity(const struct records *records, enum record_kind kind);
+/* The number of causes that have records of this kind. */
+size_t records_causes(const struct records *records, enum record_kind kind);
+/* The number of namespaces and cgroups whose names are held, known or not. */
+size_t records_names(const struct records *records);
 /* When the i-th newest record was made, CLOCK_MONOTONIC ns; 0 if there are fewer. */
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i);
 

@@ -226,7 +226,7 @@ def test_owner(start, silent_pair, kind):
     with cgroup(name) as directory:
         command = ("sh", "-c", f'echo $$ > {directory}/cgroup.procs && exec "$0" "$@"')
         pumped = pump.pump("udp", silent_pair.left, silent_pair.right, silent_pair.RIGHT4, PORT, 5,
-                           before=command)
+                           before=command, patient=True)
         assert pumped.messages_read == 5
         records = delivered(daemon, silent_pair, 5)
     assert len(records) == 5

@@ -6,6 +6,9 @@
  * One process writes and another reads.  With UDP the writer is at most WINDOW datagrams ahead of the
  * reader (default 32), so that no datagram is lost and few are in flight.  With TCP a message is one
  * write or one read.  A message has BYTES (default 100).
+ *
+ * With -p (patient) the writer sends a message only while the reader sleeps in recv().  A reader that looks for the
+ * next datagram by itself can take it before the kernel calls sk_data_ready() for it.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -14,6 +17,7 @@
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +37,7 @@ struct pump {
 	struct sockaddr_in address;
 	uint64_t count, window;
 	size_t size;
+	bool patient;
 	const char *writer_netns, *reader_netns;
 	int writer, reader;	     /* sockets */
 	volatile uint64_t *messages; /* read so far; the reader's process writes both */
@@ -42,7 +48,7 @@ static char buffer[MESSAGE_MAX];
 
 static _Noreturn void usage(void)
 {
-	fputs("usage: pump [-w WINDOW] [-s BYTES] [-W WRITER_NETNS] [-R READER_NETNS]\n"
+	fputs("usage: pump [-p] [-w WINDOW] [-s BYTES] [-W WRITER_NETNS] [-R READER_NETNS]\n"
 	      "            udp|tcp IPV4_ADDRESS PORT COUNT        (a namespace is a path)\n",
 	      stderr);
 	exit(2);
@@ -53,11 +59,13 @@ static struct pump parse(int argc, char **argv)
 	struct pump p = {.window = 32, .size = 100};
 	int option;
 
-	while ((option = getopt(argc, argv, "w:s:W:R:")) != -1) {
+	while ((option = getopt(argc, argv, "pw:s:W:R:")) != -1) {
 		if (option == 'w')
 			p.window = strtoull(optarg, NULL, 10);
 		else if (option == 's')
 			p.size = strtoul(optarg, NULL, 10);
+		else if (option == 'p')
+			p.patient = true;
 		else if (option == 'W')
 			p.writer_netns = optarg;
 		else if (option == 'R')
@@ -143,6 +151,32 @@ static void write_message(const struct pump *p)
 	}
 }
 
+/* /proc/PID/syscall shows the number of a system call only while the process sleeps in it, otherwise "running". */
+static bool sleeps_in_recv(pid_t reader)
+{
+	char path[64];
+	long number = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", reader);
+	file = fopen(path, "re");
+	if (!file)
+		err(1, "%s", path);
+	if (fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number == SYS_recvfrom;
+}
+
+static void wait_for_sleep(pid_t reader)
+{
+	while (!sleeps_in_recv(reader)) {
+		if (waitpid(reader, NULL, WNOHANG))
+			errx(1, "the reader has ended");
+		sched_yield();
+	}
+}
+
 static void write_all(const struct pump *p, pid_t reader)
 {
 	for (uint64_t i = 0; i < p->count; i++) {
@@ -152,6 +186,8 @@ static void write_all(const struct pump *p, pid_t reader)
 				     (uintmax_t)*p->messages);
 			sched_yield();
 		}
+		if (p->patient)
+			wait_for_sleep(reader);
 		write_message(p);
 	}
 	close(p->writer);

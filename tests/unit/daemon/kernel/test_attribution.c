@@ -745,6 +745,32 @@ static void test_containers(void **state)
 		 "ff23456789ab"},
 		{"/lxc.payload.web-1/system.slice/cron.service", "web-1"},
 		{"/lxc.payload.web-1/docker/" ID, "0123456789ab"},
+		/* podman: by systemd, by cgroupfs, in a pod of its own, rootless */
+		{"/machine.slice/libpod-" ID ".scope/container", "0123456789ab"},
+		{"/libpod_parent/libpod-" ID, "0123456789ab"},
+		{"/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID ".scope",
+		 "0123456789ab"},
+		{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+		 ".scope/container",
+		 "0123456789ab"},
+		/* a kubelet's static pod, and kubernetes in docker */
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod"
+		 "0a1b2c3d4e5f60718293a4b5c6d7e8f9.slice/crio-" ID ".scope",
+		 "0123456789ab"},
+		{"/docker/" ID "/kubelet.slice/kubelet-kubepods.slice/"
+		 "kubelet-kubepods-pod1_2.slice/cri-containerd-"
+		 "ff23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope",
+		 "ff23456789ab"},
+		/* systemd-nspawn, and a container of its own in it */
+		{"/machine.slice/systemd-nspawn@web.service/payload", "web"},
+		{"/machine.slice/systemd-nspawn@web\\x2d1.service/payload/system.slice/a.service",
+		 "web-1"},
+		{"/machine.slice/machine-web.scope/payload", "web"},
+		{"/machine.slice/machine-web.scope/payload/docker/" ID, "0123456789ab"},
+		{"/machine.slice/systemd-nspawn@web.service/supervisor", NULL},
+		{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope", NULL},
+		{"/machine.slice/machine-.scope/payload", NULL},
+		{"/payload", NULL},
 		/* the monitor of a container is not in the container */
 		{"/machine.slice/libpod-conmon-" ID ".scope", NULL},
 		{"/system.slice/crio-conmon-" ID ".scope", NULL},
@@ -773,30 +799,50 @@ static void test_containers(void **state)
 }
 
 #define UID "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
-#define UID_OF_SYSTEMD "0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9"
-#define UID_OF_STATIC_POD "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+#define UID_ "0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9"
+#define STATIC "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
 static void test_pods(void **state)
 {
 	static const struct {
 		const char *path, *pod;
 	} paths[] = {
-		{"/kubepods/burstable/pod" UID "/" ID, UID},
-		{"/kubepods/pod" UID, UID},
-		{"/kubepods/besteffort/pod" UID_OF_STATIC_POD "/" ID, UID_OF_STATIC_POD},
-		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_OF_SYSTEMD
+		/* the kubelet's systemd driver: containerd, CRI-O, docker; the three classes of pods */
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
 		 ".slice/cri-containerd-" ID ".scope",
 		 UID},
-		{"/kubepods.slice/kubepods-pod" UID_OF_SYSTEMD ".slice", UID},
-		{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
-		 "kubelet-kubepods-besteffort-pod" UID_OF_SYSTEMD ".slice/cri-containerd-" ID
-		 ".scope",
+		{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_
+		 ".slice/crio-" ID ".scope/container",
 		 UID},
+		{"/kubepods.slice/kubepods-pod" UID_ ".slice/docker-" ID ".scope", UID},
+		/* the pod without a container */
+		{"/kubepods.slice/kubepods-pod" UID_ ".slice", UID},
+		/* its cgroupfs driver */
+		{"/kubepods/burstable/pod" UID "/" ID, UID},
+		{"/kubepods/pod" UID "/" ID, UID},
+		{"/kubepods/besteffort/pod" UID "/crio-" ID, UID},
+		/* a path for systemd, used by cgroupfs */
+		{"/system.slice/containerd.service/kubepods-burstable-pod" UID_
+		 ".slice:cri-containerd:" ID,
+		 UID},
+		/* static pods, kubernetes in docker, a pod in a pod */
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" STATIC
+		 ".slice/crio-" ID ".scope",
+		 STATIC},
+		{"/docker/" ID "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_
+		 ".slice/cri-containerd-" ID ".scope",
+		 UID},
+		{"/kubepods/pod" STATIC "/" ID "/kubepods/pod" UID "/" ID, UID},
+		/* podman has pods without a UID of this kind */
+		{"/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID ".scope", NULL},
+		{"/kubepods/podx/" ID, NULL},
+		{"/kubepods/pod" UID "0/" ID, NULL},
+		{"/kubepods/pod0a1b2c3d-4e5f-6071-8293_a4b5c6d7e8fG", NULL},
+		{"/kubepods/pod" ID, NULL},
+		{"/kubepods.slice", NULL},
+		{"/system.slice/pod.service", NULL},
+		{"/.slice", NULL},
 		{"/kubelet/kubepods/pod" UID, UID},
-		{"/system.slice/podman.service", NULL},
-		{"/kubepods/pod" UID "0", NULL},
-		{"/kubepods/pod0a1b", NULL},
-		{"/kubepods/pod" UID "-0a1b2c3d-4e5f-6071-8293", NULL},
 		{"/kubepods/podX", NULL},
 		{"/docker/" ID, NULL},
 		{"/", NULL},

@@ -10,6 +10,10 @@
 
 #include "daemon/store/recent.h"
 
+static const struct share_cause cause;
+static const struct recent_layout drop_layout = {.record_size = sizeof(struct nf_drop_record),
+						 .plain_size = NF_DROP_RECORD_PLAIN};
+
 static void add(struct recent *recent, uint64_t time)
 {
 	struct nf_journey_record record = {
@@ -17,7 +21,7 @@ static void add(struct recent *recent, uint64_t time)
 		.cgroup = time * 2,
 	};
 
-	recent_add(recent, &record.header, NULL);
+	recent_add(recent, &record.header, &cause, NULL);
 }
 
 static void test_keeps_the_newest(void **state)
@@ -25,8 +29,12 @@ static void test_keeps_the_newest(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 3, sizeof(struct nf_journey_record), 0, NULL, NULL),
-			 0);
+	assert_int_equal(
+		recent_new(&recent, 3,
+			   &(struct recent_layout){.record_size = sizeof(struct nf_journey_record),
+						   .plain_size = sizeof(struct nf_journey_record)},
+			   NULL),
+		0);
 	assert_int_equal(recent_capacity(recent), 3);
 	assert_null(recent_newest(recent, 0));
 	for (uint64_t time = 1; time <= 5; time++)
@@ -55,15 +63,15 @@ static void test_takes_records_of_both_sizes(void **state)
 
 	(void)state;
 	assert_non_null(plain);
-	assert_int_equal(recent_new(&recent, 1, sizeof(record), 0, NULL, NULL), 0);
-	recent_add(recent, &record.header, NULL);
+	assert_int_equal(recent_new(&recent, 1, &drop_layout, NULL), 0);
+	recent_add(recent, &record.header, &cause, NULL);
 	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
 	assert_int_equal(kept->stack_len, 4);
 	assert_int_equal(kept->header.size, sizeof(record));
 	record.header.size = NF_DROP_RECORD_PLAIN;
 	record.stack_len = 0;
 	memcpy(plain, &record, NF_DROP_RECORD_PLAIN);
-	recent_add(recent, &plain->header, NULL);
+	recent_add(recent, &plain->header, &cause, NULL);
 	kept = (const struct nf_drop_record *)recent_newest(recent, 0);
 	assert_int_equal(kept->stack_len, 0);
 	assert_int_equal(kept->header.size, NF_DROP_RECORD_PLAIN);
@@ -78,9 +86,13 @@ static void test_cuts_what_is_too_long(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 2, NF_DROP_RECORD_PLAIN, 0, NULL, NULL), 0);
+	assert_int_equal(recent_new(&recent, 2,
+				    &(struct recent_layout){.record_size = NF_DROP_RECORD_PLAIN,
+							    .plain_size = NF_DROP_RECORD_PLAIN},
+				    NULL),
+			 0);
 	for (int i = 0; i < 3; i++)
-		recent_add(recent, &record.header, NULL);
+		recent_add(recent, &record.header, &cause, NULL);
 	for (size_t i = 0; i < 2; i++) {
 		const struct nf_record *kept = recent_newest(recent, i);
 
@@ -96,11 +108,16 @@ static void test_keeps_records_aligned(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_int_equal(recent_new(&recent, 4, sizeof(struct nf_record) + 3, 0, NULL, NULL), 0);
+	assert_int_equal(
+		recent_new(&recent, 4,
+			   &(struct recent_layout){.record_size = sizeof(struct nf_record) + 3,
+						   .plain_size = sizeof(struct nf_record) + 3},
+			   NULL),
+		0);
 	for (uint64_t time = 1; time <= 4; time++) {
 		struct nf_record record = {.size = sizeof(record), .time_ns = time};
 
-		recent_add(recent, &record, NULL);
+		recent_add(recent, &record, &cause, NULL);
 	}
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal((uintptr_t)recent_newest(recent, i) % _Alignof(struct nf_record),
@@ -115,7 +132,9 @@ static void test_refuses_more_than_can_be(void **state)
 	struct recent *recent = NULL;
 
 	(void)state;
-	assert_true(recent_new(&recent, SIZE_MAX / 8, sizeof(struct nf_drop_record), 0, NULL,
+	assert_true(recent_new(&recent, SIZE_MAX / 8,
+			       &(struct recent_layout){.record_size = sizeof(struct nf_drop_record),
+						       .plain_size = sizeof(struct nf_drop_record)},
 			       NULL) < 0);
 	assert_null(recent);
 }

@@ -3,15 +3,20 @@
  * Names that outlast what they name: a real network namespace and a real cgroup, which are removed
  * while a record of them is held.  These tests need root, and a mount namespace of their own.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +26,7 @@
 #include "common/cleanup.h"
 #include "daemon/core/names.h"
 #include "daemon/kernel/attribution.h"
+#include "daemon/kernel/netns_cookie.h"
 #include "daemon/store/captures.h"
 #include "tests/unit/daemon/store/resolved.h"
 
@@ -30,22 +36,68 @@ static struct names *names;
 static struct attribution *attribution;
 static struct records *records;
 
-/* A network namespace of that name, as `ip netns add` makes one.  Its inode number. */
-static uint32_t make_netns(const char *path)
-{
-	struct stat found;
-	int status;
-	pid_t child;
+/* A namespace and the process that made it, which keeps it until it is killed. */
+struct netns {
+	uint32_t id, inode;
+	uint64_t cookie;
+	pid_t keeper;
+};
 
-	assert_int_equal(fclose(fopen(path, "we")), 0);
-	child = fork();
-	if (!child)
-		_exit(unshare(CLONE_NEWNET) < 0 ||
-		      mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_int_equal(stat(path, &found), 0);
-	return (uint32_t)found.st_ino;
+/* The child: enters a new namespace, gives it a name unless `path` is NULL, and reports its identity. */
+static int keep_netns(const char *path, int report)
+{
+	struct netns made = {0};
+	socklen_t size = sizeof(made.cookie);
+	struct stat found;
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0 || stat("/proc/self/ns/net", &found) < 0 ||
+	    (path && mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0))
+		return 1;
+	fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &made.cookie, &size) < 0)
+		return 1;
+	close(fd);
+	made.inode = (uint32_t)found.st_ino;
+	made.id = (uint32_t)made.cookie;
+	if (write(report, &made, sizeof(made)) != sizeof(made))
+		return 1;
+	for (;;)
+		pause();
+}
+
+static struct netns new_netns(const char *path)
+{
+	struct netns made = {0};
+	int report[2];
+	pid_t keeper;
+
+	if (path)
+		assert_int_equal(fclose(fopen(path, "we")), 0);
+	assert_int_equal(pipe(report), 0);
+	keeper = fork();
+	if (!keeper)
+		_exit(keep_netns(path, report[1]));
+	close(report[1]);
+	assert_int_equal(read(report[0], &made, sizeof(made)), sizeof(made));
+	close(report[0]);
+	made.keeper = keeper;
+	return made;
+}
+
+static void end_keeper(const struct netns *netns)
+{
+	kill(netns->keeper, SIGKILL);
+	assert_int_equal(waitpid(netns->keeper, NULL, 0), netns->keeper);
+}
+
+/* A network namespace of that name, which nothing but its name keeps, as `ip netns add` makes one. */
+static struct netns make_netns(const char *path)
+{
+	struct netns made = new_netns(path);
+
+	end_keeper(&made);
+	return made;
 }
 
 static void remove_netns(const char *path)
@@ -105,6 +157,12 @@ static void need_root(void)
 	}
 }
 
+static void name_record(struct nf_drop_record *record, struct netns netns)
+{
+	record->netns = netns.inode;
+	record->netns_id = netns.id;
+}
+
 static const char *netns_name_of_drop(void)
 {
 	static struct drop drop;
@@ -130,22 +188,22 @@ static void pause_until_stale(void)
 	usleep(2 * CAPTURES_FRESH_NS / 1000);
 }
 
+/* The name that was found first stays the name of that namespace, also without a file. */
 static void test_a_namespace_that_is_gone(void **state)
 {
 	struct nf_drop_record record = {.header.size = NF_DROP_RECORD_PLAIN};
 
 	(void)state;
 	need_root();
-	record.netns = make_netns(blue);
+	name_record(&record, make_netns(blue));
 	records_add_drop(records, &record);
 	expect_name_soon("blue");
 	remove_netns(blue);
 	pause_until_stale();
 	records_settle(records);
 	assert_string_equal(netns_name_of_drop(), "blue");
-	/* A record that is taken now has a namespace without a name, although the number is the same. */
 	records_add_drop(records, &record);
-	assert_null(netns_name_of_drop());
+	assert_string_equal(netns_name_of_drop(), "blue");
 }
 
 /* A new namespace with the same number is not given the old one's name, nor the other way round. */
@@ -157,12 +215,12 @@ static void test_a_name_that_moves_on(void **state)
 	(void)state;
 	need_root();
 	snprintf(green, sizeof(green), "%s/green", top);
-	record.netns = make_netns(blue);
+	name_record(&record, make_netns(blue));
 	records_add_drop(records, &record);
 	expect_name_soon("blue");
 	remove_netns(blue);
 	/* The kernel may use the number again at once; either way this is another namespace. */
-	record.netns = make_netns(green);
+	name_record(&record, make_netns(green));
 	pause_until_stale();
 	assert_non_null(netns_name_of_drop());
 	assert_string_equal(netns_name_of_drop(), "blue");
@@ -198,6 +256,169 @@ static void test_a_cgroup_that_is_gone(void **state)
 	assert_null(journey.owner->container);
 }
 
+/*
+ * Make namespaces until one has this inode number, which the kernel frees in a work item (cleanup_net()), and give that
+ * one a name.  The others keep the numbers below it.  False: a process outside the test has the number.
+ */
+#define KEPT_MAX 100
+static bool netns_with_inode(const char *path, uint32_t inode, struct netns *found)
+{
+	struct netns kept[KEPT_MAX];
+	char link[64];
+	int count = 0;
+
+	while (count < KEPT_MAX) {
+		kept[count] = new_netns(NULL);
+		if (kept[count++].inode == inode)
+			break;
+		usleep(5000);
+	}
+	*found = kept[count - 1];
+	if (found->inode == inode) {
+		snprintf(link, sizeof(link), "/proc/%d/ns/net", found->keeper);
+		assert_int_equal(fclose(fopen(path, "we")), 0);
+		assert_int_equal(mount(link, path, NULL, MS_BIND, NULL), 0);
+	}
+	for (int i = 0; i < count; i++)
+		end_keeper(&kept[i]);
+	return found->inode == inode;
+}
+
+/*
+ * A namespace without a name is deleted, and another one gets its inode number and a name: at no time do records of the
+ * first show the name of the second.
+ */
+static void test_a_number_used_again(void **state)
+{
+	OWN_CAPTURES struct captures *captures = NULL;
+	struct captured *first, *again, *second;
+	struct netns stranger, named;
+
+	(void)state;
+	need_root();
+	assert_int_equal(captures_new(&captures, attribution), 0);
+	for (int attempt = 0;; attempt++) {
+		stranger = new_netns(NULL);
+		first = captures_netns(captures, stranger.id, stranger.inode);
+		assert_null(captures_netns_name(first));
+		end_keeper(&stranger);
+		if (netns_with_inode(blue, stranger.inode, &named))
+			break;
+		captures_release(captures, first);
+		assert_true(attempt < 20);
+	}
+	assert_int_not_equal(named.id, stranger.id);
+	/* A record of the first that is only read now. */
+	again = captures_netns(captures, stranger.id, stranger.inode);
+	for (int i = 0; i < 30; i++) {
+		captures_settle(captures);
+		assert_null(captures_netns_name(again));
+		usleep(10000);
+	}
+	second = captures_netns(captures, named.id, named.inode);
+	for (int i = 0; i < 120; i++) {
+		captures_settle(captures);
+		captures_release(captures, captures_netns(captures, stranger.id, stranger.inode));
+		assert_null(captures_netns_name(first));
+		usleep(10000);
+	}
+	assert_non_null(captures_netns_name(second));
+	assert_string_equal(captures_netns_name(second), "blue");
+	remove_netns(blue);
+	captures_release(captures, first);
+	captures_release(captures, again);
+	captures_release(captures, second);
+	assert_int_equal(captures_count(captures), 0);
+}
+
+/* The name comes long after the first record, which shows it all the same, because the cookie proves it. */
+static void test_a_late_name(void **state)
+{
+	OWN_CAPTURES struct captures *captures = NULL;
+	char path[64];
+	struct captured *early, *later;
+	struct netns netns;
+
+	(void)state;
+	need_root();
+	assert_int_equal(captures_new(&captures, attribution), 0);
+	netns = new_netns(NULL);
+	early = captures_netns(captures, netns.id, netns.inode);
+	for (int i = 0; i < 15; i++) {
+		captures_settle(captures);
+		usleep(100000);
+	}
+	assert_null(captures_netns_name(early));
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", netns.keeper);
+	assert_int_equal(symlink(path, blue), 0);
+	usleep(1100000);
+	later = captures_netns(captures, netns.id, netns.inode);
+	assert_ptr_equal(early, later);
+	/* A machine that is busy may not read the cookie in time, and tries again. */
+	for (int i = 0; i < 100 && !captures_netns_name(early); i++) {
+		usleep(20000);
+		captures_settle(captures);
+	}
+	assert_non_null(captures_netns_name(early));
+	assert_string_equal(captures_netns_name(early), "blue");
+	assert_int_equal(unlink(blue), 0);
+	end_keeper(&netns);
+	captures_release(captures, early);
+	captures_release(captures, later);
+}
+
+/* Captures are held by records only: 100,000 namespaces that go by leave those of the records that are left. */
+static void test_namespaces_that_go_by(void **state)
+{
+	static const size_t capacity[RECORDS_KINDS] = {64, 64, 64};
+	const struct records_sources sources = {.names = names, .attribution = attribution};
+	struct nf_drop_record record = {.header.size = NF_DROP_RECORD_PLAIN};
+	OWN_RECORDS struct records *many = NULL;
+
+	(void)state;
+	assert_int_equal(records_new(&many, capacity, &sources), 0);
+	for (uint32_t i = 1; i <= 100000; i++) {
+		record.netns_id = i;
+		record.netns = 0xf0000000U + i % 7;
+		records_add_drop(many, &record);
+	}
+	assert_int_equal(records_count(many, RECORDS_DROPS), 64);
+	assert_int_equal(records_causes(many, RECORDS_DROPS), 64);
+	assert_int_equal(records_names(many), 64);
+}
+
+/* The caller's namespace stays as it is. */
+static void test_cookies(void **state)
+{
+	struct stat before, after;
+	struct netns netns;
+	uint64_t cookie = 0;
+	char path[64];
+	int fd;
+
+	(void)state;
+	need_root();
+	assert_int_equal(stat("/proc/thread-self/ns/net", &before), 0);
+	for (int i = 0; i < 10; i++) {
+		netns = new_netns(NULL);
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", netns.keeper);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		for (int attempt = 0; attempt < 100 && netns_cookie(fd, &cookie) == -ETIMEDOUT;
+		     attempt++)
+			usleep(1000);
+		assert_int_equal(cookie, netns.cookie);
+		close(fd);
+		end_keeper(&netns);
+	}
+	fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(netns_cookie(fd, &cookie), -EINVAL);
+	close(fd);
+	assert_int_equal(netns_cookie(-1, &cookie), -EBADF);
+	assert_int_equal(stat("/proc/thread-self/ns/net", &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+}
+
 /* Many records share a name; it is gone with the last of them. */
 static void test_names_are_shared_and_released(void **state)
 {
@@ -206,9 +427,9 @@ static void test_names_are_shared_and_released(void **state)
 
 	(void)state;
 	assert_int_equal(captures_new(&captures, NULL), 0);
-	first = captures_netns(captures, 4026531840);
-	second = captures_netns(captures, 4026531840);
-	other = captures_owner(captures, 4026531840);
+	first = captures_netns(captures, 7, 4026531840);
+	second = captures_netns(captures, 7, 4026531840);
+	other = captures_owner(captures, 7);
 	assert_ptr_equal(first, second);
 	assert_ptr_not_equal(first, other);
 	assert_int_equal(captures_count(captures), 2);
@@ -217,7 +438,8 @@ static void test_names_are_shared_and_released(void **state)
 	captures_release(captures, second);
 	captures_release(captures, other);
 	assert_int_equal(captures_count(captures), 0);
-	assert_null(captures_netns(captures, 0));
+	assert_null(captures_netns(captures, 7, 0));
+	assert_null(captures_netns(captures, 0, 7));
 	captures_release(captures, NULL);
 }
 
@@ -240,6 +462,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_store, stop_store)
 	const struct CMUnitTest tests[] = {
 		TEST(a_namespace_that_is_gone), TEST(a_name_that_moves_on),
+		TEST(a_number_used_again),	TEST(a_late_name),
+		TEST(namespaces_that_go_by),	TEST(cookies),
 		TEST(a_cgroup_that_is_gone),	TEST(names_are_shared_and_released),
 		TEST(an_empty_store),
 	};
