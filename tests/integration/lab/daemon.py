@@ -15,6 +15,7 @@ from .varlink import Client
 
 # The sanitized build starts more slowly.
 READY_SECONDS = 60
+IDLE_SECONDS = 10  # an older connection is not used again
 
 
 class NotReady(Exception):
@@ -32,6 +33,7 @@ class Daemon:
         self.binary = binary or paths.DAEMON
         self.process = None
         self._client = None
+        self._called = 0
         self.bpf = None
         self._runs = 0
 
@@ -132,9 +134,15 @@ class Daemon:
         return Client(self.socket_path, **kwargs)
 
     def call(self, method, **parameters):
+        # The daemon disconnects idle clients (setting control.idle).
+        if time.monotonic() - self._called > IDLE_SECONDS:
+            self.forget_client()
         if not self._client:
             self._client = self.client()
-        return self._client.call(method, **parameters)
+        try:
+            return self._client.call(method, **parameters)
+        finally:
+            self._called = time.monotonic()
 
     def status(self):
         return self.call("GetStatus")
