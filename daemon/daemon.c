@@ -23,11 +23,15 @@
 #include "daemon/probe/probes.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
+#include "daemon/store/readings.h"
 #include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
 
 #define SOCKET_NAME "io.netflowd"
 #define KALLSYMS "/proc/kallsyms"
+
+/* How long housekeeping waits for a reading that is under way. */
+#define BUSY_RETRY_NS UINT64_C(5000000)
 
 struct daemon {
 	struct config config;
@@ -47,6 +51,7 @@ struct daemon {
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
+	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second;
 	struct alerts *alerts;
 	struct control *control;
@@ -101,6 +106,8 @@ static int on_housekeeping(void *userdata)
 {
 	struct daemon *daemon = userdata;
 
+	if (readings_busy(daemon->readings))
+		return loop_timer_restart(daemon->housekeeping, BUSY_RETRY_NS);
 	daemon->backend->ops->housekeep(daemon->backend);
 	return 0;
 }
@@ -202,7 +209,9 @@ static int on_every_second(void *userdata)
 	learn_names(daemon);
 	records_settle(daemon->records);
 	if (rockets_total(daemon->rockets)) {
-		backend->ops->slots(backend, add_xen_overflows, &overflows);
+		struct backend_cursor all = {0};
+
+		backend->ops->slots(backend, &all, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
 	}
 	return 0;
@@ -277,6 +286,8 @@ static int open_backend(struct daemon *daemon)
 		return r;
 	r = loop_add_timer(daemon->loop, &daemon->every_second, TIME_NS_PER_SECOND,
 			   TIME_NS_PER_SECOND, on_every_second, daemon);
+	if (r == 0)
+		r = readings_new(&daemon->readings, daemon->loop, daemon->backend);
 	if (r < 0)
 		return r;
 	if (backend_is_none(daemon->backend)) {
@@ -313,6 +324,7 @@ static int open_alerts(struct daemon *daemon)
 		.loop = daemon->loop,
 		.backend = daemon->backend,
 		.backend_reason = daemon->backend_reason,
+		.readings = daemon->readings,
 		.names = daemon->names,
 		.symbols = daemon->symbols,
 		.attribution = daemon->attribution,
@@ -335,6 +347,7 @@ static int open_control(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.symbols_reason = daemon->symbols_reason[0] ? daemon->symbols_reason : NULL,
 		.records = daemon->records,
+		.readings = daemon->readings,
 		.attribution = daemon->attribution,
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
@@ -471,6 +484,7 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->input);
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
+	readings_free(&d->readings);
 	backend_free(&d->backend);
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/ask/rows.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
 #include "common/units.h"
@@ -31,15 +32,21 @@ enum report_status session_call(struct session *session, const char *method, jso
 				int64_t extra_ms, json_t **reply)
 {
 	enum report_status status = session_connect(session);
+	json_t *whole;
 	int r;
 
 	if (status) {
 		json_decref(parameters);
 		return status;
 	}
-	r = varlink_call(session->varlink, method, parameters,
-			 session->arguments.timeout_ms + extra_ms, reply);
-	return r ? report_call(session->varlink, method, r) : REPORT_FINE;
+	r = rows_call(session->varlink, method, parameters,
+		      session->arguments.timeout_ms + extra_ms, &whole);
+	if (r == 0) {
+		*reply = whole;
+		return REPORT_FINE;
+	}
+	json_decref(whole);
+	return report_call(session->varlink, method, r);
 }
 
 json_t *session_parameters(const char *name, ...)

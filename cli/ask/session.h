@@ -26,7 +26,7 @@ void session_done(struct session *session);
 enum report_status session_connect(struct session *session);
 
 /*
- * Connect if necessary, and call a method.  `parameters` is stolen; NULL: none.
+ * Connect if necessary, and call a method; a reply in pages becomes one.  `parameters` is stolen; NULL: none.
  * `extra_ms` is how much longer than --timeout the method may run.  The caller
  * owns *reply.  A failure is reported.
  */

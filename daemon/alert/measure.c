@@ -181,8 +181,7 @@ static int add_device(const struct alert_device *device, void *userdata)
 
 	if (!alert_rule_takes(reading->rule, 0, device->name, device->netns))
 		return 0;
-	return alert_quantiles_add(reading->measure->quantiles, device,
-				   &device->segment[reading->rule->segment]);
+	return alert_quantiles_add(reading->measure->quantiles, device, device->hist);
 }
 
 static void describe_worst(struct alert_reading *to, const struct alert_rule *rule,
@@ -207,7 +206,7 @@ static int read_latency(struct reading *reading)
 
 	if (alert_quantiles_due(quantiles, reading->now)) {
 		alert_quantiles_begin(quantiles, reading->now);
-		r = source->devices(source->userdata, add_device, reading);
+		r = source->devices(source->userdata, rule->segment, add_device, reading);
 		alert_quantiles_end(quantiles);
 	}
 	if (r < 0)
@@ -390,5 +389,16 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 	if (r == 0)
 		return;
 	to->known = false;
-	snprintf(to->unknown, sizeof(to->unknown), "cannot read the counters: %s", strerror(-r));
+	snprintf(to->unknown, sizeof(to->unknown), "cannot read the counters: %s",
+		 r == -EAGAIN ? "the first reading is under way" : strerror(-r));
+}
+
+enum alert_input alert_measure_input(const struct alert_rule *rule)
+{
+	return readers[rule->kind].input;
+}
+
+bool alert_measure_due(const struct alert_measure *measure, uint64_t now)
+{
+	return !measure->quantiles || alert_quantiles_due(measure->quantiles, now);
 }

@@ -117,13 +117,14 @@ static void name_drops(void *userdata, uint32_t reason, uint64_t location,
 	snprintf(names->location, sizeof(names->location), "location_%u", (unsigned int)location);
 }
 
-static int devices(void *userdata, int (*visit)(const struct alert_device *, void *), void *data)
+static int devices(void *userdata, enum nf_segment segment,
+		   int (*visit)(const struct alert_device *, void *), void *data)
 {
 	struct fixture *f = userdata;
 	const struct alert_device fast = {
-		.name = "fast", .ifindex = 1, .netns = 1, .segment = f->fast};
+		.name = "fast", .ifindex = 1, .netns = 1, .hist = &f->fast[segment]};
 	const struct alert_device slow = {
-		.name = "slow", .ifindex = 2, .netns = 1, .segment = f->slow};
+		.name = "slow", .ifindex = 2, .netns = 1, .hist = &f->slow[segment]};
 	int r = visit(&fast, data);
 
 	return r || f->slow_gone ? r : visit(&slow, data);
