@@ -23,6 +23,7 @@
 #include "daemon/probe/probes.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
+#include "daemon/process/worker.h"
 #include "daemon/store/readings.h"
 #include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
@@ -41,6 +42,8 @@ struct daemon {
 	int lock;
 	struct names *names;
 	struct symbols *symbols;
+	struct symbols *fresh; /* the next symbols, while `worker` reads them, or the last ones */
+	struct worker *worker; /* NULL: it does not run */
 	struct attribution *attribution;
 	struct records *records;
 	struct rockets *rockets;
@@ -169,30 +172,63 @@ static int on_modules(bool came, void *userdata)
 	return 0;
 }
 
+/* In a thread: reading all symbols takes 0.1 s.  The next time frees the table that was replaced. */
+static int read_symbols(void *userdata)
+{
+	struct daemon *daemon = userdata;
+	int r = symbols_load(daemon->fresh, KALLSYMS);
+
+	/* Reading them needed many MiB for a moment. */
+	malloc_trim(0);
+	return r;
+}
+
+static void take_symbols(int result, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	worker_free(&daemon->worker);
+	if (result < 0) {
+		log_warning("cannot read " KALLSYMS
+			    ": %s; functions of new modules show as addresses",
+			    strerror(-result));
+		return;
+	}
+	symbols_swap(daemon->symbols, daemon->fresh);
+	records_forget_symbols(daemon->records);
+}
+
+static int start_symbols(struct daemon *daemon)
+{
+	int r = daemon->fresh ? 0 : symbols_new(&daemon->fresh);
+
+	return r < 0 ? r
+		     : worker_new(&daemon->worker, daemon->loop, read_symbols, take_symbols,
+				  daemon);
+}
+
 /*
- * New modules bring functions that drop packets, and drop reasons.  Reading all symbols takes 0.1 s and
- * many modules can be loaded at once, so names are read at most once per second.  The names of a
- * removed module stay, for the drops that it caused.
+ * New modules bring functions that drop packets, and drop reasons.  Many modules can be loaded at
+ * once, so names are read at most once per second.  The names of a removed module stay, for the
+ * drops that it caused.
  */
 static void learn_names(struct daemon *daemon)
 {
 	int r = 0;
 
-	if (!daemon->modules_came)
+	if (!daemon->modules_came || daemon->worker)
 		return;
 	daemon->modules_came = false;
 	if (!daemon->symbols_reason[0])
-		r = symbols_load(daemon->symbols, KALLSYMS);
+		r = start_symbols(daemon);
 	if (r < 0)
 		log_warning("cannot read " KALLSYMS
 			    ": %s; functions of new modules show as addresses",
 			    strerror(-r));
-	records_forget_symbols(daemon->records);
 	r = daemon->backend->ops->name_reasons(daemon->backend, daemon->names);
 	if (r < 0)
 		log_warning("cannot read the drop reasons of new modules: %s; they show as numbers",
 			    strerror(-r));
-	malloc_trim(0);
 }
 
 /*
@@ -479,6 +515,7 @@ void daemon_free(struct daemon **daemon)
 		return;
 	control_free(&d->control);
 	alerts_free(&d->alerts);
+	worker_free(&d->worker);
 	kmsg_free(&d->kmsg);
 	modules_free(&d->modules);
 	loop_source_free(&d->input);
@@ -493,6 +530,7 @@ void daemon_free(struct daemon **daemon)
 	records_free(&d->records);
 	attribution_free(&d->attribution);
 	symbols_free(&d->symbols);
+	symbols_free(&d->fresh);
 	names_free(&d->names);
 	cleanup_close(&d->lock);
 	free(d);

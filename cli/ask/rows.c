@@ -10,9 +10,12 @@
 static const struct {
 	const char *method, *member;
 } methods[] = {
-	{"io.netflowd.GetDrops", "rows"},	     {"io.netflowd.GetDropRecords", "records"},
-	{"io.netflowd.GetLatency", "latencies"},     {"io.netflowd.GetNapi", "napi"},
-	{"io.netflowd.GetLatencyRecords", "records"}, {"io.netflowd.GetSlots", "devices"},
+	{"io.netflowd.GetDrops", "rows"},
+	{"io.netflowd.GetDropRecords", "records"},
+	{"io.netflowd.GetLatency", "latencies"},
+	{"io.netflowd.GetNapi", "napi"},
+	{"io.netflowd.GetLatencyRecords", "records"},
+	{"io.netflowd.GetSlots", "devices"},
 	{"io.netflowd.GetSlotsRecords", "records"},
 };
 

@@ -126,7 +126,8 @@ static void put_equation(struct page *page, const struct equation *equation, con
 
 	page_put(page, balances[balance].style, "%s", balances[balance].text);
 	if (left)
-		page_put(page, balances[balance].style, ", %s%s of %s that moved", left < 0 ? "-" : "",
+		page_put(page, balances[balance].style, ", %s%s of %s that moved",
+			 left < 0 ? "-" : "",
 			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s,
 			 field_units_count(values, "moved").s);
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");

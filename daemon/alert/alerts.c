@@ -142,8 +142,8 @@ static void on_counters(int result, void *userdata)
 	report_failure(result);
 	if (result == 0 && inputs & 1U << ALERT_INPUT_DROPS && drops_moved(alerts)) {
 		/* Counted before the drops are read: a drop in between makes the next reading due. */
-		alerts->counted = drops_counted(
-			readings_latest(alerts->parts.readings, READING_COUNTERS));
+		alerts->counted =
+			drops_counted(readings_latest(alerts->parts.readings, READING_COUNTERS));
 		if (readings_get(alerts->parts.readings, &alerts->request, READING_BIT(DROPS), 0,
 				 on_drops, alerts) == 0)
 			return;

@@ -170,19 +170,13 @@ static int collect_record(struct rows *rows, const struct drop *drop)
 	return 0;
 }
 
-static int collect(struct rows *rows, bool flows)
+static int collect_counters(struct rows *rows)
 {
 	const struct reading *reading = control_reading(rows->control, DROPS);
-	struct records *records = rows->control->parts.records;
-	struct drop drop;
 	int r = 0;
 
-	for (size_t i = 0; !flows && r == 0 && i < reading_count(reading); i++)
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++)
 		r = collect_counter(rows, reading_drops(reading, i));
-	if (!flows)
-		return r;
-	for (size_t i = 0; r == 0 && records_drop(records, i, &drop) == 0; i++)
-		r = collect_record(rows, &drop);
 	return r;
 }
 
@@ -224,6 +218,9 @@ struct drops_reply {
 	struct rows rows;
 	const struct grouping *by;
 	uint64_t time_ns, packets, bytes;
+	bool complete;	/* all rows are there */
+	size_t record;	/* by = flow: the next one, counted from the newest when the call came */
+	uint64_t added; /* control->added[] at that time */
 	size_t next;
 };
 
@@ -242,10 +239,44 @@ static json_t *head(void *state)
 			 (json_int_t)reply->rows.count);
 }
 
+/* All counters or records were collected. */
+static void complete(struct drops_reply *reply)
+{
+	struct rows *rows = &reply->rows;
+
+	reply->complete = true;
+	if (reply->by)
+		group(rows, reply->by->compare);
+	if (rows->count)
+		qsort(rows->row, rows->count, sizeof(rows->row[0]), compare_packets);
+	for (size_t i = 0; i < rows->count; i++) {
+		reply->packets += rows->row[i].drops.packets;
+		reply->bytes += rows->row[i].drops.bytes;
+	}
+}
+
+/* The next record; newer ones that came since the call are left out. */
+static int collect_next_record(struct drops_reply *reply)
+{
+	const struct control *control = reply->control;
+	size_t newer = (size_t)(control->added[RECORDS_DROPS] - reply->added);
+	struct drop drop;
+
+	if (records_drop(control->parts.records, newer + reply->record++, &drop) == 0)
+		return collect_record(&reply->rows, &drop);
+	complete(reply);
+	return 0;
+}
+
 static int next_row(void *state, json_t **row)
 {
 	struct drops_reply *reply = state;
+	int r;
 
+	if (!reply->complete) {
+		r = collect_next_record(reply);
+		return r < 0 ? r : 1;
+	}
 	if (reply->next == reply->rows.count)
 		return 0;
 	*row = row_to_json(reply->control, &reply->rows.row[reply->next++], reply->by);
@@ -264,27 +295,21 @@ static void drops_reply_free(void *state)
 static const struct pages_source source = {
 	.member = "rows", .head = head, .next = next_row, .free = drops_reply_free};
 
-static int make_rows(struct drops_reply *reply, struct call *call, json_t *parameters)
+static int begin_rows(struct drops_reply *reply, struct call *call, json_t *parameters)
 {
-	struct rows *rows = &reply->rows;
-	bool flows = reply->by && reply->by->compare == compare_flow;
 	int r = filter_read(&reply->filter, reply->control, call, parameters);
 
-	if (r == 0)
-		r = collect(rows, flows);
 	if (r < 0)
 		return r;
-	reply->time_ns =
-		flows ? time_monotonic() : reading_time(control_reading(reply->control, DROPS));
-	if (reply->by)
-		group(rows, reply->by->compare);
-	if (rows->count)
-		qsort(rows->row, rows->count, sizeof(rows->row[0]), compare_packets);
-	for (size_t i = 0; i < rows->count; i++) {
-		reply->packets += rows->row[i].drops.packets;
-		reply->bytes += rows->row[i].drops.bytes;
-	}
-	return 0;
+	reply->time_ns = time_monotonic();
+	reply->added = reply->control->added[RECORDS_DROPS];
+	if (reply->by && reply->by->compare == compare_flow)
+		return 0;
+	reply->time_ns = reading_time(control_reading(reply->control, DROPS));
+	r = collect_counters(&reply->rows);
+	if (r == 0)
+		complete(reply);
+	return r;
 }
 
 /* The parameter `by` was checked before. */
@@ -305,7 +330,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->control = userdata;
 	reply->by = by ? find_grouping(by, &nearest) : NULL;
 	reply->rows = (struct rows){.filter = &reply->filter, .control = userdata};
-	r = make_rows(reply, call, parameters);
+	r = begin_rows(reply, call, parameters);
 	if (r < 0) {
 		drops_reply_free(reply);
 		return r;
@@ -351,14 +376,10 @@ static int answer_records(struct call *call, json_t *parameters, void *userdata)
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},
-		{"faults", PARAMETER_BOOL, true},
-		{"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true},
-		{NULL, 0, 0},
+		{"reason", PARAMETER_STRING, true},  {"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},   {"faults", PARAMETER_BOOL, true},
+		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
 	};
 	struct control *control = userdata;
 

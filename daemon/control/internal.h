@@ -30,8 +30,8 @@ struct control {
 	struct measurer *measurer;
 	struct cost *cost;
 	uint64_t added[RECORDS_KINDS]; /* records since startup */
-	struct pages *pages;	 /* replies that are not complete */
-	struct waiting *waiting; /* calls that wait for a reading, or for a measurement */
+	struct pages *pages;	       /* replies that are not complete */
+	struct waiting *waiting;       /* calls that wait for a reading, or for a measurement */
 	/* Of the call that is answered now; NULL: it asked for none. */
 	const struct measured *measured;
 	struct stream *streams;

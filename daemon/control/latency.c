@@ -21,13 +21,13 @@ struct latency_reply {
 	const struct control *control;
 	const struct reading *reading;
 	struct filter filter;
-	bool rows;		  /* the call asks for single devices */
-	bool begun;		  /* the first page was made */
-	size_t devices;		  /* that were selected */
-	size_t worst[WORST];	  /* their rows in the reading, the worst first */
-	size_t device, segment;	  /* the next row */
-	size_t summed;		  /* rows of the reading in `sum` */
-	struct nf_hist *sum;	  /* of the selected devices; NULL: all are selected */
+	bool rows;		/* the call asks for single devices */
+	bool begun;		/* the first page was made */
+	size_t devices;		/* that were selected */
+	size_t worst[WORST];	/* their rows in the reading, the worst first */
+	size_t device, segment; /* the next row */
+	size_t summed;		/* rows of the reading in `sum` */
+	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -113,8 +113,7 @@ static json_t *segments(const struct latency_reply *reply)
 				   : reading_all_devices(reply->reading, (enum nf_segment)i);
 
 		if (histogram_count(hist))
-			json_array_append_new(rows,
-					      json_latency((enum nf_segment)i, NULL, hist));
+			json_array_append_new(rows, json_latency((enum nf_segment)i, NULL, hist));
 	}
 	return rows;
 }
@@ -128,13 +127,12 @@ static json_t *head(void *state)
 	bool first = !reply->begun;
 
 	reply->begun = true;
-	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "time",
-			 json_time(reading_time(reply->reading)), "since",
-			 json_time(reply->control->parts.started_ns), "elapsed_ns",
-			 control_elapsed(reply->control, reading_time(reply->reading)), "devices",
-			 (json_int_t)reply->devices, "segments",
-			 first ? segments(reply) : json_array(), "worst",
-			 first ? worst(reply) : json_array());
+	return json_pack(
+		"{s:o, s:o, s:I, s:I, s:o, s:o}", "time", json_time(reading_time(reply->reading)),
+		"since", json_time(reply->control->parts.started_ns), "elapsed_ns",
+		control_elapsed(reply->control, reading_time(reply->reading)), "devices",
+		(json_int_t)reply->devices, "segments", first ? segments(reply) : json_array(),
+		"worst", first ? worst(reply) : json_array());
 }
 
 /* First all devices are considered, then those that were selected become rows. */
@@ -221,8 +219,8 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true}, {"netns", PARAMETER_STRING, true},
-		{"all", PARAMETER_BOOL, true},	    {"limit", PARAMETER_INT, true},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
+		{"all", PARAMETER_BOOL, true},	     {"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
 	};
 	struct control *control = userdata;

@@ -30,14 +30,14 @@ json_t *control_drops_ledger(const struct reading *reading)
 	struct ledger_drops l;
 
 	ledger_of_drops(&l, counters->events);
-	return add_balance(
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits", (json_int_t)l.hits,
-			  "counted", (json_int_t)l.counted, "unkeyed", (json_int_t)l.unkeyed,
-			  "completed", (json_int_t)l.completed, "recorded", (json_int_t)l.recorded,
-			  "throttled", (json_int_t)l.throttled, "ring_full",
-			  (json_int_t)l.ring_full, "missed",
-			  (json_int_t)counters->missed[NF_PROBE_KFREE_SKB]),
-		counters, READING_EQUATION_DROPS);
+	return add_balance(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
+				     (json_int_t)l.hits, "counted", (json_int_t)l.counted,
+				     "unkeyed", (json_int_t)l.unkeyed, "completed",
+				     (json_int_t)l.completed, "recorded", (json_int_t)l.recorded,
+				     "throttled", (json_int_t)l.throttled, "ring_full",
+				     (json_int_t)l.ring_full, "missed",
+				     (json_int_t)counters->missed[NF_PROBE_KFREE_SKB]),
+			   counters, READING_EQUATION_DROPS);
 }
 
 json_t *control_inflight_ledger(const struct reading *reading)
@@ -54,9 +54,9 @@ json_t *control_inflight_ledger(const struct reading *reading)
 			  (json_int_t)l.transmitted, "forwarded", (json_int_t)l.forwarded,
 			  "dropped", (json_int_t)l.dropped, "overwritten",
 			  (json_int_t)l.overwritten, "invalidated", (json_int_t)l.invalidated,
-			  "torn", (json_int_t)l.torn, "in_flight", (json_int_t)l.in_flight,
-			  "stale", (json_int_t)l.stale, "unaccounted", (json_int_t)l.unaccounted,
-			  "missed", (json_int_t)missed(counters, 0, NF_PROBE_SLOTS_FIRST)),
+			  "torn", (json_int_t)l.torn, "in_flight", (json_int_t)l.in_flight, "stale",
+			  (json_int_t)l.stale, "unaccounted", (json_int_t)l.unaccounted, "missed",
+			  (json_int_t)missed(counters, 0, NF_PROBE_SLOTS_FIRST)),
 		counters, READING_EQUATION_INFLIGHT);
 }
 

@@ -78,8 +78,9 @@ static json_t *head(void *state)
 	for (size_t i = 0; !reply->begun && i < reply->cpus; i++)
 		json_array_append_new(cpus, cpu_to_json(reply->reading, &reply->cpu[i]));
 	reply->begun = true;
-	return json_pack("{s:o, s:o, s:I, s:I, s:o}", "time", json_time(reading_time(reply->reading)),
-			 "since", json_time(reply->control->parts.started_ns), "elapsed_ns",
+	return json_pack("{s:o, s:o, s:I, s:I, s:o}", "time",
+			 json_time(reading_time(reply->reading)), "since",
+			 json_time(reply->control->parts.started_ns), "elapsed_ns",
 			 control_elapsed(reply->control, reading_time(reply->reading)), "matched",
 			 (json_int_t)reply->count, "cpus", cpus);
 }
@@ -136,10 +137,10 @@ static int select_rows(struct napi_reply *reply)
 
 static int fail(struct call *call, int error)
 {
-	return call_error(call, "io.netflowd.Failed",
-			  json_pack("{s:o}", "reason",
-				    json_sprintf("cannot read " SOFTNET_STAT ": %s",
-						 strerror(-error))));
+	return call_error(
+		call, "io.netflowd.Failed",
+		json_pack("{s:o}", "reason",
+			  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-error))));
 }
 
 static int answer(struct call *call, json_t *parameters, void *userdata)

@@ -63,14 +63,14 @@ static json_t *device_to_json(const struct backend_slots *device)
 	uint64_t transmits;
 
 	list = histogram(device, &transmits);
-	return json_pack(
-		"{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device", name,
-		"ifindex", control_known(device->ifindex), "netns", control_known(device->netns),
-		"xen", device->xen, "transmits", (json_int_t)transmits, "histogram", list,
-		"near_misses", (json_int_t)device->near, "overflows",
-		(json_int_t)overflows(device), "outcomes", outcomes(device), "too_big",
-		(json_int_t)device->too_big, "last_overflow",
-		device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL);
+	return json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
+			 name, "ifindex", control_known(device->ifindex), "netns",
+			 control_known(device->netns), "xen", device->xen, "transmits",
+			 (json_int_t)transmits, "histogram", list, "near_misses",
+			 (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
+			 "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
+			 "last_overflow",
+			 device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL);
 }
 
 /* Whether the row is in the reply: a device is listed from its first transmit on. */
@@ -80,7 +80,8 @@ static bool is_taken(const struct filter *filter, const struct backend_slots *de
 
 	for (int i = 0; i < NF_SLOTS_BUCKETS; i++)
 		transmits += device->slots[i];
-	return transmits && filter_takes(filter, 0, device->name ? device->name : "", device->netns);
+	return transmits &&
+	       filter_takes(filter, 0, device->name ? device->name : "", device->netns);
 }
 
 /* ---- probes, log ------------------------------------------------- */
@@ -221,12 +222,9 @@ static int answer_records(struct call *call, json_t *parameters, void *userdata)
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},
-		{"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true},
-		{NULL, 0, 0},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
 	};
 	struct control *control = userdata;
 

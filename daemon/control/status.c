@@ -67,10 +67,10 @@ static json_t *tables(const struct reading *reading, uint64_t *bytes)
 		json_t *used = table->used_known ? json_integer((json_int_t)table->used) : NULL;
 
 		*bytes += table->bytes;
-		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name", table->name, "what",
-					table->what, "entries", (json_int_t)table->entries, "used",
-					used, "memory_bytes", (json_int_t)table->bytes));
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name",
+						      table->name, "what", table->what, "entries",
+						      (json_int_t)table->entries, "used", used,
+						      "memory_bytes", (json_int_t)table->bytes));
 	}
 	return rows;
 }
@@ -100,9 +100,9 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 		"{s:I, s:f, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
 		"daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 		"daemon_cpu_now_percent", now, "programs_cpu_percent", programs_percent(measured),
-		"measured_ns", elapsed, "unmeasurable",
-		control_unmeasurable(control), "resident_bytes",
-		(json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
+		"measured_ns", elapsed, "unmeasurable", control_unmeasurable(control),
+		"resident_bytes", (json_int_t)cost_resident_bytes(), "tables_bytes",
+		(json_int_t)tables_bytes);
 }
 
 static json_t *loop(const struct control *control)
@@ -123,12 +123,12 @@ static json_t *readings(const struct control *control)
 		struct readings_cost cost =
 			readings_cost(control->parts.readings, (enum reading_part)i);
 
-		json_array_append_new(
-			rows,
-			json_pack("{s:s, s:I, s:I, s:I, s:I}", "part", cost.name, "readings",
-				  (json_int_t)cost.readings, "requests", (json_int_t)cost.requests,
-				  "cpu_ns", (json_int_t)cost.cpu_ns, "longest_ns",
-				  (json_int_t)cost.longest_cpu_ns));
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:I, s:I, s:I, s:I}", "part", cost.name,
+						"readings", (json_int_t)cost.readings, "requests",
+						(json_int_t)cost.requests, "cpu_ns",
+						(json_int_t)cost.cpu_ns, "longest_ns",
+						(json_int_t)cost.longest_cpu_ns));
 	}
 	return rows;
 }
@@ -157,15 +157,15 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 		json_pack(
 			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			"time", json_time(reading_time(reading)), "daemon",
-			daemon_to_json(control, reading), "backend", "name", parts->backend->ops->name,
-			"reason", parts->backend_reason, "host", host(), "packets",
-			packets(counters->events), "coverage",
+			daemon_to_json(control, reading), "backend", "name",
+			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
+			"packets", packets(counters->events), "coverage",
 			coverage_json(control, counters->events), "drops",
 			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),
 			"latency", control_latency_ledger(reading), "slots",
 			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
-			"tables", rows, "cost", cost(control, bytes), "readings",
-			readings(control), "loop", loop(control)));
+			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
+			"loop", loop(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
@@ -176,8 +176,8 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	return control_read(userdata, call, parameters,
-			    READING_BIT(LEDGER) | READING_BIT(TABLES), answer_status);
+	return control_read(userdata, call, parameters, READING_BIT(LEDGER) | READING_BIT(TABLES),
+			    answer_status);
 }
 
 /* ---- ListProbes -------------------------------------------------------- */

@@ -40,8 +40,8 @@ void ledger_of_latency(struct ledger_latency *ledger, const ledger_events events
 	};
 }
 
-void ledger_of_inflight(struct ledger_inflight *ledger, const ledger_events events, uint64_t in_flight,
-			uint64_t stale)
+void ledger_of_inflight(struct ledger_inflight *ledger, const ledger_events events,
+			uint64_t in_flight, uint64_t stale)
 {
 	*ledger = (struct ledger_inflight){
 		.begun = ledger_sum(events, NF_EVENT_BEGUN),
@@ -98,8 +98,8 @@ uint64_t ledger_moved_inflight(const ledger_events before, const ledger_events a
 
 int64_t ledger_drops_off(const struct ledger_drops *ledger)
 {
-	int64_t keys = (int64_t)(ledger->hits - ledger->counted - ledger->unkeyed -
-				 ledger->completed);
+	int64_t keys =
+		(int64_t)(ledger->hits - ledger->counted - ledger->unkeyed - ledger->completed);
 	int64_t records = (int64_t)(ledger->hits - ledger->recorded - ledger->throttled -
 				    ledger->ring_full - ledger->completed);
 
@@ -108,8 +108,7 @@ int64_t ledger_drops_off(const struct ledger_drops *ledger)
 
 int64_t ledger_latency_off(const struct ledger_latency *ledger)
 {
-	return (int64_t)(ledger->chosen - ledger->recorded - ledger->throttled -
-			 ledger->ring_full);
+	return (int64_t)(ledger->chosen - ledger->recorded - ledger->throttled - ledger->ring_full);
 }
 
 /* Count readings in a row that are off by more than what moved. */

@@ -38,8 +38,8 @@ uint64_t ledger_sum(const ledger_events events, enum nf_event event);
 
 void ledger_of_drops(struct ledger_drops *ledger, const ledger_events events);
 void ledger_of_latency(struct ledger_latency *ledger, const ledger_events events);
-void ledger_of_inflight(struct ledger_inflight *ledger, const ledger_events events, uint64_t in_flight,
-			uint64_t stale);
+void ledger_of_inflight(struct ledger_inflight *ledger, const ledger_events events,
+			uint64_t in_flight, uint64_t stale);
 
 /*
  * How many of these events were counted between two readings.  Each of them can put the equation of the ledger off by

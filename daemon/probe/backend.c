@@ -72,7 +72,8 @@ static void none_housekeep(struct backend *backend)
 	(void)backend;
 }
 
-static int none_devices(const struct backend *backend, struct backend_cursor *cursor, int (*visit)(const struct backend_device *, void *), void *userdata)
+static int none_devices(const struct backend *backend, struct backend_cursor *cursor,
+			int (*visit)(const struct backend_device *, void *), void *userdata)
 {
 	(void)backend;
 	(void)cursor;
@@ -81,7 +82,8 @@ static int none_devices(const struct backend *backend, struct backend_cursor *cu
 	return 0;
 }
 
-static int none_napi(const struct backend *backend, struct backend_cursor *cursor, int (*visit)(const struct backend_napi *, void *), void *userdata)
+static int none_napi(const struct backend *backend, struct backend_cursor *cursor,
+		     int (*visit)(const struct backend_napi *, void *), void *userdata)
 {
 	(void)backend;
 	(void)cursor;
@@ -103,7 +105,8 @@ static void none_softirq_wait(const struct backend *backend, uint32_t cpu, struc
 	(void)hist;
 }
 
-static int none_drops(const struct backend *backend, struct backend_cursor *cursor, int (*visit)(const struct backend_drops *, void *), void *userdata)
+static int none_drops(const struct backend *backend, struct backend_cursor *cursor,
+		      int (*visit)(const struct backend_drops *, void *), void *userdata)
 {
 	(void)backend;
 	(void)cursor;
@@ -112,7 +115,8 @@ static int none_drops(const struct backend *backend, struct backend_cursor *curs
 	return 0;
 }
 
-static int none_tables(const struct backend *backend, struct backend_cursor *cursor, int (*visit)(const struct backend_table *, void *), void *userdata)
+static int none_tables(const struct backend *backend, struct backend_cursor *cursor,
+		       int (*visit)(const struct backend_table *, void *), void *userdata)
 {
 	(void)backend;
 	(void)cursor;
@@ -128,7 +132,8 @@ static void none_slots_events(const struct backend *backend,
 	memset(events, 0, NF_SLOTS_PROBES * sizeof(events[0]));
 }
 
-static int none_slots(const struct backend *backend, struct backend_cursor *cursor, int (*visit)(const struct backend_slots *, void *), void *userdata)
+static int none_slots(const struct backend *backend, struct backend_cursor *cursor,
+		      int (*visit)(const struct backend_slots *, void *), void *userdata)
 {
 	(void)backend;
 	(void)cursor;

@@ -81,9 +81,8 @@ static void check_slots(struct reading *reading, const struct backend *backend,
 			moved += after[i][j] - reading->counters.slots[i][j];
 		}
 	counted = (int64_t)(sum[NF_SLOTS_HIT] - sum[NF_SLOTS_COUNTED] - sum[NF_SLOTS_UNKEYED]);
-	chosen = (int64_t)(sum[NF_SLOTS_CHOSEN] - sum[NF_SLOTS_RECORDED] -
-			   sum[NF_SLOTS_THROTTLED] - sum[NF_SLOTS_RING_FULL] -
-			   sum[NF_SLOTS_UNENDED]);
+	chosen = (int64_t)(sum[NF_SLOTS_CHOSEN] - sum[NF_SLOTS_RECORDED] - sum[NF_SLOTS_THROTTLED] -
+			   sum[NF_SLOTS_RING_FULL] - sum[NF_SLOTS_UNENDED]);
 	check(reading, watch, READING_EQUATION_SLOTS,
 	      llabs(counted) > llabs(chosen) ? counted : chosen, moved);
 }
@@ -154,8 +153,7 @@ static int step_waits(struct reading *reading, const struct backend *backend, ui
 			return -ENOMEM;
 	}
 	while (reading->waits < reading->cpus) {
-		backend->ops->softirq_wait(backend, reading->waits,
-					   &reading->wait[reading->waits]);
+		backend->ops->softirq_wait(backend, reading->waits, &reading->wait[reading->waits]);
 		reading->waits++;
 		if (time_monotonic() >= deadline_ns)
 			return 1;

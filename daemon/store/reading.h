@@ -41,12 +41,13 @@ struct reading_counters {
 	ledger_events events;
 	uint64_t slots[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
 	uint64_t streams[NF_STREAM_COUNT];
-	uint64_t missed[NF_PROBE_COUNT]; /* runs that the kernel skipped; 0 if it does not count them */
+	uint64_t missed
+		[NF_PROBE_COUNT]; /* runs that the kernel skipped; 0 if it does not count them */
 	struct backend_in_flight in_flight; /* LEDGER only */
 	struct {
 		uint64_t moved; /* events during the reading */
 		bool balanced;
-		uint64_t proven; /* events that are certainly not accounted for */
+		uint64_t proven;       /* events that are certainly not accounted for */
 	} equation[READING_EQUATIONS]; /* INFLIGHT: LEDGER only */
 };
 

@@ -20,9 +20,9 @@ static const struct part {
 	/* A younger reading answers every request: these numbers need not follow an event at once. */
 	uint64_t least_age_ns;
 } parts[READING_PARTS] = {
-	[READING_COUNTERS] = {"counters", 10, 0}, [READING_LEDGER] = {"ledger", 35, 0},
+	[READING_COUNTERS] = {"counters", 10, 0},   [READING_LEDGER] = {"ledger", 35, 0},
 	[READING_TABLES] = {"tables", 5, 500 * MS}, [READING_DROPS] = {"drops", 20, 0},
-	[READING_DEVICES] = {"devices", 20, 0},	  [READING_NAPI] = {"napi", 5, 0},
+	[READING_DEVICES] = {"devices", 20, 0},	    [READING_NAPI] = {"napi", 5, 0},
 	[READING_SLOTS] = {"slots", 5, 0},
 };
 
@@ -30,7 +30,8 @@ struct readings_request {
 	struct readings_request *next;
 	struct readings *readings;
 	unsigned int parts;
-	uint64_t since_ns[READING_PARTS]; /* when the reading of a part must have begun at the earliest */
+	uint64_t since_ns
+		[READING_PARTS]; /* when the reading of a part must have begun at the earliest */
 	readings_done done;
 	void *userdata;
 };
@@ -47,7 +48,7 @@ struct readings {
 	struct {
 		const struct reading *latest;
 		uint64_t wanted_ns; /* the last request */
-		int64_t budget_ns;  /* CPU time that its next readings may cost; the last one can exceed it */
+		int64_t budget_ns; /* CPU time that its next readings may cost; the last one can exceed it */
 		uint64_t filled_ns; /* when the budget last grew */
 		struct readings_cost cost;
 	} of[READING_PARTS];
