@@ -19,6 +19,7 @@ struct attribution;
 struct backend;
 struct helper;
 struct loop;
+struct readings;
 struct names;
 struct records;
 struct rockets;
@@ -28,6 +29,7 @@ struct symbols;
 struct alerts_parts {
 	struct loop *loop;
 	const struct backend *backend;
+	struct readings *readings; /* the counters */
 	const char *backend_reason;
 	const struct names *names;
 	const struct symbols *symbols;

@@ -224,6 +224,17 @@ struct drops_visit {
 	void *userdata;
 };
 
+/*
+ * A walk over all rows takes about 2 ms and cannot pause: drop_sums_begin() and bpf_drops_tend() would change the rows
+ * that are left.  So a visitor that wants to stop gets them all the same.
+ */
+static int visit_row(const struct drops_visit *to, const struct backend_drops *drops)
+{
+	int r = to->visit(drops, to->userdata);
+
+	return r < 0 ? r : 0;
+}
+
 static int visit_sum(const struct drop_sum *sum, void *userdata)
 {
 	const struct drops_visit *to = userdata;
@@ -238,7 +249,7 @@ static int visit_sum(const struct drop_sum *sum, void *userdata)
 	};
 
 	memcpy(drops.device, sum->device, sizeof(drops.device));
-	return to->visit(&drops, to->userdata);
+	return visit_row(to, &drops);
 }
 
 static int visit_reason(const struct bpf_drops *drops, uint32_t i, const __u32 *reasons,
@@ -252,7 +263,7 @@ static int visit_reason(const struct bpf_drops *drops, uint32_t i, const __u32 *
 	row.segments = sum.count.segments;
 	row.bytes = sum.count.bytes;
 	row.last_ns = sum.count.last_ns;
-	return row.packets ? to->visit(&row, to->userdata) : 0;
+	return row.packets ? visit_row(to, &row) : 0;
 }
 
 static int read_reasons(const struct backend_bpf_state *state, const struct drops_visit *to)
@@ -270,13 +281,14 @@ static int read_reasons(const struct backend_bpf_state *state, const struct drop
 	return n < 0 ? n : r;
 }
 
-int bpf_read_drops(const struct backend *backend,
+int bpf_read_drops(const struct backend *backend, struct backend_cursor *cursor,
 		   int (*visit)(const struct backend_drops *, void *), void *userdata)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 	struct drops_visit to = {visit, userdata};
 	int r;
 
+	cursor->begun = true;
 	drop_sums_begin(state->drops->sums);
 	r = for_each_key(state, add_key, NULL, NULL);
 	if (r == 0)
