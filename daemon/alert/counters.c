@@ -83,18 +83,16 @@ static const char *without(struct alert_input_state *state, enum nf_probe probe)
 /* A simple program has no histograms of some segments. */
 static const char *without_segment(struct alert_input_state *state, enum nf_segment segment)
 {
-	const struct probe_spec *spec;
 	struct probe_status status;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		spec = &probe_specs[i];
-		if (!(spec->segments_if_simple & UINT32_C(1) << segment))
+		if (!(probe_simple[i].segments & UINT32_C(1) << segment))
 			continue;
 		state->backend->ops->probe(state->backend, (enum nf_probe)i, &status);
 		if (status.state != PROBE_DEGRADED)
 			continue;
 		snprintf(state->missing, sizeof(state->missing), "%s runs its simple program: %s",
-			 spec->name, status.reason);
+			 probe_specs[i].name, status.reason);
 		return state->missing;
 	}
 	return NULL;

@@ -73,7 +73,7 @@ static int add_lack(char **reasons, const struct backend *backend, int probe)
 			       spec->lost_without);
 	else if (status.state == PROBE_DEGRADED)
 		r = add_reason(reasons, "%s: %s; a simpler program runs (lost with it: %s)",
-			       spec->name, status.reason, spec->lost_if_simple);
+			       spec->name, status.reason, probe_simple[probe].lost);
 	return r < 0 ? r : (int)status.state;
 }
 

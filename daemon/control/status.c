@@ -235,7 +235,7 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 			 status.reason, "hits", count, "missed", skipped, "ns_per_hit", ns,
 			 "verified_insns", insns, "lost_without", probe_specs[i].lost_without,
 			 "lost_if_degraded",
-			 status.state == PROBE_DEGRADED ? probe_specs[i].lost_if_simple : NULL);
+			 status.state == PROBE_DEGRADED ? probe_simple[i].lost : NULL);
 }
 
 static int answer_probes(struct call *call, json_t *parameters, void *userdata)

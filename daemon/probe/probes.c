@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define S(segment) (UINT32_C(1) << NF_SEGMENT_##segment)
-
 const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 	[NF_PROBE_IRQ_HANDLER_ENTRY] = {"irq_handler_entry", "irq",
 					"irq_to_softirq; rx_total then begins with softirq_raise"},
@@ -20,10 +18,7 @@ const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 		{"softirq_exit", "irq",
 		 "all segments up to receive; before 6.18 UDP's receive_to_copy; whether a drop's task was involved"},
 	[NF_PROBE_NAPI_POLL] = {"napi_poll", "rx", "NAPI polls, packets per poll and full budgets"},
-	[NF_PROBE_NETIF_RECEIVE_SKB] =
-		{"netif_receive_skb", "rx", "all receive latency",
-		 "histograms and thresholds of irq_to_softirq, raise_to_softirq and softirq_to_receive",
-		 S(IRQ_TO_SOFTIRQ) | S(RAISE_TO_SOFTIRQ) | S(SOFTIRQ_TO_RECEIVE)},
+	[NF_PROBE_NETIF_RECEIVE_SKB] = {"netif_receive_skb", "rx", "all receive latency"},
 	[NF_PROBE_SK_DATA_READY] =
 		{"sk_data_ready", "rx",
 		 "receive_to_sock_queue, wakeup_to_run, run_to_copy; on 6.18 and later UDP's receive_to_copy"},
@@ -50,6 +45,14 @@ const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 		 "ring slots of Xen devices; rockets in the kernel's log are still reported"},
 	[NF_PROBE_SLOTS_DEVICES] = {"slots_devices", "slots",
 				    "ring slots of the devices that slots.devices names"},
+};
+
+#define S(segment) (UINT32_C(1) << NF_SEGMENT_##segment)
+
+const struct probe_simple probe_simple[NF_PROBE_COUNT] = {
+	[NF_PROBE_NETIF_RECEIVE_SKB] =
+		{"histograms and thresholds of irq_to_softirq, raise_to_softirq and softirq_to_receive",
+		 S(IRQ_TO_SOFTIRQ) | S(RAISE_TO_SOFTIRQ) | S(SOFTIRQ_TO_RECEIVE)},
 };
 
 int probe_find(const char *name)

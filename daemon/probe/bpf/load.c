@@ -26,7 +26,7 @@ static const struct alternative {
 	const char *suffix; /* of the program's name */
 	const char *how;
 	bool tracepoint; /* for kernels that have the probe's tracepoint, or for those that lack it */
-	bool simple;	 /* it does less: probe_specs[].lost_if_simple */
+	bool simple;	 /* it does less: probe_simple[].lost */
 } alternatives[] = {
 	{.suffix = "", .how = "tp_btf", .tracepoint = true},
 	{.suffix = "_simple", .how = "tp_btf", .tracepoint = true, .simple = true},
