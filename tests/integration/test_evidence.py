@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Recent records are kept fairly: a flood replaces its own records, and each cause keeps its newest.
+"""Recent records are kept fairly: a flood replaces its own records, each cause keeps its newest.
 A record names its own namespace, and never one that got the same inode number later."""
 
 import contextlib
@@ -19,7 +19,8 @@ CAPACITY = 500
 
 
 def matched(daemon, namespace, **parameters):
-    return daemon.call("GetDropRecords", netns=str(namespace.inode), limit=1, **parameters)["matched"]
+    parameters |= {"netns": str(namespace.inode), "limit": 1}
+    return daemon.call("GetDropRecords", **parameters)["matched"]
 
 
 def flood(daemon, send):
@@ -170,11 +171,13 @@ def test_number_used_again(start, lab, unnamed):
             time.sleep(0.05)
         if kernel.release() >= (5, 14):
             assert names(daemon, second.inode, 10) == [name]
+            records = daemon.call("GetDropRecords", netns=name, limit=1000)["records"]
+            assert [record["transport"]["destination_port"] for record in records] == [10]
     assert names(daemon, first.inode, port) == [None]
 
 
 def test_late_name(start, lab, unnamed):
-    """The name comes after the record, and the record shows it, because it is the same namespace."""
+    """The name comes after the record, which shows it, because it is the same namespace."""
     if kernel.release() < (5, 14):
         pytest.skip("this kernel does not show the cookie of a namespace (SO_NETNS_COOKIE)")
     daemon = start(*EVERY_DROP)
@@ -188,7 +191,7 @@ def test_late_name(start, lab, unnamed):
 
 
 def test_names_of_namespaces_that_go_by(start, lab):
-    """Namespaces that are made, used and deleted one after another: each record has its own name."""
+    """Namespaces are made, used and deleted one after another; each record has its own name."""
     daemon = start(*EVERY_DROP)
     expected, held = {}, {}
     for port in range(21000, 21000 + patience.fewer(40)):
