@@ -60,10 +60,28 @@ struct daemon {
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
 	struct readings *readings;
-	struct loop_source *input, *housekeeping, *every_second;
+	struct loop_source *input, *housekeeping, *every_second, *settle;
+	bool settles; /* the timer `settle` runs */
 	struct alerts *alerts;
 	struct control *control;
 };
+
+/* A namespace whose name was not found may be deleted before on_every_second() runs. */
+static void settle_soon(struct daemon *daemon)
+{
+	if (daemon->settles || !records_wait(daemon->records))
+		return;
+	daemon->settles = loop_timer_restart(daemon->settle, RECORDS_PAUSE_NS) == 0;
+}
+
+static int on_settle(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->settles = false;
+	records_settle_soon(daemon->records);
+	return 0;
+}
 
 /* A record from the backend is stored before clients see it: they get it from the store. */
 static void take_drop(void *userdata, const struct nf_drop_record *record)
@@ -71,6 +89,7 @@ static void take_drop(void *userdata, const struct nf_drop_record *record)
 	struct daemon *daemon = userdata;
 
 	records_add_drop(daemon->records, record);
+	settle_soon(daemon);
 	if (daemon->control)
 		control_record(daemon->control, RECORDS_DROPS);
 }
@@ -80,6 +99,7 @@ static void take_journey(void *userdata, const struct nf_journey_record *record)
 	struct daemon *daemon = userdata;
 
 	records_add_journey(daemon->records, record);
+	settle_soon(daemon);
 	if (daemon->control)
 		control_record(daemon->control, RECORDS_LATENCY);
 }
@@ -89,6 +109,7 @@ static void take_slots(void *userdata, const struct nf_slots_record *record)
 	struct daemon *daemon = userdata;
 
 	records_add_transmit(daemon->records, record);
+	settle_soon(daemon);
 	rockets_record(daemon->rockets, record);
 	if (daemon->control)
 		control_record(daemon->control, RECORDS_SLOTS);
@@ -329,8 +350,12 @@ static int open_backend(struct daemon *daemon)
 			   TIME_NS_PER_SECOND, on_every_second, daemon);
 	if (r == 0)
 		r = readings_new(&daemon->readings, daemon->loop, daemon->backend);
+	if (r == 0)
+		r = loop_add_timer(daemon->loop, &daemon->settle, RECORDS_PAUSE_NS, 0, on_settle,
+				   daemon);
 	if (r < 0)
 		return r;
+	daemon->settles = true;
 	if (backend_is_none(daemon->backend)) {
 		log_error("no probe can run: %s; serving status only", daemon->backend_reason);
 		return 0;
@@ -558,6 +583,7 @@ void daemon_free(struct daemon **daemon)
 	kmsg_free(&d->kmsg);
 	modules_free(&d->modules);
 	loop_source_free(&d->input);
+	loop_source_free(&d->settle);
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
 	readings_free(&d->readings);

@@ -111,7 +111,10 @@ static int read_reason(struct filter *filter, const struct control *control, str
 	return 0;
 }
 
-/* Select by the number that the name has now, because records and counters contain only numbers. */
+/*
+ * Select counters by the number that the name has now, because they have no names.  Records are selected by the
+ * namespace's cookie, or by the name that was captured with them.
+ */
 static int read_netns(struct filter *filter, const struct control *control, struct call *call,
 		      const char *text)
 {
@@ -120,6 +123,9 @@ static int read_netns(struct filter *filter, const struct control *control, stru
 	switch (attribution_netns_number(control->parts.attribution, text, &filter->netns)) {
 	case 0:
 		filter->by_netns = true;
+		filter->netns_id = attribution_netns_id(control->parts.attribution, text);
+		if (strspn(text, "0123456789") < strlen(text))
+			snprintf(filter->netns_name, sizeof(filter->netns_name), "%s", text);
 		return 0;
 	case -ENOENT:
 		call_error(call, "io.netflowd.UnknownNetns",
@@ -243,10 +249,22 @@ bool filter_hides(const struct filter *filter, const struct cause *cause)
 	return filter->faults && cause->knowledge && cause->knowledge->class != KNOWLEDGE_FAULT;
 }
 
+static bool takes_netns(const struct filter *filter, const struct device *device)
+{
+	if (filter->netns_name[0] && device->netns_name &&
+	    !strcmp(filter->netns_name, device->netns_name))
+		return true;
+	if (filter->netns_id && device->netns_id && device->netns_id != device->netns)
+		return filter->netns_id == device->netns_id;
+	return filter->netns == device->netns;
+}
+
 /* Whether the device matches both by name and by namespace. */
 static bool takes_device(const struct filter *filter, const struct device *device)
 {
-	return filter_takes(filter, filter->reason, device->name, device->netns);
+	if (filter->by_netns && !takes_netns(filter, device))
+		return false;
+	return !filter->by_device || !strncmp(filter->device, device->name, NF_DEVICE_NAME);
 }
 
 static bool takes_contents(const struct filter *filter, const struct contents *contents)

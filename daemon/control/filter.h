@@ -3,6 +3,7 @@
 #ifndef DAEMON_CONTROL_FILTER_H
 #define DAEMON_CONTROL_FILTER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +26,9 @@ struct filter {
 	bool by_reason, by_device, by_netns;
 	bool faults; /* drops only: hide those whose reason is policy or benign */
 	uint32_t reason;
-	uint32_t netns;
+	uint32_t netns;		       /* the number that the name has now */
+	uint32_t netns_id;	       /* of the namespace that has the name now; 0: not known */
+	char netns_name[NAME_MAX + 1]; /* empty: the client gave a number */
 	char device[NF_DEVICE_NAME];
 	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
 	/* Latency records only. */

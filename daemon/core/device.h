@@ -10,6 +10,7 @@ struct device {
 	const char *name;	/* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
 	uint32_t ifindex;	/* 0: not known */
 	uint32_t netns;		/* inode number, 0: not known */
+	uint32_t netns_id;	/* nf_netns_id(), 0: not known */
 	const char *netns_name; /* "host", or its name in `ip netns`; NULL: none */
 };
 

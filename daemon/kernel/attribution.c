@@ -73,6 +73,11 @@ int attribution_netns_number(const struct attribution *attribution, const char *
 	return netns_names_number(attribution->netns, text, inode);
 }
 
+uint32_t attribution_netns_id(const struct attribution *attribution, const char *text)
+{
+	return netns_names_id(attribution->netns, text);
+}
+
 const char *attribution_netns_nearest(const struct attribution *attribution, const char *text,
 				      char nearest[static ATTRIBUTION_NETNS_MAX])
 {

@@ -69,6 +69,8 @@ int attribution_netns_identify(struct attribution *attribution, uint32_t id, uin
  */
 int attribution_netns_number(const struct attribution *attribution, const char *text,
 			     uint32_t *inode);
+/* The lower half of the cookie of the namespace that has this name now; 0: not known.  See netns_names_id(). */
+uint32_t attribution_netns_id(const struct attribution *attribution, const char *text);
 const char *attribution_netns_nearest(const struct attribution *attribution, const char *text,
 				      char nearest[static ATTRIBUTION_NETNS_MAX]);
 

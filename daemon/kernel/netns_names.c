@@ -459,20 +459,25 @@ static bool is_network(const char *path)
 	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
 }
 
-static int number_of_file(const struct netns_names *names, const char *name, uint32_t *inode)
+static int number_of_file_in(const struct netns_names *names, size_t directory, const char *name,
+			     uint32_t *inode)
 {
 	char path[PATH_MAX];
 	uint32_t number;
+	int len = snprintf(path, sizeof(path), "%s/%s", names->directories[directory].path, name);
 
-	for (size_t i = 0; i < names->directory_count; i++) {
-		int len = snprintf(path, sizeof(path), "%s/%s", names->directories[i].path, name);
+	if (len < 0 || (size_t)len >= sizeof(path) ||
+	    netns_of_name(names, AT_FDCWD, path, &number) < 0 || !is_network(path))
+		return -ENOENT;
+	*inode = number;
+	return 0;
+}
 
-		if (len < 0 || (size_t)len >= sizeof(path) ||
-		    netns_of_name(names, AT_FDCWD, path, &number) < 0 || !is_network(path))
-			continue;
-		*inode = number;
-		return 0;
-	}
+static int number_of_file(const struct netns_names *names, const char *name, uint32_t *inode)
+{
+	for (size_t i = 0; i < names->directory_count; i++)
+		if (number_of_file_in(names, i, name, inode) == 0)
+			return 0;
 	return -ENOENT;
 }
 
@@ -491,6 +496,26 @@ int netns_names_number(const struct netns_names *names, const char *text, uint32
 	if (!number)
 		return number_of_file(names, text, inode);
 	*inode = number;
+	return 0;
+}
+
+uint32_t netns_names_id(const struct netns_names *names, const char *text)
+{
+	struct entry entry = {.name = (char *)text};
+	uint32_t number;
+	uint64_t cookie;
+
+	if (netns_parse(text, &number) < 0 || number || !strcmp(text, NETNS_NAMES_HOST))
+		return 0;
+	for (size_t i = 0; i < names->directory_count; i++) {
+		OWN_FD int fd = -1;
+
+		entry.directory = (unsigned int)i;
+		if (number_of_file_in(names, i, text, &entry.inode) < 0)
+			continue;
+		fd = open_entry(names, &entry);
+		return fd >= 0 && netns_cookie(fd, &cookie) == 0 ? (uint32_t)cookie : 0;
+	}
 	return 0;
 }
 

@@ -62,6 +62,12 @@ int netns_names_identify(struct netns_names *names, uint32_t id, uint32_t inode,
  */
 int netns_names_number(const struct netns_names *names, const char *text, uint32_t *inode);
 
+/*
+ * The lower half of the cookie of the namespace that has this file's name now.  0: not known, also for a number and for
+ * NETNS_NAMES_HOST, whose number is never reused.
+ */
+uint32_t netns_names_id(const struct netns_names *names, const char *text);
+
 /* Returns `nearest`, the name nearest to `text` that a namespace has now, or NULL if none is near. */
 const char *netns_names_nearest(const struct netns_names *names, const char *text,
 				char nearest[static NAME_MAX + 1]);

@@ -26,7 +26,9 @@ struct captured {
 	uint32_t inode;	       /* inode number of the namespace */
 	enum kind kind;
 	unsigned int holders;
-	bool settled;	       /* a name that was not found stays not known */
+	bool settled; /* a name that was not found is not looked up again by captures_settle() */
+	bool waits;   /* between the next two, in the queue of captures_settle() */
+	struct captured *after, *before;
 	uint64_t begun_ns;     /* when it was first captured */
 	uint64_t looked_up_ns; /* when it was last looked up; 0: never */
 	char *text;	       /* the namespace's name, or the owner's strings; NULL: not known */
@@ -36,7 +38,11 @@ struct captured {
 struct captures {
 	struct attribution *attribution;
 	size_t count;
-	size_t next_bucket; /* where captures_settle() continues */
+	/* Lookups of new records since then took this time. */
+	uint64_t paused_ns, spent_ns;
+	bool has_new; /* a name began to wait since captures_settle() ran last */
+	/* Names that were not found and are looked up again; the first one next. */
+	struct captured *first_waiting, *last_waiting;
 	struct captured *buckets[KINDS][BUCKETS];
 };
 
@@ -60,6 +66,35 @@ void captures_free(struct captures **captures)
 size_t captures_count(const struct captures *captures)
 {
 	return captures->count;
+}
+
+/* ---- the queue of captures_settle() ---------------------------------------- */
+
+static void join_queue(struct captures *captures, struct captured *captured)
+{
+	captured->waits = true;
+	captured->after = captures->last_waiting;
+	captured->before = NULL;
+	if (captures->last_waiting)
+		captures->last_waiting->before = captured;
+	else
+		captures->first_waiting = captured;
+	captures->last_waiting = captured;
+}
+
+static void leave_queue(struct captures *captures, struct captured *captured)
+{
+	if (!captured->waits)
+		return;
+	captured->waits = false;
+	if (captured->after)
+		captured->after->before = captured->before;
+	else
+		captures->first_waiting = captured->before;
+	if (captured->before)
+		captured->before->after = captured->after;
+	else
+		captures->last_waiting = captured->after;
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -118,6 +153,7 @@ void captures_release(struct captures *captures, struct captured *captured)
 	while (*link != captured)
 		link = &(*link)->next;
 	*link = captured->next;
+	leave_queue(captures, captured);
 	captures->count--;
 	free(captured->text);
 	free(captured);
@@ -169,7 +205,6 @@ static bool may_claim(const struct captures *captures, const struct captured *ca
 	return true;
 }
 
-/* `record`: a record of the namespace was just taken. */
 static void look_up_netns(struct captures *captures, struct captured *captured, bool record)
 {
 	char name[ATTRIBUTION_NETNS_MAX];
@@ -185,6 +220,7 @@ static void look_up_netns(struct captures *captures, struct captured *captured, 
 		captured->settled = true;
 	if (r == -EAGAIN) {
 		captured->settled = false;
+		captures->has_new = true;
 		captured->begun_ns = captured->looked_up_ns;
 	}
 }
@@ -203,39 +239,75 @@ static bool is_due(const struct captured *captured, uint64_t now, uint64_t inter
 	return !captured->looked_up_ns || now - captured->looked_up_ns >= interval_ns;
 }
 
+/* `record`: a record of it was just taken. */
+static void look_up(struct captures *captures, struct captured *captured, uint64_t now, bool record)
+{
+	captured->looked_up_ns = now;
+	if (captured->kind == NETNS)
+		look_up_netns(captures, captured, record);
+	else
+		look_up_owner(captures, captured);
+}
+
 /* ---- settling ------------------------------------------------------------ */
 
 static void settle_one(struct captures *captures, struct captured *one, uint64_t now)
 {
 	static const uint64_t settled_ns[KINDS] = {NETNS_SETTLED_NS, CGROUP_SETTLED_NS};
 
-	if (one->text || one->settled)
-		return;
-	if (is_due(one, now, CAPTURES_FRESH_NS)) {
-		one->looked_up_ns = now;
-		if (one->kind == NETNS)
-			look_up_netns(captures, one, false);
-		else
-			look_up_owner(captures, one);
-	}
+	if (!one->text && is_due(one, now, CAPTURES_FRESH_NS))
+		look_up(captures, one, now, false);
 	one->settled |= now - one->begun_ns >= settled_ns[one->kind];
+	leave_queue(captures, one);
+	if (!one->text && !one->settled)
+		join_queue(captures, one);
 }
 
-void captures_settle(struct captures *captures)
+void captures_settle(struct captures *captures, uint64_t budget_ns)
 {
-	const size_t all = KINDS * BUCKETS;
 	uint64_t begun = time_monotonic(), now = begun;
+	const struct captured *last = captures->last_waiting;
+	bool more = last != NULL;
 
-	for (size_t i = 0; i < all && now - begun < CAPTURES_SETTLE_NS; i++) {
-		size_t bucket = captures->next_bucket;
+	captures->has_new = false;
+	while (more && now - begun < budget_ns) {
+		struct captured *one = captures->first_waiting;
 
-		for (struct captured *one = captures->buckets[bucket / BUCKETS][bucket % BUCKETS];
-		     one; one = one->next) {
-			settle_one(captures, one, now);
-			now = time_monotonic();
-		}
-		captures->next_bucket = (bucket + 1) % all;
+		more = one != last;
+		settle_one(captures, one, now);
+		now = time_monotonic();
 	}
+	captures->has_new |= more;
+}
+
+bool captures_has_new(const struct captures *captures)
+{
+	return captures->has_new;
+}
+
+/*
+ * Look up the name of a new record, unless lookups took too long since the pause began.  Many new namespaces at once must
+ * not keep the daemon from the ring buffer; their names are looked up later.
+ */
+static void look_up_now(struct captures *captures, struct captured *captured, uint64_t now)
+{
+	if (now - captures->paused_ns >= CAPTURES_PAUSE_NS) {
+		captures->paused_ns = now;
+		captures->spent_ns = 0;
+	}
+	if (captures->spent_ns >= CAPTURES_SETTLE_NS)
+		return;
+	look_up(captures, captured, now, true);
+	captures->spent_ns += time_monotonic() - now;
+}
+
+/* A name that was not found is looked up again. */
+static void look_later(struct captures *captures, struct captured *captured)
+{
+	if (captured->text || captured->settled || captured->waits)
+		return;
+	join_queue(captures, captured);
+	captures->has_new = true;
 }
 
 /* ---- captures ------------------------------------------------------------ */
@@ -252,8 +324,7 @@ static struct captured *capture_number(struct captures *captures, uint32_t inode
 	if (!fresh)
 		return NULL;
 	fresh->inode = inode;
-	fresh->looked_up_ns = now;
-	look_up_netns(captures, fresh, true);
+	look_up(captures, fresh, now, true);
 	if (!captured ||
 	    strcmp(captured->text ? captured->text : "", fresh->text ? fresh->text : ""))
 		return hold(fresh);
@@ -282,10 +353,9 @@ struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t
 			return NULL;
 		captured->inode = inode;
 	}
-	if (is_due(captured, now, captured->settled ? NETNS_MISS_NS : CAPTURES_FRESH_NS)) {
-		captured->looked_up_ns = now;
-		look_up_netns(captures, captured, true);
-	}
+	if (is_due(captured, now, captured->settled ? NETNS_MISS_NS : CAPTURES_FRESH_NS))
+		look_up_now(captures, captured, now);
+	look_later(captures, captured);
 	return hold(captured);
 }
 
@@ -303,10 +373,11 @@ struct captured *captures_owner(struct captures *captures, uint64_t cgroup)
 	now = time_monotonic();
 	if (!captured)
 		captured = add(captures, CGROUP, cgroup, now);
-	if (captured && is_due(captured, now, CAPTURES_FRESH_NS)) {
-		captured->looked_up_ns = now;
-		look_up_owner(captures, captured);
-	}
+	if (!captured)
+		return NULL;
+	if (is_due(captured, now, CAPTURES_FRESH_NS))
+		look_up_now(captures, captured, now);
+	look_later(captures, captured);
 	return hold(captured);
 }
 

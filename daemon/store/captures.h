@@ -17,11 +17,13 @@
  *
  * The cost of a capture is a lookup in a table, about 20 ns, if an earlier record has the same name.  The first capture
  * of a namespace with a name takes about 100 µs, and 3 ms at most.  The first capture of a cgroup opens it by its id,
- * about 20 µs.  No other capture takes longer than a lookup of kernel/attribution.h, about a millisecond.
+ * about 20 µs.  No other capture takes longer than a lookup of kernel/attribution.h, about a millisecond.  When these
+ * took CAPTURES_SETTLE_NS in CAPTURES_PAUSE_NS, other names are looked up by captures_settle() only.
  */
 #ifndef DAEMON_STORE_CAPTURES_H
 #define DAEMON_STORE_CAPTURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,16 +59,23 @@ const char *captures_netns_name(const struct captured *captured);
 const struct owner *captures_owner_names(const struct captured *captured);
 
 /*
- * Call this every second.  The file of a new namespace may appear up to a second late, and a walk through many cgroups
- * takes longer.  So names that were not found are looked up again, those of namespaces for at least one second and
- * those of cgroups for at least ten.  After that, a namespace without a name is looked up only as new records of it come,
- * once per second.
+ * Call this every second, with CAPTURES_SETTLE_NS.  The file of a new namespace may appear up to a second late, and a walk
+ * through many cgroups takes longer.  So names that were not found are looked up again, those of namespaces for at least
+ * one second and those of cgroups for at least ten.  After that, a namespace without a name is looked up only as new
+ * records of it come, once per second.
  *
- * Records of thousands of new namespaces must not keep the daemon from the ring buffer.  So a call ends with the first
- * of the 2048 buckets that it completes after CAPTURES_SETTLE_NS, and the next call continues there.
+ * Records of thousands of new namespaces must not keep the daemon from the ring buffer.  So a call ends after the first
+ * lookup that `budget_ns` does not cover, and the next call continues there.
+ *
+ * A namespace may also be deleted soon.  So while captures_has_new() is true, call this with CAPTURES_SOON_NS once in
+ * CAPTURES_PAUSE_NS, which is longer than kernel/netns_names.c waits before it reads a directory again.
  */
 #define CAPTURES_SETTLE_NS 2000000ULL
-void captures_settle(struct captures *captures);
+#define CAPTURES_SOON_NS 250000ULL
+#define CAPTURES_PAUSE_NS 25000000ULL
+void captures_settle(struct captures *captures, uint64_t budget_ns);
+/* Whether a name that was not found, or could not be looked up, has not been looked up again yet. */
+bool captures_has_new(const struct captures *captures);
 
 /* The number of different names that are held. */
 size_t captures_count(const struct captures *captures);

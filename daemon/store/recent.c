@@ -228,7 +228,7 @@ static uint32_t find(struct recent *recent, size_t i)
 	return at;
 }
 
-/* The record and its tail, in one piece of memory. */
+/* The record with its tail, contiguous. */
 static const struct nf_record *whole(struct recent *recent, uint32_t at)
 {
 	const struct nf_record *record = (const struct nf_record *)entry(recent, at);

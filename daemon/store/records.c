@@ -97,7 +97,18 @@ void records_free(struct records **records)
 
 void records_settle(struct records *records)
 {
-	captures_settle(records->captures);
+	captures_settle(records->captures, CAPTURES_SETTLE_NS);
+}
+
+void records_settle_soon(struct records *records)
+{
+	_Static_assert(RECORDS_PAUSE_NS == CAPTURES_PAUSE_NS, "one pause");
+	captures_settle(records->captures, CAPTURES_SOON_NS);
+}
+
+bool records_wait(const struct records *records)
+{
+	return captures_has_new(records->captures);
 }
 
 void records_forget_symbols(struct records *records)

@@ -54,8 +54,14 @@ void records_add_drop(struct records *records, const struct nf_drop_record *reco
 void records_add_journey(struct records *records, const struct nf_journey_record *record);
 void records_add_transmit(struct records *records, const struct nf_slots_record *record);
 
-/* Call this every second: names that were not found are looked up again. */
+/*
+ * Names that were not found are looked up again.  Call this every second, and records_settle_soon() once in
+ * RECORDS_PAUSE_NS while records_wait() is true; see captures_settle().
+ */
+#define RECORDS_PAUSE_NS 25000000ULL
 void records_settle(struct records *records);
+void records_settle_soon(struct records *records);
+bool records_wait(const struct records *records);
 /* Call this after the symbols were loaded again. */
 void records_forget_symbols(struct records *records);
 /* Set which probes do not run, for the stages that a journey lacks; copied. */

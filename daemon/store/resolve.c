@@ -123,6 +123,7 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 	drop->device = (struct device){.name = record->device,
 				       .ifindex = record->ifindex,
 				       .netns = record->netns,
+				       .netns_id = record->netns_id,
 				       .netns_name = netns_name};
 	contents_read_l4(&drop->contents, &record->bytes, record->flags & NF_DROP_L4, record->l4);
 	drop->task = &record->task;
@@ -141,6 +142,7 @@ static void name_devices(const struct nf_journey_record *record, const char *con
 		journey->device[i] = (struct device){.name = record->device[i].name,
 						     .ifindex = record->device[i].ifindex,
 						     .netns = record->device[i].netns,
+						     .netns_id = record->device[i].netns_id,
 						     .netns_name = netns_names[i]};
 }
 
@@ -196,6 +198,7 @@ void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *r
 		.device = {.name = record->device,
 			   .ifindex = record->ifindex,
 			   .netns = record->netns,
+			   .netns_id = record->netns_id,
 			   .netns_name = netns_name},
 		.task = &record->task,
 	};

@@ -7,7 +7,7 @@
  *
  * 1. While causes number at most half the records, each cause keeps its newest record.  The other records are shared
  *    fairly by the groups: the group that has most of them gives one.
- * 2. With more causes, a group that has most records gives one, even if it is the only one of its member.  So many
+ * 2. With more causes, a group that has most records gives one, even if it is the only one of its member.  Then the
  *    members of one group replace each other, and not the records of other groups.
  * 3. In the group, the member that has most records gives its oldest one.
  * 4. Of equals, the one whose record is older gives it.

@@ -127,6 +127,43 @@ static void test_keeps_records_aligned(void **state)
 	recent_free(&recent);
 }
 
+/* Any index in any order, with additions in between, and with records of two causes. */
+static void test_reads_in_any_order(void **state)
+{
+	OWN_RECENT struct recent *recent = NULL;
+	uint64_t expected[50];
+	size_t count = 0;
+
+	(void)state;
+	srand(1);
+	assert_int_equal(recent_new(&recent, 50, &drop_layout, NULL), 0);
+	for (uint64_t time = 1; time <= 5000; time++) {
+		struct nf_drop_record record = {
+			.header = {.size = sizeof(record), .time_ns = time}};
+		const struct share_cause one = {.member = time % 3 != 0};
+		uint64_t gone;
+
+		recent_add(recent, &record.header, &one, NULL);
+		if (count == 50) {
+			/* Of one group, the member that has most gives its oldest: read all to find the gap. */
+			for (gone = 0; gone < 49; gone++)
+				if (recent_newest(recent, 49 - gone)->time_ns != expected[gone])
+					break;
+			count--;
+			memmove(&expected[gone], &expected[gone + 1],
+				(count - gone) * sizeof(expected[0]));
+		}
+		expected[count++] = time;
+		for (int turn = 0; turn < 20; turn++) {
+			size_t i = (size_t)rand() % count;
+
+			assert_int_equal(recent_newest(recent, i)->time_ns,
+					 expected[count - 1 - i]);
+		}
+	}
+	assert_int_equal(recent_causes(recent), 2);
+}
+
 static void test_refuses_more_than_can_be(void **state)
 {
 	struct recent *recent = NULL;
@@ -146,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_takes_records_of_both_sizes),
 		cmocka_unit_test(test_cuts_what_is_too_long),
 		cmocka_unit_test(test_keeps_records_aligned),
+		cmocka_unit_test(test_reads_in_any_order),
 		cmocka_unit_test(test_refuses_more_than_can_be),
 	};
 
