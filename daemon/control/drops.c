@@ -203,6 +203,31 @@ static int collect_counter(struct rows *rows, const struct backend_drops *drops)
 	return 0;
 }
 
+/*
+ * The kernel uses the inode number of a namespace that is gone again.  Of the namespaces with the number that the filter
+ * asks for, only the one with the newest drop can exist; the others count as folded.
+ */
+static void leave_out_gone(struct rows *rows)
+{
+	const struct row *newest = NULL;
+	size_t kept = 0;
+	uint32_t alive;
+
+	for (size_t i = 0; i < rows->count; i++)
+		if (!newest || rows->row[i].drops.last_ns > newest->drops.last_ns)
+			newest = &rows->row[i];
+	if (!newest || !rows->filter->by_netns)
+		return;
+	alive = newest->drops.key.netns;
+	for (size_t i = 0; i < rows->count; i++) {
+		if (rows->row[i].drops.key.netns == alive)
+			rows->row[kept++] = rows->row[i];
+		else
+			rows->folded += rows->row[i].drops.packets;
+	}
+	rows->count = kept;
+}
+
 static int collect_record(struct rows *rows, const struct drop *drop)
 {
 	const struct contents *contents = &drop->contents;
@@ -233,6 +258,7 @@ static int collect_counters(struct rows *rows)
 
 	for (size_t i = 0; r == 0 && i < reading_count(reading); i++)
 		r = collect_counter(rows, reading_drops(reading, i));
+	leave_out_gone(rows);
 	return r;
 }
 

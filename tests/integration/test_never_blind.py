@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -14,15 +15,16 @@ import time
 
 import pytest
 
-from lab import kernel, packets, patience, waiting
+from lab import kernel, packets, paths, patience, waiting
 from lab.net import run
 
 FRAMES = 6000
 PROBE = 777
 ETH_P_MIN = 0x600
 SOL_UDP, UDP_SEGMENT = 17, 103
-CLONE_NEWNET = 0x40000000
 SECOND = patience.seconds(1.0)
+# Namespaces that come and go, each with eight keys.
+CHURN = int(os.environ.get("NETFLOWD_CHURN", patience.fewer(800)))
 
 # ---- traffic ----
 
@@ -163,44 +165,36 @@ def test_lengths_are_one_class(daemon, silent_pair):
 # ---- churn ----
 
 
-class Churner:
-    """Makes network namespaces without names, drops packets there, and leaves them.
+REASON = "UNHANDLED_PROTO"
+CHURN_TYPES = 8  # EtherTypes that tests/tools/netns_churn sends, each a key
 
-    In each, datagrams go to a closed port of loopback, whose device is a new key."""
+
+class Churner:
+    """Makes namespaces, drops packets in each, and leaves them.  Counts what it sent."""
 
     def __init__(self):
         self.sent = 0
 
-    def turn(self, count, ports=2):
-        script = f"""
-import os, socket, struct, fcntl
-for _ in range({count}):
-    os.unshare({CLONE_NEWNET}) if hasattr(os, "unshare") else LIBC.unshare({CLONE_NEWNET})
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    fcntl.ioctl(s, 0x8914, struct.pack("16sH", b"lo", 0x1 | 0x40))
-    for port in range({ports}):
-        s.sendto(b"x" * 10, ("127.0.0.1", 9 + port))
-    r = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    s.close(); r.close()
-"""
-        subprocess.run(["python3", "-c", "import ctypes\nLIBC = ctypes.CDLL(None)\n" + script],
-                       check=True, timeout=patience.seconds(600))
-        self.sent += count * ports
+    def turn(self, namespaces, copies=1, jobs=16):
+        out = run(paths.TOOLS / "netns_churn", namespaces, copies, jobs, timeout=3600)
+        made, frames = (int(word) for word in out.split())
+        assert (made, frames) == (namespaces, namespaces * copies * CHURN_TYPES)
+        self.sent += frames
 
 
-def no_socket(daemon):
-    """Drops of closed ports in all namespaces, also those that are gone."""
-    return total(all_rows(daemon), reason="NO_SOCKET")
+def unhandled(daemon):
+    """Frames without a handler in all namespaces, also those that are gone."""
+    if not daemon.knows_reasons():
+        pytest.skip("drops have no reasons on this kernel")
+    return total(all_rows(daemon), reason=REASON)
 
 
 def test_namespaces_that_come_and_go(daemon, lab):
     """Four hundred namespaces, made, used and deleted one after another."""
-    if not daemon.knows_reasons():
-        pytest.skip("drops have no reasons on this kernel")
-    before = no_socket(daemon)
+    before = unhandled(daemon)
     churner = Churner()
-    churner.turn(400, 3)
-    assert waiting.settled(lambda: no_socket(daemon) - before, churner.sent) >= churner.sent
+    churner.turn(400)
+    assert waiting.settled(lambda: unhandled(daemon) - before, churner.sent) >= churner.sent
     expect_new_cause(daemon, lab)
     ledger, _ = check_sums(daemon)
     assert ledger["unkeyed"] == 0
@@ -211,25 +205,25 @@ def test_namespaces_that_come_and_go(daemon, lab):
 
 def test_folding_keeps_sums_exact(start, lab, bpf):
     """With room for 64 keys, namespaces churn so that keys fold hundreds of times, while another
-    namespace drops all the time.  Its rows, and the sums by reason, are exact to the packet."""
+    namespace drops all the time.  Its rows, and the sums by reason, are exact to the packet.
+    NETFLOWD_CHURN=130000 makes a million keys."""
     daemon = start("drops.keys=64")
-    if not daemon.knows_reasons():
-        pytest.skip("drops have no reasons on this kernel")
     steady = lab.pair(ipv6=False)
     before = steady.right.nstat()
-    first = no_socket(daemon)
-    churner, sent, turns = Churner(), 0, patience.fewer(60)
-    for _ in range(turns):
-        churner.turn(40, 2)
+    first = unhandled(daemon)
+    churner, sent = Churner(), 0
+    for _ in range(20):
+        churner.turn(CHURN // 20)
         steady.left.send_udp(steady.RIGHT4, 9, 100)
         sent += 100
     assert steady.right.nstat().since(before, "UdpNoPorts") == {"UdpNoPorts": sent}
     _, rows = check_sums(daemon)
     # Other tests' namespaces share this kernel, so the sum can be larger, but none of ours is lost.
-    assert total(rows, reason="NO_SOCKET") - first >= sent + churner.sent
+    assert total(rows, reason=REASON) - first >= churner.sent
     gone = [row for row in rows if row.get("gone")]
     assert gone and not any("netns" in row or "device" in row for row in gone), gone
-    assert total(gone) > 0.5 * churner.sent
+    # Some namespaces came faster than keys can fold; their drops are counted by reason.
+    assert total(gone) + total(rows, unkeyed=True) > 0.9 * churner.sent
     # A key whose drops go on is exact, also when it has folded in between.
     assert daemon.dropped(steady.right_device, "ipv4/udp") + \
         daemon.call("GetDrops", device=steady.right_device.name)["folded"] >= sent
@@ -238,11 +232,11 @@ def test_folding_keeps_sums_exact(start, lab, bpf):
 
 def test_steady_keys_never_fold(start, lab, bpf):
     """Keys whose drops come again and again stay, whatever comes and goes next to them."""
-    daemon = start("drops.keys=64")
+    daemon = start("drops.keys=256")
     steady = lab.pair(ipv6=False)
     churner, sent, folded = Churner(), 0, 0
     for turn in range(20):
-        churner.turn(50, 1)
+        churner.turn(20)
         steady.left.send_udp(steady.RIGHT4, 9, 50)
         sent += 50
         counted = waiting.settled(lambda: daemon.dropped(steady.right_device, "ipv4/udp"),
@@ -250,6 +244,7 @@ def test_steady_keys_never_fold(start, lab, bpf):
         # The first time that keys fold, it has not come again yet.
         folded = sent - counted if turn < 5 else folded
         assert counted == sent - folded
+    # Of the churned ones, no drop has a namespace any more.
     out = daemon.netflowctl("drops", "--dev", steady.right_device.name)
     assert "no longer known" in out.stdout, out.stdout
     check_sums(daemon)
@@ -259,7 +254,7 @@ def test_totals_by_reason_never_fall(start, lab, bpf):
     daemon = start("drops.keys=16")
     churner, last = Churner(), {}
     for _ in range(30):
-        churner.turn(30, 1)
+        churner.turn(20)
         now = by_reason(daemon)
         assert all(now.get(reason, 0) >= count for reason, count in last.items()), (last, now)
         last = now
@@ -271,24 +266,21 @@ def test_full_table_counts_by_reason(start, lab, bpf):
     have records."""
     daemon = start("drops.keys=4", "drops.rate=1000000", "drops.burst=1000000",
                    "drops.recent=20000")
-    if not daemon.knows_reasons():
-        pytest.skip("drops have no reasons on this kernel")
-    first = no_socket(daemon)
+    first = unhandled(daemon)
     churner = Churner()
-    daemon.process.send_signal(19)
+    daemon.process.send_signal(signal.SIGSTOP)
     try:
-        churner.turn(100, 3)
+        churner.turn(100)
     finally:
-        daemon.process.send_signal(18)
-    waiting.until(lambda: no_socket(daemon) - first, lambda n: n >= churner.sent)
+        daemon.process.send_signal(signal.SIGCONT)
+    waiting.until(lambda: unhandled(daemon) - first, lambda n: n >= churner.sent)
     ledger, rows = check_sums(daemon)
-    assert ledger["unkeyed"] >= churner.sent - 3 * 16
-    assert [r for r in rows if r.get("unkeyed") and r["reason"] == "NO_SOCKET"
+    assert ledger["unkeyed"] >= 0.5 * churner.sent
+    assert [r for r in rows if r.get("unkeyed") and r["reason"] == REASON
             and "location" not in r]
     assert daemon.coverage("drop_keys")["state"] == "degraded"
     # Their records have all that the key lacks.
-    records = [r for r in daemon.records(protocol="ipv4/udp", reason="NO_SOCKET")
-               if r.get("device") == "lo"]
+    records = [r for r in daemon.records(reason=REASON) if r.get("device") == "lo"]
     assert len(records) >= min(churner.sent, 100)
     assert all("netns" in r and "location" in r for r in records)
     # And with room again, a new cause has its key.
@@ -447,7 +439,7 @@ def test_drops_by_cgroup(daemon, silent_pair):
         out = daemon.netflowctl("drops", "--by", "cgroup", "--netns", pair.left.inode).stdout
         assert re.search(rf"321 .*{name}-a", out), out
         record = next(r for r in daemon.records(protocol="ipv4/udp")
-                      if r["transport"]["destination_port"] == 5555)
+                      if r.get("netns") == pair.left.inode)
         assert record["owner"]["cgroup"].rsplit("/", 1)[1] in (f"{name}-a", f"{name}-b")
 
 

@@ -33,8 +33,8 @@
 #define SETTLE_NS (TIME_NS_PER_SECOND / 100)
 /* By then, the daemon sees the counts of a program whose end it has seen. */
 #define VISIBLE_NS (TIME_NS_PER_SECOND / 1000)
-/* The shortest time from one generation to the next, which limits the cost where more keys than drops.keys are in use. */
-#define PAUSE_NS (TIME_NS_PER_SECOND / 10)
+/* The shortest time from one generation to the next, per key: limits the cost where more keys than drops.keys are in use. */
+#define PAUSE_NS_PER_KEY 16000
 
 struct bpf_drops {
 	struct drop_sums *sums;
@@ -437,7 +437,7 @@ void bpf_drops_tend(struct backend_bpf_state *state)
 	if (drops->ending && has_ended(state, now))
 		take_generation(state);
 	if (!drops->ending && keys_of(state, drops->generation) >= drops->limit &&
-	    now - drops->begun_ns >= PAUSE_NS)
+	    now - drops->begun_ns >= (uint64_t)drops->limit * PAUSE_NS_PER_KEY)
 		begin_generation(state, now);
 	/* Until then, look whenever records arrive, not only every second. */
 	state->drops_full = drops->ending || keys_of(state, drops->generation) >= drops->limit;
