@@ -213,7 +213,12 @@ static bool displace(struct server *server, uid_t uid)
 		return false;
 	server->stats.displaced++;
 	place_uncount(server->places, client_place(loser));
-	client_refuse(loser, server->settings.errors.too_many, too_many(server, PLACES_FULL));
+	/* A client with unread replies would not read the error either, and only delay the end of its replies. */
+	if (client_unsent(loser))
+		client_break(loser);
+	else
+		client_refuse(loser, server->settings.errors.too_many,
+			      too_many(server, PLACES_FULL));
 	count_clients(server);
 	return true;
 }

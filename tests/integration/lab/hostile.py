@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Clients that do what no client should, each in a process of its own and as a user of its own.
 
-The process runs this file's text with `python3 -c`, because another user may not be able to read the
-file.  So this module imports nothing of the lab.
+The process runs this file's text with `python3 -c`, because another user may not be able to read
+the file.  So this module imports nothing of the lab.
 """
 
 import json
@@ -127,7 +127,8 @@ def floods(path):
 
 
 def huge(path):
-    """The largest calls that the daemon reads, of values that take long to parse, and larger ones."""
+    """The largest calls that the daemon reads, of values that take long to parse, and larger
+    ones."""
     fits = call("GetDrops", filter=[[]] * 13000)
     yield
     while True:
@@ -186,7 +187,7 @@ class Hostile:
 
 
 def main():
-    kind, path = sys.argv[1:]
+    kind, path = sys.argv[1], sys.argv[2]
     work = globals()[kind](path)
     next(work)
     print("ready", flush=True)
