@@ -36,7 +36,7 @@ static const char *const allowed[] = {
 	"name_to_handle_at", "newfstatat", "open", "open_by_handle_at", "openat", "openat2",
 	"readlink", "readlinkat", "stat", "statfs", "statx",
 	/* the socket and its end, other sockets of this host */
-	"accept4", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
+	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
 	"sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "unlink", "unlinkat",
 	/* events and time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create1", "epoll_ctl",

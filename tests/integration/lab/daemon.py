@@ -15,6 +15,8 @@ from .varlink import Client
 
 # The sanitized build starts more slowly.
 READY_SECONDS = 60
+# A connection is not used again after this time without a call.
+IDLE_SECONDS = 10
 
 
 class NotReady(Exception):
@@ -32,6 +34,7 @@ class Daemon:
         self.binary = binary or paths.DAEMON
         self.process = None
         self._client = None
+        self._called = 0.0
         self.bpf = None
         self._runs = 0
 
@@ -132,9 +135,15 @@ class Daemon:
         return Client(self.socket_path, **kwargs)
 
     def call(self, method, **parameters):
+        # The daemon disconnects a client that has not called for 30 s (control.idle).
+        if self._called + IDLE_SECONDS < time.monotonic():
+            self.forget_client()
         if not self._client:
             self._client = self.client()
-        return self._client.call(method, **parameters)
+        try:
+            return self._client.call(method, **parameters)
+        finally:
+            self._called = time.monotonic()
 
     def status(self):
         return self.call("GetStatus")

@@ -141,6 +141,20 @@ def huge(path):
             client.close()
 
 
+def filters(path):
+    """Expressions that take libpcap's compiler long."""
+    text = " or ".join(f"port {i}" for i in range(1, 65))
+    message = call("GetDropRecords", limit=1, filter=text)
+    yield
+    while True:
+        clients = [connect(path) for _ in range(16)]
+        for client in clients:
+            attempt(client.sendall, message * 8)
+        for client in clients:
+            attempt(client.recv, 1 << 20)
+            client.close()
+
+
 def streams(path):
     clients = crowd(path, call("Monitor", more=True))
     yield
@@ -161,8 +175,8 @@ def measures(path):
             client.close()
 
 
-KINDS = (idle, slow_loris, never_reads, reads_bytes, opens_and_closes, floods, huge, streams,
-         measures)
+KINDS = (idle, slow_loris, never_reads, reads_bytes, opens_and_closes, floods, huge, filters,
+         streams, measures)
 
 
 class Hostile:
