@@ -91,6 +91,8 @@ static void put_cost(struct page *page, const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cost");
 	const char *unmeasurable = json_string_value(json_object_get(cost, "unmeasurable"));
+	/* For a user other than root, it may be an earlier call's. */
+	const json_t *earlier = json_object_get(cost, "measured_age_ns");
 	uint64_t measured;
 
 	put_title(page, "cost");
@@ -102,9 +104,11 @@ static void put_cost(struct page *page, const json_t *status)
 		       field_units_duration(cost, "daemon_cpu_ns").s);
 	put_name(page, "programs");
 	if (field_count(cost, "measured_ns", &measured))
-		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s of a core, measured for %s",
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s of a core, measured for %s%s%s%s",
 			       field_units_percent(cost, "programs_cpu_percent").s,
-			       units_duration(measured).s);
+			       units_duration(measured).s, earlier ? ", " : "",
+			       earlier ? field_units_duration(cost, "measured_age_ns").s : "",
+			       earlier ? " ago" : "");
 	else
 		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured%s%s",
 			       unmeasurable ? ": " : "", unmeasurable ? unmeasurable : "");
@@ -112,6 +116,25 @@ static void put_cost(struct page *page, const json_t *status)
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "daemon %s, tables %s",
 		       field_units_bytes(cost, "resident_bytes").s,
 		       field_units_bytes(cost, "tables_bytes").s);
+}
+
+static void put_clients(struct page *page, const json_t *status)
+{
+	const json_t *clients = json_object_get(status, "clients");
+
+	put_title(page, "clients");
+	put_name(page, "now");
+	page_paragraph(
+		page, PAGE_PLAIN, NAME_COLUMN, "%s, with %s streams and %s of unread replies",
+		field_units_count(clients, "connected").s, field_units_count(clients, "streams").s,
+		field_units_bytes(clients, "unsent_bytes").s);
+	put_name(page, "lost");
+	page_paragraph(
+		page, PAGE_PLAIN, NAME_COLUMN,
+		"%s refused, %s displaced, %s timed out, %s over the budget, %s gaps in streams",
+		field_units_count(clients, "refused").s, field_units_count(clients, "displaced").s,
+		field_units_count(clients, "timed_out").s,
+		field_units_count(clients, "over_budget").s, field_units_count(clients, "gaps").s);
 }
 
 static int put_status(struct page *page, const json_t *status)
@@ -130,6 +153,7 @@ static int put_status(struct page *page, const json_t *status)
 		ledger_put(page, status);
 	r = put_tables(page, status);
 	put_cost(page, status);
+	put_clients(page, status);
 	return r;
 }
 
@@ -150,7 +174,7 @@ static enum report_status run(struct session *session)
 
 const struct command command_status = {
 	.name = "status",
-	.summary = "show the daemon's health: coverage, ledger, tables, cost",
+	.summary = "show the daemon's health: coverage, ledger, tables, cost, clients",
 	.notes =
 		"The ledger accounts for every event that netflowd saw; an equation that does not hold is a fault in netflowd: please report it.\n",
 	.run = run,

@@ -230,7 +230,9 @@ int expression_split(struct expression *expression, const char *text)
 		if (expression->count == EXPRESSION_WORDS_MAX)
 			return -E2BIG;
 		expression->words[expression->count++] = word;
-		if (joins(expression, expression->count - 1) && ++terms > EXPRESSION_TERMS_MAX)
+		if (joins(expression, expression->count - 1) || word.kind == EXPRESSION_RANGE)
+			terms++;
+		if (terms > EXPRESSION_TERMS_MAX)
 			return -E2BIG;
 		offset += word.length;
 	}

@@ -10,12 +10,17 @@
 
 #include "common/array.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
+/* AddressSanitizer, as gcc and as clang say it. */
+#if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SANITIZED 1
 #endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
 #endif
 
 /* By the name, because libseccomp knows on which architectures a system call exists. */
@@ -31,7 +36,7 @@ static const char *const allowed[] = {
 	"name_to_handle_at", "newfstatat", "open", "open_by_handle_at", "openat", "openat2",
 	"readlink", "readlinkat", "stat", "statfs", "statx",
 	/* the socket and its end, other sockets of this host */
-	"accept4", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
+	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
 	"sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "unlink", "unlinkat",
 	/* events and time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create1", "epoll_ctl",
@@ -47,7 +52,7 @@ static const char *const allowed[] = {
 	"set_tid_address", "sigaltstack", "sysinfo", "tgkill", "times", "uname", "wait4", "waitid",
 	/* tracing, and a thread that looks at another network namespace */
 	"bpf", "perf_event_open", "setns",
-#ifdef SANITIZED
+#if SANITIZED
 	/* LeakSanitizer looks at this process from another one, at its end. */
 	"arch_prctl", "clone", "fork", "mincore", "msync", "personality", "prctl",
 	"process_vm_readv", "ptrace", "sched_getparam", "sched_getscheduler", "vfork",
@@ -115,12 +120,10 @@ static int fill(scmp_filter_ctx filter)
 		r = allow(filter, allowed[i]);
 	if (r == 0)
 		r = allow_sockets(filter);
-#ifndef SANITIZED
-	if (r == 0)
+	if (r == 0 && !SANITIZED)
 		r = allow_prctl(filter);
-	if (r == 0)
+	if (r == 0 && !SANITIZED)
 		r = allow_threads(filter);
-#endif
 	return r;
 }
 

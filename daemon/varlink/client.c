@@ -383,12 +383,13 @@ static int take_turn(struct client *client, unsigned int events)
 
 /* ---- time-outs ------------------------------------------------------------ */
 
-/* Bytes that complete no call do not count as life: only a call does. */
+/* Bytes that complete no call do not count as life: only a call does, and the reading of its reply. */
 static bool is_idle_too_long(const struct client *client, uint64_t now)
 {
 	uint64_t limit = client->context->settings->idle_ns;
 
-	return limit && client_idle(client) && now - client->since_ns > limit;
+	return limit && client_idle(client) && now - client->since_ns > limit &&
+	       now - client->moved_ns > limit;
 }
 
 static bool is_stalled_too_long(const struct client *client, uint64_t now)

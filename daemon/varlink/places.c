@@ -23,6 +23,8 @@ struct user {
 	/* Places that count; a user without any is freed. */
 	unsigned int clients;
 	struct queue ready;
+	/* No turn before that. */
+	uint64_t rests_until_ns;
 };
 
 struct place {
@@ -353,18 +355,34 @@ bool places_waiting(const struct places *places)
 	return places->users_ready.first;
 }
 
-struct client *places_next(struct places *places)
+struct client *places_next(struct places *places, uint64_t now, uint64_t *rest_ns)
 {
-	struct link *link = pop(&places->users_ready);
-	struct user *user;
+	struct user *user = NULL;
 	struct place *place;
 
-	if (!link)
+	*rest_ns = UINT64_MAX;
+	for (struct link *link = places->users_ready.first; link && !user; link = link->next) {
+		struct user *next = user_of(link);
+
+		if (next->rests_until_ns <= now)
+			user = next;
+		else if (next->rests_until_ns - now < *rest_ns)
+			*rest_ns = next->rests_until_ns - now;
+	}
+	if (!user)
 		return NULL;
-	user = user_of(link);
+	take_out(&places->users_ready, &user->link);
 	place = place_of(pop(&user->ready));
 	place->queued = false;
 	if (user->ready.first)
 		push(&places->users_ready, &user->link);
 	return place->client;
+}
+
+void places_charge(struct places *places, uid_t uid, uint64_t now, uint64_t took_ns)
+{
+	struct user *user = find_user(places, uid);
+
+	if (user && took_ns >= PLACES_CHEAP_NS)
+		user->rests_until_ns = now + took_ns;
 }

@@ -40,6 +40,9 @@ enum places_answer {
  */
 #define PLACES_QUIET_NS 1000000000ULL
 
+/* After a shorter call its user need not rest. */
+#define PLACES_CHEAP_NS 5000000ULL
+
 int places_new(struct places **places, const struct places_limits *limits);
 void places_free(struct places **places);
 #define OWN_PLACES CLEANUP(places_free)
@@ -87,7 +90,16 @@ void place_queue(struct places *places, struct place *place);
 /* True if a client waits. */
 bool places_waiting(const struct places *places);
 
-/* Take the next client: users take turns, and so do the clients of each.  NULL: none waits. */
-struct client *places_next(struct places *places);
+/*
+ * Take the next client: users take turns, and so do the clients of each.  A user that rests is passed over.  NULL: none
+ * waits, or all users that wait rest, and *rest_ns is the time until the first of them does not.
+ */
+struct client *places_next(struct places *places, uint64_t now, uint64_t *rest_ns);
+
+/*
+ * A call of this user used the CPU for `took_ns` until `now`: the user rests for as long, so that others find the thread
+ * free.
+ */
+void places_charge(struct places *places, uid_t uid, uint64_t now, uint64_t took_ns);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
@@ -60,6 +61,8 @@ struct server {
 	 */
 	struct loop_source *turn;
 	int turn_fd;
+	/* Enables `turn` when the first user that waits has rested. */
+	struct loop_source *rested;
 	/* Runs while there are clients, and disconnects those that have been idle or stalled for too long. */
 	struct loop_source *watch;
 	bool watching;
@@ -115,17 +118,44 @@ static void want_turn(struct client *client, void *userdata)
 	loop_source_set_enabled(server->turn, true);
 }
 
+/* Not the time in which other processes had the CPU. */
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * TIME_NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
 /* One message, and then everything in the loop that is ready has its turn, before the next message. */
 static int on_turn(int fd, unsigned int events, void *userdata)
 {
 	struct server *server = userdata;
-	struct client *client = places_next(server->places);
+	uint64_t begin = thread_cpu_ns(), rest_ns;
+	struct client *client = places_next(server->places, time_monotonic(), &rest_ns);
+	uid_t uid;
+	int r;
 
 	(void)fd;
 	(void)events;
-	if (client)
+	if (client) {
+		uid = client_uid(client);
 		client_turn(client);
-	return places_waiting(server->places) ? 0 : loop_source_set_enabled(server->turn, false);
+		places_charge(server->places, uid, time_monotonic(), thread_cpu_ns() - begin);
+		if (places_waiting(server->places))
+			return 0;
+	}
+	r = loop_source_set_enabled(server->turn, false);
+	if (r == 0 && places_waiting(server->places))
+		r = loop_timer_restart(server->rested, rest_ns);
+	return r;
+}
+
+static int on_rested(void *userdata)
+{
+	struct server *server = userdata;
+
+	return loop_source_set_enabled(server->turn, true);
 }
 
 static int open_turn(struct server *server, struct loop *loop)
@@ -136,7 +166,9 @@ static int open_turn(struct server *server, struct loop *loop)
 	if (server->turn_fd < 0)
 		return -errno;
 	r = loop_add_fd(loop, &server->turn, server->turn_fd, LOOP_READ, on_turn, server);
-	return r < 0 ? r : loop_source_set_enabled(server->turn, false);
+	if (r == 0)
+		r = loop_source_set_enabled(server->turn, false);
+	return r < 0 ? r : loop_add_timer(loop, &server->rested, WATCH_NS, 0, on_rested, server);
 }
 
 /* ---- replies that wait ---------------------------------------------------- */
@@ -213,7 +245,12 @@ static bool displace(struct server *server, uid_t uid)
 		return false;
 	server->stats.displaced++;
 	place_uncount(server->places, client_place(loser));
-	client_refuse(loser, server->settings.errors.too_many, too_many(server, PLACES_FULL));
+	/* A client with unread replies would not read the error either, and only delay the end of its replies. */
+	if (client_unsent(loser))
+		client_break(loser);
+	else
+		client_refuse(loser, server->settings.errors.too_many,
+			      too_many(server, PLACES_FULL));
 	count_clients(server);
 	return true;
 }
@@ -494,6 +531,7 @@ void server_free(struct server **server)
 		places_each(old->places, forget, old);
 	places_free(&old->places);
 	loop_source_free(&old->watch);
+	loop_source_free(&old->rested);
 	loop_source_free(&old->turn);
 	cleanup_close(&old->turn_fd);
 	free(old->path);

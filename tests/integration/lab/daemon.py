@@ -15,7 +15,8 @@ from .varlink import Client
 
 # The sanitized build starts more slowly.
 READY_SECONDS = 60
-IDLE_SECONDS = 10  # an older connection is not used again
+# A connection is not used again after this time without a call.
+IDLE_SECONDS = 10
 
 
 class NotReady(Exception):
@@ -33,7 +34,7 @@ class Daemon:
         self.binary = binary or paths.DAEMON
         self.process = None
         self._client = None
-        self._called = 0
+        self._called = 0.0
         self.bpf = None
         self._runs = 0
 
@@ -134,8 +135,8 @@ class Daemon:
         return Client(self.socket_path, **kwargs)
 
     def call(self, method, **parameters):
-        # The daemon disconnects idle clients (setting control.idle).
-        if time.monotonic() - self._called > IDLE_SECONDS:
+        # The daemon disconnects a client that has not called for 30 s (control.idle).
+        if self._called + IDLE_SECONDS < time.monotonic():
             self.forget_client()
         if not self._client:
             self._client = self.client()

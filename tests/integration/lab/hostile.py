@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Clients that do what no client should, each in a process of its own and as a user of its own.
 
-The process runs this file's text with `python3 -c`, because another user may not be able to read the
-file.  So this module imports nothing of the lab.
+The process runs this file's text with `python3 -c`, because another user may not be able to read
+the file.  So this module imports nothing of the lab.
 """
 
 import json
@@ -127,7 +127,8 @@ def floods(path):
 
 
 def huge(path):
-    """The largest calls that the daemon reads, of values that take long to parse, and larger ones."""
+    """The largest calls that the daemon reads, of values that take long to parse, and larger
+    ones."""
     fits = call("GetDrops", filter=[[]] * 13000)
     yield
     while True:
@@ -137,6 +138,20 @@ def huge(path):
             client.setblocking(False)
             attempt(client.send, b'{"method":"' + b"x" * (1 << 20))
         for client in clients:
+            client.close()
+
+
+def filters(path):
+    """Expressions that take libpcap's compiler long."""
+    text = " or ".join(f"port {i}" for i in range(1, 65))
+    message = call("GetDropRecords", limit=1, filter=text)
+    yield
+    while True:
+        clients = [connect(path) for _ in range(16)]
+        for client in clients:
+            attempt(client.sendall, message * 8)
+        for client in clients:
+            attempt(client.recv, 1 << 20)
             client.close()
 
 
@@ -160,8 +175,8 @@ def measures(path):
             client.close()
 
 
-KINDS = (idle, slow_loris, never_reads, reads_bytes, opens_and_closes, floods, huge, streams,
-         measures)
+KINDS = (idle, slow_loris, never_reads, reads_bytes, opens_and_closes, floods, huge, filters,
+         streams, measures)
 
 
 class Hostile:
@@ -186,7 +201,7 @@ class Hostile:
 
 
 def main():
-    kind, path = sys.argv[1:]
+    kind, path = sys.argv[1], sys.argv[2]
     work = globals()[kind](path)
     next(work)
     print("ready", flush=True)

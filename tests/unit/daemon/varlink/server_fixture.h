@@ -119,6 +119,20 @@ static inline int large(struct call *call, json_t *parameters, void *userdata)
 	return call_reply(call, json_pack("{s:s%}", "text", text, size));
 }
 
+/* Uses the CPU for that many milliseconds. */
+static inline int work_hard(struct call *call, json_t *parameters, void *userdata)
+{
+	json_int_t ms = json_integer_value(json_object_get(parameters, "ms"));
+	struct timespec begin, now;
+
+	(void)userdata;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+	return call_reply(call, NULL);
+}
+
 static inline int fail_at_once(struct call *call, json_t *parameters, void *userdata)
 {
 	(void)call;
@@ -165,6 +179,7 @@ static const struct method methods[] = {
 	{"org.example.Keep", ACCESS_READ, false, keep},
 	{"org.example.Stream", ACCESS_READ, true, start_stream},
 	{"org.example.Large", ACCESS_READ, false, large},
+	{"org.example.Work", ACCESS_READ, false, work_hard},
 	{"org.example.Fail", ACCESS_READ, false, fail_at_once},
 	{"org.example.FailAfterwards", ACCESS_READ, false, fail_afterwards},
 	{"org.example.Check", ACCESS_READ, false, check},

@@ -300,6 +300,31 @@ static void test_turns(void **state)
 	close(single);
 }
 
+/* Expensive calls leave half of the time to others, who are served in that time. */
+static void test_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	OWN_FD int hog = -1, other = -1;
+	struct timespec begin, end;
+	double elapsed;
+
+	AS_ROOT();
+	serve(fixture, (struct server_settings){0});
+	expect_answer(hog = open_as(fixture, NOBODY));
+	expect_answer(other = open_as(fixture, OTHER));
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (int i = 0; i < 10; i++)
+		request(hog, "org.example.Work", ",\"parameters\":{\"ms\":20}");
+	for (int i = 0; i < 10; i++)
+		expect_answer(other);
+	for (int i = 0; i < 10; i++)
+		expect_json(hog, "{\"parameters\":{}}");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	elapsed = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+	/* 200 ms of work, and 9 rests of 20 ms. */
+	assert_true(elapsed >= 0.37);
+}
+
 /* ---- the budget ------------------------------------------------------------- */
 
 static void test_budget(void **state)
@@ -407,6 +432,7 @@ int main(void)
 		NONE(test_users),
 		NONE(test_root_gets_in),
 		NONE(test_turns),
+		NONE(test_rest),
 		NONE(test_budget),
 		NONE(test_budget_of_the_sender),
 		NONE(test_budget_of_a_stream),
