@@ -45,10 +45,10 @@ static json_t *records_parameters(const struct session *session, bool all)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters(
-		"device", session_text(given->device), "netns", session_text(given->netns),
-		"filter", session_text(session->filter), "limit",
-		all ? NULL : session_records_limit(session), NULL);
+	return session_parameters("device", session_text(given->device), "netns",
+				  session_text(given->netns), "filter",
+				  session_text(session->filter), "limit",
+				  all ? NULL : session_records_limit(session), NULL);
 }
 
 /* ---- counters ------------------------------------------------------------ */
@@ -119,8 +119,8 @@ static enum report_status print_counters(struct session *session, struct page *p
 
 	(void)data;
 	if (json_array_size(json_object_get(reply, "devices")))
-		status = session_call(session, RECORDS_METHOD,
-				      records_parameters(session, true), 0, &held);
+		status = session_call(session, RECORDS_METHOD, records_parameters(session, true), 0,
+				      &held);
 	if (status)
 		return status;
 	return coverage_print(session, page,

@@ -115,7 +115,8 @@ def test_more_devices_than_slots_is_said(start, bpf, lab):
     for _ in range(5):
         pair = lab.pair(ipv6=False)
         pair.left.send_udp(pair.RIGHT4, 9, PER_PAIR)
-    together = [row for row in daemon.call("GetLatency", all=True)["latencies"] if "device" not in row]
+    together = [row for row in daemon.call("GetLatency", all=True)["latencies"]
+                if "device" not in row]
     transmits = [row["count"] for row in together if row["segment"] == "start_xmit_to_xmit"]
     assert sum(transmits) >= PER_PAIR
     coverage = daemon.coverage("devices")
