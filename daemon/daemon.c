@@ -23,11 +23,16 @@
 #include "daemon/probe/probes.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
+#include "daemon/process/worker.h"
+#include "daemon/store/readings.h"
 #include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
 
 #define SOCKET_NAME "io.netflowd"
 #define KALLSYMS "/proc/kallsyms"
+
+/* How long housekeeping waits for a reading that is under way. */
+#define BUSY_RETRY_NS UINT64_C(5000000)
 
 struct daemon {
 	struct config config;
@@ -37,6 +42,8 @@ struct daemon {
 	int lock;
 	struct names *names;
 	struct symbols *symbols;
+	struct symbols *fresh; /* the next symbols, while `worker` reads them, or the last ones */
+	struct worker *worker; /* NULL: it does not run */
 	struct attribution *attribution;
 	struct records *records;
 	struct rockets *rockets;
@@ -47,6 +54,7 @@ struct daemon {
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint;
 	struct backend *backend;
+	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second;
 	struct alerts *alerts;
 	struct control *control;
@@ -101,6 +109,8 @@ static int on_housekeeping(void *userdata)
 {
 	struct daemon *daemon = userdata;
 
+	if (readings_busy(daemon->readings))
+		return loop_timer_restart(daemon->housekeeping, BUSY_RETRY_NS);
 	daemon->backend->ops->housekeep(daemon->backend);
 	return 0;
 }
@@ -162,30 +172,63 @@ static int on_modules(bool came, void *userdata)
 	return 0;
 }
 
+/* In a thread: reading all symbols takes 0.1 s.  The next time frees the table that was replaced. */
+static int read_symbols(void *userdata)
+{
+	struct daemon *daemon = userdata;
+	int r = symbols_load(daemon->fresh, KALLSYMS);
+
+	/* Reading them needed many MiB for a moment. */
+	malloc_trim(0);
+	return r;
+}
+
+static void take_symbols(int result, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	worker_free(&daemon->worker);
+	if (result < 0) {
+		log_warning("cannot read " KALLSYMS
+			    ": %s; functions of new modules show as addresses",
+			    strerror(-result));
+		return;
+	}
+	symbols_swap(daemon->symbols, daemon->fresh);
+	records_forget_symbols(daemon->records);
+}
+
+static int start_symbols(struct daemon *daemon)
+{
+	int r = daemon->fresh ? 0 : symbols_new(&daemon->fresh);
+
+	return r < 0 ? r
+		     : worker_new(&daemon->worker, daemon->loop, read_symbols, take_symbols,
+				  daemon);
+}
+
 /*
- * New modules bring functions that drop packets, and drop reasons.  Reading all symbols takes 0.1 s and
- * many modules can be loaded at once, so names are read at most once per second.  The names of a
- * removed module stay, for the drops that it caused.
+ * New modules bring functions that drop packets, and drop reasons.  Many modules can be loaded at
+ * once, so names are read at most once per second.  The names of a removed module stay, for the
+ * drops that it caused.
  */
 static void learn_names(struct daemon *daemon)
 {
 	int r = 0;
 
-	if (!daemon->modules_came)
+	if (!daemon->modules_came || daemon->worker)
 		return;
 	daemon->modules_came = false;
 	if (!daemon->symbols_reason[0])
-		r = symbols_load(daemon->symbols, KALLSYMS);
+		r = start_symbols(daemon);
 	if (r < 0)
 		log_warning("cannot read " KALLSYMS
 			    ": %s; functions of new modules show as addresses",
 			    strerror(-r));
-	records_forget_symbols(daemon->records);
 	r = daemon->backend->ops->name_reasons(daemon->backend, daemon->names);
 	if (r < 0)
 		log_warning("cannot read the drop reasons of new modules: %s; they show as numbers",
 			    strerror(-r));
-	malloc_trim(0);
 }
 
 /*
@@ -202,7 +245,9 @@ static int on_every_second(void *userdata)
 	learn_names(daemon);
 	records_settle(daemon->records);
 	if (rockets_total(daemon->rockets)) {
-		backend->ops->slots(backend, add_xen_overflows, &overflows);
+		struct backend_cursor all = {0};
+
+		backend->ops->slots(backend, &all, add_xen_overflows, &overflows);
 		rockets_check(daemon->rockets, time_monotonic(), overflows);
 	}
 	return 0;
@@ -277,6 +322,8 @@ static int open_backend(struct daemon *daemon)
 		return r;
 	r = loop_add_timer(daemon->loop, &daemon->every_second, TIME_NS_PER_SECOND,
 			   TIME_NS_PER_SECOND, on_every_second, daemon);
+	if (r == 0)
+		r = readings_new(&daemon->readings, daemon->loop, daemon->backend);
 	if (r < 0)
 		return r;
 	if (backend_is_none(daemon->backend)) {
@@ -313,6 +360,7 @@ static int open_alerts(struct daemon *daemon)
 		.loop = daemon->loop,
 		.backend = daemon->backend,
 		.backend_reason = daemon->backend_reason,
+		.readings = daemon->readings,
 		.names = daemon->names,
 		.symbols = daemon->symbols,
 		.attribution = daemon->attribution,
@@ -335,6 +383,7 @@ static int open_control(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.symbols_reason = daemon->symbols_reason[0] ? daemon->symbols_reason : NULL,
 		.records = daemon->records,
+		.readings = daemon->readings,
 		.attribution = daemon->attribution,
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
@@ -466,11 +515,13 @@ void daemon_free(struct daemon **daemon)
 		return;
 	control_free(&d->control);
 	alerts_free(&d->alerts);
+	worker_free(&d->worker);
 	kmsg_free(&d->kmsg);
 	modules_free(&d->modules);
 	loop_source_free(&d->input);
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
+	readings_free(&d->readings);
 	backend_free(&d->backend);
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);
@@ -479,6 +530,7 @@ void daemon_free(struct daemon **daemon)
 	records_free(&d->records);
 	attribution_free(&d->attribution);
 	symbols_free(&d->symbols);
+	symbols_free(&d->fresh);
 	names_free(&d->names);
 	cleanup_close(&d->lock);
 	free(d);

@@ -37,6 +37,15 @@
 #define OPTION_FOLLOW(what) \
 	OPTION_FLAG(follow, "print " what " as they happen, until Ctrl-C; with --json one per line")
 
+/* Rows of a table that a person gets without --all: a screen or two, with what is around it. */
+#define OPTION_ROWS_SHOWN 40
+/* Records without --limit. */
+#define OPTION_RECORDS_SHOWN 100
+
+#define OPTION_ALL       \
+	OPTION_FLAG(all, \
+		    "show all rows; without it a table shows 40 and says how many more there are")
+
 #define OPTION_LIMIT        \
 	OPTION_COUNT(limit, \
 		     "show the newest N records, 1 to 1048576 (100); with --follow stop after N")

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/ask/options.h"
+#include "cli/ask/rows.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
 #include "common/units.h"
@@ -31,15 +33,21 @@ enum report_status session_call(struct session *session, const char *method, jso
 				int64_t extra_ms, json_t **reply)
 {
 	enum report_status status = session_connect(session);
+	json_t *whole;
 	int r;
 
 	if (status) {
 		json_decref(parameters);
 		return status;
 	}
-	r = varlink_call(session->varlink, method, parameters,
-			 session->arguments.timeout_ms + extra_ms, reply);
-	return r ? report_call(session->varlink, method, r) : REPORT_FINE;
+	r = rows_call(session->varlink, method, parameters,
+		      session->arguments.timeout_ms + extra_ms, &whole);
+	if (r == 0) {
+		*reply = whole;
+		return REPORT_FINE;
+	}
+	json_decref(whole);
+	return report_call(session->varlink, method, r);
 }
 
 json_t *session_parameters(const char *name, ...)
@@ -81,6 +89,27 @@ json_t *session_text(const char *text)
 json_t *session_number(int64_t number)
 {
 	return number >= 0 ? json_integer(number) : NULL;
+}
+
+json_t *session_rows_limit(const struct session *session)
+{
+	bool every = session->arguments.all || session->arguments.json;
+
+	return every ? NULL : json_integer(OPTION_ROWS_SHOWN);
+}
+
+json_t *session_records_limit(const struct session *session)
+{
+	int64_t limit = session->arguments.limit;
+
+	return json_integer(limit >= 0 ? limit : OPTION_RECORDS_SHOWN);
+}
+
+void session_put_rest(struct page *page, uint64_t shown, uint64_t matched)
+{
+	if (shown < matched)
+		page_line(page, PAGE_DIM, "… %s more rows; --all shows them",
+			  units_count(matched - shown).s);
 }
 
 json_t *session_selection(const struct session *session)

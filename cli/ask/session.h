@@ -26,7 +26,7 @@ void session_done(struct session *session);
 enum report_status session_connect(struct session *session);
 
 /*
- * Connect if necessary, and call a method.  `parameters` is stolen; NULL: none.
+ * Connect if necessary, and call a method; a reply in pages becomes one.  `parameters` is stolen; NULL: none.
  * `extra_ms` is how much longer than --timeout the method may run.  The caller
  * owns *reply.  A failure is reported.
  */
@@ -42,6 +42,18 @@ json_t *session_parameters(const char *name, ...) __attribute__((sentinel));
 /* Values for session_parameters(): NULL for a NULL text and for a negative number. */
 json_t *session_text(const char *text);
 json_t *session_number(int64_t number);
+
+/*
+ * The parameter `limit` of a command that prints tables: all rows with --all and --json (NULL), otherwise as many as
+ * are shown.
+ */
+json_t *session_rows_limit(const struct session *session);
+
+/* The parameter `limit` of a command that prints records: --limit, by default 100. */
+json_t *session_records_limit(const struct session *session);
+
+/* "… 12 more rows; --all shows them", if the reply does not have all `matched` rows. */
+void session_put_rest(struct page *page, uint64_t shown, uint64_t matched);
 
 /* The parameters that select: --reason, --dev, --netns and the tcpdump expression. */
 json_t *session_selection(const struct session *session);

@@ -27,7 +27,8 @@ static const struct argument arguments[] = {
 	       .help = "show only drops with this reason, a name or a number"),
 	OPTION_DEVICE("show only drops on this device"),
 	OPTION_NETNS,
-	OPTION_COUNT(top, "show only the N counters with the most packets, 1 to 1048576 (all)"),
+	OPTION_COUNT(top, "show only the N counters with the most packets, 1 to 1048576 (40)"),
+	OPTION_ALL,
 	OPTION_FLAG(faults, "hide drops of class policy or benign, and print how many"),
 	OPTION_FLAG(records, "show single packets instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
@@ -169,9 +170,14 @@ static enum report_status print_counters(struct session *session, struct page *p
 {
 	(void)data;
 	if (json_array_size(json_object_get(reply, "rows"))) {
+		int r;
+
 		put_counters_summary(session, page, reply);
-		return coverage_print(session, page, put_rows(page, reply, session->arguments.by),
-				      about);
+		r = put_rows(page, reply, session->arguments.by);
+		if (session->arguments.top < 0)
+			session_put_rest(page, json_array_size(json_object_get(reply, "rows")),
+					 field_count_or(reply, "matched", 0));
+		return coverage_print(session, page, r, about);
 	}
 	page_put(page, PAGE_PLAIN, "No packet was dropped");
 	session_put_selection(session, page);
@@ -264,7 +270,8 @@ static json_t *counters_parameters(const struct session *session)
 	return session_parameters(
 		"by", session_text(given->by), "reason", session_text(given->reason), "device",
 		session_text(given->device), "netns", session_text(given->netns), "faults",
-		given->faults ? json_true() : NULL, "top", session_number(given->top), NULL);
+		given->faults ? json_true() : NULL, "top", session_number(given->top), "limit",
+		given->top >= 0 ? NULL : session_rows_limit(session), NULL);
 }
 
 static json_t *records_parameters(const struct session *session)
@@ -275,7 +282,7 @@ static json_t *records_parameters(const struct session *session)
 				  session_text(given->device), "netns", session_text(given->netns),
 				  "faults", given->faults ? json_true() : NULL, "filter",
 				  session_text(session->filter), "limit",
-				  session_number(given->limit), NULL);
+				  session_records_limit(session), NULL);
 }
 
 /* ---- as they happen ---------------------------------------------------------------------- */
@@ -352,7 +359,7 @@ const struct command command_drops = {
 	.words = true,
 	.notes =
 		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n"
-		"Counters are exact, except with --by flow.\n"
+		"Counters are exact, except with --by flow. A table shows the 40 counters with the most packets; --all or --top N shows more, and --json prints all.\n"
 		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",
 	.run = run,

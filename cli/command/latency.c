@@ -22,9 +22,10 @@ static const char *const about[] = {"rx_latency", "tx_latency", "devices", NULL}
 
 static const struct argument arguments[] = {
 	OPTION("by", WORD, by, .value = "FIELD", .words = ways,
-	       .help = "group by dev, segment, cgroup or process (dev); cgroup and process: from records, not exact"),
+	       .help = "group by dev, segment, cgroup or process; cgroup and process: from records, not exact"),
 	OPTION_DEVICE("show only this device"),
 	OPTION_NETNS,
+	OPTION_FLAG(all, "show every segment of every device, and every histogram"),
 	{},
 };
 
@@ -44,13 +45,20 @@ static bool by_records(const struct arguments *given)
 	return is_by(given, "cgroup") || is_by(given, "process");
 }
 
-static void put_columns(struct table *table, const struct arguments *given)
+/* The columns that identify a row, before those of its segment and its numbers. */
+enum columns {
+	COLUMNS_SEGMENT, /* none */
+	COLUMNS_DEVICE,	 /* device and netns */
+	COLUMNS_GROUP,	 /* the group of --by */
+};
+
+static void put_columns(struct table *table, enum columns columns, const char *by)
 {
 	static const char *const numbers[] = {"count", "mean", "p50", "p90", "p99", "p99.9", "max"};
 
-	if (by_records(given)) {
-		table_column(table, TABLE_LEFT, given->by);
-	} else if (!is_by(given, "segment")) {
+	if (columns == COLUMNS_GROUP) {
+		table_column(table, TABLE_LEFT, by);
+	} else if (columns == COLUMNS_DEVICE) {
 		table_column(table, TABLE_LEFT, "device");
 		table_column(table, TABLE_RIGHT, "netns");
 	}
@@ -59,14 +67,15 @@ static void put_columns(struct table *table, const struct arguments *given)
 		table_column(table, TABLE_RIGHT, numbers[i]);
 }
 
-static void put_latency(struct table *table, const json_t *latency, const struct arguments *given)
+static void put_latency(struct table *table, const json_t *latency, enum columns columns,
+			const char *by)
 {
 	static const char *const durations[] = {"p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"};
 
 	table_row(table);
-	if (by_records(given)) {
-		table_cell(table, PAGE_PLAIN, "%s", field_text(latency, given->by));
-	} else if (!is_by(given, "segment")) {
+	if (columns == COLUMNS_GROUP) {
+		table_cell(table, PAGE_PLAIN, "%s", field_text(latency, by));
+	} else if (columns == COLUMNS_DEVICE) {
 		table_cell(table, PAGE_PLAIN, "%s", device_of(latency));
 		table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
 	}
@@ -78,28 +87,8 @@ static void put_latency(struct table *table, const json_t *latency, const struct
 		table_cell(table, PAGE_PLAIN, "%s", field_units_duration(latency, durations[i]).s);
 }
 
-static int put_histograms(struct page *page, const json_t *latencies, bool segment)
-{
-	const json_t *latency;
-	size_t i;
-
-	json_array_foreach(latencies, i, latency)
-	{
-		OWN_BUCKETS struct buckets buckets = {};
-		int r = segment_buckets(latency, &buckets);
-
-		if (r)
-			return r;
-		page_end(page);
-		page_line(page, PAGE_TITLE, "%s%s%s %s", segment ? "" : device_of(latency),
-			  segment ? "" : " ", field_text(latency, "direction"),
-			  segment_name_text(field_text(latency, "segment")).s);
-		segment_put_histogram(page, &buckets);
-	}
-	return 0;
-}
-
-static int put_latencies(struct page *page, const json_t *latencies, const struct arguments *given)
+static int put_table(struct page *page, const json_t *latencies, size_t most, enum columns columns,
+		     const char *by)
 {
 	OWN_TABLE struct table *table = NULL;
 	const json_t *latency;
@@ -108,12 +97,112 @@ static int put_latencies(struct page *page, const json_t *latencies, const struc
 
 	if (r)
 		return r;
-	put_columns(table, given);
-	json_array_foreach(latencies, i, latency) put_latency(table, latency, given);
+	put_columns(table, columns, by);
+	json_array_foreach(latencies, i, latency)
+	{
+		if (i < most)
+			put_latency(table, latency, columns, by);
+	}
 	r = table_put(table, page);
-	if (r || by_records(given))
+	if (!r)
+		session_put_rest(page, i < most ? i : most, i);
+	return r;
+}
+
+static int put_histogram(struct page *page, const json_t *latency, const char *of)
+{
+	OWN_BUCKETS struct buckets buckets = {};
+	int r = segment_buckets(latency, &buckets);
+
+	if (r)
 		return r;
-	return put_histograms(page, latencies, is_by(given, "segment"));
+	page_end(page);
+	page_line(page, PAGE_TITLE, "%s%s%s %s", of, of[0] ? " " : "",
+		  field_text(latency, "direction"),
+		  segment_name_text(field_text(latency, "segment")).s);
+	segment_put_histogram(page, &buckets);
+	return 0;
+}
+
+/* The total that most packets have; without a total the segment that most have. */
+static const json_t *main_segment(const json_t *segments)
+{
+	const json_t *main = NULL, *segment;
+	bool total = false;
+	size_t i;
+
+	json_array_foreach(segments, i, segment)
+	{
+		bool is_total = strstr(field_text(segment, "segment"), "_total");
+
+		if (main && (is_total < total ||
+			     (is_total == total && field_count_or(segment, "count", 0) <=
+							   field_count_or(main, "count", 0))))
+			continue;
+		main = segment;
+		total = is_total;
+	}
+	return main;
+}
+
+static int put_histograms(struct page *page, const json_t *latencies, bool devices)
+{
+	const json_t *latency;
+	size_t i;
+
+	json_array_foreach(latencies, i, latency)
+	{
+		int r = put_histogram(page, latency, devices ? device_of(latency) : "");
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* All segments of the selected devices together, the worst devices, and one histogram. */
+static int put_summary(struct page *page, const json_t *reply)
+{
+	const json_t *segments = json_object_get(reply, "segments");
+	const json_t *worst = json_object_get(reply, "worst");
+	uint64_t devices = field_count_or(reply, "devices", 0);
+	int r;
+
+	page_line(page, PAGE_TITLE, "all devices");
+	r = put_table(page, segments, SIZE_MAX, COLUMNS_SEGMENT, NULL);
+	if (!r && json_array_size(worst)) {
+		page_end(page);
+		page_line(page, PAGE_TITLE, "the %zu of %s devices with the highest p99 in total",
+			  json_array_size(worst), units_count(devices).s);
+		r = put_table(page, worst, SIZE_MAX, COLUMNS_DEVICE, NULL);
+	}
+	if (!r)
+		r = put_histogram(page, main_segment(segments), "all devices");
+	if (r)
+		return r;
+	page_end(page);
+	page_line(
+		page, PAGE_DIM,
+		"--dev DEV and --netns N show the segments of single devices, --all those of every device, with all histograms.");
+	return 0;
+}
+
+/* The segments of the selected devices, and one histogram. */
+static int put_devices(struct page *page, const json_t *reply, bool all)
+{
+	const json_t *latencies = json_object_get(reply, "latencies");
+	const json_t *main = main_segment(json_object_get(reply, "segments"));
+	int r = put_table(page, latencies, all ? SIZE_MAX : OPTION_ROWS_SHOWN, COLUMNS_DEVICE,
+			  NULL);
+
+	if (r)
+		return r;
+	if (all)
+		return put_histograms(page, latencies, true);
+	r = put_histogram(page, main, "");
+	page_end(page);
+	page_line(page, PAGE_DIM, "--all shows the histogram of every row.");
+	return r;
 }
 
 static void put_nothing(const struct session *session, struct page *page, const json_t *reply)
@@ -138,71 +227,107 @@ static void put_origin(const struct session *session, struct page *page, size_t 
 
 /* ---- the two ways ------------------------------------------------------------------------- */
 
-/* `data`: the number of records that the latencies come from; NULL: from histograms. */
-static enum report_status print(struct session *session, struct page *page, const json_t *reply,
-				void *data)
+/* `data`: the number of records that the groups come from. */
+static enum report_status print_groups(struct session *session, struct page *page,
+				       const json_t *reply, void *data)
 {
-	const json_t *latencies = json_object_get(reply, "latencies");
+	const json_t *groups = json_object_get(reply, "latencies");
+	const struct arguments *given = &session->arguments;
 	const size_t *records = data;
 	int r = 0;
 
-	if (records)
-		put_origin(session, page, *records);
-	if (json_array_size(latencies))
-		r = put_latencies(page, latencies, &session->arguments);
-	else if (!records)
+	put_origin(session, page, *records);
+	if (json_array_size(groups))
+		r = put_table(page, groups, given->all ? SIZE_MAX : OPTION_ROWS_SHOWN,
+			      COLUMNS_GROUP, given->by);
+	return coverage_print(session, page, r, about);
+}
+
+static int put_segments(struct page *page, const json_t *segments, bool all)
+{
+	int r = put_table(page, segments, SIZE_MAX, COLUMNS_SEGMENT, NULL);
+
+	if (r)
+		return r;
+	return all ? put_histograms(page, segments, false)
+		   : put_histogram(page, main_segment(segments), "");
+}
+
+/* Whether the command shows devices; otherwise all of them together. */
+static bool selects_devices(const struct arguments *given)
+{
+	return given->all || given->device || given->netns || is_by(given, "dev");
+}
+
+static enum report_status print(struct session *session, struct page *page, const json_t *reply,
+				void *data)
+{
+	const struct arguments *given = &session->arguments;
+	const json_t *segments = json_object_get(reply, "segments");
+	int r = 0;
+
+	(void)data;
+	if (!json_array_size(segments))
 		put_nothing(session, page, reply);
+	else if (is_by(given, "segment"))
+		r = put_segments(page, segments, given->all);
+	else if (selects_devices(given))
+		r = put_devices(page, reply, given->all);
+	else
+		r = put_summary(page, reply);
 	return coverage_print(session, page, r, about);
 }
 
 /* Turn a reply into one whose latencies are grouped by `by`, as --json prints it. */
 static int regroup(json_t *reply, const char *by)
 {
-	const json_t *records = json_object_get(reply, "records");
 	json_t *groups = NULL;
-	int r = records ? groups_of_records(records, by, &groups)
-			: groups_merge(json_object_get(reply, "latencies"), &groups);
+	int r = groups_of_records(json_object_get(reply, "records"), by, &groups);
 
 	if (r)
 		return r;
 	if (json_object_set_new(reply, "latencies", groups) ||
 	    json_object_set_new(reply, "by", json_string(by)) ||
-	    json_object_set_new(reply, "exact", json_boolean(!records)))
+	    json_object_set_new(reply, "exact", json_false()))
 		return -ENOMEM;
 	json_object_del(reply, "records");
 	return 0;
 }
 
-/* The daemon groups by device only; the other groups are made from its replies. */
-static enum report_status show_grouped(struct session *session)
+/* The daemon does not group by cgroup and process: these groups are made from records. */
+static enum report_status show_groups(struct session *session)
 {
-	const char *by = session->arguments.by;
-	bool of_records = by_records(&session->arguments);
-	json_t *parameters = session_selection(session);
 	OWN_JSON json_t *reply = NULL;
-	enum report_status status;
+	enum report_status status =
+		session_call(session, RECORDS_METHOD, session_selection(session), 0, &reply);
 	size_t records;
 	int r;
 
-	if (of_records)
-		json_object_set_new(parameters, "limit", json_integer(OPTION_COUNT_MAX));
-	status = session_call(session, of_records ? RECORDS_METHOD : METHOD, parameters, 0, &reply);
 	if (status)
 		return status;
 	records = json_array_size(json_object_get(reply, "records"));
-	r = regroup(reply, by);
+	r = regroup(reply, session->arguments.by);
 	if (r) {
 		report("%s", strerror(-r));
 		return REPORT_FAILED;
 	}
-	return session_output(session, reply, false, print, of_records ? &records : NULL);
+	return session_output(session, reply, false, print_groups, &records);
 }
 
 static enum report_status run(struct session *session)
 {
-	if (session->arguments.by && strcmp(session->arguments.by, "dev"))
-		return show_grouped(session);
-	return session_show(session, METHOD, session_selection(session), 0, print, NULL);
+	const struct arguments *given = &session->arguments;
+	json_t *parameters;
+
+	if (by_records(given))
+		return show_groups(session);
+	parameters = session_selection(session);
+	/* With --by segment only the sums are shown, not the rows. */
+	if (is_by(given, "segment") && !given->json)
+		json_object_set_new(parameters, "limit", json_integer(1));
+	if (given->all || is_by(given, "dev"))
+		json_object_set_new(parameters, "all", json_true());
+	return session_show(session, METHOD, parameters, 0, print, NULL);
 }
 
 const struct command command_latency = {
@@ -210,6 +335,7 @@ const struct command command_latency = {
 	.summary = "show where packets waited: percentiles and histograms per device and segment",
 	.arguments = arguments,
 	.notes =
+		"Without options it shows the segments of all devices together, the 10 devices with the highest p99, and one histogram. --dev, --netns, --by dev and --all show single devices; --json has the rows of single devices only with one of these.\n"
 		"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 % off.\n"
 		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
 		"A segment is shown only where packets passed both of its ends.\n",

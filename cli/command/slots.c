@@ -16,6 +16,8 @@
 #define RECORDS_METHOD "io.netflowd.GetSlotsRecords"
 /* Packets to draw below the counters. */
 #define WORST 3
+/* Devices that are shown without --all. */
+#define DEVICES_SHOWN 8
 
 static const char *const about[] = {"slots", NULL};
 
@@ -26,6 +28,7 @@ static const struct argument arguments[] = {
 		    "show single packets near or above the limit instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
 	OPTION_LIMIT,
+	OPTION_FLAG(all, "show all devices; without it the first 8, and how many more there are"),
 	{},
 };
 
@@ -33,17 +36,19 @@ static json_t *counters_parameters(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters("device", session_text(given->device), "netns",
-				  session_text(given->netns), NULL);
+	return session_parameters(
+		"device", session_text(given->device), "netns", session_text(given->netns), "limit",
+		given->all || given->json ? NULL : json_integer(DEVICES_SHOWN), NULL);
 }
 
-static json_t *records_parameters(const struct session *session, int64_t limit)
+static json_t *records_parameters(const struct session *session, bool all)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters(
-		"device", session_text(given->device), "netns", session_text(given->netns),
-		"filter", session_text(session->filter), "limit", session_number(limit), NULL);
+	return session_parameters("device", session_text(given->device), "netns",
+				  session_text(given->netns), "filter",
+				  session_text(session->filter), "limit",
+				  all ? NULL : session_records_limit(session), NULL);
 }
 
 /* ---- counters ------------------------------------------------------------ */
@@ -95,6 +100,8 @@ static int put_counters(struct page *page, const json_t *reply, const json_t *re
 		if (!r)
 			r = slots_put_device(page, device, field_count_or(reply, "limit", 0));
 	}
+	session_put_rest(page, json_array_size(devices),
+			 field_count_or(reply, "matched", json_array_size(devices)));
 	put_worst(page, records);
 	json_array_foreach(devices, i, device)
 	{
@@ -112,8 +119,8 @@ static enum report_status print_counters(struct session *session, struct page *p
 
 	(void)data;
 	if (json_array_size(json_object_get(reply, "devices")))
-		status = session_call(session, RECORDS_METHOD,
-				      records_parameters(session, OPTION_COUNT_MAX), 0, &held);
+		status = session_call(session, RECORDS_METHOD, records_parameters(session, true), 0,
+				      &held);
 	if (status)
 		return status;
 	return coverage_print(session, page,
@@ -147,7 +154,7 @@ static enum report_status run(struct session *session)
 	if (given->follow)
 		return stream_follow(session, session_selection(session), &follow);
 	if (given->records || session->filter)
-		return held_show(session, records_parameters(session, given->limit), &held);
+		return held_show(session, records_parameters(session, false), &held);
 	return session_show(session, METHOD, counters_parameters(session), 0, print_counters, NULL);
 }
 

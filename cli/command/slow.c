@@ -47,7 +47,7 @@ static json_t *parameters_of(const struct session *session)
 		"over_ns", session_number(given->over_ns), "segment", session_text(given->segment),
 		"device", session_text(given->device), "netns", session_text(given->netns),
 		"filter", session_text(session->filter), "slow", slow_parameter(given), "limit",
-		session_number(given->follow ? -1 : given->limit), NULL);
+		given->follow ? NULL : session_records_limit(session), NULL);
 }
 
 static struct held held_by(const struct arguments *given)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/ask/rows.h"
 #include "cli/live/controls.h"
 #include "cli/live/reading.h"
 #include "cli/terminal/screen.h"
@@ -82,20 +83,24 @@ static int ask(void *data, const char *method, json_t *parameters, int64_t extra
 	struct live *live = data;
 	struct varlink *varlink = live->session->varlink;
 	int64_t timeout_ms = live->session->arguments.timeout_ms + extra_ms;
-	bool continues;
+	json_t *whole;
 	int r;
 
 	live->asked = method;
-	r = varlink_call(varlink, method, parameters, timeout_ms, reply);
+	r = rows_call(varlink, method, parameters, timeout_ms, &whole);
 	while (r == -EINTR) {
 		handle_signals(live);
 		if (live->controls.quit)
 			break;
-		r = varlink_next(varlink, timeout_ms, reply, &continues);
+		r = rows_next(varlink, method, timeout_ms, &whole);
 	}
-	if (!r)
-		live->asked = NULL;
-	return r;
+	if (r) {
+		json_decref(whole);
+		return r;
+	}
+	live->asked = NULL;
+	*reply = whole;
+	return 0;
 }
 
 static int read_once(struct live *live)
@@ -105,6 +110,8 @@ static int read_once(struct live *live)
 	/* Not in the first reading, which only gives the second one something to compare with. */
 	const struct reading_scope scope = {
 		.device = controls_device(controls),
+		/* Views that run at the same time share the daemon's readings. */
+		.max_age_ms = controls->view.interval_ms / 2,
 		.measure_ms = live->readings % MEASURE_EVERY == 1 ? MEASURE_MS : 0,
 	};
 	int r = reading_new(&reading, controls->restart ? NULL : live->reading, ask, live, &scope);

@@ -92,7 +92,9 @@ static int read_status(struct reading *reading, const struct reading *before, re
 		       void *data, const struct reading_scope *scope)
 {
 	json_t *measure = scope->measure_ms ? session_number(scope->measure_ms) : NULL;
-	int r = ask(data, "io.netflowd.GetStatus", session_parameters("measure_ms", measure, NULL),
+	int r = ask(data, "io.netflowd.GetStatus",
+		    session_parameters("max_age_ms", session_number(scope->max_age_ms),
+				       "measure_ms", measure, NULL),
 		    scope->measure_ms, &reading->status);
 
 	if (r)
@@ -105,7 +107,14 @@ static int read_status(struct reading *reading, const struct reading *before, re
 
 static json_t *device_parameter(const struct reading_scope *scope)
 {
-	return session_parameters("device", session_text(scope->device), NULL);
+	return session_parameters("device", session_text(scope->device), "max_age_ms",
+				  session_number(scope->max_age_ms), NULL);
+}
+
+/* When the daemon read the counters: several views share its readings, so the reply can be later. */
+static int64_t read_at_ns(const json_t *reply)
+{
+	return (int64_t)field_count_or(reply, "elapsed_ns", (uint64_t)now_ns());
 }
 
 static int read_drops(struct reading *reading, const struct reading *before, reading_ask ask,
@@ -116,7 +125,7 @@ static int read_drops(struct reading *reading, const struct reading *before, rea
 
 	if (r)
 		return r;
-	reading->drops_ns = now_ns();
+	reading->drops_ns = read_at_ns(reply);
 	if (!before)
 		return drop_rates_read(&reading->drops, reply, NULL, 0);
 	return drop_rates_read(&reading->drops, reply, &before->drops,
@@ -170,12 +179,20 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 	OWN_JSON json_t *reply = NULL;
 	const json_t *latency;
 	size_t i;
-	int r = ask(data, "io.netflowd.GetLatency", device_parameter(scope), 0, &reply);
+	/* Only the segments of all selected devices together are used, not the rows. */
+	json_t *parameters = device_parameter(scope);
+	int r = json_object_set_new(parameters, "limit", json_integer(1)) ? -ENOMEM : 0;
+
+	if (r) {
+		json_decref(parameters);
+		return r;
+	}
+	r = ask(data, "io.netflowd.GetLatency", parameters, 0, &reply);
 
 	if (r)
 		return r;
-	reading->latency_ns = now_ns();
-	json_array_foreach(json_object_get(reply, "latencies"), i, latency)
+	reading->latency_ns = read_at_ns(reply);
+	json_array_foreach(json_object_get(reply, "segments"), i, latency)
 	{
 		r = add_latency(reading, latency);
 		if (r)
@@ -199,11 +216,13 @@ static int read_polls(struct reading *reading, const struct reading *before, rea
 		      void *data, const struct reading_scope *scope)
 {
 	json_t *reply = NULL;
-	int r = ask(data, "io.netflowd.GetNapi", NULL, 0, &reply);
+	int r = ask(data, "io.netflowd.GetNapi",
+		    session_parameters("max_age_ms", session_number(scope->max_age_ms), NULL), 0,
+		    &reply);
 
 	if (r)
 		return r;
-	reading->polls_ns = now_ns();
+	reading->polls_ns = read_at_ns(reply);
 	if (!before)
 		return polls_read(&reading->polls, reply, scope->device, NULL, 0);
 	return polls_read(&reading->polls, reply, scope->device, &before->polls,

@@ -66,6 +66,7 @@ struct reading {
 struct reading_scope {
 	const char *
 		device; /* read drops, latency and NAPI of this device only; NULL for all devices */
+	int64_t max_age_ms; /* how old the daemon's readings may be */
 	int64_t measure_ms; /* measure the cost of the programs for this time; 0 for no measurement */
 };
 

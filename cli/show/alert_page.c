@@ -39,6 +39,8 @@ static struct units_text value(const json_t *alert, const char *name)
 		return units_rate(number);
 	if (!strcmp(unit, "ns"))
 		return units_duration_real(number);
+	if (!strcmp(unit, "percent"))
+		return units_percent(number);
 	return units_count((uint64_t)number);
 }
 

@@ -20,7 +20,7 @@ struct part {
 struct equation {
 	const char *of; /* the member of GetStatus */
 	const char *whole;
-	struct part parts[8]; /* a part without a member ends them */
+	struct part parts[9]; /* a part without a member ends them */
 };
 
 static const struct equation equations[] = {
@@ -41,7 +41,8 @@ static const struct equation equations[] = {
 		   {.member = "dropped"},
 		   {.member = "overwritten"},
 		   {.member = "invalidated", .part_word = "torn", .part_member = "torn"},
-		   {.member = "in_flight"}}},
+		   {.member = "in_flight"},
+		   {.member = "stale"}}},
 	{.of = "latency",
 	 .whole = "chosen",
 	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
@@ -60,20 +61,22 @@ static const struct equation equations[] = {
 enum balance {
 	BALANCE_HOLDS,
 	BALANCE_OFF,
-	BALANCE_MOVING,	 /* packets moved while the daemon read the ledger, so it cannot say */
 	BALANCE_UNKNOWN, /* numbers are missing */
 };
 
 static const struct ledger_verdict balances[] = {
 	[BALANCE_HOLDS] = {PAGE_GOOD, "balanced"},
 	[BALANCE_OFF] = {PAGE_BAD, "NOT BALANCED"},
-	[BALANCE_MOVING] = {PAGE_PLAIN, "packets moved while it was read"},
 	[BALANCE_UNKNOWN] = {PAGE_DIM, "not known"},
 };
 
-/* Check that the numbers add up; *left is the difference. */
+/*
+ * Check that the numbers add up; *left is the difference.  The daemon says whether packets that moved while it read
+ * explain a difference.
+ */
 static enum balance check(const struct equation *equation, const json_t *values, int64_t *left)
 {
+	const json_t *balanced = json_object_get(values, "balanced");
 	uint64_t whole, number;
 
 	if (!field_count(values, equation->whole, &whole))
@@ -84,9 +87,9 @@ static enum balance check(const struct equation *equation, const json_t *values,
 		whole -= number;
 	}
 	*left = (int64_t)whole;
-	if (!whole)
-		return BALANCE_HOLDS;
-	return json_is_boolean(json_object_get(values, "balanced")) ? BALANCE_OFF : BALANCE_MOVING;
+	if (json_is_false(balanced) || (whole && !json_is_true(balanced)))
+		return BALANCE_OFF;
+	return BALANCE_HOLDS;
 }
 
 static void write_number(FILE *out, const json_t *values, const struct part *part)
@@ -123,8 +126,10 @@ static void put_equation(struct page *page, const struct equation *equation, con
 
 	page_put(page, balances[balance].style, "%s", balances[balance].text);
 	if (left)
-		page_put(page, balances[balance].style, ", %s%s unaccounted", left < 0 ? "-" : "",
-			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s);
+		page_put(page, balances[balance].style, ", %s%s of %s that moved",
+			 left < 0 ? "-" : "",
+			 units_count(left < 0 ? 0 - (uint64_t)left : (uint64_t)left).s,
+			 field_units_count(values, "moved").s);
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");
 }
 
@@ -165,7 +170,7 @@ struct ledger_verdict ledger_verdict(const json_t *status)
 		enum balance balance =
 			check(&equations[i], json_object_get(status, equations[i].of), &left);
 
-		/* BALANCE_OFF is the worst state, BALANCE_HOLDS the best; of the other two, the first one counts. */
+		/* BALANCE_OFF is the worst state, BALANCE_HOLDS the best. */
 		if (balance == BALANCE_OFF || worst == BALANCE_HOLDS)
 			worst = balance;
 	}

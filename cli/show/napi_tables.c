@@ -83,7 +83,7 @@ static void put_cpu(struct table *table, const json_t *row)
 		table_cell(table, PAGE_PLAIN, "%s", field_units_duration(row, durations[i]).s);
 }
 
-int napi_put_cpus(struct page *page, const json_t *reply)
+int napi_put_cpus(struct page *page, const json_t *reply, size_t most)
 {
 	static const char *const titles[] = {"CPU",	 "processed", "dropped",
 					     "squeezed", "waits",     "mean wait",
@@ -97,6 +97,10 @@ int napi_put_cpus(struct page *page, const json_t *reply)
 		return r;
 	for (i = 0; i < ARRAY_SIZE(titles); i++)
 		table_column(table, TABLE_RIGHT, titles[i]);
-	json_array_foreach(json_object_get(reply, "cpus"), i, row) put_cpu(table, row);
+	json_array_foreach(json_object_get(reply, "cpus"), i, row)
+	{
+		if (i < most)
+			put_cpu(table, row);
+	}
 	return table_put(table, page);
 }

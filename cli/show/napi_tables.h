@@ -14,6 +14,6 @@ const char *napi_device(const json_t *napi);
 int napi_put_polls(struct page *page, const json_t *reply, const char *device);
 
 /* Put the receive softirqs of each CPU.  0 or -ENOMEM. */
-int napi_put_cpus(struct page *page, const json_t *reply);
+int napi_put_cpus(struct page *page, const json_t *reply, size_t most);
 
 #endif

@@ -152,6 +152,7 @@ static json_t *rule_json(const struct alert *alert)
 		[ALERT_UNIT_COUNT] = "count",
 		[ALERT_UNIT_RATE] = "per_second",
 		[ALERT_UNIT_DURATION] = "ns",
+		[ALERT_UNIT_SHARE] = "percent",
 	};
 	const struct alert_rule *rule = alert->rule;
 	json_t *window = rule->window_ns ? json_integer((json_int_t)rule->window_ns) : NULL;
@@ -160,11 +161,11 @@ static json_t *rule_json(const struct alert *alert)
 		"{s:s, s:s, s:s, s:b, s:o, s:I, s:s, s:f, s:f, s:o*, s:I, s:I, s:o, s:o, s:o, s:o*}",
 		"name", rule->name, "severity", alert_severity_name(rule->severity), "condition",
 		alert_kinds[rule->kind].name, "enabled", rule->enabled, "file", text(rule->file),
-		"line", (json_int_t)rule->line, "unit", units[alert_kinds[rule->kind].unit], "over",
-		rule->over, "clear", rule->clear, "window_ns", window, "for_ns",
-		(json_int_t)rule->for_ns, "repeat_ns", (json_int_t)rule->repeat_ns, "cause",
-		text(alert_cause(alert)), "remedy", text(alert_remedy(alert)), "actions",
-		actions(rule), "program", rule->exec ? text(rule->exec) : NULL);
+		"line", (json_int_t)rule->line, "unit", units[rule->unit], "over", rule->over,
+		"clear", rule->clear, "window_ns", window, "for_ns", (json_int_t)rule->for_ns,
+		"repeat_ns", (json_int_t)rule->repeat_ns, "cause", text(alert_cause(alert)),
+		"remedy", text(alert_remedy(alert)), "actions", actions(rule), "program",
+		rule->exec ? text(rule->exec) : NULL);
 }
 
 static json_t *state_json(const struct alert *alert, struct records *records)

@@ -15,6 +15,7 @@
 #include "daemon/alert/exec.h"
 #include "daemon/probe/backend.h"
 #include "daemon/process/loop.h"
+#include "daemon/store/readings.h"
 
 #define FAULT_TEXT_MAX 1024
 
@@ -24,6 +25,8 @@ struct alerts {
 	struct alert_engine *engine;
 	struct alert_exec *exec;
 	struct loop_source *timer, *sighup;
+	struct readings_request *request; /* of the evaluation that waits; NULL: none */
+	uint64_t counted; /* drops that were counted when their last reading was asked for */
 	struct alert_clients clients;
 };
 
@@ -67,12 +70,98 @@ void alerts_forget_test(struct alerts *alerts, const void *data)
 	alert_exec_forget(alerts->exec, data);
 }
 
-static int on_timer(void *userdata)
+/* ---- readings ------------------------------------------------------------ */
+
+/* A walk of the in-flight table costs more than the other counters together, so one in this time is enough. */
+#define WALK_NS (10 * TIME_NS_PER_SECOND)
+
+static uint64_t drops_counted(const struct reading *counters)
+{
+	return reading_counters(counters)->events[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED];
+}
+
+/* Whether drops were counted since their last reading; before the first reading of COUNTERS it is not known. */
+static bool drops_moved(const struct alerts *alerts)
+{
+	const struct readings *readings = alerts->parts.readings;
+	const struct reading *counters = readings_latest(readings, READING_COUNTERS);
+
+	return !counters || !readings_latest(readings, READING_DROPS) ||
+	       drops_counted(counters) != alerts->counted;
+}
+
+static bool walk_is_due(const struct alerts *alerts, uint64_t now)
+{
+	const struct reading *ledger = readings_latest(alerts->parts.readings, READING_LEDGER);
+
+	return !ledger || now - reading_time(ledger) >= WALK_NS;
+}
+
+/* The parts that the rules need now, apart from drops. */
+static unsigned int parts_of(const struct alerts *alerts, unsigned int inputs, uint64_t now)
+{
+	unsigned int parts = READING_BIT(COUNTERS);
+
+	if (inputs & 1U << ALERT_INPUT_LATENCY)
+		parts |= READING_BIT(DEVICES);
+	if (inputs & 1U << ALERT_INPUT_SLOTS)
+		parts |= READING_BIT(SLOTS);
+	if (inputs & 1U << ALERT_INPUT_LEDGER && walk_is_due(alerts, now))
+		parts |= READING_BIT(LEDGER);
+	return parts;
+}
+
+static void evaluate(struct alerts *alerts)
+{
+	alert_engine_tick(alerts->engine, time_monotonic());
+}
+
+/* Rules are evaluated also without a reading: some need none, and the others report why they cannot be. */
+static void report_failure(int result)
+{
+	if (result < 0)
+		log_warning("cannot read the counters for the alert rules: %s", strerror(-result));
+}
+
+static void on_drops(int result, void *userdata)
 {
 	struct alerts *alerts = userdata;
 
-	alert_engine_tick(alerts->engine, time_monotonic());
-	return 0;
+	alerts->request = NULL;
+	report_failure(result);
+	evaluate(alerts);
+}
+
+/* Drops are read only if one was counted since the last time: they are many keys. */
+static void on_counters(int result, void *userdata)
+{
+	struct alerts *alerts = userdata;
+	unsigned int inputs = alert_engine_inputs(alerts->engine, time_monotonic());
+
+	alerts->request = NULL;
+	report_failure(result);
+	if (result == 0 && inputs & 1U << ALERT_INPUT_DROPS && drops_moved(alerts)) {
+		/* Counted before the drops are read: a drop in between makes the next reading due. */
+		alerts->counted =
+			drops_counted(readings_latest(alerts->parts.readings, READING_COUNTERS));
+		if (readings_get(alerts->parts.readings, &alerts->request, READING_BIT(DROPS), 0,
+				 on_drops, alerts) == 0)
+			return;
+	}
+	evaluate(alerts);
+}
+
+static int on_timer(void *userdata)
+{
+	struct alerts *alerts = userdata;
+	uint64_t now = time_monotonic();
+
+	/* The last evaluation still waits for its reading. */
+	if (alerts->request)
+		return 0;
+	return readings_get(alerts->parts.readings, &alerts->request,
+			    parts_of(alerts, alert_engine_inputs(alerts->engine, now), now),
+			    alerts->parts.interval_ns / 2, on_counters, alerts);
 }
 
 /* ---- rules --------------------------------------------------------------- */
@@ -100,6 +189,9 @@ static int load(struct alerts *alerts)
 
 	if (r == 0)
 		r = alert_engine_load(alerts->engine, &rules, time_monotonic());
+	/* New rules may need counters that were not read so far. */
+	if (r == 0)
+		r = on_timer(alerts);
 	if (r < 0) {
 		log_error("cannot read the alert rules: %s", strerror(-r));
 		return r;
@@ -159,6 +251,7 @@ void alerts_free(struct alerts **alerts)
 		return;
 	loop_source_free(&old->sighup);
 	loop_source_free(&old->timer);
+	readings_forget(&old->request);
 	alert_exec_free(&old->exec);
 	alert_engine_free(&old->engine);
 	alert_source_free(&old->input);
@@ -177,6 +270,14 @@ int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
 	int r;
 
 	alerts->clients = *clients;
+	/* The tables are still small. */
+	r = readings_take(parts->readings, READING_BIT(COUNTERS) | READING_BIT(LEDGER) |
+						   READING_BIT(DROPS) | READING_BIT(DEVICES) |
+						   READING_BIT(SLOTS));
+	if (r < 0) {
+		log_error("cannot read the counters: %s", strerror(-r));
+		return r;
+	}
 	r = load(alerts);
 	if (r < 0)
 		return r;

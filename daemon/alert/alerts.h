@@ -18,6 +18,7 @@ struct alerts;
 struct attribution;
 struct backend;
 struct loop;
+struct readings;
 struct names;
 struct records;
 struct rockets;
@@ -27,6 +28,7 @@ struct symbols;
 struct alerts_parts {
 	struct loop *loop;
 	const struct backend *backend;
+	struct readings *readings; /* the counters */
 	const char *backend_reason;
 	const struct names *names;
 	const struct symbols *symbols;

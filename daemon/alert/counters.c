@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/time.h"
 #include "daemon/alert/alerts.h"
 #include "daemon/alert/rule.h"
 #include "daemon/core/ledger.h"
@@ -17,15 +16,14 @@
 #include "daemon/kernel/symbols.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/store/readings.h"
 #include "daemon/store/rockets.h"
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
-/* Walking the in-flight table is the most expensive of these readings, so there is at most one walk in this time. */
-#define WALK_NS (10 * TIME_NS_PER_SECOND)
-
 struct alert_input_state {
 	const struct backend *backend;
+	const struct readings *readings;
 	const char *reason;
 	const bool *disabled;
 	const struct rockets *rockets; /* NULL: netflowd does not read the kernel's log */
@@ -40,8 +38,7 @@ struct alert_input_state {
 	} * cpu;
 	size_t cpus;
 	uint64_t squeezed;
-	/* The in-flight ledger. */
-	uint64_t walked_ns, imbalance, unaccounted;
+	uint64_t unaccounted; /* the most that any reading of the ledger has proven */
 };
 
 /* ---- missing counters ---------------------------------------------------- */
@@ -138,44 +135,46 @@ static int number_netns(void *userdata, const char *text, uint32_t *inode)
 
 /* ---- counters of the backend --------------------------------------------- */
 
+/* The newest reading of COUNTERS; NULL: none. */
+static const struct reading_counters *counters(const struct alert_input_state *state)
+{
+	const struct reading *reading = readings_latest(state->readings, READING_COUNTERS);
+
+	return reading ? reading_counters(reading) : NULL;
+}
+
+/* The time of the newest reading of the drops, which alerts_due() asks for only after a drop was counted. */
 static uint64_t drops_mark(void *userdata)
 {
 	const struct alert_input_state *state = userdata;
-	ledger_events events;
+	const struct reading *reading = readings_latest(state->readings, READING_DROPS);
 
-	state->backend->ops->events(state->backend, events);
-	return events[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED];
-}
-
-struct drops_visit {
-	int (*visit)(const struct alert_drops *drops, void *data);
-	void *data;
-};
-
-static int visit_drops(const struct backend_drops *drops, void *userdata)
-{
-	const struct drops_visit *to = userdata;
-	const struct alert_drops one = {
-		.location = drops->key.location,
-		.reason = drops->key.reason,
-		.ifindex = drops->key.ifindex,
-		.netns = drops->netns,
-		.protocol = drops->key.protocol,
-		.l4_known = drops->key.flags & NF_KEY_L4,
-		.l4 = drops->key.l4,
-		.device = drops->device,
-		.packets = drops->packets,
-	};
-
-	return to->visit(&one, to->data);
+	return reading ? reading_time(reading) : 0;
 }
 
 static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, void *), void *data)
 {
 	const struct alert_input_state *state = userdata;
-	struct drops_visit to = {visit, data};
+	const struct reading *reading = readings_latest(state->readings, READING_DROPS);
+	int r = reading ? 0 : -EAGAIN;
 
-	return state->backend->ops->drops(state->backend, visit_drops, &to);
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {
+		const struct backend_drops *drops = reading_drops(reading, i);
+		const struct alert_drops one = {
+			.location = drops->key.location,
+			.reason = drops->key.reason,
+			.ifindex = drops->key.ifindex,
+			.netns = drops->netns,
+			.protocol = drops->key.protocol,
+			.l4_known = drops->key.flags & NF_KEY_L4,
+			.l4 = drops->key.l4,
+			.device = drops->device,
+			.packets = drops->packets,
+		};
+
+		r = visit(&one, data);
+	}
+	return r;
 }
 
 static void name_drops(void *userdata, uint32_t reason, uint64_t location,
@@ -193,39 +192,31 @@ static void name_drops(void *userdata, uint32_t reason, uint64_t location,
 		snprintf(names->reason, sizeof(names->reason), "%u", reason);
 }
 
-struct device_visit {
-	int (*visit)(const struct alert_device *device, void *data);
-	void *data;
-};
-
-static int visit_device(const struct backend_device *device, void *userdata)
-{
-	const struct device_visit *to = userdata;
-	const struct alert_device one = {.name = device->name,
-					 .ifindex = device->ifindex,
-					 .netns = device->netns,
-					 .segment = device->segment};
-
-	return to->visit(&one, to->data);
-}
-
-static int read_devices(void *userdata, int (*visit)(const struct alert_device *, void *),
-			void *data)
+static int read_devices(void *userdata, enum nf_segment segment,
+			int (*visit)(const struct alert_device *, void *), void *data)
 {
 	const struct alert_input_state *state = userdata;
-	struct device_visit to = {visit, data};
+	const struct reading *reading = readings_latest(state->readings, READING_DEVICES);
+	int r = reading ? 0 : -EAGAIN;
 
-	return state->backend->ops->devices(state->backend, visit_device, &to);
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {
+		struct backend_device device;
+		struct alert_device one;
+		struct nf_hist hist;
+
+		reading_device(reading, i, &device);
+		reading_segment(reading, i, segment, &hist);
+		one = (struct alert_device){.name = device.name,
+					    .ifindex = device.ifindex,
+					    .netns = device.netns,
+					    .hist = &hist};
+		r = visit(&one, data);
+	}
+	return r;
 }
 
-struct slots_visit {
-	int (*visit)(const struct alert_slots *slots, void *data);
-	void *data;
-};
-
-static int visit_slots(const struct backend_slots *slots, void *userdata)
+static struct alert_slots slots_of(const struct backend_slots *slots)
 {
-	const struct slots_visit *to = userdata;
 	struct alert_slots one = {
 		.device = slots->name,
 		.ifindex = slots->ifindex,
@@ -239,16 +230,21 @@ static int visit_slots(const struct backend_slots *slots, void *userdata)
 	for (int i = 0; i < NF_SLOTS_OUTCOMES; i++)
 		if (i != NF_SLOTS_LINEARIZED && i != NF_SLOTS_DROPPED)
 			one.others += slots->overflow[i];
-	return to->visit(&one, to->data);
+	return one;
 }
 
 static int read_slots(void *userdata, int (*visit)(const struct alert_slots *, void *), void *data)
 {
 	const struct alert_input_state *state = userdata;
-	struct slots_visit to = {visit, data};
+	const struct reading *reading = readings_latest(state->readings, READING_SLOTS);
 	struct alert_slots logged = {.ring = true};
-	int r = state->backend->ops->slots(state->backend, visit_slots, &to);
+	int r = reading ? 0 : -EAGAIN;
 
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {
+		const struct alert_slots one = slots_of(reading_slots(reading, i));
+
+		r = visit(&one, data);
+	}
 	if (r || !state->rockets)
 		return r;
 	logged.logged = rockets_unseen(state->rockets);
@@ -279,52 +275,35 @@ static int read_probes(void *userdata, struct alert_probes *probes)
 
 /* ---- the ledger ---------------------------------------------------------- */
 
-/*
- * A program can be between two of its steps during the walk.  So an imbalance counts only if it is still there at the
- * next walk.
- */
-static void walk(struct alert_input_state *state, ledger_events events)
+static void read_unaccounted(struct alert_input_state *state)
 {
-	const struct backend *backend = state->backend;
-	uint64_t now = time_monotonic(), in_flight, imbalance, stayed;
-	struct ledger_inflight ledger;
-	ledger_events after;
+	const struct reading *reading = readings_latest(state->readings, READING_LEDGER);
+	uint64_t proven;
 
-	if (state->walked_ns && now - state->walked_ns < WALK_NS)
+	if (!reading)
 		return;
-	state->walked_ns = now;
-	in_flight = backend->ops->in_flight(backend);
-	backend->ops->events(backend, after);
-	if (ledger_moved(events, after))
-		return;
-	ledger_of_inflight(&ledger, events, in_flight);
-	imbalance = (uint64_t)llabs(ledger.unaccounted);
-	stayed = imbalance < state->imbalance ? imbalance : state->imbalance;
-	state->imbalance = imbalance;
-	if (stayed > state->unaccounted)
-		state->unaccounted = stayed;
+	proven = reading_counters(reading)->equation[READING_EQUATION_INFLIGHT].proven;
+	if (proven > state->unaccounted)
+		state->unaccounted = proven;
 }
 
 static int read_ledger(void *userdata, struct alert_ledger *ledger)
 {
 	struct alert_input_state *state = userdata;
-	const struct backend *backend = state->backend;
-	ledger_events events;
+	const struct reading_counters *now = counters(state);
 
-	backend->ops->events(backend, events);
-	walk(state, events);
-	ledger->ring_full = ledger_sum(events, NF_EVENT_RING_FULL) +
-			    ledger_sum(events, NF_EVENT_DROP_RING_FULL);
-	ledger->unkeyed = ledger_sum(events, NF_EVENT_UNKEYED);
-	ledger->overwritten = ledger_sum(events, NF_EVENT_OVERWRITTEN);
+	if (!now)
+		return -EAGAIN;
+	read_unaccounted(state);
+	ledger->begun = ledger_sum(now->events, NF_EVENT_BEGUN) +
+			now->events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT];
+	ledger->ring_full = ledger_sum(now->events, NF_EVENT_RING_FULL) +
+			    ledger_sum(now->events, NF_EVENT_DROP_RING_FULL);
+	ledger->unkeyed = ledger_sum(now->events, NF_EVENT_UNKEYED);
+	ledger->overwritten = ledger_sum(now->events, NF_EVENT_OVERWRITTEN);
 	ledger->unaccounted = state->unaccounted;
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		struct probe_status status;
-
-		backend->ops->probe(backend, (enum nf_probe)i, &status);
-		if (status.missed_known)
-			ledger->missed += status.missed;
-	}
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		ledger->missed += now->missed[i];
 	return 0;
 }
 
@@ -377,6 +356,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	if (!fresh)
 		return -ENOMEM;
 	fresh->backend = parts->backend;
+	fresh->readings = parts->readings;
 	fresh->reason = parts->backend_reason;
 	fresh->disabled = parts->disabled;
 	fresh->rockets = parts->rockets;

@@ -15,6 +15,13 @@ void alert_draft_clear(struct alert_draft *draft)
 	*draft = (struct alert_draft){0};
 }
 
+static bool is_share(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length && text[length - 1] == '%';
+}
+
 static int read_threshold(enum alert_unit unit, const char *text, double *threshold, char *error)
 {
 	uint64_t ns = 0;
@@ -30,12 +37,16 @@ static int read_threshold(enum alert_unit unit, const char *text, double *thresh
 	}
 	if (unit == ALERT_UNIT_RATE && length > 2 && !strcmp(text + length - 2, "/s"))
 		length -= 2;
+	if (unit == ALERT_UNIT_SHARE && is_share(text))
+		length--;
 	snprintf(number, sizeof(number), "%.*s", (int)length, text);
-	if (alert_read_real(number, threshold) == 0)
+	if (alert_read_real(number, threshold) == 0 &&
+	    (unit != ALERT_UNIT_SHARE || (is_share(text) && *threshold <= 100)))
 		return 0;
 	return alert_refuse(error, "%.60s: must be %s", text,
-			    unit == ALERT_UNIT_RATE ? "a number per second, such as 100/s"
-						    : "a number, 0 or more");
+			    unit == ALERT_UNIT_RATE    ? "a number per second, such as 100/s"
+			    : unit == ALERT_UNIT_SHARE ? "a share from 0% to 100%, as over is"
+						       : "a number, 0 or more");
 }
 
 static int finish_thresholds(struct alert_draft *draft, const struct alert_kind *kind,
@@ -50,12 +61,15 @@ static int finish_thresholds(struct alert_draft *draft, const struct alert_kind 
 				    kind->name,
 				    kind->unit == ALERT_UNIT_DURATION ? "5ms" : "100/s");
 	rule->over = kind->over;
+	rule->unit = kind->unit;
+	if (kind->has_share && draft->over && is_share(draft->over))
+		rule->unit = ALERT_UNIT_SHARE;
 	if (draft->over)
-		r = read_threshold(kind->unit, draft->over, &rule->over, error);
+		r = read_threshold(rule->unit, draft->over, &rule->over, error);
 	rule->clear = rule->over;
 	if (r == 0 && draft->clear) {
 		*key = "clear";
-		r = read_threshold(kind->unit, draft->clear, &rule->clear, error);
+		r = read_threshold(rule->unit, draft->clear, &rule->clear, error);
 	}
 	if (r == 0 && rule->clear > rule->over)
 		return alert_refuse(error, "%.60s is more than over: must be at most over",

@@ -229,6 +229,19 @@ static void tick_entry(struct alert_engine *engine, struct entry *entry, uint64_
 	report(engine, alert, step, now, NULL);
 }
 
+unsigned int alert_engine_inputs(const struct alert_engine *engine, uint64_t now)
+{
+	unsigned int inputs = 0;
+
+	for (size_t i = 0; i < engine->entries.count; i++) {
+		const struct entry *entry = &engine->entries.entry[i];
+
+		if (entry->rule->enabled && alert_measure_due(entry->measure, now))
+			inputs |= 1U << alert_measure_input(entry->rule);
+	}
+	return inputs;
+}
+
 void alert_engine_tick(struct alert_engine *engine, uint64_t now)
 {
 	for (size_t i = 0; i < engine->entries.count; i++)

@@ -69,6 +69,9 @@ void alert_engine_free(struct alert_engine **engine);
  */
 int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, uint64_t now);
 
+/* The counters that alert_engine_tick() reads at `now`: bits 1 << enum alert_input. */
+unsigned int alert_engine_inputs(const struct alert_engine *engine, uint64_t now);
+
 /* Evaluate all enabled rules. */
 void alert_engine_tick(struct alert_engine *engine, uint64_t now);
 

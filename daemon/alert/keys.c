@@ -42,7 +42,7 @@ const struct alert_key alert_key_table[] = {
 		.name = "over",
 		.set = alert_set_over,
 		.values =
-			"a count, a number per second such as 100/s, or a duration from 0 to 1d, as the condition requires",
+			"a count, a number per second such as 100/s, or a duration from 0 to 1d, as the condition requires; for ledger_gap also a share such as 0.1%",
 		.otherwise =
 			"default 0 for slot_overflow, ledger_gap and probe_lost, required for all others",
 		.help = "threshold: the condition holds while the value is above it",
@@ -144,10 +144,10 @@ const struct alert_key alert_key_table[] = {
 		.set = alert_set_at_least,
 		.least = 1,
 		.most = 1000000000,
-		.parameter = ALERT_TAKES_SEGMENT,
-		.values = "a whole number of packets from 1 to 1000000000",
+		.parameter = ALERT_TAKES_AT_LEAST,
+		.values = "a whole number from 1 to 1000000000",
 		.initial = "20",
-		.help = "packets that a device must have in the window for its quantile to count",
+		.help = "latency: packets that a device must have in the window for its quantile to count; ledger_gap: events that must be lost in the window for a share to count",
 	},
 	{
 		.name = "actions",
@@ -307,7 +307,8 @@ static void print_kind(FILE *to, const struct alert_kind *kind)
 		[ALERT_UNIT_DURATION] = "duration",
 	};
 
-	fprintf(to, "  %-15s %s (%s; over: ", kind->name, kind->what, units[kind->unit]);
+	fprintf(to, "  %-15s %s (%s%s; over: ", kind->name, kind->what, units[kind->unit],
+		kind->has_share ? ", or with % their share of all events" : "");
 	if (kind->has_over)
 		fprintf(to, "default %g", kind->over);
 	else

@@ -23,6 +23,7 @@
 struct alert_measure {
 	struct alert_window window;
 	struct alert_window part[PARTS];
+	struct alert_window begun;	   /* of a rule with a share */
 	struct alert_quantiles *quantiles; /* of a latency rule; otherwise NULL */
 	struct alert_origins *origins;	   /* of a drop_rate rule; otherwise NULL */
 	uint32_t netns; /* inode number of the namespace that these counters are of; 0: not known */
@@ -49,6 +50,7 @@ int alert_measure_new(struct alert_measure **measure, const struct alert_rule *r
 	if (!fresh)
 		return -ENOMEM;
 	alert_window_init(&fresh->window, rule->window_ns);
+	alert_window_init(&fresh->begun, rule->window_ns);
 	for (int i = 0; i < PARTS; i++)
 		alert_window_init(&fresh->part[i], rule->window_ns);
 	if (alert_kinds[rule->kind].unit == ALERT_UNIT_DURATION)
@@ -181,8 +183,7 @@ static int add_device(const struct alert_device *device, void *userdata)
 
 	if (!alert_rule_takes(reading->rule, 0, device->name, device->netns))
 		return 0;
-	return alert_quantiles_add(reading->measure->quantiles, device,
-				   &device->segment[reading->rule->segment]);
+	return alert_quantiles_add(reading->measure->quantiles, device, device->hist);
 }
 
 static void describe_worst(struct alert_reading *to, const struct alert_rule *rule,
@@ -207,7 +208,7 @@ static int read_latency(struct reading *reading)
 
 	if (alert_quantiles_due(quantiles, reading->now)) {
 		alert_quantiles_begin(quantiles, reading->now);
-		r = source->devices(source->userdata, add_device, reading);
+		r = source->devices(source->userdata, rule->segment, add_device, reading);
 		alert_quantiles_end(quantiles);
 	}
 	if (r < 0)
@@ -274,6 +275,26 @@ static int read_squeezed(struct reading *reading)
 	return r;
 }
 
+/* Turn the growth of the gaps into their share of the events that began in the window; few gaps are no share. */
+static void read_share(struct reading *reading, uint64_t begun)
+{
+	struct alert_window *window = &reading->measure->begun;
+	struct alert_reading *to = reading->to;
+	uint64_t growth, over_ns;
+
+	alert_window_add(window, reading->now, begun);
+	alert_window_growth(window, &growth, &over_ns);
+	to->value = 0;
+	if (to->count < reading->rule->at_least)
+		return;
+	/* Lost events did not always begin: an event can be missed. */
+	if (growth < to->count)
+		growth = to->count;
+	to->value = 100.0 * (double)to->count / (double)growth;
+	snprintf(to->detail, sizeof(to->detail), "%s of %s", units_count(to->count).s,
+		 units_count(growth).s);
+}
+
 static int read_ledger(struct reading *reading)
 {
 	const struct alert_source *source = reading->source;
@@ -284,6 +305,8 @@ static int read_ledger(struct reading *reading)
 		return r;
 	read_window(reading, ledger.ring_full + ledger.unkeyed + ledger.overwritten +
 				     ledger.missed + ledger.unaccounted);
+	if (reading->rule->unit == ALERT_UNIT_SHARE)
+		read_share(reading, ledger.begun);
 	read_part(reading, 0, "ring_full", ledger.ring_full);
 	read_part(reading, 1, "unkeyed", ledger.unkeyed);
 	read_part(reading, 2, "overwritten", ledger.overwritten);
@@ -390,5 +413,16 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 	if (r == 0)
 		return;
 	to->known = false;
-	snprintf(to->unknown, sizeof(to->unknown), "cannot read the counters: %s", strerror(-r));
+	snprintf(to->unknown, sizeof(to->unknown), "cannot read the counters: %s",
+		 r == -EAGAIN ? "the first reading is under way" : strerror(-r));
+}
+
+enum alert_input alert_measure_input(const struct alert_rule *rule)
+{
+	return readers[rule->kind].input;
+}
+
+bool alert_measure_due(const struct alert_measure *measure, uint64_t now)
+{
+	return !measure->quantiles || alert_quantiles_due(measure->quantiles, now);
 }

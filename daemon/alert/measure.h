@@ -29,6 +29,10 @@ struct alert_reading {
 int alert_measure_new(struct alert_measure **measure, const struct alert_rule *rule);
 void alert_measure_free(struct alert_measure **measure);
 
+/* The counters from which the rule's value is computed, and whether it needs a new reading of them at `now`. */
+enum alert_input alert_measure_input(const struct alert_rule *rule);
+bool alert_measure_due(const struct alert_measure *measure, uint64_t now);
+
 /*
  * Read the source.  Does not fail: an error makes the value unknown, for the reason in `unknown`.  Of the rule only
  * netns_inode changes.

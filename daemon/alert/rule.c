@@ -58,7 +58,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.name = "latency",
 			.unit = ALERT_UNIT_DURATION,
 			.takes = ALERT_TAKES_SEGMENT | ALERT_TAKES_DEVICE | ALERT_TAKES_NETNS |
-				 ALERT_TAKES_WINDOW,
+				 ALERT_TAKES_WINDOW | ALERT_TAKES_AT_LEAST,
 			.window_ns = SECONDS(60),
 			.what = "quantile of a segment's latency, of the device where it is highest",
 			.cause =
@@ -82,7 +82,8 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 		{
 			.name = "ledger_gap",
 			.unit = ALERT_UNIT_COUNT,
-			.takes = ALERT_TAKES_WINDOW,
+			.has_share = true,
+			.takes = ALERT_TAKES_WINDOW | ALERT_TAKES_AT_LEAST,
 			.has_over = true,
 			.window_ns = SECONDS(60),
 			.what = "events that netflowd could not record or follow",
@@ -162,7 +163,7 @@ bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_ru
 	       !memcmp(a->reason, b->reason, a->reasons * sizeof(a->reason[0])) &&
 	       a->not_reasons == b->not_reasons && !strcmp(a->device, b->device) &&
 	       same_text(a->netns, b->netns) && !strcmp(a->protocol, b->protocol) &&
-	       a->segment == b->segment && a->window_ns == b->window_ns;
+	       a->segment == b->segment && a->window_ns == b->window_ns && a->unit == b->unit;
 }
 
 static const struct knowledge *known(const char *reason)

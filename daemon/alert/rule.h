@@ -43,6 +43,7 @@ enum alert_unit {
 	ALERT_UNIT_COUNT,    /* events within the window, or things now */
 	ALERT_UNIT_RATE,     /* per second, over the window */
 	ALERT_UNIT_DURATION, /* ns */
+	ALERT_UNIT_SHARE,    /* percent of the events that could have been counted in the window */
 };
 
 /* Parameters of conditions; each kind has some of them. */
@@ -53,6 +54,7 @@ enum alert_parameter {
 	ALERT_TAKES_PROTOCOL = 1 << 3,
 	ALERT_TAKES_SEGMENT = 1 << 4,
 	ALERT_TAKES_WINDOW = 1 << 5,
+	ALERT_TAKES_AT_LEAST = 1 << 6,
 };
 
 enum alert_action {
@@ -64,6 +66,7 @@ enum alert_action {
 struct alert_kind {
 	const char *name; /* value of the key `condition` */
 	enum alert_unit unit;
+	bool has_share;	    /* a threshold with % is a share instead, see ALERT_UNIT_SHARE */
 	unsigned int takes; /* enum alert_parameter */
 	bool has_over; /* `over` below is the default threshold; otherwise the rule gives one */
 	double over;
@@ -91,8 +94,10 @@ struct alert_rule {
 	uint32_t netns_inode; /* what it was at the last reading; 0: no namespace yet */
 	char protocol[ALERT_PROTOCOL_MAX + 1]; /* "ipv4/udp", "ipv6", "arp" */
 	enum nf_segment segment;
-	double quantile;   /* 0 … 1 */
-	uint64_t at_least; /* packets of a device in the window, for its quantile to count */
+	double quantile; /* 0 … 1 */
+	/* latency: packets of a device in the window, for its quantile to count; ledger_gap: lost events, for a share */
+	uint64_t at_least;
+	enum alert_unit unit; /* of value, over and clear */
 
 	double over;  /* threshold: the condition holds above it */
 	double clear; /* threshold: the condition has ended at or below it */

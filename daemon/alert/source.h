@@ -47,7 +47,7 @@ struct alert_device {
 	const char *name; /* NULL: all devices without a slot of their own */
 	uint32_t ifindex;
 	uint32_t netns;
-	const struct nf_hist *segment; /* NF_SEGMENT_COUNT histograms */
+	const struct nf_hist *hist; /* of the segment that was asked for */
 };
 
 struct alert_slots {
@@ -63,6 +63,7 @@ struct alert_slots {
 
 /* Events that should have been recorded or followed and were not. */
 struct alert_ledger {
+	uint64_t begun; /* journeys and drops: events that could get lost */
 	uint64_t ring_full, unkeyed, overwritten, missed;
 	uint64_t unaccounted; /* journeys neither in flight nor counted as ended */
 };
@@ -80,15 +81,18 @@ struct alert_source {
 			       const struct alert_rule *rule);
 	/* The inode number of the network namespace that `text` names now, as netns_names_number(). */
 	int (*netns)(void *userdata, const char *text, uint32_t *inode);
-	/* A number that changes whenever a drop is counted. */
+	/* A number that stays while drops() visits the same numbers. */
 	uint64_t (*drops_mark)(void *userdata);
-	/* The functions with a visitor return 0, their own negative errno, or that of the visitor. */
+	/*
+	 * The functions with a visitor return 0, their own negative errno, or that of the visitor.  -EAGAIN: these
+	 * counters have not been read yet.
+	 */
 	int (*drops)(void *userdata, int (*visit)(const struct alert_drops *drops, void *data),
 		     void *data);
 	void (*name_drops)(void *userdata, uint32_t reason, uint64_t location,
 			   struct alert_drop_names *names);
-	int (*devices)(void *userdata, int (*visit)(const struct alert_device *device, void *data),
-		       void *data);
+	int (*devices)(void *userdata, enum nf_segment segment,
+		       int (*visit)(const struct alert_device *device, void *data), void *data);
 	int (*slots)(void *userdata, int (*visit)(const struct alert_slots *slots, void *data),
 		     void *data);
 	/* The sum of all CPUs. */

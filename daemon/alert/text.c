@@ -11,7 +11,9 @@
 
 struct units_text alert_text_value(const struct alert_rule *rule, double value)
 {
-	switch (alert_kinds[rule->kind].unit) {
+	switch (rule->unit) {
+	case ALERT_UNIT_SHARE:
+		return units_percent(value);
 	case ALERT_UNIT_RATE:
 		return units_rate(value);
 	case ALERT_UNIT_DURATION:
@@ -77,6 +79,8 @@ void alert_text_reading(const struct alert_rule *rule, const struct alert_readin
 	else
 		add(text, ALERT_TEXT_MAX, "%s %s", alert_text_value(rule, reading->value).s,
 		    subject);
+	if (rule->unit == ALERT_UNIT_SHARE)
+		add(text, ALERT_TEXT_MAX, ", of all events");
 	if (rule->window_ns)
 		add(text, ALERT_TEXT_MAX, " over %s", units_duration(rule->window_ns).s);
 	add(text, ALERT_TEXT_MAX, ", threshold %s", alert_text_value(rule, rule->over).s);

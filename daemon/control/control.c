@@ -7,8 +7,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "daemon/alert/deliver.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
 #include "interface.h"
@@ -25,6 +25,13 @@ bool control_no_data(const struct control *control, struct call *call)
 int control_reply(struct call *call, json_t *object)
 {
 	return object ? call_reply(call, object) : -ENOMEM;
+}
+
+json_int_t control_elapsed(const struct control *control, uint64_t time_ns)
+{
+	uint64_t started_ns = control->parts.started_ns;
+
+	return time_ns > started_ns ? (json_int_t)(time_ns - started_ns) : 0;
 }
 
 json_t *control_known(uint32_t number)
@@ -44,24 +51,9 @@ size_t control_read_count(struct call *call, json_t *parameters, const char *nam
 	return 0;
 }
 
-int control_answer_records(const struct control *control, struct call *call, json_t *parameters,
-			   const struct parameter table[], records_answer answer)
-{
-	OWN_FILTER struct filter filter = {0};
-	size_t limit;
-	int r;
-
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	limit = control_read_count(call, parameters, "limit", RECORDS_BY_DEFAULT);
-	r = limit ? filter_read(&filter, control, call, parameters) : -EINVAL;
-	return r < 0 ? r : control_reply(call, answer(control, &filter, limit));
-}
-
 void control_record(struct control *control, enum record_kind kind)
 {
+	control->added[kind]++;
 	monitor_record(control, kind);
 }
 
@@ -158,7 +150,8 @@ void control_free(struct control **control)
 	server_free(&c->server);
 	monitor_stop(c);
 	alert_streams_stop(c);
-	status_stop(c);
+	control_stop_waiting(c);
+	pages_stop(c);
 	cost_free(&c->cost);
 	measurer_free(&c->measurer);
 	free(c);

@@ -16,6 +16,7 @@ struct attribution;
 struct backend;
 struct control;
 struct loop;
+struct readings;
 struct rockets;
 
 /* Limits for clients; see the settings of section control. */
@@ -32,6 +33,7 @@ struct control_parts {
 	const char *backend_reason;	 /* why this backend runs */
 	const char *symbols_reason;	 /* why symbols are missing; NULL if they are not */
 	struct records *records;	 /* the newest records */
+	struct readings *readings;	 /* the counters */
 	struct attribution *attribution; /* for namespaces that clients name */
 	const struct rockets *rockets;	 /* rockets that the kernel's log reports */
 	const char *kmsg_reason;	 /* why netflowd does not read that log; NULL if it does */

@@ -125,9 +125,10 @@ static int find_other(const struct backend_device *device, void *userdata)
 static json_t *coverage_of_devices(const struct control *control)
 {
 	const struct backend *backend = control->parts.backend;
+	struct backend_cursor first = {0};
 	uint64_t packets = 0;
 
-	backend->ops->devices(backend, find_other, &packets);
+	backend->ops->devices(backend, &first, find_other, &packets);
 	return json_pack(
 		"{s:s, s:s, s:s*}", "question", "devices", "state", packets ? "degraded" : "full",
 		"reason",
@@ -135,7 +136,7 @@ static json_t *coverage_of_devices(const struct control *control)
 			: NULL);
 }
 
-static json_t *coverage_of_keys(ledger_events events)
+static json_t *coverage_of_keys(const ledger_events events)
 {
 	bool full = events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED] != 0;
 
@@ -201,7 +202,7 @@ static json_t *coverage_of_nothing(const struct control *control)
 	return all;
 }
 
-json_t *coverage_json(const struct control *control, ledger_events events)
+json_t *coverage_json(const struct control *control, const ledger_events events)
 {
 	json_t *all;
 

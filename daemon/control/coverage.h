@@ -10,6 +10,6 @@
 struct control;
 
 /* An array of type Coverage, which the caller owns; NULL if memory runs out. */
-json_t *coverage_json(const struct control *control, ledger_events events);
+json_t *coverage_json(const struct control *control, const ledger_events events);
 
 #endif

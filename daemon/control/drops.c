@@ -10,10 +10,14 @@
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/control/records.h"
 #include "daemon/core/packet.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
+
+/* Rows in one reply by default. */
+#define ROWS_BY_DEFAULT 100
 
 /* A row of the reply: one counter, or the sum of several. */
 struct row {
@@ -125,16 +129,16 @@ static void name_cause(const struct control *control, const struct nf_drop_key *
 		      key->location, cause);
 }
 
-static int collect_counter(const struct backend_drops *drops, void *userdata)
+static int collect_counter(struct rows *rows, const struct backend_drops *drops)
 {
-	struct rows *rows = userdata;
 	struct cause cause;
 	struct row *row;
 
 	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
 		return 0;
-	name_cause(rows->control, &drops->key, &cause);
-	if (filter_hides(rows->filter, &cause)) {
+	if (rows->filter->faults)
+		name_cause(rows->control, &drops->key, &cause);
+	if (rows->filter->faults && filter_hides(rows->filter, &cause)) {
 		rows->hidden += drops->packets;
 		return 0;
 	}
@@ -166,17 +170,13 @@ static int collect_record(struct rows *rows, const struct drop *drop)
 	return 0;
 }
 
-static int collect(struct rows *rows, bool flows)
+static int collect_counters(struct rows *rows)
 {
-	const struct backend *backend = rows->control->parts.backend;
-	struct records *records = rows->control->parts.records;
-	struct drop drop;
+	const struct reading *reading = control_reading(rows->control, DROPS);
 	int r = 0;
 
-	if (!flows)
-		return backend->ops->drops(backend, collect_counter, rows);
-	for (size_t i = 0; r == 0 && records_drop(records, i, &drop) == 0; i++)
-		r = collect_record(rows, &drop);
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++)
+		r = collect_counter(rows, reading_drops(reading, i));
 	return r;
 }
 
@@ -212,24 +212,130 @@ static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
 	return filter->faults ? json_integer((json_int_t)hidden) : NULL;
 }
 
-static json_t *rows_to_json(const struct control *control, const struct rows *rows,
-			    const struct grouping *by, size_t top)
-{
-	uint64_t packets = 0, bytes = 0;
-	json_t *out = json_array();
+struct drops_reply {
+	const struct control *control;
+	struct filter filter;
+	struct rows rows;
+	const struct grouping *by;
+	uint64_t time_ns, packets, bytes;
+	bool complete;	/* all rows are there */
+	size_t record;	/* by = flow: the next one, counted from the newest when the call came */
+	uint64_t added; /* control->added[] at that time */
+	size_t next;
+};
 
+static json_t *head(void *state)
+{
+	const struct drops_reply *reply = state;
+	const struct grouping *by = reply->by;
+
+	return json_pack("{s:o, s:o, s:I, s:b, s:I, s:I, s:o*, s:I}", "time",
+			 json_time(reply->time_ns), "since",
+			 json_time(reply->control->parts.started_ns), "elapsed_ns",
+			 control_elapsed(reply->control, reply->time_ns), "exact",
+			 !by || by->compare != compare_flow, "packets", (json_int_t)reply->packets,
+			 "bytes", (json_int_t)reply->bytes, "hidden",
+			 hidden_to_json(&reply->filter, reply->rows.hidden), "matched",
+			 (json_int_t)reply->rows.count);
+}
+
+/* All counters or records were collected. */
+static void complete(struct drops_reply *reply)
+{
+	struct rows *rows = &reply->rows;
+
+	reply->complete = true;
+	if (reply->by)
+		group(rows, reply->by->compare);
+	if (rows->count)
+		qsort(rows->row, rows->count, sizeof(rows->row[0]), compare_packets);
 	for (size_t i = 0; i < rows->count; i++) {
-		packets += rows->row[i].drops.packets;
-		bytes += rows->row[i].drops.bytes;
-		if (i < top)
-			json_array_append_new(out, row_to_json(control, &rows->row[i], by));
+		reply->packets += rows->row[i].drops.packets;
+		reply->bytes += rows->row[i].drops.bytes;
 	}
-	return json_pack("{s:o, s:o, s:b, s:I, s:I, s:o*, s:I, s:o}", "time",
-			 json_time(time_monotonic()), "since", json_time(control->parts.started_ns),
-			 "exact", !by || by->compare != compare_flow, "packets",
-			 (json_int_t)packets, "bytes", (json_int_t)bytes, "hidden",
-			 hidden_to_json(rows->filter, rows->hidden), "matched",
-			 (json_int_t)rows->count, "rows", out);
+}
+
+/* The next record; newer ones that came since the call are left out. */
+static int collect_next_record(struct drops_reply *reply)
+{
+	const struct control *control = reply->control;
+	size_t newer = (size_t)(control->added[RECORDS_DROPS] - reply->added);
+	struct drop drop;
+
+	if (records_drop(control->parts.records, newer + reply->record++, &drop) == 0)
+		return collect_record(&reply->rows, &drop);
+	complete(reply);
+	return 0;
+}
+
+static int next_row(void *state, json_t **row)
+{
+	struct drops_reply *reply = state;
+	int r;
+
+	if (!reply->complete) {
+		r = collect_next_record(reply);
+		return r < 0 ? r : 1;
+	}
+	if (reply->next == reply->rows.count)
+		return 0;
+	*row = row_to_json(reply->control, &reply->rows.row[reply->next++], reply->by);
+	return *row ? 1 : -ENOMEM;
+}
+
+static void drops_reply_free(void *state)
+{
+	struct drops_reply *reply = state;
+
+	filter_clear(&reply->filter);
+	free(reply->rows.row);
+	free(reply);
+}
+
+static const struct pages_source source = {
+	.member = "rows", .head = head, .next = next_row, .free = drops_reply_free};
+
+static int begin_rows(struct drops_reply *reply, struct call *call, json_t *parameters)
+{
+	int r = filter_read(&reply->filter, reply->control, call, parameters);
+
+	if (r < 0)
+		return r;
+	reply->time_ns = time_monotonic();
+	reply->added = reply->control->added[RECORDS_DROPS];
+	if (reply->by && reply->by->compare == compare_flow)
+		return 0;
+	reply->time_ns = reading_time(control_reading(reply->control, DROPS));
+	r = collect_counters(&reply->rows);
+	if (r == 0)
+		complete(reply);
+	return r;
+}
+
+/* The parameter `by` was checked before. */
+static int answer(struct call *call, json_t *parameters, void *userdata)
+{
+	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
+	size_t top = limit ? control_read_count(call, parameters, "top", SIZE_MAX) : 0;
+	const char *by = json_string_value(json_object_get(parameters, "by"));
+	struct drops_reply *reply;
+	struct nearest nearest;
+	int r;
+
+	if (!top)
+		return -EINVAL;
+	reply = calloc(1, sizeof(*reply));
+	if (!reply)
+		return -ENOMEM;
+	reply->control = userdata;
+	reply->by = by ? find_grouping(by, &nearest) : NULL;
+	reply->rows = (struct rows){.filter = &reply->filter, .control = userdata};
+	r = begin_rows(reply, call, parameters);
+	if (r < 0) {
+		drops_reply_free(reply);
+		return r;
+	}
+	return pages_reply(userdata, call, &source, reply, top < limit ? top : limit);
 }
 
 int method_get_drops(struct call *call, json_t *parameters, void *userdata)
@@ -241,67 +347,45 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
 		{"top", PARAMETER_INT, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
 		{NULL, 0, 0},
 	};
-	const struct control *control = userdata;
-	const struct grouping *by = NULL;
-	OWN_FILTER struct filter filter = {0};
-	struct rows rows = {.filter = &filter, .control = control};
+	struct control *control = userdata;
 	struct nearest nearest;
 	const char *name;
-	json_t *reply = NULL;
-	size_t top;
-	int r;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
 	name = json_string_value(json_object_get(parameters, "by"));
-	if (name && !(by = find_grouping(name, &nearest)))
+	if (name && !find_grouping(name, &nearest))
 		return call_error(call, "io.netflowd.UnknownField",
 				  json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
-	top = control_read_count(call, parameters, "top", SIZE_MAX);
-	r = top ? filter_read(&filter, control, call, parameters) : -EINVAL;
-	if (r < 0)
-		return r;
-	r = collect(&rows, by && by->compare == compare_flow);
-	if (r == 0) {
-		if (by)
-			group(&rows, by->compare);
-		if (rows.count)
-			qsort(rows.row, rows.count, sizeof(rows.row[0]), compare_packets);
-		reply = rows_to_json(control, &rows, by, top);
-	}
-	free(rows.row);
-	return r < 0 ? r : control_reply(call, reply);
+	return control_read(control, call, parameters, READING_BIT(DROPS), answer);
 }
 
 /* ---- GetDropRecords ---------------------------------------------------- */
 
-static json_t *answer(const struct control *control, const struct filter *filter, size_t limit)
+static int answer_records(struct call *call, json_t *parameters, void *userdata)
 {
-	struct records *records = control->parts.records;
-	struct control_found found = control_records_find(records, RECORDS_DROPS, filter, limit);
-
-	return json_pack("{s:I, s:I, s:I, s:o*, s:o}", "held",
-			 (json_int_t)records_count(records, RECORDS_DROPS), "capacity",
-			 (json_int_t)records_capacity(records, RECORDS_DROPS), "matched",
-			 (json_int_t)found.matched, "hidden", hidden_to_json(filter, found.hidden),
-			 "records", found.records);
+	return control_records_reply(userdata, call, parameters, RECORDS_DROPS);
 }
 
 int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},
-		{"faults", PARAMETER_BOOL, true},
-		{"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},
-		{NULL, 0, 0},
+		{"reason", PARAMETER_STRING, true},  {"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},   {"faults", PARAMETER_BOOL, true},
+		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
 	};
+	struct control *control = userdata;
 
-	return control_answer_records(userdata, call, parameters, table, answer);
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	return control_read(control, call, parameters, 0, answer_records);
 }

@@ -28,7 +28,7 @@ struct device_search {
 
 static void consider_device(struct device_search *search, const char *name)
 {
-	if (!name || !name[0])
+	if (!name || !name[0] || search->found)
 		return;
 	if (!strcmp(name, search->name))
 		search->found = true;
@@ -40,22 +40,18 @@ static void consider_device(struct device_search *search, const char *name)
 	}
 }
 
-static int consider_slot(const struct backend_device *device, void *userdata)
+static void consider_readings(struct device_search *search, const struct control *control)
 {
-	consider_device(userdata, device->name);
-	return 0;
-}
+	const struct reading *devices = control_reading(control, DEVICES);
+	const struct reading *drops = control_reading(control, DROPS);
+	const struct reading *slots = control_reading(control, SLOTS);
 
-static int consider_drops(const struct backend_drops *drops, void *userdata)
-{
-	consider_device(userdata, drops->device);
-	return 0;
-}
-
-static int consider_slots(const struct backend_slots *slots, void *userdata)
-{
-	consider_device(userdata, slots->name);
-	return 0;
+	for (size_t i = 0; devices && i < reading_count(devices); i++)
+		consider_device(search, reading_device_name(devices, i));
+	for (size_t i = 0; drops && i < reading_count(drops); i++)
+		consider_device(search, reading_drops(drops, i)->device);
+	for (size_t i = 0; slots && i < reading_count(slots); i++)
+		consider_device(search, reading_slots(slots, i)->name);
 }
 
 static void consider_host(struct device_search *search)
@@ -68,17 +64,28 @@ static void consider_host(struct device_search *search)
 		if_freenameindex(all);
 }
 
+static void search_device(struct device_search *search, const struct control *control)
+{
+	nearest_init(&search->nearest, search->name);
+	consider_readings(search, control);
+	if (!search->found)
+		consider_host(search);
+}
+
+bool filter_knows_device(const struct control *control, const char *name)
+{
+	struct device_search search = {.name = name};
+
+	search_device(&search, control);
+	return search.found;
+}
+
 static int read_device(struct filter *filter, const struct control *control, struct call *call,
 		       const char *name)
 {
-	const struct backend *backend = control->parts.backend;
 	struct device_search search = {.name = name};
 
-	nearest_init(&search.nearest, name);
-	backend->ops->devices(backend, consider_slot, &search);
-	backend->ops->drops(backend, consider_drops, &search);
-	backend->ops->slots(backend, consider_slots, &search);
-	consider_host(&search);
+	search_device(&search, control);
 	if (!search.found) {
 		call_error(
 			call, "io.netflowd.UnknownDevice",

@@ -43,6 +43,9 @@ struct filter {
 int filter_read(struct filter *filter, const struct control *control, struct call *call,
 		json_t *parameters);
 
+/* Whether the host or the newest readings have a device of this name. */
+bool filter_knows_device(const struct control *control, const char *name);
+
 /* Free what the filter owns. */
 void filter_clear(struct filter *filter);
 

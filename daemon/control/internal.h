@@ -8,6 +8,7 @@
 #include "daemon/control/control.h"
 #include "daemon/core/ledger.h"
 #include "daemon/probe/backend.h"
+#include "daemon/store/readings.h"
 #include "daemon/varlink/call.h"
 #include "daemon/varlink/server.h"
 
@@ -15,7 +16,9 @@ struct alert;
 struct alert_exec_result;
 struct cost;
 struct filter;
+struct measured;
 struct measurer;
+struct reading;
 struct stream;
 
 /* A method with `limit` returns this many of the newest records by default. */
@@ -26,7 +29,11 @@ struct control {
 	struct server *server;
 	struct measurer *measurer;
 	struct cost *cost;
-	struct pending *pending; /* calls that wait for a measurement */
+	uint64_t added[RECORDS_KINDS]; /* records since startup */
+	struct pages *pages;	       /* replies that are not complete */
+	struct waiting *waiting;       /* calls that wait for a reading, or for a measurement */
+	/* Of the call that is answered now; NULL: it asked for none. */
+	const struct measured *measured;
 	struct stream *streams;
 	struct alert_stream *alert_streams;
 };
@@ -53,8 +60,17 @@ int method_test_alert(struct call *call, json_t *parameters, void *userdata);
 int method_silence_alert(struct call *call, json_t *parameters, void *userdata);
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata);
 
-/* status.c: end the calls that wait for a measurement. */
-void status_stop(struct control *control);
+/*
+ * read.c: call `answer` when the parts of the counters (READING_BIT()) have a reading that is as new as the call's
+ * parameter max_age_ms says, by default one that begins after the call.  Names of devices are then known too, for
+ * filter_read().  With a parameter measure_ms, the programs are measured before.  The result is for the method to return.
+ */
+int control_read(struct control *control, struct call *call, json_t *parameters, unsigned int parts,
+		 server_method answer);
+/* The newest reading of a part that control_read() waited for. */
+#define control_reading(control, part) readings_latest((control)->parts.readings, READING_##part)
+/* End the waits of all calls. */
+void control_stop_waiting(struct control *control);
 
 /* monitor.c: send the newest record of a kind to the streams that want it; end all streams. */
 void monitor_record(struct control *control, enum record_kind kind);
@@ -83,33 +99,25 @@ int control_reply(struct call *call, json_t *object);
 size_t control_read_count(struct call *call, json_t *parameters, const char *name,
 			  size_t otherwise);
 
-/*
- * The whole of a method that returns records: check the parameters by `table`, read the filter and the limit, and reply
- * with what `answer` makes of them.  The result is for the method to return.
- */
-typedef json_t *(*records_answer)(const struct control *control, const struct filter *filter,
-				  size_t limit);
-int control_answer_records(const struct control *control, struct call *call, json_t *parameters,
-			   const struct parameter table[], records_answer answer);
+/* The time from `since` in a reply to the moment `time_ns`; never negative. */
+json_int_t control_elapsed(const struct control *control, uint64_t time_ns);
 
 /* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
 json_t *control_known(uint32_t number);
+
+/* status.c: why the kernel's program statistics cannot be used; NULL: they can. */
+const char *control_unmeasurable(const struct control *control);
 
 /* status.c: the interface's word for a probe's state. */
 const char *control_probe_state(enum probe_state state);
 
 /* ---- the ledger ---------------------------------------------------------- */
 
-/*
- * Read the event counters and the number of entries in use of the in-flight table.  Returns true if both belong to the
- * same moment, because nothing moved during one of several attempts.
- */
-bool control_read_ledger(const struct control *control, ledger_events events, uint64_t *in_flight);
-
-/* Type LatencyLedger, which the caller owns.  `steady`: nothing moved while `events` was read. */
-json_t *control_latency_ledger(ledger_events events, bool steady);
-
-/* slots.c: type SlotsLedger, which the caller owns. */
-json_t *control_slots_ledger(const struct control *control);
+/* Types LatencyLedger and SlotsLedger, which the caller owns, of a reading of COUNTERS or LEDGER. */
+json_t *control_latency_ledger(const struct reading *reading);
+json_t *control_slots_ledger(const struct reading *reading);
+json_t *control_drops_ledger(const struct reading *reading);
+/* Of a reading of LEDGER. */
+json_t *control_inflight_ledger(const struct reading *reading);
 
 #endif

@@ -1,57 +1,233 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatency. */
 #include <errno.h>
+#include <stdlib.h>
 
-#include "common/time.h"
+#include "common/array.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/core/histogram.h"
 #include "daemon/json/json.h"
-#include "daemon/probe/backend.h"
 
-struct collection {
-	const struct filter *filter;
-	json_t *latencies;
+/* Devices in `worst`, and packets below which a device comes after the others. */
+#define WORST 10
+#define WORST_PACKETS 100
+
+/* Rows in one reply by default. */
+#define ROWS_BY_DEFAULT 100
+
+struct latency_reply {
+	const struct control *control;
+	const struct reading *reading;
+	struct filter filter;
+	bool rows;		/* the call asks for single devices */
+	bool begun;		/* the first page was made */
+	size_t devices;		/* that were selected */
+	size_t worst[WORST];	/* their rows in the reading, the worst first */
+	size_t device, segment; /* the next row */
+	size_t summed;		/* rows of the reading in `sum` */
+	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
 };
 
-static int collect_device(const struct backend_device *device, void *userdata)
+static bool is_taken(const struct latency_reply *reply, size_t i)
 {
-	struct collection *collection = userdata;
-	const struct device named = {
-		.name = device->name, .ifindex = device->ifindex, .netns = device->netns};
+	struct backend_device device;
+	const char *name = reading_device_name(reply->reading, i);
 
-	if (!filter_takes(collection->filter, 0, device->name ? device->name : "", device->netns))
+	reading_device(reply->reading, i, &device);
+	return filter_takes(&reply->filter, 0, name ? name : "", device.netns);
+}
+
+/* ---- the worst devices ------------------------------------------------------ */
+
+static bool is_worse(const struct reading_worst *a, const struct reading_worst *b)
+{
+	bool many = a->count >= WORST_PACKETS, more = b->count >= WORST_PACKETS;
+
+	return many != more ? many : a->p99_ns > b->p99_ns;
+}
+
+static void consider_worst(struct latency_reply *reply, size_t i)
+{
+	const struct reading_worst *worst = reading_worst(reply->reading, i);
+	size_t at = reply->devices < WORST ? reply->devices : WORST;
+
+	if (!worst->count)
+		return;
+	while (at > 0 && is_worse(worst, reading_worst(reply->reading, reply->worst[at - 1]))) {
+		if (at < WORST)
+			reply->worst[at] = reply->worst[at - 1];
+		at--;
+	}
+	if (at < WORST)
+		reply->worst[at] = i;
+	reply->devices++;
+}
+
+static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_segment segment)
+{
+	struct backend_device device;
+	struct nf_hist hist;
+
+	reading_device(reply->reading, i, &device);
+	reading_segment(reply->reading, i, segment, &hist);
+	return json_latency(segment,
+			    device.name ? &(struct device){.name = device.name,
+							   .ifindex = device.ifindex,
+							   .netns = device.netns}
+					: NULL,
+			    &hist);
+}
+
+static json_t *worst(const struct latency_reply *reply)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < reply->devices && i < WORST; i++)
+		json_array_append_new(
+			rows, segment_of(reply, reply->worst[i],
+					 reading_worst(reply->reading, reply->worst[i])->segment));
+	return rows;
+}
+
+/* ---- all selected devices together -------------------------------------------- */
+
+static void add_to_sum(struct latency_reply *reply, size_t i)
+{
+	struct nf_hist hist;
+
+	for (int segment = 0; reply->sum && segment < NF_SEGMENT_COUNT; segment++) {
+		reading_segment(reply->reading, i, (enum nf_segment)segment, &hist);
+		histogram_merge(&reply->sum[segment], &hist);
+	}
+}
+
+static json_t *segments(const struct latency_reply *reply)
+{
+	json_t *rows = json_array();
+
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
+		const struct nf_hist *hist =
+			reply->sum ? &reply->sum[i]
+				   : reading_all_devices(reply->reading, (enum nf_segment)i);
+
+		if (histogram_count(hist))
+			json_array_append_new(rows, json_latency((enum nf_segment)i, NULL, hist));
+	}
+	return rows;
+}
+
+/* ---- the reply ------------------------------------------------------------------ */
+
+/* The summary is in the first page only. */
+static json_t *head(void *state)
+{
+	struct latency_reply *reply = state;
+	bool first = !reply->begun;
+
+	reply->begun = true;
+	return json_pack(
+		"{s:o, s:o, s:I, s:I, s:o, s:o}", "time", json_time(reading_time(reply->reading)),
+		"since", json_time(reply->control->parts.started_ns), "elapsed_ns",
+		control_elapsed(reply->control, reading_time(reply->reading)), "devices",
+		(json_int_t)reply->devices, "segments", first ? segments(reply) : json_array(),
+		"worst", first ? worst(reply) : json_array());
+}
+
+/* First all devices are considered, then those that were selected become rows. */
+static int next_row(void *state, json_t **row)
+{
+	struct latency_reply *reply = state;
+	size_t count = reading_count(reply->reading);
+	enum nf_segment segment;
+	struct nf_hist hist;
+
+	if (reply->summed < count) {
+		size_t i = reply->summed++;
+
+		if (is_taken(reply, i)) {
+			consider_worst(reply, i);
+			add_to_sum(reply, i);
+		}
+		return 1;
+	}
+	if (!reply->rows || reply->device == count)
 		return 0;
-	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-		if (histogram_count(&device->segment[i]))
-			json_array_append_new(collection->latencies,
-					      json_latency((enum nf_segment)i,
-							   device->name ? &named : NULL,
-							   &device->segment[i]));
-	return 0;
+	if (reply->segment == NF_SEGMENT_COUNT || !is_taken(reply, reply->device)) {
+		reply->device++;
+		reply->segment = 0;
+		return 1;
+	}
+	segment = (enum nf_segment)reply->segment++;
+	reading_segment(reply->reading, reply->device, segment, &hist);
+	if (!histogram_count(&hist))
+		return 1;
+	*row = segment_of(reply, reply->device, segment);
+	return *row ? 1 : -ENOMEM;
+}
+
+static void latency_reply_free(void *state)
+{
+	struct latency_reply *reply = state;
+
+	reading_release(&reply->reading);
+	filter_clear(&reply->filter);
+	free(reply->sum);
+	free(reply);
+}
+
+static const struct pages_source source = {
+	.member = "latencies", .head = head, .next = next_row, .free = latency_reply_free};
+
+static int set_up(struct latency_reply *reply, struct call *call, json_t *parameters)
+{
+	int r = filter_read(&reply->filter, reply->control, call, parameters);
+
+	if (r < 0)
+		return r;
+	reply->rows = reply->filter.by_device || reply->filter.by_netns ||
+		      json_is_true(json_object_get(parameters, "all"));
+	if (!reply->filter.by_device && !reply->filter.by_netns)
+		return 0;
+	reply->sum = calloc(NF_SEGMENT_COUNT, sizeof(*reply->sum));
+	return reply->sum ? 0 : -ENOMEM;
+}
+
+static int answer(struct call *call, json_t *parameters, void *userdata)
+{
+	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
+	struct control *control = userdata;
+	struct latency_reply *reply;
+	int r;
+
+	if (!limit)
+		return -EINVAL;
+	reply = calloc(1, sizeof(*reply));
+	if (!reply)
+		return -ENOMEM;
+	reply->control = control;
+	reply->reading = reading_hold(control_reading(control, DEVICES));
+	r = set_up(reply, call, parameters);
+	if (r < 0) {
+		latency_reply_free(reply);
+		return r;
+	}
+	return pages_reply(control, call, &source, reply, limit);
 }
 
 int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
-						 {"netns", PARAMETER_STRING, true},
-						 {NULL, 0, 0}};
-	const struct control *control = userdata;
-	const struct backend *backend = control->parts.backend;
-	OWN_FILTER struct filter filter = {0};
-	struct collection collection = {.filter = &filter};
-	int r;
+	static const struct parameter table[] = {
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
+		{"all", PARAMETER_BOOL, true},	     {"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
+	};
+	struct control *control = userdata;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
-	r = filter_read(&filter, control, call, parameters);
-	if (r < 0)
-		return r;
-	collection.latencies = json_array();
-	backend->ops->devices(backend, collect_device, &collection);
-	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", json_time(time_monotonic()),
-					     "since", json_time(control->parts.started_ns),
-					     "latencies", collection.latencies));
+	return control_read(control, call, parameters, READING_BIT(DEVICES), answer);
 }

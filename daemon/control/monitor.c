@@ -165,24 +165,13 @@ static int stream_new(struct control *control, struct call *call, struct filter 
 	return 0;
 }
 
-int method_monitor(struct call *call, json_t *parameters, void *userdata)
+static int begin(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {
-		{"records", PARAMETER_ARRAY, true},  {"reason", PARAMETER_STRING, true},
-		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
-		{"filter", PARAMETER_STRING, true},  {"over_ns", PARAMETER_INT, true},
-		{"segment", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
-		{"stack", PARAMETER_BOOL, true},     {NULL, 0, 0},
-	};
 	struct control *control = userdata;
 	OWN_FILTER struct filter filter = {0};
 	unsigned int wanted;
 	int r;
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
 	if (read_kinds(call, parameters, &wanted) < 0)
 		return -EINVAL;
 	r = filter_read(&filter, control, call, parameters);
@@ -194,4 +183,22 @@ int method_monitor(struct call *call, json_t *parameters, void *userdata)
 	/* The first reply says that the stream has begun: from now on it reports every loss. */
 	call_stream(call, json_object());
 	return 0;
+}
+
+int method_monitor(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"records", PARAMETER_ARRAY, true},  {"reason", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},  {"over_ns", PARAMETER_INT, true},
+		{"segment", PARAMETER_STRING, true}, {"slow", PARAMETER_BOOL, true},
+		{"stack", PARAMETER_BOOL, true},     {NULL, 0, 0},
+	};
+	struct control *control = userdata;
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	return control_read(control, call, parameters, 0, begin);
 }

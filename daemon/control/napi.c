@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetNapi. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/time.h"
+#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/core/histogram.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/softnet.h"
@@ -13,17 +14,18 @@
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
-static int add_napi(const struct backend_napi *napi, void *userdata)
+/* Rows in one reply by default. */
+#define ROWS_BY_DEFAULT 100
+
+static json_t *napi_to_json(const struct backend_napi *napi)
 {
 	json_t *name = napi->name ? json_text(napi->name, NF_DEVICE_NAME) : NULL;
 
-	return json_array_append_new(
-		userdata,
-		json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name, "ifindex",
-			  control_known(napi->ifindex), "netns", control_known(napi->netns), "cpu",
-			  (json_int_t)napi->cpu, "polls", (json_int_t)napi->polls, "packets",
-			  (json_int_t)napi->poll_packets, "full_budgets",
-			  (json_int_t)napi->full_budgets));
+	return json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name, "ifindex",
+			 control_known(napi->ifindex), "netns", control_known(napi->netns), "cpu",
+			 (json_int_t)napi->cpu, "polls", (json_int_t)napi->polls, "packets",
+			 (json_int_t)napi->poll_packets, "full_budgets",
+			 (json_int_t)napi->full_budgets);
 }
 
 static json_t *quantile(const struct nf_hist *hist, double q)
@@ -33,55 +35,157 @@ static json_t *quantile(const struct nf_hist *hist, double q)
 	return histogram_quantile(hist, q, &ns) == 0 ? json_integer((json_int_t)ns) : NULL;
 }
 
-static json_t *cpu_to_json(const struct backend *backend, const struct softnet *row)
+static json_t *cpu_to_json(const struct reading *reading, const struct softnet *row)
 {
-	struct nf_hist wait = {0};
+	static const struct nf_hist none;
+	const struct nf_hist *wait = reading_softirq_wait(reading, row->cpu);
 	json_t *mean_ns = NULL, *max_ns = NULL;
 	double mean;
 
-	if (row->cpu < backend->ops->cpus(backend))
-		backend->ops->softirq_wait(backend, row->cpu, &wait);
-	if (histogram_mean(&wait, &mean) == 0) {
+	if (!wait)
+		wait = &none;
+	if (histogram_mean(wait, &mean) == 0) {
 		mean_ns = json_real(mean);
-		max_ns = json_integer((json_int_t)wait.max_ns);
+		max_ns = json_integer((json_int_t)wait->max_ns);
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*, s:o*}", "cpu",
 			 (json_int_t)row->cpu, "processed", (json_int_t)row->processed, "dropped",
 			 (json_int_t)row->dropped, "time_squeeze", (json_int_t)row->time_squeeze,
-			 "wait_count", (json_int_t)histogram_count(&wait), "wait_mean_ns", mean_ns,
-			 "wait_p50_ns", quantile(&wait, 0.5), "wait_p99_ns", quantile(&wait, 0.99),
+			 "wait_count", (json_int_t)histogram_count(wait), "wait_mean_ns", mean_ns,
+			 "wait_p50_ns", quantile(wait, 0.5), "wait_p99_ns", quantile(wait, 0.99),
 			 "wait_max_ns", max_ns);
+}
+
+/* ---- the reply ----------------------------------------------------------- */
+
+struct napi_reply {
+	const struct control *control;
+	const struct reading *reading;
+	struct filter filter;
+	struct softnet *cpu;
+	size_t cpus;
+	size_t *row; /* of the reading, selected, most polls first */
+	size_t count, next;
+	bool begun; /* the first page was made */
+};
+
+/* The CPUs are in the first page only. */
+static json_t *head(void *state)
+{
+	struct napi_reply *reply = state;
+	json_t *cpus = json_array();
+
+	for (size_t i = 0; !reply->begun && i < reply->cpus; i++)
+		json_array_append_new(cpus, cpu_to_json(reply->reading, &reply->cpu[i]));
+	reply->begun = true;
+	return json_pack("{s:o, s:o, s:I, s:I, s:o}", "time",
+			 json_time(reading_time(reply->reading)), "since",
+			 json_time(reply->control->parts.started_ns), "elapsed_ns",
+			 control_elapsed(reply->control, reading_time(reply->reading)), "matched",
+			 (json_int_t)reply->count, "cpus", cpus);
+}
+
+static int next_row(void *state, json_t **row)
+{
+	struct napi_reply *reply = state;
+
+	if (reply->next == reply->count)
+		return 0;
+	*row = napi_to_json(reading_napi(reply->reading, reply->row[reply->next++]));
+	return *row ? 1 : -ENOMEM;
+}
+
+static void napi_reply_free(void *state)
+{
+	struct napi_reply *reply = state;
+
+	reading_release(&reply->reading);
+	filter_clear(&reply->filter);
+	free(reply->cpu);
+	free(reply->row);
+	free(reply);
+}
+
+static const struct pages_source source = {
+	.member = "napi", .head = head, .next = next_row, .free = napi_reply_free};
+
+static int compare_polls(const void *a, const void *b, void *userdata)
+{
+	const struct reading *reading = userdata;
+	uint64_t x = reading_napi(reading, *(const size_t *)a)->polls;
+	uint64_t y = reading_napi(reading, *(const size_t *)b)->polls;
+
+	return x > y ? -1 : x < y;
+}
+
+static int select_rows(struct napi_reply *reply)
+{
+	const struct reading *reading = reply->reading;
+
+	reply->row = calloc(reading_count(reading) + 1, sizeof(*reply->row));
+	if (!reply->row)
+		return -ENOMEM;
+	for (size_t i = 0; i < reading_count(reading); i++) {
+		const struct backend_napi *napi = reading_napi(reading, i);
+
+		if (filter_takes(&reply->filter, 0, napi->name ? napi->name : "", napi->netns))
+			reply->row[reply->count++] = i;
+	}
+	qsort_r(reply->row, reply->count, sizeof(*reply->row), compare_polls, (void *)reading);
+	return 0;
+}
+
+static int fail(struct call *call, int error)
+{
+	return call_error(
+		call, "io.netflowd.Failed",
+		json_pack("{s:o}", "reason",
+			  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-error))));
+}
+
+static int answer(struct call *call, json_t *parameters, void *userdata)
+{
+	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
+	struct control *control = userdata;
+	struct napi_reply *reply;
+	int r;
+
+	if (!limit)
+		return -EINVAL;
+	reply = calloc(1, sizeof(*reply));
+	if (!reply)
+		return -ENOMEM;
+	reply->control = control;
+	reply->reading = reading_hold(control_reading(control, NAPI));
+	r = filter_read(&reply->filter, control, call, parameters);
+	if (r == 0)
+		r = select_rows(reply);
+	if (r < 0) {
+		napi_reply_free(reply);
+		return r;
+	}
+	r = softnet_read(SOFTNET_STAT, &reply->cpu, &reply->cpus);
+	if (r < 0) {
+		napi_reply_free(reply);
+		return r == -ENOMEM ? r : fail(call, r);
+	}
+	return pages_reply(control, call, &source, reply, limit);
 }
 
 int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {{NULL, 0, 0}};
-	const struct control *control = userdata;
-	const struct backend *backend = control->parts.backend;
-	OWN_FREE struct softnet *rows = NULL;
-	json_t *napi, *cpus;
-	size_t count = 0;
-	int r;
+	static const struct parameter table[] = {
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		{NULL, 0, 0},
+	};
+	struct control *control = userdata;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (control_no_data(control, call))
 		return 0;
-	r = softnet_read(SOFTNET_STAT, &rows, &count);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0)
-		return call_error(
-			call, "io.netflowd.Failed",
-			json_pack("{s:o}", "reason",
-				  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-r))));
-	napi = json_array();
-	cpus = json_array();
-	backend->ops->napi(backend, add_napi, napi);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(cpus, cpu_to_json(backend, &rows[i]));
-	return control_reply(call,
-			     json_pack("{s:o, s:o, s:o, s:o}", "time", json_time(time_monotonic()),
-				       "since", json_time(control->parts.started_ns), "napi", napi,
-				       "cpus", cpus));
+	return control_read(control, call, parameters, READING_BIT(NAPI), answer);
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/control/records.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "daemon/control/filter.h"
+#include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/json/json.h"
 
 int control_record_read(struct control_record *record, struct records *records,
@@ -47,25 +52,167 @@ json_t *control_record_json(const struct control_record *record)
 	}
 }
 
-struct control_found control_records_find(struct records *records, enum record_kind kind,
-					  const struct filter *filter, size_t limit)
-{
-	struct control_found found = {.records = json_array()};
-	struct control_record record;
-	size_t oldest = 0;
+/* ---- the methods that return records ---------------------------------------- */
 
-	for (size_t i = 0; i < records_count(records, kind); i++) {
-		if (control_record_read(&record, records, kind, i) < 0 ||
-		    !control_record_taken(&record, filter))
-			continue;
-		if (is_hidden(&record, filter))
-			found.hidden++;
-		else if (found.matched++ < limit)
-			oldest = i + 1;
+/*
+ * A walk over the records that were held when it began, in slices.  Records come and go between slices, so a record is
+ * identified by its time, and looked for near its expected place.
+ */
+struct walk {
+	struct control *control;
+	enum record_kind kind;
+	struct filter filter;
+	size_t limit;
+	uint64_t *time_ns; /* of each record, newest first */
+	bool *matches;
+	size_t count, seen; /* records, and those that were compared with the filter */
+	size_t matched, hidden;
+	size_t next;	/* the last record of the reply is 0; this many are left */
+	uint64_t added; /* control->added[] when the walk began */
+};
+
+/* The place that the record has now; -ENOENT: it is no longer held. */
+static int find(const struct walk *walk, size_t i, size_t *at)
+{
+	struct records *records = walk->control->parts.records;
+	size_t held = records_count(records, walk->kind);
+
+	*at = i + (size_t)(walk->control->added[walk->kind] - walk->added);
+	if (*at < held && records_time(records, walk->kind, *at) == walk->time_ns[i])
+		return 0;
+	for (*at = 0; *at < held; (*at)++)
+		if (records_time(records, walk->kind, *at) == walk->time_ns[i])
+			return 0;
+	return -ENOENT;
+}
+
+static int read_at(const struct walk *walk, size_t i, struct control_record *record)
+{
+	size_t at;
+	int r = find(walk, i, &at);
+
+	if (r == 0)
+		r = control_record_read(record, walk->control->parts.records, walk->kind, at);
+	return r;
+}
+
+static void compare(struct walk *walk, size_t i)
+{
+	struct control_record record;
+
+	if (read_at(walk, i, &record) < 0 || !control_record_taken(&record, &walk->filter))
+		return;
+	if (is_hidden(&record, &walk->filter)) {
+		walk->hidden++;
+		return;
 	}
-	for (size_t i = oldest; i-- > 0;)
-		if (control_record_read(&record, records, kind, i) == 0 &&
-		    control_record_taken(&record, filter) && !is_hidden(&record, filter))
-			json_array_append_new(found.records, control_record_json(&record));
-	return found;
+	walk->matches[i] = true;
+	if (walk->matched++ < walk->limit)
+		walk->next = i + 1;
+}
+
+/* First all records are compared, from the newest on; then those that match become rows, from the oldest on. */
+static int next_row(void *state, json_t **row)
+{
+	struct control_record record;
+	struct walk *walk = state;
+
+	if (walk->seen < walk->count) {
+		compare(walk, walk->seen++);
+		return 1;
+	}
+	while (walk->next > 0) {
+		size_t i = --walk->next;
+
+		if (!walk->matches[i] || read_at(walk, i, &record) < 0)
+			continue;
+		*row = control_record_json(&record);
+		return *row ? 1 : -ENOMEM;
+	}
+	return 0;
+}
+
+static json_t *ledger_of(const struct walk *walk)
+{
+	const struct reading *counters = control_reading(walk->control, COUNTERS);
+
+	switch (walk->kind) {
+	case RECORDS_LATENCY:
+		return control_latency_ledger(counters);
+	case RECORDS_SLOTS:
+		return control_slots_ledger(counters);
+	default:
+		return NULL;
+	}
+}
+
+static json_t *head(void *state)
+{
+	const struct walk *walk = state;
+	struct records *records = walk->control->parts.records;
+	json_t *hidden = walk->filter.faults ? json_integer((json_int_t)walk->hidden) : NULL;
+
+	return json_pack("{s:I, s:I, s:I, s:o*, s:o*}", "held",
+			 (json_int_t)records_count(records, walk->kind), "capacity",
+			 (json_int_t)records_capacity(records, walk->kind), "matched",
+			 (json_int_t)walk->matched, "hidden", hidden, "ledger", ledger_of(walk));
+}
+
+static void walk_free(void *state)
+{
+	struct walk *walk = state;
+
+	filter_clear(&walk->filter);
+	free(walk->time_ns);
+	free(walk->matches);
+	free(walk);
+}
+
+static struct walk *walk_new(struct control *control, enum record_kind kind)
+{
+	struct records *records = control->parts.records;
+	size_t count = records_count(records, kind);
+	struct walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return NULL;
+	walk->control = control;
+	walk->kind = kind;
+	walk->added = control->added[kind];
+	walk->time_ns = calloc(count + 1, sizeof(*walk->time_ns));
+	walk->matches = calloc(count + 1, sizeof(*walk->matches));
+	if (!walk->time_ns || !walk->matches) {
+		walk_free(walk);
+		return NULL;
+	}
+	walk->count = count;
+	for (size_t i = 0; i < count; i++)
+		walk->time_ns[i] = records_time(records, kind, i);
+	return walk;
+}
+
+static const struct pages_source source = {
+	.member = "records", .head = head, .next = next_row, .free = walk_free};
+
+int control_records_reply(struct control *control, struct call *call, json_t *parameters,
+			  enum record_kind kind)
+{
+	size_t limit = pages_read_limit(call, parameters, RECORDS_BY_DEFAULT);
+	struct walk *walk;
+	int r;
+
+	if (!limit)
+		return -EINVAL;
+	if (!call_wants_more(call) && limit > PAGES_ROWS_MAX)
+		limit = PAGES_ROWS_MAX;
+	walk = walk_new(control, kind);
+	if (!walk)
+		return -ENOMEM;
+	walk->limit = limit;
+	r = filter_read(&walk->filter, control, call, parameters);
+	if (r < 0) {
+		walk_free(walk);
+		return r;
+	}
+	return pages_reply(control, call, &source, walk, limit);
 }

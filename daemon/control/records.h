@@ -16,6 +16,8 @@
 #include "daemon/core/transmit.h"
 #include "daemon/store/records.h"
 
+struct call;
+struct control;
 struct filter;
 
 /* A resolved record.  Valid until the next record is read or added. */
@@ -38,14 +40,11 @@ bool control_record_taken(const struct control_record *record, const struct filt
 /* Type DropRecord, LatencyRecord or SlotsRecord, which the caller owns; NULL if memory runs out. */
 json_t *control_record_json(const struct control_record *record);
 
-/* The result of a search among the held records. */
-struct control_found {
-	size_t matched;	 /* selected and not hidden */
-	size_t hidden;	 /* selected, but not a fault, and the filter shows faults only */
-	json_t *records; /* the newest `limit` that matched, newest last; the caller owns them */
-};
-
-struct control_found control_records_find(struct records *records, enum record_kind kind,
-					  const struct filter *filter, size_t limit);
+/*
+ * The rest of a method that returns records of a kind, after its parameters were checked and READING_BIT(COUNTERS) was
+ * read.  The result is for the method to return.
+ */
+int control_records_reply(struct control *control, struct call *call, json_t *parameters,
+			  enum record_kind kind);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetSlots and GetSlotsRecords. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
 #include "daemon/control/records.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
@@ -13,6 +15,9 @@
 
 /* GetSlots returns this many of the newest rockets in the log. */
 #define ROCKETS_IN_REPLY 16
+
+/* GetSlots returns this many devices by default. */
+#define SLOTS_BY_DEFAULT 100
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -52,75 +57,34 @@ static uint64_t overflows(const struct backend_slots *device)
 	return sum;
 }
 
-struct collection {
-	const struct control *control;
-	const struct filter *filter;
-	json_t *devices;
-};
-
-static int add_device(const struct backend_slots *device, void *userdata)
+static json_t *device_to_json(const struct backend_slots *device)
 {
-	struct collection *collection = userdata;
 	json_t *name = device->name ? json_text(device->name, NF_DEVICE_NAME) : NULL, *list;
 	uint64_t transmits;
 
-	if (!filter_takes(collection->filter, 0, device->name ? device->name : "", device->netns))
-		return 0;
 	list = histogram(device, &transmits);
-	if (!transmits) {
-		json_decref(list);
-		json_decref(name);
-		return 0;
-	}
-	return json_array_append_new(
-		collection->devices,
-		json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
-			  name, "ifindex", control_known(device->ifindex), "netns",
-			  control_known(device->netns), "xen", device->xen, "transmits",
-			  (json_int_t)transmits, "histogram", list, "near_misses",
-			  (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
-			  "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
-			  "last_overflow",
-			  device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL));
+	return json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
+			 name, "ifindex", control_known(device->ifindex), "netns",
+			 control_known(device->netns), "xen", device->xen, "transmits",
+			 (json_int_t)transmits, "histogram", list, "near_misses",
+			 (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
+			 "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
+			 "last_overflow",
+			 device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL);
 }
 
-/* ---- ledger, probes, log ------------------------------------------------- */
-
-json_t *control_slots_ledger(const struct control *control)
+/* Whether the row is in the reply: a device is listed from its first transmit on. */
+static bool is_taken(const struct filter *filter, const struct backend_slots *device)
 {
-	const struct backend *backend = control->parts.backend;
-	uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS], after[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
-	uint64_t sum[NF_SLOTS_EVENTS] = {0}, missed = 0;
-	json_t *balanced = NULL;
-	bool steady = true;
+	uint64_t transmits = 0;
 
-	backend->ops->slots_events(backend, events);
-	backend->ops->slots_events(backend, after);
-	for (int i = 0; i < NF_SLOTS_PROBES; i++) {
-		struct probe_status status;
-
-		backend->ops->probe(backend, NF_PROBE_SLOTS_FIRST + i, &status);
-		missed += status.missed_known ? status.missed : 0;
-		for (int j = 0; j < NF_SLOTS_EVENTS; j++) {
-			sum[j] += events[i][j];
-			steady &= events[i][j] == after[i][j];
-		}
-	}
-	if (steady)
-		balanced = json_boolean(
-			sum[NF_SLOTS_HIT] == sum[NF_SLOTS_COUNTED] + sum[NF_SLOTS_UNKEYED] &&
-			sum[NF_SLOTS_CHOSEN] == sum[NF_SLOTS_RECORDED] + sum[NF_SLOTS_THROTTLED] +
-							sum[NF_SLOTS_RING_FULL] +
-							sum[NF_SLOTS_UNENDED]);
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits",
-		(json_int_t)sum[NF_SLOTS_HIT], "counted", (json_int_t)sum[NF_SLOTS_COUNTED],
-		"unkeyed", (json_int_t)sum[NF_SLOTS_UNKEYED], "chosen",
-		(json_int_t)sum[NF_SLOTS_CHOSEN], "recorded", (json_int_t)sum[NF_SLOTS_RECORDED],
-		"throttled", (json_int_t)sum[NF_SLOTS_THROTTLED], "ring_full",
-		(json_int_t)sum[NF_SLOTS_RING_FULL], "unended", (json_int_t)sum[NF_SLOTS_UNENDED],
-		"missed", (json_int_t)missed, "balanced", balanced);
+	for (int i = 0; i < NF_SLOTS_BUCKETS; i++)
+		transmits += device->slots[i];
+	return transmits &&
+	       filter_takes(filter, 0, device->name ? device->name : "", device->netns);
 }
+
+/* ---- probes, log ------------------------------------------------- */
 
 static json_t *source(const struct backend *backend, enum nf_probe probe)
 {
@@ -154,59 +118,119 @@ static json_t *rockets_log(const struct control *control)
 			 (json_int_t)rockets_unseen(rockets), "newest", newest);
 }
 
+/* ---- GetSlots ------------------------------------------------------------ */
+
+struct slots_reply {
+	const struct control *control;
+	const struct reading *reading, *counters;
+	struct filter filter;
+	size_t next, matched;
+};
+
+static json_t *head(void *state)
+{
+	const struct slots_reply *reply = state;
+	const struct control *control = reply->control;
+	const struct backend *backend = control->parts.backend;
+
+	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "time",
+			 json_time(reading_time(reply->reading)), "since",
+			 json_time(control->parts.started_ns), "limit",
+			 (json_int_t)control->parts.slots_limit, "xen",
+			 source(backend, NF_PROBE_XENNET_START_XMIT), "named",
+			 source(backend, NF_PROBE_SLOTS_DEVICES), "matched",
+			 (json_int_t)reply->matched, "ledger",
+			 control_slots_ledger(reply->counters), "log", rockets_log(control));
+}
+
+static int next_device(void *state, json_t **row)
+{
+	struct slots_reply *reply = state;
+	const struct backend_slots *device;
+
+	if (reply->next == reading_count(reply->reading))
+		return 0;
+	device = reading_slots(reply->reading, reply->next++);
+	if (!is_taken(&reply->filter, device))
+		return 1;
+	*row = device_to_json(device);
+	return *row ? 1 : -ENOMEM;
+}
+
+static void slots_reply_free(void *state)
+{
+	struct slots_reply *reply = state;
+
+	reading_release(&reply->reading);
+	reading_release(&reply->counters);
+	filter_clear(&reply->filter);
+	free(reply);
+}
+
+static const struct pages_source devices = {
+	.member = "devices", .head = head, .next = next_device, .free = slots_reply_free};
+
+static int answer(struct call *call, json_t *parameters, void *userdata)
+{
+	size_t limit = pages_read_limit(call, parameters, SLOTS_BY_DEFAULT);
+	struct control *control = userdata;
+	struct slots_reply *reply;
+	int r;
+
+	if (!limit)
+		return -EINVAL;
+	reply = calloc(1, sizeof(*reply));
+	if (!reply)
+		return -ENOMEM;
+	reply->control = control;
+	reply->reading = reading_hold(control_reading(control, SLOTS));
+	reply->counters = reading_hold(control_reading(control, COUNTERS));
+	r = filter_read(&reply->filter, control, call, parameters);
+	if (r < 0) {
+		slots_reply_free(reply);
+		return r;
+	}
+	for (size_t i = 0; i < reading_count(reply->reading); i++)
+		reply->matched += is_taken(&reply->filter, reading_slots(reply->reading, i));
+	return pages_reply(control, call, &devices, reply, limit);
+}
+
 /* This works without a backend, too: the kernel's log is then the only source. */
 int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 {
-	static const struct parameter table[] = {{"device", PARAMETER_STRING, true},
-						 {"netns", PARAMETER_STRING, true},
-						 {NULL, 0, 0}};
-	const struct control *control = userdata;
-	const struct backend *backend = control->parts.backend;
-	OWN_FILTER struct filter filter = {0};
-	struct collection collection = {.control = control, .filter = &filter};
-	int r;
+	static const struct parameter table[] = {
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		{NULL, 0, 0},
+	};
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	r = filter_read(&filter, control, call, parameters);
-	if (r < 0)
-		return r;
-	collection.devices = json_array();
-	backend->ops->slots(backend, add_device, &collection);
-	return control_reply(call,
-			     json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "time",
-				       json_time(time_monotonic()), "since",
-				       json_time(control->parts.started_ns), "limit",
-				       (json_int_t)control->parts.slots_limit, "xen",
-				       source(backend, NF_PROBE_XENNET_START_XMIT), "named",
-				       source(backend, NF_PROBE_SLOTS_DEVICES), "devices",
-				       collection.devices, "ledger", control_slots_ledger(control),
-				       "log", rockets_log(control)));
+	return control_read(userdata, call, parameters, READING_BIT(SLOTS) | READING_BIT(COUNTERS),
+			    answer);
 }
 
 /* ---- records ------------------------------------------------------------- */
 
-static json_t *answer(const struct control *control, const struct filter *filter, size_t limit)
+static int answer_records(struct call *call, json_t *parameters, void *userdata)
 {
-	struct records *records = control->parts.records;
-	struct control_found found = control_records_find(records, RECORDS_SLOTS, filter, limit);
-
-	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "held",
-			 (json_int_t)records_count(records, RECORDS_SLOTS), "capacity",
-			 (json_int_t)records_capacity(records, RECORDS_SLOTS), "matched",
-			 (json_int_t)found.matched, "ledger", control_slots_ledger(control),
-			 "records", found.records);
+	return control_records_reply(userdata, call, parameters, RECORDS_SLOTS);
 }
 
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},
-		{"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},
-		{NULL, 0, 0},
+		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
 	};
+	struct control *control = userdata;
 
-	return control_answer_records(userdata, call, parameters, table, answer);
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (control_no_data(control, call))
+		return 0;
+	return control_read(control, call, parameters, READING_BIT(COUNTERS), answer_records);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetStatus and ListProbes: the daemon about itself. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,90 +13,11 @@
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/process/loop.h"
 
-/* A call that waits until the programs have been measured. */
-struct pending {
-	struct pending *next, **link;
-	struct control *control;
-	struct call *call;
-	struct measurement *measurement;
-	json_t *(*answer)(struct control *control, const struct measured *measured);
-};
-
-static void pending_free(struct pending *pending)
-{
-	measurement_free(&pending->measurement);
-	*pending->link = pending->next;
-	if (pending->next)
-		pending->next->link = pending->link;
-	free(pending);
-}
-
-static void pending_closed(void *userdata)
-{
-	pending_free(userdata);
-}
-
-static void pending_done(const struct measured *measured, void *userdata)
-{
-	struct pending *pending = userdata;
-	struct call *call = pending->call;
-	json_t *answer = pending->answer(pending->control, measured);
-
-	pending_free(pending);
-	if (answer)
-		call_reply(call, answer);
-	else
-		call_error(call, "io.netflowd.Failed", NULL);
-}
-
-void status_stop(struct control *control)
-{
-	while (control->pending)
-		pending_free(control->pending);
-}
-
-/* Why the programs cannot be measured; NULL: they can. */
-static const char *unmeasurable(const struct control *control)
+const char *control_unmeasurable(const struct control *control)
 {
 	return control->parts.backend->ops->stats_missing(control->parts.backend);
-}
-
-/* Answer now or, if the call asks for it, after a measurement. */
-static int answer_measured(struct control *control, struct call *call, json_t *parameters,
-			   json_t *(*answer)(struct control *, const struct measured *))
-{
-	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true}, {NULL, 0, 0}};
-	json_t *ms;
-	struct pending *pending;
-	int r;
-
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	ms = json_object_get(parameters, "measure_ms");
-	if (ms && (json_integer_value(ms) < 1 || json_integer_value(ms) > MEASURE_MS_MAX))
-		return call_invalid_parameter(call, "measure_ms");
-	if (!ms || unmeasurable(control))
-		return control_reply(call, answer(control, NULL));
-	pending = calloc(1, sizeof(*pending));
-	if (!pending)
-		return -ENOMEM;
-	pending->control = control;
-	pending->call = call;
-	pending->answer = answer;
-	pending->link = &control->pending;
-	pending->next = control->pending;
-	if (pending->next)
-		pending->next->link = &pending->next;
-	control->pending = pending;
-	r = measurement_start(&pending->measurement, control->measurer,
-			      (uint64_t)json_integer_value(ms), pending_done, pending);
-	if (r < 0) {
-		pending_free(pending);
-		return r;
-	}
-	call_on_close(call, pending_closed, pending);
-	return 0;
 }
 
 /* ---- GetStatus --------------------------------------------------------- */
@@ -116,61 +35,7 @@ static json_t *host(void)
 			 "netns", (json_int_t)netns.st_ino);
 }
 
-/* The runs that the kernel skipped: of kfree_skb, or of all other probes except those of slots. */
-static uint64_t missed(const struct backend *backend, bool of_drops)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		struct probe_status status;
-
-		if ((i == NF_PROBE_KFREE_SKB) != of_drops || i >= NF_PROBE_SLOTS_FIRST)
-			continue;
-		backend->ops->probe(backend, (enum nf_probe)i, &status);
-		if (status.missed_known)
-			sum += status.missed;
-	}
-	return sum;
-}
-
-static json_t *balance(bool steady, bool balanced)
-{
-	return steady ? json_boolean(balanced) : NULL;
-}
-
-static json_t *drops_ledger(const struct control *control, ledger_events events, bool steady)
-{
-	struct ledger_drops ledger;
-
-	ledger_of_drops(&ledger, events);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "hits",
-			 (json_int_t)ledger.hits, "counted", (json_int_t)ledger.counted, "unkeyed",
-			 (json_int_t)ledger.unkeyed, "completed", (json_int_t)ledger.completed,
-			 "recorded", (json_int_t)ledger.recorded, "throttled",
-			 (json_int_t)ledger.throttled, "ring_full", (json_int_t)ledger.ring_full,
-			 "missed", (json_int_t)missed(control->parts.backend, true), "balanced",
-			 balance(steady, ledger.balanced));
-}
-
-static json_t *inflight_ledger(const struct control *control, ledger_events events,
-			       uint64_t in_flight, bool steady)
-{
-	struct ledger_inflight l;
-
-	ledger_of_inflight(&l, events, in_flight);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}",
-			 "begun", (json_int_t)l.begun, "delivered", (json_int_t)l.delivered,
-			 "consumed", (json_int_t)l.consumed, "transmitted",
-			 (json_int_t)l.transmitted, "forwarded", (json_int_t)l.forwarded, "dropped",
-			 (json_int_t)l.dropped, "overwritten", (json_int_t)l.overwritten,
-			 "invalidated", (json_int_t)l.invalidated, "torn", (json_int_t)l.torn,
-			 "in_flight", (json_int_t)l.in_flight, "unaccounted",
-			 (json_int_t)l.unaccounted, "missed",
-			 (json_int_t)missed(control->parts.backend, false), "balanced",
-			 balance(steady, l.unaccounted == 0));
-}
-
-static json_t *packets(ledger_events events)
+static json_t *packets(const ledger_events events)
 {
 	return json_pack("{s:I, s:I, s:I, s:I}", "received",
 			 (json_int_t)events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT], "delivered",
@@ -180,11 +45,10 @@ static json_t *packets(ledger_events events)
 			 "dropped", (json_int_t)events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]);
 }
 
-static json_t *tcp_bytes(const struct backend *backend)
+static json_t *tcp_bytes(const uint64_t bytes[NF_STREAM_COUNT])
 {
-	uint64_t bytes[NF_STREAM_COUNT], copied = 0;
+	uint64_t copied = 0;
 
-	backend->ops->streams(backend, bytes);
 	for (int i = 0; i < NF_STREAM_COUNT; i++)
 		copied += bytes[i];
 	return json_pack("{s:I, s:I, s:I, s:I}", "copied", (json_int_t)copied, "delivered",
@@ -193,21 +57,22 @@ static json_t *tcp_bytes(const struct backend *backend)
 			 (json_int_t)bytes[NF_STREAM_UNTRACKED]);
 }
 
-struct tables {
-	json_t *rows;
-	uint64_t bytes;
-};
-
-static int add_table(const struct backend_table *table, void *userdata)
+/* Add the memory of all tables to *bytes. */
+static json_t *tables(const struct reading *reading, uint64_t *bytes)
 {
-	struct tables *tables = userdata;
-	json_t *used = table->used_known ? json_integer((json_int_t)table->used) : NULL;
+	json_t *rows = json_array();
 
-	tables->bytes += table->bytes;
-	return json_array_append_new(
-		tables->rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name", table->name, "what",
-					table->what, "entries", (json_int_t)table->entries, "used",
-					used, "memory_bytes", (json_int_t)table->bytes));
+	for (size_t i = 0; i < reading_count(reading); i++) {
+		const struct backend_table *table = reading_table(reading, i);
+		json_t *used = table->used_known ? json_integer((json_int_t)table->used) : NULL;
+
+		*bytes += table->bytes;
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name",
+						      table->name, "what", table->what, "entries",
+						      (json_int_t)table->entries, "used", used,
+						      "memory_bytes", (json_int_t)table->bytes));
+	}
+	return rows;
 }
 
 static json_t *programs_percent(const struct measured *measured)
@@ -221,9 +86,9 @@ static json_t *programs_percent(const struct measured *measured)
 	return json_real(100.0 * (double)ns / (double)measured->elapsed_ns);
 }
 
-static json_t *cost(const struct control *control, const struct measured *measured,
-		    uint64_t tables_bytes)
+static json_t *cost(const struct control *control, uint64_t tables_bytes)
 {
+	const struct measured *measured = control->measured;
 	uint64_t uptime = time_monotonic() - control->parts.started_ns, cpu = cost_cpu_ns();
 	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
 	json_t *now = NULL;
@@ -235,36 +100,84 @@ static json_t *cost(const struct control *control, const struct measured *measur
 		"{s:I, s:f, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns", (json_int_t)cpu,
 		"daemon_cpu_percent", uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 		"daemon_cpu_now_percent", now, "programs_cpu_percent", programs_percent(measured),
-		"measured_ns", elapsed, "unmeasurable", unmeasurable(control), "resident_bytes",
-		(json_int_t)cost_resident_bytes(), "tables_bytes", (json_int_t)tables_bytes);
+		"measured_ns", elapsed, "unmeasurable", control_unmeasurable(control),
+		"resident_bytes", (json_int_t)cost_resident_bytes(), "tables_bytes",
+		(json_int_t)tables_bytes);
 }
 
-static json_t *status(struct control *control, const struct measured *measured)
+static json_t *loop(const struct control *control)
 {
-	const struct control_parts *parts = &control->parts;
-	struct tables tables = {.rows = json_array()};
-	uint64_t now = time_monotonic(), in_flight;
-	ledger_events events;
-	bool steady = control_read_ledger(control, events, &in_flight);
+	struct loop_turns turns = loop_turns(control->parts.loop);
 
-	parts->backend->ops->tables(parts->backend, add_table, &tables);
-	return json_pack(
-		"{s:o, s:{s:s, s:I, s:o, s:I}, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"time", json_time(now), "daemon", "version", NETFLOWD_VERSION, "pid",
-		(json_int_t)getpid(), "started", json_time(parts->started_ns), "uptime_ns",
-		(json_int_t)(now - parts->started_ns), "backend", "name", parts->backend->ops->name,
-		"reason", parts->backend_reason, "host", host(), "packets", packets(events),
-		"coverage", coverage_json(control, events), "drops",
-		drops_ledger(control, events, steady), "inflight",
-		inflight_ledger(control, events, in_flight, steady), "latency",
-		control_latency_ledger(events, steady), "slots", control_slots_ledger(control),
-		"tcp_bytes", tcp_bytes(parts->backend), "tables", tables.rows, "cost",
-		cost(control, measured, tables.bytes));
+	return json_pack("{s:I, s:I, s:I, s:I}", "longest_turn_ns", (json_int_t)turns.cpu_ns,
+			 "longest_turn_minute_ns", (json_int_t)turns.cpu_minute_ns,
+			 "longest_wait_ns", (json_int_t)turns.wall_ns, "longest_wait_minute_ns",
+			 (json_int_t)turns.wall_minute_ns);
+}
+
+static json_t *readings(const struct control *control)
+{
+	json_t *rows = json_array();
+
+	for (int i = 0; i < READING_PARTS; i++) {
+		struct readings_cost cost =
+			readings_cost(control->parts.readings, (enum reading_part)i);
+
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:I, s:I, s:I, s:I}", "part", cost.name,
+						"readings", (json_int_t)cost.readings, "requests",
+						(json_int_t)cost.requests, "cpu_ns",
+						(json_int_t)cost.cpu_ns, "longest_ns",
+						(json_int_t)cost.longest_cpu_ns));
+	}
+	return rows;
+}
+
+static json_t *daemon_to_json(const struct control *control, const struct reading *reading)
+{
+	uint64_t started_ns = control->parts.started_ns;
+
+	return json_pack("{s:s, s:I, s:o, s:I}", "version", NETFLOWD_VERSION, "pid",
+			 (json_int_t)getpid(), "started", json_time(started_ns), "uptime_ns",
+			 control_elapsed(control, reading_time(reading)));
+}
+
+static int answer_status(struct call *call, json_t *parameters, void *userdata)
+{
+	const struct control *control = userdata;
+	const struct control_parts *parts = &control->parts;
+	const struct reading *reading = control_reading(control, LEDGER);
+	const struct reading_counters *counters = reading_counters(reading);
+	uint64_t bytes = 0;
+	json_t *rows = tables(control_reading(control, TABLES), &bytes);
+
+	(void)parameters;
+	return control_reply(
+		call,
+		json_pack(
+			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"time", json_time(reading_time(reading)), "daemon",
+			daemon_to_json(control, reading), "backend", "name",
+			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
+			"packets", packets(counters->events), "coverage",
+			coverage_json(control, counters->events), "drops",
+			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),
+			"latency", control_latency_ledger(reading), "slots",
+			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
+			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
+			"loop", loop(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
 {
-	return answer_measured(userdata, call, parameters, status);
+	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true},
+						 {"max_age_ms", PARAMETER_INT, true},
+						 {NULL, 0, 0}};
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	return control_read(userdata, call, parameters, READING_BIT(LEDGER) | READING_BIT(TABLES),
+			    answer_status);
 }
 
 /* ---- ListProbes -------------------------------------------------------- */
@@ -300,22 +213,31 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 			 "lost_without", probe_specs[i].lost_without);
 }
 
-static json_t *probes(struct control *control, const struct measured *measured)
+static int answer_probes(struct call *call, json_t *parameters, void *userdata)
 {
-	const struct backend *backend = control->parts.backend;
+	const struct control *control = userdata;
+	const struct measured *measured = control->measured;
+	const struct reading_counters *counters =
+		reading_counters(control_reading(control, COUNTERS));
 	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
 	json_t *rows = json_array();
-	ledger_events events;
 
-	backend->ops->events(backend, events);
+	(void)parameters;
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		json_array_append_new(
-			rows, probe(backend, (enum nf_probe)i, events[i][NF_EVENT_HIT], measured));
-	return json_pack("{s:o, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
-			 "unmeasurable", unmeasurable(control));
+		json_array_append_new(rows, probe(control->parts.backend, (enum nf_probe)i,
+						  counters->events[i][NF_EVENT_HIT], measured));
+	return control_reply(call,
+			     json_pack("{s:o, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
+				       "unmeasurable", control_unmeasurable(control)));
 }
 
 int method_list_probes(struct call *call, json_t *parameters, void *userdata)
 {
-	return answer_measured(userdata, call, parameters, probes);
+	static const struct parameter table[] = {{"measure_ms", PARAMETER_INT, true},
+						 {"max_age_ms", PARAMETER_INT, true},
+						 {NULL, 0, 0}};
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	return control_read(userdata, call, parameters, READING_BIT(COUNTERS), answer_probes);
 }

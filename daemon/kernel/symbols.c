@@ -151,6 +151,14 @@ int symbols_load(struct symbols *symbols, const char *path)
 	return 0;
 }
 
+void symbols_swap(struct symbols *a, struct symbols *b)
+{
+	const struct symbols old = *a;
+
+	*a = *b;
+	*b = old;
+}
+
 size_t symbols_count(const struct symbols *symbols)
 {
 	return symbols->count;

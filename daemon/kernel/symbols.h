@@ -30,6 +30,9 @@ void symbols_free(struct symbols **symbols);
  */
 int symbols_load(struct symbols *symbols, const char *path);
 
+/* Exchange two tables: one that another thread has loaded for one that is in use. */
+void symbols_swap(struct symbols *a, struct symbols *b);
+
 /* The number of symbols in the table. */
 size_t symbols_count(const struct symbols *symbols);
 

@@ -57,10 +57,14 @@ static void none_events(const struct backend *backend,
 	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
 }
 
-static uint64_t none_in_flight(const struct backend *backend)
+static bool none_in_flight(const struct backend *backend, struct backend_cursor *cursor,
+			   uint64_t now_ns, struct backend_in_flight *count)
 {
 	(void)backend;
-	return 0;
+	(void)cursor;
+	(void)now_ns;
+	(void)count;
+	return true;
 }
 
 static void none_housekeep(struct backend *backend)
@@ -68,19 +72,21 @@ static void none_housekeep(struct backend *backend)
 	(void)backend;
 }
 
-static int none_devices(const struct backend *backend,
+static int none_devices(const struct backend *backend, struct backend_cursor *cursor,
 			int (*visit)(const struct backend_device *, void *), void *userdata)
 {
 	(void)backend;
+	(void)cursor;
 	(void)visit;
 	(void)userdata;
 	return 0;
 }
 
-static int none_napi(const struct backend *backend,
+static int none_napi(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_napi *, void *), void *userdata)
 {
 	(void)backend;
+	(void)cursor;
 	(void)visit;
 	(void)userdata;
 	return 0;
@@ -99,19 +105,21 @@ static void none_softirq_wait(const struct backend *backend, uint32_t cpu, struc
 	(void)hist;
 }
 
-static int none_drops(const struct backend *backend,
+static int none_drops(const struct backend *backend, struct backend_cursor *cursor,
 		      int (*visit)(const struct backend_drops *, void *), void *userdata)
 {
 	(void)backend;
+	(void)cursor;
 	(void)visit;
 	(void)userdata;
 	return 0;
 }
 
-static int none_tables(const struct backend *backend,
+static int none_tables(const struct backend *backend, struct backend_cursor *cursor,
 		       int (*visit)(const struct backend_table *, void *), void *userdata)
 {
 	(void)backend;
+	(void)cursor;
 	(void)visit;
 	(void)userdata;
 	return 0;
@@ -124,10 +132,11 @@ static void none_slots_events(const struct backend *backend,
 	memset(events, 0, NF_SLOTS_PROBES * sizeof(events[0]));
 }
 
-static int none_slots(const struct backend *backend,
+static int none_slots(const struct backend *backend, struct backend_cursor *cursor,
 		      int (*visit)(const struct backend_slots *, void *), void *userdata)
 {
 	(void)backend;
+	(void)cursor;
 	(void)visit;
 	(void)userdata;
 	return 0;

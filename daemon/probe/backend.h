@@ -128,6 +128,30 @@ struct backend_slots {
 	uint64_t last_overflow_ns; /* 0 = none */
 };
 
+/*
+ * Where a walk over a table goes on.  Zeros: at the beginning.  A walk returns 0 when it is
+ * complete; 1 if the visitor stopped it by returning 1, or the backend did, so that one call takes
+ * at most a few ms: the next call with the same cursor continues behind the last row; or a negative
+ * errno, also that of the visitor.  While a walk is not complete, do not call housekeep().
+ */
+struct backend_cursor {
+	bool begun;
+	uint64_t next;
+	struct nf_drop_key key; /* of drops */
+};
+
+/* The entries of the in-flight table that are in use. */
+struct backend_in_flight {
+	uint64_t young; /* began less than BACKEND_STALE_NS ago */
+	uint64_t stale;
+};
+
+/*
+ * An older entry is most probably of an skb that was freed without a tracepoint.  It stays until its
+ * memory is used again.
+ */
+#define BACKEND_STALE_NS UINT64_C(10000000000)
+
 /* A table of the backend. */
 struct backend_table {
 	const char *name;
@@ -161,31 +185,34 @@ struct backend_ops {
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 	/* Bytes of TCP payload by enum nf_stream_bytes, sums over all CPUs. */
 	void (*streams)(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
-	/* Entries of the in-flight table that are in use. */
-	uint64_t (*in_flight)(const struct backend *backend);
+	/*
+	 * Add entries of the in-flight table that are in use to `count`, a limited number per call,
+	 * by their age at `now_ns`.  True: the walk is complete.
+	 */
+	bool (*in_flight)(const struct backend *backend, struct backend_cursor *cursor,
+			  uint64_t now_ns, struct backend_in_flight *count);
 	/* To be called regularly: makes room for new devices. */
 	void (*housekeep)(struct backend *backend);
-	/* These stop when `visit` returns non-zero, and return its result. */
-	int (*devices)(const struct backend *backend,
+	/* These are walks, see struct backend_cursor. */
+	int (*devices)(const struct backend *backend, struct backend_cursor *cursor,
 		       int (*visit)(const struct backend_device *device, void *userdata),
 		       void *userdata);
-	int (*napi)(const struct backend *backend,
+	int (*napi)(const struct backend *backend, struct backend_cursor *cursor,
 		    int (*visit)(const struct backend_napi *napi, void *userdata), void *userdata);
 	/* The number of possible CPUs; they are numbered from 0. */
 	uint32_t (*cpus)(const struct backend *backend);
 	/* Add the waits from softirq_raise to softirq_entry of NET_RX on one CPU to `hist`. */
 	void (*softirq_wait)(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
-	int (*drops)(const struct backend *backend,
+	int (*drops)(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_drops *drops, void *userdata),
 		     void *userdata);
-	int (*tables)(const struct backend *backend,
+	int (*tables)(const struct backend *backend, struct backend_cursor *cursor,
 		      int (*visit)(const struct backend_table *table, void *userdata),
 		      void *userdata);
 	/* Events of the slots probes, sums over all CPUs. */
 	void (*slots_events)(const struct backend *backend,
 			     uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
-	/* Stops when `visit` returns non-zero, and returns its result. */
-	int (*slots)(const struct backend *backend,
+	int (*slots)(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_slots *slots, void *userdata),
 		     void *userdata);
 	/*

@@ -16,9 +16,21 @@
 
 #define NS_PER_US 1000ULL
 
+/* The last minute in parts, of which the oldest is dropped. */
+#define TURNS_PARTS 7
+#define TURNS_PART_NS (10 * TIME_NS_PER_SECOND)
+
+struct turn {
+	uint64_t cpu_ns, wall_ns;
+};
+
 struct loop {
 	sd_event *event;
 	bool exiting;
+	struct turn began;   /* when the turn that runs began */
+	struct turn longest; /* since the loop began */
+	struct turn part[TURNS_PARTS];
+	uint64_t part_number; /* of the newest part, in TURNS_PART_NS since boot */
 };
 
 struct loop_source {
@@ -58,6 +70,7 @@ int loop_new(struct loop **loop)
 	r = sd_event_new(&new->event);
 	if (r < 0)
 		return r;
+	new->part_number = time_monotonic() / TURNS_PART_NS;
 	*loop = TAKE_PTR(new);
 	return 0;
 }
@@ -70,6 +83,71 @@ void loop_free(struct loop **loop)
 	free(*loop);
 	*loop = NULL;
 }
+
+/* ---- turns -------------------------------------------------------------- */
+
+static struct turn turn_now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct turn){
+		.cpu_ns = (uint64_t)cpu.tv_sec * TIME_NS_PER_SECOND + (uint64_t)cpu.tv_nsec,
+		.wall_ns = time_monotonic(),
+	};
+}
+
+static void keep_longest(struct turn *longest, const struct turn *turn)
+{
+	if (turn->cpu_ns > longest->cpu_ns)
+		longest->cpu_ns = turn->cpu_ns;
+	if (turn->wall_ns > longest->wall_ns)
+		longest->wall_ns = turn->wall_ns;
+}
+
+/* Empty the parts that are older than a minute. */
+static void pass_time(struct loop *loop, uint64_t now)
+{
+	uint64_t number = now / TURNS_PART_NS;
+
+	for (int i = 0; loop->part_number < number && i < TURNS_PARTS; i++)
+		loop->part[++loop->part_number % TURNS_PARTS] = (struct turn){0};
+	loop->part_number = number;
+}
+
+static void begin_turn(struct loop *loop)
+{
+	loop->began = turn_now();
+}
+
+static void end_turn(struct loop *loop)
+{
+	struct turn turn = turn_now();
+
+	pass_time(loop, turn.wall_ns);
+	turn.cpu_ns -= loop->began.cpu_ns;
+	turn.wall_ns -= loop->began.wall_ns;
+	keep_longest(&loop->longest, &turn);
+	keep_longest(&loop->part[loop->part_number % TURNS_PARTS], &turn);
+}
+
+struct loop_turns loop_turns(const struct loop *loop)
+{
+	uint64_t number = time_monotonic() / TURNS_PART_NS;
+	struct turn minute = {0};
+
+	for (uint64_t i = 0; i < TURNS_PARTS && i <= loop->part_number; i++)
+		if (loop->part_number - i + TURNS_PARTS > number)
+			keep_longest(&minute, &loop->part[(loop->part_number - i) % TURNS_PARTS]);
+	return (struct loop_turns){
+		.cpu_ns = loop->longest.cpu_ns,
+		.wall_ns = loop->longest.wall_ns,
+		.cpu_minute_ns = minute.cpu_ns,
+		.wall_minute_ns = minute.wall_ns,
+	};
+}
+
+/* ---- life and handlers --------------------------------------------------- */
 
 int loop_run(struct loop *loop)
 {
@@ -95,6 +173,7 @@ void loop_exit(struct loop *loop, int code)
  */
 static int finish(struct loop *loop, int r)
 {
+	end_turn(loop);
 	if (r < 0)
 		exit_once(loop, r);
 	return 0;
@@ -113,6 +192,7 @@ static int on_fd(sd_event_source *event, int fd, uint32_t revents, void *userdat
 		events |= LOOP_WRITE;
 	if (revents & (EPOLLHUP | EPOLLERR))
 		events |= LOOP_HANGUP;
+	begin_turn(loop);
 	return finish(loop, source->handler.fd(fd, events, source->userdata));
 }
 
@@ -122,6 +202,7 @@ static int on_signal(sd_event_source *event, const struct signalfd_siginfo *info
 	struct loop *loop = source->loop;
 
 	(void)event;
+	begin_turn(loop);
 	return finish(loop, source->handler.signal((int)info->ssi_signo, source->userdata));
 }
 
@@ -131,6 +212,7 @@ static int on_defer(sd_event_source *event, void *userdata)
 	struct loop *loop = source->loop;
 
 	(void)event;
+	begin_turn(loop);
 	return finish(loop, source->handler.plain(source->userdata));
 }
 
@@ -161,6 +243,7 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 
 	(void)event;
 	(void)due_us;
+	begin_turn(loop);
 	if (source->period_ns) {
 		uint64_t late = now > source->next_ns ? now - source->next_ns : 0;
 		uint64_t turns = late / source->period_ns + 1;

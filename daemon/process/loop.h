@@ -28,6 +28,17 @@ typedef int (*loop_fd_handler)(int fd, unsigned int events, void *userdata);
 typedef int (*loop_signal_handler)(int signal, void *userdata);
 typedef int (*loop_handler)(void *userdata);
 
+/*
+ * The longest turns: a turn is one call of a handler.  CPU time is that of the thread; the wall time also has the time
+ * in which the turn waited, or other processes ran.  The last minute is one of 60 to 70 s.
+ */
+struct loop_turns {
+	uint64_t cpu_ns, wall_ns; /* since the loop began */
+	uint64_t cpu_minute_ns, wall_minute_ns;
+};
+
+struct loop_turns loop_turns(const struct loop *loop);
+
 /* A loop runs once.  Returns 0, or a negative errno. */
 int loop_new(struct loop **loop);
 void loop_free(struct loop **loop);

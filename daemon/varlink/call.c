@@ -163,6 +163,41 @@ int call_stream(struct call *call, json_t *parameters)
 	return r;
 }
 
+int call_page(struct call *call, json_t *parameters)
+{
+	OWN_JSON json_t *reply = reply_new(parameters, true);
+
+	if (!reply)
+		return -ENOMEM;
+	return client_send(call->client, reply,
+			   client_context(call->client)->settings->max_reply_bytes);
+}
+
+bool call_wants_more(const struct call *call)
+{
+	return call->more && !call->oneway;
+}
+
+bool call_is_behind(const struct call *call)
+{
+	return client_unsent(call->client) > 0;
+}
+
+void call_continue(struct call *call, call_handler handle, json_t *parameters, void *userdata)
+{
+	struct client *client = call->client;
+	const struct client_context *context = client_context(client);
+	const char *name = call->method ? call->method->name : "unknown method";
+	int r = handle(call, parameters, userdata);
+
+	/* The handler may have ended the call, which frees it; the client knows whether it did. */
+	if (r == 0 || !client_call(client))
+		return;
+	context->report(name, r, context->userdata);
+	call_error(client_call(client), context->settings->errors.failed,
+		   json_pack("{s:s}", "reason", strerror(-r)));
+}
+
 /* ---- parameters ----------------------------------------------------------- */
 
 static bool has_type(const json_t *value, enum parameter_type type)

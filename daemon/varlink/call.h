@@ -67,10 +67,29 @@ int call_invalid_parameter(struct call *call, const char *name);
 int call_stream(struct call *call, json_t *parameters);
 
 /*
+ * Send one part of a long reply; more follow.  It may be as long as a reply that ends a call.  For methods that wait
+ * while call_is_behind().  Returns 0 or a negative errno; the call continues in every case.
+ */
+int call_page(struct call *call, json_t *parameters);
+
+/* Whether the call asked for `more`: for methods that can answer in one reply or in several. */
+bool call_wants_more(const struct call *call);
+
+/* Whether the client has not yet taken all replies: a method that need not stream now waits. */
+bool call_is_behind(const struct call *call);
+
+/*
  * Call `closed` if the client disconnects or the server stops before the call ends.  The call is then freed, so
  * `closed` must not use it.
  */
 void call_on_close(struct call *call, void (*closed)(void *userdata), void *userdata);
+
+/*
+ * Go on with a call long after its method returned: run `handle` as the server runs a method.  If it fails and the call
+ * has not ended, the call ends with the error `failed`.
+ */
+typedef int (*call_handler)(struct call *call, json_t *parameters, void *userdata);
+void call_continue(struct call *call, call_handler handle, json_t *parameters, void *userdata);
 
 /* ---- for the server only -------------------------------------------------- */
 

@@ -159,6 +159,11 @@ void client_flush(struct client *client)
 		client_break(client);
 }
 
+size_t client_unsent(const struct client *client)
+{
+	return framing_bytes(&client->output);
+}
+
 void client_break(struct client *client)
 {
 	client->broken = true;

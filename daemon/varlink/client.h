@@ -54,6 +54,9 @@ void client_set_call(struct client *client, struct call *call);
 /* Queue a reply with framing_write(), and return its result; -EPIPE if the connection has failed. */
 int client_send(struct client *client, const json_t *reply, size_t max_bytes);
 
+/* Bytes of replies that the socket has not yet accepted. */
+size_t client_unsent(const struct client *client);
+
 /* Send as much as the socket accepts now, not only after the current handler. */
 void client_flush(struct client *client);
 

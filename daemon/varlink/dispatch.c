@@ -53,15 +53,6 @@ static bool is_allowed(struct call *call, const struct client *client,
 	return false;
 }
 
-static void fail(struct client *client, const struct method *method, int error)
-{
-	const struct client_context *context = client_context(client);
-
-	context->report(method->name, error, context->userdata);
-	call_error(client_call(client), context->settings->errors.failed,
-		   json_pack("{s:s}", "reason", strerror(-error)));
-}
-
 void dispatch_message(const struct dispatch_table *tables, size_t count, struct client *client,
 		      const struct message *message)
 {
@@ -81,8 +72,5 @@ void dispatch_message(const struct dispatch_table *tables, size_t count, struct 
 	}
 	if (!is_allowed(call, client, message, method))
 		return;
-	r = method->handle(call, message->parameters, userdata);
-	/* The method may have ended the call, which frees it; the client knows whether it did. */
-	if (r < 0 && client_call(client))
-		fail(client, method, r);
+	call_continue(call, method->handle, message->parameters, userdata);
 }

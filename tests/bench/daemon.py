@@ -129,7 +129,7 @@ class Daemon:
     def timed(self, netns):
         """{segment: timed packets} of one network namespace."""
         counts = {}
-        for row in self.call("GetLatency", netns=str(netns))["latencies"]:
+        for row in self.call("GetLatency", netns=str(netns))["segments"]:
             counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
         return counts
 

@@ -16,7 +16,7 @@ FOREIGN_MAX = 2
 
 def _sent(daemon, device):
     """Packets that left through a device, by the count of a tx segment."""
-    latencies = daemon.call("GetLatency")["latencies"]
+    latencies = daemon.call("GetLatency", all=True)["latencies"]
     return sum(row["count"] for row in latencies
                if row["segment"] == "start_xmit_to_xmit" and row.get("device") == device.name
                and row["netns"] == device.namespace.inode and row["ifindex"] == device.ifindex)
@@ -29,7 +29,7 @@ def _settled(daemon, device, expected):
 def _foreign(daemon, own):
     """{(netns, ifindex): count} of devices outside the namespaces `own`: they had a slot too."""
     counts = collections.Counter()
-    for row in daemon.call("GetLatency")["latencies"]:
+    for row in daemon.call("GetLatency", all=True)["latencies"]:
         if "device" in row and row["netns"] not in own:
             counts[row["netns"], row["ifindex"]] += row["count"]
     return counts
@@ -79,7 +79,7 @@ def _turnover(daemon, pairs):
         pair.left.send_udp(pair.RIGHT4, 9, count)
         sent[pair.left_device] = count
         if _settled(daemon, pair.left_device, count) != count:
-            return daemon.call("GetLatency")["latencies"]
+            return daemon.call("GetLatency", all=True)["latencies"]
         time.sleep(2.6)
         coverage = daemon.coverage("devices")
         if coverage["state"] != "full":
@@ -115,7 +115,8 @@ def test_more_devices_than_slots_is_said(start, bpf, lab):
     for _ in range(5):
         pair = lab.pair(ipv6=False)
         pair.left.send_udp(pair.RIGHT4, 9, PER_PAIR)
-    together = [row for row in daemon.call("GetLatency")["latencies"] if "device" not in row]
+    together = [row for row in daemon.call("GetLatency", all=True)["latencies"]
+                if "device" not in row]
     transmits = [row["count"] for row in together if row["segment"] == "start_xmit_to_xmit"]
     assert sum(transmits) >= PER_PAIR
     coverage = daemon.coverage("devices")

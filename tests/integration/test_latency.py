@@ -366,5 +366,5 @@ def test_more_devices_than_slots(start, lab, bpf):
 
 
 def _together(daemon):
-    return sum(l["count"] for l in daemon.call("GetLatency")["latencies"]
+    return sum(l["count"] for l in daemon.call("GetLatency", all=True)["latencies"]
                if l.get("device") is None and l["segment"] == "start_xmit_to_xmit")

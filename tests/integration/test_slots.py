@@ -52,7 +52,7 @@ def pages(piece):
 
 def ledger(daemon):
     """The ledger of slots, after a check that it is balanced and that nothing is lost."""
-    now = waiting.until(lambda: daemon.status()["slots"], lambda l: l["balanced"])
+    now = waiting.until(lambda: daemon.status()["slots"], lambda l: not l["moved"])
     assert now["balanced"]
     assert now["hits"] == now["counted"] + now["unkeyed"]
     assert now["chosen"] == (now["recorded"] + now["throttled"] + now["ring_full"] +

@@ -40,6 +40,7 @@ struct backend_bpf_state {
 	int stats_fd;
 	unsigned int turn;			/* records taken in this turn of the event loop */
 	uint32_t cpus, slots, inflight_entries; /* possible CPUs, device slots, entries */
+	uint64_t inflight_used;			/* entries in use when they were counted last */
 
 	/* The mapped tables; the backend unmaps them. */
 	const struct nf_cpu *cpu;
@@ -127,33 +128,35 @@ void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe p
 			  struct probe_status *status);
 void bpf_ring_slots_stats(const struct backend_bpf_state *state, enum nf_probe probe,
 			  struct probe_runs *runs);
-int bpf_ring_slots_tables(const struct backend_bpf_state *state,
+/* From the table of number *next on. */
+int bpf_ring_slots_tables(const struct backend_bpf_state *state, uint64_t *next,
 			  int (*visit)(const struct backend_table *, void *), void *userdata);
 /* Attach to xen-netfront when it is loaded, detach when it is removed; true if either happened. */
 bool bpf_ring_slots_refresh(struct backend_bpf_state *state);
 void bpf_read_slots_events(const struct backend *backend,
 			   uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
-int bpf_read_slots(const struct backend *backend,
+int bpf_read_slots(const struct backend *backend, struct backend_cursor *cursor,
 		   int (*visit)(const struct backend_slots *, void *), void *userdata);
 
 /* read.c: the functions of backend_ops that read tables. */
 void bpf_read_events(const struct backend *backend,
 		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
-uint64_t bpf_read_in_flight(const struct backend *backend);
-int bpf_read_drops(const struct backend *backend,
+bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cursor,
+			uint64_t now_ns, struct backend_in_flight *count);
+int bpf_read_drops(const struct backend *backend, struct backend_cursor *cursor,
 		   int (*visit)(const struct backend_drops *, void *), void *userdata);
-int bpf_read_tables(const struct backend *backend,
+int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
 
 /* retire.c: devices, live and retired, and free slots for new ones. */
 int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds);
 void bpf_slots_free(struct backend_bpf_state *state);
 void bpf_housekeep(struct backend *backend);
-int bpf_read_devices(const struct backend *backend,
+int bpf_read_devices(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_device *, void *), void *userdata);
-int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
-		  void *userdata);
+int bpf_read_napi(const struct backend *backend, struct backend_cursor *cursor,
+		  int (*visit)(const struct backend_napi *, void *), void *userdata);
 void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
 
 /*

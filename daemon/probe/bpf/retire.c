@@ -260,14 +260,21 @@ static int visit_device(const struct nf_device_stats *stats, const struct nf_dev
 	return visit(&device, userdata);
 }
 
-int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backend_napi *, void *),
-		  void *userdata)
+/* Pairs of slot and CPU that one call looks at: about 1 ms. */
+#define NAPI_STEP 4096
+
+/* `next` of the cursor counts pairs of slot and CPU, from the slot NF_SLOT_BACKLOG on. */
+int bpf_read_napi(const struct backend *backend, struct backend_cursor *cursor,
+		  int (*visit)(const struct backend_napi *, void *), void *userdata)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
+	uint32_t slot = NF_SLOT_BACKLOG + (uint32_t)(cursor->next / state->cpus);
+	uint32_t cpu = (uint32_t)(cursor->next % state->cpus);
+	unsigned int steps = 0;
 	int r = 0;
 
-	for (uint32_t slot = NF_SLOT_BACKLOG; slot < state->slots; slot++)
-		for (uint32_t cpu = 0; cpu < state->cpus && r == 0; cpu++) {
+	for (; slot < state->slots && r == 0; slot++, cpu = 0)
+		for (; cpu < state->cpus && r == 0; cpu++) {
 			const struct nf_device_stats *stats = stats_of(state, cpu, slot);
 			uint64_t key = *key_of(state, slot);
 			char name[NF_DEVICE_NAME + 1] = "";
@@ -278,6 +285,9 @@ int bpf_read_napi(const struct backend *backend, int (*visit)(const struct backe
 				.full_budgets = stats->full_budgets,
 			};
 
+			if (steps++ == NAPI_STEP)
+				return 1;
+			cursor->next++;
 			if (!stats->polls || !key)
 				continue;
 			if (slot >= NF_SLOT_RESERVED) {
@@ -313,15 +323,22 @@ static int visit_reserved(const struct backend_bpf_state *state,
 	return visit_device(&stats, NULL, 0, visit, userdata);
 }
 
-int bpf_read_devices(const struct backend *backend,
+/* `next` of the cursor is the key of the device visited last; the row of those without a slot is first. */
+int bpf_read_devices(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_device *, void *), void *userdata)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 	OWN_FREE struct part *parts = calloc(state->slots + state->retired_count, sizeof(*parts));
-	size_t n = parts ? collect_parts(state, parts) : 0;
-	int r = parts ? visit_reserved(state, visit, userdata) : -ENOMEM;
+	size_t n = parts ? collect_parts(state, parts) : 0, i = 0;
+	int r = parts ? 0 : -ENOMEM;
 
-	for (size_t i = 0, next; i < n && r == 0; i = next) {
+	if (parts && !cursor->begun) {
+		cursor->begun = true;
+		r = visit_reserved(state, visit, userdata);
+	}
+	while (i < n && parts[i].key <= cursor->next)
+		i++;
+	for (size_t next; i < n && r == 0; i = next) {
 		struct nf_device_stats stats = {0};
 		const struct nf_device_info *info = parts[i].retired
 							    ? &parts[i].retired->info
@@ -329,6 +346,7 @@ int bpf_read_devices(const struct backend *backend,
 
 		for (next = i; next < n && parts[next].key == parts[i].key; next++)
 			add_part(state, &parts[next], &stats);
+		cursor->next = parts[i].key;
 		r = visit_device(&stats, info, parts[i].key, visit, userdata);
 	}
 	return r;

@@ -58,7 +58,7 @@ static int read_device(const struct backend_bpf_state *state, uint64_t key,
 	return 0;
 }
 
-int bpf_read_slots(const struct backend *backend,
+int bpf_read_slots(const struct backend *backend, struct backend_cursor *cursor,
 		   int (*visit)(const struct backend_slots *, void *), void *userdata)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
@@ -66,15 +66,17 @@ int bpf_read_slots(const struct backend *backend,
 	OWN_FREE struct nf_slots_count *per_cpu = calloc(state->cpus, sizeof(*per_cpu));
 	char name[NF_DEVICE_NAME + 1];
 	struct backend_slots device;
-	uint64_t key, *from = NULL;
+	uint64_t key;
 	int r;
 
 	if (slots->map[COUNTS] < 0)
 		return 0;
 	if (!per_cpu)
 		return -ENOMEM;
-	while (bpf_map_get_next_key(slots->map[COUNTS], from, &key) == 0) {
-		from = &key;
+	while (bpf_map_get_next_key(slots->map[COUNTS], cursor->begun ? &cursor->next : NULL,
+				    &key) == 0) {
+		cursor->begun = true;
+		cursor->next = key;
 		r = read_device(state, key, per_cpu, &device, name);
 		if (r < 0)
 			return r;
@@ -85,7 +87,7 @@ int bpf_read_slots(const struct backend *backend,
 	return 0;
 }
 
-int bpf_ring_slots_tables(const struct backend_bpf_state *state,
+int bpf_ring_slots_tables(const struct backend_bpf_state *state, uint64_t *next,
 			  int (*visit)(const struct backend_table *, void *), void *userdata)
 {
 	const struct bpf_ring_slots *slots = state->ring_slots;
@@ -105,7 +107,7 @@ int bpf_ring_slots_tables(const struct backend_bpf_state *state,
 
 	if (slots->map[COUNTS] < 0)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
-		r = visit(&tables[i], userdata);
+	while (*next < ARRAY_SIZE(tables) && r == 0)
+		r = visit(&tables[(*next)++], userdata);
 	return r;
 }

@@ -167,7 +167,7 @@ class Daemon:
 
     def latency(self, device, segment, direction=None):
         """The one latency of a lab Device, or None when it was not seen."""
-        found = [l for l in self.call("GetLatency")["latencies"]
+        found = [l for l in self.call("GetLatency", all=True)["latencies"]
                  if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)
                  and l["segment"] == segment and direction in (None, l["direction"])]
         assert len(found) <= 1

@@ -4,7 +4,7 @@
 from . import waiting
 
 _ENDS = ("delivered", "transmitted", "forwarded", "dropped", "overwritten", "invalidated",
-         "in_flight", "unaccounted")
+         "in_flight", "stale", "unaccounted")
 
 
 def since(after, before):
@@ -14,8 +14,8 @@ def since(after, before):
 
 def _still(status):
     latency = status["latency"]
-    return status["inflight"].get("balanced") is not None and \
-        status["drops"].get("balanced") is not None and \
+    return not status["inflight"]["moved"] and not status["drops"]["moved"] and \
+        not status["inflight"]["unaccounted"] and \
         latency["chosen"] == latency["recorded"] + latency["throttled"] + latency["ring_full"]
 
 

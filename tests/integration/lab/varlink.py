@@ -9,6 +9,13 @@ from . import paths, patience, schema
 INTERFACE = schema.Interface(paths.INTERFACE.read_text())
 
 
+# The array of the rows, by method.
+ROWS = {f"io.netflowd.{method}": rows for method, rows in (
+    ("GetDrops", "rows"), ("GetDropRecords", "records"), ("GetLatency", "latencies"),
+    ("GetLatencyRecords", "records"), ("GetNapi", "napi"), ("GetSlots", "devices"),
+    ("GetSlotsRecords", "records"))}
+
+
 class VarlinkError(Exception):
     """An error reply; `name` omits the interface if that is netflowd's own."""
 
@@ -29,6 +36,7 @@ class Client:
         self.socket.connect(str(path))
         self.socket.settimeout(timeout)
         self._received = bytearray()
+        self.continues = False  # whether more replies follow the last one
 
     def __enter__(self):
         return self
@@ -78,6 +86,7 @@ class Client:
         """The parameters of the next reply to a call of that method, checked against the
         interface."""
         message = self.receive()
+        self.continues = message.get("continues", False)
         interface, _, name = method.rpartition(".")
         if "error" in message:
             own = message["error"].startswith("io.netflowd.")
@@ -91,11 +100,27 @@ class Client:
         return parameters
 
     def call(self, method, **parameters):
-        """Call a method; a name without dots is one of io.netflowd."""
+        """Call a method; a name without dots is one of io.netflowd.  A method with rows replies
+        with all of them, or as many as `limit` or `top` says."""
         if "." not in method:
             method = f"io.netflowd.{method}"
-        self.send(method, parameters)
-        return self.reply(method)
+        rows = ROWS.get(method)
+        if not rows:
+            self.send(method, parameters)
+            return self.reply(method)
+        pages = self.pages(method, **parameters)
+        for page in pages[1:]:
+            pages[0][rows] += page[rows]
+        return pages[0]
+
+    def pages(self, method, **parameters):
+        """The replies to a call with `more`."""
+        pages = []
+        self.send(method, parameters, more=True)
+        while True:
+            pages.append(self.reply(method))
+            if not self.continues:
+                return pages
 
     def monitor(self, **parameters):
         """Begin a stream of records; returns once the stream has begun."""

@@ -117,13 +117,14 @@ static void name_drops(void *userdata, uint32_t reason, uint64_t location,
 	snprintf(names->location, sizeof(names->location), "location_%u", (unsigned int)location);
 }
 
-static int devices(void *userdata, int (*visit)(const struct alert_device *, void *), void *data)
+static int devices(void *userdata, enum nf_segment segment,
+		   int (*visit)(const struct alert_device *, void *), void *data)
 {
 	struct fixture *f = userdata;
 	const struct alert_device fast = {
-		.name = "fast", .ifindex = 1, .netns = 1, .segment = f->fast};
+		.name = "fast", .ifindex = 1, .netns = 1, .hist = &f->fast[segment]};
 	const struct alert_device slow = {
-		.name = "slow", .ifindex = 2, .netns = 1, .segment = f->slow};
+		.name = "slow", .ifindex = 2, .netns = 1, .hist = &f->slow[segment]};
 	int r = visit(&fast, data);
 
 	return r || f->slow_gone ? r : visit(&slow, data);
@@ -571,6 +572,35 @@ static void test_squeezed_gaps_probes(void **state)
 
 /* ---- values that are not known ------------------------------------------- */
 
+/* A share of what began, whatever the load; a few lost events are no share. */
+static void test_gaps_as_a_share(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, "[alert gap]\ncondition = ledger_gap\nwindow = 10s\nover = 0.1%\nclear = 0.01%\n"
+		"at_least = 100\n");
+	tick(f);
+	/* 99 of 99: too few. */
+	f->ledger.overwritten = 99;
+	f->ledger.begun = 99;
+	tick(f);
+	assert_int_equal(f->count, 0);
+	assert_true(get(f, "gap")->reading.value == 0);
+	/* 2,000 of 4 million are 0.05 %. */
+	f->ledger.overwritten = 2000;
+	f->ledger.begun = 4000000;
+	tick(f);
+	assert_int_equal(f->count, 0);
+	assert_true(get(f, "gap")->reading.value > 0.0499 && get(f, "gap")->reading.value < 0.0501);
+	/* 8,000 of 4 million are 0.2 %. */
+	f->ledger.ring_full = 6000;
+	tick(f);
+	expect(f, 0, "gap", ALERT_FIRED);
+	assert_string_equal(get(f, "gap")->reading.detail,
+			    "8,000 of 4,000,000, ring_full 6,000, overwritten 2,000");
+	assert_non_null(strstr(f->told[0].text, "of all events"));
+}
+
 static void test_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -737,6 +767,7 @@ int main(void)
 		TEST(test_no_packets_wait_no_time),
 		TEST(test_slots),
 		TEST(test_squeezed_gaps_probes),
+		TEST(test_gaps_as_a_share),
 		TEST(test_unknown),
 		TEST(test_reload_keeps_state),
 		TEST(test_reload_with_another_condition),

@@ -67,12 +67,14 @@ static void test_inflight_adds_up_over_programs(void **state)
 	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROPPED] = 30;
 	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_OVERWRITTEN] = 60;
 	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_INVALIDATED] = 45;
-	ledger_of_inflight(&ledger, events, 5);
+	ledger_of_inflight(&ledger, events, 3, 2);
 	assert_int_equal(ledger.begun, 1900);
 	assert_int_equal(ledger.delivered, 830);
 	assert_int_equal(ledger.consumed, 10);
 	assert_int_equal(ledger.unaccounted, 0);
-	ledger_of_inflight(&ledger, events, 7);
+	assert_int_equal(ledger.in_flight, 3);
+	assert_int_equal(ledger.stale, 2);
+	ledger_of_inflight(&ledger, events, 3, 4);
 	assert_int_equal(ledger.unaccounted, -2);
 }
 
@@ -102,6 +104,80 @@ static void test_latency_leaves_drops_out(void **state)
 	assert_int_equal(drops.recorded, 1000);
 }
 
+static void test_moved_events(void **state)
+{
+	ledger_events before = {0}, after = {0};
+
+	(void)state;
+	before[NF_PROBE_KFREE_SKB][NF_EVENT_HIT] = 10;
+	after[NF_PROBE_KFREE_SKB][NF_EVENT_HIT] = 12;
+	after[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED] = 1;
+	after[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_HIT] = 100;
+	after[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_BEGUN] = 40;
+	after[NF_PROBE_CONSUME_SKB][NF_EVENT_DELIVERED] = 30;
+	after[NF_PROBE_CONSUME_SKB][NF_EVENT_CHOSEN] = 5;
+	assert_int_equal(ledger_moved_drops(before, after), 3);
+	assert_int_equal(ledger_moved_inflight(before, after), 70);
+	assert_int_equal(ledger_moved_latency(before, after), 5);
+	assert_int_equal(ledger_moved_inflight(after, after), 0);
+}
+
+static void test_of_two_equations_the_worse_counts(void **state)
+{
+	const struct ledger_drops keys = {.hits = 10, .counted = 4, .recorded = 9, .throttled = 1};
+	const struct ledger_drops records = {.hits = 10, .counted = 10, .recorded = 13};
+
+	(void)state;
+	assert_int_equal(ledger_drops_off(&keys), 6);
+	assert_int_equal(ledger_drops_off(&records), -3);
+}
+
+#define SECOND UINT64_C(1000000000)
+
+/* Busy for ever, and off by less than what moved: nothing is wrong. */
+static void test_watch_while_packets_move(void **state)
+{
+	struct ledger_watch watch = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_true(ledger_watch_add(&watch, i * SECOND, i % 2 ? 4000 : -4000, 4000, 2));
+	assert_int_equal(watch.proven, 0);
+}
+
+/* Off by more than what moved and the programs in between: proven at once, by how much. */
+static void test_watch_proves_at_once(void **state)
+{
+	struct ledger_watch watch = {0};
+
+	(void)state;
+	assert_false(ledger_watch_add(&watch, 0, 5000, 4000, 2));
+	assert_int_equal(watch.proven, 1000 - 2 * LEDGER_PER_CPU);
+	/* It stays, though the next reading alone could not show it. */
+	assert_false(ledger_watch_add(&watch, SECOND, 5000, 6000, 2));
+	/* A quiet reading shows that it was not so. */
+	assert_true(ledger_watch_add(&watch, 2 * SECOND, 0, 0, 2));
+	assert_int_equal(watch.proven, 0);
+}
+
+/* A program between its two steps is off by one for a while; an error stays. */
+static void test_watch_of_a_small_imbalance(void **state)
+{
+	struct ledger_watch watch = {0};
+
+	(void)state;
+	assert_true(ledger_watch_add(&watch, 0, 1, 0, 2));
+	assert_true(ledger_watch_add(&watch, 1, 1, 0, 2));
+	assert_true(ledger_watch_add(&watch, 2, 1, 0, 2));
+	assert_true(ledger_watch_add(&watch, SECOND, 0, 0, 2));
+	assert_true(ledger_watch_add(&watch, 2 * SECOND, 1, 0, 2));
+	/* The other direction is another imbalance. */
+	assert_true(ledger_watch_add(&watch, 3 * SECOND, -1, 0, 2));
+	assert_true(ledger_watch_add(&watch, 4 * SECOND, -3, 1, 2));
+	assert_false(ledger_watch_add(&watch, 5 * SECOND, -1, 0, 2));
+	assert_int_equal(watch.proven, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +185,11 @@ int main(void)
 		cmocka_unit_test(test_completed_transmits_are_no_drops),
 		cmocka_unit_test(test_inflight_adds_up_over_programs),
 		cmocka_unit_test(test_latency_leaves_drops_out),
+		cmocka_unit_test(test_moved_events),
+		cmocka_unit_test(test_of_two_equations_the_worse_counts),
+		cmocka_unit_test(test_watch_while_packets_move),
+		cmocka_unit_test(test_watch_proves_at_once),
+		cmocka_unit_test(test_watch_of_a_small_imbalance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

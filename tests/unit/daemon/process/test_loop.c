@@ -300,6 +300,34 @@ static void test_notify(void **state)
 	unsetenv("NOTIFY_SOCKET");
 }
 
+static int burn(void *userdata)
+{
+	struct run *run = userdata;
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	for (uint64_t end = (uint64_t)cpu.tv_sec * 1000 * MS + (uint64_t)cpu.tv_nsec + 20 * MS;
+	     (uint64_t)cpu.tv_sec * 1000 * MS + (uint64_t)cpu.tv_nsec < end;)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	loop_exit(run->loop, 0);
+	return 0;
+}
+
+static void test_longest_turn(void **state)
+{
+	struct run *run = *state;
+	struct loop_turns turns;
+
+	assert_int_equal(loop_turns(run->loop).cpu_ns, 0);
+	assert_int_equal(loop_add_defer(run->loop, &run->source, burn, run), 0);
+	assert_int_equal(loop_run(run->loop), 0);
+	turns = loop_turns(run->loop);
+	assert_true(turns.cpu_ns >= 20 * MS && turns.cpu_ns < 25 * MS);
+	assert_true(turns.wall_ns >= 20 * MS);
+	assert_true(turns.cpu_minute_ns == turns.cpu_ns);
+	assert_true(turns.wall_minute_ns == turns.wall_ns);
+}
+
 static void test_free_nothing(void **state)
 {
 	struct loop_source *source = NULL;
@@ -319,7 +347,7 @@ int main(void)
 		TEST(test_restart),	 TEST(test_failure_ends), TEST(test_free_in_own_handler),
 		TEST(test_defer_again),	 TEST(test_fd),		  TEST(test_disabled),
 		TEST(test_bad_fd),	 TEST(test_signal),	  TEST(test_notify),
-		TEST(test_free_nothing),
+		TEST(test_free_nothing), TEST(test_longest_turn),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/store/reading.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/time.h"
+#include "daemon/core/histogram.h"
+#include "daemon/store/reading_rows.h"
+
+struct reading {
+	unsigned int holders;
+	enum reading_part part;
+	uint64_t began_ns;
+	struct backend_cursor cursor;
+	struct reading_counters counters;
+	ledger_events after; /* the events at the end of the reading */
+	struct reading_rows rows;
+	struct nf_hist *wait; /* NAPI: by CPU */
+	uint32_t waits, cpus;
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+int reading_begin(struct reading **reading, enum reading_part part)
+{
+	struct reading *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->holders = 1;
+	fresh->part = part;
+	fresh->began_ns = time_monotonic();
+	*reading = fresh;
+	return 0;
+}
+
+const struct reading *reading_hold(const struct reading *reading)
+{
+	((struct reading *)reading)->holders++;
+	return reading;
+}
+
+void reading_release(const struct reading **reading)
+{
+	struct reading *old = (struct reading *)*reading;
+
+	*reading = NULL;
+	if (!old || --old->holders)
+		return;
+	reading_rows_clear(&old->rows);
+	free(old->wait);
+	free(old);
+}
+
+/* ---- taking --------------------------------------------------------------- */
+
+static void check(struct reading *reading, struct ledger_watch *watch,
+		  enum reading_equation equation, int64_t off, uint64_t moved)
+{
+	struct ledger_watch *of = &watch[equation];
+
+	reading->counters.equation[equation].moved = moved;
+	reading->counters.equation[equation].balanced =
+		ledger_watch_add(of, reading->began_ns, off, moved, reading->cpus);
+	reading->counters.equation[equation].proven = of->proven;
+}
+
+static void check_slots(struct reading *reading, const struct backend *backend,
+			struct ledger_watch *watch)
+{
+	uint64_t after[NF_SLOTS_PROBES][NF_SLOTS_EVENTS], sum[NF_SLOTS_EVENTS] = {0}, moved = 0;
+	int64_t counted, chosen;
+
+	backend->ops->slots_events(backend, after);
+	for (int i = 0; i < NF_SLOTS_PROBES; i++)
+		for (int j = 0; j < NF_SLOTS_EVENTS; j++) {
+			sum[j] += reading->counters.slots[i][j];
+			moved += after[i][j] - reading->counters.slots[i][j];
+		}
+	counted = (int64_t)(sum[NF_SLOTS_HIT] - sum[NF_SLOTS_COUNTED] - sum[NF_SLOTS_UNKEYED]);
+	chosen = (int64_t)(sum[NF_SLOTS_CHOSEN] - sum[NF_SLOTS_RECORDED] - sum[NF_SLOTS_THROTTLED] -
+			   sum[NF_SLOTS_RING_FULL] - sum[NF_SLOTS_UNENDED]);
+	check(reading, watch, READING_EQUATION_SLOTS,
+	      llabs(counted) > llabs(chosen) ? counted : chosen, moved);
+}
+
+/* The equations of which both sides were read; the in-flight table's needs the walk in between. */
+static void check_all(struct reading *reading, const struct backend *backend,
+		      struct ledger_watch *watch)
+{
+	struct reading_counters *counters = &reading->counters;
+	struct ledger_inflight inflight;
+	struct ledger_latency latency;
+	struct ledger_drops drops;
+
+	backend->ops->events(backend, reading->after);
+	ledger_of_drops(&drops, counters->events);
+	check(reading, watch, READING_EQUATION_DROPS, ledger_drops_off(&drops),
+	      ledger_moved_drops(counters->events, reading->after));
+	ledger_of_latency(&latency, counters->events);
+	check(reading, watch, READING_EQUATION_LATENCY, ledger_latency_off(&latency),
+	      ledger_moved_latency(counters->events, reading->after));
+	check_slots(reading, backend, watch);
+	if (reading->part != READING_LEDGER)
+		return;
+	ledger_of_inflight(&inflight, counters->events, counters->in_flight.young,
+			   counters->in_flight.stale);
+	check(reading, watch, READING_EQUATION_INFLIGHT, inflight.unaccounted,
+	      ledger_moved_inflight(counters->events, reading->after));
+}
+
+static void read_missed(struct reading *reading, const struct backend *backend)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		struct probe_status status;
+
+		backend->ops->probe(backend, (enum nf_probe)i, &status);
+		reading->counters.missed[i] = status.missed_known ? status.missed : 0;
+	}
+}
+
+static int step_counters(struct reading *reading, const struct backend *backend,
+			 struct ledger_watch *watch, uint64_t deadline_ns)
+{
+	struct reading_counters *counters = &reading->counters;
+
+	if (!reading->cpus) {
+		reading->cpus = backend->ops->cpus(backend);
+		read_missed(reading, backend);
+		backend->ops->streams(backend, counters->streams);
+		backend->ops->slots_events(backend, counters->slots);
+		backend->ops->events(backend, counters->events);
+	}
+	while (reading->part == READING_LEDGER &&
+	       !backend->ops->in_flight(backend, &reading->cursor, reading->began_ns,
+					&counters->in_flight))
+		if (time_monotonic() >= deadline_ns)
+			return 1;
+	check_all(reading, backend, watch);
+	return 0;
+}
+
+/* The waits of some CPUs; each is a sum over all devices. */
+static int step_waits(struct reading *reading, const struct backend *backend, uint64_t deadline_ns)
+{
+	if (!reading->wait) {
+		reading->cpus = backend->ops->cpus(backend);
+		reading->wait = calloc((size_t)reading->cpus + 1, sizeof(*reading->wait));
+		if (!reading->wait)
+			return -ENOMEM;
+	}
+	while (reading->waits < reading->cpus) {
+		backend->ops->softirq_wait(backend, reading->waits, &reading->wait[reading->waits]);
+		reading->waits++;
+		if (time_monotonic() >= deadline_ns)
+			return 1;
+	}
+	return 0;
+}
+
+int reading_step(struct reading *reading, const struct backend *backend, struct ledger_watch *watch,
+		 uint64_t deadline_ns)
+{
+	int r;
+
+	if (reading->part == READING_COUNTERS || reading->part == READING_LEDGER)
+		return step_counters(reading, backend, watch, deadline_ns);
+	reading->rows.deadline_ns = deadline_ns;
+	r = reading_rows_step(&reading->rows, backend, reading->part, &reading->cursor);
+	if (r || reading->part != READING_NAPI)
+		return r;
+	return step_waits(reading, backend, deadline_ns);
+}
+
+/* ---- queries -------------------------------------------------------------- */
+
+uint64_t reading_time(const struct reading *reading)
+{
+	return reading->began_ns;
+}
+
+const struct reading_counters *reading_counters(const struct reading *reading)
+{
+	return &reading->counters;
+}
+
+size_t reading_count(const struct reading *reading)
+{
+	return reading->rows.count;
+}
+
+const struct backend_table *reading_table(const struct reading *reading, size_t i)
+{
+	return &reading->rows.table[i];
+}
+
+const struct backend_drops *reading_drops(const struct reading *reading, size_t i)
+{
+	return &reading->rows.drops[i];
+}
+
+const struct backend_napi *reading_napi(const struct reading *reading, size_t i)
+{
+	return &reading->rows.napi[i].row;
+}
+
+const struct backend_slots *reading_slots(const struct reading *reading, size_t i)
+{
+	return &reading->rows.slots[i].row;
+}
+
+const char *reading_device_name(const struct reading *reading, size_t i)
+{
+	const char *name = reading->rows.device[i].name;
+
+	return name[0] ? name : NULL;
+}
+
+void reading_device(const struct reading *reading, size_t i, struct backend_device *device)
+{
+	reading_rows_device(&reading->rows, i, device);
+}
+
+void reading_segment(const struct reading *reading, size_t i, enum nf_segment segment,
+		     struct nf_hist *hist)
+{
+	reading_rows_segment(&reading->rows, i, segment, hist);
+}
+
+const struct reading_worst *reading_worst(const struct reading *reading, size_t i)
+{
+	return &reading->rows.device[i].worst;
+}
+
+const struct nf_hist *reading_all_devices(const struct reading *reading, enum nf_segment segment)
+{
+	static const struct nf_hist empty;
+
+	return reading->rows.all ? &reading->rows.all[segment] : &empty;
+}
+
+const struct nf_hist *reading_softirq_wait(const struct reading *reading, uint32_t cpu)
+{
+	return cpu < reading->waits ? &reading->wait[cpu] : NULL;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The counters of one moment, in parts that are read separately.  A reading does not change once it is complete, and
+ * lasts until its last holder has released it.  Rows of the backend are copied whole.
+ */
+#ifndef DAEMON_STORE_READING_H
+#define DAEMON_STORE_READING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "daemon/core/ledger.h"
+#include "daemon/probe/backend.h"
+
+enum reading_part {
+	READING_COUNTERS, /* events, bytes of TCP, missed runs */
+	READING_LEDGER,	  /* the same, and a walk of the in-flight table */
+	READING_TABLES,	  /* room and memory of the tables */
+	READING_DROPS,	  /* drops by key */
+	READING_DEVICES,  /* histograms by device */
+	READING_NAPI,	  /* polls by device and CPU, waits of the softirq by CPU */
+	READING_SLOTS,	  /* ring slots by device */
+	READING_PARTS,
+};
+
+#define READING_BIT(part) (1U << READING_##part)
+
+/* The equations of the ledger, each possibly off while packets move. */
+enum reading_equation {
+	READING_EQUATION_DROPS,
+	READING_EQUATION_LATENCY,
+	READING_EQUATION_SLOTS,
+	READING_EQUATION_INFLIGHT,
+	READING_EQUATIONS,
+};
+
+/* Of the parts COUNTERS and LEDGER. */
+struct reading_counters {
+	ledger_events events;
+	uint64_t slots[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
+	uint64_t streams[NF_STREAM_COUNT];
+	uint64_t missed
+		[NF_PROBE_COUNT]; /* runs that the kernel skipped; 0 if it does not count them */
+	struct backend_in_flight in_flight; /* LEDGER only */
+	struct {
+		uint64_t moved; /* events during the reading */
+		bool balanced;
+		uint64_t proven;       /* events that are certainly not accounted for */
+	} equation[READING_EQUATIONS]; /* INFLIGHT: LEDGER only */
+};
+
+struct reading;
+
+/* A moment of CLOCK_MONOTONIC at which the reading began; nothing in it is older. */
+uint64_t reading_time(const struct reading *reading);
+
+/* Hold a reading beyond the current handler.  Release it with reading_release(). */
+const struct reading *reading_hold(const struct reading *reading);
+/* NULL-safe; sets *reading to NULL. */
+void reading_release(const struct reading **reading);
+#define OWN_READING CLEANUP(reading_release)
+
+const struct reading_counters *reading_counters(const struct reading *reading);
+
+/* The rows of a part that has some, in the backend's order. */
+size_t reading_count(const struct reading *reading);
+const struct backend_table *reading_table(const struct reading *reading, size_t i);
+const struct backend_drops *reading_drops(const struct reading *reading, size_t i);
+const struct backend_napi *reading_napi(const struct reading *reading, size_t i);
+const struct backend_slots *reading_slots(const struct reading *reading, size_t i);
+
+/* Of a row of DEVICES; NULL: all devices without a slot of their own. */
+const char *reading_device_name(const struct reading *reading, size_t i);
+/* Copy a row of DEVICES without its histograms: device->segment stays as it was. */
+void reading_device(const struct reading *reading, size_t i, struct backend_device *device);
+/* A histogram of that row. */
+void reading_segment(const struct reading *reading, size_t i, enum nf_segment segment,
+		     struct nf_hist *hist);
+/* Of the total segments of a device, the one with the highest 99th percentile. */
+struct reading_worst {
+	enum nf_segment segment;
+	uint64_t p99_ns;
+	uint64_t count; /* packets; 0: it has none */
+};
+
+const struct reading_worst *reading_worst(const struct reading *reading, size_t i);
+/* A histogram of all devices together. */
+const struct nf_hist *reading_all_devices(const struct reading *reading, enum nf_segment segment);
+
+/* Of NAPI: the waits of the softirq of one CPU; NULL: there is no such CPU. */
+const struct nf_hist *reading_softirq_wait(const struct reading *reading, uint32_t cpu);
+
+/* ---- for readings.c only ---------------------------------------------------- */
+
+/* Begin a reading; the caller holds it.  -ENOMEM. */
+int reading_begin(struct reading **reading, enum reading_part part);
+
+/*
+ * Go on with a reading until `deadline_ns`, or a little longer.  0: it is complete; 1: call this again; or a negative
+ * errno.  `watch` has READING_EQUATIONS entries, which the readings share.
+ */
+int reading_step(struct reading *reading, const struct backend *backend, struct ledger_watch *watch,
+		 uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The rows of a reading, copied from the backend's walks.  Only reading.c uses this. */
+#ifndef DAEMON_STORE_READING_ROWS_H
+#define DAEMON_STORE_READING_ROWS_H
+
+#include "daemon/store/reading.h"
+
+struct reading_napi_row {
+	struct backend_napi row;
+	char name[NF_DEVICE_NAME + 1];
+};
+
+struct reading_slots_row {
+	struct backend_slots row;
+	char name[NF_DEVICE_NAME + 1];
+};
+
+/* A histogram without the empty buckets at both ends: 1.1 KB would be 30 MB for 2,000 devices. */
+struct reading_packed {
+	uint64_t sum_ns, max_ns;
+	size_t at;	/* of its first bucket among all */
+	uint16_t first; /* the number of that bucket */
+	uint16_t count; /* 0: the histogram is empty */
+};
+
+struct reading_device_row {
+	/* Bytes of struct backend_device before and after its histograms. */
+	unsigned char before[offsetof(struct backend_device, segment)];
+	unsigned char after[sizeof(struct backend_device) -
+			    offsetof(struct backend_device, segment) -
+			    sizeof(((struct backend_device *)NULL)->segment)];
+	char name[NF_DEVICE_NAME + 1];
+	struct reading_packed segment[NF_SEGMENT_COUNT];
+	struct reading_worst worst;
+};
+
+/* One of these arrays, by the part.  A row whose name is not NULL has its name in the row. */
+struct reading_rows {
+	size_t count, room;
+	struct backend_table *table;
+	struct backend_drops *drops;
+	struct reading_napi_row *napi;
+	struct reading_slots_row *slots;
+	struct reading_device_row *device;
+	uint64_t *bucket; /* of all devices */
+	size_t buckets, buckets_room;
+	struct nf_hist *all; /* NF_SEGMENT_COUNT sums over all devices; NULL: there are none */
+	uint64_t deadline_ns;
+};
+
+/* Walk on until the deadline.  0: complete; 1: not yet; or a negative errno. */
+int reading_rows_step(struct reading_rows *rows, const struct backend *backend,
+		      enum reading_part part, struct backend_cursor *cursor);
+void reading_rows_clear(struct reading_rows *rows);
+
+void reading_rows_device(const struct reading_rows *rows, size_t i, struct backend_device *device);
+void reading_rows_segment(const struct reading_rows *rows, size_t i, enum nf_segment segment,
+			  struct nf_hist *hist);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The readings of the backend's counters.  All users of counters share them: viewers, alerts, and the replies to
+ * clients.
+ *
+ * A user names the parts that it needs and how old they may be.  It gets the last reading of each part if that is new
+ * enough; otherwise it waits for the next one, with all other users that wait.  So ten viewers cost what one costs.
+ *
+ * A reading is taken in slices of READINGS_SLICE_NS, between which the loop takes records from the ring buffer.  Each
+ * part has a share of the loop's time, together 10 %.  If clients ask more often, their calls wait.
+ */
+#ifndef DAEMON_STORE_READINGS_H
+#define DAEMON_STORE_READINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/store/reading.h"
+
+struct loop;
+struct readings;
+struct readings_request;
+
+#define READINGS_SLICE_NS UINT64_C(1000000)
+
+/* The loop and the backend must outlive the readings.  -ENOMEM or another negative errno.  Free with readings_free. */
+int readings_new(struct readings **readings, struct loop *loop, const struct backend *backend);
+/* Requests that wait are dropped without an answer. */
+void readings_free(struct readings **readings);
+
+/*
+ * The answer to a request.  0: readings_latest() has all parts of the request, each new enough; or a negative errno.
+ * The request no longer exists.
+ */
+typedef void (*readings_done)(int result, void *userdata);
+
+/*
+ * Call `done` once the parts (READING_BIT()) have a reading that began at most `max_age_ns` before this call; 0: that
+ * begins after it.  `done` can run before this returns; *request is then NULL.  -ENOMEM: `done` never runs.
+ */
+int readings_get(struct readings *readings, struct readings_request **request, unsigned int parts,
+		 uint64_t max_age_ns, readings_done done, void *userdata);
+
+/* The answer is no longer wanted.  NULL-safe; sets *request to NULL. */
+void readings_forget(struct readings_request **request);
+
+/* Take all parts at once, without slices: for the startup, when the tables are empty.  0 or a negative errno. */
+int readings_take(struct readings *readings, unsigned int parts);
+
+/*
+ * The newest reading of a part, valid until the current handler returns, or longer with reading_hold(); NULL: none.
+ * Readings that have not been requested for READINGS_KEEP_NS are freed.
+ */
+const struct reading *readings_latest(const struct readings *readings, enum reading_part part);
+
+#define READINGS_KEEP_NS UINT64_C(120000000000)
+
+/* A reading is under way: the backend must not housekeep(). */
+bool readings_busy(const struct readings *readings);
+
+/* What the readings of a part have cost. */
+struct readings_cost {
+	const char *name;
+	uint64_t readings; /* since startup */
+	uint64_t requests; /* that they answered */
+	uint64_t cpu_ns;
+	uint64_t longest_cpu_ns; /* of one reading, all its slices together */
+};
+
+struct readings_cost readings_cost(const struct readings *readings, enum reading_part part);
+
+#endif
