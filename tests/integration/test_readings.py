@@ -67,12 +67,16 @@ def flood(namespace, address, port=9):
 
 
 def many_devices(namespace, count):
-    """Pairs of veths, each of which sends and receives something: neighbour discovery."""
+    """Pairs of veths, each of which sends and receives a frame of an experimental EtherType."""
     lines = []
     for i in range(count // 2):
         lines += [f"link add v{i} type veth peer name w{i}", f"link set v{i} up",
                   f"link set w{i} up"]
     namespace.ip_batch(*lines)
+    with namespace.entered(), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        for i in range(count // 2):
+            for name in (f"v{i}", f"w{i}"):
+                sender.sendto(b"\xff" * 6 + b"\x02" * 6 + b"\x88\xb5" + bytes(46), (name, 0))
 
 
 # ---- shared -----------------------------------------------------------------
