@@ -143,8 +143,9 @@ static bool call(int (*program)(__u64 *ctx), const void *a, __u64 b, __u64 c)
 static void check_life(const struct model_skb *s, const struct nf_journey_record *r)
 {
 	static const enum nf_stage own[] = {
-		NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE, NF_STAGE_WAKEUP, NF_STAGE_RUN, NF_STAGE_COPY,
-		NF_STAGE_QUEUE,	  NF_STAGE_START_XMIT, NF_STAGE_XMIT,	NF_STAGE_FREE,
+		NF_STAGE_RECEIVE,    NF_STAGE_SOCK_QUEUE, NF_STAGE_WAKEUP,
+		NF_STAGE_RUN,	     NF_STAGE_COPY,	  NF_STAGE_QUEUE,
+		NF_STAGE_START_XMIT, NF_STAGE_XMIT,	  NF_STAGE_FREE,
 	};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -566,8 +567,8 @@ static void merge_one(void)
 static void work(void)
 {
 	static void (*const job[])(void) = {
-		read_one, read_one, read_one, send_one, dequeue_one, drop_one, foreign_one,
-		merge_one,
+		read_one,    read_one, read_one,    send_one,
+		dequeue_one, drop_one, foreign_one, merge_one,
 	};
 	__u32 task = below(MODEL_TASKS);
 
@@ -680,10 +681,9 @@ static void simulation_begin(bool exact, __u64 seed)
 static void check_events(void)
 {
 	static const enum nf_event event[] = {
-		NF_EVENT_BEGUN,	     NF_EVENT_DELIVERED,   NF_EVENT_CONSUMED,
-		NF_EVENT_FORWARDED,  NF_EVENT_TRANSMITTED, NF_EVENT_DROPPED,
-		NF_EVENT_INVALIDATED, NF_EVENT_COMPLETED,   NF_EVENT_CHOSEN,
-		NF_EVENT_RECORDED,
+		NF_EVENT_BEGUN,	      NF_EVENT_DELIVERED, NF_EVENT_CONSUMED,	NF_EVENT_FORWARDED,
+		NF_EVENT_TRANSMITTED, NF_EVENT_DROPPED,	  NF_EVENT_INVALIDATED, NF_EVENT_COMPLETED,
+		NF_EVENT_CHOSEN,      NF_EVENT_RECORDED,
 	};
 
 	for (size_t i = 0; i < sizeof(event) / sizeof(event[0]); i++)
