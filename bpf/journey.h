@@ -67,7 +67,8 @@ static __always_inline void nf_journey_device(struct nf_journey_record *r, __u32
 	const struct nf_device_info *info = nf_device_of_slot(slot, &device);
 	__u32 n = r->devices;
 
-	if (n >= NF_JOURNEY_DEVICES || !info)
+	/* Without a key, another CPU is about to give the slot to its device. */
+	if (n >= NF_JOURNEY_DEVICES || !info || !device)
 		return;
 	r->device[n].ifindex = NF_KEY_IFINDEX(device);
 	r->device[n].netns = info->netns;
@@ -112,6 +113,15 @@ static __always_inline void nf_journey_hops(struct nf_journey_record *r,
 		nf_journey_receive_side(r, hops->receive_ns, &hops->rx);
 }
 
+/*
+ * Whether xmit_ns is this skb's.  A CPU that wrote it when another skb had just
+ * taken the entry read its clock before that skb's start_xmit.
+ */
+static __always_inline bool nf_journey_has_xmit(const struct nf_inflight *e)
+{
+	return e->xmit_ns >= e->start_ns;
+}
+
 static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 					      const struct nf_inflight *e)
 {
@@ -125,7 +135,8 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 	if (!(e->flags & NF_INFLIGHT_NO_QUEUE))
 		r->stage_ns[NF_STAGE_QUEUE] = e->begin_ns;
 	r->stage_ns[NF_STAGE_START_XMIT] = e->start_ns;
-	r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
+	if (nf_journey_has_xmit(e))
+		r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
 }
 
 /* The data of a journey's end that its in-flight entry does not have. */
@@ -413,7 +424,7 @@ static __always_inline void nf_journey_freed(void *ctx, struct nf_cpu *cpu, enum
 	struct nf_device_stats *stats = nf_device_stats(path->slot);
 	__u64 now = bpf_ktime_get_ns();
 
-	if (stats && path->xmit_ns &&
+	if (stats && nf_journey_has_xmit(path) &&
 	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, path->xmit_ns, now))
 		path->flags |= NF_INFLIGHT_SLOW;
 	nf_journey_transmitted(ctx, cpu, probe, skb, path, now);

@@ -392,6 +392,50 @@ static void test_two_begin(void **state)
 	assert_balanced();
 }
 
+/* The fourth look-up of net_dev_xmit is that of the receive side, after it has found its entry. */
+static int lookups;
+
+static void steal_at_fourth_lookup(enum stand_in_point point)
+{
+	if (point != STAND_IN_LOOKUP || ++lookups < 4)
+		return;
+	stand_in.hook = NULL;
+	on_cpu(1);
+	at(33200);
+	start_xmit(meet, NET_B);
+	on_cpu(0);
+}
+
+/* While a CPU notes the end of start_xmit, another skb takes the entry: that end is not its own. */
+static void test_xmit_meets_another_skb(void **state)
+{
+	struct sk_buff *skb[3];
+
+	(void)state;
+	skbs_of_one_set(skb, 3);
+	received(skb[0]);
+	skb[0]->dev = NET_B;
+	queue(skb[0]);
+	at(stand_in.now + 1600);
+	queue(skb[1]);
+	meet = skb[2];
+	at(30000);
+	start_xmit(skb[0], NET_B);
+	at(31600);
+	lookups = 0;
+	stand_in.hook = steal_at_fourth_lookup;
+	end_xmit(skb[0], NET_B);
+	assert_null(stand_in.hook);
+	assert_null(entry_of(skb[0]));
+	assert_int_equal(entry_of(skb[2])->xmit_ns, 31600);
+	at(36400);
+	consume(skb[2]);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_START_XMIT], 33200);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_XMIT], 0);
+	assert_hist(NET_B, NF_SEGMENT_XMIT_TO_FREE, 0, 0);
+	assert_balanced();
+}
+
 /* Without an atomic exchange the entries work as well, on one CPU. */
 static void test_without_exchange(void **state)
 {
@@ -439,6 +483,7 @@ int main(void)
 		PATH_TEST(test_two_ends),
 		PATH_TEST(test_end_meets_another_skb),
 		PATH_TEST(test_two_begin),
+		PATH_TEST(test_xmit_meets_another_skb),
 		PATH_TEST(test_without_exchange),
 		PATH_TEST(test_ticks),
 	};

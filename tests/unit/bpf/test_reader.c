@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bpf/reader.h and bpf/stream.h: which skb a UDP reader read, and the bytes of TCP readers. */
+#include "tests/unit/bpf/path.h"
+
+#define NET_A (&machine.dev[0][1])
+
+static struct machine_socket sock;
+static struct kernfs_node node = {.id = 77};
+static struct cgroup cgroup = {.kn = &node};
+
+static struct sk_buff *queue_end(struct sk_buff_head *queue)
+{
+	return (struct sk_buff *)queue;
+}
+
+static int reader_begin(void **state)
+{
+	path_begin(state);
+	memset(&sock, 0, sizeof(sock));
+	sock.sk.__sk_common.skc_family = 2;
+	sock.sk.__sk_common.skc_net.net = &machine.net[0];
+	sock.sk.sk_cgrp_data.cgroup = &cgroup;
+	sock.sk.sk_type = SOCK_DGRAM;
+	sock.sk.sk_protocol = IPPROTO_UDP;
+	sock.sk.sk_receive_queue.next = queue_end(&sock.sk.sk_receive_queue);
+	sock.udp.reader_queue.next = queue_end(&sock.udp.reader_queue);
+	return 0;
+}
+
+#define READER_TEST(name) cmocka_unit_test_setup_teardown(name, reader_begin, path_end)
+
+/* The queue's first skb; the programs follow no further links. */
+static void set_queue(struct sk_buff *first)
+{
+	sock.sk.sk_receive_queue.next = first ? first : queue_end(&sock.sk.sk_receive_queue);
+}
+
+/* A datagram is received at `ns` and announced 160 ns later; `first`: the queue's head then. */
+static struct sk_buff *arrives(struct sk_buff *skb, __u64 ns, struct sk_buff *first)
+{
+	at(ns);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(ns);
+	receive(skb);
+	skb->skb_iif = 2;
+	set_queue(first ? first : skb);
+	at(ns + 160);
+	data_ready(&sock.sk);
+	softirq_exit(NET_RX_SOFTIRQ);
+	return skb;
+}
+
+static void test_reads_in_order(void **state)
+{
+	struct sk_buff *a, *b;
+
+	(void)state;
+	a = arrives(skb_new(NET_A), 10000, NULL);
+	b = arrives(skb_new(NET_A), 20000, a);
+	b->head[MACHINE_NETWORK + 1] = 0x77;
+	set_queue(b);
+	at(30000);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 10000);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], 10160);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 30000);
+	assert_int_equal(journey()->bytes.net[1], 0);
+	set_queue(NULL);
+	at(40000);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 20000);
+	assert_int_equal(journey()->bytes.net[1], 0x77);
+	assert_int_equal(journey()->bytes.net_len, NF_READER_HEADER);
+	assert_int_equal(journey()->bytes.len, 100);
+	assert_int_equal(journey()->bytes.protocol, 0x0800);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY, 2, 40000);
+	recv_length(&sock.sk, 72, 0); /* nothing is expected */
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_balanced();
+}
+
+/* A look into the queue, an error and another socket's read end nothing. */
+static void test_what_is_no_read(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct machine_socket tcp = sock;
+
+	(void)state;
+	set_queue(NULL);
+	recv_length(&sock.sk, 72, MSG_PEEK);
+	recv_length(&sock.sk, 72, MSG_ERRQUEUE);
+	recv_length(&sock.sk, -11, 0);
+	tcp.sk.sk_protocol = IPPROTO_TCP;
+	recv_length(&tcp.sk, 72, 0);
+	assert_int_equal(event_of(NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_HIT), 0);
+	assert_non_null(entry_of(a));
+	recv_length(&sock.sk, 0, 0); /* an empty datagram */
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+}
+
+/* Two tasks read, and the second one overtakes: what is still first was not read. */
+static void test_overtaken_reader(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+
+	(void)state;
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_non_null(entry_of(a));
+	set_queue(NULL);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+}
+
+/* udp_recvmsg() reads from reader_queue first. */
+static void test_reader_queue(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *b = skb_new(NET_A);
+
+	(void)state;
+	sock.udp.reader_queue.next = a;
+	arrives(b, 20000, b);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	sock.udp.reader_queue.next = queue_end(&sock.udp.reader_queue);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 10000);
+}
+
+/* The CPU that allocated the skb frees it before the reader reaches sock_recv_length. */
+static void test_freed_before_recv_length(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+
+	(void)state;
+	set_queue(NULL);
+	on_cpu(1);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(20000);
+	consume(a);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 20000);
+	assert_hist(NET_A, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, 1, 10000);
+	on_cpu(0);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_balanced();
+}
+
+/* The skb that was expected is another one by now: its read is not timed. */
+static void test_expected_skb_was_reused(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+
+	(void)state;
+	skb_reuse(a, NET_A);
+	at(15000);
+	receive(a);
+	set_queue(NULL);
+	at(20000);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_int_equal(stand_in_records(), 0);
+	assert_non_null(entry_of(a));
+	assert_balanced();
+}
+
+/* An skb arrives between the look into the empty queue and the note that nothing is expected. */
+static struct sk_buff *late;
+
+static void arrives_late(enum stand_in_point point)
+{
+	if (point != STAND_IN_BEFORE_EXCHANGE)
+		return;
+	stand_in.hook = NULL;
+	set_queue(late);
+}
+
+static void test_arrival_during_read(void **state)
+{
+	(void)state;
+	arrives(skb_new(NET_A), 10000, NULL);
+	late = skb_new(NET_A);
+	receive(late);
+	late->skb_iif = 2;
+	set_queue(NULL);
+	stand_in.hook = arrives_late;
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	set_queue(NULL);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_balanced();
+}
+
+/* Headers that cannot be read are left out of the record. */
+static void test_unreadable_headers(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A);
+
+	(void)state;
+	stand_in.unreadable[0].from = a->head;
+	stand_in.unreadable[0].size = MACHINE_HEAD;
+	arrives(a, 10000, NULL);
+	set_queue(NULL);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(journey()->bytes.net_len, 0);
+	assert_int_equal(journey()->bytes.len, 100);
+}
+
+/* ---- TCP ---- */
+
+enum { HEADERS = 40, PAYLOAD = 60 };
+
+/* A received TCP skb of a socket: IPv4 and TCP headers of 20 bytes each, and PAYLOAD. */
+static struct sk_buff *segment(void)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	sock.sk.sk_protocol = IPPROTO_TCP;
+	skb->head[MACHINE_TRANSPORT + 12] = 5 << 4;
+	receive(skb);
+	skb->skb_iif = 2;
+	skb->sk = &sock.sk;
+	skb->len -= HEADERS; /* pulled */
+	skb->data += HEADERS;
+	return skb;
+}
+
+static __u64 stream(enum nf_stream_bytes kind)
+{
+	__u64 sum = 0;
+
+	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++)
+		sum += cpu_state(cpu)->stream_bytes[kind];
+	return sum;
+}
+
+static void assert_stream(__u64 delivered, __u64 merged, __u64 untracked)
+{
+	assert_int_equal(stream(NF_STREAM_DELIVERED), delivered);
+	assert_int_equal(stream(NF_STREAM_MERGED), merged);
+	assert_int_equal(stream(NF_STREAM_UNTRACKED), untracked);
+}
+
+static void test_tcp_segment(void **state)
+{
+	struct sk_buff *skb = segment();
+
+	(void)state;
+	copy(skb, PAYLOAD);
+	assert_stream(PAYLOAD, 0, 0);
+	assert_int_equal(journey()->merged, 0);
+	copy(skb, PAYLOAD); /* at its end already: whatever this is, it is not known */
+	assert_stream(PAYLOAD, 0, PAYLOAD);
+}
+
+/* More bytes than the skb has left: another skb at its address. */
+static void test_tcp_beyond_the_end(void **state)
+{
+	struct sk_buff *skb = segment();
+
+	(void)state;
+	copy(skb, 10);
+	copy(skb, PAYLOAD);
+	assert_stream(10, 0, PAYLOAD);
+}
+
+/* TCP appended 500 bytes of other skbs, and more between two copies. */
+static void test_tcp_merged(void **state)
+{
+	struct sk_buff *skb = segment();
+
+	(void)state;
+	skb->len += 500;
+	copy(skb, 50);
+	assert_stream(50, 0, 0);
+	assert_int_equal(journey()->merged, 500);
+	copy(skb, 100);
+	assert_stream(PAYLOAD, 90, 0);
+	skb->len += 1000;
+	copy(skb, skb->len - 150);
+	assert_stream(PAYLOAD, 1500, 0);
+}
+
+/* The frame was padded behind the length that the IP header names. */
+static void test_tcp_padding(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	skb->head[MACHINE_TRANSPORT + 12] = 5 << 4;
+	assert_int_equal(nf_stream_own(skb, 100), 60);
+	assert_int_equal(nf_stream_own(skb, 100 + NF_STREAM_SLACK - 1), 60);
+	/* The header says less than any padding explains: the length at receive counts. */
+	assert_int_equal(nf_stream_own(skb, 100 + NF_STREAM_SLACK), 100);
+	skb->head[MACHINE_NETWORK] = 0x60;
+	skb->head[MACHINE_NETWORK + 4] = 0;
+	skb->head[MACHINE_NETWORK + 5] = 60;
+	skb->transport_header = MACHINE_NETWORK + 40;
+	skb->head[skb->transport_header + 12] = 5 << 4;
+	assert_int_equal(nf_stream_own(skb, 110), 40);
+	stand_in.unreadable[0].from = skb->head;
+	stand_in.unreadable[0].size = MACHINE_HEAD;
+	assert_int_equal(nf_stream_own(skb, 110), skb->len);
+}
+
+/* An skb that is not in the table, and one of another socket in the same entry. */
+static void test_tcp_untracked(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *known;
+
+	(void)state;
+	known = segment();
+	copy(known, 10);
+	skb->sk = &sock.sk;
+	skb->skb_iif = 2;
+	copy(skb, 70);
+	assert_stream(10, 0, 70);
+	copy(known, PAYLOAD - 10);
+	assert_stream(PAYLOAD, 0, 70);
+	/* Without a socket, or of another protocol, nothing counts. */
+	skb->sk = NULL;
+	copy(skb, 30);
+	assert_stream(PAYLOAD, 0, 70);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READER_TEST(test_reads_in_order),
+		READER_TEST(test_what_is_no_read),
+		READER_TEST(test_overtaken_reader),
+		READER_TEST(test_reader_queue),
+		READER_TEST(test_freed_before_recv_length),
+		READER_TEST(test_expected_skb_was_reused),
+		READER_TEST(test_arrival_during_read),
+		READER_TEST(test_unreadable_headers),
+		READER_TEST(test_tcp_segment),
+		READER_TEST(test_tcp_beyond_the_end),
+		READER_TEST(test_tcp_merged),
+		READER_TEST(test_tcp_padding),
+		READER_TEST(test_tcp_untracked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
