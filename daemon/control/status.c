@@ -252,8 +252,9 @@ static int answer_probes(struct call *call, json_t *parameters, void *userdata)
 		json_array_append_new(rows, probe(control->parts.backend, (enum nf_probe)i,
 						  counters->events[i][NF_EVENT_HIT], measured));
 	return control_reply(call,
-			     json_pack("{s:o, s:o*, s:o*, s:s*}", "probes", rows, "measured_ns", elapsed,
-				       "measured_age_ns", measured_age(measured), "unmeasurable", control_unmeasurable(control)));
+			     json_pack("{s:o, s:o*, s:o*, s:s*}", "probes", rows, "measured_ns",
+				       elapsed, "measured_age_ns", measured_age(measured),
+				       "unmeasurable", control_unmeasurable(control)));
 }
 
 int method_list_probes(struct call *call, json_t *parameters, void *userdata)

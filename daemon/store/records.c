@@ -237,8 +237,8 @@ int records_drop(struct records *records, size_t i, struct drop *drop)
 	if (!record)
 		return -ENOENT;
 	resolve_drop(records->resolver, (const struct nf_drop_record *)record,
-		     netns_of(records, RECORDS_DROPS, i),
-		     captures_owner_names(captured->owner), drop);
+		     netns_of(records, RECORDS_DROPS, i), captures_owner_names(captured->owner),
+		     drop);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ def find(top):
         try:
             wanted = git(top, "describe", "--tags", "--abbrev=0", "HEAD")
         except Failed:
-            wanted = FILE.read_text(encoding="ascii").split()[0]
+            wanted = FILE.read_text(encoding="ascii").split()[-1]
     commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}")
     name = commit[:10] if commit.startswith(wanted) else wanted
     return f"release {name}", commit

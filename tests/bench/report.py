@@ -159,7 +159,7 @@ def at_most(name, value, limit, unit, form, detail=""):
 
 
 def print_footprint(starts, idle, resident, hits, before):
-    """Print the daemon's figures; `before`: what footprint.ns_per_hit() found of the last release."""
+    """Print the daemon's figures; `before`: of the last release, from footprint.ns_per_hit()."""
     print(f"\n{'the daemon':<28}measured and expected")
     median, between = spread(starts, ".3f")
     at_most(f"time until ready, {len(starts)} starts", float(median), READY_S, "s", ".3f",
@@ -175,8 +175,8 @@ def print_footprint(starts, idle, resident, hits, before):
 
 
 def print_hits(rows, before, empty):
-    """Print the cost of each program, and of the last release's; `empty`: what netflowd subtracts."""
-    old = {event: ns for event, _, ns in before}
+    """Print the cost of each program; `before`: the last release's; `empty`: what is subtracted."""
+    old = {event: ns for event, _, ns in before[0]} if before else {}
     print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'% of a core':>13}{'last release':>15}")
     for event, rate, ns in rows:
         cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")

@@ -27,12 +27,9 @@ static const struct {
 	enum nf_probe probe;
 	enum nf_event event;
 } cells[] = {
-	{NF_PROBE_KFREE_SKB, NF_EVENT_HIT},
-	{NF_PROBE_KFREE_SKB, NF_EVENT_COMPLETED},
-	{NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_HIT},
-	{NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_BEGUN},
-	{NF_PROBE_CONSUME_SKB, NF_EVENT_CONSUMED},
-	{NF_PROBE_CONSUME_SKB, NF_EVENT_CHOSEN},
+	{NF_PROBE_KFREE_SKB, NF_EVENT_HIT},	    {NF_PROBE_KFREE_SKB, NF_EVENT_COMPLETED},
+	{NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_HIT}, {NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_BEGUN},
+	{NF_PROBE_CONSUME_SKB, NF_EVENT_CONSUMED},  {NF_PROBE_CONSUME_SKB, NF_EVENT_CHOSEN},
 	{NF_PROBE_CONSUME_SKB, NF_EVENT_THROTTLED},
 };
 
@@ -81,7 +78,8 @@ static int open_map(const char *pid, const char *name, struct bpf_map_info *info
 		int fd = id ? bpf_map_get_fd_by_id(id) : -1;
 
 		memset(info, 0, sizeof(*info));
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, info, &size) && !strcmp(info->name, name)) {
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, info, &size) &&
+		    !strcmp(info->name, name)) {
 			closedir(fds);
 			return fd;
 		}
@@ -95,7 +93,8 @@ static int open_map(const char *pid, const char *name, struct bpf_map_info *info
 static void age_cpu(struct nf_cpu *cpu, uint64_t add)
 {
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
-		__atomic_fetch_add(&cpu->events[cells[i].probe][cells[i].event], add, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&cpu->events[cells[i].probe][cells[i].event], add,
+				   __ATOMIC_RELAXED);
 }
 
 int main(int argc, char **argv)
@@ -108,7 +107,8 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		errx(2, "usage: age PID ADD");
 	fd = open_map(argv[1], "nf_cpus", &info);
-	cpus = mmap(NULL, (size_t)info.value_size * info.max_entries, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cpus = mmap(NULL, (size_t)info.value_size * info.max_entries, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
 	if (cpus == MAP_FAILED)
 		err(1, "mmap");
 	for (uint32_t i = 0; i < info.max_entries; i++) {
