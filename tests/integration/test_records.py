@@ -335,7 +335,7 @@ FIELDS = {
 def test_by(mixed, by):
     daemon, pair = mixed
     answer = daemon.call("GetDrops", by=by, netns=str(pair.right.inode))
-    given = {"packets", "bytes", "last"} | FIELDS[by]
+    given = {"packets", "segments", "bytes", "last"} | FIELDS[by]
     for row in answer["rows"]:
         assert {k for k, v in row.items() if v is not None} <= given, row
     keys = [tuple(row.get(f) for f in sorted(FIELDS[by])) for row in answer["rows"]]
