@@ -106,7 +106,7 @@ static int allow_threads(scmp_filter_ctx filter)
 {
 	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 
-	if (r == 0)
+	if (r == 0 && !SANITIZED)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 				     SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 	return r;
@@ -122,7 +122,7 @@ static int fill(scmp_filter_ctx filter)
 		r = allow_sockets(filter);
 	if (r == 0 && !SANITIZED)
 		r = allow_prctl(filter);
-	if (r == 0 && !SANITIZED)
+	if (r == 0)
 		r = allow_threads(filter);
 	return r;
 }
