@@ -20,7 +20,9 @@ struct series {
 
 struct alert_quantiles {
 	uint64_t span_ns;
-	struct series *series;
+	struct series *series, **end; /* in the order in which the devices were added first */
+	struct series *
+		expected; /* readings have the same order, so the next device is most probably this */
 	size_t count, at; /* readings kept, and the newest one */
 	uint64_t time_ns[READINGS];
 };
@@ -32,6 +34,7 @@ int alert_quantiles_new(struct alert_quantiles **quantiles, uint64_t span_ns)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->span_ns = span_ns;
+	fresh->end = &fresh->series;
 	*quantiles = fresh;
 	return 0;
 }
@@ -68,16 +71,26 @@ void alert_quantiles_begin(struct alert_quantiles *quantiles, uint64_t now)
 		quantiles->count++;
 	for (struct series *series = quantiles->series; series; series = series->next)
 		series->seen = false;
+	quantiles->expected = quantiles->series;
+}
+
+static bool is_of(const struct series *series, const struct alert_device *device)
+{
+	const char *name = device->name ? device->name : "";
+
+	return series->ifindex == device->ifindex && series->netns == device->netns &&
+	       !strncmp(series->name, name, NF_DEVICE_NAME);
 }
 
 static struct series *find(const struct alert_quantiles *quantiles,
 			   const struct alert_device *device)
 {
-	const char *name = device->name ? device->name : "";
-
-	for (struct series *series = quantiles->series; series; series = series->next)
-		if (series->ifindex == device->ifindex && series->netns == device->netns &&
-		    !strncmp(series->name, name, NF_DEVICE_NAME))
+	for (struct series *series = quantiles->expected; series; series = series->next)
+		if (is_of(series, device))
+			return series;
+	for (struct series *series = quantiles->series; series != quantiles->expected;
+	     series = series->next)
+		if (is_of(series, device))
 			return series;
 	return NULL;
 }
@@ -95,9 +108,10 @@ int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_de
 			strncpy(series->name, device->name, NF_DEVICE_NAME);
 		series->ifindex = device->ifindex;
 		series->netns = device->netns;
-		series->next = quantiles->series;
-		quantiles->series = series;
+		*quantiles->end = series;
+		quantiles->end = &series->next;
 	}
+	quantiles->expected = series->next;
 	series->seen = true;
 	series->reading[quantiles->at] = *hist;
 	return 0;
@@ -110,7 +124,9 @@ void alert_quantiles_end(struct alert_quantiles *quantiles)
 			forget(link);
 		else
 			link = &(*link)->next;
+		quantiles->end = link;
 	}
+	quantiles->expected = NULL;
 }
 
 /* The newest reading that is at least a span old, or the oldest if none is. */
