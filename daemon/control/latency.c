@@ -5,7 +5,6 @@
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
-#include "daemon/core/histogram.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 
@@ -13,6 +12,16 @@ struct collection {
 	const struct filter *filter;
 	json_t *latencies;
 };
+
+/* Say for which devices a group stands. */
+static json_t *with_group(const struct backend_device *device, json_t *latency)
+{
+	if (!device->group)
+		return latency;
+	json_object_set_new(latency, "group", json_string(device->kind));
+	json_object_set_new(latency, "devices", json_integer((json_int_t)device->devices));
+	return latency;
+}
 
 static int collect_device(const struct backend_device *device, void *userdata)
 {
@@ -23,11 +32,12 @@ static int collect_device(const struct backend_device *device, void *userdata)
 	if (!filter_takes(collection->filter, 0, device->name ? device->name : "", device->netns))
 		return 0;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-		if (histogram_count(&device->segment[i]))
-			json_array_append_new(collection->latencies,
-					      json_latency((enum nf_segment)i,
-							   device->name ? &named : NULL,
-							   &device->segment[i]));
+		if (device->used & UINT32_C(1) << i)
+			json_array_append_new(
+				collection->latencies,
+				with_group(device, json_latency((enum nf_segment)i,
+								device->name ? &named : NULL,
+								&device->segment[i])));
 	return 0;
 }
 
