@@ -200,7 +200,7 @@ def test_the_busy_get_memory(start, bpf, lab):
     busy = pairs[-1].left_device
 
     def grow():
-        """Packets of the busy device that its own histograms got, and those of the busiest other."""
+        """Packets that the busy device's own histograms got, and those of the busiest other."""
         # Others hum, so that they are not idle; the last one is busy.
         for pair in pairs[:-1]:
             _send(pair, 1)
