@@ -15,21 +15,24 @@ static __always_inline __u64 nf_device_key(const struct net_device *dev)
 	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
 }
 
+#define NF_SLOT_NONE (~0U)
+#define NF_SLOT_NEW 0x10000U /* the caller has taken the slot, and is to publish its key */
+
 /*
- * Take a free slot of the set for a device that is seen for the first time.
- * The insertion with BPF_NOEXIST decides between CPUs.  All CPUs walk the set
- * in the same order, so all get the same slot.
+ * A slot of the set with this key, or a free one, taken for it.  The insertion
+ * with BPF_NOEXIST decides between CPUs.  All CPUs walk the set in the same
+ * order, so all get the same slot.  If they do not, because the daemon frees a
+ * slot at that moment, one key has two slots, and the daemon adds them.
  */
-static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct net_device *dev)
+static __noinline __u32 nf_slot_claim(__u32 set_index, __u64 key)
 {
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
-	struct nf_device_info *info;
 	__u64 *owner;
 	__u32 slot;
 	int i;
 
 	if (!set)
-		return NF_SLOT_OTHER;
+		return NF_SLOT_NONE;
 		/*
 	 * Unrolled, because clang otherwise enters the loop past its head.  check_cfg()
 	 * up to 6.12 takes the step into the head for a back-edge and refuses the program.
@@ -41,26 +44,119 @@ static __noinline __u32 nf_device_claim(__u32 set_index, __u64 key, const struct
 		slot = set_index * NF_DEVICE_SET + i;
 		if (set->key[i] == key)
 			return slot;
-		if (bpf_map_update_elem(&nf_device_claims, &slot, &key, BPF_NOEXIST) == 0) {
-			info = bpf_map_lookup_elem(&nf_device_infos, &slot);
-			if (info) {
-				BPF_CORE_READ_STR_INTO(&info->name, dev, name);
-				info->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-			}
-			set->key[i] = key;
-			return slot;
-		}
+		if (bpf_map_update_elem(&nf_device_claims, &slot, &key, BPF_NOEXIST) == 0)
+			return slot | NF_SLOT_NEW;
 		owner = bpf_map_lookup_elem(&nf_device_claims, &slot);
 		if (owner && *owner == key)
 			return slot;
 	}
-	return NF_SLOT_OTHER;
+	return NF_SLOT_NONE;
+}
+
+/* From now on the look-ups find the slot. */
+static __always_inline void nf_slot_publish(__u32 slot, __u64 key)
+{
+	__u32 set_index = slot / NF_DEVICE_SET;
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
+
+	if (set)
+		set->key[slot & (NF_DEVICE_SET - 1)] = key;
+}
+
+/* The two sets that can have a key's slot; the second has those that find the first full. */
+static __always_inline __u32 nf_device_first_set(__u64 key)
+{
+	return nf_hash(key, 32) & (settings.device_sets - 1);
+}
+
+static __always_inline __u32 nf_device_second_set(__u64 key)
+{
+	return (nf_device_first_set(key) ^ (nf_hash(key, 48) | 1)) & (settings.device_sets - 1);
+}
+
+/* The slot of a key in one of two sets, found or taken. */
+static __noinline __u32 nf_slot_find(__u32 first, __u32 second, __u64 key)
+{
+	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &second);
+	__u32 slot;
+	int i;
+
+	if (!set)
+		return NF_SLOT_NONE;
+#pragma unroll
+	for (i = 0; i < NF_DEVICE_SET; i++)
+		if (set->key[i] == key)
+			return second * NF_DEVICE_SET + i;
+	slot = nf_slot_claim(first, key);
+	return slot == NF_SLOT_NONE ? nf_slot_claim(second, key) : slot;
+}
+
+/* The group of a kind; NF_SLOT_OTHER if there is no slot for it. */
+static __always_inline __u32 nf_group_slot(const struct nf_device_info *of)
+{
+	const __u64 *word = (const void *)of->kind;
+	__u64 key = NF_GROUP_KEY(nf_hash(word[0] ^ nf_hash(word[1], 0), 32));
+	__u32 first = settings.device_sets + (key >> 1 & 1);
+	__u32 slot = nf_slot_find(first, settings.device_sets + !(key >> 1 & 1), key);
+	struct nf_device_info *info;
+
+	if (slot == NF_SLOT_NONE)
+		return NF_SLOT_OTHER;
+	if (!(slot & NF_SLOT_NEW))
+		return slot;
+	slot &= NF_SLOT_NEW - 1;
+	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	if (!info)
+		return NF_SLOT_OTHER;
+	__builtin_memset(info, 0, sizeof(*info));
+	__builtin_memcpy(info->kind, of->kind, NF_DEVICE_KIND);
+	info->group = slot;
+	nf_slot_publish(slot, key);
+	return slot;
+}
+
+static __always_inline void nf_device_read_kind(struct nf_device_info *info,
+						const struct net_device *dev)
+{
+	const struct rtnl_link_ops *ops = BPF_CORE_READ(dev, rtnl_link_ops);
+
+	if (ops)
+		bpf_probe_read_kernel_str(info->kind, sizeof(info->kind), BPF_CORE_READ(ops, kind));
+	else if (BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
+		__builtin_memcpy(info->kind, "loopback", sizeof("loopback"));
+	else
+		__builtin_memcpy(info->kind, "physical", sizeof("physical"));
+}
+
+/* Find the slot of a device that is not in its first set, or take one for it. */
+static __noinline __u32 nf_device_claim(__u64 key, const struct net_device *dev)
+{
+	__u32 slot = nf_slot_find(nf_device_first_set(key), nf_device_second_set(key), key);
+	struct nf_device_info *info;
+
+	if (slot == NF_SLOT_NONE) {
+		nf_block_counts.unslotted = 1;
+		return NF_SLOT_OTHER;
+	}
+	if (!(slot & NF_SLOT_NEW))
+		return slot;
+	slot &= NF_SLOT_NEW - 1;
+	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	if (!info)
+		return NF_SLOT_OTHER;
+	__builtin_memset(info, 0, sizeof(*info));
+	BPF_CORE_READ_STR_INTO(&info->name, dev, name);
+	info->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	nf_device_read_kind(info, dev);
+	info->group = nf_group_slot(info);
+	nf_slot_publish(slot, key);
+	return slot;
 }
 
 static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 {
 	__u64 key = nf_device_key(dev);
-	__u32 set_index = (NF_KEY_NETNS_ID(key) ^ NF_KEY_IFINDEX(key)) & (settings.device_sets - 1);
+	__u32 set_index = nf_device_first_set(key);
 	struct nf_device_set *set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
 	int i;
 
@@ -71,7 +167,7 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	for (i = 0; i < NF_DEVICE_SET; i++)
 		if (set->key[i] == key)
 			return set_index * NF_DEVICE_SET + i;
-	return nf_device_claim(set_index, key, dev);
+	return nf_device_claim(key, dev);
 }
 
 /*
@@ -84,7 +180,7 @@ static __always_inline const struct nf_device_info *nf_device_of_slot(__u32 slot
 	const struct nf_device_info *info;
 	struct nf_device_set *set;
 
-	if (slot < NF_SLOT_RESERVED)
+	if (slot < NF_SLOT_RESERVED || set_index >= settings.device_sets)
 		return 0;
 	set = bpf_map_lookup_elem(&nf_device_sets, &set_index);
 	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
@@ -94,11 +190,127 @@ static __always_inline const struct nf_device_info *nf_device_of_slot(__u32 slot
 	return info;
 }
 
+/* ---- blocks -------------------------------------------------------------- */
+
+static __always_inline struct nf_device_stats *nf_block(__u32 block)
+{
+	__u32 chunk = block >> settings.chunk_shift;
+	__u32 at = block & ((1U << settings.chunk_shift) - 1);
+	void *blocks = bpf_map_lookup_elem(&nf_chunks, &chunk);
+
+	return blocks ? bpf_map_lookup_elem(blocks, &at) : 0;
+}
+
+/* Where the number of the block of a slot on a CPU is kept. */
+static __always_inline __u16 *nf_block_at(__u32 slot, __u32 cpu)
+{
+	__u32 index = slot * settings.cpus + cpu, row_index = index / NF_BLOCK_ROW;
+	struct nf_block_row *row = bpf_map_lookup_elem(&nf_block_rows, &row_index);
+
+	return row ? &row->block[index & (NF_BLOCK_ROW - 1)] : 0;
+}
+
+/* Few blocks are free: wake the daemon, which then sets the marks higher. */
+static __always_inline void nf_blocks_low(void)
+{
+	struct nf_record record = {.type = NF_RECORD_BLOCKS, .size = sizeof(record)};
+
+	nf_block_counts.low = nf_block_counts.group_low = ~0ULL;
+	bpf_ringbuf_output(&nf_ring, &record, sizeof(record), 0);
+}
+
+/*
+ * Give a free block to a slot on this CPU; 0 if there is none.  A program that
+ * interrupts another one here may take a second block for the same owner.  Both
+ * count: the daemon finds blocks by their owner.
+ */
+static __always_inline __u32 nf_block_take(__u32 slot, __u32 cpu, bool group)
+{
+	struct nf_device_stats *stats;
+	__u32 block = 0;
+
+	if (group ? bpf_map_pop_elem(&nf_group_blocks, &block)
+		  : bpf_map_pop_elem(&nf_free_blocks, &block))
+		return 0;
+	stats = nf_block(block);
+	if (!stats)
+		return 0;
+	stats->owner = NF_BLOCK_OWNER(slot, cpu);
+	__sync_fetch_and_add(group ? &nf_block_counts.group_taken : &nf_block_counts.taken, 1);
+	return block;
+}
+
+/* The block of a group on this CPU; 0 if it has none and none is left. */
+static __noinline __u32 nf_group_block(__u32 slot, __u32 cpu)
+{
+	__u16 *at = nf_block_at(slot, cpu);
+	__u32 block;
+
+	if (!at)
+		return 0;
+	if (*at)
+		return *at;
+	block = nf_block_take(slot, cpu, true);
+	if (block)
+		*at = block;
+	return block;
+}
+
+/*
+ * The first use of a slot on this CPU, or since the daemon took its block: it
+ * gets a block of its own or, if none is free or the daemon says so, the block of
+ * its group.  All devices share that of NF_SLOT_OTHER if there is no other.
+ */
+static __noinline struct nf_device_stats *nf_device_take(__u32 slot)
+{
+	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+	__u32 cpu = bpf_get_smp_processor_id(), group, block = 0;
+	__u16 *at = nf_block_at(slot, cpu);
+	bool own;
+
+	if (!info || !at)
+		return 0;
+	group = info->group;
+	own = group == slot;
+	if (own)
+		block = nf_group_block(slot, cpu);
+	else if (!info->shared)
+		block = nf_block_take(slot, cpu, false);
+	own = block != 0;
+	if (!block)
+		block = nf_group_block(group, cpu);
+	if (!block)
+		block = nf_group_block(NF_SLOT_OTHER, cpu);
+	if (!block)
+		__sync_fetch_and_add(&nf_block_counts.lost, 1);
+	else
+		*at = block;
+	if (!own)
+		info->shared = 1;
+	if (nf_block_counts.taken >= nf_block_counts.low ||
+	    nf_block_counts.group_taken >= nf_block_counts.group_low)
+		nf_blocks_low();
+	return block ? nf_block(block) : 0;
+}
+
+/* The counters of a slot on this CPU; NULL if there is no memory for them. */
 static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 {
-	__u32 index = bpf_get_smp_processor_id() * settings.devices + slot;
+	__u16 *at = nf_block_at(slot, bpf_get_smp_processor_id());
 
-	return bpf_map_lookup_elem(&nf_devices, &index);
+	if (!at)
+		return 0;
+	return *at ? nf_block(*at) : nf_device_take(slot);
+}
+
+/* Count packets of a device that shares the block of its group: a sample, for its rate. */
+static __noinline int nf_device_count_shared(__u32 slot)
+{
+	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+
+	if (info)
+		__sync_fetch_and_add(&info->shared_packets, 1);
+	return 0;
 }
 
 /* A device can be renamed: each CPU reads its name again as packets pass, at most once per ms. */
@@ -109,6 +321,8 @@ static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u
 {
 	struct nf_device_info *info;
 
+	if (!(++stats->packets & (NF_SHARED_SAMPLE - 1)) && NF_BLOCK_SLOT(stats->owner) != slot)
+		nf_device_count_shared(slot);
 	if (now - stats->named_ns < NF_NAME_LASTS_NS)
 		return;
 	stats->named_ns = now;

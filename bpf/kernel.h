@@ -31,6 +31,8 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -60,8 +62,13 @@ struct net_device_stats {
 	unsigned long tx_dropped;
 };
 
+struct rtnl_link_ops {
+	const char *kind;
+};
+
 struct net_device {
 	char name[NF_DEVICE_NAME];
+	const struct rtnl_link_ops *rtnl_link_ops;
 	int ifindex;
 	unsigned int flags;
 	__u64 features;

@@ -96,14 +96,51 @@ struct {
 	__type(value, __u64);
 } nf_device_claims SEC(".maps");
 
-/* Index: CPU * number of slots + slot. */
+/* Index: (slot * CPUs + CPU) / NF_BLOCK_ROW. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, NF_DEVICE_SET);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct nf_device_stats);
-} nf_devices SEC(".maps");
+	__type(value, struct nf_block_row);
+} nf_block_rows SEC(".maps");
+
+/*
+ * Index: block number >> settings.chunk_shift.  The daemon adds a chunk of blocks
+ * when few are free, so that memory follows use.
+ */
+struct nf_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	/* Sizes only: clang leaves the type of an inner map's value undefined in BTF. */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct nf_device_stats));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct nf_chunk);
+} nf_chunks SEC(".maps");
+
+/* Numbers of free blocks: for devices, and those kept for groups. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__uint(value_size, 4);
+} nf_free_blocks SEC(".maps"), nf_group_blocks SEC(".maps");
+
+/* The programs add, the daemon reads; it fills the queues and sets the marks. */
+volatile struct {
+	__u64 taken;	   /* blocks taken from nf_free_blocks */
+	__u64 group_taken; /* blocks taken from nf_group_blocks */
+	__u64 lost;	   /* uses without any block: counters that are missing */
+	__u64 unslotted;   /* 1: a device found no slot since the daemon set it to 0 */
+	__u64 low;	   /* wake the daemon when `taken` reaches it */
+	__u64 group_low;   /* wake the daemon when `group_taken` reaches it */
+} nf_block_counts;
 
 /* Shared by all CPUs.  The daemon sets the size of the value, see struct nf_drop_entry. */
 struct {

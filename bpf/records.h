@@ -191,43 +191,78 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 	return bucket < NF_HIST_BUCKETS ? bucket : NF_HIST_BUCKETS - 1;
 }
 
-/* ---- per (CPU, device) ------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------ */
 
 /*
  * A device slot belongs to one (namespace, ifindex).  The namespace is its
  * nf_netns_id(), because the kernel soon reuses inode numbers of namespaces.  The
- * key selects a set of NF_DEVICE_SET slots, whose keys fill one cache line.  The
- * first NF_SLOT_RESERVED slots are not devices.
+ * key selects two sets of NF_DEVICE_SET slots, whose keys fill one cache line.
+ * The first NF_SLOT_RESERVED slots are not devices.
  */
 #define NF_DEVICE_SET 8
-#define NF_SLOT_OTHER 0	  /* all devices that found no free slot in their set */
+#define NF_SLOT_OTHER 0	  /* the group of all devices without a slot or a group of their own */
 #define NF_SLOT_BACKLOG 1 /* the backlog of a CPU, which NAPI polls without a device */
 #define NF_SLOT_RESERVED 2
 #define NF_DEVICE_NAME 16
+#define NF_DEVICE_KIND 16
 #define NF_KEY_RESERVED (~0ULL) /* the key of the slots that are not devices */
 
 #define NF_DEVICE_KEY(netns_id, ifindex) ((__u64)(netns_id) << 32 | (__u32)(ifindex))
 #define NF_KEY_NETNS_ID(key) ((__u32)((key) >> 32))
 #define NF_KEY_IFINDEX(key) ((__u32)(key))
+/* No namespace has the identity 0, so these keys are those of groups, one for each kind. */
+#define NF_GROUP_KEY(kind_hash) ((__u64)(__u32)(kind_hash) | 1)
+/* The slots of groups follow those of devices, in sets of their own. */
+#define NF_GROUP_SETS 2
+#define NF_GROUP_SLOTS (NF_GROUP_SETS * NF_DEVICE_SET)
 
 /* The programs take free slots; the daemon frees slots and sets the reserved keys. */
 struct nf_device_set {
-	__u64 key[NF_DEVICE_SET]; /* NF_DEVICE_KEY, 0 = free */
+	__u64 key[NF_DEVICE_SET]; /* NF_DEVICE_KEY or NF_GROUP_KEY, 0 = free */
 };
+
+/* Packets of devices that share a block are counted for their device once in this number. */
+#define NF_SHARED_SAMPLE 16
 
 struct nf_device_info {
 	char name[NF_DEVICE_NAME]; /* read again as packets pass, see nf_device_refresh() */
+	char kind[NF_DEVICE_KIND]; /* rtnl_link_ops->kind, or "physical" or "loopback" */
 	__u32 netns;		   /* inode number */
-	__u32 reserved;
+	__u16 group;		   /* slot of the group of its kind; its own slot: it is a group */
+	__u8 shared; /* on a CPU it counts in its group; set by both sides, cleared by the daemon */
+	__u8 reserved;
+	__u32 shared_packets; /* in its group, one in NF_SHARED_SAMPLE; a rate, not exact */
+	__u32 reserved2;
 };
 
-/* The programs add to it; the daemon reads it, and sets it to 0 when it frees the slot. */
+/*
+ * A block: the counters of one slot on one CPU.  A CPU takes it at the first
+ * packet, so that only pairs that are used cost memory.  The programs of the CPU
+ * add to it; the daemon reads it, and clears it when no CPU uses it any more.
+ */
 struct nf_device_stats {
 	struct nf_hist hist[NF_HIST_COUNT]; /* by enum nf_segment and nf_hist_index */
 	__u64 polls;			    /* NAPI polls */
 	__u64 poll_packets;		    /* packets that they processed */
 	__u64 full_budgets;		    /* polls that used up their budget */
-	__u64 named_ns;			    /* when this CPU last read the device's name */
+	__u64 named_ns;			    /* when this CPU last read a device's name: last used */
+	__u64 packets;			    /* received and sent; a rate, not exact */
+	__u64 owner;			    /* NF_BLOCK_OWNER, 0 = free */
+	__u64 reserved[2];
+};
+
+#define NF_BLOCK_OWNER(slot, cpu) (1ULL << 63 | (__u64)(slot) << 16 | (cpu))
+#define NF_BLOCK_SLOT(owner) ((__u32)(owner) >> 16)
+#define NF_BLOCK_CPU(owner) ((__u32)(owner)&0xffff)
+
+/*
+ * The block of each slot and CPU, in rows of one cache line; the index is slot *
+ * CPUs + CPU.  0 = none yet.  A block whose owner is another slot is that of the
+ * slot's group.
+ */
+#define NF_BLOCK_ROW 32
+struct nf_block_row {
+	__u16 block[NF_BLOCK_ROW];
 };
 
 /* ---- per CPU ----------------------------------------------------------- */
@@ -461,6 +496,7 @@ enum nf_record_type {
 	NF_RECORD_JOURNEY,
 	NF_RECORD_SLOTS,
 	NF_RECORD_DROP_KEYS, /* only the header: a generation of drop keys has reached its limit */
+	NF_RECORD_BLOCKS, /* a header only: few free blocks are left */
 };
 
 /* The header of each record in the ring buffer. */
@@ -680,6 +716,9 @@ _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cach
 _Static_assert(sizeof(struct nf_hist) == 1136, "layout");
 _Static_assert(sizeof(struct nf_drop_key) == 32, "no hidden padding in a hash key");
 _Static_assert(sizeof(struct nf_drop_entry) == 32 + NF_DROP_SHARDS * 32, "layout");
+_Static_assert(sizeof(struct nf_device_info) == 48, "layout");
+_Static_assert(sizeof(struct nf_device_stats) % NF_CACHE_LINE == 0, "CPUs share no cache line");
+_Static_assert(sizeof(struct nf_block_row) == NF_CACHE_LINE, "one row, one cache line");
 _Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
 _Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_reader) == 96, "layout");

@@ -16,13 +16,13 @@
 NF_SETTINGS struct {
 	__u32 inflight_shift; /* 64 - log2(sets of the in-flight table), see nf_hash() */
 	__u32 readers_shift;  /* 64 - log2(entries of nf_readers and of nf_streams) */
-	__u32 device_sets;    /* entries of nf_device_sets, a power of two */
-	__u32 devices;	      /* device slots: device_sets * NF_DEVICE_SET */
+	__u32 device_sets;    /* sets of devices, a power of two; NF_GROUP_SETS follow */
+	__u32 cpus;	      /* possible CPUs */
+	__u32 chunk_shift;    /* log2(blocks of a chunk), see nf_chunks */
 	__u32 stack_size;     /* bytes of a task's kernel stack */
 	__u32 hops_shift;     /* 64 - log2(entries of nf_hops) */
 	__u32 wake_shift;     /* 64 - log2(entries of nf_wakes) */
 	__u32 sample;	      /* a journey is sampled if a random 32-bit number is below; 0: none */
-	__u32 reserved2;
 	__u64 journey_interval_ns;	      /* token bucket of latency records, per CPU, */
 	__u64 journey_burst_ns;		      /* see bpf/throttle.h */
 	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow; < 2^63 */

@@ -36,12 +36,11 @@ static int set_number(struct config *config, const struct setting *setting, cons
 {
 	char *end;
 	uint64_t number;
-	bool or_0 = setting->type == SETTING_POWER_OF_TWO_OR_0;
 
 	errno = 0;
 	number = strtoull(value, &end, 0);
 	if (errno || end == value || *end || *value == '-' || number > setting->most ||
-	    (number < setting->least && !(or_0 && number == 0)))
+	    number < setting->least)
 		return refuse(error, setting, value);
 	if (setting->type != SETTING_NUMBER && number & (number - 1)) {
 		uint64_t below = UINT64_C(1) << (63 - __builtin_clzll(number));
@@ -189,7 +188,6 @@ static int set_value(struct config *config, const struct setting *setting, const
 	switch (setting->type) {
 	case SETTING_NUMBER:
 	case SETTING_POWER_OF_TWO:
-	case SETTING_POWER_OF_TWO_OR_0:
 		return set_number(config, setting, value, error);
 	case SETTING_DURATION:
 		return set_duration(config, setting, value, error);

@@ -34,6 +34,7 @@
 
 #define SOCKET_NAME "io.netflowd"
 #define KALLSYMS "/proc/kallsyms"
+#define HOUSEKEEPING_NS (TIME_NS_PER_SECOND / 4)
 
 /* How long housekeeping waits for a reading that is under way. */
 #define BUSY_RETRY_NS UINT64_C(5000000)
@@ -339,7 +340,6 @@ static int open_backend(struct daemon *daemon)
 					  .slots = take_slots,
 					  .userdata = daemon};
 	struct backend_settings settings;
-	uint64_t period;
 	int fd, r;
 
 	config_backend(&daemon->config, &settings);
@@ -360,9 +360,8 @@ static int open_backend(struct daemon *daemon)
 		log_error("no probe can run: %s; serving status only", daemon->backend_reason);
 		return 0;
 	}
-	period = daemon->config.backend.device_idle_seconds * TIME_NS_PER_SECOND / 2;
-	r = loop_add_timer(daemon->loop, &daemon->housekeeping, period, period, on_housekeeping,
-			   daemon);
+	r = loop_add_timer(daemon->loop, &daemon->housekeeping, HOUSEKEEPING_NS, HOUSEKEEPING_NS,
+			   on_housekeeping, daemon);
 	if (r < 0)
 		return r;
 	fd = daemon->backend->ops->fd(daemon->backend);

@@ -39,9 +39,13 @@ const struct setting setting_table[] = {
 	{"inflight.readers", SETTING_POWER_OF_TWO, AT(backend.reader_entries), 2, 1 << 20, "4096",
 	 "sockets", "sockets whose readers netflowd follows at once; 120 bytes each", NULL},
 
-	{"devices.slots", SETTING_POWER_OF_TWO_OR_0, AT(backend.device_slots), NF_DEVICE_SET,
-	 1 << 12, "0", "devices",
-	 "devices with histograms of their own; 18 KiB for each device and CPU; 0: as many as fit in 8 MiB, at least 64",
+	{"devices.slots", SETTING_POWER_OF_TWO, AT(backend.device_slots), NF_DEVICE_SET, 1 << 12,
+	 "4096", "devices",
+	 "devices that netflowd distinguishes at once; 150 bytes for each, and 2 for each and CPU",
+	 NULL},
+	{"devices.memory", SETTING_NUMBER, AT(backend.device_memory), 1 << 18, 1 << 29, "50331648",
+	 "bytes",
+	 "bytes of histograms of devices, used as needed, 18 KiB for each busy device and CPU; when they are used up, the least busy devices share those of their kind",
 	 NULL},
 	{"devices.idle", SETTING_NUMBER, AT(backend.device_idle_seconds), 1, 86400, "10", "seconds",
 	 "seconds without a packet before a device can lose its slot to another; its counts are kept",
@@ -178,11 +182,6 @@ struct setting_values setting_values(const struct setting *setting)
 	case SETTING_POWER_OF_TWO:
 		snprintf(text.s, sizeof(text.s),
 			 "a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most, unit);
-		break;
-	case SETTING_POWER_OF_TWO_OR_0:
-		snprintf(text.s, sizeof(text.s),
-			 "0 or a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most,
-			 unit);
 		break;
 	case SETTING_DURATION:
 		snprintf(text.s, sizeof(text.s), "a duration from %s to %s",

@@ -12,15 +12,14 @@
 
 /* How a value is written, what `least` and `most` limit, and how struct config stores it. */
 enum setting_type {
-	SETTING_NUMBER,		   /* uint64_t; the value */
-	SETTING_POWER_OF_TWO,	   /* uint64_t; the value */
-	SETTING_POWER_OF_TWO_OR_0, /* uint64_t; the value unless it is 0 */
-	SETTING_DURATION, /* uint64_t, ns; the value: 250us, 5ms, 1s, a bare number is ns */
-	SETTING_CHOICE,	  /* uint64_t, index in `choices`; no limits */
-	SETTING_TEXT,	  /* char[]; the length */
-	SETTING_PATH,	  /* char[], absolute or empty; the length */
-	SETTING_PROBES,	  /* bool[NF_PROBE_COUNT], names; how many */
-	SETTING_DEVICES,  /* struct backend_slots_settings, names; how many */
+	SETTING_NUMBER,	      /* uint64_t; the value */
+	SETTING_POWER_OF_TWO, /* uint64_t; the value */
+	SETTING_DURATION,     /* uint64_t, ns; the value: 250us, 5ms, 1s, a bare number is ns */
+	SETTING_CHOICE,	      /* uint64_t, index in `choices`; no limits */
+	SETTING_TEXT,	      /* char[]; the length */
+	SETTING_PATH,	      /* char[], absolute or empty; the length */
+	SETTING_PROBES,	      /* bool[NF_PROBE_COUNT], names; how many */
+	SETTING_DEVICES,      /* struct backend_slots_settings, names; how many */
 };
 
 struct setting {

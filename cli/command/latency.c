@@ -29,9 +29,25 @@ static const struct argument arguments[] = {
 	{},
 };
 
-static const char *device_of(const json_t *latency)
+struct device_text {
+	char s[64];
+};
+
+/* "eth0"; of a group "(other veth: 193)", with the number of devices for which it stands. */
+static struct device_text device_of(const json_t *latency)
 {
-	return field_text_or(latency, "device", "(others)");
+	const char *group = field_text_or(latency, "group", "other");
+	uint64_t devices = field_count_or(latency, "devices", 0);
+	const char *kind = strcmp(group, "other") ? group : "devices";
+	struct device_text text;
+
+	if (json_object_get(latency, "device"))
+		snprintf(text.s, sizeof(text.s), "%s", field_text(latency, "device"));
+	else if (devices)
+		snprintf(text.s, sizeof(text.s), "(other %.16s: %s)", kind, units_count(devices).s);
+	else
+		snprintf(text.s, sizeof(text.s), "(other %.16s)", kind);
+	return text;
 }
 
 static bool is_by(const struct arguments *given, const char *by)
@@ -76,7 +92,7 @@ static void put_latency(struct table *table, const json_t *latency, enum columns
 	if (columns == COLUMNS_GROUP) {
 		table_cell(table, PAGE_PLAIN, "%s", field_text(latency, by));
 	} else if (columns == COLUMNS_DEVICE) {
-		table_cell(table, PAGE_PLAIN, "%s", device_of(latency));
+		table_cell(table, PAGE_PLAIN, "%s", device_of(latency).s);
 		table_cell(table, PAGE_PLAIN, "%s", field_units_number(latency, "netns").s);
 	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
@@ -152,7 +168,7 @@ static int put_histograms(struct page *page, const json_t *latencies, bool devic
 
 	json_array_foreach(latencies, i, latency)
 	{
-		int r = put_histogram(page, latency, devices ? device_of(latency) : "");
+		int r = put_histogram(page, latency, devices ? device_of(latency).s : "");
 
 		if (r)
 			return r;
@@ -338,6 +354,7 @@ const struct command command_latency = {
 		"Without options it shows the segments of all devices together, the 10 devices with the highest p99, and one histogram. --dev, --netns, --by dev and --all show single devices; --json has the rows of single devices only with one of these.\n"
 		"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 % off.\n"
 		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
-		"A segment is shown only where packets passed both of its ends.\n",
+		"A segment is shown only where packets passed both of its ends.\n"
+		"(other veth: 193) stands for 193 devices of this kind without histograms of their own; see the setting devices.memory.\n",
 	.run = run,
 };

@@ -113,8 +113,9 @@ static void put_cost(struct page *page, const json_t *status)
 		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured%s%s",
 			       unmeasurable ? ": " : "", unmeasurable ? unmeasurable : "");
 	put_name(page, "memory");
-	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "daemon %s, tables %s",
-		       field_units_bytes(cost, "resident_bytes").s,
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s: daemon %s, tables and programs %s",
+		       field_units_bytes(cost, "memory_bytes").s,
+		       field_units_bytes(cost, "anonymous_bytes").s,
 		       field_units_bytes(cost, "tables_bytes").s);
 }
 

@@ -105,12 +105,11 @@ static void put_cost(const struct summary *summary, struct page *page, const jso
 	const json_t *cost = json_object_get(status, "cost");
 
 	put_name(page, "cost");
-	put_part(page, PAGE_PLAIN, "daemon %s CPU, %s",
-		 field_units_percent(cost, "daemon_cpu_now_percent").s,
-		 field_units_bytes(cost, "resident_bytes").s);
+	put_part(page, PAGE_PLAIN, "daemon %s CPU",
+		 field_units_percent(cost, "daemon_cpu_now_percent").s);
 	put_part(page, PAGE_PLAIN, "programs %s CPU",
 		 field_units_percent(summary->measured, "programs_cpu_percent").s);
-	put_part(page, PAGE_PLAIN, "tables %s", field_units_bytes(cost, "tables_bytes").s);
+	put_part(page, PAGE_PLAIN, "memory %s", field_units_bytes(cost, "memory_bytes").s);
 	page_end(page);
 }
 

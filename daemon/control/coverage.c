@@ -111,31 +111,42 @@ static json_t *coverage_of_names(const struct control *control)
 			 "reason", parts->symbols_reason);
 }
 
-/* Count the packets of devices without a slot of their own, which share one set of histograms. */
-static int find_other(const struct backend_device *device, void *userdata)
+static int add_sharing(char **reasons, const struct backend_sharing *sharing)
 {
-	uint64_t *packets = userdata;
+	int r = 0;
 
-	if (device->name)
-		return 0;
-	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-		for (int j = 0; j < NF_HIST_BUCKETS; j++)
-			*packets += device->segment[i].bucket[j];
-	return 1; /* there is one such row */
+	if (sharing->busy)
+		r = add_reason(
+			reasons,
+			"%" PRIu64
+			" busy devices share the histograms of their kind, because those of devices take %" PRIu64
+			" MiB at most%s%s; raise devices.memory",
+			sharing->busy, sharing->memory_bytes >> 20,
+			sharing->error ? ", and the host has no more memory: " : "",
+			sharing->error ? strerror(sharing->error) : "");
+	if (r == 0 && sharing->unslotted)
+		r = add_reason(
+			reasons,
+			"more devices than slots: some share one set of histograms; raise devices.slots");
+	if (r == 0 && sharing->lost)
+		r = add_reason(reasons,
+			       "%" PRIu64
+			       " times there was no memory at all to count the stage of a packet",
+			       sharing->lost);
+	return r;
 }
 
 static json_t *coverage_of_devices(const struct control *control)
 {
 	const struct backend *backend = control->parts.backend;
-	struct backend_cursor first = {0};
-	uint64_t packets = 0;
+	struct backend_sharing sharing;
+	OWN_FREE char *reasons = NULL;
 
-	backend->ops->devices(backend, &first, find_other, &packets);
-	return json_pack(
-		"{s:s, s:s, s:s*}", "question", "devices", "state", packets ? "degraded" : "full",
-		"reason",
-		packets ? "more devices than slots: some share one set of histograms; raise devices.slots"
-			: NULL);
+	backend->ops->sharing(backend, &sharing);
+	if (add_sharing(&reasons, &sharing) < 0)
+		return NULL;
+	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
+			 reasons ? "degraded" : "full", "reason", reasons);
 }
 
 static json_t *coverage_of_keys(const ledger_events events)

@@ -65,6 +65,16 @@ static void consider_worst(struct latency_reply *reply, size_t i)
 	reply->devices++;
 }
 
+/* Say for which devices a group stands. */
+static json_t *with_group(const struct backend_device *device, json_t *latency)
+{
+	if (!device->group || !latency)
+		return latency;
+	json_object_set_new(latency, "group", json_string(device->kind));
+	json_object_set_new(latency, "devices", json_integer((json_int_t)device->devices));
+	return latency;
+}
+
 static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_segment segment)
 {
 	struct backend_device device;
@@ -72,12 +82,13 @@ static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_s
 
 	reading_device(reply->reading, i, &device);
 	reading_segment(reply->reading, i, segment, &hist);
-	return json_latency(segment,
-			    device.name ? &(struct device){.name = device.name,
-							   .ifindex = device.ifindex,
-							   .netns = device.netns}
-					: NULL,
-			    &hist);
+	return with_group(&device,
+			  json_latency(segment,
+				       device.name ? &(struct device){.name = device.name,
+								      .ifindex = device.ifindex,
+								      .netns = device.netns}
+						   : NULL,
+				       &hist));
 }
 
 static json_t *worst(const struct latency_reply *reply)

@@ -96,20 +96,22 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 {
 	const struct measured *measured = control->measured;
 	uint64_t uptime = time_monotonic() - control->parts.started_ns, cpu = cost_cpu_ns();
+	uint64_t anonymous = cost_anonymous_bytes();
 	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
 	json_t *now = NULL;
 	double percent;
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I}", "daemon_cpu_ns",
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}", "daemon_cpu_ns",
 			 (json_int_t)cpu, "daemon_cpu_percent",
 			 uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
 			 programs_percent(measured), "measured_ns", elapsed, "measured_age_ns",
 			 measured_age(measured), "unmeasurable", control_unmeasurable(control),
-			 "resident_bytes", (json_int_t)cost_resident_bytes(), "tables_bytes",
-			 (json_int_t)tables_bytes);
+			 "resident_bytes", (json_int_t)cost_resident_bytes(), "anonymous_bytes",
+			 (json_int_t)anonymous, "tables_bytes", (json_int_t)tables_bytes,
+			 "memory_bytes", (json_int_t)(anonymous + tables_bytes));
 }
 
 static json_t *clients(const struct control *control)

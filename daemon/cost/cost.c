@@ -85,3 +85,15 @@ uint64_t cost_resident_bytes(void)
 		return 0;
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+uint64_t cost_anonymous_bytes(void)
+{
+	OWN_FILE FILE *status = fopen("/proc/self/status", "re");
+	unsigned long kib;
+	char line[128];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "RssAnon: %lu kB", &kib) == 1)
+			return (uint64_t)kib * 1024;
+	return 0;
+}

@@ -19,7 +19,10 @@ uint64_t cost_cpu_ns(void);
 /* CPU time between the last two samples, percent of one core; false in the first second. */
 bool cost_cpu_now(const struct cost *cost, double *percent);
 
-/* Resident memory in bytes; 0 if /proc/self/statm cannot be read. */
+/* Resident memory in bytes, with mapped tables; 0 if /proc/self/statm cannot be read. */
 uint64_t cost_resident_bytes(void);
+
+/* Anonymous resident memory in bytes: without tables and files; 0 if /proc/self/status cannot be read. */
+uint64_t cost_anonymous_bytes(void);
 
 #endif

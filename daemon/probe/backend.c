@@ -98,6 +98,12 @@ static uint32_t none_cpus(const struct backend *backend)
 	return 0;
 }
 
+static void none_sharing(const struct backend *backend, struct backend_sharing *sharing)
+{
+	(void)backend;
+	*sharing = (struct backend_sharing){0};
+}
+
 static void none_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
 {
 	(void)backend;
@@ -190,6 +196,7 @@ static const struct backend_ops backend_none = {
 	.napi = none_napi,
 	.cpus = none_cpus,
 	.softirq_wait = none_softirq_wait,
+	.sharing = none_sharing,
 	.drops = none_drops,
 	.tables = none_tables,
 	.slots_events = none_slots_events,
@@ -217,7 +224,10 @@ static int none_new(struct backend **backend, const char *reason)
 int backend_open(struct backend **backend, const struct backend_settings *settings,
 		 const struct backend_sink *sink, struct names *names, char *reason)
 {
-	int r = backend_bpf.open(backend, settings, sink, names, reason);
+	int r;
+
+	reason[0] = 0;
+	r = backend_bpf.open(backend, settings, sink, names, reason);
 
 	if (r == 0) {
 		snprintf(
@@ -225,7 +235,8 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 			"the kernel has BTF and accepts the programs; no other way is as cheap and exact");
 		return 0;
 	}
-	if (r == -ENOMEM)
+	/* With a reason, it is the kernel that lacks memory for a table. */
+	if (r == -ENOMEM && !reason[0])
 		return r;
 	return none_new(backend, reason);
 }

@@ -44,9 +44,10 @@ struct backend_slots_settings {
 
 struct backend_settings {
 	struct backend_slots_settings slots;
-	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
-	uint64_t reader_entries;   /* a power of two */
-	uint64_t device_slots;	   /* a power of two, at least NF_DEVICE_SET; 0: as memory allows */
+	uint64_t inflight_entries;    /* a power of two, 4 … 2^24 */
+	uint64_t reader_entries;      /* a power of two */
+	uint64_t device_slots;	      /* a power of two, NF_DEVICE_SET … 4096 */
+	uint64_t device_memory;	      /* bytes of histograms of devices */
 	uint64_t device_idle_seconds; /* without packets until another device can take the slot */
 	uint64_t drop_keys;	      /* keys whose drops are counted separately, 1 … 2^16 */
 	uint64_t drop_rate;	      /* drop records per second and key, at least 1 */
@@ -92,13 +93,31 @@ struct probe_runs {
 	uint64_t others; /* runs of further programs of the probe; ns includes their time */
 };
 
-/* Latency and NAPI polls of one device, of all CPUs. */
+/*
+ * Latency and NAPI polls of one device, of all CPUs; or of a group, which has the
+ * packets of the devices of its kind that counted there, because they found no
+ * memory for histograms of their own, or are gone for long.  Together they have
+ * every packet once.  The group of kind "other" is visited first, and always.
+ */
 struct backend_device {
-	const char *name; /* NULL: all devices without a slot of their own */
-	uint32_t ifindex;
-	uint32_t netns; /* inode number */
+	const char *name; /* NULL: a group */
+	const char *kind; /* "veth", "bridge", … of the driver, "physical", "loopback"; or NULL */
+	uint32_t ifindex; /* of a group: its number, 0 for "other" */
+	uint32_t netns;	  /* inode number; of a group: 0 */
+	bool group;
+	uint64_t devices; /* of a group: the devices that it stands for */
+	uint32_t used;	  /* bit n: segment n is not empty */
 	struct nf_hist segment[NF_SEGMENT_COUNT];
 	uint64_t polls, poll_packets, full_budgets;
+};
+
+/* Devices without histograms of their own. */
+struct backend_sharing {
+	uint64_t busy;	       /* devices that moved packets within a minute */
+	bool unslotted;	       /* a device found no slot within a minute */
+	uint64_t lost;	       /* packets' stages that no histogram has, since the start */
+	int error;	       /* why the host gives no more memory for histograms; 0 = it does */
+	uint64_t memory_bytes; /* the limit for histograms of devices */
 };
 
 /* NAPI polls of one device on one CPU. */
@@ -200,7 +219,7 @@ struct backend_ops {
 	 */
 	bool (*in_flight)(const struct backend *backend, struct backend_cursor *cursor,
 			  uint64_t now_ns, struct backend_in_flight *count);
-	/* To be called regularly: makes room for new devices. */
+	/* To be called every 250 ms: makes room for new devices.  Takes up to 5 ms. */
 	void (*housekeep)(struct backend *backend);
 	/* These are walks, see struct backend_cursor. */
 	int (*devices)(const struct backend *backend, struct backend_cursor *cursor,
@@ -212,6 +231,7 @@ struct backend_ops {
 	uint32_t (*cpus)(const struct backend *backend);
 	/* Add the waits from softirq_raise to softirq_entry of NET_RX on one CPU to `hist`. */
 	void (*softirq_wait)(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+	void (*sharing)(const struct backend *backend, struct backend_sharing *sharing);
 	/* The sums of all rows by reason never decrease; those of other members do when keys fold. */
 	int (*drops)(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_drops *drops, void *userdata),

@@ -15,6 +15,12 @@ static int go_on(const struct reading_rows *rows)
 	return time_monotonic() >= rows->deadline_ns;
 }
 
+static void copy_kind(char to[static NF_DEVICE_KIND + 1], const char *kind)
+{
+	if (kind)
+		strncpy(to, kind, NF_DEVICE_KIND);
+}
+
 static void copy_name(char to[static NF_DEVICE_NAME + 1], const char *name)
 {
 	if (name)
@@ -122,6 +128,7 @@ static int add_device(const struct backend_device *device, void *userdata)
 	memcpy(row->after, (const unsigned char *)(device->segment + NF_SEGMENT_COUNT),
 	       sizeof(row->after));
 	copy_name(row->name, device->name);
+	copy_kind(row->kind, device->kind);
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
 		int r = pack(rows, &row->segment[i], &device->segment[i]);
 
@@ -142,6 +149,8 @@ void reading_rows_device(const struct reading_rows *rows, size_t i, struct backe
 	memcpy(device->segment + NF_SEGMENT_COUNT, row->after, sizeof(row->after));
 	if (device->name)
 		device->name = row->name;
+	if (device->kind)
+		device->kind = row->kind;
 }
 
 void reading_rows_segment(const struct reading_rows *rows, size_t i, enum nf_segment segment,

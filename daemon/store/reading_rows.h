@@ -29,7 +29,7 @@ struct reading_device_row {
 	unsigned char after[sizeof(struct backend_device) -
 			    offsetof(struct backend_device, segment) -
 			    sizeof(((struct backend_device *)NULL)->segment)];
-	char name[NF_DEVICE_NAME + 1];
+	char name[NF_DEVICE_NAME + 1], kind[NF_DEVICE_KIND + 1];
 	struct reading_packed segment[NF_SEGMENT_COUNT];
 	struct reading_worst worst;
 };

@@ -13,6 +13,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 
 size_t bpf_table_bytes(const struct bpf_map *map)
@@ -45,7 +46,8 @@ static int map_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_inflights, &state->inflight},
 		{state->skel->maps.nf_device_sets, &state->device_sets},
 		{state->skel->maps.nf_device_infos, &state->device_infos},
-		{state->skel->maps.nf_devices, &state->device_stats},
+		{state->skel->maps.nf_hops, &state->hops},
+		{state->skel->maps.nf_block_rows, &state->block_rows},
 	};
 	int r;
 
@@ -67,7 +69,8 @@ static void unmap_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_inflights, state->inflight},
 		{state->skel->maps.nf_device_sets, state->device_sets},
 		{state->skel->maps.nf_device_infos, state->device_infos},
-		{state->skel->maps.nf_devices, state->device_stats},
+		{state->skel->maps.nf_hops, state->hops},
+		{state->skel->maps.nf_block_rows, state->block_rows},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
@@ -109,24 +112,12 @@ static int take_record(void *userdata, void *data, size_t size)
 		state->sink.slots(state->sink.userdata, data);
 	else if (size >= sizeof(*record) && record->type == NF_RECORD_DROP_KEYS)
 		state->drops_full = true;
+	else if (record->type == NF_RECORD_BLOCKS)
+		blocks_refill(state->blocks);
 	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;
 }
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
-
-/* Histograms are per CPU, so on a large host fewer devices get histograms of their own. */
-#define HISTOGRAM_BYTES (8 << 20)
-#define SLOTS_MIN 64
-
-static uint32_t slots_that_fit(uint32_t cpus)
-{
-	size_t each = sizeof(struct nf_device_stats) * cpus;
-	uint32_t slots = SLOTS_MIN;
-
-	while ((size_t)slots * 2 * each <= HISTOGRAM_BYTES)
-		slots *= 2;
-	return slots;
-}
 
 /* The kernel's BTF takes several MiB and is freed after loading. */
 static int load_programs(struct backend_bpf_state *state, const struct backend_settings *settings,
@@ -149,14 +140,18 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 	return r < 0 ? r : bpf_reasons_read(names, kernel);
 }
 
-/* After the programs are loaded: the mapped tables and the ring buffer. */
-static int set_up_tables(struct backend_bpf_state *state)
+/* After the programs are loaded: the mapped tables, the first blocks and the ring buffer. */
+static int set_up_tables(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
 	int r = reserve_slots(state);
 
 	if (r < 0)
 		return r;
 	r = map_tables(state);
+	if (r == 0)
+		r = blocks_new(&state->blocks, state, settings);
+	if (r == 0)
+		r = bpf_devices_new(state, settings);
 	if (r < 0)
 		return r;
 	state->ring =
@@ -176,10 +171,11 @@ static void bpf_close(struct backend *backend)
 	ring_buffer__free(state->ring);
 	bpf_ring_slots_free(state);
 	bpf_drops_free(state);
+	bpf_devices_free(state);
+	blocks_free(&state->blocks);
 	if (state->skel)
 		unmap_tables(state);
 	netflowd__destroy(state->skel);
-	bpf_slots_free(state);
 	free(state);
 }
 
@@ -203,21 +199,22 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	state->sink = *sink;
 	state->stats_fd = -1;
 	state->cpus = (uint32_t)libbpf_num_possible_cpus();
-	state->slots = settings->device_slots ? (uint32_t)settings->device_slots
-					      : slots_that_fit(state->cpus);
+	state->slots = (uint32_t)settings->device_slots;
+	state->all_slots = state->slots + NF_GROUP_SLOTS;
+	state->device_memory = settings->device_memory;
 	state->inflight_entries = (uint32_t)settings->inflight_entries;
 
 	r = load_programs(state, settings, names, reason);
 	if (r < 0)
 		return r;
-	r = bpf_slots_new(state, settings->device_idle_seconds);
+	r = set_up_tables(state, settings);
+	if (r == -ENOMEM)
+		bpf_explain_shortage("nf_chunks", blocks_chunk_bytes(settings->device_memory), r,
+				     reason);
+	else if (r < 0)
+		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the tables: %s", strerror(-r));
 	if (r < 0)
 		return r;
-	r = set_up_tables(state);
-	if (r < 0) {
-		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the tables: %s", strerror(-r));
-		return r;
-	}
 	r = bpf_drops_new(state, settings);
 	if (r < 0) {
 		snprintf(reason, BACKEND_REASON_MAX, "cannot set up the table of drops: %s",
@@ -398,6 +395,7 @@ const struct backend_ops backend_bpf = {
 	.napi = bpf_read_napi,
 	.cpus = bpf_cpus,
 	.softirq_wait = bpf_read_softirq_wait,
+	.sharing = bpf_read_sharing,
 	.drops = bpf_read_drops,
 	.tables = bpf_read_tables,
 	.slots_events = bpf_read_slots_events,

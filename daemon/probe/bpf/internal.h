@@ -12,10 +12,10 @@
 #include "common/time.h"
 #include "daemon/probe/backend.h"
 
+struct bpf_blocks;
+struct bpf_devices;
 struct bpf_drops;
-struct bpf_retired;
 struct bpf_ring_slots;
-struct bpf_slot;
 struct netflowd; /* the skeleton */
 struct names;
 
@@ -39,23 +39,23 @@ struct backend_bpf_state {
 	struct ring_buffer *ring;
 	struct bpf_link *empty_link;
 	int stats_fd;
-	unsigned int turn;			/* records taken in this turn of the event loop */
-	uint32_t cpus, slots, inflight_entries; /* possible CPUs, device slots, entries */
-	uint64_t inflight_used;			/* entries in use when they were counted last */
+	int chunk_template; /* load.c: a map like each chunk, while the programs are loaded */
+	uint64_t inflight_used; /* entries in use when they were counted last */
+	unsigned int turn;  /* records taken in this turn of the event loop */
+	uint32_t cpus, inflight_entries; /* possible CPUs, entries */
+	uint32_t slots, all_slots;	 /* of devices; and of groups, which follow */
+	uint64_t device_memory;		 /* bytes of devices' blocks */
 
 	/* The mapped tables; the backend unmaps them. */
 	const struct nf_cpu *cpu;
-	const struct nf_inflight *inflight;
+	struct nf_inflight *inflight;
+	struct nf_hops *hops;
 	struct nf_device_set *device_sets;
-	const struct nf_device_info *device_infos;
-	struct nf_device_stats *device_stats;
+	struct nf_device_info *device_infos;
+	struct nf_block_row *block_rows;
 
-	/* retire.c: the state of each slot, and the counters of devices that lost theirs. */
-	uint64_t device_idle_ns;
-	struct bpf_slot *slot;
-	struct bpf_retired *retired;
-	size_t retired_count;
-	struct nf_device_stats forgotten; /* of older retired devices, added up */
+	struct bpf_blocks *blocks;   /* blocks.c */
+	struct bpf_devices *devices; /* devices.h */
 
 	struct bpf_ring_slots *ring_slots; /* slots.c */
 	struct bpf_drops *drops;	   /* drops.c */
@@ -102,8 +102,13 @@ void bpf_verifier_ask(struct bpf_program *program);
 void bpf_refusal_forget(void);
 const char *bpf_refusal(void);
 const char *bpf_refused_program(void);
+/* The map that could not be made since bpf_refusal_forget(), or "". */
+const char *bpf_refused_map(void);
 /* The instructions that the verifier processed for the program; 0: not known. */
 unsigned int bpf_verified_insns(const struct bpf_program *program);
+
+/* shortage.c: write why a map of that size could not be made. */
+void bpf_explain_shortage(const char *map, uint64_t bytes, int error, char *reason);
 
 /* functions.c: the address of a function, and its length; 0 if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);
@@ -123,7 +128,7 @@ size_t bpf_table_bytes(const struct bpf_map *map); /* bytes of an array's mappin
 uint64_t bpf_program_missed(const struct bpf_program *program);
 void bpf_program_runs(const struct bpf_program *program, struct probe_runs *runs);
 
-/* read.c: bytes that the kernel charges for a map; 0 if not known. */
+/* read.c: bytes that the kernel charges for a map or program; 0 if not known. */
 uint64_t bpf_map_memory(int fd);
 /* The number of keys in a hash. */
 uint64_t bpf_count_keys(int fd, size_t key_bytes);
@@ -173,15 +178,16 @@ uint64_t bpf_drops_used(const struct backend_bpf_state *state);
 /* To be called every second, and when the programs report that a generation is full: makes room for new keys. */
 void bpf_drops_tend(struct backend_bpf_state *state);
 
-/* retire.c: devices, live and retired, and free slots for new ones. */
-int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds);
-void bpf_slots_free(struct backend_bpf_state *state);
+/* devices.c: the functions of backend_ops on devices; new after the tables are mapped. */
+int bpf_devices_new(struct backend_bpf_state *state, const struct backend_settings *settings);
+void bpf_devices_free(struct backend_bpf_state *state);
 void bpf_housekeep(struct backend *backend);
 int bpf_read_devices(const struct backend *backend, struct backend_cursor *cursor,
 		     int (*visit)(const struct backend_device *, void *), void *userdata);
 int bpf_read_napi(const struct backend *backend, struct backend_cursor *cursor,
 		  int (*visit)(const struct backend_napi *, void *), void *userdata);
 void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+void bpf_read_sharing(const struct backend *backend, struct backend_sharing *sharing);
 
 /*
  * A token bucket's interval and burst in ns, see bpf/throttle.h, from `rate`

@@ -15,6 +15,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 #include "daemon/probe/probes.h"
 
@@ -78,15 +79,27 @@ static uint32_t kernel_stack_size(void)
 	return page > 16384 ? (uint32_t)page : 16384;
 }
 
+/* Only skbs that are forwarded, or that cross a bridge, need an entry. */
+static uint64_t hops_entries(const struct backend_settings *settings)
+{
+	return settings->inflight_entries < 8 ? 2 : settings->inflight_entries / 4;
+}
+
+static uint64_t block_rows(const struct backend_bpf_state *state)
+{
+	return ((uint64_t)state->all_slots * state->cpus + NF_BLOCK_ROW - 1) / NF_BLOCK_ROW;
+}
+
 static void set_constants(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
 
 	to->inflight_shift = 64 - log2_of(settings->inflight_entries / NF_INFLIGHT_WAYS);
-	to->hops_shift = 64 - log2_of(settings->inflight_entries);
+	to->hops_shift = 64 - log2_of(hops_entries(settings));
 	to->readers_shift = 64 - log2_of(settings->reader_entries);
 	to->device_sets = state->slots / NF_DEVICE_SET;
-	to->devices = state->slots;
+	to->cpus = state->cpus;
+	to->chunk_shift = blocks_chunk_shift(settings->device_memory);
 	to->stack_size = kernel_stack_size();
 	bpf_throttle(settings->drop_rate, settings->drop_burst, &to->drop_interval_ns,
 		     &to->drop_burst_ns);
@@ -111,20 +124,25 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 
 static int set_table_sizes(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
+	uint64_t chunks = blocks_chunks_max(settings->device_memory, state->cpus);
+	uint32_t shift = blocks_chunk_shift(settings->device_memory);
 	const struct {
 		struct bpf_map *map;
 		uint64_t entries;
 	} sizes[] = {
 		{state->skel->maps.nf_cpus, state->cpus},
 		{state->skel->maps.nf_inflights, settings->inflight_entries / NF_INFLIGHT_WAYS},
-		{state->skel->maps.nf_hops, settings->inflight_entries},
+		{state->skel->maps.nf_hops, hops_entries(settings)},
 		{state->skel->maps.nf_readers, settings->reader_entries},
 		{state->skel->maps.nf_streams, settings->reader_entries},
 		{state->skel->maps.nf_wakes, 1 << WAKES_LOG2},
-		{state->skel->maps.nf_device_sets, state->slots / NF_DEVICE_SET},
-		{state->skel->maps.nf_device_infos, state->slots},
-		{state->skel->maps.nf_device_claims, state->slots},
-		{state->skel->maps.nf_devices, (uint64_t)state->slots * state->cpus},
+		{state->skel->maps.nf_device_sets, state->all_slots / NF_DEVICE_SET},
+		{state->skel->maps.nf_device_infos, state->all_slots},
+		{state->skel->maps.nf_device_claims, state->all_slots},
+		{state->skel->maps.nf_block_rows, block_rows(state)},
+		{state->skel->maps.nf_chunks, chunks},
+		{state->skel->maps.nf_free_blocks, chunks << shift},
+		{state->skel->maps.nf_group_blocks, chunks << shift},
 		{state->skel->maps.nf_ring, settings->ring_bytes},
 	};
 	int r;
@@ -257,6 +275,8 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 	if (!state->skel)
 		return -errno;
 	r = set_table_sizes(state, settings);
+	if (r == 0)
+		r = bpf_map__set_inner_map_fd(state->skel->maps.nf_chunks, state->chunk_template);
 	if (r < 0)
 		return r;
 	set_constants(state, settings);
@@ -319,6 +339,14 @@ static bool memlock_is_limited(void)
 /* No program loads: write the reason; `error` is the last one of bpf(). */
 static void explain_failure(const struct backend_bpf_state *state, int error, char *reason)
 {
+	const char *name = bpf_refused_map();
+	const struct bpf_map *map =
+		name[0] ? bpf_object__find_map_by_name(state->skel->obj, name) : NULL;
+
+	if (map && error == -ENOMEM) {
+		bpf_explain_shortage(name, bpf_table_bytes(map), error, reason);
+		return;
+	}
 	if (error == -EPERM && state->features.memlock_charged && memlock_is_limited())
 		snprintf(
 			reason, BACKEND_REASON_MAX,
@@ -395,8 +423,23 @@ void bpf_attach(struct backend_bpf_state *state)
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason)
 {
+	int r;
+
 	bpf_verifier_listen();
 	bpf_features_find(&state->features, kernel);
 	choose_probes(state, settings, kernel);
-	return load(state, settings, reason);
+	/* The kernel takes the layout of all chunks from it; libbpf 1.1 cannot set its size. */
+	state->chunk_template = blocks_chunk_create(blocks_chunk_shift(settings->device_memory));
+	if (state->chunk_template < 0) {
+		if (state->chunk_template == -ENOMEM)
+			bpf_explain_shortage("nf_chunks",
+					     blocks_chunk_bytes(settings->device_memory), -ENOMEM,
+					     reason);
+		else
+			explain_failure(state, state->chunk_template, reason);
+		return state->chunk_template;
+	}
+	r = load(state, settings, reason);
+	close(TAKE_FD(state->chunk_template));
+	return r;
 }

@@ -9,6 +9,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 
 static uint64_t load_u64(const __u64 *word)
@@ -116,6 +117,39 @@ static uint64_t inflight_used(const struct backend_bpf_state *state)
 	return state->inflight_used;
 }
 
+/* The chunks of blocks, which are not maps of the skeleton. */
+static int visit_blocks(const struct backend_bpf_state *state,
+			int (*visit)(const struct backend_table *, void *), void *userdata)
+{
+	const struct backend_table table = {
+		.name = "histograms",
+		.what = "latency histograms per device and CPU",
+		.entries = blocks_end(state->blocks) - 1,
+		.used_known = true,
+		.used = blocks_taken(state->blocks),
+		.bytes = blocks_bytes(state->blocks),
+	};
+
+	return visit(&table, userdata);
+}
+
+/* The programs that are loaded: their instructions, as loaded and as compiled. */
+static int visit_programs(const struct backend_bpf_state *state,
+			  int (*visit)(const struct backend_table *, void *), void *userdata)
+{
+	struct backend_table table = {.name = "programs", .what = "programs in the kernel"};
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, state->skel->obj)
+	{
+		if (bpf_program__fd(program) < 0)
+			continue;
+		table.entries++;
+		table.bytes += bpf_map_memory(bpf_program__fd(program));
+	}
+	return visit(&table, userdata);
+}
+
 int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor,
 		    int (*visit)(const struct backend_table *, void *), void *userdata)
 {
@@ -139,8 +173,10 @@ int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor
 		 skel->maps.nf_drop_reasons, NULL, 1},
 		{"devices", "devices with a slot of their own", skel->maps.nf_device_infos,
 		 count_slots, 1},
-		{"histograms", "latency histograms per CPU, device and segment",
-		 skel->maps.nf_devices, NULL, 1},
+		{"device_keys", "devices by slot, to take a slot once", skel->maps.nf_device_claims,
+		 NULL, 1},
+		{"block_numbers", "histograms' numbers by device and CPU", skel->maps.nf_block_rows,
+		 NULL, NF_BLOCK_ROW},
 		{"readers", "UDP sockets and the skb that each reads next", skel->maps.nf_readers,
 		 NULL, 1},
 		{"streams", "TCP sockets and the skb that each is read from", skel->maps.nf_streams,
@@ -167,8 +203,20 @@ int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor
 		if (r)
 			return r;
 	}
-	further = cursor->next - ARRAY_SIZE(tables);
+	if (cursor->next == ARRAY_SIZE(tables)) {
+		cursor->next++;
+		r = visit_blocks(state, visit, userdata);
+		if (r)
+			return r;
+	}
+	if (cursor->next == ARRAY_SIZE(tables) + 1) {
+		cursor->next++;
+		r = visit_programs(state, visit, userdata);
+		if (r)
+			return r;
+	}
+	further = cursor->next - ARRAY_SIZE(tables) - 2;
 	r = bpf_ring_slots_tables(state, &further, visit, userdata);
-	cursor->next = ARRAY_SIZE(tables) + further;
+	cursor->next = ARRAY_SIZE(tables) + 2 + further;
 	return r;
 }

@@ -2,13 +2,18 @@
 /*
  * Devices come and go (containers, tunnels), and the programs have a limited
  * number of slots.  When a set of slots is crowded, its longest idle device loses
- * the slot.  The device's counters are kept here.
+ * the slot.  The device's counters are kept, see retired.h.
  *
- * This takes two steps, because running programs and skbs in flight know the slot
- * by its number.  First the key is removed, so that no program finds the slot any
- * more.  In a later housekeeping, when no entry of the in-flight table names the
- * slot, the counters are copied and the slot is free.  If the device gets packets
- * again, it takes another slot, and the read functions add the parts.
+ * Running programs and skbs in flight know the slot by its number, so this takes
+ * several steps, each in a later call:
+ *
+ * 1. The key is removed, so that no program finds the slot any more.
+ * 2. After a grace (see blocks.h), no program uses the slot that it had found
+ *    before.  One pass over the in-flight table then finds which of these slots
+ *    skbs still name.  An skb that waits longer than NAMED_NS is given to the group
+ *    of the device.
+ * 3. A slot that nothing names loses its blocks, see share.c.
+ * 4. When it has none, it is free.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,337 +22,221 @@
 #include <bpf/bpf.h>
 
 #include "build/bpf/netflowd.skel.h"
-#include "common/cleanup.h"
 #include "common/time.h"
-#include "daemon/core/histogram.h"
-#include "daemon/probe/bpf/internal.h"
-
-/* Retired devices kept separately, 18 KiB each.  Older ones count with NF_SLOT_OTHER. */
-#define RETIRED_MAX 96
+#include "daemon/probe/bpf/blocks.h"
+#include "daemon/probe/bpf/devices.h"
+#include "daemon/probe/bpf/retired.h"
 
 /* A set with fewer free slots than this is crowded. */
 #define FREE_MIN 2
 
-struct bpf_retired {
-	uint64_t key;
-	struct nf_device_info info;
-	struct nf_device_stats stats;
-};
+/* An skb that is in flight for longer does not keep the slot of a device that is gone. */
+#define NAMED_NS (30 * TIME_NS_PER_SECOND)
 
-struct bpf_slot {
-	uint64_t closing;   /* the key that was removed, 0 = not closing */
-	uint64_t activity;  /* activity() at the last check */
-	uint64_t active_ns; /* when it last changed, or the first check */
-};
+/* Entries of the in-flight table between two looks at the clock. */
+#define PASS_STEP 4096
 
-int bpf_slots_new(struct backend_bpf_state *state, uint64_t idle_seconds)
+/* ---- the pass over the in-flight table -------------------------------------- */
+
+/*
+ * Give a waiting skb to the group of its device.  `check` is an exclusive or, so
+ * both stores together keep it valid.  If the skb moves on between them, the
+ * program finds the entry torn and counts that.
+ */
+static void give_to_group(const struct backend_bpf_state *state, struct nf_inflight *e,
+			  uint32_t slot)
 {
-	state->device_idle_ns = idle_seconds * TIME_NS_PER_SECOND;
-	state->slot = calloc(state->slots, sizeof(*state->slot));
-	return state->slot ? 0 : -ENOMEM;
+	uint16_t group = state->device_infos[slot].group;
+	uint64_t difference = (uint64_t)slot << 8 ^ (uint64_t)group << 8;
+
+	__atomic_store_n(&e->slot, group, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->check, e->check ^ difference, __ATOMIC_RELAXED);
 }
 
-void bpf_slots_free(struct backend_bpf_state *state)
+static void see_slot(struct backend_bpf_state *state, uint32_t slot)
 {
-	free(state->slot);
-	free(state->retired);
+	if (slot < state->slots)
+		bit_set(state->devices->named, slot);
 }
 
-static __u64 *key_of(const struct backend_bpf_state *state, uint32_t slot)
+/* The devices that the skb crossed before, of which its record will show the names. */
+static void see_hops(struct backend_bpf_state *state, uint64_t skb, bool old)
 {
-	return &state->device_sets[slot / NF_DEVICE_SET].key[slot % NF_DEVICE_SET];
-}
+	uint32_t shift = state->skel->rodata->settings.hops_shift;
+	struct nf_hops *hops =
+		&state->hops[(uint32_t)(skb * UINT64_C(0x9e3779b97f4a7c15) >> shift)];
 
-static struct nf_device_stats *stats_of(const struct backend_bpf_state *state, uint32_t cpu,
-					uint32_t slot)
-{
-	return &state->device_stats[(size_t)cpu * state->slots + slot];
-}
-
-static void stats_merge(struct nf_device_stats *into, const struct nf_device_stats *from)
-{
-	for (int i = 0; i < NF_HIST_COUNT; i++)
-		histogram_merge(&into->hist[i], &from->hist[i]);
-	into->polls += from->polls;
-	into->poll_packets += from->poll_packets;
-	into->full_budgets += from->full_budgets;
-}
-
-/* A number that changes with the packets of the slot's device. */
-static uint64_t activity(const struct backend_bpf_state *state, uint32_t slot)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
-		const struct nf_device_stats *stats = stats_of(state, cpu, slot);
-
-		sum += stats->polls;
-		for (int i = 0; i < NF_HIST_COUNT; i++)
-			sum += stats->hist[i].sum_ns;
+	for (int i = 0; i < NF_HOPS_MAX && hops->skb == skb; i++) {
+		if (old && hops->slot[i] < state->slots &&
+		    bit_test(state->devices->asked, hops->slot[i]))
+			hops->slot[i] = NF_SLOT_OTHER;
+		else
+			see_slot(state, hops->slot[i]);
 	}
-	return sum;
 }
 
-static bool in_use(const struct backend_bpf_state *state, uint32_t slot)
+static void see_entry(struct backend_bpf_state *state, struct nf_inflight *e, uint64_t now)
 {
-	for (uint32_t i = 0; i < state->inflight_entries; i++)
-		if (state->inflight[i].skb && state->inflight[i].slot == slot)
-			return true;
-	return false;
+	uint64_t skb = __atomic_load_n(&e->skb, __ATOMIC_RELAXED);
+	bool old = now - e->begin_ns > NAMED_NS && now > e->begin_ns;
+	uint32_t slot = e->slot;
+
+	if (!skb)
+		return;
+	if (old && slot < state->slots && bit_test(state->devices->asked, slot))
+		give_to_group(state, e, slot);
+	else
+		see_slot(state, slot);
+	if (e->flags & NF_INFLIGHT_HOPS)
+		see_hops(state, skb, old);
 }
 
-/* A new entry; if there is no room, the oldest is merged into the devices without a slot. */
-static struct bpf_retired *retired_add(struct backend_bpf_state *state)
+/* Transmits that are inside start_xmit; a frame that is older was left behind. */
+static void see_transmits(struct backend_bpf_state *state, uint64_t now)
 {
-	struct bpf_retired *fresh;
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		for (uint32_t i = 0; i < state->cpu[cpu].xmit_depth && i < NF_XMIT_DEPTH; i++) {
+			const struct nf_xmit_frame *frame = &state->cpu[cpu].xmit[i];
 
-	if (state->retired_count < RETIRED_MAX) {
-		fresh = realloc(state->retired, (state->retired_count + 1) * sizeof(*fresh));
-		if (!fresh)
-			return NULL;
-		state->retired = fresh;
-	} else {
-		stats_merge(&state->forgotten, &state->retired[0].stats);
-		memmove(&state->retired[0], &state->retired[1],
-			(--state->retired_count) * sizeof(*state->retired));
+			if (now - frame->start_ns < NAMED_NS)
+				see_slot(state, frame->slot);
+		}
+}
+
+/* Begin a pass if slots wait for one. */
+static void begin_pass(struct backend_bpf_state *state)
+{
+	struct bpf_devices *devices = state->devices;
+	size_t bytes = (state->slots + 63) / 64 * sizeof(*devices->asked);
+
+	memset(devices->asked, 0, bytes);
+	memset(devices->named, 0, bytes);
+	devices->pass_at = 0;
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
+		if (devices->slot[slot].phase == SLOT_CLOSING &&
+		    blocks_grace_over(state->blocks, devices->slot[slot].grace)) {
+			bit_set(devices->asked, slot);
+			devices->passing = true;
+		}
+}
+
+static void end_pass(struct backend_bpf_state *state, uint64_t now)
+{
+	struct bpf_devices *devices = state->devices;
+
+	devices->passing = false;
+	see_transmits(state, now);
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++) {
+		if (!bit_test(devices->asked, slot) || bit_test(devices->named, slot))
+			continue;
+		bpf_slot_forget_blocks(state, slot);
+		devices->slot[slot].phase = SLOT_DRAINING;
+		devices->slot[slot].grace = blocks_grace(state->blocks);
+		/* A scan that is running may have passed some of its blocks. */
+		devices->slot[slot].since_cycle = devices->cycle + (devices->scan_at != 0);
 	}
-	fresh = &state->retired[state->retired_count++];
-	memset(fresh, 0, sizeof(*fresh));
-	return fresh;
 }
+
+static void pass(struct backend_bpf_state *state, uint64_t now, uint64_t until_ns)
+{
+	struct bpf_devices *devices = state->devices;
+
+	if (!devices->passing)
+		begin_pass(state);
+	while (devices->passing && devices->pass_at < state->inflight_entries) {
+		uint32_t end = devices->pass_at + PASS_STEP;
+
+		for (; devices->pass_at < end && devices->pass_at < state->inflight_entries;
+		     devices->pass_at++)
+			see_entry(state, &state->inflight[devices->pass_at], now);
+		if (time_monotonic() > until_ns)
+			return;
+	}
+	if (devices->passing)
+		end_pass(state, now);
+}
+
+/* ---- closing and freeing ----------------------------------------------------- */
 
 static void close_slot(struct backend_bpf_state *state, uint32_t slot)
 {
-	__u64 *key = key_of(state, slot);
+	struct device_slot *is = &state->devices->slot[slot];
+	__u64 *key = slot_key(state, slot);
 
-	state->slot[slot].closing = *key;
+	is->closing = *key;
+	is->phase = SLOT_CLOSING;
 	__atomic_store_n(key, 0, __ATOMIC_RELEASE);
+	is->grace = blocks_grace(state->blocks);
 }
 
 static void free_slot(struct backend_bpf_state *state, uint32_t slot)
 {
-	struct bpf_retired *retired = retired_add(state);
-
-	if (!retired)
-		return;
-	retired->key = state->slot[slot].closing;
-	retired->info = state->device_infos[slot];
-	for (uint32_t cpu = 0; cpu < state->cpus; cpu++) {
-		stats_merge(&retired->stats, stats_of(state, cpu, slot));
-		memset(stats_of(state, cpu, slot), 0, sizeof(struct nf_device_stats));
-	}
-	state->slot[slot] = (struct bpf_slot){0};
+	retired_gone(state->devices->retired, state->devices->slot[slot].closing);
+	state->devices->slot[slot] = (struct device_slot){0};
 	bpf_map_delete_elem(bpf_map__fd(state->skel->maps.nf_device_claims), &slot);
 }
 
-/* The longest idle slot of a set, idle for at least device_idle_ns; 0 = none. */
+static void free_drained(struct backend_bpf_state *state)
+{
+	struct bpf_devices *devices = state->devices;
+
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++) {
+		const struct device_slot *is = &devices->slot[slot];
+
+		if (is->phase == SLOT_DRAINING && blocks_grace_over(state->blocks, is->grace) &&
+		    devices->cycle > is->since_cycle && !is->blocks)
+			free_slot(state, slot);
+	}
+}
+
+/* The longest idle slot of a set, idle for at least idle_ns; 0 = none. */
 static uint32_t idlest(struct backend_bpf_state *state, uint32_t set, uint64_t now)
 {
-	uint64_t longest = state->device_idle_ns;
+	uint64_t longest = state->devices->idle_ns;
 	uint32_t found = 0;
 
 	for (uint32_t slot = set * NF_DEVICE_SET; slot < (set + 1) * NF_DEVICE_SET; slot++) {
-		struct bpf_slot *seen = &state->slot[slot];
-		uint64_t is = activity(state, slot);
+		const struct device_slot *is = &state->devices->slot[slot];
 
-		if (slot < NF_SLOT_RESERVED || !*key_of(state, slot))
+		if (slot < NF_SLOT_RESERVED || !*slot_key(state, slot) || !is->active_ns)
 			continue;
-		if (is != seen->activity || !seen->active_ns) {
-			seen->activity = is;
-			seen->active_ns = now;
-		}
-		if (now - seen->active_ns >= longest) {
-			longest = now - seen->active_ns;
+		if (now - is->active_ns >= longest) {
+			longest = now - is->active_ns;
 			found = slot;
 		}
 	}
 	return found;
 }
 
-static unsigned int free_slots(const struct backend_bpf_state *state, uint32_t set)
+/* Slots of a set without a key; a new device finds its slot when it was first seen. */
+static unsigned int free_slots(struct backend_bpf_state *state, uint32_t set, uint64_t now)
 {
 	unsigned int n = 0;
 
-	for (uint32_t slot = set * NF_DEVICE_SET; slot < (set + 1) * NF_DEVICE_SET; slot++)
-		n += !*key_of(state, slot);
+	for (uint32_t slot = set * NF_DEVICE_SET; slot < (set + 1) * NF_DEVICE_SET; slot++) {
+		struct device_slot *is = &state->devices->slot[slot];
+
+		if (!*slot_key(state, slot))
+			n++;
+		else if (!is->active_ns)
+			is->active_ns = now;
+	}
 	return n;
 }
 
-void bpf_housekeep(struct backend *backend)
+bool bpf_slots_work(struct backend_bpf_state *state, uint64_t now, uint64_t until_ns)
 {
-	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
-	uint64_t now = time_monotonic();
+	bool more = false;
 
-	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
-		if (state->slot[slot].closing && !in_use(state, slot))
-			free_slot(state, slot);
+	free_drained(state);
 	for (uint32_t set = 0; set < state->slots / NF_DEVICE_SET; set++) {
-		unsigned int free = free_slots(state, set);
+		unsigned int free = free_slots(state, set, now);
 
 		for (uint32_t slot; free < FREE_MIN && (slot = idlest(state, set, now)); free++)
 			close_slot(state, slot);
 	}
-}
-
-/* ---- reading live and retired slots as one --------------------------------- */
-
-/* The counters of a device in one slot, or its retired counters. */
-struct part {
-	uint64_t key;
-	uint32_t slot;			   /* of a live part */
-	const struct bpf_retired *retired; /* NULL for a live part */
-};
-
-static int by_key(const void *x, const void *y)
-{
-	const struct part *a = x, *b = y;
-
-	return a->key < b->key ? -1 : a->key > b->key;
-}
-
-static size_t collect_parts(const struct backend_bpf_state *state, struct part *parts)
-{
-	size_t n = 0;
-
-	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++) {
-		uint64_t key = __atomic_load_n(key_of(state, slot), __ATOMIC_RELAXED);
-
-		if (!key)
-			key = state->slot[slot].closing;
-		if (key)
-			parts[n++] = (struct part){.key = key, .slot = slot};
-	}
-	for (size_t i = 0; i < state->retired_count; i++)
-		parts[n++] =
-			(struct part){.key = state->retired[i].key, .retired = &state->retired[i]};
-	qsort(parts, n, sizeof(*parts), by_key);
-	return n;
-}
-
-static void add_part(const struct backend_bpf_state *state, const struct part *part,
-		     struct nf_device_stats *stats)
-{
-	if (part->retired) {
-		stats_merge(stats, &part->retired->stats);
-		return;
-	}
-	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
-		stats_merge(stats, stats_of(state, cpu, part->slot));
-}
-
-static int visit_device(const struct nf_device_stats *stats, const struct nf_device_info *info,
-			uint64_t key, int (*visit)(const struct backend_device *, void *),
-			void *userdata)
-{
-	char name[NF_DEVICE_NAME + 1] = "";
-	struct backend_device device = {
-		.polls = stats->polls,
-		.poll_packets = stats->poll_packets,
-		.full_budgets = stats->full_budgets,
-	};
-
-	memcpy(device.segment, stats->hist, sizeof(device.segment));
-	histogram_merge(&device.segment[NF_SEGMENT_RECEIVE_TO_COPY],
-			&stats->hist[NF_HIST_SOFTIRQ_RECEIVE_TO_COPY]);
-	histogram_merge(&device.segment[NF_SEGMENT_RX_TOTAL],
-			&stats->hist[NF_HIST_SOFTIRQ_RX_TOTAL]);
-	if (info) {
-		memcpy(name, info->name, NF_DEVICE_NAME);
-		device.name = name;
-		device.netns = info->netns;
-		device.ifindex = NF_KEY_IFINDEX(key);
-	}
-	return visit(&device, userdata);
-}
-
-/* Pairs of slot and CPU that one call looks at: about 1 ms. */
-#define NAPI_STEP 4096
-
-/* `next` of the cursor counts pairs of slot and CPU, from the slot NF_SLOT_BACKLOG on. */
-int bpf_read_napi(const struct backend *backend, struct backend_cursor *cursor,
-		  int (*visit)(const struct backend_napi *, void *), void *userdata)
-{
-	const struct backend_bpf_state *state = bpf_state(backend);
-	uint32_t slot = NF_SLOT_BACKLOG + (uint32_t)(cursor->next / state->cpus);
-	uint32_t cpu = (uint32_t)(cursor->next % state->cpus);
-	unsigned int steps = 0;
-	int r = 0;
-
-	for (; slot < state->slots && r == 0; slot++, cpu = 0)
-		for (; cpu < state->cpus && r == 0; cpu++) {
-			const struct nf_device_stats *stats = stats_of(state, cpu, slot);
-			uint64_t key = *key_of(state, slot);
-			char name[NF_DEVICE_NAME + 1] = "";
-			struct backend_napi napi = {
-				.cpu = cpu,
-				.polls = stats->polls,
-				.poll_packets = stats->poll_packets,
-				.full_budgets = stats->full_budgets,
-			};
-
-			if (steps++ == NAPI_STEP)
-				return 1;
-			cursor->next++;
-			if (!stats->polls || !key)
-				continue;
-			if (slot >= NF_SLOT_RESERVED) {
-				memcpy(name, state->device_infos[slot].name, NF_DEVICE_NAME);
-				napi.name = name;
-				napi.ifindex = NF_KEY_IFINDEX(key);
-				napi.netns = state->device_infos[slot].netns;
-			}
-			r = visit(&napi, userdata);
-		}
-	return r;
-}
-
-void bpf_read_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
-{
-	const struct backend_bpf_state *state = bpf_state(backend);
-
-	for (uint32_t slot = 0; slot < state->slots && cpu < state->cpus; slot++)
-		if (*key_of(state, slot))
-			histogram_merge(
-				hist,
-				&stats_of(state, cpu, slot)->hist[NF_SEGMENT_RAISE_TO_SOFTIRQ]);
-}
-
-/* The counters without a device: of the reserved slots, and of the oldest retired devices. */
-static int visit_reserved(const struct backend_bpf_state *state,
-			  int (*visit)(const struct backend_device *, void *), void *userdata)
-{
-	struct nf_device_stats stats = state->forgotten;
-
-	for (uint32_t slot = 0; slot < NF_SLOT_RESERVED; slot++)
-		add_part(state, &(struct part){.slot = slot}, &stats);
-	return visit_device(&stats, NULL, 0, visit, userdata);
-}
-
-/* `next` of the cursor is the key of the device visited last; the row of those without a slot is first. */
-int bpf_read_devices(const struct backend *backend, struct backend_cursor *cursor,
-		     int (*visit)(const struct backend_device *, void *), void *userdata)
-{
-	const struct backend_bpf_state *state = bpf_state(backend);
-	OWN_FREE struct part *parts = calloc(state->slots + state->retired_count, sizeof(*parts));
-	size_t n = parts ? collect_parts(state, parts) : 0, i = 0;
-	int r = parts ? 0 : -ENOMEM;
-
-	if (parts && !cursor->begun) {
-		cursor->begun = true;
-		r = visit_reserved(state, visit, userdata);
-	}
-	while (i < n && parts[i].key <= cursor->next)
-		i++;
-	for (size_t next; i < n && r == 0; i = next) {
-		struct nf_device_stats stats = {0};
-		const struct nf_device_info *info = parts[i].retired
-							    ? &parts[i].retired->info
-							    : &state->device_infos[parts[i].slot];
-
-		for (next = i; next < n && parts[next].key == parts[i].key; next++)
-			add_part(state, &parts[next], &stats);
-		cursor->next = parts[i].key;
-		r = visit_device(&stats, info, parts[i].key, visit, userdata);
-	}
-	return r;
+	pass(state, now, until_ns);
+	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots && !more; slot++)
+		more = state->devices->slot[slot].phase != SLOT_OPEN;
+	return more;
 }

@@ -25,7 +25,8 @@
 static struct {
 	char program[PROGRAM_NAME];
 	char last[BACKEND_REASON_MAX];
-	char why[80]; /* the verifier's last message */
+	char why[80];	  /* the verifier's last message */
+	char map[64];	  /* the map that could not be made */
 } refused;
 
 /* The instructions that the verifier processed for each program. */
@@ -47,6 +48,11 @@ const char *bpf_refusal(void)
 const char *bpf_refused_program(void)
 {
 	return refused.program;
+}
+
+const char *bpf_refused_map(void)
+{
+	return refused.map;
 }
 
 unsigned int bpf_verified_insns(const struct bpf_program *program)
@@ -137,6 +143,8 @@ static int on_message(enum libbpf_print_level level, const char *format, va_list
 	line[strcspn(line, "\n")] = '\0';
 	if (sscanf(line, "libbpf: prog '%63[^']': failed to load: %d", program, &error) == 2)
 		memcpy(refused.program, program, sizeof(program));
+	else if (sscanf(line, "libbpf: map '%63[^']': failed to create: ", program) == 1)
+		memcpy(refused.map, program, sizeof(refused.map));
 	else if (level == LIBBPF_WARN && !strstr(line, "Retrying without BTF"))
 		memcpy(refused.last, line, sizeof(line));
 	return 0;

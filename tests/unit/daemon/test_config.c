@@ -23,7 +23,7 @@ static void test_defaults(void **state)
 	(void)state;
 	config_init(&config);
 	assert_int_equal(config.backend.inflight_entries, 65536);
-	assert_int_equal(config.backend.device_slots, 0);
+	assert_int_equal(config.backend.device_slots, 4096);
 	assert_int_equal(config.backend.drop_rate, 20);
 	assert_int_equal(config.slow_total_ns, 10000000);
 	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_RECEIVE_TO_COPY], 0);
@@ -83,7 +83,7 @@ static void test_rows_are_whole(void **state)
 static bool is_number(const struct setting *setting)
 {
 	return setting->type == SETTING_NUMBER || setting->type == SETTING_POWER_OF_TWO ||
-	       setting->type == SETTING_POWER_OF_TWO_OR_0 || setting->type == SETTING_DURATION;
+	       setting->type == SETTING_DURATION;
 }
 
 /* The limits of a number are accepted, what is beyond them is refused. */
@@ -102,8 +102,7 @@ static void test_limits_of_numbers(void **state)
 			continue;
 		config_init(&config);
 		assert_true(*value <= setting->most);
-		assert_true(*value >= setting->least ||
-			    (!*value && setting->type == SETTING_POWER_OF_TWO_OR_0));
+		assert_true(*value >= setting->least);
 		snprintf(text, sizeof(text), "%" PRIu64 "%s", setting->least, unit);
 		assert_int_equal(set(&config, setting, text), 0);
 		assert_int_equal(*value, setting->least);
@@ -236,7 +235,7 @@ static void test_refused(void **state)
 		{"drops.keys=", "whole number"},
 		{"drops.keys=99999999999999999999999", "whole number"},
 		{"inflight.entries=100", "the nearest are 64 and 128"},
-		{"devices.slots=4", "must be 0 or a power of two from 8 to 4096 devices"},
+		{"devices.slots=4", "must be a power of two from 8 to 4096 devices"},
 		{"devices.slots=12", "the nearest are 8 and 16"},
 		{"devices.slots=8192", "from 8 to 4096"},
 		{"alerts.interval=99ms", "must be a duration from 100ms to 1min"},

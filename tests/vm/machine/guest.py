@@ -122,7 +122,8 @@ class Guest:
         yield from ("setpriv", "--pdeathsig", "KILL")
         yield from ("qemu-system-x86_64", "-machine", "q35",
                     "-accel", f"tcg,thread={self.options.threads}",
-                    "-smp", str(self.options.cpus),
+                    "-smp", f"{self.options.cpus},maxcpus="
+                            f"{max(self.options.cpus, self.options.possible_cpus)}",
                     "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                     "-serial", f"file:{self.console}", "-serial", "stdio",
                     "-chardev", f"socket,id=monitor,fd={monitor}",
