@@ -122,8 +122,7 @@ static int ask(void *data, const char *method, json_t *parameters, int64_t extra
 	int r;
 
 	live->asked = method;
-	r = varlink_call(live->session->varlink, method, json_incref(parameters), timeout_ms,
-			 reply);
+	r = varlink_call(live->session->varlink, method, json_incref(owned), timeout_ms, reply);
 	/* The first call of a reading: later ones follow at once. */
 	if ((r == -EPIPE || r == -ECONNRESET) && !strcmp(method, "io.netflowd.GetStatus"))
 		r = ask_again(live, method, parameters, timeout_ms, reply);
