@@ -78,10 +78,10 @@ static int allow_sockets(scmp_filter_ctx filter)
 
 	for (size_t i = 0; i < ARRAY_SIZE(families) && r == 0; i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-				     SCMP_A0(SCMP_CMP_EQ, families[i]));
+				     SCMP_A0(SCMP_CMP_EQ, families[i], 0));
 	if (r == 0)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-				     SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+				     SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 	return r;
 }
 
@@ -94,7 +94,7 @@ static int allow_prctl(scmp_filter_ctx filter)
 
 	for (size_t i = 0; i < ARRAY_SIZE(options) && r == 0; i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-				     SCMP_A0(SCMP_CMP_EQ, options[i]));
+				     SCMP_A0(SCMP_CMP_EQ, options[i], 0));
 	return r;
 }
 
