@@ -183,6 +183,7 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 {
 	cpu->softirq = 0;
+	cpu->ready = 0; /* the wake-ups of an announcement are over */
 	if (vec == NET_RX_SOFTIRQ && cpu->again_ns < cpu->entry_ns)
 		cpu->again_ns = 0;
 }
@@ -214,8 +215,8 @@ static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx
 	const struct task_struct *task = (const void *)bpf_get_current_task();
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	return nf_number(scratch, ctx) - stack < settings.stack_size && !cpu->irq_ns &&
-	       !nf_in_softirq(cpu);
+	return settings.irq_exit && nf_number(scratch, ctx) - stack < settings.stack_size &&
+	       !cpu->irq_ns && !nf_in_softirq(cpu);
 }
 
 #endif

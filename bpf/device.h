@@ -360,12 +360,16 @@ static __always_inline __u64 nf_elapsed(__u64 from_ns, __u64 to_ns)
 
 /*
  * Add one duration to a histogram; `index` is an enum nf_segment or an enum
- * nf_hist_index.  Each histogram has one writer at a time on a CPU, so the
- * additions are plain (see nf_add()).  Returns whether the duration is longer
- * than the segment's threshold.
+ * nf_hist_index.  Returns whether the duration is longer than the segment's
+ * threshold.
+ *
+ * Each histogram has one writer at a time on a CPU, so the additions are plain
+ * (see nf_add()).  The exception is `preemptible`, a program that is attached to
+ * a function of process context: another task can preempt it and run another
+ * writer, so that its own additions must be single instructions.
  */
-static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 index,
-					   __u64 from_ns, __u64 to_ns)
+static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, __u32 index,
+						__u64 from_ns, __u64 to_ns, bool preemptible)
 {
 	struct nf_hist *hist = &stats->hist[index];
 	__u64 ns = nf_elapsed(from_ns, to_ns);
@@ -374,11 +378,22 @@ static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 
 
 	/* The compiler would keep `ns` for it until it is used, see nf_elapsed(). */
 	barrier_var(slow);
-	nf_add(&hist->sum_ns, ns);
-	nf_add(&hist->bucket[nf_hist_bucket(ns)], 1);
+	if (preemptible) {
+		__sync_fetch_and_add(&hist->sum_ns, ns);
+		__sync_fetch_and_add(&hist->bucket[nf_hist_bucket(ns)], 1);
+	} else {
+		nf_add(&hist->sum_ns, ns);
+		nf_add(&hist->bucket[nf_hist_bucket(ns)], 1);
+	}
 	if (ns > hist->max_ns)
 		hist->max_ns = ns;
 	return slow;
+}
+
+static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 index,
+					   __u64 from_ns, __u64 to_ns)
+{
+	return nf_segment_add_from(stats, index, from_ns, to_ns, false);
 }
 
 #endif

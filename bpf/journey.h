@@ -130,6 +130,8 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
+		else if (settings.udp_enqueue)
+			r->stage_ns[NF_STAGE_SOCK_QUEUE] = e->enqueue_ns;
 		return;
 	}
 	if (!(e->flags & NF_INFLIGHT_NO_QUEUE))
@@ -284,30 +286,6 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_in
 	nf_inflight_seal(e, number);
 }
 
-/*
- * The kernel has put an skb into a socket's queue.  If this CPU serves a
- * softirq, it is the skb last received here.  A busy socket gets its skb later,
- * in process context, and then this stage is not known.  `family` is the
- * socket's: a packet socket (tcpdump) gets a clone, before the skb gets to its
- * own socket.
- */
-static __always_inline void nf_journey_queued(struct nf_cpu *cpu, __u16 family)
-{
-	__u64 skb = cpu->receiving, now;
-	struct nf_inflight *e = nf_inflight_at(skb);
-	struct nf_device_stats *stats;
-
-	if (!skb || family == AF_PACKET || !e || e->skb != skb || e->journey != NF_JOURNEY_RX ||
-	    e->sock_queue || !nf_inflight_intact(e, skb) || !nf_in_softirq(cpu))
-		return;
-	now = bpf_ktime_get_ns();
-	stats = nf_device_stats(e->slot);
-	if (stats && nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, e->begin_ns, now))
-		e->flags |= NF_INFLIGHT_SLOW;
-	e->sock_queue = nf_ticks(e->begin_ns, now);
-	cpu->ready = skb;
-}
-
 static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
 {
 	__u32 index = nf_hash(tid, settings.wake_shift);
@@ -315,13 +293,21 @@ static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
 	return bpf_map_lookup_elem(&nf_wakes, &index);
 }
 
+/* The context of a program that ends receive→copy, see nf_segment_add_from(). */
+enum nf_reader_context {
+	NF_READER_IN_TASK,
+	NF_READER_PREEMPTIBLE,
+	NF_READER_IN_SOFTIRQ, /* the skb was read before, and is freed now */
+};
+
 /*
  * If the reader was asleep and this skb woke it, set the times at which it was
- * woken and got on a CPU.  A reader that was not asleep has neither stage.
- * Returns whether a segment was slow.
+ * woken and got on a CPU.  A reader that was not asleep has neither stage: if it is
+ * woken on its way to sleep, it keeps its CPU.  Returns whether a segment was slow.
  */
 static __always_inline bool nf_journey_woken(struct nf_device_stats *stats, __u64 skb,
-					     __u64 begin_ns, struct nf_journey_end *end)
+					     __u64 begin_ns, struct nf_journey_end *end,
+					     bool preemptible)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -329,16 +315,16 @@ static __always_inline bool nf_journey_woken(struct nf_device_stats *stats, __u6
 
 	if (!wake || wake->tid != tid || wake->skb != skb)
 		return false;
+	wake->skb = 0;
+	/* Otherwise it belongs to an earlier skb at this address, whose end was not seen. */
+	if (!wake->run_ns || wake->wakeup_ns < begin_ns)
+		return false;
 	end->wakeup_ns = wake->wakeup_ns;
 	end->run_ns = wake->run_ns;
-	wake->skb = 0;
-	/* The wake-up belongs to an earlier skb at this address, whose end was not seen. */
-	if (end->wakeup_ns < begin_ns)
-		end->wakeup_ns = end->run_ns = 0;
-	if (!end->run_ns)
-		return false;
-	slow = nf_segment_add(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns);
-	slow |= nf_segment_add(stats, NF_SEGMENT_RUN_TO_COPY, end->run_ns, end->now);
+	slow = nf_segment_add_from(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns,
+				   preemptible);
+	slow |= nf_segment_add_from(stats, NF_SEGMENT_RUN_TO_COPY, end->run_ns, end->now,
+				    preemptible);
 	return slow;
 }
 
@@ -350,7 +336,7 @@ static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, 
 						 const struct sk_buff *skb,
 						 const struct nf_inflight *e,
 						 const struct nf_reader *read, __u32 merged,
-						 bool softirq)
+						 enum nf_reader_context context)
 {
 	struct nf_journey_end end = {
 		.probe = probe,
@@ -361,19 +347,20 @@ static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, 
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
 	__u64 first = nf_journey_first(e->begin_ns, &e->rx);
+	bool softirq = context == NF_READER_IN_SOFTIRQ;
+	bool preemptible = context == NF_READER_PREEMPTIBLE;
 
 	if (!stats)
 		return;
-	if (softirq) {
-		end.slow = nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, e->begin_ns,
-					  end.now);
-		end.slow |= nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, first, end.now);
-	} else {
-		end.slow = nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, end.now);
-		end.slow |= nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, first, end.now);
-		if (settings.wake)
-			end.slow |= nf_journey_woken(stats, e->skb, e->begin_ns, &end);
-	}
+	end.slow = nf_segment_add_from(stats,
+				       softirq ? (__u32)NF_HIST_SOFTIRQ_RECEIVE_TO_COPY
+					       : (__u32)NF_SEGMENT_RECEIVE_TO_COPY,
+				       e->begin_ns, end.now, preemptible);
+	end.slow |= nf_segment_add_from(
+		stats, softirq ? (__u32)NF_HIST_SOFTIRQ_RX_TOTAL : (__u32)NF_SEGMENT_RX_TOTAL,
+		first, end.now, preemptible);
+	if (settings.wake && !softirq)
+		end.slow |= nf_journey_woken(stats, e->skb, e->begin_ns, &end, preemptible);
 	nf_journey_end(ctx, cpu, skb, e, &end);
 }
 
@@ -383,6 +370,9 @@ static __always_inline void nf_journey_waking(struct nf_cpu *cpu, __u32 tid)
 	struct nf_wake *wake = nf_wake_at(tid);
 
 	if (!wake)
+		return;
+	/* A reader can be woken again before it reads, for a lock of its own. */
+	if (wake->tid == tid && wake->skb == cpu->ready && wake->wakeup_ns >= cpu->ready_ns)
 		return;
 	wake->tid = tid;
 	wake->wakeup_ns = bpf_ktime_get_ns();

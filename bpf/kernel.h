@@ -99,6 +99,7 @@ struct sk_buff;
 
 struct sk_buff_head {
 	struct sk_buff *next;
+	struct sk_buff *prev;
 };
 
 struct sock {
@@ -114,6 +115,7 @@ struct udp_sock {
 };
 
 struct sk_buff {
+	struct sk_buff *prev;
 	struct net_device *dev;
 	struct sock *sk;
 	unsigned int len;
@@ -165,7 +167,8 @@ enum {
 	SOCK_DGRAM = 2,
 	IPPROTO_TCP = 6,
 	IPPROTO_UDP = 17,
-	AF_PACKET = 17,
+	AF_UNIX = 1,
+	AF_NETLINK = 16,
 	MSG_PEEK = 0x2,
 	MSG_ERRQUEUE = 0x2000,
 	IFF_LOOPBACK = 0x8,

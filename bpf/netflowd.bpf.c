@@ -21,6 +21,7 @@
 #include "device.h"
 #include "inflight.h"
 #include "journey.h"
+#include "queued.h"
 #include "reader.h"
 #include "stream.h"
 #include "drop.h"
@@ -35,7 +36,8 @@ int nf_irq_handler_entry(__u64 *ctx)
 {
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_ENTRY);
 
-	if (!cpu)
+	/* Without its end, the handler would seem to run for ever. */
+	if (!cpu || !settings.irq_exit)
 		return 0;
 	cpu->irq_ns = bpf_ktime_get_ns();
 	return 0;
@@ -141,7 +143,6 @@ static __always_inline int nf_receive(__u64 *ctx, bool simple)
 	if (!e)
 		return 0;
 	slot = nf_device_slot(skb->dev);
-	cpu->receiving = number;
 	known = e->skb == number;
 	if (known) {
 		if (!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head)) {
@@ -177,7 +178,23 @@ int nf_netif_receive_skb_simple(__u64 *ctx)
 	return nf_receive(ctx, true);
 }
 
-/* sk_data_ready(const struct sock *sk): ends receive→sock_queue; for UDP see reader.h. */
+/*
+ * __udp_enqueue_schedule_skb(struct sock *sk, struct sk_buff *skb): a datagram is put into the
+ * queue of its socket, see queued.h.
+ */
+SEC("fentry/__udp_enqueue_schedule_skb")
+int nf_udp_enqueue_schedule_skb_fentry(__u64 *ctx)
+{
+	const struct sock *sk = (const void *)ctx[0];
+	const struct sk_buff *skb = (const void *)ctx[1];
+	struct nf_cpu *cpu = nf_hit(NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB);
+
+	if (cpu)
+		nf_queued_enqueue(cpu, sk, skb);
+	return 0;
+}
+
+/* sk_data_ready(const struct sock *sk): ends receive→sock_queue, see queued.h; for UDP see reader.h. */
 SEC("tp_btf/sk_data_ready")
 int nf_sk_data_ready(__u64 *ctx)
 {
@@ -186,7 +203,7 @@ int nf_sk_data_ready(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_journey_queued(cpu, sk->__sk_common.skc_family);
+	nf_queued(cpu, sk);
 	if (settings.udp_reader && nf_reader_is_udp(sk))
 		nf_reader_data_ready(sk);
 	return 0;
@@ -201,7 +218,7 @@ int nf_sk_data_ready_fentry(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_journey_queued(cpu, sk->__sk_common.skc_family);
+	nf_queued(cpu, sk);
 	return 0;
 }
 
@@ -214,7 +231,7 @@ int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
 
 	if (!cpu)
 		return 0;
-	nf_journey_queued(cpu, BPF_CORE_READ(sk, __sk_common.skc_family));
+	nf_queued_untyped(cpu, sk);
 	return 0;
 }
 
@@ -298,7 +315,7 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	merged = nf_stream_copied(cpu, skb, ctx[1], delivered ? &path : 0);
 	if (delivered)
 		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0,
-				     merged, false);
+				     merged, NF_READER_IN_TASK);
 	return 0;
 }
 
@@ -316,6 +333,41 @@ int nf_sock_recv_length(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	nf_reader_has_read(ctx, cpu, sk);
+	return 0;
+}
+
+/*
+ * skb_attempt_defer_free(struct sk_buff *skb), since 5.17 (68822bdf76f1): ends receive→copy of
+ * UDP readers since 6.18 (6471658dc66c), and of TCP readers that do not copy (splice).
+ *
+ * A reader is done with the skb, and gives it to the CPU that allocated it.  The same function
+ * frees completed transmits and other skbs, which have been in no socket's queue.  A datagram
+ * that a second reader peeks at passes consume_skb instead.  skb_consume_udp() also names the
+ * skb, but compilers put it into udp_recvmsg(), and then only IPv6 passes its entry.
+ */
+SEC("fentry/skb_attempt_defer_free")
+int nf_skb_attempt_defer_free_fentry(__u64 *ctx)
+{
+	const struct sk_buff *skb = (const void *)ctx[0];
+	__u64 number = nf_address(skb);
+	struct nf_inflight *e = nf_inflight_at(number), path;
+	struct nf_cpu *cpu;
+
+	if (!e || e->skb != number || e->journey != NF_JOURNEY_RX)
+		return 0;
+	cpu = nf_hit(NF_PROBE_SKB_ATTEMPT_DEFER_FREE);
+	if (!cpu)
+		return 0;
+	path = *e;
+	if (!path.sock_queue && !nf_queued_udp(skb))
+		return 0;
+	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, &path, number,
+			       (__u64)skb->head) ||
+	    !nf_inflight_end(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, e, number, NF_EVENT_DELIVERED))
+		return 0;
+	if (!nf_in_softirq(cpu))
+		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, skb, &path, 0, 0,
+				     NF_READER_PREEMPTIBLE);
 	return 0;
 }
 
@@ -461,8 +513,9 @@ int nf_net_dev_xmit(__u64 *ctx)
  * It also ends receive→copy of a UDP reader of a linear skb, which does not pass
  * skb_copy_datagram_iovec (copy_linear_skb()).  Up to 6.17 the reader frees the
  * skb in its own context, right after its copy; for later kernels see reader.h.
- * A received skb that is consumed in a softirq was for the kernel itself (ICMP,
- * ARP).  But if it has been in a socket's queue, a reader has read it before.
+ * A received skb that was in no socket's queue was for the kernel itself (ICMP,
+ * ARP), in whatever context: threaded NAPI, busy polling and the writer of a tun
+ * device serve packets outside a softirq.
  */
 SEC("tp_btf/consume_skb")
 int nf_consume_skb(__u64 *ctx)
@@ -472,7 +525,7 @@ int nf_consume_skb(__u64 *ctx)
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_CONSUME_SKB);
 	struct nf_inflight *e, path;
 	enum nf_event event;
-	bool softirq, timed;
+	bool softirq, udp, timed = false;
 
 	if (!cpu)
 		return 0;
@@ -481,19 +534,23 @@ int nf_consume_skb(__u64 *ctx)
 		return 0;
 	path = *e;
 	softirq = nf_in_softirq(cpu);
-	timed = !softirq || path.sk;
-	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head))
+	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head)) {
 		event = NF_EVENT_INVALIDATED;
-	else if (path.journey >= NF_JOURNEY_TX)
+	} else if (path.journey >= NF_JOURNEY_TX) {
 		event = nf_journey_tx_event(&path);
-	else if (!skb->skb_iif)
+	} else if (!skb->skb_iif) {
 		event = NF_EVENT_INVALIDATED;
-	else
-		event = timed || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
+	} else {
+		udp = nf_queued_udp(skb);
+		timed = settings.udp_reader && path.sk;
+		timed |= udp && !softirq && !settings.udp_deferred;
+		event = timed || udp || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
+	}
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return 0;
-	if (event == NF_EVENT_DELIVERED && timed)
-		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0, softirq);
+	if (timed)
+		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0,
+				     softirq ? NF_READER_IN_SOFTIRQ : NF_READER_IN_TASK);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
 		nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
 	return 0;

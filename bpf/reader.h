@@ -131,7 +131,7 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 		if (nf_inflight_intact(&path, skb) &&
 		    nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
 			nf_journey_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
-					     false);
+					     NF_READER_IN_TASK);
 	}
 	nf_reader_expect(r, number, first);
 	if (!first) {

@@ -41,11 +41,13 @@ enum nf_probe {
 	NF_PROBE_SOFTIRQ_EXIT,
 	NF_PROBE_NAPI_POLL,
 	NF_PROBE_NETIF_RECEIVE_SKB,
+	NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB,
 	NF_PROBE_SK_DATA_READY,
 	NF_PROBE_SCHED_WAKING,
 	NF_PROBE_SCHED_SWITCH,
 	NF_PROBE_SKB_COPY_DATAGRAM_IOVEC,
 	NF_PROBE_SOCK_RECV_LENGTH,
+	NF_PROBE_SKB_ATTEMPT_DEFER_FREE,
 	NF_PROBE_NET_DEV_QUEUE,
 	NF_PROBE_NET_DEV_START_XMIT,
 	NF_PROBE_NET_DEV_XMIT,
@@ -278,6 +280,16 @@ struct nf_xmit_frame {
 	__u32 reserved;
 };
 
+/* The datagram that a CPU puts into the queue of a UDP socket, see bpf/queued.h. */
+struct nf_enqueue {
+	__u64 skb;	/* a number like nf_inflight.skb, 0 = none */
+	__u64 sk;	/* the socket, a number like nf_inflight.skb */
+	__u64 begin_ns; /* of its journey */
+	__u64 ns;
+	__u32 slot; /* device slot of its journey */
+	__u32 reserved;
+};
+
 /* A token bucket of records, see bpf/throttle.h. */
 struct nf_bucket {
 	__u64 full_ns; /* when it is full again; in the past, or 0: it is full */
@@ -307,13 +319,14 @@ struct nf_cpu {
 	__u16 xmit_depth;  /* entries of xmit[] */
 	__u8 irq_raised;   /* the irq being handled has raised NET_RX */
 	__u8 reserved0;
-	/* The context of the skb being received and of the running task. */
-	__u64 receiving; /* the skb last seen at receive, like nf_inflight.skb */
-	__u64 ready;	 /* the skb put into a socket's queue since sched_switch, 0 = none */
+	__u64 ready; /* the first skb that the last sk_data_ready put into a queue, 0 = none */
+	__u64 base;  /* scratch, see nf_queued_base() */
 	struct nf_bucket journey_bucket;     /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* bit n: an irq whose number has the lower six bits n has raised NET_RX */
-	__u64 reserved;
+	struct nf_enqueue enqueue;
+	__u64 ready_ns; /* when `ready` was announced */
+	__u64 reserved[3];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
@@ -369,7 +382,10 @@ struct nf_inflight {
 			__u64 xmit_ns;
 		};
 	};
-	__u64 sk;     /* rx: the UDP socket where it is next in line, 0 = not known */
+	union {			  /* rx; which one depends on settings.udp_reader */
+		__u64 sk;	  /* the UDP socket where it is next in line, 0 = not known */
+		__u64 enqueue_ns; /* when it was put into the queue of a UDP socket, 0 = not yet */
+	};
 	__u16 slot;   /* device slot of the last stage */
 	__u8 journey; /* enum nf_journey */
 	__u8 flags;   /* NF_INFLIGHT_* */

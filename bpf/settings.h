@@ -39,8 +39,11 @@ NF_SETTINGS struct {
 	bool kfree_skb_reason; /* its tracepoint kfree_skb has `reason` */
 	bool kfree_skb_rx_sk;  /* and `rx_sk` */
 	bool softirq_exit; /* the probe softirq_exit is attached: the end of a softirq is known */
-	bool wake;	   /* the probes sched_waking and sched_switch are attached */
+	bool irq_exit; /* the probe irq_handler_exit: the end of an interrupt handler is known */
+	bool wake;     /* the probes sched_waking and sched_switch are attached */
+	bool udp_deferred; /* UDP readers do not free their skbs with consume_skb */
 	bool udp_reader;   /* follow UDP readers, see bpf/reader.h */
+	bool udp_enqueue;  /* the probe udp_enqueue_schedule_skb is attached; not with udp_reader */
 	bool drop_shared;  /* more than one writer at a time can add to a shard of drops */
 } settings;
 

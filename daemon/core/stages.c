@@ -48,9 +48,8 @@ static const char *why_no_receive(const struct nf_journey_record *record, unsign
 static const char *why_no_sock_queue(const struct nf_journey_record *record, unsigned int have)
 {
 	(void)record;
-	if (!(have & S(SOFTIRQ_ENTRY)))
-		return "received outside a softirq: there netflowd cannot relate an arrival at a socket to its skb";
-	return "the socket was busy: it got the skb later, from another context";
+	(void)have;
+	return "its reader took it before the kernel announced it to the socket";
 }
 
 static const char *why_no_copy(const struct nf_journey_record *record, unsigned int have)
@@ -96,11 +95,9 @@ static const struct stage {
 	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ, why_no_raise},
 	[NF_STAGE_SOFTIRQ_ENTRY] = {"softirq_entry", SOFTIRQ, NULL},
 	[NF_STAGE_RECEIVE] = {"receive", P(NETIF_RECEIVE_SKB), why_no_receive},
-	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY) | SOFTIRQ, why_no_sock_queue},
-	[NF_STAGE_WAKEUP] = {"wakeup",
-			     P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ, NULL},
-	[NF_STAGE_RUN] = {"run", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY) | SOFTIRQ,
-			  NULL},
+	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY), why_no_sock_queue},
+	[NF_STAGE_WAKEUP] = {"wakeup", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY), NULL},
+	[NF_STAGE_RUN] = {"run", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY), NULL},
 	[NF_STAGE_COPY] = {"copy", 0, why_no_copy},
 	[NF_STAGE_QUEUE] = {"queue", P(NET_DEV_QUEUE), why_no_queue},
 	[NF_STAGE_START_XMIT] = {"start_xmit", P(NET_DEV_START_XMIT), why_no_start},

@@ -70,7 +70,7 @@ struct backend_sink {
 
 enum probe_state {
 	PROBE_ATTACHED,
-	PROBE_UNNEEDED,	   /* nothing is lost without it on this host */
+	PROBE_UNNEEDED,	   /* this host has no use for it; `reason` says why */
 	PROBE_DEGRADED,	   /* attached, with a simpler program than the usual one */
 	PROBE_UNAVAILABLE, /* it should be attached and is not */
 };

@@ -7,18 +7,22 @@
 const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 	[NF_PROBE_IRQ_HANDLER_ENTRY] = {"irq_handler_entry", "irq",
 					"irq_to_softirq; rx_total then begins with softirq_raise"},
-	[NF_PROBE_IRQ_HANDLER_EXIT] = {"irq_handler_exit", "irq",
-				       "exact irq_to_softirq; whether a drop's task was involved"},
+	[NF_PROBE_IRQ_HANDLER_EXIT] =
+		{"irq_handler_exit", "irq",
+		 "irq_to_softirq; rx_total then begins with softirq_raise; whether a drop's task was involved"},
 	[NF_PROBE_SOFTIRQ_RAISE] = {"softirq_raise", "irq",
 				    "raise_to_softirq (the softirq's wait) and irq_to_softirq"},
 	[NF_PROBE_SOFTIRQ_ENTRY] =
 		{"softirq_entry", "irq",
-		 "all segments up to sock_queue, wakeup_to_run, run_to_copy; whether a drop's task was involved"},
+		 "all segments up to receive; whether a drop's task was involved"},
 	[NF_PROBE_SOFTIRQ_EXIT] =
 		{"softirq_exit", "irq",
 		 "all segments up to receive; before 6.18 UDP's receive_to_copy; whether a drop's task was involved"},
 	[NF_PROBE_NAPI_POLL] = {"napi_poll", "rx", "NAPI polls, packets per poll and full budgets"},
 	[NF_PROBE_NETIF_RECEIVE_SKB] = {"netif_receive_skb", "rx", "all receive latency"},
+	[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB] =
+		{"udp_enqueue_schedule_skb", "rx",
+		 "receive_to_sock_queue of datagrams that a reader takes at once"},
 	[NF_PROBE_SK_DATA_READY] =
 		{"sk_data_ready", "rx",
 		 "receive_to_sock_queue, wakeup_to_run, run_to_copy; on 6.18 and later UDP's receive_to_copy"},
@@ -28,6 +32,8 @@ const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 					      "receive_to_copy and rx_total, mainly of TCP"},
 	[NF_PROBE_SOCK_RECV_LENGTH] = {"sock_recv_length", "rx",
 				       "receive_to_copy and rx_total of UDP readers"},
+	[NF_PROBE_SKB_ATTEMPT_DEFER_FREE] = {"skb_attempt_defer_free", "rx",
+					     "receive_to_copy and rx_total of UDP readers"},
 	[NF_PROBE_NET_DEV_QUEUE] =
 		{"net_dev_queue", "tx",
 		 "receive_to_queue, queue_to_start_xmit and the totals that end at xmit"},

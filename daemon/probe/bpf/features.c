@@ -61,6 +61,33 @@ static bool supports_exchange(void)
 	return true;
 }
 
+/*
+ * Whether the kernel attaches a program to the entry of this function, and runs it.  A kernel
+ * that cannot patch its text refuses only the attachment.
+ */
+static bool supports_fentry(const struct btf *kernel, const char *function)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int id = btf__find_by_name_kind(kernel, function, BTF_KIND_FUNC), fd, link;
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = id > 0 ? (__u32)id : 0);
+
+	if (id <= 0 || bpf_silenced("fentry"))
+		return false;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "nf_try", "GPL", program, ARRAY_SIZE(program),
+			   &options);
+	if (fd < 0)
+		return false;
+	link = bpf_raw_tracepoint_open(NULL, fd);
+	if (link >= 0)
+		close(link);
+	close(fd);
+	return link >= 0;
+}
+
 /* Program statistics require CAP_SYS_ADMIN; loading programs does not. */
 static bool supports_stats(void)
 {
@@ -76,6 +103,9 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 {
 	int kfree_skb = tracepoint_arguments(kernel, "kfree_skb");
 
+	/* New in 6.18 (b650bf0977d3), as is the deferral (6471658dc66c). */
+	bool deferred = btf__find_by_name_kind(kernel, "udp_prod_queue", BTF_KIND_STRUCT) > 0;
+
 	*features = (struct bpf_features){
 		.atomic_fetch = supports_exchange(),
 		/* New in 6.1 with the check in __bpf_trace_run(), which calls it. */
@@ -83,9 +113,9 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 						     BTF_KIND_FUNC) > 0,
 		.kfree_skb_reason = kfree_skb >= 3,
 		.kfree_skb_rx_sk = kfree_skb >= 4,
-		/* New in 6.18 (b650bf0977d3), as is the deferral (6471658dc66c). */
-		.udp_frees_deferred =
-			btf__find_by_name_kind(kernel, "udp_prod_queue", BTF_KIND_STRUCT) > 0,
+		.udp_frees_deferred = deferred,
+		.fentry_udp_enqueue = supports_fentry(kernel, "__udp_enqueue_schedule_skb"),
+		.fentry_defer_free = deferred && supports_fentry(kernel, "skb_attempt_defer_free"),
 		.stats = supports_stats(),
 		/* A helper of 5.11, since which the kernel charges the cgroup instead. */
 		.memlock_charged = btf__find_by_name_kind(kernel, "bpf_ktime_get_coarse_ns",

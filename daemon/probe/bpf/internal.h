@@ -25,7 +25,9 @@ struct bpf_features {
 	bool no_reentry;       /* the kernel does not start a program that is running on the CPU */
 	bool kfree_skb_reason; /* the tracepoint kfree_skb has the argument reason */
 	bool kfree_skb_rx_sk;  /* and rx_sk */
-	bool udp_frees_deferred; /* UDP readers pass no probe but sock_recv_length */
+	bool udp_frees_deferred; /* UDP readers pass no tracepoint but sock_recv_length */
+	bool fentry_udp_enqueue; /* fentry programs run at __udp_enqueue_schedule_skb() */
+	bool fentry_defer_free;	 /* fentry programs run at skb_attempt_defer_free() */
 	bool stats;		 /* the daemon may switch on program statistics */
 	bool memlock_charged;	 /* maps and programs count against RLIMIT_MEMLOCK */
 	__s32 rdonly_cast;	 /* BTF id of bpf_rdonly_cast(); 0 or negative: none */
@@ -110,6 +112,14 @@ unsigned int bpf_verified_insns(const struct bpf_program *program);
 /* shortage.c: write why a map of that size could not be made. */
 void bpf_explain_shortage(const char *map, uint64_t bytes, int error, char *reason);
 
+/*
+ * udp.c: why the kernel does not need this probe of UDP sockets; NULL: it does, or it is not one of
+ * them.  After the kernel refused a program, replace its probe by another one if there is one.
+ */
+const char *bpf_udp_unneeded(const struct backend_bpf_state *state,
+			     const struct backend_settings *settings, enum nf_probe probe);
+void bpf_udp_replace(struct backend_bpf_state *state, const struct backend_settings *settings);
+
 /* functions.c: the address of a function, and its length; 0 if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);
 /*
@@ -120,7 +130,9 @@ ino_t bpf_module(const char *directory);
 /* If xen-netback was loaded or removed, give the programs the address at which it frees skbs. */
 void bpf_find_netback(struct backend_bpf_state *state);
 
-/* silence.c: find the attached probes that the kernel does not run; true if they changed. */
+/* silence.c: why the kernel does not run programs attached in this way; NULL if it does. */
+const char *bpf_silenced(const char *how);
+/* Find the attached probes that the kernel does not run; true if they changed. */
 bool bpf_find_silenced(struct backend_bpf_state *state);
 
 /* backend_bpf.c */

@@ -110,7 +110,10 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->wake = state->probe[NF_PROBE_SCHED_WAKING].state == PROBE_ATTACHED &&
 		   state->probe[NF_PROBE_SCHED_SWITCH].state == PROBE_ATTACHED;
 	to->softirq_exit = state->probe[NF_PROBE_SOFTIRQ_EXIT].state == PROBE_ATTACHED;
-	to->udp_reader = state->features.udp_frees_deferred;
+	to->irq_exit = state->probe[NF_PROBE_IRQ_HANDLER_EXIT].state == PROBE_ATTACHED;
+	to->udp_deferred = state->features.udp_frees_deferred;
+	to->udp_reader = state->probe[NF_PROBE_SOCK_RECV_LENGTH].state == PROBE_ATTACHED;
+	to->udp_enqueue = state->probe[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB].state == PROBE_ATTACHED;
 	to->wake_shift = 64 - WAKES_LOG2;
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
 	bpf_throttle(settings->journey_rate, settings->journey_burst, &to->journey_interval_ns,
@@ -171,7 +174,8 @@ static void find_alternative(struct backend_bpf_state *state, enum nf_probe prob
 
 	if (bpf_has_tracepoint(kernel, name))
 		return;
-	if (probe == NF_PROBE_SK_DATA_READY) {
+	if (probe == NF_PROBE_SK_DATA_READY || probe == NF_PROBE_SKB_ATTEMPT_DEFER_FREE ||
+	    probe == NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB) {
 		state->probe[probe].alternative = WITHOUT_TRACEPOINT;
 		return;
 	}
@@ -184,14 +188,16 @@ static void choose_probes(struct backend_bpf_state *state, const struct backend_
 			  const struct btf *kernel)
 {
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		const char *unneeded = bpf_udp_unneeded(state, settings, (enum nf_probe)i);
+
 		if (i >= NF_PROBE_SLOTS_FIRST) {
 			state->probe[i].state = PROBE_UNNEEDED; /* slots.c loads and attaches it */
 		} else if (settings->disabled[i]) {
 			set_unavailable(state, i, "switched off by probes.disable");
-		} else if (i == NF_PROBE_SOCK_RECV_LENGTH && !state->features.udp_frees_deferred) {
+		} else if (unneeded) {
 			state->probe[i].state = PROBE_UNNEEDED;
-			snprintf(state->probe[i].reason, sizeof(state->probe[i].reason),
-				 "UDP readers of this kernel free their skbs themselves");
+			snprintf(state->probe[i].reason, sizeof(state->probe[i].reason), "%s",
+				 unneeded);
 		} else {
 			find_alternative(state, i, kernel);
 		}
@@ -379,6 +385,7 @@ static int load(struct backend_bpf_state *state, const struct backend_settings *
 		/* EPERM applies to all programs: bpf() itself is denied. */
 		if (r == -EPERM || leave_out_refused(state, r) < 0)
 			break;
+		bpf_udp_replace(state, settings);
 	}
 	explain_failure(state, r, reason);
 	return r;

@@ -36,7 +36,7 @@ static bool is_off(const char *path)
 	return file && getc(file) == '0';
 }
 
-static const char *silenced(const char *how)
+const char *bpf_silenced(const char *how)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
 		if (!strcmp(switches[i].how, how) && is_off(switches[i].file))
@@ -57,7 +57,7 @@ bool bpf_find_silenced(struct backend_bpf_state *state)
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		const char *how = attached_how(state, (enum nf_probe)i);
-		const char *why = how ? silenced(how) : NULL;
+		const char *why = how ? bpf_silenced(how) : NULL;
 
 		changed |= why != state->silenced[i];
 		state->silenced[i] = why;

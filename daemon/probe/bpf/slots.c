@@ -133,6 +133,7 @@ static void set_constants(const struct backend_bpf_state *state, struct slots *s
 	typeof(skel->rodata->slots_settings) *to = &skel->rodata->slots_settings;
 
 	skel->rodata->settings.stack_size = state->skel->rodata->settings.stack_size;
+	skel->rodata->settings.irq_exit = state->skel->rodata->settings.irq_exit;
 	skel->rodata->settings.no_reentry = state->features.no_reentry;
 	skel->rodata->settings.atomic_fetch = state->features.atomic_fetch;
 	to->limit = (__u32)from->limit;

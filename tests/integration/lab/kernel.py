@@ -167,10 +167,10 @@ def drop_trace(kib_per_cpu=8192):
             for stats in instance.glob("per_cpu/cpu*/stats"):
                 trace.lost += int(re.search(r"overrun: (\d+)", stats.read_text())[1])
         finally:
-            _remove(instance)
+            remove_instance(instance)
 
 
-def _remove(instance):
+def remove_instance(instance):
     """Remove an instance, which stays busy for a moment after its events were on."""
     for _ in range(100):
         try:

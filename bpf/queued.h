@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The stage sock_queue: the skbs that the kernel has put into a socket's queue.
+ *
+ * sk_data_ready names the socket and not the skb.  The skb last received on this
+ * CPU need not be in that queue: the kernel passes a whole list of GRO through
+ * netif_receive_skb before it delivers the first (netif_receive_skb_list()), and
+ * a busy TCP socket gets its skbs later, in process context (release_sock()).  So
+ * the queue itself is read, from its tail on backward, as far as its skbs are in
+ * the in-flight table and do not have the stage yet.  These are usually just one,
+ * and more when
+ *   - TCP fills a gap and appends the skbs that waited behind it (tcp_ofo_queue());
+ *   - since 6.18 a CPU queues the datagrams of others together with its own
+ *     (udp_prod_queue in __udp_enqueue_schedule_skb());
+ *   - two CPUs queue at the same time, and the first sees both.
+ * A TCP socket is locked here.  A UDP socket is not: its reader can have moved its
+ * queue to reader_queue, or taken the skb.  Every skb is announced, so an announcement
+ * that finds no new skb in the queue looks into reader_queue.
+ *
+ * Where the kernel takes fentry, __udp_enqueue_schedule_skb() names each datagram just before it
+ * is in the queue, and that moment is its stage.  Without it, a reader on another CPU that
+ * does not sleep takes 1 datagram in 100 before it is announced, and its record lacks
+ * the stage.  The announcement that follows on the same CPU shows that the socket took it.
+ *
+ * The skbs behind the first are read with bpf_probe_read_kernel() only, which
+ * does not fault if one of them is freed; then its address, or its head, does not
+ * match an entry.
+ */
+#ifndef NF_QUEUED_H
+#define NF_QUEUED_H
+
+#include "journey.h"
+
+#define NF_QUEUED_MAX 16 /* skbs that one announcement can give the stage */
+
+/* False for sockets that no skb from a device reaches. */
+static __always_inline bool nf_queued_family(__u16 family)
+{
+	return family != AF_UNIX && family != AF_NETLINK;
+}
+
+/*
+ * Whether the skb has been in the queue of a UDP socket, also if its reader took it before it
+ * was announced.  There skb->dev is no pointer, but a few sizes (udp_set_dev_scratch()),
+ * whose upper bits are not those of a kernel address.
+ */
+static __always_inline bool nf_queued_udp(const struct sk_buff *skb)
+{
+	return (__s64)skb->dev > 0;
+}
+
+/* Whether the entry is that of a received skb which is in no socket's queue yet. */
+static __always_inline bool nf_queued_is_new(const struct nf_inflight *e, __u64 skb)
+{
+	return e && e->skb == skb && e->journey == NF_JOURNEY_RX && !e->sock_queue &&
+	       nf_inflight_intact(e, skb);
+}
+
+/*
+ * End receive→sock_queue; returns whether it was slow.  A function of its own keeps the
+ * programs short.
+ */
+static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_ns, __u64 to_ns)
+{
+	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns);
+}
+
+/*
+ * Give the skb and those before it the stage.  `skb` and `queue`, the head of the
+ * queue, are numbers like nf_inflight.skb, and `base` is the distance of these from
+ * addresses.  Returns the first skb of them, 0 if there is none.  A global function,
+ * so that the verifier checks the loop once.
+ *
+ * If two CPUs find the same skb of a UDP socket within a few ns, the histogram counts
+ * it twice.
+ */
+__noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now)
+{
+	struct nf_device_stats *stats;
+	__u64 oldest = 0, ns;
+	int i;
+
+	for (i = 0; i < NF_QUEUED_MAX && skb != queue; i++) {
+		const struct sk_buff *at = (const void *)(skb + base);
+		struct nf_inflight *e = nf_inflight_at(skb);
+
+		if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
+			break;
+		ns = settings.udp_enqueue && e->enqueue_ns ? e->enqueue_ns : now;
+		e->sock_queue = nf_ticks(e->begin_ns, ns);
+		stats = nf_device_stats(e->slot);
+		if (stats && nf_queued_time(stats, e->begin_ns, ns))
+			e->flags |= NF_INFLIGHT_SLOW;
+		oldest = skb;
+		skb = (__u64)BPF_CORE_READ(at, prev) - base;
+	}
+	return oldest;
+}
+
+/* The address of which nf_address() is the distance. */
+static __always_inline __u64 nf_queued_base(struct nf_cpu *cpu)
+{
+	return nf_number(&cpu->base, &nf_anchor);
+}
+
+/* No new skb in the queue of a UDP socket: its reader may have moved it. */
+static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struct sock *sk,
+						 __u64 now)
+{
+	const struct udp_sock *up = (const void *)sk;
+	__u64 base = nf_queued_base(cpu);
+
+	return nf_queued_before((__u64)BPF_CORE_READ(up, reader_queue.prev) - base,
+				nf_address(&up->reader_queue), base, now);
+}
+
+/* The receive queue of a socket whose type the verifier does not know (kprobe). */
+static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct sock *sk)
+{
+	__u64 base = nf_queued_base(cpu), now = bpf_ktime_get_ns(), tail;
+
+	cpu->ready = 0;
+	if (!nf_queued_family(BPF_CORE_READ(sk, __sk_common.skc_family)))
+		return;
+	tail = (__u64)BPF_CORE_READ(sk, sk_receive_queue.prev) - base;
+	cpu->ready_ns = now;
+	cpu->ready = nf_queued_before(tail, (__u64)&sk->sk_receive_queue - base, base, now);
+}
+
+/* A UDP socket is about to queue a datagram, or to drop it because its buffer is full. */
+static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct sock *sk,
+					      const struct sk_buff *skb)
+{
+	__u64 number = nf_address(skb);
+	struct nf_inflight *e = nf_inflight_at(number);
+
+	cpu->enqueue.skb = 0;
+	if (!nf_queued_is_new(e, number) || e->head != (__u64)skb->head)
+		return;
+	cpu->enqueue.sk = nf_address(sk);
+	cpu->enqueue.begin_ns = e->begin_ns;
+	cpu->enqueue.slot = e->slot;
+	cpu->enqueue.ns = bpf_ktime_get_ns();
+	cpu->enqueue.skb = number;
+	e->enqueue_ns = cpu->enqueue.ns;
+}
+
+/*
+ * The announcement of the datagram that this CPU has just queued: end its
+ * receive→sock_queue, also if its reader has already taken it.  Returns the datagram, 0 if
+ * the announcement is of another one.
+ */
+static __always_inline __u64 nf_queued_announced(struct nf_cpu *cpu, const struct sock *sk)
+{
+	const struct nf_enqueue *enqueue = &cpu->enqueue;
+	__u64 skb = enqueue->skb;
+	struct nf_device_stats *stats;
+	struct nf_inflight *e;
+
+	if (!skb || enqueue->sk != nf_address(sk))
+		return 0;
+	cpu->enqueue.skb = 0;
+	e = nf_inflight_at(skb);
+	if (e && (e->skb != skb || e->begin_ns != enqueue->begin_ns))
+		e = 0;
+	if (e && e->sock_queue)
+		return skb;
+	if (e)
+		e->sock_queue = nf_ticks(enqueue->begin_ns, enqueue->ns);
+	stats = nf_device_stats(enqueue->slot);
+	if (stats && nf_queued_time(stats, enqueue->begin_ns, enqueue->ns) && e)
+		e->flags |= NF_INFLIGHT_SLOW;
+	return skb;
+}
+
+/*
+ * The kernel announces data to a socket: end receive→sock_queue of its new skbs.
+ * The reader that the kernel wakes now reads the first of them.
+ */
+static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
+{
+	const struct sk_buff *tail;
+	__u64 skb, queue, now = 0, oldest = 0;
+	bool named = settings.udp_enqueue && sk->sk_protocol == IPPROTO_UDP;
+	struct nf_inflight *e;
+
+	cpu->ready = 0;
+	if (!nf_queued_family(sk->__sk_common.skc_family))
+		return;
+	/* Only since 6.18 a CPU queues the datagrams of others, too. */
+	if (named && !settings.udp_deferred) {
+		oldest = nf_queued_announced(cpu, sk);
+		if (oldest) {
+			cpu->ready_ns = cpu->enqueue.ns;
+			cpu->ready = oldest;
+			return;
+		}
+	}
+	tail = sk->sk_receive_queue.prev;
+	skb = nf_address(tail);
+	queue = nf_address(&sk->sk_receive_queue);
+	e = skb != queue ? nf_inflight_at(skb) : 0;
+	if (nf_queued_is_new(e, skb)) {
+		now = bpf_ktime_get_ns();
+		oldest = nf_queued_before(skb, queue, nf_queued_base(cpu), now);
+	} else if (sk->sk_protocol == IPPROTO_UDP) {
+		now = bpf_ktime_get_ns();
+		oldest = nf_queued_at_reader(cpu, sk, now);
+	}
+	if (named && settings.udp_deferred) {
+		skb = nf_queued_announced(cpu, sk);
+		now = skb ? cpu->enqueue.ns : now;
+		oldest = oldest ? oldest : skb;
+	}
+	cpu->ready_ns = now;
+	cpu->ready = oldest;
+}
+
+#endif

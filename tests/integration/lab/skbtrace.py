@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The kernel's own trace of each skb on its way to a reader: an independent view, by address.
+
+The functions are traced by kprobe events, because no tracepoint of UDP names the skb.  All times
+are CLOCK_MONOTONIC in ns; the trace prints whole µs.
+"""
+
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import secrets
+import time
+
+from . import kernel
+
+# One datagram or segment: the skb's address and its times.  `queued` is the entry of the function
+# that puts a datagram into its socket's queue, None for TCP; `read` is when its reader was done
+# with it, or copied it.
+Seen = collections.namedtuple("Seen", "skb receive queued read")
+
+_LINE = re.compile(r"\s(\d+)\.(\d{6}): (\w+): (.*)")
+# The name of the device is missing where addresses are printed without hashing them (6.1).
+_RECEIVE = re.compile(r"skbaddr=(?:0x)?([0-9a-f]+) len=(\d+)")
+_ADDRESS = re.compile(r"skb(?:addr)?=(?:0x)?([0-9a-f]+)")
+# Functions whose argument is the skb: (name of the event, function, argument)
+_PROBES = (("queued", "__udp_enqueue_schedule_skb", 2), ("freed", "skb_attempt_defer_free", 1))
+
+
+def why_not():
+    """Why it cannot run here; None if it can."""
+    with kernel.tracefs() as where:
+        try:
+            with _probes(where):
+                return None
+        except OSError as error:
+            return f"this kernel has no kprobe events: {error}"
+
+
+@contextlib.contextmanager
+def _probes(where):
+    """Make the kprobe events; their group."""
+    group = "nft" + secrets.token_hex(4)
+    control, made = where / "kprobe_events", []
+    try:
+        for name, function, argument in _PROBES:
+            if name == "queued" or _exists(function):
+                _append(control, f"p:{group}/{name} {function} skb=$arg{argument}:x64")
+                made.append(name)
+        yield group
+    finally:
+        for name in made:
+            _append(control, f"-:{group}/{name}")
+
+
+def _append(file, line):
+    # open() would seek to the end, which this file refuses.
+    fd = os.open(file, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, line.encode() + b"\n")
+    finally:
+        os.close(fd)
+
+
+def _exists(function):
+    return re.search(rf" [tT] {function}$", pathlib.Path("/proc/kallsyms").read_text(), re.M)
+
+
+class Trace:
+    """Events in the order of their times: [(ns, name, text)]."""
+
+    def __init__(self):
+        self.events = []
+
+    def _of(self, *names):
+        return [(ns, int(_ADDRESS.search(text)[1], 16))
+                for ns, name, text in self.events if name in names]
+
+    def receives(self, length=None):
+        """[(ns, address)] of the packets that a device received, all or those of this length."""
+        found = []
+        for ns, name, text in self.events:
+            match = _RECEIVE.search(text) if name == "netif_receive_skb" else None
+            if match and length in (None, int(match[2])):
+                found.append((ns, int(match[1], 16)))
+        return found
+
+    def datagrams(self, length):
+        """A Seen for each datagram of this length (from the network header on), in the order in
+        which they were received."""
+        after = _After(self._of("queued")), _After(self._of("consume_skb", "freed"))
+        return [self._datagram(receive, *after) for receive in self.receives(length)]
+
+    @staticmethod
+    def _datagram(receive, queued, freed):
+        ns, address = receive
+        queue_ns, address = queued.first(ns, address)
+        return Seen(address, ns, queue_ns, freed.first(queue_ns, address)[0])
+
+    def copies(self):
+        """{address: [ns]} of the copies of skbs to readers."""
+        found = collections.defaultdict(list)
+        for ns, address in self._of("skb_copy_datagram_iovec"):
+            found[address].append(ns)
+        return found
+
+
+class _After:
+    """Finds the first event of an skb after a moment."""
+
+    def __init__(self, events):
+        self.of = collections.defaultdict(list)
+        for ns, address in events:
+            self.of[address].append(ns)
+
+    def first(self, ns, address):
+        """(ns, address).  Kernels before 5.12 print only a hash of the address at
+        netif_receive_skb; there the next event of all belongs to the next datagram."""
+        if address >> 32 == 0:
+            found, address = min((times[0], a) for a, times in self.of.items() if times)
+            self.of[address].pop(0)
+            return found, address
+        found = next((t for t in self.of[address] if t >= ns), None)
+        assert found is not None, f"skb {address:x} has no such event after its receive"
+        return found, address
+
+
+@contextlib.contextmanager
+def tracing(kib_per_cpu=16384):
+    """Trace all skbs of the host; the Trace is filled at the end."""
+    trace = Trace()
+    with kernel.tracefs() as where, _probes(where) as group:
+        instance = where / "instances" / group
+        instance.mkdir()
+        events = [instance / "events" / name for name in
+                  ("net/netif_receive_skb", "skb/consume_skb", "skb/skb_copy_datagram_iovec")]
+        events.append(instance / "events" / group)
+        try:
+            (instance / "buffer_size_kb").write_text(str(kib_per_cpu))
+            (instance / "trace_clock").write_text("mono")
+            for event in events:
+                (event / "enable").write_text("1")
+            yield trace
+            time.sleep(0.05)
+            for event in events:
+                (event / "enable").write_text("0")
+            _check_whole(instance)
+            trace.events = sorted(_read(instance), key=lambda event: event[0])
+        finally:
+            for event in events:
+                (event / "enable").write_text("0")
+            kernel.remove_instance(instance)
+
+
+def _check_whole(instance):
+    for stats in instance.glob("per_cpu/cpu*/stats"):
+        lost = re.search(r"overrun: (\d+)", stats.read_text())[1]
+        assert lost == "0", f"the trace lost {lost} events"
+
+
+def _read(instance):
+    hashing = instance / "options/hash-ptr"
+    if hashing.exists():
+        hashing.write_text("0")
+    with open(instance / "trace", errors="replace") as lines:
+        for line in lines:
+            match = _LINE.search(line)
+            if match:
+                yield (int(match[1]) * 10**9 + int(match[2]) * 1000, match[3], match[4])

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The right skb: each datagram and segment has its own stages and its own end, whatever brings it:
+lists of GRO, threaded NAPI, RPS, the writer of a tun device, busy polling.  Where the kernel can
+trace its functions, its own trace of the same skbs is compared with every record.
+
+With two network cards (tests/vm/run --nics) the packets pass these, otherwise a veth pair."""
+
+import contextlib
+import os
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from lab import (journeys, ledgers, nics, offload, packets, paths, patience, skbtrace, sockets,
+                 waiting)
+
+PORT = 7777
+ROUNDS = 5
+SIZE = 77  # bytes of payload, as no other packet has; the first 8 are the datagram's number
+LENGTH = 20 + 8 + SIZE
+SO_RCVBUFFORCE, SO_BUSY_POLL, SO_INCOMING_NAPI_ID = 33, 46, 56
+ROUNDING_NS = 2000  # the trace prints whole µs
+# netflowd's program and the kernel's trace read the clock at one event within less than this.
+SAME_NS = 500_000 * patience.FACTOR
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+@pytest.fixture
+def wire(lab):
+    """left ── right: two cards if there are any."""
+    return lab.pair(ipv6=False) if nics.why_not() else nics.pair(lab)
+
+
+@pytest.fixture
+def traced():
+    reason = skbtrace.why_not()
+    if reason:
+        pytest.skip(reason)
+
+
+def thread_napi(device, on):
+    """NAPI of the device in a kernel thread; skips where the kernel cannot."""
+    try:
+        device.namespace.run("sh", "-c", f"echo {int(on)} > /sys/class/net/{device.name}/threaded")
+    except RuntimeError as error:
+        if on:
+            pytest.skip(f"no threaded NAPI: {error}")
+
+
+class Reader(threading.Thread):
+    """Reads datagrams until it has `count`; their numbers are in `numbers`."""
+
+    def __init__(self, reader, count):
+        super().__init__(daemon=True)
+        self.reader, self.count, self.numbers = reader, count, []
+
+    def run(self):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        with contextlib.suppress(TimeoutError):
+            while len(self.numbers) < self.count:
+                self.numbers.append(struct.unpack_from("!Q", self.reader.recv(2048))[0])
+
+
+def shape(device, verb, rate):
+    device.namespace.run("tc", "qdisc", verb, "dev", device.name, "root", "tbf", "rate", rate,
+                         "burst", "20000" if rate == OPEN else "200", "limit", "1000000")
+
+
+CLOSED, OPEN = "800bit", "1gbit"
+
+
+def send_bursts(wire, sender, burst, rounds=ROUNDS):
+    """Send `rounds` bursts of numbered datagrams; returns how many they are.  A qdisc holds all of
+    a burst but the first, and gives them to the device at once."""
+    verb = "add"
+    for round_ in range(rounds):
+        shape(wire.left_device, verb, CLOSED)
+        verb = "change"
+        for n in range(burst):
+            sender.send(struct.pack(f"!Q{SIZE - 8}x", round_ * burst + n))
+        shape(wire.left_device, verb, OPEN)
+        waiting.until(lambda: wire.left_device.qdisc("tbf")["qlen"], lambda n: n == 0)
+    return rounds * burst
+
+
+def attached(daemon, probe):
+    return any(p["name"] == probe and p["state"] == "attached"
+               for p in daemon.call("ListProbes")["probes"])
+
+
+def follows_queues(daemon):
+    """True if this kernel does not let netflowd know which skb a UDP reader reads (bpf/reader.h).
+    A reader on another CPU can then be faster than netflowd."""
+    return attached(daemon, "sock_recv_length")
+
+
+def exchange(daemon, wire, burst):
+    """Send bursts from left to right, and read all of them, if possible as they come."""
+    late = follows_queues(daemon)
+    with sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, socket_):
+        socket_.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 20)
+        reader = Reader(socket_, ROUNDS * burst)
+        if not late:
+            reader.start()
+        count = send_bursts(wire, sender, burst)
+        if late:
+            reader.start()
+        reader.join(timeout=patience.seconds(20))
+    assert reader.numbers == list(range(count)), "the scenario did not work"
+    return count
+
+
+def number(record):
+    return struct.unpack_from("!Q", bytes.fromhex(record["header"]), 28)[0]
+
+
+def records_of(daemon, wire, count):
+    """The records of all datagrams, in the order in which they were sent."""
+    records = journeys.to_port(journeys.wait_for(daemon, count, wire.right_device, "delivered"),
+                               PORT)
+    records.sort(key=number)
+    assert [number(r) for r in records] == list(range(count))
+    for record in records:
+        journeys.check(record)
+    return records
+
+
+def time_of(record, stage):
+    """The time of day of a stage, in ns; None if the record does not have it."""
+    found = [s["time"] for s in record["stages"] if s["stage"] == stage]
+    return journeys.nanoseconds_of(found[0]) if found else None
+
+
+def check_stages(records, threaded=False):
+    """None lacks its stage, and the datagrams of a flow pass each stage one after the other."""
+    for record in records:
+        assert "sock_queue" in journeys.names(record), record["missing"]
+        assert not set(journeys.missing(record)) & {"receive", "sock_queue", "copy"}
+        if threaded:
+            assert not {"irq", "softirq_raise", "softirq_entry"} & set(journeys.names(record))
+    for stage in ("receive", "sock_queue", "copy"):
+        times = [time_of(record, stage) for record in records]
+        assert times == sorted(times), f"{stage} is not in the order of the datagrams"
+
+
+def distance(ours, traced_):
+    """The distance of two clocks that both read the events of one CPU, one after the other: at each
+    event first the trace's clock and then ours, or first ours.  So each time of ours is between
+    two events of the trace, its own and the next one, however long the machine stops in
+    between.  Returns None if it is not: then a time belongs to another event."""
+    assert len(ours) == len(traced_)
+    low = min(a - b for a, b in zip(ours, traced_))
+    if all(a - low <= after + ROUNDING_NS for a, after in zip(ours, traced_[1:])):
+        return low
+    high = max(a - b for a, b in zip(ours, traced_))
+    if all(a - high >= before - ROUNDING_NS for a, before in zip(ours[1:], traced_)):
+        return high
+    return None
+
+
+def check_trace(records, seen):
+    """The records of a flow and the kernel's trace of the same skbs, in the same order.  Both have
+    one clock, but the records show the time of day."""
+    assert len(seen) == len(records)
+    clocks = []
+    for stage, field in (("receive", "receive"), ("sock_queue", "queued"), ("copy", "read")):
+        ours, traced_ = [time_of(r, stage) for r in records], [getattr(s, field) for s in seen]
+        clocks.append(distance(ours, traced_))
+        assert clocks[-1] is not None, (stage, [a - b for a, b in zip(ours, traced_)])
+    assert max(clocks) - min(clocks) < SAME_NS, clocks
+
+
+def case(burst, gro, threaded):
+    short = (burst, gro, threaded) == (8, True, False)
+    return pytest.param(burst, gro, threaded, marks=[pytest.mark.smoke] if short else [],
+                        id=f"{burst}-{'gro' if gro else 'plain'}{'-threaded' if threaded else ''}")
+
+
+CASES = [case(burst, gro, threaded)
+         for burst in (8, 64) for gro in (True, False) for threaded in (False, True)]
+
+
+def set_up(wire, gro, threaded):
+    if nics.why_not():
+        # Only then datagrams pass the veth's own NAPI, see veth_skb_is_eligible_for_gro().
+        offload.switch(wire.left_device, offload.STSO, not gro)
+    offload.switch(wire.right_device, offload.SGRO, gro)
+    thread_napi(wire.right_device, threaded)
+
+
+@pytest.mark.parametrize("burst, gro, threaded", CASES)
+def test_bursts(start, wire, burst, gro, threaded):
+    """Every datagram has its stages; those of a burst are in order."""
+    set_up(wire, gro, threaded)
+    daemon = start(*journeys.EVERY)
+    try:
+        count = exchange(daemon, wire, burst)
+    finally:
+        thread_napi(wire.right_device, False)
+    records = records_of(daemon, wire, count)
+    # Without GRO, a veth has no NAPI of its own, and the backlog serves its packets.
+    check_stages(records, threaded and (gro or not nics.why_not()))
+    queued = journeys.histogram(daemon, wire.right_device, "receive_to_sock_queue", "rx")
+    assert queued["count"] == count
+    ledgers.check_balanced(daemon)
+
+
+@pytest.mark.parametrize("burst, gro, threaded", CASES)
+def test_bursts_and_the_kernels_trace(start, wire, traced, burst, gro, threaded):
+    """The times of every datagram are those of the kernel's trace of the same skb."""
+    set_up(wire, gro, threaded)
+    daemon = start(*journeys.EVERY)
+    try:
+        with skbtrace.tracing() as trace:
+            count = exchange(daemon, wire, burst)
+    finally:
+        thread_napi(wire.right_device, False)
+    records = records_of(daemon, wire, count)
+    check_stages(records)
+    check_trace(records, trace.datagrams(LENGTH))
+
+
+@pytest.mark.parametrize("burst", [8, 64])
+def test_rps(start, wire, burst):
+    """Another CPU than that of the card serves the packets."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU")
+    wire.right_device.namespace.run(
+        "sh", "-c", f"echo {1 << cpus[1]:x} > "
+        f"/sys/class/net/{wire.right_device.name}/queues/rx-0/rps_cpus")
+    daemon = start(*journeys.EVERY)
+    count = exchange(daemon, wire, burst)
+    records = records_of(daemon, wire, count)
+    check_stages(records)
+    for record in records:
+        assert record["cpu"] is not None
+        assert "irq" not in journeys.names(record), "the interrupt of another packet"
+
+
+def test_tcp_and_the_kernels_trace(start, wire, traced):
+    """TCP bulk: each record shows the receive and the copy of one and the same skb."""
+    daemon = start(*journeys.EVERY)
+    total = 4 << 20
+    with skbtrace.tracing() as trace, \
+            sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
+        writer = threading.Thread(target=sender.sendall, args=(b"x" * total,), daemon=True)
+        writer.start()
+        got = 0
+        while got < total:
+            got += len(reader.recv(65536))
+        writer.join()
+    waiting.until(lambda: len(journeys.ask(daemon, wire.right_device)), lambda n: n > 20)
+    records = journeys.to_port(journeys.ask(daemon, wire.right_device), PORT)
+    assert len(records) > 20
+    copies = trace.copies()
+    clock = clock_distance()
+    for record in records:
+        assert "sock_queue" in journeys.names(record), record["missing"]
+        receive, copy = time_of(record, "receive") - clock, time_of(record, "copy") - clock
+        own = {address for ns, address in trace.receives() if abs(ns - receive) < SAME_NS}
+        assert any(abs(ns - copy) < SAME_NS for address in own for ns in copies[address]), \
+            "no skb was received and copied at these times"
+
+
+def clock_distance():
+    """The time of day minus CLOCK_MONOTONIC, in ns."""
+    def once():
+        before, day, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return after - before, day - before
+
+    return min(once() for _ in range(1000))[1]
+
+
+@pytest.mark.parametrize("burst", [1, 8])
+def test_tcp_has_every_stage(start, wire, burst):
+    """Small messages, read as they come and late: each skb that a reader gets was queued."""
+    daemon = start(*journeys.EVERY)
+    count = 50
+    with sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
+        for _ in range(count):
+            for _ in range(burst):
+                sender.send(b"x" * 100)
+            got = 0
+            while got < 100 * burst:
+                got += len(reader.recv(65536))
+    records = journeys.to_port(journeys.wait_for(daemon, count, wire.right_device, "delivered"),
+                               PORT)
+    assert len(records) >= count
+    for record in records:
+        journeys.check(record)
+        assert "sock_queue" in journeys.names(record), record["missing"]
+
+
+# ---- consumed, not delivered -------------------------------------------------
+
+ECHO = packets.icmp(8, 0, b"\0\1\0\1" + b"x" * 56)
+
+
+def check_consumed(daemon, before, count):
+    after = ledgers.check_balanced(daemon)
+    change = ledgers.since(after["inflight"], before["inflight"])
+    others = after["packets"]["received"] - before["packets"]["received"] - count
+    assert count <= change["consumed"] <= count + others, (others, change)
+    # `delivered` includes what was consumed.
+    assert change["delivered"] - change["consumed"] <= others, (others, change)
+
+
+@pytest.mark.smoke
+def test_tun_writer(start, lab):
+    """The kernel answers an echo request in the context of the task that wrote it: no task reads
+    it."""
+    daemon, count = start(*journeys.EVERY), 50
+    namespace = lab.namespace(ipv6=False)
+    namespace.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
+    with packets.Tunnel(namespace, lab.name()) as tunnel:
+        namespace.ip("address", "add", "10.88.0.2/24", "dev", tunnel.device.name)
+        before = ledgers.quiet(daemon)
+        for _ in range(count):
+            tunnel.write(packets.ipv4("10.88.0.1", "10.88.0.2", packets.ICMP, ECHO))
+        check_consumed(daemon, before, count)
+        assert not journeys.ask(daemon, tunnel.device), "a record of a packet without a reader"
+
+
+@pytest.mark.smoke
+def test_datagram_of_a_tun_writer(start, lab):
+    """Received outside a softirq: it has no stage of one, and all stages from receive on."""
+    daemon, count = start(*journeys.EVERY), 20
+    namespace = lab.namespace(ipv6=False)
+    with packets.Tunnel(namespace, lab.name()) as tunnel, namespace.entered(), \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
+        namespace.ip("address", "add", "10.88.0.2/24", "dev", tunnel.device.name)
+        reader.bind(("10.88.0.2", PORT))
+        reader.settimeout(patience.seconds(10))
+        for i in range(count):
+            tunnel.write(packets.ipv4("10.88.0.1", "10.88.0.2", packets.UDP, packets.udp(
+                "10.88.0.1", "10.88.0.2", 9, PORT, struct.pack("!Q69x", i))))
+        for _ in range(count):
+            reader.recv(1000)
+        records = journeys.to_port(
+            journeys.wait_for(daemon, count, tunnel.device, "delivered"), PORT)
+    assert [number(r) for r in records] == list(range(count))
+    for record in records:
+        journeys.check(record)
+        assert journeys.names(record) == ["receive", "sock_queue", "copy"]
+        assert record["comparable"] is True, record["missing"]
+
+
+def test_threaded_napi_consumes(start, wire):
+    """A kernel thread serves the card, so the kernel consumes the packets outside a softirq."""
+    wire.right.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
+    set_up(wire, True, True)
+    daemon, count = start(*journeys.EVERY), 50
+    try:
+        before = ledgers.quiet(daemon)
+        with wire.left.entered(), \
+                socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as sender:
+            for _ in range(count):
+                sender.sendto(ECHO, (wire.RIGHT4, 0))
+        waiting.until(lambda: wire.right_device.statistics()["rx"]["packets"],
+                      lambda n: n >= count)
+        check_consumed(daemon, before, count)
+    finally:
+        thread_napi(wire.right_device, False)
+    assert not journeys.ask(daemon, wire.right_device)
+
+
+def test_busy_polling(start, wire):
+    """The reader polls the card itself."""
+    daemon, count = start(*journeys.EVERY), 100
+    with sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, socket_):
+        try:
+            socket_.setsockopt(socket.SOL_SOCKET, SO_BUSY_POLL, 50_000)  # µs
+        except OSError as error:
+            pytest.skip(f"no busy polling: {error}")
+        sender.send(struct.pack("!Q69x", 0))
+        socket_.recv(1000)
+        if not socket_.getsockopt(socket.SOL_SOCKET, SO_INCOMING_NAPI_ID):
+            pytest.skip("the device has no NAPI that a reader can poll")
+        reader = Reader(socket_, count - 1)
+        reader.start()
+        for i in range(1, count):
+            sender.send(struct.pack("!Q69x", i))
+            if i % 8 == 0:
+                time.sleep(0.002)
+        reader.join(timeout=patience.seconds(20))
+    assert len(reader.numbers) == count - 1
+    check_stages(records_of(daemon, wire, count))
+
+
+# ---- the interrupt ------------------------------------------------------------
+
+@pytest.mark.smoke
+def test_interrupts_without_their_end(start, wire):
+    """Without irq_handler_exit, netflowd cannot know that an interrupt is over: it shows none, and
+    a drop's task is not known."""
+    daemon = start(*journeys.EVERY, "probes.disable=irq_handler_exit")
+    count = exchange(daemon, wire, 8)
+    for record in records_of(daemon, wire, count):
+        assert "irq" not in journeys.names(record), "a stale interrupt"
+        assert "irq_handler_exit" in journeys.missing(record)["irq"]
+    assert daemon.coverage("rx_latency")["state"] == "degraded"
+    assert daemon.coverage("drops")["state"] == "degraded"
+    assert journeys.histogram(daemon, wire.right_device, "irq_to_softirq", "rx") is None
+    wire.right.nft_drop("output", "udp dport 9")
+    wire.right.send_udp(wire.LEFT4, 9, 3)
+    dropped = waiting.until(lambda: [r for r in daemon.records() if r.get("netns") ==
+                                     wire.right.inode], lambda found: len(found) >= 3)
+    assert not any(r.get("task", {}).get("involved") for r in dropped), dropped
+
+
+# ---- readers on another CPU ----------------------------------------------------
+
+@pytest.mark.simultaneous
+def test_reader_on_another_cpu(start, lab):
+    """A reader that never sleeps takes a datagram as soon as it is in the queue, perhaps before the
+    kernel announces it: the record has the stage all the same."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU")
+    namespace = lab.namespace(ipv6=False)
+    daemon = start(*journeys.EVERY)
+    if not attached(daemon, "udp_enqueue_schedule_skb"):
+        pytest.skip("this kernel runs no fentry programs: nothing names the datagram in time")
+    words = namespace.run(paths.TOOLS.parent / "bench" / "udp_flood", "1", "64", str(cpus[0]),
+                          str(cpus[1])).split()
+    received = int(words[1])
+    records = [r for r in journeys.ask(daemon, namespace.loopback(), limit=20000)
+               if r["outcome"] == "delivered"]
+    lacking = [r for r in records if "sock_queue" not in journeys.names(r)]
+    assert min(received, len(records)) > 100
+    assert not lacking, (len(lacking), len(records), lacking[0]["missing"])
