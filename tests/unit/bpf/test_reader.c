@@ -128,6 +128,27 @@ static void test_reader_queue(void **state)
 	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 10000);
 }
 
+/* A reader on another CPU is faster than the announcement: which skb it read is not known. */
+static void test_read_before_its_announcement(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A);
+
+	(void)state;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(a);
+	a->skb_iif = 2;
+	on_cpu(1);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	on_cpu(0);
+	data_ready(&sock.sk);
+	consume(a);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1); /* it was in the queue, so it was read */
+	assert_int_equal(stand_in_records(), 0);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY, 0, 0);
+	assert_balanced();
+}
+
 /* The CPU that allocated the skb frees it before the reader reaches sock_recv_length. */
 static void test_freed_before_recv_length(void **state)
 {
@@ -333,6 +354,7 @@ int main(void)
 		READER_TEST(test_what_is_no_read),
 		READER_TEST(test_overtaken_reader),
 		READER_TEST(test_reader_queue),
+		READER_TEST(test_read_before_its_announcement),
 		READER_TEST(test_freed_before_recv_length),
 		READER_TEST(test_expected_skb_was_reused),
 		READER_TEST(test_arrival_during_read),
