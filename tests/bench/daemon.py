@@ -129,7 +129,9 @@ class Daemon:
     def timed(self, netns):
         """{segment: timed packets} of one network namespace."""
         counts = {}
-        for row in self.call("GetLatency", netns=str(netns))["segments"]:
+        reply = self.call("GetLatency", netns=str(netns))
+        # The first release has only rows, of each device and segment.
+        for row in reply.get("segments", reply["latencies"]):
             counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
         return counts
 
