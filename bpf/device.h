@@ -33,7 +33,7 @@ static __noinline __u32 nf_slot_claim(__u32 set_index, __u64 key)
 
 	if (!set)
 		return NF_SLOT_NONE;
-		/*
+	/*
 	 * Unrolled, because clang otherwise enters the loop past its head.  check_cfg()
 	 * up to 6.12 takes the step into the head for a back-edge and refuses the program.
 	 */

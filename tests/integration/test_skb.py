@@ -6,6 +6,7 @@ trace its functions, its own trace of the same skbs is compared with every recor
 With two network cards (tests/vm/run --nics) the packets pass these, otherwise a veth pair."""
 
 import contextlib
+import itertools
 import os
 import socket
 import struct
@@ -120,9 +121,12 @@ def number(record):
 
 def records_of(daemon, wire, count):
     """The records of all datagrams, in the order in which they were sent."""
-    records = journeys.to_port(journeys.wait_for(daemon, count, wire.right_device, "delivered"),
-                               PORT)
-    records.sort(key=number)
+    return in_order(journeys.wait_for(daemon, count, wire.right_device, "delivered"), PORT, count)
+
+
+def in_order(records, port, count):
+    """The records of the `count` datagrams to the port, in the order in which they were sent."""
+    records = sorted(journeys.to_port(records, port), key=number)
     assert [number(r) for r in records] == list(range(count))
     for record in records:
         journeys.check(record)
@@ -222,6 +226,76 @@ def test_bursts_and_the_kernels_trace(start, wire, traced, burst, gro, threaded)
     records = records_of(daemon, wire, count)
     check_stages(records)
     check_trace(records, trace.datagrams(LENGTH))
+
+
+FLOWS, QUEUES = 8, 4
+
+
+def payload(flow, n):
+    """The length shows the flow."""
+    return struct.pack(f"!Q{SIZE + 2 * flow - 8}x", n)
+
+
+def send_flows(wire, senders, burst):
+    """Two CPUs send numbered datagrams of all flows at the same time, in turn while a qdisc holds
+    them and while it passes them on.  Returns how many each flow has."""
+    count = itertools.count()
+
+    def send(cpu, some, numbers):
+        os.sched_setaffinity(0, {cpu})
+        for n in numbers:
+            for flow in some:
+                senders[flow].send(payload(flow, n))
+
+    def send_all():
+        numbers = [next(count) for _ in range(burst)]
+        cpus = sorted(os.sched_getaffinity(0))
+        threads = [threading.Thread(target=send, args=(cpu, some, numbers), daemon=True)
+                   for cpu, some in ((cpus[0], range(0, FLOWS, 2)), (cpus[-1], range(1, FLOWS, 2)))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    verb = "add"
+    for _ in range(ROUNDS):
+        for rate in (CLOSED, OPEN):
+            shape(wire.left_device, verb, rate)
+            verb = "change"
+            send_all()
+        waiting.until(lambda: wire.left_device.qdisc("tbf")["qlen"], lambda n: n == 0)
+    return next(count)
+
+
+@pytest.mark.parametrize("threaded", [False, True], ids=["softirq", "threaded"])
+def test_several_queues_and_the_kernels_trace(start, lab, traced, threaded):
+    """Several queues of a device, each with its own NAPI, receive at the same time on two CPUs."""
+    if not skbtrace.shows_addresses():
+        pytest.skip("the kernel's trace does not show which skb is which")
+    wire = lab.pair(ipv6=False, queues=QUEUES)
+    offload.switch(wire.left_device, offload.STSO, False)
+    offload.switch(wire.right_device, offload.SGRO, True)
+    thread_napi(wire.right_device, threaded)
+    daemon = start(*journeys.EVERY)
+    with contextlib.ExitStack() as stack, skbtrace.tracing() as trace:
+        pairs = [stack.enter_context(sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT + flow))
+                 for flow in range(FLOWS)]
+        readers = [Reader(socket_, 2 * ROUNDS * 8) for _, socket_ in pairs]
+        for reader in readers:
+            reader.start()
+        count = send_flows(wire, [sender for sender, _ in pairs], 8)
+        for reader in readers:
+            reader.join(timeout=patience.seconds(20))
+            assert reader.numbers == list(range(count)), "the scenario did not work"
+    records = journeys.wait_for(daemon, FLOWS * count, wire.right_device, "delivered")
+    used = set()
+    for flow in range(FLOWS):
+        own = in_order(records, PORT + flow, count)
+        check_stages(own, threaded)
+        check_trace(own, trace.datagrams(LENGTH + 2 * flow))
+        used |= trace.queues(14 + LENGTH + 2 * flow)
+    assert len(used) > 1, "the scenario did not work"
+    ledgers.check_balanced(daemon)
 
 
 @pytest.mark.parametrize("burst", [8, 64])

@@ -207,15 +207,17 @@ class Lab:
         self._names.append(name)
         return Namespace(name, ipv6)
 
-    def veth(self, a, b):
-        """A veth pair between two namespaces; its two Devices."""
+    def veth(self, a, b, queues=1):
+        """A veth pair between two namespaces; its two Devices, each with that number of queues."""
         names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
         # The kernel takes a device for a physical one if its peer has the same index, and
         # linkwatch reports the carrier of those only once per second (linkwatch_urgent_event).
         if indexes[0] == indexes[1]:
             indexes = indexes[0], b.new_index()
-        run("ip", "link", "add", names[0], "index", indexes[0], "netns", a.name, "type", "veth",
-            "peer", "name", names[1], "index", indexes[1], "netns", b.name)
+        numbers = "numtxqueues", str(queues), "numrxqueues", str(queues)
+        run("ip", "link", "add", names[0], "index", indexes[0], *numbers, "netns", a.name,
+            "type", "veth", "peer", "name", names[1], "index", indexes[1], *numbers,
+            "netns", b.name)
         ends = Device(a, names[0]), Device(b, names[1])
         for end in ends:
             end.namespace.ip("link", "set", end.name, "up")
@@ -223,8 +225,8 @@ class Lab:
             _wait_for_carrier(end)
         return ends
 
-    def pair(self, ipv6=True):
-        return Pair(self, ipv6)
+    def pair(self, ipv6=True, **kwargs):
+        return Pair(self, ipv6, **kwargs)
 
     def path(self):
         return Path(self)
@@ -258,9 +260,9 @@ class Pair:
     LEFT4, RIGHT4 = "10.77.1.1", "10.77.1.2"
     LEFT6, RIGHT6 = "fd77:1::1", "fd77:1::2"
 
-    def __init__(self, lab, ipv6=True):
+    def __init__(self, lab, ipv6=True, **kwargs):
         self.left, self.right = lab.namespace(ipv6), lab.namespace(ipv6)
-        self.left_device, self.right_device = lab.veth(self.left, self.right)
+        self.left_device, self.right_device = lab.veth(self.left, self.right, **kwargs)
         _join(self.left_device, self.LEFT4, self.LEFT6,
               self.right_device, self.RIGHT4, self.RIGHT6)
 

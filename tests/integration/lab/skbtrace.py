@@ -23,6 +23,7 @@ Seen = collections.namedtuple("Seen", "skb receive queued read")
 _LINE = re.compile(r"\s(\d+)\.(\d{6}): (\w+): (.*)")
 # The name of the device is missing where addresses are printed without hashing them (6.1).
 _RECEIVE = re.compile(r"skbaddr=(?:0x)?([0-9a-f]+) len=(\d+)")
+_START_XMIT = re.compile(r"queue_mapping=(\d+) .* len=(\d+)")
 _ADDRESS = re.compile(r"skb(?:addr)?=(?:0x)?([0-9a-f]+)")
 # Functions whose argument is the skb: (name of the event, function, argument)
 _PROBES = (("queued", "__udp_enqueue_schedule_skb", 2), ("freed", "skb_attempt_defer_free", 1))
@@ -36,6 +37,12 @@ def why_not():
                 return None
         except OSError as error:
             return f"this kernel has no kprobe events: {error}"
+
+
+def shows_addresses():
+    """Whether the trace of netif_receive_skb prints addresses, not only their hashes (5.12)."""
+    with kernel.tracefs() as where:
+        return (where / "options/hash-ptr").exists()
 
 
 @contextlib.contextmanager
@@ -86,6 +93,12 @@ class Trace:
                 found.append((ns, int(match[1], 16)))
         return found
 
+    def queues(self, length):
+        """The numbers of the transmit queues that got packets of this length (with all headers)."""
+        found = (_START_XMIT.search(text) for _, name, text in self.events
+                 if name == "net_dev_start_xmit")
+        return {int(match[1]) for match in found if match and int(match[2]) == length}
+
     def datagrams(self, length):
         """A Seen for each datagram of this length (from the network header on), in the order in
         which they were received."""
@@ -134,7 +147,8 @@ def tracing(kib_per_cpu=16384):
         instance = where / "instances" / group
         instance.mkdir()
         events = [instance / "events" / name for name in
-                  ("net/netif_receive_skb", "skb/consume_skb", "skb/skb_copy_datagram_iovec")]
+                  ("net/net_dev_start_xmit", "net/netif_receive_skb", "skb/consume_skb",
+                   "skb/skb_copy_datagram_iovec")]
         events.append(instance / "events" / group)
         try:
             (instance / "buffer_size_kb").write_text(str(kib_per_cpu))
