@@ -63,6 +63,12 @@ static __always_inline __u64 nf_number(volatile __u64 *scratch, const void *poin
 	return *scratch;
 }
 
+/* The base of nf_address(). */
+static __always_inline __u64 nf_base(struct nf_cpu *cpu)
+{
+	return nf_number(&cpu->base, &nf_anchor);
+}
+
 /*
  * The index of a number in a table of 2^(64 - shift) entries, by Fibonacci
  * hashing: the addresses of slab objects differ mainly in their middle bits.

@@ -128,12 +128,21 @@ static __always_inline void nf_device_read_kind(struct nf_device_info *info,
 		__builtin_memcpy(info->kind, "physical", sizeof("physical"));
 }
 
-/* Find the slot of a device that is not in its first set, or take one for it. */
-static __noinline __u32 nf_device_claim(__u64 key, const struct net_device *dev)
+/*
+ * Find the slot of a device that is not in its first set, or take one for it.  `number` is
+ * the device's nf_address().  A global function, so that the verifier checks it once, not in
+ * each state of each caller.
+ */
+__noinline __u32 nf_device_claim(__u64 key, __u64 number)
 {
 	__u32 slot = nf_slot_find(nf_device_first_set(key), nf_device_second_set(key), key);
+	struct nf_cpu *cpu = nf_this_cpu();
+	const struct net_device *dev;
 	struct nf_device_info *info;
 
+	if (!cpu)
+		return NF_SLOT_OTHER;
+	dev = (const void *)(number + nf_base(cpu));
 	if (slot == NF_SLOT_NONE) {
 		nf_block_counts.unslotted = 1;
 		return NF_SLOT_OTHER;
@@ -167,7 +176,7 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	for (i = 0; i < NF_DEVICE_SET; i++)
 		if (set->key[i] == key)
 			return set_index * NF_DEVICE_SET + i;
-	return nf_device_claim(key, dev);
+	return nf_device_claim(key, nf_address(dev));
 }
 
 /*
@@ -259,9 +268,10 @@ static __noinline __u32 nf_group_block(__u32 slot, __u32 cpu)
 /*
  * The first use of a slot on this CPU, or since the daemon took its block: it
  * gets a block of its own or, if none is free or the daemon says so, the block of
- * its group.  All devices share that of NF_SLOT_OTHER if there is no other.
+ * its group.  All devices share that of NF_SLOT_OTHER if there is no other.  Returns
+ * the block, 0 if there is none.  A global function like nf_device_claim().
  */
-static __noinline struct nf_device_stats *nf_device_take(__u32 slot)
+__noinline __u32 nf_device_take(__u32 slot)
 {
 	struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
 	__u32 cpu = bpf_get_smp_processor_id(), group, block = 0;
@@ -290,17 +300,21 @@ static __noinline struct nf_device_stats *nf_device_take(__u32 slot)
 	if (nf_block_counts.taken >= nf_block_counts.low ||
 	    nf_block_counts.group_taken >= nf_block_counts.group_low)
 		nf_blocks_low();
-	return block ? nf_block(block) : 0;
+	return block;
 }
 
 /* The counters of a slot on this CPU; NULL if there is no memory for them. */
 static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 {
 	__u16 *at = nf_block_at(slot, bpf_get_smp_processor_id());
+	__u32 block;
 
 	if (!at)
 		return 0;
-	return *at ? nf_block(*at) : nf_device_take(slot);
+	block = *at;
+	if (!block)
+		block = nf_device_take(slot);
+	return block ? nf_block(block) : 0;
 }
 
 /* Count packets of a device that shares the block of its group: a sample, for its rate. */

@@ -97,18 +97,12 @@ __noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now)
 	return oldest;
 }
 
-/* The address of which nf_address() is the distance. */
-static __always_inline __u64 nf_queued_base(struct nf_cpu *cpu)
-{
-	return nf_number(&cpu->base, &nf_anchor);
-}
-
 /* No new skb in the queue of a UDP socket: its reader may have moved it. */
 static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struct sock *sk,
 						 __u64 now)
 {
 	const struct udp_sock *up = (const void *)sk;
-	__u64 base = nf_queued_base(cpu);
+	__u64 base = nf_base(cpu);
 
 	return nf_queued_before((__u64)BPF_CORE_READ(up, reader_queue.prev) - base,
 				nf_address(&up->reader_queue), base, now);
@@ -117,7 +111,7 @@ static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struc
 /* The receive queue of a socket whose type the verifier does not know (kprobe). */
 static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct sock *sk)
 {
-	__u64 base = nf_queued_base(cpu), now = bpf_ktime_get_ns(), tail;
+	__u64 base = nf_base(cpu), now = bpf_ktime_get_ns(), tail;
 
 	cpu->ready = 0;
 	if (!nf_queued_family(BPF_CORE_READ(sk, __sk_common.skc_family)))
@@ -202,7 +196,7 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	e = skb != queue ? nf_inflight_at(skb) : 0;
 	if (nf_queued_is_new(e, skb)) {
 		now = bpf_ktime_get_ns();
-		oldest = nf_queued_before(skb, queue, nf_queued_base(cpu), now);
+		oldest = nf_queued_before(skb, queue, nf_base(cpu), now);
 	} else if (sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_at_reader(cpu, sk, now);

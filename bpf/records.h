@@ -320,7 +320,7 @@ struct nf_cpu {
 	__u8 irq_raised;   /* the irq being handled has raised NET_RX */
 	__u8 reserved0;
 	__u64 ready; /* the first skb that the last sk_data_ready put into a queue, 0 = none */
-	__u64 base;  /* scratch, see nf_queued_base() */
+	__u64 base;  /* scratch, see nf_base() */
 	struct nf_bucket journey_bucket;     /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* bit n: an irq whose number has the lower six bits n has raised NET_RX */

@@ -199,7 +199,10 @@ def verified_insns(pid):
     empty before 5.16, which has no such number."""
     found = {}
     for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
-        text = fd.read_text()
+        try:
+            text = fd.read_text()
+        except FileNotFoundError:  # a connection that just ended
+            continue
         insns = re.search(r"^verified_insns:\s*(\d+)$", text, re.MULTILINE)
         if insns:
             number = re.search(r"^prog_id:\s*(\d+)$", text, re.MULTILINE)[1]
