@@ -23,6 +23,9 @@ static __always_inline __u64 nf_device_key(const struct net_device *dev)
  * with BPF_NOEXIST decides between CPUs.  All CPUs walk the set in the same
  * order, so all get the same slot.  If they do not, because the daemon frees a
  * slot at that moment, one key has two slots, and the daemon adds them.
+ *
+ * The loop is unrolled, because clang otherwise enters it past its head.  check_cfg() up to
+ * 6.12 takes the step into the head for a back-edge and refuses the program.
  */
 static __noinline __u32 nf_slot_claim(__u32 set_index, __u64 key)
 {
@@ -33,10 +36,6 @@ static __noinline __u32 nf_slot_claim(__u32 set_index, __u64 key)
 
 	if (!set)
 		return NF_SLOT_NONE;
-	/*
-	 * Unrolled, because clang otherwise enters the loop past its head.  check_cfg()
-	 * up to 6.12 takes the step into the head for a back-edge and refuses the program.
-	 */
 #pragma unroll
 	for (i = 0; i < NF_DEVICE_SET; i++) {
 		if (set->key[i] && set->key[i] != key)
