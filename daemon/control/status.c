@@ -103,8 +103,8 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}", "daemon_cpu_ns",
-			 (json_int_t)cpu, "daemon_cpu_percent",
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}",
+			 "daemon_cpu_ns", (json_int_t)cpu, "daemon_cpu_percent",
 			 uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
 			 programs_percent(measured), "measured_ns", elapsed, "measured_age_ns",
