@@ -16,7 +16,8 @@ NAMESPACES, PAIRS, BUSY = 500, 1000, 200
 
 
 def _rows(daemon, segment="start_xmit_to_xmit"):
-    return [row for row in daemon.call("GetLatency", all=True)["latencies"] if row["segment"] == segment]
+    return [row for row in daemon.call("GetLatency", all=True)["latencies"]
+            if row["segment"] == segment]
 
 
 def _of_devices(rows):
