@@ -9,7 +9,8 @@
 #                   VM_SUITE=vm-smoke runs a few tests (ten minutes)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make bench      compare the cost of netflowd with its last release, bpftrace, perf and empty programs
-#   make soak       check memory, ledger and times under mixed load; SOAK_SECONDS=1800
+#   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
+#                   SOAK_NAMESPACES=100000 namespaces and cgroups that come and go
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
 #   make packages   install the Debian packages of tests/packages that are missing
 #   make format     format the C sources in place
@@ -36,6 +37,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 1800
+SOAK_NAMESPACES ?= 100000
 
 # Each variant has its own directory and flags: plain, asan (ASan and UBSan), clang (the warnings of
 # the other compiler) and fuzz.
@@ -242,6 +244,7 @@ bench: packages
 soak: packages
 	+$(Q)$(MAKE) all tools
 	$(Q)$(AS_ROOT) tests/soak/run $(SOAK_SECONDS)
+	$(Q)$(AS_ROOT) tests/soak/months $(SOAK_NAMESPACES)
 
 fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers

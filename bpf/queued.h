@@ -65,6 +65,17 @@ static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_n
 	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns);
 }
 
+/* Give the skb of a new entry the stage. */
+static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
+{
+	__u64 ns = settings.udp_enqueue && e->enqueue_ns ? e->enqueue_ns : now;
+	struct nf_device_stats *stats = nf_device_stats(e->slot);
+
+	e->sock_queue = nf_ticks(e->begin_ns, ns);
+	if (stats && nf_queued_time(stats, e->begin_ns, ns))
+		e->flags |= NF_INFLIGHT_SLOW;
+}
+
 /*
  * Give the skb and those before it the stage.  `skb` and `queue`, the head of the
  * queue, are numbers like nf_inflight.skb, and `base` is the distance of these from
@@ -76,8 +87,7 @@ static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_n
  */
 __noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now)
 {
-	struct nf_device_stats *stats;
-	__u64 oldest = 0, ns;
+	__u64 oldest = 0;
 	int i;
 
 	for (i = 0; i < NF_QUEUED_MAX && skb != queue; i++) {
@@ -86,15 +96,29 @@ __noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now)
 
 		if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
 			break;
-		ns = settings.udp_enqueue && e->enqueue_ns ? e->enqueue_ns : now;
-		e->sock_queue = nf_ticks(e->begin_ns, ns);
-		stats = nf_device_stats(e->slot);
-		if (stats && nf_queued_time(stats, e->begin_ns, ns))
-			e->flags |= NF_INFLIGHT_SLOW;
+		nf_queued_stamp(e, now);
 		oldest = skb;
 		skb = (__u64)BPF_CORE_READ(at, prev) - base;
 	}
 	return oldest;
+}
+
+/*
+ * Give the tail of the queue the stage, and the skbs before it, if there are new ones.  Returns
+ * the first of them, 0 if the tail is not new.
+ */
+static __always_inline __u64 nf_queued_tail(struct nf_cpu *cpu, const struct sk_buff *tail,
+					    __u64 queue, struct nf_inflight *e, __u64 now)
+{
+	__u64 skb = nf_address(tail), before = nf_address(tail->prev), oldest = 0;
+
+	if (e->head != (__u64)tail->head)
+		return 0;
+	nf_queued_stamp(e, now);
+	/* Usually it is the only one, or the one before it has been announced. */
+	if (before != queue && nf_queued_is_new(nf_inflight_at(before), before))
+		oldest = nf_queued_before(before, queue, nf_base(cpu), now);
+	return oldest ? oldest : skb;
 }
 
 /* No new skb in the queue of a UDP socket: its reader may have moved it. */
@@ -196,7 +220,7 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	e = skb != queue ? nf_inflight_at(skb) : 0;
 	if (nf_queued_is_new(e, skb)) {
 		now = bpf_ktime_get_ns();
-		oldest = nf_queued_before(skb, queue, nf_base(cpu), now);
+		oldest = nf_queued_tail(cpu, tail, queue, e, now);
 	} else if (sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_at_reader(cpu, sk, now);

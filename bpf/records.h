@@ -512,7 +512,7 @@ enum nf_record_type {
 	NF_RECORD_JOURNEY,
 	NF_RECORD_SLOTS,
 	NF_RECORD_DROP_KEYS, /* only the header: a generation of drop keys has reached its limit */
-	NF_RECORD_BLOCKS, /* a header only: few free blocks are left */
+	NF_RECORD_BLOCKS,    /* a header only: few free blocks are left */
 };
 
 /* The header of each record in the ring buffer. */

@@ -10,7 +10,7 @@
 #include "common/array.h"
 
 #define METHOD "io.netflowd.GetStatus"
-#define MEASURE_MS 100
+#define MEASURE_MS 50
 #define NAME_COLUMN 12
 #define PACKETS_COLUMN 15
 

@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/nearest.h"
 #include "common/time.h"
 #include "daemon/control/filter.h"
@@ -339,7 +340,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 /* The number of packets that `faults` hid; NULL if the client did not ask for faults only. */
 static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
 {
-	return filter->faults ? json_integer((json_int_t)hidden) : NULL;
+	return filter->faults ? json_integer(json_count(hidden)) : NULL;
 }
 
 struct drops_reply {
@@ -364,11 +365,11 @@ static json_t *head(void *state)
 			 json_time(reply->time_ns), "since",
 			 json_time(reply->control->parts.started_ns), "elapsed_ns",
 			 control_elapsed(reply->control, reply->time_ns), "exact",
-			 !by || by->compare != compare_flow, "packets", (json_int_t)reply->packets,
-			 "segments", (json_int_t)reply->segments, "bytes", (json_int_t)reply->bytes,
+			 !by || by->compare != compare_flow, "packets", json_count(reply->packets),
+			 "segments", json_count(reply->segments), "bytes", json_count(reply->bytes),
 			 "hidden", hidden_to_json(&reply->filter, reply->rows.hidden), "folded",
-			 lossy ? json_integer((json_int_t)reply->rows.folded) : NULL, "matched",
-			 (json_int_t)reply->rows.count);
+			 lossy ? json_integer(json_count(reply->rows.folded)) : NULL, "matched",
+			 json_count(reply->rows.count));
 }
 
 /* All counters or records were collected. */

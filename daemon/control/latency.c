@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
@@ -71,7 +72,7 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 	if (!device->group || !latency)
 		return latency;
 	json_object_set_new(latency, "group", json_string(device->kind));
-	json_object_set_new(latency, "devices", json_integer((json_int_t)device->devices));
+	json_object_set_new(latency, "devices", json_integer(json_count(device->devices)));
 	return latency;
 }
 
@@ -142,7 +143,7 @@ static json_t *head(void *state)
 		"{s:o, s:o, s:I, s:I, s:o, s:o}", "time", json_time(reading_time(reply->reading)),
 		"since", json_time(reply->control->parts.started_ns), "elapsed_ns",
 		control_elapsed(reply->control, reading_time(reply->reading)), "devices",
-		(json_int_t)reply->devices, "segments", first ? segments(reply) : json_array(),
+		json_count(reply->devices), "segments", first ? segments(reply) : json_array(),
 		"worst", first ? worst(reply) : json_array());
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ledgers as the methods report them. */
+#include "common/json.h"
 #include "daemon/control/internal.h"
 
 /* The runs that the kernel skipped, of the probes from `first` to before `end`, without kfree_skb. */
@@ -18,7 +19,7 @@ static json_t *add_balance(json_t *ledger, const struct reading_counters *counte
 			   enum reading_equation equation)
 {
 	json_object_set_new(ledger, "moved",
-			    json_integer((json_int_t)counters->equation[equation].moved));
+			    json_integer(json_count(counters->equation[equation].moved)));
 	json_object_set_new(ledger, "balanced",
 			    json_boolean(counters->equation[equation].balanced));
 	return ledger;
@@ -31,12 +32,12 @@ json_t *control_drops_ledger(const struct reading *reading)
 
 	ledger_of_drops(&l, counters->events);
 	return add_balance(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
-				     (json_int_t)l.hits, "counted", (json_int_t)l.counted,
-				     "unkeyed", (json_int_t)l.unkeyed, "completed",
-				     (json_int_t)l.completed, "recorded", (json_int_t)l.recorded,
-				     "throttled", (json_int_t)l.throttled, "ring_full",
-				     (json_int_t)l.ring_full, "missed",
-				     (json_int_t)counters->missed[NF_PROBE_KFREE_SKB]),
+				     json_count(l.hits), "counted", json_count(l.counted),
+				     "unkeyed", json_count(l.unkeyed), "completed",
+				     json_count(l.completed), "recorded", json_count(l.recorded),
+				     "throttled", json_count(l.throttled), "ring_full",
+				     json_count(l.ring_full), "missed",
+				     json_count(counters->missed[NF_PROBE_KFREE_SKB])),
 			   counters, READING_EQUATION_DROPS);
 }
 
@@ -49,14 +50,14 @@ json_t *control_inflight_ledger(const struct reading *reading)
 			   counters->in_flight.stale);
 	return add_balance(
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-			  "begun", (json_int_t)l.begun, "delivered", (json_int_t)l.delivered,
-			  "consumed", (json_int_t)l.consumed, "transmitted",
-			  (json_int_t)l.transmitted, "forwarded", (json_int_t)l.forwarded,
-			  "dropped", (json_int_t)l.dropped, "overwritten",
-			  (json_int_t)l.overwritten, "invalidated", (json_int_t)l.invalidated,
-			  "torn", (json_int_t)l.torn, "in_flight", (json_int_t)l.in_flight, "stale",
-			  (json_int_t)l.stale, "unaccounted", (json_int_t)l.unaccounted, "missed",
-			  (json_int_t)missed(counters, 0, NF_PROBE_SLOTS_FIRST)),
+			  "begun", json_count(l.begun), "delivered", json_count(l.delivered),
+			  "consumed", json_count(l.consumed), "transmitted",
+			  json_count(l.transmitted), "forwarded", json_count(l.forwarded),
+			  "dropped", json_count(l.dropped), "overwritten",
+			  json_count(l.overwritten), "invalidated", json_count(l.invalidated),
+			  "torn", json_count(l.torn), "in_flight", json_count(l.in_flight), "stale",
+			  json_count(l.stale), "unaccounted", (json_int_t)l.unaccounted, "missed",
+			  json_count(missed(counters, 0, NF_PROBE_SLOTS_FIRST))),
 		counters, READING_EQUATION_INFLIGHT);
 }
 
@@ -66,9 +67,9 @@ json_t *control_latency_ledger(const struct reading *reading)
 	struct ledger_latency l;
 
 	ledger_of_latency(&l, counters->events);
-	return add_balance(json_pack("{s:I, s:I, s:I, s:I}", "chosen", (json_int_t)l.chosen,
-				     "recorded", (json_int_t)l.recorded, "throttled",
-				     (json_int_t)l.throttled, "ring_full", (json_int_t)l.ring_full),
+	return add_balance(json_pack("{s:I, s:I, s:I, s:I}", "chosen", json_count(l.chosen),
+				     "recorded", json_count(l.recorded), "throttled",
+				     json_count(l.throttled), "ring_full", json_count(l.ring_full)),
 			   counters, READING_EQUATION_LATENCY);
 }
 
@@ -82,14 +83,14 @@ json_t *control_slots_ledger(const struct reading *reading)
 			sum[j] += counters->slots[i][j];
 	return add_balance(
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
-			  (json_int_t)sum[NF_SLOTS_HIT], "counted",
-			  (json_int_t)sum[NF_SLOTS_COUNTED], "unkeyed",
-			  (json_int_t)sum[NF_SLOTS_UNKEYED], "chosen",
-			  (json_int_t)sum[NF_SLOTS_CHOSEN], "recorded",
-			  (json_int_t)sum[NF_SLOTS_RECORDED], "throttled",
-			  (json_int_t)sum[NF_SLOTS_THROTTLED], "ring_full",
-			  (json_int_t)sum[NF_SLOTS_RING_FULL], "unended",
-			  (json_int_t)sum[NF_SLOTS_UNENDED], "missed",
-			  (json_int_t)missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT)),
+			  json_count(sum[NF_SLOTS_HIT]), "counted",
+			  json_count(sum[NF_SLOTS_COUNTED]), "unkeyed",
+			  json_count(sum[NF_SLOTS_UNKEYED]), "chosen",
+			  json_count(sum[NF_SLOTS_CHOSEN]), "recorded",
+			  json_count(sum[NF_SLOTS_RECORDED]), "throttled",
+			  json_count(sum[NF_SLOTS_THROTTLED]), "ring_full",
+			  json_count(sum[NF_SLOTS_RING_FULL]), "unended",
+			  json_count(sum[NF_SLOTS_UNENDED]), "missed",
+			  json_count(missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT))),
 		counters, READING_EQUATION_SLOTS);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
@@ -23,16 +24,16 @@ static json_t *napi_to_json(const struct backend_napi *napi)
 
 	return json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name, "ifindex",
 			 control_known(napi->ifindex), "netns", control_known(napi->netns), "cpu",
-			 (json_int_t)napi->cpu, "polls", (json_int_t)napi->polls, "packets",
-			 (json_int_t)napi->poll_packets, "full_budgets",
-			 (json_int_t)napi->full_budgets);
+			 json_count(napi->cpu), "polls", json_count(napi->polls), "packets",
+			 json_count(napi->poll_packets), "full_budgets",
+			 json_count(napi->full_budgets));
 }
 
 static json_t *quantile(const struct nf_hist *hist, double q)
 {
 	uint64_t ns;
 
-	return histogram_quantile(hist, q, &ns) == 0 ? json_integer((json_int_t)ns) : NULL;
+	return histogram_quantile(hist, q, &ns) == 0 ? json_integer(json_count(ns)) : NULL;
 }
 
 static json_t *cpu_to_json(const struct reading *reading, const struct softnet *row)
@@ -46,12 +47,12 @@ static json_t *cpu_to_json(const struct reading *reading, const struct softnet *
 		wait = &none;
 	if (histogram_mean(wait, &mean) == 0) {
 		mean_ns = json_real(mean);
-		max_ns = json_integer((json_int_t)wait->max_ns);
+		max_ns = json_integer(json_count(wait->max_ns));
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*, s:o*}", "cpu",
-			 (json_int_t)row->cpu, "processed", (json_int_t)row->processed, "dropped",
-			 (json_int_t)row->dropped, "time_squeeze", (json_int_t)row->time_squeeze,
-			 "wait_count", (json_int_t)histogram_count(wait), "wait_mean_ns", mean_ns,
+			 json_count(row->cpu), "processed", json_count(row->processed), "dropped",
+			 json_count(row->dropped), "time_squeeze", json_count(row->time_squeeze),
+			 "wait_count", json_count(histogram_count(wait)), "wait_mean_ns", mean_ns,
 			 "wait_p50_ns", quantile(wait, 0.5), "wait_p99_ns", quantile(wait, 0.99),
 			 "wait_max_ns", max_ns);
 }
@@ -82,7 +83,7 @@ static json_t *head(void *state)
 			 json_time(reading_time(reply->reading)), "since",
 			 json_time(reply->control->parts.started_ns), "elapsed_ns",
 			 control_elapsed(reply->control, reading_time(reply->reading)), "matched",
-			 (json_int_t)reply->count, "cpus", cpus);
+			 json_count(reply->count), "cpus", cpus);
 }
 
 static int next_row(void *state, json_t **row)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
@@ -150,12 +151,12 @@ static json_t *head(void *state)
 {
 	const struct walk *walk = state;
 	struct records *records = walk->control->parts.records;
-	json_t *hidden = walk->filter.faults ? json_integer((json_int_t)walk->hidden) : NULL;
+	json_t *hidden = walk->filter.faults ? json_integer(json_count(walk->hidden)) : NULL;
 
 	return json_pack("{s:I, s:I, s:I, s:o*, s:o*}", "held",
-			 (json_int_t)records_count(records, walk->kind), "capacity",
-			 (json_int_t)records_capacity(records, walk->kind), "matched",
-			 (json_int_t)walk->matched, "hidden", hidden, "ledger", ledger_of(walk));
+			 json_count(records_count(records, walk->kind)), "capacity",
+			 json_count(records_capacity(records, walk->kind)), "matched",
+			 json_count(walk->matched), "hidden", hidden, "ledger", ledger_of(walk));
 }
 
 static void walk_free(void *state)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/json.h"
 #include "common/time.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
@@ -32,7 +33,7 @@ static json_t *histogram(const struct backend_slots *device, uint64_t *transmits
 			json_array_append_new(list,
 					      json_pack("{s:i, s:b, s:I}", "slots", i, "or_more",
 							i == NF_SLOTS_BUCKETS - 1, "count",
-							(json_int_t)device->slots[i]));
+							json_count(device->slots[i])));
 	}
 	return list;
 }
@@ -41,11 +42,11 @@ static json_t *outcomes(const struct backend_slots *device)
 {
 	const uint64_t *overflow = device->overflow;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sent", (json_int_t)overflow[NF_SLOTS_SENT],
-			 "linearized", (json_int_t)overflow[NF_SLOTS_LINEARIZED], "dropped",
-			 (json_int_t)overflow[NF_SLOTS_DROPPED], "requeued",
-			 (json_int_t)overflow[NF_SLOTS_REQUEUED], "unseen",
-			 (json_int_t)overflow[NF_SLOTS_UNSEEN]);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sent", json_count(overflow[NF_SLOTS_SENT]),
+			 "linearized", json_count(overflow[NF_SLOTS_LINEARIZED]), "dropped",
+			 json_count(overflow[NF_SLOTS_DROPPED]), "requeued",
+			 json_count(overflow[NF_SLOTS_REQUEUED]), "unseen",
+			 json_count(overflow[NF_SLOTS_UNSEEN]));
 }
 
 static uint64_t overflows(const struct backend_slots *device)
@@ -66,9 +67,9 @@ static json_t *device_to_json(const struct backend_slots *device)
 	return json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
 			 name, "ifindex", control_known(device->ifindex), "netns",
 			 control_known(device->netns), "xen", device->xen, "transmits",
-			 (json_int_t)transmits, "histogram", list, "near_misses",
-			 (json_int_t)device->near, "overflows", (json_int_t)overflows(device),
-			 "outcomes", outcomes(device), "too_big", (json_int_t)device->too_big,
+			 json_count(transmits), "histogram", list, "near_misses",
+			 json_count(device->near), "overflows", json_count(overflows(device)),
+			 "outcomes", outcomes(device), "too_big", json_count(device->too_big),
 			 "last_overflow",
 			 device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL);
 }
@@ -114,8 +115,8 @@ static json_t *rockets_log(const struct control *control)
 	}
 	return json_pack("{s:b, s:s*, s:I, s:I, s:o}", "readable", !control->parts.kmsg_reason,
 			 "reason", control->parts.kmsg_reason, "rockets",
-			 (json_int_t)rockets_total(rockets), "unseen",
-			 (json_int_t)rockets_unseen(rockets), "newest", newest);
+			 json_count(rockets_total(rockets)), "unseen",
+			 json_count(rockets_unseen(rockets)), "newest", newest);
 }
 
 /* ---- GetSlots ------------------------------------------------------------ */
@@ -136,10 +137,10 @@ static json_t *head(void *state)
 	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "time",
 			 json_time(reading_time(reply->reading)), "since",
 			 json_time(control->parts.started_ns), "limit",
-			 (json_int_t)control->parts.slots_limit, "xen",
+			 json_count(control->parts.slots_limit), "xen",
 			 source(backend, NF_PROBE_XENNET_START_XMIT), "named",
 			 source(backend, NF_PROBE_SLOTS_DEVICES), "matched",
-			 (json_int_t)reply->matched, "ledger",
+			 json_count(reply->matched), "ledger",
 			 control_slots_ledger(reply->counters), "log", rockets_log(control));
 }
 

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "common/time.h"
 #include "daemon/control/coverage.h"
 #include "daemon/control/internal.h"
@@ -38,11 +39,11 @@ static json_t *host(void)
 static json_t *packets(const ledger_events events)
 {
 	return json_pack("{s:I, s:I, s:I, s:I}", "received",
-			 (json_int_t)events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT], "delivered",
-			 (json_int_t)(ledger_sum(events, NF_EVENT_DELIVERED) +
-				      ledger_sum(events, NF_EVENT_CONSUMED)),
-			 "transmitted", (json_int_t)events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT],
-			 "dropped", (json_int_t)events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]);
+			 json_count(events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT]), "delivered",
+			 json_count(ledger_sum(events, NF_EVENT_DELIVERED) +
+				    ledger_sum(events, NF_EVENT_CONSUMED)),
+			 "transmitted", json_count(events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT]),
+			 "dropped", json_count(events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]));
 }
 
 static json_t *tcp_bytes(const uint64_t bytes[NF_STREAM_COUNT])
@@ -51,10 +52,10 @@ static json_t *tcp_bytes(const uint64_t bytes[NF_STREAM_COUNT])
 
 	for (int i = 0; i < NF_STREAM_COUNT; i++)
 		copied += bytes[i];
-	return json_pack("{s:I, s:I, s:I, s:I}", "copied", (json_int_t)copied, "delivered",
-			 (json_int_t)bytes[NF_STREAM_DELIVERED], "merged",
-			 (json_int_t)bytes[NF_STREAM_MERGED], "untracked",
-			 (json_int_t)bytes[NF_STREAM_UNTRACKED]);
+	return json_pack("{s:I, s:I, s:I, s:I}", "copied", json_count(copied), "delivered",
+			 json_count(bytes[NF_STREAM_DELIVERED]), "merged",
+			 json_count(bytes[NF_STREAM_MERGED]), "untracked",
+			 json_count(bytes[NF_STREAM_UNTRACKED]));
 }
 
 /* Add the memory of all tables to *bytes. */
@@ -64,13 +65,13 @@ static json_t *tables(const struct reading *reading, uint64_t *bytes)
 
 	for (size_t i = 0; i < reading_count(reading); i++) {
 		const struct backend_table *table = reading_table(reading, i);
-		json_t *used = table->used_known ? json_integer((json_int_t)table->used) : NULL;
+		json_t *used = table->used_known ? json_integer(json_count(table->used)) : NULL;
 
 		*bytes += table->bytes;
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:o*, s:I}", "name",
 						      table->name, "what", table->what, "entries",
-						      (json_int_t)table->entries, "used", used,
-						      "memory_bytes", (json_int_t)table->bytes));
+						      json_count(table->entries), "used", used,
+						      "memory_bytes", json_count(table->bytes)));
 	}
 	return rows;
 }
@@ -89,7 +90,7 @@ static json_t *programs_percent(const struct measured *measured)
 /* Of an earlier call's measurement; NULL: this call's, or none. */
 static json_t *measured_age(const struct measured *measured)
 {
-	return measured && measured->age_ns ? json_integer((json_int_t)measured->age_ns) : NULL;
+	return measured && measured->age_ns ? json_integer(json_count(measured->age_ns)) : NULL;
 }
 
 static json_t *cost(const struct control *control, uint64_t tables_bytes)
@@ -97,21 +98,21 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 	const struct measured *measured = control->measured;
 	uint64_t uptime = time_monotonic() - control->parts.started_ns, cpu = cost_cpu_ns();
 	uint64_t anonymous = cost_anonymous_bytes();
-	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
+	json_t *elapsed = measured ? json_integer(json_count(measured->elapsed_ns)) : NULL;
 	json_t *now = NULL;
 	double percent;
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}", "daemon_cpu_ns",
-			 (json_int_t)cpu, "daemon_cpu_percent",
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}",
+			 "daemon_cpu_ns", json_count(cpu), "daemon_cpu_percent",
 			 uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
 			 programs_percent(measured), "measured_ns", elapsed, "measured_age_ns",
 			 measured_age(measured), "unmeasurable", control_unmeasurable(control),
-			 "resident_bytes", (json_int_t)cost_resident_bytes(), "anonymous_bytes",
-			 (json_int_t)anonymous, "tables_bytes", (json_int_t)tables_bytes,
-			 "memory_bytes", (json_int_t)(anonymous + tables_bytes));
+			 "resident_bytes", json_count(cost_resident_bytes()), "anonymous_bytes",
+			 json_count(anonymous), "tables_bytes", json_count(tables_bytes),
+			 "memory_bytes", json_count(anonymous + tables_bytes));
 }
 
 static json_t *clients(const struct control *control)
@@ -120,21 +121,21 @@ static json_t *clients(const struct control *control)
 
 	server_stats(control->server, &stats);
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "connected",
-			 (json_int_t)stats.clients, "streams", (json_int_t)stats.streams,
-			 "unsent_bytes", (json_int_t)stats.unsent_bytes, "refused",
-			 (json_int_t)stats.rejected, "displaced", (json_int_t)stats.displaced,
-			 "timed_out", (json_int_t)stats.timed_out, "over_budget",
-			 (json_int_t)stats.over_budget, "gaps", (json_int_t)stats.gaps);
+			 json_count(stats.clients), "streams", json_count(stats.streams),
+			 "unsent_bytes", json_count(stats.unsent_bytes), "refused",
+			 json_count(stats.rejected), "displaced", json_count(stats.displaced),
+			 "timed_out", json_count(stats.timed_out), "over_budget",
+			 json_count(stats.over_budget), "gaps", json_count(stats.gaps));
 }
 
 static json_t *loop(const struct control *control)
 {
 	struct loop_turns turns = loop_turns(control->parts.loop);
 
-	return json_pack("{s:I, s:I, s:I, s:I}", "longest_turn_ns", (json_int_t)turns.cpu_ns,
-			 "longest_turn_minute_ns", (json_int_t)turns.cpu_minute_ns,
-			 "longest_wait_ns", (json_int_t)turns.wall_ns, "longest_wait_minute_ns",
-			 (json_int_t)turns.wall_minute_ns);
+	return json_pack("{s:I, s:I, s:I, s:I}", "longest_turn_ns", json_count(turns.cpu_ns),
+			 "longest_turn_minute_ns", json_count(turns.cpu_minute_ns),
+			 "longest_wait_ns", json_count(turns.wall_ns), "longest_wait_minute_ns",
+			 json_count(turns.wall_minute_ns));
 }
 
 static json_t *readings(const struct control *control)
@@ -147,10 +148,10 @@ static json_t *readings(const struct control *control)
 
 		json_array_append_new(rows,
 				      json_pack("{s:s, s:I, s:I, s:I, s:I}", "part", cost.name,
-						"readings", (json_int_t)cost.readings, "requests",
-						(json_int_t)cost.requests, "cpu_ns",
-						(json_int_t)cost.cpu_ns, "longest_ns",
-						(json_int_t)cost.longest_cpu_ns));
+						"readings", json_count(cost.readings), "requests",
+						json_count(cost.requests), "cpu_ns",
+						json_count(cost.cpu_ns), "longest_ns",
+						json_count(cost.longest_cpu_ns)));
 	}
 	return rows;
 }
@@ -224,11 +225,11 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 
 	backend->ops->probe(backend, i, &status);
 	if (status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED)
-		count = json_integer((json_int_t)hits);
+		count = json_integer(json_count(hits));
 	if (status.verified_insns)
-		insns = json_integer((json_int_t)status.verified_insns);
+		insns = json_integer(json_count(status.verified_insns));
 	if (status.missed_known)
-		skipped = json_integer((json_int_t)status.missed);
+		skipped = json_integer(json_count(status.missed));
 	if (measured && measured->probe[i].runs)
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:o*, s:s, s:s*}", "name",
@@ -246,7 +247,7 @@ static int answer_probes(struct call *call, json_t *parameters, void *userdata)
 	const struct measured *measured = control->measured;
 	const struct reading_counters *counters =
 		reading_counters(control_reading(control, COUNTERS));
-	json_t *elapsed = measured ? json_integer((json_int_t)measured->elapsed_ns) : NULL;
+	json_t *elapsed = measured ? json_integer(json_count(measured->elapsed_ns)) : NULL;
 	json_t *rows = json_array();
 
 	(void)parameters;

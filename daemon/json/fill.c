@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "common/json.h"
 #include "common/time.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
@@ -22,7 +23,7 @@ void fill_put(struct fill *f, const char *key, json_t *value)
 
 void fill_int(struct fill *f, const char *key, uint64_t value)
 {
-	fill_put(f, key, json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX));
+	fill_put(f, key, json_integer(json_count(value)));
 }
 
 void fill_known(struct fill *f, const char *key, uint64_t value)

@@ -44,7 +44,7 @@ def _traffic(pairs):
 def _sent(daemon, pairs):
     """Transmits by the 64 devices."""
     names = {end.name for pair in pairs for end in (pair.left_device, pair.right_device)}
-    return {row["device"]: row["count"] for row in daemon.call("GetLatency")["latencies"]
+    return {row["device"]: row["count"] for row in daemon.call("GetLatency", all=True)["latencies"]
             if row.get("device") in names and row["segment"] == "start_xmit_to_xmit"}
 
 

@@ -18,3 +18,12 @@ def test_mixed_load(built, bpf):
                           timeout=patience.seconds(SECONDS + 180))
     print(done.stdout)
     assert done.returncode == 0, done.stdout
+
+
+def test_months_go_by(built, bpf):
+    """The short version of tests/soak/months: old counters, namespaces and cgroups by the thousand."""
+    done = subprocess.run([paths.TREE / "tests" / "soak" / "months", "4000"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          stdin=subprocess.DEVNULL, check=False, timeout=patience.seconds(180))
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout

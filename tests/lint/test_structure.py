@@ -46,7 +46,8 @@ MAY_INCLUDE = {
 
 # Header of a library → the only files that may include it.
 OWNERS = {
-    r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h": r"daemon/probe/bpf/.*|tests/(bench|tools/preload)/.*|tests/tools/age\.c",
+    r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h":
+        r"daemon/probe/bpf/.*|tests/(bench|tools/preload)/.*|tests/tools/age\.c",
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
     r"jansson\.h": r"(common/json\.h|daemon/(json|varlink|control|alert)/.*|cli/.*|tests/.*)",
     r"traceevent/.*": r"daemon/kernel/symbols\.c",

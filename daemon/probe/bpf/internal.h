@@ -41,9 +41,9 @@ struct backend_bpf_state {
 	struct ring_buffer *ring;
 	struct bpf_link *empty_link;
 	int stats_fd;
-	int chunk_template; /* load.c: a map like each chunk, while the programs are loaded */
+	int chunk_template;	/* load.c: a map like each chunk, while the programs are loaded */
 	uint64_t inflight_used; /* entries in use when they were counted last */
-	unsigned int turn;  /* records taken in this turn of the event loop */
+	unsigned int turn;	/* records taken in this turn of the event loop */
 	uint32_t cpus, inflight_entries; /* possible CPUs, entries */
 	uint32_t slots, all_slots;	 /* of devices; and of groups, which follow */
 	uint64_t device_memory;		 /* bytes of devices' blocks */

@@ -25,8 +25,8 @@
 static struct {
 	char program[PROGRAM_NAME];
 	char last[BACKEND_REASON_MAX];
-	char why[80];	  /* the verifier's last message */
-	char map[64];	  /* the map that could not be made */
+	char why[80]; /* the verifier's last message */
+	char map[64]; /* the map that could not be made */
 } refused;
 
 /* The instructions that the verifier processed for each program. */
