@@ -29,6 +29,18 @@ static const struct attribution_places host_places = {
 	.proc = "/proc",
 };
 
+static bool names_owner(const char *path)
+{
+	char text[NAME_MAX + 1];
+
+	_Static_assert(sizeof(text) >= ATTRIBUTION_UNIT_MAX &&
+			       sizeof(text) >= ATTRIBUTION_CONTAINER_MAX &&
+			       sizeof(text) >= ATTRIBUTION_POD_MAX,
+		       "room for each");
+	return attribution_unit(path, text) || attribution_container(path, text) ||
+	       attribution_pod(path, text);
+}
+
 int attribution_new(struct attribution **attribution, const struct attribution_places *places)
 {
 	OWN_ATTRIBUTION struct attribution *a = calloc(1, sizeof(*a));
@@ -45,7 +57,7 @@ int attribution_new(struct attribution **attribution, const struct attribution_p
 	r = cgroup_paths_new(&a->cgroups, places->mountinfo);
 	if (r < 0)
 		return r;
-	r = netns_owners_new(&a->owners, places->proc, netns_cookie_enter);
+	r = netns_owners_new(&a->owners, places->proc, netns_cookie_enter, names_owner);
 	if (r < 0)
 		return r;
 	*attribution = TAKE_PTR(a);
@@ -329,18 +341,6 @@ const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MA
 
 /* ---- owners of namespaces ------------------------------------------------ */
 
-static bool names_owner(const char *path)
-{
-	char text[NAME_MAX + 1];
-
-	_Static_assert(sizeof(text) >= ATTRIBUTION_UNIT_MAX &&
-			       sizeof(text) >= ATTRIBUTION_CONTAINER_MAX &&
-			       sizeof(text) >= ATTRIBUTION_POD_MAX,
-		       "room for each");
-	return attribution_unit(path, text) || attribution_container(path, text) ||
-	       attribution_pod(path, text);
-}
-
 bool attribution_netns_is_host(const struct attribution *attribution, uint32_t inode)
 {
 	return netns_names_is_host(attribution->netns, inode);
@@ -349,16 +349,7 @@ bool attribution_netns_is_host(const struct attribution *attribution, uint32_t i
 int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,
 			    char path[static ATTRIBUTION_CGROUP_MAX])
 {
-	char found[ATTRIBUTION_CGROUP_MAX];
-	int r;
-
 	if (netns_names_is_host(attribution->netns, inode))
 		return -ENOENT;
-	r = netns_owners_find(attribution->owners, id, inode, time_monotonic(), found);
-	if (r < 0)
-		return r;
-	if (!names_owner(found))
-		return -ENOENT;
-	strcpy(path, found);
-	return 0;
+	return netns_owners_find(attribution->owners, id, inode, time_monotonic(), path);
 }

@@ -25,7 +25,7 @@ struct entry {
 	bool shared;	   /* another namespace with this number was asked for */
 	uint64_t since_ns; /* when it was first asked for */
 	uint64_t seen_ns;  /* when the walk began that looked for it last */
-	char *path;	   /* NULL: no walk found a process in it */
+	char *path;	   /* NULL: no walk found an owner */
 	bool proven;	   /* the cookie proves that `path` is of this namespace */
 };
 
@@ -41,6 +41,7 @@ struct walk {
 struct netns_owners {
 	const char *proc;
 	int (*cookie)(int fd, uint64_t *cookie);
+	bool (*is_owner)(const char *path);
 	struct walk *walk;	       /* NULL: none */
 	uint64_t begun_ns;	       /* when the last walk began; 0: never */
 	uint64_t pause_ns;	       /* from then to the next one */
@@ -200,7 +201,8 @@ static void begin_walk(struct netns_owners *owners, uint64_t now)
  * What a walk says of a namespace.  A proven answer stays after the last process ended: the namespace can have no other
  * owner than its last one.
  */
-static void answer(struct entry *entry, struct netns_scan_target *target, uint64_t begun_ns)
+static void answer(const struct netns_owners *owners, struct entry *entry,
+		   struct netns_scan_target *target, uint64_t begun_ns)
 {
 	bool gone = target->proven && (uint32_t)target->cookie != entry->id;
 	bool found = target->path && !gone;
@@ -211,6 +213,7 @@ static void answer(struct entry *entry, struct netns_scan_target *target, uint64
 	entry->seen_ns = begun_ns;
 	if (!found && entry->proven)
 		return;
+	found = found && owners->is_owner(target->path);
 	free(entry->path);
 	entry->path = found ? TAKE_PTR(target->path) : NULL;
 	entry->proven = found && target->proven;
@@ -227,7 +230,7 @@ static void use_walk(struct netns_owners *owners, const struct walk *walk)
 		/* The walk may have passed the processes of a namespace that was asked for later. */
 		if (i < walk->scan.count && targets[i].inode == one->inode &&
 		    one->since_ns <= walk->begun_ns)
-			answer(one, &targets[i], walk->begun_ns);
+			answer(owners, one, &targets[i], walk->begun_ns);
 	}
 }
 
@@ -251,7 +254,7 @@ static void end_walk(struct netns_owners *owners)
 /* ---- owners -------------------------------------------------------------------- */
 
 int netns_owners_new(struct netns_owners **owners, const char *proc,
-		     int (*cookie)(int fd, uint64_t *cookie))
+		     int (*cookie)(int fd, uint64_t *cookie), bool (*is_owner)(const char *path))
 {
 	struct netns_owners *fresh = calloc(1, sizeof(*fresh));
 
@@ -259,6 +262,7 @@ int netns_owners_new(struct netns_owners **owners, const char *proc,
 		return -ENOMEM;
 	fresh->proc = proc;
 	fresh->cookie = cookie;
+	fresh->is_owner = is_owner;
 	*owners = fresh;
 	return 0;
 }
@@ -286,7 +290,7 @@ static bool is_wanted(const struct entry *entry, uint64_t now)
 
 	if (!entry->known)
 		return true;
-	/* The first process of a new namespace may come soon. */
+	/* The first process of a new namespace may come soon, and those that made it may leave it. */
 	if (!entry->path && now - entry->since_ns < NETNS_OWNERS_NEW_NS)
 		age_ns = NETNS_OWNERS_PAUSE_NS;
 	return now - entry->seen_ns >= age_ns;
