@@ -89,7 +89,7 @@ bool attribution_netns_is_host(const struct attribution *attribution, uint32_t i
 
 /*
  * The owner of a network namespace other than the host's: the path of the innermost cgroup that contains all its
- * processes, if that path names a unit, a container or a pod.  `id` and `inode` as for attribution_netns_identify().
+ * processes, if that path names a unit, a container or a pod.  `id` and `inode` are those of attribution_netns_identify().
  * 0; -EAGAIN: not known yet, ask again; other errors: it has no such owner.  See netns_owners_find().
  */
 int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,

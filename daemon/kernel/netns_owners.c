@@ -33,7 +33,7 @@ struct entry {
 struct walk {
 	struct netns_scan scan;
 	pthread_t thread;
-	uint64_t begun_ns, ended_ns;
+	uint64_t begun_ns, took_ns;
 	int r;
 	atomic_bool ended;
 };
@@ -160,10 +160,11 @@ static void sort_targets(struct netns_scan *scan)
 static void *run_walk(void *userdata)
 {
 	struct walk *walk = userdata;
+	uint64_t begun_ns = time_monotonic();
 
 	sort_targets(&walk->scan);
 	walk->r = netns_scan_run(&walk->scan);
-	walk->ended_ns = time_monotonic();
+	walk->took_ns = time_monotonic() - begun_ns;
 	atomic_store(&walk->ended, true);
 	return NULL;
 }
@@ -240,7 +241,7 @@ static void end_walk(struct netns_owners *owners)
 	uint64_t pause_ns;
 
 	pthread_join(walk->thread, NULL);
-	pause_ns = NETNS_OWNERS_PAUSES * (walk->ended_ns - walk->begun_ns);
+	pause_ns = NETNS_OWNERS_PAUSES * walk->took_ns;
 	if (pause_ns > owners->pause_ns)
 		owners->pause_ns = pause_ns;
 	/* Hidden processes stay hidden for a while. */

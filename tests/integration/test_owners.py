@@ -69,7 +69,7 @@ def resident(namespace, directory):
 
 
 def namespace_with(lab, inode):
-    """A new namespace with this number, which the kernel frees a while after a deletion; or None."""
+    """A new namespace with this number, which the kernel frees soon after a deletion; or None."""
     for _ in range(100):
         namespace = lab.namespace(ipv6=False)
         if namespace.inode == inode:
