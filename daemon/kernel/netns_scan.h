@@ -34,7 +34,7 @@ struct netns_scan {
 };
 
 /*
- * Takes about 5 µs for a process, so it runs in a thread of its own.  The caller frees the paths.
+ * Takes about 6 µs for a process, so it runs in a thread of its own.  The caller frees the paths.
  * 0; -EACCES: this process may not see most of the processes, so nothing is known of the targets; -ECANCELED: stopped;
  * -ENOMEM, or the errno of opening the directory.
  */

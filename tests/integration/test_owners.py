@@ -11,7 +11,7 @@ import uuid
 
 import pytest
 
-from lab import kernel, waiting
+from lab import journeys, kernel, waiting
 from lab.net import Pair
 
 pytestmark = [
@@ -132,6 +132,21 @@ def test_unit(start, silent_pair):
     # What was found stays, though the process is gone.
     assert owners(daemon, silent_pair.right) == [
         {"cgroup": f"/{path}", "unit": path.name, "by_netns": True}] * (COUNT + 5)
+
+
+def test_latency_records(start, path):
+    """Journeys through a router: no socket is involved, and they end in its namespace."""
+    daemon, name = start(*journeys.EVERY), unit()
+    with cgroup(name) as directory, resident(path.router, directory):
+        assert path.left.send_udp(path.RIGHT4, 9, COUNT) == COUNT
+        expected = {"cgroup": f"/{name}", "unit": name.name, "by_netns": True}
+
+        def found():
+            records = journeys.ask(daemon, path.far_device, filter="udp dst port 9")
+            return [r.get("owner") for r in records if r["outcome"] == "forwarded"
+                    and r["devices"][-1]["netns"] == path.router.inode]
+
+        assert waiting.until(found, lambda got: got == [expected] * COUNT) == [expected] * COUNT
 
 
 def test_firewall(start, silent_pair):
