@@ -31,7 +31,7 @@
 
 #include "journey.h"
 
-#define NF_QUEUED_MAX 16 /* skbs that one announcement can give the stage */
+#define NF_QUEUED_MAX 16 /* skbs that one walk along a queue can give the stage */
 
 /* False for sockets that no skb from a device reaches. */
 static __always_inline bool nf_queued_family(__u16 family)
