@@ -111,6 +111,7 @@ struct sock {
 };
 
 struct udp_sock {
+	struct sock sk; /* only its place is used: it is first, in the kernel as in the tests */
 	struct sk_buff_head reader_queue;
 };
 

@@ -31,13 +31,18 @@
 
 #include "journey.h"
 
-#define NF_QUEUED_MAX 16 /* skbs that one announcement can give the stage */
+#define NF_QUEUED_MAX 16 /* skbs that one walk along a queue can give the stage */
 
 /* False for sockets that no skb from a device reaches. */
 static __always_inline bool nf_queued_family(__u16 family)
 {
 	return family != AF_UNIX && family != AF_NETLINK;
 }
+
+/* Not an address, whose highest bit is set.  tests/unit/bpf has addresses of user space. */
+#ifndef NF_IS_NUMBER
+#define NF_IS_NUMBER(pointer) ((__s64)(pointer) > 0)
+#endif
 
 /*
  * Whether the skb has been in the queue of a UDP socket, also if its reader took it before it
@@ -46,7 +51,7 @@ static __always_inline bool nf_queued_family(__u16 family)
  */
 static __always_inline bool nf_queued_udp(const struct sk_buff *skb)
 {
-	return (__s64)skb->dev > 0;
+	return NF_IS_NUMBER(skb->dev);
 }
 
 /* Whether the entry is that of a received skb which is in no socket's queue yet. */

@@ -24,10 +24,12 @@
 #define MACHINE_HEAD 256 /* bytes of an skb's linear memory */
 #define MACHINE_NESTED 8 /* programs that interrupt each other */
 
-/* The layout that stand_in_rdonly_cast() expects: a UDP socket behind its struct sock. */
+/* A socket; that of UDP has its struct sock at its begin. */
 struct machine_socket {
-	struct sock sk;
-	struct udp_sock udp;
+	union {
+		struct sock sk;
+		struct udp_sock udp;
+	};
 };
 
 struct machine_run {
@@ -48,11 +50,6 @@ static struct machine {
 	__u32 depth;  /* entries of running[] */
 	__u64 missed; /* runs that the kernel skipped, because the program was running */
 } machine;
-
-static inline const void *machine_udp(const void *sk)
-{
-	return &((const struct machine_socket *)sk)->udp;
-}
 
 /* Whether the programs run on the stack of the current task. */
 static inline void in_task(bool yes)
@@ -108,7 +105,6 @@ static inline void machine_begin(void)
 	stand_in.task = &machine.task;
 	stand_in.pid = stand_in.tid = 100;
 	strcpy(stand_in.comm, "reader");
-	stand_in.rdonly_cast = machine_udp;
 	stand_in.missing[0] = "vlan_present";
 	stand_in.missing[1] = "vlan_all";
 	settings.stack_size = sizeof(machine.ctx);
@@ -164,6 +160,87 @@ static inline struct sk_buff *skb_new(struct net_device *dev)
 static inline void skb_reuse(struct sk_buff *skb, struct net_device *dev)
 {
 	skb_fill(skb, machine.head[machine.skbs++], dev, 100);
+}
+
+/* ---- queues of sockets ---- */
+
+static inline struct sk_buff *queue_end(struct sk_buff_head *queue)
+{
+	return (struct sk_buff *)queue;
+}
+
+static inline void queue_init(struct sk_buff_head *queue)
+{
+	queue->next = queue->prev = queue_end(queue);
+}
+
+static inline void queue_append(struct sk_buff_head *queue, struct sk_buff *skb)
+{
+	if (queue->prev == queue_end(queue))
+		queue->next = skb;
+	skb->prev = queue->prev;
+	queue->prev = skb;
+}
+
+/* The skb behind this one; the end of the queue if there is none. */
+static inline struct sk_buff *queue_next(struct sk_buff_head *queue, const struct sk_buff *skb)
+{
+	struct sk_buff *next = queue_end(queue);
+
+	for (struct sk_buff *at = queue->prev; at != skb; at = at->prev) {
+		assert_ptr_not_equal(at, queue_end(queue));
+		next = at;
+	}
+	return next;
+}
+
+static inline void queue_remove(struct sk_buff_head *queue, struct sk_buff *skb)
+{
+	struct sk_buff *next = queue_next(queue, skb);
+
+	if (next == queue_end(queue))
+		queue->prev = skb->prev;
+	else
+		next->prev = skb->prev;
+	if (queue->next == skb)
+		queue->next = next;
+}
+
+/* The first skb, removed; NULL: the queue is empty. */
+static inline struct sk_buff *queue_take(struct sk_buff_head *queue)
+{
+	struct sk_buff *first = queue->next;
+
+	if (first == queue_end(queue))
+		return NULL;
+	queue_remove(queue, first);
+	return first;
+}
+
+/* udp_recvmsg() moves all to another queue (skb_queue_splice_tail_init()). */
+static inline void queue_splice(struct sk_buff_head *from, struct sk_buff_head *to)
+{
+	for (struct sk_buff *skb = queue_take(from); skb; skb = queue_take(from))
+		queue_append(to, skb);
+}
+
+/* A socket of IPv4 in the first namespace, with empty queues. */
+static inline void socket_init(struct machine_socket *s, __u16 type, __u16 protocol)
+{
+	memset(s, 0, sizeof(*s));
+	s->sk.__sk_common.skc_family = 2;
+	s->sk.__sk_common.skc_net.net = &machine.net[0];
+	s->sk.sk_type = type;
+	s->sk.sk_protocol = protocol;
+	queue_init(&s->sk.sk_receive_queue);
+	queue_init(&s->udp.reader_queue);
+}
+
+/* UDP keeps sizes in the place of skb->dev (udp_set_dev_scratch()): truesize, len, linear. */
+static inline void queue_udp(struct machine_socket *s, struct sk_buff *skb)
+{
+	skb->dev = (void *)(uintptr_t)(1ULL << 48 | (__u64)skb->len << 32 | 768);
+	queue_append(&s->sk.sk_receive_queue, skb);
 }
 
 /* ---- calling programs ---- */

@@ -12,14 +12,21 @@
 
 #include "tests/unit/bpf/path.h"
 
-enum { MODEL_TASKS = 8, MODEL_PATH = 8, MODEL_DEVICES = MACHINE_NETS * MACHINE_DEVICES };
+enum {
+	MODEL_TASKS = 8,
+	MODEL_PATH = 8,
+	MODEL_DEVICES = MACHINE_NETS * MACHINE_DEVICES,
+	MODEL_QUEUE = 400,
+	MODEL_ANNOUNCED = 16, /* skbs that one announcement can concern */
+};
 
 struct model_journey {
 	bool known; /* false: the skb has none */
 	enum nf_journey kind;
 	const unsigned char *head;
 	__u64 stage[NF_STAGE_COUNT];
-	bool no_queue, polled, queued; /* queued: in a socket's queue */
+	bool no_queue, polled, queued; /* queued: announced to a socket */
+	__u64 enqueued;		       /* when it was put into the queue of a UDP socket, 0 = not */
 	const struct net_device *path[MODEL_PATH];
 	int devices;
 };
@@ -29,6 +36,24 @@ struct model_skb {
 	struct sk_buff *skb;
 	struct model_journey journey; /* can be that of an earlier skb, which the kernel freed */
 	__u64 born;		      /* when the kernel allocated it */
+};
+
+struct model_queue {
+	struct model_skb *skb[MODEL_QUEUE];
+	int count;
+};
+
+struct model_socket {
+	bool udp;
+	struct model_queue receive, reader;
+};
+
+/* The datagram that a CPU is putting into the queue of a socket. */
+struct model_enqueue {
+	const struct model_socket *to; /* NULL = none */
+	struct model_skb *skb;
+	const struct net_device *dev;
+	__u64 begin, ns;
 };
 
 struct model_frame {
@@ -41,7 +66,9 @@ struct model_cpu {
 	__u64 irq, raise, raise_irq, entry, entry_raise, entry_irq;
 	bool polled, entry_polled;
 	__u32 softirq; /* 1 + vector, 0 = none */
-	struct model_skb *receiving, *ready;
+	struct model_skb *ready;
+	__u64 ready_since;
+	struct model_enqueue enqueue;
 	struct model_frame xmit[NF_XMIT_DEPTH];
 	__u32 depth;
 };
@@ -118,6 +145,7 @@ static inline void model_record_device(const struct net_device *dev)
 
 	d->ifindex = dev->ifindex;
 	d->netns = dev->nd_net.net->ns.inum;
+	d->netns_id = dev->nd_net.net->net_cookie;
 	memcpy(d->name, dev->name, sizeof(d->name));
 }
 
@@ -265,7 +293,6 @@ static inline void model_receive(struct model_cpu *c, struct model_skb *s, __u64
 	struct model_journey *j = &s->journey;
 	__u64 joined = 0;
 
-	c->receiving = s;
 	if (j->known && !model_matches(s)) {
 		model_end(s, NF_EVENT_INVALIDATED);
 	} else if (j->known && j->kind == NF_JOURNEY_RX && s->skb->skb_iif) {
@@ -283,24 +310,124 @@ static inline void model_receive(struct model_cpu *c, struct model_skb *s, __u64
 
 /* ---- readers ---- */
 
-static inline void model_data_ready(struct model_cpu *c, __u64 now)
+static inline void model_append(struct model_queue *q, struct model_skb *s)
 {
-	struct model_skb *s = c->receiving;
-	struct model_journey *j = s ? &s->journey : NULL;
-
-	if (!j || !c->softirq || !j->known || j->kind != NF_JOURNEY_RX || j->queued)
-		return;
-	j->queued = true;
-	j->stage[NF_STAGE_SOCK_QUEUE] = now;
-	model_add(model_device(j), NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, j->stage[NF_STAGE_RECEIVE],
-		  now);
-	c->ready = s;
+	assert_true(q->count < MODEL_QUEUE);
+	q->skb[q->count++] = s;
 }
 
+static inline void model_remove(struct model_queue *q, const struct model_skb *s)
+{
+	int at = 0;
+
+	while (at < q->count && q->skb[at] != s)
+		at++;
+	assert_true(at < q->count);
+	memmove(&q->skb[at], &q->skb[at + 1], sizeof(q->skb[0]) * (q->count - at - 1));
+	q->count--;
+}
+
+static inline void model_splice(struct model_socket *to)
+{
+	for (int i = 0; i < to->receive.count; i++)
+		model_append(&to->reader, to->receive.skb[i]);
+	to->receive.count = 0;
+}
+
+/* Whether the skb was received, and is in no socket's queue yet as far as the probes know. */
+static inline bool model_is_new(const struct model_skb *s)
+{
+	return model_matches(s) && s->journey.kind == NF_JOURNEY_RX && !s->journey.queued;
+}
+
+static inline void model_queued(struct model_journey *j, const struct net_device *dev, __u64 begin,
+				__u64 ns)
+{
+	j->queued = true;
+	j->stage[NF_STAGE_SOCK_QUEUE] = ns;
+	model_add(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, begin, ns);
+}
+
+/* The new skbs at the end of a queue get the stage; the first of them, NULL: there is none. */
+static inline struct model_skb *model_announce_queue(const struct model_queue *q, __u64 now)
+{
+	struct model_skb *first = NULL;
+	int end = q->count > MODEL_ANNOUNCED ? q->count - MODEL_ANNOUNCED : 0;
+
+	for (int i = q->count - 1; i >= end && model_is_new(q->skb[i]); i--) {
+		struct model_journey *j = &q->skb[i]->journey;
+
+		first = q->skb[i];
+		model_queued(j, model_device(j), j->stage[NF_STAGE_RECEIVE],
+			     j->enqueued ? j->enqueued : now);
+	}
+	return first;
+}
+
+static inline void model_enqueue(struct model_cpu *c, const struct model_socket *to,
+				 struct model_skb *s, __u64 now)
+{
+	struct model_journey *j = &s->journey;
+
+	c->enqueue = (struct model_enqueue){0};
+	if (!model_is_new(s))
+		return;
+	j->enqueued = now;
+	c->enqueue = (struct model_enqueue){
+		.to = to,
+		.skb = s,
+		.dev = model_device(j),
+		.begin = j->stage[NF_STAGE_RECEIVE],
+		.ns = now,
+	};
+}
+
+/* The CPU's own datagram, also if its reader has it already; NULL: it has put none there. */
+static inline struct model_skb *model_announce_own(struct model_cpu *c,
+						   const struct model_socket *to)
+{
+	struct model_enqueue *q = &c->enqueue;
+	struct model_journey *j, gone = {0};
+
+	if (q->to != to)
+		return NULL;
+	q->to = NULL;
+	j = &q->skb->journey;
+	if (!j->known || j->stage[NF_STAGE_RECEIVE] != q->begin || j->kind != NF_JOURNEY_RX)
+		j = &gone;
+	if (!j->queued)
+		model_queued(j, q->dev, q->begin, q->ns);
+	return q->skb;
+}
+
+/* `others`: this CPU can announce datagrams of others together with its own. */
+static inline void model_announce(struct model_cpu *c, struct model_socket *to, bool others,
+				  __u64 now)
+{
+	struct model_skb *own = others ? NULL : model_announce_own(c, to), *first;
+
+	if (own) {
+		c->ready = own;
+		c->ready_since = c->enqueue.ns;
+		return;
+	}
+	first = model_announce_queue(&to->receive, now);
+	if (!first && to->udp)
+		first = model_announce_queue(&to->reader, now);
+	if (others)
+		own = model_announce_own(c, to);
+	c->ready = first ? first : own;
+	c->ready_since = own ? c->enqueue.ns : now;
+}
+
+/* A reader that is woken again before it reads was woken by the first one. */
 static inline void model_waking(struct model_cpu *c, __u32 task, __u64 now)
 {
-	if (c->ready)
-		model.wake[task] = (struct model_wake){.skb = c->ready, .wakeup = now};
+	struct model_wake *w = &model.wake[task];
+
+	if (!c->ready || (w->skb == c->ready && w->wakeup >= c->ready_since))
+		return;
+	*w = (struct model_wake){.skb = c->ready, .wakeup = now};
 }
 
 static inline void model_switch(struct model_cpu *c, __u32 task, __u64 now)
@@ -321,8 +448,10 @@ static inline void model_delivered(struct model_skb *s, __u32 task, __u64 now)
 	model_add(dev, NF_SEGMENT_RECEIVE_TO_COPY, j->stage[NF_STAGE_RECEIVE], now);
 	model_add(dev, NF_SEGMENT_RX_TOTAL, model_first(j), now);
 	j->stage[NF_STAGE_COPY] = now;
+	if (!j->queued)
+		j->stage[NF_STAGE_SOCK_QUEUE] = j->enqueued;
 	if (w->skb == s) {
-		if (w->wakeup >= j->stage[NF_STAGE_RECEIVE]) {
+		if (w->run && w->wakeup >= j->stage[NF_STAGE_RECEIVE]) {
 			j->stage[NF_STAGE_WAKEUP] = w->wakeup;
 			j->stage[NF_STAGE_RUN] = w->run;
 		}
@@ -416,7 +545,9 @@ static inline void model_freed(struct model_skb *s, __u64 now)
 	model_transmitted(s, now);
 }
 
-static inline void model_consume(struct model_cpu *c, struct model_skb *s, __u32 task, __u64 now)
+/* `udp`: it was in the queue of a UDP socket; `reader`: its reader frees it. */
+static inline void model_consume(struct model_cpu *c, struct model_skb *s, bool udp, bool reader,
+				 __u32 task, __u64 now)
 {
 	struct model_journey *j = &s->journey;
 
@@ -428,10 +559,24 @@ static inline void model_consume(struct model_cpu *c, struct model_skb *s, __u32
 		model_freed(s, now);
 	else if (!s->skb->skb_iif)
 		model_end(s, NF_EVENT_INVALIDATED);
-	else if (!c->softirq)
+	else if (udp && reader && !c->softirq)
 		model_delivered(s, task, now);
 	else
-		model_end(s, j->queued ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED);
+		model_end(s, udp || j->queued ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED);
+}
+
+/* A reader is done with the skb, which another CPU will free. */
+static inline void model_defer(struct model_cpu *c, struct model_skb *s, bool udp, __u32 task,
+			       __u64 now)
+{
+	struct model_journey *j = &s->journey;
+
+	if (!model_matches(s) || j->kind != NF_JOURNEY_RX || !(udp || j->queued))
+		return;
+	if (c->softirq)
+		model_end(s, NF_EVENT_DELIVERED);
+	else
+		model_delivered(s, task, now);
 }
 
 /* ---- kfree_skb ---- */

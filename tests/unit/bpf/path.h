@@ -9,11 +9,16 @@
 
 enum {
 	PATH_SETS_LOG2 = 10, /* of the in-flight table */
-	PATH_DEVICE_SETS = 2,
-	PATH_SLOTS = PATH_DEVICE_SETS * NF_DEVICE_SET,
+	PATH_DEVICE_SETS = 4, /* and those of groups */
+	PATH_SLOTS = (PATH_DEVICE_SETS + NF_GROUP_SETS) * NF_DEVICE_SET,
+	PATH_CHUNK_SHIFT = 3, /* blocks of a chunk */
+	PATH_CHUNKS = 16,
+	PATH_GROUP_BLOCKS = 24, /* of all blocks; 0 is none */
+	PATH_FREE_BLOCKS = (PATH_CHUNKS << PATH_CHUNK_SHIFT) - PATH_GROUP_BLOCKS - 1,
 	PATH_READERS_LOG2 = 6,
 	PATH_WAKES_LOG2 = 6,
-	PATH_DROP_KEYS = 64,
+	PATH_DROP_KEYS = 64, /* of both generations */
+	PATH_DROP_REASONS = 5,
 };
 
 static inline void path_maps(void)
@@ -24,24 +29,59 @@ static inline void path_maps(void)
 	STAND_IN_MAP(nf_wakes, 1 << PATH_WAKES_LOG2);
 	STAND_IN_MAP(nf_readers, 1 << PATH_READERS_LOG2);
 	STAND_IN_MAP(nf_streams, 1 << PATH_READERS_LOG2);
-	STAND_IN_MAP(nf_device_sets, PATH_DEVICE_SETS);
+	STAND_IN_MAP(nf_device_sets, PATH_DEVICE_SETS + NF_GROUP_SETS);
 	STAND_IN_MAP(nf_device_infos, PATH_SLOTS);
 	STAND_IN_MAP(nf_device_claims, PATH_SLOTS);
-	STAND_IN_MAP(nf_devices, MACHINE_CPUS * PATH_SLOTS);
-	STAND_IN_MAP(nf_drop_counts, PATH_DROP_KEYS);
-	STAND_IN_MAP(nf_drop_infos, PATH_DROP_KEYS);
+	STAND_IN_MAP(nf_block_rows, (MACHINE_CPUS * PATH_SLOTS + NF_BLOCK_ROW - 1) / NF_BLOCK_ROW);
+	STAND_IN_OUTER(nf_chunks, PATH_CHUNKS);
+	STAND_IN_QUEUE(nf_free_blocks, PATH_CHUNKS << PATH_CHUNK_SHIFT);
+	STAND_IN_QUEUE(nf_group_blocks, PATH_CHUNKS << PATH_CHUNK_SHIFT);
+	STAND_IN_MAP(nf_drops, PATH_DROP_KEYS);
+	STAND_IN_MAP(nf_drop_reasons, PATH_DROP_REASONS);
+	STAND_IN_MAP(nf_drop_zero, 1);
+	STAND_IN_MAP(nf_drop_quotas, 2 * NF_DROP_QUOTAS);
 	STAND_IN_RING(nf_ring);
+}
+
+/* As the daemon begins: the reserved slots, and `groups` and `free` blocks. */
+static inline void path_blocks(__u32 groups, __u32 free)
+{
+	__u32 backlog = NF_SLOT_BACKLOG, set = 0, block = 1;
+	struct nf_device_info *info = stand_in_value(&nf_device_infos, &backlog, 0);
+	struct nf_device_set *first = stand_in_value(&nf_device_sets, &set, 0);
+
+	info->group = NF_SLOT_BACKLOG;
+	for (int i = 0; i < NF_SLOT_RESERVED; i++)
+		first->key[i] = NF_KEY_RESERVED;
+	while (stand_in_queued(&nf_group_blocks))
+		stand_in_pop(&nf_group_blocks, &(__u32){0});
+	while (stand_in_queued(&nf_free_blocks))
+		stand_in_pop(&nf_free_blocks, &(__u32){0});
+	for (; groups; groups--, block++)
+		stand_in_push(&nf_group_blocks, &block);
+	for (; free; free--, block++)
+		stand_in_push(&nf_free_blocks, &block);
+}
+
+/* No limits: a test sets those that it is about. */
+static inline void path_drops(void)
+{
+	static const struct nf_drop_entry none;
+	__u32 any = NF_DROP_REASON_ANY;
+
+	settings.drop_keys = settings.drop_quota = settings.host_quota = INT64_MAX;
+	settings.drop_shards = MACHINE_CPUS;
+	stand_in_update(&nf_drop_reasons, &any, &none, BPF_NOEXIST);
 }
 
 /* Every journey becomes a record, and none is slow. */
 static inline int path_begin(void **state)
 {
-	__u32 first = 0;
-	struct nf_device_set *set;
-
 	(void)state;
 	memset((void *)&settings, 0, sizeof(settings));
 	memset((void *)&live, 0, sizeof(live));
+	memset((void *)drop_generations, 0, sizeof(drop_generations));
+	memset((void *)&nf_block_counts, 0, sizeof(nf_block_counts));
 	machine_begin();
 	path_maps();
 	settings.inflight_shift = 64 - PATH_SETS_LOG2;
@@ -49,16 +89,20 @@ static inline int path_begin(void **state)
 	settings.wake_shift = 64 - PATH_WAKES_LOG2;
 	settings.readers_shift = 64 - PATH_READERS_LOG2;
 	settings.device_sets = PATH_DEVICE_SETS;
-	settings.devices = PATH_SLOTS;
+	settings.cpus = MACHINE_CPUS;
+	settings.chunk_shift = PATH_CHUNK_SHIFT;
 	settings.sample = ~0U;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-		settings.threshold_ns[i] = ~0ULL;
+		settings.threshold_ns[i] = INT64_MAX;
 	settings.journey_burst_ns = settings.drop_burst_ns = 1000000000000000;
 	settings.kfree_skb_reason = settings.kfree_skb_rx_sk = true;
-	settings.softirq_exit = settings.wake = settings.udp_reader = true;
-	set = stand_in_value(&nf_device_sets, &first, 0);
-	for (int i = 0; i < NF_SLOT_RESERVED; i++)
-		set->key[i] = NF_KEY_RESERVED;
+	settings.softirq_exit = settings.irq_exit = settings.wake = settings.udp_reader = true;
+	nf_block_counts.low = nf_block_counts.group_low = ~0ULL;
+	for (__u32 i = 0; i < PATH_CHUNKS; i++)
+		stand_in_add_inner(&nf_chunks, i, sizeof(struct nf_device_stats),
+				   1U << PATH_CHUNK_SHIFT);
+	path_blocks(PATH_GROUP_BLOCKS, PATH_FREE_BLOCKS);
+	path_drops();
 	return 0;
 }
 
@@ -107,6 +151,18 @@ static inline void napi_poll(const struct napi_struct *napi, int work, int budge
 static inline void receive(struct sk_buff *skb)
 {
 	RUN(nf_netif_receive_skb, skb, 0, 0, 0);
+}
+
+/* The kernel is about to put a datagram into the queue of its socket. */
+static inline void enqueue(const struct sock *sk, struct sk_buff *skb)
+{
+	RUN(nf_udp_enqueue_schedule_skb_fentry, sk, skb, 0, 0);
+}
+
+/* A reader, or a driver, gives the skb to the CPU that allocated it. */
+static inline void defer_free(struct sk_buff *skb)
+{
+	RUN(nf_skb_attempt_defer_free_fentry, skb, 0, 0, 0);
 }
 
 static inline void data_ready(const struct sock *sk)
@@ -229,13 +285,43 @@ static inline void assert_balanced(void)
 							  events(NF_EVENT_RING_FULL));
 }
 
-/* A device's histogram on one CPU. */
+/* Where the number of the block of a slot on a CPU is; 0 = it has none. */
+static inline __u16 *block_at(__u32 slot, __u32 cpu)
+{
+	__u32 index = slot * MACHINE_CPUS + cpu, row = index / NF_BLOCK_ROW;
+	struct nf_block_row *r = stand_in_value(&nf_block_rows, &row, 0);
+
+	return &r->block[index % NF_BLOCK_ROW];
+}
+
+static inline struct nf_device_stats *block(__u32 number)
+{
+	__u32 chunk = number >> PATH_CHUNK_SHIFT, at = number & ((1 << PATH_CHUNK_SHIFT) - 1);
+
+	return stand_in_value(stand_in_value(&nf_chunks, &chunk, 0), &at, 0);
+}
+
+/* The blocks that a slot owns on a CPU, as the daemon finds them: by their owner. */
+static inline __u32 blocks_of(__u32 slot, __u32 cpu, const struct nf_device_stats **found)
+{
+	__u32 count = 0;
+
+	*found = NULL;
+	for (__u32 i = 1; i < PATH_CHUNKS << PATH_CHUNK_SHIFT; i++)
+		if (block(i)->owner == NF_BLOCK_OWNER(slot, cpu)) {
+			*found = block(i);
+			count++;
+		}
+	return count;
+}
+
+/* A device's histogram on one CPU; zeros if it has no block there. */
 static inline const struct nf_hist *hist_on(__u32 cpu, const struct net_device *dev, __u32 index)
 {
-	__u32 at = cpu * PATH_SLOTS + nf_device_slot(dev);
-	const struct nf_device_stats *stats = stand_in_value(&nf_devices, &at, 0);
+	static const struct nf_device_stats none;
+	__u16 number = *block_at(nf_device_slot(dev), cpu);
 
-	return &stats->hist[index];
+	return &(number ? block(number) : &none)->hist[index];
 }
 
 struct hist_sum {

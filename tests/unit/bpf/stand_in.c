@@ -7,12 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAPS 32
+#define MAPS 64
 #define BUCKETS 1024 /* of a hash map; a power of two */
 #define NONE UINT32_MAX
 
 /* include/uapi/linux/bpf.h */
-enum { TYPE_HASH = 1, TYPE_ARRAY = 2, TYPE_PERCPU_HASH = 5, TYPE_PERCPU_ARRAY = 6, TYPE_RING = 27 };
+enum {
+	TYPE_HASH = 1,
+	TYPE_ARRAY = 2,
+	TYPE_PERCPU_HASH = 5,
+	TYPE_PERCPU_ARRAY = 6,
+	TYPE_OUTER = 12,
+	TYPE_QUEUE = 22,
+	TYPE_RING = 27,
+};
 enum { ANY, NOEXIST, EXIST };
 
 struct map {
@@ -22,6 +30,8 @@ struct map {
 	uint32_t cpus;		     /* values of each key */
 	uint32_t entries;	     /* max_entries */
 	char *values;
+	/* A queue: its values are at [first, first + used), modulo its entries. */
+	uint32_t first;
 	/* A hash: the used keys are at [0, used), and each bucket begins a list of them. */
 	char *keys;
 	uint32_t used;
@@ -120,7 +130,7 @@ static struct map *map_at(const void *address)
 
 static bool is_array(const struct map *m)
 {
-	return m->type == TYPE_ARRAY || m->type == TYPE_PERCPU_ARRAY;
+	return m->type == TYPE_ARRAY || m->type == TYPE_PERCPU_ARRAY || m->type == TYPE_OUTER;
 }
 
 static char *key_at(const struct map *m, uint32_t index)
@@ -174,8 +184,62 @@ void *stand_in_value(const void *map, const void *key, __u32 cpu)
 
 void *stand_in_lookup(const void *map, const void *key)
 {
+	char *value;
+
 	hook(STAND_IN_LOOKUP);
-	return stand_in_value(map, key, stand_in.cpu);
+	value = stand_in_value(map, key, stand_in.cpu);
+	return value && map_at(map)->type == TYPE_OUTER && !*value ? NULL : value;
+}
+
+/* ---- maps of maps: the address of an inner map is that of its byte in the outer one ---- */
+
+void stand_in_show_inner(const void *outer, __u32 index, bool yes)
+{
+	char *shown = stand_in_value(outer, &index, 0);
+
+	if (!shown)
+		fail("a map of maps has no room");
+	*shown = yes;
+}
+
+void stand_in_add_inner(const void *outer, __u32 index, size_t value_size, __u32 entries)
+{
+	stand_in_show_inner(outer, index, true);
+	stand_in_add_map(stand_in_value(outer, &index, 0), TYPE_ARRAY, sizeof(__u32), value_size,
+			 entries);
+}
+
+/* ---- queues ---- */
+
+void stand_in_push(const void *map, const void *value)
+{
+	struct map *m = map_at(map);
+
+	if (m->type != TYPE_QUEUE || m->used == m->entries)
+		fail("a queue has no room");
+	memcpy(values_at(m, (m->first + m->used++) % m->entries), value, m->value_size);
+}
+
+__u32 stand_in_queued(const void *map)
+{
+	return map_at(map)->used;
+}
+
+long stand_in_pop(const void *map, void *value)
+{
+	struct map *m = map_at(map);
+
+	hook(STAND_IN_UPDATE);
+	if (m->type != TYPE_QUEUE)
+		fail("not a queue");
+	if (!m->used) {
+		memset(value, 0, m->value_size); /* as __queue_map_get() */
+		return -ENOENT;
+	}
+	memcpy(value, values_at(m, m->first), m->value_size);
+	m->first = (m->first + 1) % m->entries;
+	m->used--;
+	return 0;
 }
 
 /* A new key of a per-CPU map is 0 on all other CPUs. */
@@ -450,12 +514,9 @@ __u64 stand_in_exchange(__u64 *word, __u64 value)
 	return old;
 }
 
-__u64 stand_in_fetch_add(__u64 *word, __u64 value)
+void stand_in_before_add(void)
 {
-	__u64 old = *word;
-
-	*word = old + value;
-	return old;
+	hook(STAND_IN_BEFORE_ADD);
 }
 
 /* Whether a string ends with another one, which begins at a name. */

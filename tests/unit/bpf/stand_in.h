@@ -24,6 +24,7 @@ enum stand_in_point {
 	STAND_IN_SUBMIT,
 	STAND_IN_BEFORE_EXCHANGE,
 	STAND_IN_AFTER_EXCHANGE,
+	STAND_IN_BEFORE_ADD, /* an atomic one */
 };
 
 #define STAND_IN_STACK 64
@@ -78,10 +79,22 @@ void stand_in_add_map(const void *map, __u32 type, size_t key_size, size_t value
 	stand_in_add_map(&(map), STAND_IN_TYPE(map), sizeof(*(map).key), sizeof(*(map).value), \
 			 entries)
 #define STAND_IN_RING(map) stand_in_add_map(&(map), STAND_IN_TYPE(map), 0, 0, 0)
+#define STAND_IN_VALUE_SIZE(map) (sizeof(*(map).value_size) / sizeof(int))
+#define STAND_IN_QUEUE(map, entries) \
+	stand_in_add_map(&(map), STAND_IN_TYPE(map), 0, STAND_IN_VALUE_SIZE(map), entries)
+/* A map of maps, which has no maps yet. */
+#define STAND_IN_OUTER(map, entries) \
+	stand_in_add_map(&(map), STAND_IN_TYPE(map), sizeof(*(map).key), 1, entries)
+/* Put a new array into a map of maps; take it out again, which keeps its values. */
+void stand_in_add_inner(const void *outer, __u32 index, size_t value_size, __u32 entries);
+void stand_in_show_inner(const void *outer, __u32 index, bool yes);
 
 /* As the daemon sees a map: the value of one CPU, and the number of keys. */
 void *stand_in_value(const void *map, const void *key, __u32 cpu);
 __u32 stand_in_keys(const void *map);
+/* The daemon fills a queue.  How many values it has. */
+void stand_in_push(const void *map, const void *value);
+__u32 stand_in_queued(const void *map);
 /* The key with this index, from 0 to stand_in_keys() - 1, in no order. */
 const void *stand_in_key(const void *map, __u32 index);
 
@@ -99,6 +112,7 @@ size_t stand_in_reserved(void);
 void *stand_in_lookup(const void *map, const void *key);
 long stand_in_update(const void *map, const void *key, const void *value, __u64 flags);
 long stand_in_delete(const void *map, const void *key);
+long stand_in_pop(const void *map, void *value);
 __u64 stand_in_clock(void);
 __u32 stand_in_cpu(void);
 __u32 stand_in_random(void);
@@ -112,7 +126,7 @@ void stand_in_submit(void *record);
 void stand_in_discard(void *record);
 long stand_in_output(const void *map, const void *record, size_t size);
 __u64 stand_in_exchange(__u64 *word, __u64 value);
-__u64 stand_in_fetch_add(__u64 *word, __u64 value);
+void stand_in_before_add(void);
 bool stand_in_has(const char *field);
 __u64 stand_in_number(const char *name, __u64 value);
 void *stand_in_rdonly_cast(const void *object, __u32 btf_id);

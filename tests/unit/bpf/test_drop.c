@@ -9,8 +9,8 @@ enum { LOCATION = 0x81000000, REASON = 3 };
 /* The only key of the table. */
 static const struct nf_drop_key *key(void)
 {
-	assert_int_equal(stand_in_keys(&nf_drop_counts), 1);
-	return stand_in_key(&nf_drop_counts, 0);
+	assert_int_equal(stand_in_keys(&nf_drops), 1);
+	return stand_in_key(&nf_drops, 0);
 }
 
 static const struct nf_drop_record *record(void)
@@ -21,13 +21,60 @@ static const struct nf_drop_record *record(void)
 	return r;
 }
 
+static struct nf_drop_entry *entry_at(const struct nf_drop_key *k)
+{
+	return stand_in_value(&nf_drops, k, 0);
+}
+
+static struct nf_drop_entry *reason_at(__u32 reason)
+{
+	return stand_in_value(&nf_drop_reasons, &reason, 0);
+}
+
+/* The sum of all shards, as the daemon reads an entry. */
+static struct nf_drop_shard sum_of(const struct nf_drop_entry *entry)
+{
+	struct nf_drop_shard sum = {0};
+
+	for (__u32 i = 0; i < settings.drop_shards; i++) {
+		const struct nf_drop_shard *shard = &entry->shard[i];
+
+		sum.packets += shard->packets;
+		sum.segments += shard->segments;
+		sum.bytes += shard->bytes;
+		sum.last_ns = shard->last_ns > sum.last_ns ? shard->last_ns : sum.last_ns;
+	}
+	return sum;
+}
+
 static __u64 packets_of(const struct nf_drop_key *k)
 {
-	__u64 sum = 0;
+	return sum_of(entry_at(k)).packets;
+}
 
-	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++)
-		sum += ((struct nf_drop_count *)stand_in_value(&nf_drop_counts, k, cpu))->packets;
-	return sum;
+/* The drops under all keys with these flags, of those that `mask` has. */
+static __u64 packets_with(__u8 mask, __u8 flags)
+{
+	__u64 packets = 0;
+
+	for (__u32 i = 0; i < stand_in_keys(&nf_drops); i++) {
+		const struct nf_drop_key *k = stand_in_key(&nf_drops, i);
+
+		if ((k->flags & mask) == flags)
+			packets += packets_of(k);
+	}
+	return packets;
+}
+
+static __u64 packets_by_reason(void)
+{
+	__u64 packets = 0;
+
+	for (__u32 i = 0; i < stand_in_keys(&nf_drop_reasons); i++)
+		packets += sum_of(stand_in_value(&nf_drop_reasons,
+						 stand_in_key(&nf_drop_reasons, i), 0))
+				   .packets;
+	return packets;
 }
 
 static void assert_drops_balanced(void)
@@ -39,6 +86,8 @@ static void assert_drops_balanced(void)
 	assert_int_equal(hits, events(NF_EVENT_DROP_RECORDED) + events(NF_EVENT_DROP_THROTTLED) +
 				       events(NF_EVENT_DROP_RING_FULL) +
 				       events(NF_EVENT_COMPLETED));
+	assert_int_equal(packets_with(0, 0), events(NF_EVENT_COUNTED));
+	assert_int_equal(packets_by_reason(), events(NF_EVENT_UNKEYED));
 	assert_balanced();
 }
 
@@ -65,8 +114,11 @@ static void test_key_and_record(void **state)
 	assert_int_equal(r->location, LOCATION);
 	assert_int_equal(r->reason, REASON);
 	assert_int_equal(r->netns, 4026531840U);
+	assert_int_equal(r->netns_id, 1);
 	assert_int_equal(r->ifindex, 2);
 	assert_string_equal(r->device, "eth0");
+	assert_string_equal(entry_at(key())->device, "eth0");
+	assert_int_equal(entry_at(key())->netns, 4026531840U);
 	assert_int_equal(r->flags, NF_DROP_REASON | NF_DROP_L4);
 	assert_int_equal(r->stack_len, 0);
 	assert_int_equal(r->bytes.len, 100);
@@ -76,11 +128,9 @@ static void test_key_and_record(void **state)
 	assert_drops_balanced();
 }
 
-/* Each CPU counts for itself, under one key. */
+/* Each CPU counts in its own shard of one key. */
 static void test_every_cpu_counts(void **state)
 {
-	struct nf_drop_count *count;
-
 	(void)state;
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
 		on_cpu(cpu);
@@ -89,11 +139,121 @@ static void test_every_cpu_counts(void **state)
 		drop(skb_new(NET_A), LOCATION, REASON);
 	}
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
-		count = stand_in_value(&nf_drop_counts, key(), cpu);
-		assert_int_equal(count->packets, 2);
-		assert_int_equal(count->bytes, 200);
-		assert_int_equal(count->last_ns, 5000 + cpu);
+		const struct nf_drop_shard *shard = &entry_at(key())->shard[cpu];
+
+		assert_int_equal(shard->packets, 2);
+		assert_int_equal(shard->segments, 2);
+		assert_int_equal(shard->bytes, 200);
+		assert_int_equal(shard->last_ns, 5000 + cpu);
 	}
+	assert_drops_balanced();
+}
+
+static int adds;
+
+static void count_adds(enum stand_in_point point)
+{
+	adds += point == STAND_IN_BEFORE_ADD;
+}
+
+/* More CPUs than shards: they share one, with atomic additions. */
+static void test_shared_shards(void **state)
+{
+	(void)state;
+	settings.drop_shards = 2;
+	settings.drop_shared = true;
+	drop(skb_new(NET_A), LOCATION, REASON);
+	stand_in.hook = count_adds;
+	adds = 0;
+	for (__u32 cpu = 1; cpu < MACHINE_CPUS; cpu++) {
+		on_cpu(cpu);
+		drop(skb_new(NET_A), LOCATION, REASON);
+	}
+	assert_int_equal(adds, 3 * 3);
+	assert_int_equal(entry_at(key())->shard[0].packets, 2);
+	assert_int_equal(entry_at(key())->shard[1].packets, 2);
+	assert_int_equal(entry_at(key())->shard[1].bytes, 200);
+	assert_int_equal(entry_at(key())->shard[2].packets, 0);
+	assert_drops_balanced();
+}
+
+/* ---- GSO ---- */
+
+static struct skb_shared_info *shared_info(struct sk_buff *skb)
+{
+	skb->end = MACHINE_HEAD - sizeof(struct skb_shared_info);
+	return memset(skb->head + skb->end, 0, sizeof(struct skb_shared_info));
+}
+
+/* The packets on the wire: those of the kernel, or as the kernel would cut them. */
+static void test_segments(void **state)
+{
+	enum { TCPV4 = 1 << 0, UDP_L4 = 1 << 17, SIZE = 1448 };
+	struct sk_buff *skb = skb_new(NET_A);
+	struct skb_shared_info *info = shared_info(skb);
+
+	(void)state;
+	assert_int_equal(nf_segments(skb), 1);
+	info->gso_size = SIZE;
+	info->gso_segs = 7;
+	assert_int_equal(nf_segments(skb), 7);
+	/* From a guest: only the size. */
+	info->gso_segs = 0;
+	info->gso_type = TCPV4;
+	skb->head[MACHINE_TRANSPORT + 12] = 8 << 4;
+	skb->len = 20 + 32 + 2 * SIZE;
+	assert_int_equal(nf_segments(skb), 2);
+	skb->len++;
+	assert_int_equal(nf_segments(skb), 3);
+	skb->len = 20 + 32;
+	assert_int_equal(nf_segments(skb), 1);
+	info->gso_type = UDP_L4;
+	skb->len = 20 + 8 + SIZE + 1;
+	assert_int_equal(nf_segments(skb), 2);
+	skb->len--;
+	assert_int_equal(nf_segments(skb), 1);
+	info->gso_type = 0;
+	skb->len = 20 + 3 * SIZE;
+	assert_int_equal(nf_segments(skb), 3);
+	/* The place of the transport header is not known, or behind data. */
+	skb->transport_header = 0xffff;
+	assert_int_equal(nf_segments(skb), 4);
+	skb->transport_header = MACHINE_NETWORK - 1;
+	assert_int_equal(nf_segments(skb), 4);
+	skb->transport_header = MACHINE_TRANSPORT;
+	info->gso_segs = 5;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(sum_of(entry_at(key())).packets, 1);
+	assert_int_equal(sum_of(entry_at(key())).segments, 5);
+	assert_int_equal(record()->bytes.segments, 5);
+	assert_drops_balanced();
+}
+
+/* ---- the socket's cgroup ---- */
+
+static void test_cgroup(void **state)
+{
+	struct cgroup cgroup = {.kn = &(struct kernfs_node){.id = 77}};
+	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
+			  .__sk_common.skc_net.net = &machine.net[0]};
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	stand_in.cgroup = 55;
+	in_task(true);
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(key()->cgroup, 0); /* a task that happens to run is no key, */
+	assert_int_equal(record()->cgroup, 55);
+	in_task(false);
+	skb->sk = &sk;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(record()->cgroup, 77); /* but a socket is */
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
+	/* A connection that is being closed has no cgroup. */
+	sk.__sk_common.skc_state = 6;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(record()->cgroup, 0);
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
 	assert_drops_balanced();
 }
 
@@ -211,7 +371,9 @@ static void test_device_that_lost_its_slot(void **state)
 /* Of a queued skb at least the socket knows the namespace. */
 static void test_namespace_of_the_socket(void **state)
 {
-	struct sock sk = {.__sk_common.skc_net.net = &machine.net[2]};
+	struct cgroup cgroup = {.kn = &(struct kernfs_node){0}};
+	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
+			  .__sk_common.skc_net.net = &machine.net[2]};
 	struct sk_buff *skb = skb_new(NET_A);
 
 	(void)state;
@@ -226,7 +388,7 @@ static void test_namespace_of_the_socket(void **state)
 	/* Before 6.11 the tracepoint has no receiving socket. */
 	settings.kfree_skb_rx_sk = false;
 	RUN(nf_kfree_skb, skb, LOCATION, REASON, &sk);
-	assert_int_equal(stand_in_keys(&nf_drop_counts), 2);
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
 	assert_drops_balanced();
 }
 
@@ -371,18 +533,287 @@ static void test_bytes(void **state)
 
 /* ---- limits ---- */
 
-/* More keys than the table holds: counted, but under no key, and without a record. */
+/* More keys than the table holds: counted and recorded by their reason. */
 static void test_full_table(void **state)
 {
 	(void)state;
 	for (int i = 0; i < PATH_DROP_KEYS + 5; i++)
-		drop(skb_new(NET_A), LOCATION + i, REASON);
+		drop(skb_new(NET_A), LOCATION + i, i % 2 ? REASON : REASON + 1);
 	assert_int_equal(events(NF_EVENT_COUNTED), PATH_DROP_KEYS);
 	assert_int_equal(events(NF_EVENT_UNKEYED), 5);
-	assert_int_equal(events(NF_EVENT_DROP_RECORDED), PATH_DROP_KEYS);
-	assert_int_equal(events(NF_EVENT_DROP_THROTTLED), 5);
-	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(sum_of(reason_at(REASON)).packets, 2);
+	assert_int_equal(sum_of(reason_at(REASON)).bytes, 200);
+	assert_int_equal(sum_of(reason_at(REASON)).segments, 2);
+	assert_int_equal(sum_of(reason_at(REASON + 1)).packets, 3);
+	/* The records are as many, and exact. */
+	assert_int_equal(events(NF_EVENT_DROP_RECORDED), PATH_DROP_KEYS + 5);
+	assert_int_equal(record()->location, LOCATION + PATH_DROP_KEYS + 4);
+	assert_string_equal(record()->device, "eth0");
+	drop(skb_new(NET_A), LOCATION, REASON + 1);
 	assert_int_equal(events(NF_EVENT_COUNTED), PATH_DROP_KEYS + 1);
+	assert_drops_balanced();
+}
+
+/* More reasons than there is room for: those without a counter have one together. */
+static void test_full_reasons(void **state)
+{
+	(void)state;
+	for (int i = 0; i < PATH_DROP_KEYS; i++)
+		drop(skb_new(NET_A), LOCATION + i, REASON);
+	for (int i = 0; i < 10; i++)
+		drop(skb_new(NET_A), LOCATION - 1 - i, 100 + i);
+	assert_int_equal(stand_in_keys(&nf_drop_reasons), PATH_DROP_REASONS);
+	assert_int_equal(sum_of(reason_at(NF_DROP_REASON_ANY)).packets,
+			 10 - (PATH_DROP_REASONS - 1));
+	assert_int_equal(sum_of(reason_at(100)).packets, 1);
+	assert_int_equal(events(NF_EVENT_UNKEYED), 10);
+	assert_int_equal(events(NF_EVENT_DROP_RECORDED), PATH_DROP_KEYS + 10);
+	assert_int_equal(record()->reason, 109);
+	assert_drops_balanced();
+}
+
+/* ---- generations ---- */
+
+/* As the daemon begins a generation, see begin_generation() in daemon/probe/bpf/drops.c. */
+static void begin_generation(__u32 generation)
+{
+	for (__u32 i = 0; i < NF_DROP_QUOTAS; i++) {
+		__u32 index = generation * NF_DROP_QUOTAS + i;
+
+		*(__u64 *)stand_in_value(&nf_drop_quotas, &index, 0) = 0;
+	}
+	drop_generations[generation].keys = drop_generations[generation].full = 0;
+	live.drop_generation = generation;
+}
+
+/* A key has counters in each generation, and its record does not show which. */
+static void test_generations(void **state)
+{
+	(void)state;
+	drop(skb_new(NET_A), LOCATION, REASON);
+	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(drop_generations[0].keys, 1);
+	begin_generation(1);
+	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
+	assert_int_equal(packets_with(NF_KEY_GENERATION, 0), 2);
+	assert_int_equal(packets_with(NF_KEY_GENERATION, NF_KEY_GENERATION), 1);
+	assert_int_equal(drop_generations[0].keys, 1);
+	assert_int_equal(drop_generations[1].keys, 1);
+	/* The daemon takes the old keys; the next generation has the first one's number again. */
+	for (__u32 i = 0; i < stand_in_keys(&nf_drops);) {
+		const struct nf_drop_key *k = stand_in_key(&nf_drops, i);
+
+		if (k->flags & NF_KEY_GENERATION)
+			i++;
+		else
+			stand_in_delete(&nf_drops, k);
+	}
+	begin_generation(0);
+	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(packets_with(NF_KEY_GENERATION, 0), 1);
+	assert_int_equal(drop_generations[0].keys, 1);
+}
+
+/* A program that read the old generation before it ended inserts its key there. */
+static void end_generation(enum stand_in_point point)
+{
+	if (point != STAND_IN_UPDATE)
+		return;
+	stand_in.hook = NULL;
+	begin_generation(1);
+	on_cpu(1);
+	drop(skb_new(NET_A), LOCATION, REASON);
+	on_cpu(0);
+}
+
+static void test_generation_ends_during_a_drop(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	stand_in.hook = end_generation;
+	drop(skb, LOCATION, REASON);
+	assert_null(stand_in.hook);
+	assert_int_equal(packets_with(NF_KEY_GENERATION, 0), 1);
+	assert_int_equal(packets_with(NF_KEY_GENERATION, NF_KEY_GENERATION), 1);
+	assert_int_equal(drop_generations[0].keys, 1);
+	assert_int_equal(drop_generations[1].keys, 1);
+	assert_drops_balanced();
+}
+
+/* The token bucket of a key goes on in the next generation. */
+static void test_bucket_of_the_next_generation(void **state)
+{
+	(void)state;
+	settings.drop_interval_ns = 1000000;
+	settings.drop_burst_ns = 2000000;
+	at(10000000);
+	for (int i = 0; i < 3; i++)
+		drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(events(NF_EVENT_DROP_RECORDED), 3);
+	begin_generation(1);
+	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(events(NF_EVENT_DROP_RECORDED), 3);
+	assert_int_equal(events(NF_EVENT_DROP_THROTTLED), 1);
+	assert_drops_balanced();
+}
+
+static __u64 key_reports(void)
+{
+	__u64 count = 0;
+
+	for (size_t i = 0; i < stand_in_records(); i++) {
+		size_t size;
+		const struct nf_record *r = stand_in_record((long)i, &size);
+
+		count += r->type == NF_RECORD_DROP_KEYS;
+		assert_true(r->type != NF_RECORD_DROP_KEYS ||
+			    (size == sizeof(*r) && r->size == size));
+	}
+	return count;
+}
+
+/* The generation reaches its limit: one record wakes the daemon, and the keys go on. */
+static void test_limit_of_a_generation(void **state)
+{
+	(void)state;
+	settings.drop_keys = 4;
+	for (int i = 0; i < 3; i++)
+		drop(skb_new(NET_A), LOCATION + i, REASON);
+	assert_int_equal(key_reports(), 0);
+	assert_int_equal(drop_generations[0].full, 0);
+	stand_in.ring_full = true;
+	drop(skb_new(NET_A), LOCATION + 3, REASON);
+	stand_in.ring_full = false;
+	assert_int_equal(drop_generations[0].full, 0); /* the next one tries again */
+	drop(skb_new(NET_A), LOCATION + 4, REASON);
+	drop(skb_new(NET_A), LOCATION + 5, REASON);
+	assert_int_equal(key_reports(), 1);
+	assert_int_equal(drop_generations[0].full, 1);
+	assert_int_equal(stand_in_keys(&nf_drops), 6);
+	begin_generation(1);
+	for (int i = 0; i < 4; i++)
+		drop(skb_new(NET_A), LOCATION + i, REASON);
+	assert_int_equal(key_reports(), 2);
+	assert_drops_balanced();
+}
+
+/* ---- quotas ---- */
+
+/* A namespace that has used up its quota gets coarse keys; another one has its own. */
+static void test_quota(void **state)
+{
+	const struct nf_drop_key *k;
+	struct net_device *other = &machine.dev[1][1];
+
+	(void)state;
+	settings.drop_quota = 3;
+	for (int i = 0; i < 3; i++) {
+		NET_A->ifindex = 10 + i;
+		drop(skb_new(NET_A), LOCATION, REASON);
+	}
+	assert_int_equal(packets_with(NF_KEY_COARSE, 0), 3);
+	for (int i = 3; i < 10; i++) {
+		NET_A->ifindex = 10 + i;
+		drop(skb_new(NET_A), LOCATION, REASON);
+	}
+	assert_int_equal(stand_in_keys(&nf_drops), 4);
+	assert_int_equal(packets_with(NF_KEY_COARSE, NF_KEY_COARSE), 7);
+	k = stand_in_key(&nf_drops, 3);
+	assert_int_equal(k->location, LOCATION);
+	assert_int_equal(k->reason, REASON);
+	assert_int_equal(k->netns, 1);
+	assert_int_equal(k->cgroup, 0);
+	assert_int_equal(k->ifindex, 0);
+	assert_int_equal(k->protocol, 0);
+	assert_int_equal(k->l4, 0);
+	assert_int_equal(k->flags, NF_KEY_COARSE);
+	assert_string_equal(entry_at(k)->device, "");
+	assert_int_equal(entry_at(k)->netns, 4026531840U);
+	/* Its record is exact. */
+	assert_int_equal(record()->ifindex, 19);
+	assert_int_equal(record()->l4, IPPROTO_UDP);
+	assert_string_equal(record()->device, "eth0");
+	/* What has a key of its own keeps it. */
+	NET_A->ifindex = 11;
+	drop(skb_new(NET_A), LOCATION, REASON);
+	assert_int_equal(packets_with(NF_KEY_COARSE, 0), 4);
+	drop(skb_new(other), LOCATION, REASON);
+	assert_int_equal(packets_with(NF_KEY_COARSE, 0), 5);
+	assert_drops_balanced();
+}
+
+/* The daemon's own namespace has a quota of its own, and each generation begins at 0. */
+static void test_quota_of_the_host(void **state)
+{
+	(void)state;
+	settings.drop_quota = 1;
+	settings.host_quota = 4;
+	settings.host_netns = 4026531840U;
+	for (int i = 0; i < 8; i++) {
+		NET_A->ifindex = 10 + i;
+		drop(skb_new(NET_A), LOCATION, REASON);
+	}
+	assert_int_equal(packets_with(NF_KEY_COARSE, 0), 4);
+	begin_generation(1);
+	for (int i = 0; i < 8; i++) {
+		NET_A->ifindex = 10 + i;
+		drop(skb_new(NET_A), LOCATION, REASON);
+	}
+	assert_int_equal(packets_with(NF_KEY_COARSE | NF_KEY_GENERATION, NF_KEY_GENERATION), 4);
+	assert_int_equal(packets_with(NF_KEY_COARSE | NF_KEY_GENERATION,
+				      NF_KEY_COARSE | NF_KEY_GENERATION),
+			 4);
+	assert_drops_balanced();
+}
+
+/* ---- protocols that strangers choose ---- */
+
+static void test_unknown_protocols(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	for (__u32 protocol = 0x0600; protocol < 0x0700; protocol++) {
+		skb->protocol = bpf_htons(protocol);
+		drop(skb, LOCATION, REASON);
+	}
+	assert_int_equal(packets_of(key()), 0x100);
+	assert_int_equal(key()->flags, NF_KEY_OTHER_PROTOCOL);
+	assert_int_equal(key()->protocol, 0);
+	assert_int_equal(record()->bytes.protocol, 0x06ff);
+	skb->protocol = bpf_htons(0x05ff); /* a length */
+	drop(skb, LOCATION, REASON);
+	skb->protocol = bpf_htons(0x0001);
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
+	skb->protocol = 0;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(stand_in_keys(&nf_drops), 3);
+	assert_drops_balanced();
+}
+
+static void test_unknown_l4(void **state)
+{
+	static const __u8 known[] = {0,	 1,  2,	 4,  6,	 17,  33,  41,	43,  44,  47,  50,  51,
+				     58, 59, 60, 89, 103, 108, 112, 115, 132, 135, 136, 137};
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	for (__u32 l4 = 0; l4 < 256; l4++) {
+		skb->head[MACHINE_NETWORK + 9] = l4;
+		drop(skb, LOCATION, REASON);
+		assert_int_equal(record()->l4, l4);
+		assert_true(record()->flags & NF_DROP_L4);
+	}
+	assert_int_equal(stand_in_keys(&nf_drops), 1 + sizeof(known));
+	assert_int_equal(packets_with(NF_KEY_OTHER_L4, NF_KEY_OTHER_L4), 256 - sizeof(known));
+	for (size_t i = 0; i < sizeof(known); i++) {
+		skb->head[MACHINE_NETWORK + 9] = known[i];
+		drop(skb, LOCATION, REASON);
+	}
+	assert_int_equal(packets_with(NF_KEY_L4, NF_KEY_L4), 2 * sizeof(known));
 	assert_drops_balanced();
 }
 
@@ -476,7 +907,7 @@ static void test_two_cpus_insert_a_key(void **state)
 	assert_null(stand_in.hook);
 	assert_int_equal(packets_of(key()), 2);
 	assert_int_equal(events(NF_EVENT_COUNTED), 2);
-	assert_int_equal(stand_in_keys(&nf_drop_infos), 1);
+	assert_int_equal(stand_in_keys(&nf_drops), 1);
 	assert_drops_balanced();
 }
 
@@ -497,7 +928,19 @@ int main(void)
 		PATH_TEST(test_no_reason),
 		PATH_TEST(test_vlan),
 		PATH_TEST(test_bytes),
+		PATH_TEST(test_shared_shards),
+		PATH_TEST(test_segments),
+		PATH_TEST(test_cgroup),
 		PATH_TEST(test_full_table),
+		PATH_TEST(test_full_reasons),
+		PATH_TEST(test_generations),
+		PATH_TEST(test_generation_ends_during_a_drop),
+		PATH_TEST(test_bucket_of_the_next_generation),
+		PATH_TEST(test_limit_of_a_generation),
+		PATH_TEST(test_quota),
+		PATH_TEST(test_quota_of_the_host),
+		PATH_TEST(test_unknown_protocols),
+		PATH_TEST(test_unknown_l4),
 		PATH_TEST(test_bucket_of_each_key),
 		PATH_TEST(test_ring_full),
 		PATH_TEST(test_stack),

@@ -330,6 +330,15 @@ static void drop_it(void)
 	drop(meet, 0x1000, 3);
 }
 
+/* The skb was in the queue of a UDP socket: its reader consumes it. */
+static void socket_has(struct sk_buff *skb)
+{
+	struct machine_socket s;
+
+	socket_init(&s, SOCK_DGRAM, IPPROTO_UDP);
+	queue_udp(&s, skb);
+}
+
 /* Two CPUs see the end of one journey: one counts it, with its record. */
 static void test_two_ends(void **state)
 {
@@ -339,6 +348,8 @@ static void test_two_ends(void **state)
 	for (int i = 0; i < 2; i++) {
 		meet = skb_new(NET_A);
 		received(meet);
+		if (other[i] == consume_it)
+			socket_has(meet);
 		meet_at(STAND_IN_BEFORE_EXCHANGE, other[i]);
 		copy(meet, 10);
 		assert_null(stand_in.hook);
@@ -392,12 +403,12 @@ static void test_two_begin(void **state)
 	assert_balanced();
 }
 
-/* The fourth look-up of net_dev_xmit is that of the receive side, after it has found its entry. */
+/* The sixth look-up of net_dev_xmit is that of the receive side, after it has found its entry. */
 static int lookups;
 
-static void steal_at_fourth_lookup(enum stand_in_point point)
+static void steal_at_sixth_lookup(enum stand_in_point point)
 {
-	if (point != STAND_IN_LOOKUP || ++lookups < 4)
+	if (point != STAND_IN_LOOKUP || ++lookups < 6)
 		return;
 	stand_in.hook = NULL;
 	on_cpu(1);
@@ -423,7 +434,7 @@ static void test_xmit_meets_another_skb(void **state)
 	start_xmit(skb[0], NET_B);
 	at(31600);
 	lookups = 0;
-	stand_in.hook = steal_at_fourth_lookup;
+	stand_in.hook = steal_at_sixth_lookup;
 	end_xmit(skb[0], NET_B);
 	assert_null(stand_in.hook);
 	assert_null(entry_of(skb[0]));
@@ -459,7 +470,7 @@ static void test_ticks(void **state)
 	assert_int_equal(nf_ticks(100, 132), 2);
 	assert_int_equal(nf_ticks(100, 50), 1); /* another CPU's clock */
 	assert_int_equal(nf_ticks(0, (__u64)NF_TICK_MAX << NF_TICK_SHIFT), NF_TICK_MAX);
-	assert_int_equal(nf_ticks(0, ~0ULL), NF_TICK_MAX);
+	assert_int_equal(nf_ticks(0, INT64_MAX), NF_TICK_MAX);
 	assert_int_equal(nf_before(10000, 1), 10000 - 16);
 	assert_int_equal(nf_before(10000, 0), 0);
 	assert_int_equal(nf_before(~0ULL, NF_TICK_MAX), 0);

@@ -8,42 +8,33 @@ static struct machine_socket sock;
 static struct kernfs_node node = {.id = 77};
 static struct cgroup cgroup = {.kn = &node};
 
-static struct sk_buff *queue_end(struct sk_buff_head *queue)
-{
-	return (struct sk_buff *)queue;
-}
-
 static int reader_begin(void **state)
 {
 	path_begin(state);
-	memset(&sock, 0, sizeof(sock));
-	sock.sk.__sk_common.skc_family = 2;
-	sock.sk.__sk_common.skc_net.net = &machine.net[0];
+	socket_init(&sock, SOCK_DGRAM, IPPROTO_UDP);
 	sock.sk.sk_cgrp_data.cgroup = &cgroup;
-	sock.sk.sk_type = SOCK_DGRAM;
-	sock.sk.sk_protocol = IPPROTO_UDP;
-	sock.sk.sk_receive_queue.next = queue_end(&sock.sk.sk_receive_queue);
-	sock.udp.reader_queue.next = queue_end(&sock.udp.reader_queue);
 	return 0;
 }
 
 #define READER_TEST(name) cmocka_unit_test_setup_teardown(name, reader_begin, path_end)
 
-/* The queue's first skb; the programs follow no further links. */
-static void set_queue(struct sk_buff *first)
+static struct sk_buff_head *const sk_queue = &sock.sk.sk_receive_queue;
+
+/* A reader takes the first skb. */
+static struct sk_buff *take(void)
 {
-	sock.sk.sk_receive_queue.next = first ? first : queue_end(&sock.sk.sk_receive_queue);
+	return queue_take(sk_queue);
 }
 
-/* A datagram is received at `ns` and announced 160 ns later; `first`: the queue's head then. */
-static struct sk_buff *arrives(struct sk_buff *skb, __u64 ns, struct sk_buff *first)
+/* A datagram is received at `ns`, queued, and announced 160 ns later. */
+static struct sk_buff *arrives(struct sk_buff *skb, __u64 ns)
 {
 	at(ns);
 	softirq_entry(NET_RX_SOFTIRQ);
 	at(ns);
 	receive(skb);
 	skb->skb_iif = 2;
-	set_queue(first ? first : skb);
+	queue_udp(&sock, skb);
 	at(ns + 160);
 	data_ready(&sock.sk);
 	softirq_exit(NET_RX_SOFTIRQ);
@@ -52,20 +43,20 @@ static struct sk_buff *arrives(struct sk_buff *skb, __u64 ns, struct sk_buff *fi
 
 static void test_reads_in_order(void **state)
 {
-	struct sk_buff *a, *b;
+	struct sk_buff *b;
 
 	(void)state;
-	a = arrives(skb_new(NET_A), 10000, NULL);
-	b = arrives(skb_new(NET_A), 20000, a);
+	arrives(skb_new(NET_A), 10000);
+	b = arrives(skb_new(NET_A), 20000);
 	b->head[MACHINE_NETWORK + 1] = 0x77;
-	set_queue(b);
+	take();
 	at(30000);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 10000);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], 10160);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 30000);
 	assert_int_equal(journey()->bytes.net[1], 0);
-	set_queue(NULL);
+	take();
 	at(40000);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 20000);
@@ -82,11 +73,11 @@ static void test_reads_in_order(void **state)
 /* A look into the queue, an error and another socket's read end nothing. */
 static void test_what_is_no_read(void **state)
 {
-	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 	struct machine_socket tcp = sock;
 
 	(void)state;
-	set_queue(NULL);
+	take();
 	recv_length(&sock.sk, 72, MSG_PEEK);
 	recv_length(&sock.sk, 72, MSG_ERRQUEUE);
 	recv_length(&sock.sk, -11, 0);
@@ -101,13 +92,13 @@ static void test_what_is_no_read(void **state)
 /* Two tasks read, and the second one overtakes: what is still first was not read. */
 static void test_overtaken_reader(void **state)
 {
-	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
 	(void)state;
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
 	assert_non_null(entry_of(a));
-	set_queue(NULL);
+	take();
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
 }
@@ -115,15 +106,15 @@ static void test_overtaken_reader(void **state)
 /* udp_recvmsg() reads from reader_queue first. */
 static void test_reader_queue(void **state)
 {
-	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 	struct sk_buff *b = skb_new(NET_A);
 
 	(void)state;
-	sock.udp.reader_queue.next = a;
-	arrives(b, 20000, b);
+	queue_splice(sk_queue, &sock.udp.reader_queue);
+	arrives(b, 20000);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
-	sock.udp.reader_queue.next = queue_end(&sock.udp.reader_queue);
+	assert_ptr_equal(queue_take(&sock.udp.reader_queue), a);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 10000);
 }
@@ -137,6 +128,8 @@ static void test_read_before_its_announcement(void **state)
 	softirq_entry(NET_RX_SOFTIRQ);
 	receive(a);
 	a->skb_iif = 2;
+	queue_udp(&sock, a);
+	take();
 	on_cpu(1);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
@@ -152,10 +145,10 @@ static void test_read_before_its_announcement(void **state)
 /* The CPU that allocated the skb frees it before the reader reaches sock_recv_length. */
 static void test_freed_before_recv_length(void **state)
 {
-	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
 	(void)state;
-	set_queue(NULL);
+	take();
 	on_cpu(1);
 	softirq_entry(NET_RX_SOFTIRQ);
 	at(20000);
@@ -172,13 +165,13 @@ static void test_freed_before_recv_length(void **state)
 /* The skb that was expected is another one by now: its read is not timed. */
 static void test_expected_skb_was_reused(void **state)
 {
-	struct sk_buff *a = arrives(skb_new(NET_A), 10000, NULL);
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
 	(void)state;
+	take();
 	skb_reuse(a, NET_A);
 	at(15000);
 	receive(a);
-	set_queue(NULL);
 	at(20000);
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
@@ -195,21 +188,21 @@ static void arrives_late(enum stand_in_point point)
 	if (point != STAND_IN_BEFORE_EXCHANGE)
 		return;
 	stand_in.hook = NULL;
-	set_queue(late);
+	queue_udp(&sock, late);
 }
 
 static void test_arrival_during_read(void **state)
 {
 	(void)state;
-	arrives(skb_new(NET_A), 10000, NULL);
+	arrives(skb_new(NET_A), 10000);
 	late = skb_new(NET_A);
 	receive(late);
 	late->skb_iif = 2;
-	set_queue(NULL);
+	take();
 	stand_in.hook = arrives_late;
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
-	set_queue(NULL);
+	take();
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
 	assert_balanced();
@@ -223,8 +216,8 @@ static void test_unreadable_headers(void **state)
 	(void)state;
 	stand_in.unreadable[0].from = a->head;
 	stand_in.unreadable[0].size = MACHINE_HEAD;
-	arrives(a, 10000, NULL);
-	set_queue(NULL);
+	arrives(a, 10000);
+	take();
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(journey()->bytes.net_len, 0);
 	assert_int_equal(journey()->bytes.len, 100);

@@ -3,8 +3,9 @@
  * Random traffic on several CPUs, against a model that knows every answer.
  *
  * A few hundred skb addresses are used again and again: received by cards and by
- * lo and veth, bridged, forwarded, queued to sockets, cloned, linearized, sent,
- * consumed, dropped and freed without a tracepoint.  Whenever a program calls a
+ * lo and veth, one at a time and in lists of GRO, bridged, forwarded, queued to
+ * sockets of TCP, UDP and tcpdump, merged, cloned, linearized, sent, consumed,
+ * dropped and freed without a tracepoint.  Whenever a program calls a
  * helper, an interrupt may come, or another CPU may do something.  The kernel
  * skips a program that is running on the CPU.
  *
@@ -16,21 +17,32 @@
 
 /* Two seconds, also with the sanitizers. */
 #ifdef __SANITIZE_ADDRESS__
-enum { SIMULATION_STEPS = 200000 };
+enum { SIMULATION_STEPS = 80000 };
 #else
-enum { SIMULATION_STEPS = 1000000 };
+enum { SIMULATION_STEPS = 400000 };
 #endif
 
 enum {
 	SIMULATION_SKBS = 300,
 	SIMULATION_HEADS = 40000,
 	SIMULATION_NESTED = 3,
+	SIMULATION_SOCKETS = 7,
+	SIMULATION_LIST = 8, /* skbs that GRO passes on at once */
+};
+
+/* What differs between kernels, and how much memory there is. */
+struct world {
+	bool exact;    /* no skb loses its entry to another: the model is right */
+	bool enqueue;  /* the probe of __udp_enqueue_schedule_skb() */
+	bool deferred; /* UDP readers do not free their skbs themselves */
+	bool few_blocks;
 };
 
 /* Where the kernel has an skb. */
 enum place {
 	FREE,
 	BUSY,	 /* a step is working on it */
+	OWNED,	 /* received for a TCP socket that a task owns */
 	SOCKET,	 /* in a socket's queue */
 	QUEUED,	 /* for transmit */
 	DRIVER,	 /* sent; the driver has not completed it */
@@ -41,6 +53,15 @@ struct sim_skb {
 	struct model_skb model;
 	enum place place;
 	__u32 backlog;
+	struct sim_socket *socket; /* SOCKET, OWNED */
+	bool udp;		   /* it was in the queue of a UDP socket */
+};
+
+struct sim_socket {
+	struct machine_socket socket;
+	struct model_socket model;
+	bool locked;	 /* by whoever queues to it; TCP: or reads it */
+	bool announcing; /* the model is right if no reader takes an skb in between */
 };
 
 struct sim_cpu {
@@ -52,14 +73,15 @@ struct sim_cpu {
 };
 
 static struct sim {
-	bool exact; /* no skb loses its entry to another: the model is right */
+	struct world world;
 	__u64 random, steps;
 	struct sim_skb skb[SIMULATION_SKBS];
 	unsigned char *head; /* [SIMULATION_HEADS][MACHINE_HEAD] */
 	__u32 heads;
 	struct sim_cpu cpu[MACHINE_CPUS];
 	bool task_runs[MODEL_TASKS];
-	struct sock sk;
+	struct sim_socket socket[SIMULATION_SOCKETS];
+	__u64 folded; /* drops that the daemon has taken from old generations */
 	struct task_struct task[MODEL_TASKS];
 	struct net_device no_device; /* memory of a queued skb that is no device */
 	struct net no_net;
@@ -120,6 +142,10 @@ static void on_helper(enum stand_in_point point)
 
 static void on_record(const void *record, size_t size)
 {
+	const struct nf_record *header = record;
+
+	if (header->type != NF_RECORD_JOURNEY && header->type != NF_RECORD_DROP)
+		return;
 	assert_true(size <= sizeof(running->record));
 	running->size = size;
 	memcpy(&running->record, record, size);
@@ -160,7 +186,7 @@ static void check_record(const struct model_skb *s)
 
 	if (has)
 		check_life(s, r);
-	if (!sim.exact)
+	if (!sim.world.exact)
 		return;
 	assert_int_equal(has, model.has_record);
 	if (!has)
@@ -183,10 +209,17 @@ static void sim_receive(struct sim_skb *s)
 	s->model.skb->skb_iif = s->model.skb->dev->ifindex;
 }
 
-static void sim_data_ready(void)
+static void sim_enqueue(struct sim_socket *to, struct sim_skb *s)
 {
-	if (call(nf_sk_data_ready, &sim.sk, 0, 0))
-		model_data_ready(model_cpu(), seen.clock);
+	if (sim.world.enqueue &&
+	    call(nf_udp_enqueue_schedule_skb_fentry, &to->socket.sk, (__u64)s->model.skb, 0))
+		model_enqueue(model_cpu(), &to->model, &s->model, seen.clock);
+}
+
+static void sim_data_ready(struct sim_socket *to)
+{
+	if (call(nf_sk_data_ready, &to->socket.sk, 0, 0))
+		model_announce(model_cpu(), &to->model, sim.world.deferred, seen.clock);
 }
 
 static void sim_waking(__u32 task)
@@ -211,7 +244,16 @@ static void sim_copy(struct sim_skb *s)
 static void sim_consume(struct sim_skb *s)
 {
 	if (call(nf_consume_skb, s->model.skb, 0, 0))
-		model_consume(model_cpu(), &s->model, cpu()->task, seen.clock);
+		model_consume(model_cpu(), &s->model, s->udp, !sim.world.deferred, cpu()->task,
+			      seen.clock);
+	check_record(&s->model);
+	s->place = FREE;
+}
+
+static void sim_defer(struct sim_skb *s)
+{
+	if (call(nf_skb_attempt_defer_free_fentry, s->model.skb, 0, 0))
+		model_defer(model_cpu(), &s->model, s->udp, cpu()->task, seen.clock);
 	check_record(&s->model);
 	s->place = FREE;
 }
@@ -244,7 +286,7 @@ static void check_drop(const struct net_device *dev)
 {
 	const struct nf_drop_record *r = &seen.record.drop;
 
-	if (!seen.size || r->header.type != NF_RECORD_DROP || !sim.exact)
+	if (!seen.size || r->header.type != NF_RECORD_DROP || !sim.world.exact)
 		return;
 	assert_int_equal(r->netns, dev ? dev->nd_net.net->ns.inum : 0);
 	assert_string_equal(r->device, dev ? dev->name : "");
@@ -296,8 +338,10 @@ static void sim_softirq_entry(__u32 vec)
 
 static void sim_softirq_exit(__u32 vec)
 {
-	if (call(nf_softirq_exit, (void *)(uintptr_t)vec, 0, 0))
+	if (call(nf_softirq_exit, (void *)(uintptr_t)vec, 0, 0)) {
 		model_cpu()->softirq = 0;
+		model_cpu()->ready = NULL;
+	}
 	cpu()->bottom = false;
 }
 
@@ -340,6 +384,7 @@ static struct sim_skb *allocate(struct net_device *dev)
 		return NULL;
 	skb_fill(s->model.skb, new_head(), dev, 100);
 	s->model.born = stand_in.now;
+	s->udp = false;
 	return s;
 }
 
@@ -400,25 +445,92 @@ static void send(struct sim_skb *s, struct net_device *dev)
 
 /* ---- receive, in a softirq ---- */
 
-static void to_socket(struct sim_skb *s)
+/* A socket that nobody has locked, of the first `limit`; NULL if there is none. */
+static struct sim_socket *any_socket(__u32 limit)
+{
+	struct sim_socket *to = &sim.socket[below(limit)];
+
+	/* Without a model, UDP sockets have no lock, as in the kernel. */
+	return to->locked && (sim.world.exact || !to->model.udp) ? NULL : to;
+}
+
+static void append(struct sim_socket *to, struct sim_skb *s)
+{
+	s->socket = to;
+	s->place = SOCKET;
+	model_append(&to->model.receive, &s->model);
+	if (!to->model.udp) {
+		queue_append(&to->socket.sk.sk_receive_queue, s->model.skb);
+		return;
+	}
+	queue_udp(&to->socket, s->model.skb);
+	s->udp = true;
+}
+
+static void announce(struct sim_socket *to)
 {
 	__u32 task = below(MODEL_TASKS);
 
-	sim_data_ready();
-	if (!sim.task_runs[task] && percent(60))
+	to->announcing = sim.world.exact;
+	sim_data_ready(to);
+	to->announcing = false;
+	for (int n = below(3); n && !sim.task_runs[task]; n--)
 		sim_waking(task);
-	s->place = SOCKET;
 }
 
-/* tcpdump gets a clone: another skb with the same head. */
+/* A reader on another CPU can take a datagram before it is announced. */
+static void pause_here(void)
+{
+	if (sim.depth < SIMULATION_NESTED && percent(20))
+		interrupt();
+}
+
+static void to_socket(struct sim_skb *s)
+{
+	struct sim_socket *to = any_socket(SIMULATION_SOCKETS - 1);
+	__u32 fate = below(100);
+
+	if (!to) {
+		sim_drop(s, false);
+		return;
+	}
+	if (!to->model.udp && fate < 20) { /* a task owns the socket */
+		s->socket = to;
+		s->place = OWNED;
+		return;
+	}
+	to->locked = true;
+	if (to->model.udp) {
+		sim_enqueue(to, s);
+		if (fate < 10) { /* its buffer is full */
+			sim_drop(s, false);
+			to->locked = false;
+			return;
+		}
+	}
+	if (!to->model.udp && fate < 40)
+		s->place = FREE; /* TCP merges it into the tail */
+	else
+		append(to, s);
+	if (to->model.udp)
+		pause_here();
+	announce(to);
+	to->locked = false;
+}
+
+/* tcpdump gets a clone: another skb with the same head, in the last socket. */
 static void clone_of(const struct sim_skb *s)
 {
-	struct sim_skb *other = allocate(s->model.skb->dev);
+	struct sim_socket *to = &sim.socket[SIMULATION_SOCKETS - 1];
+	struct sim_skb *other = to->locked ? NULL : allocate(s->model.skb->dev);
 
 	if (!other)
 		return;
 	*other->model.skb = *s->model.skb;
-	other->place = SOCKET;
+	to->locked = true;
+	append(to, other);
+	announce(to);
+	to->locked = false;
 }
 
 static void after_receive(struct sim_skb *s)
@@ -431,9 +543,9 @@ static void after_receive(struct sim_skb *s)
 	}
 	if (percent(10))
 		clone_of(s);
-	if (fate < 50)
+	if (fate < 55)
 		to_socket(s);
-	else if (fate < 70)
+	else if (fate < 72)
 		send(s, any_device());
 	else if (fate < 80)
 		sim_drop(s, false);
@@ -443,18 +555,24 @@ static void after_receive(struct sim_skb *s)
 		s->place = FREE; /* merged into another one, without a tracepoint */
 }
 
+/* GRO passes a list on: all are received before the first goes further. */
 static void receive_some(void)
 {
-	for (__u32 n = 1 + below(4); n; n--) {
+	struct sim_skb *list[SIMULATION_LIST];
+	__u32 count = 0;
+
+	for (__u32 n = 1 + below(percent(30) ? SIMULATION_LIST : 2); n; n--) {
 		struct sim_skb *s = percent(50) ? take(BACKLOG) : NULL;
 
 		if (!s)
 			s = allocate(&machine.dev[below(MACHINE_NETS)][1 + below(2)]);
 		if (!s)
-			return;
+			break;
 		sim_receive(s);
-		after_receive(s);
+		list[count++] = s;
 	}
+	for (__u32 i = 0; i < count; i++)
+		after_receive(list[i]);
 }
 
 static void net_rx(void)
@@ -497,17 +615,89 @@ static void softirqs(void)
 
 /* ---- process context ---- */
 
+/* The first skb of a socket, taken by its reader. */
+static struct sim_skb *first_of(struct sim_socket *from)
+{
+	struct sk_buff_head *queue = &from->socket.sk.sk_receive_queue;
+	struct model_queue *q = &from->model.receive;
+
+	if (from->model.udp) {
+		if (!from->model.reader.count) {
+			queue_splice(queue, &from->socket.udp.reader_queue);
+			model_splice(&from->model);
+		}
+		queue = &from->socket.udp.reader_queue;
+		q = &from->model.reader;
+	}
+	if (!q->count)
+		return NULL;
+	for (int i = 0; i < SIMULATION_SKBS; i++) {
+		struct sim_skb *s = &sim.skb[i];
+
+		if (&s->model != q->skb[0])
+			continue;
+		model_remove(q, &s->model);
+		assert_ptr_equal(queue_take(queue), s->model.skb);
+		s->place = BUSY;
+		return s;
+	}
+	return NULL;
+}
+
+/* A socket's queue is read, purged or closed; a TCP socket is locked for it. */
+static struct sim_skb *from_socket(struct sim_socket **from)
+{
+	*from = &sim.socket[below(SIMULATION_SOCKETS)];
+	if ((*from)->announcing || ((*from)->locked && !(*from)->model.udp))
+		return NULL;
+	return first_of(*from);
+}
+
 static void read_one(void)
 {
-	struct sim_skb *s = take(SOCKET);
+	struct sim_socket *from;
+	struct sim_skb *s = from_socket(&from);
 
 	if (!s)
 		return;
 	if (percent(5)) /* something linearized it in the queue */
 		s->model.skb->head = new_head();
-	if (percent(60))
+	if (percent(s->udp ? 30 : 60))
 		sim_copy(s);
-	sim_consume(s);
+	if (sim.world.deferred && percent(70))
+		sim_defer(s);
+	else
+		sim_consume(s);
+}
+
+/* A task releases its TCP socket: what was received for it is queued, in one go or one by one. */
+static void release_one(void)
+{
+	struct sim_skb *s = take(OWNED);
+	struct sim_socket *to = s ? s->socket : NULL;
+	__u32 more = below(4);
+
+	if (!s)
+		return;
+	if (to->locked) {
+		s->place = OWNED;
+		return;
+	}
+	to->locked = true;
+	append(to, s);
+	for (int i = 0; i < SIMULATION_SKBS && more; i++) {
+		s = &sim.skb[i];
+		if (s->place != OWNED || s->socket != to)
+			continue;
+		if (percent(50))
+			announce(to);
+		if (s->place != OWNED) /* an interrupt took it */
+			continue;
+		append(to, s);
+		more--;
+	}
+	announce(to);
+	to->locked = false;
 }
 
 static void send_one(void)
@@ -534,11 +724,13 @@ static void dequeue_one(void)
 /* A socket is closed, or a queue is too long; the queue keeps its links where dev is. */
 static void drop_one(void)
 {
-	struct sim_skb *s = take(percent(50) ? SOCKET : percent(50) ? QUEUED : DRIVER);
+	struct sim_socket *from;
+	struct sim_skb *s = percent(50) ? from_socket(&from) : take(percent(50) ? QUEUED : DRIVER);
 
 	if (!s)
 		return;
-	if (percent(50))
+	/* In the kernel, reading through what a UDP socket has there gives zeros. */
+	if (s->udp || percent(50))
 		s->model.skb->dev = &sim.no_device;
 	sim_drop(s, false);
 }
@@ -554,10 +746,11 @@ static void foreign_one(void)
 	sim_consume(s);
 }
 
-/* TCP appends an skb to another one, and frees it without a tracepoint. */
+/* TCP merges skbs of its queue, and frees one without a tracepoint. */
 static void merge_one(void)
 {
-	struct sim_skb *s = take(SOCKET);
+	struct sim_socket *from;
+	struct sim_skb *s = from_socket(&from);
 
 	if (s)
 		s->place = FREE;
@@ -567,8 +760,9 @@ static void merge_one(void)
 static void work(void)
 {
 	static void (*const job[])(void) = {
-		read_one,    read_one, read_one,    send_one,
-		dequeue_one, drop_one, foreign_one, merge_one,
+		read_one, read_one,    read_one, read_one,    send_one,
+		drop_one, dequeue_one, send_one, foreign_one, merge_one,
+		release_one,
 	};
 	__u32 task = below(MODEL_TASKS);
 
@@ -634,7 +828,7 @@ static bool fits(__u8 *sets, __u8 *hops, const struct sk_buff *skb)
 
 	if (hops[nf_hash(number, settings.hops_shift)])
 		return false;
-	if (sim.exact && sets[nf_hash(number, settings.inflight_shift)] == NF_INFLIGHT_WAYS)
+	if (sim.world.exact && sets[nf_hash(number, settings.inflight_shift)] == NF_INFLIGHT_WAYS)
 		return false;
 	hops[nf_hash(number, settings.hops_shift)] = 1;
 	sets[nf_hash(number, settings.inflight_shift)]++;
@@ -653,27 +847,57 @@ static void choose_addresses(void)
 	}
 }
 
-static void simulation_begin(bool exact, __u64 seed)
+static void begin_sockets(void)
+{
+	for (int i = 0; i < SIMULATION_SOCKETS; i++) {
+		struct sim_socket *s = &sim.socket[i];
+
+		s->model.udp = i < SIMULATION_SOCKETS / 2;
+		socket_init(&s->socket, s->model.udp ? SOCK_DGRAM : 1,
+			    s->model.udp ? IPPROTO_UDP : IPPROTO_TCP);
+	}
+	/* tcpdump's */
+	sim.socket[SIMULATION_SOCKETS - 1].socket.sk.__sk_common.skc_family = 17;
+}
+
+static void begin_devices(void)
+{
+	static const struct rtnl_link_ops veth = {.kind = "veth"}, bridge = {.kind = "bridge"};
+
+	for (int n = 0; n < MACHINE_NETS; n++) {
+		machine.dev[n][2].rtnl_link_ops = &veth;
+		machine.dev[n][3].rtnl_link_ops = &bridge;
+	}
+	if (sim.world.few_blocks)
+		path_blocks(5 * MACHINE_CPUS, 12);
+	/* A device that another CPU has just begun to give a slot is in no record. */
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		nf_device_slot(&machine.dev[0][0] + d);
+}
+
+static void simulation_begin(const struct world *world, __u64 seed)
 {
 	memset(&model, 0, sizeof(model));
-	sim = (struct sim){.exact = exact, .random = seed * 0x9e3779b97f4a7c15ULL | 1};
+	sim = (struct sim){.world = *world, .random = seed * 0x9e3779b97f4a7c15ULL | 1};
 	settings.udp_reader = false;
-	if (!exact) /* 128 entries */
+	settings.udp_enqueue = world->enqueue;
+	settings.udp_deferred = world->deferred;
+	settings.drop_keys = 10;
+	settings.drop_quota = 8;
+	if (!world->exact) /* 128 entries */
 		settings.inflight_shift = 64 - 6;
 	sim.head = test_calloc(SIMULATION_HEADS, MACHINE_HEAD);
 	sim.heads = 1;
 	stand_in.now = 1600000000;
 	running = NULL;
-	sim.sk.__sk_common.skc_family = 2;
+	begin_sockets();
 	sim.no_device.nd_net.net = &sim.no_net;
 	sim.no_net.loopback_dev = &machine.dev[0][0]; /* which is not in no_net */
 	sim.no_device.ifindex = 7;
 	for (int i = 0; i < MODEL_TASKS; i++)
 		sim.task[i].pid = i;
 	choose_addresses();
-	/* A device that another CPU has just begun to give a slot is in no record. */
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		nf_device_slot(&machine.dev[0][0] + d);
+	begin_devices();
 	stand_in.hook = on_helper;
 	stand_in.on_record = on_record;
 }
@@ -692,60 +916,151 @@ static void check_events(void)
 	assert_int_equal(events(NF_EVENT_TORN), 0);
 }
 
-static void check_hists(void)
+/* The devices whose counters are together: one, or those of a kind. */
+static bool counts_with(const struct net_device *dev, const struct net_device *other)
 {
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		for (int segment = 0; segment < NF_SEGMENT_COUNT; segment++) {
-			const struct net_device *dev = &machine.dev[0][0] + d;
-			const struct model_hist *wanted = model_hist(dev, segment);
-			struct hist_sum sum = hist(dev, segment);
+	__u32 slot = nf_device_slot(dev), other_slot = nf_device_slot(other);
+	const struct nf_device_info *info = stand_in_value(&nf_device_infos, &slot, 0);
+	const struct nf_device_info *other_info = stand_in_value(&nf_device_infos, &other_slot, 0);
 
-			assert_int_equal(sum.sum_ns, wanted->sum);
-			assert_int_equal(sum.max_ns, wanted->max);
-			for (int b = 0; b < NF_HIST_BUCKETS; b++) {
-				__u64 count = 0;
-
-				for (__u32 c = 0; c < MACHINE_CPUS; c++)
-					count += hist_on(c, dev, segment)->bucket[b];
-				assert_int_equal(count, wanted->bucket[b]);
-			}
-		}
+	return slot == other_slot || (sim.world.few_blocks && info->group == other_info->group);
 }
 
-/* Every kfree_skb that was no completion is under a key. */
-static void check_drops(void)
+/* Whether a block has counters of this device, or of one whose counters are with it. */
+static bool is_block_of(const struct nf_device_stats *stats, const struct net_device *dev)
+{
+	__u32 slot = nf_device_slot(dev);
+	const struct nf_device_info *info = stand_in_value(&nf_device_infos, &slot, 0);
+
+	if (!stats->owner)
+		return false;
+	if (NF_BLOCK_SLOT(stats->owner) == info->group)
+		return true;
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		if (NF_BLOCK_SLOT(stats->owner) == nf_device_slot(&machine.dev[0][0] + d))
+			return counts_with(dev, &machine.dev[0][0] + d);
+	return false;
+}
+
+static void add_hist(struct model_hist *sum, const __u64 *bucket, __u64 sum_ns, __u64 max_ns)
+{
+	for (int b = 0; b < NF_HIST_BUCKETS; b++)
+		sum->bucket[b] += bucket[b];
+	sum->sum += sum_ns;
+	sum->max = max_ns > sum->max ? max_ns : sum->max;
+}
+
+static void check_hist(const struct net_device *dev, int segment)
+{
+	struct model_hist wanted = {0}, found = {0};
+
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		const struct net_device *other = &machine.dev[0][0] + d;
+		const struct model_hist *h = model_hist(other, segment);
+
+		if (counts_with(dev, other))
+			add_hist(&wanted, h->bucket, h->sum, h->max);
+	}
+	for (__u32 i = 1; i < PATH_CHUNKS << PATH_CHUNK_SHIFT; i++) {
+		const struct nf_hist *h = &block(i)->hist[segment];
+
+		if (is_block_of(block(i), dev))
+			add_hist(&found, h->bucket, h->sum_ns, h->max_ns);
+	}
+	assert_int_equal(found.sum, wanted.sum);
+	assert_int_equal(found.max, wanted.max);
+	assert_memory_equal(found.bucket, wanted.bucket, sizeof(wanted.bucket));
+}
+
+static void check_hists(void)
+{
+	__u32 shared = 0;
+
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		const struct net_device *dev = &machine.dev[0][0] + d;
+		__u32 slot = nf_device_slot(dev);
+
+		shared += ((struct nf_device_info *)stand_in_value(&nf_device_infos, &slot, 0))
+				  ->shared;
+		for (int segment = 0; segment < NF_SEGMENT_COUNT; segment++)
+			check_hist(dev, segment);
+	}
+	assert_int_equal(shared > 0, sim.world.few_blocks);
+	assert_int_equal(nf_block_counts.lost, 0);
+}
+
+/* ---- drops ---- */
+
+static __u64 packets_of(const struct nf_drop_entry *entry)
 {
 	__u64 packets = 0;
+
+	for (__u32 i = 0; i < settings.drop_shards; i++)
+		packets += entry->shard[i].packets;
+	return packets;
+}
+
+/* The daemon begins a generation, in the middle of programs; it takes the old one after them. */
+static void next_generation(void)
+{
+	__u32 next = !live.drop_generation;
+
+	for (__u32 i = 0; i < stand_in_keys(&nf_drops);) {
+		const struct nf_drop_key *k = stand_in_key(&nf_drops, i);
+
+		if (k->flags >> NF_KEY_GENERATION_SHIFT != next) {
+			i++;
+			continue;
+		}
+		sim.folded += packets_of(stand_in_value(&nf_drops, k, 0));
+		stand_in_delete(&nf_drops, k);
+	}
+	for (__u32 i = 0; i < NF_DROP_QUOTAS; i++) {
+		__u32 index = next * NF_DROP_QUOTAS + i;
+
+		*(__u64 *)stand_in_value(&nf_drop_quotas, &index, 0) = 0;
+	}
+	drop_generations[next].keys = drop_generations[next].full = 0;
+	live.drop_generation = next;
+}
+
+/* Every kfree_skb that was no completion is under a key or a reason. */
+static void check_drops(void)
+{
+	__u64 packets = sim.folded, unkeyed = 0;
 
 	assert_int_equal(event_of(NF_PROBE_KFREE_SKB, NF_EVENT_HIT),
 			 events(NF_EVENT_COUNTED) + events(NF_EVENT_UNKEYED) +
 				 events(NF_EVENT_COMPLETED));
-	for (__u32 i = 0; i < stand_in_keys(&nf_drop_counts); i++)
-		for (__u32 c = 0; c < MACHINE_CPUS; c++)
-			packets += ((struct nf_drop_count *)stand_in_value(
-					    &nf_drop_counts, stand_in_key(&nf_drop_counts, i), c))
-					   ->packets;
+	for (__u32 i = 0; i < stand_in_keys(&nf_drops); i++)
+		packets += packets_of(stand_in_value(&nf_drops, stand_in_key(&nf_drops, i), 0));
+	for (__u32 i = 0; i < stand_in_keys(&nf_drop_reasons); i++)
+		unkeyed += packets_of(stand_in_value(&nf_drop_reasons,
+						     stand_in_key(&nf_drop_reasons, i), 0));
 	assert_int_equal(packets, events(NF_EVENT_COUNTED));
+	assert_int_equal(unkeyed, events(NF_EVENT_UNKEYED));
 }
 
-static void simulate(bool exact)
+static void simulate(const struct world *world)
 {
 	__u64 steps = setting("NETFLOWD_SIMULATION", SIMULATION_STEPS);
 	__u64 seed = setting("NETFLOWD_SEED", 1);
 
 	printf("# seed %llu, %llu steps\n", (unsigned long long)seed, (unsigned long long)steps);
-	simulation_begin(exact, seed);
+	simulation_begin(world, seed);
 	while (sim.steps < steps) {
 		on_cpu(below(MACHINE_CPUS));
 		step();
 		if (!below(1000))
 			assert_balanced();
+		if (!below(500))
+			next_generation();
 	}
 	stand_in.hook = NULL;
 	stand_in.on_record = NULL;
 	assert_balanced();
 	check_drops();
-	if (exact) {
+	if (world->exact) {
 		check_events();
 		check_hists();
 	}
@@ -758,14 +1073,40 @@ static void simulate(bool exact)
 static void test_exact(void **state)
 {
 	(void)state;
-	simulate(true);
+	simulate(&(struct world){.exact = true});
+}
+
+static void test_enqueue(void **state)
+{
+	(void)state;
+	simulate(&(struct world){.exact = true, .enqueue = true});
+}
+
+static void test_deferred(void **state)
+{
+	(void)state;
+	simulate(&(struct world){.exact = true, .enqueue = true, .deferred = true});
+}
+
+/* Devices share the blocks of their groups: together they have what the model says. */
+static void test_few_blocks(void **state)
+{
+	(void)state;
+	simulate(&(struct world){.exact = true, .few_blocks = true});
 }
 
 /* Three skbs for two entries: nothing is counted twice or lost, and no record is mixed. */
 static void test_crowded(void **state)
 {
 	(void)state;
-	simulate(false);
+	simulate(&(struct world){.exact = false});
+	assert_true(events(NF_EVENT_OVERWRITTEN) > 0);
+}
+
+static void test_crowded_enqueue(void **state)
+{
+	(void)state;
+	simulate(&(struct world){.enqueue = true, .deferred = true, .few_blocks = true});
 	assert_true(events(NF_EVENT_OVERWRITTEN) > 0);
 }
 
@@ -773,7 +1114,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PATH_TEST(test_exact),
+		PATH_TEST(test_enqueue),
+		PATH_TEST(test_deferred),
+		PATH_TEST(test_few_blocks),
 		PATH_TEST(test_crowded),
+		PATH_TEST(test_crowded_enqueue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

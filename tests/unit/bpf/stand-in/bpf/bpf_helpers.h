@@ -18,12 +18,14 @@
 /* A map is a struct of pointers that nobody follows: only their types have a meaning. */
 #define __uint(name, number) int(*name)[number]
 #define __type(name, of) __typeof__(of) *name
+#define __array(name, of) __typeof__(of) *name[1]
 
 #define barrier_var(variable) __asm__ volatile("" : "+r"(variable))
 
 #define bpf_map_lookup_elem(map, key) stand_in_lookup(map, key)
 #define bpf_map_update_elem(map, key, value, flags) stand_in_update(map, key, value, flags)
 #define bpf_map_delete_elem(map, key) stand_in_delete(map, key)
+#define bpf_map_pop_elem(map, value) stand_in_pop(map, value)
 #define bpf_ktime_get_ns() stand_in_clock()
 #define bpf_get_smp_processor_id() stand_in_cpu()
 #define bpf_get_prandom_u32() stand_in_random()
@@ -39,13 +41,17 @@
 #define bpf_ringbuf_discard(record, flags) stand_in_discard(record)
 #define bpf_ringbuf_output(map, record, size, flags) stand_in_output(map, record, size)
 
-/* The programs' atomic operations; an interrupt may come before and after one. */
+/* The programs' atomic operations; an interrupt may come before one, and after an exchange. */
 #define __sync_lock_test_and_set(word, value) stand_in_exchange(word, value)
-#define __sync_fetch_and_add(word, value) stand_in_fetch_add(word, value)
+#define __sync_fetch_and_add(word, value) \
+	(stand_in_before_add(), __atomic_fetch_add(word, value, __ATOMIC_RELAXED))
 
 /* The kernel's function, which load.c puts in the place of this number. */
 #undef NF_CALL_RDONLY_CAST
 #define NF_CALL_RDONLY_CAST stand_in_rdonly_cast
+
+/* Addresses in user space have at most 47 bits; the sizes in skb->dev of a test have bit 48. */
+#define NF_IS_NUMBER(pointer) ((__u64)(pointer) >> 47 != 0)
 
 /* The settings are constants to the verifier only. */
 #define NF_SETTINGS volatile

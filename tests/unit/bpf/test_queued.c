@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bpf/queued.h: which skbs an announcement puts into a socket's queue, and when. */
+#include "tests/unit/bpf/path.h"
+
+#define NET_A (&machine.dev[0][1])
+
+enum { LIST = 8, BEGIN = 16000 };
+
+static struct machine_socket tcp, udp;
+
+static int queued_begin(void **state)
+{
+	path_begin(state);
+	socket_init(&tcp, 1, IPPROTO_TCP);
+	socket_init(&udp, SOCK_DGRAM, IPPROTO_UDP);
+	settings.udp_reader = false;
+	return 0;
+}
+
+#define QUEUED_TEST(name) cmocka_unit_test_setup_teardown(name, queued_begin, path_end)
+
+/* An skb that is received at `ns`. */
+static struct sk_buff *received_at(__u64 ns)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	at(ns);
+	receive(skb);
+	skb->skb_iif = NET_A->ifindex;
+	return skb;
+}
+
+static void append(struct machine_socket *s, struct sk_buff *skb)
+{
+	if (s->sk.sk_protocol == IPPROTO_UDP)
+		queue_udp(s, skb);
+	else
+		queue_append(&s->sk.sk_receive_queue, skb);
+}
+
+static void announced_at(struct machine_socket *s, __u64 ns)
+{
+	at(ns);
+	data_ready(&s->sk);
+}
+
+/* The stage, in ns after receive; 0 = it has none. */
+static __u64 queued_after(const struct sk_buff *skb)
+{
+	return (__u64)entry_of(skb)->sock_queue << NF_TICK_SHIFT;
+}
+
+static const struct sk_buff *ready(void)
+{
+	for (__u32 i = 0; i < machine.skbs; i++)
+		if (cpu_state(stand_in.cpu)->ready == nf_address(&machine.skb[i]))
+			return &machine.skb[i];
+	return NULL;
+}
+
+/* ---- the walk from the tail ---- */
+
+static void test_one(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb), 1600);
+	assert_ptr_equal(ready(), skb);
+	assert_int_equal(cpu_state(0)->ready_ns, BEGIN + 1600);
+	announced_at(&tcp, BEGIN + 3200); /* again: the first announcement counts */
+	assert_int_equal(queued_after(skb), 1600);
+	assert_null(ready());
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+	at(20000);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], BEGIN + 1600);
+	assert_false(journey()->flags & NF_JOURNEY_SLOW);
+	assert_balanced();
+}
+
+/* GRO passes 8 skbs to netif_receive_skb before the first of them is in a queue. */
+static void test_gro_list(void **state)
+{
+	static struct machine_socket s[3];
+	struct sk_buff *skb[LIST];
+	__u64 sum = 0;
+
+	(void)state;
+	socket_init(&s[0], 1, IPPROTO_TCP);
+	socket_init(&s[1], SOCK_DGRAM, IPPROTO_UDP);
+	socket_init(&s[2], 1, IPPROTO_TCP);
+	for (int i = 0; i < LIST; i++)
+		skb[i] = received_at(BEGIN + 160 * i);
+	for (int i = 0; i < LIST; i++) {
+		append(&s[i % 3], skb[i]);
+		announced_at(&s[i % 3], BEGIN + 8000 + 320 * i);
+		assert_ptr_equal(ready(), skb[i]);
+	}
+	for (int i = 0; i < LIST; i++) {
+		assert_int_equal(queued_after(skb[i]), 8000 + 160 * i);
+		sum += 8000 + 160 * i;
+	}
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, LIST, sum);
+}
+
+/* TCP appended the skb to the tail, which has the stage already. */
+static void test_coalesced(void **state)
+{
+	struct sk_buff *tail = received_at(BEGIN), *merged;
+
+	(void)state;
+	append(&tcp, tail);
+	announced_at(&tcp, BEGIN + 1600);
+	merged = received_at(BEGIN + 3200);
+	announced_at(&tcp, BEGIN + 4800);
+	assert_int_equal(queued_after(tail), 1600);
+	assert_int_equal(queued_after(merged), 0);
+	assert_null(ready());
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+}
+
+/* An skb fills a gap, and those that waited behind it follow: the reader reads the first. */
+static void test_several(void **state)
+{
+	struct sk_buff *first, *skb[3];
+
+	(void)state;
+	first = received_at(BEGIN);
+	append(&tcp, first);
+	announced_at(&tcp, BEGIN + 160);
+	for (int i = 0; i < 3; i++)
+		skb[i] = received_at(BEGIN + 1600 * i);
+	for (int i = 0; i < 3; i++)
+		append(&tcp, skb[i]);
+	announced_at(&tcp, BEGIN + 8000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(queued_after(skb[i]), 8000 - 1600 * i);
+	assert_int_equal(queued_after(first), 160);
+	assert_ptr_equal(ready(), skb[0]);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 4, 160 + 3 * 8000 - 3 * 1600);
+}
+
+/* The walk has an end, also where a queue would have none. */
+static void test_limit(void **state)
+{
+	struct sk_buff *skb[NF_QUEUED_MAX + 4];
+	int count = 0;
+
+	(void)state;
+	for (int i = 0; i < NF_QUEUED_MAX + 4; i++) {
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	announced_at(&tcp, BEGIN + 1600);
+	/* The tail, and those before it that one walk reaches. */
+	for (int i = 0; i < NF_QUEUED_MAX + 4; i++)
+		count += queued_after(skb[i]) == 1600;
+	assert_int_equal(count, NF_QUEUED_MAX + 1);
+	assert_int_equal(queued_after(skb[2]), 0);
+	assert_ptr_equal(ready(), skb[3]);
+}
+
+/* What the table does not know ends the walk: a clone, or an skb whose entry was lost. */
+static void test_unknown(void **state)
+{
+	struct sk_buff *before = received_at(BEGIN), *after = received_at(BEGIN);
+	struct sk_buff *unknown = skb_new(NET_A);
+
+	(void)state;
+	append(&tcp, before);
+	append(&tcp, unknown);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(before), 0);
+	assert_null(ready());
+	append(&tcp, after);
+	announced_at(&tcp, BEGIN + 3200);
+	assert_int_equal(queued_after(before), 0);
+	assert_int_equal(queued_after(after), 3200);
+	assert_ptr_equal(ready(), after);
+}
+
+/* A transmit is in no socket's queue, whatever the links say. */
+static void test_no_received_skb(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	queue(skb);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN);
+	assert_null(ready());
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
+}
+
+/* The entries are those of earlier skbs at these addresses. */
+static void test_other_head(void **state)
+{
+	struct sk_buff *skb[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	skb[0]->head = machine.head[machine.skbs++];
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb[0]), 0);
+	assert_int_equal(queued_after(skb[1]), 1600);
+	assert_ptr_equal(ready(), skb[1]);
+	/* The tail itself. */
+	skb[0] = received_at(BEGIN);
+	append(&tcp, skb[0]);
+	skb[0]->head = machine.head[machine.skbs++];
+	announced_at(&tcp, BEGIN + 3200);
+	assert_int_equal(queued_after(skb[0]), 0);
+	assert_null(ready());
+}
+
+/* An entry that two CPUs have mixed, and memory that is not readable. */
+static void test_torn_and_unreadable(void **state)
+{
+	struct sk_buff *skb[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	stand_in.unreadable[0].from = skb[1];
+	stand_in.unreadable[0].size = sizeof(*skb[1]);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_ptr_equal(ready(), skb[2]);
+	assert_int_equal(queued_after(skb[1]), 0);
+	stand_in.unreadable[0].size = 0;
+	skb[2] = received_at(BEGIN);
+	append(&tcp, skb[2]);
+	entry_of(skb[2])->begin_ns++;
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb[2]), 0);
+	assert_null(ready());
+}
+
+/* ---- contexts and sockets ---- */
+
+/* A busy TCP socket gets its skbs in process context (release_sock()). */
+static void test_process_context(void **state)
+{
+	struct sk_buff *skb;
+
+	(void)state;
+	softirq_entry(NET_RX_SOFTIRQ);
+	skb = received_at(BEGIN);
+	softirq_exit(NET_RX_SOFTIRQ);
+	on_cpu(1);
+	in_task(true);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 160000);
+	assert_int_equal(queued_after(skb), 160000);
+	assert_ptr_equal(ready(), skb);
+}
+
+/* No skb from a device reaches these. */
+static void test_families(void **state)
+{
+	static const __u16 families[] = {AF_UNIX, AF_NETLINK};
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	append(&tcp, skb);
+	for (int i = 0; i < 2; i++) {
+		tcp.sk.__sk_common.skc_family = families[i];
+		cpu_state(0)->ready = 5; /* of an earlier announcement: over */
+		announced_at(&tcp, BEGIN + 1600);
+		assert_int_equal(queued_after(skb), 0);
+		assert_int_equal(cpu_state(0)->ready, 0);
+	}
+	tcp.sk.__sk_common.skc_family = 17; /* AF_PACKET */
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb), 1600);
+}
+
+static void test_empty_queue(void **state)
+{
+	(void)state;
+	received_at(BEGIN);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_null(ready());
+	announced_at(&udp, BEGIN + 1600);
+	assert_null(ready());
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
+}
+
+static void test_slow(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	settings.sample = 0;
+	settings.threshold_ns[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = 1599;
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	copy(skb, 10);
+	assert_true(journey()->flags & NF_JOURNEY_SLOW);
+}
+
+/* Kernels that refuse fentry: the socket is only an address. */
+static void test_kprobe(void **state)
+{
+	struct pt_regs regs = {.di = (uintptr_t)&tcp.sk};
+	struct sk_buff *skb[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	at(BEGIN + 1600);
+	assert_int_equal(nf_sk_data_ready_kprobe(&regs), 0);
+	assert_int_equal(queued_after(skb[0]), 1600);
+	assert_int_equal(queued_after(skb[1]), 1600);
+	assert_ptr_equal(ready(), skb[0]);
+	skb[0] = received_at(BEGIN);
+	append(&tcp, skb[0]);
+	tcp.sk.__sk_common.skc_family = AF_UNIX;
+	assert_int_equal(nf_sk_data_ready_kprobe(&regs), 0);
+	assert_int_equal(queued_after(skb[0]), 0);
+	assert_null(ready());
+}
+
+/* ---- UDP readers ---- */
+
+/* The reader has moved the queue before the announcement. */
+static void test_reader_queue(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN), *other = received_at(BEGIN);
+
+	(void)state;
+	append(&udp, skb);
+	queue_splice(&udp.sk.sk_receive_queue, &udp.udp.reader_queue);
+	announced_at(&udp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb), 1600);
+	assert_ptr_equal(ready(), skb);
+	/* A socket of TCP has no such queue there. */
+	queue_append(&tcp.udp.reader_queue, other);
+	announced_at(&tcp, BEGIN + 3200);
+	assert_int_equal(queued_after(other), 0);
+	assert_null(ready());
+}
+
+/* The reader on another CPU is faster: without the probe of the queue the stage is not known. */
+static void test_taken_before_its_announcement(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	append(&udp, skb);
+	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), skb);
+	on_cpu(1);
+	at(BEGIN + 1600);
+	consume(skb);
+	on_cpu(0);
+	announced_at(&udp, BEGIN + 3200);
+	assert_null(ready());
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], 0);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
+	assert_balanced();
+}
+
+/* Two CPUs queue at the same time, and the first one's announcement sees both. */
+static void test_two_cpus(void **state)
+{
+	struct sk_buff *skb[2];
+
+	(void)state;
+	for (__u32 i = 0; i < 2; i++) {
+		on_cpu(i);
+		skb[i] = received_at(BEGIN);
+		append(&udp, skb[i]);
+	}
+	announced_at(&udp, BEGIN + 1600);
+	assert_ptr_equal(ready(), skb[0]);
+	on_cpu(0);
+	announced_at(&udp, BEGIN + 3200);
+	assert_null(ready());
+	assert_int_equal(queued_after(skb[0]), 1600);
+	assert_int_equal(queued_after(skb[1]), 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 2, 3200);
+}
+
+/* ---- the probe of the queue ---- */
+
+static struct sk_buff *enqueued_at(__u64 begin, __u64 ns)
+{
+	struct sk_buff *skb = received_at(begin);
+
+	at(ns);
+	enqueue(&udp.sk, skb);
+	append(&udp, skb);
+	return skb;
+}
+
+static void test_enqueue(void **state)
+{
+	struct sk_buff *skb;
+
+	(void)state;
+	settings.udp_enqueue = true;
+	skb = enqueued_at(BEGIN, BEGIN + 1600);
+	announced_at(&udp, BEGIN + 3200);
+	assert_int_equal(queued_after(skb), 1600);
+	assert_ptr_equal(ready(), skb);
+	assert_int_equal(cpu_state(0)->ready_ns, BEGIN + 1600);
+	announced_at(&udp, BEGIN + 4800);
+	assert_null(ready());
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+}
+
+/* Its reader takes it before it is announced: record and histogram have the stage. */
+static void test_enqueue_and_fast_reader(void **state)
+{
+	struct sk_buff *skb;
+
+	(void)state;
+	settings.udp_enqueue = true;
+	skb = enqueued_at(BEGIN, BEGIN + 1600);
+	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), skb);
+	on_cpu(1);
+	at(BEGIN + 3200);
+	consume(skb);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], BEGIN + 1600);
+	/* And its address has the next skb already. */
+	skb_reuse(skb, NET_A);
+	at(BEGIN + 4000);
+	receive(skb);
+	on_cpu(0);
+	announced_at(&udp, BEGIN + 4800);
+	assert_int_equal(queued_after(skb), 0);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+	assert_balanced();
+}
+
+/* The buffer was full: it is dropped and not announced, and the next one is not taken for it. */
+static void test_enqueue_of_a_full_socket(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN), *next;
+	struct machine_socket other;
+
+	(void)state;
+	settings.udp_enqueue = true;
+	socket_init(&other, SOCK_DGRAM, IPPROTO_UDP);
+	at(BEGIN + 1600);
+	enqueue(&udp.sk, skb);
+	drop(skb, 0x1000, 3);
+	announced_at(&other, BEGIN + 2400);
+	assert_null(ready());
+	next = enqueued_at(BEGIN, BEGIN + 3200);
+	announced_at(&udp, BEGIN + 4800);
+	assert_ptr_equal(ready(), next);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 3200);
+	/* What the table does not know, or has with another head, is nobody's. */
+	next = received_at(BEGIN);
+	next->head = machine.head[machine.skbs++];
+	enqueue(&udp.sk, next);
+	assert_int_equal(cpu_state(0)->enqueue.skb, 0);
+	enqueue(&udp.sk, skb_new(NET_A));
+	assert_int_equal(cpu_state(0)->enqueue.skb, 0);
+	assert_balanced();
+}
+
+/* Since 6.18 one CPU queues and announces the datagrams of others with its own. */
+static void test_enqueue_for_others(void **state)
+{
+	struct sk_buff *skb[3];
+
+	(void)state;
+	settings.udp_enqueue = settings.udp_deferred = true;
+	for (__u32 i = 0; i < 3; i++) {
+		on_cpu(i);
+		skb[i] = enqueued_at(BEGIN, BEGIN + 1600 * (i + 1));
+	}
+	on_cpu(0);
+	announced_at(&udp, BEGIN + 16000);
+	for (__u32 i = 0; i < 3; i++)
+		assert_int_equal(queued_after(skb[i]), 1600 * (i + 1));
+	assert_ptr_equal(ready(), skb[0]);
+	assert_int_equal(cpu_state(0)->ready_ns, BEGIN + 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 3, 1600 * 6);
+}
+
+/* The reader took this CPU's own datagram: it is announced with the others all the same. */
+static void test_enqueue_for_others_and_fast_reader(void **state)
+{
+	struct sk_buff *own, *other;
+
+	(void)state;
+	settings.udp_enqueue = settings.udp_deferred = true;
+	own = enqueued_at(BEGIN, BEGIN + 1600);
+	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), own);
+	on_cpu(1);
+	at(BEGIN + 2400);
+	defer_free(own);
+	other = enqueued_at(BEGIN, BEGIN + 3200);
+	on_cpu(0);
+	announced_at(&udp, BEGIN + 4800);
+	assert_int_equal(queued_after(other), 3200);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 2, 1600 + 3200);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_balanced();
+}
+
+/* ---- wake-ups ---- */
+
+/* The task that is woken now reads the first of the new skbs. */
+static void test_reader_of_several(void **state)
+{
+	struct task_struct reader = {.pid = 100};
+	struct sk_buff *skb[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	announced_at(&tcp, BEGIN + 1600);
+	at(BEGIN + 1760);
+	waking(&reader);
+	at(BEGIN + 1920);
+	waking(&reader); /* for a lock of its own, before it reads */
+	at(BEGIN + 3200);
+	switch_to(&reader);
+	at(BEGIN + 4800);
+	copy(skb[0], 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_WAKEUP], BEGIN + 1760);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RUN], BEGIN + 3200);
+	copy(skb[1], 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_WAKEUP], 0);
+}
+
+/* After the softirq, or an announcement without a new skb, a wake-up is nobody's. */
+static void test_wakeup_of_nobody(void **state)
+{
+	struct task_struct reader = {.pid = 100};
+	struct sk_buff *skb;
+
+	(void)state;
+	softirq_entry(NET_RX_SOFTIRQ);
+	skb = received_at(BEGIN);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	softirq_exit(NET_RX_SOFTIRQ);
+	waking(&reader);
+	assert_int_equal(event_of(NF_PROBE_SCHED_WAKING, NF_EVENT_HIT), 0);
+	skb = received_at(BEGIN);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	announced_at(&tcp, BEGIN + 3200);
+	waking(&reader);
+	assert_int_equal(event_of(NF_PROBE_SCHED_WAKING, NF_EVENT_HIT), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		QUEUED_TEST(test_one),
+		QUEUED_TEST(test_gro_list),
+		QUEUED_TEST(test_coalesced),
+		QUEUED_TEST(test_several),
+		QUEUED_TEST(test_limit),
+		QUEUED_TEST(test_unknown),
+		QUEUED_TEST(test_no_received_skb),
+		QUEUED_TEST(test_other_head),
+		QUEUED_TEST(test_torn_and_unreadable),
+		QUEUED_TEST(test_process_context),
+		QUEUED_TEST(test_families),
+		QUEUED_TEST(test_empty_queue),
+		QUEUED_TEST(test_slow),
+		QUEUED_TEST(test_kprobe),
+		QUEUED_TEST(test_reader_queue),
+		QUEUED_TEST(test_taken_before_its_announcement),
+		QUEUED_TEST(test_two_cpus),
+		QUEUED_TEST(test_enqueue),
+		QUEUED_TEST(test_enqueue_and_fast_reader),
+		QUEUED_TEST(test_enqueue_of_a_full_socket),
+		QUEUED_TEST(test_enqueue_for_others),
+		QUEUED_TEST(test_enqueue_for_others_and_fast_reader),
+		QUEUED_TEST(test_reader_of_several),
+		QUEUED_TEST(test_wakeup_of_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
