@@ -216,22 +216,32 @@ static void sim_enqueue(struct sim_socket *to, struct sim_skb *s)
 		model_enqueue(model_cpu(), &to->model, &s->model, seen.clock);
 }
 
-static void sim_data_ready(struct sim_socket *to)
+static bool sim_data_ready(struct sim_socket *to)
 {
-	if (call(nf_sk_data_ready, &to->socket.sk, 0, 0))
+	bool runs = call(nf_sk_data_ready, &to->socket.sk, 0, 0);
+
+	if (runs)
 		model_announce(model_cpu(), &to->model, sim.world.deferred, seen.clock);
+	return runs;
 }
 
+/* The scheduler wakes and switches with interrupts off. */
 static void sim_waking(__u32 task)
 {
+	bool handler = cpu()->handler;
+
+	cpu()->handler = true;
 	if (call(nf_sched_waking, &sim.task[task], 0, 0))
 		model_waking(model_cpu(), task, seen.clock);
+	cpu()->handler = handler;
 }
 
 static void sim_switch(__u32 task)
 {
+	cpu()->handler = true;
 	if (call(nf_sched_switch, NULL, 0, (__u64)&sim.task[task]))
 		model_switch(model_cpu(), task, seen.clock);
+	cpu()->handler = false;
 }
 
 static void sim_copy(struct sim_skb *s)
@@ -472,10 +482,16 @@ static void announce(struct sim_socket *to)
 	__u32 task = below(MODEL_TASKS);
 
 	to->announcing = sim.world.exact;
-	sim_data_ready(to);
+	/* Without the announcement, the wake-up may be that of the one before. */
+	if (!sim_data_ready(to))
+		task = MODEL_TASKS;
 	to->announcing = false;
-	for (int n = below(3); n && !sim.task_runs[task]; n--)
+	/* Nobody else wakes the task at the same time (task_struct.pi_lock), and it does not run. */
+	for (int n = below(3); n && task < MODEL_TASKS && !sim.task_runs[task]; n--) {
+		sim.task_runs[task] = true;
 		sim_waking(task);
+		sim.task_runs[task] = false;
+	}
 }
 
 /* A reader on another CPU can take a datagram before it is announced. */
