@@ -776,9 +776,8 @@ static void merge_one(void)
 static void work(void)
 {
 	static void (*const job[])(void) = {
-		read_one, read_one,    read_one, read_one,    send_one,
-		drop_one, dequeue_one, send_one, foreign_one, merge_one,
-		release_one,
+		read_one,    read_one, read_one,    read_one,  send_one,    drop_one,
+		dequeue_one, send_one, foreign_one, merge_one, release_one,
 	};
 	__u32 task = below(MODEL_TASKS);
 
@@ -1051,8 +1050,8 @@ static void check_drops(void)
 	for (__u32 i = 0; i < stand_in_keys(&nf_drops); i++)
 		packets += packets_of(stand_in_value(&nf_drops, stand_in_key(&nf_drops, i), 0));
 	for (__u32 i = 0; i < stand_in_keys(&nf_drop_reasons); i++)
-		unkeyed += packets_of(stand_in_value(&nf_drop_reasons,
-						     stand_in_key(&nf_drop_reasons, i), 0));
+		unkeyed += packets_of(
+			stand_in_value(&nf_drop_reasons, stand_in_key(&nf_drop_reasons, i), 0));
 	assert_int_equal(packets, events(NF_EVENT_COUNTED));
 	assert_int_equal(unkeyed, events(NF_EVENT_UNKEYED));
 }
@@ -1129,12 +1128,9 @@ static void test_crowded_enqueue(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_exact),
-		PATH_TEST(test_enqueue),
-		PATH_TEST(test_deferred),
-		PATH_TEST(test_few_blocks),
-		PATH_TEST(test_crowded),
-		PATH_TEST(test_crowded_enqueue),
+		PATH_TEST(test_exact),	  PATH_TEST(test_enqueue),
+		PATH_TEST(test_deferred), PATH_TEST(test_few_blocks),
+		PATH_TEST(test_crowded),  PATH_TEST(test_crowded_enqueue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
