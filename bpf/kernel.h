@@ -142,7 +142,8 @@ struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned short gso_segs;
 	unsigned int gso_type;
-	struct skb_frag frags[1]; /* only its offset is used, see bpf/slots.h */
+	/* Only its offset is used, see bpf/slots.h.  The tests need the alignment. */
+	struct skb_frag frags[1] __attribute__((aligned(8)));
 };
 
 struct napi_struct {

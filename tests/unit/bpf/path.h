@@ -8,7 +8,7 @@
 #include "tests/unit/bpf/stand_in.h"
 
 enum {
-	PATH_SETS_LOG2 = 10, /* of the in-flight table */
+	PATH_SETS_LOG2 = 10,  /* of the in-flight table */
 	PATH_DEVICE_SETS = 4, /* and those of groups */
 	PATH_SLOTS = (PATH_DEVICE_SETS + NF_GROUP_SETS) * NF_DEVICE_SET,
 	PATH_CHUNK_SHIFT = 3, /* blocks of a chunk */

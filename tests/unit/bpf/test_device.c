@@ -76,7 +76,7 @@ static void test_no_free_slot(void **state)
 	assert_int_equal(nf_block_counts.unslotted, 1);
 	/* What shares the slot is counted nevertheless. */
 	napi_poll(&(struct napi_struct){.dev = &(struct net_device){.ifindex = 401,
-								     .nd_net = NET_A->nd_net}},
+								    .nd_net = NET_A->nd_net}},
 		  3, 64);
 	assert_int_equal(nf_device_stats(NF_SLOT_OTHER)->poll_packets, 3);
 }

@@ -762,9 +762,9 @@ static void test_quota_of_the_host(void **state)
 		drop(skb_new(NET_A), LOCATION, REASON);
 	}
 	assert_int_equal(packets_with(NF_KEY_COARSE | NF_KEY_GENERATION, NF_KEY_GENERATION), 4);
-	assert_int_equal(packets_with(NF_KEY_COARSE | NF_KEY_GENERATION,
-				      NF_KEY_COARSE | NF_KEY_GENERATION),
-			 4);
+	assert_int_equal(
+		packets_with(NF_KEY_COARSE | NF_KEY_GENERATION, NF_KEY_COARSE | NF_KEY_GENERATION),
+		4);
 	assert_drops_balanced();
 }
 
@@ -796,7 +796,7 @@ static void test_unknown_protocols(void **state)
 
 static void test_unknown_l4(void **state)
 {
-	static const __u8 known[] = {0,	 1,  2,	 4,  6,	 17,  33,  41,	43,  44,  47,  50,  51,
+	static const __u8 known[] = {0,	 1,  2,	 4,  6,	  17,  33,  41,	 43,  44,  47,	50, 51,
 				     58, 59, 60, 89, 103, 108, 112, 115, 132, 135, 136, 137};
 	struct sk_buff *skb = skb_new(NET_A);
 

@@ -43,6 +43,7 @@ static void test_copy_is_timed_from_receive(void **state)
 	assert_int_equal(r->devices, 1);
 	assert_int_equal(r->device[0].ifindex, 2);
 	assert_int_equal(r->device[0].netns, 4026531840U);
+	assert_int_equal(r->device[0].netns_id, 1);
 	assert_string_equal(r->device[0].name, "eth0");
 	assert_balanced();
 }
@@ -57,6 +58,29 @@ static void test_first_stage(void **state)
 			 1600 - 32);
 	assert_int_equal(nf_journey_first(1600, &(struct nf_rx_stages){.entry = 1}), 1600 - 16);
 	assert_int_equal(nf_journey_first(1600, &(struct nf_rx_stages){0}), 1600);
+}
+
+/* The simple program has no histograms of what was before receive; its records have the times. */
+static void test_simple(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	at(10160);
+	softirq_raise(NET_RX_SOFTIRQ);
+	at(11600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(13200);
+	RUN(nf_netif_receive_skb_simple, skb, 0, 0, 0);
+	softirq_exit(NET_RX_SOFTIRQ);
+	skb->skb_iif = NET_A->ifindex;
+	at(20000);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOFTIRQ_RAISE], 10160);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOFTIRQ_ENTRY], 11600);
+	assert_hist(NET_A, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 0, 0);
+	assert_hist(NET_A, NF_SEGMENT_RAISE_TO_SOFTIRQ, 0, 0);
+	assert_hist(NET_A, NF_SEGMENT_RX_TOTAL, 1, 20000 - 10160);
 }
 
 /* ---- lo and veth ---- */
@@ -794,6 +818,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PATH_TEST(test_copy_is_timed_from_receive),
 		PATH_TEST(test_first_stage),
+		PATH_TEST(test_simple),
 		PATH_TEST(test_joins_a_running_softirq),
 		PATH_TEST(test_joins_a_raised_softirq),
 		PATH_TEST(test_raises_its_softirq),

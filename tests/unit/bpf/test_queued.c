@@ -464,8 +464,10 @@ static void test_enqueue_of_a_full_socket(void **state)
 	/* What the table does not know, or has with another head, is nobody's. */
 	next = received_at(BEGIN);
 	next->head = machine.head[machine.skbs++];
+	enqueue(&udp.sk, received_at(BEGIN));
 	enqueue(&udp.sk, next);
 	assert_int_equal(cpu_state(0)->enqueue.skb, 0);
+	enqueue(&udp.sk, received_at(BEGIN));
 	enqueue(&udp.sk, skb_new(NET_A));
 	assert_int_equal(cpu_state(0)->enqueue.skb, 0);
 	assert_balanced();

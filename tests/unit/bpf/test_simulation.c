@@ -216,22 +216,32 @@ static void sim_enqueue(struct sim_socket *to, struct sim_skb *s)
 		model_enqueue(model_cpu(), &to->model, &s->model, seen.clock);
 }
 
-static void sim_data_ready(struct sim_socket *to)
+static bool sim_data_ready(struct sim_socket *to)
 {
-	if (call(nf_sk_data_ready, &to->socket.sk, 0, 0))
+	bool runs = call(nf_sk_data_ready, &to->socket.sk, 0, 0);
+
+	if (runs)
 		model_announce(model_cpu(), &to->model, sim.world.deferred, seen.clock);
+	return runs;
 }
 
+/* The scheduler wakes and switches with interrupts off. */
 static void sim_waking(__u32 task)
 {
+	bool handler = cpu()->handler;
+
+	cpu()->handler = true;
 	if (call(nf_sched_waking, &sim.task[task], 0, 0))
 		model_waking(model_cpu(), task, seen.clock);
+	cpu()->handler = handler;
 }
 
 static void sim_switch(__u32 task)
 {
+	cpu()->handler = true;
 	if (call(nf_sched_switch, NULL, 0, (__u64)&sim.task[task]))
 		model_switch(model_cpu(), task, seen.clock);
+	cpu()->handler = false;
 }
 
 static void sim_copy(struct sim_skb *s)
@@ -472,10 +482,16 @@ static void announce(struct sim_socket *to)
 	__u32 task = below(MODEL_TASKS);
 
 	to->announcing = sim.world.exact;
-	sim_data_ready(to);
+	/* Without the announcement, the wake-up may be that of the one before. */
+	if (!sim_data_ready(to))
+		task = MODEL_TASKS;
 	to->announcing = false;
-	for (int n = below(3); n && !sim.task_runs[task]; n--)
+	/* Nobody else wakes the task at the same time (task_struct.pi_lock), and it does not run. */
+	for (int n = below(3); n && task < MODEL_TASKS && !sim.task_runs[task]; n--) {
+		sim.task_runs[task] = true;
 		sim_waking(task);
+		sim.task_runs[task] = false;
+	}
 }
 
 /* A reader on another CPU can take a datagram before it is announced. */
@@ -760,9 +776,8 @@ static void merge_one(void)
 static void work(void)
 {
 	static void (*const job[])(void) = {
-		read_one, read_one,    read_one, read_one,    send_one,
-		drop_one, dequeue_one, send_one, foreign_one, merge_one,
-		release_one,
+		read_one,    read_one, read_one,    read_one,  send_one,    drop_one,
+		dequeue_one, send_one, foreign_one, merge_one, release_one,
 	};
 	__u32 task = below(MODEL_TASKS);
 
@@ -1035,8 +1050,8 @@ static void check_drops(void)
 	for (__u32 i = 0; i < stand_in_keys(&nf_drops); i++)
 		packets += packets_of(stand_in_value(&nf_drops, stand_in_key(&nf_drops, i), 0));
 	for (__u32 i = 0; i < stand_in_keys(&nf_drop_reasons); i++)
-		unkeyed += packets_of(stand_in_value(&nf_drop_reasons,
-						     stand_in_key(&nf_drop_reasons, i), 0));
+		unkeyed += packets_of(
+			stand_in_value(&nf_drop_reasons, stand_in_key(&nf_drop_reasons, i), 0));
 	assert_int_equal(packets, events(NF_EVENT_COUNTED));
 	assert_int_equal(unkeyed, events(NF_EVENT_UNKEYED));
 }
@@ -1113,12 +1128,9 @@ static void test_crowded_enqueue(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_exact),
-		PATH_TEST(test_enqueue),
-		PATH_TEST(test_deferred),
-		PATH_TEST(test_few_blocks),
-		PATH_TEST(test_crowded),
-		PATH_TEST(test_crowded_enqueue),
+		PATH_TEST(test_exact),	  PATH_TEST(test_enqueue),
+		PATH_TEST(test_deferred), PATH_TEST(test_few_blocks),
+		PATH_TEST(test_crowded),  PATH_TEST(test_crowded_enqueue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
