@@ -83,6 +83,8 @@ void bpf_housekeep(struct backend *backend)
 	uint64_t now = time_monotonic();
 	bool more;
 
+	if (state->drops_full)
+		bpf_drops_tend(state);
 	devices->listed_ns = 0;
 	blocks_refill(state->blocks);
 	if (state->skel->bss->nf_block_counts.unslotted) {
