@@ -226,7 +226,8 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	if (nf_queued_is_new(e, skb)) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_tail(cpu, tail, queue, e, now);
-	} else if (sk->sk_protocol == IPPROTO_UDP) {
+	}
+	if (!oldest && sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_at_reader(cpu, sk, now);
 	}

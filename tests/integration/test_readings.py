@@ -167,7 +167,7 @@ def test_the_longest_turn(start, pair, bpf):
     """Many devices, a full table of drop keys, ten viewers, records, pages and alerts: one turn of
     the loop takes less than 10 ms of CPU time."""
     many_devices(pair.left, DEVICES)
-    # The kernel charges softirqs that interrupt the daemon to its CPU time, so one run can be longer.
+    # The kernel charges softirqs that interrupt the daemon to its CPU time: one run can be longer.
     for _ in range(3):
         turn = loop_under_load(start("drops.keys=4096", "alerts.interval=200ms", *FAST), pair)
         if turn["longest_turn_ns"] < TURN_NS:

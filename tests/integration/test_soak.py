@@ -21,7 +21,7 @@ def test_mixed_load(built, bpf):
 
 
 def test_months_go_by(built, bpf):
-    """The short version of tests/soak/months: old counters, namespaces and cgroups by the thousand."""
+    """The short version of tests/soak/months: old counters, and thousands of namespaces."""
     done = subprocess.run([paths.TREE / "tests" / "soak" / "months", "4000"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, check=False, timeout=patience.seconds(180))
