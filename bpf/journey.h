@@ -115,11 +115,12 @@ static __always_inline void nf_journey_hops(struct nf_journey_record *r,
 
 /*
  * Whether xmit_ns is this skb's.  A CPU that wrote it when another skb had just
- * taken the entry read its clock before that skb's start_xmit.
+ * taken the entry read its clock before that skb's start_xmit.  An skb that is
+ * consumed in a queue has neither time.
  */
 static __always_inline bool nf_journey_has_xmit(const struct nf_inflight *e)
 {
-	return e->xmit_ns >= e->start_ns;
+	return e->start_ns && e->xmit_ns >= e->start_ns;
 }
 
 static __always_inline void nf_journey_stages(struct nf_journey_record *r,

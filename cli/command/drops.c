@@ -63,14 +63,16 @@ static const char *owner_text(const json_t *row)
 	return text ? text : field_text_or(owner, "cgroup", NULL);
 }
 
-/* Why a row lacks fields. */
+/* Why a row lacks fields, or that its cgroup is not a socket's. */
 static const char *note_text(const json_t *row)
 {
 	if (field_true(row, "gone"))
 		return "gone";
 	if (field_true(row, "unkeyed"))
 		return "no key";
-	return field_true(row, "coarse") ? "coarse" : NULL;
+	if (field_true(row, "coarse"))
+		return "coarse";
+	return field_true(json_object_get(row, "owner"), "by_netns") ? "by netns" : NULL;
 }
 
 static const struct key_column key_columns[] = {

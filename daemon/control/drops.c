@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/nearest.h"
 #include "common/time.h"
+#include "daemon/control/drop_owners.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
@@ -25,13 +26,15 @@
 /* A row of the reply: one counter, or the sum of several. */
 struct row {
 	struct backend_drops drops;
+	const char *owner; /* cgroup of the processes in the namespace; NULL: not known */
 	char flow[PACKET_FLOW_MAX];
 };
 
 struct rows {
 	struct row *row;
 	size_t count, room;
-	uint64_t hidden; /* packets that the filter's `faults` hides */
+	struct drop_owners *owners; /* own the texts of the rows */
+	uint64_t hidden;	    /* packets that the filter's `faults` hides */
 	uint64_t
 		folded; /* packets whose device or namespace, which the filter asks for, is no longer known */
 	const struct filter *filter;
@@ -65,6 +68,13 @@ static int first_of(int order, int next)
 {
 	return order ? order : next;
 }
+
+/* Of drops without a cgroup of their own. */
+static int compare_owner(const struct row *a, const struct row *b)
+{
+	return strcmp(a->owner ? a->owner : "", b->owner ? b->owner : "");
+}
+
 #define COMPARE_BY(name, ...)                                                    \
 	static int compare_##name(const void *x, const void *y)                  \
 	{                                                                        \
@@ -80,7 +90,8 @@ COMPARE_BY(location, ORDER(k->location, l->location))
 /* A namespace with too many keys still knows its coarse ones. */
 COMPARE_BY(netns, first_of(ORDER(k->netns, l->netns), ORDER(a->drops.gone + 2 * a->drops.unkeyed,
 							    b->drops.gone + 2 * b->drops.unkeyed)))
-COMPARE_BY(cgroup, first_of(ORDER(k->cgroup, l->cgroup), compare_kind(a, b)))
+COMPARE_BY(cgroup,
+	   first_of(ORDER(k->cgroup, l->cgroup), first_of(compare_kind(a, b), compare_owner(a, b))))
 COMPARE_BY(flow, strcmp(a->flow, b->flow))
 /* Many namespaces have devices of the same name, so the namespace and the ifindex identify a device. */
 COMPARE_BY(device,
@@ -263,6 +274,21 @@ static int collect_counters(struct rows *rows)
 	return r;
 }
 
+/* Drops without a socket belong to the owner of their namespace, if it is known.  Coarse keys have lost the difference. */
+static int find_owners(struct rows *rows)
+{
+	int r = drop_owners_new(&rows->owners, rows->control->parts.attribution);
+
+	for (size_t i = 0; r == 0 && i < rows->count; i++) {
+		const struct backend_drops *drops = &rows->row[i].drops;
+
+		if (kind_of(drops) == KEYED && !drops->key.cgroup)
+			rows->row[i].owner =
+				drop_owners_find(rows->owners, drops->key.netns, drops->netns);
+	}
+	return r;
+}
+
 /* ---- GetDrops ---------------------------------------------------------- */
 
 /* The names of a cgroup, and their texts. */
@@ -272,18 +298,23 @@ struct named_owner {
 	struct owner owner;
 };
 
-static const struct owner *name_owner(const struct control *control, uint64_t cgroup,
+/* That of the socket's cgroup or, for drops without a socket, that of the namespace. */
+static const struct owner *name_owner(const struct control *control, const struct row *row,
 				      struct named_owner *named)
 {
 	struct attribution *attribution = control->parts.attribution;
+	uint64_t cgroup = row->drops.key.cgroup;
 
-	if (!cgroup || !attribution || !attribution_cgroup(attribution, cgroup, named->path))
+	if (row->owner)
+		snprintf(named->path, sizeof(named->path), "%s", row->owner);
+	else if (!cgroup || !attribution || !attribution_cgroup(attribution, cgroup, named->path))
 		return NULL;
 	named->owner = (struct owner){
 		.cgroup = named->path,
 		.unit = attribution_unit(named->path, named->unit),
 		.container = attribution_container(named->path, named->container),
 		.pod = attribution_pod(named->path, named->pod),
+		.by_netns = row->owner,
 	};
 	return &named->owner;
 }
@@ -320,8 +351,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 			   .netns = row->drops.netns},
 		.protocol = protocol,
 		.cgroup = key->cgroup,
-		.owner = fields & JSON_DROPS_CGROUP ? name_owner(control, key->cgroup, &owner)
-						    : NULL,
+		.owner = fields & JSON_DROPS_CGROUP ? name_owner(control, row, &owner) : NULL,
 		.flow = row->flow[0] ? row->flow : NULL,
 		.gone = row->drops.gone,
 		.unkeyed = row->drops.unkeyed,
@@ -423,6 +453,7 @@ static void drops_reply_free(void *state)
 
 	filter_clear(&reply->filter);
 	free(reply->rows.row);
+	drop_owners_free(&reply->rows.owners);
 	free(reply);
 }
 
@@ -441,6 +472,8 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 		return 0;
 	reply->time_ns = reading_time(control_reading(reply->control, DROPS));
 	r = collect_counters(&reply->rows);
+	if (r == 0 && (!reply->by || reply->by->fields & JSON_DROPS_CGROUP))
+		r = find_owners(&reply->rows);
 	if (r == 0)
 		complete(reply);
 	return r;

@@ -70,24 +70,35 @@ struct walk {
 	size_t matched, hidden;
 	size_t next;	/* the last record of the reply is 0; this many are left */
 	uint64_t added; /* control->added[] when the walk began */
+	uint64_t
+		replaced; /* since then, of the records newer than the last one that was found; about */
 };
 
-/* The place that the record has now; -ENOENT: it is no longer held. */
-static int find(const struct walk *walk, size_t i, size_t *at)
+/*
+ * The place that the record has now; -ENOENT: it is no longer held.  New records have moved it back, and those that were
+ * replaced since have moved it forward.  The record before it was moved about as far, so the search begins there.
+ */
+static int find(struct walk *walk, size_t i, size_t *at)
 {
 	struct records *records = walk->control->parts.records;
 	size_t held = records_count(records, walk->kind);
+	uint64_t moved = walk->control->added[walk->kind] - walk->added;
+	uint64_t time_ns = walk->time_ns[i];
 
-	*at = i + (size_t)(walk->control->added[walk->kind] - walk->added);
-	if (*at < held && records_time(records, walk->kind, *at) == walk->time_ns[i])
-		return 0;
-	for (*at = 0; *at < held; (*at)++)
-		if (records_time(records, walk->kind, *at) == walk->time_ns[i])
-			return 0;
-	return -ENOENT;
+	*at = i + (size_t)(moved > walk->replaced ? moved - walk->replaced : 0);
+	if (*at >= held)
+		*at = held ? held - 1 : 0;
+	while (*at + 1 < held && records_time(records, walk->kind, *at) > time_ns)
+		(*at)++;
+	while (*at && records_time(records, walk->kind, *at) < time_ns)
+		(*at)--;
+	if (!held || records_time(records, walk->kind, *at) != time_ns)
+		return -ENOENT;
+	walk->replaced = i + moved - *at;
+	return 0;
 }
 
-static int read_at(const struct walk *walk, size_t i, struct control_record *record)
+static int read_at(struct walk *walk, size_t i, struct control_record *record)
 {
 	size_t at;
 	int r = find(walk, i, &at);

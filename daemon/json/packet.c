@@ -176,5 +176,7 @@ void fill_owner(struct fill *f, const struct owner *owner)
 	fill_foreign(&names, "unit", owner->unit);
 	fill_foreign(&names, "container", owner->container);
 	fill_foreign(&names, "pod", owner->pod);
+	if (owner->by_netns)
+		fill_bool(&names, "by_netns", true);
 	fill_put(f, "owner", names.object);
 }

@@ -11,11 +11,14 @@
 #include "common/cleanup.h"
 #include "common/time.h"
 #include "daemon/kernel/cgroup_paths.h"
+#include "daemon/kernel/netns_cookie.h"
 #include "daemon/kernel/netns_names.h"
+#include "daemon/kernel/netns_owners.h"
 
 struct attribution {
 	struct netns_names *netns;
 	struct cgroup_paths *cgroups;
+	struct netns_owners *owners;
 };
 
 /* On most hosts /var/run is the same directory as /run, and is then read only once. */
@@ -23,7 +26,20 @@ static const struct attribution_places host_places = {
 	.netns = {"/run/netns", "/var/run/netns"},
 	.init_netns = "/proc/1/ns/net",
 	.mountinfo = "/proc/self/mountinfo",
+	.proc = "/proc",
 };
+
+static bool names_owner(const char *path)
+{
+	char text[NAME_MAX + 1];
+
+	_Static_assert(sizeof(text) >= ATTRIBUTION_UNIT_MAX &&
+			       sizeof(text) >= ATTRIBUTION_CONTAINER_MAX &&
+			       sizeof(text) >= ATTRIBUTION_POD_MAX,
+		       "room for each");
+	return attribution_unit(path, text) || attribution_container(path, text) ||
+	       attribution_pod(path, text);
+}
 
 int attribution_new(struct attribution **attribution, const struct attribution_places *places)
 {
@@ -41,6 +57,9 @@ int attribution_new(struct attribution **attribution, const struct attribution_p
 	r = cgroup_paths_new(&a->cgroups, places->mountinfo);
 	if (r < 0)
 		return r;
+	r = netns_owners_new(&a->owners, places->proc, netns_cookie_enter, names_owner);
+	if (r < 0)
+		return r;
 	*attribution = TAKE_PTR(a);
 	return 0;
 }
@@ -49,6 +68,7 @@ void attribution_free(struct attribution **attribution)
 {
 	if (!*attribution)
 		return;
+	netns_owners_free(&(*attribution)->owners);
 	cgroup_paths_free(&(*attribution)->cgroups);
 	netns_names_free(&(*attribution)->netns);
 	free(*attribution);
@@ -317,4 +337,19 @@ const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MA
 		return pod;
 	}
 	return NULL;
+}
+
+/* ---- owners of namespaces ------------------------------------------------ */
+
+bool attribution_netns_is_host(const struct attribution *attribution, uint32_t inode)
+{
+	return netns_names_is_host(attribution->netns, inode);
+}
+
+int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,
+			    char path[static ATTRIBUTION_CGROUP_MAX])
+{
+	if (netns_names_is_host(attribution->netns, inode))
+		return -ENOENT;
+	return netns_owners_find(attribution->owners, id, inode, time_monotonic(), path);
 }

@@ -11,6 +11,7 @@
 #define DAEMON_KERNEL_ATTRIBUTION_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/cleanup.h"
@@ -24,6 +25,7 @@ struct attribution_places {
 	const char *netns[ATTRIBUTION_NETNS_DIRECTORIES]; /* directories of `ip netns` */
 	const char *init_netns;				  /* the host's own namespace */
 	const char *mountinfo;				  /* lists the mount of cgroup2 */
+	const char *proc;				  /* has all processes */
 };
 
 /* Sizes of the buffers, with the NUL byte. */
@@ -81,6 +83,17 @@ const char *attribution_netns_nearest(const struct attribution *attribution, con
  */
 const char *attribution_cgroup(struct attribution *attribution, uint64_t id,
 			       char path[static ATTRIBUTION_CGROUP_MAX]);
+
+/* Whether it is the number of the host's own namespace, as far as that is known. */
+bool attribution_netns_is_host(const struct attribution *attribution, uint32_t inode);
+
+/*
+ * The owner of a network namespace other than the host's: the path of the innermost cgroup that contains all its
+ * processes, if that path names a unit, a container or a pod.  `id` and `inode` are those of attribution_netns_identify().
+ * 0; -EAGAIN: not known yet, ask again; other errors: it has no such owner.  See netns_owners_find().
+ */
+int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,
+			    char path[static ATTRIBUTION_CGROUP_MAX]);
 
 /*
  * The innermost systemd unit in a cgroup's path: "/system.slice/nginx.service" is "nginx.service",

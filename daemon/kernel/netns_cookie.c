@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/thread.h"
 #include "common/time.h"
 
 #ifndef SO_NETNS_COOKIE
@@ -37,7 +37,7 @@ static void release(struct question *question)
 	free(question);
 }
 
-static int cookie_inside(int fd, uint64_t *cookie)
+int netns_cookie_enter(int fd, uint64_t *cookie)
 {
 	socklen_t size = sizeof(*cookie);
 	OWN_FD int inside = -1;
@@ -55,26 +55,9 @@ static void *ask(void *userdata)
 {
 	struct question *question = userdata;
 
-	question->r = cookie_inside(question->fd, &question->cookie);
+	question->r = netns_cookie_enter(question->fd, &question->cookie);
 	release(question);
 	return NULL;
-}
-
-/* No signal is for this thread: the event loop reads them from a descriptor. */
-static int start(pthread_t *thread, struct question *question)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int r;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(thread, &attr, ask, question);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
 }
 
 static int wait_for(pthread_t thread)
@@ -116,7 +99,7 @@ int netns_cookie(int fd, uint64_t *cookie)
 	r = question_new(&question, fd);
 	if (r < 0)
 		return r;
-	r = start(&thread, question);
+	r = thread_start(&thread, STACK_BYTES, ask, question);
 	if (r < 0)
 		release(question); /* for the thread that did not start */
 	else

@@ -357,7 +357,7 @@ static const struct entry *find(const struct netns_names *names, uint32_t inode)
 	return NULL;
 }
 
-static bool is_host(const struct netns_names *names, uint32_t inode)
+bool netns_names_is_host(const struct netns_names *names, uint32_t inode)
 {
 	return inode == INIT_INODE || inode == names->init;
 }
@@ -380,7 +380,7 @@ const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t
 
 	if (!inode)
 		return NULL;
-	if (is_host(names, inode)) {
+	if (netns_names_is_host(names, inode)) {
 		strcpy(name, NETNS_NAMES_HOST);
 		return name;
 	}
@@ -436,7 +436,7 @@ int netns_names_identify(struct netns_names *names, uint32_t id, uint32_t inode,
 	if (!inode)
 		return -ENOENT;
 	/* The host's own namespace is never deleted. */
-	if (is_host(names, inode)) {
+	if (netns_names_is_host(names, inode)) {
 		strcpy(name, NETNS_NAMES_HOST);
 		return NETNS_NAMES_PROVEN;
 	}

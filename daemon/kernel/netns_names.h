@@ -8,6 +8,7 @@
 #define DAEMON_KERNEL_NETNS_NAMES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ void netns_names_free(struct netns_names **names);
  */
 const char *netns_names_find(struct netns_names *names, uint32_t inode, uint64_t now,
 			     char name[static NAME_MAX + 1]);
+
+/* Whether it is the number of the host's own namespace, as far as that is known. */
+bool netns_names_is_host(const struct netns_names *names, uint32_t inode);
 
 /*
  * The name of the namespace whose cookie has the lower half `id`, and which has, or had, the number `inode`.

@@ -98,13 +98,10 @@ static int allow_prctl(scmp_filter_ctx filter)
 	return r;
 }
 
-/*
- * Threads, but no processes.  clone3() has its flags in memory, where a filter cannot read them; the C library uses
- * clone() if there is no clone3().
- */
+/* Threads, but no processes. */
 static int allow_threads(scmp_filter_ctx filter)
 {
-	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	int r = allow(filter, "clone3");
 
 	if (r == 0 && !SANITIZED)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
@@ -127,20 +124,45 @@ static int fill(scmp_filter_ctx filter)
 	return r;
 }
 
+/* For all threads. */
+static int load(scmp_filter_ctx filter)
+{
+	int r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+
+	return r < 0 ? r : seccomp_load(filter);
+}
+
+/*
+ * clone3() has its flags in memory, where a filter cannot read them; the C library uses clone() if there is no clone3().
+ * It tries that for each thread, so a filter of its own refuses it, one that does not write to the kernel's log.
+ */
+static int refuse_clone3(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int r = filter ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0)
+		       : -ENOMEM;
+
+	if (r == 0)
+		r = load(filter);
+	seccomp_release(filter);
+	return r;
+}
+
 int confine(void)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int r;
+	scmp_filter_ctx filter = NULL;
+	int r = refuse_clone3();
 
+	if (r < 0)
+		return r;
+	filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!filter)
 		return -ENOMEM;
 	/* The log is a help, and older kernels have none. */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
-	r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	r = fill(filter);
 	if (r == 0)
-		r = fill(filter);
-	if (r == 0)
-		r = seccomp_load(filter);
+		r = load(filter);
 	seccomp_release(filter);
 	return r;
 }

@@ -18,7 +18,7 @@
 
 #define BUCKETS 1024
 
-enum kind { NETNS, CGROUP, KINDS };
+enum kind { NETNS, CGROUP, NETNS_OWNER, KINDS };
 
 struct captured {
 	struct captured *next; /* in its bucket, newest first */
@@ -234,6 +234,26 @@ static void look_up_owner(struct captures *captures, struct captured *captured)
 		set_owner(captured, path);
 }
 
+/* The answer needs a walk over all processes, so it comes late. */
+static void look_up_netns_owner(struct captures *captures, struct captured *captured)
+{
+	char path[ATTRIBUTION_CGROUP_MAX];
+	int r;
+
+	if (!captures->attribution)
+		return;
+	r = attribution_netns_owner(captures->attribution, (uint32_t)captured->number,
+				    captured->inode, path);
+	if (r == 0) {
+		set_owner(captured, path);
+		captured->owner.by_netns = true;
+	}
+	if (r == -EAGAIN) {
+		captured->settled = false;
+		captured->begun_ns = captured->looked_up_ns;
+	}
+}
+
 static bool is_due(const struct captured *captured, uint64_t now, uint64_t interval_ns)
 {
 	return !captured->looked_up_ns || now - captured->looked_up_ns >= interval_ns;
@@ -245,15 +265,18 @@ static void look_up(struct captures *captures, struct captured *captured, uint64
 	captured->looked_up_ns = now;
 	if (captured->kind == NETNS)
 		look_up_netns(captures, captured, record);
-	else
+	else if (captured->kind == CGROUP)
 		look_up_owner(captures, captured);
+	else
+		look_up_netns_owner(captures, captured);
 }
 
 /* ---- settling ------------------------------------------------------------ */
 
 static void settle_one(struct captures *captures, struct captured *one, uint64_t now)
 {
-	static const uint64_t settled_ns[KINDS] = {NETNS_SETTLED_NS, CGROUP_SETTLED_NS};
+	static const uint64_t settled_ns[KINDS] = {NETNS_SETTLED_NS, CGROUP_SETTLED_NS,
+						   CGROUP_SETTLED_NS};
 
 	if (!one->text && is_due(one, now, CAPTURES_FRESH_NS))
 		look_up(captures, one, now, false);
@@ -334,21 +357,17 @@ static struct captured *capture_number(struct captures *captures, uint32_t inode
 	return hold(captured);
 }
 
-struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t inode)
+static struct captured *capture_id(struct captures *captures, enum kind kind, uint32_t id,
+				   uint32_t inode)
 {
-	struct captured *captured;
+	struct captured *captured = find(captures, kind, id);
 	uint64_t now;
 
-	if (!id || !inode)
-		return NULL;
-	if (id == inode)
-		return capture_number(captures, inode);
-	captured = find(captures, NETNS, id);
 	if (captured && captured->text)
 		return hold(captured);
 	now = time_monotonic();
 	if (!captured) {
-		captured = add(captures, NETNS, id, now);
+		captured = add(captures, kind, id, now);
 		if (!captured)
 			return NULL;
 		captured->inode = inode;
@@ -357,6 +376,23 @@ struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t
 		look_up_now(captures, captured, now);
 	look_later(captures, captured);
 	return hold(captured);
+}
+
+struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t inode)
+{
+	if (!id || !inode)
+		return NULL;
+	if (id == inode)
+		return capture_number(captures, inode);
+	return capture_id(captures, NETNS, id, inode);
+}
+
+struct captured *captures_netns_owner(struct captures *captures, uint32_t id, uint32_t inode)
+{
+	if (!id || !inode || id == inode || !captures->attribution ||
+	    attribution_netns_is_host(captures->attribution, inode))
+		return NULL;
+	return capture_id(captures, NETNS_OWNER, id, inode);
 }
 
 /* The kernel does not reuse ids of cgroups, so a path that was found once stays right. */

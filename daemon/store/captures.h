@@ -49,6 +49,11 @@ void captures_free(struct captures **captures);
  */
 struct captured *captures_netns(struct captures *captures, uint32_t id, uint32_t inode);
 struct captured *captures_owner(struct captures *captures, uint64_t cgroup);
+/*
+ * Capture the owner of a namespace, for a packet without a socket: the cgroup of the processes in it.  NULL also for the
+ * host's own namespace, and before 5.12.  It becomes known later, from captures_settle() or a later record.
+ */
+struct captured *captures_netns_owner(struct captures *captures, uint32_t id, uint32_t inode);
 void captures_release(struct captures *captures, struct captured *captured);
 
 /*

@@ -171,7 +171,7 @@ static int schedule(struct readings *readings)
 {
 	uint64_t now = time_monotonic(), least = UINT64_MAX;
 
-	if (readings->current)
+	if (readings->current || find_ready(readings))
 		return loop_source_set_enabled(readings->slice, true);
 	for (int part = 0; part < READING_PARTS; part++) {
 		uint64_t wait;
@@ -254,36 +254,46 @@ static void end(struct readings *readings, int result)
 	readings->of[part].cost.readings++;
 }
 
-static void answer_all(struct readings *readings, int part, int result)
+/* The reading of a part has failed. */
+static void answer_failed(struct readings *readings, int part, int error)
 {
 	struct readings_request *request;
 
-	while (result < 0 && (request = find_failed(readings, part)))
-		answer(readings, request, result);
-	while ((request = find_ready(readings)))
-		answer(readings, request, 0);
+	while ((request = find_failed(readings, part)))
+		answer(readings, request, error);
 }
 
-static int on_slice(void *userdata)
+/* Begin the next reading, or go on with the current one. */
+static void read_on(struct readings *readings)
 {
-	struct readings *readings = userdata;
 	int r, part;
 
 	if (!readings->current) {
 		part = choose(readings);
-		if (part < 0)
-			return schedule(readings);
-		r = begin(readings, (enum reading_part)part);
+		r = part < 0 ? 0 : begin(readings, (enum reading_part)part);
 		if (r < 0)
-			answer_all(readings, part, r);
-		return schedule(readings);
+			answer_failed(readings, part, r);
+		return;
 	}
 	r = step(readings, time_monotonic() + READINGS_SLICE_NS);
-	if (r <= 0) {
-		part = (int)readings->part;
-		end(readings, r);
-		answer_all(readings, part, r);
-	}
+	if (r > 0)
+		return;
+	part = (int)readings->part;
+	end(readings, r);
+	if (r < 0)
+		answer_failed(readings, part, r);
+}
+
+/* Many requests can wait for one reading, and each takes time to answer: one in a turn. */
+static int on_slice(void *userdata)
+{
+	struct readings *readings = userdata;
+	struct readings_request *ready = find_ready(readings);
+
+	if (ready)
+		answer(readings, ready, 0);
+	else
+		read_on(readings);
 	return schedule(readings);
 }
 

@@ -123,15 +123,25 @@ void records_set_probes(struct records *records, const struct stage_probes *prob
 
 /* ---- adding -------------------------------------------------------------- */
 
+/* The owner of the socket or the task or, without them, of the namespace. */
+static struct captured *capture_owner(struct records *records, uint64_t cgroup, uint32_t netns_id,
+				      uint32_t netns)
+{
+	if (cgroup)
+		return captures_owner(records->captures, cgroup);
+	return captures_netns_owner(records->captures, netns_id, netns);
+}
+
 /* Capture before another record is replaced, because the new one often has the same names. */
 static void add_with_device(struct records *records, enum record_kind kind,
 			    const struct nf_record *record, const struct share_cause *cause,
 			    uint32_t netns_id, uint32_t netns, uint64_t cgroup)
 {
-	const struct device_capture device = {
-		.netns = captures_netns(records->captures, netns_id, netns),
-		.owner = captures_owner(records->captures, cgroup)};
+	struct device_capture device = {.netns =
+						captures_netns(records->captures, netns_id, netns)};
 
+	if (kind == RECORDS_DROPS)
+		device.owner = capture_owner(records, cgroup, netns_id, netns);
 	recent_add(records->recent[kind], record, cause, &device);
 }
 
@@ -184,8 +194,9 @@ void records_add_journey(struct records *records, const struct nf_journey_record
 	struct share_cause cause = {
 		.group = {slowest_stage(record), record->flags & NF_JOURNEY_SLOW},
 		.member = last ? NF_DEVICE_KEY(last->netns_id, last->ifindex) : 0};
-	struct journey_capture captured = {
-		.owner = captures_owner(records->captures, record->cgroup)};
+	struct journey_capture captured = {.owner = capture_owner(records, record->cgroup,
+								  last ? last->netns_id : 0,
+								  last ? last->netns : 0)};
 
 	for (size_t i = 0; i < devices; i++)
 		captured.netns[i] = captures_netns(records->captures, record->device[i].netns_id,

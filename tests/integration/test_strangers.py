@@ -429,8 +429,12 @@ def helper_of(daemon):
     return int(found.stdout)
 
 
+CLONE3 = 435  # on all architectures
+
+
 def test_nothing_is_denied(start, silent_pair):
-    """The kernel logs what the filter denies: nothing, while the daemon does its usual work."""
+    """The kernel logs what the filter denies: nothing, while the daemon does its usual work.  Only
+    clone3(), for which the C library uses clone() instead, is refused each time a thread starts."""
     needs_bpf()
     daemon = start()
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 50)
@@ -440,5 +444,6 @@ def test_nothing_is_denied(start, silent_pair):
     log = subprocess.run(["dmesg"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          errors="replace", check=False).stdout
     denied = [line for line in log.splitlines()
-              if "type=1326" in line and f" pid={daemon.pid} " in line]
+              if "type=1326" in line and f" pid={daemon.pid} " in line
+              and f" syscall={CLONE3} " not in line]
     assert not denied, denied
