@@ -438,13 +438,14 @@ def test_unknown_segment(daemon):
 def test_stream(start, silent_pair):
     """Latency records as they happen, beside drop records, and only the requested ones."""
     pair = silent_pair
+    over_ns = patience.milliseconds(20) * 1_000_000
     daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as both, daemon.client() as slow:
         both.monitor(records=["drops", "latency"], netns=str(pair.right.inode), filter="udp")
-        slow.monitor(records=["latency"], netns=str(pair.right.inode), over_ns=20_000_000)
+        slow.monitor(records=["latency"], netns=str(pair.right.inode), over_ns=over_ns)
         send_and_read(pair, 5)
         pair.left.send_udp(pair.RIGHT4, 9, 3)
-        send_and_read(pair, 1, sleep=0.03, port=PORT + 1)
+        send_and_read(pair, 1, sleep=patience.seconds(0.03), port=PORT + 1)
         seen = [both.next_record() for _ in range(9)]
         only = slow.next_record()
     assert sum(bool(reply.get("drop")) for reply in seen) == 3
@@ -452,7 +453,7 @@ def test_stream(start, silent_pair):
     assert len(latencies) == 6
     for record in latencies:
         journeys.check(record)
-    assert only["latency"]["total_ns"] > 20e6
+    assert only["latency"]["total_ns"] > over_ns
     assert journeys.destination_port(only["latency"]) == PORT + 1
 
 
