@@ -123,10 +123,10 @@ static int ask(void *data, const char *method, json_t *parameters, int64_t extra
 	int r;
 
 	live->asked = method;
-	r = rows_call(live->session->varlink, method, json_incref(parameters), timeout_ms, &whole);
+	r = rows_call(live->session->varlink, method, json_incref(owned), timeout_ms, &whole);
 	/* The first call of a reading: later ones follow at once. */
 	if ((r == -EPIPE || r == -ECONNRESET) && !strcmp(method, "io.netflowd.GetStatus"))
-		r = ask_again(live, method, parameters, timeout_ms, &whole);
+		r = ask_again(live, method, owned, timeout_ms, &whole);
 	while (r == -EINTR) {
 		handle_signals(live);
 		if (live->controls.quit)
