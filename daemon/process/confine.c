@@ -54,7 +54,7 @@ static const char *const allowed[] = {
 	"bpf", "perf_event_open", "setns",
 #if SANITIZED
 	/* LeakSanitizer looks at this process from another one, at its end. */
-	"arch_prctl", "clone", "fork", "mincore", "msync", "personality", "prctl",
+	"arch_prctl", "clone", "fork", "getdents", "mincore", "msync", "personality", "prctl",
 	"process_vm_readv", "ptrace", "sched_getparam", "sched_getscheduler", "vfork",
 #endif
 };
