@@ -345,10 +345,9 @@ int nf_sock_recv_length(__u64 *ctx)
  * that a second reader peeks at passes consume_skb instead.  skb_consume_udp() also names the
  * skb, but compilers put it into udp_recvmsg(), and then only IPv6 passes its entry.
  */
-SEC("fentry/skb_attempt_defer_free")
-int nf_skb_attempt_defer_free_fentry(__u64 *ctx)
+static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
+				       enum nf_reader_context context)
 {
-	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
 	struct nf_inflight *e = nf_inflight_at(number), path;
 	struct nf_cpu *cpu;
@@ -367,8 +366,27 @@ int nf_skb_attempt_defer_free_fentry(__u64 *ctx)
 		return 0;
 	if (!nf_in_softirq(cpu))
 		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, skb, &path, 0, 0,
-				     NF_READER_PREEMPTIBLE);
+				     context);
 	return 0;
+}
+
+SEC("fentry/skb_attempt_defer_free")
+int nf_skb_attempt_defer_free_fentry(__u64 *ctx)
+{
+	return nf_deferred(ctx, (const void *)ctx[0], NF_READER_PREEMPTIBLE);
+}
+
+/*
+ * The same for kernels with CONFIG_PREEMPTION.  They can preempt a task in a program of fentry,
+ * and then skip this program for all other tasks on the CPU.  In a program of a kprobe they cannot.
+ */
+SEC("kprobe/skb_attempt_defer_free")
+int nf_skb_attempt_defer_free_kprobe(struct pt_regs *ctx)
+{
+	const void *skb = (const void *)PT_REGS_PARM1(ctx);
+
+	return nf_deferred(ctx, bpf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff)),
+			   NF_READER_IN_TASK);
 }
 
 /* ---- transmit ---------------------------------------------------------- */
@@ -476,7 +494,7 @@ int nf_net_dev_xmit(__u64 *ctx)
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_XMIT);
 	struct nf_device_stats *stats;
 	struct nf_xmit_frame *frame;
-	struct nf_inflight *e;
+	struct nf_inflight *e, path;
 	__u64 now, start;
 	__u32 depth;
 	bool slow;
@@ -499,9 +517,12 @@ int nf_net_dev_xmit(__u64 *ctx)
 	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
 	e = nf_inflight_at(number);
 	if (e && e->skb == number && e->journey >= NF_JOURNEY_TX && e->start_ns == start) {
-		slow |= nf_journey_xmit_total(stats, e, number, now);
+		path = *e;
+		/* At once: a veth's peer can receive the skb on another CPU, and the entry is its. */
 		e->xmit_ns = now;
-		if (slow)
+		barrier();
+		slow |= nf_journey_xmit_total(stats, &path, number, now);
+		if (slow && e->journey >= NF_JOURNEY_TX)
 			e->flags |= NF_INFLIGHT_SLOW;
 	}
 	return 0;

@@ -39,13 +39,11 @@ static __always_inline bool nf_slots_counted(struct nf_slots_cpu *cpu, const str
 {
 	struct nf_slots_frame *frame;
 	struct nf_slots_info *info;
-	__u64 key;
 
 	if (cpu->seen_skb != s->number || cpu->seen_dev != s->dev_number)
 		return false;
 	cpu->seen_skb = 0;
-	key = nf_slots_key(s);
-	info = bpf_map_lookup_elem(&nf_slots_infos, &key);
+	info = bpf_map_lookup_elem(&nf_slots_infos, &s->key);
 	if (info)
 		info->xen = 1;
 	frame = nf_slots_find(cpu, s->number);
@@ -59,12 +57,13 @@ static __always_inline int nf_slots_typed(void *ctx, const struct sk_buff *skb,
 					  const struct net_device *dev, bool xen, __u32 row)
 {
 	struct nf_slots_cpu *cpu = nf_slots_this_cpu();
-	struct nf_slots_skb s = {.skb = skb, .dev = dev, .typed = true, .xen = xen};
+	struct nf_slots_skb s = {.skb = skb, .dev = dev, .xen = xen};
 
 	if (!cpu)
 		return 0;
 	s.number = nf_slots_number(cpu, skb);
 	s.dev_number = nf_slots_number(cpu, dev);
+	s.key = nf_slots_key(dev);
 	if (xen && nf_slots_counted(cpu, &s))
 		return 0;
 	nf_slots_start(ctx, cpu, &s, row);
@@ -109,6 +108,7 @@ int nf_slots_xen_kprobe(struct pt_regs *ctx)
 	if (!cpu)
 		return 0;
 	s.dev = (const void *)s.dev_number;
+	s.key = nf_slots_key_untyped(s.dev);
 	if (nf_slots_counted(cpu, &s))
 		return 0;
 	if (size > sizeof(cpu->skb))

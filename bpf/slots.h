@@ -84,7 +84,7 @@ struct nf_slots_skb {
 	const struct sk_buff *skb; /* readable directly: the skb itself, or a copy of it */
 	const struct net_device *dev;
 	__u64 number, dev_number; /* addresses of the skb and of the device */
-	bool typed;		  /* dev is readable directly too */
+	__u64 key;		  /* of the device */
 	bool xen;		  /* a transmit of xen-netfront */
 };
 
@@ -162,15 +162,18 @@ static __always_inline __u32 nf_slots_of(struct nf_slots_cpu *cpu, const struct 
 
 /* ---- devices ------------------------------------------------------------- */
 
-static __always_inline __u64 nf_slots_key(const struct nf_slots_skb *s)
+/* The key of a device that is readable directly. */
+static __always_inline __u64 nf_slots_key(const struct net_device *dev)
 {
-	const struct net_device *dev = s->dev;
-	const struct net *net;
+	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
+}
+
+/* The same where the verifier does not know the type of `dev` (kprobe). */
+static __always_inline __u64 nf_slots_key_untyped(const struct net_device *dev)
+{
+	const struct net *net = BPF_CORE_READ(dev, nd_net.net);
 	__u32 id = 0;
 
-	if (s->typed)
-		return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
-	net = BPF_CORE_READ(dev, nd_net.net);
 	if (bpf_core_field_exists(net->net_cookie))
 		id = BPF_CORE_READ(net, net_cookie);
 	if (!id)
@@ -275,7 +278,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->head_len = skb->len - skb->data_len;
 	r->ifindex = BPF_CORE_READ(dev, ifindex);
 	r->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-	r->netns_id = NF_KEY_NETNS_ID(nf_slots_key(s));
+	r->netns_id = NF_KEY_NETNS_ID(s->key);
 	BPF_CORE_READ_STR_INTO(&r->device, dev, name);
 	nf_slots_fill_features(r, dev);
 	nf_slots_fill_frags(cpu, r);
@@ -401,7 +404,7 @@ static __always_inline void nf_slots_start(void *ctx, struct nf_slots_cpu *cpu,
 {
 	__u32 slots = nf_slots_of(cpu, s->skb), bucket = slots;
 	struct nf_slots_count *count;
-	__u64 key = nf_slots_key(s);
+	__u64 key = s->key;
 
 	nf_slots_event(cpu, row, NF_SLOTS_HIT);
 	count = bpf_map_lookup_elem(&nf_slots_counts, &key);

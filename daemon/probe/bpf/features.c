@@ -2,6 +2,7 @@
 /* Features of the running kernel, by its BTF or by a trial, never by its version. */
 #include <linux/bpf.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -37,6 +38,25 @@ static int tracepoint_arguments(const struct btf *kernel, const char *name)
 	const struct btf_type *prototype = tracepoint_prototype(kernel, name);
 
 	return prototype ? btf_vlen(prototype) - 1 : 0;
+}
+
+/* CONFIG_PREEMPTION selects CONFIG_PREEMPT_RCU, with which each task has this counter. */
+static bool preempts_tasks(const struct btf *kernel)
+{
+	int id = btf__find_by_name_kind(kernel, "task_struct", BTF_KIND_STRUCT);
+	const struct btf_type *task = id > 0 ? btf__type_by_id(kernel, (__u32)id) : NULL;
+
+	for (int i = 0; task && i < btf_vlen(task); i++)
+		if (strcmp(btf__name_by_offset(kernel, btf_members(task)[i].name_off),
+			   "rcu_read_lock_nesting") == 0)
+			return true;
+	return false;
+}
+
+static bool supports_kprobe(void)
+{
+	return access("/sys/bus/event_source/devices/kprobe/type", R_OK) == 0 &&
+	       !bpf_silenced("kprobe");
 }
 
 /* Whether a program with BPF_XCHG loads. */
@@ -116,6 +136,7 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 		.udp_frees_deferred = deferred,
 		.fentry_udp_enqueue = supports_fentry(kernel, "__udp_enqueue_schedule_skb"),
 		.fentry_defer_free = deferred && supports_fentry(kernel, "skb_attempt_defer_free"),
+		.prefer_kprobe = preempts_tasks(kernel) && supports_kprobe(),
 		.stats = supports_stats(),
 		/* A helper of 5.11, since which the kernel charges the cgroup instead. */
 		.memlock_charged = btf__find_by_name_kind(kernel, "bpf_ktime_get_coarse_ns",

@@ -28,6 +28,7 @@ struct bpf_features {
 	bool udp_frees_deferred; /* UDP readers pass no tracepoint but sock_recv_length */
 	bool fentry_udp_enqueue; /* fentry programs run at __udp_enqueue_schedule_skb() */
 	bool fentry_defer_free;	 /* fentry programs run at skb_attempt_defer_free() */
+	bool prefer_kprobe;	 /* a task can be preempted in a program of fentry */
 	bool stats;		 /* the daemon may switch on program statistics */
 	bool memlock_charged;	 /* maps and programs count against RLIMIT_MEMLOCK */
 	__s32 rdonly_cast;	 /* BTF id of bpf_rdonly_cast(); 0 or negative: none */

@@ -37,6 +37,7 @@ static const struct alternative {
 
 #define ALTERNATIVES (ARRAY_SIZE(alternatives))
 #define WITHOUT_TRACEPOINT 2 /* the first alternative that does not need it */
+#define UNPREEMPTED 3	     /* the first whose program a task cannot be preempted in */
 
 static struct bpf_program *find_program(const struct backend_bpf_state *state, enum nf_probe probe,
 					size_t alternative)
@@ -174,8 +175,13 @@ static void find_alternative(struct backend_bpf_state *state, enum nf_probe prob
 
 	if (bpf_has_tracepoint(kernel, name))
 		return;
-	if (probe == NF_PROBE_SK_DATA_READY || probe == NF_PROBE_SKB_ATTEMPT_DEFER_FREE ||
-	    probe == NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB) {
+	if (probe == NF_PROBE_SKB_ATTEMPT_DEFER_FREE) {
+		/* Readers run it: one that is preempted there would hide the reads of others. */
+		state->probe[probe].alternative =
+			state->features.prefer_kprobe ? UNPREEMPTED : WITHOUT_TRACEPOINT;
+		return;
+	}
+	if (probe == NF_PROBE_SK_DATA_READY || probe == NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB) {
 		state->probe[probe].alternative = WITHOUT_TRACEPOINT;
 		return;
 	}

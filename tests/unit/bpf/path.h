@@ -165,6 +165,14 @@ static inline void defer_free(struct sk_buff *skb)
 	RUN(nf_skb_attempt_defer_free_fentry, skb, 0, 0, 0);
 }
 
+/* The same on a kernel with CONFIG_PREEMPTION. */
+static inline void defer_free_kprobe(struct sk_buff *skb)
+{
+	struct pt_regs regs = {.di = (uintptr_t)skb};
+
+	assert_int_equal(nf_skb_attempt_defer_free_kprobe(&regs), 0);
+}
+
 static inline void data_ready(const struct sock *sk)
 {
 	RUN(nf_sk_data_ready, sk, 0, 0, 0);

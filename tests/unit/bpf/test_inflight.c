@@ -404,44 +404,60 @@ static void test_two_begin(void **state)
 	assert_balanced();
 }
 
-/* The sixth look-up of net_dev_xmit is that of the receive side, after it has found its entry. */
+/* The sixth look-up of net_dev_xmit comes after it has found its entry. */
 static int lookups;
 
-static void steal_at_sixth_lookup(enum stand_in_point point)
+static void receive_at_sixth_lookup(enum stand_in_point point)
 {
 	if (point != STAND_IN_LOOKUP || ++lookups < 6)
 		return;
 	stand_in.hook = NULL;
 	on_cpu(1);
-	at(33200);
-	start_xmit(meet, NET_B);
+	at(31700);
+	receive(meet);
 	on_cpu(0);
 }
 
-/* While a CPU notes the end of start_xmit, another skb takes the entry: that end is not its own. */
-static void test_xmit_meets_another_skb(void **state)
+/* While a CPU notes the end of start_xmit of a veth, the peer receives the skb on another CPU. */
+static void test_xmit_meets_the_peer(void **state)
 {
-	struct sk_buff *skb[3];
+	struct sk_buff *skb = skb_new(NET_A);
 
 	(void)state;
-	skbs_of_one_set(skb, 3);
-	received(skb[0]);
-	skb[0]->dev = NET_B;
-	queue(skb[0]);
-	at(stand_in.now + 1600);
-	queue(skb[1]);
-	meet = skb[2];
+	received(skb);
+	skb->dev = NET_B;
+	at(20000);
+	queue(skb);
 	at(30000);
-	start_xmit(skb[0], NET_B);
+	start_xmit(skb, NET_B);
+	skb->dev = NET_A;
+	skb->skb_iif = 0;
+	meet = skb;
 	at(31600);
 	lookups = 0;
-	stand_in.hook = steal_at_sixth_lookup;
-	end_xmit(skb[0], NET_B);
+	stand_in.hook = receive_at_sixth_lookup;
+	end_xmit(skb, NET_B);
 	assert_null(stand_in.hook);
-	assert_null(entry_of(skb[0]));
-	assert_int_equal(entry_of(skb[2])->xmit_ns, 31600);
+	skb->skb_iif = 1;
 	at(36400);
-	consume(skb[2]);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 31700);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 36400);
+	assert_int_equal(events(NF_EVENT_TORN), 0);
+	assert_balanced();
+}
+
+/* A CPU noted the end of start_xmit when another skb had just taken the entry: it is not its own. */
+static void test_xmit_of_another_skb(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_B);
+
+	(void)state;
+	at(33200);
+	start_xmit(skb, NET_B);
+	entry_of(skb)->xmit_ns = 31600;
+	at(36400);
+	consume(skb);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_START_XMIT], 33200);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_XMIT], 0);
 	assert_hist(NET_B, NF_SEGMENT_XMIT_TO_FREE, 0, 0);
@@ -495,7 +511,8 @@ int main(void)
 		PATH_TEST(test_two_ends),
 		PATH_TEST(test_end_meets_another_skb),
 		PATH_TEST(test_two_begin),
-		PATH_TEST(test_xmit_meets_another_skb),
+		PATH_TEST(test_xmit_meets_the_peer),
+		PATH_TEST(test_xmit_of_another_skb),
 		PATH_TEST(test_without_exchange),
 		PATH_TEST(test_ticks),
 	};

@@ -543,6 +543,24 @@ static void test_consumed_by_the_reader(void **state)
 	assert_balanced();
 }
 
+/* By kprobe a reader cannot be preempted: the histograms need no atomic additions. */
+static void test_deferred_free_kprobe(void **state)
+{
+	struct machine_socket s;
+	struct sk_buff *skb = received();
+
+	(void)state;
+	settings.udp_deferred = true;
+	socket_init(&s, SOCK_DGRAM, IPPROTO_UDP);
+	queue_udp(&s, skb);
+	at(20000);
+	defer_free_kprobe(skb);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 20000);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY, 1, 6800);
+	assert_int_equal(event_of(NF_PROBE_SKB_ATTEMPT_DEFER_FREE, NF_EVENT_DELIVERED), 1);
+	assert_balanced();
+}
+
 /* Since 6.18 the reader gives it to the CPU that allocated it. */
 static void test_deferred_free(void **state)
 {
@@ -839,6 +857,7 @@ int main(void)
 		PATH_TEST(test_consumed),
 		PATH_TEST(test_consumed_by_the_reader),
 		PATH_TEST(test_deferred_free),
+		PATH_TEST(test_deferred_free_kprobe),
 		PATH_TEST(test_slow),
 		PATH_TEST(test_slow_early),
 		PATH_TEST(test_throttled_and_ring_full),

@@ -21,6 +21,7 @@
 #define __array(name, of) __typeof__(of) *name[1]
 
 #define barrier_var(variable) __asm__ volatile("" : "+r"(variable))
+#define barrier() __asm__ volatile("" ::: "memory")
 
 #define bpf_map_lookup_elem(map, key) stand_in_lookup(map, key)
 #define bpf_map_update_elem(map, key, value, flags) stand_in_update(map, key, value, flags)
