@@ -10,7 +10,7 @@
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make bench      compare the cost of netflowd with its last release, bpftrace, perf and empty programs
 #   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
-#                   SOAK_NAMESPACES=100000 namespaces and cgroups that come and go
+#                   SOAK_NAMESPACES=300000 namespaces and cgroups that come and go
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
 #   make packages   install the Debian packages of tests/packages that are missing
 #   make format     format the C sources in place
@@ -37,7 +37,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 1800
-SOAK_NAMESPACES ?= 100000
+SOAK_NAMESPACES ?= 300000
 
 # Each variant has its own directory and flags: plain, asan (ASan and UBSan), clang (the warnings of
 # the other compiler) and fuzz.
