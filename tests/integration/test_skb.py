@@ -337,14 +337,20 @@ def test_tcp_and_the_kernels_trace(start, wire, traced):
         lambda: journeys.to_port(journeys.ask(daemon, wire.right_device), PORT),
         lambda found: len(found) > 20)
     assert len(records) > 20
-    copies = trace.copies()
+    receives, copies = trace.receives(), trace.copies()
     clock = clock_distance()
+
+    def seen(record, within):
+        """Whether the kernel's trace has an skb that was received and copied at these times."""
+        receive, copy = time_of(record, "receive") - clock, time_of(record, "copy") - clock
+        own = {address for ns, address in receives if abs(ns - receive) < within}
+        return any(abs(ns - copy) < within for address in own for ns in copies[address])
+
     for record in records:
         assert "sock_queue" in journeys.names(record), record["missing"]
-        receive, copy = time_of(record, "receive") - clock, time_of(record, "copy") - clock
-        own = {address for ns, address in trace.receives() if abs(ns - receive) < SAME_NS}
-        assert any(abs(ns - copy) < SAME_NS for address in own for ns in copies[address]), \
-            "no skb was received and copied at these times"
+        # An emulated CPU can stop between the two readings of the clock.
+        assert seen(record, 20 * SAME_NS)
+    assert sum(seen(record, SAME_NS) for record in records) > 0.9 * len(records)
 
 
 def clock_distance():
