@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -520,6 +521,8 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = start_helper(fresh);
 	if (r < 0)
 		return r;
+	/* Huge pages would round the daemon's memory up by many MiB.  The helper's programs may have them. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	r = names_new(&fresh->names);
 	if (r < 0)
 		return r;
