@@ -13,9 +13,11 @@
  *   - since 6.18 a CPU queues the datagrams of others together with its own
  *     (udp_prod_queue in __udp_enqueue_schedule_skb());
  *   - two CPUs queue at the same time, and the first sees both.
- * A TCP socket is locked here.  A UDP socket is not: its reader can have moved its
- * queue to reader_queue, or taken the skb.  Every skb is announced, so an announcement
- * that finds no new skb in the queue looks into reader_queue.
+ * A TCP socket is locked here, so its queue stays as it is, and the walk passes a few skbs
+ * that netflowd does not follow: one that was put together from IP fragments, or whose entry
+ * another took.  A UDP socket is not: its reader can have moved its queue to reader_queue, or
+ * taken the skb.  Every skb is announced, so an announcement that finds no new skb in the
+ * queue looks into reader_queue.
  *
  * Where the kernel takes fentry, __udp_enqueue_schedule_skb() names each datagram just before it
  * is in the queue, and that moment is its stage.  Without it, a reader on another CPU that
@@ -31,7 +33,13 @@
 
 #include "journey.h"
 
-#define NF_QUEUED_MAX 16 /* skbs that one walk along a queue can give the stage */
+/*
+ * The skbs of one walk.  TCP can fill a gap in front of megabytes, with 64 KiB in an skb, or with
+ * few.  Each skb is new only once, so long walks are rare; but a queue of which netflowd follows
+ * nothing (tcp_collapse()) is met at every announcement.
+ */
+#define NF_QUEUED_MAX 256
+#define NF_QUEUED_UNKNOWN_MAX 4 /* of them those that netflowd does not follow */
 
 /* False for sockets that no skb from a device reaches. */
 static __always_inline bool nf_queued_family(__u16 family)
@@ -81,48 +89,87 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
 		e->flags |= NF_INFLIGHT_SLOW;
 }
 
+/* Whether the skb was found in a queue before, by its entry. */
+static __always_inline bool nf_queued_is_old(const struct nf_inflight *e, __u64 skb)
+{
+	return e && e->skb == skb && e->journey == NF_JOURNEY_RX && e->sock_queue;
+}
+
+/* Added to the number of an skb, which is a multiple of 8. */
+#define NF_QUEUED_NOT_FOLLOWED 1
+
 /*
- * Give the skb and those before it the stage.  `skb` and `queue`, the head of the
- * queue, are numbers like nf_inflight.skb, and `base` is the distance of these from
- * addresses.  Returns the first skb of them, 0 if there is none.  A global function,
- * so that the verifier checks the loop once.
+ * Give an skb in a queue the stage if it is new.  Returns the skb before it, with
+ * NF_QUEUED_NOT_FOLLOWED if this one is not new; 0 if this one is old.  `skb` is a number like
+ * nf_inflight.skb, and `base` is the distance of these from addresses.  A global function, so
+ * that the verifier checks it once, not for each skb of a walk.
+ */
+__noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now)
+{
+	const struct sk_buff *at = (const void *)(skb + base);
+	struct nf_inflight *e = nf_inflight_at(skb);
+	__u64 before;
+
+	if (nf_queued_is_old(e, skb))
+		return 0;
+	before = (__u64)BPF_CORE_READ(at, prev) - base;
+	if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
+		return before + NF_QUEUED_NOT_FOLLOWED;
+	nf_queued_stamp(e, now);
+	return before;
+}
+
+/*
+ * Give the skb and those before it the stage.  `queue` is the head of the queue, a number as
+ * `skb`; `locked`: nobody else changes the queue.  Returns the first skb of them, 0 if there is
+ * none.  A global function, too.
  *
  * If two CPUs find the same skb of a UDP socket within a few ns, the histogram counts
  * it twice.
  */
-__noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now)
+__noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now, bool locked)
 {
-	__u64 oldest = 0;
+	__u64 oldest = 0, before, unknown, unknowns = 0;
+	__u64 unknowns_max = locked ? NF_QUEUED_UNKNOWN_MAX : 0;
 	int i;
 
 	for (i = 0; i < NF_QUEUED_MAX && skb != queue; i++) {
-		const struct sk_buff *at = (const void *)(skb + base);
-		struct nf_inflight *e = nf_inflight_at(skb);
-
-		if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
+		before = nf_queued_one(skb, base, now);
+		if (!before)
 			break;
-		nf_queued_stamp(e, now);
-		oldest = skb;
-		skb = (__u64)BPF_CORE_READ(at, prev) - base;
+		/* Without branches: the verifier would follow both at every skb. */
+		unknown = before & NF_QUEUED_NOT_FOLLOWED;
+		barrier_var(unknown);
+		unknowns += unknown;
+		if (unknowns > unknowns_max)
+			break;
+		unknown = -unknown;
+		oldest = (oldest & unknown) | (skb & ~unknown);
+		skb = before & ~(__u64)NF_QUEUED_NOT_FOLLOWED;
 	}
 	return oldest;
 }
 
+/* TCP holds the socket's lock when it announces data. */
+static __always_inline bool nf_queued_is_locked(__u16 protocol)
+{
+	return protocol == IPPROTO_TCP;
+}
+
 /*
- * Give the tail of the queue the stage, and the skbs before it, if there are new ones.  Returns
- * the first of them, 0 if the tail is not new.
+ * Give the tail of the queue, which is new, and the new skbs before it the stage.  Returns the
+ * first of them.
  */
 static __always_inline __u64 nf_queued_tail(struct nf_cpu *cpu, const struct sk_buff *tail,
-					    __u64 queue, struct nf_inflight *e, __u64 now)
+					    __u64 queue, struct nf_inflight *e, __u64 now,
+					    bool locked)
 {
 	__u64 skb = nf_address(tail), before = nf_address(tail->prev), oldest = 0;
 
-	if (e->head != (__u64)tail->head)
-		return 0;
 	nf_queued_stamp(e, now);
 	/* Usually it is the only one, or the one before it has been announced. */
-	if (before != queue && nf_queued_is_new(nf_inflight_at(before), before))
-		oldest = nf_queued_before(before, queue, nf_base(cpu), now);
+	if (before != queue && !nf_queued_is_old(nf_inflight_at(before), before))
+		oldest = nf_queued_before(before, queue, nf_base(cpu), now, locked);
 	return oldest ? oldest : skb;
 }
 
@@ -134,7 +181,7 @@ static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struc
 	__u64 base = nf_base(cpu);
 
 	return nf_queued_before((__u64)BPF_CORE_READ(up, reader_queue.prev) - base,
-				nf_address(&up->reader_queue), base, now);
+				nf_address(&up->reader_queue), base, now, false);
 }
 
 /* The receive queue of a socket whose type the verifier does not know (kprobe). */
@@ -147,7 +194,8 @@ static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct s
 		return;
 	tail = (__u64)BPF_CORE_READ(sk, sk_receive_queue.prev) - base;
 	cpu->ready_ns = now;
-	cpu->ready = nf_queued_before(tail, (__u64)&sk->sk_receive_queue - base, base, now);
+	cpu->ready = nf_queued_before(tail, (__u64)&sk->sk_receive_queue - base, base, now,
+				      nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)));
 }
 
 /* A UDP socket is about to queue a datagram, or to drop it because its buffer is full. */
@@ -205,6 +253,7 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	const struct sk_buff *tail;
 	__u64 skb, queue, now = 0, oldest = 0;
 	bool named = settings.udp_enqueue && sk->sk_protocol == IPPROTO_UDP;
+	bool locked = nf_queued_is_locked(sk->sk_protocol);
 	struct nf_inflight *e;
 
 	cpu->ready = 0;
@@ -223,9 +272,12 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	skb = nf_address(tail);
 	queue = nf_address(&sk->sk_receive_queue);
 	e = skb != queue ? nf_inflight_at(skb) : 0;
-	if (nf_queued_is_new(e, skb)) {
+	if (nf_queued_is_new(e, skb) && e->head == (__u64)tail->head) {
 		now = bpf_ktime_get_ns();
-		oldest = nf_queued_tail(cpu, tail, queue, e, now);
+		oldest = nf_queued_tail(cpu, tail, queue, e, now, locked);
+	} else if (locked && skb != queue && !nf_queued_is_old(e, skb)) {
+		now = bpf_ktime_get_ns();
+		oldest = nf_queued_before(skb, queue, nf_base(cpu), now, locked);
 	}
 	if (!oldest && sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();

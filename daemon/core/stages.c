@@ -2,9 +2,11 @@
 #include "daemon/core/stages.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "daemon/core/packet.h"
 
 #define S(stage) (1U << NF_STAGE_##stage)
 #define P(probe) (1U << NF_PROBE_##probe)
@@ -47,8 +49,13 @@ static const char *why_no_receive(const struct nf_journey_record *record, unsign
 
 static const char *why_no_sock_queue(const struct nf_journey_record *record, unsigned int have)
 {
-	(void)record;
+	struct packet packet;
+
 	(void)have;
+	packet_parse(&record->bytes, &packet);
+	/* A reader cannot take a segment while TCP queues and announces it: the socket is locked. */
+	if (packet.parts & PACKET_L4 && packet.ip.protocol == IPPROTO_TCP)
+		return "its reader took it before the kernel announced it to the socket (SO_RCVLOWAT, TCP Fast Open), or the kernel announced more segments at once than netflowd looks at";
 	return "its reader took it before the kernel announced it to the socket";
 }
 

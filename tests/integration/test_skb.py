@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import socket
+import statistics
 import struct
 import threading
 import time
@@ -26,6 +27,8 @@ SO_RCVBUFFORCE, SO_BUSY_POLL, SO_INCOMING_NAPI_ID = 33, 46, 56
 ROUNDING_NS = 2000  # the trace prints whole µs
 # netflowd's program and the kernel's trace read the clock at one event within less than this.
 SAME_NS = 500_000 * patience.FACTOR
+# The error of the time of day, which netflowd and this test derive from one clock each by itself.
+CLOCK_NS = 100_000
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -322,35 +325,37 @@ def test_rps(start, wire, burst):
 
 def test_tcp_and_the_kernels_trace(start, wire, traced):
     """TCP bulk: each record shows the receive and the copy of one and the same skb."""
+    if not skbtrace.shows_addresses():
+        pytest.skip("the kernel's trace does not show which skb is which")
     daemon = start(*journeys.EVERY)
-    total = 4 << 20
+    rounds, size = 32, 1 << 17
     with skbtrace.tracing() as trace, \
             sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
-        writer = threading.Thread(target=sender.sendall, args=(b"x" * total,), daemon=True)
-        writer.start()
-        got = 0
-        while got < total:
-            got += len(reader.recv(65536))
-        writer.join()
+        for _ in range(rounds):
+            # The reader empties the queue, so not all skbs of the next round are merged into others.
+            writer = threading.Thread(target=sender.sendall, args=(b"x" * size,), daemon=True)
+            writer.start()
+            got = 0
+            while got < size:
+                got += len(reader.recv(65536))
+            writer.join()
     # The acknowledgements that this device sends have records, too.
     records = waiting.until(
         lambda: journeys.to_port(journeys.ask(daemon, wire.right_device), PORT),
-        lambda found: len(found) > 20)
-    assert len(records) > 20
-    receives, copies = trace.receives(), trace.copies()
+        lambda found: len(found) >= rounds)
+    assert len(records) >= rounds
     clock = clock_distance()
-
-    def seen(record, within):
-        """Whether the kernel's trace has an skb that was received and copied at these times."""
-        receive, copy = time_of(record, "receive") - clock, time_of(record, "copy") - clock
-        own = {address for ns, address in receives if abs(ns - receive) < within}
-        return any(abs(ns - copy) < within for address in own for ns in copies[address])
-
+    distances = []
     for record in records:
         assert "sock_queue" in journeys.names(record), record["missing"]
-        # An emulated CPU can stop between the two readings of the clock.
-        assert seen(record, 20 * SAME_NS)
-    assert sum(seen(record, SAME_NS) for record in records) > 0.9 * len(records)
+        times = [time_of(record, stage) - clock for stage in ("receive", "copy")]
+        received, copied = (trace.near(event, ns, CLOCK_NS) for event, ns in
+                            zip(("netif_receive_skb", "skb_copy_datagram_iovec"), times))
+        same = received.keys() & copied.keys()
+        assert same, "no skb was received and copied at these times"
+        distances.append(min(max(abs(received[skb] - times[0]), abs(copied[skb] - times[1]))
+                             for skb in same))
+    assert statistics.median(distances) < SAME_NS
 
 
 def clock_distance():

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two network cards joined by a wire, each in a namespace; tests/vm gives its guest such a pair."""
 
+import errno
 import functools
 import json
 import os
 import pathlib
 
-from . import waiting
+from . import offload, waiting
 from .net import Device, Pair, run
 
 VARIABLES = ("NETFLOWD_NIC_A", "NETFLOWD_NIC_B")
@@ -43,6 +44,7 @@ class _Wire:
             # A card needs seconds to find its link partner.
             if not waiting.until(functools.partial(_has_carrier, end), bool, seconds=30):
                 raise RuntimeError(f"{end.name} has no carrier")
+            _segment_in_software(end)
         for device in hardware:
             _interrupt_on(device, INTERRUPT_CPU)
         return tuple(ends)
@@ -57,6 +59,15 @@ def _move(name, namespace):
 def _has_carrier(device):
     link = json.loads(device.namespace.ip("-j", "link", "show", "dev", device.name))[0]
     return "LOWER_UP" in link["flags"]
+
+
+def _segment_in_software(card):
+    """QEMU's e1000e cuts the segments of TSO into IP fragments, as no hardware does."""
+    try:
+        offload.switch(card, offload.STSO, False)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:  # a card without TSO
+            raise
 
 
 def _interrupt_on(device, cpu):

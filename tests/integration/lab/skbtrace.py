@@ -5,8 +5,10 @@ The functions are traced by kprobe events, because no tracepoint of UDP names th
 are CLOCK_MONOTONIC in ns; the trace prints whole µs.
 """
 
+import bisect
 import collections
 import contextlib
+import functools
 import os
 import pathlib
 import re
@@ -20,7 +22,7 @@ from . import kernel
 # with it, or copied it.
 Seen = collections.namedtuple("Seen", "skb receive queued read")
 
-_LINE = re.compile(r"\s(\d+)\.(\d{6}): (\w+): (.*)")
+_LINE = re.compile(r"\s\[(\d+)\].*?\s(\d+)\.(\d{6}): (\w+): (.*)")
 # The name of the device is missing where addresses are printed without hashing them (6.1).
 _RECEIVE = re.compile(r"skbaddr=(?:0x)?([0-9a-f]+) len=(\d+)")
 _START_XMIT = re.compile(r"queue_mapping=(\d+) .* len=(\d+)")
@@ -74,29 +76,32 @@ def _exists(function):
     return re.search(rf" [tT] {function}$", pathlib.Path("/proc/kallsyms").read_text(), re.M)
 
 
+Event = collections.namedtuple("Event", "ns cpu name text")
+
+
 class Trace:
-    """Events in the order of their times: [(ns, name, text)]."""
+    """Events in the order of their times."""
 
     def __init__(self):
         self.events = []
 
     def _of(self, *names):
-        return [(ns, int(_ADDRESS.search(text)[1], 16))
-                for ns, name, text in self.events if name in names]
+        return [(event.ns, int(_ADDRESS.search(event.text)[1], 16))
+                for event in self.events if event.name in names]
 
     def receives(self, length=None):
         """[(ns, address)] of the packets that a device received, all or those of this length."""
         found = []
-        for ns, name, text in self.events:
-            match = _RECEIVE.search(text) if name == "netif_receive_skb" else None
+        for event in self.events:
+            match = _RECEIVE.search(event.text) if event.name == "netif_receive_skb" else None
             if match and length in (None, int(match[2])):
-                found.append((ns, int(match[1], 16)))
+                found.append((event.ns, int(match[1], 16)))
         return found
 
     def queues(self, length):
         """The numbers of the transmit queues that got packets of this length (with all headers)."""
-        found = (_START_XMIT.search(text) for _, name, text in self.events
-                 if name == "net_dev_start_xmit")
+        found = (_START_XMIT.search(event.text) for event in self.events
+                 if event.name == "net_dev_start_xmit")
         return {int(match[1]) for match in found if match and int(match[2]) == length}
 
     def datagrams(self, length):
@@ -111,11 +116,23 @@ class Trace:
         queue_ns, address = queued.first(ns, address)
         return Seen(address, ns, queue_ns, freed.first(queue_ns, address)[0])
 
-    def copies(self):
-        """{address: [ns]} of the copies of skbs to readers."""
-        found = collections.defaultdict(list)
-        for ns, address in self._of("skb_copy_datagram_iovec"):
-            found[address].append(ns)
+    def near(self, name, ns, error_ns):
+        """{address: ns} of the skbs whose event `name` can have been at the time `ns`, as another
+        program read the clock at the same event, just before or just after the trace.  A CPU can
+        stop between the two for any time, but it has no other such event in between."""
+        found = {}
+        for events in self._by_cpu[name].values():
+            first = bisect.bisect_left(events, ns - error_ns, key=lambda event: event.ns)
+            last = bisect.bisect_right(events, ns + error_ns, key=lambda event: event.ns)
+            for event in events[max(first - 1, 0):last + 1]:
+                found[int(_ADDRESS.search(event.text)[1], 16)] = event.ns
+        return found
+
+    @functools.cached_property
+    def _by_cpu(self):
+        found = collections.defaultdict(lambda: collections.defaultdict(list))
+        for event in self.events:
+            found[event.name][event.cpu].append(event)
         return found
 
 
@@ -160,7 +177,7 @@ def tracing(kib_per_cpu=16384):
             for event in events:
                 (event / "enable").write_text("0")
             _check_whole(instance)
-            trace.events = sorted(_read(instance), key=lambda event: event[0])
+            trace.events = sorted(_read(instance), key=lambda event: event.ns)
         finally:
             for event in events:
                 (event / "enable").write_text("0")
@@ -181,4 +198,5 @@ def _read(instance):
         for line in lines:
             match = _LINE.search(line)
             if match:
-                yield (int(match[1]) * 10**9 + int(match[2]) * 1000, match[3], match[4])
+                yield Event(int(match[2]) * 10**9 + int(match[3]) * 1000, int(match[1]), match[4],
+                            match[5])

@@ -163,23 +163,69 @@ static void test_limit(void **state)
 	assert_ptr_equal(ready(), skb[3]);
 }
 
-/* What the table does not know ends the walk: a clone, or an skb whose entry was lost. */
+/* A clone, or an skb whose entry was lost, before and behind the skbs that the table knows. */
 static void test_unknown(void **state)
 {
-	struct sk_buff *before = received_at(BEGIN), *after = received_at(BEGIN);
-	struct sk_buff *unknown = skb_new(NET_A);
+	struct sk_buff *skb[3];
 
 	(void)state;
-	append(&tcp, before);
-	append(&tcp, unknown);
+	for (int i = 0; i < 3; i++) {
+		append(&tcp, skb_new(NET_A));
+		skb[i] = received_at(BEGIN);
+		append(&tcp, skb[i]);
+	}
+	append(&tcp, skb_new(NET_A));
 	announced_at(&tcp, BEGIN + 1600);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(queued_after(skb[i]), 1600);
+	assert_ptr_equal(ready(), skb[0]);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 3, 4800);
+	append(&tcp, skb_new(NET_A));
+	announced_at(&tcp, BEGIN + 3200);
+	assert_null(ready());
+	assert_int_equal(queued_after(skb[2]), 1600);
+}
+
+/* A queue can be full of skbs that the table does not know (tcp_collapse()). */
+static void test_unknown_limit(void **state)
+{
+	struct sk_buff *near = received_at(BEGIN), *far = received_at(BEGIN), *tail;
+
+	(void)state;
+	append(&tcp, far);
+	append(&tcp, skb_new(NET_A));
+	append(&tcp, near);
+	for (int i = 0; i < NF_QUEUED_UNKNOWN_MAX; i++)
+		append(&tcp, skb_new(NET_A));
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(queued_after(near), 1600);
+	assert_int_equal(queued_after(far), 0);
+	assert_ptr_equal(ready(), near);
+	tail = received_at(BEGIN);
+	append(&tcp, tail);
+	announced_at(&tcp, BEGIN + 3200);
+	assert_int_equal(queued_after(tail), 3200);
+	assert_int_equal(queued_after(far), 0);
+	assert_ptr_equal(ready(), tail);
+}
+
+/* The reader of a UDP socket changes its queue, so nothing that is not known leads further. */
+static void test_unknown_udp(void **state)
+{
+	struct sk_buff *before = received_at(BEGIN), *tail;
+
+	(void)state;
+	append(&udp, before);
+	append(&udp, skb_new(NET_A));
+	announced_at(&udp, BEGIN + 1600);
 	assert_int_equal(queued_after(before), 0);
 	assert_null(ready());
-	append(&tcp, after);
-	announced_at(&tcp, BEGIN + 3200);
+	tail = received_at(BEGIN);
+	append(&udp, tail);
+	announced_at(&udp, BEGIN + 3200);
 	assert_int_equal(queued_after(before), 0);
-	assert_int_equal(queued_after(after), 3200);
-	assert_ptr_equal(ready(), after);
+	assert_int_equal(queued_after(tail), 3200);
+	assert_ptr_equal(ready(), tail);
 }
 
 /* A transmit is in no socket's queue, whatever the links say. */
@@ -573,6 +619,8 @@ int main(void)
 		QUEUED_TEST(test_several),
 		QUEUED_TEST(test_limit),
 		QUEUED_TEST(test_unknown),
+		QUEUED_TEST(test_unknown_limit),
+		QUEUED_TEST(test_unknown_udp),
 		QUEUED_TEST(test_no_received_skb),
 		QUEUED_TEST(test_other_head),
 		QUEUED_TEST(test_torn_and_unreadable),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Latency records: stages in order, missing stages with reasons, segments by name. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,6 +190,20 @@ static void test_taken_early(void **state)
 	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
 	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
 	check_missing("sock_queue", "announced");
+}
+
+/* TCP's reader cannot be faster than the announcement, so the reason is another. */
+static void test_taken_early_tcp(void **state)
+{
+	static const uint8_t ip[20] = {0x45, [3] = 20, [8] = 64, [9] = IPPROTO_TCP};
+
+	(void)state;
+	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
+	record.bytes.protocol = 0x0800;
+	record.bytes.net_len = sizeof(ip);
+	memcpy(record.bytes.net, ip, sizeof(ip));
+	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
+	check_missing("sock_queue", "at once");
 }
 
 /* A tun device received it outside a softirq, so the stages of a softirq are not missing. */
@@ -559,6 +574,7 @@ int main(void)
 		TEST(no_time_passed),
 		TEST(foreign_stages),
 		TEST(taken_early),
+		TEST(taken_early_tcp),
 		TEST(received_outside_a_softirq),
 		TEST(raise_taken_by_another_run),
 		TEST(found_by_polling_on),
