@@ -34,9 +34,9 @@
 #include "journey.h"
 
 /*
- * The skbs of one walk.  TCP can fill a gap in front of megabytes, with 64 KiB in an skb, or with
- * few.  Each skb is new only once, so long walks are rare; but a queue of which netflowd follows
- * nothing (tcp_collapse()) is met at every announcement.
+ * The skbs of one walk.  TCP can fill a gap in front of megabytes.  Each skb is new only once, so
+ * such walks are rare; but a queue of which netflowd follows nothing (tcp_collapse()) is met at
+ * every announcement.
  */
 #define NF_QUEUED_MAX 256
 #define NF_QUEUED_UNKNOWN_MAX 4 /* of them those that netflowd does not follow */
@@ -121,7 +121,7 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now)
 
 /*
  * Give the skb and those before it the stage.  `queue` is the head of the queue, a number as
- * `skb`; `locked`: nobody else changes the queue.  Returns the first skb of them, 0 if there is
+ * `skb`; `locked`: the queue stays as it is.  Returns the first skb of them, 0 if there is
  * none.  A global function, too.
  *
  * If two CPUs find the same skb of a UDP socket within a few ns, the histogram counts

@@ -65,8 +65,8 @@ static void remove_bytes(struct framing *framing, size_t size)
 }
 
 /*
- * Keep the memory in proportion to the bytes, so that a limit of the bytes limits the memory: a peer could take all of a
- * large message but its end.
+ * Keep the memory in proportion to the bytes, so that a limit of the bytes limits the memory: a peer could take all of
+ * a large message but its end.
  */
 static void shrink(struct framing *framing)
 {

@@ -11,7 +11,7 @@
 
 #define OWN_JSON CLEANUP(json_decrefp)
 
-/* A counter for json_integer() and the "I" of json_pack(): above INT64_MAX, where JSON's integers end, it stays there. */
+/* A counter for json_integer() and the "I" of json_pack(); JSON's integers end at INT64_MAX, so it stays there. */
 static inline json_int_t json_count(uint64_t count)
 {
 	return count <= INT64_MAX ? (json_int_t)count : INT64_MAX;

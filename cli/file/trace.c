@@ -150,7 +150,7 @@ static int name_track(struct trace *trace, const struct track *track, bool new_p
 	return r;
 }
 
-/* Find the track for a journey: the first one of its reader or CPU that is free when the journey begins, or a new one. */
+/* Find the track for a journey: the first of its reader or CPU that is free when the journey begins, or a new one. */
 static int find_track(struct trace *trace, const struct journey *journey, size_t *number)
 {
 	struct track new = track_for(journey->record), *tracks;

@@ -27,9 +27,9 @@ struct exec_failure {
 int exec_child_helper(struct helper **helper, const char *user);
 
 /*
- * Let the helper fork, and execute the program in the child, which is the daemon's.  *failure is the read end of a pipe:
- * it has an exec_failure, or reaches its end as soon as the program runs.  The caller closes it and reaps *pid.  Returns
- * a negative errno if there is no child.
+ * Let the helper fork, and execute the program in the child, which is the daemon's.  *failure is the read end of a
+ * pipe: it has an exec_failure, or reaches its end as soon as the program runs.  The caller closes it and reaps *pid.
+ * Returns a negative errno if there is no child.
  */
 int exec_child_start(struct helper *helper, const struct exec_child *child, pid_t *pid,
 		     int *failure);

@@ -28,7 +28,7 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
  */
 int alert_origins_end(struct alert_origins *origins, const struct alert_window *window);
 
-/* Between adding and ending: the growth of all origins since the last reading.  A key that folds takes none of it back. */
+/* Between adding and ending: the growth of all origins since the last reading.  A key that folds takes none back. */
 uint64_t alert_origins_grown(const struct alert_origins *origins);
 
 struct alert_main_origin {

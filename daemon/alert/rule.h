@@ -95,7 +95,7 @@ struct alert_rule {
 	char protocol[ALERT_PROTOCOL_MAX + 1]; /* "ipv4/udp", "ipv6", "arp" */
 	enum nf_segment segment;
 	double quantile; /* 0 … 1 */
-	/* latency: packets of a device in the window, for its quantile to count; ledger_gap: lost events, for a share */
+	/* latency: packets of a device in the window, for its quantile to count; ledger_gap: lost events */
 	uint64_t at_least;
 	enum alert_unit unit; /* of value, over and clear */
 

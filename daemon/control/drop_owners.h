@@ -16,8 +16,8 @@ void drop_owners_free(struct drop_owners **owners);
 #define OWN_DROP_OWNERS CLEANUP(drop_owners_free)
 
 /*
- * The path of attribution_netns_owner(), valid as long as the owners; NULL: not known, or memory ran out.  `netns_id` is
- * nf_netns_id(), `netns` the inode number.
+ * The path of attribution_netns_owner(), valid as long as the owners; NULL: not known, or memory ran out.  `netns_id`
+ * is nf_netns_id(), `netns` the inode number.
  */
 const char *drop_owners_find(struct drop_owners *owners, uint32_t netns_id, uint32_t netns);
 

@@ -216,8 +216,8 @@ static int collect_counter(struct rows *rows, const struct backend_drops *drops)
 }
 
 /*
- * The kernel uses the inode number of a namespace that is gone again.  Of the namespaces with the number that the filter
- * asks for, only the one with the newest drop can exist; the others count as folded.
+ * The kernel uses the inode number of a namespace that is gone again.  Of the namespaces with the number that the
+ * filter asks for, only the one with the newest drop can exist; the others count as folded.
  */
 static void leave_out_gone(struct rows *rows)
 {
@@ -274,7 +274,7 @@ static int collect_counters(struct rows *rows)
 	return r;
 }
 
-/* Drops without a socket belong to the owner of their namespace, if it is known.  Coarse keys have lost the difference. */
+/* Drops without a socket belong to the owner of their namespace, if known.  Coarse keys have lost the difference. */
 static int find_owners(struct rows *rows)
 {
 	int r = drop_owners_new(&rows->owners, rows->control->parts.attribution);

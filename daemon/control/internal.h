@@ -63,7 +63,8 @@ int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata
 /*
  * read.c: call `answer` when the parts of the counters (READING_BIT()) have a reading that is as new as the call's
  * parameter max_age_ms says, by default one that begins after the call.  Names of devices are then known too, for
- * filter_read().  With a parameter measure_ms, the programs are measured before.  The result is for the method to return.
+ * filter_read().  With a parameter measure_ms, the programs are measured before.  The result is for the method to
+ * return.
  */
 int control_read(struct control *control, struct call *call, json_t *parameters, unsigned int parts,
 		 server_method answer);

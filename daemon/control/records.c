@@ -75,8 +75,8 @@ struct walk {
 };
 
 /*
- * The place that the record has now; -ENOENT: it is no longer held.  New records have moved it back, and those that were
- * replaced since have moved it forward.  The record before it was moved about as far, so the search begins there.
+ * The place that the record has now; -ENOENT: it is no longer held.  New records have moved it back, and those that
+ * were replaced since have moved it forward.  The record before it was moved about as far, so the search begins there.
  */
 static int find(struct walk *walk, size_t i, size_t *at)
 {

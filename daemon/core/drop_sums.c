@@ -226,9 +226,9 @@ static int by_worth(const void *x, const void *y)
 }
 
 /*
- * The kernel gives the inode number of a namespace to another one only when the namespace is gone.  So of the namespaces
- * with one number, only the one with the newest drop can exist.  Where the identity of a namespace is the inode number
- * itself (before 5.12), this finds none.
+ * The kernel gives the inode number of a namespace to another one only when the namespace is gone.  So of the
+ * namespaces with one number, only the one with the newest drop can exist.  Where the identity of a namespace is the
+ * inode number itself (before 5.12), this finds none.
  */
 static void find_gone(struct drop_sums *sums)
 {
@@ -246,8 +246,8 @@ static void find_gone(struct drop_sums *sums)
 }
 
 /*
- * Namespaces that come and go bring keys that are new, and then idle, but not for long yet.  So that they do not push out
- * the keys whose drops come again and again, the newest of those stay, as many as a quarter of the limit.
+ * Namespaces that come and go bring keys that are new, and then idle, but not for long yet.  So that they do not push
+ * out the keys whose drops come again and again, the newest of those stay, as many as a quarter of the limit.
  */
 static void find_steady(struct drop_sums *sums)
 {

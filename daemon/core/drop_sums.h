@@ -19,7 +19,7 @@
 
 struct drop_sums;
 
-/* Locations per reason are few, because they are in kernel text.  Beyond this many, a reason has one sum for the rest. */
+/* Locations per reason are few, as they are in kernel text.  Beyond this many, a reason has one sum for the rest. */
 #define DROP_SUMS_GONE_MAX 1024
 
 struct drop_count {

@@ -45,8 +45,8 @@ struct stages {
 };
 
 /*
- * Read a record; `stages` stays as it is on failure.  -ENODATA: fewer than two stages are left, so the record contains no
- * time, or the stage with which all others are compared is not there; -EINVAL: the outcome is not known.
+ * Read a record; `stages` stays as it is on failure.  -ENODATA: fewer than two stages are left, so the record contains
+ * no time, or the stage with which all others are compared is not there; -EINVAL: the outcome is not known.
  */
 int stages_read(struct stages *stages, const struct nf_journey_record *record,
 		const struct stage_probes *probes);
@@ -82,14 +82,15 @@ struct segment {
 };
 
 /*
- * Read the identifier of two stages that a journey can have in that order, or of a total; segment_name_read() says which
- * other forms are valid.  -EINVAL: no journey has this segment; `nearest` is then the nearest identifier, or empty.
+ * Read the identifier of two stages that a journey can have in that order, or of a total; segment_name_read() says
+ * which other forms are valid.  -EINVAL: no journey has this segment; `nearest` is then the nearest identifier, or
+ * empty.
  */
 int segment_parse(struct segment *segment, const char *text, char nearest[static SEGMENT_NAME_MAX]);
 
 /*
- * The time of the segment on this journey in ns, the stages in between included; false if the journey does not have both
- * stages in this order, or has another outcome.
+ * The time of the segment on this journey in ns, the stages in between included; false if the journey does not have
+ * both stages in this order, or has another outcome.
  */
 bool segment_time(const struct stages *stages, const struct segment *segment, uint64_t *ns);
 

@@ -54,13 +54,13 @@ const char *attribution_netns(struct attribution *attribution, uint32_t inode,
 			      char name[static ATTRIBUTION_NETNS_MAX]);
 
 /*
- * The name of one network namespace, by the lower half of its cookie, `id`, and its inode number.  The number alone does
- * not identify it, because the kernel soon reuses numbers.
+ * The name of one network namespace, by the lower half of its cookie, `id`, and its inode number.  The number alone
+ * does not identify it, because the kernel soon reuses numbers.
  *
  * 1: that namespace has this name.  0: a namespace with this number has this name now, but the kernel or missing rights
- * keep netflowd from comparing the cookies.  -ENOENT: no name is found.  -ESTALE: the number belongs to another namespace
- * now, so this one is gone.  -EAGAIN: not known this time.  See netns_names_identify().  Takes about 100 µs for a name,
- * and 3 ms at most.
+ * keep netflowd from comparing the cookies.  -ENOENT: no name is found.  -ESTALE: the number belongs to another
+ * namespace now, so this one is gone.  -EAGAIN: not known this time.  See netns_names_identify().  Takes about 100 µs
+ * for a name, and 3 ms at most.
  */
 int attribution_netns_identify(struct attribution *attribution, uint32_t id, uint32_t inode,
 			       char name[static ATTRIBUTION_NETNS_MAX]);
@@ -89,8 +89,9 @@ bool attribution_netns_is_host(const struct attribution *attribution, uint32_t i
 
 /*
  * The owner of a network namespace other than the host's: the path of the innermost cgroup that contains all its
- * processes, if that path names a unit, a container or a pod.  `id` and `inode` are those of attribution_netns_identify().
- * 0; -EAGAIN: not known yet, ask again; other errors: it has no such owner.  See netns_owners_find().
+ * processes, if that path names a unit, a container or a pod.  `id` and `inode` are those of
+ * attribution_netns_identify(). 0; -EAGAIN: not known yet, ask again; other errors: it has no such owner.  See
+ * netns_owners_find().
  */
 int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,
 			    char path[static ATTRIBUTION_CGROUP_MAX]);

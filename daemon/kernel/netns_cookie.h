@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The cookie of a network namespace: its identity among all existing and deleted ones, unlike its inode number, which the
- * kernel reuses.
+ * The cookie of a network namespace: its identity among all existing and deleted ones, unlike its inode number, which
+ * the kernel reuses.
  */
 #ifndef DAEMON_KERNEL_NETNS_COOKIE_H
 #define DAEMON_KERNEL_NETNS_COOKIE_H

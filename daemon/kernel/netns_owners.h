@@ -19,8 +19,8 @@ struct netns_owners;
 /* Namespaces that are remembered.  A new one replaces the one that was asked for longest ago. */
 #define NETNS_OWNERS_MAX 8192
 /*
- * From the beginning of one walk to the next at least this time, and at least this multiple of what the last one took: all
- * walks together take at most a twentieth of one CPU.
+ * From the beginning of one walk to the next at least this time, and at least this multiple of what the last one took:
+ * all walks together take at most a twentieth of one CPU.
  */
 #define NETNS_OWNERS_PAUSE_NS 1000000000ULL
 #define NETNS_OWNERS_PAUSES 20
@@ -30,7 +30,8 @@ struct netns_owners;
 
 /*
  * `proc` is a directory like /proc, which must outlive the owners; NULL: nothing is known.  `cookie` is like
- * netns_cookie_enter().  `is_owner` says whether the path of a cgroup names an owner.  The caller frees the owners with netns_owners_free(), which ends a walk.  Returns 0 or -ENOMEM.
+ * netns_cookie_enter().  `is_owner` says whether the path of a cgroup names an owner.  The caller frees the owners with
+ * netns_owners_free(), which ends a walk.  Returns 0 or -ENOMEM.
  */
 int netns_owners_new(struct netns_owners **owners, const char *proc,
 		     int (*cookie)(int fd, uint64_t *cookie), bool (*is_owner)(const char *path));
@@ -41,9 +42,9 @@ void netns_owners_free(struct netns_owners **owners);
  * Write to `path` the innermost cgroup that contains all processes of a namespace, if `is_owner` takes it.  `id` is the
  * lower half of its cookie, `inode` its number, `now` is time_monotonic().
  *
- * 0: so it was at the last walk that found a process in it.  -ENOENT: it has no process or no owner, or is gone.  -EAGAIN: not known
- * yet, ask again; the answer comes with a later walk.  -EOPNOTSUPP: the kernel has no cookies (before 5.12), so that nothing
- * distinguishes this namespace from a later one with its number.
+ * 0: so it was at the last walk that found a process in it.  -ENOENT: it has no process or no owner, or is gone.
+ * -EAGAIN: not known yet, ask again; the answer comes with a later walk.  -EOPNOTSUPP: the kernel has no cookies
+ * (before 5.12), so that nothing distinguishes this namespace from a later one with its number.
  *
  * If the kernel does not show cookies (before 5.14, or without CAP_SYS_ADMIN), a namespace is only known while no other
  * one with its number was asked for.  Never waits; takes about 200 ns, and about 1 ms if it starts or ends a walk.

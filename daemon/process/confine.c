@@ -133,8 +133,9 @@ static int load(scmp_filter_ctx filter)
 }
 
 /*
- * clone3() has its flags in memory, where a filter cannot read them; the C library uses clone() if there is no clone3().
- * It tries that for each thread, so a filter of its own refuses it, one that does not write to the kernel's log.
+ * clone3() has its flags in memory, where a filter cannot read them; the C library uses clone() if there is no
+ * clone3(). It tries that for each thread, so a filter of its own refuses it, one that does not write to the kernel's
+ * log.
  */
 static int refuse_clone3(void)
 {

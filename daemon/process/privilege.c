@@ -14,8 +14,9 @@
 #define ESSENTIAL "netflowd does not start"
 
 /*
- * The capabilities that the daemon keeps.  All others only serve its start: CAP_SYS_RESOURCE, before 5.11, for the limit
- * of locked memory, which then stays; CAP_CHOWN and CAP_FOWNER for the group of the socket; CAP_SETPCAP to drop these.
+ * The capabilities that the daemon keeps.  All others only serve its start: CAP_SYS_RESOURCE, before 5.11, for the
+ * limit of locked memory, which then stays; CAP_CHOWN and CAP_FOWNER for the group of the socket; CAP_SETPCAP to drop
+ * these.
  *
  * CAP_SYS_ADMIN includes CAP_BPF, CAP_PERFMON and much more: the filter of system calls (confine.c)
  * leaves little of it.

@@ -13,8 +13,9 @@
 int privilege_check(char *error, size_t size);
 
 /*
- * Give up for ever every capability that the running daemon does not use: from the permitted, effective, inheritable and
- * ambient sets, and from the bounding set if CAP_SETPCAP allows it; and set no_new_privs.  Returns 0 or a negative errno.
+ * Give up for ever every capability that the running daemon does not use: from the permitted, effective, inheritable
+ * and ambient sets, and from the bounding set if CAP_SETPCAP allows it; and set no_new_privs.  Returns 0 or a negative
+ * errno.
  */
 int privilege_limit(void);
 

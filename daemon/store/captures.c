@@ -309,8 +309,8 @@ bool captures_has_new(const struct captures *captures)
 }
 
 /*
- * Look up the name of a new record, unless lookups took too long since the pause began.  Many new namespaces at once must
- * not keep the daemon from the ring buffer; their names are looked up later.
+ * Look up the name of a new record, unless lookups took too long since the pause began.  Many new namespaces at once
+ * must not keep the daemon from the ring buffer; their names are looked up later.
  */
 static void look_up_now(struct captures *captures, struct captured *captured, uint64_t now)
 {

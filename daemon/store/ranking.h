@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Items in the order of their ranks.  Each call takes O(log n) of the items that have a rank, and none allocates memory.
+ * Items in the order of their ranks.  Each call takes O(log n) of the items that have a rank, and none allocates
+ * memory.
  *
  * The ranking is a treap: a search tree by rank whose nodes have random priorities and are a heap by them.  This keeps
  * it flat whatever the order in which ranks come.

@@ -3,8 +3,8 @@
  * Recent records of each kind.  Names that can vanish are captured when a record is added; all other names are resolved
  * when it is read.
  *
- * Each kind is kept fairly by cause, see store/shares.h: a drop's reason and location, and its namespace; the stage that
- * a journey waited for longest, whether it was slow, and its last device; a transmit's outcome and its device.
+ * Each kind is kept fairly by cause, see store/shares.h: a drop's reason and location, and its namespace; the stage
+ * that a journey waited for longest, whether it was slow, and its last device; a transmit's outcome and its device.
  */
 #ifndef DAEMON_STORE_RECORDS_H
 #define DAEMON_STORE_RECORDS_H
@@ -78,7 +78,8 @@ uint64_t records_time(const struct records *records, enum record_kind kind, size
 
 /*
  * Resolve the i-th newest record, 0 is the newest.  The result is valid until the next call that changes or resolves
- * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: stages_read() cannot read a journey from the latency record.
+ * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: stages_read() cannot read a journey from the latency
+ * record.
  */
 int records_drop(struct records *records, size_t i, struct drop *drop);
 int records_journey(struct records *records, size_t i, struct journey *journey);

@@ -44,7 +44,8 @@ void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, 
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
 		  const char *netns_name, const struct owner *owner, struct drop *drop);
 /*
- * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: stages_read() finds no journey in the record.
+ * `netns_names`: one for each device; NULL: not known.  -ENODATA, -EINVAL: stages_read() finds no journey in the
+ * record.
  */
 int resolve_journey(struct resolver *resolver, const struct nf_journey_record *record,
 		    const char *const netns_names[static NF_JOURNEY_DEVICES],

@@ -48,8 +48,8 @@ struct client_context {
 };
 
 /*
- * Serve the connected socket `fd` of the user `uid`, which has `place`.  If this returns 0, the client owns `fd`; `place`
- * stays the server's.
+ * Serve the connected socket `fd` of the user `uid`, which has `place`.  If this returns 0, the client owns `fd`;
+ * `place` stays the server's.
  */
 int client_new(struct client **client, const struct client_context *context, int fd, uid_t uid,
 	       struct place *place);

@@ -97,8 +97,8 @@ bool places_waiting(const struct places *places);
 struct client *places_next(struct places *places, uint64_t now, uint64_t *rest_ns);
 
 /*
- * A call of this user used the CPU for `took_ns` until `now`: the user rests for as long, so that others find the thread
- * free.
+ * A call of this user used the CPU for `took_ns` until `now`: the user rests for as long, so that others find the
+ * thread free.
  */
 void places_charge(struct places *places, uid_t uid, uint64_t now, uint64_t took_ns);
 

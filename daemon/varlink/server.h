@@ -137,9 +137,9 @@ struct server_stats {
 
 /*
  * Listen on settings->path, and replace a socket that a dead process left there: the caller holds a lock that excludes
- * a running one.  `settings` is copied with its path and group.  Everything that it points to otherwise, and the `count` methods
- * must outlive the server.  `userdata` is passed to the methods and to `report`.  Returns 0, -ENAMETOOLONG, -EEXIST if
- * the path exists and is not a socket, or another negative errno.
+ * a running one.  `settings` is copied with its path and group.  Everything that it points to otherwise, and the
+ * `count` methods must outlive the server.  `userdata` is passed to the methods and to `report`.  Returns 0,
+ * -ENAMETOOLONG, -EEXIST if the path exists and is not a socket, or another negative errno.
  *
  * The socket gets the group and mode 0660.  It gets mode 0600 if there is no such group, or if the group cannot be set,
  * which is reported as "group".

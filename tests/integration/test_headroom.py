@@ -150,6 +150,27 @@ def test_the_others_run_without_a_refused_program(start, refused):
     assert daemon.log().count("refuse_program: ") == len(refused)
 
 
+WITHOUT_KPROBE = {"refused": lambda: refusing("nf_skb_attempt_defer_free_kprobe"),
+                  "not attached": lambda: [paths.TOOLS / "deny_syscall", "perf_event_open",
+                                           "EPERM"]}
+
+
+@plain
+@pytest.mark.parametrize("why", WITHOUT_KPROBE)
+def test_the_reads_of_datagrams_without_kprobe(start, silent_pair, delivered, why):
+    """Where readers can be preempted in a program of fentry, a kprobe is better, not necessary."""
+    probe = probes_of(start())["skb_attempt_defer_free"]
+    if probe.get("how") != "kprobe":
+        pytest.skip(f"no kprobe is needed: {probe['state']}")
+    daemon = start(*journeys.EVERY, command=WITHOUT_KPROBE[why]())
+    probe = probes_of(daemon)["skb_attempt_defer_free"]
+    assert (probe["state"], probe["how"]) == ("attached", "fentry"), probe
+    delivered()
+    records = journeys.wait_for(daemon, COUNT, silent_pair.right_device, "delivered")
+    assert len(journeys.to_port(records, PORT)) == COUNT
+    ledgers.check_balanced(daemon)
+
+
 @plain
 def test_a_refused_simpler_program(start):
     """With neither program the probe is missing, as any other."""

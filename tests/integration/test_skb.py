@@ -23,7 +23,7 @@ PORT = 7777
 ROUNDS = 5
 SIZE = 77  # bytes of payload, as no other packet has; the first 8 are the datagram's number
 LENGTH = 20 + 8 + SIZE
-SO_RCVBUFFORCE, SO_BUSY_POLL, SO_INCOMING_NAPI_ID = 33, 46, 56
+SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUSY_POLL, SO_INCOMING_NAPI_ID = 32, 33, 46, 56
 ROUNDING_NS = 2000  # the trace prints whole µs
 # netflowd's program and the kernel's trace read the clock at one event within less than this.
 SAME_NS = 500_000 * patience.FACTOR
@@ -332,7 +332,7 @@ def test_tcp_and_the_kernels_trace(start, wire, traced):
     with skbtrace.tracing() as trace, \
             sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
         for _ in range(rounds):
-            # The reader empties the queue, so not all skbs of the next round are merged into others.
+            # The reader empties the queue, so not all skbs of the next round are merged.
             writer = threading.Thread(target=sender.sendall, args=(b"x" * size,), daemon=True)
             writer.start()
             got = 0
@@ -385,6 +385,48 @@ def test_tcp_has_every_stage(start, wire, burst):
     for record in records:
         journeys.check(record)
         assert "sock_queue" in journeys.names(record), record["missing"]
+
+
+@pytest.mark.parametrize("count", [200, 400])
+def test_tcp_fills_a_gap(start, lab, count):
+    """The kernel announces all segments that waited behind a gap at once: each was queued, as far
+    as netflowd's walk goes, and the records of the others say so."""
+    walk = 257  # the last segment, and NF_QUEUED_MAX before it
+    wire = lab.pair(ipv6=False)
+    wire.left.ip("route", "change", "10.77.1.0/24", "dev", wire.left_device.name,
+                 "initcwnd", "1000")
+    daemon = start(*journeys.EVERY)
+    with sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
+        sender.settimeout(patience.seconds(10))
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 22)
+        reader.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+        # The first payload, which begins behind 32 bytes of TCP header, is lost, and so is what the
+        # receiver answers.
+        wire.right.nft_drop("input", f"tcp dport {PORT} @th,256,8 {ord('g')}")
+        wire.right.nft_drop("output", f"tcp sport {PORT}")
+        sender.sendall(b"g", socket.MSG_EOR)
+        for _ in range(count):
+            sender.sendall(b"x" * 100, socket.MSG_EOR)
+        # On a slow machine, the sender sends the last one again.
+        assert waiting.until(lambda: wire.right.nstat()["TcpExtTCPOFOQueue"],
+                             lambda n: n >= count) >= count
+        filled_ns = time.time_ns()
+        wire.right.run("nft", "delete", "table", "inet", "drops_output")
+        wire.right.run("nft", "delete", "table", "inet", "drops_input")
+        got = 0
+        while got < 1 + 100 * count:
+            got += len(reader.recv(65536))
+    records = [r for r in journeys.wait_for(daemon, count + 1, wire.right_device, "delivered")
+               if journeys.destination_port(r) == PORT]
+    assert len(records) == count + 1
+    lacking = [r for r in records if "sock_queue" not in journeys.names(r)]
+    assert len(lacking) == max(0, count + 1 - walk)
+    for record in records:
+        journeys.check(record)
+        if record in lacking:
+            assert "more segments at once" in journeys.missing(record)["sock_queue"]
+        else:
+            assert time_of(record, "sock_queue") > filled_ns
 
 
 # ---- consumed, not delivered -------------------------------------------------

@@ -103,6 +103,10 @@ def test_prose_fits():
               for name in tree.files() if name.endswith((".varlink", ".ini", ".conf"))
               for number, line in enumerate(tree.read(name).splitlines(), 1)
               if len(line) > COMMENT_COLUMNS and not line.lstrip().startswith("$ ")]
+    wrong += [f"{name}:{number}: {len(line)} columns"
+              for name in tree.files() if name.endswith((".c", ".h"))
+              for number, line in enumerate(tree.read(name).expandtabs().splitlines(), 1)
+              if len(line) > COMMENT_COLUMNS and re.match(r"\s*(/\*| \*) ", line)]
     assert not wrong, "\n".join(wrong)
 
 

@@ -3,9 +3,9 @@
  * The counters of drops: their sizes, their reading, and room for new keys.
  *
  * Keys never run out, because the daemon takes them from the programs.  When the keys of a generation reach the setting
- * drops.keys, it begins the other generation: from then on the programs insert and count keys of that one only.  When no
- * program can still count in the old generation, the daemon moves its counts into core/drop_sums.h and deletes its keys.
- * A key whose drops go on is inserted again, so its drops stay exact.  The hash has room for two full
+ * drops.keys, it begins the other generation: from then on the programs insert and count keys of that one only.  When
+ * no program can still count in the old generation, the daemon moves its counts into core/drop_sums.h and deletes its
+ * keys. A key whose drops go on is inserted again, so its drops stay exact.  The hash has room for two full
  * generations.
  *
  * Which programs can still count in the old generation?  Those that ran when it ended.  A program counts its hit at its
@@ -33,7 +33,7 @@
 #define SETTLE_NS (TIME_NS_PER_SECOND / 100)
 /* By then, the daemon sees the counts of a program whose end it has seen. */
 #define VISIBLE_NS (TIME_NS_PER_SECOND / 1000)
-/* The shortest time from one generation to the next, per key: limits the cost where more keys than drops.keys are in use. */
+/* The shortest time from one generation to the next, per key: limits the cost where keys exceed drops.keys. */
 #define PAUSE_NS_PER_KEY 16000
 
 struct bpf_drops {

@@ -19,25 +19,40 @@
 #include "daemon/probe/bpf/internal.h"
 #include "daemon/probe/probes.h"
 
+enum group {
+	BY_TRACEPOINT,
+	BY_FUNCTION,		 /* the kernel lacks the tracepoint */
+	BY_FUNCTION_UNPREEMPTED, /* and a task can be preempted in a program of fentry */
+};
+
 /*
- * The alternative programs of a probe, the cheapest and most exact first.  The
- * first that can be loaded and attached is used.  Most probes have only one program.
+ * The alternative programs of a probe, those of a group in order: the cheapest and most exact
+ * first.  The first that can be loaded and attached is used.  Most probes have only one program.
  */
 static const struct alternative {
 	const char *suffix; /* of the program's name */
 	const char *how;
-	bool tracepoint; /* for kernels that have the probe's tracepoint, or for those that lack it */
-	bool simple;	 /* it does less: probe_simple[].lost */
+	enum group group;
+	bool simple; /* it does less: probe_simple[].lost */
 } alternatives[] = {
-	{.suffix = "", .how = "tp_btf", .tracepoint = true},
-	{.suffix = "_simple", .how = "tp_btf", .tracepoint = true, .simple = true},
-	{.suffix = "_fentry", .how = "fentry"},
-	{.suffix = "_kprobe", .how = "kprobe"},
+	{.suffix = "", .how = "tp_btf", .group = BY_TRACEPOINT},
+	{.suffix = "_simple", .how = "tp_btf", .group = BY_TRACEPOINT, .simple = true},
+	{.suffix = "_fentry", .how = "fentry", .group = BY_FUNCTION},
+	{.suffix = "_kprobe", .how = "kprobe", .group = BY_FUNCTION},
+	{.suffix = "_kprobe", .how = "kprobe", .group = BY_FUNCTION_UNPREEMPTED},
+	{.suffix = "_fentry", .how = "fentry", .group = BY_FUNCTION_UNPREEMPTED},
 };
 
 #define ALTERNATIVES (ARRAY_SIZE(alternatives))
-#define WITHOUT_TRACEPOINT 2 /* the first alternative that does not need it */
-#define UNPREEMPTED 3	     /* the first whose program a task cannot be preempted in */
+
+static size_t first_of(enum group group)
+{
+	size_t i = 0;
+
+	while (alternatives[i].group != group)
+		i++;
+	return i;
+}
 
 static struct bpf_program *find_program(const struct backend_bpf_state *state, enum nf_probe probe,
 					size_t alternative)
@@ -177,12 +192,12 @@ static void find_alternative(struct backend_bpf_state *state, enum nf_probe prob
 		return;
 	if (probe == NF_PROBE_SKB_ATTEMPT_DEFER_FREE) {
 		/* Readers run it: one that is preempted there would hide the reads of others. */
-		state->probe[probe].alternative =
-			state->features.prefer_kprobe ? UNPREEMPTED : WITHOUT_TRACEPOINT;
+		state->probe[probe].alternative = first_of(
+			state->features.prefer_kprobe ? BY_FUNCTION_UNPREEMPTED : BY_FUNCTION);
 		return;
 	}
 	if (probe == NF_PROBE_SK_DATA_READY || probe == NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB) {
-		state->probe[probe].alternative = WITHOUT_TRACEPOINT;
+		state->probe[probe].alternative = first_of(BY_FUNCTION);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "this kernel has no tracepoint %s", name);
@@ -216,9 +231,11 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
 {
 	size_t first = state->probe[probe].alternative;
 
-	if (state->probe[probe].state != PROBE_ATTACHED)
+	if (state->probe[probe].state != PROBE_ATTACHED ||
+	    alternatives[alternative].group != alternatives[first].group)
 		return false;
-	return alternatives[first].tracepoint ? alternative == first : alternative >= first;
+	return alternatives[first].group == BY_TRACEPOINT ? alternative == first
+							  : alternative >= first;
 }
 
 /*
@@ -265,16 +282,33 @@ static int adapt_program(struct bpf_program *program, const struct bpf_features 
 	return bpf_program__set_insns(program, insns, count);
 }
 
-static int prepare_program(const struct backend_bpf_state *state, enum nf_probe probe,
-			   size_t alternative)
+static void leave_out(const struct backend_bpf_state *state, enum nf_probe probe)
 {
-	struct bpf_program *program = find_program(state, probe, alternative);
+	for (size_t i = 0; i < ALTERNATIVES; i++) {
+		struct bpf_program *program = find_program(state, probe, i);
 
-	if (!program)
-		return 0;
-	bpf_program__set_autoload(program, wants_alternative(state, probe, alternative));
-	bpf_verifier_ask(program);
-	return adapt_program(program, &state->features);
+		if (program)
+			bpf_program__set_autoload(program, false);
+	}
+}
+
+/* Several alternatives can have the same program, so it is in if one of them is wanted. */
+static int prepare_probe(const struct backend_bpf_state *state, enum nf_probe probe)
+{
+	leave_out(state, probe);
+	for (size_t i = 0; i < ALTERNATIVES; i++) {
+		struct bpf_program *program = find_program(state, probe, i);
+		int r;
+
+		if (!program || !wants_alternative(state, probe, i))
+			continue;
+		bpf_program__set_autoload(program, true);
+		bpf_verifier_ask(program);
+		r = adapt_program(program, &state->features);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Open a new object, without the programs that are left out. */
@@ -295,12 +329,11 @@ static int prepare(struct backend_bpf_state *state, const struct backend_setting
 	r = bpf_drops_size(state->skel, settings, state->cpus, state->features.no_reentry);
 	if (r < 0)
 		return r;
-	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		for (size_t j = 0; j < ALTERNATIVES; j++) {
-			r = prepare_program(state, i, j);
-			if (r < 0)
-				return r;
-		}
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		r = prepare_probe(state, (enum nf_probe)i);
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }
 
@@ -310,7 +343,7 @@ static void next_alternative(struct backend_bpf_state *state, enum nf_probe prob
 {
 	size_t now = state->probe[probe].alternative, next = now + 1;
 
-	if (next == ALTERNATIVES || alternatives[next].tracepoint != alternatives[now].tracepoint ||
+	if (next == ALTERNATIVES || alternatives[next].group != alternatives[now].group ||
 	    !find_program(state, probe, next)) {
 		set_unavailable(state, probe, reason);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Owners of network namespaces, in a directory like /proc that each test fills: ns/net of a process is a link to a file,
- * whose inode number is that of the namespace and whose text is its cookie.
+ * Owners of network namespaces, in a directory like /proc that each test fills: ns/net of a process is a link to a
+ * file, whose inode number is that of the namespace and whose text is its cookie.
  */
 #include <errno.h>
 #include <fcntl.h>
