@@ -29,6 +29,20 @@ static __always_inline __u64 nf_exchange(__u64 *word, __u64 value)
 }
 
 /*
+ * Replace `old` by `value`, BPF_CMPXCHG since 5.12 (5ffa25502b5a); false: the word is another
+ * by now, and stays.  Before 5.12 two plain accesses.
+ */
+static __always_inline bool nf_replace(__u64 *word, __u64 old, __u64 value)
+{
+	if (settings.atomic_fetch)
+		return __sync_val_compare_and_swap(word, old, value) == old;
+	if (*(volatile __u64 *)word != old)
+		return false;
+	*(volatile __u64 *)word = value;
+	return true;
+}
+
+/*
  * Since 6.1 (05b24ff9b2cf) the kernel does not start a raw tracepoint program
  * that is already running on this CPU, and counts the hits that it skips.
  * Before 6.1 an interrupt could start the program again in the middle of a

@@ -124,6 +124,14 @@ static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe p
 	nf_count(cpu, probe, NF_EVENT_BEGUN);
 }
 
+/* start_xmit begins with the skb of a queued entry. */
+static __always_inline void nf_inflight_start(struct nf_inflight *e, __u64 skb, __u64 start_ns)
+{
+	e->start_ns = start_ns;
+	e->xmit_ns = NF_XMIT_PENDING(start_ns);
+	nf_inflight_seal(e, skb);
+}
+
 static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb, __u64 head,
 						__u32 slot, __u64 queue_ns, __u64 start_ns,
 						__u8 flags)
@@ -131,7 +139,7 @@ static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb
 	e->head = head;
 	e->begin_ns = queue_ns;
 	e->start_ns = start_ns;
-	e->xmit_ns = 0;
+	e->xmit_ns = NF_XMIT_PENDING(start_ns);
 	e->sk = 0;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_TX;

@@ -114,13 +114,22 @@ static __always_inline void nf_journey_hops(struct nf_journey_record *r,
 }
 
 /*
- * Whether xmit_ns is this skb's.  A CPU that wrote it when another skb had just
- * taken the entry read its clock before that skb's start_xmit.  An skb that is
- * consumed in a queue has neither time.
+ * The end of start_xmit; 0: not passed, or not known.  Before 5.12 a CPU can write xmit_ns when
+ * another skb has just taken the entry (see nf_replace()): it read its clock before that skb's
+ * start_xmit.  An skb that is consumed in a queue has neither time.
  */
-static __always_inline bool nf_journey_has_xmit(const struct nf_inflight *e)
+static __always_inline __u64 nf_journey_xmit(const struct nf_inflight *e)
 {
-	return e->start_ns && e->xmit_ns >= e->start_ns;
+	__u64 ns = e->xmit_ns & ~NF_XMIT_SLOW;
+
+	return e->start_ns && (__s64)ns >= (__s64)e->start_ns ? ns : 0;
+}
+
+/* Whether a segment of the journey was slow, so far. */
+static __always_inline bool nf_journey_slow(const struct nf_inflight *e)
+{
+	return e->flags & NF_INFLIGHT_SLOW ||
+	       (e->journey >= NF_JOURNEY_TX && nf_journey_xmit(e) && e->xmit_ns & NF_XMIT_SLOW);
 }
 
 static __always_inline void nf_journey_stages(struct nf_journey_record *r,
@@ -138,8 +147,7 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 	if (!(e->flags & NF_INFLIGHT_NO_QUEUE))
 		r->stage_ns[NF_STAGE_QUEUE] = e->begin_ns;
 	r->stage_ns[NF_STAGE_START_XMIT] = e->start_ns;
-	if (nf_journey_has_xmit(e))
-		r->stage_ns[NF_STAGE_XMIT] = e->xmit_ns;
+	r->stage_ns[NF_STAGE_XMIT] = nf_journey_xmit(e);
 }
 
 /* The data of a journey's end that its in-flight entry does not have. */
@@ -175,7 +183,7 @@ static __noinline int nf_journey_send(void *ctx, struct nf_cpu *cpu, const struc
 	nf_header_fill(&r->header, NF_RECORD_JOURNEY, sizeof(*r), end->now);
 	r->outcome = end->outcome;
 	r->merged = end->merged;
-	if (end->slow || e->flags & NF_INFLIGHT_SLOW)
+	if (end->slow || nf_journey_slow(e))
 		r->flags |= NF_JOURNEY_SLOW;
 	if (e->flags & NF_INFLIGHT_NO_QUEUE)
 		r->flags |= NF_JOURNEY_NO_QUEUE;
@@ -214,7 +222,7 @@ static __always_inline void nf_journey_end(void *ctx, struct nf_cpu *cpu, const 
 					   const struct nf_inflight *e,
 					   const struct nf_journey_end *end)
 {
-	if (!end->slow && !(e->flags & NF_INFLIGHT_SLOW) && !nf_journey_drawn(end->now, e->skb))
+	if (!end->slow && !nf_journey_slow(e) && !nf_journey_drawn(end->now, e->skb))
 		return;
 	nf_count(cpu, end->probe, NF_EVENT_CHOSEN);
 	nf_count(cpu, end->probe, nf_journey_send(ctx, cpu, skb, e, end));
@@ -413,10 +421,9 @@ static __always_inline void nf_journey_freed(void *ctx, struct nf_cpu *cpu, enum
 					     const struct sk_buff *skb, struct nf_inflight *path)
 {
 	struct nf_device_stats *stats = nf_device_stats(path->slot);
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), xmit = nf_journey_xmit(path);
 
-	if (stats && nf_journey_has_xmit(path) &&
-	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, path->xmit_ns, now))
+	if (stats && xmit && nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, xmit, now))
 		path->flags |= NF_INFLIGHT_SLOW;
 	nf_journey_transmitted(ctx, cpu, probe, skb, path, now);
 }
@@ -525,7 +532,7 @@ static __always_inline void nf_journey_forward(struct nf_inflight *e, __u64 skb,
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	__u8 polled = e->flags & NF_INFLIGHT_POLLED;
-	bool slow = e->flags & NF_INFLIGHT_SLOW;
+	bool slow = e->flags & NF_INFLIGHT_SLOW; /* a received skb's */
 
 	nf_hops_add(e, skb);
 	if (stats)

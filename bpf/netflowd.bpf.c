@@ -459,8 +459,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now))
 				e->flags |= NF_INFLIGHT_SLOW;
 		}
-		e->start_ns = now;
-		nf_inflight_seal(e, number);
+		nf_inflight_start(e, number, now);
 	} else {
 		/* A segment that was cut from a GSO skb after net_dev_queue, or its entry is lost. */
 		slot = nf_device_slot(dev);
@@ -516,15 +515,14 @@ int nf_net_dev_xmit(__u64 *ctx)
 		return 0;
 	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
 	e = nf_inflight_at(number);
-	if (e && e->skb == number && e->journey >= NF_JOURNEY_TX && e->start_ns == start) {
-		path = *e;
-		/* At once: a veth's peer can receive the skb on another CPU, and the entry is its. */
-		e->xmit_ns = now;
-		barrier();
-		slow |= nf_journey_xmit_total(stats, &path, number, now);
-		if (slow && e->journey >= NF_JOURNEY_TX)
-			e->flags |= NF_INFLIGHT_SLOW;
-	}
+	if (!e || e->skb != number)
+		return 0;
+	path = *e;
+	/* At once: a veth's peer can receive the skb on another CPU, and the entry is its. */
+	if (!nf_replace(&e->xmit_ns, NF_XMIT_PENDING(start), now))
+		return 0;
+	if (slow | nf_journey_xmit_total(stats, &path, number, now))
+		nf_replace(&e->xmit_ns, now, now | NF_XMIT_SLOW);
 	return 0;
 }
 

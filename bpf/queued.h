@@ -89,10 +89,10 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
 		e->flags |= NF_INFLIGHT_SLOW;
 }
 
-/* Whether the skb was found in a queue before, by its entry: a transmit has no such stage. */
+/* Whether the skb was found in a queue before, by its entry. */
 static __always_inline bool nf_queued_is_old(const struct nf_inflight *e, __u64 skb)
 {
-	return e && e->skb == skb && e->sock_queue;
+	return e && e->skb == skb && e->sock_queue && e->journey == NF_JOURNEY_RX;
 }
 
 /* Added to the number of an skb, which is a multiple of 8. */

@@ -377,9 +377,9 @@ struct nf_inflight {
 			struct nf_rx_stages rx;
 			__u32 sock_queue; /* ticks after receive, 0 = not passed */
 		};
-		struct { /* tx, forward; 0 = not yet */
-			__u64 start_ns;
-			__u64 xmit_ns;
+		struct {		/* tx, forward */
+			__u64 start_ns; /* 0 = not yet */
+			__u64 xmit_ns;	/* see NF_XMIT_PENDING */
 		};
 	};
 	union {			  /* rx; which one depends on settings.udp_reader */
@@ -392,6 +392,14 @@ struct nf_inflight {
 	__u32 len;    /* rx: skb->len at receive, bytes */
 	__u64 check;
 };
+
+/*
+ * xmit_ns until start_xmit returns: a value that no other journey has there.  So the CPU that
+ * comes from start_xmit can replace it in one step, although the driver may have passed the
+ * skb on or freed it, and another CPU may fill the entry at this moment.
+ */
+#define NF_XMIT_PENDING(start_ns) (~(start_ns))
+#define NF_XMIT_SLOW (1ULL << 62) /* in xmit_ns: start_xmit or the total was slow */
 
 /* The entries in which an skb can be: two cache lines, which a processor fetches as a pair. */
 #define NF_INFLIGHT_WAYS 2

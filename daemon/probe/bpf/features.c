@@ -59,7 +59,7 @@ static bool supports_kprobe(void)
 	       !bpf_silenced("kprobe");
 }
 
-/* Whether a program with BPF_XCHG loads. */
+/* Whether a program with BPF_XCHG loads; BPF_CMPXCHG came with it. */
 static bool supports_exchange(void)
 {
 	const struct bpf_insn program[] = {

@@ -239,14 +239,15 @@ static bool wants_alternative(const struct backend_bpf_state *state, enum nf_pro
 }
 
 /*
- * A kernel without BPF_XCHG refuses it even in dead code, because it checks all
- * instructions before it finds dead code (resolve_pseudo_ldimm64()).  The
- * exchanges are dead code while settings.atomic_fetch is false, so that a no-op
- * can replace them.
+ * A kernel without BPF_XCHG and BPF_CMPXCHG refuses them even in dead code,
+ * because it checks all instructions before it finds dead code
+ * (resolve_pseudo_ldimm64()).  The exchanges are dead code while
+ * settings.atomic_fetch is false, so that a no-op can replace them.
  */
 static void remove_exchange(struct bpf_insn *insn)
 {
-	if (insn->code == (BPF_STX | BPF_ATOMIC | BPF_DW) && insn->imm == BPF_XCHG)
+	if (insn->code == (BPF_STX | BPF_ATOMIC | BPF_DW) &&
+	    (insn->imm == BPF_XCHG || insn->imm == BPF_CMPXCHG))
 		*insn = (struct bpf_insn){.code = BPF_JMP | BPF_JA};
 }
 

@@ -514,6 +514,18 @@ __u64 stand_in_exchange(__u64 *word, __u64 value)
 	return old;
 }
 
+__u64 stand_in_compare_and_swap(__u64 *word, __u64 old, __u64 value)
+{
+	__u64 found;
+
+	hook(STAND_IN_BEFORE_EXCHANGE);
+	found = *word;
+	if (found == old)
+		*word = value;
+	hook(STAND_IN_AFTER_EXCHANGE);
+	return found;
+}
+
 void stand_in_before_add(void)
 {
 	hook(STAND_IN_BEFORE_ADD);

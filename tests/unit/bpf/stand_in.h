@@ -126,6 +126,7 @@ void stand_in_submit(void *record);
 void stand_in_discard(void *record);
 long stand_in_output(const void *map, const void *record, size_t size);
 __u64 stand_in_exchange(__u64 *word, __u64 value);
+__u64 stand_in_compare_and_swap(__u64 *word, __u64 old, __u64 value);
 void stand_in_before_add(void);
 bool stand_in_has(const char *field);
 __u64 stand_in_number(const char *name, __u64 value);

@@ -422,6 +422,8 @@ static void receive_at_sixth_lookup(enum stand_in_point point)
 static void test_xmit_meets_the_peer(void **state)
 {
 	struct sk_buff *skb = skb_new(NET_A);
+	const struct nf_journey_record *transmit;
+	size_t size;
 
 	(void)state;
 	received(skb);
@@ -438,12 +440,48 @@ static void test_xmit_meets_the_peer(void **state)
 	stand_in.hook = receive_at_sixth_lookup;
 	end_xmit(skb, NET_B);
 	assert_null(stand_in.hook);
+	transmit = stand_in_record(-1, &size);
+	assert_int_equal(transmit->stage_ns[NF_STAGE_XMIT], 31600);
 	skb->skb_iif = 1;
 	at(36400);
 	copy(skb, 10);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 31700);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 36400);
 	assert_int_equal(events(NF_EVENT_TORN), 0);
+	assert_balanced();
+}
+
+/* The driver completes the transmit, and its memory becomes a received skb. */
+static void complete_and_receive(void)
+{
+	consume(meet);
+	skb_reuse(meet, NET_B);
+	at(31700);
+	receive(meet);
+}
+
+/* While a CPU notes the end of start_xmit, another CPU receives a packet in the freed skb. */
+static void test_xmit_meets_a_reused_skb(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	at(30000);
+	start_xmit(skb, NET_A);
+	meet = skb;
+	at(31600);
+	meet_at(STAND_IN_BEFORE_EXCHANGE, complete_and_receive);
+	end_xmit(skb, NET_A);
+	assert_null(stand_in.hook);
+	assert_int_equal(events(NF_EVENT_TRANSMITTED), 1);
+	skb->skb_iif = 1;
+	at(36400);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_RECEIVE], 31700);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], 0);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 36400);
+	assert_int_equal(events(NF_EVENT_TORN), 0);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 0);
 	assert_balanced();
 }
 
@@ -512,6 +550,7 @@ int main(void)
 		PATH_TEST(test_end_meets_another_skb),
 		PATH_TEST(test_two_begin),
 		PATH_TEST(test_xmit_meets_the_peer),
+		PATH_TEST(test_xmit_meets_a_reused_skb),
 		PATH_TEST(test_xmit_of_another_skb),
 		PATH_TEST(test_without_exchange),
 		PATH_TEST(test_ticks),

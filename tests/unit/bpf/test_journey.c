@@ -341,7 +341,7 @@ static void test_reused_before_net_dev_xmit(void **state)
 	end_xmit(skb, NET_B);
 	assert_hist(NET_B, NF_SEGMENT_START_TO_XMIT, 1, 1600);
 	assert_hist(NET_B, NF_SEGMENT_TX_TOTAL, 0, 0);
-	assert_int_equal(entry_of(skb)->xmit_ns, 0);
+	assert_int_equal(nf_journey_xmit(entry_of(skb)), 0);
 	assert_balanced();
 }
 
@@ -651,6 +651,36 @@ static void test_slow_early(void **state)
 	assert_int_equal(stand_in_records(), 4);
 }
 
+/* A slow start_xmit, or a slow total, makes a transmit slow. */
+static void test_slow_transmit(void **state)
+{
+	static const enum nf_segment segment[] = {
+		NF_SEGMENT_START_TO_XMIT,
+		NF_SEGMENT_TX_TOTAL,
+	};
+
+	(void)state;
+	settings.sample = 0;
+	for (int i = 0; i < 2; i++) {
+		struct sk_buff *skb = skb_new(NET_A);
+
+		settings.threshold_ns[segment[i]] = 1000;
+		at(10000);
+		queue(skb);
+		at(11600);
+		start_xmit(skb, NET_A);
+		at(13200);
+		end_xmit(skb, NET_A);
+		settings.threshold_ns[segment[i]] = INT64_MAX;
+		at(14000);
+		consume(skb);
+		assert_int_equal(stand_in_records(), i + 1);
+		assert_true(journey()->flags & NF_JOURNEY_SLOW);
+		assert_int_equal(journey()->stage_ns[NF_STAGE_XMIT], 13200);
+		assert_hist(NET_A, NF_SEGMENT_XMIT_TO_FREE, i + 1, (i + 1) * 800);
+	}
+}
+
 static void test_throttled_and_ring_full(void **state)
 {
 	(void)state;
@@ -860,6 +890,7 @@ int main(void)
 		PATH_TEST(test_deferred_free_kprobe),
 		PATH_TEST(test_slow),
 		PATH_TEST(test_slow_early),
+		PATH_TEST(test_slow_transmit),
 		PATH_TEST(test_throttled_and_ring_full),
 		PATH_TEST(test_task_and_cgroup),
 		PATH_TEST(test_interrupted_in_its_record),

@@ -231,14 +231,21 @@ static void test_unknown_udp(void **state)
 /* A transmit is in no socket's queue, whatever the links say. */
 static void test_no_received_skb(void **state)
 {
-	struct sk_buff *skb = skb_new(NET_A);
+	struct sk_buff *skb[2] = {skb_new(NET_A), skb_new(NET_A)};
+	struct sk_buff *followed = received_at(BEGIN);
 
 	(void)state;
-	queue(skb);
-	append(&tcp, skb);
-	announced_at(&tcp, BEGIN);
-	assert_null(ready());
-	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
+	append(&tcp, followed);
+	for (int i = 0; i < 2; i++) {
+		queue(skb[i]);
+		append(&tcp, skb[i]);
+	}
+	start_xmit(skb[1], NET_A);
+	end_xmit(skb[1], NET_A);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_ptr_equal(ready(), followed);
+	assert_int_equal(queued_after(followed), 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
 }
 
 /* The entries are those of earlier skbs at these addresses. */

@@ -44,6 +44,7 @@
 
 /* The programs' atomic operations; an interrupt may come before one, and after an exchange. */
 #define __sync_lock_test_and_set(word, value) stand_in_exchange(word, value)
+#define __sync_val_compare_and_swap(word, old, value) stand_in_compare_and_swap(word, old, value)
 #define __sync_fetch_and_add(word, value) \
 	(stand_in_before_add(), __atomic_fetch_add(word, value, __ATOMIC_RELAXED))
 
