@@ -316,6 +316,15 @@ static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 	return block ? nf_block(block) : 0;
 }
 
+/*
+ * Whether a packet is in the sample, one in NF_SHARED_SAMPLE.  Not each 16th: of two devices that
+ * take turns, only one would be.
+ */
+static __always_inline bool nf_device_sampled(__u64 packets)
+{
+	return !((packets ^ packets / NF_SHARED_SAMPLE) & (NF_SHARED_SAMPLE - 1));
+}
+
 /* Count packets of a device that shares the block of its group: a sample, for its rate. */
 static __noinline int nf_device_count_shared(__u32 slot)
 {
@@ -334,7 +343,7 @@ static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u
 {
 	struct nf_device_info *info;
 
-	if (!(++stats->packets & (NF_SHARED_SAMPLE - 1)) && NF_BLOCK_SLOT(stats->owner) != slot)
+	if (nf_device_sampled(++stats->packets) && NF_BLOCK_SLOT(stats->owner) != slot)
 		nf_device_count_shared(slot);
 	if (now - stats->named_ns < NF_NAME_LASTS_NS)
 		return;

@@ -168,6 +168,17 @@ static void push_group(struct bpf_blocks *blocks, uint32_t block)
 		ADD(blocks->group_pushed, 1);
 }
 
+uint32_t blocks_take(struct bpf_blocks *blocks, uint64_t owner)
+{
+	uint32_t block;
+
+	if (bpf_map_lookup_and_delete_elem(blocks->free_queue, NULL, &block))
+		return 0;
+	blocks_get(blocks, block)->owner = owner;
+	ADD(blocks->counts->taken, 1);
+	return block;
+}
+
 void blocks_release(struct bpf_blocks *blocks, uint32_t block)
 {
 	memset(blocks_get(blocks, block), 0, sizeof(struct nf_device_stats));

@@ -52,6 +52,8 @@ int blocks_error(const struct bpf_blocks *blocks);
 uint64_t blocks_taken(const struct bpf_blocks *blocks);
 uint64_t blocks_bytes(const struct bpf_blocks *blocks);
 
+/* Take a free block for an owner (NF_BLOCK_OWNER), as the programs do; 0: none is free. */
+uint32_t blocks_take(struct bpf_blocks *blocks, uint64_t owner);
 /* Clear a block that no program uses any more, and give it to the devices' queue. */
 void blocks_release(struct bpf_blocks *blocks, uint32_t block);
 

@@ -26,9 +26,8 @@ struct device_slot {
 	uint64_t since_cycle; /* draining: the scan after which it has no blocks */
 	uint64_t active_ns;   /* when it last moved packets, or was first seen */
 	uint64_t shared_ns;   /* when it last moved packets that its group counted, 0 = never */
-	uint64_t rate;	      /* packets within the last scan, of its blocks */
-	uint64_t shared_rate; /* packets within the last scan that its group counted, about */
-	uint64_t counting;    /* rate of the running scan */
+	uint64_t rate;	      /* packets of late, about: a device that sends now and then has one */
+	uint64_t counting;    /* packets that its blocks got during the running scan */
 	uint32_t blocks;      /* blocks of its own at the last scan */
 	uint32_t counted;     /* blocks of the running scan */
 	uint32_t shared_seen; /* nf_device_info.shared_packets at the last scan */

@@ -33,6 +33,9 @@
 /* A device must have this many times the packets of another to get its blocks, and some more. */
 #define SWAP_FACTOR 2
 #define SWAP_PACKETS (4 * NF_SHARED_SAMPLE)
+/* A scan keeps 7/8 of the rate of the one before: half of it is left after 5 scans. */
+#define RATE_KEPT 7
+#define RATE_OF 8
 
 /* A number that changes with the counters. */
 static uint64_t activity(const struct nf_device_stats *stats)
@@ -165,7 +168,10 @@ static uint32_t cpus_shared(const struct backend_bpf_state *state, uint32_t slot
 	return n;
 }
 
-/* From now on it takes blocks of its own. */
+/*
+ * From now on it has blocks of its own.  It gets them here and not at its next packet: if it sends
+ * now and then, others would take them before.
+ */
 static void promote(struct backend_bpf_state *state, uint32_t slot)
 {
 	state->devices->slot[slot].demoted = false;
@@ -175,8 +181,10 @@ static void promote(struct backend_bpf_state *state, uint32_t slot)
 		__u16 *at = block_at(state, slot, cpu);
 		uint16_t block = *at;
 
-		if (block && NF_BLOCK_SLOT(block_owner(blocks_get(state->blocks, block))) != slot)
-			__atomic_store_n(at, 0, __ATOMIC_RELEASE);
+		if (!block || NF_BLOCK_SLOT(block_owner(blocks_get(state->blocks, block))) == slot)
+			continue;
+		block = (uint16_t)blocks_take(state->blocks, NF_BLOCK_OWNER(slot, cpu));
+		__atomic_store_n(at, block, __ATOMIC_RELEASE);
 	}
 }
 
@@ -195,11 +203,11 @@ static void sum_up(struct backend_bpf_state *state, uint64_t now)
 		const struct nf_device_info *info = &state->device_infos[slot];
 		uint32_t shared = info->shared_packets;
 
-		is->rate = is->counting;
+		is->rate = is->rate * RATE_KEPT / RATE_OF + is->counting +
+			   (uint64_t)(uint32_t)(shared - is->shared_seen) * NF_SHARED_SAMPLE;
 		is->blocks = is->counted;
 		is->counting = is->counted = 0;
-		is->shared_rate = (uint64_t)(uint32_t)(shared - is->shared_seen) * NF_SHARED_SAMPLE;
-		if (is->shared_rate || (info->shared && !is->shared_ns))
+		if (shared != is->shared_seen || (info->shared && !is->shared_ns))
 			is->active_ns = is->shared_ns = now;
 		is->shared_seen = shared;
 	}
@@ -213,8 +221,7 @@ static size_t find_waiting(const struct backend_bpf_state *state, struct candida
 	for (uint32_t slot = 0; slot < state->all_slots; slot++)
 		if (slot != NF_SLOT_OTHER && state->device_infos[slot].shared &&
 		    slot_owner(state, slot) && state->devices->slot[slot].phase != SLOT_DRAINING)
-			list[n++] =
-				(struct candidate){slot, state->devices->slot[slot].shared_rate};
+			list[n++] = (struct candidate){slot, state->devices->slot[slot].rate};
 	qsort(list, n, sizeof(*list), by_rate);
 	return n;
 }

@@ -352,15 +352,30 @@ static void test_device_that_shares(void **state)
 	assert_int_equal(blocks_of(info_of(slot)->group, 0, &found), 1);
 	assert_int_equal(found->hist[NF_SEGMENT_RX_TOTAL].sum_ns, 100);
 	/* A sample of its packets is counted for it, so that the daemon knows its rate. */
-	for (int i = 0; i < 10 * NF_SHARED_SAMPLE; i++)
+	for (int i = 0; i < NF_SHARED_SAMPLE * NF_SHARED_SAMPLE; i++)
 		nf_device_refresh(nf_device_stats(slot), slot, &first_veth, 1000);
-	assert_int_equal(info_of(slot)->shared_packets, 10);
-	assert_int_equal(found->packets, 10 * NF_SHARED_SAMPLE);
+	assert_int_equal(info_of(slot)->shared_packets, NF_SHARED_SAMPLE);
+	assert_int_equal(found->packets, NF_SHARED_SAMPLE * NF_SHARED_SAMPLE);
 	/* Not of a device with a block of its own. */
 	slot = nf_device_slot(&second_veth);
 	for (int i = 0; i < 10 * NF_SHARED_SAMPLE; i++)
 		nf_device_refresh(nf_device_stats(slot), slot, &second_veth, 1000);
 	assert_int_equal(info_of(slot)->shared_packets, 0);
+}
+
+/* The two ends of a veth take turns in the block of their group: the sample has both. */
+static void test_devices_that_take_turns(void **state)
+{
+	__u32 slot[2] = {nf_device_slot(&first_veth), nf_device_slot(&second_veth)};
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		info_of(slot[i])->shared = 1;
+	for (int i = 0; i < NF_SHARED_SAMPLE * NF_SHARED_SAMPLE; i++)
+		nf_device_refresh(nf_device_stats(slot[i % 2]), slot[i % 2],
+				  i % 2 ? &second_veth : &first_veth, 1000);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(info_of(slot[i])->shared_packets, NF_SHARED_SAMPLE / 2);
 }
 
 /* No block for the group either: that of all others, and without that nothing, which counts. */
@@ -528,6 +543,7 @@ int main(void)
 		BLOCKS_TEST(test_block_of_each_cpu),
 		BLOCKS_TEST(test_no_free_block),
 		BLOCKS_TEST(test_device_that_shares),
+		BLOCKS_TEST(test_devices_that_take_turns),
 		BLOCKS_TEST(test_no_group_block),
 		BLOCKS_TEST(test_no_chunk),
 		BLOCKS_TEST(test_few_blocks_left),
