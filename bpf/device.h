@@ -396,7 +396,7 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 	struct nf_hist *hist = &stats->hist[index];
 	__u64 ns = nf_elapsed(from_ns, to_ns);
 	/* Both are below 2^63. */
-	__u64 slow = (settings.threshold_ns[nf_hist_segment(index)] - ns) >> 63;
+	__u64 slow = (live.threshold_ns[nf_hist_segment(index)] - ns) >> 63;
 
 	/* The compiler would keep `ns` for it until it is used, see nf_elapsed(). */
 	barrier_var(slow);

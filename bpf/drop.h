@@ -306,8 +306,7 @@ static __noinline struct nf_drop_entry *nf_drop_by_reason(__u32 reason)
 /* Each entry has its own bucket, so that a flood of one cause does not hide another. */
 static __always_inline bool nf_drop_admit(struct nf_drop_entry *entry, __u64 now)
 {
-	return nf_throttle_admit(&entry->bucket, now, settings.drop_interval_ns,
-				 settings.drop_burst_ns);
+	return nf_throttle_admit(&entry->bucket, now, live.drop_interval_ns, live.drop_burst_ns);
 }
 
 static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *cpu,

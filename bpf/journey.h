@@ -51,14 +51,14 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 /* Whether the random sample takes the journey; the low bits of the clock are the random number. */
 static __always_inline bool nf_journey_drawn(__u64 now, __u64 skb)
 {
-	return nf_hash(now ^ skb >> 6, 32) < settings.sample;
+	return nf_hash(now ^ skb >> 6, 32) < live.sample;
 }
 
 /* One bucket per CPU: on a slow host many journeys are slow, and all would get a record. */
 static __always_inline bool nf_journey_admit(struct nf_cpu *cpu, __u64 now)
 {
-	return nf_throttle_admit(&cpu->journey_bucket, now, settings.journey_interval_ns,
-				 settings.journey_burst_ns);
+	return nf_throttle_admit(&cpu->journey_bucket, now, live.journey_interval_ns,
+				 live.journey_burst_ns);
 }
 
 static __always_inline void nf_journey_device(struct nf_journey_record *r, __u32 slot)

@@ -385,7 +385,7 @@ int nf_skb_attempt_defer_free_kprobe(struct pt_regs *ctx)
 {
 	const void *skb = (const void *)PT_REGS_PARM1(ctx);
 
-	return nf_deferred(ctx, bpf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff)),
+	return nf_deferred(ctx, nf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff)),
 			   NF_READER_IN_TASK);
 }
 

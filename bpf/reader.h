@@ -43,10 +43,11 @@ static __always_inline struct nf_reader *nf_reader_at(__u64 sk)
  * The kernel function bpf_rdonly_cast() (6.2, a35b9af4ec2c); all kernels that
  * need this file have it.  On a kernel without it, a __ksym makes libbpf search
  * the BTF of every module, which requires CAP_SYS_ADMIN.  So the object calls a
- * helper that does not exist, which load.c replaces by the kernel's function.
+ * helper that does not exist, which load.c replaces by the kernel's function.  Its
+ * name is our own, because newer headers of libbpf declare the __ksym.
  */
-static void *(*const bpf_rdonly_cast)(const void *object,
-				      __u32 btf_id) = (void *)NF_CALL_RDONLY_CAST;
+static void *(*const nf_rdonly_cast)(const void *object,
+				     __u32 btf_id) = (void *)NF_CALL_RDONLY_CAST;
 
 /* The first skb of a queue; NULL if the queue is empty: its head points to itself. */
 static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff_head *queue)
@@ -59,7 +60,7 @@ static __always_inline const struct sk_buff *nf_queue_first(const struct sk_buff
 /* udp_recvmsg() reads from reader_queue and refills it from sk_receive_queue. */
 static __always_inline const struct sk_buff *nf_reader_first(const struct sock *sk)
 {
-	const struct udp_sock *up = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct udp_sock));
+	const struct udp_sock *up = nf_rdonly_cast(sk, bpf_core_type_id_kernel(struct udp_sock));
 	const struct sk_buff *first = nf_queue_first(&up->reader_queue);
 
 	return first ? first : nf_queue_first(&sk->sk_receive_queue);

@@ -22,17 +22,11 @@ NF_SETTINGS struct {
 	__u32 stack_size;     /* bytes of a task's kernel stack */
 	__u32 hops_shift;     /* 64 - log2(entries of nf_hops) */
 	__u32 wake_shift;     /* 64 - log2(entries of nf_wakes) */
-	__u32 sample;	      /* a journey is sampled if a random 32-bit number is below; 0: none */
-	__u64 journey_interval_ns;	      /* token bucket of latency records, per CPU, */
-	__u64 journey_burst_ns;		      /* see bpf/throttle.h */
-	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow; < 2^63 */
-	__u64 drop_interval_ns;		      /* token bucket of drop records, per key, */
-	__u64 drop_burst_ns;		      /* see bpf/throttle.h */
-	__u64 drop_keys;   /* keys of a generation at which the daemon begins the next one */
-	__u64 drop_quota;  /* keys of one namespace in a generation, */
-	__u64 host_quota;  /* and of the daemon's own namespace, */
-	__u32 host_netns;  /* whose inode number this is; 0: not known */
-	__u32 drop_shards; /* of each struct nf_drop_entry, a power of two */
+	__u64 drop_keys;      /* keys of a generation at which the daemon begins the next one */
+	__u64 drop_quota;     /* keys of one namespace in a generation, */
+	__u64 host_quota;     /* and of the daemon's own namespace, */
+	__u32 host_netns;     /* whose inode number this is; 0: not known */
+	__u32 drop_shards;    /* of each struct nf_drop_entry, a power of two */
 	/* Features of the running kernel, see bpf/compat.h. */
 	bool atomic_fetch;     /* it has BPF_XCHG */
 	bool no_reentry;       /* it does not start a program that is running on the CPU */
@@ -47,9 +41,18 @@ NF_SETTINGS struct {
 	bool drop_shared;  /* more than one writer at a time can add to a shard of drops */
 } settings;
 
-/* Settings that the daemon changes while the programs run. */
+/*
+ * Settings that the daemon changes while the programs run.  A program can see some of them new and
+ * others old.
+ */
 volatile struct {
-	__u32 drop_stack;      /* 1: drop records include the kernel stack */
+	__u64 threshold_ns[NF_SEGMENT_COUNT]; /* a journey with a longer segment is slow; < 2^63 */
+	__u64 journey_interval_ns;	      /* token bucket of latency records, per CPU, */
+	__u64 journey_burst_ns;		      /* see bpf/throttle.h */
+	__u64 drop_interval_ns;		      /* token bucket of drop records, per key, */
+	__u64 drop_burst_ns;		      /* see bpf/throttle.h */
+	__u32 sample;	  /* a journey is sampled if a random 32-bit number is below; 0: none */
+	__u32 drop_stack; /* 1: drop records include the kernel stack */
 	__u32 drop_generation; /* 0 or 1: of new drop keys, see struct nf_drop_key */
 	__u64 netback;	       /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
 	__u64 netback_bytes;   /* its length; 0: xen-netback is not loaded */
