@@ -61,12 +61,18 @@ static int64_t realtime_offset(void)
 	return offset;
 }
 
-void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
+uint64_t time_realtime(void)
 {
-	int64_t offset = realtime_offset();
-	/* Add seconds and nanoseconds separately: the sum in ns may not fit in 64 bits. */
-	int64_t rest = (int64_t)(monotonic_ns % TIME_NS_PER_SECOND) + offset % SECOND;
-	time_t seconds = (time_t)(monotonic_ns / TIME_NS_PER_SECOND) + offset / SECOND;
+	return (uint64_t)clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t time_realtime_of(uint64_t monotonic_ns)
+{
+	return monotonic_ns + (uint64_t)realtime_offset();
+}
+
+static void format(time_t seconds, int64_t rest, char text[static TIME_TEXT_MAX])
+{
 	struct tm local;
 	unsigned int minutes;
 	size_t len;
@@ -83,4 +89,18 @@ void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
 	len = strftime(text, TIME_TEXT_MAX, "%FT%T", &local);
 	snprintf(text + len, TIME_TEXT_MAX - len, ".%09u%c%02u:%02u", (unsigned int)rest,
 		 local.tm_gmtoff < 0 ? '-' : '+', minutes / 60 % 24, minutes % 60);
+}
+
+void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
+{
+	int64_t offset = realtime_offset();
+	/* Add seconds and nanoseconds separately: the sum in ns may not fit in 64 bits. */
+	int64_t rest = (int64_t)(monotonic_ns % TIME_NS_PER_SECOND) + offset % SECOND;
+
+	format((time_t)(monotonic_ns / TIME_NS_PER_SECOND) + offset / SECOND, rest, text);
+}
+
+void time_format_realtime(int64_t realtime_ns, char text[static TIME_TEXT_MAX])
+{
+	format(realtime_ns / SECOND, realtime_ns % SECOND, text);
 }

@@ -16,6 +16,13 @@ uint64_t time_monotonic(void);
 /* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
 int64_t time_monotonic_ms(void);
 
+/* The host's time of day in ns since 1970, now, and for a time of CLOCK_MONOTONIC. */
+uint64_t time_realtime(void);
+uint64_t time_realtime_of(uint64_t monotonic_ns);
+
+/* Format a time of day in ns since 1970 as RFC 3339, like time_format(). */
+void time_format_realtime(int64_t realtime_ns, char text[static TIME_TEXT_MAX]);
+
 /*
  * Format a time of CLOCK_MONOTONIC as RFC 3339, with nanoseconds, in local time with its offset.  If the host's clock
  * was stepped after that time, the text is the time that the clock would have shown if the step had come before it.
