@@ -102,22 +102,31 @@ static bool needs_capture(const struct bpf_program *program)
 
 /* ---- where an expression is wrong --------------------------------------- */
 
+/* A number that libpcap's scanner refuses, and what its message says then.  libpcap 1.10.5 leaves the number out. */
+struct probe {
+	const char *number;
+	const char *message;
+};
+
+static const struct probe too_large = {"4294967296", "overflows 32 bits"};
+static const struct probe not_octal = {"089", "contains non-octal digit"};
+
 struct search {
 	const struct expression *expression;
 	const char *message; /* libpcap's, for the whole expression */
-	const char *probe;
+	const struct probe *probe;
 };
 
 /* Whether libpcap's error is in the first `words` words, or a consequence of them. */
-static bool fails_within(const struct search *search, size_t words, const char *probe)
+static bool fails_within(const struct search *search, size_t words, const struct probe *probe)
 {
 	const struct expression_word *last = search->expression->words + words - 1;
 	char text[EXPRESSION_LENGTH_MAX + 32], message[PCAP_ERRBUF_SIZE] = "";
 
 	snprintf(text, sizeof(text), "%.*s %s", last->offset + last->length,
-		 search->expression->text, probe);
+		 search->expression->text, probe ? probe->number : "");
 	return fails(text, message) &&
-	       (*probe ? !strstr(message, probe) : strcmp(message, search->message) == 0);
+	       (probe ? !strstr(message, probe->message) : strcmp(message, search->message) == 0);
 }
 
 static bool is_parse_error(const char *message)
@@ -130,8 +139,8 @@ static bool is_parse_error(const char *message)
 
 /*
  * libpcap does not say where it stopped.  But its parser reads word by word and reports the first error.  So a number
- * that is too large for the scanner is put after the first words of the expression: if the error is about that number,
- * the parser came that far.
+ * that the scanner refuses is put after the first words of the expression: if the error is about that number, the
+ * parser came that far.
  *
  * Returns the index of the faulty word; the count of words if the expression ends too early.
  */
@@ -140,12 +149,12 @@ static size_t find_word(const struct expression *expression, const char *message
 	struct search search = {.expression = expression, .message = message};
 	size_t index;
 
-	search.probe = strstr(message, "4294967296") ? "4294967297" : "4294967296";
+	search.probe = strstr(message, too_large.message) ? &not_octal : &too_large;
 	index = LOWER_BOUND(
 		word, expression->words, expression->count,
 		!fails_within(&search, (size_t)(word - expression->words) + 1, search.probe));
 	/* The parser checks some values only after it has read the word that follows them. */
-	if (index > 0 && !is_parse_error(message) && fails_within(&search, index, ""))
+	if (index > 0 && !is_parse_error(message) && fails_within(&search, index, NULL))
 		index--;
 	return index;
 }

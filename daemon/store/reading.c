@@ -187,6 +187,16 @@ const struct reading_counters *reading_counters(const struct reading *reading)
 	return &reading->counters;
 }
 
+uint64_t reading_missed(const struct reading_counters *counters, int first, int end)
+{
+	uint64_t sum = 0;
+
+	for (int i = first; i < end; i++)
+		if (i != NF_PROBE_KFREE_SKB)
+			sum += counters->missed[i];
+	return sum;
+}
+
 size_t reading_count(const struct reading *reading)
 {
 	return reading->rows.count;

@@ -64,6 +64,9 @@ void reading_release(const struct reading **reading);
 
 const struct reading_counters *reading_counters(const struct reading *reading);
 
+/* The runs that the kernel skipped, of the probes from `first` to before `end`, without kfree_skb. */
+uint64_t reading_missed(const struct reading_counters *counters, int first, int end);
+
 /* The rows of a part that has some, in the backend's order. */
 size_t reading_count(const struct reading *reading);
 const struct backend_table *reading_table(const struct reading *reading, size_t i);

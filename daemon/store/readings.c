@@ -338,8 +338,14 @@ int readings_take(struct readings *readings, unsigned int parts_)
 {
 	int r = 0;
 
-	if (readings->current)
-		return -EBUSY;
+	/* What is under way ends now; its requests are answered later. */
+	if (readings->current) {
+		do {
+			r = step(readings, UINT64_MAX);
+		} while (r > 0);
+		end(readings, r);
+		r = 0;
+	}
 	for (int part = 0; part < READING_PARTS && r == 0; part++) {
 		if (!(parts_ & 1U << part))
 			continue;

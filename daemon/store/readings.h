@@ -44,7 +44,10 @@ int readings_get(struct readings *readings, struct readings_request **request, u
 /* The answer is no longer wanted.  NULL-safe; sets *request to NULL. */
 void readings_forget(struct readings_request **request);
 
-/* Take all parts at once, without slices: for the startup, when the tables are empty.  0 or a negative errno. */
+/*
+ * Take all parts at once, without slices: for the startup, when the tables are empty, and for the end of the daemon.  0
+ * or a negative errno.
+ */
 int readings_take(struct readings *readings, unsigned int parts);
 
 /*

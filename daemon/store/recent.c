@@ -8,6 +8,7 @@
 /* Records are numbered from 1, because 0 is no record. */
 struct link {
 	uint32_t newer, older; /* of all causes; 0: none */
+	uint64_t sequence;
 };
 
 struct recent {
@@ -15,6 +16,7 @@ struct recent {
 	void *userdata;
 	struct shares *shares;
 	size_t capacity, count;
+	uint64_t added;
 	uint32_t newest, oldest;	    /* 0: none */
 	uint32_t free;			    /* where the next record goes */
 	size_t seen;			    /* the index of the record that was last read */
@@ -118,7 +120,7 @@ void recent_free(struct recent **recent)
 
 static void put_newest(struct recent *recent, uint32_t at)
 {
-	*link_of(recent, at) = (struct link){.older = recent->newest};
+	*link_of(recent, at) = (struct link){.older = recent->newest, .sequence = ++recent->added};
 	if (recent->newest)
 		link_of(recent, recent->newest)->newer = at;
 	else
@@ -246,6 +248,18 @@ const struct nf_record *recent_newest(struct recent *recent, size_t i)
 	uint32_t at = find(recent, i);
 
 	return at ? whole(recent, at) : NULL;
+}
+
+uint64_t recent_added(const struct recent *recent)
+{
+	return recent->added;
+}
+
+uint64_t recent_sequence(struct recent *recent, size_t i)
+{
+	uint32_t at = find(recent, i);
+
+	return at ? link_of(recent, at)->sequence : 0;
 }
 
 void *recent_capture(struct recent *recent, size_t i)

@@ -53,6 +53,9 @@ size_t recent_record_bytes(const struct recent *recent);
  * counting.
  */
 const struct nf_record *recent_newest(struct recent *recent, size_t i);
+/* The number of records that were added, and which of these the i-th newest was, from 1; 0: there are fewer. */
+uint64_t recent_added(const struct recent *recent);
+uint64_t recent_sequence(struct recent *recent, size_t i);
 /* The capture of that record.  Valid until recent_add(). */
 void *recent_capture(struct recent *recent, size_t i);
 

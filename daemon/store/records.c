@@ -226,6 +226,16 @@ size_t records_names(const struct records *records)
 	return captures_count(records->captures);
 }
 
+uint64_t records_added(const struct records *records, enum record_kind kind)
+{
+	return recent_added(records->recent[kind]);
+}
+
+uint64_t records_sequence(const struct records *records, enum record_kind kind, size_t i)
+{
+	return recent_sequence(records->recent[kind], i);
+}
+
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i)
 {
 	const struct nf_record *record = recent_newest(records->recent[kind], i);

@@ -77,6 +77,13 @@ size_t records_names(const struct records *records);
 uint64_t records_time(const struct records *records, enum record_kind kind, size_t i);
 
 /*
+ * The number of records that were added since startup, and which of these the i-th newest is, from 1; 0 if there are
+ * fewer.  Records arrive a little out of the order of their times, so this shows what is new.
+ */
+uint64_t records_added(const struct records *records, enum record_kind kind);
+uint64_t records_sequence(const struct records *records, enum record_kind kind, size_t i);
+
+/*
  * Resolve the i-th newest record, 0 is the newest.  The result is valid until the next call that changes or resolves
  * any record.  -ENOENT: there are fewer; -ENODATA, -EINVAL: stages_read() cannot read a journey from the latency
  * record.

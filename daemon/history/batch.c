@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/history/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "daemon/history/series.h"
+#include "daemon/history/vector.h"
+
+int batch_new(struct batch **batch)
+{
+	struct batch *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	*batch = fresh;
+	return 0;
+}
+
+void batch_free(struct batch **batch)
+{
+	struct batch *old = *batch;
+
+	if (!old)
+		return;
+	for (size_t i = 0; i < old->rows; i++)
+		series_release(&old->row[i].series);
+	for (size_t i = 0; i < old->records; i++) {
+		free(old->record[i].text);
+		free(old->record[i].incident);
+	}
+	free(old->row);
+	free(old->record);
+	free(old->bytes);
+	free(old->coverage);
+	free(old);
+	*batch = NULL;
+}
+
+static int reserve(struct batch *batch, size_t more)
+{
+	size_t room = batch->room ? batch->room : 4096;
+	uint8_t *bytes;
+
+	while (room - batch->size < more)
+		room *= 2;
+	if (room == batch->room)
+		return 0;
+	bytes = realloc(batch->bytes, room);
+	if (!bytes)
+		return -ENOMEM;
+	batch->bytes = bytes;
+	batch->room = room;
+	return 0;
+}
+
+int batch_add(struct batch *batch, struct series *series, const uint64_t *value)
+{
+	uint8_t bytes[VECTOR_BYTES_MAX];
+	size_t size = vector_encode(value, history_width(series->kind), bytes);
+	int r;
+
+	if (!size)
+		return 0;
+	r = reserve(batch, size);
+	if (r == 0)
+		r = ARRAY_GROW(batch->row, batch->rows, batch->rows_room);
+	if (r < 0)
+		return r;
+	memcpy(batch->bytes + batch->size, bytes, size);
+	batch->row[batch->rows++] = (struct batch_row){.series = series_hold(series),
+						       .at = batch->size,
+						       .size = (uint32_t)size,
+						       .weight = 1};
+	batch->size += size;
+	return 0;
+}
+
+int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text, char *incident)
+{
+	int r = ARRAY_GROW(batch->record, batch->records, batch->records_room);
+
+	if (r < 0)
+		return r;
+	batch->record[batch->records++] = (struct batch_record){kind, time_us, text, incident};
+	batch->memory += strlen(text);
+	return 0;
+}
+
+size_t batch_memory(const struct batch *batch)
+{
+	return sizeof(*batch) + batch->memory + batch->room +
+	       batch->rows_room * sizeof(*batch->row) +
+	       batch->records_room * sizeof(*batch->record);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What one interval brought, on its way from the loop to the writer or to a query. */
+#ifndef DAEMON_HISTORY_BATCH_H
+#define DAEMON_HISTORY_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+struct series;
+
+/* Kinds of records.  The numbers are part of the file's format; the first three are those of enum record_kind. */
+enum history_record_kind {
+	HISTORY_RECORD_DROP,
+	HISTORY_RECORD_LATENCY,
+	HISTORY_RECORD_SLOTS,
+	HISTORY_RECORD_ALERT,
+	HISTORY_RECORD_KINDS,
+};
+
+struct batch_row {
+	struct series *series;
+	size_t at;     /* of its vector in `bytes` */
+	uint32_t size; /* bytes */
+	uint32_t weight;
+};
+
+struct batch_record {
+	int kind;
+	int64_t time_us; /* since 1970 */
+	char *text;	 /* a JSON object */
+	char *incident;	 /* of an alert that fired the name of its rule; NULL otherwise */
+};
+
+struct batch {
+	struct batch *next;	/* in a queue */
+	uint64_t number;	/* of the daemon's batches, from 1 */
+	int64_t from_us, to_us; /* the interval, since 1970 */
+	int64_t seen_us; /* the batch has everything that was counted before; 0: before to_us */
+	char *coverage;	 /* what could not be seen: a JSON array */
+	struct batch_row *row;
+	size_t rows, rows_room;
+	uint8_t *bytes;
+	size_t size, room;
+	struct batch_record *record;
+	size_t records, records_room;
+	size_t memory; /* about, in bytes; see batch_memory() */
+};
+
+/* -ENOMEM.  Free with batch_free(). */
+int batch_new(struct batch **batch);
+void batch_free(struct batch **batch);
+#define OWN_BATCH CLEANUP(batch_free)
+
+/* Add the values of a series, which the batch holds then; all zero: nothing.  -ENOMEM. */
+int batch_add(struct batch *batch, struct series *series, const uint64_t *value);
+/* Add a record; takes `text` and `incident` on success.  -ENOMEM. */
+int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text, char *incident);
+
+/* The memory of a batch, in bytes. */
+size_t batch_memory(const struct batch *batch);
+
+#endif

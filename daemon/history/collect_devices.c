@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The latency of an interval by device.  The busiest devices have rows of their own.  Devices that lose their slot move
+ * their counts to a group, so all that is not in those rows is what they leave of the sum of all devices.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/time.h"
+#include "daemon/history/batch.h"
+#include "daemon/history/collect.h"
+#include "daemon/history/collect_internal.h"
+
+/* Groups have a key of their own, so that the numbers of the keys are those of the rows. */
+static struct keymap_key key_of(const struct reading *reading, size_t i)
+{
+	struct backend_device device;
+
+	reading_device(reading, i, &device);
+	return (struct keymap_key){
+		.word = {NF_DEVICE_KEY(device.netns, device.ifindex), device.group,
+			 device.group && device.kind ? series_hash(0, device.kind) : 0,
+			 device.group ? i : 0, device.identity}};
+}
+
+struct candidate {
+	size_t row;
+	uint64_t packets;
+};
+
+static int by_packets(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->packets > y->packets ? -1 : x->packets < y->packets;
+}
+
+static uint64_t grown(const struct collect *run, const struct reading *base,
+		      const struct reading *now, size_t i)
+{
+	const struct keymap_key key = key_of(now, i);
+	uint64_t count = reading_worst(now, i)->count;
+	size_t old;
+
+	if (collect_find(run, &key, &old) && base && old < reading_count(base))
+		return collect_growth(reading_worst(base, old)->count, count);
+	return count;
+}
+
+/* Choose the rows of the busiest devices. */
+static int choose(struct collect *run, const struct reading *base, const struct reading *now)
+{
+	size_t count = reading_count(now), kept = 0;
+	struct candidate *all = calloc(count + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (reading_device_name(now, i))
+			all[kept++] = (struct candidate){i, grown(run, base, now, i)};
+	if (kept > COLLECT_DEVICES) {
+		qsort(all, kept, sizeof(*all), by_packets);
+		kept = COLLECT_DEVICES;
+	}
+	run->device = calloc(kept + 1, sizeof(*run->device));
+	if (run->device)
+		for (size_t i = 0; i < kept; i++)
+			run->device[i] = all[i].row;
+	run->devices = kept;
+	free(all);
+	return run->device ? 0 : -ENOMEM;
+}
+
+static int begin(struct collect *run, const struct reading *base, const struct reading *now)
+{
+	run->own = calloc(NF_SEGMENT_COUNT, sizeof(*run->own));
+	if (!run->own)
+		return -ENOMEM;
+	for (size_t i = 0; base && i < reading_count(base); i++) {
+		const struct keymap_key key = key_of(base, i);
+
+		if (collect_note(run, &key, i) < 0)
+			return -ENOMEM;
+	}
+	return choose(run, base, now);
+}
+
+static int add_segment(struct collect *run, const struct reading *base, size_t old,
+		       const struct reading *now, size_t row, unsigned int segment)
+{
+	struct nf_hist before = {0}, after;
+	uint64_t value[LATENCY_VALUES];
+	struct backend_device info;
+	struct series *series;
+
+	reading_segment(now, row, (enum nf_segment)segment, &after);
+	if (base)
+		reading_segment(base, old, (enum nf_segment)segment, &before);
+	collect_hist(&before, &after, value);
+	if (!value[LATENCY_MAX_NS] && !value[LATENCY_SUM_NS])
+		return 0;
+	vector_merge(run->own[segment], value, LATENCY_VALUES);
+	reading_device(now, row, &info);
+	series = series_of_device(run->sources.names, segment,
+				  &(struct series_device){reading_device_name(now, row),
+							  info.ifindex, info.netns, info.identity});
+	return series ? batch_add(run->batch, series, value) : -ENOMEM;
+}
+
+static int add_device(struct collect *run, const struct reading *base, const struct reading *now,
+		      size_t row)
+{
+	const struct keymap_key key = key_of(now, row);
+	size_t old = 0;
+	bool known = base && collect_find(run, &key, &old) && old < reading_count(base);
+	int r = 0;
+
+	for (unsigned int i = 0; i < NF_SEGMENT_COUNT && r == 0; i++)
+		r = add_segment(run, known ? base : NULL, old, now, row, i);
+	return r;
+}
+
+/* What the rows of single devices leave of all. */
+static int add_others(struct collect *run, const struct reading *base, const struct reading *now)
+{
+	static const struct nf_hist none;
+	int r = 0;
+
+	for (unsigned int i = 0; i < NF_SEGMENT_COUNT && r == 0; i++) {
+		const struct nf_hist *before =
+			base ? reading_all_devices(base, (enum nf_segment)i) : &none;
+		uint64_t value[LATENCY_VALUES], any = 0;
+		struct series *series;
+
+		collect_hist(before, reading_all_devices(now, (enum nf_segment)i), value);
+		for (unsigned int j = LATENCY_SUM_NS; j < LATENCY_VALUES; j++) {
+			uint64_t own = run->own[i][j];
+
+			value[j] = value[j] > own ? value[j] - own : 0;
+			any |= j >= LATENCY_BUCKET ? value[j] : 0;
+		}
+		if (!any)
+			continue;
+		series = series_of_device(run->sources.names, i, NULL);
+		r = series ? batch_add(run->batch, series, value) : -ENOMEM;
+	}
+	return r;
+}
+
+int collect_devices(struct collect *run, uint64_t deadline_ns)
+{
+	const struct reading *base = run->sources.base->reading[READING_DEVICES];
+	const struct reading *now = run->reading[READING_DEVICES];
+	int r = 0;
+
+	if (!run->at)
+		r = begin(run, base, now);
+	while (r == 0 && run->at < run->devices) {
+		r = add_device(run, base, now, run->device[run->at++]);
+		if (r == 0 && run->at < run->devices && time_monotonic() >= deadline_ns)
+			return 1;
+	}
+	if (r == 0)
+		r = add_others(run, base, now);
+	keymap_clear(&run->base_rows);
+	return r;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the writer and the readers of the file share: its tables, its version, and how SQLite's errors are reported. */
+#ifndef DAEMON_HISTORY_DATABASE_H
+#define DAEMON_HISTORY_DATABASE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "daemon/history/plan.h"
+
+/* "nfhi", so that file(1) and netflowd know whose file it is. */
+#define DATABASE_APPLICATION 0x6e666869
+/* A file with a higher version is left alone. */
+#define DATABASE_VERSION 1
+#define DATABASE_PAGE 4096
+
+/* Create the tables in an empty file. */
+extern const char database_schema[];
+
+void database_close(sqlite3 **db);
+#define OWN_DATABASE CLEANUP(database_close)
+void database_finalize(sqlite3_stmt **statement);
+#define OWN_STATEMENT CLEANUP(database_finalize)
+
+/* An errno for a result of SQLite.  -EBADMSG: the file is corrupt; -ENOSPC: the disk, or the bound, is full. */
+int database_errno(int result);
+/* The same for the last failure of the connection, and its text in `reason` (`size` bytes). */
+int database_failure(sqlite3 *db, char *reason, unsigned int size);
+
+/* Run statements without results.  0 or a result of SQLite. */
+int database_run(sqlite3 *db, const char *sql);
+/* The first number of the first row; `otherwise` if there is none. */
+int64_t database_number(sqlite3 *db, const char *sql, int64_t otherwise);
+
+/* What the levels hold. */
+int database_levels(sqlite3 *db, struct plan_levels *levels);
+
+#endif

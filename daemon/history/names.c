@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/history/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "common/array.h"
+#include "common/json.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/owner.h"
+#include "daemon/core/packet.h"
+#include "daemon/core/stages.h"
+#include "daemon/history/keymap.h"
+#include "daemon/json/json.h"
+#include "daemon/kernel/attribution.h"
+#include "daemon/probe/backend.h"
+#include "daemon/probe/probes.h"
+#include "daemon/store/records.h"
+
+/* Intervals for which an unused series is kept, and in which an owner that is not known is looked up again. */
+#define KEEP 360
+#define TRIES 6
+
+struct entry {
+	struct series *series;
+	uint32_t used;	/* the interval of its last use */
+	uint32_t tries; /* that its owner was looked up in vain */
+	uint32_t tried; /* the interval of the last one */
+	bool unsure;	/* of the namespace's name, which is looked up again, too */
+};
+
+struct series_names {
+	struct series_sources sources;
+	struct keymap map;
+	struct entry *entry; /* by number of the key */
+	size_t room;
+	uint32_t interval;
+};
+
+int series_names_new(struct series_names **names, const struct series_sources *sources)
+{
+	struct series_names *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->sources = *sources;
+	*names = fresh;
+	return 0;
+}
+
+static void clear(struct series_names *names)
+{
+	for (size_t i = 0; i < names->map.count; i++)
+		series_release(&names->entry[i].series);
+	keymap_clear(&names->map);
+}
+
+void series_names_free(struct series_names **names)
+{
+	if (!*names)
+		return;
+	clear(*names);
+	free((*names)->entry);
+	free(*names);
+	*names = NULL;
+}
+
+/* The entry of a key, new ones without a series; NULL: no memory. */
+static struct entry *find(struct series_names *names, const struct keymap_key *key)
+{
+	size_t before = names->map.count, number;
+
+	if (ARRAY_GROW(names->entry, before, names->room) < 0 ||
+	    keymap_add(&names->map, key, &number) < 0)
+		return NULL;
+	if (names->map.count > before)
+		names->entry[number] = (struct entry){0};
+	names->entry[number].used = names->interval;
+	return &names->entry[number];
+}
+
+/* Give the entry a series of that name; steals `name`. */
+static struct series *set(struct entry *entry, int kind, json_t *name)
+{
+	OWN_JSON json_t *object = name;
+	OWN_FREE char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	struct series *fresh = text ? series_new(kind, text) : NULL;
+
+	if (!fresh)
+		return entry->series;
+	series_release(&entry->series);
+	entry->series = fresh;
+	entry->unsure = json_object_get(object, SERIES_UNSURE);
+	return fresh;
+}
+
+void series_names_tidy(struct series_names *names)
+{
+	struct keymap kept = {0};
+	size_t count = 0;
+
+	if (++names->interval % KEEP)
+		return;
+	for (size_t i = 0; i < names->map.count; i++) {
+		struct entry entry = names->entry[i];
+		size_t number;
+
+		if (names->interval - entry.used > KEEP ||
+		    keymap_add(&kept, &names->map.key[i], &number) < 0)
+			series_release(&entry.series);
+		else
+			names->entry[count++] = entry;
+	}
+	keymap_clear(&names->map);
+	names->map = kept;
+}
+
+/* ---- parts of names ------------------------------------------------------------ */
+
+static uint64_t hash_text(const char *text)
+{
+	return text ? series_hash(0, text) : 0;
+}
+
+/* The name of the namespace that has the number now; `id` 0: not known. */
+static void add_netns_name(const struct series_names *names, json_t *name, uint32_t id,
+			   uint32_t netns)
+{
+	char text[ATTRIBUTION_NETNS_MAX];
+	int r = 0;
+
+	if (!names->sources.attribution || !netns || !name)
+		return;
+	if (id)
+		r = attribution_netns_identify(names->sources.attribution, id, netns, text);
+	else if (!attribution_netns(names->sources.attribution, netns, text))
+		r = -ENOENT;
+	if (r >= 0)
+		json_object_set_new(name, "netns_name", json_text(text, sizeof(text)));
+	else if (r == -EAGAIN)
+		json_object_set_new(name, SERIES_UNSURE, json_true());
+}
+
+static json_t *device_json(const struct series_names *names, const struct series_device *device)
+{
+	json_t *name = json_object();
+
+	if (device->name && device->name[0])
+		json_object_set_new(name, "device", json_text(device->name, NF_DEVICE_NAME));
+	if (device->ifindex)
+		json_object_set_new(name, "ifindex", json_integer(device->ifindex));
+	if (device->netns)
+		json_object_set_new(name, "netns", json_integer(device->netns));
+	add_netns_name(names, name, 0, device->netns);
+	return name;
+}
+
+/* ---- drops ------------------------------------------------------------------------ */
+
+static bool is_keyed(const struct backend_drops *drops)
+{
+	return !drops->unkeyed && !drops->gone && !(drops->key.flags & NF_KEY_COARSE);
+}
+
+/* The cgroup of the socket, otherwise that of the namespace's processes; false: not known. */
+static bool find_owner(const struct series_names *names, const struct backend_drops *drops,
+		       char path[static ATTRIBUTION_CGROUP_MAX])
+{
+	struct attribution *attribution = names->sources.attribution;
+
+	if (!attribution || !is_keyed(drops))
+		return false;
+	if (drops->key.cgroup)
+		return attribution_cgroup(attribution, drops->key.cgroup, path);
+	return attribution_netns_owner(attribution, drops->key.netns, drops->netns, path) == 0;
+}
+
+static unsigned int fields_of(const struct backend_drops *drops)
+{
+	unsigned int fields = JSON_DROPS_ALL;
+
+	if (drops->unkeyed)
+		fields = JSON_DROPS_REASON;
+	else if (drops->gone)
+		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION;
+	else if (drops->key.flags & NF_KEY_COARSE)
+		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS;
+	if (!drops->key.location)
+		fields &= ~(unsigned int)JSON_DROPS_LOCATION;
+	return fields;
+}
+
+static json_t *drops_json(const struct series_names *names, const struct backend_drops *drops,
+			  const struct owner *owner)
+{
+	const struct backend *backend = names->sources.backend;
+	const struct nf_drop_key *key = &drops->key;
+	char protocol[PACKET_PROTOCOL_MAX];
+	struct cause cause;
+	const struct json_drops out = {
+		.cause = &cause,
+		.fields = fields_of(drops),
+		.device = {.name = drops->device, .ifindex = key->ifindex, .netns = drops->netns},
+		.protocol = protocol,
+		.cgroup = key->cgroup,
+		.owner = owner,
+		.gone = drops->gone,
+		.unkeyed = drops->unkeyed,
+		.coarse = key->flags & NF_KEY_COARSE,
+	};
+	json_t *name;
+
+	records_cause(names->sources.records, !backend->ops->reasons_missing(backend), key->reason,
+		      key->location, &cause);
+	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
+	name = json_drops(&out);
+	json_object_del(name, "packets");
+	json_object_del(name, "segments");
+	json_object_del(name, "bytes");
+	json_object_del(name, "last");
+	if (out.fields & JSON_DROPS_NETNS)
+		add_netns_name(names, name, key->netns, drops->netns);
+	return name;
+}
+
+static struct series *name_drops(struct series_names *names, struct entry *entry,
+				 const struct backend_drops *drops)
+{
+	char path[ATTRIBUTION_CGROUP_MAX], unit[ATTRIBUTION_UNIT_MAX];
+	char container[ATTRIBUTION_CONTAINER_MAX], pod[ATTRIBUTION_POD_MAX];
+	struct owner owner;
+	bool known = find_owner(names, drops, path);
+
+	struct series *series;
+
+	entry->tried = names->interval;
+	entry->tries++;
+	if (entry->series && !known && !entry->unsure)
+		return entry->series;
+	if (known)
+		owner = (struct owner){.cgroup = path,
+				       .unit = attribution_unit(path, unit),
+				       .container = attribution_container(path, container),
+				       .pod = attribution_pod(path, pod),
+				       .by_netns = !drops->key.cgroup};
+	series = set(entry, HISTORY_DROPS, drops_json(names, drops, known ? &owner : NULL));
+	if (!entry->unsure && (known || !is_keyed(drops)))
+		entry->tries = TRIES;
+	return series;
+}
+
+struct series *series_of_drops(struct series_names *names, const struct backend_drops *drops)
+{
+	struct keymap_key key = {.word = {HISTORY_DROPS | (uint64_t)drops->unkeyed << 8 |
+					  (uint64_t)drops->gone << 9}};
+	struct entry *entry;
+
+	_Static_assert(sizeof(drops->key) + 16 <= sizeof(key), "the key fits");
+	key.word[1] = hash_text(drops->device) ^ drops->netns;
+	memcpy(&key.word[2], &drops->key, sizeof(drops->key));
+	entry = find(names, &key);
+	if (!entry)
+		return NULL;
+	/* The owner and the name of a namespace can become known some seconds later. */
+	if (entry->series && (entry->tries >= TRIES || entry->tried == names->interval))
+		return entry->series;
+	return name_drops(names, entry, drops);
+}
+
+struct series *series_of_gone(struct series_names *names, uint32_t reason, uint64_t location)
+{
+	const struct backend_drops drops = {.key = {.reason = reason, .location = location},
+					    .gone = true};
+
+	return series_of_drops(names, &drops);
+}
+
+/* ---- devices, CPUs, probes ------------------------------------------------------------ */
+
+static struct entry *find_device(struct series_names *names, uint64_t kind, uint64_t number,
+				 const struct series_device *device)
+{
+	const struct keymap_key key = {
+		.word = {kind, number, device ? NF_DEVICE_KEY(device->netns, device->ifindex) : 0,
+			 device ? hash_text(device->name) : 0, !device,
+			 device ? device->identity : 0}};
+
+	return find(names, &key);
+}
+
+struct series *series_of_segment(struct series_names *names, unsigned int segment)
+{
+	struct entry *entry = find_device(names, HISTORY_LATENCY, segment, NULL);
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	return set(entry, HISTORY_LATENCY,
+		   json_pack("{s:s}", "segment", segment_histograms[segment].name));
+}
+
+struct series *series_of_device(struct series_names *names, unsigned int segment,
+				const struct series_device *device)
+{
+	struct entry *entry = find_device(names, HISTORY_DEVICE, segment, device);
+	json_t *name;
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	name = device ? device_json(names, device) : json_pack("{s:s}", "group", "other");
+	if (name)
+		json_object_set_new(name, "segment", json_string(segment_histograms[segment].name));
+	return set(entry, HISTORY_DEVICE, name);
+}
+
+struct series *series_of_napi(struct series_names *names, const struct series_device *device,
+			      uint32_t cpu)
+{
+	struct entry *entry = find_device(names, HISTORY_NAPI, cpu, device);
+	json_t *name;
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	name = device_json(names, device);
+	if (name)
+		json_object_set_new(name, "cpu", json_integer(cpu));
+	return set(entry, HISTORY_NAPI, name);
+}
+
+struct series *series_of_cpu(struct series_names *names, uint32_t cpu)
+{
+	struct entry *entry = find_device(names, HISTORY_SOFTIRQ, cpu, NULL);
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	return set(entry, HISTORY_SOFTIRQ, json_pack("{s:I}", "cpu", (json_int_t)cpu));
+}
+
+struct series *series_of_slots(struct series_names *names, const struct backend_slots *slots)
+{
+	const struct series_device device = {slots->name, slots->ifindex, slots->netns,
+					     slots->identity};
+	struct entry *entry = find_device(names, HISTORY_SLOTS, slots->xen, &device);
+	json_t *name;
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	name = device_json(names, &device);
+	if (name)
+		json_object_set_new(name, "xen", json_boolean(slots->xen));
+	return set(entry, HISTORY_SLOTS, name);
+}
+
+struct series *series_of_probe(struct series_names *names, unsigned int probe)
+{
+	struct entry *entry = find_device(names, HISTORY_EVENTS, probe, NULL);
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	return set(entry, HISTORY_EVENTS, json_pack("{s:s}", "probe", probe_specs[probe].name));
+}

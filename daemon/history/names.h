@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The series that counters belong to.  A series is named once, when its key is first used, with the names that the
+ * host has then, and kept for as long as the key is in use.
+ */
+#ifndef DAEMON_HISTORY_NAMES_H
+#define DAEMON_HISTORY_NAMES_H
+
+#include <stdint.h>
+
+#include "daemon/history/series.h"
+
+struct attribution;
+struct backend;
+struct backend_drops;
+struct backend_slots;
+struct records;
+struct series_names;
+
+/* All must outlive the names. */
+struct series_sources {
+	const struct backend *backend;
+	struct records *records;	 /* name causes */
+	struct attribution *attribution; /* names namespaces and cgroups; NULL: none */
+};
+
+/* -ENOMEM. */
+int series_names_new(struct series_names **names, const struct series_sources *sources);
+void series_names_free(struct series_names **names);
+
+/* A device or a CPU; ifindex and netns 0: not known. */
+struct series_device {
+	const char *name; /* NULL: none */
+	uint32_t ifindex, netns;
+	uint64_t identity; /* see struct backend_device */
+};
+
+/*
+ * The series of a counter, which the names own until series_names_tidy(); NULL: no memory.  The first look at a key
+ * takes about 20 µs, and up to 3 ms where a namespace's name must be found; later ones 0.1 µs.
+ */
+struct series *series_of_drops(struct series_names *names, const struct backend_drops *drops);
+/* All drops of a reason and location whose other fields are no longer known; location 0: of the reason. */
+struct series *series_of_gone(struct series_names *names, uint32_t reason, uint64_t location);
+struct series *series_of_segment(struct series_names *names, unsigned int segment);
+/* `device` NULL: all devices without a row of their own. */
+struct series *series_of_device(struct series_names *names, unsigned int segment,
+				const struct series_device *device);
+struct series *series_of_napi(struct series_names *names, const struct series_device *device,
+			      uint32_t cpu);
+struct series *series_of_cpu(struct series_names *names, uint32_t cpu);
+struct series *series_of_slots(struct series_names *names, const struct backend_slots *slots);
+struct series *series_of_probe(struct series_names *names, unsigned int probe);
+
+/* Call this once per interval: forgets the series that were not used for an hour. */
+void series_names_tidy(struct series_names *names);
+
+#endif

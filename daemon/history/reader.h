@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Questions to the file of the history: a connection that only reads, for one question, in a thread of its own.  The
+ * writer goes on while it reads.  What the file does not have yet comes as a batch.
+ */
+#ifndef DAEMON_HISTORY_READER_H
+#define DAEMON_HISTORY_READER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/cleanup.h"
+
+struct batch;
+struct reader;
+
+/* What a question is about.  Times are us since 1970. */
+struct reader_request {
+	const char *directory;
+	int64_t since_us, until_us;
+	const struct batch *live;  /* what came after the last batch; NULL: not asked for */
+	uint64_t batch;		   /* the last batch; 0: none was sent */
+	uint64_t deadline_ns;	   /* CLOCK_MONOTONIC; a question that takes longer fails */
+	const atomic_bool *cancel; /* true: it fails at once; NULL: it cannot be cancelled */
+};
+
+/* Gaps that are listed. */
+#define READER_GAPS 64
+
+/* The time that an answer covers. */
+struct reader_period {
+	int64_t since_us, until_us; /* that was asked for */
+	int64_t from_us,
+		to_us;	    /* of the buckets: from the first one's start to the last one's end */
+	int64_t step_s;	    /* the coarsest bucket at an end */
+	int64_t covered_us; /* in which netflowd recorded */
+	size_t gaps, gaps_listed;
+	struct {
+		int64_t from_us, to_us;
+	} gap[READER_GAPS];
+	json_t *coverage; /* the coverage of these times, an array of what could not be seen; owned */
+};
+
+void reader_period_clear(struct reader_period *period);
+
+/* A series and its values, see series.h. */
+struct reader_row {
+	json_t *name; /* owned */
+	uint64_t *value;
+	uint32_t weight;
+	bool unsure; /* whether the namespace has a name */
+};
+
+struct reader_rows {
+	size_t width, count, room;
+	struct reader_row *row;
+};
+
+void reader_rows_clear(struct reader_rows *rows);
+#define OWN_READER_ROWS CLEANUP(reader_rows_clear)
+
+/* Add a row; takes `name` also on failure, copies `value`.  -ENOMEM. */
+int reader_rows_add(struct reader_rows *rows, json_t *name, const uint64_t *value, uint32_t weight);
+
+/* Whether a record is wanted. */
+typedef bool (*reader_wants)(const json_t *object, void *userdata);
+
+/*
+ * Open the file as it is now.  -EAGAIN: it has newer batches than the request: make that again; -ENOENT: there is no
+ * file; -ETIMEDOUT: the deadline passed; or another negative errno.  Free with reader_free().
+ */
+int reader_open(struct reader **reader, const struct reader_request *request);
+void reader_free(struct reader **reader);
+#define OWN_READER CLEANUP(reader_free)
+
+/* The period that the numbers of the request cover.  The caller clears it. */
+int reader_period(struct reader *reader, struct reader_period *period);
+
+/*
+ * The part of a series' name that its row has, a new reference: series with equal parts are summed up.  NULL: the
+ * series is not wanted.  `full`: there are READER_ROWS_MAX rows, so the part must be one of few.
+ */
+typedef json_t *(*reader_project)(json_t *name, bool full, void *userdata);
+
+/* Rows of an answer until they are joined further: a name takes about 2 KiB of memory. */
+#define READER_ROWS_MAX 8192
+
+/* The sums of all wanted series of a kind; `project` NULL: a row for each.  `rows` is empty before. */
+int reader_sums(struct reader *reader, int kind, reader_project project, void *userdata,
+		struct reader_rows *rows);
+
+/*
+ * Append the newest `limit` wanted records of a kind to the array, oldest first; *matched is the number of all that are
+ * wanted.
+ */
+int reader_records(struct reader *reader, int kind, size_t limit, reader_wants wants,
+		   void *userdata, json_t *records, size_t *matched);
+
+/* ---- incidents ------------------------------------------------------------------ */
+
+/* Append the incidents since the time of the request, oldest first. */
+int reader_incidents(struct reader *reader, json_t *incidents);
+/* From now on, numbers and records are those of this incident.  -ENODATA: there is none; *incident is set. */
+int reader_use_incident(struct reader *reader, int64_t id, json_t **incident);
+
+#endif

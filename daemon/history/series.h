@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What numbers are about.  A series has a kind and a name: the JSON object of the fields that identify it, with the
+ * names as they were when it was captured (device, location, unit, container).  The file has each name once.
+ *
+ * The loop makes series and keeps them for as long as their keys are in use; batches hold them on their way to the
+ * writer, which alone uses `row`.
+ */
+#ifndef DAEMON_HISTORY_SERIES_H
+#define DAEMON_HISTORY_SERIES_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/records.h"
+#include "common/cleanup.h"
+
+/* The numbers are part of the file's format. */
+enum history_kind {
+	HISTORY_DROPS = 1,   /* drops by key */
+	HISTORY_LATENCY = 2, /* a segment, of all devices */
+	HISTORY_DEVICE = 3,  /* a segment of one device, or of all others together */
+	HISTORY_NAPI = 4,    /* polls of a device on a CPU */
+	HISTORY_SOFTIRQ = 5, /* the softirq's wait on a CPU */
+	HISTORY_SLOTS = 6,   /* ring slots of a device */
+	HISTORY_EVENTS = 7,  /* the ledger: events of a probe */
+	HISTORY_KIND_END,
+};
+
+/* Where the values of a kind are in its vector; index 0 is a maximum, see vector.h. */
+enum { DROPS_LAST_US, DROPS_PACKETS, DROPS_SEGMENTS, DROPS_BYTES, DROPS_VALUES };
+enum {
+	LATENCY_MAX_NS,
+	LATENCY_SUM_NS,
+	LATENCY_BUCKET,
+	LATENCY_VALUES = LATENCY_BUCKET + NF_HIST_BUCKETS
+};
+enum { NAPI_POLLS = 1, NAPI_PACKETS, NAPI_FULL, NAPI_VALUES };
+enum {
+	SLOTS_LAST_US,
+	SLOTS_NEAR,
+	SLOTS_TOO_BIG,
+	SLOTS_OVERFLOW,
+	SLOTS_BUCKET = SLOTS_OVERFLOW + NF_SLOTS_OUTCOMES,
+	SLOTS_VALUES = SLOTS_BUCKET + NF_SLOTS_BUCKETS,
+};
+enum { EVENTS_FIRST = 1, EVENTS_VALUES = 64 };
+
+/* A member of a name, true: netflowd could not find out in time whether the namespace has a name. */
+#define SERIES_UNSURE "unsure"
+
+/* The values of a kind's vector; 0: there is no such kind. */
+size_t history_width(int kind);
+
+struct series {
+	atomic_uint holders;
+	int kind;
+	uint64_t hash;
+	/* Of the writer: the row in the file of this generation, 0: not known; and when its use was last noted. */
+	int64_t row;
+	uint64_t generation;
+	int64_t used_s;
+	char name[];
+};
+
+/* The caller holds it.  NULL: no memory. */
+struct series *series_new(int kind, const char *name);
+struct series *series_hold(struct series *series);
+/* NULL-safe; sets *series to NULL. */
+void series_release(struct series **series);
+#define OWN_SERIES CLEANUP(series_release)
+
+/* Of a kind and a name, as the file has it. */
+uint64_t series_hash(int kind, const char *name);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/history/vector.h"
+
+#include <errno.h>
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void merge_one(uint64_t *into, size_t index, uint64_t value)
+{
+	if (index)
+		into[index] = add_up(into[index], value);
+	else if (value > into[0])
+		into[0] = value;
+}
+
+void vector_merge(uint64_t *into, const uint64_t *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		merge_one(into, i, from[i]);
+}
+
+static size_t put(uint8_t *bytes, uint64_t value)
+{
+	size_t size = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[size++] = (uint8_t)(value | 0x80);
+	bytes[size++] = (uint8_t)value;
+	return size;
+}
+
+size_t vector_encode(const uint64_t *value, size_t count, uint8_t *bytes)
+{
+	size_t size = 0, next = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!value[i])
+			continue;
+		size += put(bytes + size, i - next);
+		size += put(bytes + size, value[i]);
+		next = i + 1;
+	}
+	return size;
+}
+
+/* The bytes read; 0: there is no complete number of 64 bits. */
+static size_t get(const uint8_t *bytes, size_t size, uint64_t *value)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < size && i < 10; i++) {
+		uint64_t part = bytes[i] & 0x7f;
+
+		if (i == 9 && part > 1)
+			return 0;
+		sum |= part << 7 * i;
+		if (!(bytes[i] & 0x80)) {
+			*value = sum;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
+{
+	uint64_t next = 0;
+
+	while (size) {
+		uint64_t gap, number;
+		size_t used = get(bytes, size, &gap), more;
+
+		if (!used || gap >= count || next + gap >= count)
+			return -EBADMSG;
+		more = get(bytes + used, size - used, &number);
+		if (!more)
+			return -EBADMSG;
+		merge_one(value, next + gap, number);
+		next += gap + 1;
+		bytes += used + more;
+		size -= used + more;
+	}
+	return 0;
+}

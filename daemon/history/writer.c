@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/history/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/thread.h"
+#include "common/time.h"
+#include "daemon/history/batch.h"
+
+/* SQLite's own need is below 100 KiB. */
+#define STACK_BYTES (512u << 10)
+
+struct writer {
+	char directory[ARCHIVE_PATH_MAX];
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* of what stands below */
+	struct batch *first, **last;
+	size_t waiting, bytes;
+	uint64_t pushed; /* the number of the last batch that found room */
+	uint64_t done;	 /* of the last one that was written or not */
+	bool stop;
+	bool new_limits;
+	struct archive_limits limits;
+	struct writer_status status;
+	struct archive *archive; /* of the thread; NULL: not open */
+};
+
+static void lock(struct writer *writer)
+{
+	pthread_mutex_lock(&writer->mutex);
+}
+
+static void unlock(struct writer *writer)
+{
+	pthread_mutex_unlock(&writer->mutex);
+}
+
+/* ---- the thread --------------------------------------------------------------------- */
+
+static void set_phase(struct writer *writer, enum writer_phase phase, const char *reason)
+{
+	lock(writer);
+	writer->status.phase = phase;
+	snprintf(writer->status.reason, sizeof(writer->status.reason), "%s", reason);
+	pthread_cond_broadcast(&writer->changed);
+	unlock(writer);
+}
+
+static int open_archive(struct writer *writer)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive_limits limits;
+	int r;
+
+	lock(writer);
+	limits = writer->limits;
+	writer->new_limits = false;
+	unlock(writer);
+	r = archive_open(&writer->archive, writer->directory, &limits, aside, reason);
+	lock(writer);
+	if (aside[0])
+		strcpy(writer->status.set_aside, aside);
+	unlock(writer);
+	if (r < 0)
+		set_phase(writer, r == -EPROTONOSUPPORT ? WRITER_STOPPED : WRITER_FAILING, reason);
+	return r;
+}
+
+/* The file as it must be for the next batch. */
+static int prepare(struct writer *writer)
+{
+	if (writer->archive && !archive_is_there(writer->archive))
+		archive_free(&writer->archive);
+	if (!writer->archive)
+		return open_archive(writer);
+	lock(writer);
+	if (writer->new_limits)
+		archive_set_limits(writer->archive, &writer->limits);
+	writer->new_limits = false;
+	unlock(writer);
+	return 0;
+}
+
+static int write_batch(struct writer *writer, const struct batch *batch)
+{
+	char reason[ARCHIVE_REASON_MAX] = "";
+	int r = prepare(writer);
+
+	if (r < 0)
+		return r;
+	r = archive_write(writer->archive, batch, reason);
+	/* The file is corrupt: a new one takes the batch. */
+	if (r == -EBADMSG) {
+		archive_free(&writer->archive);
+		r = prepare(writer);
+		if (r == 0)
+			r = archive_write(writer->archive, batch, reason);
+	}
+	if (r < 0 && writer->archive)
+		set_phase(writer, WRITER_FAILING, reason);
+	return r;
+}
+
+static void note(struct writer *writer, const struct batch *batch, int result)
+{
+	struct archive_state state = {0};
+
+	if (writer->archive)
+		archive_state(writer->archive, &state);
+	lock(writer);
+	writer->done = batch->number;
+	if (writer->archive)
+		writer->status.archive = state;
+	if (result < 0) {
+		writer->status.lost++;
+		writer->status.lost_records += batch->records;
+	} else {
+		writer->status.phase = WRITER_WRITING;
+		writer->status.reason[0] = 0;
+		writer->status.written++;
+		writer->status.written_us = batch->to_us;
+	}
+	pthread_cond_broadcast(&writer->changed);
+	unlock(writer);
+}
+
+/* The next batch; NULL: there is none, and there will be none. */
+static struct batch *next(struct writer *writer)
+{
+	struct batch *batch;
+
+	lock(writer);
+	while (!writer->first && !writer->stop)
+		pthread_cond_wait(&writer->changed, &writer->mutex);
+	batch = writer->first;
+	if (batch) {
+		writer->first = batch->next;
+		if (!writer->first)
+			writer->last = &writer->first;
+		writer->waiting--;
+		writer->bytes -= batch_memory(batch);
+	}
+	unlock(writer);
+	return batch;
+}
+
+static bool is_idle(struct writer *writer)
+{
+	bool idle;
+
+	lock(writer);
+	idle = !writer->first && !writer->stop;
+	unlock(writer);
+	return idle;
+}
+
+/* No question waits for this: questions wait for batches. */
+static void tidy(struct writer *writer)
+{
+	int r = 1;
+
+	while (writer->archive && r == 1 && is_idle(writer))
+		r = archive_tidy(writer->archive);
+	/* The next batch opens the file again, which finds that it is corrupt. */
+	if (r == -EBADMSG)
+		archive_free(&writer->archive);
+}
+
+static void *run(void *userdata)
+{
+	struct writer *writer = userdata;
+	struct batch *batch;
+
+	/* So that `status` says soon whether it can write. */
+	if (open_archive(writer) == 0)
+		set_phase(writer, WRITER_WRITING, "");
+	while ((batch = next(writer))) {
+		note(writer, batch, write_batch(writer, batch));
+		batch_free(&batch);
+		tidy(writer);
+	}
+	archive_free(&writer->archive);
+	return NULL;
+}
+
+/* ---- for the loop --------------------------------------------------------------------- */
+
+int writer_new(struct writer **writer, const char *directory, const struct archive_limits *limits)
+{
+	struct writer *fresh = calloc(1, sizeof(*fresh));
+	pthread_condattr_t monotonic;
+	int r;
+
+	if (!fresh)
+		return -ENOMEM;
+	snprintf(fresh->directory, sizeof(fresh->directory), "%s", directory);
+	fresh->limits = *limits;
+	fresh->last = &fresh->first;
+	pthread_mutex_init(&fresh->mutex, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&fresh->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	r = thread_start(&fresh->thread, STACK_BYTES, run, fresh);
+	if (r < 0) {
+		pthread_cond_destroy(&fresh->changed);
+		pthread_mutex_destroy(&fresh->mutex);
+		free(fresh);
+		return r;
+	}
+	*writer = fresh;
+	return 0;
+}
+
+void writer_free(struct writer **writer)
+{
+	struct writer *old = *writer;
+
+	if (!old)
+		return;
+	lock(old);
+	old->stop = true;
+	pthread_cond_broadcast(&old->changed);
+	unlock(old);
+	pthread_join(old->thread, NULL);
+	pthread_cond_destroy(&old->changed);
+	pthread_mutex_destroy(&old->mutex);
+	free(old);
+	*writer = NULL;
+}
+
+bool writer_push(struct writer *writer, struct batch *batch)
+{
+	size_t bytes = batch_memory(batch);
+	bool room;
+
+	lock(writer);
+	room = writer->waiting < WRITER_BATCHES &&
+	       (!writer->waiting || writer->bytes + bytes <= WRITER_BYTES);
+	if (room) {
+		batch->next = NULL;
+		*writer->last = batch;
+		writer->last = &batch->next;
+		writer->waiting++;
+		writer->bytes += bytes;
+		writer->pushed = batch->number;
+		pthread_cond_broadcast(&writer->changed);
+	} else {
+		writer->status.lost++;
+		writer->status.lost_records += batch->records;
+	}
+	unlock(writer);
+	if (!room)
+		batch_free(&batch);
+	return room;
+}
+
+void writer_set_limits(struct writer *writer, const struct archive_limits *limits)
+{
+	lock(writer);
+	writer->limits = *limits;
+	writer->new_limits = true;
+	unlock(writer);
+}
+
+void writer_get_status(struct writer *writer, struct writer_status *status)
+{
+	lock(writer);
+	*status = writer->status;
+	status->waiting = writer->waiting;
+	unlock(writer);
+}
+
+int writer_wait(struct writer *writer, uint64_t number, uint64_t deadline_ns)
+{
+	const struct timespec until = {.tv_sec = (time_t)(deadline_ns / TIME_NS_PER_SECOND),
+				       .tv_nsec = (long)(deadline_ns % TIME_NS_PER_SECOND)};
+	int r = 0;
+
+	lock(writer);
+	/* A batch that found no room is not waited for. */
+	while ((writer->status.phase == WRITER_STARTING ||
+		(writer->done < number && writer->done < writer->pushed)) &&
+	       r == 0)
+		r = pthread_cond_timedwait(&writer->changed, &writer->mutex, &until);
+	unlock(writer);
+	return r == ETIMEDOUT ? -ETIMEDOUT : 0;
+}
