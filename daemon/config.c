@@ -7,15 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ini.h>
-
 #include "common/duration.h"
 #include "common/nearest.h"
+#include "daemon/http/address.h"
 #include "daemon/probe/probes.h"
 #include "daemon/settings.h"
-
-/* "section.key", longer than any. */
-#define KEY_MAX 128
 
 static void *at(struct config *config, const struct setting *setting)
 {
@@ -60,8 +56,12 @@ static int set_duration(struct config *config, const struct setting *setting, co
 {
 	uint64_t ns;
 
-	if (duration_parse(value, setting->most, &ns) < 0 || ns < setting->least)
-		return refuse(error, setting, value);
+	if (duration_parse(value, setting->most, &ns) < 0 || ns < setting->least) {
+		snprintf(error, CONFIG_ERROR_MAX,
+			 "%s = %.100s: must be %s, with its unit, such as 5ms, 10s or 1h",
+			 setting->key, value, setting_values(setting).s);
+		return -EINVAL;
+	}
 	*(uint64_t *)at(config, setting) = ns;
 	return 0;
 }
@@ -84,13 +84,48 @@ static int set_choice(struct config *config, const struct setting *setting, cons
 	return -EINVAL;
 }
 
+/* A path may have to end in a certain way. */
+static bool ends_well(const struct setting *setting, const char *value)
+{
+	const char *end = setting->choices ? setting->choices[0] : "";
+	size_t length = strlen(value);
+
+	return !length || (length > strlen(end) && !strcmp(value + length - strlen(end), end));
+}
+
 static int set_text(struct config *config, const struct setting *setting, const char *value,
 		    char *error)
 {
 	size_t length = strlen(value);
 	bool relative = setting->type == SETTING_PATH && length && *value != '/';
 
-	if (length < setting->least || length > setting->most || relative)
+	if (length < setting->least || length > setting->most || relative ||
+	    (setting->type == SETTING_PATH && !ends_well(setting, value)))
+		return refuse(error, setting, value);
+	strcpy(at(config, setting), value);
+	return 0;
+}
+
+static int set_url(struct config *config, const struct setting *setting, const char *value,
+		   char *error)
+{
+	bool http = !strncmp(value, "http://", 7) || !strncmp(value, "https://", 8);
+
+	if (strlen(value) > setting->most || (value[0] && !http))
+		return refuse(error, setting, value);
+	for (const char *c = value; *c; c++)
+		if (*c <= ' ' || *c == 0x7f)
+			return refuse(error, setting, value);
+	strcpy(at(config, setting), value);
+	return 0;
+}
+
+static int set_listen(struct config *config, const struct setting *setting, const char *value,
+		      char *error)
+{
+	struct http_address address;
+
+	if (strlen(value) > setting->most || http_address_parse(&address, value) < 0)
 		return refuse(error, setting, value);
 	strcpy(at(config, setting), value);
 	return 0;
@@ -196,6 +231,10 @@ static int set_value(struct config *config, const struct setting *setting, const
 	case SETTING_TEXT:
 	case SETTING_PATH:
 		return set_text(config, setting, value, error);
+	case SETTING_URL:
+		return set_url(config, setting, value, error);
+	case SETTING_LISTEN:
+		return set_listen(config, setting, value, error);
 	case SETTING_PROBES:
 		return set_probes(config, setting, value, error);
 	case SETTING_DEVICES:
@@ -217,14 +256,17 @@ void config_init(struct config *config)
 			abort();
 }
 
-static int set_key(struct config *config, const char *key, const char *value, char *error)
+int config_set_key(struct config *config, const char *key, const char *value, size_t *setting,
+		   char *error)
 {
 	struct nearest nearest;
 
 	nearest_init(&nearest, key);
 	for (size_t i = 0; i < setting_count; i++) {
-		if (!strcmp(setting_table[i].key, key))
+		if (!strcmp(setting_table[i].key, key)) {
+			*setting = i;
 			return set_value(config, &setting_table[i], value, error);
+		}
 		nearest_consider(&nearest, setting_table[i].key);
 	}
 	snprintf(error, CONFIG_ERROR_MAX, "there is no setting %s%s", key,
@@ -232,10 +274,10 @@ static int set_key(struct config *config, const char *key, const char *value, ch
 	return -EINVAL;
 }
 
-int config_set(struct config *config, const char *assignment, char *error)
+int config_set(struct config *config, const char *assignment, size_t *setting, char *error)
 {
 	const char *equals = strchr(assignment, '=');
-	char key[KEY_MAX];
+	char key[CONFIG_KEY_MAX];
 
 	if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof(key)) {
 		snprintf(error, CONFIG_ERROR_MAX, "--set %.200s: must be SECTION.KEY=VALUE",
@@ -243,47 +285,132 @@ int config_set(struct config *config, const char *assignment, char *error)
 		return -EINVAL;
 	}
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - assignment), assignment);
-	return set_key(config, key, equals + 1, error);
+	return config_set_key(config, key, equals + 1, setting, error);
 }
 
-/* ---- files --------------------------------------------------------------- */
+/* ---- one value of two configurations -------------------------------------- */
 
-struct reading {
-	struct config config;
-	char error[CONFIG_ERROR_MAX];
-	int result;
-};
-
-/* inih's convention: 1 is success, 0 an error.  Only the first error is kept. */
-static int read_pair(void *userdata, const char *section, const char *name, const char *value)
+/* slots.devices is some members of a struct. */
+static bool same_devices(const struct backend_slots_settings *a,
+			 const struct backend_slots_settings *b)
 {
-	struct reading *reading = userdata;
-	char key[KEY_MAX];
-
-	if (reading->result < 0)
-		return 0;
-	snprintf(key, sizeof(key), "%s.%s", section, name);
-	reading->result = set_key(&reading->config, key, value, reading->error);
-	return reading->result == 0;
+	return a->every_device == b->every_device && a->names == b->names &&
+	       !memcmp(a->name, b->name, sizeof(a->name));
 }
 
-int config_read(struct config *config, const char *path, char *error)
+static void copy_devices(struct backend_slots_settings *to,
+			 const struct backend_slots_settings *from)
 {
-	struct reading reading = {.config = *config};
-	int line = ini_parse(path, read_pair, &reading);
-
-	if (line == 0) {
-		*config = reading.config;
-		return 0;
-	}
-	if (line < 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "cannot read %s: %s", path, strerror(errno));
-		return errno ? -errno : -EIO;
-	}
-	snprintf(error, CONFIG_ERROR_MAX, "%.200s:%d: %.250s", path, line,
-		 reading.error[0] ? reading.error : "must be [section] or key = value");
-	return reading.result < 0 ? reading.result : -EINVAL;
+	to->every_device = from->every_device;
+	to->names = from->names;
+	memcpy(to->name, from->name, sizeof(to->name));
 }
+
+bool config_same(const struct config *a, const struct config *b, const struct setting *setting)
+{
+	const void *x = (const char *)a + setting->offset, *y = (const char *)b + setting->offset;
+
+	switch (setting->type) {
+	case SETTING_NUMBER:
+	case SETTING_POWER_OF_TWO:
+	case SETTING_DURATION:
+	case SETTING_CHOICE:
+		return *(const uint64_t *)x == *(const uint64_t *)y;
+	case SETTING_TEXT:
+	case SETTING_PATH:
+	case SETTING_URL:
+	case SETTING_LISTEN:
+		return !strcmp(x, y);
+	case SETTING_PROBES:
+		return !memcmp(x, y, sizeof(a->backend.disabled));
+	case SETTING_DEVICES:
+		return same_devices(x, y);
+	}
+	return true;
+}
+
+void config_copy(struct config *to, const struct config *from, const struct setting *setting)
+{
+	const void *value = (const char *)from + setting->offset;
+
+	switch (setting->type) {
+	case SETTING_NUMBER:
+	case SETTING_POWER_OF_TWO:
+	case SETTING_DURATION:
+	case SETTING_CHOICE:
+		*(uint64_t *)at(to, setting) = *(const uint64_t *)value;
+		break;
+	case SETTING_TEXT:
+	case SETTING_PATH:
+	case SETTING_URL:
+	case SETTING_LISTEN:
+		strcpy(at(to, setting), value);
+		break;
+	case SETTING_PROBES:
+		memcpy(at(to, setting), value, sizeof(to->backend.disabled));
+		break;
+	case SETTING_DEVICES:
+		copy_devices(at(to, setting), value);
+		break;
+	}
+}
+
+/* ---- printing ------------------------------------------------------------ */
+
+static void print_probes(const bool *disabled, FILE *to)
+{
+	const char *joint = "";
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		if (!disabled[i])
+			continue;
+		fprintf(to, "%s%s", joint, probe_specs[i].name);
+		joint = ", ";
+	}
+}
+
+static void print_devices(const struct backend_slots_settings *slots, FILE *to)
+{
+	const char *joint = slots->every_device ? ", " : "";
+
+	fputs(slots->every_device ? "*" : "", to);
+	for (size_t i = 0; i < slots->names; i++) {
+		fprintf(to, "%s%s", joint, slots->name[i]);
+		joint = ", ";
+	}
+}
+
+void config_print_value(const struct config *config, const struct setting *setting, FILE *to)
+{
+	const void *value = (const char *)config + setting->offset;
+
+	switch (setting->type) {
+	case SETTING_NUMBER:
+	case SETTING_POWER_OF_TWO:
+		fprintf(to, "%" PRIu64, *(const uint64_t *)value);
+		break;
+	case SETTING_DURATION:
+		fputs(duration_format(*(const uint64_t *)value).s, to);
+		break;
+	case SETTING_CHOICE:
+		fputs(setting->choices[*(const uint64_t *)value], to);
+		break;
+	case SETTING_TEXT:
+	case SETTING_PATH:
+	case SETTING_URL:
+	case SETTING_LISTEN:
+		fputs(value, to);
+		break;
+	case SETTING_PROBES:
+		print_probes(value, to);
+		break;
+	case SETTING_DEVICES:
+		print_devices(value, to);
+		break;
+	}
+}
+
+/* ---- the backend ----------------------------------------------------------- */
 
 void config_backend(const struct config *config, struct backend_settings *settings)
 {

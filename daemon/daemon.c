@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "common/cleanup.h"
+#include "common/kallsyms.h"
 #include "common/log.h"
 #include "common/time.h"
 #include "daemon/alert/alerts.h"
@@ -18,17 +19,22 @@
 #include "daemon/control/control.h"
 #include "daemon/core/names.h"
 #include "daemon/core/stages.h"
+#include "daemon/exports.h"
+#include "daemon/history/history.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/kmsg.h"
 #include "daemon/kernel/modules.h"
 #include "daemon/kernel/symbols.h"
+#include "daemon/manager.h"
 #include "daemon/probe/probes.h"
+#include "daemon/process/activation.h"
 #include "daemon/process/confine.h"
 #include "daemon/process/helper.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/privilege.h"
 #include "daemon/process/worker.h"
+#include "daemon/settings.h"
 #include "daemon/store/readings.h"
 #include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
@@ -41,7 +47,8 @@
 #define BUSY_RETRY_NS UINT64_C(5000000)
 
 struct daemon {
-	struct config config;
+	struct config config; /* the values in force */
+	const struct configuration_arguments *arguments;
 	char socket_path[PATH_MAX];
 	char backend_reason[BACKEND_REASON_MAX];
 	char symbols_reason[160];
@@ -59,13 +66,16 @@ struct daemon {
 	bool modules_came;	 /* loaded since on_every_second() ran last */
 	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
-	struct loop_source *sigterm, *sigint;
+	struct loop_source *sigterm, *sigint, *sighup;
 	struct backend *backend;
 	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second, *settle;
 	bool settles; /* the timer `settle` runs */
 	struct alerts *alerts;
+	struct history *history;
 	struct control *control;
+	struct manager *manager;
+	struct exports *exports;
 };
 
 /* A namespace whose name was not found may be deleted before on_every_second() runs. */
@@ -140,21 +150,8 @@ static int on_housekeeping(void *userdata)
 	if (readings_busy(daemon->readings))
 		return loop_timer_restart(daemon->housekeeping, BUSY_RETRY_NS);
 	daemon->backend->ops->housekeep(daemon->backend);
+	manager_housekept(daemon->manager);
 	return 0;
-}
-
-static void report(const struct daemon *daemon)
-{
-	struct probe_status status;
-	int attached = 0, wanted = 0;
-
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		daemon->backend->ops->probe(daemon->backend, (enum nf_probe)i, &status);
-		attached += status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED;
-		wanted += status.state != PROBE_UNNEEDED;
-	}
-	log_info("%d of %d probes attached, serving on %s", attached, wanted, daemon->socket_path);
-	loop_notify("READY=1\nSTATUS=%d of %d probes attached", attached, wanted);
 }
 
 static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
@@ -186,7 +183,8 @@ static void find_probes(struct daemon *daemon)
 static void refresh_probes(struct daemon *daemon)
 {
 	if (daemon->backend->ops->refresh(daemon->backend)) {
-		report(daemon);
+		if (daemon->manager)
+			manager_probes_changed(daemon->manager);
 		find_probes(daemon);
 	}
 }
@@ -204,7 +202,7 @@ static int on_modules(bool came, void *userdata)
 static int read_symbols(void *userdata)
 {
 	struct daemon *daemon = userdata;
-	int r = symbols_load(daemon->fresh, KALLSYMS);
+	int r = symbols_load(daemon->fresh, kallsyms_path());
 
 	/* Reading them needed many MiB for a moment. */
 	malloc_trim(0);
@@ -290,6 +288,78 @@ static int on_signal(int number, void *userdata)
 	return 0;
 }
 
+/* ---- reload -------------------------------------------------------------- */
+
+static void note_change(const struct setting *setting, bool live, void *userdata)
+{
+	struct control_reloaded *to = userdata;
+
+	if (live && to->applied_count < CONTROL_RELOADED_MAX)
+		to->applied[to->applied_count++] = setting->key;
+	else if (!live && to->restart_count < CONTROL_RELOADED_MAX)
+		to->restart[to->restart_count++] = setting->key;
+}
+
+static struct history_settings history_settings(const struct daemon *daemon)
+{
+	const struct config *config = &daemon->config;
+
+	return (struct history_settings){
+		.enabled = config->history_enabled,
+		.directory = config->history_directory,
+		.bytes = config->history_bytes,
+		.age_ns = config->history_age_ns,
+		.interval_ns = config->history_interval_ns,
+		.records = config->history_records,
+	};
+}
+
+/* Give the parts the values in force. */
+static int apply(struct daemon *daemon)
+{
+	struct backend_settings settings;
+	struct history_settings history;
+
+	config_backend(&daemon->config, &settings);
+	daemon->backend->ops->tune(daemon->backend, &settings);
+	control_set_limits(daemon->control, &daemon->config.control);
+	history = history_settings(daemon);
+	history_apply(daemon->history, &history);
+	exports_set(daemon->exports, &daemon->config.exporter, &daemon->config.lines);
+	(void)alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
+	return alerts_reload(daemon->alerts, daemon->config.alert_interval_ns);
+}
+
+static void reload(void *userdata, struct control_reloaded *reloaded)
+{
+	OWN_CONFIGURATION struct configuration *fresh = NULL;
+	struct daemon *daemon = userdata;
+	int r;
+
+	manager_reloading(daemon->manager);
+	r = configuration_read(&fresh, daemon->arguments, reloaded->error);
+	if (r == 0) {
+		reloaded->error[0] = 0;
+		configuration_apply(fresh, &daemon->config, note_change, reloaded);
+		r = apply(daemon);
+		if (r < 0)
+			snprintf(reloaded->error, sizeof(reloaded->error),
+				 "cannot read the alert rules: %s", strerror(-r));
+	}
+	manager_reloaded(daemon->manager, reloaded);
+}
+
+static int on_sighup(int number, void *userdata)
+{
+	struct control_reloaded reloaded = {0};
+
+	(void)number;
+	reload(userdata, &reloaded);
+	return 0;
+}
+
+/* ---- start --------------------------------------------------------------- */
+
 static int start_loop(struct daemon *daemon)
 {
 	int r = loop_new(&daemon->loop);
@@ -310,7 +380,7 @@ static int load_symbols(struct daemon *daemon)
 
 	if (r < 0)
 		return r;
-	r = symbols_load(daemon->symbols, KALLSYMS);
+	r = symbols_load(daemon->symbols, kallsyms_path());
 	if (r == -ENODATA)
 		strcpy(daemon->symbols_reason, KALLSYMS
 		       " hides the addresses; give netflowd CAP_SYSLOG and set kernel.kptr_restrict to 0 or 1");
@@ -405,7 +475,44 @@ static int open_alerts(struct daemon *daemon)
 	return alerts_new(&daemon->alerts, &parts);
 }
 
-static int open_control(struct daemon *daemon)
+/* The history says what could not be seen in its time. */
+static char *describe_coverage(void *userdata)
+{
+	const struct daemon *daemon = userdata;
+
+	return daemon->control ? control_coverage_gaps(daemon->control) : NULL;
+}
+
+static int open_history(struct daemon *daemon)
+{
+	const struct history_settings settings = history_settings(daemon);
+	const struct history_parts parts = {
+		.loop = daemon->loop,
+		.readings = daemon->readings,
+		.sources = {.backend = daemon->backend,
+			    .records = daemon->records,
+			    .attribution = daemon->attribution},
+		.coverage = describe_coverage,
+		.userdata = daemon,
+	};
+
+	return history_new(&daemon->history, &parts, &settings);
+}
+
+/* The service manager may have made the socket (netflowd.socket). */
+static int find_socket(struct daemon *daemon, int *listening)
+{
+	char path[sizeof(daemon->socket_path)], error[256];
+	int r = activation_socket(listening, path, sizeof(path), error, sizeof(error));
+
+	if (r < 0)
+		log_error("%s", error);
+	else if (*listening >= 0)
+		strcpy(daemon->socket_path, path);
+	return r;
+}
+
+static int open_control(struct daemon *daemon, int listening)
 {
 	const struct control_parts parts = {
 		.loop = daemon->loop,
@@ -419,9 +526,13 @@ static int open_control(struct daemon *daemon)
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
 		.alerts = daemon->alerts,
+		.history = daemon->history,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
+		.listening = listening,
 		.started_ns = time_monotonic(),
+		.reload = reload,
+		.reload_userdata = daemon,
 	};
 	int r = control_new(&daemon->control, &parts);
 
@@ -430,11 +541,47 @@ static int open_control(struct daemon *daemon)
 	return r;
 }
 
+static int open_manager(struct daemon *daemon)
+{
+	const struct manager_parts parts = {
+		.loop = daemon->loop,
+		.backend = daemon->backend,
+		.backend_reason = daemon->backend_reason,
+		.readings = daemon->readings,
+		.control = daemon->control,
+		.socket_path = daemon->socket_path,
+	};
+
+	return manager_new(&daemon->manager, &parts);
+}
+
+static int open_exports(struct daemon *daemon, const char *runtime_dir)
+{
+	const struct exports_parts parts = {
+		.loop = daemon->loop,
+		.backend = daemon->backend,
+		.readings = daemon->readings,
+		.records = daemon->records,
+		.attribution = daemon->attribution,
+		.rockets = daemon->kmsg ? daemon->rockets : NULL,
+		.alerts = daemon->alerts,
+		.control = daemon->control,
+		.history = daemon->history,
+		.runtime_dir = runtime_dir,
+		.socket_path = daemon->socket_path,
+		.started_ns = time_monotonic(),
+	};
+
+	return exports_new(&daemon->exports, &parts, &daemon->config.exporter,
+			   &daemon->config.lines);
+}
+
 static int start_alerts(struct daemon *daemon)
 {
 	const struct alert_clients clients = control_alert_clients(daemon->control);
+	int r = alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
 
-	return alerts_start(daemon->alerts, &clients);
+	return r < 0 ? r : alerts_start(daemon->alerts, &clients);
 }
 
 static int open_stores(struct daemon *daemon)
@@ -502,19 +649,25 @@ static void cleanup_daemon(struct daemon **daemon)
 
 #define OWN_DAEMON CLEANUP(cleanup_daemon)
 
-int daemon_new(struct daemon **daemon, const struct config *config, const char *runtime_dir)
+int daemon_new(struct daemon **daemon, const struct configuration *configuration,
+	       const struct configuration_arguments *arguments, const char *runtime_dir)
 {
 	OWN_DAEMON struct daemon *fresh = calloc(1, sizeof(*fresh));
+	OWN_FD int listening = -1;
 	int r;
 
 	if (!fresh)
 		return -ENOMEM;
-	fresh->config = *config;
+	fresh->config = *configuration_values(configuration);
+	fresh->arguments = arguments;
 	fresh->lock = -1;
 	if ((size_t)snprintf(fresh->socket_path, sizeof(fresh->socket_path), "%s/" SOCKET_NAME,
 			     runtime_dir) >= sizeof(fresh->socket_path))
 		return -ENAMETOOLONG;
 
+	r = find_socket(fresh, &listening);
+	if (r < 0)
+		return r;
 	r = take_lock(fresh, runtime_dir);
 	if (r < 0)
 		return r;
@@ -548,25 +701,37 @@ int daemon_new(struct daemon **daemon, const struct config *config, const char *
 	r = open_alerts(fresh);
 	if (r < 0)
 		return r;
-	r = open_control(fresh);
+	r = open_history(fresh);
+	if (r < 0)
+		return r;
+	r = open_control(fresh, TAKE_FD(listening));
+	if (r < 0)
+		return r;
+	r = open_manager(fresh);
 	if (r < 0)
 		return r;
 	r = start_alerts(fresh);
+	if (r == 0)
+		r = open_exports(fresh, runtime_dir);
+	if (r == 0)
+		r = loop_add_signal(fresh->loop, &fresh->sighup, SIGHUP, on_sighup, fresh);
 	if (r < 0)
 		return r;
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
 	give_up_privileges();
+	/* Its thread has no more privileges than the loop's. */
+	history_start(fresh->history);
 	*daemon = TAKE_PTR(fresh);
 	return 0;
 }
 
 int daemon_run(struct daemon *daemon)
 {
-	int r;
+	int r = manager_ready(daemon->manager);
 
-	report(daemon);
-	r = loop_run(daemon->loop);
+	if (r == 0)
+		r = loop_run(daemon->loop);
 	loop_notify("STOPPING=1");
 	if (r < 0)
 		log_error("the event loop failed: %s", strerror(-r));
@@ -579,6 +744,9 @@ void daemon_free(struct daemon **daemon)
 
 	if (!d)
 		return;
+	exports_free(&d->exports);
+	manager_free(&d->manager);
+	history_free(&d->history);
 	control_free(&d->control);
 	alerts_free(&d->alerts);
 	worker_free(&d->worker);
@@ -590,6 +758,7 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->housekeeping);
 	readings_free(&d->readings);
 	backend_free(&d->backend);
+	loop_source_free(&d->sighup);
 	loop_source_free(&d->sigint);
 	loop_source_free(&d->sigterm);
 	loop_free(&d->loop);

@@ -3,15 +3,20 @@
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
-#include "daemon/config.h"
+#include "daemon/configuration.h"
+
+/* The directory of the socket and the lock file, unless --runtime-dir names another. */
+#define DAEMON_RUNTIME_DIR "/run/netflowd"
 
 struct daemon;
 
 /*
- * Take the lock, open the backend, listen on runtime_dir/io.netflowd.  Logs what failed and returns a
- * negative errno.  Free with daemon_free.
+ * Take the lock, open the backend, listen on runtime_dir/io.netflowd.  The daemon begins with the
+ * values of `configuration`, and reads the sources of `arguments`, which must outlive it, again on
+ * SIGHUP.  Logs what failed and returns a negative errno.  Free with daemon_free.
  */
-int daemon_new(struct daemon **daemon, const struct config *config, const char *runtime_dir);
+int daemon_new(struct daemon **daemon, const struct configuration *configuration,
+	       const struct configuration_arguments *arguments, const char *runtime_dir);
 
 /* Serve until SIGTERM or SIGINT.  0, or a negative errno. */
 int daemon_run(struct daemon *daemon);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/build_id.h"
 #include "common/log.h"
-#include "common/nearest.h"
+#include "common/version.h"
 #include "daemon/alert/keys.h"
 #include "daemon/config.h"
+#include "daemon/configuration.h"
 #include "daemon/daemon.h"
+#include "daemon/default_config.h"
+#include "daemon/metrics/families.h"
+#include "daemon/options.h"
 #include "daemon/process/privilege.h"
 #include "daemon/settings.h"
-
-#define RUNTIME_DIR "/run/netflowd"
 
 enum exit_code {
 	EXIT_FINE = 0,
@@ -20,26 +21,30 @@ enum exit_code {
 	EXIT_USAGE = 2,
 };
 
+enum action { RUN, PRINT_CONFIG, CHECK_CONFIG };
+
 struct arguments {
-	struct config config;
 	const char *runtime_dir;
+	enum action action;
+	/* Each has room for all arguments. */
+	const char **file, **set;
+	size_t files, sets;
 };
+
+static void print_version(void)
+{
+	struct build_id id = build_id();
+
+	printf("netflowd " NETFLOWD_VERSION "%s%s%s\n", id.s[0] ? " (build " : "", id.s,
+	       id.s[0] ? ")" : "");
+}
 
 static void print_help(void)
 {
 	printf("Usage: netflowd [OPTION]...\n"
-	       "Attach probes to the kernel's packet path and serve what they see to netflowctl.\n"
-	       "\n"
-	       "  --config FILE        read settings from an INI file\n"
-	       "  --set KEY=VALUE      set one setting, overriding all files\n"
-	       "  --runtime-dir DIR    directory of the socket and the lock file (default " RUNTIME_DIR
-	       ")\n"
-	       "  --help-alerts        list the keys of an alert rule\n"
-	       "  --help-capabilities  list the capabilities that the running daemon keeps\n"
-	       "  --version            print the version\n"
-	       "  --help               print this help\n"
-	       "\n"
-	       "Settings (a duration is a whole number and its unit: ns, us, ms, s, min, h, d):\n");
+	       "Attach probes to the kernel's packet path and serve what they see to netflowctl.\n\n");
+	options_help(stdout);
+	printf("\nSettings (a duration is a whole number and its unit: ns, us, ms, s, min, h, d):\n");
 	setting_help(stdout);
 }
 
@@ -51,93 +56,127 @@ static void print_alerts_help(void)
 	       "the shipped file of the same name; an empty file removes its rules.\n");
 }
 
-/* getopt_long() refused `given`: an unknown option, or one without its value. */
-static void unknown_option(const char *given, const struct option *options)
+/* Apply one option.  Returns 0 to go on, otherwise an exit code plus one. */
+static int take(struct arguments *arguments, enum option_id id, const char *value)
 {
-	const char *word = given + strspn(given, "-");
-	struct nearest nearest;
-
-	nearest_init(&nearest, word);
-	for (; options->name; options++) {
-		if (!strcmp(options->name, word)) {
-			log_error("%s requires a value; see netflowd --help", given);
-			return;
-		}
-		nearest_consider(&nearest, options->name);
+	switch (id) {
+	case OPTION_CONFIG:
+		arguments->file[arguments->files++] = value;
+		return 0;
+	case OPTION_SET:
+		arguments->set[arguments->sets++] = value;
+		return 0;
+	case OPTION_PRINT_CONFIG:
+		arguments->action = PRINT_CONFIG;
+		return 0;
+	case OPTION_CHECK_CONFIG:
+		arguments->action = CHECK_CONFIG;
+		return 0;
+	case OPTION_RUNTIME_DIR:
+		arguments->runtime_dir = value;
+		return 0;
+	case OPTION_PRINT_DEFAULT_CONFIG:
+		return default_config_print(stdout), EXIT_FINE + 1;
+	case OPTION_HELP_ALERTS:
+		return print_alerts_help(), EXIT_FINE + 1;
+	case OPTION_HELP_METRICS:
+		return metrics_help(stdout), EXIT_FINE + 1;
+	case OPTION_HELP_CAPABILITIES:
+		return privilege_help(stdout), EXIT_FINE + 1;
+	case OPTION_VERSION:
+		return print_version(), EXIT_FINE + 1;
+	case OPTION_HELP:
+	case OPTION_COUNT:
+		break;
 	}
-	log_error("there is no option %s%s; see netflowd --help", given,
-		  nearest_hint("--", nearest.best).s);
+	return print_help(), EXIT_FINE + 1;
 }
 
 /* Returns 0 to go on, otherwise an exit code plus one. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"set", required_argument, NULL, 's'},
-		{"runtime-dir", required_argument, NULL, 'r'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{"help-alerts", no_argument, NULL, 'a'},
-		{"help-capabilities", no_argument, NULL, 'p'},
-		{NULL, 0, NULL, 0},
-	};
-	char error[CONFIG_ERROR_MAX];
-	int option, r = 0;
+	int next = 1, r = 0;
 
-	opterr = 0;
-	/* Files come first, so that --set overrides them in any order of arguments. */
-	for (int pass = 0; pass < 2; pass++) {
-		optind = 1;
-		while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-			if (option == 'c' && pass == 0)
-				r = config_read(&arguments->config, optarg, error);
-			else if (option == 's' && pass == 1)
-				r = config_set(&arguments->config, optarg, error);
-			else if (option == 'r')
-				arguments->runtime_dir = optarg;
-			else if (option == 'V')
-				return printf("netflowd " NETFLOWD_VERSION "\n"), EXIT_FINE + 1;
-			else if (option == 'a')
-				return print_alerts_help(), EXIT_FINE + 1;
-			else if (option == 'p')
-				return privilege_help(stdout), EXIT_FINE + 1;
-			else if (option == 'h')
-				return print_help(), EXIT_FINE + 1;
-			else if (option == '?')
-				return unknown_option(argv[optind - 1], options), EXIT_USAGE + 1;
-			if (r < 0) {
-				log_error("%s", error);
-				return EXIT_USAGE + 1;
-			}
+	while (next < argc && r == 0) {
+		char error[OPTIONS_ERROR_MAX];
+		enum option_id id;
+		const char *value;
+
+		if (options_next(argc, argv, &next, &id, &value, error) < 0) {
+			log_error("%s", error);
+			return EXIT_USAGE + 1;
 		}
+		r = take(arguments, id, value);
 	}
-	if (optind < argc) {
-		log_error("unexpected argument %s: netflowd has options only; see netflowd --help",
-			  argv[optind]);
-		return EXIT_USAGE + 1;
-	}
-	return 0;
+	return r;
 }
 
-int main(int argc, char **argv)
+static int run(const struct configuration *configuration,
+	       const struct configuration_arguments *sources, const char *runtime_dir)
 {
-	struct arguments arguments = {.runtime_dir = RUNTIME_DIR};
 	struct daemon *daemon = NULL;
 	char error[512];
 	int r;
 
-	config_init(&arguments.config);
-	r = parse(argc, argv, &arguments);
-	if (r)
-		return r - 1;
 	if (privilege_check(error, sizeof(error)) < 0) {
 		log_error("%s", error);
 		return EXIT_FAILED;
 	}
-	r = daemon_new(&daemon, &arguments.config, arguments.runtime_dir);
+	r = daemon_new(&daemon, configuration, sources, runtime_dir);
 	if (r == 0)
 		r = daemon_run(daemon);
 	daemon_free(&daemon);
 	return r < 0 ? EXIT_FAILED : EXIT_FINE;
+}
+
+static int check(const struct configuration *configuration)
+{
+	size_t files = configuration_files(configuration);
+
+	printf("the settings are valid; read from %zu file%s\n", files, files == 1 ? "" : "s");
+	return EXIT_FINE;
+}
+
+static int act(const struct arguments *arguments)
+{
+	const struct configuration_arguments sources = {.file = arguments->file,
+							.files = arguments->files,
+							.set = arguments->set,
+							.sets = arguments->sets};
+	OWN_CONFIGURATION struct configuration *configuration = NULL;
+	char error[CONFIG_ERROR_MAX];
+
+	if (configuration_read(&configuration, &sources, error) < 0) {
+		log_error("%s", error);
+		return EXIT_USAGE;
+	}
+	switch (arguments->action) {
+	case PRINT_CONFIG:
+		configuration_print(configuration, stdout);
+		return EXIT_FINE;
+	case CHECK_CONFIG:
+		return check(configuration);
+	case RUN:
+		break;
+	}
+	return run(configuration, &sources, arguments->runtime_dir);
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = {.runtime_dir = DAEMON_RUNTIME_DIR};
+	int r;
+
+	arguments.file = calloc((size_t)argc, sizeof(*arguments.file));
+	arguments.set = calloc((size_t)argc, sizeof(*arguments.set));
+	if (!arguments.file || !arguments.set) {
+		log_error("out of memory");
+		r = EXIT_FAILED;
+	} else {
+		r = parse(argc, argv, &arguments);
+		r = r ? r - 1 : act(&arguments);
+	}
+	free(arguments.file);
+	free(arguments.set);
+	return r;
 }

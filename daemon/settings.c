@@ -6,7 +6,9 @@
 
 #include "common/array.h"
 #include "common/duration.h"
+#include "common/time.h"
 #include "daemon/config.h"
+#include "daemon/http/address.h"
 
 /* 100 years: longer than any uptime. */
 #define DURATION_MAX UINT64_C(3155760000000000000)
@@ -20,47 +22,55 @@ static const char *const attach_names[] = {
 };
 
 #define AT(member) offsetof(struct config, member)
+/* node_exporter reads no other files. */
+static const char *const textfile_ends[] = {".prom", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
+
 /* The longest text that a member can hold. */
 #define LENGTH(member) (sizeof(((struct config *)NULL)->member) - 1)
+/* When a new value takes effect: setting.live. */
+#define LIVE true
+#define RESTART false
 #define COMBINATION "combination of reason, location, device, netns, protocol and cgroup"
 
 /* A threshold: a journey is recorded as slow if it takes longer. */
 #define SLOW(name, member, initial, what)                                                         \
 	{                                                                                         \
 		"latency.slow_" name, SETTING_DURATION, AT(member), 0, DURATION_MAX, initial, "", \
-			"record a journey " what "; 0: off", NULL                                 \
+			"record a journey " what "; 0: off", NULL, LIVE                           \
 	}
 #define SLOW_SEGMENT(name, segment, arrow) \
 	SLOW(name, backend.slow_ns[segment], "0", "whose " arrow " takes longer")
 
 const struct setting setting_table[] = {
 	{"inflight.entries", SETTING_POWER_OF_TWO, AT(backend.inflight_entries), 4, 1 << 24,
-	 "65536", "skbs", "skbs that can be in flight at once; 64 bytes each", NULL},
+	 "65536", "skbs", "skbs that can be in flight at once; 64 bytes each", NULL, RESTART},
 	{"inflight.readers", SETTING_POWER_OF_TWO, AT(backend.reader_entries), 2, 1 << 20, "4096",
-	 "sockets", "sockets whose readers netflowd follows at once; 120 bytes each", NULL},
+	 "sockets", "sockets whose readers netflowd follows at once; 120 bytes each", NULL,
+	 RESTART},
 
 	{"devices.slots", SETTING_POWER_OF_TWO, AT(backend.device_slots), NF_DEVICE_SET, 1 << 12,
 	 "4096", "devices",
 	 "devices that netflowd distinguishes at once; 150 bytes for each, and 2 for each and CPU",
-	 NULL},
+	 NULL, RESTART},
 	{"devices.memory", SETTING_NUMBER, AT(backend.device_memory), 1 << 18, 1 << 29, "50331648",
 	 "bytes",
 	 "bytes of histograms of devices, used as needed, 18 KiB for each busy device and CPU; when they are used up, the least busy devices share those of their kind",
-	 NULL},
+	 NULL, RESTART},
 	{"devices.idle", SETTING_NUMBER, AT(backend.device_idle_seconds), 1, 86400, "10", "seconds",
 	 "seconds without a packet before a device can lose its slot to another; its counts are kept",
-	 NULL},
+	 NULL, RESTART},
 
 	{"drops.keys", SETTING_NUMBER, AT(backend.drop_keys), 1, 1 << 16, "4096", "combinations",
 	 "combinations of reason, location, device, netns, protocol and cgroup that are counted separately; beyond it the idle ones fold into sums by reason and location; 2 × (88 + 32 × CPUs up to 16) bytes each",
-	 NULL},
+	 NULL, RESTART},
 	{"drops.rate", SETTING_NUMBER, AT(backend.drop_rate), 1, 1000000, "20",
-	 "records per second", "drop records per second for each " COMBINATION, NULL},
+	 "records per second", "drop records per second for each " COMBINATION, NULL, LIVE},
 	{"drops.burst", SETTING_NUMBER, AT(backend.drop_burst), 1, 1000000, "100", "records",
-	 "drop records at once for each " COMBINATION, NULL},
+	 "drop records at once for each " COMBINATION, NULL, LIVE},
 	{"drops.recent", SETTING_NUMBER, AT(drops_recent), 1, 1 << 20, "4096", "records",
 	 "drop records that netflowd keeps in memory, fairly by cause; 288 bytes each, 544 with a stack, and 168 for each cause",
-	 NULL},
+	 NULL, RESTART},
 
 	SLOW("total", slow_total_ns, "10ms", "that takes longer in total"),
 	SLOW_SEGMENT("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "irq→softirq"),
@@ -80,81 +90,169 @@ const struct setting setting_table[] = {
 		     "start_xmit→xmit (the driver)"),
 	SLOW_SEGMENT("xmit_to_free", NF_SEGMENT_XMIT_TO_FREE, "xmit→free (completion)"),
 	{"latency.sample_one_in", SETTING_NUMBER, AT(backend.sample_one_in), 0, 1 << 30, "16384",
-	 "journeys", "record one journey in N at random, slow or not; 0: off", NULL},
+	 "journeys", "record one journey in N at random, slow or not; 0: off", NULL, LIVE},
 	{"latency.rate", SETTING_NUMBER, AT(backend.journey_rate), 1, 1000000, "100",
-	 "records per second", "latency records per second and CPU", NULL},
+	 "records per second", "latency records per second and CPU", NULL, LIVE},
 	{"latency.burst", SETTING_NUMBER, AT(backend.journey_burst), 1, 1000000, "200", "records",
-	 "latency records at once on one CPU", NULL},
+	 "latency records at once on one CPU", NULL, LIVE},
 	{"latency.recent", SETTING_NUMBER, AT(latency_recent), 1, 1 << 20, "4096", "records",
 	 "latency records that netflowd keeps in memory, fairly by cause; 496 bytes each, and 168 for each cause",
-	 NULL},
+	 NULL, RESTART},
 
 	{"slots.limit", SETTING_NUMBER, AT(backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1, "18",
 	 "slots",
 	 "ring slots that one transmit can use on a Xen device; 18 in every kernel since 3.16 (XEN_NETIF_NR_SLOTS_MIN), MAX_SKB_FRAGS + 1 before",
-	 NULL},
+	 NULL, RESTART},
 	{"slots.devices", SETTING_DEVICES, AT(backend.slots), 0, BACKEND_SLOTS_NAMES, "",
 	 "device names",
 	 "devices, besides those of xen-netfront, whose transmits netflowd counts by the pages that they touch; *: all devices",
-	 NULL},
+	 NULL, RESTART},
 	{"slots.table", SETTING_NUMBER, AT(backend.slots.table), 1, 1 << 12, "64", "devices",
-	 "devices whose slots are counted separately; 1.1 KiB for each device and CPU", NULL},
+	 "devices whose slots are counted separately; 1.1 KiB for each device and CPU", NULL,
+	 RESTART},
 	{"slots.rate", SETTING_NUMBER, AT(backend.slots.rate), 1, 1000000, "20",
 	 "records per second",
-	 "slots records per second and CPU, separately for near misses and for overflows", NULL},
+	 "slots records per second and CPU, separately for near misses and for overflows", NULL,
+	 RESTART},
 	{"slots.burst", SETTING_NUMBER, AT(backend.slots.burst), 1, 1000000, "200", "records",
-	 "slots records at once on one CPU, separately for near misses and for overflows", NULL},
+	 "slots records at once on one CPU, separately for near misses and for overflows", NULL,
+	 RESTART},
 	{"slots.recent", SETTING_NUMBER, AT(slots_recent), 1, 1 << 20, "1024", "records",
 	 "slots records that netflowd keeps in memory, fairly by cause; 656 bytes each, and 168 for each cause",
-	 NULL},
+	 NULL, RESTART},
 	{"slots.attach", SETTING_CHOICE, AT(backend.slots.attach), 0, 0, "auto", "",
 	 "how to attach to xen-netfront; auto: the first of fentry, kprobe and tracepoint that works",
-	 attach_names},
+	 attach_names, RESTART},
 	{"slots.kmsg", SETTING_PATH, AT(kmsg), 0, LENGTH(kmsg), "/dev/kmsg", "",
-	 "kernel log in which netflowd looks for \"rides the rocket\"; empty: not read", NULL},
+	 "kernel log in which netflowd looks for \"rides the rocket\"; empty: not read", NULL,
+	 RESTART},
 
 	{"ring.bytes", SETTING_POWER_OF_TWO, AT(backend.ring_bytes), 4096, 1 << 28, "1048576",
-	 "bytes", "bytes of the ring buffer that passes records from the kernel to netflowd", NULL},
+	 "bytes", "bytes of the ring buffer that passes records from the kernel to netflowd", NULL,
+	 RESTART},
 
 	{"control.clients", SETTING_NUMBER, AT(control.clients), 1, 10000, "128", "clients",
 	 "clients that netflowd serves at once; beyond it, a quiet client of the user with the most makes room for a user with fewer",
-	 NULL},
+	 NULL, LIVE},
 	{"control.root_clients", SETTING_NUMBER, AT(control.root_clients), 0, 10000, "8", "clients",
-	 "clients of control.clients that only root gets; at most half of control.clients", NULL},
+	 "clients of control.clients that only root gets; at most half of control.clients", NULL,
+	 true},
 	{"control.user_clients", SETTING_NUMBER, AT(control.user_clients), 1, 10000, "32",
-	 "clients", "clients that netflowd serves at once for one user other than root", NULL},
+	 "clients", "clients that netflowd serves at once for one user other than root", NULL,
+	 true},
 	{"control.idle", SETTING_DURATION, AT(control.idle_ns), 0, DURATION_MAX, "30s", "",
 	 "netflowd disconnects a client this long after its last complete call, unless one runs; 0: never",
-	 NULL},
+	 NULL, LIVE},
 	{"control.stall", SETTING_DURATION, AT(control.stall_ns), 0, DURATION_MAX, "30s", "",
 	 "netflowd disconnects a client that takes none of its waiting replies for this time; 0: never",
-	 NULL},
+	 NULL, LIVE},
 	{"control.message_bytes", SETTING_NUMBER, AT(control.message_bytes), 256, 1 << 26, "65536",
-	 "bytes", "bytes of the largest request that netflowd accepts", NULL},
+	 "bytes", "bytes of the largest request that netflowd accepts", NULL, LIVE},
 	{"control.queue_bytes", SETTING_NUMBER, AT(control.queue_bytes), 4096, 1 << 28, "1048576",
 	 "bytes", "bytes of replies that can wait for one slow client before it loses records",
-	 NULL},
+	 NULL, LIVE},
 	{"control.unsent_bytes", SETTING_NUMBER, AT(control.unsent_bytes), 65536, 1 << 30,
 	 "16777216", "bytes",
 	 "bytes of replies that can wait for all clients together, and of the largest reply; beyond it, the client with the most loses",
-	 NULL},
+	 NULL, LIVE},
 
 	{"alerts.interval", SETTING_DURATION, AT(alert_interval_ns), 100000000,
-	 UINT64_C(60000000000), "1s", "", "interval at which the alert rules are evaluated", NULL},
+	 UINT64_C(60000000000), "1s", "", "interval at which the alert rules are evaluated", NULL,
+	 true},
 	{"alerts.rules", SETTING_TEXT, AT(alert_rules), 1, LENGTH(alert_rules),
 	 "/etc/netflowd/alerts.d", "path",
-	 "directory of alert rule files (*.conf) that add to or replace the shipped ones; read at startup and on SIGHUP",
-	 NULL},
+	 "directory of alert rule files (*.conf) that add to or replace the shipped ones; read at startup and on a reload",
+	 NULL, LIVE},
 	{"alerts.exec_user", SETTING_TEXT, AT(alert_exec_user), 1, LENGTH(alert_exec_user),
 	 "nobody", "user name",
 	 "user that runs the programs of alerts if netflowd is root; otherwise netflowd's own user does",
-	 NULL},
+	 NULL, RESTART},
+
+	{"alertmanager.url", SETTING_URL, AT(alertmanager.url), 0, LENGTH(alertmanager.url), "", "",
+	 "URL of the Alertmanager (http://HOST:9093) to which netflowd posts alerts that fire and alerts that are resolved; empty: none",
+	 NULL, LIVE},
+	{"alertmanager.repeat", SETTING_DURATION, AT(alertmanager.repeat_ns), 1000000000,
+	 UINT64_C(3600000000000), "1min", "",
+	 "interval at which netflowd posts an alert again while it fires; Alertmanager resolves an alert after 4 intervals without a post",
+	 NULL, LIVE},
+	{"alertmanager.timeout", SETTING_DURATION, AT(alertmanager.timeout_ns), 100000000,
+	 UINT64_C(600000000000), "10s", "", "time that a request to Alertmanager can take", NULL,
+	 LIVE},
+
+	{"metrics.listen", SETTING_LISTEN, AT(exporter.listen), 0, LENGTH(exporter.listen), "", "",
+	 "where netflowd serves metrics to Prometheus over HTTP, without a password; unix: metrics.sock in the runtime directory, for group netflow; empty: nowhere",
+	 NULL, RESTART},
+	{"metrics.connections", SETTING_NUMBER, AT(exporter.connections), 1, 1000, "16",
+	 "connections", "HTTP connections for metrics at once; 16 KiB each", NULL, RESTART},
+	{"metrics.timeout", SETTING_DURATION, AT(exporter.timeout_ns), 100000000,
+	 UINT64_C(3600000000000), "10s", "",
+	 "netflowd closes an HTTP connection this long after its beginning, answered or not", NULL,
+	 LIVE},
+	{"metrics.series", SETTING_NUMBER, AT(exporter.limits.drop_series), 1, 100000, "500",
+	 "series",
+	 "causes of drops (reason, location, device, netns, protocol) that have a series each in the metrics; all others count in one series of their reason",
+	 NULL, LIVE},
+	{"metrics.devices", SETTING_NUMBER, AT(exporter.limits.devices), 1, 10000, "100", "devices",
+	 "devices that have a series each in the metrics of NAPI and of ring slots; all others count in one",
+	 NULL, LIVE},
+	{"metrics.idle", SETTING_DURATION, AT(exporter.limits.idle_ns), 1000000000, DURATION_MAX,
+	 "1h", "",
+	 "a series without events for this time can be given to another cause or device; a cause that is twice as busy gets one after a sixth of it",
+	 NULL, LIVE},
+	{"metrics.textfile", SETTING_PATH, AT(exporter.textfile), 0, LENGTH(exporter.textfile), "",
+	 "",
+	 "file to which netflowd writes the metrics for the textfile collector of node_exporter; empty: none",
+	 textfile_ends, LIVE},
+	{"metrics.interval", SETTING_DURATION, AT(exporter.interval_ns), 1000000000,
+	 UINT64_C(86400000000000), "15s", "", "interval at which netflowd writes metrics.textfile",
+	 NULL, LIVE},
+
+	{"export.json_file", SETTING_PATH, AT(lines.path), 0, LENGTH(lines.path), "", "",
+	 "file to which netflowd appends its counters and alerts as JSON, one object per line, for log shippers; empty: none",
+	 NULL, LIVE},
+	{"export.interval", SETTING_DURATION, AT(lines.interval_ns), 1000000000,
+	 UINT64_C(86400000000000), "1min", "", "interval at which netflowd writes export.json_file",
+	 NULL, LIVE},
+	{"export.bytes", SETTING_NUMBER, AT(lines.bytes), 4096, UINT64_C(1) << 40, "67108864",
+	 "bytes", "bytes of export.json_file before it is renamed to FILE.1 and a new one begins",
+	 NULL, LIVE},
+	{"export.files", SETTING_NUMBER, AT(lines.files), 0, 1000, "4", "files",
+	 "older files that netflowd keeps beside export.json_file, FILE.1 is the newest", NULL,
+	 LIVE},
+
+	{"history.enabled", SETTING_CHOICE, AT(history_enabled), 0, 0, "yes", "",
+	 "keep a history of counters and records on disk, for --since and --until", no_yes,
+	 RESTART},
+	{"history.directory", SETTING_PATH, AT(history_directory), 1, LENGTH(history_directory),
+	 "/var/lib/netflowd", "", "directory of the history; netflowd makes it if it is missing",
+	 NULL, RESTART},
+	{"history.size", SETTING_NUMBER, AT(history_bytes), 4 << 20, UINT64_C(1) << 40, "268435456",
+	 "bytes",
+	 "bytes that the history takes on disk; beyond it, netflowd deletes the oldest, fine resolutions and records first",
+	 NULL, LIVE},
+	{"history.age", SETTING_DURATION, AT(history_age_ns), UINT64_C(3600000000000), DURATION_MAX,
+	 "7d", "", "netflowd deletes what is older; incidents are kept 4 times as long", NULL,
+	 LIVE},
+	{"history.interval", SETTING_DURATION, AT(history_interval_ns), TIME_NS_PER_SECOND,
+	 10 * TIME_NS_PER_SECOND, "10s", "",
+	 "interval at which the history is written; what is not written yet is lost if the host fails",
+	 NULL, LIVE},
+	{"history.records", SETTING_NUMBER, AT(history_records), 0, 1024, "20", "records",
+	 "records of each kind (drop, latency, slots) that the history keeps of one interval, fairly by cause",
+	 NULL, LIVE},
 
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
-	 "probe names", "probes that netflowd does not attach", NULL},
+	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
 };
 
 const size_t setting_count = ARRAY_SIZE(setting_table);
+
+bool setting_begins_section(size_t index)
+{
+	const char *key = setting_table[index].key;
+
+	return !index || strncmp(setting_table[index - 1].key, key, strcspn(key, ".") + 1) != 0;
+}
 
 /* "auto, fentry, kprobe or tracepoint" */
 static void join_choices(const char *const *choices, char *text, size_t size)
@@ -196,7 +294,17 @@ struct setting_values setting_values(const struct setting *setting)
 		break;
 	case SETTING_PATH:
 		snprintf(text.s, sizeof(text.s),
-			 "an absolute path of at most %" PRIu64 " characters, or empty", most);
+			 "an absolute path of at most %" PRIu64 " characters%s%s%s", most,
+			 setting->choices ? " that ends in " : "",
+			 setting->choices ? setting->choices[0] : "", least ? "" : ", or empty");
+		break;
+	case SETTING_URL:
+		snprintf(text.s, sizeof(text.s),
+			 "an http:// or https:// URL of at most %" PRIu64 " characters, or empty",
+			 most);
+		break;
+	case SETTING_LISTEN:
+		snprintf(text.s, sizeof(text.s), "%s", HTTP_ADDRESS_VALUES);
 		break;
 	case SETTING_PROBES:
 	case SETTING_DEVICES:

@@ -6,6 +6,7 @@
 #ifndef DAEMON_SETTINGS_H
 #define DAEMON_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ enum setting_type {
 	SETTING_CHOICE,	      /* uint64_t, index in `choices`; no limits */
 	SETTING_TEXT,	      /* char[]; the length */
 	SETTING_PATH,	      /* char[], absolute or empty; the length */
+	SETTING_URL,	      /* char[], http:// or https://, or empty; the length */
+	SETTING_LISTEN,	      /* char[], what http_address_parse() reads; the length */
 	SETTING_PROBES,	      /* bool[NF_PROBE_COUNT], names; how many */
 	SETTING_DEVICES,      /* struct backend_slots_settings, names; how many */
 };
@@ -30,12 +33,17 @@ struct setting {
 	const char *initial; /* default, as a file would have it; never NULL */
 	const char *unit;    /* noun: of a number what it counts, of others what the value is */
 	const char *help;    /* understandable without the other lines */
-	const char *const *choices; /* of SETTING_CHOICE: the names, NULL at the end */
+	const char *const *
+		choices; /* of SETTING_CHOICE: the names, NULL at the end; of SETTING_PATH: its end, or NULL */
+	bool live; /* a new value takes effect on a reload; otherwise netflowd must restart */
 };
 
 /* All settings, in the order in which help lists them. */
 extern const struct setting setting_table[];
 extern const size_t setting_count;
+
+/* Whether the setting of this index is the first of its section, the part of its key before the dot. */
+bool setting_begins_section(size_t index);
 
 #define SETTING_VALUES_MAX 128
 

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/time.h"
+#include "daemon/alert/alertmanager.h"
 #include "daemon/alert/counters.h"
 #include "daemon/alert/deliver.h"
 #include "daemon/alert/engine.h"
@@ -24,7 +26,8 @@ struct alerts {
 	struct alert_input_state *input;
 	struct alert_engine *engine;
 	struct alert_exec *exec;
-	struct loop_source *timer, *sighup;
+	struct alertmanager *alertmanager;
+	struct loop_source *timer;
 	struct readings_request *request; /* of the evaluation that waits; NULL: none */
 	uint64_t counted; /* drops that were counted when their last reading was asked for */
 	struct alert_clients clients;
@@ -46,6 +49,7 @@ static void take_event(void *userdata, const struct alert_event *event)
 	const struct alert_delivery to = delivery(alerts);
 
 	alert_deliver(&to, event);
+	alertmanager_event(alerts->alertmanager, event);
 }
 
 static void take_exec(void *userdata, const char *name, const struct alert_exec_result *result,
@@ -55,19 +59,37 @@ static void take_exec(void *userdata, const char *name, const struct alert_exec_
 
 	alert_engine_note_exec(alerts->engine, name, result);
 	if (data)
-		alerts->clients.tested(alerts->clients.userdata, data, result);
+		alerts->clients.tested(alerts->clients.userdata, data, "exec", result);
+}
+
+static void take_post(void *userdata, void *data, const struct alert_exec_result *result)
+{
+	const struct alerts *alerts = userdata;
+	struct alert_exec_result said = *result;
+
+	if (said.fine)
+		snprintf(said.text, sizeof(said.text), "accepted, with the label test=\"true\"");
+	alerts->clients.tested(alerts->clients.userdata, data, "alertmanager", &said);
 }
 
 int alerts_test(struct alerts *alerts, const struct alert *alert, json_t *results, void *data)
 {
 	const struct alert_delivery to = delivery(alerts);
+	int programs = alert_try(&to, alert, results, data);
+	int posts;
 
-	return alert_try(&to, alert, results, data);
+	if (programs < 0)
+		return programs;
+	posts = alertmanager_test(alerts->alertmanager, alert, data);
+	if (posts < 0)
+		alert_try_result(results, "alertmanager", false, json_string(strerror(-posts)));
+	return programs + (posts > 0);
 }
 
 void alerts_forget_test(struct alerts *alerts, const void *data)
 {
 	alert_exec_forget(alerts->exec, data);
+	alertmanager_forget(alerts->alertmanager, data);
 }
 
 /* ---- readings ------------------------------------------------------------ */
@@ -200,15 +222,23 @@ static int load(struct alerts *alerts)
 	return 0;
 }
 
-static int on_sighup(int number, void *userdata)
+int alerts_reload(struct alerts *alerts, uint64_t interval_ns)
 {
-	struct alerts *alerts = userdata;
+	int r;
 
-	(void)number;
+	if (interval_ns != alerts->parts.interval_ns) {
+		loop_source_free(&alerts->timer);
+		alerts->parts.interval_ns = interval_ns;
+		r = loop_add_timer(alerts->parts.loop, &alerts->timer, interval_ns, interval_ns,
+				   on_timer, alerts);
+		if (r < 0)
+			return r;
+	}
 	/* load() logs a failure, and the daemon keeps the rules that it has. */
-	if (load(alerts) == 0)
+	r = load(alerts);
+	if (r == 0)
 		log_info("alert rules reloaded: %zu", alert_engine_count(alerts->engine));
-	return 0;
+	return r;
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -235,6 +265,9 @@ int alerts_new(struct alerts **alerts, const struct alerts_parts *parts)
 	if (r < 0)
 		return r;
 	r = alert_exec_new(&fresh->exec, parts->loop, parts->helper, take_exec, fresh);
+	if (r == 0)
+		r = alertmanager_new(&fresh->alertmanager, parts->loop, parts->helper,
+				     fresh->engine, take_post, fresh);
 	if (r < 0)
 		return r;
 	*alerts = TAKE_PTR(fresh);
@@ -247,14 +280,29 @@ void alerts_free(struct alerts **alerts)
 
 	if (!old)
 		return;
-	loop_source_free(&old->sighup);
 	loop_source_free(&old->timer);
 	readings_forget(&old->request);
+	alertmanager_free(&old->alertmanager);
 	alert_exec_free(&old->exec);
 	alert_engine_free(&old->engine);
 	alert_source_free(&old->input);
 	free(old);
 	*alerts = NULL;
+}
+
+int alerts_set_alertmanager(struct alerts *alerts, const struct alertmanager_settings *settings)
+{
+	int r = alertmanager_set(alerts->alertmanager, settings);
+
+	if (r < 0)
+		log_error("cannot post alerts to alertmanager.url = %s: %s", settings->url,
+			  strerror(-r));
+	return r;
+}
+
+struct alertmanager_stats alerts_alertmanager_stats(const struct alerts *alerts)
+{
+	return alertmanager_stats(alerts->alertmanager);
 }
 
 struct alert_engine *alerts_engine(const struct alerts *alerts)
@@ -281,8 +329,6 @@ int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
 		return r;
 	r = loop_add_timer(parts->loop, &alerts->timer, parts->interval_ns, parts->interval_ns,
 			   on_timer, alerts);
-	if (r == 0)
-		r = loop_add_signal(parts->loop, &alerts->sighup, SIGHUP, on_sighup, alerts);
 	if (r < 0)
 		log_error("cannot start evaluating alert rules: %s", strerror(-r));
 	return r;

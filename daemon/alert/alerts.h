@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon's alerts: the engine, the counters that it reads, and the actions on a change.  A timer evaluates the
- * rules; SIGHUP reloads them.
+ * rules.
  */
 #ifndef DAEMON_ALERT_ALERTS_H
 #define DAEMON_ALERT_ALERTS_H
@@ -57,9 +57,25 @@ struct alert_engine *alerts_engine(const struct alerts *alerts);
  */
 int alerts_start(struct alerts *alerts, const struct alert_clients *clients);
 
-/* Test one alert: alert_try(), see deliver.h. */
+/*
+ * Read the rules again, from the directory of the parts, and evaluate them at this interval from now on.  On failure
+ * the rules stay as they are, and the log says why.  Returns 0 or a negative errno.
+ */
+int alerts_reload(struct alerts *alerts, uint64_t interval_ns);
+
+struct alertmanager_settings;
+struct alertmanager_stats;
+
+/* Post alerts to Alertmanager, see alertmanager.h.  Logs the cause of a failure.  0 or a negative errno. */
+int alerts_set_alertmanager(struct alerts *alerts, const struct alertmanager_settings *settings);
+struct alertmanager_stats alerts_alertmanager_stats(const struct alerts *alerts);
+
+/*
+ * Test one alert: alert_try(), see deliver.h, and a post to Alertmanager if one is set.  Returns how many results come
+ * later, by clients.tested() with `data`, or -ENOMEM.
+ */
 int alerts_test(struct alerts *alerts, const struct alert *alert, json_t *results, void *data);
-/* Do not report the end of the program that a test started with `data`. */
+/* Report no more results of the test with `data`. */
 void alerts_forget_test(struct alerts *alerts, const void *data);
 
 #endif

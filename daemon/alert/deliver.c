@@ -61,6 +61,8 @@ void alert_deliver(const struct alert_delivery *delivery, const struct alert_eve
 		log_error("alert %s: out of memory", event->alert->rule->name);
 		return;
 	}
+	delivery->clients.keep(delivery->clients.userdata, event->time_ns, text,
+			       event->change == ALERT_FIRED ? event->alert->rule->name : NULL);
 	if (event->reported)
 		report(delivery, event, text);
 	if (event->alert->rule->actions & ALERT_TO_STREAM)

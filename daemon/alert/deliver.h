@@ -4,6 +4,7 @@
 #define DAEMON_ALERT_DELIVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -18,8 +19,11 @@ struct records;
 struct alert_clients {
 	/* Send the event, type AlertEvent, to all clients that follow alerts; returns their number. */
 	unsigned int (*stream)(void *userdata, json_t *event);
-	/* The program that a test started has ended; `data` is that of alert_try(). */
-	void (*tested)(void *userdata, void *data, const struct alert_exec_result *result);
+	/* Keep the event, its JSON text, in the history; `rule`: the rule's name if it fired, NULL otherwise. */
+	void (*keep)(void *userdata, uint64_t time_ns, const char *text, const char *rule);
+	/* An action of a test has ended, exec or alertmanager; `data` is that of alerts_test(). */
+	void (*tested)(void *userdata, void *data, const char *action,
+		       const struct alert_exec_result *result);
 	void *userdata;
 };
 

@@ -47,6 +47,7 @@ struct alert_exec {
 	void *userdata;
 	struct job *first;
 	unsigned int waiting, running;
+	bool quiet;
 	struct loop_source *start; /* calls start_jobs() soon */
 };
 
@@ -154,13 +155,30 @@ static void log_output(struct job *job)
 			 job->printed - logged);
 }
 
-static void end_job(struct job *job, const struct alert_exec_result *result)
+/* The first line, without control characters, as the text of a program that failed. */
+static void explain(const struct job *job, struct alert_exec_result *result)
+{
+	size_t length = strcspn(job->text, "\n");
+
+	if (result->fine || !length)
+		return;
+	snprintf(result->text, sizeof(result->text), "%.*s", (int)length, job->text);
+	for (char *c = result->text; *c; c++)
+		if ((unsigned char)*c < ' ')
+			*c = '?';
+}
+
+static void end_job(struct job *job, struct alert_exec_result *result)
 {
 	struct alert_exec *exec = job->exec;
 
 	unlink_job(job);
-	log_output(job);
-	if (!result->fine)
+	job->text[job->kept] = 0;
+	if (exec->quiet)
+		explain(job, result);
+	else
+		log_output(job);
+	if (!exec->quiet && !result->fine)
 		log_warning("alert %s: program %s: %s", job->name, job->arguments[0], result->text);
 	exec->ended(exec->userdata, job->name, result, job->data);
 	job_free(&job);
@@ -378,6 +396,11 @@ int alert_exec_run(struct alert_exec *exec, const struct alert_rule *rule, const
 	*link = job;
 	exec->waiting++;
 	return loop_source_set_enabled(exec->start, true);
+}
+
+void alert_exec_set_quiet(struct alert_exec *exec)
+{
+	exec->quiet = true;
 }
 
 void alert_exec_forget(struct alert_exec *exec, const void *data)

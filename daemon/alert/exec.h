@@ -49,6 +49,9 @@ void alert_exec_free(struct alert_exec **exec);
 int alert_exec_run(struct alert_exec *exec, const struct alert_rule *rule, const char *json,
 		   void *data);
 
+/* Log nothing: the text of a failure is then the first line that the program printed, if there is one. */
+void alert_exec_set_quiet(struct alert_exec *exec);
+
 /* Pass NULL instead of `data` to `ended` from now on, because the caller is about to free it. */
 void alert_exec_forget(struct alert_exec *exec, const void *data);
 

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +163,7 @@ static bool is_name(const char *name, size_t length)
 static void begin_section(struct parsing *p, const char *text, size_t length)
 {
 	const struct alert_rule *other;
-	char wrong[160];
+	char wrong[PATH_MAX + 80];
 
 	end_section(p);
 	p->section_line = p->line;
@@ -185,7 +186,7 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 	p->result = alert_draft_new(&p->draft, p->name, p->names);
 	other = find(p->rules, p->name);
 	if (other) {
-		snprintf(wrong, sizeof(wrong), "a rule of this name exists already, in %.90s:%u",
+		snprintf(wrong, sizeof(wrong), "a rule of this name exists already, in %s:%u",
 			 other->file, other->line);
 		blame(p, p->line, "", wrong);
 	}

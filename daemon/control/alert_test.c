@@ -8,11 +8,12 @@
 #include "daemon/alert/engine.h"
 #include "daemon/control/internal.h"
 
-/* A call that may have to wait for the rule's program. */
+/* A call that may have to wait for the rule's program and for Alertmanager. */
 struct trial {
 	struct control *control;
 	struct call *call;
 	json_t *results;
+	int pending; /* actions that have not ended */
 };
 
 static void trial_free(struct trial *trial)
@@ -41,12 +42,13 @@ static void trial_end(struct trial *trial)
 		call_error(call, "io.netflowd.Failed", NULL);
 }
 
-void alert_test_ended(void *data, const struct alert_exec_result *result)
+void alert_test_ended(void *data, const char *action, const struct alert_exec_result *result)
 {
 	struct trial *trial = data;
 
-	alert_try_result(trial->results, "exec", result->fine, json_string(result->text));
-	trial_end(trial);
+	alert_try_result(trial->results, action, result->fine, json_string(result->text));
+	if (--trial->pending == 0)
+		trial_end(trial);
 }
 
 int alert_test(struct control *control, struct call *call, const struct alert *alert)
@@ -64,6 +66,7 @@ int alert_test(struct control *control, struct call *call, const struct alert *a
 		trial_free(trial);
 		return r;
 	}
+	trial->pending = r;
 	if (r > 0)
 		call_on_close(call, trial_closed, trial);
 	else

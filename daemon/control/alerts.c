@@ -8,25 +8,19 @@
 #include "daemon/alert/alert_json.h"
 #include "daemon/alert/engine.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/past.h"
 #include "daemon/json/json.h"
 
 /* A year.  A longer silence is probably a typing mistake. */
 #define SILENCE_MAX_NS (365 * 86400 * (json_int_t)TIME_NS_PER_SECOND)
 
-int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
+static int answer_alerts(const struct control *control, struct call *call)
 {
-	static const struct parameter table[] = {{NULL, 0, 0}};
-	const struct control *control = userdata;
 	const struct alert_engine *engine = alerts_engine(control->parts.alerts);
 	json_t *alerts = json_array(), *faults = json_array();
 	const struct alert_fault *fault;
 	size_t count;
 
-	if (call_check_parameters(call, parameters, table) < 0) {
-		json_decref(alerts);
-		json_decref(faults);
-		return -EINVAL;
-	}
 	for (size_t i = 0; i < alert_engine_count(engine); i++)
 		json_array_append_new(
 			alerts, alert_json(alert_engine_get(engine, i), control->parts.records));
@@ -35,6 +29,18 @@ int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
 		json_array_append_new(faults, alert_fault_json(&fault[i]));
 	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", json_time(time_monotonic()),
 					     "alerts", alerts, "faults", faults));
+}
+
+int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"limit", PARAMETER_INT, true}, PAST_PARAMETERS, {NULL, 0, 0}};
+
+	if (call_check_parameters(call, parameters, table) < 0)
+		return -EINVAL;
+	if (past_wanted(parameters))
+		return past_reply(userdata, call, parameters, &past_alerts);
+	return answer_alerts(userdata, call);
 }
 
 /* Find the alert that the call names.  NULL: there is none, and the call has ended. */

@@ -6,11 +6,13 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/version.h"
 #include "daemon/alert/deliver.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
+#include "daemon/history/history.h"
 #include "interface.h"
 
 bool control_no_data(const struct control *control, struct call *call)
@@ -64,16 +66,28 @@ static unsigned int stream_alert(void *userdata, json_t *event)
 	return alert_streams_send(userdata, event);
 }
 
-static void end_test(void *userdata, void *data, const struct alert_exec_result *result)
+static void keep_alert(void *userdata, uint64_t time_ns, const char *text, const char *rule)
+{
+	const struct control *control = userdata;
+	char *copy = strdup(text);
+
+	if (copy)
+		history_add_alert(control->parts.history, time_ns, copy, rule);
+}
+
+static void end_test(void *userdata, void *data, const char *action,
+		     const struct alert_exec_result *result)
 {
 	(void)userdata;
-	alert_test_ended(data, result);
+	alert_test_ended(data, action, result);
 }
 
 struct alert_clients control_alert_clients(struct control *control)
 {
-	return (struct alert_clients){
-		.stream = stream_alert, .tested = end_test, .userdata = control};
+	return (struct alert_clients){.stream = stream_alert,
+				      .keep = keep_alert,
+				      .tested = end_test,
+				      .userdata = control};
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -84,12 +98,24 @@ static void report(const char *what, int error, void *userdata)
 	log_warning("%s: %s", what, strerror(-error));
 }
 
+static void set_limits(const struct control_limits *limits, struct server_settings *settings)
+{
+	settings->max_clients = (unsigned int)limits->clients;
+	settings->root_clients = (unsigned int)limits->root_clients;
+	settings->user_clients = (unsigned int)limits->user_clients;
+	settings->idle_ns = limits->idle_ns;
+	settings->stall_ns = limits->stall_ns;
+	settings->max_message_bytes = limits->message_bytes;
+	settings->max_queued_bytes = limits->queue_bytes;
+	settings->max_unsent_bytes = limits->unsent_bytes;
+}
+
 static int listen_on(struct control *control)
 {
 	static const struct server_interface interface = {"io.netflowd", interface_text};
-	const struct control_limits *limits = &control->parts.limits;
-	const struct server_settings settings = {
+	struct server_settings settings = {
 		.path = control->parts.socket_path,
+		.listening = control->parts.listening,
 		.group = "netflow",
 		.vendor = "netflowd",
 		.product = "netflowd",
@@ -103,19 +129,26 @@ static int listen_on(struct control *control)
 				.permission_denied = "io.netflowd.PermissionDenied",
 				.invalid_message = "io.netflowd.InvalidMessage",
 			},
-		.max_clients = (unsigned int)limits->clients,
-		.root_clients = (unsigned int)limits->root_clients,
-		.user_clients = (unsigned int)limits->user_clients,
-		.idle_ns = limits->idle_ns,
-		.stall_ns = limits->stall_ns,
-		.max_message_bytes = limits->message_bytes,
-		.max_queued_bytes = limits->queue_bytes,
-		.max_unsent_bytes = limits->unsent_bytes,
 		.report = report,
 	};
 
+	set_limits(&control->parts.limits, &settings);
 	return server_new(&control->server, control->parts.loop, &settings, control_methods,
 			  control_method_count, control);
+}
+
+void control_set_limits(struct control *control, const struct control_limits *limits)
+{
+	struct server_settings settings = {0};
+
+	control->parts.limits = *limits;
+	set_limits(limits, &settings);
+	server_set_limits(control->server, &settings);
+}
+
+void control_clients(const struct control *control, struct server_stats *stats)
+{
+	server_stats(control->server, stats);
 }
 
 static void cleanup_control(struct control **control)

@@ -6,6 +6,7 @@
 #ifndef DAEMON_CONTROL_CONTROL_H
 #define DAEMON_CONTROL_CONTROL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/store/records.h"
@@ -15,7 +16,9 @@ struct alerts;
 struct attribution;
 struct backend;
 struct control;
+struct history;
 struct loop;
+struct reading;
 struct readings;
 struct rockets;
 
@@ -31,6 +34,15 @@ struct control_limits {
 	uint64_t unsent_bytes; /* of all clients together */
 };
 
+/* What a reload of the settings did. */
+#define CONTROL_RELOADED_MAX 128
+struct control_reloaded {
+	/* Keys whose new values are in force, and keys whose new values need a restart. */
+	const char *applied[CONTROL_RELOADED_MAX], *restart[CONTROL_RELOADED_MAX];
+	size_t applied_count, restart_count;
+	char error[512]; /* why nothing changed; empty: it worked */
+};
+
 /* The caller owns all of these, and they must outlive the control. */
 struct control_parts {
 	struct loop *loop;
@@ -44,17 +56,48 @@ struct control_parts {
 	const char *kmsg_reason;	 /* why netflowd does not read that log; NULL if it does */
 	uint32_t slots_limit;
 	struct alerts *alerts;
+	struct history *history; /* of counters and records, on disk */
 	const char *socket_path;
+	int listening; /* a socket that the service manager made, as in struct server_settings; 0: none */
 	struct control_limits limits;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	/* Read the settings and the alert rules again. */
+	void (*reload)(void *userdata, struct control_reloaded *reloaded);
+	void *reload_userdata;
 };
 
 /* Listen and serve.  Returns 0 or a negative errno.  Free with control_free. */
 int control_new(struct control **control, const struct control_parts *parts);
 void control_free(struct control **control);
 
+/* New limits, for the clients and calls that come. */
+void control_set_limits(struct control *control, const struct control_limits *limits);
+
+/*
+ * Coverage in one line: "coverage full", or "coverage degraded: rx_latency, wake; unavailable: slots_log".  `counters`
+ * is a reading of the part COUNTERS.
+ */
+void control_coverage_line(const struct control *control, const struct reading *counters,
+			   char *line, size_t size);
+
 /* A record of this kind was added: send it to the clients that stream. */
 void control_record(struct control *control, enum record_kind kind);
+
+/*
+ * What coverage says, as GetStatus does: 1 for a question that netflowd can answer in full, 0.5 if it is degraded, 0 if
+ * it has no answer.  -ENOMEM.
+ */
+int control_coverage(const struct control *control,
+		     int (*visit)(const char *question, double covered, void *userdata),
+		     void *userdata);
+
+struct server_stats;
+
+/* Clients and streams, see daemon/varlink/server.h. */
+void control_clients(const struct control *control, struct server_stats *stats);
+
+/* What this host cannot see now: a JSON array of type Coverage, which the caller frees; NULL: no memory. */
+char *control_coverage_gaps(const struct control *control);
 
 /* How alerts reach clients; valid until the control is freed. */
 struct alert_clients control_alert_clients(struct control *control);

@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -217,6 +218,11 @@ static json_t *coverage_of_nothing(const struct control *control)
 	return all;
 }
 
+static double coverage_share(const char *state)
+{
+	return !strcmp(state, "full") ? 1 : !strcmp(state, "degraded") ? 0.5 : 0;
+}
+
 json_t *coverage_json(const struct control *control, const ledger_events events)
 {
 	json_t *all;
@@ -231,4 +237,89 @@ json_t *coverage_json(const struct control *control, const ledger_events events)
 	json_array_append_new(all, coverage_of_keys(events));
 	add_all(all, coverage_of_slots(control));
 	return all;
+}
+
+int control_coverage(const struct control *control,
+		     int (*visit)(const char *question, double covered, void *userdata),
+		     void *userdata)
+{
+	const struct reading *reading = control_reading(control, COUNTERS);
+	static const ledger_events none;
+	OWN_JSON json_t *all =
+		coverage_json(control, reading ? reading_counters(reading)->events : none);
+	const json_t *row;
+	size_t i;
+	int r = all ? 0 : -ENOMEM;
+
+	json_array_foreach(all, i, row)
+	{
+		const char *state = json_string_value(json_object_get(row, "state"));
+		const char *question = json_string_value(json_object_get(row, "question"));
+
+		if (!state || !question)
+			return -ENOMEM;
+		if (r == 0)
+			r = visit(question, coverage_share(state), userdata);
+	}
+	return r;
+}
+
+/* ---- in one line --------------------------------------------------------- */
+
+/* Append the names of the questions in this state, behind `title`. */
+static void add_questions(const json_t *all, const char *state, const char *title, char *line,
+			  size_t size)
+{
+	const char *before = title;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(all, i, row)
+	{
+		size_t used = strlen(line);
+
+		if (strcmp(json_string_value(json_object_get(row, "state")), state) != 0)
+			continue;
+		snprintf(line + used, size - used, "%s%s", before,
+			 json_string_value(json_object_get(row, "question")));
+		before = ", ";
+	}
+}
+
+void control_coverage_line(const struct control *control, const struct reading *counters,
+			   char *line, size_t size)
+{
+	OWN_JSON json_t *all = coverage_json(control, reading_counters(counters)->events);
+	size_t title;
+
+	snprintf(line, size, "coverage");
+	title = strlen(line);
+	add_questions(all, "degraded", " degraded: ", line, size);
+	add_questions(all, "unavailable", line[title] ? "; unavailable: " : " unavailable: ", line,
+		      size);
+	if (!all)
+		snprintf(line, size, "coverage not known: out of memory");
+	else if (!line[title])
+		snprintf(line, size, "coverage full");
+}
+
+/* ---- gaps ---------------------------------------------------------------- */
+
+char *control_coverage_gaps(const struct control *control)
+{
+	const struct reading *reading = control_reading(control, COUNTERS);
+	static const ledger_events none;
+	OWN_JSON json_t *all =
+		coverage_json(control, reading ? reading_counters(reading)->events : none);
+	size_t i = 0;
+
+	while (i < json_array_size(all)) {
+		const json_t *one = json_array_get(all, i);
+
+		if (json_object_get(one, "reason"))
+			i++;
+		else
+			json_array_remove(all, i);
+	}
+	return all ? json_dumps(all, JSON_COMPACT) : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GetDrops and GetDropRecords. */
+/* GetDrops. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/past.h"
 #include "daemon/control/records.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/packet.h"
@@ -516,6 +517,7 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{"top", PARAMETER_INT, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
 	struct control *control = userdata;
@@ -524,35 +526,13 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
 	name = json_string_value(json_object_get(parameters, "by"));
 	if (name && !find_grouping(name, &nearest))
 		return call_error(call, "io.netflowd.UnknownField",
 				  json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
-	return control_read(control, call, parameters, READING_BIT(DROPS), answer);
-}
-
-/* ---- GetDropRecords ---------------------------------------------------- */
-
-static int answer_records(struct call *call, json_t *parameters, void *userdata)
-{
-	return control_records_reply(userdata, call, parameters, RECORDS_DROPS);
-}
-
-int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
-{
-	static const struct parameter table[] = {
-		{"reason", PARAMETER_STRING, true},  {"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},   {"faults", PARAMETER_BOOL, true},
-		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
-	};
-	struct control *control = userdata;
-
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
+	if (past_wanted(parameters))
+		return past_reply(control, call, parameters, &past_drops);
 	if (control_no_data(control, call))
 		return 0;
-	return control_read(control, call, parameters, 0, answer_records);
+	return control_read(control, call, parameters, READING_BIT(DROPS), answer);
 }

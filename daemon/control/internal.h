@@ -54,10 +54,13 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata);
 int method_get_slots(struct call *call, json_t *parameters, void *userdata);
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata);
 int method_monitor(struct call *call, json_t *parameters, void *userdata);
+int method_get_incidents(struct call *call, json_t *parameters, void *userdata);
+int method_get_incident(struct call *call, json_t *parameters, void *userdata);
 int method_get_alerts(struct call *call, json_t *parameters, void *userdata);
 int method_monitor_alerts(struct call *call, json_t *parameters, void *userdata);
 int method_test_alert(struct call *call, json_t *parameters, void *userdata);
 int method_silence_alert(struct call *call, json_t *parameters, void *userdata);
+int method_reload(struct call *call, json_t *parameters, void *userdata);
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata);
 
 /*
@@ -84,7 +87,7 @@ void alert_streams_stop(struct control *control);
 /* alert_test.c: run the rule's actions and answer the call, now or when the rule's program has ended. */
 int alert_test(struct control *control, struct call *call, const struct alert *alert);
 /* The program of a test has ended; `data` is the test. */
-void alert_test_ended(void *data, const struct alert_exec_result *result);
+void alert_test_ended(void *data, const char *action, const struct alert_exec_result *result);
 
 /* ---- replies ------------------------------------------------------------- */
 

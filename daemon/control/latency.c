@@ -8,6 +8,7 @@
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
 #include "daemon/json/json.h"
 
@@ -231,15 +232,18 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
-		{"all", PARAMETER_BOOL, true},	     {"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"all", PARAMETER_BOOL, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
+		{NULL, 0, 0},
 	};
-	struct control *control = userdata;
+	static const struct past_method method = {.parameters = table,
+						  .past = &past_latency,
+						  .parts = READING_BIT(DEVICES),
+						  .answer = answer};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	return control_read(control, call, parameters, READING_BIT(DEVICES), answer);
+	return past_or_now(userdata, call, parameters, &method);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatencyRecords. */
-#include <errno.h>
-
 #include "daemon/control/internal.h"
+#include "daemon/control/past.h"
 #include "daemon/control/records.h"
 
 static int answer(struct call *call, json_t *parameters, void *userdata)
@@ -21,13 +20,13 @@ int method_get_latency_records(struct call *call, json_t *parameters, void *user
 		{"slow", PARAMETER_BOOL, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	struct control *control = userdata;
+	static const struct past_method method = {.parameters = table,
+						  .past = &past_latency_records,
+						  .parts = READING_BIT(COUNTERS),
+						  .answer = answer};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	return control_read(control, call, parameters, READING_BIT(COUNTERS), answer);
+	return past_or_now(userdata, call, parameters, &method);
 }

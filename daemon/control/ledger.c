@@ -3,17 +3,6 @@
 #include "common/json.h"
 #include "daemon/control/internal.h"
 
-/* The runs that the kernel skipped, of the probes from `first` to before `end`, without kfree_skb. */
-static uint64_t missed(const struct reading_counters *counters, int first, int end)
-{
-	uint64_t sum = 0;
-
-	for (int i = first; i < end; i++)
-		if (i != NF_PROBE_KFREE_SKB)
-			sum += counters->missed[i];
-	return sum;
-}
-
 /* Add what the reading says about an equation to `ledger`, which is returned. */
 static json_t *add_balance(json_t *ledger, const struct reading_counters *counters,
 			   enum reading_equation equation)
@@ -57,7 +46,7 @@ json_t *control_inflight_ledger(const struct reading *reading)
 			  json_count(l.overwritten), "invalidated", json_count(l.invalidated),
 			  "torn", json_count(l.torn), "in_flight", json_count(l.in_flight), "stale",
 			  json_count(l.stale), "unaccounted", (json_int_t)l.unaccounted, "missed",
-			  json_count(missed(counters, 0, NF_PROBE_SLOTS_FIRST))),
+			  json_count(reading_missed(counters, 0, NF_PROBE_SLOTS_FIRST))),
 		counters, READING_EQUATION_INFLIGHT);
 }
 
@@ -82,15 +71,15 @@ json_t *control_slots_ledger(const struct reading *reading)
 		for (int j = 0; j < NF_SLOTS_EVENTS; j++)
 			sum[j] += counters->slots[i][j];
 	return add_balance(
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
-			  json_count(sum[NF_SLOTS_HIT]), "counted",
-			  json_count(sum[NF_SLOTS_COUNTED]), "unkeyed",
-			  json_count(sum[NF_SLOTS_UNKEYED]), "chosen",
-			  json_count(sum[NF_SLOTS_CHOSEN]), "recorded",
-			  json_count(sum[NF_SLOTS_RECORDED]), "throttled",
-			  json_count(sum[NF_SLOTS_THROTTLED]), "ring_full",
-			  json_count(sum[NF_SLOTS_RING_FULL]), "unended",
-			  json_count(sum[NF_SLOTS_UNENDED]), "missed",
-			  json_count(missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT))),
+		json_pack(
+			"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
+			json_count(sum[NF_SLOTS_HIT]), "counted", json_count(sum[NF_SLOTS_COUNTED]),
+			"unkeyed", json_count(sum[NF_SLOTS_UNKEYED]), "chosen",
+			json_count(sum[NF_SLOTS_CHOSEN]), "recorded",
+			json_count(sum[NF_SLOTS_RECORDED]), "throttled",
+			json_count(sum[NF_SLOTS_THROTTLED]), "ring_full",
+			json_count(sum[NF_SLOTS_RING_FULL]), "unended",
+			json_count(sum[NF_SLOTS_UNENDED]), "missed",
+			json_count(reading_missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT))),
 		counters, READING_EQUATION_SLOTS);
 }

@@ -16,10 +16,13 @@ const struct method control_methods[] = {
 	{"io.netflowd.GetSlotsRecords", ACCESS_READ, false, method_get_slots_records},
 	{"io.netflowd.Monitor", ACCESS_READ, true, method_monitor},
 	{"io.netflowd.GetAlerts", ACCESS_READ, false, method_get_alerts},
+	{"io.netflowd.GetIncidents", ACCESS_READ, false, method_get_incidents},
+	{"io.netflowd.GetIncident", ACCESS_READ, false, method_get_incident},
 	{"io.netflowd.MonitorAlerts", ACCESS_READ, true, method_monitor_alerts},
 	{"io.netflowd.TestAlert", ACCESS_CHANGE, false, method_test_alert},
 	{"io.netflowd.SilenceAlert", ACCESS_CHANGE, false, method_silence_alert},
 	{"io.netflowd.UnsilenceAlert", ACCESS_CHANGE, false, method_unsilence_alert},
+	{"io.netflowd.Reload", ACCESS_CHANGE, false, method_reload},
 };
 
 const size_t control_method_count = ARRAY_SIZE(control_methods);

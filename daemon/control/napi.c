@@ -8,6 +8,7 @@
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/softnet.h"
@@ -180,13 +181,13 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 		{"netns", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	struct control *control = userdata;
+	static const struct past_method method = {.parameters = table,
+						  .past = &past_napi,
+						  .parts = READING_BIT(NAPI),
+						  .answer = answer};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	return control_read(control, call, parameters, READING_BIT(NAPI), answer);
+	return past_or_now(userdata, call, parameters, &method);
 }

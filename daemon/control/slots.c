@@ -8,6 +8,7 @@
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/past.h"
 #include "daemon/control/records.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
@@ -204,11 +205,14 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 		{"netns", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
+	if (past_wanted(parameters))
+		return past_reply(userdata, call, parameters, &past_slots);
 	return control_read(userdata, call, parameters, READING_BIT(SLOTS) | READING_BIT(COUNTERS),
 			    answer);
 }
@@ -223,15 +227,18 @@ static int answer_records(struct call *call, json_t *parameters, void *userdata)
 int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true},  {"netns", PARAMETER_STRING, true},
-		{"filter", PARAMETER_STRING, true},  {"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true}, {NULL, 0, 0},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
+		{NULL, 0, 0},
 	};
-	struct control *control = userdata;
+	static const struct past_method method = {.parameters = table,
+						  .past = &past_slots_records,
+						  .parts = READING_BIT(COUNTERS),
+						  .answer = answer_records};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (control_no_data(control, call))
-		return 0;
-	return control_read(control, call, parameters, READING_BIT(COUNTERS), answer_records);
+	return past_or_now(userdata, call, parameters, &method);
 }

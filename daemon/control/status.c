@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetStatus and ListProbes: the daemon about itself. */
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "common/build_id.h"
 #include "common/json.h"
 #include "common/time.h"
+#include "common/version.h"
 #include "daemon/control/coverage.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/past.h"
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
+#include "daemon/history/history.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -159,10 +164,54 @@ static json_t *readings(const struct control *control)
 static json_t *daemon_to_json(const struct control *control, const struct reading *reading)
 {
 	uint64_t started_ns = control->parts.started_ns;
+	struct build_id id = build_id();
 
-	return json_pack("{s:s, s:I, s:o, s:I}", "version", NETFLOWD_VERSION, "pid",
-			 (json_int_t)getpid(), "started", json_time(started_ns), "uptime_ns",
+	return json_pack("{s:s, s:s*, s:I, s:o, s:I}", "version", NETFLOWD_VERSION, "build_id",
+			 id.s[0] ? id.s : NULL, "pid", (json_int_t)getpid(), "started",
+			 json_time(started_ns), "uptime_ns",
 			 control_elapsed(control, reading_time(reading)));
+}
+
+static const char *phase_name(enum writer_phase phase)
+{
+	static const char *const names[] = {
+		[WRITER_STARTING] = "starting",
+		[WRITER_WRITING] = "writing",
+		[WRITER_FAILING] = "failing",
+		[WRITER_STOPPED] = "off",
+	};
+
+	return names[phase];
+}
+
+/* A text, or NULL if it is empty; for json_pack() with "o*". */
+static json_t *some_text(const char *text)
+{
+	return text[0] ? json_text(text, strlen(text)) : NULL;
+}
+
+/* Type History. */
+static json_t *history_to_json(const struct control *control)
+{
+	const char *off = history_off(control->parts.history);
+	struct history_status status;
+	const struct writer_status *writer = &status.writer;
+	int64_t oldest_s;
+
+	if (off)
+		return json_pack("{s:s, s:o}", "state", "off", "reason", some_text(off));
+	history_get_status(control->parts.history, &status);
+	oldest_s = writer->archive.oldest_s;
+	return json_pack("{s:s, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			 "state", phase_name(writer->phase), "reason", some_text(writer->reason),
+			 "set_aside", some_text(writer->set_aside), "oldest",
+			 oldest_s ? past_time(oldest_s * 1000000) : NULL, "written",
+			 writer->written_us ? past_time(writer->written_us) : NULL, "intervals",
+			 json_count(writer->written), "lost_intervals", json_count(writer->lost),
+			 "lost_records", json_count(writer->lost_records), "left_out",
+			 json_count(status.left_out), "waiting", json_count(writer->waiting),
+			 "file_bytes", json_count(writer->archive.file_bytes), "questions",
+			 json_count(status.questions));
 }
 
 static int answer_status(struct call *call, json_t *parameters, void *userdata)
@@ -178,7 +227,7 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 	return control_reply(
 		call,
 		json_pack(
-			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			"time", json_time(reading_time(reading)), "daemon",
 			daemon_to_json(control, reading), "backend", "name",
 			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
@@ -188,7 +237,8 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 			"latency", control_latency_ledger(reading), "slots",
 			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
 			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
-			"loop", loop(control), "clients", clients(control)));
+			"loop", loop(control), "clients", clients(control), "history",
+			history_to_json(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)

@@ -167,6 +167,12 @@ static void none_set_stack(struct backend *backend, bool on)
 	(void)on;
 }
 
+static void none_tune(struct backend *backend, const struct backend_settings *settings)
+{
+	(void)backend;
+	(void)settings;
+}
+
 static int none_set_stats(struct backend *backend, bool on)
 {
 	(void)backend;
@@ -204,6 +210,7 @@ static const struct backend_ops backend_none = {
 	.refresh = none_refresh,
 	.name_reasons = none_name_reasons,
 	.set_stack = none_set_stack,
+	.tune = none_tune,
 	.stats_missing = none_missing,
 	.set_stats = none_set_stats,
 	.stats = none_stats,

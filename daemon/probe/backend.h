@@ -104,6 +104,8 @@ struct backend_device {
 	const char *kind; /* "veth", "bridge", … of the driver, "physical", "loopback"; or NULL */
 	uint32_t ifindex; /* of a group: its number, 0 for "other" */
 	uint32_t netns;	  /* inode number; of a group: 0 */
+	/* Of a device; 0: of a group.  Inode numbers are soon given to other namespaces, so they do not identify it. */
+	uint64_t identity;
 	bool group;
 	uint64_t devices; /* of a group: the devices that it stands for */
 	uint32_t used;	  /* bit n: segment n is not empty */
@@ -126,6 +128,7 @@ struct backend_napi {
 	uint32_t ifindex;
 	uint32_t netns; /* inode number */
 	uint32_t cpu;
+	uint64_t identity; /* as of a device; 0: the backlog */
 	uint64_t polls, poll_packets, full_budgets;
 };
 
@@ -146,8 +149,9 @@ struct backend_drops {
 struct backend_slots {
 	const char *name; /* NULL: all devices that found the table full */
 	uint32_t ifindex;
-	uint32_t netns; /* inode number */
-	bool xen;	/* its driver is xen-netfront; otherwise of slots.devices */
+	uint32_t netns;	   /* inode number */
+	uint64_t identity; /* as of a device; 0: of all together */
+	bool xen;	   /* its driver is xen-netfront; otherwise of slots.devices */
 	/* As in struct nf_slots_count. */
 	uint64_t slots[NF_SLOTS_BUCKETS];
 	uint64_t near;
@@ -255,6 +259,8 @@ struct backend_ops {
 	int (*name_reasons)(struct backend *backend, struct names *names);
 	/* Switch kernel stacks in drop records on or off; off at startup. */
 	void (*set_stack)(struct backend *backend, bool on);
+	/* Take the thresholds, the sampling, and the rates and bursts of drop and latency records. */
+	void (*tune)(struct backend *backend, const struct backend_settings *settings);
 	/* Why the kernel's program statistics cannot be used; NULL if they can. */
 	const char *(*stats_missing)(const struct backend *backend);
 	/* Switch these statistics on or off; off at startup.  0 or negative errno. */

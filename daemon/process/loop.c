@@ -384,3 +384,17 @@ int loop_notify(const char *format, ...)
 	r = sd_notify(0, state);
 	return r < 0 ? r : 0;
 }
+
+bool loop_is_managed(void)
+{
+	const char *socket = getenv("NOTIFY_SOCKET");
+
+	return socket && socket[0];
+}
+
+uint64_t loop_watchdog_ns(void)
+{
+	uint64_t us;
+
+	return sd_watchdog_enabled(0, &us) > 0 ? us * NS_PER_US : 0;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The event loop, a thin layer over libsystemd's sd-event.  No other part of the daemon includes sd-event.h or
- * sd-daemon.h.
+ * The event loop, a thin layer over libsystemd's sd-event, and what the service manager gets and wants (sd-daemon).  No
+ * other part of the daemon includes sd-event.h.
  *
  * A source belongs to the caller that added it and ends with loop_source_free(), which a handler may call for any
  * source, its own included.  Every source must be freed before its loop.  A handler that returns a negative errno ends
@@ -90,5 +90,14 @@ void loop_source_free(struct loop_source **source);
  * manager, or a negative errno.
  */
 int loop_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether a service manager waits for notifications (NOTIFY_SOCKET). */
+bool loop_is_managed(void);
+
+/*
+ * The time within which the service manager wants the next WATCHDOG=1 (WatchdogSec=); 0: it wants none, also if its
+ * value is for another process.
+ */
+uint64_t loop_watchdog_ns(void);
 
 #endif

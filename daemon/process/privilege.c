@@ -46,7 +46,7 @@ static const struct {
 	 "such namespaces have no names, only numbers; drops without a socket have no owner",
 	 false},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-	 "open a cgroup by its id, and read files that are not for the daemon's user: alert rules on SIGHUP, tracefs, directories of namespaces",
+	 "open a cgroup by its id, and read files that are not for the daemon's user: the configuration on a reload, tracefs, directories of namespaces",
 	 "a cgroup is searched in the directories and can be gone by then; rules in a private directory are not reloaded",
 	 false},
 	{CAP_KILL, "CAP_KILL",

@@ -138,17 +138,24 @@ static void drop_user(struct places *places, struct user *user)
 
 /* ---- places --------------------------------------------------------------- */
 
+void places_set_limits(struct places *places, const struct places_limits *limits)
+{
+	struct places_limits *to = &places->limits;
+
+	*to = *limits;
+	if (to->root > limits->clients / 2)
+		to->root = limits->clients / 2;
+	if (!limits->user || limits->user > limits->clients - to->root)
+		to->user = limits->clients - to->root;
+}
+
 int places_new(struct places **places, const struct places_limits *limits)
 {
 	struct places *new = calloc(1, sizeof(*new));
 
 	if (!new)
 		return -ENOMEM;
-	new->limits = *limits;
-	if (new->limits.root > limits->clients / 2)
-		new->limits.root = limits->clients / 2;
-	if (!limits->user || limits->user > limits->clients - new->limits.root)
-		new->limits.user = limits->clients - new->limits.root;
+	places_set_limits(new, limits);
 	*places = new;
 	return 0;
 }

@@ -45,6 +45,8 @@ enum places_answer {
 
 int places_new(struct places **places, const struct places_limits *limits);
 void places_free(struct places **places);
+/* New limits, for new connections: those that have a place keep it. */
+void places_set_limits(struct places *places, const struct places_limits *limits);
 #define OWN_PLACES CLEANUP(places_free)
 
 /* The limits in force: a share for root or for a user that is too large is made smaller. */

@@ -2,13 +2,10 @@
 #include "daemon/varlink/server.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "common/array.h"
@@ -16,6 +13,7 @@
 #include "common/json.h"
 #include "common/time.h"
 #include "daemon/process/loop.h"
+#include "daemon/process/unix_socket.h"
 #include "daemon/varlink/client.h"
 #include "daemon/varlink/dispatch.h"
 #include "daemon/varlink/message.h"
@@ -45,12 +43,8 @@ struct server {
 	struct client_context context;
 	char *path;
 	char *group;
-	struct sockaddr_un address;
 	int fd;
-	/* The file that bind() created, so that the server never removes another one. */
-	bool bound;
-	dev_t device;
-	ino_t inode;
+	struct unix_socket file; /* unless the socket was passed to the server */
 	struct loop_source *source;
 	struct loop_source *resume;
 	bool accept_failed;
@@ -346,67 +340,17 @@ static int on_connection(int fd, unsigned int events, void *userdata)
 
 /* ---- the socket ----------------------------------------------------------- */
 
-static int remove_stale(const char *path)
-{
-	struct stat found;
-
-	if (lstat(path, &found) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(found.st_mode))
-		return -EEXIST;
-	return unlink(path) < 0 ? -errno : 0;
-}
-
-static int bind_private(struct server *server)
-{
-	struct stat made;
-	mode_t mask;
-	int r;
-
-	mask = umask(0177);
-	r = bind(server->fd, (struct sockaddr *)&server->address, sizeof(server->address));
-	r = r < 0 ? -errno : 0;
-	umask(mask);
-	if (r < 0)
-		return r;
-	if (lstat(server->path, &made) < 0)
-		return -errno;
-	server->bound = true;
-	server->device = made.st_dev;
-	server->inode = made.st_ino;
-	return 0;
-}
-
-/* First the group, then the mode, so that no other group has access in between. */
-static int share_with_group(const struct server *server)
-{
-	const struct group *group = server->group ? getgrnam(server->group) : NULL;
-
-	if (!group)
-		return 0;
-	if (lchown(server->path, (uid_t)-1, group->gr_gid) < 0)
-		return -errno;
-	return chmod(server->path, 0660) < 0 ? -errno : 0;
-}
-
 static int open_socket(struct server *server)
 {
 	int r;
 
-	if (strlen(server->path) >= sizeof(server->address.sun_path))
-		return -ENAMETOOLONG;
-	server->address.sun_family = AF_UNIX;
-	strcpy(server->address.sun_path, server->path);
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (server->fd < 0)
 		return -errno;
-	r = remove_stale(server->path);
+	r = unix_socket_bind(&server->file, server->fd, server->path);
 	if (r < 0)
 		return r;
-	r = bind_private(server);
-	if (r < 0)
-		return r;
-	r = share_with_group(server);
+	r = unix_socket_share(&server->file, server->group);
 	if (r < 0)
 		report("group", r, server);
 	return listen(server->fd, server->settings.backlog) < 0 ? -errno : 0;
@@ -414,12 +358,8 @@ static int open_socket(struct server *server)
 
 static void close_socket(struct server *server)
 {
-	struct stat found;
-
 	cleanup_close(&server->fd);
-	if (server->bound && lstat(server->path, &found) == 0 && found.st_dev == server->device &&
-	    found.st_ino == server->inode)
-		unlink(server->path);
+	unix_socket_remove(&server->file);
 }
 
 /* ---- the server ----------------------------------------------------------- */
@@ -452,8 +392,17 @@ static void set_defaults(struct server_settings *settings)
 		settings->backlog = SERVER_BACKLOG;
 }
 
+static struct places_limits places_of(const struct server_settings *settings)
+{
+	return (struct places_limits){.clients = settings->max_clients,
+				      .root = settings->root_clients,
+				      .user = settings->user_clients};
+}
+
 static int copy_settings(struct server *server, const struct server_settings *settings)
 {
+	struct places_limits limits;
+
 	server->settings = *settings;
 	set_defaults(&server->settings);
 	server->path = strdup(settings->path);
@@ -462,11 +411,27 @@ static int copy_settings(struct server *server, const struct server_settings *se
 	server->settings.group = server->group;
 	if (!server->path || (settings->group && !server->group))
 		return -ENOMEM;
-	return places_new(&server->places, &(struct places_limits){
-						   .clients = server->settings.max_clients,
-						   .root = server->settings.root_clients,
-						   .user = server->settings.user_clients,
-					   });
+	limits = places_of(&server->settings);
+	return places_new(&server->places, &limits);
+}
+
+void server_set_limits(struct server *server, const struct server_settings *settings)
+{
+	struct server_settings *to = &server->settings;
+	struct places_limits limits;
+
+	to->max_clients = settings->max_clients;
+	to->root_clients = settings->root_clients;
+	to->user_clients = settings->user_clients;
+	to->idle_ns = settings->idle_ns;
+	to->stall_ns = settings->stall_ns;
+	to->max_message_bytes = settings->max_message_bytes;
+	to->max_queued_bytes = settings->max_queued_bytes;
+	to->max_reply_bytes = settings->max_reply_bytes;
+	to->max_unsent_bytes = settings->max_unsent_bytes;
+	set_defaults(to);
+	limits = places_of(to);
+	places_set_limits(server->places, &limits);
 }
 
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
@@ -477,7 +442,8 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 
 	if (!new)
 		return -ENOMEM;
-	new->fd = new->turn_fd = -1;
+	new->fd = settings->listening > 0 ? settings->listening : -1;
+	new->turn_fd = -1;
 	new->userdata = userdata;
 	new->tables[0] = (struct dispatch_table){methods, count, userdata};
 	new->tables[1] =
@@ -496,7 +462,8 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
 	r = copy_settings(new, settings);
 	if (r < 0)
 		return r;
-	r = open_socket(new);
+	if (new->fd < 0)
+		r = open_socket(new);
 	if (r < 0)
 		return r;
 	r = loop_add_fd(loop, &new->source, new->fd, LOOP_READ, on_connection, new);

@@ -74,6 +74,11 @@ struct server_errors {
 struct server_settings {
 	/* Of the socket, at most 107 bytes; there is no default. */
 	const char *path;
+	/*
+	 * A socket that listens already, not blocking; 0: the server makes its own.  The server closes it, also if
+	 * server_new() fails, and leaves its file, mode and group to the process that made it.
+	 */
+	int listening;
 	/* The group that may connect, if the system has it; default: none. */
 	const char *group;
 	/* The reply to GetInfo; default: empty. */
@@ -136,13 +141,13 @@ struct server_stats {
 };
 
 /*
- * Listen on settings->path, and replace a socket that a dead process left there: the caller holds a lock that excludes
- * a running one.  `settings` is copied with its path and group.  Everything that it points to otherwise, and the
- * `count` methods must outlive the server.  `userdata` is passed to the methods and to `report`.  Returns 0,
- * -ENAMETOOLONG, -EEXIST if the path exists and is not a socket, or another negative errno.
+ * Listen on settings->listening, or on settings->path: then replace a socket that a dead process left there, because
+ * the caller holds a lock that excludes a running one.  `settings` is copied with its path and group.  Everything that
+ * it points to otherwise, and the `count` methods must outlive the server.  `userdata` is passed to the methods and to
+ * `report`.  Returns 0, -ENAMETOOLONG, -EEXIST if the path exists and is not a socket, or another negative errno.
  *
- * The socket gets the group and mode 0660.  It gets mode 0600 if there is no such group, or if the group cannot be set,
- * which is reported as "group".
+ * A socket of its own gets the group and mode 0660.  It gets mode 0600 if there is no such group, or if the group
+ * cannot be set, which is reported as "group".
  */
 int server_new(struct server **server, struct loop *loop, const struct server_settings *settings,
 	       const struct method *methods, size_t count, void *userdata);
@@ -153,6 +158,12 @@ int server_new(struct server **server, struct loop *loop, const struct server_se
  */
 void server_free(struct server **server);
 #define OWN_SERVER CLEANUP(server_free)
+
+/*
+ * Take the limits of `settings`, no other member: for new connections, and for the calls and replies that come.
+ * Clients beyond the new limits stay.
+ */
+void server_set_limits(struct server *server, const struct server_settings *settings);
 
 void server_stats(const struct server *server, struct server_stats *stats);
 

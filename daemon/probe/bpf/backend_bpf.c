@@ -328,6 +328,11 @@ static void bpf_set_stack(struct backend *backend, bool on)
 	bpf_state(backend)->skel->bss->live.drop_stack = on;
 }
 
+static void bpf_tune_programs(struct backend *backend, const struct backend_settings *settings)
+{
+	bpf_tune(bpf_state(backend), settings);
+}
+
 static const char *bpf_stats_missing(const struct backend *backend)
 {
 	return bpf_state(backend)->features.stats
@@ -403,6 +408,7 @@ const struct backend_ops backend_bpf = {
 	.refresh = bpf_refresh,
 	.name_reasons = bpf_name_reasons,
 	.set_stack = bpf_set_stack,
+	.tune = bpf_tune_programs,
 	.stats_missing = bpf_stats_missing,
 	.set_stats = bpf_set_stats,
 	.stats = bpf_stats,

@@ -215,6 +215,7 @@ static int visit_device(struct reading *reading, const struct nf_device_info *in
 	reading->device.kind = kind[0] ? kind : NULL;
 	reading->device.netns = info->netns;
 	reading->device.ifindex = NF_KEY_IFINDEX(key);
+	reading->device.identity = key;
 	reading->device.group = false;
 	reading->device.devices = 1;
 	return visit_sum(reading);
@@ -251,6 +252,7 @@ static int visit_group(struct reading *reading, const char kind[NF_DEVICE_KIND],
 	reading->device.kind = text[0] ? text : "other";
 	reading->device.netns = 0;
 	reading->device.ifindex = number;
+	reading->device.identity = 0;
 	reading->device.group = true;
 	reading->device.devices = devices;
 	return visit_sum(reading);
@@ -462,6 +464,7 @@ static int visit_polls(const struct backend_bpf_state *state, uint32_t slot,
 			napi[cpu].name = name;
 			napi[cpu].ifindex = NF_KEY_IFINDEX(*slot_key(state, slot));
 			napi[cpu].netns = info->netns;
+			napi[cpu].identity = *slot_key(state, slot);
 		}
 		/* A visitor that stops the walk gets all rows of the slot. */
 		if (r >= 0)

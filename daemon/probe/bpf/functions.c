@@ -7,9 +7,9 @@
 
 #include "build/bpf/netflowd.skel.h"
 #include "common/cleanup.h"
+#include "common/kallsyms.h"
 #include "daemon/probe/bpf/internal.h"
 
-#define KALLSYMS "/proc/kallsyms"
 #define NETBACK "/sys/module/xen_netback"
 
 /* The next line of /proc/kallsyms; false at the end. */
@@ -25,7 +25,7 @@ static bool next_symbol(FILE *file, uint64_t *address, char name[64])
 
 uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 {
-	OWN_FILE FILE *file = fopen(KALLSYMS, "re");
+	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
 	uint64_t begin = 0, end = UINT64_MAX, address;
 	char name[64];
 

@@ -94,6 +94,8 @@ int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
 void bpf_attach(struct backend_bpf_state *state);
+/* Write the settings that can change while the programs run. */
+void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
 const char *bpf_probe_how(const struct backend_bpf_state *state, enum nf_probe probe);
 bool bpf_probe_is_simple(const struct backend_bpf_state *state, enum nf_probe probe);

@@ -117,8 +117,6 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->cpus = state->cpus;
 	to->chunk_shift = blocks_chunk_shift(settings->device_memory);
 	to->stack_size = kernel_stack_size();
-	bpf_throttle(settings->drop_rate, settings->drop_burst, &to->drop_interval_ns,
-		     &to->drop_burst_ns);
 	to->atomic_fetch = state->features.atomic_fetch;
 	to->no_reentry = state->features.no_reentry;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
@@ -131,14 +129,23 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->probe[NF_PROBE_SOCK_RECV_LENGTH].state == PROBE_ATTACHED;
 	to->udp_enqueue = state->probe[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB].state == PROBE_ATTACHED;
 	to->wake_shift = 64 - WAKES_LOG2;
+}
+
+void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings)
+{
+	typeof(state->skel->bss->live) *to = &state->skel->bss->live;
+	__u64 interval, burst;
+
 	to->sample = settings->sample_one_in ? (uint32_t)(UINT32_MAX / settings->sample_one_in) : 0;
-	bpf_throttle(settings->journey_rate, settings->journey_burst, &to->journey_interval_ns,
-		     &to->journey_burst_ns);
-	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
-		to->threshold_ns[i] = settings->slow_ns[i];
-		if (to->threshold_ns[i] > INT64_MAX)
-			to->threshold_ns[i] = INT64_MAX;
-	}
+	bpf_throttle(settings->drop_rate, settings->drop_burst, &interval, &burst);
+	to->drop_interval_ns = interval;
+	to->drop_burst_ns = burst;
+	bpf_throttle(settings->journey_rate, settings->journey_burst, &interval, &burst);
+	to->journey_interval_ns = interval;
+	to->journey_burst_ns = burst;
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		to->threshold_ns[i] =
+			settings->slow_ns[i] > INT64_MAX ? INT64_MAX : settings->slow_ns[i];
 }
 
 static int set_table_sizes(struct backend_bpf_state *state, const struct backend_settings *settings)
@@ -488,5 +495,7 @@ int bpf_load(struct backend_bpf_state *state, const struct backend_settings *set
 	}
 	r = load(state, settings, reason);
 	close(TAKE_FD(state->chunk_template));
+	if (r == 0)
+		bpf_tune(state, settings);
 	return r;
 }

@@ -54,6 +54,7 @@ static int read_device(const struct backend_bpf_state *state, uint64_t key,
 	device->name = name;
 	device->ifindex = NF_KEY_IFINDEX(key);
 	device->netns = info.netns;
+	device->identity = key;
 	device->xen = info.xen;
 	return 0;
 }

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/control/past.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/time.h"
+#include "common/when.h"
+#include "daemon/history/history.h"
+#include "daemon/kernel/attribution.h"
+
+static void past_free(void *state)
+{
+	struct past *past = state;
+
+	if (past->kind->clear && past->state)
+		past->kind->clear(past->state);
+	reader_period_clear(&past->period);
+	json_decref(past->parameters);
+	json_decref(past->head);
+	json_decref(past->rows);
+	free(past);
+}
+
+bool past_wanted(const json_t *parameters)
+{
+	return json_object_get(parameters, "since") || json_object_get(parameters, "until");
+}
+
+json_t *past_time(int64_t us)
+{
+	char text[TIME_TEXT_MAX];
+
+	time_format_realtime(us * 1000, text);
+	return json_string(text);
+}
+
+const char *past_text(const struct past *past, const char *name)
+{
+	return json_string_value(json_object_get(past->parameters, name));
+}
+
+/* ---- what to take ------------------------------------------------------------------- */
+
+/* By the name at that time, or the number; without a name, by the number of the namespace that has the name now. */
+static bool is_netns(const struct past *past, const json_t *name, const char *wanted)
+{
+	const char *text = json_string_value(json_object_get(name, "netns_name"));
+	const json_t *number = json_object_get(name, "netns");
+	char digits[24];
+
+	if (text && !strcmp(text, wanted))
+		return true;
+	if (!text && past->netns && json_integer_value(number) == past->netns)
+		return true;
+	snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(number));
+	return number && !strcmp(digits, wanted);
+}
+
+bool past_takes_place(const struct past *past, const json_t *name)
+{
+	const char *device = past_text(past, "device"), *netns = past_text(past, "netns");
+	const char *own = json_string_value(json_object_get(name, "device"));
+
+	if (device && (!own || strcmp(own, device) != 0))
+		return false;
+	return !netns || is_netns(past, name, netns);
+}
+
+/* ---- the reply ------------------------------------------------------------------------ */
+
+static json_t *gaps(const struct reader_period *period)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < period->gaps_listed; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o}", "from",
+						      past_time(period->gap[i].from_us), "to",
+						      past_time(period->gap[i].to_us)));
+	return list;
+}
+
+/* Type Period. */
+static json_t *period_to_json(const struct past *past)
+{
+	const struct reader_period *period = &past->period;
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:I, s:O}", "since",
+		past_time(past->since_us), "until", past_time(past->until_us), "from",
+		past_time(period->from_us), "to", past_time(period->to_us), "resolution_ns",
+		(json_int_t)(period->step_s * (int64_t)TIME_NS_PER_SECOND), "covered_ns",
+		(json_int_t)(period->covered_us * 1000), "gaps", gaps(period), "gap_count",
+		json_count(period->gaps), "weight", (json_int_t)(past->weight ? past->weight : 1),
+		"coverage", period->coverage);
+}
+
+static json_t *head(void *state)
+{
+	const struct past *past = state;
+	json_t *reply = json_copy(past->head);
+
+	if (past->without_period)
+		return reply;
+	if (reply && json_object_set_new(reply, "period", period_to_json(past)) == 0)
+		return reply;
+	json_decref(reply);
+	return NULL;
+}
+
+static int next_row(void *state, json_t **row)
+{
+	struct past *past = state;
+
+	if (past->next == json_array_size(past->rows))
+		return 0;
+	*row = json_incref(json_array_get(past->rows, past->next++));
+	return 1;
+}
+
+static int fail(struct call *call, const char *error, const char *reason)
+{
+	return call_error(call, error, json_pack("{s:s}", "reason", reason));
+}
+
+/* The history has answered, or could not. */
+static int refuse(struct call *call, int error)
+{
+	switch (error) {
+	case -EBUSY:
+		return fail(call, "io.netflowd.Failed",
+			    "too many questions about the past wait; ask again later");
+	case -ETIMEDOUT:
+	case -EAGAIN:
+		return fail(call, "io.netflowd.Failed",
+			    "reading the history took too long; ask for a shorter time");
+	case -ENOENT:
+		return fail(
+			call, "io.netflowd.NoHistory",
+			"there is no file yet, or it cannot be opened; see history in GetStatus");
+	case -ENODATA:
+		return fail(call, "io.netflowd.UnknownIncident",
+			    "there is no such incident, or it was deleted");
+	case -EPROTONOSUPPORT:
+		return fail(call, "io.netflowd.NoHistory",
+			    "the file is of another version; see history in GetStatus");
+	case -EBADMSG:
+		return fail(call, "io.netflowd.NoHistory",
+			    "the file is corrupt; netflowd begins a new one as soon as it writes");
+	default:
+		return fail(call, "io.netflowd.Failed", strerror(-error));
+	}
+}
+
+struct result {
+	struct past *past;
+	int error;
+};
+
+static int give(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct pages_source template = {
+		.head = head, .next = next_row, .free = past_free};
+	const struct result *result = userdata;
+	struct past *past = result->past;
+
+	(void)parameters;
+	if (result->error < 0) {
+		past_free(past);
+		return refuse(call, result->error);
+	}
+	past->source = template;
+	past->source.member = past->kind->member;
+	return pages_reply(past->control, call, &past->source, past, SIZE_MAX);
+}
+
+/* ---- the question ----------------------------------------------------------------------- */
+
+static int work(struct reader *reader, void *userdata)
+{
+	struct past *past = userdata;
+	int r = reader_period(reader, &past->period);
+
+	past->rows = json_array();
+	past->head = json_pack("{s:o, s:o, s:I}", "time", past_time(past->period.to_us), "since",
+			       past_time(past->period.from_us), "elapsed_ns",
+			       (json_int_t)((past->period.to_us - past->period.from_us) * 1000));
+	if (r == 0 && (!past->rows || !past->head))
+		r = -ENOMEM;
+	return r < 0 ? r : past->kind->work(reader, past);
+}
+
+static void on_answer(int error, void *userdata)
+{
+	struct past *past = userdata;
+	OWN_JSON json_t *parameters = json_incref(past->parameters);
+	struct result result = {past, error};
+
+	call_on_close(past->call, NULL, NULL);
+	call_continue(past->call, give, parameters, &result);
+}
+
+/* The client is gone. */
+static void on_closed(void *userdata)
+{
+	struct past *past = userdata;
+
+	if (past->question)
+		history_forget(&past->question, past_free);
+	else
+		past_free(past);
+}
+
+/* A moment of a parameter in us.  -EINVAL: it is not valid, and the call has ended. */
+static int read_time(struct past *past, const char *name, int64_t otherwise, int64_t *us)
+{
+	const char *text = past_text(past, name);
+	int64_t ns;
+
+	*us = otherwise;
+	if (!text)
+		return 0;
+	if (when_parse_rfc3339(text, &ns) < 0) {
+		call_invalid_parameter(past->call, name);
+		return -EINVAL;
+	}
+	*us = ns / 1000;
+	return 0;
+}
+
+static int read_period(struct past *past)
+{
+	int64_t now_us = (int64_t)(time_realtime() / 1000);
+	int r = read_time(past, "since", 0, &past->since_us);
+
+	if (r == 0)
+		r = read_time(past, "until", now_us, &past->until_us);
+	if (r < 0)
+		return r;
+	if (past->until_us > now_us)
+		past->until_us = now_us;
+	if (past->since_us >= past->until_us) {
+		call_invalid_parameter(past->call, past_text(past, "since") ? "since" : "until");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int ask(struct past *past)
+{
+	int r = read_period(past);
+
+	if (r == 0 && past->kind->prepare)
+		r = past->kind->prepare(past);
+	if (r < 0)
+		return r;
+	call_on_close(past->call, on_closed, past);
+	r = history_ask(past->control->parts.history, &past->question, past->since_us,
+			past->until_us, work, on_answer, past);
+	if (r < 0)
+		call_on_close(past->call, NULL, NULL);
+	return r;
+}
+
+int past_reply(struct control *control, struct call *call, json_t *parameters,
+	       const struct past_kind *kind)
+{
+	const char *off = history_off(control->parts.history);
+	struct past *past;
+	size_t limit;
+	int r;
+
+	if (off)
+		return fail(call, "io.netflowd.NoHistory", off);
+	limit = pages_read_limit(call, parameters, kind->rows_by_default);
+	if (!limit)
+		return -EINVAL;
+	/* One reply has no more, and must have the newest records, not the oldest of many. */
+	if (!call_wants_more(call) && limit > PAGES_ROWS_MAX)
+		limit = PAGES_ROWS_MAX;
+	past = calloc(1, sizeof(*past));
+	if (!past)
+		return -ENOMEM;
+	past->control = control;
+	past->call = call;
+	past->kind = kind;
+	past->parameters = json_incref(parameters);
+	past->limit = limit;
+	if (past_text(past, "netns"))
+		attribution_netns_number(control->parts.attribution, past_text(past, "netns"),
+					 &past->netns);
+	r = ask(past);
+	if (r < 0)
+		past_free(past);
+	return r == -EBUSY ? refuse(call, r) : r;
+}
+
+int past_or_now(struct control *control, struct call *call, json_t *parameters,
+		const struct past_method *method)
+{
+	if (call_check_parameters(call, parameters, method->parameters) < 0)
+		return -EINVAL;
+	if (past_wanted(parameters))
+		return past_reply(control, call, parameters, method->past);
+	if (control_no_data(control, call))
+		return 0;
+	return control_read(control, call, parameters, method->parts, method->answer);
+}

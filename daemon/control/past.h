@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls about the past: those with `since` or `until`.  A method names what to read; a thread of the history reads it
+ * and makes the rows, and the reply goes out in pages like all others.
+ */
+#ifndef DAEMON_CONTROL_PAST_H
+#define DAEMON_CONTROL_PAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "daemon/control/internal.h"
+#include "daemon/control/pages.h"
+#include "daemon/history/reader.h"
+
+/* The parameters of a method that can answer for the past. */
+#define PAST_PARAMETERS                         \
+	{"since", PARAMETER_STRING, true},      \
+	{                                       \
+		"until", PARAMETER_STRING, true \
+	}
+
+struct past {
+	struct control *control;
+	struct call *call;
+	const struct past_kind *kind;
+	json_t *parameters;
+	int64_t since_us, until_us; /* since 1970 */
+	size_t limit;		    /* of the rows */
+	uint32_t netns;		    /* the number of the parameter `netns` now; 0: not known */
+	/* Made in the thread. */
+	json_t *head; /* members of the reply besides the rows */
+	json_t *rows;
+	struct reader_period period;
+	bool without_period; /* the reply has none */
+	uint32_t weight;     /* the largest of a number in the reply */
+	/* For the pages. */
+	struct pages_source source;
+	size_t next;
+	struct history_question *question;
+	void *state; /* of the kind */
+};
+
+struct past_kind {
+	const char *member;	/* the array of the rows */
+	size_t rows_by_default; /* in a reply to a call without `more` */
+	/* In the loop: make `state`.  NULL: nothing to do.  -EINVAL: the call has ended; or -ENOMEM. */
+	int (*prepare)(struct past *past);
+	/* In the thread: fill rows, and head. */
+	int (*work)(struct reader *reader, struct past *past);
+	/* Free `state`; NULL: nothing to do. */
+	void (*clear)(void *state);
+};
+
+/* Whether the call is about the past. */
+bool past_wanted(const json_t *parameters);
+
+/* Answer the call from the history.  The result is for the method to return. */
+int past_reply(struct control *control, struct call *call, json_t *parameters,
+	       const struct past_kind *kind);
+
+/* A method that can ask about now and about the past. */
+struct past_method {
+	const struct parameter *parameters;
+	const struct past_kind *past;
+	unsigned int parts;   /* READING_BIT() of what `answer` needs */
+	server_method answer; /* about now */
+};
+
+/*
+ * Check the parameters and answer the call: from the history if it is about the past, otherwise as control_read(),
+ * unless there is no backend.  The result is for the method to return.
+ */
+int past_or_now(struct control *control, struct call *call, json_t *parameters,
+		const struct past_method *method);
+
+/* The device and the namespace, a number or a name at that time, that a series or a record must have. */
+bool past_takes_place(const struct past *past, const json_t *name);
+
+/* A time of the history as a string. */
+json_t *past_time(int64_t us);
+
+/* A text of a parameter; NULL: it is absent. */
+const char *past_text(const struct past *past, const char *name);
+
+/* past_drops.c, past_latency.c …: what each method reads. */
+extern const struct past_kind past_drops, past_latency, past_napi, past_slots;
+extern const struct past_kind past_drop_records, past_latency_records, past_slots_records;
+extern const struct past_kind past_alerts, past_incidents, past_incident;
+
+/* The rows and sums of drops, and the segments of all devices, as GetDrops and GetLatency have them. */
+int past_read_drops(struct reader *reader, struct past *past);
+int past_read_segments(struct reader *reader, struct past *past);
+
+#endif

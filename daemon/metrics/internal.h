@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files that write families. */
+#ifndef DAEMON_METRICS_INTERNAL_H
+#define DAEMON_METRICS_INTERNAL_H
+
+#include "daemon/metrics/metrics.h"
+#include "daemon/metrics/series.h"
+#include "daemon/metrics/snapshot.h"
+
+struct kinds;
+
+/* /proc/net/softnet_stat has 32 bits that wrap; these sums do not. */
+struct cpu_counts {
+	uint32_t cpu;
+	uint32_t last[3];
+	uint64_t sum[3];
+};
+
+struct metrics {
+	struct series *drops, *napi, *slots;
+	struct kinds *kinds; /* histograms by kind of device */
+	struct cpu_counts *cpu;
+	size_t cpus, cpus_room;
+	uint64_t limit; /* of drop series */
+};
+
+/* drops.c */
+int metrics_add_drops(struct series *series, const struct metrics_snapshot *snapshot);
+void metrics_write_drops(struct metrics_text *text, const struct metrics *metrics,
+			 const struct metrics_snapshot *snapshot);
+
+/* devices.c */
+int metrics_add_napi(struct series *series, const struct metrics_snapshot *snapshot);
+int metrics_add_slots(struct series *series, const struct metrics_snapshot *snapshot);
+void metrics_write_napi(struct metrics_text *text, const struct metrics *metrics);
+void metrics_write_slots(struct metrics_text *text, const struct metrics *metrics);
+
+/* latency.c */
+int kinds_new(struct kinds **kinds);
+void kinds_free(struct kinds **kinds);
+int kinds_update(struct kinds *kinds, const struct metrics_snapshot *snapshot);
+void metrics_write_latency(struct metrics_text *text, const struct metrics *metrics);
+
+/* cpus.c */
+int metrics_update_cpus(struct metrics *metrics);
+void metrics_write_cpus(struct metrics_text *text, const struct metrics *metrics,
+			const struct metrics_snapshot *snapshot);
+
+/* ledger.c */
+void metrics_write_ledger(struct metrics_text *text, const struct metrics_snapshot *snapshot);
+
+/* self.c */
+void metrics_write_self(struct metrics_text *text, const struct metrics_snapshot *snapshot);
+
+#endif
