@@ -13,6 +13,8 @@
 #include "common/duration.h"
 #include "common/nearest.h"
 #include "common/netns.h"
+#include "common/time.h"
+#include "common/when.h"
 
 #define SOCKET_DEFAULT "/run/netflowd/io.netflowd"
 #define TIMEOUT_DEFAULT_MS 10000
@@ -27,7 +29,7 @@ const struct argument arguments_global[] = {
 	       .help = "print without colours, as with NO_COLOR in the environment"),
 	OPTION("help", FLAG, help, .letter = 'h',
 	       .help = "list the commands, or show the options of one"),
-	OPTION_FLAG(version, "print the version of netflowctl"),
+	OPTION_FLAG(version, "print the version and build ID of netflowctl"),
 	{},
 };
 
@@ -44,6 +46,9 @@ void arguments_init(struct arguments *arguments)
 		.over_ns = -1,
 		.for_ns = -1,
 		.follow_ms = -1,
+		.since_ns = -1,
+		.until_ns = -1,
+		.compare_ns = -1,
 	};
 }
 
@@ -132,6 +137,8 @@ static bool read_value(const struct argument *argument, const char *text, int64_
 		good = read_milliseconds(text, &number);
 	else if (argument->type == ARGUMENT_DURATION)
 		good = read_duration(text, &number);
+	else if (argument->type == ARGUMENT_MOMENT)
+		good = when_parse(text, (int64_t)time_realtime(), &number) == 0;
 	if (!good || number < argument->min || number > argument->max)
 		return false;
 	*value = number;
@@ -151,6 +158,9 @@ static int refuse_value(const struct argument *argument, const char *text,
 			"--%s must be a duration from %s to %s with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
 			argument->name, duration_format((uint64_t)argument->min).s,
 			duration_format((uint64_t)argument->max).s, text);
+	if (argument->type == ARGUMENT_MOMENT)
+		return refuse(error, "--%s must be a time since 1970: " WHEN_FORMS ", not '%.60s'",
+			      argument->name, text);
 	return refuse(error, "--%s must be a number from %lld to %lld, not '%.60s'", argument->name,
 		      (long long)argument->min, (long long)argument->max, text);
 }
@@ -222,6 +232,7 @@ static int set_value(const struct argument *argument, struct arguments *argument
 	case ARGUMENT_NUMBER:
 	case ARGUMENT_SECONDS:
 	case ARGUMENT_DURATION:
+	case ARGUMENT_MOMENT:
 		break;
 	}
 	if (read_value(argument, text, value))

@@ -35,10 +35,13 @@ struct arguments {
 	bool all;
 	const char *pcap;
 	const char *format;
+	const char *html;
 	const char *output;
 	int64_t follow_ms;
 	int64_t interval_ms;
 	int64_t count;
+	int64_t since_ns, until_ns; /* since 1970 */
+	int64_t compare_ns;
 	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
 	bool ended; /* "--" was read: no option follows */
@@ -52,6 +55,7 @@ enum argument_type {
 	ARGUMENT_NUMBER,   /* int64_t, a whole number */
 	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */
 	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 250us, 1.5s */
+	ARGUMENT_MOMENT,   /* int64_t in ns since 1970; typed as common/when.h says */
 };
 
 /* One option; a table of them ends with a row without a name. */

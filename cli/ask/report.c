@@ -11,6 +11,7 @@
 #include "cli/terminal/text.h"
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/version.h"
 
 void report(const char *format, ...)
 {
@@ -34,7 +35,7 @@ enum report_status report_connect(const char *path, int error)
 	switch (-error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		report("no daemon is running at %s; start netflowd as root, or run `make run` in its source tree",
+		report("no daemon is running at %s; as root, run `systemctl start netflowd`, or `make run` in its source tree",
 		       path);
 		break;
 	case EACCES:
@@ -73,7 +74,11 @@ static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownSegment", "no such segment: ", "segment", "", REPORT_USAGE},
 	{"io.netflowd.UnknownName", "no entry for ", "name", "", REPORT_USAGE},
 	{"io.netflowd.UnknownAlert", "no such alert rule: ", "rule", "", REPORT_USAGE},
+	{"io.netflowd.InvalidSettings", "nothing was reloaded: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.InvalidFilter", "invalid tcpdump expression: ", "reason", "", REPORT_USAGE},
+	{"io.netflowd.UnknownIncident", "", "reason", "; `netflowctl incidents` lists all",
+	 REPORT_USAGE},
+	{"io.netflowd.NoHistory", "no history: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.NoData", "no data: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.InvalidMessage", "the daemon rejects the message: ", "reason", "",
 	 REPORT_FAILED},

@@ -3,7 +3,7 @@
 #ifndef CLI_ASK_REPORT_H
 #define CLI_ASK_REPORT_H
 
-#include "cli/ask/varlink.h"
+#include "common/varlink.h"
 
 enum report_status {
 	REPORT_FINE = 0,

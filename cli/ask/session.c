@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "cli/ask/options.h"
-#include "cli/ask/rows.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
+#include "common/json.h"
+#include "common/rows.h"
+#include "common/time.h"
 #include "common/units.h"
 
 void session_done(struct session *session)
@@ -29,19 +31,50 @@ enum report_status session_connect(struct session *session)
 	return r ? report_connect(arguments->socket, r) : REPORT_FINE;
 }
 
+/* Whether a call changes nothing, so that it can be made again. */
+static bool only_reads(const char *method)
+{
+	static const char *const verbs[] = {"io.netflowd.Get", "io.netflowd.List",
+					    "io.netflowd.Explain"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strncmp(method, verbs[i], strlen(verbs[i])))
+			return true;
+	return false;
+}
+
+/* Connect again; false: no process listens, and the old connection stays. */
+static bool reconnect(struct session *session)
+{
+	struct varlink *fresh = NULL;
+
+	if (varlink_connect(&fresh, session->arguments.socket, session->arguments.timeout_ms))
+		return false;
+	varlink_free(&session->varlink);
+	session->varlink = fresh;
+	return true;
+}
+
+/*
+ * A daemon that restarts drops the calls that it has not answered.  If the service manager keeps the socket, a new
+ * connection waits there for the next daemon.
+ */
 enum report_status session_call(struct session *session, const char *method, json_t *parameters,
 				int64_t extra_ms, json_t **reply)
 {
+	int64_t timeout_ms = session->arguments.timeout_ms + extra_ms;
+	OWN_JSON json_t *owned = parameters;
 	enum report_status status = session_connect(session);
 	json_t *whole;
 	int r;
 
-	if (status) {
-		json_decref(parameters);
+	if (status)
 		return status;
+	r = rows_call(session->varlink, method, json_incref(owned), timeout_ms, &whole);
+	if ((r == -ECONNRESET || r == -EPIPE) && only_reads(method) && reconnect(session)) {
+		json_decref(whole);
+		r = rows_call(session->varlink, method, json_incref(owned), timeout_ms, &whole);
 	}
-	r = rows_call(session->varlink, method, parameters,
-		      session->arguments.timeout_ms + extra_ms, &whole);
 	if (r == 0) {
 		*reply = whole;
 		return REPORT_FINE;
@@ -110,6 +143,20 @@ void session_put_rest(struct page *page, uint64_t shown, uint64_t matched)
 	if (shown < matched)
 		page_line(page, PAGE_DIM, "… %s more rows; --all shows them",
 			  units_count(matched - shown).s);
+}
+
+void session_report_rest(const struct session *session, const json_t *reply)
+{
+	uint64_t shown = json_array_size(json_object_get(reply, "records"));
+	int64_t matched = json_integer_value(json_object_get(reply, "matched"));
+	int64_t limit = session->arguments.limit;
+
+	if (!json_object_get(reply, "period") || (int64_t)shown >= matched ||
+	    (limit >= 0 && shown >= (uint64_t)limit))
+		return;
+	report("only the newest %s of %s records; the others are in shorter times, see --since and --until%s",
+	       units_count(shown).s, units_count((uint64_t)matched).s,
+	       limit < 0 ? ", or with --limit" : "");
 }
 
 json_t *session_selection(const struct session *session)
@@ -223,11 +270,48 @@ enum report_status session_output(struct session *session, const json_t *json, b
 	return status ? status : print(session, page, json, data);
 }
 
+static void add_moment(json_t *parameters, const char *name, int64_t ns)
+{
+	char text[TIME_TEXT_MAX];
+
+	if (ns < 0)
+		return;
+	time_format_realtime(ns, text);
+	json_object_set_new(parameters, name, json_string(text));
+}
+
+enum report_status session_add_period(const struct session *session, json_t *parameters)
+{
+	const struct arguments *given = &session->arguments;
+
+	if ((given->follow || given->follow_ms >= 0) &&
+	    (given->since_ns >= 0 || given->until_ns >= 0)) {
+		report("--follow shows what happens from now on; it cannot be used with --since or --until");
+		return REPORT_USAGE;
+	}
+	if (given->since_ns >= 0 && given->until_ns >= 0 && given->since_ns >= given->until_ns) {
+		report("--since must be before --until");
+		return REPORT_USAGE;
+	}
+	if (given->since_ns >= (int64_t)time_realtime()) {
+		report("--since is still to come; it must be before now");
+		return REPORT_USAGE;
+	}
+	add_moment(parameters, "since", given->since_ns);
+	add_moment(parameters, "until", given->until_ns);
+	return REPORT_FINE;
+}
+
 enum report_status session_show(struct session *session, const char *method, json_t *parameters,
 				int64_t extra_ms, session_printer *print, void *data)
 {
 	OWN_JSON json_t *reply = NULL;
-	enum report_status status = session_call(session, method, parameters, extra_ms, &reply);
+	enum report_status status = session_add_period(session, parameters);
 
+	if (status) {
+		json_decref(parameters);
+		return status;
+	}
+	status = session_call(session, method, parameters, extra_ms, &reply);
 	return status ? status : session_output(session, reply, false, print, data);
 }

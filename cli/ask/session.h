@@ -7,14 +7,16 @@
 
 #include "cli/ask/arguments.h"
 #include "cli/ask/report.h"
-#include "cli/ask/varlink.h"
 #include "cli/terminal/page.h"
 #include "cli/terminal/term.h"
 #include "common/json.h"
+#include "common/varlink.h"
 
 struct session {
 	struct arguments arguments;
 	char *filter; /* the words of a tcpdump expression with blanks between them; NULL: none */
+	char *const *words; /* of a command that parses its words itself; they belong to argv */
+	size_t word_count;
 	struct term term;
 	struct varlink *varlink; /* NULL until the first session_connect() */
 };
@@ -55,11 +57,23 @@ json_t *session_records_limit(const struct session *session);
 /* "… 12 more rows; --all shows them", if the reply does not have all `matched` rows. */
 void session_put_rest(struct page *page, uint64_t shown, uint64_t matched);
 
+/*
+ * Report how many records of the past matched but are not in the reply, unless --limit asked for that: a file that they
+ * are written to cannot say it.
+ */
+void session_report_rest(const struct session *session, const json_t *reply);
+
 /* The parameters that select: --reason, --dev, --netns and the tcpdump expression. */
 json_t *session_selection(const struct session *session);
 
 /* Put the options that select, as far as given: " with --reason R --dev D". */
 void session_put_selection(const struct session *session, struct page *page);
+
+/*
+ * Add --since and --until to `parameters` (NULL: out of memory); REPORT_USAGE, reported, if they are not in that order
+ * or used with --follow.
+ */
+enum report_status session_add_period(const struct session *session, json_t *parameters);
 
 /* A new page for the terminal.  A failure is reported. */
 enum report_status session_page(struct session *session, struct page **page);
@@ -85,7 +99,7 @@ typedef enum report_status session_printer(struct session *session, struct page 
 enum report_status session_output(struct session *session, const json_t *json, bool one_line,
 				  session_printer *print, void *data);
 
-/* session_call() a method and session_output() its reply. */
+/* session_call() a method, with session_add_period(), and session_output() its reply. */
 enum report_status session_show(struct session *session, const char *method, json_t *parameters,
 				int64_t extra_ms, session_printer *print, void *data);
 

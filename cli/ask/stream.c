@@ -2,12 +2,15 @@
 #include "cli/ask/stream.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
+#include "cli/ask/away.h"
 #include "cli/ask/field.h"
 #include "cli/terminal/signals.h"
 #include "common/time.h"
+#include "common/units.h"
 
 #define MONITOR "io.netflowd.Monitor"
 
@@ -16,7 +19,14 @@ static const char *method_of(const struct stream *stream)
 	return stream->method ? stream->method : MONITOR;
 }
 
-struct taken {
+/* One run of a stream, across all connections to the daemon. */
+struct following {
+	struct session *session;
+	const struct stream *stream;
+	json_t *parameters; /* of the call; not owned */
+	int signals;
+	int64_t deadline_ms; /* -1: none, or not begun */
+	bool begun;
 	int64_t records;
 	uint64_t hidden; /* drops that --faults hides */
 };
@@ -83,22 +93,22 @@ static bool hides(const struct session *session, const json_t *record)
 }
 
 /* One reply of the stream has a gap, a record or both; the gap is older than the record. */
-static enum report_status take_reply(struct session *session, const struct stream *stream,
-				     const json_t *reply, struct taken *taken)
+static enum report_status take_reply(struct following *following, const json_t *reply)
 {
+	const struct stream *stream = following->stream;
 	const json_t *record = json_object_get(reply, stream->kind);
 	enum report_status status = REPORT_FINE;
 	uint64_t gap = field_count_or(reply, "gap", 0);
 
 	if (gap)
-		status = put_gap(session, stream, gap);
+		status = put_gap(following->session, stream, gap);
 	if (status || !json_is_object(record))
 		return status;
-	if (hides(session, record)) {
-		taken->hidden++;
+	if (hides(following->session, record)) {
+		following->hidden++;
 		return REPORT_FINE;
 	}
-	taken->records++;
+	following->records++;
 	return stream->record(stream->data, record);
 }
 
@@ -115,30 +125,41 @@ static bool time_left(int64_t deadline_ms, int64_t *timeout_ms)
 	return left > 0;
 }
 
-static enum report_status read_stream(struct session *session, const struct stream *stream,
-				      struct taken *taken)
+static void note_begin(struct following *following)
 {
-	int64_t limit = session->arguments.limit;
-	int64_t deadline_ms = -1;
-	bool begun = false, continues = true;
+	int64_t duration_ms = following->stream->duration_ms;
 
-	while (continues && (limit < 0 || taken->records < limit)) {
-		int64_t timeout_ms = begun ? VARLINK_FOREVER : session->arguments.timeout_ms;
+	if (!following->begun && duration_ms >= 0)
+		following->deadline_ms = time_monotonic_ms() + duration_ms;
+	following->begun = true;
+}
+
+/* Sets *lost, and reports nothing, if a stream that had begun ends with its connection. */
+static enum report_status read_replies(struct following *following, bool *lost)
+{
+	struct session *session = following->session;
+	int64_t limit = session->arguments.limit;
+	bool answered = false, continues = true;
+
+	while (continues && (limit < 0 || following->records < limit)) {
+		int64_t timeout_ms = answered ? VARLINK_FOREVER : session->arguments.timeout_ms;
 		OWN_JSON json_t *reply = NULL;
 		enum report_status status;
 		int r;
 
-		if (!time_left(deadline_ms, &timeout_ms))
+		if (!time_left(following->deadline_ms, &timeout_ms))
 			return REPORT_FINE;
 		r = varlink_next(session->varlink, timeout_ms, &reply, &continues);
-		if (r == -EINTR || (r == -ETIMEDOUT && begun))
+		if (r == -EINTR || (r == -ETIMEDOUT && answered))
+			return REPORT_FINE;
+		*lost = following->begun && away_is(r);
+		if (*lost)
 			return REPORT_FINE;
 		if (r)
-			return report_call(session->varlink, method_of(stream), r);
-		if (!begun && stream->duration_ms >= 0)
-			deadline_ms = time_monotonic_ms() + stream->duration_ms;
-		begun = true;
-		status = take_reply(session, stream, reply, taken);
+			return report_call(session->varlink, method_of(following->stream), r);
+		note_begin(following);
+		answered = true;
+		status = take_reply(following, reply);
 		if (status)
 			return status;
 	}
@@ -146,6 +167,71 @@ static enum report_status read_stream(struct session *session, const struct stre
 		return REPORT_FINE;
 	report("the daemon ended the stream; see its log");
 	return REPORT_FAILED;
+}
+
+/* From the call to the end of the stream or of the connection. */
+static enum report_status follow_once(struct following *following, bool *lost)
+{
+	struct session *session = following->session;
+	const char *method = method_of(following->stream);
+	int r;
+
+	varlink_interrupt(session->varlink, following->signals);
+	r = varlink_stream(session->varlink, method, json_incref(following->parameters),
+			   session->arguments.timeout_ms);
+	*lost = following->begun && away_is(r);
+	if (*lost)
+		return REPORT_FINE;
+	return r ? report_call(session->varlink, method, r) : read_replies(following, lost);
+}
+
+/* Wait between two attempts; false if a signal or the deadline ends the stream. */
+static bool pause_attempts(const struct following *following)
+{
+	struct pollfd signals = {.fd = following->signals, .events = POLLIN};
+	int64_t pause_ms = AWAY_PAUSE_MS;
+
+	return time_left(following->deadline_ms, &pause_ms) &&
+	       poll(&signals, 1, (int)pause_ms) == 0;
+}
+
+/* Sets *again once a daemon answers; otherwise the stream has ended. */
+static enum report_status wait_for_daemon(struct following *following, bool *again)
+{
+	struct away away;
+	int r = -EAGAIN;
+
+	*again = false;
+	away_begin(&away, time_monotonic_ms());
+	report("the daemon is away; waiting up to %d s for it", AWAY_MAX_MS / 1000);
+	while (r == -EAGAIN) {
+		int64_t wait_ms = 1000;
+
+		if (!pause_attempts(following) || !time_left(following->deadline_ms, &wait_ms))
+			return REPORT_FINE;
+		r = away_try(following->session, &away, following->signals, wait_ms);
+	}
+	if (r == -EINTR)
+		return REPORT_FINE;
+	if (r)
+		return away_report();
+	report("the daemon was away for %s; records of this time may be missing",
+	       units_duration((uint64_t)away_ms(&away) * 1000000).s);
+	*again = true;
+	return REPORT_FINE;
+}
+
+static enum report_status follow(struct following *following)
+{
+	enum report_status status;
+	bool again;
+
+	do {
+		status = follow_once(following, &again);
+		if (!status && again)
+			status = wait_for_daemon(following, &again);
+	} while (!status && again);
+	return status;
 }
 
 /* Name the kind of records to Monitor; other methods have only one. */
@@ -164,11 +250,13 @@ enum report_status stream_follow(struct session *session, json_t *parameters,
 				 const struct stream *stream)
 {
 	OWN_JSON json_t *call = parameters;
-	enum report_status status = session_connect(session);
-	struct taken taken = {};
+	enum report_status status = session_add_period(session, call);
+	struct following following = {.session = session, .stream = stream, .deadline_ms = -1};
 	OWN_FD int signals = -1;
 	int r;
 
+	if (!status)
+		status = session_connect(session);
 	if (status)
 		return status;
 	r = add_kind(call, stream);
@@ -181,13 +269,10 @@ enum report_status stream_follow(struct session *session, json_t *parameters,
 		report("cannot read signals: %s", strerror(-signals));
 		return REPORT_FAILED;
 	}
-	varlink_interrupt(session->varlink, signals);
-	r = varlink_stream(session->varlink, method_of(stream), TAKE_PTR(call),
-			   session->arguments.timeout_ms);
-	if (r)
-		return report_call(session->varlink, method_of(stream), r);
-	status = read_stream(session, stream, &taken);
+	following.parameters = call;
+	following.signals = signals;
+	status = follow(&following);
 	if (!session->arguments.faults || status)
 		return status;
-	return put_hidden(session, stream, taken.hidden);
+	return put_hidden(session, stream, following.hidden);
 }

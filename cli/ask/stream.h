@@ -18,8 +18,10 @@ struct stream {
 
 /*
  * Follow until SIGINT, SIGTERM or SIGHUP, or until --limit records were
- * received: that is REPORT_FINE.  It is a failure, and reported, if the daemon
- * ends the stream.  With --faults, drops of class policy or benign are counted
+ * received: that is REPORT_FINE.  If the daemon goes away, wait for the next one
+ * (away.h), report for how long it was away, and follow that; REPORT_UNREACHABLE
+ * if none comes.  It is a failure, and reported, if the daemon ends the stream.
+ * With --faults, drops of class policy or benign are counted
  * but not passed on; their number is printed at the end.  `parameters` is
  * stolen and has everything except Monitor's kinds of records; NULL: out of
  * memory.

@@ -8,8 +8,10 @@
 #include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/show/alert_page.h"
+#include "cli/show/period.h"
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/units.h"
 
 /* A test runs the rule's program, which may run for the rule's exec_limit: at most a day. */
 #define TEST_EXTRA_MS (24 * 3600 * 1000LL)
@@ -17,7 +19,10 @@
 
 static const struct argument arguments[] = {
 	OPTION_FOLLOW("changes"),
-	OPTION_COUNT(limit, "with --follow, stop after N changes, 1 to 1048576"),
+	OPTION_PERIOD,
+	OPTION_COUNT(
+		limit,
+		"with --follow stop after N changes; with --since show the newest N, 1 to 1048576"),
 	OPTION("for", DURATION, for_ns, .value = "TIME", .min = 1, .max = SILENCE_MAX_NS,
 	       .help = "silence a rule for TIME, such as 30min, 2h or 1d; at most 365d"),
 	{},
@@ -45,7 +50,7 @@ static enum report_status print_results(struct session *session, struct page *pa
 	json_array_foreach(results, i, result)
 	{
 		page_put(page, PAGE_PLAIN, "%s", field_text(result, "action"));
-		page_pad(page, 9, 1);
+		page_pad(page, sizeof("alertmanager"), 1);
 		page_line(page, field_true(result, "fine") ? PAGE_GOOD : PAGE_BAD, "%s",
 			  field_text(result, "result"));
 	}
@@ -171,9 +176,42 @@ static enum report_status print_list(struct session *session, struct page *page,
 	return session_print(page, alert_page_put(page, reply));
 }
 
+static enum report_status print_past(struct session *session, struct page *page,
+				     const json_t *reply, void *data)
+{
+	const json_t *events = json_object_get(reply, "events"), *event;
+	uint64_t shown;
+	size_t i;
+
+	(void)session;
+	(void)data;
+	json_array_foreach(events, i, event) alert_page_put_event(page, event);
+	if (!json_array_size(events)) {
+		page_put(page, PAGE_PLAIN, "No alert fired or was resolved");
+		period_put_since(page, reply);
+		page_line(page, PAGE_PLAIN, ".");
+	}
+	shown = json_array_size(events);
+	if (shown < field_count_or(reply, "matched", 0))
+		page_line(page, PAGE_DIM, "… %s older changes; --limit shows more, at most 2,048",
+			  units_count(field_count_or(reply, "matched", 0) - shown).s);
+	period_put(page, reply, NULL);
+	return session_print(page, 0);
+}
+
+static bool wants_past(const struct arguments *given)
+{
+	return given->since_ns >= 0 || given->until_ns >= 0;
+}
+
 static enum report_status list(struct session *session)
 {
-	return session_show(session, "io.netflowd.GetAlerts", NULL, 0, print_list, NULL);
+	bool past = wants_past(&session->arguments);
+	json_t *limit = past ? session_records_limit(session) : NULL;
+
+	return session_show(session, "io.netflowd.GetAlerts",
+			    session_parameters("limit", limit, NULL), 0,
+			    past ? print_past : print_list, NULL);
 }
 
 /* Why the options cannot be used together; NULL if they can. */
@@ -184,8 +222,10 @@ static const char *contradiction(const struct session *session)
 
 	if (session->filter && (given->follow || given->limit >= 0))
 		return "--follow and --limit cannot be used with test, silence or unsilence";
-	if (!given->follow && given->limit >= 0)
-		return "--limit is only for --follow";
+	if (session->filter && wants_past(given))
+		return "--since and --until cannot be used with test, silence or unsilence";
+	if (!given->follow && !wants_past(given) && given->limit >= 0)
+		return "--limit is only for --follow, --since and --until";
 	if (given->for_ns >= 0 && !silences)
 		return "--for is only for `netflowctl alerts silence RULE`";
 	return NULL;
@@ -211,10 +251,10 @@ const struct command command_alerts = {
 	.word = "[test|silence|unsilence RULE]",
 	.words = true,
 	.notes =
-		"test runs the rule's actions now and prints the results.\n"
+		"test runs the rule's actions now and prints the results; it also posts to Alertmanager, with the label test=\"true\", if alertmanager.url is set.\n"
 		"silence stops its journal entries and its program for a time; the rule is evaluated and listed as before.\n"
 		"test, silence and unsilence require root.\n"
 		"A file in /etc/netflowd/alerts.d adds rules to the shipped ones, or replaces the shipped file of the same name; `netflowd --help-alerts` lists the keys of a rule.\n"
-		"To make the daemon read changed files, send it SIGHUP.\n",
+		"`netflowctl reload` makes the daemon read changed files.\n",
 	.run = run,
 };

@@ -29,6 +29,11 @@ static int parse_rest(struct session *session, const struct command *command, in
 
 		if (r || *next == argc)
 			return r;
+		if (command->verbatim) {
+			session->words = argv + *next;
+			session->word_count = (size_t)(argc - *next);
+			return 0;
+		}
 		if (command->words) {
 			r = add_word(&session->filter, argv[(*next)++]);
 			if (r) {

@@ -11,6 +11,7 @@ struct command {
 	const struct argument *arguments; /* besides arguments_global; may be NULL */
 	const char *word; /* its argument that is not an option, as the help names it; or NULL */
 	bool words; /* the argument may be any number of words, which become session->filter */
+	bool verbatim; /* all words after it, also those like options behind "--", become session->words */
 	const char *notes; /* the end of its help: a paragraph per line, \n at the end; or NULL */
 	enum report_status (*run)(struct session *session);
 };
@@ -24,8 +25,12 @@ extern const struct command command_slots;
 extern const struct command command_napi;
 extern const struct command command_explain;
 extern const struct command command_alerts;
+extern const struct command command_incidents;
 extern const struct command command_export;
+extern const struct command command_report;
 extern const struct command command_top;
+extern const struct command command_reload;
+extern const struct command command_complete;
 extern const struct command command_help;
 extern const struct command command_version;
 

@@ -8,10 +8,13 @@
 #include "cli/ask/stream.h"
 #include "cli/command/command.h"
 #include "cli/file/pcap_option.h"
+#include "cli/show/compare.h"
 #include "cli/show/coverage.h"
 #include "cli/show/drop_lines.h"
+#include "cli/show/period.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
+#include "common/units.h"
 
 #define COUNTERS_METHOD "io.netflowd.GetDrops"
 #define RECORDS_METHOD "io.netflowd.GetDropRecords"
@@ -30,6 +33,10 @@ static const struct argument arguments[] = {
 	OPTION_NETNS,
 	OPTION_COUNT(top, "show only the N counters with the most packets, 1 to 1048576 (40)"),
 	OPTION_ALL,
+	OPTION_PERIOD,
+	OPTION("compare", DURATION, compare_ns, .value = "TIME", .min = 1000000000,
+	       .max = 365LL * 86400 * 1000000000,
+	       .help = "with --since, show what is new or has grown compared with the TIME before it, such as 24h"),
 	OPTION_FLAG(faults, "hide drops of class policy or benign, and print how many"),
 	OPTION_FLAG(records, "show single packets instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
@@ -212,7 +219,7 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	page_put(page, PAGE_PLAIN, "%s packets (%s) dropped", field_units_count(reply, "packets").s,
 		 field_units_bytes(reply, "bytes").s);
 	session_put_selection(session, page);
-	page_put(page, PAGE_PLAIN, " since %s", field_date(reply, "since").s);
+	period_put_since(page, reply);
 	put_hidden(page, reply, "packets");
 	put_folded(page, reply);
 	if (!field_true(reply, "exact"))
@@ -235,15 +242,20 @@ static enum report_status print_counters(struct session *session, struct page *p
 		if (session->arguments.top < 0)
 			session_put_rest(page, json_array_size(json_object_get(reply, "rows")),
 					 field_count_or(reply, "matched", 0));
+		period_put(page, reply, about);
 		return coverage_print(session, page, r, about);
 	}
-	page_put(page, PAGE_PLAIN, "No packet was dropped");
+	page_put(page, PAGE_PLAIN, "%s",
+		 period_is_whole(reply, "drops") ? "No packet was dropped"
+						 : "netflowd counted no dropped packet");
 	session_put_selection(session, page);
-	page_put(page, PAGE_PLAIN, " since %s%s", field_date(reply, "since").s,
-		 field_true(reply, "exact") ? "" : ", counted from the records still held");
+	period_put_since(page, reply);
+	if (!field_true(reply, "exact"))
+		page_put(page, PAGE_PLAIN, ", counted from the records still held");
 	put_hidden(page, reply, "packets");
 	put_folded(page, reply);
 	page_line(page, PAGE_PLAIN, ".");
+	period_put(page, reply, about);
 	return coverage_print(session, page, 0, about);
 }
 
@@ -275,9 +287,12 @@ static void put_records_summary(const struct session *session, struct page *page
 	else
 		page_put(page, PAGE_PLAIN, "No drop record");
 	session_put_selection(session, page);
-	page_put(page, PAGE_PLAIN, "%s; the daemon holds %s of at most %s records",
-		 shown ? "" : " is held", field_units_count(reply, "held").s,
-		 field_units_count(reply, "capacity").s);
+	if (json_object_get(reply, "period"))
+		period_put_since(page, reply);
+	else
+		page_put(page, PAGE_PLAIN, "%s; the daemon holds %s of at most %s records",
+			 shown ? "" : " is held", field_units_count(reply, "held").s,
+			 field_units_count(reply, "capacity").s);
 	put_hidden(page, reply, "records");
 	page_line(page, PAGE_PLAIN, "%s", shown ? "" : ".");
 }
@@ -292,6 +307,7 @@ static enum report_status print_records(struct session *session, struct page *pa
 	put_records_summary(session, page, reply, shown);
 	if (shown)
 		put_record_lines(page, records, session->arguments.stack);
+	period_put(page, reply, about);
 	return coverage_print(session, page, 0, about);
 }
 
@@ -311,6 +327,10 @@ static const char *contradiction(const struct session *session)
 	const struct arguments *given = &session->arguments;
 	bool records = wants_records(session) || given->follow;
 
+	if (given->compare_ns >= 0 && given->since_ns < 0)
+		return "--compare needs --since: `netflowctl drops --since 1h --compare 24h`";
+	if (given->compare_ns >= 0 && records)
+		return "--compare is for counters; it cannot be used with --records, --follow, --stack, --pcap or an expression";
 	if (records && given->by)
 		return "--by groups counters; it cannot be used with --records, --follow, --stack, --pcap or an expression";
 	if (given->pcap && (given->json || given->stack))
@@ -342,6 +362,64 @@ static json_t *records_parameters(const struct session *session)
 				  "faults", given->faults ? json_true() : NULL, "filter",
 				  session_text(session->filter), "limit",
 				  session_records_limit(session), NULL);
+}
+
+/* ---- two periods ------------------------------------------------------------------------- */
+
+static enum report_status print_compared(struct session *session, struct page *page,
+					 const json_t *compared, void *data)
+{
+	size_t rows = json_array_size(json_object_get(compared, "rows"));
+	size_t most = session->arguments.all ? SIZE_MAX : OPTION_ROWS_SHOWN;
+	int r = 0;
+
+	(void)data;
+	if (rows)
+		r = compare_put(page, compared, most);
+	else
+		page_line(page, PAGE_PLAIN,
+			  "No drops are new, or 1.5 times as frequent as in the %s before.",
+			  units_duration((uint64_t)session->arguments.compare_ns).s);
+	session_put_rest(page, rows < most ? rows : most, rows);
+	period_put(page, compared, about);
+	return coverage_print(session, page, r, about);
+}
+
+/* All rows of a period: the replies are compared, not shown. */
+static enum report_status ask_period(struct session *session, int64_t since_ns, int64_t until_ns,
+				     json_t **reply)
+{
+	json_t *parameters = counters_parameters(session);
+
+	session->arguments.since_ns = since_ns;
+	session->arguments.until_ns = until_ns;
+	json_object_del(parameters, "limit");
+	json_object_del(parameters, "top");
+	session_add_period(session, parameters);
+	return session_call(session, COUNTERS_METHOD, parameters, 0, reply);
+}
+
+static enum report_status compare_periods(struct session *session)
+{
+	const struct arguments given = session->arguments;
+	OWN_JSON json_t *now = NULL, *before = NULL, *compared = NULL;
+	enum report_status status = ask_period(session, given.since_ns, given.until_ns, &now);
+	uint64_t from = (uint64_t)given.since_ns, compare = (uint64_t)given.compare_ns;
+
+	/* The earlier period ends where the buckets of the later one begin, so that none is in both. */
+	field_epoch(json_object_get(now, "period"), "from", &from);
+	if (!status)
+		status = ask_period(session, from > compare ? (int64_t)(from - compare) : 0,
+				    (int64_t)from, &before);
+	session->arguments = given;
+	if (status)
+		return status;
+	compared = compare_drops(now, before);
+	if (!compared) {
+		report("%s", strerror(ENOMEM));
+		return REPORT_FAILED;
+	}
+	return session_output(session, compared, false, print_compared, NULL);
 }
 
 /* ---- as they happen ---------------------------------------------------------------------- */
@@ -403,6 +481,8 @@ static enum report_status run(struct session *session)
 		return write_packets(session);
 	if (given->follow)
 		return follow_drops(session);
+	if (given->compare_ns >= 0)
+		return compare_periods(session);
 	if (wants_records(session))
 		return session_show(session, RECORDS_METHOD, records_parameters(session), 0,
 				    print_records, NULL);

@@ -2,7 +2,10 @@
 /* The commands help and version, and the help that --help shows. */
 #include <string.h>
 
+#include "cli/ask/field.h"
 #include "cli/command/command.h"
+#include "common/build_id.h"
+#include "common/version.h"
 
 #define SUMMARY_COLUMN 12
 
@@ -99,23 +102,27 @@ const struct command command_help = {
 static enum report_status print_version(struct session *session, struct page *page,
 					const json_t *version, void *data)
 {
+	const char *id = field_text_or(version, "build_id", NULL);
+
 	(void)session;
-	(void)version;
 	(void)data;
-	page_line(page, PAGE_PLAIN, "netflowctl %s", NETFLOWD_VERSION);
+	page_line(page, PAGE_PLAIN, "netflowctl %s%s%s%s", field_text(version, "version"),
+		  id ? " (build " : "", id ? id : "", id ? ")" : "");
 	return session_print(page, 0);
 }
 
 static enum report_status run_version(struct session *session)
 {
+	struct build_id id = build_id();
 	OWN_JSON json_t *version =
-		session_parameters("version", session_text(NETFLOWD_VERSION), NULL);
+		session_parameters("version", session_text(NETFLOWD_VERSION), "build_id",
+				   session_text(id.s[0] ? id.s : NULL), NULL);
 
 	return session_output(session, version, false, print_version, NULL);
 }
 
 const struct command command_version = {
 	.name = "version",
-	.summary = "print the version of netflowctl; status shows the daemon's",
+	.summary = "print the version and build ID of netflowctl; status shows the daemon's",
 	.run = run_version,
 };

@@ -8,6 +8,7 @@
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
 #include "cli/show/groups.h"
+#include "cli/show/period.h"
 #include "cli/show/segment.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
@@ -25,6 +26,7 @@ static const struct argument arguments[] = {
 	       .help = "group by dev, segment, cgroup or process; cgroup and process: from records, not exact"),
 	OPTION_DEVICE("show only this device"),
 	OPTION_NETNS,
+	OPTION_PERIOD,
 	OPTION_FLAG(all, "show every segment of every device, and every histogram"),
 	{},
 };
@@ -225,7 +227,8 @@ static void put_nothing(const struct session *session, struct page *page, const 
 {
 	page_put(page, PAGE_PLAIN, "No latency was measured");
 	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, " since %s.", field_date(reply, "since").s);
+	period_put_since(page, reply);
+	page_line(page, PAGE_PLAIN, ".");
 }
 
 static void put_origin(const struct session *session, struct page *page, size_t records)
@@ -256,6 +259,7 @@ static enum report_status print_groups(struct session *session, struct page *pag
 	if (json_array_size(groups))
 		r = put_table(page, groups, given->all ? SIZE_MAX : OPTION_ROWS_SHOWN,
 			      COLUMNS_GROUP, given->by);
+	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);
 }
 
@@ -291,6 +295,7 @@ static enum report_status print(struct session *session, struct page *page, cons
 		r = put_devices(page, reply, given->all);
 	else
 		r = put_summary(page, reply);
+	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);
 }
 
@@ -314,11 +319,16 @@ static int regroup(json_t *reply, const char *by)
 static enum report_status show_groups(struct session *session)
 {
 	OWN_JSON json_t *reply = NULL;
-	enum report_status status =
-		session_call(session, RECORDS_METHOD, session_selection(session), 0, &reply);
+	json_t *parameters = session_selection(session);
+	enum report_status status = session_add_period(session, parameters);
 	size_t records;
 	int r;
 
+	if (status) {
+		json_decref(parameters);
+		return status;
+	}
+	status = session_call(session, RECORDS_METHOD, parameters, 0, &reply);
 	if (status)
 		return status;
 	records = json_array_size(json_object_get(reply, "records"));

@@ -7,6 +7,7 @@
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
 #include "cli/show/napi_tables.h"
+#include "cli/show/period.h"
 
 #define METHOD "io.netflowd.GetNapi"
 
@@ -15,6 +16,7 @@ static const char *const about[] = {"napi", NULL};
 static const struct argument arguments[] = {
 	OPTION_DEVICE("show only the polls of this device"),
 	OPTION_ALL,
+	OPTION_PERIOD,
 	{},
 };
 
@@ -32,6 +34,7 @@ static enum report_status print(struct session *session, struct page *page, cons
 	if (!r)
 		r = napi_put_cpus(page, reply, most);
 	session_put_rest(page, cpus < most ? cpus : most, cpus);
+	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);
 }
 

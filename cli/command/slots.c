@@ -9,6 +9,7 @@
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
 #include "cli/show/held.h"
+#include "cli/show/period.h"
 #include "cli/show/slot_layout.h"
 #include "cli/show/slots_report.h"
 
@@ -28,6 +29,7 @@ static const struct argument arguments[] = {
 		    "show single packets near or above the limit instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
 	OPTION_LIMIT,
+	OPTION_PERIOD,
 	OPTION_FLAG(all, "show all devices; without it the first 8, and how many more there are"),
 	{},
 };
@@ -116,15 +118,20 @@ static enum report_status print_counters(struct session *session, struct page *p
 {
 	OWN_JSON json_t *held = NULL;
 	enum report_status status = REPORT_FINE;
+	int r;
 
 	(void)data;
-	if (json_array_size(json_object_get(reply, "devices")))
-		status = session_call(session, RECORDS_METHOD, records_parameters(session, true), 0,
-				      &held);
+	if (json_array_size(json_object_get(reply, "devices"))) {
+		json_t *parameters = records_parameters(session, true);
+
+		session_add_period(session, parameters);
+		status = session_call(session, RECORDS_METHOD, parameters, 0, &held);
+	}
 	if (status)
 		return status;
-	return coverage_print(session, page,
-			      put_counters(page, reply, json_object_get(held, "records")), about);
+	r = put_counters(page, reply, json_object_get(held, "records"));
+	period_put(page, reply, about);
+	return coverage_print(session, page, r, about);
 }
 
 /* ---- records ------------------------------------------------------------- */

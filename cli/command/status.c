@@ -36,10 +36,12 @@ static void put_daemon(struct page *page, const json_t *status)
 {
 	const json_t *daemon = json_object_get(status, "daemon");
 	const json_t *backend = json_object_get(status, "backend");
+	const char *id = field_text_or(daemon, "build_id", NULL);
 
 	put_title(page, "daemon");
 	put_name(page, "version");
-	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, pid %s", field_text(daemon, "version"),
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s%s%s, pid %s",
+		       field_text(daemon, "version"), id ? ", build " : "", id ? id : "",
 		       field_units_number(daemon, "pid").s);
 	put_name(page, "started");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, up %s", field_date(daemon, "started").s,
@@ -138,6 +140,39 @@ static void put_clients(struct page *page, const json_t *status)
 		field_units_count(clients, "over_budget").s, field_units_count(clients, "gaps").s);
 }
 
+static void put_history(struct page *page, const json_t *status)
+{
+	const json_t *history = json_object_get(status, "history");
+	const char *state = field_text(history, "state");
+	uint64_t lost = field_count_or(history, "lost_intervals", 0);
+	bool good = !strcmp(state, "writing") || !strcmp(state, "starting");
+
+	if (!history)
+		return;
+	put_title(page, "history");
+	put_name(page, "state");
+	page_put(page, good ? PAGE_GOOD : PAGE_WARN, "%s", state);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s%s",
+		       json_object_get(history, "reason") ? ": " : "",
+		       json_object_get(history, "reason") ? field_text(history, "reason") : "");
+	if (!json_object_get(history, "intervals"))
+		return;
+	put_name(page, "file");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, from %s on",
+		       field_units_bytes(history, "file_bytes").s, field_date(history, "oldest").s);
+	put_name(page, "intervals");
+	page_paragraph(page, lost ? PAGE_WARN : PAGE_PLAIN, NAME_COLUMN,
+		       "%s written, %s lost with %s records; %s records left out",
+		       field_units_count(history, "intervals").s, units_count(lost).s,
+		       field_units_count(history, "lost_records").s,
+		       field_units_count(history, "left_out").s);
+	if (json_object_get(history, "set_aside")) {
+		put_name(page, "corrupt");
+		page_paragraph(page, PAGE_WARN, NAME_COLUMN, "an earlier file is now %s",
+			       field_text(history, "set_aside"));
+	}
+}
+
 static int put_status(struct page *page, const json_t *status)
 {
 	int r;
@@ -155,6 +190,7 @@ static int put_status(struct page *page, const json_t *status)
 	r = put_tables(page, status);
 	put_cost(page, status);
 	put_clients(page, status);
+	put_history(page, status);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/show/drop_lines.h"
 #include "common/array.h"
 #include "common/segment_name.h"
+#include "common/version.h"
 
 #define APPLICATION "netflowctl " NETFLOWD_VERSION
 

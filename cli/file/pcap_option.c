@@ -32,8 +32,14 @@ static enum report_status add_held(struct writing *writing, const char *method, 
 {
 	OWN_JSON json_t *reply = NULL;
 	const json_t *record;
-	enum report_status status = session_call(writing->session, method, parameters, 0, &reply);
+	enum report_status status = session_add_period(writing->session, parameters);
 	size_t i;
+
+	if (status) {
+		json_decref(parameters);
+		return status;
+	}
+	status = session_call(writing->session, method, parameters, 0, &reply);
 
 	json_array_foreach(json_object_get(reply, "records"), i, record)
 	{
@@ -41,6 +47,8 @@ static enum report_status add_held(struct writing *writing, const char *method, 
 		if (status)
 			break;
 	}
+	if (!status)
+		session_report_rest(writing->session, reply);
 	return status;
 }
 

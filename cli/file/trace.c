@@ -7,6 +7,7 @@
 #include "cli/ask/field.h"
 #include "cli/show/timeline.h"
 #include "common/segment_name.h"
+#include "common/version.h"
 
 /* PID_MAX_LIMIT (include/linux/threads.h).  Task numbers are below it, so other tracks use numbers from it on. */
 #define NO_TASK 4194304

@@ -5,16 +5,20 @@
 #include <signal.h>
 #include <string.h>
 
-#include "cli/ask/rows.h"
+#include "cli/ask/away.h"
 #include "cli/live/controls.h"
 #include "cli/live/reading.h"
 #include "cli/terminal/screen.h"
 #include "cli/terminal/signals.h"
+#include "common/rows.h"
 #include "common/time.h"
+#include "common/units.h"
 
 /* While the kernel measures its programs, each run of one costs more: not in every reading. */
 #define MEASURE_MS 100
 #define MEASURE_EVERY 5
+/* For the answer of a daemon that went away; no key works during it. */
+#define AWAY_WAIT_MS 300
 
 struct live {
 	struct session *session;
@@ -25,6 +29,9 @@ struct live {
 	const char *asked; /* the method that was called and not answered, for reports */
 	int64_t readings;
 	struct reading *reading; /* the newest */
+	int64_t reading_ms;	 /* its time_monotonic_ms() */
+	struct away away;
+	bool afresh; /* the next reading is the first one of another daemon, and compares with none */
 };
 
 static void live_done(struct live *live)
@@ -153,15 +160,18 @@ static int read_once(struct live *live)
 		.max_age_ms = controls->view.interval_ms / 2,
 		.measure_ms = live->readings % MEASURE_EVERY == 1 ? MEASURE_MS : 0,
 	};
-	int r = reading_new(&reading, controls->restart ? NULL : live->reading, ask, live, &scope);
+	bool first = controls->restart || live->afresh;
+	int r = reading_new(&reading, first ? NULL : live->reading, ask, live, &scope);
 
 	if (r)
 		return r;
-	if (controls->restart)
+	if (first)
 		controls->view.history = (struct history){};
 	controls->restart = false;
+	live->afresh = false;
 	reading_free(&live->reading);
 	live->reading = reading;
+	live->reading_ms = time_monotonic_ms();
 	live->readings++;
 	view_note(&controls->view, reading);
 	return 0;
@@ -190,6 +200,69 @@ static int take_reading(struct live *live)
 	live->asked = NULL;
 	controls_choose(controls, NULL);
 	return read_once(live);
+}
+
+/* ---- a daemon that goes away ------------------------------------------------------------- */
+
+/* On the screen, the last line says it until a key is pressed. */
+static void say(struct live *live, const char *text)
+{
+	struct controls *controls = &live->controls;
+
+	if (live->on_screen)
+		snprintf(controls->message, sizeof(controls->message), "%s", text);
+	else
+		report("%s", text);
+}
+
+static void say_back(struct live *live)
+{
+	char text[CONTROLS_TEXT_MAX * 2];
+
+	snprintf(text, sizeof(text), "the daemon was away for %s; rates begin again",
+		 units_duration((uint64_t)away_ms(&live->away) * 1000000).s);
+	say(live, text);
+}
+
+/* -EAGAIN: it is still away. */
+static int return_to_daemon(struct live *live)
+{
+	int r = away_try(live->session, &live->away, live->signals, AWAY_WAIT_MS);
+
+	if (r == -EINTR) {
+		handle_signals(live);
+		return live->controls.quit ? r : -EAGAIN;
+	}
+	if (r == -EAGAIN && live->on_screen)
+		say(live, "the daemon is away; waiting for it");
+	if (r)
+		return r;
+	live->afresh = true;
+	return 0;
+}
+
+/*
+ * Take a reading, or return -EAGAIN while there is no daemon.  A daemon that restarted has counters that begin at 0:
+ * its first reading is compared with none.
+ */
+static int follow_daemon(struct live *live)
+{
+	bool was_away = live->away.since_ms;
+	int r = was_away ? return_to_daemon(live) : 0;
+
+	if (!r)
+		r = take_reading(live);
+	if (away_is(r)) {
+		if (!was_away)
+			away_begin(&live->away, live->reading_ms);
+		varlink_free(&live->session->varlink);
+		return -EAGAIN;
+	}
+	if (r == 0 && was_away) {
+		say_back(live);
+		away_end(&live->away);
+	}
+	return r;
 }
 
 /* ---- frames ------------------------------------------------------------------------------ */
@@ -261,7 +334,7 @@ static int wait_until(struct live *live, int64_t deadline_ms)
 {
 	struct controls *controls = &live->controls;
 
-	while (!controls->quit && !controls->restart) {
+	while (!controls->quit && (!controls->restart || live->away.since_ms)) {
 		int left = time_left(live, deadline_ms);
 		int key = screen_wait(live->signals, left);
 		int r;
@@ -290,6 +363,14 @@ static bool take_screen(const struct session *session)
 	return !screen_enter(session->term.colour);
 }
 
+/* Up to the next reading; an absent daemon is looked for more often than a long --interval. */
+static int64_t pause_of(const struct live *live)
+{
+	int64_t interval_ms = live->controls.view.interval_ms;
+
+	return live->away.since_ms && interval_ms > AWAY_PAUSE_MS ? AWAY_PAUSE_MS : interval_ms;
+}
+
 /*
  * The first reading only begins the first interval.  A screen shows it at once,
  * without rates, because an empty screen would look like a hang.
@@ -307,17 +388,23 @@ static int watch(struct live *live)
 			r = draw(live);
 	}
 	while (!r && !controls->quit && frames) {
-		next += controls->view.interval_ms;
+		bool compares = !live->away.since_ms;
+
+		next += pause_of(live);
 		/* Missed readings are skipped, not taken later. */
 		if (next < time_monotonic_ms())
 			next = time_monotonic_ms();
 		r = wait_until(live, next);
 		if (r || controls->quit)
 			break;
-		r = take_reading(live);
-		if (!r)
+		r = follow_daemon(live);
+		compares = compares && !live->away.since_ms;
+		if (r == -EAGAIN)
+			r = 0;
+		/* Plain frames are about an interval; the screen also shows the message. */
+		if (!r && (compares || live->on_screen))
 			r = draw(live);
-		if (frames > 0)
+		if (frames > 0 && compares)
 			frames--;
 	}
 	return controls->quit ? 0 : r;
@@ -349,6 +436,8 @@ enum report_status live_run(struct session *session)
 	screen_leave();
 	if (!r)
 		return REPORT_FINE;
+	if (live.away.since_ms && !session->varlink)
+		return away_report();
 	if (live.asked)
 		return report_call(session->varlink, live.asked, r);
 	report("cannot draw: %s", strerror(-r));

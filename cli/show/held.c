@@ -3,6 +3,7 @@
 
 #include "cli/ask/field.h"
 #include "cli/show/coverage.h"
+#include "cli/show/period.h"
 
 static void put_ledger(struct page *page, const json_t *reply, const char *chosen)
 {
@@ -32,8 +33,14 @@ static void put_all(const struct session *session, struct page *page, const json
 	else
 		page_put(page, PAGE_PLAIN, "No record of a %s", held->one);
 	session_put_selection(session, page);
-	page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s records",
-		  field_units_count(reply, "held").s, field_units_count(reply, "capacity").s);
+	if (json_object_get(reply, "period")) {
+		period_put_since(page, reply);
+		page_line(page, PAGE_PLAIN, "%s", "");
+	} else {
+		page_line(page, PAGE_PLAIN, "; the daemon holds %s of at most %s records",
+			  field_units_count(reply, "held").s,
+			  field_units_count(reply, "capacity").s);
+	}
 	put_ledger(page, reply, held->chosen);
 	json_array_foreach(records, i, record)
 	{
@@ -48,6 +55,7 @@ static enum report_status print_all(struct session *session, struct page *page, 
 	const struct held *held = data;
 
 	put_all(session, page, reply, held);
+	period_put(page, reply, held->about);
 	return coverage_print(session, page, 0, held->about);
 }
 

@@ -176,3 +176,17 @@ struct ledger_verdict ledger_verdict(const json_t *status)
 	}
 	return balances[worst];
 }
+
+bool ledger_line(const json_t *status, size_t index, struct ledger_line *line)
+{
+	const json_t *values;
+	int64_t left = 0;
+
+	if (index >= ARRAY_SIZE(equations))
+		return false;
+	values = json_object_get(status, equations[index].of);
+	line->of = equations[index].of;
+	line->verdict = balances[check(&equations[index], values, &left)];
+	line->text = write_equation(&equations[index], values);
+	return true;
+}

@@ -18,4 +18,14 @@ struct ledger_verdict {
 /* The worst state of all equations, in a few words. */
 struct ledger_verdict ledger_verdict(const json_t *status);
 
+/* An equation as text: "hits 3 = counted 2 + …". */
+struct ledger_line {
+	const char *of; /* the member of GetStatus that it is about */
+	struct ledger_verdict verdict;
+	char *text; /* the caller frees it; NULL when out of memory */
+};
+
+/* The equation `index` of a GetStatus reply; false, with *line untouched, after the last one. */
+bool ledger_line(const json_t *status, size_t index, struct ledger_line *line);
+
 #endif

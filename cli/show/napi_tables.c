@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/show/period.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
 
@@ -57,8 +58,10 @@ int napi_put_polls(struct page *page, const json_t *reply, const char *device)
 	}
 	if (table_rows(table))
 		return table_put(table, page);
-	page_line(page, PAGE_PLAIN, "netflowd has seen no poll%s%s since %s.", device ? " of " : "",
-		  device ? device : "", field_date(reply, "since").s);
+	page_put(page, PAGE_PLAIN, "netflowd has seen no poll%s%s", device ? " of " : "",
+		 device ? device : "");
+	period_put_since(page, reply);
+	page_line(page, PAGE_PLAIN, ".");
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/show/period.h"
 #include "cli/terminal/chart.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
@@ -214,14 +215,16 @@ void slots_put_nothing(struct page *page, const json_t *reply)
 	bool watched = !strcmp(field_text(xen, "state"), "attached") ||
 		       !strcmp(field_text(named, "state"), "attached");
 
-	if (watched)
-		page_line(page, PAGE_PLAIN, "netflowd has seen no transmit since %s.",
-			  field_date(reply, "since").s);
-	else
+	if (watched || json_object_get(reply, "period")) {
+		page_put(page, PAGE_PLAIN, "netflowd has seen no transmit");
+		period_put_since(page, reply);
+		page_line(page, PAGE_PLAIN, ".");
+	} else {
 		page_paragraph(
 			page, PAGE_PLAIN, 0,
 			"No data: %s; %s. To count the pages that the transmits of any device need, start `netflowd --set slots.devices=DEVICE`.",
 			field_text(xen, "reason"), field_text(named, "reason"));
+	}
 }
 
 void slots_put_log(struct page *page, const json_t *reply, const char *now)

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/show/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ask/field.h"
+#include "cli/show/drop_lines.h"
+#include "cli/terminal/page.h"
+#include "cli/terminal/table.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/json.h"
+
+/* A rate that is this many times the one before has grown: less is chance, or the time of day. */
+#define GROWN 1.5
+
+static double seconds_of(const json_t *reply)
+{
+	const json_t *period = json_object_get(reply, "period");
+
+	return (double)field_count_or(period, "covered_ns", 0) / 1e9;
+}
+
+/*
+ * What identifies a row: all of it but its numbers, and the names of what has a number: netflowd may have found them
+ * only later.
+ */
+static char *key_of(const json_t *row)
+{
+	static const char *const others[] = {"packets", "segments",   "bytes",
+					     "last",	"netns_name", "owner"};
+	OWN_JSON json_t *copy = json_copy((json_t *)row);
+	bool named = json_object_get(row, "netns") || json_object_get(row, "cgroup_id");
+
+	/* Grouped by cgroup, a row without a number has nothing but its owner. */
+	for (size_t i = 0; i < ARRAY_SIZE(others) - !named; i++)
+		json_object_del(copy, others[i]);
+	return copy ? json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+}
+
+/* Add the numbers of a row to those of another one, and the members that it lacks. */
+static void join(json_t *to, json_t *row)
+{
+	static const char *const sums[] = {"packets", "segments", "bytes"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
+		json_object_set_new(to, sums[i],
+				    json_integer(json_count(field_count_or(to, sums[i], 0) +
+							    field_count_or(row, sums[i], 0))));
+	json_object_update_missing(to, row);
+}
+
+/* One row for each key, in the order of the reply. */
+static json_t *index_rows(const json_t *reply)
+{
+	json_t *index = json_object(), *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(reply, "rows"), i, row)
+	{
+		OWN_FREE char *key = key_of(row);
+		json_t *known = key ? json_object_get(index, key) : NULL;
+
+		if (known)
+			join(known, row);
+		else if (key)
+			json_object_set_new(index, key, json_copy(row));
+	}
+	return index;
+}
+
+static double rate(uint64_t packets, double seconds)
+{
+	return seconds > 0 ? (double)packets / seconds : 0;
+}
+
+/* NULL: it is neither new nor has it grown. */
+static json_t *compared_row(const json_t *row, const json_t *old, double now_s, double before_s)
+{
+	uint64_t packets = field_count_or(row, "packets", 0);
+	uint64_t before = field_count_or(old, "packets", 0);
+	json_t *copy;
+
+	if (before && rate(packets, now_s) < GROWN * rate(before, before_s))
+		return NULL;
+	copy = json_copy((json_t *)row);
+	if (!copy)
+		return NULL;
+	json_object_set_new(copy, "new", json_boolean(!before));
+	json_object_set_new(copy, "before_packets", json_integer(json_count(before)));
+	json_object_set_new(copy, "per_second", json_real(rate(packets, now_s)));
+	json_object_set_new(copy, "before_per_second", json_real(rate(before, before_s)));
+	return copy;
+}
+
+static double growth(const json_t *row)
+{
+	return json_real_value(json_object_get(row, "per_second")) -
+	       json_real_value(json_object_get(row, "before_per_second"));
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	double x = growth(*(json_t *const *)a), y = growth(*(json_t *const *)b);
+
+	return x > y ? -1 : x < y;
+}
+
+static json_t *sorted(const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+	OWN_FREE json_t **row = calloc(count + 1, sizeof(*row));
+	json_t *list = row ? json_array() : NULL;
+
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		row[i] = json_array_get(rows, i);
+	qsort(row, count, sizeof(*row), by_growth);
+	for (size_t i = 0; i < count; i++)
+		json_array_append(list, row[i]);
+	return list;
+}
+
+json_t *compare_drops(const json_t *now, const json_t *before)
+{
+	OWN_JSON json_t *index = index_rows(before), *fresh = index_rows(now);
+	OWN_JSON json_t *rows = json_array();
+	double now_s = seconds_of(now), before_s = seconds_of(before);
+	const json_t *row;
+	const char *key;
+
+	json_object_foreach(fresh, key, row)
+	{
+		json_t *one = compared_row(row, json_object_get(index, key), now_s, before_s);
+
+		if (one)
+			json_array_append_new(rows, one);
+	}
+	return json_pack("{s:o, s:O, s:O}", "rows", sorted(rows), "period",
+			 json_object_get(now, "period"), "before",
+			 json_object_get(before, "period"));
+}
+
+static struct units_text rate_text(const json_t *row, const char *member)
+{
+	return units_rate(json_real_value(json_object_get(row, member)));
+}
+
+static void put_row(struct table *table, const json_t *row)
+{
+	OWN_FREE char *reason = drop_lines_reason(row);
+	bool fresh = field_true(row, "new");
+
+	table_row(table);
+	table_cell(table, fresh ? PAGE_BAD : PAGE_WARN, "%s", fresh ? "new" : "grown");
+	table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "packets").s);
+	table_cell(table, PAGE_PLAIN, "%s", rate_text(row, "per_second").s);
+	table_cell(table, PAGE_PLAIN, "%s", fresh ? "-" : rate_text(row, "before_per_second").s);
+	table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
+	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "location"));
+	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "device"));
+	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "protocol"));
+}
+
+int compare_put(struct page *page, const json_t *compared, size_t most)
+{
+	const json_t *rows = json_object_get(compared, "rows"), *row;
+	OWN_TABLE struct table *table = NULL;
+	size_t i;
+	int r = table_new(&table, page_term(page), 0);
+
+	if (r)
+		return r;
+	table_column(table, TABLE_LEFT, "");
+	table_column(table, TABLE_RIGHT, "packets");
+	table_column(table, TABLE_RIGHT, "rate");
+	table_column(table, TABLE_RIGHT, "rate before");
+	table_column(table, TABLE_LEFT, "reason");
+	table_column(table, TABLE_LEFT, "location");
+	table_column(table, TABLE_LEFT, "device");
+	table_column(table, TABLE_LEFT, "protocol");
+	json_array_foreach(rows, i, row) if (i < most) put_row(table, row);
+	return table_put(table, page);
+}
