@@ -42,11 +42,17 @@ def last_line(path):
 class Daemon:
     def __init__(self, program, work, *settings):
         self.program = program
-        self.settings = settings
+        self.settings = (*self._history(program, work), *settings)
         self.directory = work / "run"
         self.log = work / "netflowd.log"
         self.notify_path = work / "notify"
         self.process = None
+
+    @staticmethod
+    def _history(program, work):
+        """Its history goes to a directory of the benchmark; older releases have none."""
+        done = subprocess.run([str(program), "--help"], stdout=subprocess.PIPE, check=False)
+        return (f"history.directory={work / 'history'}",) * (b"history.directory" in done.stdout)
 
     def start(self):
         """Start netflowd and wait for READY=1; return the seconds from exec to READY=1."""

@@ -21,6 +21,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "simultaneous: needs CPUs that run at the same time, or "
                             "timers that fire on time; emulated machines run these in a guest of "
                             "their own")
+    config.addinivalue_line("markers", "patient: waits most of the time, and asks for nothing that "
+                            "the tests beside it change")
 
 
 def pytest_collection_modifyitems(items):

@@ -4,9 +4,7 @@ itself, and a sentence and an exit code report each failure."""
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import threading
@@ -16,6 +14,7 @@ import pytest
 
 from lab import paths, patience, waiting
 from lab.daemon import netflowctl
+from lab.terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("cli")
 
@@ -214,17 +213,6 @@ def test_may_not(daemon, tmp_path):
     assert "netflow" in done.stderr and "root" in done.stderr, done.stderr
 
 
-def test_daemon_that_dies_in_between(start, bpf):
-    daemon = start()
-    follow = subprocess.Popen([paths.CLI, "--socket", daemon.socket_path, "drops", "--follow"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
-    daemon.stop(signal.SIGKILL)
-    _, errors = follow.communicate(timeout=patience.seconds(10))
-    assert follow.returncode in (FAILED, UNREACHABLE)
-    assert errors
-
-
 def test_broken_pipe_is_quiet(dropped):
     daemon, _ = dropped
     done = subprocess.run(
@@ -297,35 +285,6 @@ def test_top_gives_the_screen_back(daemon, number):
     screen.process.send_signal(number)
     screen.wait()
     assert screen.text.rfind("\x1b[?1049l") > screen.text.rfind("\x1b[?1049h")
-
-
-class Terminal:
-    """A program on a pseudo terminal of 80 by 24."""
-
-    def __init__(self, command):
-        self.text = ""
-        self.master, slave = pty.openpty()
-        subprocess.run(["stty", "rows", "24", "cols", "80"], stdin=slave, check=True)
-        environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        self.process = subprocess.Popen([str(c) for c in command], stdin=slave, stdout=slave,
-                                        stderr=slave, env=environment, start_new_session=True)
-        os.close(slave)
-
-    def read_for(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if select.select([self.master], [], [], 0.05)[0]:
-                try:
-                    self.text += os.read(self.master, 65536).decode(errors="replace")
-                except OSError:  # the program closed its side
-                    return
-
-    def wait(self):
-        self.read_for(0.5)
-        status = self.process.wait(timeout=patience.seconds(10))
-        self.read_for(0.2)
-        os.close(self.master)
-        return status
 
 
 def test_hostile_task_name_is_escaped(daemon, silent_pair, tmp_path):

@@ -69,7 +69,6 @@ def _sent(daemon, pairs):
             if row.get("device") in names and row["segment"] == "start_xmit_to_xmit"}
 
 
-@pytest.mark.smoke
 @pytest.mark.skipif("NETFLOWD_VM" not in os.environ,
                     reason="other processes of this host change its used memory")
 def test_64_busy_devices(start, bpf, lab):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lab import packets, patience, waiting
+from lab import kernel, packets, patience, waiting
 
 SLEEP = patience.seconds(0.030)
 ROUNDS = 20
@@ -60,12 +60,15 @@ class Wait:
 
 def all_counted(daemon, latency, count):
     """True if the count is exactly the number of packets sent.  The in-flight table is the whole
-    host's, and another process's flood can push out a waiting packet: then this checks that the
-    ledger has the packet, and returns False."""
+    host's, and another process's flood can push out a waiting packet; and some kernels run no
+    program on top of an exempt task, not even for all packets that a timer sends there: then this
+    checks that the ledger has the packet, and returns False."""
     if latency["count"] == count:
         return True
     ledger = daemon.status()["inflight"]
-    assert count - ledger["overwritten"] <= latency["count"] < count, (latency, ledger)
+    lost = ledger["overwritten"] + min(ledger["in_flight"] + ledger["stale"],
+                                       kernel.untraced_burst(count))
+    assert count - lost <= latency["count"] < count, (latency, ledger)
     return False
 
 
@@ -244,16 +247,19 @@ def test_shaped_qdisc(daemon, silent_pair):
     qdisc = device.qdisc("tbf")
     assert qdisc["packets"] == count and qdisc["drops"] == 0
     check_histogram(latency)
-    assert daemon.latency(device, "start_xmit_to_xmit")["count"] == count
-    if not all_counted(daemon, latency, count):
+    sent = waiting.until(lambda: daemon.latency(device, "start_xmit_to_xmit"),
+                         lambda l: l and l["count"] >= count)
+    if not all_counted(daemon, latency, count) or not all_counted(daemon, sent, count):
         return
 
+    # A packet is queued within its call, and arrives while its device sends it.  A busy machine may
+    # stop the test or the kernel anywhere in between.
     least = [arrival - after for arrival, (_, after) in zip(arrivals, calls)]
     most = [arrival - before for arrival, (before, _) in zip(arrivals, calls)]
-    assert between(latency["mean_ns"], mean(least), mean(most))
-    assert between(latency["max_ns"], max(least), max(most))
+    assert between(latency["mean_ns"], mean(least) - sent["mean_ns"], mean(most))
+    assert between(latency["max_ns"], max(least) - sent["max_ns"], max(most))
     # A shaper may be late on a busy machine, but is never early.
-    model = _token_bucket([before for before, _ in calls], length, burst, rate)
+    model = _token_bucket(calls, length, burst, rate)
     assert latency["mean_ns"] >= mean(model) - max(0.05 * mean(model), patience.CLOCK_NS)
     assert mean(model) > 10 * patience.CLOCK_NS
 
@@ -272,13 +278,14 @@ def _arrival(reader):
     return seconds * 1_000_000_000 + nanoseconds
 
 
-def _token_bucket(queued_ns, length, burst, rate):
-    """The shortest wait of each of these packets, in ns."""
-    waits, free_at = [], queued_ns[0] - burst / rate * 1e9
-    for queued in queued_ns:
+def _token_bucket(calls, length, burst, rate):
+    """The shortest wait of each of these packets, in ns: one that was queued as its call began may
+    leave first, and one that was queued as its call ended has waited least."""
+    waits, free_at = [], calls[0][0] - burst / rate * 1e9
+    for before, after in calls:
         # The bucket never holds more than `burst`.
-        free_at = max(free_at, queued - burst / rate * 1e9) + length / rate * 1e9
-        waits.append(max(0, free_at - queued))
+        free_at = max(free_at, before - burst / rate * 1e9) + length / rate * 1e9
+        waits.append(max(0, free_at - after))
     return waits
 
 

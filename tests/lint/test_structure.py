@@ -2,8 +2,9 @@
 """The tree's own rules: which room may include which, who owns which library, the licence in every
 file.
 
-daemon → control → {varlink, alert, cost} → json → store → {kernel, core} → common; backends reach
-only their own room, the records that they share with the programs in the kernel, and some leaves.
+daemon → {control, export} → {varlink, http, alert, cost, history} → {json, metrics} → store →
+{kernel, core} → common; backends reach only their own room, the records that they share with the
+programs in the kernel, and some leaves.
 """
 
 import pathlib
@@ -15,17 +16,29 @@ import tree
 # longest directory that matches counts.  A file may always include its own directory.
 MAY_INCLUDE = {
     "bpf/": [],
-    "common/": ["knowledge_table.h"],
+    "common/": ["knowledge_table.h", "version_text.h"],
     # ---- the daemon, from the top down ----
     "daemon/": ["daemon/", "common/", "bpf/records.h"],
-    "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/", "daemon/json/",
+    "daemon/export/": ["daemon/http/", "daemon/metrics/", "daemon/store/", "daemon/probe/backend.h",
+                       "daemon/process/loop.h", "daemon/process/worker.h", "common/",
+                       "bpf/records.h"],
+    "daemon/http/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
+    "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/",
+                        "daemon/history/", "daemon/json/",
                         "daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/",
                         "daemon/process/loop.h", "common/", "bpf/records.h", "interface.h"],
-    "daemon/varlink/": ["daemon/process/loop.h", "common/"],
+    "daemon/varlink/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
     "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/helper.h",
-                      "daemon/process/loop.h", "common/", "bpf/records.h", "shipped_rules.h"],
+                      "daemon/process/journal.h", "daemon/process/loop.h", "common/",
+                      "bpf/records.h", "shipped_rules.h"],
+    "daemon/history/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
+                        "daemon/probe/backend.h", "daemon/probe/probes.h",
+                        "daemon/process/loop.h", "daemon/process/steps.h",
+                        "daemon/process/worker.h", "common/", "bpf/records.h"],
     "daemon/cost/": ["daemon/probe/backend.h", "daemon/process/loop.h", "common/"],
+    "daemon/metrics/": ["daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
+                        "common/", "bpf/records.h"],
     "daemon/json/": ["daemon/core/", "common/", "bpf/records.h"],
     "daemon/store/": ["daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
                       "daemon/process/loop.h", "common/", "bpf/records.h"],
@@ -35,9 +48,11 @@ MAY_INCLUDE = {
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
                           "daemon/core/drop_sums.h", "common/", "bpf/records.h", "build/bpf/"],
     "daemon/process/": ["common/"],
+    "daemon/post/": ["common/"],
     # ---- the command line, from the top down ----
     "cli/command/": ["cli/", "common/"],
     "cli/live/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
+    "cli/report/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/", "report_style.h"],
     "cli/file/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
     "cli/show/": ["cli/ask/", "cli/terminal/", "common/"],
     "cli/ask/": ["cli/terminal/", "common/"],
@@ -49,21 +64,28 @@ OWNERS = {
     r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h":
         r"daemon/probe/bpf/.*|tests/(bench|tools/preload)/.*|tests/tools/age\.c",
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
-    r"jansson\.h": r"(common/json\.h|daemon/(json|varlink|control|alert)/.*|cli/.*|tests/.*)",
+    r"jansson\.h": r"(common/(json|export|rows|varlink)\.[ch]|cli/.*|daemon/post/.*|tests/.*"
+                   r"|daemon/(json|varlink|control|alert|history)/.*)",
     r"traceevent/.*": r"daemon/kernel/symbols\.c",
-    r"systemd/sd-journal\.h": r"daemon/alert/journal\.c",
-    r"systemd/(?!sd-journal).*": r"daemon/process/loop\.c",
+    r"systemd/sd-journal\.h": r"daemon/process/journal\.c",
+    r"systemd/sd-event\.h": r"daemon/process/loop\.c",
+    r"systemd/sd-daemon\.h": r"daemon/process/(loop|activation)\.c",
     r"pcap(/.*)?\.h": r"daemon/core/selection\.c",
     r"n?curses\.h": r"cli/terminal/screen\.[ch]",
-    r"ini\.h": r"daemon/(config|alert/rules)\.c",
+    r"ini\.h": r"daemon/(configuration|alert/rules)\.c",
     r"sys/capability\.h": r"daemon/process/privilege\.c",
+    r"sqlite3\.h": r"daemon/history/.*|tests/unit/daemon/history/.*",
     r"seccomp\.h": r"daemon/process/confine\.c",
+    r"curl/.*": r"daemon/post/main\.c",
+    r"microhttpd\.h": r"daemon/http/http\.c",
     r"cmocka\.h": r"tests/unit/.*",
 }
 
 LICENCE = "SPDX-License-Identifier: GPL-2.0-or-later"
 # The licence's own text, a list that has no comments, recorded bytes, and what says nothing.
-WITHOUT_LICENCE = re.compile(r"LICENSE|.*\.json|tests/fuzz/corpus/.*|\.gitattributes|.*/\.gitkeep")
+WITHOUT_LICENCE = re.compile(
+    r"LICENSE|.*\.json|tests/fuzz/corpus/.*|\.gitattributes|.*/\.gitkeep|"
+    r"debian/(changelog|control|copyright|source/format|.*\.(install|docs))")
 TEXT_TO_READ = re.compile(r".*\.(md|txt|1|5|8)")
 
 
@@ -192,3 +214,17 @@ def test_packages_are_named_once():
     packages = [line for line in lines if line]
     assert len(packages) == len(set(packages))
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", package) for package in packages)
+
+
+# What every Debian system that builds packages has, and what debhelper says in its own way.
+ALWAYS_THERE = {"gcc", "libc6-dev", "make", "git", "clang-14"}
+
+
+def test_the_packages_to_build_with_are_those_of_debian_control():
+    """tests/packages and Build-Depends name the same libraries and tools."""
+    section = tree.read("tests/packages").split("# ---- build ----\n")[1].split("\n\n")[0]
+    ours = {line.split("#")[0].strip() for line in section.splitlines()} - ALWAYS_THERE
+    field = re.search(r"^Build-Depends:\n((?: .*\n)+)", tree.read("debian/control"), re.MULTILINE)
+    theirs = {re.match(r" ([a-z0-9.+-]+)", line)[1] for line in field[1].splitlines()
+              if "<!nocheck>" not in line}
+    assert theirs - {"debhelper-compat", "python3"} == ours

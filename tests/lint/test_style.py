@@ -51,7 +51,8 @@ def test_c_is_formatted():
 def test_shell_scripts():
     need("shellcheck")
     # Sourced files have no first line of their own; shellcheck follows them.
-    names = sorted({*scripts("(ba|da|)sh"), *(n for n in tree.files() if n.endswith(".sh"))})
+    names = sorted({*scripts("(ba|da|)sh"),
+                    *(n for n in tree.files() if n.endswith((".sh", ".bash")))})
     status, output = run("shellcheck", "-x", "-P", "SCRIPTDIR", *names)
     assert names and status == 0, output
 
@@ -112,8 +113,8 @@ def test_prose_fits():
 
 # ---- words ----
 
-# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.  "nobody" in quotes is
-# the user of that name.
+# A pattern that reads badly, and what to write.  CONTRIBUTING.md says why.  "nobody" in quotes, or
+# as a default, is the user of that name.
 WORDS = {
     r"(is|are|was|were|be|been) told\b": "is reported, is shown; better: \"netflowd reports …\"",
     r"told apart": "distinguished, counted separately",
@@ -128,7 +129,8 @@ WORDS = {
     r"mend(s|ed|ing)?": "fix, replace",
     r"meanwhile": "while …, during …",
     r"for want of": "for lack of",
-    r"(?<!\")(somebody|whoever|nobody)(?!\")": "you, the administrator, a process",
+    r"(?<!\")(?<!= )(?<!Default: )(somebody|whoever|nobody)(?!\")":
+        "you, the administrator, a process",
     r"hand(s|ed|ing)? (over|on)": "pass, pass on",
     r"leaves? a record": "is recorded",
     r"in(to)? one piece": "contiguous, linear",
@@ -137,8 +139,9 @@ WORDS = {
 BAD = re.compile("|".join(rf"(?P<w{i}>\b{pattern}\b)" for i, pattern in enumerate(WORDS)),
                  re.IGNORECASE)
 C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-READ_BY_USERS = re.compile(r"(README|CONTRIBUTING|NEWS)\.md|docs/.*|config/.*\.(md|ini|conf)|"
-                           r".*\.varlink|(bpf|common|daemon|cli)/.*\.[ch]|Makefile")
+READ_BY_USERS = re.compile(
+    r"(README|CONTRIBUTING|NEWS)\.md|docs/.*\.(md|[1-8])|config/.*\.(md|ini|conf)|.*\.varlink|"
+    r"(bpf|common|daemon|cli)/.*\.[ch]|Makefile")
 
 
 def words_of(name):

@@ -39,11 +39,17 @@ static const struct name syscalls[] = {
 	{"perf_event_open", __NR_perf_event_open},
 	{"prlimit64", __NR_prlimit64},
 	{"sched_setaffinity", __NR_sched_setaffinity},
+	{"socket", __NR_socket},
 	{NULL, 0},
 };
 
 static const struct name errors[] = {
-	{"EPERM", EPERM}, {"ENOSYS", ENOSYS}, {"EACCES", EACCES}, {"ENOMEM", ENOMEM}, {NULL, 0},
+	{"EPERM", EPERM},
+	{"ENOSYS", ENOSYS},
+	{"EACCES", EACCES},
+	{"ENOMEM", ENOMEM},
+	{"EAFNOSUPPORT", EAFNOSUPPORT},
+	{NULL, 0},
 };
 
 static int find(const struct name *table, const char *name, size_t length)

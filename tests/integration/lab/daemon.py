@@ -24,14 +24,22 @@ class NotReady(Exception):
 
 
 class Daemon:
-    """One run of netflowd.  `command` is a prefix that runs it: setpriv, unshare, deny_syscall."""
+    """One run of netflowd.  `command` is a prefix that runs it: setpriv, unshare, deny_syscall.
 
-    def __init__(self, directory, *settings, options=(), command=(), binary=None):
+    `pass_fds` are inherited, and `environment` is added to that of the tests.  `history` is a
+    directory for the history on disk; without it, there is none.
+    """
+
+    def __init__(self, directory, *settings, options=(), command=(), binary=None, pass_fds=(),
+                 environment=None, history=None):
         self.directory = pathlib.Path(directory)
+        settings = (f"history.directory={history}" if history else "history.enabled=no", *settings)
         self.socket_path = self.directory / "io.netflowd"
         self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
         self.command = command
         self.binary = binary or paths.DAEMON
+        self.pass_fds = pass_fds
+        self.environment = environment or {}
         self.process = None
         self._client = None
         self._called = 0.0
@@ -49,10 +57,11 @@ class Daemon:
         self._runs += 1
         with self._notify_socket() as (notify, address):
             environment = {**os.environ, "NOTIFY_SOCKET": address,
-                           "UBSAN_OPTIONS": "print_stacktrace=1"}
+                           "UBSAN_OPTIONS": "print_stacktrace=1", **self.environment}
             with open(self.log_path, "wb") as log:
                 self.process = subprocess.Popen(self.arguments(), stdin=subprocess.DEVNULL,
-                                                stdout=log, stderr=log, env=environment)
+                                                stdout=log, stderr=log, env=environment,
+                                                pass_fds=self.pass_fds)
             self._wait_ready(notify)
         self.bpf = kernel.bpf_objects(self.pid)
         return self

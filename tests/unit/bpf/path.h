@@ -91,10 +91,10 @@ static inline int path_begin(void **state)
 	settings.device_sets = PATH_DEVICE_SETS;
 	settings.cpus = MACHINE_CPUS;
 	settings.chunk_shift = PATH_CHUNK_SHIFT;
-	settings.sample = ~0U;
+	live.sample = ~0U;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
-		settings.threshold_ns[i] = INT64_MAX;
-	settings.journey_burst_ns = settings.drop_burst_ns = 1000000000000000;
+		live.threshold_ns[i] = INT64_MAX;
+	live.journey_burst_ns = live.drop_burst_ns = 1000000000000000;
 	settings.kfree_skb_reason = settings.kfree_skb_rx_sk = true;
 	settings.softirq_exit = settings.irq_exit = settings.wake = settings.udp_reader = true;
 	nf_block_counts.low = nf_block_counts.group_low = ~0ULL;

@@ -206,13 +206,13 @@ static void test_durations(void **state)
 	struct nf_device_stats *stats = nf_device_stats(nf_device_slot(NET_A));
 
 	(void)state;
-	settings.threshold_ns[NF_SEGMENT_RX_TOTAL] = 100;
+	live.threshold_ns[NF_SEGMENT_RX_TOTAL] = 100;
 	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 200, 100));
 	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 200));
 	assert_true(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 201));
 	/* A segment that ends in a softirq has the threshold of its segment. */
 	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, 100, 201));
-	settings.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 100;
+	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 100;
 	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, 100, 201));
 	assert_hist(NET_A, NF_SEGMENT_RX_TOTAL, 3, 201);
 	assert_int_equal(stats->hist[NF_SEGMENT_RX_TOTAL].max_ns, 101);

@@ -646,8 +646,8 @@ static void test_generation_ends_during_a_drop(void **state)
 static void test_bucket_of_the_next_generation(void **state)
 {
 	(void)state;
-	settings.drop_interval_ns = 1000000;
-	settings.drop_burst_ns = 2000000;
+	live.drop_interval_ns = 1000000;
+	live.drop_burst_ns = 2000000;
 	at(10000000);
 	for (int i = 0; i < 3; i++)
 		drop(skb_new(NET_A), LOCATION, REASON);
@@ -821,8 +821,8 @@ static void test_unknown_l4(void **state)
 static void test_bucket_of_each_key(void **state)
 {
 	(void)state;
-	settings.drop_interval_ns = 1000000;
-	settings.drop_burst_ns = 2000000;
+	live.drop_interval_ns = 1000000;
+	live.drop_burst_ns = 2000000;
 	at(10000000);
 	for (int i = 0; i < 10; i++)
 		drop(skb_new(NET_A), LOCATION, REASON);

@@ -608,8 +608,8 @@ static void test_slow(void **state)
 	struct sk_buff *skb;
 
 	(void)state;
-	settings.sample = 0;
-	settings.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 6800;
+	live.sample = 0;
+	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 6800;
 	skb = received();
 	at(20000);
 	copy(skb, 10); /* as long as the threshold: not slow */
@@ -630,19 +630,19 @@ static void test_slow_early(void **state)
 	};
 
 	(void)state;
-	settings.sample = 0;
+	live.sample = 0;
 	for (int i = 0; i < 2; i++) {
 		struct sk_buff *skb;
 
-		settings.threshold_ns[segment[i]] = 1000;
+		live.threshold_ns[segment[i]] = 1000;
 		skb = received();
-		settings.threshold_ns[segment[i]] = INT64_MAX;
+		live.threshold_ns[segment[i]] = INT64_MAX;
 		copy(skb, 10);
 		assert_true(journey()->flags & NF_JOURNEY_SLOW);
 		/* It stays slow when it is forwarded. */
-		settings.threshold_ns[segment[i]] = 1000;
+		live.threshold_ns[segment[i]] = 1000;
 		skb = received();
-		settings.threshold_ns[segment[i]] = INT64_MAX;
+		live.threshold_ns[segment[i]] = INT64_MAX;
 		queue(skb);
 		start_xmit(skb, NET_A);
 		consume(skb);
@@ -660,18 +660,18 @@ static void test_slow_transmit(void **state)
 	};
 
 	(void)state;
-	settings.sample = 0;
+	live.sample = 0;
 	for (int i = 0; i < 2; i++) {
 		struct sk_buff *skb = skb_new(NET_A);
 
-		settings.threshold_ns[segment[i]] = 1000;
+		live.threshold_ns[segment[i]] = 1000;
 		at(10000);
 		queue(skb);
 		at(11600);
 		start_xmit(skb, NET_A);
 		at(13200);
 		end_xmit(skb, NET_A);
-		settings.threshold_ns[segment[i]] = INT64_MAX;
+		live.threshold_ns[segment[i]] = INT64_MAX;
 		at(14000);
 		consume(skb);
 		assert_int_equal(stand_in_records(), i + 1);
@@ -684,13 +684,13 @@ static void test_slow_transmit(void **state)
 static void test_throttled_and_ring_full(void **state)
 {
 	(void)state;
-	settings.journey_interval_ns = 1000000;
-	settings.journey_burst_ns = 2000000;
+	live.journey_interval_ns = 1000000;
+	live.journey_burst_ns = 2000000;
 	for (int i = 0; i < 5; i++)
 		copy(received(), 10);
 	assert_int_equal(events(NF_EVENT_RECORDED), 3);
 	assert_int_equal(events(NF_EVENT_THROTTLED), 2);
-	settings.journey_interval_ns = 0;
+	live.journey_interval_ns = 0;
 	stand_in.ring_full = true;
 	copy(received(), 10);
 	assert_int_equal(events(NF_EVENT_THROTTLED), 3);

@@ -351,8 +351,8 @@ static void test_slow(void **state)
 	struct sk_buff *skb = received_at(BEGIN);
 
 	(void)state;
-	settings.sample = 0;
-	settings.threshold_ns[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = 1599;
+	live.sample = 0;
+	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = 1599;
 	append(&tcp, skb);
 	announced_at(&tcp, BEGIN + 1600);
 	copy(skb, 10);

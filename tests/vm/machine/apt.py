@@ -28,10 +28,10 @@ def alone(cache):
 class Apt:
     """apt for one suite of Debian, with its files in the directory `state` and updated lists."""
 
-    def __init__(self, state, suite):
+    def __init__(self, state, suite, architecture=ARCHITECTURE):
         if command("dpkg", "--print-architecture").strip() != ARCHITECTURE:
             raise Trouble(f"the emulated machine is {ARCHITECTURE}, and this machine is not")
-        self._words = _configure(state, suite)
+        self._words = _configure(state, suite, architecture)
         command("apt-get", *self._words, "-q", "--error-on=any", "update")
 
     def depends(self, package):
@@ -43,7 +43,7 @@ class Apt:
         return sorted(directory.glob("*.deb"))
 
 
-def _mirror():
+def mirror():
     """The URI of the mirror from which this machine gets its own release."""
     release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(),
                         re.MULTILINE)
@@ -56,12 +56,12 @@ def _mirror():
     raise Trouble("apt's configuration has no mirror of this machine's own Debian release")
 
 
-def _configure(state, suite):
+def _configure(state, suite, architecture):
     """The arguments that make apt-get use only `state` and that suite."""
     for directory in ("lists/partial", "cache/archives/partial", "preferences"):
         (state / directory).mkdir(parents=True, exist_ok=True)
     sources = state / "sources.list"
-    sources.write_text(f"deb [arch={ARCHITECTURE} signed-by={KEYRING}] {_mirror()} {suite} main\n")
+    sources.write_text(f"deb [arch={architecture} signed-by={KEYRING}] {mirror()} {suite} main\n")
     status = state / "status"
     status.touch()
     configuration = state / "apt.conf"
@@ -75,6 +75,8 @@ Dir::State "{state}";
 Dir::State::lists "{state}/lists";
 Dir::State::status "{status}";
 Dir::Cache "{state}/cache";
+APT::Architecture "{architecture}";
+APT::Architectures {{ "{architecture}"; }};
 Acquire::Languages "none";
 APT::Sandbox::User "root";
 #clear APT::Update::Post-Invoke;

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 
-from . import initramfs
+from . import debian, initramfs
 from .trouble import Trouble
 
 # Values of --nics: (device of QEMU, module of its driver)
@@ -40,15 +40,17 @@ COMPLAINT = re.compile(r"WARNING: |BUG: |INFO: task .* blocked|rcu: INFO|soft lo
 class Guest:
     """One run of one machine.  As a context manager it locks its directory, `place`.
 
-    A hypervisor (xen.py), if there is one, starts the kernel.
+    A hypervisor (xen.py), if there is one, starts the kernel.  With a disk (debian.py), the guest
+    runs the system on it; otherwise it runs on this machine's own root file system.
     """
 
-    def __init__(self, tree, kernel, place, options, hypervisor=None):
+    def __init__(self, tree, kernel, place, options, hypervisor=None, disk=None):
         self.tree = tree
         self.kernel = kernel
         self.place = place
         self.options = options
         self.hypervisor = hypervisor
+        self.disk = disk
         self.initramfs = place / "initramfs.cpio"
         self.console = place / "console.log"
         self.complaints = place / "qemu.log"
@@ -84,10 +86,15 @@ class Guest:
     def _prepare(self, command):
         if not os.access(self.tree / "build", os.R_OK):
             raise Trouble("nothing is built: run `make all tools`")
-        initramfs.build(self.kernel, self.initramfs)
+        if self.disk:
+            initramfs.build(self.kernel, self.initramfs, "init-disk", debian.MODULES)
+        else:
+            initramfs.build(self.kernel, self.initramfs)
         shutil.rmtree(self.result, ignore_errors=True)
         self.result.mkdir()
         (self.result / "command").write_text(command + "\n")
+        if self.options.prepare:
+            (self.result / "prepare").write_text(self.options.prepare + "\n")
         (self.result / "environment").write_text("".join(
             f"{name}={shlex.quote(value)}\n" for name, value in self._environment().items()))
         self.console.unlink(missing_ok=True)
@@ -124,14 +131,20 @@ class Guest:
                     "-accel", f"tcg,thread={self.options.threads}",
                     "-smp", f"{self.options.cpus},maxcpus="
                             f"{max(self.options.cpus, self.options.possible_cpus)}",
-                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                    "-nodefaults", "-no-user-config", "-display", "none",
+                    *(() if self.options.prepare else ("-no-reboot",)),
                     "-serial", f"file:{self.console}", "-serial", "stdio",
                     "-chardev", f"socket,id=monitor,fd={monitor}",
                     "-mon", "chardev=monitor,mode=control")
         boot = self.hypervisor.boot if self.hypervisor else _boot
         yield from boot(self.kernel, self.initramfs, self._command_line(), self.options)
-        yield from self._share("host", "/", readonly="on", security_model="passthrough",
-                               multidevs="remap")
+        if self.disk:
+            yield from ("-drive", f"file={_escaped(self.disk)},format=raw,if=virtio,snapshot=on")
+            yield from self._share("tree", self.tree, readonly="on",
+                                   security_model="passthrough", multidevs="remap")
+        else:
+            yield from self._share("host", "/", readonly="on", security_model="passthrough",
+                                   multidevs="remap")
         yield from self._share("result", self.result, security_model="mapped-file")
         if self.options.nics:
             for name, mac in zip("ab", MACS):

@@ -11,20 +11,23 @@ import tempfile
 from .trouble import Trouble, command
 
 BUSYBOX = pathlib.Path("/bin/busybox")
-INIT = pathlib.Path(__file__).resolve().parents[1] / "guest" / "init"
+GUEST = pathlib.Path(__file__).resolve().parents[1] / "guest"
 # _in_order() adds the modules that these depend on.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 
 _UNPACK = {".ko": open, ".xz": lzma.open, ".gz": gzip.open}
 
 
-def build(kernel, archive):
-    """Write the initramfs of a kernel to the file `archive`."""
+def build(kernel, archive, init="init", modules=MODULES):
+    """Write the initramfs of a kernel to the file `archive`.
+
+    `init` is the first process, a file of tests/vm/guest.
+    """
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
         directory = pathlib.Path(directory)
         _busybox(directory)
-        _modules(directory, kernel)
-        shutil.copy(INIT, directory / "init")
+        _modules(directory, kernel, modules)
+        shutil.copy(GUEST / init, directory / "init")
         names = command("find", ".", "-mindepth", "1", cwd=directory)
         with open(archive, "wb") as out:
             _cpio(directory, names, out)
@@ -39,19 +42,19 @@ def _busybox(directory):
     (directory / "bin" / "sh").symlink_to("busybox")
 
 
-def _modules(directory, kernel):
+def _modules(directory, kernel, names):
     """Add the modules, uncompressed, under numbers that give the order in which init loads them."""
     (directory / "modules").mkdir()
-    for number, module in enumerate(_in_order(kernel)):
+    for number, module in enumerate(_in_order(kernel, names)):
         unpack = _UNPACK[module.suffix]
         with unpack(module, "rb") as packed, \
                 open(directory / "modules" / f"{number:02}.ko", "wb") as plain:
             shutil.copyfileobj(packed, plain)
 
 
-def _in_order(kernel):
+def _in_order(kernel, names):
     modules = []
-    for name in MODULES:
+    for name in names:
         lines = command("modprobe", "-d", kernel.root, "-S", kernel.release, "--show-depends", name)
         for line in lines.splitlines():
             verb, *path = line.split()

@@ -305,7 +305,7 @@ static void test_record_stack(void **state)
 /* A record without a stack is shorter than its struct, and nothing beyond its end is read. */
 static void test_record_short(void **state)
 {
-	struct nf_drop_record *copy = malloc(NF_DROP_RECORD_PLAIN);
+	void *copy = malloc(NF_DROP_RECORD_PLAIN);
 	json_t *object;
 
 	(void)state;

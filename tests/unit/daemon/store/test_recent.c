@@ -57,7 +57,8 @@ static void test_keeps_the_newest(void **state)
 static void test_takes_records_of_both_sizes(void **state)
 {
 	struct nf_drop_record record = {.header.size = sizeof(record), .stack_len = 4};
-	struct nf_drop_record *plain = malloc(NF_DROP_RECORD_PLAIN);
+	void *memory = malloc(NF_DROP_RECORD_PLAIN);
+	struct nf_drop_record *plain = memory;
 	struct recent *recent = NULL;
 	const struct nf_drop_record *kept;
 

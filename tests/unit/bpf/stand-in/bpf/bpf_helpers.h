@@ -52,8 +52,8 @@
 #undef NF_CALL_RDONLY_CAST
 #define NF_CALL_RDONLY_CAST stand_in_rdonly_cast
 
-/* Addresses in user space have at most 47 bits; the sizes in skb->dev of a test have bit 48. */
-#define NF_IS_NUMBER(pointer) ((__u64)(pointer) >> 47 != 0)
+/* Addresses in user space have at most 47 bits, on arm64 48; the sizes in skb->dev of a test have bit 48. */
+#define NF_IS_NUMBER(pointer) ((__u64)(pointer) >> 48 != 0)
 
 /* The settings are constants to the verifier only. */
 #define NF_SETTINGS volatile

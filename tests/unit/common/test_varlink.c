@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "cli/ask/report.h"
-#include "cli/ask/varlink.h"
 #include "common/array.h"
+#include "common/varlink.h"
 
 #define TIMEOUT_MS 5000
 

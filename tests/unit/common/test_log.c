@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lines of the log: their form, and the limit of each kind. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/log.h"
+
+static int before, file;
+
+/* Standard error goes to a file from now on. */
+static void capture(void)
+{
+	char name[] = "/tmp/netflowd-log-XXXXXX";
+
+	before = dup(STDERR_FILENO);
+	file = mkstemp(name);
+	assert_true(before >= 0 && file >= 0);
+	unlink(name);
+	dup2(file, STDERR_FILENO);
+}
+
+static char *captured(void)
+{
+	char *text = calloc(1, 1 << 20);
+
+	dup2(before, STDERR_FILENO);
+	close(before);
+	assert_non_null(text);
+	assert_true(pread(file, text, (1 << 20) - 1, 0) >= 0);
+	close(file);
+	return text;
+}
+
+static unsigned int count(const char *text, const char *word)
+{
+	unsigned int n = 0;
+
+	for (; (text = strstr(text, word)); text += strlen(word))
+		n++;
+	return n;
+}
+
+static void test_form(void **state)
+{
+	char *text, stream[64];
+	struct stat own;
+
+	(void)state;
+	unsetenv("JOURNAL_STREAM");
+	capture();
+	errno = ENOSPC;
+	log_warning("a warning of %d", 7);
+	assert_int_equal(errno, ENOSPC);
+	/* The journal of another process, which this one inherited. */
+	setenv("JOURNAL_STREAM", "1:2", 1);
+	assert_false(log_is_journal());
+	log_info("for the terminal");
+	fstat(STDERR_FILENO, &own);
+	snprintf(stream, sizeof(stream), "%lu:%lu", (unsigned long)own.st_dev,
+		 (unsigned long)own.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	assert_true(log_is_journal());
+	log_error("for the journal");
+	unsetenv("JOURNAL_STREAM");
+	text = captured();
+	assert_string_equal(
+		text, "netflowd: a warning of 7\nnetflowd: for the terminal\n<3>for the journal\n");
+	free(text);
+}
+
+static void test_limit_of_a_kind(void **state)
+{
+	const struct timespec interval = {.tv_sec = 1, .tv_nsec = 100000000};
+	char *text;
+
+	(void)state;
+	capture();
+	for (int i = 0; i < LOG_BURST + 50; i++)
+		log_warning("flood %d", i);
+	log_warning("another kind");
+	nanosleep(&interval, NULL);
+	log_warning("flood %d", -1);
+	text = captured();
+	/* A slow machine may have let one or two of the flood pass. */
+	assert_in_range(count(text, "flood "), LOG_BURST + 1, LOG_BURST + 4);
+	assert_int_equal(count(text, "another kind"), 1);
+	assert_int_equal(count(text, "lines like the next one were not logged"), 1);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_form),
+		cmocka_unit_test(test_limit_of_a_kind),
+	};
+
+	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A directory of a test's own, in memory if there is one, and the batches of a scripted time. */
+#ifndef TESTS_UNIT_DAEMON_HISTORY_SCRATCH_H
+#define TESTS_UNIT_DAEMON_HISTORY_SCRATCH_H
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/history/archive.h"
+#include "daemon/history/batch.h"
+#include "daemon/history/reader.h"
+#include "daemon/history/series.h"
+
+#define US INT64_C(1000000)
+
+static char scratch[64];
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	snprintf(scratch, sizeof(scratch), "%s/netflowd-test.XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+	DIR *directory = opendir(scratch);
+	const struct dirent *entry;
+
+	(void)state;
+	while (directory && (entry = readdir(directory))) {
+		char path[512];
+
+		snprintf(path, sizeof(path), "%s/%s", scratch, entry->d_name);
+		unlink(path);
+	}
+	if (directory)
+		closedir(directory);
+	return rmdir(scratch);
+}
+
+static const struct archive_limits week = {.bytes = 256u << 20, .age_s = 7 * 86400};
+
+static struct archive *open_archive(const struct archive_limits *limits)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive *archive = NULL;
+	int r = archive_open(&archive, scratch, limits, aside, reason);
+
+	if (r < 0)
+		fail_msg("%s: %s", strerror(-r), reason);
+	assert_string_equal(aside, "");
+	return archive;
+}
+
+/* An interval that ends at `to_s`. */
+static struct batch *new_batch(int64_t from_s, int64_t to_s)
+{
+	static uint64_t number;
+	struct batch *batch = NULL;
+
+	assert_int_equal(batch_new(&batch), 0);
+	batch->number = ++number;
+	batch->from_us = from_s * US;
+	batch->to_us = to_s * US;
+	return batch;
+}
+
+static void add_drops(struct batch *batch, struct series *series, uint64_t packets)
+{
+	const uint64_t value[DROPS_VALUES] = {[DROPS_LAST_US] = (uint64_t)batch->to_us - 1,
+					      [DROPS_PACKETS] = packets,
+					      [DROPS_SEGMENTS] = 2 * packets,
+					      [DROPS_BYTES] = 100 * packets};
+
+	assert_int_equal(batch_add(batch, series, value), 0);
+}
+
+static void write_batch(struct archive *archive, struct batch *batch)
+{
+	char reason[ARCHIVE_REASON_MAX];
+	int r = archive_write(archive, batch, reason);
+
+	if (r < 0)
+		fail_msg("%s: %s", strerror(-r), reason);
+	batch_free(&batch);
+	do
+		r = archive_tidy(archive);
+	while (r == 1);
+	assert_int_equal(r, 0);
+}
+
+static struct reader *open_reader(int64_t since_s, int64_t until_s)
+{
+	const struct reader_request request = {.directory = scratch,
+					       .since_us = since_s * US,
+					       .until_us = until_s * US,
+					       .deadline_ns = UINT64_MAX};
+	struct reader *reader = NULL;
+
+	assert_int_equal(reader_open(&reader, &request), 0);
+	return reader;
+}
+
+#endif

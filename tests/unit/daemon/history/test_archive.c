@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file of the history: every number is found again, exactly, over every boundary of its resolutions. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "daemon/history/plan.h"
+#include "tests/unit/daemon/history/scratch.h"
+
+/* A Sunday, 00:00 UTC, on a boundary of every resolution. */
+#define START INT64_C(1795305600)
+
+/* ---- a scripted time ------------------------------------------------------------ */
+
+/* The drops of each bucket of 10 s since START, as the script made them. */
+static uint64_t *script;
+static size_t script_length;
+
+static uint64_t scripted(int64_t from_s, int64_t to_s)
+{
+	uint64_t sum = 0;
+
+	for (int64_t i = (from_s - START) / 10; i < (to_s - START) / 10; i++)
+		if (i >= 0 && i < (int64_t)script_length)
+			sum += script[i];
+	return sum;
+}
+
+static void check_range(int64_t since_s, int64_t until_s)
+{
+	OWN_READER struct reader *reader = open_reader(since_s, until_s);
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	struct reader_period period;
+	uint64_t expected;
+
+	assert_int_equal(reader_period(reader, &period), 0);
+	/* It answers for what was asked, and says which buckets it took for that. */
+	assert_true(period.from_us <= since_s * US || since_s < START);
+	assert_true(since_s * US - period.from_us < period.step_s * US || since_s < START);
+	assert_true(period.to_us >= until_s * US);
+	assert_true(period.to_us - until_s * US < period.step_s * US);
+	expected = scripted(period.from_us / US, period.to_us / US);
+	assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+	assert_int_equal(rows.count, expected ? 1 : 0);
+	if (expected) {
+		assert_int_equal(rows.row[0].value[DROPS_PACKETS], expected);
+		assert_int_equal(rows.row[0].value[DROPS_SEGMENTS], 2 * expected);
+		assert_int_equal(rows.row[0].value[DROPS_BYTES], 100 * expected);
+		assert_int_equal(rows.row[0].weight, 1);
+	}
+	reader_period_clear(&period);
+}
+
+/* Play `buckets` of 10 s from START on; every `every`-th has drops. */
+static struct archive *play(size_t buckets, size_t every)
+{
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"NO_SOCKET\"}");
+	struct archive *archive = open_archive(&week);
+
+	script = calloc(buckets, sizeof(*script));
+	script_length = buckets;
+	for (size_t i = 0; i < buckets; i++) {
+		int64_t from = START + 10 * (int64_t)i;
+		struct batch *batch;
+
+		if (i % every)
+			continue;
+		script[i] = i * 2654435761u % 1009 + 1;
+		batch = new_batch(from, from + 10);
+		add_drops(batch, series, script[i]);
+		write_batch(archive, batch);
+	}
+	return archive;
+}
+
+static void test_an_hour(void **state)
+{
+	const size_t buckets = 3 * 360 + 17;
+	int64_t end = START + 10 * (int64_t)buckets;
+	struct archive *archive = play(buckets, 1);
+
+	(void)state;
+	for (int64_t since = START; since < end; since += 370)
+		for (int64_t until = since + 10; until <= end; until += 410)
+			check_range(since, until);
+	/* Ends that are no boundary: the buckets that overlap count. */
+	check_range(START + 3, START + 4);
+	check_range(START + 59, START + 61);
+	check_range(START + 7199, START + 7201);
+	check_range(START - 100000, end);
+	archive_free(&archive);
+	free(script);
+}
+
+/* Ten days: the first three are deleted, days 4 to 7 have 10 min and 2 h only, and so on. */
+static void test_ten_days(void **state)
+{
+	const size_t buckets = 10 * 8640, every = 7;
+	int64_t end = START + 10 * (int64_t)buckets, oldest;
+	struct archive *archive = play(buckets, every);
+	struct archive_state levels;
+
+	(void)state;
+	archive_state(archive, &levels);
+	oldest = levels.oldest_s;
+	assert_true(oldest <= end - 7 * 86400 && oldest > end - 7 * 86400 - 3 * 7200);
+	assert_true(levels.level_s[0] <= end - 86400 && levels.level_s[0] > end - 86400 - 7200);
+	end -= end % 70;
+	for (int64_t since = oldest; since < end; since += 43210)
+		for (int64_t until = since + 10; until <= end; until += 76540)
+			check_range(since, until);
+	check_range(oldest, end);
+	archive_free(&archive);
+	free(script);
+}
+
+/* ---- what a file is asked for ------------------------------------------------------ */
+
+static void add_latency(struct batch *batch, struct series *series, unsigned int bucket,
+			uint64_t count, uint64_t max_ns)
+{
+	uint64_t value[LATENCY_VALUES] = {
+		[LATENCY_MAX_NS] = max_ns, [LATENCY_SUM_NS] = count * 1000};
+
+	value[LATENCY_BUCKET + bucket] = count;
+	value[LATENCY_BUCKET + NF_HIST_BUCKETS - 1] = 1;
+	assert_int_equal(batch_add(batch, series, value), 0);
+}
+
+/* Histograms merge bucket by bucket; the longest is the maximum. */
+static void test_histograms(void **state)
+{
+	OWN_SERIES struct series *series =
+		series_new(HISTORY_LATENCY, "{\"segment\":\"rx_total\"}");
+	struct archive *archive = open_archive(&week);
+	OWN_READER struct reader *reader = NULL;
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	const uint64_t *value;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2000; i++) {
+		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
+
+		add_latency(batch, series, i % 100, i, i == 777 ? 999999 : i);
+		write_batch(archive, batch);
+	}
+	archive_free(&archive);
+	reader = open_reader(START, START + 20000);
+	assert_int_equal(reader_sums(reader, HISTORY_LATENCY, NULL, NULL, &rows), 0);
+	assert_int_equal(rows.count, 1);
+	value = rows.row[0].value;
+	assert_int_equal(value[LATENCY_MAX_NS], 999999);
+	assert_int_equal(value[LATENCY_SUM_NS], 1999000ULL * 1000);
+	assert_int_equal(value[LATENCY_BUCKET + NF_HIST_BUCKETS - 1], 2000);
+	for (unsigned int b = 0; b < 100; b++)
+		assert_int_equal(value[LATENCY_BUCKET + b], 20 * b + 100 * (19 * 20 / 2));
+}
+
+/* What was silent takes no room. */
+static void test_silence(void **state)
+{
+	struct archive *archive = open_archive(&week);
+	struct archive_state before, after;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		write_batch(archive, new_batch(START + 10 * i, START + 10 * i + 10));
+	archive_state(archive, &before);
+	for (int i = 100; i < 1000; i++)
+		write_batch(archive, new_batch(START + 10 * i, START + 10 * i + 10));
+	archive_state(archive, &after);
+	assert_int_equal(before.used_bytes, after.used_bytes);
+	archive_free(&archive);
+}
+
+/* The times between two runs, and before the first, are gaps. */
+static void test_gaps(void **state)
+{
+	struct archive *archive = open_archive(&week);
+	OWN_READER struct reader *reader = NULL;
+	struct reader_period period;
+
+	(void)state;
+	for (int i = 0; i < 30; i++)
+		if (i < 10 || i >= 20)
+			write_batch(archive, new_batch(START + 10 * i, START + 10 * i + 10));
+	archive_free(&archive);
+	archive = open_archive(&week);
+	write_batch(archive, new_batch(START + 305, START + 310));
+	archive_free(&archive);
+	reader = open_reader(START, START + 320);
+	assert_int_equal(reader_period(reader, &period), 0);
+	assert_int_equal(period.gaps, 3);
+	assert_int_equal(period.gap[0].from_us, (START + 100) * US);
+	assert_int_equal(period.gap[0].to_us, (START + 200) * US);
+	assert_int_equal(period.gap[1].from_us, (START + 300) * US);
+	assert_int_equal(period.gap[1].to_us, (START + 305) * US);
+	assert_int_equal(period.gap[2].from_us, (START + 310) * US);
+	assert_int_equal(period.covered_us, 205 * US);
+	reader_period_clear(&period);
+}
+
+/* A clock that is set back: the numbers of both times are found, once. */
+static void test_clock_set_back(void **state)
+{
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{}");
+	struct archive *archive = open_archive(&week);
+
+	(void)state;
+	script = calloc(1000, sizeof(*script));
+	script_length = 1000;
+	for (int i = 0; i < 1500; i++) {
+		/* After 800 buckets, an hour and a half back. */
+		int at = i < 800 ? i : i - 540;
+		struct batch *batch = new_batch(START + 10 * at, START + 10 * at + 10);
+
+		add_drops(batch, series, 1);
+		script[at]++;
+		write_batch(archive, batch);
+	}
+	for (int64_t since = START; since < START + 9000; since += 530)
+		for (int64_t until = since + 10; until < START + 9600; until += 770)
+			check_range(since, until);
+	archive_free(&archive);
+	free(script);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------- */
+
+/* However much is written, the file and its log stay below their bound, and the newest is there. */
+static void test_size(void **state)
+{
+	const struct archive_limits small = {.bytes = 8u << 20, .age_s = 7 * 86400};
+	struct archive *archive = open_archive(&small);
+	OWN_READER struct reader *reader = NULL;
+	json_t *records = json_array();
+	uint64_t most = 0;
+	size_t matched;
+	int64_t end = 0;
+
+	(void)state;
+	for (int i = 0; i < 4000; i++) {
+		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
+		struct archive_state now;
+
+		for (int j = 0; j < 200; j++) {
+			OWN_SERIES struct series *series = NULL;
+			char name[64];
+
+			snprintf(name, sizeof(name), "{\"location\":\"f%d+0x%d\"}", j, i / 100);
+			series = series_new(HISTORY_DROPS, name);
+			add_drops(batch, series, 1);
+		}
+		for (int j = 0; j < 10; j++) {
+			char *text = NULL;
+
+			assert_true(asprintf(&text, "{\"n\":%d,\"text\":\"%0500d\"}", i, j) > 0);
+			assert_int_equal(batch_add_record(batch, HISTORY_RECORD_DROP,
+							  batch->to_us - 1, text, NULL),
+					 0);
+		}
+		end = batch->to_us / US;
+		write_batch(archive, batch);
+		archive_state(archive, &now);
+		if (now.file_bytes > most)
+			most = now.file_bytes;
+	}
+	print_message("at most %llu bytes\n", (unsigned long long)most);
+	assert_true(most <= small.bytes);
+	reader = open_reader(end - 100, end);
+	assert_int_equal(
+		reader_records(reader, HISTORY_RECORD_DROP, 5, NULL, NULL, records, &matched), 0);
+	assert_int_equal(matched, 100);
+	assert_int_equal(json_array_size(records), 5);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(records, 4), "n")),
+			 3999);
+	json_decref(records);
+	archive_free(&archive);
+}
+
+/* A bound that is lowered while the file is larger. */
+static void test_smaller_bound(void **state)
+{
+	const struct archive_limits large = {.bytes = 64u << 20, .age_s = 7 * 86400};
+	const struct archive_limits small = {.bytes = 4u << 20, .age_s = 7 * 86400};
+	struct archive *archive = open_archive(&large);
+	struct archive_state now;
+
+	(void)state;
+	for (int i = 0; i < 1010; i++) {
+		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
+
+		for (int j = 0; j < 20 && i < 1000; j++) {
+			char *text = NULL;
+
+			assert_true(asprintf(&text, "{\"text\":\"%0600d\"}", j) > 0);
+			assert_int_equal(batch_add_record(batch, HISTORY_RECORD_DROP,
+							  batch->to_us - 1, text, NULL),
+					 0);
+		}
+		if (i == 1000) {
+			archive_state(archive, &now);
+			assert_true(now.used_bytes > 12u << 20);
+			archive_set_limits(archive, &small);
+		}
+		write_batch(archive, batch);
+	}
+	archive_state(archive, &now);
+	assert_true(now.file_bytes <= small.bytes);
+	archive_free(&archive);
+}
+
+/* ---- incidents ------------------------------------------------------------------------------ */
+
+static void test_incident(void **state)
+{
+	const struct archive_limits day = {.bytes = 64u << 20, .age_s = 86400};
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"X\"}");
+	struct archive *archive = open_archive(&day);
+	OWN_READER struct reader *reader = NULL;
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	json_t *incidents = json_array(), *incident = NULL, *records = json_array();
+	int64_t fired = START + 3605, id;
+	size_t matched;
+
+	(void)state;
+	for (int i = 0; i < 2 * 8640; i++) {
+		struct batch *batch;
+
+		if (i > 400 && i % 360)
+			continue;
+		batch = new_batch(START + 10 * i, START + 10 * i + 10);
+		add_drops(batch, series, 1);
+		batch_add_record(batch, HISTORY_RECORD_DROP, batch->from_us, strdup("{}"), NULL);
+		if (i == 360 || i == 361)
+			batch_add_record(batch, HISTORY_RECORD_ALERT,
+					 fired * US + (i - 360) * 10 * US,
+					 strdup("{\"change\":\"firing\"}"), strdup("rule"));
+		write_batch(archive, batch);
+	}
+	archive_free(&archive);
+	/* Two days later, after all else of that time was deleted; the second alert is the first one's. */
+	reader = open_reader(START, START + 3 * 86400);
+	assert_int_equal(reader_incidents(reader, incidents), 0);
+	assert_int_equal(json_array_size(incidents), 1);
+	id = json_integer_value(json_object_get(json_array_get(incidents, 0), "id"));
+	assert_int_equal(reader_use_incident(reader, id, &incident), 0);
+	assert_true(json_is_true(json_object_get(incident, "complete")));
+	assert_int_equal(json_integer_value(json_object_get(incident, "time_us")), fired * US);
+	assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+	/* The buckets that overlap the five minutes: 3300 to 3600 inclusive. */
+	assert_int_equal(rows.row[0].value[DROPS_PACKETS], 31);
+	assert_int_equal(
+		reader_records(reader, HISTORY_RECORD_DROP, 100, NULL, NULL, records, &matched), 0);
+	assert_int_equal(matched, 30);
+	reader_free(&reader);
+	reader = open_reader(START, START + 3 * 86400);
+	json_decref(incident);
+	assert_int_equal(reader_use_incident(reader, 99, &incident), -ENODATA);
+	json_decref(incidents);
+	json_decref(records);
+}
+
+/* ---- files that are not as they should be ------------------------------------------------------ */
+
+static void run_sql(const char *sql)
+{
+	char path[128];
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void test_newer_version(void **state)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive *archive = open_archive(&week);
+
+	(void)state;
+	archive_free(&archive);
+	run_sql("PRAGMA user_version = 2");
+	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), -EPROTONOSUPPORT);
+	assert_non_null(strstr(reason, "has version 2"));
+	assert_string_equal(aside, "");
+	run_sql("SELECT * FROM bucket");
+}
+
+static void test_other_program(void **state)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive *archive = NULL;
+
+	(void)state;
+	run_sql("CREATE TABLE mine (x)");
+	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), -EPROTONOSUPPORT);
+	assert_non_null(strstr(reason, "of another program"));
+	run_sql("SELECT x FROM mine");
+}
+
+/* A file of anything is renamed, and a new one begun. */
+static void test_corrupt(void **state)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "", path[128];
+	struct archive *archive = NULL;
+	struct stat file;
+	FILE *to;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
+	to = fopen(path, "w");
+	for (int i = 0; i < 10000; i++)
+		fprintf(to, "%d nonsense\n", i);
+	fclose(to);
+	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), 0);
+	assert_non_null(strstr(aside, "history.db.corrupt"));
+	assert_int_equal(stat(aside, &file), 0);
+	write_batch(archive, new_batch(START, START + 10));
+	archive_free(&archive);
+}
+
+/* Damage in the middle of a file that was not closed. */
+static void test_damaged(void **state)
+{
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{}");
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "", path[128], page[4096];
+	struct archive *archive = open_archive(&week);
+	FILE *file;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
+
+		add_drops(batch, series, 1);
+		write_batch(archive, batch);
+	}
+	archive_free(&archive);
+	run_sql("UPDATE meta SET value = 0 WHERE name = 'clean'");
+	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
+	memset(page, 0x5a, sizeof(page));
+	file = fopen(path, "r+");
+	for (int i = 3; i < 12; i++) {
+		fseek(file, i * (long)sizeof(page), SEEK_SET);
+		fwrite(page, sizeof(page), 1, file);
+	}
+	fclose(file);
+	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), 0);
+	assert_non_null(strstr(aside, "history.db.corrupt"));
+	write_batch(archive, new_batch(START, START + 10));
+	archive_free(&archive);
+}
+
+static void test_removed(void **state)
+{
+	struct archive *archive = open_archive(&week);
+	char path[128];
+
+	(void)state;
+	assert_true(archive_is_there(archive));
+	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
+	unlink(path);
+	assert_false(archive_is_there(archive));
+	archive_free(&archive);
+}
+
+/* The alert fired after its interval's drops were read: they come with the next interval, in the next bucket. */
+static void test_incident_while_reading(void **state)
+{
+	const struct archive_limits day = {.bytes = 64u << 20, .age_s = 86400};
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"X\"}");
+	struct archive *archive = open_archive(&day);
+	OWN_READER struct reader *reader = NULL;
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	int64_t fired_us = (START + 10) * US - 1000;
+	json_t *incidents = json_array(), *incident = NULL;
+	struct batch *batch = new_batch(START, START + 10);
+
+	(void)state;
+	batch->seen_us = fired_us - 1;
+	batch_add_record(batch, HISTORY_RECORD_ALERT, fired_us, strdup("{}"), strdup("rule"));
+	write_batch(archive, batch);
+	batch = new_batch(START + 10, START + 20);
+	batch->seen_us = batch->to_us - 1;
+	add_drops(batch, series, 7);
+	write_batch(archive, batch);
+	archive_free(&archive);
+	reader = open_reader(START, START + 86400);
+	assert_int_equal(reader_incidents(reader, incidents), 0);
+	assert_int_equal(json_array_size(incidents), 1);
+	assert_int_equal(reader_use_incident(reader,
+					     json_integer_value(json_object_get(
+						     json_array_get(incidents, 0), "id")),
+					     &incident),
+			 0);
+	assert_true(json_is_true(json_object_get(incident, "complete")));
+	assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.row[0].value[DROPS_PACKETS], 7);
+	json_decref(incident);
+	json_decref(incidents);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
+	const struct CMUnitTest tests[] = {
+		TEST(test_an_hour),	  TEST(test_ten_days),
+		TEST(test_histograms),	  TEST(test_silence),
+		TEST(test_gaps),	  TEST(test_clock_set_back),
+		TEST(test_size),	  TEST(test_smaller_bound),
+		TEST(test_incident),	  TEST(test_incident_while_reading),
+		TEST(test_newer_version), TEST(test_other_program),
+		TEST(test_corrupt),	  TEST(test_damaged),
+		TEST(test_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every command of netflowctl, as root, as a member of the group netflow, and as another user."""
+
+import grp
+import json
+import pathlib
+import re
+
+import pytest
+
+from service import (
+    STRANGER, ask, netflowctl, no_socket_drops, send_and_read, send_to_closed_port, settings,
+    systemctl, until)
+
+DATAGRAMS = 700
+RULES = pathlib.Path("/etc/netflowd/alerts.d")
+FLOOD = """[alert flood]
+condition = drop_rate
+reason = NO_SOCKET
+window = 2s
+over = 20/s
+"""
+REFUSED = 1
+USAGE = 2
+UNREACHABLE = 3
+
+# By command: words that must work.  {id} is an incident.
+COMMANDS = {
+    "status": [[]],
+    "drops": [["--all"], ["--records"], ["--since", "15m"], ["--by", "cgroup"],
+              ["--since", "1h", "--compare", "2h"]],
+    "latency": [[], ["--since", "15m"]],
+    "slow": [["--samples"]],
+    "slots": [[]],
+    "napi": [[], ["--since", "15m"]],
+    "alerts": [[], ["--since", "15m"]],
+    "incidents": [[], ["show", "{id}"]],
+    "report": [["--html", "-"]],
+    "top": [["--count", "1", "--interval", "0.2"]],
+    "probes": [[]],
+    "explain": [["NO_SOCKET"]],
+    "export": [["--format", "trace"], ["--format", "json"], ["--format", "ndjson"]],
+    "reload": [[]],
+    "complete": [["--", "drops", "--reason", "NO_SO"]],
+    "help": [[]],
+    "version": [[]],
+}
+# These change something, so only root may use them.
+FOR_ROOT = [["reload"], ["alerts", "silence", "flood", "--for", "1min"],
+            ["alerts", "unsilence", "flood"], ["alerts", "test", "flood"]]
+# These are for people, and say so: "top has no --json; use ...".
+WITHOUT_JSON = {"top", "report"}
+# These need no daemon.
+ALONE = {"explain", "complete", "help", "version"}
+NDJSON = ["export", "--format", "ndjson"]
+
+
+@pytest.fixture(scope="module")
+def flood():
+    """An incident with a known number of drops: its ID, and the number since the daemon started."""
+    RULES.mkdir(parents=True, exist_ok=True)
+    (RULES / "flood.conf").write_text(FLOOD)
+    try:
+        # Records of latency, too: of each journey.
+        with settings("[latency]\nsample_one_in = 1\n"):
+            netflowctl("reload")
+            send_and_read(50)
+        until(lambda: ask("slow", "--samples")["records"], bool)
+        before, _ = no_socket_drops()
+        send_to_closed_port(DATAGRAMS)
+        after, _ = no_socket_drops()
+        assert after - before == DATAGRAMS
+        found = until(lambda: ask("incidents")["incidents"],
+                      lambda rows: rows and rows[0]["complete"])
+        yield found[0]["id"], after
+    finally:
+        (RULES / "flood.conf").unlink()
+        systemctl("reload", "netflowd.service")
+
+
+def words_of(incident):
+    return [[command, *(word.format(id=incident) for word in words)]
+            for command, variants in COMMANDS.items() for words in variants]
+
+
+def group():
+    return grp.getgrnam("netflow").gr_gid
+
+
+def test_the_list_is_complete():
+    text = netflowctl("help").stdout
+    listed = re.search(r"^Commands\n((?:  .*\n)+)", text, re.MULTILINE)[1]
+    assert {line.split()[0] for line in listed.splitlines()} == set(COMMANDS)
+
+
+def test_text(flood):
+    """Each prints something, and says nothing on standard error."""
+    for words in words_of(flood[0]):
+        done = netflowctl(*words)
+        assert done.stdout.strip() and not done.stderr, (words, done.stderr)
+
+
+def test_json(flood):
+    for words in words_of(flood[0]):
+        done = netflowctl(*words, "--json", check=False)
+        if words[0] in WITHOUT_JSON:
+            assert done.returncode == USAGE and "; " in done.stderr, words
+        elif words[0] not in ALONE - {"explain"}:
+            assert done.returncode == 0, (words, done.stderr)
+            assert (json.loads(done.stdout) if words != NDJSON else
+                    [json.loads(line) for line in done.stdout.splitlines()]), words
+
+
+def test_the_numbers_agree(flood):
+    """The same known number in each output."""
+    incident, total = flood
+    assert ask("drops", "--reason", "NO_SOCKET", "--all")["packets"] == total
+    document = json.loads(netflowctl("export", "--format", "json").stdout)
+    lines = [json.loads(line) for line in netflowctl(*NDJSON).stdout.splitlines()]
+    for rows in (document["drops"], [line for line in lines if line["type"] == "drops"]):
+        assert sum(row["packets"] for row in rows if row.get("reason") == "NO_SOCKET") == total
+    # The incident is a copy of these minutes, which may have been before this start of the daemon.
+    shown = ask("incidents", "show", incident)
+    minutes = (shown["incident"]["from"], shown["incident"]["time"])
+    stored = ask("drops", "--since", minutes[0], "--until", minutes[1])["packets"]
+    assert DATAGRAMS <= shown["packets"] <= stored
+    page = netflowctl("report", "--html", "-", "--since", "15m").stdout
+    assert page.startswith("<!DOCTYPE html>") and "NO_SOCKET" in page and "flood" in page
+    assert "NO_SOCKET" in netflowctl("complete", "--", "drops", "--reason", "NO_SO").stdout
+
+
+def test_root_may_change(flood):
+    for words in FOR_ROOT:
+        assert netflowctl(*words).returncode == 0
+
+
+def test_a_member_of_the_group_reads(flood):
+    for words in words_of(flood[0]):
+        done = netflowctl(*words, user=STRANGER, groups=group(), check=False)
+        assert done.returncode == (REFUSED if words in FOR_ROOT else 0), (words, done.stderr)
+
+
+def test_a_member_of_the_group_changes_nothing(flood):
+    for words in FOR_ROOT:
+        done = netflowctl(*words, user=STRANGER, groups=group(), check=False)
+        assert done.returncode == REFUSED and "permission denied" in done.stderr, words
+
+
+def test_another_user_does_not_read(flood):
+    seen = set()
+    for words in words_of(flood[0]):
+        if words[0] in seen:
+            continue
+        seen.add(words[0])
+        done = netflowctl(*words, user=STRANGER, check=False)
+        if words[0] in ALONE:
+            assert done.returncode == 0 and done.stdout.strip(), words
+        else:
+            assert done.returncode == UNREACHABLE and "group netflow" in done.stderr, (
+                words, done.stderr)
