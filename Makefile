@@ -8,14 +8,20 @@
 #   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
 #                   VM_SUITE=vm-smoke runs a few tests (ten minutes)
 #   make check-xen  test ring slots on a real Xen in QEMU
+#   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
+#   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
+#   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
 #   make bench      compare the cost of netflowd with its last release, bpftrace, perf and empty programs
 #   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
 #                   SOAK_NAMESPACES=300000 namespaces and cgroups that come and go
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
 #   make packages   install the Debian packages of tests/packages that are missing
 #   make format     format the C sources in place
-#   make install    install both programs and the alert rules; PREFIX=/usr/local DESTDIR=
+#   make check-systemd  test the packages and the service with systemd, in a Debian 12 in QEMU
+#   make generated  rewrite the files that are made from tables: config/netflowd.conf, lists in docs/man
+#   make install    install programs, units, pages, completions and rules; PREFIX=/usr/local DESTDIR=
 #   make uninstall  remove the installed files, except those in /etc/netflowd
+#   make deb        build the Debian packages netflowd and netflowctl into build/deb
 #   make clean      delete build/
 #
 # Attaching probes needs root.  For another user, only the steps that need root ask for it, with
@@ -35,6 +41,8 @@ endif
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
+# Programs that netflowd starts itself.
+LIBEXEC ?= $(PREFIX)/libexec/netflowd
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 1800
 SOAK_NAMESPACES ?= 300000
@@ -50,12 +58,16 @@ AS_ROOT := tests/as-root
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
 
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
-ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
+# The architecture for which $(CC) compiles, as the kernel's headers spell it.
+ARCH := $(shell $(CC) -dumpmachine | sed -e 's/^x86_64-.*/x86/' -e 's/^aarch64-.*/arm64/')
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DNETFLOWD_VERSION='"$(VERSION)"'
-override CFLAGS += -std=gnu17 $(WARNINGS) -Werror -fstack-protector-strong
+# Packages set it to nothing: a newer compiler may warn about more.
+WERROR ?= -Werror
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DNETFLOWD_LIBEXEC='"$(LIBEXEC)"'
+override CFLAGS += -std=gnu17 $(WARNINGS) $(WERROR) -fstack-protector-strong
+override LDFLAGS += -Wl,--build-id -Wl,--as-needed
 
 ifeq ($(VARIANT),asan)
 override CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -68,12 +80,14 @@ CC := $(CLANG)
 override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
-DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lseccomp -lpcap -lm
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lseccomp -lpcap \
+	-lmicrohttpd -lsqlite3 -lpthread -lm
+POST_LIBS := -lcurl -ljansson
 CLI_LIBS := -ljansson -lncursesw
 TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 
 COMMON_SRC := $(wildcard common/*.c)
-DAEMON_SRC := $(sort $(shell find daemon -name '*.c'))
+DAEMON_SRC := $(sort $(shell find daemon -name '*.c' -not -path 'daemon/post/*'))
 CLI_SRC := $(sort $(shell find cli -name '*.c'))
 UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -96,7 +110,7 @@ TOOL_BIN := $(patsubst %.c,$(OUT)/%,$(TOOL_SRC))
 TOOL_LIB := $(patsubst %.c,$(OUT)/%.so,$(wildcard tests/tools/preload/*.c))
 
 .PHONY: all tools unit fuzzers
-all: $(OUT)/netflowd $(OUT)/netflowctl
+all: $(OUT)/netflowd $(OUT)/netflowctl $(OUT)/netflowd-post
 tools: $(TOOL_BIN) $(TOOL_LIB)
 unit: $(UNIT_BIN)
 fuzzers: $(FUZZ_BIN)
@@ -106,7 +120,8 @@ fuzzers: $(FUZZ_BIN)
 # linux/types.h includes asm/types.h, which Debian keeps in a directory for each architecture.
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
-	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf -idirafter /usr/include/$(MULTIARCH)
+	-Wno-unused-parameter -Wno-missing-field-initializers -Ibpf -idirafter /usr/include/$(MULTIARCH) \
+	-ffile-prefix-map=$(CURDIR)=.
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	@mkdir -p $(@D)
@@ -121,6 +136,17 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $* > $@
 
 $(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(BUILD)/bpf/slots.skel.h
+
+# ---- the version ------------------------------------------------------------
+
+# Written only when the version changes, so that nothing is compiled again without a reason.
+$(BUILD)/version_text.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define NETFLOWD_VERSION "$(VERSION)"' | cmp -s - $@ || \
+		echo '#define NETFLOWD_VERSION "$(VERSION)"' > $@
+
+.PHONY: FORCE
+FORCE:
 
 # ---- the interface file, embedded in the daemon, which serves it ------------
 
@@ -152,9 +178,17 @@ $(BUILD)/shipped_rules.h: $(sort $(wildcard config/alerts.d/*.conf)) Makefile
 
 $(OUT)/daemon/alert/rules.o: | $(BUILD)/shipped_rules.h
 
+# ---- the style of the report, embedded in netflowctl ----
+
+$(BUILD)/report_style.h: cli/report/report.css Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) { echo 'static const char report_style[] ='; $(C_STRING) $<; echo ';'; } > $@
+
+$(OUT)/cli/report/write.o: | $(BUILD)/report_style.h
+
 # ---- compile, link ----------------------------------------------------------
 
-$(OUT)/%.o: %.c Makefile
+$(OUT)/%.o: %.c Makefile | $(BUILD)/version_text.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -171,6 +205,10 @@ $(OUT)/netflowd: $(DAEMON_MAIN) $(DAEMON_LIB) $(COMMON_LIB)
 
 $(OUT)/netflowctl: $(CLI_MAIN) $(CLI_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(CLI_LIBS) -lm -o $@
+
+# Alertmanager's client: a program of its own, so that the daemon links neither HTTP nor TLS.
+$(OUT)/netflowd-post: $(OUT)/daemon/post/main.o $(COMMON_LIB)
+	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(POST_LIBS) -o $@
 
 $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
@@ -198,7 +236,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check lint format check-vm check-xen bench soak fuzz install uninstall clean
+.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench soak fuzz generated clean
 
 # The script asks apt only for missing packages: a machine that has them all needs no network.
 packages:
@@ -237,9 +275,31 @@ check-xen: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run xen
 
+# It builds the packages itself.  The first run builds a Debian image in build/vm.
+check-systemd: packages
+	$(Q)$(AS_ROOT) tests/run systemd
+
+check-machines: packages
+	+$(Q)$(MAKE) VARIANT=plain all tools
+	$(Q)$(AS_ROOT) tests/run systemd $(VM_SUITE) xen
+
+# They build the packages themselves.  The first run fetches Debian systems to build/debian.
+check-deb: packages
+	+$(Q)$(MAKE) VARIANT=plain all
+	$(Q)$(AS_ROOT) tests/run deb
+
+check-trixie: packages
+	$(Q)$(AS_ROOT) tests/run trixie
+
+check-arm64: packages
+	$(Q)$(AS_ROOT) tests/run arm64
+
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)$(AS_ROOT) tests/bench/run
+	$(Q)$(AS_ROOT) tests/bench/scrape
+	$(Q)$(AS_ROOT) tests/bench/services
+	$(Q)$(AS_ROOT) tests/bench/history $(BUILD)
 
 soak: packages
 	+$(Q)$(MAKE) all tools
@@ -250,22 +310,92 @@ fuzz: packages
 	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
-# The daemon embeds the shipped rules; administrators read and copy the installed files.
-RULES := $(PREFIX)/share/netflowd/alerts.d
+# ---- files that are made from tables, and committed --------------------------
 
-install: all
-	install -D -m 0755 $(OUT)/netflowd $(DESTDIR)$(PREFIX)/sbin/netflowd
-	install -D -m 0755 $(OUT)/netflowctl $(DESTDIR)$(PREFIX)/bin/netflowctl
-	install -d -m 0755 $(DESTDIR)$(RULES) $(DESTDIR)/etc/netflowd/alerts.d
-	install -m 0644 config/alerts.d/*.conf $(DESTDIR)$(RULES)
+# They are committed so that no build, a cross build for example, has to run what it built.
+# tests/integration/test_generated.py compares them.
+generated: all
+	$(Q)$(OUT)/netflowd --print-default-config > config/netflowd.conf
+	$(Q)docs/man/generate $(OUT)
 
-# Files in /etc stay, because the administrator wrote them.
+# ---- install, packages --------------------------------------------------------
+#
+# PREFIX      /usr/local: everything but the configuration
+# SYSCONFDIR  /etc: the configuration, /etc/netflowd
+# DESTDIR     a directory that stands for the root of the file system; empty: /
+# UNITS       no: install no units (the packages let debhelper do it)
+
+SYSCONFDIR ?= /etc
+UNITS ?= yes
+
+SBIN_DIR := $(DESTDIR)$(PREFIX)/sbin
+BIN_DIR := $(DESTDIR)$(PREFIX)/bin
+SHARE_DIR := $(DESTDIR)$(PREFIX)/share/netflowd
+MAN_DIR := $(DESTDIR)$(PREFIX)/share/man
+BASH_DIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_DIR := $(DESTDIR)$(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+UNIT_DIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
+SYSUSERS_DIR := $(DESTDIR)$(PREFIX)/lib/sysusers.d
+TMPFILES_DIR := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+ETC_DIR := $(DESTDIR)$(SYSCONFDIR)/netflowd
+
+# The daemon embeds the alert rules and the knowledge; administrators read and copy the installed
+# rules.  Everything in config/ but those two and the configuration itself is for other programs:
+# Prometheus, Grafana and so on.
+EXTRAS := $(filter-out config/alerts.d/ config/knowledge/,$(wildcard config/*/))
+PAGES := $(wildcard docs/man/*.[1-8])
+SERVICES := $(wildcard systemd/*.service systemd/*.socket)
+# Examples for an administrator, who copies what the host needs.
+DROP_INS := $(wildcard systemd/drop-ins/*.conf)
+page_dir = $(MAN_DIR)/man$(patsubst .%,%,$(suffix $(1)))
+
+.PHONY: install install-units uninstall deb
+
+install: all $(if $(filter yes,$(UNITS)),install-units)
+	install -D -m 0755 $(OUT)/netflowd $(SBIN_DIR)/netflowd
+	install -D -m 0755 $(OUT)/netflowctl $(BIN_DIR)/netflowctl
+	install -D -m 0755 $(OUT)/netflowd-post $(DESTDIR)$(LIBEXEC)/netflowd-post
+	install -d -m 0755 $(SHARE_DIR)/alerts.d $(ETC_DIR)/alerts.d $(ETC_DIR)/netflowd.conf.d
+	install -m 0644 config/alerts.d/*.conf $(SHARE_DIR)/alerts.d
+	$(foreach extra,$(EXTRAS),find $(extra) -type f -exec \
+		install -D -m 0644 {} $(SHARE_DIR)/{} ';' &&) true
+	# The administrator's file stays as it is.
+	[ -e $(ETC_DIR)/netflowd.conf ] || install -m 0644 config/netflowd.conf $(ETC_DIR)/netflowd.conf
+	$(foreach file,$(DROP_INS),install -D -m 0644 $(file) $(SHARE_DIR)/systemd/$(notdir $(file)) &&) true
+	$(foreach page,$(PAGES),install -D -m 0644 $(page) $(call page_dir,$(page))/$(notdir $(page)) &&) true
+	install -D -m 0644 cli/completion/netflowctl.bash $(BASH_DIR)/netflowctl
+	install -D -m 0644 cli/completion/netflowd.bash $(BASH_DIR)/netflowd
+	install -D -m 0644 cli/completion/_netflowctl $(ZSH_DIR)/_netflowctl
+	install -D -m 0644 cli/completion/_netflowd $(ZSH_DIR)/_netflowd
+
+# The units name the programs in /usr.  systemd also reads these directories below /usr/local.
+install-units:
+	$(foreach unit,$(SERVICES),install -d -m 0755 $(UNIT_DIR) && \
+		sed -e 's|/usr/sbin/|$(PREFIX)/sbin/|g' $(unit) \
+			> $(UNIT_DIR)/$(notdir $(unit)) && \
+		chmod 0644 $(UNIT_DIR)/$(notdir $(unit)) &&) true
+	$(if $(wildcard systemd/netflowd.sysusers),install -D -m 0644 systemd/netflowd.sysusers \
+		$(SYSUSERS_DIR)/netflowd.conf)
+	$(if $(wildcard systemd/netflowd.tmpfiles),install -D -m 0644 systemd/netflowd.tmpfiles \
+		$(TMPFILES_DIR)/netflowd.conf)
+
+# Files in /etc stay, because the administrator may have changed them.
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/sbin/netflowd $(DESTDIR)$(PREFIX)/bin/netflowctl
-	rm -rf $(DESTDIR)$(RULES)
+	rm -f $(SBIN_DIR)/netflowd $(BIN_DIR)/netflowctl
+	rm -rf $(SHARE_DIR) $(DESTDIR)$(LIBEXEC)
+	rm -f $(foreach page,$(PAGES),$(call page_dir,$(page))/$(notdir $(page)))
+	rm -f $(BASH_DIR)/netflowctl $(BASH_DIR)/netflowd $(ZSH_DIR)/_netflowctl $(ZSH_DIR)/_netflowd
+	rm -f $(foreach unit,$(SERVICES),$(UNIT_DIR)/$(notdir $(unit)))
+	rm -f $(SYSUSERS_DIR)/netflowd.conf $(TMPFILES_DIR)/netflowd.conf
+
+# The packages are built in a copy of what git knows, as from a source package.
+deb: packages
+	$(Q)debian/build $(BUILD)/deb
 
 clean:
 	rm -rf $(BUILD)
 
-# build/vm holds unpacked Debian packages and no dependency file of ours.
--include $(shell find $(BUILD) -path $(BUILD)/vm -prune -o -type f -name '*.d' -print 2>/dev/null)
+# These hold unpacked Debian packages and no dependency file of ours.
+NOT_OURS := $(BUILD)/vm $(BUILD)/deb $(BUILD)/debian
+-include $(shell find $(BUILD) $(foreach place,$(NOT_OURS),-path $(place) -prune -o) \
+	-type f -name '*.d' -print 2>/dev/null)
