@@ -36,7 +36,9 @@ def release():
 
 def untraced():
     """The largest share of events for which the kernel may run no program.  A kernel that is not
-    Debian's may exempt a task from tracing, and then runs no program on top of it."""
+    Debian's may exempt a task from tracing, and then runs no program on top of it: on one, two of
+    some 600 softirqs a second were in /proc/softirqs and not among the hits of softirq_entry, nor
+    was a switch from that task to another."""
     return 0 if "Debian" in os.uname().version else 0.001
 
 
