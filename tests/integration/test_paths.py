@@ -88,7 +88,9 @@ def test_fields_of_a_record(start, silent_pair):
     before = time.time()
     _, source_port = send_and_read(pair, 5, size=77)
     after = time.time()
-    record = journeys.with_reader(delivered(daemon, pair, 5))[0]
+    # The name of a namespace is looked up after its first record has come.
+    record = waiting.until(lambda: journeys.with_reader(delivered(daemon, pair, 5))[0],
+                           lambda r: "netns_name" in r["devices"][0])
     assert before - 0.001 <= journeys.seconds_of(record["time"]) <= after + 0.001
     assert record["slow"] is False, "a sample"
     assert record["protocol"] == "ipv4/udp"
