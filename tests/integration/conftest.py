@@ -41,11 +41,12 @@ def pytest_collection_modifyitems(items):
 
 def repeat(items):
     """Where the kernel hides a share of all events from every program, one of them may be the
-    event that a test needs, such as the switch to its reader.  A test that fails there runs up to
-    two times more, and the summary says how many did.  Nowhere else is a test repeated: the guests
-    of tests/vm run the same tests once, on kernels that hide nothing."""
+    event that a test needs.  A test with a daemon that fails there runs up to two times more, and
+    the summary names it.  Nowhere else is a test repeated: the guests of tests/vm run the same
+    tests once, on kernels that hide nothing."""
     for item in items:
-        item.add_marker(pytest.mark.flaky(reruns=2))
+        if "start" in item.fixturenames:
+            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")
