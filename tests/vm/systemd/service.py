@@ -67,9 +67,9 @@ def is_up():
 
 
 def journal(message, **fields):
-    """Entries of a message of daemon/messages.h, the oldest first."""
+    """Entries of a message of daemon/messages.h since the boot, the oldest first."""
     words = [f"{name}={value}" for name, value in fields.items()]
-    out = run("journalctl", "-o", "json", "--no-pager", f"MESSAGE_ID={MESSAGES[message]}",
+    out = run("journalctl", "-b", "-o", "json", "--no-pager", f"MESSAGE_ID={MESSAGES[message]}",
               "_SYSTEMD_UNIT=netflowd.service", *words).stdout
     return [json.loads(line) for line in out.splitlines()]
 
