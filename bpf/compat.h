@@ -57,6 +57,18 @@ static __always_inline void nf_add(__u64 *counter, __u64 n)
 }
 
 /*
+ * Whether the current task serves a softirq, with PREEMPT_RT (since 5.12, 728b478d2d35; before that
+ * in the patches of PREEMPT_RT): in_serving_softirq() of include/linux/preempt.h.
+ */
+static __always_inline bool nf_task_in_softirq(void)
+{
+	enum { SOFTIRQ_OFFSET = 1 << 8 };
+	const struct task_struct *task = (const void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, softirq_disable_cnt) & SOFTIRQ_OFFSET;
+}
+
+/*
  * The identity of a network namespace among all existing and deleted ones: its
  * cookie.  The lower half is unique for the first 4 billion namespaces.  Since
  * 5.12 (3d368ab87cf6) the kernel assigns the cookie when it creates the
@@ -103,14 +115,23 @@ static __always_inline bool nf_skb_has_vlan(const struct sk_buff *skb)
  */
 static __always_inline __u64 nf_sock_cgroup(const struct sock *sk)
 {
-	enum { TCP_TIME_WAIT = 6, TCP_NEW_SYN_RECV = 12 };
-
 	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
 		return 0;
 	if (!sk || sk->__sk_common.skc_state == TCP_TIME_WAIT ||
 	    sk->__sk_common.skc_state == TCP_NEW_SYN_RECV)
 		return 0;
 	return sk->sk_cgrp_data.cgroup->kn->id;
+}
+
+/*
+ * Whether IPsec has decrypted the skb.  A kernel without CONFIG_XFRM has no such extension.
+ */
+static __always_inline bool nf_skb_has_sec_path(const struct sk_buff *skb)
+{
+	if (!bpf_core_field_exists(skb->active_extensions) ||
+	    !bpf_core_enum_value_exists(enum skb_ext_id, SKB_EXT_SEC_PATH))
+		return false;
+	return skb->active_extensions >> bpf_core_enum_value(enum skb_ext_id, SKB_EXT_SEC_PATH) & 1;
 }
 
 /*

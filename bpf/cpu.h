@@ -79,13 +79,51 @@ static __always_inline __u32 nf_hash(__u64 number, __u32 shift)
 }
 
 /*
+ * The context of the current task, on a kernel that preempts softirqs.  A task in a softirq or in
+ * start_xmit stays on its CPU, so only tasks that this CPU preempted there share its contexts.  If
+ * two of them need the same one, the first loses it: its context is empty then.
+ */
+static __always_inline struct nf_context *nf_task_context(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 index = bpf_get_smp_processor_id() * NF_CONTEXTS + (tid & (NF_CONTEXTS - 1));
+	struct nf_context *context = bpf_map_lookup_elem(&nf_contexts, &index);
+
+	if (context && context->tid != tid) {
+		context->softirq = 0;
+		context->xmit_depth = 0;
+		context->tid = tid;
+	}
+	return context;
+}
+
+/*
+ * The context of what runs now.  Softirqs do not preempt each other, and a task in start_xmit has
+ * softirqs disabled, so a CPU has one context.  With PREEMPT_RT, a task can preempt another one in
+ * both places, and can then do the same; so there each task has its own.
+ */
+static __always_inline struct nf_context *nf_context(struct nf_cpu *cpu)
+{
+	return settings.preempt_rt ? nf_task_context() : &cpu->context;
+}
+
+/*
  * Softirqs do not nest, so softirq_entry and softirq_exit are enough to know
  * whether this CPU serves one.  An interrupt handler on top of the softirq
  * makes no difference: no skb is received, read or completed in a handler.
  */
 static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu)
 {
-	return cpu->softirq != 0;
+	return settings.preempt_rt ? nf_task_in_softirq() : cpu->context.softirq != 0;
+}
+
+/*
+ * Whether a softirq of this vector is being served.  With PREEMPT_RT, the kernel can have skipped
+ * the program that saw its end, because a preempted task was in it.
+ */
+static __always_inline bool nf_serves(const struct nf_context *context, __u32 vec)
+{
+	return context->softirq == 1 + vec && (!settings.preempt_rt || nf_task_in_softirq());
 }
 
 /*
@@ -93,9 +131,9 @@ static __always_inline bool nf_in_softirq(const struct nf_cpu *cpu)
  * context (the writer of a tun device) and in threaded NAPI; there the last
  * softirq did not bring the skb.
  */
-static __always_inline bool nf_in_net_rx(const struct nf_cpu *cpu)
+static __always_inline bool nf_in_net_rx(const struct nf_context *context)
 {
-	return settings.softirq_exit && cpu->softirq == 1 + NET_RX_SOFTIRQ;
+	return settings.softirq_exit && nf_serves(context, NET_RX_SOFTIRQ);
 }
 
 /*
@@ -146,27 +184,32 @@ static __always_inline void nf_net_rx_raise_again(struct nf_cpu *cpu)
 /* The wait of a softirq begins with the first raise since its last entry. */
 static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 {
-	__u32 inner = cpu->xmit_depth - 1;
+	const struct nf_context *context = nf_context(cpu);
+	__u32 inner;
 
+	if (!context)
+		return;
+	inner = context->xmit_depth - 1;
 	if (!cpu->raise_ns)
 		/* Inside start_xmit (lo, veth) the wait begins there: no need to read the clock. */
-		cpu->raise_ns = inner < NF_XMIT_DEPTH && !cpu->irq_ns ? cpu->xmit[inner].start_ns
-								      : bpf_ktime_get_ns();
+		cpu->raise_ns = inner < NF_XMIT_DEPTH && !cpu->irq_ns
+					? context->xmit[inner].start_ns
+					: bpf_ktime_get_ns();
 	if (cpu->irq_ns) {
 		cpu->irq_raised = 1;
 		if (!cpu->raise_irq_ns)
 			cpu->raise_irq_ns = cpu->irq_ns;
-	} else if (inner >= NF_XMIT_DEPTH && nf_in_net_rx(cpu)) {
+	} else if (inner >= NF_XMIT_DEPTH && nf_in_net_rx(context)) {
 		nf_net_rx_raise_again(cpu);
 	}
 }
 
 /* The softirq now serves everything that was raised so far. */
-static __always_inline void nf_net_rx_begin(struct nf_cpu *cpu)
+static __always_inline void nf_net_rx_begin(struct nf_cpu *cpu, struct nf_context *context)
 {
-	cpu->entry_irq_ns = cpu->raise_irq_ns;
-	cpu->entry_raise_ns = cpu->raise_ns;
-	cpu->entry_polled = cpu->raise_polled;
+	context->entry_irq_ns = cpu->raise_irq_ns;
+	context->entry_raise_ns = cpu->raise_ns;
+	context->entry_polled = cpu->raise_polled;
 	cpu->raise_irq_ns = 0;
 	cpu->raise_ns = 0;
 	cpu->raise_polled = 0;
@@ -174,11 +217,15 @@ static __always_inline void nf_net_rx_begin(struct nf_cpu *cpu)
 
 static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 {
-	cpu->softirq = 1 + vec;
+	struct nf_context *context = nf_context(cpu);
+
+	if (!context)
+		return;
+	context->softirq = 1 + vec;
 	if (vec != NET_RX_SOFTIRQ)
 		return;
-	cpu->entry_ns = bpf_ktime_get_ns();
-	nf_net_rx_begin(cpu);
+	context->entry_ns = bpf_ktime_get_ns();
+	nf_net_rx_begin(cpu, context);
 }
 
 /*
@@ -188,9 +235,13 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
  */
 static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 {
-	cpu->softirq = 0;
+	struct nf_context *context = nf_context(cpu);
+
 	cpu->ready = 0; /* the wake-ups of an announcement are over */
-	if (vec == NET_RX_SOFTIRQ && cpu->again_ns < cpu->entry_ns)
+	if (!context)
+		return;
+	context->softirq = 0;
+	if (vec == NET_RX_SOFTIRQ && cpu->again_ns < context->entry_ns)
 		cpu->again_ns = 0;
 }
 
@@ -201,13 +252,13 @@ static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
  * packets of this run have then waited since that interrupt, and their softirq
  * did not wait.
  */
-static __always_inline void nf_net_rx_overtaken(struct nf_cpu *cpu)
+static __always_inline void nf_net_rx_overtaken(struct nf_cpu *cpu, struct nf_context *context)
 {
-	if (cpu->entry_raise_ns || !cpu->raise_irq_ns)
+	if (context->entry_raise_ns || !cpu->raise_irq_ns)
 		return;
 	/* Loopback may have raised NET_RX before the interrupt did. */
-	cpu->entry_ns = cpu->raise_ns > cpu->raise_irq_ns ? cpu->raise_ns : cpu->raise_irq_ns;
-	nf_net_rx_begin(cpu);
+	context->entry_ns = cpu->raise_ns > cpu->raise_irq_ns ? cpu->raise_ns : cpu->raise_irq_ns;
+	nf_net_rx_begin(cpu, context);
 }
 
 /*

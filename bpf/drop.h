@@ -13,6 +13,7 @@
 
 #include "bytes.h"
 #include "device.h"
+#include "evidence.h"
 #include "inflight.h"
 #include "throttle.h"
 
@@ -20,24 +21,11 @@
 #define NF_ETH_P_IPV6 0x86dd
 #define NF_ETH_P_MIN 0x0600 /* smaller values are lengths, or the kernel's own numbers */
 
-/*
- * Whether `dev` points to a live net_device: the loopback device of its
- * namespace is in that same namespace.  No other memory has this cycle.
- */
-static __always_inline bool nf_device_is_real(const struct net_device *dev)
-{
-	const struct net *net;
-
-	if (!dev)
-		return false;
-	net = dev->nd_net.net;
-	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
-}
-
 /* The exact values that the record of a drop shows, also where its key is coarser. */
 struct nf_dropped {
-	__u64 cgroup; /* of the socket, 0 = not known */
-	__u32 netns;  /* inode number */
+	__u64 cgroup;	/* of the socket, 0 = not known */
+	__u64 evidence; /* NF_EVIDENCE_* */
+	__u32 netns;	/* inode number */
 	__u32 ifindex;
 	__u32 segments;
 	__u8 l4;
@@ -218,22 +206,32 @@ static __always_inline void nf_drop_report(__u32 generation)
 
 /*
  * Limit the keys of one namespace, so that one with thousands of devices or cgroups leaves
- * room for the others: beyond its quota, its drops are counted by reason and location.
+ * room for the others: beyond its quota, its drops are counted by reason, location and evidence.
  */
-static __always_inline bool nf_drop_coarsen(struct nf_drop_key *key, const __u64 *quota,
-					    const struct nf_dropped *dropped)
+static __always_inline void nf_drop_coarsen(struct nf_drop_key *key)
 {
-	__u64 limit =
-		dropped->netns == settings.host_netns ? settings.host_quota : settings.drop_quota;
-
-	if (*quota < limit)
-		return false;
 	key->cgroup = 0;
 	key->ifindex = 0;
 	key->protocol = 0;
 	key->l4 = 0;
 	key->flags = (key->flags & NF_KEY_GENERATION) | NF_KEY_COARSE;
-	return true;
+}
+
+/*
+ * The entry of the coarser key, which is in `key` then; NULL: there is none yet.  Strangers choose
+ * headers, and so evidence: a namespace with NF_DROP_EVIDENCES keys beyond its quota gets only keys
+ * without evidence, at most two for each reason and location.  No evidence contradicts nothing.
+ */
+static __always_inline struct nf_drop_entry *nf_drop_coarse(struct nf_drop_key *key, __u64 beyond)
+{
+	struct nf_drop_entry *entry;
+
+	nf_drop_coarsen(key);
+	entry = bpf_map_lookup_elem(&nf_drops, key);
+	if (entry || beyond < NF_DROP_EVIDENCES)
+		return entry;
+	key->evidence &= NF_EVIDENCE_MESSAGE;
+	return bpf_map_lookup_elem(&nf_drops, key);
 }
 
 /* A key continues with the token bucket that it had in the previous generation. */
@@ -261,11 +259,13 @@ static __noinline struct nf_drop_entry *nf_drop_insert(struct nf_drop_key *key,
 	__u64 *quota = bpf_map_lookup_elem(&nf_drop_quotas, &index);
 	const void *zero = bpf_map_lookup_elem(&nf_drop_zero, &first);
 	struct nf_drop_entry *entry;
+	__u64 limit;
 
 	if (!quota || !zero)
 		return 0;
-	if (nf_drop_coarsen(key, quota, dropped)) {
-		entry = bpf_map_lookup_elem(&nf_drops, key);
+	limit = dropped->netns == settings.host_netns ? settings.host_quota : settings.drop_quota;
+	if (*quota >= limit) {
+		entry = nf_drop_coarse(key, *quota - limit);
 		if (entry)
 			return entry;
 	}
@@ -320,7 +320,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->reason = key->reason;
 	r->netns = dropped->netns;
 	r->netns_id = key->netns;
-	r->reserved = 0;
+	r->evidence = dropped->evidence;
 	r->ifindex = dropped->ifindex;
 	r->l4 = dropped->l4;
 	r->stack_len = 0;
@@ -407,6 +407,7 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 
 	if (!sk)
 		sk = rx_sk;
+	key.evidence = dropped.evidence = nf_evidence_of(cpu, skb, sk, reason);
 	nf_drop_find_protocol(skb, &key, &dropped);
 	nf_drop_find_device(skb, sk, ours ? e : 0, &key, &dropped);
 	dropped.ifindex = key.ifindex;

@@ -245,9 +245,10 @@ static __always_inline __u64 nf_journey_first(__u64 receive_ns, const struct nf_
  * raised before that time, or before the interrupt, the skb began to wait only
  * at that time.  `simple`: these segments get no histograms.
  */
-static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_inflight *e,
-						const struct sk_buff *skb, __u64 number, __u64 head,
-						__u32 slot, __u64 joined, __u64 now, bool simple)
+static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_context *context,
+						struct nf_inflight *e, const struct sk_buff *skb,
+						__u64 number, __u64 head, __u32 slot, __u64 joined,
+						__u64 now, bool simple)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
@@ -258,28 +259,28 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_in
 	if (stats)
 		nf_device_refresh(stats, slot, skb->dev, now);
 
-	if (stats && nf_in_net_rx(cpu)) {
+	if (stats && nf_in_net_rx(context)) {
 		if (!joined)
-			nf_net_rx_overtaken(cpu);
-		since = cpu->entry_ns > joined ? cpu->entry_ns : joined;
+			nf_net_rx_overtaken(cpu, context);
+		since = context->entry_ns > joined ? context->entry_ns : joined;
 		rx.entry = nf_ticks(since, now);
 		if (!simple)
 			slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
 		if (!joined)
-			came = cpu->entry_irq_ns;
-		since = cpu->entry_raise_ns > came ? cpu->entry_raise_ns : came;
-		if (cpu->entry_raise_ns && since <= cpu->entry_ns) {
+			came = context->entry_irq_ns;
+		since = context->entry_raise_ns > came ? context->entry_raise_ns : came;
+		if (context->entry_raise_ns && since <= context->entry_ns) {
 			rx.raise = nf_ticks(since, now);
 			if (!simple)
 				slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
-						       cpu->entry_ns);
+						       context->entry_ns);
 		}
 		if (!joined && came) {
 			rx.irq = nf_ticks(came, now);
 			if (!simple)
 				slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
-						       cpu->entry_ns);
-		} else if (!joined && cpu->entry_polled) {
+						       context->entry_ns);
+		} else if (!joined && context->entry_polled) {
 			flags = NF_INFLIGHT_POLLED;
 		}
 	}
@@ -433,12 +434,12 @@ static __always_inline enum nf_event nf_journey_tx_event(const struct nf_infligh
 	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
 }
 
-/* Whether this CPU is inside start_xmit with this skb. */
-static __always_inline bool nf_journey_in_start_xmit(const struct nf_cpu *cpu, __u64 skb)
+/* Whether this is inside start_xmit with this skb. */
+static __always_inline bool nf_journey_in_start_xmit(const struct nf_context *context, __u64 skb)
 {
-	__u32 inner = cpu->xmit_depth - 1;
+	__u32 inner = context->xmit_depth - 1;
 
-	return inner < NF_XMIT_DEPTH && cpu->xmit[inner].skb == skb;
+	return inner < NF_XMIT_DEPTH && context->xmit[inner].skb == skb;
 }
 
 /*
@@ -451,12 +452,12 @@ static __always_inline bool nf_journey_in_start_xmit(const struct nf_cpu *cpu, _
  * - xen-netback, which purges the queue of skbs that it has copied to the guest
  *   (xenvif_rx_copy_flush()).
  */
-static __always_inline bool nf_journey_completes(const struct nf_cpu *cpu, __u64 location,
+static __always_inline bool nf_journey_completes(const struct nf_context *context, __u64 location,
 						 __u32 reason)
 {
 	if (location - live.netback < live.netback_bytes)
 		return true;
-	if (cpu->softirq != 1 + NET_TX_SOFTIRQ)
+	if (!nf_serves(context, NET_TX_SOFTIRQ))
 		return false;
 	return !settings.kfree_skb_reason ||
 	       reason == bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
@@ -467,13 +468,13 @@ static __always_inline bool nf_journey_completes(const struct nf_cpu *cpu, __u64
  * returned from start_xmit, and the skb is still at its device.  lo and veth pass
  * their skbs on, so an skb of theirs that is freed here was never received.
  */
-static __always_inline bool nf_journey_is_completion(const struct nf_cpu *cpu,
+static __always_inline bool nf_journey_is_completion(const struct nf_context *context,
 						     const struct sk_buff *skb, __u64 number,
 						     const struct nf_inflight *e)
 {
 	const struct net_device *dev;
 
-	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_journey_in_start_xmit(cpu, number))
+	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_journey_in_start_xmit(context, number))
 		return false;
 	dev = skb->dev;
 	return dev && !(dev->flags & IFF_LOOPBACK) && nf_device_slot(dev) == e->slot;
@@ -488,17 +489,18 @@ static __always_inline bool nf_journey_completed(void *ctx, struct nf_cpu *cpu,
 						 const struct sk_buff *skb, __u64 location,
 						 __u32 reason)
 {
+	const struct nf_context *context = nf_context(cpu);
 	__u64 number = nf_address(skb);
 	struct nf_inflight *e, path;
 	bool ours;
 
-	if (!nf_journey_completes(cpu, location, reason))
+	if (!context || !nf_journey_completes(context, location, reason))
 		return false;
 	e = nf_inflight_at(number);
 	if (!e || e->skb != number)
 		return false;
 	path = *e;
-	if (!nf_journey_is_completion(cpu, skb, number, &path))
+	if (!nf_journey_is_completion(context, skb, number, &path))
 		return false;
 	ours = nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, &path, number, (__u64)skb->head);
 	if (nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,

@@ -28,6 +28,15 @@ struct {
 	__type(value, struct nf_cpu);
 } nf_cpus SEC(".maps");
 
+/* Index: CPU * NF_CONTEXTS + lower bits of the thread id.  Only with PREEMPT_RT. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nf_context);
+} nf_contexts SEC(".maps");
+
 /* Index: hash of the skb's number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

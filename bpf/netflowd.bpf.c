@@ -132,12 +132,16 @@ static __always_inline int nf_receive(__u64 *ctx, bool simple)
 	__u64 number = nf_address(skb), head = (__u64)skb->head;
 	__u64 now = bpf_ktime_get_ns();
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_NETIF_RECEIVE_SKB);
+	struct nf_context *context;
 	struct nf_inflight *e;
 	__u64 joined = 0;
 	__u32 slot;
 	bool known;
 
 	if (!cpu)
+		return 0;
+	context = nf_context(cpu);
+	if (!context)
 		return 0;
 	e = nf_inflight_at(number);
 	if (!e)
@@ -162,7 +166,7 @@ static __always_inline int nf_receive(__u64 *ctx, bool simple)
 		}
 	}
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_journey_received(cpu, e, skb, number, head, slot, joined, now, simple);
+	nf_journey_received(cpu, context, e, skb, number, head, slot, joined, now, simple);
 	return 0;
 }
 
@@ -341,15 +345,18 @@ int nf_sock_recv_length(__u64 *ctx)
  * UDP readers since 6.18 (6471658dc66c), and of TCP readers that do not copy (splice).
  *
  * A reader is done with the skb, and gives it to the CPU that allocated it.  The same function
- * frees completed transmits and other skbs, which have been in no socket's queue.  A datagram
- * that a second reader peeks at passes consume_skb instead.  skb_consume_udp() also names the
- * skb, but compilers put it into udp_recvmsg(), and then only IPv6 passes its entry.
+ * frees completed transmits and other skbs, which have been in no socket's queue.  On 7.3 close()
+ * frees the queue of a TCP socket with it: a FIN without data was not read, but unread data look
+ * like data that were spliced.  A datagram that a second reader peeks at passes
+ * consume_skb instead.  skb_consume_udp() also names the skb, but compilers put it into
+ * udp_recvmsg(), and then only IPv6 passes its entry.
  */
 static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
 				       enum nf_reader_context context)
 {
 	__u64 number = nf_address(skb);
 	struct nf_inflight *e = nf_inflight_at(number), path;
+	bool udp = nf_queued_udp(skb), read = udp || skb->len;
 	struct nf_cpu *cpu;
 
 	if (!e || e->skb != number || e->journey != NF_JOURNEY_RX)
@@ -358,13 +365,14 @@ static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
 	if (!cpu)
 		return 0;
 	path = *e;
-	if (!path.sock_queue && !nf_queued_udp(skb))
+	if (!path.sock_queue && !udp)
 		return 0;
 	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, &path, number,
 			       (__u64)skb->head) ||
-	    !nf_inflight_end(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, e, number, NF_EVENT_DELIVERED))
+	    !nf_inflight_end(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, e, number,
+			     read ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED))
 		return 0;
-	if (!nf_in_softirq(cpu))
+	if (read && !nf_in_softirq(cpu))
 		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, skb, &path, 0, 0,
 				     context);
 	return 0;
@@ -441,6 +449,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_START_XMIT);
 	struct nf_device_stats *stats;
+	struct nf_context *context;
 	struct nf_inflight *e;
 	__u32 slot, depth;
 	bool known;
@@ -469,12 +478,15 @@ int nf_net_dev_start_xmit(__u64 *ctx)
 		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
 		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE);
 	}
-	depth = cpu->xmit_depth;
+	context = nf_context(cpu);
+	if (!context)
+		return 0;
+	depth = context->xmit_depth;
 	if (depth < NF_XMIT_DEPTH) {
-		cpu->xmit[depth].skb = number;
-		cpu->xmit[depth].start_ns = now;
-		cpu->xmit[depth].slot = slot;
-		cpu->xmit_depth = depth + 1;
+		context->xmit[depth].skb = number;
+		context->xmit[depth].start_ns = now;
+		context->xmit[depth].slot = slot;
+		context->xmit_depth = depth + 1;
 	}
 	return 0;
 }
@@ -484,7 +496,7 @@ int nf_net_dev_start_xmit(__u64 *ctx)
  * ends start_xmit→xmit and the totals.
  *
  * By now the skb may be freed and even reused.  So only its address is used, and
- * its start time is read from this CPU's stack of transmits (nf_cpu.xmit).
+ * its start time is read from the stack of transmits (nf_context.xmit).
  */
 SEC("tp_btf/net_dev_xmit")
 int nf_net_dev_xmit(__u64 *ctx)
@@ -492,6 +504,7 @@ int nf_net_dev_xmit(__u64 *ctx)
 	__u64 number = nf_address((const struct sk_buff *)ctx[0]);
 	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_XMIT);
 	struct nf_device_stats *stats;
+	struct nf_context *context;
 	struct nf_xmit_frame *frame;
 	struct nf_inflight *e, path;
 	__u64 now, start;
@@ -500,14 +513,17 @@ int nf_net_dev_xmit(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	depth = cpu->xmit_depth - 1;
-	if (depth >= NF_XMIT_DEPTH || cpu->xmit[depth].skb != number) {
+	context = nf_context(cpu);
+	if (!context)
+		return 0;
+	depth = context->xmit_depth - 1;
+	if (depth >= NF_XMIT_DEPTH || context->xmit[depth].skb != number) {
 		/* It began before the programs were attached, or the kernel skipped the start. */
-		cpu->xmit_depth = 0;
+		context->xmit_depth = 0;
 		return 0;
 	}
-	cpu->xmit_depth = depth;
-	frame = &cpu->xmit[depth];
+	context->xmit_depth = depth;
+	frame = &context->xmit[depth];
 	now = bpf_ktime_get_ns();
 	start = frame->start_ns;
 	stats = nf_device_stats(frame->slot);

@@ -272,7 +272,7 @@ struct nf_block_row {
 /* dev_hard_start_xmit() nests through stacked devices, up to XMIT_RECURSION_LIMIT (8) deep. */
 #define NF_XMIT_DEPTH 8
 
-/* A transmit that is in start_xmit on this CPU. */
+/* A transmit that is in start_xmit, see struct nf_context. */
 struct nf_xmit_frame {
 	__u64 skb; /* a number like nf_inflight.skb */
 	__u64 start_ns;
@@ -303,22 +303,50 @@ enum nf_stream_bytes {
 	NF_STREAM_COUNT,
 };
 
-/* The programs of the CPU write it; the daemon reads stream_bytes and events. */
+/*
+ * What a CPU does with packets: the softirq that it serves, and the transmits that it is inside of.
+ * With PREEMPT_RT, a task does that, see nf_context().
+ */
+struct nf_context {
+	__u64 entry_ns;	    /* last softirq_entry of NET_RX */
+	__u64 entry_irq_ns; /* raise_irq_ns and raise_ns of the CPU at that entry */
+	__u64 entry_raise_ns;
+	__u32 tid;	   /* the task, with PREEMPT_RT */
+	__u16 softirq;	   /* 1 + vector of the softirq being served, 0 = none */
+	__u8 entry_polled; /* raise_polled of the CPU at that entry */
+	__u8 xmit_depth;   /* entries of xmit[] */
+	__u64 reserved[4];
+	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
+};
+
+/* With PREEMPT_RT, a CPU has this many contexts for the tasks that it runs, a power of two. */
+#define NF_CONTEXTS 64
+
+/* What bpf/evidence.h has found so far. */
+struct nf_evidence_state {
+	__u64 bits;    /* NF_EVIDENCE_* */
+	__u32 end_seq; /* of a TCP segment: the number behind its last byte, SYN and FIN included */
+	__u32 space;   /* sequence numbers that it takes; 0: a pure ACK or RST */
+	__u8 header;   /* bytes from the network header to TCP's, UDP's or ICMP's */
+	__u8 next;     /* the protocol there, IPPROTO_*; 0 = not known */
+	__u8 words;    /* of an IP address: 1 or 4 */
+	__u8 fit;      /* how well `sock` fits a datagram: enum nf_fit of bpf/udp.h */
+	__u32 length;  /* bytes from there on, by the IP header */
+	__u64 sock;    /* address of the socket, 0 = none; also NF_FOUND_* of bpf/tcp.h */
+	__u64 net;     /* address of the namespace, 0 = not known */
+	__u64 ip;      /* address of the network header */
+};
+
+/* The programs of the CPU write it; the daemon reads context.xmit, stream_bytes and events. */
 struct nf_cpu {
-	/* The context that the next received skb gets, see bpf/cpu.h. */
+	/* What the next received skb gets, see bpf/cpu.h. */
 	__u64 irq_ns;	    /* irq_handler_entry, 0 outside a handler */
 	__u64 raise_ns;	    /* first softirq_raise of NET_RX since its entry, 0 = none */
 	__u64 raise_irq_ns; /* irq_ns of the irq that raised it, 0 = none */
-	__u64 entry_ns;	    /* last softirq_entry of NET_RX */
-	__u64 entry_irq_ns; /* raise_irq_ns and raise_ns at that entry */
-	__u64 entry_raise_ns;
-	__u64 again_ns;	   /* irq_ns of an irq that found its device being polled, 0 = none */
-	__u16 softirq;	   /* 1 + vector of the softirq being served, 0 = none */
-	__u8 raise_polled; /* NET_RX raised itself without an irq since its entry */
-	__u8 entry_polled; /* raise_polled at that entry */
-	__u16 xmit_depth;  /* entries of xmit[] */
-	__u8 irq_raised;   /* the irq being handled has raised NET_RX */
-	__u8 reserved0;
+	__u64 again_ns;	    /* irq_ns of an irq that found its device being polled, 0 = none */
+	__u8 raise_polled;  /* NET_RX raised itself without an irq since its entry */
+	__u8 irq_raised;    /* the irq being handled has raised NET_RX */
+	__u8 reserved0[6];
 	__u64 ready; /* the first skb that the last sk_data_ready put into a queue, 0 = none */
 	__u64 base;  /* scratch, see nf_base() */
 	struct nf_bucket journey_bucket;     /* of latency records */
@@ -326,8 +354,10 @@ struct nf_cpu {
 	__u64 rx_lines; /* bit n: an irq whose number has the lower six bits n has raised NET_RX */
 	struct nf_enqueue enqueue;
 	__u64 ready_ns; /* when `ready` was announced */
-	__u64 reserved[3];
-	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
+	struct nf_evidence_state evidence;
+	__u64 reserved1[7];
+	__u64 zero;		   /* always 0, which the verifier does not know */
+	struct nf_context context; /* not with PREEMPT_RT */
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
 
@@ -466,6 +496,7 @@ struct nf_stream {
 struct nf_drop_key {
 	__u64 location; /* address in kernel text, of the call of kfree_skb */
 	__u64 cgroup;	/* id of the cgroup of the skb's socket, 0 = not known */
+	__u64 evidence; /* NF_EVIDENCE_*; also of the first NF_DROP_EVIDENCES coarse keys */
 	__u32 reason;	/* enum skb_drop_reason, with the subsystem in the upper 16 bits */
 	__u32 netns;	/* nf_netns_id(), 0 = not known */
 	__u32 ifindex;	/* 0 = not known */
@@ -480,6 +511,131 @@ struct nf_drop_key {
 #define NF_KEY_GENERATION_SHIFT 7
 #define NF_KEY_GENERATION (1 << NF_KEY_GENERATION_SHIFT)
 #define NF_PROTOCOL_LENGTH 1 /* ETH_P_802_3, which the kernel gives to such frames */
+
+/*
+ * What an skb and its socket say at the moment of a drop, a bit each: X(NAME, word, needs, bit).
+ * Knowledge, JSON and the command line use `word`.  A bit that is not set means something only if
+ * all bits in `needs` are set: without a known socket, "not listening" is not known either.
+ * The programs read evidence only for the reasons in settings.evidence; 0 = it was not read.
+ * config/knowledge/generate reads this list; daemon/core/evidence.h has functions for it.
+ *
+ * MESSAGE: no packet, but a message of a socket of family UNIX, NETLINK, KEY, ALG or VSOCK, or an
+ * skb with neither socket, device, protocol nor headers.  NO_BYTES: skb->len is 0, as of a queued
+ * FIN.  MULTICAST, BROADCAST, OTHERHOST: skb->pkt_type.  RECEIVED: skb->skb_iif is not 0.
+ * LISTEN, TIME_WAIT, NEW_SYN_RECV, CLOSED: the state of the socket; ESTABLISHED: also the states of
+ * closing in which data can arrive.  ORPHAN: no program has the socket (SOCK_DEAD).  FULL: its
+ * receive queue (sk_rmem_alloc >= sk_rcvbuf) or, of a listening one, its accept queue.
+ * NO_PAYLOAD: a TCP segment without data.  OLD: a TCP segment that ends at or before rcv_nxt,
+ * or without data before it.
+ * CHECKED: its checksum is correct or needs no check.  DOWN: the device is down.  OVERSIZE:
+ * longer than the device's MTU and not GSO.  SEC_PATH: IPsec has decrypted it.  EXPIRED: TTL or
+ * hop limit is at most 1.  SOCKET: a socket is known; LOOKED: and if not, there is none.  STREAM: its
+ * rcv_nxt was read, and a TCP header.  DEVICE:
+ * skb->dev is a device.  IP, TCP, UDP: such a header was read.  KNOWN: evidence was read.
+ *
+ * NET: the namespace is known; POLICIES: and it has IPsec policies that can refuse what it receives
+ * or forwards.  BAD_HEADER: by its EtherType it is IP, but it is shorter than the header, or the
+ * header says that it is.  BAD_VERSION: the header has another version.  TRUNCATED: it is shorter
+ * than the length in its IP header.  BAD_CHECKSUM: that of the IPv4 header is wrong.  OPTIONS: it
+ * has IPv4 options or an IPv6 extension header.  BAD_SOURCE: the source is multicast, broadcast or
+ * 0.  BAD_DESTINATION: the destination is 0.  LOOPBACK: one of them is a loopback address that
+ * its device must not have (route_localnet is 0).
+ * UNICAST: the destination is neither multicast nor 255.255.255.255.  ROUTE: it has a route;
+ * NO_ROUTE, UNREACHABLE: whose error is ENETUNREACH, EHOSTUNREACH; OVER_ROUTE: it is longer than
+ * the route's MTU, or that of its device, and not GSO.  FORWARDING: its device forwards this version of IP.
+ * CLASSIFIER: tc programs are attached to its device.  SHORT: its TCP, UDP or ICMP header is not
+ * complete or gives an impossible length.  FILTER: its socket has a filter.
+ *
+ * LEAVING: its device is not the one that received it.  QUEUE: its device has a qdisc with a queue.
+ * PORT: its device is a port of a bridge, a bond or the like.  DISABLED: its device has no
+ * configuration for this version of IP, or disable_ipv6.  RP_FILTER: its device checks the sources of
+ * IPv4.  OWN_SOURCE: the source is one of the first IPv4 addresses of its device.  LINK_LOCAL: the
+ * source is an IPv6 address that is valid on one link only.  DHCP: a datagram for a DHCPv4 client.
+ * BAD_MAC: the source of its Ethernet frame is multicast or zero.  MAC_CONTROL: the destination is
+ * 01:80:c2:00:00:01, that of pause frames.  ND_FAR: a message of neighbour discovery whose hop limit
+ * is not 255; ND_CODE: or whose code is not 0.
+ */
+/* clang-format off */
+#define NF_EVIDENCE_LIST(X)                                               \
+	X(MESSAGE,         message,         KNOWN,  0x0000000000000001ULL) \
+	X(NO_BYTES,        no_bytes,        KNOWN,  0x0000000000000002ULL) \
+	X(MULTICAST,       multicast,       KNOWN,  0x0000000000000004ULL) \
+	X(BROADCAST,       broadcast,       KNOWN,  0x0000000000000008ULL) \
+	X(OTHERHOST,       otherhost,       KNOWN,  0x0000000000000010ULL) \
+	X(RECEIVED,        received,        KNOWN,  0x0000000000000020ULL) \
+	X(LISTEN,          listen,          SOCKET, 0x0000000000000040ULL) \
+	X(TIME_WAIT,       time_wait,       SOCKET, 0x0000000000000080ULL) \
+	X(NEW_SYN_RECV,    new_syn_recv,    SOCKET, 0x0000000000000100ULL) \
+	X(ESTABLISHED,     established,     SOCKET, 0x0000000000000200ULL) \
+	X(CLOSED,          closed,          SOCKET, 0x0000000000000400ULL) \
+	X(TCP_SYN,         tcp_syn,         TCP,    0x0000000000000800ULL) \
+	X(TCP_FIN,         tcp_fin,         TCP,    0x0000000000001000ULL) \
+	X(TCP_RST,         tcp_rst,         TCP,    0x0000000000002000ULL) \
+	X(TCP_ACK,         tcp_ack,         TCP,    0x0000000000004000ULL) \
+	X(NO_PAYLOAD,      no_payload,      TCP,    0x0000000000008000ULL) \
+	X(ORPHAN,          orphan,          SOCKET, 0x0000000000010000ULL) \
+	X(OLD,             old,             STREAM, 0x0000000000020000ULL) \
+	X(FULL,            full,            SOCKET, 0x0000000000040000ULL) \
+	X(CHECKED,         checked,         KNOWN,  0x0000000000080000ULL) \
+	X(FRAGMENT,        fragment,        IP,     0x0000000000100000ULL) \
+	X(SEC_PATH,        sec_path,        KNOWN,  0x0000000000200000ULL) \
+	X(SOCKET,          socket,          LOOKED, 0x0000000000400000ULL) \
+	X(DEVICE,          device,          KNOWN,  0x0000000000800000ULL) \
+	X(TCP,             tcp,             IP,     0x0000000001000000ULL) \
+	X(IP,              ip,              KNOWN,  0x0000000002000000ULL) \
+	X(EXPIRED,         expired,         IP,     0x0000000004000000ULL) \
+	X(DOWN,            down,            DEVICE, 0x0000000008000000ULL) \
+	X(OVERSIZE,        oversize,        DEVICE, 0x0000000010000000ULL) \
+	X(LOOKED,          looked,          KNOWN,  0x0000000020000000ULL) \
+	X(STREAM,          stream,          SOCKET, 0x0000000040000000ULL) \
+	X(KNOWN,           known,           KNOWN,  0x0000000080000000ULL) \
+	X(NET,             net,             KNOWN,  0x0000000100000000ULL) \
+	X(POLICIES,        policies,        NET,    0x0000000200000000ULL) \
+	X(BAD_HEADER,      bad_header,      KNOWN,  0x0000000400000000ULL) \
+	X(BAD_VERSION,     bad_version,     IP,     0x0000000800000000ULL) \
+	X(TRUNCATED,       truncated,       IP,     0x0000001000000000ULL) \
+	X(BAD_CHECKSUM,    bad_checksum,    IP,     0x0000002000000000ULL) \
+	X(OPTIONS,         options,         IP,     0x0000004000000000ULL) \
+	X(BAD_SOURCE,      bad_source,      IP,     0x0000008000000000ULL) \
+	X(BAD_DESTINATION, bad_destination, IP,     0x0000010000000000ULL) \
+	X(LOOPBACK,        loopback,        IP,     0x0000020000000000ULL) \
+	X(UNICAST,         unicast,         IP,     0x0000040000000000ULL) \
+	X(ROUTE,           route,           KNOWN,  0x0000080000000000ULL) \
+	X(NO_ROUTE,        no_route,        ROUTE,  0x0000100000000000ULL) \
+	X(UNREACHABLE,     unreachable,     ROUTE,  0x0000200000000000ULL) \
+	X(OVER_ROUTE,      over_route,      ROUTE,  0x0000400000000000ULL) \
+	X(FORWARDING,      forwarding,      DEVICE, 0x0000800000000000ULL) \
+	X(CLASSIFIER,      classifier,      DEVICE, 0x0001000000000000ULL) \
+	X(UDP,             udp,             IP,     0x0002000000000000ULL) \
+	X(SHORT,           short,           IP,     0x0004000000000000ULL) \
+	X(FILTER,          filter,          SOCKET, 0x0008000000000000ULL) \
+	X(LEAVING,         leaving,         DEVICE, 0x0010000000000000ULL) \
+	X(QUEUE,           queue,           DEVICE, 0x0020000000000000ULL) \
+	X(PORT,            port,            DEVICE, 0x0040000000000000ULL) \
+	X(DISABLED,        disabled,        DEVICE, 0x0080000000000000ULL) \
+	X(RP_FILTER,       rp_filter,       DEVICE, 0x0100000000000000ULL) \
+	X(OWN_SOURCE,      own_source,      DEVICE, 0x0200000000000000ULL) \
+	X(LINK_LOCAL,      link_local,      IP,     0x0400000000000000ULL) \
+	X(DHCP,            dhcp,            UDP,    0x0800000000000000ULL) \
+	X(BAD_MAC,         bad_mac,         DEVICE, 0x1000000000000000ULL) \
+	X(MAC_CONTROL,     mac_control,     DEVICE, 0x2000000000000000ULL) \
+	X(ND_FAR,          nd_far,          IP,     0x4000000000000000ULL) \
+	X(ND_CODE,         nd_code,         IP,     0x8000000000000000ULL)
+/* clang-format on */
+
+/* How much of the evidence the programs read for a reason.  Reasons of subsystems: nothing. */
+#define NF_EVIDENCE_REASONS 256 /* the core's reasons below it; a power of two */
+enum nf_evidence_level {
+	NF_EVIDENCE_NONE,
+	NF_EVIDENCE_ONLY_MESSAGE, /* MESSAGE and KNOWN only */
+	NF_EVIDENCE_ALL,
+};
+
+enum nf_evidence { /* of 64 bits */
+#define X(name, word, needs, bit) NF_EVIDENCE_##name = bit,
+		   NF_EVIDENCE_LIST(X)
+#undef X
+};
 
 /* The drops that the CPUs with this number modulo the number of shards have counted. */
 struct nf_drop_shard {
@@ -514,6 +670,8 @@ struct nf_drop_entry {
  * gets coarse keys only.
  */
 #define NF_DROP_QUOTAS 1024 /* a power of two */
+/* And coarse keys with evidence, of which a hostile sender makes many; others have some ten at each location. */
+#define NF_DROP_EVIDENCES 256
 
 enum nf_record_type {
 	NF_RECORD_DROP = 1,
@@ -575,6 +733,7 @@ struct nf_drop_record {
 	__u16 stack_len; /* entries of stack[] */
 	__u32 netns_id;	 /* nf_netns_id(), 0 = not known */
 	__u32 reserved;
+	__u64 evidence; /* as in nf_drop_key */
 	struct nf_task task;
 	char device[NF_DEVICE_NAME]; /* name, empty = not known */
 	struct nf_bytes bytes;
@@ -738,17 +897,19 @@ struct nf_slots_cpu {
 _Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
 _Static_assert(sizeof(struct nf_hist) == 1136, "layout");
-_Static_assert(sizeof(struct nf_drop_key) == 32, "no hidden padding in a hash key");
+_Static_assert(sizeof(struct nf_drop_key) == 40, "no hidden padding in a hash key");
+_Static_assert(sizeof(enum nf_evidence) == 8 && sizeof(NF_EVIDENCE_KNOWN) == 8, "~ keeps 64 bits");
 _Static_assert(sizeof(struct nf_drop_entry) == 32 + NF_DROP_SHARDS * 32, "layout");
 _Static_assert(sizeof(struct nf_device_info) == 48, "layout");
 _Static_assert(sizeof(struct nf_device_stats) % NF_CACHE_LINE == 0, "CPUs share no cache line");
 _Static_assert(sizeof(struct nf_block_row) == NF_CACHE_LINE, "one row, one cache line");
 _Static_assert(sizeof(struct nf_cpu) % NF_CACHE_LINE == 0, "CPUs share no cache line");
+_Static_assert(sizeof(struct nf_context) == 256, "layout");
 _Static_assert(sizeof(struct nf_hops) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_reader) == 96, "layout");
 _Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
-_Static_assert(sizeof(struct nf_drop_record) == 16 + 40 + 24 + 16 + 168 + 256, "layout");
+_Static_assert(sizeof(struct nf_drop_record) == 16 + 48 + 24 + 16 + 168 + 256, "layout");
 _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");

@@ -27,9 +27,14 @@ NF_SETTINGS struct {
 	__u64 host_quota;     /* and of the daemon's own namespace, */
 	__u32 host_netns;     /* whose inode number this is; 0: not known */
 	__u32 drop_shards;    /* of each struct nf_drop_entry, a power of two */
+	/* Addresses of the kernel's secrets of the hash of connections, see bpf/tcp.h; 0: not known. */
+	__u64 ehash_secret, ehash6_secret, ehash6_address_secret;
+	__u64 udp_table; /* address of the kernel's, see bpf/udp.h; 0: not known */
+	__u8 evidence[NF_EVIDENCE_REASONS]; /* enum nf_evidence_level, by the core's reason */
 	/* Features of the running kernel, see bpf/compat.h. */
 	bool atomic_fetch;     /* it has BPF_XCHG */
 	bool no_reentry;       /* it does not start a program that is running on the CPU */
+	bool preempt_rt;       /* it preempts softirqs, see nf_context() */
 	bool kfree_skb_reason; /* its tracepoint kfree_skb has `reason` */
 	bool kfree_skb_rx_sk;  /* and `rx_sk` */
 	bool softirq_exit; /* the probe softirq_exit is attached: the end of a softirq is known */

@@ -17,13 +17,14 @@ enum {
 	PATH_FREE_BLOCKS = (PATH_CHUNKS << PATH_CHUNK_SHIFT) - PATH_GROUP_BLOCKS - 1,
 	PATH_READERS_LOG2 = 6,
 	PATH_WAKES_LOG2 = 6,
-	PATH_DROP_KEYS = 64, /* of both generations */
+	PATH_DROP_KEYS = 512, /* of both generations */
 	PATH_DROP_REASONS = 5,
 };
 
 static inline void path_maps(void)
 {
 	STAND_IN_MAP(nf_cpus, MACHINE_CPUS);
+	STAND_IN_MAP(nf_contexts, MACHINE_CPUS * NF_CONTEXTS);
 	STAND_IN_MAP(nf_inflights, 1 << PATH_SETS_LOG2);
 	STAND_IN_MAP(nf_hops, NF_INFLIGHT_WAYS << PATH_SETS_LOG2);
 	STAND_IN_MAP(nf_wakes, 1 << PATH_WAKES_LOG2);

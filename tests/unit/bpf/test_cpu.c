@@ -322,13 +322,13 @@ static void test_raise_in_deep_start_xmit(void **state)
 		at(10000 + 160 * i);
 		start_xmit(skb[i], NET_A);
 	}
-	assert_int_equal(cpu_state(0)->xmit_depth, NF_XMIT_DEPTH);
+	assert_int_equal(cpu_state(0)->context.xmit_depth, NF_XMIT_DEPTH);
 	at(20000);
 	softirq_raise(NET_RX_SOFTIRQ);
 	assert_int_equal(cpu_state(0)->raise_ns, 10000 + 160 * (NF_XMIT_DEPTH - 1));
 	/* The end of a start that was not kept ends no other transmit. */
 	end_xmit(skb[NF_XMIT_DEPTH], NET_A);
-	assert_int_equal(cpu_state(0)->xmit_depth, 0);
+	assert_int_equal(cpu_state(0)->context.xmit_depth, 0);
 	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 0, 0);
 }
 
@@ -384,6 +384,121 @@ static void test_atomic_additions(void **state)
 	assert_int_equal(event_of(NF_PROBE_IRQ_HANDLER_ENTRY, NF_EVENT_HIT), 2);
 }
 
+/* ---- PREEMPT_RT: tasks serve softirqs, and preempt each other there ---- */
+
+enum { TASK_A = 100, TASK_B = 101, TASK_LIKE_A = TASK_A + NF_CONTEXTS };
+
+/* The task runs from now on; `serving`: inside a softirq. */
+static void as_task(__u32 tid, bool serving)
+{
+	settings.preempt_rt = true;
+	stand_in.tid = tid;
+	machine.task.softirq_disable_cnt = serving ? 1 << 8 : 0;
+}
+
+/* A softirq inside that of a preempted task leaves the stages of the outer one as they are. */
+static void test_rt_softirqs(void **state)
+{
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	as_task(TASK_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	interrupt(IRQ_NIC2, 12000, 12160);
+	at(12800);
+	as_task(TASK_B, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	stage = stages_of(NET_A, 13600);
+	assert_int_equal(stage[NF_STAGE_IRQ], 12000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 12800);
+	softirq_exit(NET_RX_SOFTIRQ);
+	as_task(TASK_A, true);
+	stage = stages_of(NET_A, 20000);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_RAISE], 10160);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 11600);
+	/* The kernel skips the end of this softirq: what comes after is in none. */
+	as_task(TASK_A, false);
+	stage = stages_of(NET_A, 30000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
+	assert_int_equal(stage[NF_STAGE_RECEIVE], 30000);
+}
+
+/* Transmits of two tasks on one CPU end in the order in which they began. */
+static void test_rt_transmits(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
+
+	(void)state;
+	as_task(TASK_A, false);
+	at(10000);
+	start_xmit(a, NET_A);
+	as_task(TASK_B, false);
+	at(10800);
+	start_xmit(b, NET_A);
+	as_task(TASK_A, false);
+	at(11600);
+	end_xmit(a, NET_A);
+	as_task(TASK_B, false);
+	at(13200);
+	end_xmit(b, NET_A);
+	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 2, 1600 + 2400);
+}
+
+/* Two tasks of one CPU need the same context: the first loses its stages, and gets no others'. */
+static void test_rt_tasks_with_one_context(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	as_task(TASK_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(11760);
+	start_xmit(a, NET_A);
+	interrupt(IRQ_NIC2, 12000, 12160);
+	at(12800);
+	as_task(TASK_LIKE_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	start_xmit(b, NET_A);
+	as_task(TASK_A, true);
+	stage = stages_of(NET_A, 13600);
+	assert_int_equal(stage[NF_STAGE_IRQ], 0);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
+	at(14400);
+	end_xmit(a, NET_A);
+	as_task(TASK_LIKE_A, true);
+	end_xmit(b, NET_A);
+	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 0, 0);
+	/* From the next softirq and transmit on, it has everything again. */
+	at(16000);
+	as_task(TASK_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	assert_int_equal(stages_of(NET_A, 17600)[NF_STAGE_SOFTIRQ_ENTRY], 16000);
+	at(18400);
+	start_xmit(a, NET_A);
+	at(20000);
+	end_xmit(a, NET_A);
+	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 1, 1600);
+}
+
+/* A task in a softirq is not involved in its drops. */
+static void test_rt_in_task(void **state)
+{
+	volatile __u64 scratch;
+
+	(void)state;
+	in_task(true);
+	as_task(TASK_A, false);
+	assert_true(nf_in_task(cpu_state(0), machine.ctx[0], &scratch));
+	as_task(TASK_A, true);
+	assert_false(nf_in_task(cpu_state(0), machine.ctx[0], &scratch));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +519,10 @@ int main(void)
 		PATH_TEST(test_in_task),
 		PATH_TEST(test_impossible_cpu),
 		PATH_TEST(test_atomic_additions),
+		PATH_TEST(test_rt_softirqs),
+		PATH_TEST(test_rt_transmits),
+		PATH_TEST(test_rt_tasks_with_one_context),
+		PATH_TEST(test_rt_in_task),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

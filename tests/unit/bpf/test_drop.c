@@ -744,6 +744,45 @@ static void test_quota(void **state)
 	assert_drops_balanced();
 }
 
+/* Evidence that a sender chooses: beyond a limit it has no keys, and what has one keeps it. */
+static void test_evidence_is_limited(void **state)
+{
+	enum { ROUNDS = 600, SMALL = 8 };
+	__u32 with = 0, without = 0;
+
+	(void)state;
+	settings.evidence[REASON] = NF_EVIDENCE_ALL;
+	settings.drop_quota = SMALL;
+	for (__u32 i = 0; i < 2 * ROUNDS; i++) {
+		struct sk_buff *skb = skb_new(NET_A);
+		__u32 n = i % ROUNDS;
+
+		skb->pkt_type = n & 3;
+		skb->skb_iif = n >> 2 & 1;
+		skb->ip_summed = n >> 3 & 1;
+		skb->active_extensions = n >> 4 & 1;
+		skb->head[MACHINE_NETWORK + 8] = 1 + (n >> 5 & 1);
+		skb->head[MACHINE_NETWORK + 6] = (n >> 6 & 1) << 5;
+		skb->head[MACHINE_NETWORK + 16] = n >> 7 & 1;
+		skb->head[MACHINE_NETWORK] = n >> 8 & 1 ? 0x45 : 0x55;
+		skb->head[MACHINE_NETWORK + 12] = n >> 9 & 1;
+		drop(skb, LOCATION, REASON);
+		assert_true(record()->evidence & NF_EVIDENCE_KNOWN); /* a record has its own */
+	}
+	for (__u32 i = 0; i < stand_in_keys(&nf_drops); i++) {
+		const struct nf_drop_key *key = stand_in_key(&nf_drops, i);
+
+		if (key->evidence)
+			with++;
+		else
+			without++;
+	}
+	assert_int_equal(with, SMALL + NF_DROP_EVIDENCES);
+	assert_int_equal(without, 1);
+	assert_int_equal(packets_with(0, 0), 2 * ROUNDS);
+	assert_drops_balanced();
+}
+
 /* The daemon's own namespace has a quota of its own, and each generation begins at 0. */
 static void test_quota_of_the_host(void **state)
 {
@@ -938,6 +977,7 @@ int main(void)
 		PATH_TEST(test_bucket_of_the_next_generation),
 		PATH_TEST(test_limit_of_a_generation),
 		PATH_TEST(test_quota),
+		PATH_TEST(test_evidence_is_limited),
 		PATH_TEST(test_quota_of_the_host),
 		PATH_TEST(test_unknown_protocols),
 		PATH_TEST(test_unknown_l4),

@@ -561,6 +561,24 @@ static void test_deferred_free_kprobe(void **state)
 	assert_balanced();
 }
 
+/* A FIN without data waits in the queue of a TCP socket until it is closed. */
+static void test_deferred_fin(void **state)
+{
+	struct sk_buff *fin = received(), *data = received();
+
+	(void)state;
+	entry_of(fin)->sock_queue = entry_of(data)->sock_queue = 1;
+	fin->len = 0;
+	defer_free(fin);
+	assert_int_equal(events(NF_EVENT_CONSUMED), 1);
+	assert_int_equal(stand_in_records(), 0);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY, 0, 0);
+	defer_free(data);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_equal(stand_in_records(), 1);
+	assert_balanced();
+}
+
 /* Since 6.18 the reader gives it to the CPU that allocated it. */
 static void test_deferred_free(void **state)
 {
@@ -886,6 +904,7 @@ int main(void)
 		PATH_TEST(test_stale_hops),
 		PATH_TEST(test_consumed),
 		PATH_TEST(test_consumed_by_the_reader),
+		PATH_TEST(test_deferred_fin),
 		PATH_TEST(test_deferred_free),
 		PATH_TEST(test_deferred_free_kprobe),
 		PATH_TEST(test_slow),

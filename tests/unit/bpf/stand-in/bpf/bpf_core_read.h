@@ -12,6 +12,7 @@
 #define bpf_core_type_size(type) stand_in_number(#type, sizeof(type))
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #define bpf_core_enum_value(type, value) stand_in_number(#value, value)
+#define bpf_core_enum_value_exists(type, value) stand_in_has(#value)
 #define bpf_core_type_id_kernel(type) 0
 
 /* One step: 0 if the memory is not readable, as in the kernel. */
@@ -43,6 +44,7 @@
 	STAND_IN_PICK(__VA_ARGS__, STAND_IN_READ_4, STAND_IN_READ_3, STAND_IN_READ_2, \
 		      STAND_IN_READ_1, )                                              \
 	(from, __VA_ARGS__)
+#define NF_WALK BPF_CORE_READ
 #define BPF_CORE_READ_STR_INTO(to, from, field) \
 	stand_in_read_string(to, sizeof(*(to)), \
 			     (const char *)(from) + offsetof(__typeof__(*(from)), field))
