@@ -33,6 +33,19 @@ const struct knowledge *knowledge_reason(const char *name)
 	return bsearch(&wanted, table, ENTRIES, sizeof(table[0]), compare);
 }
 
+static int compare_function(const void *key, const void *member)
+{
+	return strcmp(key, ((const struct place_name *)member)->function);
+}
+
+const struct knowledge *knowledge_place(const char *function)
+{
+	const struct place_name *found = bsearch(function, place_names, ARRAY_SIZE(place_names),
+						 sizeof(place_names[0]), compare_function);
+
+	return found ? &table[found->entry] : NULL;
+}
+
 /* ---- names as people write them --------------------------------------------- */
 
 static const char *skip(const char *text, const char *prefix)
@@ -62,6 +75,8 @@ static bool is_also(const struct knowledge *entry, const char *text)
 {
 	size_t len = strlen(text);
 
+	if (entry->kind == KNOWLEDGE_PLACE)
+		len = strcspn(text, ".+( ");
 	for (const char *at = entry->also; *at; at += strspn(at, ", ")) {
 		size_t word = strcspn(at, ",");
 
@@ -70,6 +85,14 @@ static bool is_also(const struct knowledge *entry, const char *text)
 		at += word;
 	}
 	return false;
+}
+
+/* "udp_rcv", "udp_rcv()" or a location, "udp_rcv.isra.0+0x1f". */
+static bool is_function(const char *name, const char *text)
+{
+	size_t len = strcspn(text, ".+( ");
+
+	return strlen(name) == len && !strncasecmp(name, text, len);
 }
 
 bool knowledge_meant(const struct knowledge *entry, const char *text)
@@ -82,6 +105,8 @@ bool knowledge_meant(const struct knowledge *entry, const char *text)
 		text = skip(text, "SKB_DROP_REASON_");
 		return !strcasecmp(entry->name, text) ||
 		       !strcasecmp(entry->name, skip(text, "SKB_"));
+	case KNOWLEDGE_PLACE:
+		return is_function(entry->name, text);
 	case KNOWLEDGE_SEGMENT:
 		return is_segment(entry, text);
 	default:
@@ -107,10 +132,9 @@ const char *knowledge_nearest(const char *text)
 const char *knowledge_kind_name(enum knowledge_kind kind)
 {
 	static const char *const names[KNOWLEDGE_KINDS] = {
-		[KNOWLEDGE_REASON] = "reason",
-		[KNOWLEDGE_SEGMENT] = "segment",
-		[KNOWLEDGE_ALERT] = "alert",
-		[KNOWLEDGE_METRIC] = "metric",
+		[KNOWLEDGE_REASON] = "reason", [KNOWLEDGE_SEGMENT] = "segment",
+		[KNOWLEDGE_ALERT] = "alert",   [KNOWLEDGE_METRIC] = "metric",
+		[KNOWLEDGE_PLACE] = "place",
 	};
 
 	return names[kind];
@@ -118,10 +142,11 @@ const char *knowledge_kind_name(enum knowledge_kind kind)
 
 const char *knowledge_class_name(enum knowledge_class class)
 {
-	static const char *const names[] = {
+	static const char *const names[KNOWLEDGE_CLASSES] = {
 		[KNOWLEDGE_FAULT] = "fault",
 		[KNOWLEDGE_POLICY] = "policy",
 		[KNOWLEDGE_BENIGN] = "benign",
+		[KNOWLEDGE_UNKNOWN] = "unknown",
 	};
 
 	return names[class];
