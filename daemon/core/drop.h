@@ -11,19 +11,20 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
-#include "common/knowledge.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
 #include "daemon/core/owner.h"
+#include "daemon/core/verdict.h"
 
 /* Why and where packets were dropped, for drop records and for the counters of drops. */
 struct cause {
-	bool has_reason;		   /* false: this kernel's kfree_skb has no reasons */
-	uint32_t reason;		   /* the kernel's number */
-	const char *reason_name;	   /* NULL: not known */
-	const char *subsystem;		   /* NULL: not known */
-	const struct knowledge *knowledge; /* of the reason; NULL: the knowledge has no entry */
-	const char *location;		   /* "udp_rcv+0x1f"; the address if it has no symbol */
+	bool has_reason;	   /* false: this kernel's kfree_skb has no reasons */
+	uint32_t reason;	   /* the kernel's number */
+	const char *kernel_reason; /* the kernel's name of it; NULL: not known */
+	const char *subsystem;	   /* of the verdict's reason; NULL: not known */
+	uint64_t evidence;	   /* as in struct nf_drop_key */
+	const char *location;	   /* "udp_rcv+0x1f"; the address if it has no symbol */
+	struct verdict verdict;	   /* what that means */
 };
 
 /* Strings and pointers are valid until the next record or cause is resolved. */

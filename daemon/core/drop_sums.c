@@ -28,7 +28,7 @@ struct drop_sums {
 	/* The first row of each hash, or NO_ROW. */
 	uint32_t *head;
 	size_t heads; /* a power of two */
-	/* Sorted by reason and location. */
+	/* Sorted by reason, location and evidence. */
 	struct drop_sum *gone;
 	size_t gone_count, gone_room;
 };
@@ -166,39 +166,68 @@ void drop_sums_keep(struct drop_sums *sums, const struct drop_sum *sum)
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-static int compare_cause(const struct drop_sum *a, uint32_t reason, uint64_t location)
+static int compare_cause(const struct drop_sum *a, const struct nf_drop_key *key)
 {
-	int order = ORDER(a->key.reason, reason);
+	int order = ORDER(a->key.reason, key->reason);
 
-	return order ? order : ORDER(a->key.location, location);
+	if (!order)
+		order = ORDER(a->key.location, key->location);
+	return order ? order : ORDER(a->key.evidence, key->evidence);
 }
 
-/* The folded sum of a reason and location; NULL if there is none and `insert` is false, or without memory. */
-static struct drop_sum *gone_sum(struct drop_sums *sums, uint32_t reason, uint64_t location,
-				 bool insert)
+/* The folded sum of a cause; NULL if there is none and `insert` is false, or without memory. */
+static struct drop_sum *gone_sum(struct drop_sums *sums, const struct nf_drop_key *key, bool insert)
 {
-	size_t at = LOWER_BOUND(sum, sums->gone, sums->gone_count,
-				compare_cause(sum, reason, location) < 0);
+	size_t at = LOWER_BOUND(sum, sums->gone, sums->gone_count, compare_cause(sum, key) < 0);
 
-	if (at < sums->gone_count && compare_cause(&sums->gone[at], reason, location) == 0)
+	if (at < sums->gone_count && compare_cause(&sums->gone[at], key) == 0)
 		return &sums->gone[at];
 	if (!insert || ARRAY_GROW(sums->gone, sums->gone_count, sums->gone_room) < 0)
 		return NULL;
 	memmove(&sums->gone[at + 1], &sums->gone[at],
 		(sums->gone_count++ - at) * sizeof(*sums->gone));
-	sums->gone[at] =
-		(struct drop_sum){.key = {.reason = reason, .location = location}, .gone = true};
+	sums->gone[at] = (struct drop_sum){.key = {.reason = key->reason,
+						   .location = key->location,
+						   .evidence = key->evidence},
+					   .gone = true};
 	return &sums->gone[at];
+}
+
+/* True if the reason and location of the key has room for another kind of evidence. */
+static bool has_room(const struct drop_sums *sums, const struct nf_drop_key *key)
+{
+	struct nf_drop_key first = *key;
+	size_t at, last;
+
+	first.evidence = 0;
+	at = LOWER_BOUND(sum, sums->gone, sums->gone_count, compare_cause(sum, &first) < 0);
+	last = at + DROP_SUMS_EVIDENCES_MAX - 1;
+	return last >= sums->gone_count || sums->gone[last].key.reason != key->reason ||
+	       sums->gone[last].key.location != key->location;
+}
+
+/* The sum for a key: its own, or one without evidence, or one of its reason.  NULL: no memory. */
+static struct drop_sum *folded_sum(struct drop_sums *sums, const struct nf_drop_key *key)
+{
+	bool room = sums->gone_count < DROP_SUMS_GONE_MAX;
+	struct drop_sum *sum = gone_sum(sums, key, room && has_room(sums, key));
+	/* Messages are no drops, and stay apart from them. */
+	struct nf_drop_key rest = {.reason = key->reason,
+				   .location = key->location,
+				   .evidence = key->evidence & NF_EVIDENCE_MESSAGE};
+
+	if (!sum)
+		sum = gone_sum(sums, &rest, room);
+	if (sum || room)
+		return sum;
+	rest.location = 0;
+	return gone_sum(sums, &rest, true);
 }
 
 static int fold_row(struct drop_sums *sums, const struct row *row)
 {
-	const struct nf_drop_key *key = &row->sum.key;
-	bool room = sums->gone_count < DROP_SUMS_GONE_MAX;
-	struct drop_sum *sum = gone_sum(sums, key->reason, key->location, room);
+	struct drop_sum *sum = folded_sum(sums, &row->sum.key);
 
-	if (!sum && !room)
-		sum = gone_sum(sums, key->reason, 0, true);
 	if (!sum)
 		return -ENOMEM;
 	add_count(&sum->count, &row->sum.count);

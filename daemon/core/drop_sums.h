@@ -3,9 +3,9 @@
  * The drops of all keys, with the part of each that the programs no longer count themselves.  Pure arithmetic.
  *
  * Namespaces, devices and cgroups come and go, so keys pile up.  When there are more than the limit, keys fold: their
- * counts move to a sum by reason and location that no longer names a device, namespace, protocol or cgroup.  Keys of
- * namespaces that are certainly gone fold first, then those idle for longest, but not the keys that come again and
- * again.  No packet leaves the sums, so totals by reason stay exact.
+ * counts move to a sum by reason, location and evidence that no longer names a device, namespace, protocol or cgroup.
+ * Keys of namespaces that are certainly gone fold first, then those idle for longest, but not the keys that come again
+ * and again.  No packet leaves the sums, so totals by reason stay exact.
  */
 #ifndef DAEMON_CORE_DROP_SUMS_H
 #define DAEMON_CORE_DROP_SUMS_H
@@ -19,8 +19,13 @@
 
 struct drop_sums;
 
-/* Locations per reason are few, as they are in kernel text.  Beyond this many, a reason has one sum for the rest. */
-#define DROP_SUMS_GONE_MAX 1024
+/*
+ * Locations are in kernel text, so there are few.  Evidence is some ten kinds at each, but strangers can choose much of
+ * it: beyond this many kinds, a reason and location has one sum without evidence for the rest, and one for messages.
+ */
+#define DROP_SUMS_EVIDENCES_MAX 64
+/* Folded sums of all reasons and locations.  Beyond this many, a reason has one for the rest, and one for messages. */
+#define DROP_SUMS_GONE_MAX 4096
 
 struct drop_count {
 	uint64_t packets, segments, bytes;
@@ -29,7 +34,7 @@ struct drop_count {
 
 struct drop_sum {
 	struct nf_drop_key
-		key; /* without NF_KEY_GENERATION; of a folded sum only reason and location, 0 = any */
+		key; /* without NF_KEY_GENERATION; of a folded sum only reason, evidence and location, 0 = any */
 	uint32_t netns;			 /* inode number, 0 = not known */
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 	struct drop_count count;

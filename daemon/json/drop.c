@@ -4,19 +4,72 @@
 
 #include <stdint.h>
 
+#include "bpf/records.h"
+#include "common/cleanup.h"
+#include "common/json.h"
 #include "common/knowledge.h"
+#include "daemon/core/evidence.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
 
+static json_t *candidates(const struct verdict *verdict)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < verdict->candidates; i++) {
+		const struct knowledge_case *one = verdict->candidate[i];
+		struct fill f = fill_new();
+
+		fill_text(&f, "reason", one->reason);
+		fill_text(&f, "class", knowledge_class_name(one->class));
+		fill_append(&list, f.object);
+	}
+	return list;
+}
+
 static void fill_reason(struct fill *f, const struct cause *cause)
 {
-	if (!cause->has_reason)
-		return;
-	fill_text(f, "reason", cause->reason_name);
-	fill_int(f, "reason_number", cause->reason);
+	const struct verdict *verdict = &cause->verdict;
+
+	fill_text(f, "reason", verdict->reason);
+	fill_bool(f, "inferred", verdict->inferred);
+	if (verdict->inferred)
+		fill_text(f, "kernel_reason", cause->kernel_reason);
+	if (cause->has_reason)
+		fill_int(f, "reason_number", cause->reason);
 	fill_text(f, "subsystem", cause->subsystem);
-	if (cause->knowledge)
-		fill_text(f, "class", knowledge_class_name(cause->knowledge->class));
+	if (verdict->candidates)
+		fill_put(f, "candidates", candidates(verdict));
+}
+
+static void fill_location(struct fill *f, const struct cause *cause)
+{
+	fill_foreign(f, "location", cause->location);
+	if (cause->verdict.function[0])
+		fill_foreign(f, "function", cause->verdict.function);
+}
+
+static void fill_evidence(struct fill *f, uint64_t evidence)
+{
+	const char *words[EVIDENCE_WORDS_MAX];
+	size_t count = evidence_words(evidence & ~NF_EVIDENCE_KNOWN, words, EVIDENCE_WORDS_MAX);
+	json_t *list;
+
+	if (!(evidence & NF_EVIDENCE_KNOWN))
+		return;
+	list = json_array();
+	for (size_t i = 0; i < count; i++)
+		fill_append(&list, json_string(words[i]));
+	fill_put(f, "evidence", list);
+}
+
+/* What only a whole cause has, not the sum of several. */
+static void fill_cause(struct fill *f, const struct cause *cause)
+{
+	fill_reason(f, cause);
+	fill_text(f, "class", knowledge_class_name(cause->verdict.class));
+	fill_evidence(f, cause->evidence);
+	fill_location(f, cause);
 }
 
 static json_t *stack(const struct drop *drop)
@@ -33,8 +86,7 @@ json_t *json_drop_record(const struct drop *drop)
 	struct fill f = fill_new();
 
 	fill_time(&f, "time", drop->time_ns);
-	fill_reason(&f, &drop->cause);
-	fill_foreign(&f, "location", drop->cause.location);
+	fill_cause(&f, &drop->cause);
 	fill_device(&f, &drop->device);
 	fill_int(&f, "cpu", drop->cpu);
 	fill_int(&f, "length_bytes", drop->contents.bytes->len);
@@ -48,14 +100,45 @@ json_t *json_drop_record(const struct drop *drop)
 	return f.object;
 }
 
+/* ---- what was stored ------------------------------------------------------- */
+
+void json_drop_renew(json_t *object)
+{
+	const json_t *number = json_object_get(object, "reason_number");
+	struct cause cause = {
+		.has_reason = number,
+		.reason = (uint32_t)json_integer_value(number),
+		.kernel_reason = json_string_value(json_object_get(object, "reason")),
+		.subsystem = json_string_value(json_object_get(object, "subsystem")),
+		.location = json_string_value(json_object_get(object, "location")),
+	};
+	OWN_JSON json_t *fresh = NULL;
+	struct fill f;
+
+	if (json_object_get(object, "inferred"))
+		return;
+	f = fill_new();
+	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
+	if (cause.verdict.inferred && cause.verdict.knowledge)
+		cause.subsystem = cause.verdict.knowledge->subject;
+	fill_cause(&f, &cause);
+	fresh = f.object;
+	json_object_update(object, fresh);
+}
+
 json_t *json_drops(const struct json_drops *row)
 {
 	struct fill f = fill_new();
 
 	if (row->fields & JSON_DROPS_REASON)
 		fill_reason(&f, row->cause);
+	fill_text(&f, "class", knowledge_class_name(row->cause->verdict.class));
+	if (row->cause->verdict.message)
+		fill_bool(&f, "message", true);
+	if (row->fields & JSON_DROPS_EVIDENCE)
+		fill_evidence(&f, row->cause->evidence);
 	if (row->fields & JSON_DROPS_LOCATION)
-		fill_foreign(&f, "location", row->cause->location);
+		fill_location(&f, row->cause);
 	if (row->fields & JSON_DROPS_DEVICE) {
 		fill_bytes(&f, "device", row->device.name, NF_DEVICE_NAME);
 		fill_known(&f, "ifindex", row->device.ifindex);

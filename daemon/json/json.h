@@ -54,12 +54,13 @@ enum json_drops_field {
 	JSON_DROPS_NETNS = 1 << 3,
 	JSON_DROPS_PROTOCOL = 1 << 4,
 	JSON_DROPS_CGROUP = 1 << 5, /* cgroup_id and owner */
-	JSON_DROPS_ALL = (1 << 6) - 1,
+	JSON_DROPS_EVIDENCE = 1 << 6,
+	JSON_DROPS_ALL = (1 << 7) - 1,
 };
 
 struct json_drops {
-	const struct cause *cause;
-	unsigned int fields; /* enum json_drops_field */
+	const struct cause *cause; /* its class is that of all drops of the row */
+	unsigned int fields;	   /* enum json_drops_field */
 	struct device device;
 	const char *protocol;	    /* as from packet_protocol() */
 	uint64_t cgroup;	    /* id, 0: not known */
@@ -71,8 +72,15 @@ struct json_drops {
 	uint64_t last_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Type Drops. */
+/* Type Drops; with the member `message`, true, if the skbs were not packets. */
 json_t *json_drops(const struct json_drops *row);
+
+/*
+ * A Drops or DropRecord that a netflowd without verdicts stored gets the members that it lacks, from what it has: what
+ * the kernel said, and the location.  Other objects stay as they are: what they say was inferred on the kernel of that
+ * time.  Without memory, the object lacks members.  Any thread may call this.
+ */
+void json_drop_renew(json_t *object);
 
 /*
  * Type Latency; `device` NULL: all devices without a slot of their own.  An empty histogram has a count of 0, and

@@ -32,6 +32,8 @@
 #define MISS_NS TIME_NS_PER_SECOND
 /* The shortest time from one reading to the next, for directories that change all the time. */
 #define PAUSE_NS (TIME_NS_PER_SECOND / 50)
+/* To read the cookie of a name that a client asks for. */
+#define COOKIE_ATTEMPTS 4
 
 struct entry {
 	uint32_t inode;
@@ -499,11 +501,21 @@ int netns_names_number(const struct netns_names *names, const char *text, uint32
 	return 0;
 }
 
+/* A host that is very busy may need more than one attempt: without the cookie, a name would be any namespace's. */
+static uint32_t cookie_for_name(int fd)
+{
+	uint64_t cookie;
+	int r = -ETIMEDOUT;
+
+	for (int i = 0; i < COOKIE_ATTEMPTS && r == -ETIMEDOUT; i++)
+		r = netns_cookie(fd, &cookie);
+	return r == 0 ? (uint32_t)cookie : 0;
+}
+
 uint32_t netns_names_id(const struct netns_names *names, const char *text)
 {
 	struct entry entry = {.name = (char *)text};
 	uint32_t number;
-	uint64_t cookie;
 
 	if (netns_parse(text, &number) < 0 || number || !strcmp(text, NETNS_NAMES_HOST))
 		return 0;
@@ -514,7 +526,7 @@ uint32_t netns_names_id(const struct netns_names *names, const char *text)
 		if (number_of_file_in(names, i, text, &entry.inode) < 0)
 			continue;
 		fd = open_entry(names, &entry);
-		return fd >= 0 && netns_cookie(fd, &cookie) == 0 ? (uint32_t)cookie : 0;
+		return fd >= 0 ? cookie_for_name(fd) : 0;
 	}
 	return 0;
 }

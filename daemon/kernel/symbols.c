@@ -10,6 +10,8 @@
 #include <traceevent/event-parse.h>
 
 #include "common/cleanup.h"
+#include "common/time.h"
+#include "daemon/kernel/module_map.h"
 
 /*
  * libtraceevent cannot return a function's module.  So the name that is registered for a function is the end of its
@@ -17,9 +19,18 @@
  */
 #define BOUNDARY ""
 
+/* The modules of this moment. */
+struct present {
+	struct module_map *map; /* NULL: cannot be read */
+	uint64_t read_ns;	/* CLOCK_MONOTONIC; 0: not read yet */
+};
+
 struct symbols {
 	struct tep_handle *tep;
 	size_t count;
+	const char *modules;	/* the path; NULL: they never change */
+	struct module_map *map; /* from before the table was read; NULL: could not be read */
+	struct present *present;
 };
 
 /* The state of loading after the lines read so far. */
@@ -114,6 +125,11 @@ int symbols_new(struct symbols **symbols)
 
 	if (!s)
 		return -ENOMEM;
+	s->present = calloc(1, sizeof(*s->present));
+	if (!s->present) {
+		free(s);
+		return -ENOMEM;
+	}
 	*symbols = s;
 	return 0;
 }
@@ -123,12 +139,16 @@ void symbols_free(struct symbols **symbols)
 	if (!*symbols)
 		return;
 	tep_free((*symbols)->tep);
+	module_map_free(&(*symbols)->map);
+	module_map_free(&(*symbols)->present->map);
+	free((*symbols)->present);
 	free(*symbols);
 	*symbols = NULL;
 }
 
-int symbols_load(struct symbols *symbols, const char *path)
+int symbols_load(struct symbols *symbols, const char *path, const char *modules)
 {
+	OWN_MODULE_MAP struct module_map *map = NULL;
 	OWN_TEP struct tep_handle *tep = NULL;
 	OWN_FILE FILE *file = fopen(path, "re");
 	struct load load = {0};
@@ -140,12 +160,19 @@ int symbols_load(struct symbols *symbols, const char *path)
 	if (!tep)
 		return -ENOMEM;
 	load.tep = tep;
+	/* Without the map no module's function has a name. */
+	if (modules && module_map_read(&map, modules) == -ENOMEM)
+		return -ENOMEM;
 	r = load_file(&load, file);
 	if (r < 0)
 		return r;
 	tep_free(symbols->tep);
 	symbols->tep = TAKE_PTR(tep);
 	symbols->count = load.count;
+	module_map_free(&symbols->map);
+	symbols->map = TAKE_PTR(map);
+	symbols->modules = modules;
+	symbols->present->read_ns = 0;
 	/* The first look-up sorts the table and frees half of its memory: do that now. */
 	tep_find_function(symbols->tep, 0);
 	return 0;
@@ -173,9 +200,54 @@ static int split(const char *text, const char **module)
 	return (int)(tab ? (size_t)(tab - text) : strlen(text));
 }
 
+static const struct module_map *present_map(const struct symbols *symbols)
+{
+	struct present *present = symbols->present;
+	uint64_t now = time_monotonic();
+
+	if (present->read_ns && now - present->read_ns < SYMBOLS_MODULES_NS)
+		return present->map;
+	module_map_free(&present->map);
+	(void)module_map_read(&present->map, symbols->modules);
+	present->read_ns = now;
+	return present->map;
+}
+
+/* `module`: "[name]", as in kallsyms. */
+static bool is_module(const struct module_place *place, const char *module)
+{
+	size_t len = strlen(place->name);
+
+	return !strncmp(module + 1, place->name, len) && !strcmp(module + 1 + len, "]");
+}
+
+/* Names that kallsyms has of no module: "[bpf]", "[__builtin__ftrace]" and "[__builtin__kprobes]". */
+static bool is_no_module(const char *module)
+{
+	return !strcmp(module, "[bpf]") || !strncmp(module, "[__builtin__", 12);
+}
+
+/* Whether the address was in `module` when the table was read, and no other module has that memory now. */
+static bool is_current(const struct symbols *symbols, const char *module, uint64_t address)
+{
+	const struct module_map *map;
+	const struct module_place *now, *then;
+
+	if (!symbols->modules)
+		return true;
+	map = present_map(symbols);
+	now = module_map_at(map, address);
+	then = module_map_at(symbols->map, address);
+	if (!then)
+		return !now && is_no_module(module);
+	/* The size is greater while the module loads. */
+	return map && is_module(then, module) &&
+	       (!now || (now->base == then->base && is_module(now, module)));
+}
+
 void symbols_format(const struct symbols *symbols, uint64_t address, char *text, size_t size)
 {
-	const char *name = NULL, *module;
+	const char *name = NULL, *module = "";
 	uint64_t offset = 0;
 	int len;
 
@@ -183,11 +255,12 @@ void symbols_format(const struct symbols *symbols, uint64_t address, char *text,
 		name = tep_find_function(symbols->tep, address);
 	if (name)
 		offset = address - tep_find_function_address(symbols->tep, address);
-	if (!name || !*name || offset >= SYMBOLS_OFFSET_MAX) {
+	len = name ? split(name, &module) : 0;
+	if (!len || offset >= SYMBOLS_OFFSET_MAX ||
+	    (*module && !is_current(symbols, module, address))) {
 		snprintf(text, size, "0x%" PRIx64, address);
 		return;
 	}
-	len = split(name, &module);
 	snprintf(text, size, "%.*s+0x%" PRIx64 "%s%s", len, name, offset, *module ? " " : "",
 		 module);
 }

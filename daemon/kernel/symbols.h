@@ -23,12 +23,14 @@ void symbols_free(struct symbols **symbols);
 
 /*
  * Replace the table by the text symbols of a file like /proc/kallsyms.  On failure the table stays as it was.
+ * `modules`: a file like /proc/modules, which symbols_format() reads too, so it must stay valid.  NULL: no module is
+ * ever loaded or removed.
  *
  * Returns 0; -ENODATA if every address is 0, because kernel.kptr_restrict hides them or the process has no CAP_SYSLOG;
  * -ENOENT if there is no such file, as on a kernel without CONFIG_KALLSYMS; -EBADMSG if it contains no text symbols;
  * -ENOMEM; or the negative errno of open(2) or read(2).
  */
-int symbols_load(struct symbols *symbols, const char *path);
+int symbols_load(struct symbols *symbols, const char *path, const char *modules);
 
 /* Exchange two tables: one that another thread has loaded for one that is in use. */
 void symbols_swap(struct symbols *a, struct symbols *b);
@@ -39,7 +41,13 @@ size_t symbols_count(const struct symbols *symbols);
 /*
  * Write "udp_rcv+0x1f" or "nft_do_chain+0x3c [nf_tables]"; "0xffff…" if the symbol is not known.  `symbols` may be
  * NULL: no symbol is known.
+ *
+ * A module gets memory that another module had: its init functions, which the kernel frees when they have run, or all
+ * of it.  So the name of a module's function counts only if that module had this memory when the table was read, and
+ * has it now, or no module has it now: then the module was removed.  For that, the file of modules is read again, but
+ * at most every SYMBOLS_MODULES_NS.  Not for several threads at once.
  */
+#define SYMBOLS_MODULES_NS 20000000
 void symbols_format(const struct symbols *symbols, uint64_t address, char *text, size_t size);
 
 #endif

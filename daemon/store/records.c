@@ -6,6 +6,7 @@
 #include "daemon/core/drop.h"
 #include "daemon/core/journey.h"
 #include "daemon/core/names.h"
+#include "daemon/core/reason.h"
 #include "daemon/core/transmit.h"
 #include "daemon/store/captures.h"
 #include "daemon/store/recent.h"
@@ -147,8 +148,11 @@ static void add_with_device(struct records *records, enum record_kind kind,
 
 void records_add_drop(struct records *records, const struct nf_drop_record *record)
 {
-	const struct share_cause cause = {.group = {record->location, record->reason},
-					  .member = record->netns_id};
+	/* Drops at one location can have several causes, which the evidence distinguishes. */
+	const struct share_cause cause = {
+		.group = {record->location,
+			  record->evidence * UINT64_C(0x9e3779b97f4a7c15) ^ record->reason},
+		.member = record->netns_id};
 
 	add_with_device(records, RECORDS_DROPS, &record->header, &cause, record->netns_id,
 			record->netns, record->cgroup);
@@ -289,18 +293,14 @@ int records_transmit(struct records *records, size_t i, struct transmit *transmi
 	return 0;
 }
 
-void records_cause(struct records *records, bool has_reason, uint32_t reason, uint64_t location,
+void records_cause(struct records *records, bool has_reason, const struct nf_drop_key *key,
 		   struct cause *cause)
 {
-	resolve_cause(records->resolver, has_reason, reason, location, cause);
+	resolve_cause(records->resolver, has_reason, key, cause);
 }
 
-int records_find_reason(const struct records *records, const char *text, uint32_t *reason,
-			const char **nearest)
+int records_find_reason(const struct records *records, const char *text,
+			struct reason_wanted *reason, const char **nearest)
 {
-	int r = names_find_reason(records->names, text, reason);
-
-	if (r < 0)
-		*nearest = names_nearest_reason(records->names, text);
-	return r;
+	return reason_read(reason, records->names, text, nearest);
 }

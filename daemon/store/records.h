@@ -22,6 +22,7 @@ struct drop;
 struct journey;
 struct names;
 struct stage_probes;
+struct reason_wanted;
 struct records;
 struct symbols;
 struct transmit;
@@ -92,15 +93,15 @@ int records_drop(struct records *records, size_t i, struct drop *drop);
 int records_journey(struct records *records, size_t i, struct journey *journey);
 int records_transmit(struct records *records, size_t i, struct transmit *transmit);
 
-/* Name the reason and the location of a drop counter, as resolve_drop() names those of a record. */
-void records_cause(struct records *records, bool has_reason, uint32_t reason, uint64_t location,
+/*
+ * Name the reason and the location of a drop counter, as resolve_drop() names those of a record.  Of the key only
+ * reason, location and evidence count.
+ */
+void records_cause(struct records *records, bool has_reason, const struct nf_drop_key *key,
 		   struct cause *cause);
 
-/*
- * Find a reason by its name or number, as names_find_reason() does.  -ENOENT: `nearest` is then the nearest name, or
- * NULL.
- */
-int records_find_reason(const struct records *records, const char *text, uint32_t *reason,
-			const char **nearest);
+/* Find a reason by its name or number, as reason_read() does. */
+int records_find_reason(const struct records *records, const char *text,
+			struct reason_wanted *reason, const char **nearest);
 
 #endif

@@ -63,27 +63,30 @@ static size_t entries_of(const struct nf_record *header, size_t plain, size_t si
 
 /* ---- drops --------------------------------------------------------------- */
 
-static void name_cause(struct resolver *resolver, bool has_reason, uint32_t reason,
-		       uint64_t location, struct cause *cause)
+/* Of the key, only reason, location and evidence count. */
+static void name_cause(struct resolver *resolver, bool has_reason, const struct nf_drop_key *key,
+		       struct cause *cause)
 {
 	*cause = (struct cause){
 		.has_reason = has_reason,
-		.reason = reason,
-		.location = locations_text(resolver->locations, location),
+		.reason = key->reason,
+		.evidence = key->evidence,
+		.location = locations_text(resolver->locations, key->location),
 	};
-	if (!has_reason)
-		return;
-	cause->reason_name = names_reason(resolver->names, reason);
-	cause->subsystem = names_subsystem(resolver->names, reason);
-	if (cause->reason_name)
-		cause->knowledge = knowledge_reason(cause->reason_name);
+	if (has_reason) {
+		cause->kernel_reason = names_reason(resolver->names, key->reason);
+		cause->subsystem = names_subsystem(resolver->names, key->reason);
+	}
+	verdict_of(&cause->verdict, cause->location, cause->kernel_reason, key->evidence);
+	if (cause->verdict.inferred && cause->verdict.knowledge)
+		cause->subsystem = cause->verdict.knowledge->subject;
 }
 
-void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, uint64_t location,
+void resolve_cause(struct resolver *resolver, bool has_reason, const struct nf_drop_key *key,
 		   struct cause *cause)
 {
 	locations_begin(resolver->locations, 1);
-	name_cause(resolver, has_reason, reason, location, cause);
+	name_cause(resolver, has_reason, key, cause);
 }
 
 /*
@@ -113,12 +116,15 @@ static void name_stack(struct resolver *resolver, const struct nf_drop_record *r
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,
 		  const char *netns_name, const struct owner *owner, struct drop *drop)
 {
+	const struct nf_drop_key key = {.location = record->location,
+					.reason = record->reason,
+					.evidence = record->evidence};
+
 	_Static_assert(NF_DROP_STACK_MAX + 1 <= LOCATIONS_AT_ONCE, "room for a stack");
 	drop->time_ns = record->header.time_ns;
 	drop->cpu = record->header.cpu;
 	locations_begin(resolver->locations, NF_DROP_STACK_MAX + 1);
-	name_cause(resolver, record->flags & NF_DROP_REASON, record->reason, record->location,
-		   &drop->cause);
+	name_cause(resolver, record->flags & NF_DROP_REASON, &key, &drop->cause);
 	name_stack(resolver, record, drop);
 	drop->device = (struct device){.name = record->device,
 				       .ifindex = record->ifindex,

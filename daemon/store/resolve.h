@@ -38,7 +38,7 @@ void resolver_forget_symbols(struct resolver *resolver);
  * The record, and the names that were captured with it, must outlive the result.  Texts of locations in the result are
  * valid until the resolver is used again.
  */
-void resolve_cause(struct resolver *resolver, bool has_reason, uint32_t reason, uint64_t location,
+void resolve_cause(struct resolver *resolver, bool has_reason, const struct nf_drop_key *key,
 		   struct cause *cause);
 /* Reads stack[] only as far as header.size covers it. */
 void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record,

@@ -40,9 +40,11 @@ static int map_tables(struct backend_bpf_state *state)
 {
 	const struct {
 		const struct bpf_map *map;
-		const void *table;
+		const void *table; /* NULL: the daemon does not read it */
 	} tables[] = {
 		{state->skel->maps.nf_cpus, &state->cpu},
+		{state->skel->maps.nf_contexts,
+		 state->features.preempt_rt ? &state->context : NULL},
 		{state->skel->maps.nf_inflights, &state->inflight},
 		{state->skel->maps.nf_device_sets, &state->device_sets},
 		{state->skel->maps.nf_device_infos, &state->device_infos},
@@ -52,7 +54,7 @@ static int map_tables(struct backend_bpf_state *state)
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		r = map_table(tables[i].map, tables[i].table);
+		r = tables[i].table ? map_table(tables[i].map, tables[i].table) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -66,6 +68,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 		const void *memory;
 	} tables[] = {
 		{state->skel->maps.nf_cpus, state->cpu},
+		{state->skel->maps.nf_contexts, state->context},
 		{state->skel->maps.nf_inflights, state->inflight},
 		{state->skel->maps.nf_device_sets, state->device_sets},
 		{state->skel->maps.nf_device_infos, state->device_infos},
@@ -134,10 +137,13 @@ static int load_programs(struct backend_bpf_state *state, const struct backend_s
 			access(KERNEL_BTF, R_OK) ? "no " KERNEL_BTF : strerror(-r));
 		return r;
 	}
+	r = bpf_reasons_read(names, kernel);
+	if (r < 0)
+		return r;
+	state->names = names;
 	r = bpf_load(state, settings, kernel, reason);
-	if (r == 0)
-		r = bpf_ring_slots_new(state, settings, kernel);
-	return r < 0 ? r : bpf_reasons_read(names, kernel);
+	state->names = NULL;
+	return r < 0 ? r : bpf_ring_slots_new(state, settings, kernel);
 }
 
 /* After the programs are loaded: the mapped tables, the first blocks and the ring buffer. */

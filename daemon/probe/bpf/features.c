@@ -40,17 +40,46 @@ static int tracepoint_arguments(const struct btf *kernel, const char *name)
 	return prototype ? btf_vlen(prototype) - 1 : 0;
 }
 
+/* The type of a member of a struct, 0 if there is none. */
+static __u32 member_type(const struct btf *kernel, const char *name, const char *member)
+{
+	int id = btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(kernel, (__u32)id) : NULL;
+
+	for (int i = 0; type && i < btf_vlen(type); i++)
+		if (strcmp(btf__name_by_offset(kernel, btf_members(type)[i].name_off), member) == 0)
+			return btf_members(type)[i].type;
+	return 0;
+}
+
 /* CONFIG_PREEMPTION selects CONFIG_PREEMPT_RCU, with which each task has this counter. */
 static bool preempts_tasks(const struct btf *kernel)
 {
-	int id = btf__find_by_name_kind(kernel, "task_struct", BTF_KIND_STRUCT);
-	const struct btf_type *task = id > 0 ? btf__type_by_id(kernel, (__u32)id) : NULL;
+	return member_type(kernel, "task_struct", "rcu_read_lock_nesting");
+}
 
-	for (int i = 0; task && i < btf_vlen(task); i++)
-		if (strcmp(btf__name_by_offset(kernel, btf_members(task)[i].name_off),
-			   "rcu_read_lock_nesting") == 0)
-			return true;
-	return false;
+/* CONFIG_PREEMPT_RT keeps in each task what other kernels keep in preempt_count(). */
+static bool preempts_softirqs(const struct btf *kernel)
+{
+	return member_type(kernel, "task_struct", "softirq_disable_cnt");
+}
+
+/*
+ * Whether the kernel never starts a program that is running on the CPU.  The check is new in 6.1,
+ * with the function that __bpf_trace_run() calls.  On arm64, newer kernels have it once for each
+ * kind of context (bpf_prog_get_recursion_context(), seen in 7.3): an interrupt or a softirq can
+ * start the program that it interrupts.  bpf_prog.active is then a pointer to bytes.
+ */
+static bool starts_programs_once(const struct btf *kernel)
+{
+#ifdef __aarch64__
+	const struct btf_type *active =
+		btf__type_by_id(kernel, member_type(kernel, "bpf_prog", "active"));
+
+	if (active && btf_is_ptr(active) && btf__resolve_size(kernel, active->type) == 1)
+		return false;
+#endif
+	return btf__find_by_name_kind(kernel, "bpf_prog_inc_misses_counter", BTF_KIND_FUNC) > 0;
 }
 
 static bool supports_kprobe(void)
@@ -128,9 +157,8 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 
 	*features = (struct bpf_features){
 		.atomic_fetch = supports_exchange(),
-		/* New in 6.1 with the check in __bpf_trace_run(), which calls it. */
-		.no_reentry = btf__find_by_name_kind(kernel, "bpf_prog_inc_misses_counter",
-						     BTF_KIND_FUNC) > 0,
+		.no_reentry = starts_programs_once(kernel),
+		.preempt_rt = preempts_softirqs(kernel),
 		.kfree_skb_reason = kfree_skb >= 3,
 		.kfree_skb_rx_sk = kfree_skb >= 4,
 		.udp_frees_deferred = deferred,

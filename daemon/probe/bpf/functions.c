@@ -44,6 +44,26 @@ uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 	return begin;
 }
 
+/* The compiler appends ".isra.0" and the like to functions, ".12" to static variables. */
+static bool is_symbol(const char *name, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	return !strncmp(name, wanted, len) && (!name[len] || name[len] == '.');
+}
+
+void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count)
+{
+	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
+	uint64_t at;
+	char name[64];
+
+	while (file && next_symbol(file, &at, name))
+		for (size_t i = 0; i < count; i++)
+			if (is_symbol(name, wanted[i]))
+				address[i] = at;
+}
+
 ino_t bpf_module(const char *directory)
 {
 	struct stat status;

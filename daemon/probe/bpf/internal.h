@@ -23,6 +23,7 @@ struct names;
 struct bpf_features {
 	bool atomic_fetch;     /* BPF_XCHG */
 	bool no_reentry;       /* the kernel does not start a program that is running on the CPU */
+	bool preempt_rt;       /* CONFIG_PREEMPT_RT: a task can preempt another one in a softirq */
 	bool kfree_skb_reason; /* the tracepoint kfree_skb has the argument reason */
 	bool kfree_skb_rx_sk;  /* and rx_sk */
 	bool udp_frees_deferred; /* UDP readers pass no tracepoint but sock_recv_length */
@@ -39,6 +40,7 @@ struct backend_bpf_state {
 	struct backend_sink sink;
 	struct bpf_features features;
 	struct netflowd *skel;
+	const struct names *names; /* while the programs are loaded */
 	struct ring_buffer *ring;
 	struct bpf_link *empty_link;
 	int stats_fd;
@@ -51,6 +53,7 @@ struct backend_bpf_state {
 
 	/* The mapped tables; the backend unmaps them. */
 	const struct nf_cpu *cpu;
+	const struct nf_context *context; /* NF_CONTEXTS of each CPU; NULL without PREEMPT_RT */
 	struct nf_inflight *inflight;
 	struct nf_hops *hops;
 	struct nf_device_set *device_sets;
@@ -122,6 +125,9 @@ void bpf_explain_shortage(const char *map, uint64_t bytes, int error, char *reas
 const char *bpf_udp_unneeded(const struct backend_bpf_state *state,
 			     const struct backend_settings *settings, enum nf_probe probe);
 void bpf_udp_replace(struct backend_bpf_state *state, const struct backend_settings *settings);
+
+/* Set address[i] of each symbol of the kernel that is found, functions and data; the others stay as they are. */
+void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count);
 
 /* functions.c: the address of a function, and its length; 0 if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);

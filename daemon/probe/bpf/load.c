@@ -15,6 +15,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "daemon/core/names.h"
 #include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 #include "daemon/probe/probes.h"
@@ -106,6 +107,46 @@ static uint64_t block_rows(const struct backend_bpf_state *state)
 	return ((uint64_t)state->all_slots * state->cpus + NF_BLOCK_ROW - 1) / NF_BLOCK_ROW;
 }
 
+/* Without PREEMPT_RT the programs do not use them, but a map has at least one entry. */
+static uint64_t contexts(const struct backend_bpf_state *state)
+{
+	return state->features.preempt_rt ? (uint64_t)state->cpus * NF_CONTEXTS : 1;
+}
+
+/* A kernel without reasons passes 0 to the programs. */
+static void set_evidence(struct backend_bpf_state *state, const struct backend_settings *settings)
+{
+	__u8 *to = state->skel->rodata->settings.evidence;
+
+	for (uint32_t i = 0; settings->evidence && i < NF_EVIDENCE_REASONS; i++) {
+		const char *name = names_reason(state->names, i);
+
+		if (name || (!i && !state->features.kfree_skb_reason))
+			to[i] = (__u8)settings->evidence(name);
+	}
+}
+
+/*
+ * The secrets of the hash of TCP connections, by their names from 5.10 to 6.10, and the table of UDP's sockets.  Later
+ * kernels pass the socket to kfree_skb.  A kernel without CONFIG_KALLSYMS_ALL hides them; then sockets are not found.
+ */
+static void set_tables(struct backend_bpf_state *state)
+{
+	static const char *const names[] = {"inet_ehash_secret", "inet6_ehash_secret",
+					    "ipv6_hash_secret", "tcp_ipv6_hash_secret",
+					    "udp_table"};
+	uint64_t address[ARRAY_SIZE(names)] = {0};
+	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
+
+	if (state->features.kfree_skb_rx_sk)
+		return;
+	bpf_addresses(names, address, ARRAY_SIZE(names));
+	to->ehash_secret = address[0];
+	to->ehash6_secret = address[1];
+	to->ehash6_address_secret = address[3] ? address[3] : address[2];
+	to->udp_table = state->features.kfree_skb_reason ? 0 : address[4];
+}
+
 static void set_constants(struct backend_bpf_state *state, const struct backend_settings *settings)
 {
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
@@ -119,6 +160,7 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->stack_size = kernel_stack_size();
 	to->atomic_fetch = state->features.atomic_fetch;
 	to->no_reentry = state->features.no_reentry;
+	to->preempt_rt = state->features.preempt_rt;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
 	to->kfree_skb_rx_sk = state->features.kfree_skb_rx_sk;
 	to->wake = state->probe[NF_PROBE_SCHED_WAKING].state == PROBE_ATTACHED &&
@@ -129,6 +171,8 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->probe[NF_PROBE_SOCK_RECV_LENGTH].state == PROBE_ATTACHED;
 	to->udp_enqueue = state->probe[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB].state == PROBE_ATTACHED;
 	to->wake_shift = 64 - WAKES_LOG2;
+	set_evidence(state, settings);
+	set_tables(state);
 }
 
 void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings)
@@ -157,6 +201,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		uint64_t entries;
 	} sizes[] = {
 		{state->skel->maps.nf_cpus, state->cpus},
+		{state->skel->maps.nf_contexts, contexts(state)},
 		{state->skel->maps.nf_inflights, settings->inflight_entries / NF_INFLIGHT_WAYS},
 		{state->skel->maps.nf_hops, hops_entries(settings)},
 		{state->skel->maps.nf_readers, settings->reader_entries},

@@ -182,6 +182,8 @@ int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor
 		{"streams", "TCP sockets and the skb that each is read from", skel->maps.nf_streams,
 		 NULL, 1},
 		{"cpus", "event counters per CPU", skel->maps.nf_cpus, NULL, 1},
+		{"contexts", "softirqs and transmits of tasks, on a real-time kernel",
+		 skel->maps.nf_contexts, NULL, 1},
 		{"ring", "bytes for records that the daemon has not yet read", skel->maps.nf_ring,
 		 NULL, 1},
 	};

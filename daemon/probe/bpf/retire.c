@@ -92,15 +92,20 @@ static void see_entry(struct backend_bpf_state *state, struct nf_inflight *e, ui
 }
 
 /* Transmits that are inside start_xmit; a frame that is older was left behind. */
+static void see_context(struct backend_bpf_state *state, const struct nf_context *context,
+			uint64_t now)
+{
+	for (uint32_t i = 0; i < context->xmit_depth && i < NF_XMIT_DEPTH; i++)
+		if (now - context->xmit[i].start_ns < NAMED_NS)
+			see_slot(state, context->xmit[i].slot);
+}
+
 static void see_transmits(struct backend_bpf_state *state, uint64_t now)
 {
 	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
-		for (uint32_t i = 0; i < state->cpu[cpu].xmit_depth && i < NF_XMIT_DEPTH; i++) {
-			const struct nf_xmit_frame *frame = &state->cpu[cpu].xmit[i];
-
-			if (now - frame->start_ns < NAMED_NS)
-				see_slot(state, frame->slot);
-		}
+		see_context(state, &state->cpu[cpu].context, now);
+	for (uint32_t i = 0; state->context && i < state->cpus * NF_CONTEXTS; i++)
+		see_context(state, &state->context[i], now);
 }
 
 /* Begin a pass if slots wait for one. */

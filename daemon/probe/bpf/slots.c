@@ -135,6 +135,7 @@ static void set_constants(const struct backend_bpf_state *state, struct slots *s
 	skel->rodata->settings.stack_size = state->skel->rodata->settings.stack_size;
 	skel->rodata->settings.irq_exit = state->skel->rodata->settings.irq_exit;
 	skel->rodata->settings.no_reentry = state->features.no_reentry;
+	skel->rodata->settings.preempt_rt = state->features.preempt_rt;
 	skel->rodata->settings.atomic_fetch = state->features.atomic_fetch;
 	to->limit = (__u32)from->limit;
 	bpf_throttle(from->rate, from->burst, &to->interval_ns, &to->burst_ns);

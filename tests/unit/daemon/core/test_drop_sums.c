@@ -212,6 +212,103 @@ static void test_folded_sums_are_limited(void **state)
 				4 * DROP_SUMS_GONE_MAX / REASONS + 1);
 }
 
+struct evidence_seen {
+	uint64_t full, no_bytes, none, messages;
+};
+
+static int see_evidence(const struct drop_sum *sum, void *userdata)
+{
+	struct evidence_seen *seen = userdata;
+
+	if (sum->key.evidence & NF_EVIDENCE_MESSAGE)
+		seen->messages += sum->count.packets;
+	else if (sum->key.evidence & NF_EVIDENCE_FULL)
+		seen->full += sum->count.packets;
+	else if (sum->key.evidence & NF_EVIDENCE_NO_BYTES)
+		seen->no_bytes += sum->count.packets;
+	else
+		seen->none += sum->count.packets;
+	return 0;
+}
+
+/* What a drop means does not fold: evidence stays with reason and location, and messages stay apart in any case. */
+static void test_folded_sums_keep_evidence(void **state)
+{
+	static const uint64_t evidence[] = {NF_EVIDENCE_KNOWN | NF_EVIDENCE_FULL,
+					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_NO_BYTES,
+					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_MESSAGE, 0};
+	OWN_DROP_SUMS struct drop_sums *sums = NULL;
+	struct evidence_seen seen = {0};
+
+	(void)state;
+	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
+	for (uint32_t i = 0; i < 40 * KEYS; i++) {
+		struct drop_sum one = sum(2, 10, 1, 1 + i, 1, i);
+
+		one.key.evidence = evidence[i % 4];
+		keep(sums, one);
+		drop_sums_fold(sums);
+	}
+	drop_sums_visit(sums, see_evidence, &seen);
+	assert_int_equal(seen.full, 10 * KEYS);
+	assert_int_equal(seen.no_bytes, 10 * KEYS);
+	assert_int_equal(seen.messages, 10 * KEYS);
+	assert_int_equal(seen.none, 10 * KEYS);
+	/* More locations than there is room for. */
+	for (uint32_t i = 0; i < 4 * DROP_SUMS_GONE_MAX; i++) {
+		struct drop_sum one = sum(2, 100 + i, 1, 1, 1, i);
+
+		one.key.evidence = evidence[i % 4];
+		keep(sums, one);
+		drop_sums_fold(sums);
+	}
+	seen = (struct evidence_seen){0};
+	drop_sums_visit(sums, see_evidence, &seen);
+	assert_int_equal(seen.messages, 10 * KEYS + DROP_SUMS_GONE_MAX);
+}
+
+static int count_kinds(const struct drop_sum *sum, void *userdata)
+{
+	uint64_t *seen =
+		userdata; /* sums of location 10, packets of it, messages, packets of location 11 */
+
+	if (sum->gone && sum->key.location == 10)
+		seen[0]++;
+	if (sum->key.location == 10)
+		seen[1] += sum->count.packets;
+	if (sum->key.evidence & NF_EVIDENCE_MESSAGE)
+		seen[2] += sum->count.packets;
+	if (sum->key.location == 11 && sum->key.evidence == NF_EVIDENCE_KNOWN)
+		seen[3] += sum->count.packets;
+	return 0;
+}
+
+/* Evidence that a sender chooses: many kinds at one location leave room for the other locations, and none is lost. */
+static void test_evidence_of_a_location_is_limited(void **state)
+{
+	enum { MANY = 4 * DROP_SUMS_GONE_MAX };
+	OWN_DROP_SUMS struct drop_sums *sums = NULL;
+	uint64_t seen[4] = {0}, messages = 0;
+
+	(void)state;
+	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct drop_sum one = sum(2, i < MANY / 2 || i & 1 ? 10 : 11, 1, 1 + i, 1, i);
+
+		one.key.evidence = NF_EVIDENCE_KNOWN;
+		if (one.key.location == 10)
+			one.key.evidence |= ((uint64_t)i << 32) | (i % 7 ? 0 : NF_EVIDENCE_MESSAGE);
+		messages += !!(one.key.evidence & NF_EVIDENCE_MESSAGE);
+		keep(sums, one);
+		drop_sums_fold(sums);
+	}
+	drop_sums_visit(sums, count_kinds, seen);
+	assert_int_equal(seen[0], DROP_SUMS_EVIDENCES_MAX + 2);
+	assert_int_equal(seen[1], MANY / 2 + MANY / 4);
+	assert_int_equal(seen[2], messages);
+	assert_int_equal(seen[3], MANY / 4);
+}
+
 static int stop_at_third(const struct drop_sum *sum, void *userdata)
 {
 	int *visits = userdata;
@@ -288,6 +385,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_namespaces_are_not_gone),
 		cmocka_unit_test(test_keys_that_come_again_stay),
 		cmocka_unit_test(test_folded_sums_are_limited),
+		cmocka_unit_test(test_folded_sums_keep_evidence),
+		cmocka_unit_test(test_evidence_of_a_location_is_limited),
 		cmocka_unit_test(test_visit_stops),
 		cmocka_unit_test(test_sums_by_reason_are_exact),
 	};

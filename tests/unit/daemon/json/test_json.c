@@ -36,7 +36,7 @@ static int prepare(void **state)
 
 	(void)state;
 	if (fd < 0 || write(fd, kallsyms, sizeof(kallsyms) - 1) < 0 || symbols_new(&symbols) < 0 ||
-	    symbols_load(symbols, path) < 0 || names_new(&names) < 0 ||
+	    symbols_load(symbols, path, NULL) < 0 || names_new(&names) < 0 ||
 	    names_add_reason(names, 3, "SKB_DROP_REASON_NO_SOCKET") < 0)
 		return -1;
 	close(fd);
@@ -129,9 +129,8 @@ static json_t *drop(void)
 static void test_record(void **state)
 {
 	(void)state;
-	check(drop(), "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
-		      "'location':'udp_"
-		      "rcv+0x1f',"
+	check(drop(), "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core',"
+		      "'class':'benign','location':'udp_rcv+0x1f','function':'udp_rcv',"
 		      "'device':'veth0','ifindex':2,'netns':4026531840,'cpu':1,'length_bytes':28,"
 		      "'protocol':'ipv4/udp','flow':'udp 10.0.0.1:53 > 10.0.0.2:4242',"
 		      "'ethernet':{'source':'02:00:00:00:00:0a','destination':'02:00:00:00:00:0b','"
@@ -154,8 +153,9 @@ static void test_record_bare(void **state)
 	memset(&record, 0, sizeof(record));
 	record.header.size = NF_DROP_RECORD_PLAIN;
 	record.location = 0x1234;
-	check(drop(), "{'location':'0x1234','cpu':0,'length_bytes':0,'protocol':'none',"
-		      "'task':{'pid':0,'tid':0,'comm':'','involved':false}}");
+	check(drop(),
+	      "{'inferred':false,'class':'unknown','location':'0x1234','cpu':0,'length_bytes':0,'protocol':'none',"
+	      "'task':{'pid':0,'tid':0,'comm':'','involved':false}}");
 }
 
 static void test_record_unknown_reason(void **state)
@@ -167,7 +167,7 @@ static void test_record_unknown_reason(void **state)
 	object = drop();
 	assert_null(json_object_get(object, "reason"));
 	assert_null(json_object_get(object, "subsystem"));
-	assert_null(json_object_get(object, "class"));
+	assert_string_equal(json_string_value(json_object_get(object, "class")), "unknown");
 	assert_int_equal(json_integer_value(json_object_get(object, "reason_number")), 0x70005);
 	json_decref(object);
 }
@@ -187,7 +187,7 @@ static void test_record_no_reasons(void **state)
 	assert_null(json_object_get(object, "reason"));
 	assert_null(json_object_get(object, "reason_number"));
 	assert_null(json_object_get(object, "subsystem"));
-	assert_null(json_object_get(object, "class"));
+	assert_string_equal(json_string_value(json_object_get(object, "class")), "unknown");
 	json_decref(object);
 }
 
@@ -345,7 +345,7 @@ static void test_record_without_symbols(void **state)
 static const struct cause no_socket = {
 	.has_reason = true,
 	.reason = 3,
-	.reason_name = "NO_SOCKET",
+	.kernel_reason = "NO_SOCKET",
 	.subsystem = "core",
 	.location = "chain+0x10 [nft]",
 };
@@ -355,7 +355,7 @@ static struct json_drops row(unsigned int fields)
 	static struct cause cause;
 
 	cause = no_socket;
-	cause.knowledge = knowledge_reason(cause.reason_name);
+	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
 	return (struct json_drops){
 		.cause = &cause,
 		.fields = fields,
@@ -385,8 +385,8 @@ static void test_drops_all(void **state)
 	(void)state;
 	check_row(
 		&drops,
-		"{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
-		"'location':'chain+0x10 [nft]','device':'eth0','ifindex':7,'netns':1,"
+		"{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core','class':'benign',"
+		"'location':'chain+0x10 [nft]','function':'chain','device':'eth0','ifindex':7,'netns':1,"
 		"'protocol':'ipv6/icmpv6','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
@@ -396,19 +396,20 @@ static void test_drops_subsets(void **state)
 		unsigned int fields;
 		const char *expected;
 	} cases[] = {
-		{0, "{'packets':4217,'segments':5000,'bytes':1000000}"},
+		{0, "{'class':'benign','packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_REASON,
-		 "{'reason':'NO_SOCKET','reason_number':3,'subsystem':'core','class':'benign',"
+		 "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core','class':'benign',"
 		 "'packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_LOCATION,
-		 "{'location':'chain+0x10 [nft]','packets':4217,'segments':5000,'bytes':1000000}"},
+		 "{'class':'benign','location':'chain+0x10 [nft]','function':'chain','packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_DEVICE,
-		 "{'device':'eth0','ifindex':7,'packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_NETNS, "{'netns':1,'packets':4217,'segments':5000,'bytes':1000000}"},
+		 "{'class':'benign','device':'eth0','ifindex':7,'packets':4217,'segments':5000,'bytes':1000000}"},
+		{JSON_DROPS_NETNS,
+		 "{'class':'benign','netns':1,'packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_CGROUP,
-		 "{'cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}"},
+		 "{'class':'benign','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}"},
 		{JSON_DROPS_PROTOCOL,
-		 "{'protocol':'ipv6/icmpv6','packets':4217,'segments':5000,'bytes':1000000}"},
+		 "{'class':'benign','protocol':'ipv6/icmpv6','packets':4217,'segments':5000,'bytes':1000000}"},
 	};
 
 	(void)state;
@@ -421,16 +422,20 @@ static void test_drops_subsets(void **state)
 
 static void test_drops_unknown(void **state)
 {
-	const struct cause cause = {.has_reason = true, .subsystem = "core", .location = "0x0"};
+	const struct cause cause = {.has_reason = true,
+				    .subsystem = "core",
+				    .location = "0x0",
+				    .verdict = {.class = KNOWLEDGE_UNKNOWN}};
 	struct json_drops drops = {.cause = &cause,
 				   .fields = JSON_DROPS_ALL,
 				   .protocol = "none",
 				   .packets = UINT64_MAX};
 
 	(void)state;
-	check_row(&drops,
-		  "{'reason_number':0,'subsystem':'core','location':'0x0','protocol':'none',"
-		  "'packets':9223372036854775807,'segments':0,'bytes':0}");
+	check_row(
+		&drops,
+		"{'inferred':false,'reason_number':0,'subsystem':'core','class':'unknown','location':'0x0',"
+		"'protocol':'none','packets':9223372036854775807,'segments':0,'bytes':0}");
 }
 
 static void test_drops_owner(void **state)
@@ -441,9 +446,105 @@ static void test_drops_owner(void **state)
 
 	(void)state;
 	drops.owner = &owner;
+	check_row(
+		&drops,
+		"{'class':'benign','cgroup_id':4711,'owner':{'cgroup':'/kubepods/pod1','unit':'a.scope',"
+		"'container':'0123','pod':'1'},'packets':4217,'segments':5000,'bytes':1000000}");
+}
+
+static struct cause cause_of(const char *reason, const char *location, uint64_t evidence)
+{
+	struct cause cause = {.has_reason = true,
+			      .reason = 2,
+			      .kernel_reason = reason,
+			      .subsystem = "core",
+			      .evidence = evidence,
+			      .location = location};
+
+	verdict_of(&cause.verdict, location, reason, evidence);
+	return cause;
+}
+
+/* The kernel gave no reason; the function and the evidence leave one. */
+static void test_drops_inferred(void **state)
+{
+	const struct cause cause = cause_of("NOT_SPECIFIED", "neigh_invalidate.isra.0+0x9",
+					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_IP);
+	struct json_drops drops =
+		row(JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE);
+
+	(void)state;
+	drops.cause = &cause;
 	check_row(&drops,
-		  "{'cgroup_id':4711,'owner':{'cgroup':'/kubepods/pod1','unit':'a.scope',"
-		  "'container':'0123','pod':'1'},'packets':4217,'segments':5000,'bytes':1000000}");
+		  "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED',"
+		  "'reason_number':2,'subsystem':'core','class':'fault','evidence':['ip'],"
+		  "'location':'neigh_invalidate.isra.0+0x9','function':'neigh_invalidate',"
+		  "'packets':4217,'segments':5000,'bytes':1000000}");
+}
+
+/* Without evidence, all cases of a function are possible, and none is named. */
+static void test_drops_candidates(void **state)
+{
+	const struct cause cause = cause_of("NOT_SPECIFIED", "tcp_v4_rcv+0x9", 0);
+	struct json_drops drops = row(JSON_DROPS_REASON | JSON_DROPS_EVIDENCE);
+	json_t *object;
+
+	(void)state;
+	drops.cause = &cause;
+	object = json_drops(&drops);
+	assert_string_equal(json_string_value(json_object_get(object, "reason")), "NOT_SPECIFIED");
+	assert_false(json_is_true(json_object_get(object, "inferred")));
+	assert_string_equal(json_string_value(json_object_get(object, "class")), "unknown");
+	assert_true(json_array_size(json_object_get(object, "candidates")) > 1);
+	assert_null(json_object_get(object, "evidence"));
+	json_decref(object);
+}
+
+static void test_drops_message(void **state)
+{
+	const struct cause cause = cause_of("NOT_SPECIFIED", "unix_stream_connect+0x9",
+					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_MESSAGE);
+	struct json_drops drops = row(JSON_DROPS_EVIDENCE);
+	json_t *object;
+
+	(void)state;
+	drops.cause = &cause;
+	object = json_drops(&drops);
+	assert_true(json_is_true(json_object_get(object, "message")));
+	json_decref(object);
+}
+
+static void renew(const char *stored, const char *expected)
+{
+	OWN_FREE char *text = strdup(stored);
+	json_t *object;
+
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	object = json_loads(text, 0, NULL);
+	assert_non_null(object);
+	json_drop_renew(object);
+	check(object, expected);
+}
+
+/* A row of an older netflowd has what the kernel said; the rest comes from that, once. */
+static void test_drop_renew(void **state)
+{
+	(void)state;
+	renew("{'reason':'NOT_SPECIFIED','reason_number':2,'subsystem':'core','class':'fault',"
+	      "'location':'neigh_invalidate+0x9','device':'eth0'}",
+	      "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED','reason_number':2,"
+	      "'subsystem':'core','class':'fault','location':'neigh_invalidate+0x9',"
+	      "'function':'neigh_invalidate','device':'eth0'}");
+	renew("{'location':'neigh_invalidate+0x9'}",
+	      "{'reason':'NEIGH_FAILED','inferred':true,'subsystem':'core','class':'fault',"
+	      "'location':'neigh_invalidate+0x9','function':'neigh_invalidate'}");
+	renew("{'reason':'NO_SOCKET','reason_number':3,'unkeyed':true}",
+	      "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'class':'benign','unkeyed':true}");
+	/* Stored with a verdict: that of its time. */
+	renew("{'reason':'NOT_SPECIFIED','inferred':false,'class':'policy','location':'neigh_invalidate+0x9'}",
+	      "{'reason':'NOT_SPECIFIED','inferred':false,'class':'policy','location':'neigh_invalidate+0x9'}");
 }
 
 /* Why a row lacks fields. */
@@ -453,13 +554,18 @@ static void test_drops_that_lost_fields(void **state)
 
 	(void)state;
 	drops.gone = true;
-	check_row(&drops, "{'gone':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	check_row(&drops,
+		  "{'class':'benign','gone':true,'packets':4217,'segments':5000,'bytes':1000000}");
 	drops.gone = false;
 	drops.unkeyed = true;
-	check_row(&drops, "{'unkeyed':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	check_row(
+		&drops,
+		"{'class':'benign','unkeyed':true,'packets':4217,'segments':5000,'bytes':1000000}");
 	drops.unkeyed = false;
 	drops.coarse = true;
-	check_row(&drops, "{'coarse':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	check_row(
+		&drops,
+		"{'class':'benign','coarse':true,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
 static void test_drops_flow(void **state)
@@ -470,7 +576,7 @@ static void test_drops_flow(void **state)
 	drops.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
 	check_row(
 		&drops,
-		"{'flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'segments':5000,'bytes':1000000}");
+		"{'class':'benign','flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'segments':5000,'bytes':1000000}");
 }
 
 /* ---- latency -------------------------------------------------------------------- */
@@ -846,6 +952,10 @@ int main(void)
 		TEST(drops_subsets),
 		TEST(drops_unknown),
 		TEST(drops_owner),
+		TEST(drops_inferred),
+		TEST(drops_candidates),
+		TEST(drops_message),
+		TEST(drop_renew),
 		TEST(drops_that_lost_fields),
 		TEST(drops_flow),
 		TEST(latency),

@@ -29,18 +29,30 @@ static int stop(void **state)
 	return symbols != NULL;
 }
 
-/* Loads `text` as the contents of /proc/kallsyms. */
-static int load(const char *text)
+static void write_file(char *path, const char *text)
 {
-	char path[] = "/tmp/test_symbols_XXXXXX";
-	int fd = mkstemp(path), r;
+	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	r = symbols_load(symbols, path);
+}
+
+/* Loads `text` as the contents of /proc/kallsyms. */
+static int load_with(const char *text, const char *modules)
+{
+	char path[] = "/tmp/test_symbols_XXXXXX";
+	int r;
+
+	write_file(path, text);
+	r = symbols_load(symbols, path, modules);
 	unlink(path);
 	return r;
+}
+
+static int load(const char *text)
+{
+	return load_with(text, NULL);
 }
 
 static const char *at(uint64_t address)
@@ -142,8 +154,8 @@ static void test_hidden(void **state)
 static void test_no_file(void **state)
 {
 	(void)state;
-	assert_int_equal(symbols_load(symbols, "/nonexistent/kallsyms"), -ENOENT);
-	assert_int_equal(symbols_load(symbols, "/proc"), -EISDIR);
+	assert_int_equal(symbols_load(symbols, "/nonexistent/kallsyms", NULL), -ENOENT);
+	assert_int_equal(symbols_load(symbols, "/proc", NULL), -EISDIR);
 }
 
 static void test_not_kallsyms(void **state)
@@ -208,12 +220,66 @@ static void test_data_in_any_order(void **state)
 	assert_string_equal(at(0x2001), "second+0x1");
 }
 
+#define VETH "veth 4096 0 - Live 0xffffffffc0100000\n"
+#define NF_TABLES "nf_tables 8192 2 nft_ct,nft_compat, Live 0xffffffffc0201000 (OE)\n"
+#define GRE "gre 16384 1 ip_gre, Loading 0xffffffffc0102000\n"
+
+/* A name counts while its module has the memory: another module there, or a later one, has other functions. */
+static void test_modules_that_change(void **state)
+{
+#define BPF "bpf_prog_6deef7357e7b4530_nf+0x10 [bpf]"
+	static const struct {
+		const char *now; /* NULL: cannot be read */
+		const char *veth, *nf_tables, *bpf;
+	} cases[] = {
+		{VETH NF_TABLES, "veth_xmit+0x4 [veth]", "nft_do_chain+0x3c [nf_tables]", BPF},
+		/* in memory behind veth, which had been free */
+		{VETH NF_TABLES GRE, "veth_xmit+0x4 [veth]", "nft_do_chain+0x3c [nf_tables]", BPF},
+		/* in memory that veth, or a BPF program, had */
+		{"gre 4096 0 - Live 0xffffffffc0100000\n"
+		 "ip_gre 4096 0 - Live 0xffffffffc0300000\n" NF_TABLES,
+		 "0xffffffffc0100004", "nft_do_chain+0x3c [nf_tables]", "0xffffffffc0300010"},
+		/* a module that was removed caused the drops before; one that came again is elsewhere */
+		{"nf_tables 8192 - - Live 0xffffffffc0200000\n", "veth_xmit+0x4 [veth]",
+		 "0xffffffffc020103c", BPF},
+		{"", "veth_xmit+0x4 [veth]", "nft_do_chain+0x3c [nf_tables]", BPF},
+		{NULL, "0xffffffffc0100004", "0xffffffffc020103c", BPF},
+	};
+	char path[] = "/tmp/test_symbols_XXXXXX";
+	char text[] = "ffffffff81000110 T udp_rcv\n"
+		      "ffffffffc0201000 t nft_do_chain\t[nf_tables]\n"
+		      "ffffffffc0100000 t veth_xmit\t[veth]\n"
+		      "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_nf\t[bpf]\n";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		FILE *file;
+
+		strcpy(path, "/tmp/test_symbols_XXXXXX");
+		write_file(path, VETH NF_TABLES "hidden 4096 0 - Live 0x0000000000000000\nx\n");
+		assert_int_equal(load_with(text, path), 0);
+		file = cases[i].now ? fopen(path, "we") : NULL;
+		if (file)
+			fputs(cases[i].now, file);
+		if (file)
+			fclose(file);
+		else
+			unlink(path);
+		assert_string_equal(at(0xffffffff81000112), "udp_rcv+0x2");
+		assert_string_equal(at(0xffffffffc0100004), cases[i].veth);
+		assert_string_equal(at(0xffffffffc0102004), "0xffffffffc0102004");
+		assert_string_equal(at(0xffffffffc020103c), cases[i].nf_tables);
+		assert_string_equal(at(0xffffffffc0300010), cases[i].bpf);
+		unlink(path);
+	}
+}
+
 /* On the running kernel, the names agree with /proc/kallsyms. */
 static void test_running_kernel(void **state)
 {
 	char line[1024], name[512], expected[SYMBOLS_TEXT_MAX];
 	unsigned long long address;
-	int r = symbols_load(symbols, "/proc/kallsyms");
+	int r = symbols_load(symbols, "/proc/kallsyms", NULL);
 	FILE *file;
 
 	(void)state;
@@ -239,11 +305,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(functions),      TEST(modules),	  TEST(not_text),
-		TEST(too_far),	      TEST(not_loaded),	  TEST(hidden),
-		TEST(no_file),	      TEST(not_kallsyms), TEST(last_line_without_end),
-		TEST(load_again),     TEST(small_buffer), TEST(data_in_any_order),
+		TEST(functions),
+		TEST(modules),
+		TEST(not_text),
+		TEST(too_far),
+		TEST(not_loaded),
+		TEST(hidden),
+		TEST(no_file),
+		TEST(not_kallsyms),
+		TEST(last_line_without_end),
+		TEST(load_again),
+		TEST(small_buffer),
+		TEST(data_in_any_order),
 		TEST(running_kernel),
+		TEST(modules_that_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

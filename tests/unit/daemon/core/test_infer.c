@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpf/records.h"
+#include "daemon/core/evidence.h"
+#include "daemon/core/infer.h"
+
+#define E(name) NF_EVIDENCE_##name
+
+/* What the programs read of a TCP segment, and of its socket. */
+#define SEGMENT (E(KNOWN) | E(CHECKED) | E(IP) | E(TCP) | E(RECEIVED))
+#define WITH_SOCKET (SEGMENT | E(LOOKED) | E(SOCKET))
+
+static struct inference inferred(const char *function, const char *reason, uint64_t evidence)
+{
+	struct inference out;
+
+	infer(function, reason, evidence, &out);
+	return out;
+}
+
+static void check(struct inference out, const char *reason, bool is_inferred,
+		  enum knowledge_class class)
+{
+	if (reason)
+		assert_string_equal(out.reason, reason);
+	else
+		assert_null(out.reason);
+	assert_int_equal(out.inferred, is_inferred);
+	assert_string_equal(knowledge_class_name(out.class), knowledge_class_name(class));
+}
+
+/* ---- words ------------------------------------------------------------------ */
+
+static void test_words(void **state)
+{
+	const char *words[EVIDENCE_WORDS_MAX];
+
+	(void)state;
+	assert_int_equal(evidence_words(E(KNOWN) | E(NO_BYTES) | E(LISTEN), words, 32), 3);
+	assert_string_equal(words[0], "no_bytes");
+	assert_string_equal(words[1], "listen");
+	assert_string_equal(words[2], "known");
+	assert_int_equal(evidence_words(UINT32_MAX, words, 32), 32);
+	assert_int_equal(evidence_words(UINT32_MAX, words, 2), 2);
+	assert_int_equal(evidence_words(0, words, 32), 0);
+	for (size_t i = 0, n = evidence_words(UINT32_MAX, words, 32); i < n; i++)
+		assert_int_equal(evidence_words(evidence_bit(words[i]), words, 1), 1);
+	assert_int_equal(evidence_bit("listening"), 0);
+}
+
+static void test_absence_means_something_only_if_it_was_read(void **state)
+{
+	(void)state;
+	assert_int_equal(evidence_readable(0), 0);
+	assert_true(evidence_readable(E(KNOWN)) & E(NO_BYTES));
+	assert_false(evidence_readable(E(KNOWN)) & E(SOCKET));
+	assert_true(evidence_readable(E(KNOWN) | E(LOOKED)) & E(SOCKET));
+	/* There is no socket, so it does not listen. */
+	assert_true(evidence_readable(E(KNOWN) | E(LOOKED)) & E(LISTEN));
+	assert_true(evidence_readable(E(KNOWN) | E(LOOKED)) & E(OLD));
+	assert_true(evidence_readable(WITH_SOCKET) & E(LISTEN));
+	assert_false(evidence_readable(WITH_SOCKET) & E(OLD));
+	assert_true(evidence_readable(WITH_SOCKET | E(STREAM)) & E(OLD));
+}
+
+/* ---- names of functions ------------------------------------------------------ */
+
+static void test_functions(void **state)
+{
+	char text[INFER_FUNCTION_MAX + 8];
+
+	(void)state;
+	assert_string_equal(infer_function("udp_rcv+0x1f").s, "udp_rcv");
+	assert_string_equal(infer_function("ip_rcv_core.isra.0+0x1f").s, "ip_rcv_core");
+	assert_string_equal(infer_function("tcp_v4_rcv.constprop.0.cold+0x1f").s, "tcp_v4_rcv");
+	assert_string_equal(infer_function("nft_do_chain+0x3c [nf_tables]").s, "nft_do_chain");
+	assert_string_equal(infer_function("0xffffffff81000000").s, "");
+	assert_string_equal(infer_function("").s, "");
+	memset(text, 'a', sizeof(text));
+	text[INFER_FUNCTION_MAX] = '\0';
+	assert_string_equal(infer_function(text).s, "");
+	text[INFER_FUNCTION_MAX - 1] = '\0';
+	assert_string_equal(infer_function(text).s, text);
+}
+
+/* ---- reasons ----------------------------------------------------------------- */
+
+static void test_no_entry(void **state)
+{
+	struct inference out = inferred("function_of_no_kernel", NULL, WITH_SOCKET);
+
+	(void)state;
+	check(out, NULL, false, KNOWLEDGE_UNKNOWN);
+	assert_null(out.place);
+	assert_int_equal(out.candidate_count, 0);
+	check(inferred(NULL, "NOT_SPECIFIED", 0), NULL, false, KNOWLEDGE_UNKNOWN);
+	check(inferred("", NULL, 0), NULL, false, KNOWLEDGE_UNKNOWN);
+}
+
+static void test_own_reason(void **state)
+{
+	(void)state;
+	check(inferred("udp_rcv", "NO_SOCKET", 0), "NO_SOCKET", false, KNOWLEDGE_BENIGN);
+	check(inferred("function_of_no_kernel", "QDISC_DROP", 0), "QDISC_DROP", false,
+	      KNOWLEDGE_FAULT);
+	check(inferred("udp_rcv", "REASON_OF_NO_KERNEL", 0), "REASON_OF_NO_KERNEL", false,
+	      KNOWLEDGE_UNKNOWN);
+}
+
+static void test_place_without_cases(void **state)
+{
+	struct inference out = inferred("ip6_mc_input", "NOT_SPECIFIED", 0);
+
+	(void)state;
+	check(out, NULL, false, KNOWLEDGE_BENIGN);
+	assert_string_equal(out.place->name, "ip6_mc_input");
+}
+
+static void test_one_reason_remains(void **state)
+{
+	(void)state;
+	check(inferred("neigh_invalidate", "NOT_SPECIFIED", 0), "NEIGH_FAILED", true,
+	      KNOWLEDGE_FAULT);
+	check(inferred("neigh_invalidate", NULL, E(KNOWN)), "NEIGH_FAILED", true, KNOWLEDGE_FAULT);
+	infer_set_kernel("6.12.5+deb13-amd64");
+	check(inferred("tcp_v4_rcv", NULL, WITH_SOCKET | E(LISTEN) | E(FULL) | E(TCP_ACK)),
+	      "TCP_LISTEN_OVERFLOW", true, KNOWLEDGE_FAULT);
+	check(inferred("tcp_v6_rcv", NULL, WITH_SOCKET | E(TIME_WAIT) | E(TCP_ACK) | E(CHECKED)),
+	      NULL, false, KNOWLEDGE_BENIGN);
+	infer_set_kernel(NULL);
+}
+
+/* Both cases of a queue at close have the same reason and class. */
+static void test_cases_that_agree(void **state)
+{
+	struct inference out = inferred("sk_stream_kill_queues", NULL, 0);
+
+	(void)state;
+	check(out, "QUEUE_PURGE", true, KNOWLEDGE_BENIGN);
+	assert_int_equal(out.candidate_count, 0);
+}
+
+static void test_several_remain(void **state)
+{
+	struct inference out = inferred("tcp_v4_rcv", NULL, 0);
+	bool overflow = false, time_wait = false;
+
+	(void)state;
+	check(out, NULL, false, KNOWLEDGE_UNKNOWN);
+	assert_true(out.candidate_count > 2);
+	for (size_t i = 0; i < out.candidate_count; i++) {
+		const char *reason = out.candidates[i]->reason;
+
+		overflow |= reason && !strcmp(reason, "TCP_LISTEN_OVERFLOW");
+		time_wait |= strstr(out.candidates[i]->conditions, "time_wait") != NULL;
+	}
+	assert_true(overflow && time_wait);
+}
+
+#define UNICAST (E(KNOWN) | E(IP) | E(UDP) | E(NET) | E(UNICAST))
+
+static void test_kernels(void **state)
+{
+	(void)state;
+	infer_set_kernel("6.12.5+deb13-amd64");
+	check(inferred("udp_rcv", "NOT_SPECIFIED", UNICAST), "NO_SOCKET", true, KNOWLEDGE_BENIGN);
+	check(inferred("udp_rcv", "NOT_SPECIFIED", UNICAST | E(POLICIES)), NULL, false,
+	      KNOWLEDGE_UNKNOWN);
+	infer_set_kernel("5.10.0-32-cloud-amd64");
+	check(inferred("udp_rcv", NULL, UNICAST), "UDP_CSUM", true, KNOWLEDGE_FAULT);
+	check(inferred("udp_rcv", NULL, UNICAST | E(CHECKED)), NULL, false, KNOWLEDGE_UNKNOWN);
+	check(inferred("udp_rcv", NULL, UNICAST | E(CHECKED) | E(LOOKED)), "NO_SOCKET", true,
+	      KNOWLEDGE_BENIGN);
+	check(inferred("udp_rcv", NULL, UNICAST | E(SHORT)), "PKT_TOO_SMALL", true,
+	      KNOWLEDGE_FAULT);
+	check(inferred("udp_rcv", NULL, E(KNOWN)), NULL, false, KNOWLEDGE_UNKNOWN);
+	infer_set_kernel("none");
+	check(inferred("udp_rcv", NULL, E(KNOWN)), NULL, false, KNOWLEDGE_UNKNOWN);
+	infer_set_kernel(NULL);
+}
+
+static void test_messages(void **state)
+{
+	struct inference out = inferred("unix_stream_connect", NULL, E(KNOWN) | E(MESSAGE));
+
+	(void)state;
+	assert_true(out.message);
+	check(out, NULL, false, KNOWLEDGE_BENIGN);
+	assert_true(
+		inferred("function_of_no_kernel", "QUEUE_PURGE", E(KNOWN) | E(MESSAGE)).message);
+	assert_false(inferred("sk_stream_kill_queues", NULL, E(KNOWN) | E(NO_BYTES)).message);
+}
+
+static void test_evidence_is_read_for_reasons_that_need_it(void **state)
+{
+	(void)state;
+	assert_true(infer_distinguishes(NULL));
+	assert_true(infer_distinguishes("NOT_SPECIFIED"));
+	assert_true(infer_distinguishes("NO_REASON"));
+	assert_false(infer_distinguishes("NO_SOCKET"));
+	assert_false(infer_distinguishes("REASON_OF_NO_KERNEL"));
+	assert_int_equal(infer_needs(NULL), NF_EVIDENCE_ALL);
+	assert_int_equal(infer_needs("NOT_SPECIFIED"), NF_EVIDENCE_ALL);
+	assert_int_equal(infer_needs("QUEUE_PURGE"), NF_EVIDENCE_ONLY_MESSAGE);
+	assert_int_equal(infer_needs("NO_SOCKET"), NF_EVIDENCE_NONE);
+	assert_int_equal(infer_needs("REASON_OF_NO_KERNEL"), NF_EVIDENCE_NONE);
+}
+
+/* Whatever the evidence, a class comes from a case or says "unknown", and each candidate is there once. */
+static void test_all_places_with_any_evidence(void **state)
+{
+	const struct knowledge *entry;
+	uint64_t evidence = 1;
+
+	(void)state;
+	for (size_t i = 0; (entry = knowledge_at(i)); i++) {
+		if (entry->kind != KNOWLEDGE_PLACE)
+			continue;
+		assert_ptr_equal(knowledge_place(entry->name), entry);
+		for (int round = 0; round < 200; round++) {
+			struct inference out;
+
+			evidence = evidence * 1664525 + 1013904223;
+			infer(entry->name, NULL, evidence | E(KNOWN), &out);
+			assert_ptr_equal(out.place, entry);
+			assert_true(out.candidate_count != 1 &&
+				    out.candidate_count <= KNOWLEDGE_CASES_MAX);
+			assert_true(!out.inferred || out.reason);
+			assert_true(!out.reason || knowledge_reason(out.reason));
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_absence_means_something_only_if_it_was_read),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_no_entry),
+		cmocka_unit_test(test_own_reason),
+		cmocka_unit_test(test_place_without_cases),
+		cmocka_unit_test(test_one_reason_remains),
+		cmocka_unit_test(test_cases_that_agree),
+		cmocka_unit_test(test_several_remain),
+		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_evidence_is_read_for_reasons_that_need_it),
+		cmocka_unit_test(test_all_places_with_any_evidence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

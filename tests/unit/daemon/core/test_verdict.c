@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpf/records.h"
+#include "common/array.h"
+#include "daemon/core/drop.h"
+#include "daemon/core/reason.h"
+#include "daemon/core/verdict.h"
+
+#define KNOWN NF_EVIDENCE_KNOWN
+
+static struct verdict verdict(const char *location, const char *reason, uint64_t evidence)
+{
+	struct verdict made;
+
+	verdict_of(&made, location, reason, evidence);
+	return made;
+}
+
+/* The kernel's own reason stays as it is. */
+static void test_own_reason(void **state)
+{
+	struct verdict v = verdict("udp_rcv+0x1f", "SOCKET_RCVBUFF", 0);
+
+	(void)state;
+	assert_string_equal(v.reason, "SOCKET_RCVBUFF");
+	assert_false(v.inferred);
+	assert_int_equal(v.class, KNOWLEDGE_FAULT);
+	assert_non_null(v.knowledge);
+	assert_string_equal(v.function, "udp_rcv");
+	assert_false(v.message);
+}
+
+/* An older name of a function leads to the newest one. */
+static void test_renamed(void **state)
+{
+	struct verdict v = verdict("__udp4_lib_rcv.constprop.0+0x3 [module]", "NO_SOCKET", 0);
+
+	(void)state;
+	assert_string_equal(v.function, "udp_rcv");
+	assert_non_null(v.place);
+}
+
+static void test_inferred(void **state)
+{
+	static const char *const none[] = {NULL, "NOT_SPECIFIED", "NO_REASON"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		struct verdict v = verdict("neigh_invalidate+0x9", none[i], KNOWN);
+
+		assert_string_equal(v.reason, "NEIGH_FAILED");
+		assert_true(v.inferred);
+		assert_int_equal(v.class, KNOWLEDGE_FAULT);
+		assert_int_equal(v.candidates, 0);
+	}
+}
+
+/* No entry, no location, no name: nothing is guessed. */
+static void test_unknown(void **state)
+{
+	static const char *const locations[] = {NULL, "", "0xffffffff81000000",
+						"no_such_function+0x1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(locations); i++) {
+		struct verdict v = verdict(locations[i], "NOT_SPECIFIED", KNOWN);
+
+		assert_string_equal(v.reason, "NOT_SPECIFIED");
+		assert_false(v.inferred);
+		assert_int_equal(v.class, KNOWLEDGE_UNKNOWN);
+		assert_null(v.place);
+		assert_string_equal(v.function, i == 3 ? "no_such_function" : "");
+		v = verdict(locations[i], NULL, 0);
+		assert_null(v.reason);
+		assert_int_equal(v.class, KNOWLEDGE_UNKNOWN);
+		v = verdict(locations[i], "A_REASON_OF_A_NEWER_KERNEL", 0);
+		assert_string_equal(v.reason, "A_REASON_OF_A_NEWER_KERNEL");
+		assert_int_equal(v.class, KNOWLEDGE_UNKNOWN);
+	}
+}
+
+static void test_candidates(void **state)
+{
+	struct verdict many = verdict("tcp_v4_rcv+0x1", "NOT_SPECIFIED", 0);
+	struct verdict again = verdict("tcp_v4_rcv+0x77", "NOT_SPECIFIED", 0);
+	struct verdict one = verdict(
+		"tcp_v4_rcv+0x1", "NOT_SPECIFIED",
+		KNOWN | NF_EVIDENCE_LOOKED | NF_EVIDENCE_SOCKET | NF_EVIDENCE_TIME_WAIT |
+			NF_EVIDENCE_IP | NF_EVIDENCE_TCP | NF_EVIDENCE_CHECKED | NF_EVIDENCE_NET);
+
+	(void)state;
+	assert_true(many.candidates > 1);
+	assert_int_equal(many.class, KNOWLEDGE_UNKNOWN);
+	assert_true(verdict_same(&many, &again));
+	assert_false(verdict_same(&many, &one));
+	assert_int_equal(one.class, KNOWLEDGE_BENIGN);
+}
+
+static void test_message(void **state)
+{
+	struct verdict v =
+		verdict("unix_stream_connect+0x1", "NOT_SPECIFIED", KNOWN | NF_EVIDENCE_MESSAGE);
+
+	(void)state;
+	assert_true(v.message);
+	assert_false(verdict("unix_stream_connect+0x1", "NOT_SPECIFIED", KNOWN).message);
+}
+
+/* Fault, unknown, policy, benign. */
+static void test_order(void **state)
+{
+	static const enum knowledge_class classes[] = {KNOWLEDGE_FAULT, KNOWLEDGE_UNKNOWN,
+						       KNOWLEDGE_POLICY, KNOWLEDGE_BENIGN};
+
+	(void)state;
+	assert_int_equal(ARRAY_SIZE(classes), KNOWLEDGE_CLASSES);
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		struct verdict a = {.class = classes[i]};
+
+		assert_int_equal(verdict_rank(classes[i]), i);
+		assert_int_equal(verdict_class(knowledge_class_name(classes[i])), classes[i]);
+		for (size_t j = 0; j < ARRAY_SIZE(classes); j++) {
+			struct verdict b = {.class = classes[j]};
+
+			assert_int_equal(verdict_compare(&a, &b) < 0, i < j);
+			assert_int_equal(verdict_same(&a, &b), i == j);
+		}
+	}
+	assert_int_equal(verdict_class("faults"), KNOWLEDGE_CLASSES);
+	assert_int_equal(verdict_class(""), KNOWLEDGE_CLASSES);
+}
+
+/* ---- reasons that are asked for ----------------------------------------------------- */
+
+static struct names *kernel(void)
+{
+	struct names *names;
+
+	assert_int_equal(names_new(&names), 0);
+	names_add_reason(names, 2, "SKB_DROP_REASON_NOT_SPECIFIED");
+	names_add_reason(names, 3, "SKB_DROP_REASON_NO_SOCKET");
+	names_add_reason(names, 0x10001, "___RX_DROP_UNUSABLE");
+	return names;
+}
+
+static bool takes(const struct names *names, const char *text, const struct cause *cause)
+{
+	struct reason_wanted wanted;
+	const char *nearest;
+
+	assert_int_equal(reason_read(&wanted, names, text, &nearest), 0);
+	return reason_takes(&wanted, cause);
+}
+
+/* A name is what outputs show, a number what the kernel said. */
+static void test_reason_takes(void **state)
+{
+	struct cause cause = {.has_reason = true, .reason = 2, .kernel_reason = "NOT_SPECIFIED"};
+	struct names *names = kernel();
+
+	(void)state;
+	cause.verdict = verdict("neigh_invalidate+0x1", "NOT_SPECIFIED", KNOWN);
+	assert_true(takes(names, "NEIGH_FAILED", &cause));
+	assert_true(takes(names, "skb_drop_reason_neigh_failed", &cause));
+	assert_false(takes(names, "NOT_SPECIFIED", &cause));
+	assert_false(takes(names, "NO_SOCKET", &cause));
+	assert_true(takes(names, "2", &cause));
+	assert_false(takes(names, "3", &cause));
+	cause.verdict = verdict("f+0x1", "NOT_SPECIFIED", KNOWN);
+	assert_true(takes(names, "NOT_SPECIFIED", &cause));
+	assert_false(takes(names, "NEIGH_FAILED", &cause));
+	names_free(&names);
+}
+
+/* A kernel without reasons: names of the knowledge, which can be inferred; no numbers. */
+static void test_reason_without_names(void **state)
+{
+	struct cause cause = {.has_reason = false};
+	struct reason_wanted wanted;
+	const char *nearest = NULL;
+
+	(void)state;
+	cause.verdict = verdict("neigh_invalidate+0x1", NULL, KNOWN);
+	assert_true(takes(NULL, "NEIGH_FAILED", &cause));
+	assert_false(takes(NULL, "NO_SOCKET", &cause));
+	assert_int_equal(reason_read(&wanted, NULL, "3", &nearest), -ENOENT);
+	assert_int_equal(reason_read(&wanted, NULL, "NEIGH_FAILD", &nearest), -ENOENT);
+	assert_string_equal(nearest, "NEIGH_FAILED");
+}
+
+static void test_reason_nearest(void **state)
+{
+	struct names *names = kernel();
+	struct reason_wanted wanted;
+	const char *nearest = NULL;
+
+	(void)state;
+	assert_int_equal(reason_read(&wanted, names, "NO_SOCKT", &nearest), -ENOENT);
+	assert_string_equal(nearest, "NO_SOCKET");
+	assert_int_equal(reason_read(&wanted, names, "RX_DROP_UNUSABLE", &nearest), 0);
+	assert_int_equal(wanted.number, 0x10001);
+	names_free(&names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_reason),
+		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_candidates),
+		cmocka_unit_test(test_message),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_reason_takes),
+		cmocka_unit_test(test_reason_without_names),
+		cmocka_unit_test(test_reason_nearest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
