@@ -186,6 +186,19 @@ static int check_version(struct archive *archive, char *reason)
 	return tables ? 0 : 1;
 }
 
+/* From here on, an older netflowd leaves the file alone: it would show what was inferred as the kernel's own. */
+static int migrate(struct archive *archive, char *reason)
+{
+	char sql[64];
+
+	if (database_number(archive->db, "PRAGMA user_version", 0) == DATABASE_VERSION)
+		return 0;
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", DATABASE_VERSION);
+	if (database_run(archive->db, sql) == SQLITE_OK)
+		return 0;
+	return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
+}
+
 static int create(struct archive *archive, char *reason)
 {
 	char sql[128];
@@ -262,6 +275,8 @@ static int connect_file(struct archive *archive, char *reason)
 	    database_run(archive->db, both) != SQLITE_OK)
 		return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
 	r = r ? create(archive, reason) : check_pages(archive, reason);
+	if (r == 0)
+		r = migrate(archive, reason);
 	if (r < 0)
 		return r;
 	archive_set_limits(archive, &archive->limits);

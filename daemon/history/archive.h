@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 
 struct archive;
+struct baseline;
 struct batch;
 
 #define ARCHIVE_FILE "history.db"
@@ -62,6 +63,13 @@ int archive_write(struct archive *archive, const struct batch *batch, char *reas
  * is more to delete; -EBADMSG as above; or another negative errno: try again after the next batch.
  */
 int archive_tidy(struct archive *archive);
+
+/*
+ * Fill a baseline that has nothing yet with the time before `now_us`, since 1970.  It reads a row for each series of
+ * drops and ten minutes of 26 hours, about a million per second.  -ENOMEM or another negative errno: the baseline then
+ * lacks the rest.
+ */
+int archive_read_baseline(struct archive *archive, struct baseline *baseline, int64_t now_us);
 
 /* False if the file was removed or replaced: free the archive and open it again. */
 bool archive_is_there(const struct archive *archive);

@@ -38,8 +38,9 @@ struct batch {
 	struct batch *next;	/* in a queue */
 	uint64_t number;	/* of the daemon's batches, from 1 */
 	int64_t from_us, to_us; /* the interval, since 1970 */
-	int64_t seen_us; /* the batch has everything that was counted before; 0: before to_us */
-	char *coverage;	 /* what could not be seen: a JSON array */
+	int64_t seen_us;  /* the batch has everything that was counted before; 0: before to_us */
+	uint64_t seen_ns; /* the same, CLOCK_MONOTONIC; 0: not known */
+	char *coverage;	  /* what could not be seen: a JSON array */
 	struct batch_row *row;
 	size_t rows, rows_room;
 	uint8_t *bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The drops of an interval by key.  When keys fold, their counts move to a sum by reason and location, or by reason.
+ * The drops of an interval by key.  When keys fold, their counts move to a sum by reason, location and evidence, or by
+ * reason.
  * So what a sum of all rows grew by is exact, and what the keys' own growth leaves of it belongs to keys that are gone.
  */
 #include <errno.h>
@@ -20,9 +21,9 @@ static struct keymap_key row_key(const struct backend_drops *drops)
 	return key;
 }
 
-static struct collect_total *total_of(struct collect *run, uint32_t reason, uint64_t location)
+static struct collect_total *total_of(struct collect *run, const struct nf_drop_key *of)
 {
-	const struct keymap_key key = {.word = {reason, location}};
+	const struct keymap_key key = {.word = {of->reason, of->location, of->evidence}};
 	size_t before = run->totals.count, number;
 
 	if (ARRAY_GROW(run->total, before, run->totals_room) < 0 ||
@@ -45,7 +46,7 @@ static int begin(struct collect *run, const struct reading *base, const struct r
 {
 	for (size_t i = 0; base && i < reading_count(base); i++) {
 		const struct backend_drops *drops = reading_drops(base, i);
-		struct collect_total *total = total_of(run, drops->key.reason, drops->key.location);
+		struct collect_total *total = total_of(run, &drops->key);
 		struct keymap_key key = row_key(drops);
 		uint64_t count[3];
 
@@ -60,7 +61,7 @@ static int begin(struct collect *run, const struct reading *base, const struct r
 	}
 	for (size_t i = 0; i < reading_count(now); i++) {
 		const struct backend_drops *drops = reading_drops(now, i);
-		struct collect_total *total = total_of(run, drops->key.reason, drops->key.location);
+		struct collect_total *total = total_of(run, &drops->key);
 		uint64_t count[3];
 
 		if (!total)
@@ -107,7 +108,7 @@ static int add_row(struct collect *run, const struct reading *base,
 		count[i] = collect_growth(before[i], count[i]);
 	if (!count[0])
 		return 0;
-	total = total_of(run, drops->key.reason, drops->key.location);
+	total = total_of(run, &drops->key);
 	if (!total)
 		return -ENOMEM;
 	for (int i = 0; i < 3; i++)
@@ -128,12 +129,14 @@ static int64_t rest_of(const struct collect_total *total, int i)
 static int settle(struct collect *run)
 {
 	for (size_t i = 0, count = run->totals.count; i < count; i++) {
-		uint32_t reason = (uint32_t)run->totals.key[i].word[0];
+		const struct nf_drop_key of = {.reason = (uint32_t)run->totals.key[i].word[0],
+					       .evidence = run->totals.key[i].word[2] &
+							   NF_EVIDENCE_MESSAGE};
 		struct collect_total *any;
 
 		if (!run->totals.key[i].word[1] || rest_of(&run->total[i], 0) >= 0)
 			continue;
-		any = total_of(run, reason, 0);
+		any = total_of(run, &of);
 		if (!any)
 			return -ENOMEM;
 		for (int j = 0; j < 3; j++) {
@@ -150,16 +153,17 @@ static int add_rests(struct collect *run)
 
 	for (size_t i = 0; i < run->totals.count && r == 0; i++) {
 		const struct keymap_key key = run->totals.key[i];
+		const struct nf_drop_key of = {.reason = (uint32_t)key.word[0],
+					       .location = key.word[1],
+					       .evidence = key.word[2]};
 		const struct collect_total *total = &run->total[i];
 		uint64_t count[3];
 
 		for (int j = 0; j < 3; j++)
 			count[j] = rest_of(total, j) > 0 ? (uint64_t)rest_of(total, j) : 0;
 		if (count[0])
-			r = add(run,
-				series_of_gone(run->sources.names, (uint32_t)key.word[0],
-					       key.word[1]),
-				count, total->last_ns);
+			r = add(run, series_of_gone(run->sources.names, &of), count,
+				total->last_ns);
 	}
 	return r;
 }

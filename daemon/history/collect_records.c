@@ -54,7 +54,8 @@ static uint8_t cause_of(enum record_kind kind, const union any_record *any)
 
 	if (kind == RECORDS_DROPS)
 		hash = (any->drop.cause.location ? series_hash(0, any->drop.cause.location) : 0) ^
-		       any->drop.cause.reason ^ (uint64_t)any->drop.device.netns << 32;
+		       any->drop.cause.reason ^ (uint64_t)any->drop.device.netns << 32 ^
+		       any->drop.cause.evidence << 8;
 	else if (kind == RECORDS_LATENCY)
 		hash = journey->stages.stage[journey->stages.dominant].stage +
 		       16 * (uint64_t)journey->slow +
@@ -62,6 +63,12 @@ static uint8_t cause_of(enum record_kind kind, const union any_record *any)
 	else
 		hash = hash_device(&any->transmit.device) + any->transmit.outcome;
 	return (uint8_t)(hash * 0x9e3779b97f4a7c15ULL >> 56);
+}
+
+/* Not a packet, and so not a drop. */
+static bool is_message(enum record_kind kind, const union any_record *any)
+{
+	return kind == RECORDS_DROPS && any->drop.cause.verdict.message;
 }
 
 static json_t *to_json(enum record_kind kind, const union any_record *any)
@@ -117,10 +124,10 @@ static size_t list(struct collect *run, enum record_kind kind, struct candidate 
 			run->left_out++;
 			continue;
 		}
-		if (resolve(records, kind, i, &any) == 0)
-			candidate[count++] = (struct candidate){i, cause_of(kind, &any), false};
-		else
+		if (resolve(records, kind, i, &any) < 0)
 			run->left_out++;
+		else if (!is_message(kind, &any))
+			candidate[count++] = (struct candidate){i, cause_of(kind, &any), false};
 	}
 	/* The store has given up the others for newer ones. */
 	run->left_out += end - before - seen;

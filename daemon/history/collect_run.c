@@ -10,7 +10,7 @@
 #include "daemon/history/collect_internal.h"
 
 /* The parts are read one after the other, and wait for their share of the CPU: the first one may be seconds older. */
-static int64_t seen_us(const struct collect *run)
+static uint64_t seen_ns(const struct collect *run)
 {
 	uint64_t oldest = run->time_ns;
 
@@ -18,7 +18,7 @@ static int64_t seen_us(const struct collect *run)
 		if (COLLECT_PARTS & 1U << part && run->reading[part] &&
 		    reading_time(run->reading[part]) < oldest)
 			oldest = reading_time(run->reading[part]);
-	return (int64_t)(time_realtime_of(oldest) / 1000);
+	return oldest;
 }
 
 /*
@@ -61,7 +61,8 @@ int collect_new(struct collect **run, const struct collect_sources *sources)
 		collect_free(&fresh);
 		return -ENOMEM;
 	}
-	fresh->batch->seen_us = seen_us(fresh);
+	fresh->batch->seen_ns = seen_ns(fresh);
+	fresh->batch->seen_us = (int64_t)(time_realtime_of(fresh->batch->seen_ns) / 1000);
 	set_interval(fresh);
 	*run = fresh;
 	return 0;

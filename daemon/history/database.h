@@ -12,8 +12,13 @@
 
 /* "nfhi", so that file(1) and netflowd know whose file it is. */
 #define DATABASE_APPLICATION 0x6e666869
-/* A file with a higher version is left alone. */
-#define DATABASE_VERSION 1
+/*
+ * A file with a higher version is left alone.  In version 2, the names of drops and the drop records have evidence, and
+ * what netflowd inferred from it.  In version 1 they only have what the kernel said, and readers infer the rest from
+ * that, so a file of version 1 becomes one of version 2 without a change of its rows.
+ */
+#define DATABASE_VERSION 2
+#define DATABASE_VERSION_FIRST 1
 #define DATABASE_PAGE 4096
 
 /* Create the tables in an empty file. */

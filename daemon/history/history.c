@@ -45,7 +45,8 @@ struct history {
 	struct steps *steps; /* NULL: it is off */
 	struct collector *collector;
 	struct writer *writer;
-	uint64_t number; /* of the last batch */
+	uint64_t number;	 /* of the last batch */
+	unsigned int collecting; /* intervals that are being collected, or wait for that */
 	bool ending;
 	enum writer_phase logged; /* the phase that the log knows */
 	char logged_aside[ARCHIVE_REASON_MAX];
@@ -101,6 +102,7 @@ static void on_collected(int result, struct batch *batch, void *userdata)
 {
 	struct history *history = userdata;
 
+	history->collecting--;
 	/* Without memory nothing is lost: the next interval is longer. */
 	if (result == 0)
 		push(history, batch);
@@ -111,7 +113,10 @@ static int on_interval(void *userdata)
 	struct history *history = userdata;
 
 	log_changes(history);
-	collector_start(history->collector, true, on_collected, history);
+	/* One may wait: a clock that is set ends an interval.  On a slow host the next one is longer. */
+	if (history->collecting < 2 &&
+	    collector_start(history->collector, true, on_collected, history) == 0)
+		history->collecting++;
 	return restart_timer(history);
 }
 
@@ -287,6 +292,11 @@ void history_get_status(const struct history *history, struct history_status *st
 	writer_get_status(history->writer, &status->writer);
 	status->left_out = collector_left_out(history->collector);
 	status->questions = history->asked;
+}
+
+struct baseline_view *history_baseline(const struct history *history)
+{
+	return history->writer ? writer_baseline(history->writer) : NULL;
 }
 
 void history_add_alert(struct history *history, uint64_t time_ns, char *text, const char *rule)

@@ -16,6 +16,7 @@
 #include "daemon/history/reader.h"
 #include "daemon/history/writer.h"
 
+struct baseline_view;
 struct history;
 struct history_question;
 
@@ -67,6 +68,12 @@ struct history_status {
 };
 /* Of a history that is not off. */
 void history_get_status(const struct history *history, struct history_status *status);
+
+/*
+ * The marks of causes of drops, see baseline_view.h; NULL: there are none, because the history is off or has just
+ * begun.  The caller releases it.
+ */
+struct baseline_view *history_baseline(const struct history *history);
 
 /* A change of an alert, JSON text, which the history takes; `rule`: it fired, the rule's name. */
 void history_add_alert(struct history *history, uint64_t time_ns, char *text, const char *rule);

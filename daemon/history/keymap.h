@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 
-#define KEYMAP_WORDS 6
+#define KEYMAP_WORDS 7
 
 struct keymap_key {
 	uint64_t word[KEYMAP_WORDS];

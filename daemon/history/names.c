@@ -185,9 +185,10 @@ static unsigned int fields_of(const struct backend_drops *drops)
 	if (drops->unkeyed)
 		fields = JSON_DROPS_REASON;
 	else if (drops->gone)
-		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION;
+		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE;
 	else if (drops->key.flags & NF_KEY_COARSE)
-		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS;
+		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS |
+			 JSON_DROPS_EVIDENCE;
 	if (!drops->key.location)
 		fields &= ~(unsigned int)JSON_DROPS_LOCATION;
 	return fields;
@@ -213,8 +214,7 @@ static json_t *drops_json(const struct series_names *names, const struct backend
 	};
 	json_t *name;
 
-	records_cause(names->sources.records, !backend->ops->reasons_missing(backend), key->reason,
-		      key->location, &cause);
+	records_cause(names->sources.records, !backend->ops->reasons_missing(backend), key, &cause);
 	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
 	name = json_drops(&out);
 	json_object_del(name, "packets");
@@ -270,10 +270,9 @@ struct series *series_of_drops(struct series_names *names, const struct backend_
 	return name_drops(names, entry, drops);
 }
 
-struct series *series_of_gone(struct series_names *names, uint32_t reason, uint64_t location)
+struct series *series_of_gone(struct series_names *names, const struct nf_drop_key *key)
 {
-	const struct backend_drops drops = {.key = {.reason = reason, .location = location},
-					    .gone = true};
+	const struct backend_drops drops = {.key = *key, .gone = true};
 
 	return series_of_drops(names, &drops);
 }

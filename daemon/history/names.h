@@ -40,8 +40,8 @@ struct series_device {
  * takes about 20 µs, and up to 3 ms where a namespace's name must be found; later ones 0.1 µs.
  */
 struct series *series_of_drops(struct series_names *names, const struct backend_drops *drops);
-/* All drops of a reason and location whose other fields are no longer known; location 0: of the reason. */
-struct series *series_of_gone(struct series_names *names, uint32_t reason, uint64_t location);
+/* All drops of a reason, location and evidence whose other fields are no longer known; location 0: of the reason. */
+struct series *series_of_gone(struct series_names *names, const struct nf_drop_key *key);
 struct series *series_of_segment(struct series_names *names, unsigned int segment);
 /* `device` NULL: all devices without a row of their own. */
 struct series *series_of_device(struct series_names *names, unsigned int segment,

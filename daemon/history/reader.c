@@ -17,6 +17,7 @@
 #include "daemon/history/series.h"
 #include "daemon/history/sums.h"
 #include "daemon/history/vector.h"
+#include "daemon/json/json.h"
 
 #define US INT64_C(1000000)
 
@@ -85,12 +86,13 @@ static int failure(struct reader *reader)
 /* From here on, the connection sees the file as it is now. */
 static int begin(struct reader *reader)
 {
-	int64_t batch;
+	int64_t batch, version;
 
 	if (database_run(reader->db, "BEGIN") != SQLITE_OK)
 		return failure(reader);
+	version = database_number(reader->db, "PRAGMA user_version", 0);
 	if (database_number(reader->db, "PRAGMA application_id", 0) != DATABASE_APPLICATION ||
-	    database_number(reader->db, "PRAGMA user_version", 0) != DATABASE_VERSION)
+	    version < DATABASE_VERSION_FIRST || version > DATABASE_VERSION)
 		return -EPROTONOSUPPORT;
 	batch = database_number(reader->db, "SELECT value FROM meta WHERE name = 'batch'", 0);
 	return reader->request.live && (uint64_t)batch > reader->request.batch &&
@@ -328,6 +330,8 @@ static int add_name(struct question *question, const char *text, uint64_t *row)
 	json_t *part = NULL;
 
 	*row = NO_ROW;
+	if (name && question->kind == HISTORY_DROPS)
+		json_drop_renew(name);
 	if (name)
 		part = question->project ? question->project(name, full, question->userdata)
 					 : json_incref(name);
@@ -563,6 +567,7 @@ int reader_sums(struct reader *reader, int kind, reader_project project, void *u
 
 /* Newest first, up to `limit` of those that are wanted; the others are counted. */
 struct found {
+	int kind;
 	json_t *newest;
 	size_t limit, matched;
 	reader_wants wants;
@@ -573,6 +578,8 @@ static int add_record(struct found *found, const char *text)
 {
 	OWN_JSON json_t *record = text ? json_loads(text, 0, NULL) : NULL;
 
+	if (record && found->kind == HISTORY_RECORD_DROP)
+		json_drop_renew(record);
 	/* A text that is no JSON can only come from a damaged file. */
 	if (!record || (found->wants && !found->wants(record, found->userdata)))
 		return 0;
@@ -625,8 +632,11 @@ int reader_records(struct reader *reader, int kind, size_t limit, reader_wants w
 		   void *userdata, json_t *records, size_t *matched)
 {
 	OWN_JSON json_t *newest = json_array();
-	struct found found = {
-		.newest = newest, .limit = limit, .wants = wants, .userdata = userdata};
+	struct found found = {.kind = kind,
+			      .newest = newest,
+			      .limit = limit,
+			      .wants = wants,
+			      .userdata = userdata};
 	int r = newest ? 0 : -ENOMEM;
 
 	if (r == 0 && !reader->incident)

@@ -53,6 +53,7 @@ struct reader_row {
 	uint64_t *value;
 	uint32_t weight;
 	bool unsure; /* whether the namespace has a name */
+	int mark;    /* of the baseline, for the caller; 0: none */
 };
 
 struct reader_rows {

@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
+#include "common/json.h"
+#include "daemon/history/baseline_key.h"
+
 size_t history_width(int kind)
 {
 	static const size_t width[HISTORY_KIND_END] = {
@@ -26,17 +31,29 @@ uint64_t series_hash(int kind, const char *name)
 	return hash;
 }
 
+static void find_cause(int kind, const char *name, char key[static BASELINE_KEY_MAX])
+{
+	OWN_JSON json_t *object = kind == HISTORY_DROPS ? json_loads(name, 0, NULL) : NULL;
+
+	if (!object || !baseline_key_of(object, key))
+		key[0] = 0;
+}
+
 struct series *series_new(int kind, const char *name)
 {
+	char cause[BASELINE_KEY_MAX];
 	size_t size = strlen(name) + 1;
-	struct series *fresh = calloc(1, sizeof(*fresh) + size);
+	struct series *fresh;
 
+	find_cause(kind, name, cause);
+	fresh = calloc(1, sizeof(*fresh) + size + strlen(cause) + 1);
 	if (!fresh)
 		return NULL;
 	atomic_init(&fresh->holders, 1);
 	fresh->kind = kind;
 	fresh->hash = series_hash(kind, name);
 	memcpy(fresh->name, name, size);
+	fresh->cause = strcpy(fresh->name + size, cause);
 	return fresh;
 }
 

@@ -61,7 +61,8 @@ struct series {
 	int64_t row;
 	uint64_t generation;
 	int64_t used_s;
-	char name[];
+	const char *cause; /* of drops: see baseline_key.h; empty: none */
+	char name[];	   /* both texts */
 };
 
 /* The caller holds it.  NULL: no memory. */

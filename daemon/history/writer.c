@@ -11,10 +11,15 @@
 #include "common/cleanup.h"
 #include "common/thread.h"
 #include "common/time.h"
+#include "daemon/history/baseline.h"
+#include "daemon/history/baseline_view.h"
 #include "daemon/history/batch.h"
 
 /* SQLite's own need is below 100 KiB. */
 #define STACK_BYTES (512u << 10)
+
+/* Seconds between two views of the baseline. */
+#define SHOW_S 60
 
 struct writer {
 	char directory[ARCHIVE_PATH_MAX];
@@ -29,7 +34,12 @@ struct writer {
 	bool new_limits;
 	struct archive_limits limits;
 	struct writer_status status;
-	struct archive *archive; /* of the thread; NULL: not open */
+	struct baseline_view *view; /* NULL: none was made */
+	/* Of the thread. */
+	struct archive *archive; /* NULL: not open */
+	struct baseline *baseline;
+	bool loaded;   /* the baseline has what the file had */
+	int64_t shown; /* the minute of the batch with which the view was made */
 };
 
 static void lock(struct writer *writer)
@@ -73,13 +83,53 @@ static int open_archive(struct writer *writer)
 	return r;
 }
 
+static void show_baseline(struct writer *writer)
+{
+	struct baseline_view *fresh = NULL, *old;
+
+	/* Without memory, the view of the minute before stays. */
+	if (baseline_show(writer->baseline, &fresh) < 0)
+		return;
+	lock(writer);
+	old = writer->view;
+	writer->view = fresh;
+	unlock(writer);
+	baseline_view_release(&old);
+}
+
+/* Once, from the first file that can be read; all later drops come in batches.  Only the marks depend on it. */
+static void load_baseline(struct writer *writer)
+{
+	if (writer->loaded)
+		return;
+	writer->loaded = true;
+	archive_read_baseline(writer->archive, writer->baseline, (int64_t)(time_realtime() / 1000));
+	show_baseline(writer);
+}
+
+/* A view is made once per minute of the batches: it takes milliseconds if there are thousands of causes. */
+static void add_to_baseline(struct writer *writer, const struct batch *batch)
+{
+	int64_t minute = batch->to_us / 1000000 / SHOW_S;
+
+	baseline_add_batch(writer->baseline, batch);
+	if (minute != writer->shown)
+		show_baseline(writer);
+	writer->shown = minute;
+}
+
 /* The file as it must be for the next batch. */
 static int prepare(struct writer *writer)
 {
 	if (writer->archive && !archive_is_there(writer->archive))
 		archive_free(&writer->archive);
-	if (!writer->archive)
-		return open_archive(writer);
+	if (!writer->archive) {
+		int r = open_archive(writer);
+
+		if (r == 0)
+			load_baseline(writer);
+		return r;
+	}
 	lock(writer);
 	if (writer->new_limits)
 		archive_set_limits(writer->archive, &writer->limits);
@@ -179,10 +229,13 @@ static void *run(void *userdata)
 	struct batch *batch;
 
 	/* So that `status` says soon whether it can write. */
-	if (open_archive(writer) == 0)
+	if (open_archive(writer) == 0) {
 		set_phase(writer, WRITER_WRITING, "");
+		load_baseline(writer);
+	}
 	while ((batch = next(writer))) {
 		note(writer, batch, write_batch(writer, batch));
+		add_to_baseline(writer, batch);
 		batch_free(&batch);
 		tidy(writer);
 	}
@@ -208,8 +261,11 @@ int writer_new(struct writer **writer, const char *directory, const struct archi
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&fresh->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	r = thread_start(&fresh->thread, STACK_BYTES, run, fresh);
+	r = baseline_new(&fresh->baseline);
+	if (r == 0)
+		r = thread_start(&fresh->thread, STACK_BYTES, run, fresh);
 	if (r < 0) {
+		baseline_free(&fresh->baseline);
 		pthread_cond_destroy(&fresh->changed);
 		pthread_mutex_destroy(&fresh->mutex);
 		free(fresh);
@@ -230,6 +286,8 @@ void writer_free(struct writer **writer)
 	pthread_cond_broadcast(&old->changed);
 	unlock(old);
 	pthread_join(old->thread, NULL);
+	baseline_view_release(&old->view);
+	baseline_free(&old->baseline);
 	pthread_cond_destroy(&old->changed);
 	pthread_mutex_destroy(&old->mutex);
 	free(old);
@@ -268,6 +326,16 @@ void writer_set_limits(struct writer *writer, const struct archive_limits *limit
 	writer->limits = *limits;
 	writer->new_limits = true;
 	unlock(writer);
+}
+
+struct baseline_view *writer_baseline(struct writer *writer)
+{
+	struct baseline_view *view;
+
+	lock(writer);
+	view = baseline_view_hold(writer->view);
+	unlock(writer);
+	return view;
 }
 
 void writer_get_status(struct writer *writer, struct writer_status *status)

@@ -11,6 +11,7 @@
 
 #include "daemon/history/archive.h"
 
+struct baseline_view;
 struct batch;
 struct writer;
 
@@ -47,6 +48,12 @@ bool writer_push(struct writer *writer, struct batch *batch);
 
 void writer_set_limits(struct writer *writer, const struct archive_limits *limits);
 void writer_get_status(struct writer *writer, struct writer_status *status);
+
+/*
+ * The marks of causes as they were within the last minute; NULL: there are none yet.  For any thread; the caller
+ * releases it with baseline_view_release().
+ */
+struct baseline_view *writer_baseline(struct writer *writer);
 
 /*
  * From any other thread: wait until the batch of that number, and all before it, were written or dropped.  -ETIMEDOUT:

@@ -100,7 +100,7 @@ static void write_batch(struct archive *archive, struct batch *batch)
 	assert_int_equal(r, 0);
 }
 
-static struct reader *open_reader(int64_t since_s, int64_t until_s)
+static inline struct reader *open_reader(int64_t since_s, int64_t until_s)
 {
 	const struct reader_request request = {.directory = scratch,
 					       .since_us = since_s * US,

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/history/baseline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "common/array.h"
+#include "common/json.h"
+#include "daemon/history/baseline_key.h"
+#include "daemon/history/baseline_view.h"
+#include "daemon/history/batch.h"
+#include "daemon/history/plan.h"
+#include "daemon/history/series.h"
+#include "daemon/history/vector.h"
+
+#define US INT64_C(1000000)
+#define BUCKET_US (BASELINE_STEP_S * US)
+
+/* Causes and families have texts, and are found by them. */
+struct index {
+	uint32_t *head; /* a number + 1; 0: none */
+	size_t heads;	/* a power of two */
+};
+
+struct cause {
+	char *key;
+	uint32_t family;
+	uint32_t count[BASELINE_BUCKETS]; /* by number of the bucket % BASELINE_BUCKETS */
+};
+
+struct family {
+	char *key;
+	uint32_t causes;
+	bool folded; /* it has one cause, whose key is its own */
+};
+
+struct baseline {
+	int64_t now; /* number of the bucket of the present: seconds since 1970 / BASELINE_STEP_S */
+	int64_t seen_us; /* the present */
+	uint64_t seen_ns;
+	int64_t covered_us[BASELINE_BUCKETS];
+	struct cause **cause; /* by number; each is on the heap */
+	size_t causes, causes_room;
+	struct family *family;
+	size_t families, families_room;
+	struct index by_key, by_family;
+	bool full;
+};
+
+int baseline_new(struct baseline **baseline)
+{
+	struct baseline *fresh = calloc(1, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	*baseline = fresh;
+	return 0;
+}
+
+static void free_cause(struct cause *cause)
+{
+	free(cause->key);
+	free(cause);
+}
+
+void baseline_free(struct baseline **baseline)
+{
+	struct baseline *old = *baseline;
+
+	*baseline = NULL;
+	if (!old)
+		return;
+	for (size_t i = 0; i < old->causes; i++)
+		free_cause(old->cause[i]);
+	for (size_t i = 0; i < old->families; i++)
+		free(old->family[i].key);
+	free(old->cause);
+	free(old->family);
+	free(old->by_key.head);
+	free(old->by_family.head);
+	free(old);
+}
+
+/* ---- finding ------------------------------------------------------------------------- */
+
+typedef const char *(*index_key)(const struct baseline *baseline, size_t number);
+
+static const char *key_of_cause(const struct baseline *baseline, size_t number)
+{
+	return baseline->cause[number]->key;
+}
+
+static const char *key_of_family(const struct baseline *baseline, size_t number)
+{
+	return baseline->family[number].key;
+}
+
+/* Where the number of a text is, or must be.  The index has room. */
+static uint32_t *look_up(const struct baseline *baseline, const struct index *index, index_key key,
+			 const char *text)
+{
+	size_t at = series_hash(0, text) * 0x9e3779b97f4a7c15ULL >> 32 & (index->heads - 1);
+
+	while (index->head[at] && strcmp(key(baseline, index->head[at] - 1), text) != 0)
+		at = (at + 1) & (index->heads - 1);
+	return &index->head[at];
+}
+
+/* Put all numbers into the index again, with room for as many and one more. */
+static int build(const struct baseline *baseline, struct index *index, index_key key, size_t count)
+{
+	struct index fresh = {.heads = 64};
+
+	while (fresh.heads < 4 * (count + 1))
+		fresh.heads *= 2;
+	fresh.head = calloc(fresh.heads, sizeof(*fresh.head));
+	if (!fresh.head)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		*look_up(baseline, &fresh, key, key(baseline, i)) = (uint32_t)i + 1;
+	free(index->head);
+	*index = fresh;
+	return 0;
+}
+
+static void forget_index(struct index *index)
+{
+	free(index->head);
+	*index = (struct index){0};
+}
+
+static int make_room(const struct baseline *baseline, struct index *index, index_key key,
+		     size_t count)
+{
+	return index->heads < 2 * (count + 1) ? build(baseline, index, key, count) : 0;
+}
+
+/* ---- folding and forgetting ------------------------------------------------------------ */
+
+static uint64_t total_of(const struct cause *cause)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < BASELINE_BUCKETS; i++)
+		total += cause->count[i];
+	return total;
+}
+
+static uint32_t saturated(uint64_t count)
+{
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+static void merge(struct cause *into, const struct cause *from)
+{
+	for (size_t i = 0; i < BASELINE_BUCKETS; i++)
+		into->count[i] = saturated((uint64_t)into->count[i] + from->count[i]);
+}
+
+/* After causes or families have new numbers.  An index that finds no memory is empty, and made when it is needed. */
+static int rebuild(struct baseline *baseline)
+{
+	int r;
+
+	forget_index(&baseline->by_key);
+	forget_index(&baseline->by_family);
+	r = build(baseline, &baseline->by_key, key_of_cause, baseline->causes);
+	if (r == 0)
+		r = build(baseline, &baseline->by_family, key_of_family, baseline->families);
+	return r;
+}
+
+/* All causes of a family become its first one. */
+static int fold(struct baseline *baseline, uint32_t number)
+{
+	struct family *family = &baseline->family[number];
+	char *key = strdup(family->key);
+	struct cause *first = NULL;
+	size_t kept = 0;
+
+	if (!key)
+		return -ENOMEM;
+	for (size_t i = 0; i < baseline->causes; i++) {
+		struct cause *cause = baseline->cause[i];
+
+		if (cause->family == number && first) {
+			merge(first, cause);
+			free_cause(cause);
+			continue;
+		}
+		if (cause->family == number)
+			first = cause;
+		baseline->cause[kept++] = cause;
+	}
+	baseline->causes = kept;
+	family->folded = true;
+	family->causes = first ? 1 : 0;
+	if (first) {
+		free(first->key);
+		first->key = key;
+	} else {
+		free(key);
+	}
+	return rebuild(baseline);
+}
+
+/* The family with the most causes; false: none has two. */
+static bool largest_family(const struct baseline *baseline, uint32_t *number)
+{
+	uint32_t most = 1;
+
+	for (size_t i = 0; i < baseline->families; i++)
+		if (baseline->family[i].causes > most) {
+			most = baseline->family[i].causes;
+			*number = (uint32_t)i;
+		}
+	return most > 1;
+}
+
+/* Forget causes without packets, and families without causes. */
+static int tidy(struct baseline *baseline)
+{
+	OWN_FREE uint32_t *renamed = calloc(baseline->families + 1, sizeof(*renamed));
+	size_t kept = 0;
+
+	if (!renamed)
+		return -ENOMEM;
+	for (size_t i = 0; i < baseline->causes; i++) {
+		struct cause *cause = baseline->cause[i];
+
+		if (total_of(cause)) {
+			baseline->cause[kept++] = cause;
+		} else {
+			baseline->family[cause->family].causes--;
+			free_cause(cause);
+		}
+	}
+	if (kept == baseline->causes)
+		return 0;
+	baseline->causes = kept;
+	kept = 0;
+	for (size_t i = 0; i < baseline->families; i++) {
+		struct family family = baseline->family[i];
+
+		renamed[i] = (uint32_t)kept;
+		if (family.causes)
+			baseline->family[kept++] = family;
+		else
+			free(family.key);
+	}
+	baseline->families = kept;
+	for (size_t i = 0; i < baseline->causes; i++)
+		baseline->cause[i]->family = renamed[baseline->cause[i]->family];
+	baseline->full = false;
+	return rebuild(baseline);
+}
+
+/* ---- time -------------------------------------------------------------------------------- */
+
+static int64_t bucket_of(int64_t time_s)
+{
+	return time_s >= 0 ? time_s / BASELINE_STEP_S : 0;
+}
+
+static size_t slot_of(int64_t bucket)
+{
+	return (size_t)(bucket % BASELINE_BUCKETS);
+}
+
+static void clear_bucket(struct baseline *baseline, int64_t bucket)
+{
+	size_t slot = slot_of(bucket);
+
+	baseline->covered_us[slot] = 0;
+	for (size_t i = 0; i < baseline->causes; i++)
+		baseline->cause[i]->count[slot] = 0;
+}
+
+/* The present is in this bucket: forget what is too old, or after it. */
+static void move_to(struct baseline *baseline, int64_t bucket)
+{
+	int64_t from = bucket > baseline->now ? baseline->now : bucket;
+	int64_t to = bucket > baseline->now ? bucket : baseline->now;
+
+	if (bucket == baseline->now)
+		return;
+	if (to - from > BASELINE_BUCKETS)
+		from = to - BASELINE_BUCKETS;
+	/* The slots of buckets that are no longer in the table, or not yet. */
+	for (int64_t i = from + 1; i <= to; i++)
+		clear_bucket(baseline, i);
+	baseline->now = bucket;
+	/* Without memory, they are forgotten the next time. */
+	tidy(baseline);
+}
+
+static bool has_bucket(const struct baseline *baseline, int64_t bucket)
+{
+	return bucket <= baseline->now && bucket > baseline->now - BASELINE_BUCKETS && bucket > 0;
+}
+
+void baseline_set_present(struct baseline *baseline, int64_t now_us)
+{
+	/* An end on a boundary belongs to the bucket before. */
+	move_to(baseline, bucket_of((now_us - 1) / US));
+	baseline->seen_us = now_us;
+}
+
+void baseline_cover_time(struct baseline *baseline, int64_t from_us, int64_t to_us)
+{
+	int64_t bucket = baseline->now - BASELINE_BUCKETS + 1;
+
+	if (bucket < bucket_of(from_us / US))
+		bucket = bucket_of(from_us / US);
+	for (; has_bucket(baseline, bucket) && bucket * BUCKET_US < to_us; bucket++) {
+		int64_t begin = bucket * BUCKET_US, end = begin + BUCKET_US;
+
+		if (begin < from_us)
+			begin = from_us;
+		if (end > to_us)
+			end = to_us;
+		if (end > begin)
+			baseline->covered_us[slot_of(bucket)] += end - begin;
+	}
+}
+
+/* ---- adding ------------------------------------------------------------------------------- */
+
+/* The number of a family, which is added if it is new.  -ENOSPC, -ENOMEM. */
+static int find_family(struct baseline *baseline, const char *key, uint32_t *number)
+{
+	uint32_t *head;
+	int r = make_room(baseline, &baseline->by_family, key_of_family, baseline->families);
+
+	if (r < 0 || ARRAY_GROW(baseline->family, baseline->families, baseline->families_room) < 0)
+		return -ENOMEM;
+	head = look_up(baseline, &baseline->by_family, key_of_family, key);
+	if (!*head && baseline->families == BASELINE_CAUSES)
+		return -ENOSPC;
+	if (!*head) {
+		struct family *fresh = &baseline->family[baseline->families];
+
+		*fresh = (struct family){.key = strdup(key)};
+		if (!fresh->key)
+			return -ENOMEM;
+		*head = (uint32_t)++baseline->families;
+	}
+	*number = *head - 1;
+	return 0;
+}
+
+/* Make room for one more cause of a family.  -ENOSPC: there is none. */
+static int make_way(struct baseline *baseline, uint32_t family)
+{
+	uint32_t largest;
+
+	if (baseline->family[family].causes >= BASELINE_FAMILY)
+		return fold(baseline, family);
+	if (baseline->causes < BASELINE_CAUSES)
+		return 0;
+	return largest_family(baseline, &largest) ? fold(baseline, largest) : -ENOSPC;
+}
+
+static int add_cause(struct baseline *baseline, const char *key, uint32_t family,
+		     struct cause **cause)
+{
+	struct cause *fresh;
+	int r = make_room(baseline, &baseline->by_key, key_of_cause, baseline->causes);
+
+	if (r < 0 || ARRAY_GROW(baseline->cause, baseline->causes, baseline->causes_room) < 0)
+		return -ENOMEM;
+	fresh = calloc(1, sizeof(*fresh));
+	if (fresh)
+		fresh->key = strdup(key);
+	if (!fresh || !fresh->key) {
+		free(fresh);
+		return -ENOMEM;
+	}
+	fresh->family = family;
+	baseline->cause[baseline->causes] = fresh;
+	*look_up(baseline, &baseline->by_key, key_of_cause, key) = (uint32_t)++baseline->causes;
+	baseline->family[family].causes++;
+	*cause = fresh;
+	return 0;
+}
+
+static struct cause *known_cause(const struct baseline *baseline, const char *key)
+{
+	uint32_t head = baseline->by_key.heads
+				? *look_up(baseline, &baseline->by_key, key_of_cause, key)
+				: 0;
+
+	return head ? baseline->cause[head - 1] : NULL;
+}
+
+/* -ENOSPC: there is no room for another cause. */
+static int find_cause(struct baseline *baseline, const char *key, struct cause **cause)
+{
+	char family_key[BASELINE_KEY_MAX] = "";
+	uint32_t family;
+	int r;
+
+	*cause = known_cause(baseline, key);
+	if (*cause)
+		return 0;
+	memcpy(family_key, key, baseline_key_family(key));
+	r = find_family(baseline, family_key, &family);
+	if (r == 0 && baseline->family[family].folded)
+		*cause = known_cause(baseline, family_key);
+	if (r == 0 && !*cause)
+		r = make_way(baseline, family);
+	if (r == -ENOSPC)
+		baseline->full = true;
+	if (r < 0)
+		return r;
+	if (baseline->family[family].folded) {
+		*cause = known_cause(baseline, family_key);
+		key = family_key;
+	}
+	return *cause ? 0 : add_cause(baseline, key, family, cause);
+}
+
+int baseline_add(struct baseline *baseline, const char *key, int64_t time_s, uint64_t packets)
+{
+	struct cause *cause;
+	uint32_t *count;
+	int r;
+
+	if (!packets || !has_bucket(baseline, bucket_of(time_s)))
+		return 0;
+	r = find_cause(baseline, key, &cause);
+	if (r < 0)
+		return r == -ENOSPC ? 0 : r;
+	count = &cause->count[slot_of(bucket_of(time_s))];
+	*count = saturated(packets < UINT32_MAX ? *count + packets : packets);
+	return 0;
+}
+
+bool baseline_is_blind(const char *coverage)
+{
+	OWN_JSON json_t *list = coverage ? json_loads(coverage, 0, NULL) : NULL;
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(list, i, entry)
+	{
+		const char *question = json_string_value(json_object_get(entry, "question"));
+		const char *state = json_string_value(json_object_get(entry, "state"));
+
+		if (question && state && !strcmp(question, "drops") &&
+		    !strcmp(state, "unavailable"))
+			return true;
+	}
+	return false;
+}
+
+int baseline_add_batch(struct baseline *baseline, const struct batch *batch)
+{
+	/* As the file has it: the middle. */
+	int64_t time = plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0);
+	int r = 0;
+
+	baseline_set_present(baseline, batch->to_us);
+	if (batch->seen_us)
+		baseline->seen_us = batch->seen_us;
+	baseline->seen_ns = batch->seen_ns;
+	if (!baseline_is_blind(batch->coverage))
+		baseline_cover_time(baseline, batch->from_us, batch->to_us);
+	for (size_t i = 0; i < batch->rows && r == 0; i++) {
+		const struct batch_row *row = &batch->row[i];
+		uint64_t value[DROPS_VALUES] = {0};
+
+		if (row->series->kind != HISTORY_DROPS || !row->series->cause[0])
+			continue;
+		if (vector_add(value, DROPS_VALUES, batch->bytes + row->at, row->size) == 0)
+			r = baseline_add(baseline, row->series->cause, time, value[DROPS_PACKETS]);
+	}
+	return r;
+}
+
+/* ---- the view -------------------------------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct baseline_shown *)a)->key,
+		      ((const struct baseline_shown *)b)->key);
+}
+
+/* By age, in seconds. */
+static void get_covered(const struct baseline *baseline, uint32_t *covered_s)
+{
+	for (int age = 0; age < BASELINE_BUCKETS; age++) {
+		int64_t bucket = baseline->now - age;
+
+		covered_s[age] =
+			bucket > 0
+				? saturated((uint64_t)(baseline->covered_us[slot_of(bucket)] / US))
+				: 0;
+	}
+}
+
+static void evaluate(const struct baseline *baseline, const struct cause *cause,
+		     const uint32_t *covered_s, struct baseline_rate *rate)
+{
+	uint32_t count[BASELINE_BUCKETS] = {0};
+
+	for (int age = 0; age < BASELINE_BUCKETS && baseline->now > age; age++)
+		count[age] = cause->count[slot_of(baseline->now - age)];
+	baseline_evaluate(count, covered_s, rate);
+}
+
+int baseline_show(struct baseline *baseline, struct baseline_view **view)
+{
+	OWN_BASELINE_VIEW struct baseline_view *fresh = calloc(1, sizeof(*fresh));
+	uint32_t covered_s[BASELINE_BUCKETS];
+
+	if (!fresh)
+		return -ENOMEM;
+	atomic_init(&fresh->holders, 1);
+	fresh->shown = calloc(baseline->causes + 1, sizeof(*fresh->shown));
+	if (!fresh->shown)
+		return -ENOMEM;
+	fresh->seen_us = baseline->seen_us;
+	fresh->seen_ns = baseline->seen_ns;
+	fresh->bucket_s = baseline->now * BASELINE_STEP_S;
+	fresh->causes = baseline->causes;
+	fresh->families = baseline->families;
+	fresh->full = baseline->full;
+	for (size_t i = 0; i < baseline->families; i++)
+		fresh->folded += baseline->family[i].folded;
+	get_covered(baseline, covered_s);
+	baseline_cover(covered_s, &fresh->cover);
+	for (size_t i = 0; i < baseline->causes; i++) {
+		struct baseline_shown *one = &fresh->shown[fresh->count];
+
+		one->key = strdup(baseline->cause[i]->key);
+		if (!one->key)
+			return -ENOMEM;
+		fresh->count++;
+		evaluate(baseline, baseline->cause[i], covered_s, &one->rate);
+	}
+	qsort(fresh->shown, fresh->count, sizeof(*fresh->shown), by_key);
+	*view = TAKE_PTR(fresh);
+	return 0;
+}
