@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sums of the kernel's counters over scans: first values, restarts, moves, deletions, and scans that fail in part. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/elsewhere/tally.h"
+
+#define NETNS 1
+
+static struct tally *tally;
+static uint64_t now;
+
+static int setup(void **state)
+{
+	(void)state;
+	now = 0;
+	return tally_new(&tally);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tally_free(&tally);
+	return 0;
+}
+
+static void add(const struct tally_place *place)
+{
+	assert_int_equal(tally_add_place(tally, place), 0);
+}
+
+static void begin(uint32_t netns)
+{
+	add(&(struct tally_place){.cookie = netns, .netns = netns});
+}
+
+/* A device with its counter rx_dropped. */
+static void device(uint32_t netns, uint32_t ifindex, const char *kind, uint8_t mac, uint64_t value)
+{
+	struct tally_place place = {
+		.cookie = netns, .netns = netns, .ifindex = ifindex, .mac = {2, 0, 0, 0, 0, mac}};
+
+	snprintf(place.kind, sizeof(place.kind), "%s", kind);
+	snprintf(place.name, sizeof(place.name), "d%u", ifindex);
+	add(&place);
+	assert_int_equal(
+		tally_add_counter(tally, ELSEWHERE_LINK, ifindex, NULL, "rx_dropped", 0, value), 0);
+}
+
+static void scan_begin(void)
+{
+	tally_begin(tally, ++now);
+	begin(NETNS);
+}
+
+static void scan_end(void)
+{
+	assert_int_equal(tally_end(tally, true), 0);
+}
+
+static const struct tally_counter *find(uint32_t netns, uint32_t ifindex)
+{
+	for (size_t i = 0; i < tally_count(tally); i++)
+		if (tally_at(tally, i)->key.netns == netns &&
+		    tally_at(tally, i)->key.ifindex == ifindex)
+			return tally_at(tally, i);
+	return NULL;
+}
+
+static uint64_t sum(uint32_t netns, uint32_t ifindex)
+{
+	const struct tally_counter *counter = find(netns, ifindex);
+
+	return counter ? counter->sum : 0;
+}
+
+/* The counters of one namespace with one device, in a scan. */
+static void scan(const char *kind, uint64_t value)
+{
+	scan_begin();
+	device(NETNS, 2, kind, 7, value);
+	scan_end();
+}
+
+static void test_begins_with_the_first_value(void **state)
+{
+	(void)state;
+	scan("veth", 100);
+	assert_int_equal(sum(NETNS, 2), 0);
+	scan("veth", 103);
+	assert_int_equal(sum(NETNS, 2), 3);
+	assert_int_equal(find(NETNS, 2)->moved_ns, 2);
+	scan("veth", 103);
+	assert_int_equal(sum(NETNS, 2), 3);
+	assert_int_equal(find(NETNS, 2)->moved_ns, 2);
+}
+
+static void test_a_counter_that_first_moves_counts_from_0(void **state)
+{
+	(void)state;
+	scan("", 0);
+	scan("", 5);
+	assert_int_equal(sum(NETNS, 2), 5);
+}
+
+static void test_a_restarted_counter_counts_on(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan("veth", 14);
+	scan("veth", 3);
+	assert_int_equal(sum(NETNS, 2), 7);
+}
+
+/* A counter that could not be read, or is 0 again, keeps its sum. */
+static void test_an_absent_counter_keeps_its_sum(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan("veth", 14);
+	scan("veth", 0);
+	assert_int_equal(sum(NETNS, 2), 4);
+	scan("veth", 15);
+	assert_int_equal(sum(NETNS, 2), 5);
+}
+
+static void test_new_devices(void **state)
+{
+	static const struct {
+		const char *kind;
+		uint64_t counted;
+	} cases[] = {{"veth", 9}, {"", 0}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		scan("veth", 0);
+		scan_begin();
+		device(NETNS, 2, "veth", 7, 0);
+		device(NETNS, 10 + i, cases[i].kind, (uint8_t)(20 + i), 9);
+		scan_end();
+		assert_int_equal(sum(NETNS, 10 + i), cases[i].counted);
+	}
+}
+
+static void test_a_new_namespace_counts_from_0(void **state)
+{
+	(void)state;
+	scan("veth", 1);
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 1);
+	begin(2);
+	device(2, 5, "veth", 8, 6);
+	scan_end();
+	assert_int_equal(sum(2, 5), 6);
+}
+
+/* If the last scan did not see all namespaces, nothing says that this one is new. */
+static void test_a_namespace_that_may_be_old(void **state)
+{
+	(void)state;
+	scan_begin();
+	assert_int_equal(tally_end(tally, false), 0);
+	scan_begin();
+	begin(2);
+	device(2, 5, "veth", 8, 6);
+	scan_end();
+	assert_int_equal(sum(2, 5), 0);
+}
+
+static void test_a_moved_device_counts_once(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan("veth", 30);
+	scan_begin();
+	begin(2);
+	device(2, 9, "veth", 7, 31);
+	scan_end();
+	assert_int_equal(sum(2, 9), 0);
+	assert_int_equal(tally_gone_count(tally), 1);
+	assert_int_equal(tally_gone_at(tally, 0)->sum, 20);
+}
+
+static void test_deleted_devices_are_added_up(void **state)
+{
+	(void)state;
+	scan_begin();
+	scan_end();
+	scan_begin();
+	device(NETNS, 3, "veth", 1, 4);
+	device(NETNS, 4, "veth", 2, 5);
+	device(NETNS, 5, "ifb", 3, 6);
+	scan_end();
+	scan_begin();
+	scan_end();
+	/* The counters of veth and of ifb mean different things. */
+	assert_int_equal(tally_gone_count(tally), 2);
+	assert_int_equal(tally_gone_at(tally, 0)->sum + tally_gone_at(tally, 1)->sum, 15);
+	assert_int_equal(tally_count(tally), 0);
+}
+
+static void test_a_namespace_that_could_not_be_read(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan("veth", 12);
+	scan_begin();
+	device(NETNS, 77, "veth", 9, 1000);
+	assert_int_equal(tally_keep(tally), 0);
+	assert_int_equal(tally_end(tally, false), 0);
+	assert_null(find(NETNS, 77));
+	assert_int_equal(sum(NETNS, 2), 2);
+	assert_int_equal(tally_gone_count(tally), 0);
+	scan("veth", 13);
+	assert_int_equal(sum(NETNS, 2), 3);
+}
+
+/* A namespace that could not be entered before: its devices can be old. */
+static void test_a_namespace_that_opens(void **state)
+{
+	(void)state;
+	tally_begin(tally, ++now);
+	add(&(struct tally_place){.cookie = NETNS, .netns = NETNS, .closed = true});
+	scan_end();
+	scan("veth", 50);
+	assert_int_equal(sum(NETNS, 2), 0);
+	scan("veth", 51);
+	assert_int_equal(sum(NETNS, 2), 1);
+}
+
+static void driver(uint64_t value, bool unread)
+{
+	scan_begin();
+	add(&(struct tally_place){
+		.cookie = NETNS, .netns = NETNS, .ifindex = 2, .name = "d2", .unread = unread});
+	assert_int_equal(tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, "rx_drop", 0, value),
+			 0);
+	scan_end();
+}
+
+static void test_a_driver_that_could_not_be_read(void **state)
+{
+	(void)state;
+	driver(0, true);
+	driver(1000, false);
+	assert_int_equal(sum(NETNS, 2), 0);
+	driver(1001, false);
+	assert_int_equal(sum(NETNS, 2), 1);
+}
+
+static void sockets(uint64_t first, uint64_t second)
+{
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 0);
+	tally_add_counter(tally, ELSEWHERE_XSK, 2, NULL, "rx_dropped", 11, first);
+	tally_add_counter(tally, ELSEWHERE_XSK, 2, NULL, "rx_dropped", 12, second);
+	scan_end();
+}
+
+/* The sum of closed sockets stays with their device; sockets that come later add to it. */
+static void test_sockets_that_are_closed(void **state)
+{
+	uint64_t total = 0;
+
+	(void)state;
+	sockets(0, 0);
+	sockets(3, 4);
+	sockets(0, 5);
+	sockets(0, 0);
+	sockets(0, 2);
+	for (size_t i = 0; i < tally_count(tally); i++)
+		total += tally_at(tally, i)->sum;
+	assert_int_equal(total, 3 + 5 + 2);
+	assert_int_equal(tally_count(tally), 2);
+}
+
+/* Queues of one device count under one name. */
+static void test_values_of_one_name_are_added_up(void **state)
+{
+	(void)state;
+	scan("veth", 0);
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 0);
+	for (uint64_t queue = 1; queue <= 3; queue++)
+		tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, "rx_queue_*_drops", 0, queue);
+	scan_end();
+	assert_int_equal(sum(NETNS, 2), 6);
+}
+
+static void test_limits(void **state)
+{
+	char name[16];
+
+	(void)state;
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 0);
+	for (int i = 0; i < TALLY_NAMES_MAX + 10; i++) {
+		snprintf(name, sizeof(name), "drop_%d", i);
+		assert_int_equal(tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, name, 0, 1),
+				 0);
+	}
+	scan_end();
+	/* The number 0 is no name. */
+	assert_int_equal(tally_count(tally), TALLY_NAMES_MAX - 1);
+	assert_int_equal(tally_left_out(tally), 11);
+	scan_begin();
+	for (uint32_t i = 2; i < TALLY_PLACES_MAX + 10; i++)
+		device(NETNS, i, "veth", 0, 0);
+	scan_end();
+	assert_int_equal(tally_places(tally), TALLY_PLACES_MAX);
+	assert_int_equal(tally_left_out(tally), 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(test_begins_with_the_first_value),
+		TEST(test_a_counter_that_first_moves_counts_from_0),
+		TEST(test_a_restarted_counter_counts_on),
+		TEST(test_an_absent_counter_keeps_its_sum),
+		TEST(test_new_devices),
+		TEST(test_a_new_namespace_counts_from_0),
+		TEST(test_a_namespace_that_may_be_old),
+		TEST(test_a_moved_device_counts_once),
+		TEST(test_deleted_devices_are_added_up),
+		TEST(test_a_namespace_that_could_not_be_read),
+		TEST(test_a_namespace_that_opens),
+		TEST(test_a_driver_that_could_not_be_read),
+		TEST(test_sockets_that_are_closed),
+		TEST(test_values_of_one_name_are_added_up),
+		TEST(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
