@@ -14,7 +14,7 @@
 struct varlink;
 
 /* Grows when a member or a type is removed or gets another meaning; new ones can come without that. */
-#define EXPORT_SCHEMA 1
+#define EXPORT_SCHEMA 2
 
 /* Takes one line, an object, which is borrowed.  Another result than 0 ends the export, which returns it. */
 typedef int (*export_line)(json_t *line, void *userdata);

@@ -9,6 +9,7 @@
 
 #include "common/duration.h"
 #include "common/nearest.h"
+#include "daemon/core/infer.h"
 #include "daemon/http/address.h"
 #include "daemon/probe/probes.h"
 #include "daemon/settings.h"
@@ -415,6 +416,7 @@ void config_print_value(const struct config *config, const struct setting *setti
 void config_backend(const struct config *config, struct backend_settings *settings)
 {
 	*settings = config->backend;
+	settings->evidence = infer_needs;
 	settings->slow_ns[NF_SEGMENT_RX_TOTAL] = config->slow_total_ns;
 	settings->slow_ns[NF_SEGMENT_FORWARD_TOTAL] = config->slow_total_ns;
 	settings->slow_ns[NF_SEGMENT_TX_TOTAL] = config->slow_total_ns;

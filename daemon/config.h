@@ -37,7 +37,8 @@ struct config {
 	struct alertmanager_settings alertmanager;
 	struct exporter_settings exporter;
 	struct lines_settings lines;
-	uint64_t history_enabled; /* 0: no */
+	uint64_t elsewhere_interval_ns; /* between two scans of other counters of drops; 0: none */
+	uint64_t history_enabled;	/* 0: no */
 	char history_directory[CONFIG_TEXT_MAX];
 	uint64_t history_bytes;	      /* of its file and log */
 	uint64_t history_age_ns;      /* after which it is deleted */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 
 #include "common/cleanup.h"
 #include "common/kallsyms.h"
@@ -17,8 +18,10 @@
 #include "daemon/alert/deliver.h"
 #include "daemon/alert/exec_child.h"
 #include "daemon/control/control.h"
+#include "daemon/core/infer.h"
 #include "daemon/core/names.h"
 #include "daemon/core/stages.h"
+#include "daemon/elsewhere/elsewhere.h"
 #include "daemon/exports.h"
 #include "daemon/history/history.h"
 #include "daemon/kernel/attribution.h"
@@ -45,6 +48,12 @@
 
 /* How long housekeeping waits for a reading that is under way. */
 #define BUSY_RETRY_NS UINT64_C(5000000)
+#define MODULES "/proc/modules"
+/*
+ * A module that is loading has its init functions in kallsyms.  The kernel frees them when they have run
+ * (do_init_module), and the next module gets their addresses.  So a second reading, a second later, forgets them.
+ */
+#define NAMES_READINGS 2
 
 struct daemon {
 	struct config config; /* the values in force */
@@ -63,7 +72,7 @@ struct daemon {
 	struct rockets *rockets;
 	struct kmsg *kmsg;	 /* NULL: not read, kmsg_reason says why */
 	struct modules *modules; /* NULL: the kernel reports no modules */
-	bool modules_came;	 /* loaded since on_every_second() ran last */
+	int names_due;		 /* readings of the kernel's names that are due, one per second */
 	char kmsg_reason[PATH_MAX + 160];
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint, *sighup;
@@ -73,6 +82,7 @@ struct daemon {
 	bool settles; /* the timer `settle` runs */
 	struct alerts *alerts;
 	struct history *history;
+	struct elsewhere *elsewhere;
 	struct control *control;
 	struct manager *manager;
 	struct exports *exports;
@@ -100,6 +110,9 @@ static void take_drop(void *userdata, const struct nf_drop_record *record)
 {
 	struct daemon *daemon = userdata;
 
+	/* A message is not a packet, and must not take the room of one. */
+	if (record->evidence & NF_EVIDENCE_MESSAGE)
+		return;
 	records_add_drop(daemon->records, record);
 	settle_soon(daemon);
 	if (daemon->control)
@@ -193,7 +206,11 @@ static int on_modules(bool came, void *userdata)
 {
 	struct daemon *daemon = userdata;
 
-	daemon->modules_came |= came;
+	if (came) {
+		daemon->names_due = NAMES_READINGS;
+		/* The module may have the memory of another one, whose functions' names are kept. */
+		records_forget_symbols(daemon->records);
+	}
 	refresh_probes(daemon);
 	return 0;
 }
@@ -202,7 +219,7 @@ static int on_modules(bool came, void *userdata)
 static int read_symbols(void *userdata)
 {
 	struct daemon *daemon = userdata;
-	int r = symbols_load(daemon->fresh, kallsyms_path());
+	int r = symbols_load(daemon->fresh, kallsyms_path(), MODULES);
 
 	/* Reading them needed many MiB for a moment. */
 	malloc_trim(0);
@@ -242,9 +259,9 @@ static void learn_names(struct daemon *daemon)
 {
 	int r = 0;
 
-	if (!daemon->modules_came || daemon->worker)
+	if (!daemon->names_due || daemon->worker)
 		return;
-	daemon->modules_came = false;
+	daemon->names_due--;
 	if (!daemon->symbols_reason[0])
 		r = start_symbols(daemon);
 	if (r < 0)
@@ -325,6 +342,7 @@ static int apply(struct daemon *daemon)
 	control_set_limits(daemon->control, &daemon->config.control);
 	history = history_settings(daemon);
 	history_apply(daemon->history, &history);
+	(void)elsewhere_set(daemon->elsewhere, daemon->config.elsewhere_interval_ns);
 	exports_set(daemon->exports, &daemon->config.exporter, &daemon->config.lines);
 	(void)alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
 	return alerts_reload(daemon->alerts, daemon->config.alert_interval_ns);
@@ -373,6 +391,14 @@ static int start_loop(struct daemon *daemon)
 	return r;
 }
 
+/* Some reasons can only be inferred if the kernel's version is known. */
+static void learn_kernel(void)
+{
+	struct utsname name;
+
+	infer_set_kernel(uname(&name) ? NULL : name.release);
+}
+
 /* Without symbols, locations show as addresses: coverage reports that, and startup goes on. */
 static int load_symbols(struct daemon *daemon)
 {
@@ -380,7 +406,7 @@ static int load_symbols(struct daemon *daemon)
 
 	if (r < 0)
 		return r;
-	r = symbols_load(daemon->symbols, kallsyms_path());
+	r = symbols_load(daemon->symbols, kallsyms_path(), MODULES);
 	if (r == -ENODATA)
 		strcpy(daemon->symbols_reason, KALLSYMS
 		       " hides the addresses; give netflowd CAP_SYSLOG and set kernel.kptr_restrict to 0 or 1");
@@ -462,7 +488,6 @@ static int open_alerts(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.readings = daemon->readings,
 		.names = daemon->names,
-		.symbols = daemon->symbols,
 		.attribution = daemon->attribution,
 		.records = daemon->records,
 		.disabled = daemon->config.backend.disabled,
@@ -527,6 +552,7 @@ static int open_control(struct daemon *daemon, int listening)
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
 		.alerts = daemon->alerts,
 		.history = daemon->history,
+		.elsewhere = daemon->elsewhere,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.listening = listening,
@@ -567,6 +593,7 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 		.alerts = daemon->alerts,
 		.control = daemon->control,
 		.history = daemon->history,
+		.elsewhere = daemon->elsewhere,
 		.runtime_dir = runtime_dir,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
@@ -679,6 +706,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = names_new(&fresh->names);
 	if (r < 0)
 		return r;
+	learn_kernel();
 	r = load_symbols(fresh);
 	if (r < 0)
 		return r;
@@ -704,6 +732,9 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = open_history(fresh);
 	if (r < 0)
 		return r;
+	r = elsewhere_new(&fresh->elsewhere, fresh->loop);
+	if (r < 0)
+		return r;
 	r = open_control(fresh, TAKE_FD(listening));
 	if (r < 0)
 		return r;
@@ -720,8 +751,11 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
 	give_up_privileges();
-	/* Its thread has no more privileges than the loop's. */
+	/* Their threads have no more privileges than the loop's. */
 	history_start(fresh->history);
+	r = elsewhere_set(fresh->elsewhere, fresh->config.elsewhere_interval_ns);
+	if (r < 0)
+		log_warning("cannot read the kernel's other counters of drops: %s", strerror(-r));
 	*daemon = TAKE_PTR(fresh);
 	return 0;
 }
@@ -748,6 +782,7 @@ void daemon_free(struct daemon **daemon)
 	manager_free(&d->manager);
 	history_free(&d->history);
 	control_free(&d->control);
+	elsewhere_free(&d->elsewhere);
 	alerts_free(&d->alerts);
 	worker_free(&d->worker);
 	kmsg_free(&d->kmsg);

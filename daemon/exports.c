@@ -17,6 +17,7 @@
 #include "daemon/alert/engine.h"
 #include "daemon/control/control.h"
 #include "daemon/cost/cost.h"
+#include "daemon/elsewhere/elsewhere.h"
 #include "daemon/history/history.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/metrics/snapshot.h"
@@ -167,12 +168,47 @@ static void fill_history(const struct history *history, struct metrics_snapshot 
 	};
 }
 
+/* The sums of all places, so that their number has a limit and they never go back. */
+static int fill_elsewhere(const struct elsewhere *elsewhere, struct metrics_snapshot *snapshot)
+{
+	const struct elsewhere_state state = elsewhere_state(elsewhere);
+	const struct elsewhere_findings *findings = state.findings;
+
+	_Static_assert(METRICS_BYPASSES_MAX >= ELSEWHERE_BYPASSES, "each kind has room");
+	if (!findings)
+		return 0;
+	snapshot->elsewhere = calloc(findings->totals + 1, sizeof(snapshot->elsewhere[0]));
+	if (!snapshot->elsewhere)
+		return -ENOMEM;
+	for (size_t i = 0; i < findings->totals; i++) {
+		const struct elsewhere_row *total = &findings->total[i];
+		struct metrics_elsewhere *row = &snapshot->elsewhere[i];
+
+		*row = (struct metrics_elsewhere){
+			.source = elsewhere_source_names[total->source],
+			.class = knowledge_class_name(total->judgement->class),
+			.overlaps = total->judgement->seen,
+			.packets = total->packets,
+		};
+		snprintf(row->counter, sizeof(row->counter), "%s", total->counter);
+	}
+	snapshot->elsewhere_rows = findings->totals;
+	for (int i = 0; i < ELSEWHERE_BYPASSES; i++) {
+		snapshot->bypass[i].kind = elsewhere_bypass_names[i];
+		snapshot->bypass[i].count = findings->bypass_count[i];
+	}
+	snapshot->bypasses = ELSEWHERE_BYPASSES;
+	snapshot->elsewhere_scans = state.scans;
+	snapshot->elsewhere_cpu_ns = findings->cpu_ns;
+	return 0;
+}
+
 static void resolve(const struct nf_drop_key *key, struct cause *cause, void *userdata)
 {
 	const struct exports_parts *parts = userdata;
 	bool reasons = !parts->backend->ops->reasons_missing(parts->backend);
 
-	records_cause(parts->records, reasons, key->reason, key->location, cause);
+	records_cause(parts->records, reasons, key, cause);
 }
 
 static const char *name_netns(uint32_t inode, char buffer[static NAME_MAX + 1], void *userdata)
@@ -199,7 +235,9 @@ static int fill(struct metrics_snapshot *snapshot, void *userdata)
 		snapshot->rockets = rockets_total(parts->rockets);
 		snapshot->rockets_unseen = rockets_unseen(parts->rockets);
 	}
-	r = fill_alerts(parts->alerts, snapshot);
+	r = fill_elsewhere(parts->elsewhere, snapshot);
+	if (r == 0)
+		r = fill_alerts(parts->alerts, snapshot);
 	if (r == 0)
 		r = control_coverage(parts->control, add_question, snapshot);
 	if (r == 0)

@@ -13,6 +13,7 @@ struct attribution;
 struct backend;
 struct control;
 struct exports;
+struct elsewhere;
 struct history;
 struct records;
 struct rockets;
@@ -28,6 +29,7 @@ struct exports_parts {
 	const struct alerts *alerts;
 	const struct control *control;
 	const struct history *history;
+	const struct elsewhere *elsewhere;
 	const char *runtime_dir, *socket_path;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };

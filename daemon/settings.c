@@ -241,6 +241,11 @@ const struct setting setting_table[] = {
 	 "records of each kind (drop, latency, slots) that the history keeps of one interval, fairly by cause",
 	 NULL, LIVE},
 
+	{"elsewhere.interval", SETTING_DURATION, AT(elsewhere_interval_ns), 0,
+	 UINT64_C(3600000000000), "10s", "",
+	 "interval at which netflowd reads the kernel's other counters of dropped packets; 0: never",
+	 NULL, LIVE},
+
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
 	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
 };

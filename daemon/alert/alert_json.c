@@ -108,10 +108,12 @@ static json_t *evidence(const struct alert *alert, struct records *records)
 		latencies = newest(records, alert, RECORDS_LATENCY, journey_evidence);
 	if (alert->rule->kind == ALERT_SLOT_OVERFLOW || alert->rule->kind == ALERT_NEAR_MISS_RATE)
 		slots = newest(records, alert, RECORDS_SLOTS, transmit_evidence);
-	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*}", "count", (json_int_t)reading->count,
-			 "detail", reading->detail[0] ? text(reading->detail) : NULL, "reason",
-			 reading->reason[0] ? text(reading->reason) : NULL, "drops", drops,
-			 "latencies", latencies, "slots", slots);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "count",
+			 (json_int_t)reading->count, "detail",
+			 reading->detail[0] ? text(reading->detail) : NULL, "reason",
+			 reading->reason[0] ? text(reading->reason) : NULL, "inferred",
+			 reading->reason[0] ? json_boolean(reading->inferred) : NULL, "drops",
+			 drops, "latencies", latencies, "slots", slots);
 }
 
 /* ---- alerts -------------------------------------------------------------- */

@@ -23,7 +23,6 @@ struct readings;
 struct names;
 struct records;
 struct rockets;
-struct symbols;
 
 /* The caller owns all of these, and they must outlive the alerts. */
 struct alerts_parts {
@@ -32,7 +31,6 @@ struct alerts_parts {
 	struct readings *readings; /* the counters */
 	const char *backend_reason;
 	const struct names *names;
-	const struct symbols *symbols;
 	struct attribution *attribution; /* for namespaces that rules name */
 	struct records *records;	 /* for the evidence */
 	const bool *disabled;		 /* by probe, NF_PROBE_COUNT entries */

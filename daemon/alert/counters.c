@@ -9,14 +9,15 @@
 #include "common/cleanup.h"
 #include "daemon/alert/alerts.h"
 #include "daemon/alert/rule.h"
+#include "daemon/core/drop.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/names.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/softnet.h"
-#include "daemon/kernel/symbols.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/store/causes.h"
 #include "daemon/store/readings.h"
+#include "daemon/store/records.h"
 #include "daemon/store/rockets.h"
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
@@ -27,9 +28,11 @@ struct alert_input_state {
 	const char *reason;
 	const bool *disabled;
 	const struct rockets *rockets; /* NULL: netflowd does not read the kernel's log */
-	const struct names *names;
-	const struct symbols *symbols;
 	struct attribution *attribution;
+	struct records *records;
+	struct causes
+		*causes; /* of the drops of the reading that began at causes_ns; NULL: none yet */
+	uint64_t causes_ns;
 	char missing[BACKEND_REASON_MAX + 128];
 	/* Time squeezes by CPU, because the kernel's counters have only 32 bits. */
 	struct {
@@ -172,17 +175,32 @@ static uint64_t drops_mark(void *userdata)
 	return reading ? reading_time(reading) : 0;
 }
 
+static bool has_reasons(const struct alert_input_state *state)
+{
+	return !state->backend->ops->reasons_missing(state->backend);
+}
+
+/* All rules share the causes of a reading. */
+static int find_causes(struct alert_input_state *state, const struct reading *reading)
+{
+	if (state->causes && state->causes_ns == reading_time(reading))
+		return 0;
+	causes_free(&state->causes);
+	state->causes_ns = reading_time(reading);
+	return causes_new(&state->causes, state->records, has_reasons(state));
+}
+
 static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, void *), void *data)
 {
-	const struct alert_input_state *state = userdata;
+	struct alert_input_state *state = userdata;
 	const struct reading *reading = readings_latest(state->readings, READING_DROPS);
-	int r = reading ? 0 : -EAGAIN;
+	int r = reading ? find_causes(state, reading) : -EAGAIN;
 
 	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {
 		const struct backend_drops *drops = reading_drops(reading, i);
 		const struct alert_drops one = {
 			.location = drops->key.location,
-			.reason = drops->key.reason,
+			.cause = causes_of(state->causes, &drops->key),
 			.ifindex = drops->key.ifindex,
 			.netns = drops->netns,
 			.protocol = drops->key.protocol,
@@ -194,24 +212,25 @@ static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, v
 			.unkeyed = drops->unkeyed,
 		};
 
-		r = visit(&one, data);
+		r = one.cause ? visit(&one, data) : -ENOMEM;
 	}
 	return r;
 }
 
-static void name_drops(void *userdata, uint32_t reason, uint64_t location,
+static void name_drops(void *userdata, const struct nf_drop_key *key,
 		       struct alert_drop_names *names)
 {
 	const struct alert_input_state *state = userdata;
-	const char *name = names_reason(state->names, reason);
+	struct cause cause;
 
-	symbols_format(state->symbols, location, names->location, sizeof(names->location));
-	if (state->backend->ops->reasons_missing(state->backend))
-		names->reason[0] = 0;
-	else if (name)
-		snprintf(names->reason, sizeof(names->reason), "%s", name);
-	else
-		snprintf(names->reason, sizeof(names->reason), "%u", reason);
+	records_cause(state->records, has_reasons(state), key, &cause);
+	snprintf(names->location, sizeof(names->location), "%s", cause.location);
+	names->inferred = cause.verdict.inferred;
+	names->reason[0] = 0;
+	if (cause.verdict.reason)
+		snprintf(names->reason, sizeof(names->reason), "%s", cause.verdict.reason);
+	else if (cause.has_reason)
+		snprintf(names->reason, sizeof(names->reason), "%u", cause.reason);
 }
 
 static int read_devices(void *userdata, enum nf_segment segment,
@@ -382,8 +401,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->reason = parts->backend_reason;
 	fresh->disabled = parts->disabled;
 	fresh->rockets = parts->rockets;
-	fresh->names = parts->names;
-	fresh->symbols = parts->symbols;
+	fresh->records = parts->records;
 	fresh->attribution = parts->attribution;
 	*source = (struct alert_source){
 		.missing = missing,
@@ -406,6 +424,7 @@ void alert_source_free(struct alert_input_state **state)
 {
 	if (!*state)
 		return;
+	causes_free(&(*state)->causes);
 	free((*state)->cpu);
 	free(*state);
 	*state = NULL;

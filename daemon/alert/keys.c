@@ -96,7 +96,16 @@ const struct alert_key alert_key_table[] = {
 		.values = "1 to " STRING(
 			ALERT_REASONS_MAX) " names or numbers, separated by commas or blanks",
 		.otherwise = "default all reasons",
-		.help = "drop reasons; with ! before the first, all other reasons",
+		.help = "drop reasons, those that netflowd infers included; with ! before the first, all other reasons",
+	},
+	{
+		.name = "class",
+		.set = alert_set_class,
+		.word = alert_class_word,
+		.parameter = ALERT_TAKES_REASON,
+		.values = "fault, policy, benign and unknown, separated by commas or blanks",
+		.otherwise = "default all classes",
+		.help = "count only drops of these classes",
 	},
 	{
 		.name = "device",

@@ -119,7 +119,8 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 
 	if ((drops->gone || drops->unkeyed) && !counts_everywhere(reading->rule))
 		return 0;
-	if (!alert_rule_takes(reading->rule, drops->reason, drops->device, drops->netns))
+	if (!alert_rule_takes(reading->rule, drops->device, drops->netns) ||
+	    !alert_rule_takes_cause(reading->rule, drops->cause))
 		return 0;
 	if (reading->rule->protocol[0]) {
 		packet_drop_protocol(drops->protocol, drops->key_flags, drops->l4, protocol);
@@ -132,7 +133,7 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 
 /*
  * "NO_SOCKET 381 of 400 (95.2 %), 380 of these at udp_rcv+0x1f on device eth0, netns 4026531840"; on a
- * kernel without drop reasons "380 of 400 at …".
+ * kernel without drop reasons, and if none could be inferred, "380 of 400 at …".
  */
 static void describe_origin(const struct reading *reading)
 {
@@ -144,12 +145,13 @@ static void describe_origin(const struct reading *reading)
 
 	if (!alert_origins_main(reading->measure->origins, &reading->measure->window, &top))
 		return;
-	source->name_drops(source->userdata, top.reason, top.location, &names);
+	source->name_drops(source->userdata, &top.key, &names);
 	strcpy(to->reason, names.reason);
+	to->inferred = names.inferred;
 	if (names.reason[0])
-		snprintf(of_reason, sizeof(of_reason), "%s %s of %s (%s), ", names.reason,
-			 units_count(top.reason_packets).s, units_count(to->count).s,
-			 units_share(top.reason_packets, to->count).s);
+		snprintf(of_reason, sizeof(of_reason), "%s%s %s of %s (%s), ", names.reason,
+			 names.inferred ? " (inferred)" : "", units_count(top.reason_packets).s,
+			 units_count(to->count).s, units_share(top.reason_packets, to->count).s);
 	if (top.netns)
 		snprintf(netns, sizeof(netns), ", netns %u", top.netns);
 	snprintf(to->detail, sizeof(to->detail), "%s%s of %s at %s %s%s%s", of_reason,
@@ -193,7 +195,7 @@ static int add_device(const struct alert_device *device, void *userdata)
 {
 	struct reading *reading = userdata;
 
-	if (!alert_rule_takes(reading->rule, 0, device->name, device->netns))
+	if (!alert_rule_takes(reading->rule, device->name, device->netns))
 		return 0;
 	return alert_quantiles_add(reading->measure->quantiles, device, device->hist);
 }
@@ -241,7 +243,7 @@ static int add_slots(const struct alert_slots *slots, void *userdata)
 	struct reading *reading = userdata;
 	struct alert_slots *sum = &reading->slots;
 
-	if (!alert_rule_takes(reading->rule, 0, slots->device, slots->netns))
+	if (!alert_rule_takes(reading->rule, slots->device, slots->netns))
 		return 0;
 	/* A device without a ring has no limit; it counts only for a rule that names it. */
 	if (!slots->ring && !reading->rule->device[0])
@@ -414,7 +416,8 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 
 	*to = (struct alert_reading){.time_ns = now};
 	if (!missing && rule->without_reasons)
-		missing = "the rule names drop reasons, and this kernel has none";
+		missing =
+			"the rule names drop reasons that this kernel does not give and netflowd does not infer";
 	if (missing) {
 		snprintf(to->unknown, sizeof(to->unknown), "%s", missing);
 		return;

@@ -21,6 +21,7 @@ struct alert_reading {
 	uint64_t count; /* events or packets in the window; of probe_lost: probes now */
 	uint64_t time_ns;
 	char reason[NAMES_LENGTH_MAX + 1]; /* drop_rate: the reason of most drops; empty: none */
+	bool inferred;			   /* that reason, by netflowd */
 	char detail[ALERT_DETAIL_MAX];	   /* the parts of the value; may be empty */
 	char unknown[ALERT_UNKNOWN_MAX];   /* why the value is not known */
 };

@@ -7,9 +7,14 @@
 
 #include "common/array.h"
 #include "daemon/alert/window.h"
+#include "daemon/core/drop.h"
 
 struct origin {
-	uint32_t reason, netns, ifindex;
+	uintptr_t reason; /* see reason_of() */
+	bool inferred;
+	uint32_t netns, ifindex;
+	uint32_t number;   /* of the newest of its keys */
+	uint64_t evidence; /* of the newest of its keys, too */
 	char device[NF_DEVICE_NAME + 1];
 	uint64_t location;
 	uint64_t before, total; /* at the previous reading, and at this one */
@@ -54,11 +59,23 @@ void alert_origins_begin(struct alert_origins *origins)
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
+/* What a reason is, whatever its number: its knowledge, otherwise its name, which both stay where they are. */
+static uintptr_t reason_of(const struct cause *cause)
+{
+	const struct verdict *verdict = &cause->verdict;
+
+	if (verdict->knowledge)
+		return (uintptr_t)verdict->knowledge;
+	return verdict->reason ? (uintptr_t)verdict->reason : cause->reason;
+}
+
 /* By reason first, so that the origins of one reason are next to each other. */
 static int compare(const struct origin *a, const struct alert_drops *b)
 {
-	int order = ORDER(a->reason, b->reason);
+	int order = ORDER(a->reason, reason_of(b->cause));
 
+	if (!order)
+		order = ORDER(a->inferred, b->cause->verdict.inferred);
 	if (!order)
 		order = ORDER(a->location, b->location);
 	if (!order)
@@ -87,7 +104,8 @@ static int insert(struct alert_origins *origins, size_t at, const struct alert_d
 	}
 	origin = &origins->origin[at];
 	memmove(origin + 1, origin, (origins->count++ - at) * sizeof(*origin));
-	*origin = (struct origin){.reason = drops->reason,
+	*origin = (struct origin){.reason = reason_of(drops->cause),
+				  .inferred = drops->cause->verdict.inferred,
 				  .netns = drops->netns,
 				  .ifindex = drops->ifindex,
 				  .location = drops->location};
@@ -107,6 +125,8 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
 	/* A device can be renamed. */
 	strncpy(origins->origin[at].device, drops->device, NF_DEVICE_NAME);
 	origins->origin[at].total += drops->packets;
+	origins->origin[at].number = drops->cause->reason;
+	origins->origin[at].evidence = drops->cause->evidence;
 	return 0;
 }
 
@@ -190,6 +210,11 @@ int alert_origins_end(struct alert_origins *origins, const struct alert_window *
 	return 0;
 }
 
+static bool is_reason(const struct origin *a, const struct origin *b)
+{
+	return a->reason == b->reason && a->inferred == b->inferred;
+}
+
 bool alert_origins_main(const struct alert_origins *origins, const struct alert_window *window,
 			struct alert_main_origin *main)
 {
@@ -197,10 +222,10 @@ bool alert_origins_main(const struct alert_origins *origins, const struct alert_
 
 	for (size_t i = 0; i < origins->count;) {
 		const struct origin *top = &origins->origin[i];
-		uint32_t reason = top->reason;
+		const struct origin *first = top;
 		uint64_t sum = 0;
 
-		for (; i < origins->count && origins->origin[i].reason == reason; i++) {
+		for (; i < origins->count && is_reason(&origins->origin[i], first); i++) {
 			sum += growth(&origins->origin[i], window);
 			if (growth(&origins->origin[i], window) > growth(top, window))
 				top = &origins->origin[i];
@@ -208,9 +233,10 @@ bool alert_origins_main(const struct alert_origins *origins, const struct alert_
 		if (sum <= most)
 			continue;
 		most = sum;
-		*main = (struct alert_main_origin){.reason = reason,
-						   .reason_packets = sum,
-						   .location = top->location,
+		*main = (struct alert_main_origin){.reason_packets = sum,
+						   .key = {.location = top->location,
+							   .reason = top->number,
+							   .evidence = top->evidence},
 						   .netns = top->netns,
 						   .packets = growth(top, window)};
 		memcpy(main->device, top->device, sizeof(main->device));

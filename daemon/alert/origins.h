@@ -32,10 +32,9 @@ int alert_origins_end(struct alert_origins *origins, const struct alert_window *
 uint64_t alert_origins_grown(const struct alert_origins *origins);
 
 struct alert_main_origin {
-	uint32_t reason;
 	uint64_t reason_packets; /* of the reason that most drops in the window have */
 	/* the origin of most of these */
-	uint64_t location;
+	struct nf_drop_key key;		 /* only reason, location and evidence */
 	char device[NF_DEVICE_NAME + 1]; /* empty: none */
 	uint32_t netns;			 /* inode number; 0: not known */
 	uint64_t packets;

@@ -11,6 +11,7 @@
 #include "daemon/core/drop.h"
 #include "daemon/core/journey.h"
 #include "daemon/core/transmit.h"
+#include "daemon/core/verdict.h"
 
 #define SECONDS(n) ((n)*TIME_NS_PER_SECOND)
 
@@ -135,6 +136,7 @@ int alert_rule_new(struct alert_rule **rule, const char *name)
 	strncpy(fresh->name, name, ALERT_NAME_MAX);
 	fresh->kind = ALERT_KIND_COUNT;
 	fresh->segment = NF_SEGMENT_COUNT;
+	fresh->classes = VERDICT_CLASSES_ALL;
 	*rule = fresh;
 	return 0;
 }
@@ -161,9 +163,10 @@ bool alert_rule_same_condition(const struct alert_rule *a, const struct alert_ru
 {
 	return a->kind == b->kind && a->reasons == b->reasons &&
 	       !memcmp(a->reason, b->reason, a->reasons * sizeof(a->reason[0])) &&
-	       a->not_reasons == b->not_reasons && !strcmp(a->device, b->device) &&
-	       same_text(a->netns, b->netns) && !strcmp(a->protocol, b->protocol) &&
-	       a->segment == b->segment && a->window_ns == b->window_ns && a->unit == b->unit;
+	       a->not_reasons == b->not_reasons && a->classes == b->classes &&
+	       !strcmp(a->device, b->device) && same_text(a->netns, b->netns) &&
+	       !strcmp(a->protocol, b->protocol) && a->segment == b->segment &&
+	       a->window_ns == b->window_ns && a->unit == b->unit;
 }
 
 static const struct knowledge *known(const char *reason)
@@ -191,23 +194,22 @@ const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason)
 
 /* ---- selection ----------------------------------------------------------- */
 
-static bool takes_reason(const struct alert_rule *rule, uint32_t reason)
+bool alert_rule_takes_cause(const struct alert_rule *rule, const struct cause *cause)
 {
+	if (cause->verdict.message || !(rule->classes & VERDICT_CLASS_BIT(cause->verdict.class)))
+		return false;
 	for (size_t i = 0; i < rule->reasons; i++)
-		if (rule->reason[i] == reason)
+		if (reason_takes(&rule->reason[i], cause))
 			return !rule->not_reasons;
 	return !rule->reasons || rule->not_reasons;
 }
 
-bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char *device,
-		      uint32_t netns)
+bool alert_rule_takes(const struct alert_rule *rule, const char *device, uint32_t netns)
 {
 	if (rule->device[0] && (!device || strncmp(rule->device, device, NF_DEVICE_NAME)))
 		return false;
 	/* A name that nothing had so far takes none, not even those whose namespace is not known. */
-	if (rule->netns && (!rule->netns_inode || rule->netns_inode != netns))
-		return false;
-	return takes_reason(rule, reason);
+	return !rule->netns || (rule->netns_inode && rule->netns_inode == netns);
 }
 
 bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protocol)
@@ -218,14 +220,14 @@ bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protoc
 			   (!protocol[length] || protocol[length] == '/'));
 }
 
-static bool takes_at(const struct alert_rule *rule, uint32_t reason, const struct device *device)
+static bool takes_at(const struct alert_rule *rule, const struct device *device)
 {
-	return alert_rule_takes(rule, reason, device->name, device->netns);
+	return alert_rule_takes(rule, device->name, device->netns);
 }
 
 bool alert_rule_takes_drop(const struct alert_rule *rule, const struct drop *drop)
 {
-	return takes_at(rule, drop->cause.reason, &drop->device) &&
+	return takes_at(rule, &drop->device) && alert_rule_takes_cause(rule, &drop->cause) &&
 	       alert_rule_takes_protocol(rule, drop->contents.protocol);
 }
 
@@ -234,7 +236,7 @@ bool alert_rule_takes_transmit(const struct alert_rule *rule, const struct trans
 {
 	bool overflow = transmit->slots > transmit->limit;
 
-	if (!takes_at(rule, 0, &transmit->device) || (!transmit->xen && !rule->device[0]))
+	if (!takes_at(rule, &transmit->device) || (!transmit->xen && !rule->device[0]))
 		return false;
 	return rule->kind == ALERT_SLOT_OVERFLOW
 		       ? overflow
@@ -244,7 +246,7 @@ bool alert_rule_takes_transmit(const struct alert_rule *rule, const struct trans
 static bool crossed(const struct alert_rule *rule, const struct journey *journey)
 {
 	for (size_t i = 0; i < journey->devices; i++)
-		if (takes_at(rule, 0, &journey->device[i]))
+		if (takes_at(rule, &journey->device[i]))
 			return true;
 	return false;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
+#include "daemon/core/reason.h"
 
 #define ALERT_NAME_MAX 63
 #define ALERT_REASONS_MAX 32
@@ -23,6 +24,7 @@ enum alert_severity {
 	ALERT_SEVERITY_COUNT,
 };
 
+struct cause;
 struct drop;
 struct journey;
 struct transmit;
@@ -85,10 +87,11 @@ struct alert_rule {
 	enum alert_kind_id kind;
 
 	/* events that count; empty or 0: all */
-	uint32_t reason[ALERT_REASONS_MAX];
+	struct reason_wanted reason[ALERT_REASONS_MAX];
 	size_t reasons;
-	bool not_reasons;     /* all reasons except those */
-	bool without_reasons; /* it names reasons, and this kernel has none: cannot evaluate */
+	bool not_reasons; /* all reasons except those */
+	bool without_reasons; /* it names reasons that cannot occur on this kernel, which gives none: cannot evaluate */
+	unsigned int classes; /* of drops, VERDICT_CLASS_BIT() of each that counts */
 	char device[NF_DEVICE_NAME];
 	char *netns;	      /* as written, see common/netns.h; NULL: all */
 	uint32_t netns_inode; /* what it was at the last reading; 0: no namespace yet */
@@ -135,9 +138,10 @@ const char *alert_action_name(enum alert_action action);
 const char *alert_rule_cause(const struct alert_rule *rule, const char *reason);
 const char *alert_rule_remedy(const struct alert_rule *rule, const char *reason);
 
-/* Whether the rule counts a drop with this reason, device and namespace; the protocol is not checked. */
-bool alert_rule_takes(const struct alert_rule *rule, uint32_t reason, const char *device,
-		      uint32_t netns);
+/* Whether the rule counts events of this device and namespace. */
+bool alert_rule_takes(const struct alert_rule *rule, const char *device, uint32_t netns);
+/* Whether the rule counts drops of this cause: its reason and class, and not a message. */
+bool alert_rule_takes_cause(const struct alert_rule *rule, const struct cause *cause);
 /* Whether the rule counts drops of this protocol, a text of packet_protocol(). */
 bool alert_rule_takes_protocol(const struct alert_rule *rule, const char *protocol);
 

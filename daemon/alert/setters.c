@@ -13,7 +13,9 @@
 #include "common/segment_name.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
+#include "daemon/core/reason.h"
 #include "daemon/core/stages.h"
+#include "daemon/core/verdict.h"
 
 #define ACTIONS_ALL (ALERT_TO_JOURNAL | ALERT_TO_STREAM | ALERT_TO_EXEC)
 
@@ -133,24 +135,25 @@ int alert_set_condition(struct alert_draft *draft, const struct alert_key *key, 
 	return found < 0 ? found : 0;
 }
 
-/* On a kernel without drop reasons no word can be checked, so every word is accepted. */
+/* On a kernel without drop reasons, a word that the knowledge does not have cannot be checked. */
 static int add_reason(struct alert_draft *draft, const struct alert_key *key, const char *word,
 		      char *error)
 {
 	struct alert_rule *rule = draft->rule;
 
-	if (!draft->names) {
-		rule->without_reasons = true;
-		return 0;
-	}
+	const char *nearest;
+
 	if (rule->reasons == key->most)
 		return alert_refuse(
 			error, "more than %" PRIu64 " reasons; name the others in another rule",
 			key->most);
-	if (names_find_reason(draft->names, word, &rule->reason[rule->reasons]) < 0)
-		return alert_refuse_word(error, "this kernel has no drop reason", word,
-					 names_nearest_reason(draft->names, word));
-	rule->reasons++;
+	if (reason_read(&rule->reason[rule->reasons], draft->names, word, &nearest) == 0) {
+		rule->reasons++;
+		return 0;
+	}
+	if (draft->names)
+		return alert_refuse_word(error, "this kernel has no drop reason", word, nearest);
+	rule->without_reasons = true;
 	return 0;
 }
 
@@ -166,6 +169,33 @@ int alert_set_reason(struct alert_draft *draft, const struct alert_key *key, con
 		r = alert_refuse(
 			error,
 			"must be one or more drop reasons; with ! before the first, all other reasons");
+	return r;
+}
+
+const char *alert_class_word(int i)
+{
+	return i < KNOWLEDGE_CLASSES ? knowledge_class_name((enum knowledge_class)i) : NULL;
+}
+
+static int add_class(struct alert_draft *draft, const struct alert_key *key, const char *word,
+		     char *error)
+{
+	int found = find_word(key, "there is no class", word, error);
+
+	if (found >= 0)
+		draft->rule->classes |= VERDICT_CLASS_BIT(found);
+	return found < 0 ? found : 0;
+}
+
+int alert_set_class(struct alert_draft *draft, const struct alert_key *key, const char *value,
+		    char *error)
+{
+	int r;
+
+	draft->rule->classes = 0;
+	r = add_words(draft, key, value, add_class, error);
+	if (r == 0 && !draft->rule->classes)
+		r = alert_refuse(error, "must be %s", alert_key_values(key).s);
 	return r;
 }
 

@@ -17,6 +17,7 @@ alert_setter alert_set_enabled;
 alert_setter alert_set_severity;
 alert_setter alert_set_condition;
 alert_setter alert_set_reason;
+alert_setter alert_set_class;
 alert_setter alert_set_device;
 alert_setter alert_set_netns;
 alert_setter alert_set_protocol;
@@ -31,6 +32,7 @@ alert_setter alert_set_exec;
 /* The i-th word, or NULL after the last. */
 const char *alert_condition_word(int i);
 const char *alert_severity_word(int i);
+const char *alert_class_word(int i);
 const char *alert_segment_word(int i);
 const char *alert_action_word(int i);
 

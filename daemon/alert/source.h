@@ -16,6 +16,7 @@
 #include "daemon/kernel/symbols.h"
 
 struct alert_rule;
+struct cause;
 
 enum alert_input {
 	ALERT_INPUT_DROPS,
@@ -27,9 +28,9 @@ enum alert_input {
 };
 
 struct alert_drops {
-	uint64_t location; /* address of the caller of kfree_skb */
-	uint32_t reason;
-	uint32_t netns; /* inode number; 0: not known */
+	uint64_t location;	   /* address of the caller of kfree_skb */
+	const struct cause *cause; /* valid until the next reading */
+	uint32_t netns;		   /* inode number; 0: not known */
 	uint32_t ifindex;
 	uint16_t protocol;
 	uint8_t key_flags; /* NF_KEY_* */
@@ -42,6 +43,7 @@ struct alert_drops {
 
 struct alert_drop_names {
 	char reason[NAMES_LENGTH_MAX + 1]; /* a number if it has no name; empty: no reason */
+	bool inferred;			   /* by netflowd: the kernel did not give it */
 	char location[SYMBOLS_TEXT_MAX];
 };
 
@@ -91,7 +93,8 @@ struct alert_source {
 	 */
 	int (*drops)(void *userdata, int (*visit)(const struct alert_drops *drops, void *data),
 		     void *data);
-	void (*name_drops)(void *userdata, uint32_t reason, uint64_t location,
+	/* Names reason and location; of the key only these and the evidence count. */
+	void (*name_drops)(void *userdata, const struct nf_drop_key *key,
 			   struct alert_drop_names *names);
 	int (*devices)(void *userdata, enum nf_segment segment,
 		       int (*visit)(const struct alert_device *device, void *data), void *data);

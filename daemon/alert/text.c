@@ -8,6 +8,7 @@
 #include "common/segment_name.h"
 #include "common/units.h"
 #include "daemon/core/stages.h"
+#include "daemon/core/verdict.h"
 
 struct units_text alert_text_value(const struct alert_rule *rule, double value)
 {
@@ -49,6 +50,17 @@ void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TE
 	if (rule->reasons)
 		add(text, ALERT_TEXT_MAX, " of %s",
 		    rule->not_reasons ? "reasons other than those named" : "the reasons named");
+	if (rule->classes != VERDICT_CLASSES_ALL) {
+		const char *word = " of class ";
+
+		for (int i = 0; i < KNOWLEDGE_CLASSES; i++) {
+			if (!(rule->classes & VERDICT_CLASS_BIT(i)))
+				continue;
+			add(text, ALERT_TEXT_MAX, "%s%s", word,
+			    knowledge_class_name((enum knowledge_class)i));
+			word = " or ";
+		}
+	}
 	if (rule->device[0]) {
 		add(text, ALERT_TEXT_MAX, "%s device %s", joint, rule->device);
 		joint = ",";

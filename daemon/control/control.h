@@ -16,6 +16,7 @@ struct alerts;
 struct attribution;
 struct backend;
 struct control;
+struct elsewhere;
 struct history;
 struct loop;
 struct reading;
@@ -56,7 +57,8 @@ struct control_parts {
 	const char *kmsg_reason;	 /* why netflowd does not read that log; NULL if it does */
 	uint32_t slots_limit;
 	struct alerts *alerts;
-	struct history *history; /* of counters and records, on disk */
+	struct history *history;	   /* of counters and records, on disk */
+	const struct elsewhere *elsewhere; /* drops that the probes do not see */
 	const char *socket_path;
 	int listening; /* a socket that the service manager made, as in struct server_settings; 0: none */
 	struct control_limits limits;

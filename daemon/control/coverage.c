@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "daemon/control/elsewhere.h"
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -83,6 +84,7 @@ static int add_lack(char **reasons, const struct backend *backend, int probe)
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
+	char bypassed[ELSEWHERE_REASON_MAX];
 	bool unanswered = false;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
@@ -96,6 +98,9 @@ static json_t *coverage_of(const struct control *control, const struct question 
 		if (state == PROBE_UNAVAILABLE && question->needed & UINT32_C(1) << i)
 			unanswered = true;
 	}
+	if (control_bypassed(control, question->name, bypassed) &&
+	    add_reason(&reasons, "%s", bypassed) < 0)
+		return NULL;
 	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state",
 			 unanswered ? "unavailable"
 			 : reasons  ? "degraded"
@@ -214,6 +219,7 @@ static json_t *coverage_of_nothing(const struct control *control)
 		json_array_append_new(all, unavailable(control, questions[i].name));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		json_array_append_new(all, unavailable(control, others[i]));
+	json_array_append_new(all, control_elsewhere_coverage(control));
 	add_all(all, coverage_of_slots(control));
 	return all;
 }
@@ -235,6 +241,7 @@ json_t *coverage_json(const struct control *control, const ledger_events events)
 		json_array_append_new(all, coverage_of(control, &questions[i]));
 	json_array_append_new(all, coverage_of_devices(control));
 	json_array_append_new(all, coverage_of_keys(events));
+	json_array_append_new(all, control_elsewhere_coverage(control));
 	add_all(all, coverage_of_slots(control));
 	return all;
 }

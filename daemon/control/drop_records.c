@@ -16,6 +16,7 @@ int method_get_drop_records(struct call *call, json_t *parameters, void *userdat
 		{"device", PARAMETER_STRING, true},
 		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
+		{"classes", PARAMETER_ARRAY, true},
 		{"filter", PARAMETER_STRING, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},

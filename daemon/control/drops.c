@@ -9,17 +9,21 @@
 #include "common/json.h"
 #include "common/nearest.h"
 #include "common/time.h"
+#include "daemon/control/drop_marks.h"
 #include "daemon/control/drop_owners.h"
+#include "daemon/control/elsewhere.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
 #include "daemon/control/past.h"
 #include "daemon/control/records.h"
+#include "daemon/core/drop.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/packet.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/probe/backend.h"
+#include "daemon/store/causes.h"
 
 /* Rows in one reply by default. */
 #define ROWS_BY_DEFAULT 100
@@ -27,6 +31,9 @@
 /* A row of the reply: one counter, or the sum of several. */
 struct row {
 	struct backend_drops drops;
+	struct baseline_rate rate;
+	const struct verdict
+		*verdict;  /* of the counter; of a sum only what its grouping compares */
 	const char *owner; /* cgroup of the processes in the namespace; NULL: not known */
 	char flow[PACKET_FLOW_MAX];
 };
@@ -35,11 +42,15 @@ struct rows {
 	struct row *row;
 	size_t count, room;
 	struct drop_owners *owners; /* own the texts of the rows */
-	uint64_t hidden;	    /* packets that the filter's `faults` hides */
-	uint64_t
-		folded; /* packets whose device or namespace, which the filter asks for, is no longer known */
+	struct causes *causes;	    /* own the verdicts of the rows */
+	uint64_t class
+		[KNOWLEDGE_CLASSES]; /* packets that the filter selects, of each class, hidden or not */
+	uint64_t messages;	     /* what the filter selects and is not a packet */
+	/* Packets whose device or namespace, which the filter asks for, is no longer known. */
+	uint64_t folded;
 	const struct filter *filter;
 	const struct control *control;
+	struct baseline_view *view; /* NULL: there is none */
 };
 
 /* ---- grouping ---------------------------------------------------------- */
@@ -76,6 +87,12 @@ static int compare_owner(const struct row *a, const struct row *b)
 	return strcmp(a->owner ? a->owner : "", b->owner ? b->owner : "");
 }
 
+/* The drops of a row are of one class, so that a fault has a row of its own, whatever the rows are joined by. */
+static int compare_class(const struct row *a, const struct row *b)
+{
+	return ORDER(verdict_rank(a->verdict->class), verdict_rank(b->verdict->class));
+}
+
 #define COMPARE_BY(name, ...)                                                    \
 	static int compare_##name(const void *x, const void *y)                  \
 	{                                                                        \
@@ -83,10 +100,11 @@ static int compare_owner(const struct row *a, const struct row *b)
 		const struct nf_drop_key *k = &a->drops.key, *l = &b->drops.key; \
 		(void)k;                                                         \
 		(void)l;                                                         \
-		return __VA_ARGS__;                                              \
+		return first_of(compare_class(a, b), __VA_ARGS__);               \
 	}
 
-COMPARE_BY(reason, ORDER(k->reason, l->reason))
+/* The kernel's own reasons have several names if it gave one of them a finer one. */
+COMPARE_BY(reason, first_of(verdict_compare(a->verdict, b->verdict), ORDER(k->reason, l->reason)))
 COMPARE_BY(location, ORDER(k->location, l->location))
 /* A namespace with too many keys still knows its coarse ones. */
 COMPARE_BY(netns, first_of(ORDER(k->netns, l->netns), ORDER(a->drops.gone + 2 * a->drops.unkeyed,
@@ -102,7 +120,41 @@ COMPARE_BY(device,
 COMPARE_BY(protocol, first_of(ORDER((uint32_t)k->protocol << 16 | (uint32_t)k->flags << 8 | k->l4,
 				    (uint32_t)l->protocol << 16 | (uint32_t)l->flags << 8 | l->l4),
 			      compare_kind(a, b)))
-COMPARE_BY(packets, -ORDER(a->drops.packets, b->drops.packets))
+COMPARE_BY(packets, first_of(drop_marks_order(a->rate.mark, b->rate.mark),
+			     -ORDER(a->drops.packets, b->drops.packets)))
+
+/* The other fields of a key than location, namespace and evidence, as one order. */
+static int compare_rest(const struct nf_drop_key *k, const struct nf_drop_key *l)
+{
+	int order = ORDER(k->ifindex, l->ifindex);
+
+	if (!order)
+		order = ORDER(k->cgroup, l->cgroup);
+	if (!order)
+		order = ORDER(k->reason, l->reason);
+	return order ? order
+		     : ORDER((uint32_t)k->protocol << 16 | (uint32_t)k->flags << 8 | k->l4,
+			     (uint32_t)l->protocol << 16 | (uint32_t)l->flags << 8 | l->l4);
+}
+
+/*
+ * Joins the keys that only their evidence distinguishes, if that means the same.  There can be tens of thousands of
+ * rows, so the fields that differ most often come first.
+ */
+static int compare_key(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+	const struct nf_drop_key *k = &a->drops.key, *l = &b->drops.key;
+	int order = ORDER(k->location, l->location);
+
+	if (!order)
+		order = ORDER(k->netns, l->netns);
+	if (!order)
+		order = compare_rest(k, l);
+	if (!order)
+		order = compare_kind(a, b);
+	return order ? order : verdict_compare(a->verdict, b->verdict);
+}
 
 static const struct grouping {
 	const char *name;
@@ -137,6 +189,7 @@ static void merge(struct backend_drops *into, const struct backend_drops *from)
 	into->gone &= from->gone;
 	into->unkeyed &= from->unkeyed;
 	into->key.flags &= from->key.flags | (__u8)~NF_KEY_COARSE;
+	into->key.evidence &= from->key.evidence;
 	if (from->last_ns > into->last_ns)
 		into->last_ns = from->last_ns;
 }
@@ -150,10 +203,12 @@ static void group(struct rows *rows, compare_rows compare)
 		return;
 	qsort(rows->row, rows->count, sizeof(rows->row[0]), compare);
 	for (size_t i = 1; i < rows->count; i++) {
-		if (compare(&rows->row[kept], &rows->row[i]) == 0)
+		if (compare(&rows->row[kept], &rows->row[i]) == 0) {
 			merge(&rows->row[kept].drops, &rows->row[i].drops);
-		else
+			drop_marks_join(&rows->row[kept].rate, &rows->row[i].rate);
+		} else {
 			rows->row[++kept] = rows->row[i];
+		}
 	}
 	rows->count = kept + 1;
 }
@@ -168,24 +223,20 @@ static struct row *add_row(struct rows *rows)
 	return &rows->row[rows->count++];
 }
 
-/* Name the cause of a counter, as that of a record is named. */
-static void name_cause(const struct control *control, const struct nf_drop_key *key,
-		       struct cause *cause)
+static bool has_reasons(const struct control *control)
 {
-	const struct backend *backend = control->parts.backend;
-
-	records_cause(control->parts.records, !backend->ops->reasons_missing(backend), key->reason,
-		      key->location, cause);
+	return !control->parts.backend->ops->reasons_missing(control->parts.backend);
 }
 
 /* Whether the filter asks for a field that the row has lost, and takes it otherwise. */
-static bool has_lost_field(const struct filter *filter, const struct backend_drops *drops)
+static bool has_lost_field(const struct filter *filter, const struct backend_drops *drops,
+			   const struct cause *cause)
 {
 	bool folded = drops->gone || drops->unkeyed;
 	bool by_device = filter->by_device && (folded || drops->key.flags & NF_KEY_COARSE);
 	bool by_netns = filter->by_netns && folded;
 
-	if (filter->by_reason && filter->reason != drops->key.reason)
+	if (filter->by_reason && !reason_takes(&filter->reason, cause))
 		return false;
 	if (filter->by_netns && !folded && filter->netns != drops->netns)
 		return false;
@@ -194,25 +245,23 @@ static bool has_lost_field(const struct filter *filter, const struct backend_dro
 
 static int collect_counter(struct rows *rows, const struct backend_drops *drops)
 {
-	struct cause cause;
+	const struct cause *cause = causes_of(rows->causes, &drops->key);
 	struct row *row;
 
-	if (has_lost_field(rows->filter, drops)) {
-		rows->folded += drops->packets;
+	if (!cause)
+		return -ENOMEM;
+	if (has_lost_field(rows->filter, drops, cause)) {
+		rows->folded += cause->verdict.message ? 0 : drops->packets;
 		return 0;
 	}
-	if (!filter_takes(rows->filter, drops->key.reason, drops->device, drops->netns))
+	if (!filter_takes(rows->filter, cause, drops->device, drops->netns))
 		return 0;
-	if (rows->filter->faults)
-		name_cause(rows->control, &drops->key, &cause);
-	if (rows->filter->faults && filter_hides(rows->filter, &cause)) {
-		rows->hidden += drops->packets;
-		return 0;
-	}
 	row = add_row(rows);
 	if (!row)
 		return -ENOMEM;
 	row->drops = *drops;
+	row->verdict = &cause->verdict;
+	drop_marks_find(rows->view, rows->control, drops, cause, &row->rate);
 	return 0;
 }
 
@@ -235,8 +284,27 @@ static void leave_out_gone(struct rows *rows)
 	for (size_t i = 0; i < rows->count; i++) {
 		if (rows->row[i].drops.key.netns == alive)
 			rows->row[kept++] = rows->row[i];
-		else
+		else if (!rows->row[i].verdict->message)
 			rows->folded += rows->row[i].drops.packets;
+	}
+	rows->count = kept;
+}
+
+/* Count the classes and the messages, and leave out messages and the classes that the filter hides. */
+static void leave_out_hidden(struct rows *rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->row[i];
+
+		if (row->verdict->message) {
+			rows->messages += row->drops.packets;
+			continue;
+		}
+		rows->class[row->verdict->class] += row->drops.packets;
+		if (rows->filter->classes & VERDICT_CLASS_BIT(row->verdict->class))
+			rows->row[kept++] = *row;
 	}
 	rows->count = kept;
 }
@@ -246,15 +314,19 @@ static int collect_record(struct rows *rows, const struct drop *drop)
 	const struct contents *contents = &drop->contents;
 	struct row *row;
 
+	static const struct verdict of_class[KNOWLEDGE_CLASSES] = {
+		[KNOWLEDGE_FAULT] = {.class = KNOWLEDGE_FAULT},
+		[KNOWLEDGE_POLICY] = {.class = KNOWLEDGE_POLICY},
+		[KNOWLEDGE_BENIGN] = {.class = KNOWLEDGE_BENIGN},
+		[KNOWLEDGE_UNKNOWN] = {.class = KNOWLEDGE_UNKNOWN},
+	};
+
 	if (!filter_takes_drop(rows->filter, drop))
 		return 0;
-	if (filter_hides(rows->filter, &drop->cause)) {
-		rows->hidden++;
-		return 0;
-	}
 	row = add_row(rows);
 	if (!row)
 		return -ENOMEM;
+	row->verdict = &of_class[drop->cause.verdict.class];
 	row->drops = (struct backend_drops){.packets = 1,
 					    .segments = contents->bytes->segments,
 					    .bytes = contents->bytes->len,
@@ -272,6 +344,7 @@ static int collect_counters(struct rows *rows)
 	for (size_t i = 0; r == 0 && i < reading_count(reading); i++)
 		r = collect_counter(rows, reading_drops(reading, i));
 	leave_out_gone(rows);
+	leave_out_hidden(rows);
 	return r;
 }
 
@@ -328,9 +401,10 @@ static unsigned int fields_of(const struct backend_drops *drops, const struct gr
 	if (drops->unkeyed)
 		fields &= JSON_DROPS_REASON;
 	if (drops->gone)
-		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION;
+		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE;
 	if (drops->key.flags & NF_KEY_COARSE)
-		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS;
+		fields &= JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS |
+			  JSON_DROPS_EVIDENCE;
 	if (!drops->key.location)
 		fields &= ~(unsigned int)JSON_DROPS_LOCATION;
 	return fields;
@@ -344,6 +418,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 	const struct nf_drop_key *key = &row->drops.key;
 	char protocol[PACKET_PROTOCOL_MAX];
 	struct cause cause;
+	json_t *object;
 	const struct json_drops out = {
 		.cause = &cause,
 		.fields = fields,
@@ -363,15 +438,35 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 		.last_ns = row->drops.last_ns,
 	};
 
-	name_cause(control, key, &cause);
+	records_cause(control->parts.records, has_reasons(control), key, &cause);
+	/* The evidence of a sum is what its keys have in common, and can say less than each of them. */
+	cause.verdict = *row->verdict;
 	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
-	return json_drops(&out);
+	object = json_drops(&out);
+	drop_marks_put(object, &row->rate, by);
+	return object;
 }
 
-/* The number of packets that `faults` hid; NULL if the client did not ask for faults only. */
-static json_t *hidden_to_json(const struct filter *filter, uint64_t hidden)
+/* The packets of each class that the filter selects, hidden or not. */
+static json_t *classes_to_json(const struct rows *rows)
 {
-	return filter->faults ? json_integer(json_count(hidden)) : NULL;
+	json_t *classes = json_object();
+
+	for (int i = 0; i < KNOWLEDGE_CLASSES; i++)
+		json_object_set_new(classes, knowledge_class_name((enum knowledge_class)i),
+				    json_integer(json_count(rows->class[i])));
+	return classes;
+}
+
+/* The number of packets of hidden classes; NULL if the client asked for no class. */
+static json_t *hidden_to_json(const struct rows *rows)
+{
+	uint64_t hidden = 0;
+
+	for (int i = 0; i < KNOWLEDGE_CLASSES; i++)
+		if (!(rows->filter->classes & VERDICT_CLASS_BIT(i)))
+			hidden += rows->class[i];
+	return rows->filter->by_class ? json_integer(json_count(hidden)) : NULL;
 }
 
 struct drops_reply {
@@ -392,15 +487,21 @@ static json_t *head(void *state)
 	const struct grouping *by = reply->by;
 	bool lossy = reply->filter.by_device || reply->filter.by_netns;
 
-	return json_pack("{s:o, s:o, s:I, s:b, s:I, s:I, s:I, s:o*, s:o*, s:I}", "time",
-			 json_time(reply->time_ns), "since",
-			 json_time(reply->control->parts.started_ns), "elapsed_ns",
-			 control_elapsed(reply->control, reply->time_ns), "exact",
-			 !by || by->compare != compare_flow, "packets", json_count(reply->packets),
-			 "segments", json_count(reply->segments), "bytes", json_count(reply->bytes),
-			 "hidden", hidden_to_json(&reply->filter, reply->rows.hidden), "folded",
-			 lossy ? json_integer(json_count(reply->rows.folded)) : NULL, "matched",
-			 json_count(reply->rows.count));
+	return json_pack(
+		"{s:o, s:o, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*, s:o*, s:I, s:o*}",
+		"time", json_time(reply->time_ns), "since",
+		json_time(reply->control->parts.started_ns), "elapsed_ns",
+		control_elapsed(reply->control, reply->time_ns), "exact",
+		!by || by->compare != compare_flow, "packets", json_count(reply->packets),
+		"segments", json_count(reply->segments), "bytes", json_count(reply->bytes),
+		"classes", classes_to_json(&reply->rows), "messages",
+		json_count(reply->rows.messages), "hidden", hidden_to_json(&reply->rows), "folded",
+		lossy ? json_integer(json_count(reply->rows.folded)) : NULL, "baseline",
+		by && by->compare == compare_flow
+			? NULL
+			: drop_marks_json(reply->control, reply->rows.view),
+		"matched", json_count(reply->rows.count), "elsewhere",
+		control_elsewhere(reply->control, &reply->filter));
 }
 
 /* All counters or records were collected. */
@@ -409,8 +510,7 @@ static void complete(struct drops_reply *reply)
 	struct rows *rows = &reply->rows;
 
 	reply->complete = true;
-	if (reply->by)
-		group(rows, reply->by->compare);
+	group(rows, reply->by ? reply->by->compare : compare_key);
 	if (rows->count)
 		qsort(rows->row, rows->count, sizeof(rows->row[0]), compare_packets);
 	for (size_t i = 0; i < rows->count; i++) {
@@ -429,6 +529,7 @@ static int collect_next_record(struct drops_reply *reply)
 
 	if (records_drop(control->parts.records, newer + reply->record++, &drop) == 0)
 		return collect_record(&reply->rows, &drop);
+	leave_out_hidden(&reply->rows);
 	complete(reply);
 	return 0;
 }
@@ -455,6 +556,8 @@ static void drops_reply_free(void *state)
 	filter_clear(&reply->filter);
 	free(reply->rows.row);
 	drop_owners_free(&reply->rows.owners);
+	baseline_view_release(&reply->rows.view);
+	causes_free(&reply->rows.causes);
 	free(reply);
 }
 
@@ -465,6 +568,9 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 {
 	int r = filter_read(&reply->filter, reply->control, call, parameters);
 
+	if (r == 0)
+		r = causes_new(&reply->rows.causes, reply->control->parts.records,
+			       has_reasons(reply->control));
 	if (r < 0)
 		return r;
 	reply->time_ns = time_monotonic();
@@ -472,6 +578,7 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 	if (reply->by && reply->by->compare == compare_flow)
 		return 0;
 	reply->time_ns = reading_time(control_reading(reply->control, DROPS));
+	reply->rows.view = drop_marks_view(reply->control);
 	r = collect_counters(&reply->rows);
 	if (r == 0 && (!reply->by || reply->by->fields & JSON_DROPS_CGROUP))
 		r = find_owners(&reply->rows);
@@ -514,6 +621,7 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{"device", PARAMETER_STRING, true},
 		{"netns", PARAMETER_STRING, true},
 		{"faults", PARAMETER_BOOL, true},
+		{"classes", PARAMETER_ARRAY, true},
 		{"top", PARAMETER_INT, true},
 		{"limit", PARAMETER_INT, true},
 		{"max_age_ms", PARAMETER_INT, true},

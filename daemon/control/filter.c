@@ -9,6 +9,7 @@
 #include "common/knowledge.h"
 #include "common/nearest.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/words.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/journey.h"
 #include "daemon/core/selection.h"
@@ -143,6 +144,25 @@ static int read_netns(struct filter *filter, const struct control *control, stru
 	}
 }
 
+static const char *class_word(unsigned int number)
+{
+	return knowledge_class_name((enum knowledge_class)number);
+}
+
+int filter_read_classes(struct call *call, const json_t *parameters, unsigned int *classes)
+{
+	unsigned int read = 0;
+	int r = words_read(call, parameters, "classes", KNOWLEDGE_CLASSES, class_word, &read);
+
+	if (r < 0)
+		return r;
+	if (json_is_true(json_object_get(parameters, "faults")))
+		read |= VERDICT_CLASS_BIT(KNOWLEDGE_FAULT);
+	if (read)
+		*classes = read;
+	return 0;
+}
+
 static int read_expression(struct filter *filter, struct call *call, const char *text)
 {
 	struct selection_error error;
@@ -215,7 +235,12 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 		r = read_device(&fresh, control, call, device);
 	if (r == 0 && netns)
 		r = read_netns(&fresh, control, call, netns);
-	fresh.faults = json_is_true(json_object_get(parameters, "faults"));
+	fresh.classes = 0;
+	if (r == 0)
+		r = filter_read_classes(call, parameters, &fresh.classes);
+	fresh.by_class = fresh.classes;
+	if (!fresh.by_class)
+		fresh.classes = VERDICT_CLASSES_ALL;
 	if (r == 0 && expression)
 		r = read_expression(&fresh, call, expression);
 	if (r == 0)
@@ -235,9 +260,10 @@ void filter_clear(struct filter *filter)
 
 /* ---- selecting ----------------------------------------------------------- */
 
-bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns)
+bool filter_takes(const struct filter *filter, const struct cause *cause, const char *device,
+		  uint32_t netns)
 {
-	if (filter->by_reason && filter->reason != reason)
+	if (filter->by_reason && !reason_takes(&filter->reason, cause))
 		return false;
 	if (filter->by_netns && filter->netns != netns)
 		return false;
@@ -246,7 +272,7 @@ bool filter_takes(const struct filter *filter, uint32_t reason, const char *devi
 
 bool filter_hides(const struct filter *filter, const struct cause *cause)
 {
-	return filter->faults && cause->knowledge && cause->knowledge->class != KNOWLEDGE_FAULT;
+	return filter->by_class && !(filter->classes & VERDICT_CLASS_BIT(cause->verdict.class));
 }
 
 static bool takes_netns(const struct filter *filter, const struct device *device)
@@ -274,7 +300,8 @@ static bool takes_contents(const struct filter *filter, const struct contents *c
 
 bool filter_takes_drop(const struct filter *filter, const struct drop *drop)
 {
-	return (!filter->by_reason || filter->reason == drop->cause.reason) &&
+	return !drop->cause.verdict.message &&
+	       (!filter->by_reason || reason_takes(&filter->reason, &drop->cause)) &&
 	       takes_device(filter, &drop->device) && takes_contents(filter, &drop->contents);
 }
 

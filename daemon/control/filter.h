@@ -11,6 +11,7 @@
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
+#include "daemon/core/reason.h"
 #include "daemon/core/stages.h"
 
 struct call;
@@ -24,8 +25,9 @@ struct transmit;
 /* A criterion that the client did not give matches everything; a filter of zeros selects everything. */
 struct filter {
 	bool by_reason, by_device, by_netns;
-	bool faults; /* drops only: hide those whose reason is policy or benign */
-	uint32_t reason;
+	bool by_class;	      /* drops only: hide those of other classes */
+	unsigned int classes; /* VERDICT_CLASS_BIT() of each that is shown; all without by_class */
+	struct reason_wanted reason;
 	uint32_t netns;		       /* the number that the name has now */
 	uint32_t netns_id;	       /* of the namespace that has the name now; 0: not known */
 	char netns_name[NAME_MAX + 1]; /* empty: the client gave a number */
@@ -39,9 +41,9 @@ struct filter {
 };
 
 /*
- * Read the members reason, device, netns, faults, filter, segment, over_ns and slow that `parameters` has.  A name that
- * nothing on this host has, or an invalid expression, ends the call with the nearest name or the error; -EINVAL.
- * -ENOMEM leaves the call open.  The caller clears the filter.
+ * Read the members reason, device, netns, faults, classes, filter, segment, over_ns and slow that `parameters` has.  A
+ * name that nothing on this host has, or an invalid expression, ends the call with the nearest name or the error;
+ * -EINVAL.  -ENOMEM leaves the call open.  The caller clears the filter.
  */
 int filter_read(struct filter *filter, const struct control *control, struct call *call,
 		json_t *parameters);
@@ -54,13 +56,17 @@ void filter_clear(struct filter *filter);
 
 #define OWN_FILTER CLEANUP(filter_clear)
 
-/* Whether the filter selects a counter by reason, device and namespace; ignores `faults`. */
-bool filter_takes(const struct filter *filter, uint32_t reason, const char *device, uint32_t netns);
+/* Whether the filter selects a counter by reason, device and namespace; ignores the class. */
+bool filter_takes(const struct filter *filter, const struct cause *cause, const char *device,
+		  uint32_t netns);
 
-/* Whether `faults` hides drops of this cause: policy or benign, never a reason without a class. */
+/* The classes that `parameters` ask for; *classes is unchanged if they ask for none.  -EINVAL: the call has ended. */
+int filter_read_classes(struct call *call, const json_t *parameters, unsigned int *classes);
+
+/* Whether the filter hides drops of this cause, because it asks for other classes. */
 bool filter_hides(const struct filter *filter, const struct cause *cause);
 
-/* Whether the filter selects a record; ignores `faults`.  `reason` applies to drops only. */
+/* Whether the filter selects a record, never a message; ignores the class.  `reason` applies to drops only. */
 bool filter_takes_drop(const struct filter *filter, const struct drop *drop);
 bool filter_takes_journey(const struct filter *filter, const struct journey *journey);
 bool filter_takes_transmit(const struct filter *filter, const struct transmit *transmit);

@@ -17,16 +17,17 @@ static json_t *add_balance(json_t *ledger, const struct reading_counters *counte
 json_t *control_drops_ledger(const struct reading *reading)
 {
 	const struct reading_counters *counters = reading_counters(reading);
+	uint64_t missed = counters->missed[NF_PROBE_KFREE_SKB];
 	struct ledger_drops l;
 
 	ledger_of_drops(&l, counters->events);
-	return add_balance(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
-				     json_count(l.hits), "counted", json_count(l.counted),
-				     "unkeyed", json_count(l.unkeyed), "completed",
-				     json_count(l.completed), "recorded", json_count(l.recorded),
-				     "throttled", json_count(l.throttled), "ring_full",
-				     json_count(l.ring_full), "missed",
-				     json_count(counters->missed[NF_PROBE_KFREE_SKB])),
+	return add_balance(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls",
+				     json_count(l.hits + missed), "hits", json_count(l.hits),
+				     "counted", json_count(l.counted), "unkeyed",
+				     json_count(l.unkeyed), "completed", json_count(l.completed),
+				     "recorded", json_count(l.recorded), "throttled",
+				     json_count(l.throttled), "ring_full", json_count(l.ring_full),
+				     "missed", json_count(missed)),
 			   counters, READING_EQUATION_DROPS);
 }
 
@@ -65,21 +66,22 @@ json_t *control_latency_ledger(const struct reading *reading)
 json_t *control_slots_ledger(const struct reading *reading)
 {
 	const struct reading_counters *counters = reading_counters(reading);
+	uint64_t missed = reading_missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT);
 	uint64_t sum[NF_SLOTS_EVENTS] = {0};
 
 	for (int i = 0; i < NF_SLOTS_PROBES; i++)
 		for (int j = 0; j < NF_SLOTS_EVENTS; j++)
 			sum[j] += counters->slots[i][j];
-	return add_balance(
-		json_pack(
-			"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hits",
-			json_count(sum[NF_SLOTS_HIT]), "counted", json_count(sum[NF_SLOTS_COUNTED]),
-			"unkeyed", json_count(sum[NF_SLOTS_UNKEYED]), "chosen",
-			json_count(sum[NF_SLOTS_CHOSEN]), "recorded",
-			json_count(sum[NF_SLOTS_RECORDED]), "throttled",
-			json_count(sum[NF_SLOTS_THROTTLED]), "ring_full",
-			json_count(sum[NF_SLOTS_RING_FULL]), "unended",
-			json_count(sum[NF_SLOTS_UNENDED]), "missed",
-			json_count(reading_missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT))),
-		counters, READING_EQUATION_SLOTS);
+	return add_balance(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls",
+				     json_count(sum[NF_SLOTS_HIT] + missed), "hits",
+				     json_count(sum[NF_SLOTS_HIT]), "counted",
+				     json_count(sum[NF_SLOTS_COUNTED]), "unkeyed",
+				     json_count(sum[NF_SLOTS_UNKEYED]), "chosen",
+				     json_count(sum[NF_SLOTS_CHOSEN]), "recorded",
+				     json_count(sum[NF_SLOTS_RECORDED]), "throttled",
+				     json_count(sum[NF_SLOTS_THROTTLED]), "ring_full",
+				     json_count(sum[NF_SLOTS_RING_FULL]), "unended",
+				     json_count(sum[NF_SLOTS_UNENDED]), "missed",
+				     json_count(missed)),
+			   counters, READING_EQUATION_SLOTS);
 }

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/nearest.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/records.h"
+#include "daemon/control/words.h"
 #include "daemon/probe/backend.h"
 
 /* The names that clients use for the kinds of records, and the member of a reply that contains one. */
@@ -100,45 +100,9 @@ void monitor_record(struct control *control, enum record_kind kind)
 
 /* ---- the method ---------------------------------------------------------- */
 
-static int read_kind(struct call *call, const char *name, unsigned int *wanted)
+static const char *kind_word(unsigned int number)
 {
-	struct nearest nearest;
-
-	nearest_init(&nearest, name);
-	for (unsigned int i = 0; i < RECORDS_KINDS; i++) {
-		if (!strcmp(kinds[i].name, name)) {
-			*wanted |= 1U << i;
-			return 0;
-		}
-		nearest_consider(&nearest, kinds[i].name);
-	}
-	call_error(call, "io.netflowd.UnknownField",
-		   json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
-	return -EINVAL;
-}
-
-/* Read which kinds of records to stream; drops if the call names none.  -EINVAL: the call has ended. */
-static int read_kinds(struct call *call, json_t *parameters, unsigned int *wanted)
-{
-	const json_t *names = json_object_get(parameters, "records"), *name;
-	unsigned int read = 0;
-	size_t i;
-
-	json_array_foreach(names, i, name)
-	{
-		if (!json_is_string(name)) {
-			call_invalid_parameter(call, "records");
-			return -EINVAL;
-		}
-		if (read_kind(call, json_string_value(name), &read) < 0)
-			return -EINVAL;
-	}
-	if (names && !read) {
-		call_invalid_parameter(call, "records");
-		return -EINVAL;
-	}
-	*wanted = names ? read : 1U << RECORDS_DROPS;
-	return 0;
+	return kinds[number].name;
 }
 
 /* Takes ownership of the contents of the filter if it succeeds. */
@@ -169,10 +133,10 @@ static int begin(struct call *call, json_t *parameters, void *userdata)
 {
 	struct control *control = userdata;
 	OWN_FILTER struct filter filter = {0};
-	unsigned int wanted;
+	unsigned int wanted = 1U << RECORDS_DROPS; /* if the call names none */
 	int r;
 
-	if (read_kinds(call, parameters, &wanted) < 0)
+	if (words_read(call, parameters, "records", RECORDS_KINDS, kind_word, &wanted) < 0)
 		return -EINVAL;
 	r = filter_read(&filter, control, call, parameters);
 	if (r == 0)

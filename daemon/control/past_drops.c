@@ -7,32 +7,45 @@
 
 #include "common/array.h"
 #include "common/json.h"
+#include "daemon/control/drop_marks.h"
+#include "daemon/control/filter.h"
 #include "daemon/control/past.h"
+#include "daemon/core/reason.h"
+#include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/series.h"
 #include "daemon/history/vector.h"
 #include "daemon/store/records.h"
 
-/* Marks sums that are no rows: false, of what lacks a field that was asked for; true, of what `faults` hides. */
+/* Marks sums that are no rows, by their enum lot. */
 #define LOT_MEMBER "lot"
 
 struct drops_question {
-	bool faults;
+	bool by_class;
+	unsigned int classes; /* VERDICT_CLASS_BIT() */
 	bool by_reason;
-	uint32_t reason;
+	struct reason_wanted reason;
 	const char *by;
 	size_t top;
-	uint64_t hidden, folded;
-	size_t rows; /* of the reply, before its limit */
+	uint64_t class[KNOWLEDGE_CLASSES]; /* packets of each class, hidden or not */
+	uint64_t messages, folded;
+	struct baseline_view *view; /* NULL: the period has no marks */
+	size_t rows;		    /* of the reply, before its limit */
 };
 
 /* ---- what to take ----------------------------------------------------------------- */
 
-static bool is_hidden(const json_t *name)
+static enum knowledge_class class_of(const json_t *name)
 {
-	const char *class = json_string_value(json_object_get(name, "class"));
+	const char *text = json_string_value(json_object_get(name, "class"));
+	enum knowledge_class class = text ? verdict_class(text) : KNOWLEDGE_CLASSES;
 
-	return class && strcmp(class, "fault") != 0;
+	return class == KNOWLEDGE_CLASSES ? KNOWLEDGE_UNKNOWN : class;
+}
+
+static bool is_hidden(const struct drops_question *question, const json_t *name)
+{
+	return !(question->classes & VERDICT_CLASS_BIT(class_of(name)));
 }
 
 /* Whether it lacks a field that the call asks for, because its key has folded. */
@@ -50,13 +63,11 @@ static bool has_lost_place(const struct past *past, const json_t *name)
 static bool is_reason(const struct past *past, const json_t *name)
 {
 	const struct drops_question *question = past->state;
-	const char *wanted = past_text(past, "reason");
-	const char *own = json_string_value(json_object_get(name, "reason"));
+	const char *reason = json_string_value(json_object_get(name, "reason"));
 	const json_t *number = json_object_get(name, "reason_number");
 
-	if (!question->by_reason || (own && !strcasecmp(own, wanted)))
-		return true;
-	return number && json_integer_value(number) == question->reason;
+	return !question->by_reason ||
+	       reason_is(&question->reason, reason, number, (uint32_t)json_integer_value(number));
 }
 
 static bool takes(const json_t *name, void *userdata)
@@ -75,9 +86,15 @@ static int prepare(struct past *past)
 	past->state = question;
 	if (!question)
 		return -ENOMEM;
-	question->faults = json_is_true(json_object_get(past->parameters, "faults"));
+	if (filter_read_classes(past->call, past->parameters, &question->classes) < 0)
+		return -EINVAL;
+	question->by_class = question->classes;
+	if (!question->by_class)
+		question->classes = VERDICT_CLASSES_ALL;
 	question->by = past_text(past, "by");
 	question->by_reason = reason;
+	if (!question->by || strcmp(question->by, "flow") != 0)
+		question->view = drop_marks_of_period(past->control, past->until_us);
 	question->top = control_read_count(past->call, past->parameters, "top", SIZE_MAX);
 	if (!question->top)
 		return -EINVAL;
@@ -95,15 +112,17 @@ static int prepare(struct past *past)
 /* The members that the rows of a group have in common. */
 static const struct grouping {
 	const char *by;
-	const char *member[5];
+	const char *member[8];
 } groupings[] = {
-	{"reason", {"reason", "reason_number", "subsystem", "class"}},
-	{"location", {"location"}},
-	{"dev", {"device", "ifindex", "netns", "netns_name"}},
-	{"proto", {"protocol"}},
-	{"netns", {"netns", "netns_name"}},
-	{"cgroup", {"cgroup_id", "owner"}},
-	{"flow", {"flow"}},
+	{"reason",
+	 {"reason", "inferred", "kernel_reason", "reason_number", "subsystem", "candidates",
+	  "class"}},
+	{"location", {"location", "function", "class"}},
+	{"dev", {"device", "ifindex", "netns", "netns_name", "class"}},
+	{"proto", {"protocol", "class"}},
+	{"netns", {"netns", "netns_name", "class"}},
+	{"cgroup", {"cgroup_id", "owner", "class"}},
+	{"flow", {"flow", "class"}},
 };
 
 static json_t *project(const json_t *name, const char *by)
@@ -121,15 +140,15 @@ static json_t *project(const json_t *name, const char *by)
 }
 
 /* The sums that the reply has, of rows that were taken, hidden, or lack what was asked for. */
-enum lot { LOT_ROW, LOT_HIDDEN, LOT_FOLDED };
+enum lot { LOT_ROW, LOT_MESSAGE, LOT_FOLDED, LOT_HIDDEN /* and its class */ };
 
 static enum lot lot_of(const struct past *past, const json_t *name)
 {
-	const struct drops_question *question = past->state;
-
+	if (json_is_true(json_object_get(name, "message")))
+		return LOT_MESSAGE;
 	if (has_lost_place(past, name))
 		return LOT_FOLDED;
-	return question->faults && is_hidden(name) ? LOT_HIDDEN : LOT_ROW;
+	return is_hidden(past->state, name) ? LOT_HIDDEN : LOT_ROW;
 }
 
 /* What is left of a row when there are too many: it counts as one whose key is not known. */
@@ -137,9 +156,12 @@ static json_t *reduce(json_t *name)
 {
 	json_t *part = project(name, "reason");
 	json_t *location = json_object_get(name, "location");
+	json_t *function = json_object_get(name, "function");
 
 	if (part && location)
 		json_object_set(part, "location", location);
+	if (part && function)
+		json_object_set(part, "function", function);
 	if (part)
 		json_object_set_new(part, "coarse", json_true());
 	return part;
@@ -150,30 +172,128 @@ static json_t *part_of(json_t *name, bool full, void *userdata)
 	const struct past *past = userdata;
 	const struct drops_question *question = past->state;
 
+	enum lot lot;
+
 	if (!takes(name, userdata))
 		return NULL;
-	switch (lot_of(past, name)) {
-	case LOT_FOLDED:
-		return json_pack("{s:b}", LOT_MEMBER, 0);
-	case LOT_HIDDEN:
-		return json_pack("{s:b}", LOT_MEMBER, 1);
-	default:
-		break;
+	lot = lot_of(past, name);
+	if (lot == LOT_HIDDEN)
+		return json_pack("{s:i}", LOT_MEMBER, LOT_HIDDEN + (int)class_of(name));
+	if (lot != LOT_ROW)
+		return json_pack("{s:i}", LOT_MEMBER, (int)lot);
+	if (question->by) {
+		json_t *part = project(name, question->by);
+
+		drop_marks_note(part, name, question->view);
+		return part;
 	}
-	if (question->by)
-		return project(name, question->by);
 	return full ? reduce(name) : json_incref(name);
 }
 
 static int by_packets(const void *a, const void *b)
 {
-	uint64_t x = ((const struct reader_row *)a)->value[DROPS_PACKETS];
-	uint64_t y = ((const struct reader_row *)b)->value[DROPS_PACKETS];
+	const struct reader_row *one = a, *other = b;
+	uint64_t x = one->value[DROPS_PACKETS], y = other->value[DROPS_PACKETS];
+	int order = verdict_rank(class_of(one->name)) - verdict_rank(class_of(other->name));
 
+	if (!order)
+		order = drop_marks_order((enum baseline_mark)one->mark,
+					 (enum baseline_mark)other->mark);
+	if (order)
+		return order;
 	return x > y ? -1 : x < y;
 }
 
+/* ---- evidence --------------------------------------------------------------------------- */
+
+/* Leave the words that both lists have; without one of them, nothing is left. */
+static void join_evidence(json_t *name, const json_t *other)
+{
+	json_t *words = json_object_get(name, "evidence");
+	const json_t *others = json_object_get(other, "evidence");
+
+	if (!others) {
+		json_object_del(name, "evidence");
+		return;
+	}
+	for (size_t i = json_array_size(words); i-- > 0;) {
+		const json_t *word;
+		bool both = false;
+		size_t j;
+
+		json_array_foreach(others, j, word) both |=
+			json_equal(word, json_array_get(words, i));
+		if (!both)
+			json_array_remove(words, i);
+	}
+}
+
+/* Rows that only their evidence distinguishes, and that mean the same, are one row with what they have in common. */
+static int join_rows(struct reader_rows *rows)
+{
+	OWN_JSON json_t *index = json_object();
+
+	for (size_t i = 0; index && i < rows->count; i++) {
+		struct reader_row *row = &rows->row[i];
+		OWN_JSON json_t *rest = json_copy(row->name);
+		OWN_FREE char *text = NULL;
+		const json_t *first;
+
+		json_object_del(rest, "evidence");
+		text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+		if (!text)
+			return -ENOMEM;
+		first = json_object_get(index, text);
+		if (!first) {
+			json_object_set_new(index, text, json_integer((json_int_t)i));
+			continue;
+		}
+		join_evidence(rows->row[json_integer_value(first)].name, row->name);
+		vector_merge(rows->row[json_integer_value(first)].value, row->value, rows->width);
+		/* Rows without packets are left out. */
+		row->value[DROPS_PACKETS] = 0;
+	}
+	return index ? 0 : -ENOMEM;
+}
+
 /* ---- the rows ------------------------------------------------------------------------- */
+
+/* `lot`: LOT_HIDDEN and above are the classes. */
+static void add_lot(struct drops_question *question, int lot, uint64_t packets)
+{
+	if (lot == LOT_MESSAGE)
+		question->messages += packets;
+	else if (lot == LOT_FOLDED)
+		question->folded += packets;
+	else if (lot >= LOT_HIDDEN && lot - LOT_HIDDEN < KNOWLEDGE_CLASSES)
+		question->class[lot - LOT_HIDDEN] += packets;
+}
+
+/* The packets of each class; *hidden: of the classes that were not asked for. */
+static json_t *classes_to_json(const struct drops_question *question, uint64_t *hidden)
+{
+	json_t *classes = json_object();
+
+	*hidden = 0;
+	for (int i = 0; i < KNOWLEDGE_CLASSES; i++) {
+		json_object_set_new(classes, knowledge_class_name((enum knowledge_class)i),
+				    json_integer(json_count(question->class[i])));
+		if (!(question->classes & VERDICT_CLASS_BIT(i)))
+			*hidden += question->class[i];
+	}
+	return classes;
+}
+
+static void mark_row(const struct drops_question *question, struct reader_row *row)
+{
+	struct baseline_rate rate;
+
+	/* Rows of several causes have their marks already. */
+	if (question->by)
+		return;
+	drop_marks_of_series(question->view, row->name, (int64_t)row->value[DROPS_LAST_US], &rate);
+	row->mark = rate.mark;
+}
 
 /* Sort the rows, and move those that are no rows of the reply to its sums. */
 static void sort_rows(struct past *past, struct reader_rows *rows)
@@ -187,12 +307,13 @@ static void sort_rows(struct past *past, struct reader_rows *rows)
 
 		if (row.weight > past->weight)
 			past->weight = row.weight;
-		if (json_is_true(lot))
-			question->hidden += row.value[DROPS_PACKETS];
-		else if (lot)
-			question->folded += row.value[DROPS_PACKETS];
+		if (lot)
+			add_lot(question, (int)json_integer_value(lot), row.value[DROPS_PACKETS]);
+		else
+			question->class[class_of(row.name)] += row.value[DROPS_PACKETS];
 		if (!lot && row.value[DROPS_PACKETS]) {
 			/* The others stay behind those that are kept, to be freed. */
+			mark_row(question, &row);
 			rows->row[i] = rows->row[kept];
 			rows->row[kept++] = row;
 		}
@@ -208,12 +329,13 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 	bool flows = question->by && !strcmp(question->by, "flow");
 	size_t limit = question->top < past->limit ? question->top : past->limit;
 	bool lossy = past_text(past, "device") || past_text(past, "netns");
-	uint64_t sum[DROPS_VALUES] = {0};
+	uint64_t sum[DROPS_VALUES] = {0}, hidden;
 	int r;
 
 	for (size_t i = 0; i < question->rows; i++) {
 		const struct reader_row *row = &rows->row[i];
 		const uint64_t *value = row->value;
+		struct baseline_rate rate;
 		json_t *object;
 
 		for (int j = DROPS_PACKETS; j < DROPS_VALUES; j++)
@@ -225,6 +347,11 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 				   json_count(value[DROPS_SEGMENTS]), "bytes",
 				   json_count(value[DROPS_BYTES]), "last",
 				   past_time((int64_t)value[DROPS_LAST_US]));
+		rate = (struct baseline_rate){.mark = (enum baseline_mark)row->mark};
+		if (!question->by)
+			drop_marks_of_series(question->view, row->name,
+					     (int64_t)value[DROPS_LAST_US], &rate);
+		drop_marks_put(object, &rate, question->by);
 		if (!object || json_object_update(object, row->name) != 0 ||
 		    json_array_append_new(past->rows, object) != 0)
 			return -ENOMEM;
@@ -235,10 +362,15 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 	r |= json_object_set_new(past->head, "segments",
 				 json_integer(json_count(sum[DROPS_SEGMENTS])));
 	r |= json_object_set_new(past->head, "bytes", json_integer(json_count(sum[DROPS_BYTES])));
+	if (question->view)
+		r |= json_object_set_new(past->head, "baseline",
+					 drop_marks_json(past->control, question->view));
 	r |= json_object_set_new(past->head, "matched", json_integer(json_count(question->rows)));
-	if (question->faults)
-		r |= json_object_set_new(past->head, "hidden",
-					 json_integer(json_count(question->hidden)));
+	r |= json_object_set_new(past->head, "classes", classes_to_json(question, &hidden));
+	r |= json_object_set_new(past->head, "messages",
+				 json_integer(json_count(question->messages)));
+	if (question->by_class)
+		r |= json_object_set_new(past->head, "hidden", json_integer(json_count(hidden)));
 	if (lossy)
 		r |= json_object_set_new(past->head, "folded",
 					 json_integer(json_count(question->folded)));
@@ -256,6 +388,8 @@ struct flows {
 static int add_flow(struct flows *flows, const json_t *record)
 {
 	const char *flow = json_string_value(json_object_get(record, "flow"));
+	const char *class = knowledge_class_name(class_of(record));
+	OWN_FREE char *key = NULL;
 	json_int_t segments = json_integer_value(json_object_get(record, "segments"));
 	const uint64_t value[DROPS_VALUES] = {
 		[DROPS_PACKETS] = 1,
@@ -267,19 +401,24 @@ static int add_flow(struct flows *flows, const json_t *record)
 
 	if (!flow)
 		flow = json_string_value(json_object_get(record, "protocol"));
-	if (flow && flows->rows->count >= READER_ROWS_MAX && !json_object_get(flows->number, flow))
-		flow = "(others)";
 	if (!flow)
 		return 0;
-	known = json_object_get(flows->number, flow);
+	if (asprintf(&key, "%s %s", class, flow) < 0)
+		return -ENOMEM;
+	if (flows->rows->count >= READER_ROWS_MAX && !json_object_get(flows->number, key)) {
+		flow = "(others)";
+		snprintf(key, strlen(key) + 1, "%s", class);
+	}
+	known = json_object_get(flows->number, key);
 	if (known) {
 		vector_merge(flows->rows->row[json_integer_value(known)].value, value,
 			     DROPS_VALUES);
 		return 0;
 	}
-	if (json_object_set_new(flows->number, flow, json_integer((json_int_t)flows->rows->count)))
+	if (json_object_set_new(flows->number, key, json_integer((json_int_t)flows->rows->count)))
 		return -ENOMEM;
-	return reader_rows_add(flows->rows, json_pack("{s:s}", "flow", flow), value, 1);
+	return reader_rows_add(flows->rows, json_pack("{s:s, s:s}", "flow", flow, "class", class),
+			       value, 1);
 }
 
 static bool count_flow(const json_t *record, void *userdata)
@@ -289,8 +428,10 @@ static bool count_flow(const json_t *record, void *userdata)
 
 	if (!takes(record, flows->past) || flows->error)
 		return false;
-	if (lot_of(flows->past, record) == LOT_HIDDEN)
-		question->hidden++;
+	if (lot_of(flows->past, record) == LOT_MESSAGE)
+		question->messages++;
+	else if (is_hidden(question, record))
+		question->class[class_of(record)]++;
 	else
 		flows->error = add_flow(flows, record);
 	return false;
@@ -320,6 +461,8 @@ static int work(struct reader *reader, struct past *past)
 		r = read_flows(reader, past, &rows);
 	else
 		r = reader_sums(reader, HISTORY_DROPS, part_of, past, &rows);
+	if (r == 0)
+		r = question->by ? drop_marks_rows(&rows, question->view) : join_rows(&rows);
 	if (r < 0)
 		return r;
 	sort_rows(past, &rows);
@@ -328,7 +471,7 @@ static int work(struct reader *reader, struct past *past)
 
 int past_read_drops(struct reader *reader, struct past *past)
 {
-	struct drops_question all = {.top = SIZE_MAX};
+	struct drops_question all = {.top = SIZE_MAX, .classes = VERDICT_CLASSES_ALL};
 	void *state = past->state;
 	int r;
 
@@ -338,5 +481,13 @@ int past_read_drops(struct reader *reader, struct past *past)
 	return r;
 }
 
+static void clear(void *state)
+{
+	struct drops_question *question = state;
+
+	baseline_view_release(&question->view);
+	free(question);
+}
+
 const struct past_kind past_drops = {
-	.member = "rows", .rows_by_default = 100, .prepare = prepare, .work = work, .clear = free};
+	.member = "rows", .rows_by_default = 100, .prepare = prepare, .work = work, .clear = clear};

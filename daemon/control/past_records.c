@@ -8,8 +8,10 @@
 #include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/past.h"
+#include "daemon/core/reason.h"
 #include "daemon/core/selection.h"
 #include "daemon/core/stages.h"
+#include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
 
 #define RECORDS_BY_DEFAULT 100
@@ -172,10 +174,14 @@ static bool takes(const json_t *record, void *userdata)
 	struct records_question *question = past->state;
 	const struct filter *filter = &question->filter;
 	const json_t *number = json_object_get(record, "reason_number");
+	const char *reason = json_string_value(json_object_get(record, "reason"));
 	const char *class = json_string_value(json_object_get(record, "class"));
 	struct nf_bytes bytes;
 
-	if (filter->by_reason && (!number || json_integer_value(number) != filter->reason))
+	if (json_is_true(json_object_get(record, "message")))
+		return false;
+	if (filter->by_reason &&
+	    !reason_is(&filter->reason, reason, number, (uint32_t)json_integer_value(number)))
 		return false;
 	if (!takes_place(past, record) || !takes_journey(filter, record))
 		return false;
@@ -184,7 +190,8 @@ static bool takes(const json_t *record, void *userdata)
 		if (!selection_takes_bytes(filter->selection, &bytes))
 			return false;
 	}
-	if (!filter->faults || !class || !strcmp(class, "fault"))
+	if (!filter->by_class ||
+	    (class && filter->classes & VERDICT_CLASS_BIT(verdict_class(class))))
 		return true;
 	question->hidden++;
 	return false;
@@ -225,7 +232,7 @@ static int read_kind(struct reader *reader, struct past *past, int kind)
 	json_object_del(past->head, "since");
 	json_object_del(past->head, "elapsed_ns");
 	r = json_object_set_new(past->head, "matched", json_integer(json_count(matched)));
-	if (question && question->filter.faults)
+	if (question && question->filter.by_class)
 		r |= json_object_set_new(past->head, "hidden",
 					 json_integer(json_count(question->hidden)));
 	return r ? -ENOMEM : 0;

@@ -162,7 +162,7 @@ static json_t *head(void *state)
 {
 	const struct walk *walk = state;
 	struct records *records = walk->control->parts.records;
-	json_t *hidden = walk->filter.faults ? json_integer(json_count(walk->hidden)) : NULL;
+	json_t *hidden = walk->filter.by_class ? json_integer(json_count(walk->hidden)) : NULL;
 
 	return json_pack("{s:I, s:I, s:I, s:o*, s:o*}", "held",
 			 json_count(records_count(records, walk->kind)), "capacity",

@@ -11,8 +11,10 @@
 #include "common/time.h"
 #include "common/version.h"
 #include "daemon/control/coverage.h"
+#include "daemon/control/elsewhere.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/past.h"
+#include "daemon/core/drop.h"
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
 #include "daemon/history/history.h"
@@ -20,6 +22,8 @@
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/process/loop.h"
+#include "daemon/store/causes.h"
+#include "daemon/store/records.h"
 
 const char *control_unmeasurable(const struct control *control)
 {
@@ -41,14 +45,44 @@ static json_t *host(void)
 			 "netns", (json_int_t)netns.st_ino);
 }
 
-static json_t *packets(const ledger_events events)
+/* What kfree_skb freed, by what it was. */
+struct freed {
+	uint64_t drops, faults, messages;
+};
+
+static int sum_drops(struct control *control, struct freed *freed)
 {
-	return json_pack("{s:I, s:I, s:I, s:I}", "received",
+	const struct reading *reading = control_reading(control, DROPS);
+	OWN_CAUSES struct causes *causes = NULL;
+	int r = causes_new(&causes, control->parts.records,
+			   !control->parts.backend->ops->reasons_missing(control->parts.backend));
+
+	*freed = (struct freed){0};
+	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {
+		const struct backend_drops *drops = reading_drops(reading, i);
+		const struct cause *cause = causes_of(causes, &drops->key);
+
+		if (!cause)
+			return -ENOMEM;
+		if (cause->verdict.message)
+			freed->messages += drops->packets;
+		else
+			freed->drops += drops->packets;
+		if (!cause->verdict.message && cause->verdict.class == KNOWLEDGE_FAULT)
+			freed->faults += drops->packets;
+	}
+	return r;
+}
+
+static json_t *packets(const ledger_events events, const struct freed *freed)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "received",
 			 json_count(events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT]), "delivered",
 			 json_count(ledger_sum(events, NF_EVENT_DELIVERED) +
 				    ledger_sum(events, NF_EVENT_CONSUMED)),
 			 "transmitted", json_count(events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT]),
-			 "dropped", json_count(events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT]));
+			 "dropped", json_count(freed->drops), "faults", json_count(freed->faults),
+			 "messages", json_count(freed->messages));
 }
 
 static json_t *tcp_bytes(const uint64_t bytes[NF_STREAM_COUNT])
@@ -216,29 +250,34 @@ static json_t *history_to_json(const struct control *control)
 
 static int answer_status(struct call *call, json_t *parameters, void *userdata)
 {
-	const struct control *control = userdata;
+	struct control *control = userdata;
 	const struct control_parts *parts = &control->parts;
 	const struct reading *reading = control_reading(control, LEDGER);
 	const struct reading_counters *counters = reading_counters(reading);
 	uint64_t bytes = 0;
-	json_t *rows = tables(control_reading(control, TABLES), &bytes);
+	struct freed freed;
+	json_t *rows;
+	int r = sum_drops(control, &freed);
 
 	(void)parameters;
+	if (r < 0)
+		return r;
+	rows = tables(control_reading(control, TABLES), &bytes);
 	return control_reply(
 		call,
 		json_pack(
-			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			"time", json_time(reading_time(reading)), "daemon",
 			daemon_to_json(control, reading), "backend", "name",
 			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
-			"packets", packets(counters->events), "coverage",
+			"packets", packets(counters->events, &freed), "coverage",
 			coverage_json(control, counters->events), "drops",
 			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),
 			"latency", control_latency_ledger(reading), "slots",
 			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
 			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
 			"loop", loop(control), "clients", clients(control), "history",
-			history_to_json(control)));
+			history_to_json(control), "elsewhere", control_elsewhere_scan(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
@@ -249,7 +288,8 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	return control_read(userdata, call, parameters, READING_BIT(LEDGER) | READING_BIT(TABLES),
+	return control_read(userdata, call, parameters,
+			    READING_BIT(LEDGER) | READING_BIT(TABLES) | READING_BIT(DROPS),
 			    answer_status);
 }
 

@@ -36,8 +36,9 @@ static struct series_key key_of(const char *name, uint32_t netns)
 	return bytes;
 }
 
-int metrics_add_napi(struct series *series, const struct metrics_snapshot *snapshot)
+int metrics_add_napi(struct metrics *metrics, const struct metrics_snapshot *snapshot)
 {
+	struct series *series = metrics->napi;
 	const struct reading *reading = snapshot->reading[READING_NAPI];
 	int r = 0;
 
@@ -55,8 +56,9 @@ int metrics_add_napi(struct series *series, const struct metrics_snapshot *snaps
 	return r;
 }
 
-int metrics_add_slots(struct series *series, const struct metrics_snapshot *snapshot)
+int metrics_add_slots(struct metrics *metrics, const struct metrics_snapshot *snapshot)
 {
+	struct series *series = metrics->slots;
 	const struct reading *reading = snapshot->reading[READING_SLOTS];
 	int r = 0;
 

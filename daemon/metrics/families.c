@@ -7,8 +7,8 @@
 			  .help = about, .labels = {__VA_ARGS__}}
 #define SECONDS "seconds"
 #define BYTES "bytes"
-#define CAUSE "reason", "class", "location", "device", "netns", "protocol"
-#define REASON "reason", "class", "subsystem"
+#define CAUSE "reason", "inferred", "class", "location", "device", "netns", "protocol"
+#define REASON "reason", "inferred", "class", "subsystem"
 
 const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	ROW(BUILD, INFO, "build", NULL, "Version of netflowd and its backend", "version", "backend"),
@@ -50,8 +50,12 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	    "Causes that count in the series whose labels are other"),
 	ROW(DROPS_UNLISTED, GAUGE, "drops_unlisted", NULL,
 	    "Drops in series of netflowd_drops_total that were given up. by_reason = sum of the series + unlisted",
-	    "reason"),
+	    "reason", "inferred", "class"),
+	ROW(DROPS_MESSAGES, COUNTER, "drops_messages", NULL,
+	    "Messages that kfree_skb freed: skbs of AF_UNIX, netlink and such, which are not packets and in no other number of drops by reason"),
 
+	ROW(DROPS_CALLS, COUNTER, "drops_calls", NULL,
+	    "Times that the kernel called the probe kfree_skb. calls = hits + missed"),
 	ROW(DROPS_HITS, COUNTER, "drops_hits", NULL,
 	    "Runs of the program on kfree_skb. hits = counted + unkeyed + completed; hits = recorded + throttled + ring_full + completed"),
 	ROW(DROPS_COUNTED, COUNTER, "drops_counted", NULL, "Drops counted under a key"),
@@ -96,6 +100,8 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	    "Chosen journeys that were not recorded because the CPU had used up its rate"),
 	ROW(LATENCY_RING_FULL, COUNTER, "latency_ring_full", NULL,
 	    "Chosen journeys that were not recorded because the ring buffer was full"),
+	ROW(SLOTS_CALLS, COUNTER, "slots_calls", NULL,
+	    "Times that the kernel called the slots probes. calls = hits + missed"),
 	ROW(SLOTS_HITS, COUNTER, "slots_hits", NULL,
 	    "Transmits that the slots programs saw. hits = counted + unkeyed"),
 	ROW(SLOTS_COUNTED, COUNTER, "slots_counted", NULL, "Transmits counted under their device"),
@@ -160,6 +166,16 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	    "Rockets that the kernel's log reported"),
 	ROW(SLOTS_LOG_UNSEEN, COUNTER, "slots_log_unseen", NULL,
 	    "Rockets of the kernel's log that the slots programs did not see"),
+
+	ROW(ELSEWHERE, COUNTER, "elsewhere_packets", NULL,
+	    "Dropped packets by the kernel's other counters, over all devices. Overlaps no: none of them is in netflowd_drops_total. Never add these up: counters can count the same packet",
+	    "source", "counter", "class", "overlaps"),
+	ROW(ELSEWHERE_BYPASSES, GAUGE, "elsewhere_bypasses", NULL,
+	    "XDP programs that are attached, and AF_XDP sockets", "kind"),
+	ROW(ELSEWHERE_SCANS, COUNTER, "elsewhere_scans", NULL,
+	    "Scans of the kernel's other counters that succeeded"),
+	ROW(ELSEWHERE_SCAN_CPU, GAUGE, "elsewhere_scan_cpu_seconds", SECONDS,
+	    "CPU time of the last of these scans"),
 
 	ROW(COVERAGE, GAUGE, "coverage", NULL,
 	    "Whether netflowd can answer a question: 1 in full, 0.5 degraded, 0 not at all", "question"),

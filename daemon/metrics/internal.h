@@ -16,8 +16,18 @@ struct cpu_counts {
 	uint64_t sum[3];
 };
 
+/* The labels that all drops of a group have in common; its number in the series is its index. */
+struct drop_group {
+	char reason[METRICS_NAME_MAX], subsystem[METRICS_NAME_MAX];
+	const char *class; /* static */
+	bool inferred;
+};
+
 struct metrics {
 	struct series *drops, *napi, *slots;
+	struct drop_group *group; /* reasons in their classes: some hundred at most */
+	size_t groups, groups_room;
+	uint64_t messages;   /* never decreases */
 	struct kinds *kinds; /* histograms by kind of device */
 	struct cpu_counts *cpu;
 	size_t cpus, cpus_room;
@@ -25,13 +35,12 @@ struct metrics {
 };
 
 /* drops.c */
-int metrics_add_drops(struct series *series, const struct metrics_snapshot *snapshot);
-void metrics_write_drops(struct metrics_text *text, const struct metrics *metrics,
-			 const struct metrics_snapshot *snapshot);
+int metrics_add_drops(struct metrics *metrics, const struct metrics_snapshot *snapshot);
+void metrics_write_drops(struct metrics_text *text, const struct metrics *metrics);
 
 /* devices.c */
-int metrics_add_napi(struct series *series, const struct metrics_snapshot *snapshot);
-int metrics_add_slots(struct series *series, const struct metrics_snapshot *snapshot);
+int metrics_add_napi(struct metrics *metrics, const struct metrics_snapshot *snapshot);
+int metrics_add_slots(struct metrics *metrics, const struct metrics_snapshot *snapshot);
 void metrics_write_napi(struct metrics_text *text, const struct metrics *metrics);
 void metrics_write_slots(struct metrics_text *text, const struct metrics *metrics);
 

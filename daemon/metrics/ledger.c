@@ -41,11 +41,13 @@ static void write_packets(struct metrics_text *text, const struct reading_counte
 
 static void write_drops(struct metrics_text *text, const struct reading_counters *counters)
 {
+	uint64_t missed = counters->missed[NF_PROBE_KFREE_SKB];
 	struct ledger_drops l;
 
 	ledger_of_drops(&l, counters->events);
 	{
 		const struct count counts[] = {
+			{METRICS_DROPS_CALLS, l.hits + missed},
 			{METRICS_DROPS_HITS, l.hits},
 			{METRICS_DROPS_COUNTED, l.counted},
 			{METRICS_DROPS_UNKEYED, l.unkeyed},
@@ -53,7 +55,7 @@ static void write_drops(struct metrics_text *text, const struct reading_counters
 			{METRICS_DROPS_RECORDED, l.recorded},
 			{METRICS_DROPS_THROTTLED, l.throttled},
 			{METRICS_DROPS_RING_FULL, l.ring_full},
-			{METRICS_DROPS_MISSED, counters->missed[NF_PROBE_KFREE_SKB]},
+			{METRICS_DROPS_MISSED, missed},
 		};
 
 		write_counts(text, counts, ARRAY_SIZE(counts));
@@ -116,6 +118,7 @@ static void write_slots(struct metrics_text *text, const struct reading_counters
 		[NF_SLOTS_RING_FULL] = METRICS_SLOTS_RING_FULL,
 		[NF_SLOTS_UNENDED] = METRICS_SLOTS_UNENDED,
 	};
+	uint64_t missed = reading_missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT), hits = 0;
 
 	for (int event = 0; event < NF_SLOTS_EVENTS; event++) {
 		uint64_t sum = 0;
@@ -123,9 +126,10 @@ static void write_slots(struct metrics_text *text, const struct reading_counters
 		for (int probe = 0; probe < NF_SLOTS_PROBES; probe++)
 			sum += counters->slots[probe][event];
 		metrics_one(text, families[event], sum);
+		hits += event == NF_SLOTS_HIT ? sum : 0;
 	}
-	metrics_one(text, METRICS_SLOTS_MISSED,
-		    reading_missed(counters, NF_PROBE_SLOTS_FIRST, NF_PROBE_COUNT));
+	metrics_one(text, METRICS_SLOTS_MISSED, missed);
+	metrics_one(text, METRICS_SLOTS_CALLS, hits + missed);
 }
 
 /* Each equation by the newest reading that checked it. */

@@ -31,13 +31,15 @@ void metrics_free(struct metrics **metrics)
 	metrics_series_free(&old->napi);
 	metrics_series_free(&old->slots);
 	kinds_free(&old->kinds);
+	free(old->group);
 	free(old->cpu);
 	free(old);
 	*metrics = NULL;
 }
 
-static int update(struct series *series, const struct metrics_snapshot *snapshot,
-		  int (*add)(struct series *series, const struct metrics_snapshot *snapshot),
+static int update(struct metrics *metrics, struct series *series,
+		  const struct metrics_snapshot *snapshot,
+		  int (*add)(struct metrics *metrics, const struct metrics_snapshot *snapshot),
 		  uint64_t shown, uint64_t idle_ns)
 {
 	const struct series_limits limits = {
@@ -45,7 +47,7 @@ static int update(struct series *series, const struct metrics_snapshot *snapshot
 	int r;
 
 	metrics_series_begin(series);
-	r = add(series, snapshot);
+	r = add(metrics, snapshot);
 	if (r == 0)
 		metrics_series_end(series, &limits, snapshot->now_ns);
 	return r;
@@ -58,13 +60,13 @@ int metrics_update(struct metrics *metrics, const struct metrics_snapshot *snaps
 
 	metrics->limit = limits->drop_series;
 	if (snapshot->reading[READING_DROPS])
-		r = update(metrics->drops, snapshot, metrics_add_drops, limits->drop_series,
-			   limits->idle_ns);
+		r = update(metrics, metrics->drops, snapshot, metrics_add_drops,
+			   limits->drop_series, limits->idle_ns);
 	if (r == 0 && snapshot->reading[READING_NAPI])
-		r = update(metrics->napi, snapshot, metrics_add_napi, limits->devices,
+		r = update(metrics, metrics->napi, snapshot, metrics_add_napi, limits->devices,
 			   limits->idle_ns);
 	if (r == 0 && snapshot->reading[READING_SLOTS])
-		r = update(metrics->slots, snapshot, metrics_add_slots, limits->devices,
+		r = update(metrics, metrics->slots, snapshot, metrics_add_slots, limits->devices,
 			   limits->idle_ns);
 	if (r == 0 && snapshot->reading[READING_DEVICES])
 		r = kinds_update(metrics->kinds, snapshot);
@@ -76,7 +78,7 @@ int metrics_write(const struct metrics *metrics, const struct metrics_snapshot *
 {
 	metrics_write_self(text, snapshot);
 	if (snapshot->traced) {
-		metrics_write_drops(text, metrics, snapshot);
+		metrics_write_drops(text, metrics);
 		metrics_write_ledger(text, snapshot);
 		metrics_write_latency(text, metrics);
 		metrics_write_napi(text, metrics);

@@ -222,10 +222,33 @@ static void write_history(struct metrics_text *text, const struct metrics_histor
 	metrics_one(text, METRICS_HISTORY_FILE, history->file_bytes);
 }
 
+static void write_elsewhere(struct metrics_text *text, const struct metrics_snapshot *snapshot)
+{
+	if (!snapshot->elsewhere)
+		return;
+	metrics_family(text, METRICS_ELSEWHERE);
+	for (size_t i = 0; i < snapshot->elsewhere_rows; i++) {
+		const struct metrics_elsewhere *row = &snapshot->elsewhere[i];
+
+		metrics_labels(text, row->source, row->counter, row->class,
+			       row->overlaps ? "yes" : "no");
+		metrics_count(text, row->packets);
+	}
+	metrics_family(text, METRICS_ELSEWHERE_BYPASSES);
+	for (size_t i = 0; i < snapshot->bypasses; i++) {
+		metrics_labels(text, snapshot->bypass[i].kind);
+		metrics_count(text, snapshot->bypass[i].count);
+	}
+	metrics_one(text, METRICS_ELSEWHERE_SCANS, snapshot->elsewhere_scans);
+	metrics_family(text, METRICS_ELSEWHERE_SCAN_CPU);
+	metrics_seconds(text, snapshot->elsewhere_cpu_ns);
+}
+
 void metrics_write_self(struct metrics_text *text, const struct metrics_snapshot *snapshot)
 {
 	write_build(text, snapshot);
 	write_netns(text, snapshot);
+	write_elsewhere(text, snapshot);
 	write_coverage(text, snapshot);
 	write_probes(text, snapshot->probe);
 	write_alerts(text, snapshot);

@@ -28,41 +28,48 @@ void metrics_snapshot_free(struct metrics_snapshot **snapshot)
 	free(old->netns);
 	free(old->question);
 	free(old->alert);
+	free(old->elsewhere);
 	free(old);
 	*snapshot = NULL;
 }
 
 /* ---- causes ------------------------------------------------------------------ */
 
-/* A table by reason and location, while the causes are resolved.  Both come from the kernel's code. */
+/* A table by reason, location and evidence, while the causes are resolved.  All come from the kernel's code. */
 struct place {
-	uint64_t location;
+	uint64_t location, evidence;
 	uint32_t reason;
 	uint32_t cause; /* index plus 1; 0: free */
 };
 
 static struct place *find_place(struct place *table, size_t slots, const struct nf_drop_key *key)
 {
-	uint64_t h = (key->location ^ (uint64_t)key->reason << 48) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t rest =
+		((uint64_t)key->reason << 32 ^ key->evidence) * UINT64_C(0xff51afd7ed558ccd);
+	uint64_t h = (key->location ^ rest) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = h >> 32 & (slots - 1);
 
 	while (table[i].cause &&
-	       (table[i].location != key->location || table[i].reason != key->reason))
+	       (table[i].location != key->location || table[i].reason != key->reason ||
+		table[i].evidence != key->evidence))
 		i = (i + 1) & (slots - 1);
 	return &table[i];
 }
 
 static int fill(struct metrics_cause *to, const struct nf_drop_key *key, const struct cause *cause)
 {
-	*to = (struct metrics_cause){.reason_number = key->reason, .class = ""};
-	if (cause->has_reason && cause->reason_name)
-		snprintf(to->reason, sizeof(to->reason), "%s", cause->reason_name);
+	*to = (struct metrics_cause){
+		.reason_number = key->reason,
+		.inferred = cause->verdict.inferred,
+		.message = cause->verdict.message,
+		.class = knowledge_class_name(cause->verdict.class),
+	};
+	if (cause->verdict.reason)
+		snprintf(to->reason, sizeof(to->reason), "%s", cause->verdict.reason);
 	else if (cause->has_reason)
 		snprintf(to->reason, sizeof(to->reason), "%" PRIu32, cause->reason);
 	if (cause->subsystem)
 		snprintf(to->subsystem, sizeof(to->subsystem), "%s", cause->subsystem);
-	if (cause->knowledge)
-		to->class = knowledge_class_name(cause->knowledge->class);
 	to->location = strdup(key->location && cause->location ? cause->location : "");
 	return to->location ? 0 : -ENOMEM;
 }
@@ -94,7 +101,7 @@ int metrics_snapshot_causes(struct metrics_snapshot *snapshot,
 			resolve(key, &cause, userdata);
 			if (fill(&snapshot->cause[snapshot->causes], key, &cause) < 0)
 				return -ENOMEM;
-			*place = (struct place){key->location, key->reason,
+			*place = (struct place){key->location, key->reason, key->evidence,
 						(uint32_t)++snapshot->causes};
 		}
 		snapshot->drop_cause[i] = place->cause - 1;

@@ -24,7 +24,9 @@ struct metrics_cause {
 	uint32_t reason_number;
 	char reason[METRICS_NAME_MAX]; /* the name, or the number if it has none */
 	char subsystem[METRICS_NAME_MAX];
-	const char *class; /* static; "" if the knowledge has no entry */
+	bool inferred;	   /* the reason is not the kernel's own */
+	bool message;	   /* the skbs were not packets, so they are not drops */
+	const char *class; /* static */
 	char *location;	   /* owned */
 };
 
@@ -60,6 +62,16 @@ struct metrics_part_cost {
 	const char *name; /* static */
 	uint64_t readings, cpu_ns;
 };
+
+/* A counter of dropped packets that is the kernel's, over all devices. */
+struct metrics_elsewhere {
+	const char *source, *class; /* static */
+	char counter[METRICS_NAME_MAX];
+	bool overlaps;
+	uint64_t packets;
+};
+
+#define METRICS_BYPASSES_MAX 8
 
 /* Counts of netflowd's exports, kept by their owner. */
 struct metrics_exports {
@@ -111,6 +123,14 @@ struct metrics_snapshot {
 	bool log_read; /* the kernel's log */
 	uint64_t rockets, rockets_unseen;
 	struct metrics_exports exports;
+	struct metrics_elsewhere *elsewhere; /* owned; NULL: no scan has succeeded */
+	size_t elsewhere_rows;
+	struct {
+		const char *kind; /* static */
+		uint64_t count;
+	} bypass[METRICS_BYPASSES_MAX];
+	size_t bypasses;
+	uint64_t elsewhere_scans, elsewhere_cpu_ns;
 };
 
 /* Releases the readings, so call it in the thread of the loop.  NULL-safe; sets *snapshot to NULL. */
@@ -119,8 +139,8 @@ void metrics_snapshot_free(struct metrics_snapshot **snapshot);
 struct cause;
 
 /*
- * Resolve the causes of READING_DROPS with `resolve`, once for each reason and location.  Call it in the thread of the
- * loop.  -ENOMEM.
+ * Resolve the causes of READING_DROPS with `resolve`, once for each reason, location and evidence.  Call it in the
+ * thread of the loop.  -ENOMEM.
  */
 int metrics_snapshot_causes(struct metrics_snapshot *snapshot,
 			    void (*resolve)(const struct nf_drop_key *key, struct cause *cause,

@@ -212,7 +212,7 @@ static void test_drops(void **state)
 	at = block(fixture, 2, 6);
 	assert_packet(at, 0, plain, sizeof(plain), 14 + 1500);
 	assert_option(at, after_bytes(sizeof(plain)), 1,
-		      "dropped: NO_SOCKET at f+0x1, CPU 1, skb length 8 B");
+		      "dropped: NO_SOCKET, class unknown, at f+0x1, CPU 1, skb length 8 B");
 	at = block(fixture, 3, 1);
 	assert_int_equal(word(at + 8) & 0xffff, PCAPNG_LINUX_SLL);
 	assert_packet(block(fixture, 4, 6), 1, cooked, sizeof(cooked), 16 + 28);

@@ -61,12 +61,13 @@ static const char status_late[] =
 	"\"daemon\":{\"uptime_ns\":3000000000,\"version\":\"1\"},\"host\":{\"name\":\"h\"},"
 	"\"packets\":{\"received\":2100,\"delivered\":50,\"transmitted\":30},"
 	"\"cost\":{\"programs_cpu_percent\":1.5},"
-	"\"drops\":{\"hits\":5,\"counted\":5,\"unkeyed\":0,\"completed\":0,\"recorded\":3,\"throttled\":2,"
+	"\"drops\":{\"calls\":5,\"hits\":5,\"missed\":0,\"counted\":5,\"unkeyed\":0,\"completed\":0,"
+	"\"recorded\":3,\"throttled\":2,"
 	"\"ring_full\":0,\"balanced\":true},"
 	"\"inflight\":{\"begun\":9,\"delivered\":4,\"consumed\":1,\"transmitted\":2,"
 	"\"forwarded\":0,\"dropped\":1,\"overwritten\":1,\"invalidated\":0,\"torn\":0,"
 	"\"in_flight\":1,\"stale\":0,\"balanced\":true},"
-	"\"slots\":{\"hits\":4,\"counted\":4,\"unkeyed\":0,\"chosen\":1,\"recorded\":1,"
+	"\"slots\":{\"calls\":4,\"hits\":4,\"missed\":0,\"counted\":4,\"unkeyed\":0,\"chosen\":1,\"recorded\":1,"
 	"\"throttled\":0,\"ring_full\":0,\"unended\":0,\"balanced\":true},"
 	"\"tcp_bytes\":{\"copied\":0,\"delivered\":0,\"merged\":0,\"untracked\":0},"
 	"\"latency\":{\"chosen\":3,\"recorded\":1,\"throttled\":2,\"ring_full\":0}}";
@@ -408,6 +409,7 @@ static void test_record(void **state)
 	json_t *record =
 		json_loads("{\"time\":\"2026-11-21T09:30:00.123456789+01:00\","
 			   "\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
+			   "\"inferred\":true,\"class\":\"benign\","
 			   "\"location\":\"f+0x1\",\"device\":\"eth0\","
 			   "\"protocol\":\"arp\",\"length_bytes\":42,"
 			   "\"task\":{\"pid\":7,\"comm\":\"a\\u001bb\",\"involved\":false},"
@@ -426,8 +428,9 @@ static void test_record(void **state)
 	assert_int_equal(page_write(page, out), 0);
 	fclose(out);
 	json_decref(record);
-	assert_string_equal(text, "09:30:00.123456  NO_SOCKET  f+0x1  eth0  arp  42 B  "
-				  "(a\\x1bb[7])\n      g+0x2\n      h\n");
+	assert_string_equal(
+		text, "09:30:00.123456  NO_SOCKET (inferred)  benign  f+0x1  eth0  arp  42 B  "
+		      "(a\\x1bb[7])\n      g+0x2\n      h\n");
 }
 
 static int setup(void **state)

@@ -15,6 +15,7 @@
 #include "common/knowledge.h"
 #include "daemon/alert/engine.h"
 #include "daemon/alert/text.h"
+#include "daemon/core/drop.h"
 #include "daemon/core/names.h"
 
 #define S UINT64_C(1000000000)
@@ -35,6 +36,8 @@ struct fixture {
 	uint64_t mark, drops, other_drops, squeezed;
 	uint64_t elsewhere; /* drops at many locations, of a reason of their own */
 	bool without_reasons;
+	bool inferred, messages; /* NO_SOCKET is inferred; its skbs are messages */
+	struct cause cause[3];
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
 	uint64_t measured; /* overflows of a device without a ring */
@@ -78,15 +81,16 @@ static uint64_t drops_mark(void *userdata)
 static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *), void *data)
 {
 	struct fixture *f = userdata;
+	struct cause *cause = f->cause;
 	const struct alert_drops rows[] = {
-		{.reason = 3,
+		{.cause = &cause[0],
 		 .device = "eth0",
 		 .netns = 1,
 		 .protocol = 0x0800,
 		 .key_flags = NF_KEY_L4,
 		 .l4 = 17,
 		 .packets = f->drops},
-		{.reason = 8,
+		{.cause = &cause[1],
 		 .device = "eth1",
 		 .netns = 2,
 		 .protocol = 0x86dd,
@@ -94,9 +98,23 @@ static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *
 		 .l4 = 6,
 		 .packets = f->other_drops},
 	};
-	struct alert_drops elsewhere = {.reason = 77, .device = "", .packets = f->elsewhere};
+	struct alert_drops elsewhere = {.cause = &cause[2], .device = "", .packets = f->elsewhere};
 	int r = f->error;
 
+	for (int i = 0; i < 3; i++) {
+		static const uint32_t numbers[] = {3, 8, 77};
+		static const enum knowledge_class classes[] = {KNOWLEDGE_BENIGN, KNOWLEDGE_POLICY,
+							       KNOWLEDGE_FAULT};
+
+		cause[i] = (struct cause){
+			.has_reason = true,
+			.reason = numbers[i],
+			.verdict = {.reason = names_reason(f->names, numbers[i]),
+				    .class = classes[i],
+				    .inferred = f->inferred && !i,
+				    .message = f->messages && !i},
+		};
+	}
 	f->drops_read++;
 	for (size_t i = 0; i < 2 && r == 0; i++)
 		r = visit(&rows[i], data);
@@ -106,15 +124,17 @@ static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *
 	return r;
 }
 
-static void name_drops(void *userdata, uint32_t reason, uint64_t location,
+static void name_drops(void *userdata, const struct nf_drop_key *key,
 		       struct alert_drop_names *names)
 {
 	const struct fixture *f = userdata;
-	const char *name = names_reason(f->names, reason);
+	const char *name = names_reason(f->names, key->reason);
 
 	snprintf(names->reason, sizeof(names->reason), "%s",
 		 f->without_reasons ? "" : (name ? name : "?"));
-	snprintf(names->location, sizeof(names->location), "location_%u", (unsigned int)location);
+	snprintf(names->location, sizeof(names->location), "location_%u",
+		 (unsigned int)key->location);
+	names->inferred = f->inferred && key->reason == 3;
 }
 
 static int devices(void *userdata, enum nf_segment segment,
@@ -383,6 +403,10 @@ static void test_selection(void **state)
 		{"reason = NETFILTER_DROP", false},
 		{"reason = !NETFILTER_DROP", true},
 		{"reason = ! NO_SOCKET", false},
+		{"class = benign", true},
+		{"class = fault unknown benign", true},
+		{"class = fault, policy", false},
+		{"class = benign\nreason = NETFILTER_DROP", false},
 		{"device = eth0", true},
 		{"device = eth1", false},
 		{"netns = 1", true},

@@ -16,6 +16,7 @@
 #include "common/array.h"
 #include "daemon/alert/rules.h"
 #include "daemon/core/names.h"
+#include "daemon/core/verdict.h"
 
 #define S UINT64_C(1000000000)
 
@@ -105,9 +106,11 @@ static void test_all_keys(void **state)
 	assert_int_equal(rule->repeat_ns, 86400 * S);
 	assert_int_equal(rule->reasons, 3);
 	assert_true(rule->not_reasons);
-	assert_int_equal(rule->reason[0], 3);
-	assert_int_equal(rule->reason[1], 8);
-	assert_int_equal(rule->reason[2], 77);
+	assert_string_equal(rule->reason[0].name, "NO_SOCKET");
+	assert_string_equal(rule->reason[1].name, "NETFILTER_DROP");
+	assert_string_equal(rule->reason[2].name, "");
+	assert_int_equal(rule->reason[2].number, 77);
+	assert_int_equal(rule->classes, VERDICT_CLASSES_ALL);
 	assert_string_equal(rule->device, "eth0");
 	assert_string_equal(rule->netns, "4026531840");
 	assert_string_equal(rule->protocol, "ipv4/udp");

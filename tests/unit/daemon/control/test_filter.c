@@ -160,15 +160,15 @@ static void test_devices(void **state)
 static void test_reason(void **state)
 {
 	struct nf_journey_record record = start();
-	struct nf_drop_record drop = {.reason = 3, .bytes = record.bytes};
+	struct nf_drop_record drop = {.reason = 3, .flags = NF_DROP_REASON, .bytes = record.bytes};
 	struct filter filter = all;
 
 	(void)state;
 	filter.by_reason = true;
-	filter.reason = 3;
+	filter.reason = (struct reason_wanted){.number = 3};
 	assert_true(takes_drop(&filter, &drop));
 	assert_true(takes(&filter, &record));
-	filter.reason = 4;
+	filter.reason = (struct reason_wanted){.number = 4};
 	assert_false(takes_drop(&filter, &drop));
 	assert_true(takes(&filter, &record));
 }
