@@ -193,8 +193,30 @@ static int set_word(const struct argument *argument, const char *text, const cha
 		nearest_consider(&search, *word);
 	}
 	list_words(argument->words, valid, sizeof(valid));
-	return refuse(error, "--%s must be %s, not '%.60s'%s", argument->name, valid, text,
-		      nearest_hint("", search.best).s);
+	return refuse(error, "--%s must be %s%s, not '%.60s'%s", argument->name, valid,
+		      argument->type == ARGUMENT_WORDS ? ", or several with commas between" : "",
+		      text, nearest_hint("", search.best).s);
+}
+
+static int set_words(const struct argument *argument, const char *text, const char **value,
+		     struct arguments_error *error)
+{
+	const char *at = text;
+	char word[64];
+
+	do {
+		size_t length = strcspn(at, ",");
+		const char *one = word;
+		int r;
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, at);
+		r = set_word(argument, word, &one, error);
+		if (r < 0)
+			return r;
+		at += length;
+	} while (*at++);
+	*value = text;
+	return 0;
 }
 
 /* Whether a name exists is for the daemon to say. */
@@ -227,6 +249,8 @@ static int set_value(const struct argument *argument, struct arguments *argument
 		return 0;
 	case ARGUMENT_WORD:
 		return set_word(argument, text, value, error);
+	case ARGUMENT_WORDS:
+		return set_words(argument, text, value, error);
 	case ARGUMENT_NETNS:
 		return set_netns(argument, text, value, error);
 	case ARGUMENT_NUMBER:

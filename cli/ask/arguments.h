@@ -26,6 +26,7 @@ struct arguments {
 	int64_t limit;
 	bool records;
 	bool faults;
+	const char *classes; /* with commas between */
 	bool stack;
 	bool follow;
 	int64_t over_ns;
@@ -51,6 +52,7 @@ enum argument_type {
 	ARGUMENT_FLAG,	   /* bool; the option has no value */
 	ARGUMENT_TEXT,	   /* const char *, not empty */
 	ARGUMENT_WORD,	   /* const char *, one of `words` */
+	ARGUMENT_WORDS,	   /* const char *, one or more of `words`, with commas between */
 	ARGUMENT_NETNS,	   /* const char *, what netns_parse() takes */
 	ARGUMENT_NUMBER,   /* int64_t, a whole number */
 	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */

@@ -196,6 +196,10 @@ void session_put_selection(const struct session *session, struct page *page)
 		page_put(page, PAGE_PLAIN, "%s --faults", before);
 		before = "";
 	}
+	if (given->classes) {
+		page_put(page, PAGE_PLAIN, "%s --class %s", before, given->classes);
+		before = "";
+	}
 	if (session->filter)
 		page_put(page, PAGE_PLAIN, "%s '%s'", before, session->filter);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/ask/away.h"
+#include "cli/ask/classes.h"
 #include "cli/ask/field.h"
 #include "cli/terminal/signals.h"
 #include "common/time.h"
@@ -28,7 +29,7 @@ struct following {
 	int64_t deadline_ms; /* -1: none, or not begun */
 	bool begun;
 	int64_t records;
-	uint64_t hidden; /* drops that --faults hides */
+	uint64_t hidden; /* drops that --faults and --class hide */
 };
 
 /* A number about the stream itself, among its records. */
@@ -73,23 +74,20 @@ static enum report_status put_gap(struct session *session, const struct stream *
 	return put_note(session, stream, &note);
 }
 
-/* The number of drops that --faults hid, at the end of the stream. */
+/* The number of drops that --faults or --class hid, at the end of the stream. */
 static enum report_status put_hidden(struct session *session, const struct stream *stream,
 				     uint64_t hidden)
 {
 	struct note note = {.member = "hidden", .number = hidden, .style = PAGE_PLAIN};
 
-	snprintf(note.text, sizeof(note.text), "%s drops of class policy or benign hidden",
+	snprintf(note.text, sizeof(note.text), "%s drops of other classes hidden",
 		 units_count(hidden).s);
 	return put_note(session, stream, &note);
 }
 
-/* A drop without a class, because its reason is not known, is never hidden. */
 static bool hides(const struct session *session, const json_t *record)
 {
-	const char *class = field_text_or(record, "class", "fault");
-
-	return session->arguments.faults && strcmp(class, "fault");
+	return !classes_take(&session->arguments, field_text_or(record, "class", "unknown"));
 }
 
 /* One reply of the stream has a gap, a record or both; the gap is older than the record. */
@@ -272,7 +270,7 @@ enum report_status stream_follow(struct session *session, json_t *parameters,
 	following.parameters = call;
 	following.signals = signals;
 	status = follow(&following);
-	if (!session->arguments.faults || status)
+	if (classes_are_all(&session->arguments) || status)
 		return status;
 	return put_hidden(session, stream, following.hidden);
 }

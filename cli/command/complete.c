@@ -214,12 +214,25 @@ static void complete_options(struct complete *to, const struct argument *table)
 	}
 }
 
+/* The last of the words that commas separate. */
+static void complete_words(struct complete *to, const struct argument *option)
+{
+	const char *comma = strrchr(to->value, ',');
+
+	if (comma)
+		to->value = comma + 1;
+	for (const char *const *word = option->words; *word; word++)
+		add(to, *word, option->value);
+}
+
 static void complete_argument(struct complete *to, const struct argument *option)
 {
 	if (option->type == ARGUMENT_NETNS)
 		names_netns(&to->source, add, to);
 	else if (option->type == ARGUMENT_MOMENT)
 		complete_moments(to);
+	else if (option->type == ARGUMENT_WORDS)
+		complete_words(to, option);
 	else if (option->type == ARGUMENT_WORD)
 		for (const char *const *word = option->words; *word; word++)
 			add(to, *word, option->value);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/ask/classes.h"
 #include "cli/ask/field.h"
 #include "cli/ask/options.h"
 #include "cli/ask/stream.h"
@@ -11,6 +12,7 @@
 #include "cli/show/compare.h"
 #include "cli/show/coverage.h"
 #include "cli/show/drop_lines.h"
+#include "cli/show/elsewhere.h"
 #include "cli/show/period.h"
 #include "cli/terminal/table.h"
 #include "common/array.h"
@@ -31,13 +33,15 @@ static const struct argument arguments[] = {
 	       .help = "show only drops with this reason, a name or a number"),
 	OPTION_DEVICE("show only drops on this device"),
 	OPTION_NETNS,
-	OPTION_COUNT(top, "show only the N counters with the most packets, 1 to 1048576 (40)"),
+	OPTION_COUNT(top, "show only the first N rows, 1 to 1048576 (40)"),
 	OPTION_ALL,
 	OPTION_PERIOD,
 	OPTION("compare", DURATION, compare_ns, .value = "TIME", .min = 1000000000,
 	       .max = 365LL * 86400 * 1000000000,
 	       .help = "with --since, show what is new or has grown compared with the TIME before it, such as 24h"),
-	OPTION_FLAG(faults, "hide drops of class policy or benign, and print how many"),
+	OPTION_FLAG(faults, "show only drops of class fault, and print how many others are hidden"),
+	OPTION("class", WORDS, classes, .value = "CLASS", .words = classes_names,
+	       .help = "show only drops of these classes: fault, unknown, policy, benign, or several with commas between"),
 	OPTION_FLAG(records, "show single packets instead of counters, newest last"),
 	OPTION_FOLLOW("records"),
 	OPTION_FLAG(stack,
@@ -82,7 +86,14 @@ static const char *note_text(const json_t *row)
 	return field_true(json_object_get(row, "owner"), "by_netns") ? "by netns" : NULL;
 }
 
+/* What the baseline says about the row's cause. */
+static const char *mark_text(const json_t *row)
+{
+	return field_text_or(json_object_get(row, "baseline"), "mark", NULL);
+}
+
 static const struct key_column key_columns[] = {
+	{"mark", "mark", "baseline", false, mark_text},
 	{"reason", "reason", "reason", false, NULL},
 	{"class", "class", "class", false, NULL},
 	{"location", "location", "location", false, NULL},
@@ -116,6 +127,15 @@ static bool has_column(const struct key_column *column, const json_t *rows, cons
 	return false;
 }
 
+static enum page_style mark_style(const char *text, const struct key_column *column)
+{
+	if (column->text != mark_text)
+		return PAGE_PLAIN;
+	if (!strcmp(text, "new"))
+		return PAGE_BAD;
+	return !strcmp(text, "grown") ? PAGE_WARN : PAGE_PLAIN;
+}
+
 static void put_key(struct table *table, const struct key_column *column, const json_t *row)
 {
 	OWN_FREE char *reason = NULL;
@@ -123,14 +143,17 @@ static void put_key(struct table *table, const struct key_column *column, const 
 	uint64_t number;
 
 	if (text) {
-		table_cell(table, PAGE_PLAIN, "%s", text);
+		table_cell(table, mark_style(text, column), "%s", text);
 	} else if (!strcmp(column->member, "reason")) {
 		reason = drop_lines_reason(row);
 		table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
 	} else if (!strcmp(column->member, "class")) {
-		bool fault = !strcmp(field_text(row, "class"), "fault");
+		const char *class = field_text(row, "class");
+		enum page_style style = !strcmp(class, "fault")	    ? PAGE_BAD
+					: !strcmp(class, "unknown") ? PAGE_WARN
+								    : PAGE_PLAIN;
 
-		table_cell(table, fault ? PAGE_BAD : PAGE_PLAIN, "%s", field_text(row, "class"));
+		table_cell(table, style, "%s", class);
 	} else if (field_count(row, column->member, &number)) {
 		table_cell(table, PAGE_PLAIN, "%llu", (unsigned long long)number);
 	} else {
@@ -190,14 +213,73 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	return table_put(table, page);
 }
 
-/* How many --faults hid; nothing without --faults. */
-static void put_hidden(struct page *page, const json_t *reply, const char *what)
+/* How many records --faults and --class hid; nothing without them. */
+static void put_hidden(struct page *page, const json_t *reply)
 {
 	uint64_t hidden;
 
 	if (field_count(reply, "hidden", &hidden))
-		page_put(page, PAGE_PLAIN, "; %s %s of class policy or benign hidden",
-			 units_count(hidden).s, what);
+		page_put(page, PAGE_PLAIN, "; %s records of other classes hidden",
+			 units_count(hidden).s);
+}
+
+/* "fault 1, benign 20": the packets of each class that is shown, or that is hidden. */
+static void put_classes(const struct session *session, struct page *page, const json_t *reply,
+			bool hidden)
+{
+	const json_t *classes = json_object_get(reply, "classes");
+	const char *before = hidden ? "; hidden: " : "; ";
+
+	for (const char *const *name = classes_names; *name; name++) {
+		uint64_t packets = field_count_or(classes, *name, 0);
+
+		if (!packets || classes_take(&session->arguments, *name) == hidden)
+			continue;
+		page_put(page, PAGE_PLAIN, "%s", before);
+		page_put(page, strcmp(*name, "fault") ? PAGE_PLAIN : PAGE_BAD, "%s %s", *name,
+			 units_count(packets).s);
+		before = ", ";
+	}
+}
+
+/* skbs that were no packets have a line of their own. */
+static void put_messages(struct page *page, const json_t *reply)
+{
+	uint64_t messages = field_count_or(reply, "messages", 0);
+
+	if (messages == 1)
+		page_line(
+			page, PAGE_PLAIN,
+			"The kernel also freed a message (AF_UNIX, netlink or such). It is not a packet.");
+	else if (messages)
+		page_line(
+			page, PAGE_PLAIN,
+			"The kernel also freed %s messages (AF_UNIX, netlink and such). They are not packets.",
+			units_count(messages).s);
+}
+
+/* Where the evidence leaves several reasons, the function's entry says how to distinguish them. */
+static void put_candidates(struct page *page, const json_t *rows)
+{
+	OWN_JSON json_t *named = json_object();
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *function = field_text_or(row, "function", NULL);
+
+		if (!function || !json_object_get(row, "candidates") ||
+		    json_object_get(named, function))
+			continue;
+		if (!json_object_size(named))
+			page_put(page, PAGE_PLAIN, "How to distinguish several reasons: ");
+		page_put(page, PAGE_PLAIN, "%s`netflowctl explain %s`",
+			 json_object_size(named) ? ", " : "", function);
+		json_object_set_new(named, function, json_true());
+	}
+	if (json_object_size(named))
+		page_line(page, PAGE_PLAIN, ".");
 }
 
 /* The drops that the selection cannot find any more; nothing without --dev and --netns. */
@@ -210,6 +292,16 @@ static void put_folded(struct page *page, const json_t *reply)
 			 units_count(folded).s);
 }
 
+/* Why no row has a mark, if there is too little history. */
+static void put_baseline(struct page *page, const json_t *reply)
+{
+	const char *reason = field_text_or(json_object_get(reply, "baseline"), "reason", NULL);
+
+	if (reason)
+		page_line(page, PAGE_PLAIN, "Nothing is marked as new, grown or background: %s.",
+			  reason);
+}
+
 static void put_counters_summary(const struct session *session, struct page *page,
 				 const json_t *reply)
 {
@@ -220,7 +312,8 @@ static void put_counters_summary(const struct session *session, struct page *pag
 		 field_units_bytes(reply, "bytes").s);
 	session_put_selection(session, page);
 	period_put_since(page, reply);
-	put_hidden(page, reply, "packets");
+	put_classes(session, page, reply, false);
+	put_classes(session, page, reply, true);
 	put_folded(page, reply);
 	if (!field_true(reply, "exact"))
 		page_put(page, PAGE_WARN, "; counted from the records still held, so not exact");
@@ -230,33 +323,53 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	page_end(page);
 }
 
-static enum report_status print_counters(struct session *session, struct page *page,
-					 const json_t *reply, void *data)
+static void put_no_drops(const struct session *session, struct page *page, const json_t *reply)
 {
-	(void)data;
-	if (json_array_size(json_object_get(reply, "rows"))) {
-		int r;
+	bool none = period_is_whole(reply, "drops") &&
+		    !json_array_size(json_object_get(json_object_get(reply, "elsewhere"), "rows"));
 
-		put_counters_summary(session, page, reply);
-		r = put_rows(page, reply, session->arguments.by);
-		if (session->arguments.top < 0)
-			session_put_rest(page, json_array_size(json_object_get(reply, "rows")),
-					 field_count_or(reply, "matched", 0));
-		period_put(page, reply, about);
-		return coverage_print(session, page, r, about);
-	}
 	page_put(page, PAGE_PLAIN, "%s",
-		 period_is_whole(reply, "drops") ? "No packet was dropped"
-						 : "netflowd counted no dropped packet");
+		 none ? "No packet was dropped" : "netflowd counted no dropped packet");
 	session_put_selection(session, page);
 	period_put_since(page, reply);
 	if (!field_true(reply, "exact"))
 		page_put(page, PAGE_PLAIN, ", counted from the records still held");
-	put_hidden(page, reply, "packets");
+	put_classes(session, page, reply, true);
 	put_folded(page, reply);
 	page_line(page, PAGE_PLAIN, ".");
+	put_messages(page, reply);
+}
+
+static int put_counters(const struct session *session, struct page *page, const json_t *reply)
+{
+	const json_t *rows = json_object_get(reply, "rows");
+	int r;
+
+	put_counters_summary(session, page, reply);
+	r = put_rows(page, reply, session->arguments.by);
+	if (session->arguments.top < 0)
+		session_put_rest(page, json_array_size(rows), field_count_or(reply, "matched", 0));
+	put_candidates(page, rows);
+	put_messages(page, reply);
+	put_baseline(page, reply);
+	return r;
+}
+
+static enum report_status print_counters(struct session *session, struct page *page,
+					 const json_t *reply, void *data)
+{
+	bool all = session->arguments.all, leads = elsewhere_leads(reply);
+	int r = leads ? elsewhere_put(page, reply, ELSEWHERE_FAULTS, all) : 0;
+
+	(void)data;
+	if (!json_array_size(json_object_get(reply, "rows")))
+		put_no_drops(session, page, reply);
+	else if (!r)
+		r = put_counters(session, page, reply);
+	if (!r)
+		r = elsewhere_put(page, reply, leads ? ELSEWHERE_OTHERS : ELSEWHERE_ALL, all);
 	period_put(page, reply, about);
-	return coverage_print(session, page, 0, about);
+	return coverage_print(session, page, r, about);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
@@ -293,7 +406,7 @@ static void put_records_summary(const struct session *session, struct page *page
 		page_put(page, PAGE_PLAIN, "%s; the daemon holds %s of at most %s records",
 			 shown ? "" : " is held", field_units_count(reply, "held").s,
 			 field_units_count(reply, "capacity").s);
-	put_hidden(page, reply, "records");
+	put_hidden(page, reply);
 	page_line(page, PAGE_PLAIN, "%s", shown ? "" : ".");
 }
 
@@ -348,8 +461,8 @@ static json_t *counters_parameters(const struct session *session)
 
 	return session_parameters(
 		"by", session_text(given->by), "reason", session_text(given->reason), "device",
-		session_text(given->device), "netns", session_text(given->netns), "faults",
-		given->faults ? json_true() : NULL, "top", session_number(given->top), "limit",
+		session_text(given->device), "netns", session_text(given->netns), "classes",
+		classes_parameter(given), "top", session_number(given->top), "limit",
 		given->top >= 0 ? NULL : session_rows_limit(session), NULL);
 }
 
@@ -357,11 +470,10 @@ static json_t *records_parameters(const struct session *session)
 {
 	const struct arguments *given = &session->arguments;
 
-	return session_parameters("reason", session_text(given->reason), "device",
-				  session_text(given->device), "netns", session_text(given->netns),
-				  "faults", given->faults ? json_true() : NULL, "filter",
-				  session_text(session->filter), "limit",
-				  session_records_limit(session), NULL);
+	return session_parameters(
+		"reason", session_text(given->reason), "device", session_text(given->device),
+		"netns", session_text(given->netns), "classes", classes_parameter(given), "filter",
+		session_text(session->filter), "limit", session_records_limit(session), NULL);
 }
 
 /* ---- two periods ------------------------------------------------------------------------- */
@@ -498,8 +610,11 @@ const struct command command_drops = {
 	.words = true,
 	.notes =
 		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n"
-		"Counters are exact, except with --by flow. A table shows the 40 counters with the most packets; --all or --top N shows more, and --json prints all.\n"
+		"Faults come first, wherever they were counted, then drops of unknown class, of a policy, and benign ones. With --by, too, drops of different classes are different rows.\n"
+		"Counters are exact, except with --by flow. A table shows the first 40 rows; --all or --top N shows more, and --json prints all.\n"
+		"A reason with (inferred) is netflowd's conclusion from the function that dropped the packet and from what the packet and its socket were then: the kernel gave none, or a coarser one. Several reasons are what the evidence leaves; `netflowctl explain FUNCTION` says how to distinguish them.\n"
 		"Packets are skbs, as the kernel counts; segments are the packets on the wire that they were (GSO, GRO).\n"
+		"The mark compares a cause with the last 26 hours of this host: new, grown, recurring or background.\n"
 		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist.\n"
 		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",

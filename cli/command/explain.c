@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* netflowctl explain: what a name means, and what to do.  The texts are part of the program. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/ask/field.h"
@@ -41,6 +42,19 @@ static void put_text(struct page *page, const char *title, const char *text)
 	page_advice(page, COLUMN, text);
 }
 
+/* "listen, full: TCP_LISTEN_OVERFLOW, fault. How to tell." */
+static void put_case(struct page *page, const struct knowledge_case *c)
+{
+	const char *and = c->kernel_reason && c->conditions[0] ? ", " : "";
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s%s%s%s, %s%s%s", c->kernel_reason ? c->kernel_reason : "",
+		 and, c->conditions, c->kernel_reason || c->conditions[0] ? ": " : "",
+		 c->reason ? c->reason : "no reason", knowledge_class_name(c->class),
+		 c->tell[0] ? ". " : "", c->tell);
+	page_advice(page, COLUMN, text);
+}
+
 static void put_entry(struct page *page, const struct knowledge *entry)
 {
 	page_put(page, PAGE_TITLE, "%s", entry->name);
@@ -51,6 +65,10 @@ static void put_entry(struct page *page, const struct knowledge *entry)
 	page_line(page, class_style(entry->class), "%s", knowledge_class_name(entry->class));
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		put_text(page, texts[i].title, text_of(entry, i));
+	for (size_t i = 0; i < entry->case_count; i++) {
+		page_put(page, PAGE_TITLE, "%s", i ? "" : "drops");
+		put_case(page, &entry->cases[i]);
+	}
 }
 
 static void put_found(struct page *page, const char *name)
@@ -93,6 +111,28 @@ static int put_names(struct page *page)
 
 /* ---- as JSON ------------------------------------------------------------------------------- */
 
+static json_t *cases_to_json(const struct knowledge *entry)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < entry->case_count; i++) {
+		const struct knowledge_case *c = &entry->cases[i];
+		json_t *object =
+			session_parameters("conditions", session_text(c->conditions), "class",
+					   session_text(knowledge_class_name(c->class)), NULL);
+
+		if (c->kernel_reason)
+			json_object_set_new(object, "kernel_reason",
+					    session_text(c->kernel_reason));
+		if (c->reason)
+			json_object_set_new(object, "reason", session_text(c->reason));
+		if (c->tell[0])
+			json_object_set_new(object, "tell", session_text(c->tell));
+		json_array_append_new(list, object);
+	}
+	return list;
+}
+
 static json_t *entry_to_json(const struct knowledge *entry)
 {
 	json_t *object = session_parameters("name", session_text(entry->name), "kind",
@@ -102,6 +142,8 @@ static json_t *entry_to_json(const struct knowledge *entry)
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		json_object_set_new(object, texts[i].title, session_text(text_of(entry, i)));
+	if (entry->case_count)
+		json_object_set_new(object, "drops", cases_to_json(entry));
 	return object;
 }
 
@@ -160,11 +202,13 @@ static enum report_status run(struct session *session)
 
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "explain a drop reason, segment, alert or metric: meaning, cause, remedy",
+	.summary =
+		"explain a drop reason, kernel function, segment, alert or metric: meaning, cause, remedy",
 	.word = "[NAME]",
 	.notes =
 		"Without NAME, it lists all names.\n"
-		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for.\n"
+		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for. unknown is a drop that can be any of them.\n"
+		"The drops of a function are the cases in which it drops a packet: the conditions, the reason that netflowd infers from them, and its class. With ! before it, a condition must not hold.\n"
 		"explain works without a daemon. In a command, replace the words in capitals.\n",
 	.run = run,
 };

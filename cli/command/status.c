@@ -5,6 +5,7 @@
 #include "cli/ask/field.h"
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
+#include "cli/show/elsewhere.h"
 #include "cli/show/kernel_tables.h"
 #include "cli/show/ledger.h"
 #include "common/array.h"
@@ -187,6 +188,10 @@ static int put_status(struct page *page, const json_t *status)
 		page_line(page, PAGE_BAD, "  empty: no backend runs");
 	else
 		ledger_put(page, status);
+	if (json_object_get(status, "elsewhere")) {
+		put_title(page, "elsewhere");
+		elsewhere_put_scan(page, status, NAME_COLUMN);
+	}
 	r = put_tables(page, status);
 	put_cost(page, status);
 	put_clients(page, status);

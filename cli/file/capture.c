@@ -201,9 +201,9 @@ static void comment_drop(FILE *out, const json_t *record)
 	const json_t *task = json_object_get(record, "task");
 	OWN_FREE char *reason = drop_lines_reason(record);
 
-	fprintf(out, "dropped: %s at %s, CPU %s, skb length %s B", reason ? reason : "?",
-		field_text(record, "location"), field_units_number(record, "cpu").s,
-		field_units_number(record, "length_bytes").s);
+	fprintf(out, "dropped: %s, class %s, at %s, CPU %s, skb length %s B", reason ? reason : "?",
+		field_text_or(record, "class", "unknown"), field_text(record, "location"),
+		field_units_number(record, "cpu").s, field_units_number(record, "length_bytes").s);
 	if (field_true(task, "involved"))
 		comment_task(out, task, ", task ");
 }

@@ -8,15 +8,18 @@
 
 #include <jansson.h>
 
-/* Drops of one reason at one location, for all devices, namespaces and protocols together. */
+/* Drops of one reason and class at one location, for all devices, namespaces and protocols together. */
 struct drop_rate {
 	char *reason;
 	char *location;
+	const char *class; /* static */
+	const char *mark;  /* static: the first of new, grown, recurring, background; NULL: none */
+	size_t rank;	   /* of its class, see drop_lines_rank() */
 	uint64_t packets;  /* since the daemon started */
 	double per_second; /* since the earlier reply; RATE_UNKNOWN without one */
 };
 
-/* Sorted by rate, then by packets, the highest first. */
+/* Faults first; then by rate and by packets, the highest first. */
 struct drop_rates {
 	struct drop_rate *at;
 	size_t count;

@@ -13,10 +13,9 @@
 #define NS_PER_S 1e9
 
 static const char *const packet_members[READING_PACKETS_COUNT] = {
-	[READING_RECEIVED] = "received",
-	[READING_DELIVERED] = "delivered",
-	[READING_TRANSMITTED] = "transmitted",
-	[READING_DROPPED] = "dropped",
+	[READING_RECEIVED] = "received",       [READING_DELIVERED] = "delivered",
+	[READING_TRANSMITTED] = "transmitted", [READING_DROPPED] = "dropped",
+	[READING_FAULTS] = "faults",
 };
 
 /* The members of io.netflowd's Latency. */

@@ -82,16 +82,15 @@ static void put_header(struct page *page, const json_t *status, int64_t interval
 static void put_packets(struct page *page, const struct reading *reading)
 {
 	static const char *const words[READING_PACKETS_COUNT] = {
-		[READING_RECEIVED] = "received",
-		[READING_DELIVERED] = "delivered",
-		[READING_TRANSMITTED] = "transmitted",
-		[READING_DROPPED] = "dropped",
+		[READING_RECEIVED] = "received",       [READING_DELIVERED] = "delivered",
+		[READING_TRANSMITTED] = "transmitted", [READING_DROPPED] = "dropped",
+		[READING_FAULTS] = "faults",
 	};
 
 	put_name(page, "packets");
 	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
 		double per_second = reading->packets_per_second[i];
-		bool bad = i == READING_DROPPED && per_second > 0;
+		bool bad = i == READING_FAULTS && per_second > 0;
 
 		/* All rates have one width, so that the line always breaks at the same part. */
 		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %-8s", words[i],

@@ -38,12 +38,19 @@ int table_parts_put_drops(struct page *page, const char *title, const struct dro
 	table_least(table, TABLE_PARTS_RATE);
 	table_column(table, TABLE_RIGHT, "total");
 	table_least(table, TOTAL_WIDTH);
+	table_column(table, TABLE_LEFT, "class");
+	table_column(table, TABLE_LEFT, "mark");
 	table_column(table, TABLE_LEFT, "location");
 	for (size_t i = 0; i < count; i++) {
 		table_row(table);
 		table_cell(table, PAGE_PLAIN, "%s", drops[i].reason);
-		table_parts_rate(table, drops[i].per_second, PAGE_BAD);
+		table_parts_rate(table, drops[i].per_second,
+				 !drops[i].rank	      ? PAGE_BAD
+				 : drops[i].rank == 1 ? PAGE_WARN
+						      : PAGE_PLAIN);
 		table_cell(table, PAGE_PLAIN, "%s", units_count(drops[i].packets).s);
+		table_cell(table, PAGE_PLAIN, "%s", drops[i].class);
+		table_cell(table, PAGE_PLAIN, "%s", drops[i].mark ? drops[i].mark : UNITS_UNKNOWN);
 		table_cell(table, PAGE_PLAIN, "%s", drops[i].location);
 	}
 	return table_put(table, page);

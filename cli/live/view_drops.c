@@ -12,7 +12,14 @@
 #define TEXT_WIDTH 30
 #define CHART_MIN 8
 
-static const char *const orders[] = {"rate", "total", "reason", NULL};
+static const char *const orders[] = {"class", "rate", "total", "reason", NULL};
+
+static int by_rate(const void *one, const void *other)
+{
+	const struct drop_rate *a = one, *b = other;
+
+	return (a->per_second < b->per_second) - (a->per_second > b->per_second);
+}
 
 static int by_total(const void *one, const void *other)
 {
@@ -29,8 +36,8 @@ static int by_reason(const void *one, const void *other)
 	return order ? order : strcmp(a->location, b->location);
 }
 
-/* In the order of `orders`.  A reading is already sorted by rate. */
-static int (*const compare[])(const void *, const void *) = {NULL, by_total, by_reason};
+/* In the order of `orders`.  A reading is already sorted by class, then by rate. */
+static int (*const compare[])(const void *, const void *) = {NULL, by_rate, by_total, by_reason};
 
 static void put_history(const struct view_state *state, struct page *page)
 {
@@ -51,7 +58,7 @@ static int put(struct view_state *state, struct page *page, const struct reading
 	       size_t *rows)
 {
 	size_t order = state->order[VIEW_DROPS], count = reading->drops.count;
-	/* A copy, because the reading must stay sorted by rate.  It borrows the texts. */
+	/* A copy, because the reading must stay sorted.  It borrows the texts. */
 	OWN_FREE struct drop_rate *drops = calloc(count + 1, sizeof(*drops));
 	size_t skip = state->scroll < count ? state->scroll : count;
 

@@ -12,7 +12,7 @@
 /* Faults come first: policy and benign drops are often the most, and seldom the problem. */
 static bool is_fault(const struct model_reason *reason)
 {
-	return !strcmp(field_text_or(reason->row, "class", "fault"), "fault");
+	return !strcmp(field_text(reason->row, "class"), "fault");
 }
 
 static void put_texts(struct html *html, const struct knowledge *entry)
@@ -37,7 +37,7 @@ static void put_cause(struct html *html, const struct model *model,
 	html_title(html, "%s: %s packets (%s), %s", name ? name : "?",
 		   units_count(reason->packets).s,
 		   units_share(reason->packets, field_count_or(model->drops, "packets", 0)).s,
-		   field_text_or(reason->row, "class", "class not known"));
+		   field_text_or(reason->row, "class", "unknown"));
 	if (entry)
 		put_texts(html, entry);
 	else

@@ -59,8 +59,9 @@ static const char *owner_of(const json_t *row)
 static void put_places(struct html *html, const struct model *model)
 {
 	static const struct html_column columns[] = {
-		{"packets", true},   {"reason", false}, {"location", false}, {"device", false},
-		{"protocol", false}, {"netns", false},	{"cgroup", false},
+		{"packets", true},   {"mark", false},	  {"reason", false},
+		{"class", false},    {"location", false}, {"device", false},
+		{"protocol", false}, {"netns", false},	  {"cgroup", false},
 	};
 	const json_t *rows = json_object_get(model->places, "rows"), *row;
 	uint64_t matched = field_count_or(model->places, "matched", 0);
@@ -73,7 +74,10 @@ static void put_places(struct html *html, const struct model *model)
 	{
 		html_row(html);
 		html_cell(html, HTML_PLAIN, "%s", field_units_count(row, "packets").s);
+		html_cell(html, HTML_PLAIN, "%s",
+			  field_text(json_object_get(row, "baseline"), "mark"));
 		put_reason(html, row);
+		html_cell(html, class_tone(row), "%s", field_text(row, "class"));
 		html_cell(html, HTML_PLAIN, "%s", field_text(row, "location"));
 		html_cell(html, HTML_PLAIN, "%s", field_text(row, "device"));
 		html_cell(html, HTML_PLAIN, "%s", field_text(row, "protocol"));
@@ -83,10 +87,9 @@ static void put_places(struct html *html, const struct model *model)
 	}
 	html_table_end(html);
 	if (matched > json_array_size(rows))
-		html_paragraph(
-			html, HTML_DIM,
-			"%s more rows have fewer packets; `netflowctl drops --all` shows them.",
-			units_count(matched - json_array_size(rows)).s);
+		html_paragraph(html, HTML_DIM,
+			       "There are %s more rows; `netflowctl drops --all` shows them.",
+			       units_count(matched - json_array_size(rows)).s);
 }
 
 /* ---- when ---------------------------------------------------------------------------------- */
@@ -155,8 +158,8 @@ static void put_timeline(struct html *html, const struct model *model)
 static void put_records(struct html *html, const struct model *model)
 {
 	static const struct html_column columns[] = {
-		{"time", false}, {"reason", false}, {"location", false}, {"device", false},
-		{"flow", false}, {"length", true},  {"task", false},
+		{"time", false},   {"reason", false}, {"class", false}, {"location", false},
+		{"device", false}, {"flow", false},   {"length", true}, {"task", false},
 	};
 	const json_t *records = json_object_get(model->records, "records"), *record;
 	size_t i;
@@ -173,6 +176,7 @@ static void put_records(struct html *html, const struct model *model)
 		html_row(html);
 		html_cell(html, HTML_PLAIN, "%s", field_time(record, "time", NULL).s);
 		put_reason(html, record);
+		html_cell(html, class_tone(record), "%s", field_text(record, "class"));
 		html_cell(html, HTML_PLAIN, "%s", field_text(record, "location"));
 		html_cell(html, HTML_PLAIN, "%s", field_text(record, "device"));
 		html_cell(html, HTML_PLAIN, "%s",

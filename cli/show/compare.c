@@ -29,8 +29,8 @@ static double seconds_of(const json_t *reply)
  */
 static char *key_of(const json_t *row)
 {
-	static const char *const others[] = {"packets", "segments",   "bytes",
-					     "last",	"netns_name", "owner"};
+	static const char *const others[] = {"packets",	 "segments", "bytes",	   "last",
+					     "evidence", "baseline", "netns_name", "owner"};
 	OWN_JSON json_t *copy = json_copy((json_t *)row);
 	bool named = json_object_get(row, "netns") || json_object_get(row, "cgroup_id");
 
@@ -101,10 +101,15 @@ static double growth(const json_t *row)
 	       json_real_value(json_object_get(row, "before_per_second"));
 }
 
+/* Faults first, then the largest growth. */
 static int by_growth(const void *a, const void *b)
 {
 	double x = growth(*(json_t *const *)a), y = growth(*(json_t *const *)b);
+	size_t one = drop_lines_rank(*(json_t *const *)a);
+	size_t other = drop_lines_rank(*(json_t *const *)b);
 
+	if (one != other)
+		return one < other ? -1 : 1;
 	return x > y ? -1 : x < y;
 }
 
@@ -160,6 +165,7 @@ static void put_row(struct table *table, const json_t *row)
 	table_cell(table, PAGE_PLAIN, "%s", rate_text(row, "per_second").s);
 	table_cell(table, PAGE_PLAIN, "%s", fresh ? "-" : rate_text(row, "before_per_second").s);
 	table_cell(table, PAGE_PLAIN, "%s", reason ? reason : "?");
+	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "class"));
 	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "location"));
 	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "device"));
 	table_cell(table, PAGE_PLAIN, "%s", field_text(row, "protocol"));
@@ -179,6 +185,7 @@ int compare_put(struct page *page, const json_t *compared, size_t most)
 	table_column(table, TABLE_RIGHT, "rate");
 	table_column(table, TABLE_RIGHT, "rate before");
 	table_column(table, TABLE_LEFT, "reason");
+	table_column(table, TABLE_LEFT, "class");
 	table_column(table, TABLE_LEFT, "location");
 	table_column(table, TABLE_LEFT, "device");
 	table_column(table, TABLE_LEFT, "protocol");

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/ask/classes.h"
 #include "cli/ask/field.h"
 #include "cli/terminal/text.h"
 
@@ -36,20 +37,73 @@ __attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
 	return made;
 }
 
+/* Candidates that a line names; it counts the others. */
+#define CANDIDATES_NAMED 3
+
+/* "A or B", of the different reasons that are possible; NULL: there are none, or no memory. */
+static char *candidates(const json_t *object)
+{
+	const json_t *list = json_object_get(object, "candidates"), *one;
+	const char *names[CANDIDATES_NAMED] = {NULL};
+	size_t named = 0, others = 0, i;
+	char *made = NULL;
+
+	json_array_foreach(list, i, one)
+	{
+		const char *name = field_text_or(one, "reason", "another");
+		bool known = false;
+
+		for (size_t j = 0; j < named; j++)
+			known |= !strcmp(names[j], name);
+		if (!known && named < CANDIDATES_NAMED)
+			names[named++] = name;
+		else
+			others += !known;
+	}
+	if (!named)
+		return NULL;
+	made = text("%s%s%s%s%s", names[0], named > 1 ? (named > 2 ? ", " : " or ") : "",
+		    named > 1 ? names[1] : "", named > 2 ? (others ? ", " : " or ") : "",
+		    named > 2 ? names[2] : "");
+	if (made && others) {
+		char *more = text("%s or %zu more", made, others);
+
+		free(made);
+		made = more;
+	}
+	return made;
+}
+
 char *drop_lines_reason(const json_t *object)
 {
 	const char *name = field_text_or(object, "reason", NULL);
 	const char *subsystem = field_text_or(object, "subsystem", "core");
+	bool core = !strcmp(subsystem, "core"), inferred = field_true(object, "inferred");
+	OWN_FREE char *others = candidates(object);
 	uint64_t number;
-	bool core = !strcmp(subsystem, "core");
 
+	if (name && others)
+		return text("%s: %s", name, others);
 	if (name)
-		return text("%s%s%s%s", name, core ? "" : " (", core ? "" : subsystem,
-			    core ? "" : ")");
+		return text("%s%s%s%s%s%s", name, core && !inferred ? "" : " (",
+			    core ? "" : subsystem, core || !inferred ? "" : ", ",
+			    inferred ? "inferred" : "", core && !inferred ? "" : ")");
+	if (others)
+		return TAKE_PTR(others);
 	if (field_count(object, "reason_number", &number))
 		return text("%llu%s%s%s", (unsigned long long)number, core ? "" : " (",
 			    core ? "" : subsystem, core ? "" : ")");
 	return text("%s", UNITS_UNKNOWN);
+}
+
+size_t drop_lines_rank(const json_t *object)
+{
+	const char *class = field_text_or(object, "class", "unknown");
+	size_t rank = 0;
+
+	while (classes_names[rank] && strcmp(classes_names[rank], class) != 0)
+		rank++;
+	return rank;
 }
 
 /* The task, in parentheses if it only happened to run on the CPU. */
@@ -81,6 +135,7 @@ static struct line line_of(const json_t *record, const char *now)
 	struct line line = {{
 		text("%s", field_time(record, "time", now).s),
 		drop_lines_reason(record),
+		text("%s", field_text_or(record, "class", UNITS_UNKNOWN)),
 		text("%s", field_text(record, "location")),
 		text("%s", field_text(record, "device")),
 		text("%s", field_text_or(record, "flow", field_text(record, "protocol"))),

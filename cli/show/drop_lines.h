@@ -7,8 +7,8 @@
 
 #include "cli/terminal/page.h"
 
-/* Columns of a line: time, reason, location, device, flow, length, task. */
-#define DROP_LINES_COLUMNS 7
+/* Columns of a line: time, reason, class, location, device, flow, length, task. */
+#define DROP_LINES_COLUMNS 8
 
 /* The widths of the columns.  They start as zeroes and only grow, so that the columns of later lines are aligned. */
 struct drop_lines_widths {
@@ -27,8 +27,12 @@ bool drop_lines_put(struct page *page, struct drop_lines_widths *widths, const j
 
 /*
  * The reason of a record or a counter, which the caller frees: its name or, if the kernel gives none, its number; in
- * parentheses the subsystem, unless it is the core.  NULL when out of memory.
+ * parentheses the subsystem, unless it is the core, and whether netflowd inferred it; "A or B" if the evidence leaves
+ * several.  NULL when out of memory.
  */
 char *drop_lines_reason(const json_t *object);
+
+/* The place of its class in lists: 0 fault, 1 unknown, 2 policy, 3 benign. */
+size_t drop_lines_rank(const json_t *object);
 
 #endif

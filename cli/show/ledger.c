@@ -24,6 +24,7 @@ struct equation {
 };
 
 static const struct equation equations[] = {
+	{.of = "drops", .whole = "calls", .parts = {{.member = "hits"}, {.member = "missed"}}},
 	{.of = "drops",
 	 .whole = "hits",
 	 .parts = {{.member = "counted"}, {.member = "unkeyed"}, {.member = "completed"}}},
@@ -46,6 +47,7 @@ static const struct equation equations[] = {
 	{.of = "latency",
 	 .whole = "chosen",
 	 .parts = {{.member = "recorded"}, {.member = "throttled"}, {.member = "ring_full"}}},
+	{.of = "slots", .whole = "calls", .parts = {{.member = "hits"}, {.member = "missed"}}},
 	{.of = "slots", .whole = "hits", .parts = {{.member = "counted"}, {.member = "unkeyed"}}},
 	{.of = "slots",
 	 .whole = "chosen",
@@ -133,7 +135,7 @@ static void put_equation(struct page *page, const struct equation *equation, con
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN + INDENT, ": %s", text ? text : "?");
 }
 
-/* Events for which no program ran.  They are part of no equation. */
+/* Events for which no program ran. */
 static void put_missed(struct page *page, const json_t *values, const char *what)
 {
 	if (!field_count_or(values, "missed", 0))
@@ -156,7 +158,7 @@ void ledger_put(struct page *page, const json_t *status)
 		put_equation(page, &equations[i], json_object_get(status, equations[i].of));
 	}
 	put_missed(page, json_object_get(status, "drops"),
-		   "drops, by interrupts while the program ran");
+		   "drops, because the program was running on that CPU");
 	put_missed(page, json_object_get(status, "inflight"),
 		   "program runs, skipped by the kernel");
 }
