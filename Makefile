@@ -6,7 +6,7 @@
 #   make check      install missing packages, check the style, build everything, run every test
 #   make lint       check the style only: format, shell and Python scripts, texts
 #   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
-#                   VM_SUITE=vm-smoke runs a few tests (ten minutes)
+#                   VM_SUITE=vm-smoke runs a few tests (a quarter of an hour)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
@@ -161,7 +161,7 @@ $(OUT)/daemon/control/control.o: | $(BUILD)/interface.h
 
 # ---- the knowledge, embedded in the daemon and in netflowctl ----------------
 
-$(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledge/*.ini) Makefile
+$(BUILD)/knowledge_table.h: config/knowledge/generate $(wildcard config/knowledge/*.ini) bpf/records.h Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) python3 $< $(filter %.ini,$^) > $@
 
@@ -271,9 +271,10 @@ check-vm: packages
 	$(Q)$(AS_ROOT) tests/run $(VM_SUITE)
 
 # The first run downloads Xen to build/vm.
+XEN_SUITE := xen
 check-xen: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
-	$(Q)$(AS_ROOT) tests/run xen
+	$(Q)$(AS_ROOT) tests/run $(XEN_SUITE)
 
 # It builds the packages itself.  The first run builds a Debian image in build/vm.
 check-systemd: packages
@@ -281,7 +282,7 @@ check-systemd: packages
 
 check-machines: packages
 	+$(Q)$(MAKE) VARIANT=plain all tools
-	$(Q)$(AS_ROOT) tests/run systemd $(VM_SUITE) xen
+	$(Q)$(AS_ROOT) tests/run systemd $(VM_SUITE) $(XEN_SUITE)
 
 # They build the packages themselves.  The first run fetches Debian systems to build/debian.
 check-deb: packages
@@ -297,6 +298,7 @@ check-arm64: packages
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)$(AS_ROOT) tests/bench/run
+	$(Q)$(AS_ROOT) tests/bench/drops
 	$(Q)$(AS_ROOT) tests/bench/scrape
 	$(Q)$(AS_ROOT) tests/bench/services
 	$(Q)$(AS_ROOT) tests/bench/history $(BUILD)

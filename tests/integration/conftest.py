@@ -18,6 +18,8 @@ def pytest_configure(config):
     # ip, tc, nft and bpftool are not in every user's path.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
+    config.addinivalue_line("markers", "portable: the kernel makes no difference, so continuous "
+                            "integration runs it in no emulated machine")
     config.addinivalue_line("markers", "simultaneous: needs CPUs that run at the same time, or "
                             "timers that fire on time; emulated machines run these in a guest of "
                             "their own")

@@ -60,6 +60,7 @@ def reload(daemon):
 # ---- conditions ----
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_drop_rate_fires_and_resolves(watch, silent_pair):
     """It fires within one window after the flood begins, and resolves within one after it ends;

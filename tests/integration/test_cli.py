@@ -50,6 +50,7 @@ def test_help_and_version(built):
     assert "netflowctl" in fine(netflowctl("--version"))
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 @pytest.mark.parametrize("command", ["status", "drops", "latency", "probes"])
 def test_plain_output(dropped, command):

@@ -131,6 +131,7 @@ def records_of_flood(daemon, pair, count):
     return after - before
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 @pytest.mark.parametrize("way", RELOADS)
 def test_reload_changes_the_rate_of_records(start, files, pair, bpf, way):

@@ -38,7 +38,7 @@ def expect(daemon, trace, device, version, transport, packets_expected, reason=N
 
 def _compare_with_trace(row, trace, ether_type):
     """Other traffic can be dropped at the same location, so the trace has at least as many."""
-    reason = row.get("reason") if kernel.has_drop_reasons() else None
+    reason = row.get("kernel_reason", row.get("reason")) if kernel.has_drop_reasons() else None
     location = row["location"].split(" ")[0]
     at_least = trace.matching(ether_type, reason, None if location.startswith("0x") else location)
     assert at_least >= row["packets"], (row, trace.counts)
@@ -296,7 +296,7 @@ def test_names_are_the_kernels_own(daemon, pair, reasons):
     assert {"NO_SOCKET", "NETFILTER_DROP"} <= {row["reason"] for row in rows}
     for row in rows:
         assert row["subsystem"] == "core"
-        assert names[row["reason_number"]] == row["reason"]
+        assert names[row["reason_number"]] == row.get("kernel_reason", row["reason"])
 
 
 def test_tcp_to_a_closed_port(daemon, pair):

@@ -47,6 +47,7 @@ def dropped(rows, device):
                and row.get("netns") == device.namespace.inode)
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_lines_and_document(daemon, silent_pair):
     """Both have exactly the packets that were sent, and rows that the interface describes."""
@@ -92,6 +93,7 @@ def test_options(daemon, tmp_path):
     assert done.returncode == 0 and "traceEvents" in json.loads((tmp_path / "trace").read_text())
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_file(start, bpf, silent_pair, tmp_path):
     pair, path = silent_pair, tmp_path / "export.ndjson"

@@ -56,6 +56,7 @@ def directory(tmp_path):
     return tmp_path / "history"
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_drops_survive_kill_9(start, pair, directory):
     device = pair.right_device
@@ -86,6 +87,7 @@ def test_drops_survive_kill_9(start, pair, directory):
     assert "not recorded from" in text and "history: recorded" in text
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_an_orderly_stop_loses_nothing(start, silent_pair, directory):
     device = silent_pair.right_device
@@ -459,6 +461,7 @@ def test_directory_of_another_user(start, directory, owner, runs_as, says):
     assert daemon.log().count("cannot write the history") == 1
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_clients_that_leave(start, directory):
     """Questions whose client is gone, and more at once than run or wait, harm nobody."""

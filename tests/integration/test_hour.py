@@ -440,8 +440,10 @@ def check_others(play):
     for by, member in (("reason", "reason"), ("netns", "netns"), ("dev", "device")):
         for space, pair in ((netns, play.pair), (play.other.right.inode, play.other)):
             reply, _ = play.ask("GetDrops", *whole, netns=str(space), by=by)
-            found = {row[member]: row["packets"] for row in reply["rows"]}
-            wanted = collections.Counter()
+            # Classes have rows of their own.
+            found, wanted = collections.Counter(), collections.Counter()
+            for row in reply["rows"]:
+                found[row[member]] += row["packets"]
             for (own, reason), count in expected.items():
                 if own == space:
                     wanted[{"reason": reason, "netns": own,

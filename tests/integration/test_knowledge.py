@@ -17,6 +17,8 @@ from lab import btf, kernel, knowledge, paths, schema, waiting
 from lab.daemon import netflowctl
 from lab.varlink import VarlinkError
 
+pytestmark = pytest.mark.patient
+
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 LISTS = sorted((paths.TREE / "tests" / "integration" / "reasons").iterdir(),
                key=lambda path: [int(n) for n in path.name.split(".")])
@@ -139,6 +141,17 @@ PROGRAMS = set("""
 """.split())
 
 
+def test_every_word_of_evidence_is_explained():
+    """With the word without which it says nothing, if there is one."""
+    rows = re.findall(r"^\| (`.*?`) \| .* \| (?:`(\w+)` )?\|$",
+                      (paths.TREE / "docs" / "verdicts.md").read_text(), re.MULTILINE)
+    explained = {(word, needs) for words, needs in rows for word in re.findall(r"`(\w+)`", words)}
+    listed = re.findall(r"^\tX\(\w+, +(\w+), +(\w+),",
+                        (paths.TREE / "bpf" / "records.h").read_text(), re.MULTILINE)
+    assert explained >= {(word, "" if needs == "KNOWN" else needs.lower())
+                         for word, needs in listed if word != "known"}
+
+
 def all_commands():
     return [(entry, command) for entry in knowledge.entries()
             for command in knowledge.commands(entry)]
@@ -233,13 +246,14 @@ def test_counters_exist():
 # These need a module, or do not exist in all supported kernels.
 OPTIONAL_SYSCTLS = {"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count",
                     "net.ipv4.tcp_shrink_window", "net.ipv4.tcp_challenge_ack_limit",
-                    "net.core.qdisc_max_burst"}
+                    "net.core.qdisc_max_burst", "net.mpls.platform_labels",
+                    "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"}
 
 
 def test_sysctls_exist():
     wrong = []
     for entry, command in all_commands():
-        for name in re.findall(r"\b((?:net|vm|kernel)\.[a-zA-Z0-9_.]+)", command):
+        for name in re.findall(r"\b((?:net|vm|kernel)\.[a-zA-Z0-9_.-]+)", command):
             path = pathlib.Path("/proc/sys", name.replace("DEV", "lo").replace(".", "/"))
             if command.startswith("sysctl") and name not in OPTIONAL_SYSCTLS and not path.exists():
                 wrong.append(f"{entry.where} {name}")
@@ -325,7 +339,88 @@ def test_generator_refuses_an_entry_that_is_there_twice(tmp_path):
         knowledge.generator().read_all([tmp_path / "a.ini", tmp_path / "b.ini"])
 
 
+PLACE_HEAD = HEAD.replace("reason", "place")
+PLACE = ENTRY.replace("NO_SOCKET", "udp_rcv")
+CASES = """drops = >=5.17 <6.2: listen, !full -> TCP_LISTEN_OVERFLOW fault: How.
+\tNO_SOCKET old no_bytes -> - benign
+\t-> QUEUE_PURGE unknown
+"""
+
+
+def test_generator_reads_cases(tmp_path):
+    entry, = read(tmp_path, PLACE_HEAD + PLACE + CASES)
+    bits = knowledge.generator().evidence()
+    one, two, three = entry.cases
+    assert (one.since, one.until, one.need, one.refuse, one.kernel_reason) == (
+        5 << 16 | 17, 6 << 16 | 2, bits["listen"], bits["full"], "")
+    assert (one.words, one.reason, one.verdict, one.tell) == (
+        [">=5.17", "<6.2", "listen", "!full"], "TCP_LISTEN_OVERFLOW", "fault", "How.")
+    assert (two.need, two.refuse, two.kernel_reason, two.reason, two.verdict, two.tell) == (
+        bits["old"] | bits["no_bytes"], 0, "NO_SOCKET", "", "benign", "")
+    assert (three.words, three.need, three.reason) == ([], 0, "QUEUE_PURGE")
+    assert [case.where.rpartition(":")[2] for case in entry.cases] == ["12", "13", "14"]
+
+
+def test_every_bit_of_evidence_has_one_word():
+    bits = knowledge.generator().evidence().values()
+    assert len(bits) == len(set(bits)) and all(bit & (bit - 1) == 0 for bit in bits)
+
+
+@pytest.mark.parametrize("case,message", [
+    ("listen", "invalid case 'listen'; write CONDITIONS -> REASON CLASS"),
+    ("listen -> TCP_CSUM", "invalid case"),
+    ("listen -> tcp_csum fault", "invalid case"),
+    ("listen -> TCP_CSUM bad", "class bad: must be one of fault, policy, benign, unknown"),
+    ("listening -> - fault", "unknown condition 'listening'; it is a kernel such as >=6.2"),
+    ("!!listen -> - fault", "unknown condition '!!listen'"),
+    (">6.2 -> - fault", "unknown condition '>6.2'"),
+    (">=6.2 >=6.3 -> - fault", ">= is given twice"),
+    ("listen !listen -> - fault", "a condition and its contrary"),
+    ("NO_SOCKET TCP_CSUM -> - fault", "TCP_CSUM is a second reason"),
+])
+def test_generator_names_what_is_wrong_with_a_case(tmp_path, case, message):
+    with pytest.raises(knowledge.generator().Wrong) as raised:
+        read(tmp_path, PLACE_HEAD + PLACE + f"drops = -> - benign\n\t{case}\n")
+    assert f"some.ini:13: {message}" in str(raised.value)
+
+
+@pytest.mark.parametrize("text,message", [
+    (HEAD + ENTRY + "drops = -> - benign\n", "some.ini:3: [NO_SOCKET] is no place"),
+    (PLACE_HEAD + PLACE + "drops =\n", "some.ini:3: [udp_rcv] drops is empty"),
+    (PLACE_HEAD + ENTRY.replace("NO_SOCKET", "udp_rcv()"), "some.ini:3: [udp_rcv()] is no name"),
+    (PLACE_HEAD + PLACE + "drops = " + "\t-> - benign\n" * 33, "has 33 cases"),
+])
+def test_generator_names_what_is_wrong_with_a_place(tmp_path, text, message):
+    with pytest.raises(knowledge.generator().Wrong) as raised:
+        read(tmp_path, text)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("also,case,message", [
+    ("ip_rcv, udp_rcv", "-> - benign", "udp_rcv is already defined at"),
+    ("ip_rcv udp6_rcv", "-> - benign", "also 'ip_rcv udp6_rcv': no name of a function"),
+    ("ip_rcv", "-> NO_SUCH_REASON benign", "NO_SUCH_REASON is no reason of any kernel"),
+    ("ip_rcv", "NO_SUCH_REASON -> - benign", "NO_SUCH_REASON is no reason of any kernel"),
+])
+def test_generator_checks_places_against_all_files(tmp_path, also, case, message):
+    file = tmp_path / "places.ini"
+    file.write_text(f"{PLACE_HEAD}{PLACE}also = {also}\ndrops = {case}\n")
+    reasons = tmp_path / "reasons.ini"
+    reasons.write_text(HEAD + ENTRY)
+    with pytest.raises(knowledge.generator().Wrong) as raised:
+        knowledge.generator().read_all([file, reasons])
+    assert f"{file}:" in str(raised.value) and message in str(raised.value)
+
+
 # ---- the answers ----
+
+
+def printed_case(case):
+    """The case as `explain --json` shows it."""
+    shown = {"conditions": ", ".join(case.words), "class": case.verdict,
+             "kernel_reason": case.kernel_reason, "reason": case.reason, "tell": case.tell}
+    return {key: text for key, text in shown.items() if text or key == "conditions"}
+
 
 def fine(done):
     assert done.returncode == FINE, done.stderr
@@ -349,6 +444,9 @@ def test_explain_prints_every_entry():
     assert len(names) == len(knowledge.entries())
     found = json.loads(fine(netflowctl("explain", "--json")))["explanations"]
     printed = {(e.pop("kind"), e.pop("name"), e.pop("subject")): e for e in found}
+    assert {key: entry.pop("drops", []) for key, entry in printed.items()} == {
+        (e.kind, e.name, e.subject): [printed_case(case) for case in e.cases]
+        for e in knowledge.entries()}
     assert printed == {(e.kind, e.name, e.subject): {key: text for key, text in e.values.items()
                                                      if key != "also"}
                        for e in knowledge.entries()}
@@ -447,7 +545,7 @@ def test_drops_have_a_class(dropped):
     assert by_class(rows) == expected
     assert {row["reason"] for row in rows if row["class"] == "fault"} == {"SOCKET_RCVBUFF"}
     joined = daemon.call("GetDrops", **of_device(device, by="dev"))["rows"]
-    assert all(row.get("class") is None for row in joined)
+    assert by_class(joined) == expected and len(joined) == len(expected)
 
 
 @pytest.mark.parametrize("by", [None, "reason", "dev", "location"])
@@ -482,12 +580,12 @@ def test_drops_for_people_show_class_and_hidden(dropped):
     text = fine(daemon.netflowctl("drops", *only, "--faults", "--by", "reason"))
     assert re.search(rf"^ +{expected['fault']} .* SOCKET_RCVBUFF +fault ", text, re.MULTILINE)
     assert "NO_SOCKET" not in text
-    assert "; 40 packets of class policy or benign hidden" in text.splitlines()[0]
+    assert "; hidden: policy 10, benign 30" in text.splitlines()[0]
     text = fine(daemon.netflowctl("drops", *only, "--faults", "--records"))
     assert "SOCKET_RCVBUFF" in text and "NETFILTER_DROP" not in text
-    assert "; 40 records of class policy or benign hidden" in text.splitlines()[0]
+    assert "; 40 records of other classes hidden" in text.splitlines()[0]
     text = fine(daemon.netflowctl("drops", *only, "--faults", "--reason", "NO_SOCKET"))
-    assert text.startswith("No packet was dropped") and "; 30 packets of class" in text
+    assert text.startswith("No packet was dropped") and "; hidden: benign 30" in text
 
 
 @pytest.mark.usefixtures("cli")

@@ -57,7 +57,6 @@ def since(after, before):
             if isinstance(after[k], int) and not isinstance(after[k], bool)}
 
 
-@pytest.mark.smoke
 def test_flood_of_a_million_drops(daemon, pair):
     before = daemon.status()["drops"]
     statistics = pair.right.nstat()
@@ -163,6 +162,7 @@ def test_traffic_of_all_kinds_balances(daemon, path):
     drops_balance(daemon)
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_record_reader_that_stopped(start, silent_pair, bpf):
     """A reader that stops loses its own records, which are counted; other readers and the equations

@@ -59,6 +59,7 @@ def exporter(start, bpf):
 # ---- formats ----
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_formats(exporter, pair):
     daemon = exporter()
@@ -265,6 +266,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_requests_of_all_kinds(exporter):
     daemon = exporter("metrics.timeout=1s")
@@ -392,6 +394,7 @@ def test_reload(start, bpf, tmp_path):
 # ---- the file ----
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_textfile(start, bpf, tmp_path):
     """A reader sees a whole file at any time, with the mode that node_exporter needs."""
@@ -447,6 +450,7 @@ def test_a_probe_that_is_off(start, bpf):
     assert not total(samples, "netflowd_drops_total")
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_without_a_backend(start):
     """Only the daemon's own numbers are there: what is not known is absent, not 0."""

@@ -72,6 +72,7 @@ class Bystander(threading.Thread):
 # ---- org.varlink.service ----
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_get_info(client):
     info = client.call(f"{SERVICE}.GetInfo")
@@ -198,6 +199,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
 def test_garbage(daemon, bystander, data):
@@ -258,6 +260,7 @@ def test_client_that_never_reads(daemon, bystander):
     assert grown < limit
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_two_hundred_clients_at_once(daemon, bystander):
     """The daemon serves clients up to its limit, refuses each other client with TooMany, and serves

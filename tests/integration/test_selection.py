@@ -106,6 +106,7 @@ def test_size_is_part_of_it(recorded):
     assert not journeys.ask(daemon, pair.right_device, filter=f"udp port {OPEN} and greater 900")
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_streams(start, pair):
     """Each stream has its own expression."""

@@ -2,9 +2,9 @@
 """The tree's own rules: which room may include which, who owns which library, the licence in every
 file.
 
-daemon → {control, export} → {varlink, http, alert, cost, history} → {json, metrics} → store →
-{kernel, core} → common; backends reach only their own room, the records that they share with the
-programs in the kernel, and some leaves.
+daemon → {control, export} → {varlink, http, alert, cost, elsewhere, history} → {json, metrics} →
+store → {kernel, core} → common; backends reach only their own room, the records that they share
+with the programs in the kernel, and some leaves.
 """
 
 import pathlib
@@ -24,7 +24,7 @@ MAY_INCLUDE = {
                        "bpf/records.h"],
     "daemon/http/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
     "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/",
-                        "daemon/history/", "daemon/json/",
+                        "daemon/elsewhere/", "daemon/history/", "daemon/json/",
                         "daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/",
                         "daemon/process/loop.h", "common/", "bpf/records.h", "interface.h"],
     "daemon/varlink/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
@@ -36,6 +36,8 @@ MAY_INCLUDE = {
                         "daemon/probe/backend.h", "daemon/probe/probes.h",
                         "daemon/process/loop.h", "daemon/process/steps.h",
                         "daemon/process/worker.h", "common/", "bpf/records.h"],
+    "daemon/elsewhere/": ["daemon/kernel/", "daemon/process/loop.h", "daemon/process/worker.h",
+                          "common/"],
     "daemon/cost/": ["daemon/probe/backend.h", "daemon/process/loop.h", "common/"],
     "daemon/metrics/": ["daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
                         "common/", "bpf/records.h"],

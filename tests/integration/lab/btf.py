@@ -40,8 +40,8 @@ def of_release(release):
     image = fetched_kernels()[release]
     directory = next((paths.TREE / "build" / "vm").glob(f"*/root/lib/modules/{release}"))
     with tempfile.TemporaryDirectory() as temporary:
-        kernel = _unpacked(image, pathlib.Path(temporary) / "vmlinux")
-        modules = [_unpacked(found, pathlib.Path(temporary) / name)
+        kernel = unpacked(image, pathlib.Path(temporary) / "vmlinux")
+        modules = [unpacked(found, pathlib.Path(temporary) / name)
                    for name in MODULES for found in sorted(directory.rglob(f"{name}.ko*"))]
         return _reasons(kernel, modules)
 
@@ -78,7 +78,7 @@ def _enums(file, base=None):
             if entry["kind"] == "ENUM" and "drop_reason" in str(entry["name"])}
 
 
-def _unpacked(file, target):
+def unpacked(file, target):
     """The ELF file in a kernel image, or in a module that may be compressed."""
     data = file.read_bytes()
     for start, unpack in _streams(data):

@@ -34,6 +34,12 @@ def release():
     return tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
 
 
+def preempts_tracepoints():
+    """True if a task can preempt another one inside a program at a tracepoint: 7.x no longer
+    disables preemption there (__DECLARE_TRACE in include/linux/tracepoint.h)."""
+    return release() >= (7, 0)
+
+
 def untraced():
     """The largest share of events for which the kernel may run no program.  A kernel that is not
     Debian's may exempt a task from tracing, and then runs no program on top of it.  On one, some 70

@@ -33,7 +33,7 @@ class Load(threading.Thread):
         self.stopping.set()
         self.join(timeout=patience.seconds(10))
         assert self.failure is None, self.failure
-        assert self.turns > 10, "the load did not run"
+        assert self.turns > patience.fewer(10), "the load did not run"
 
 
 @contextlib.contextmanager

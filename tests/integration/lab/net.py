@@ -231,6 +231,11 @@ class Lab:
     def path(self):
         return Path(self)
 
+    def forget(self, namespace):
+        """Delete one of its namespaces now."""
+        self._names.remove(namespace.name)
+        run("ip", "netns", "delete", namespace.name)
+
     def delete(self):
         for name in self._names:
             run("ip", "netns", "delete", name, check=False)

@@ -26,19 +26,25 @@ def checksum(data):
     return ~total & 0xFFFF
 
 
-def ipv4(source, destination, protocol, payload, ttl=64, fragment=0, identification=0x4E46):
-    """`fragment`: the 16-bit field of flags and offset."""
+def ipv4(source, destination, protocol, payload, ttl=64, fragment=0, identification=0x4E46, *,
+         options=b"", version=4, words=None, length=None, bad_checksum=False):
+    """`fragment`: the 16-bit field of flags and offset.  `words` and `length` are the header's own
+    lengths, if they are wrong on purpose."""
+    words = 5 + len(options) // 4 if words is None else words
+    length = 20 + len(options) + len(payload) if length is None else length
+
     def header(check):
-        return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), identification, fragment,
-                           ttl, protocol, check, ipaddress.IPv4Address(source).packed,
-                           ipaddress.IPv4Address(destination).packed)
+        return struct.pack("!BBHHHBBH4s4s", version << 4 | words, 0, length, identification,
+                           fragment, ttl, protocol, check, ipaddress.IPv4Address(source).packed,
+                           ipaddress.IPv4Address(destination).packed) + options
 
-    return header(checksum(header(0))) + payload
+    return header(checksum(header(0)) ^ (0x1111 if bad_checksum else 0)) + payload
 
 
-def ipv6(source, destination, next_header, payload, hop_limit=64):
-    return struct.pack("!IHBB16s16s", 6 << 28, len(payload), next_header, hop_limit,
-                       ipaddress.IPv6Address(source).packed,
+def ipv6(source, destination, next_header, payload, hop_limit=64, *, version=6, length=None):
+    """`length` is the header's own, if it is wrong on purpose."""
+    return struct.pack("!IHBB16s16s", version << 28, len(payload) if length is None else length,
+                       next_header, hop_limit, ipaddress.IPv6Address(source).packed,
                        ipaddress.IPv6Address(destination).packed) + payload
 
 
@@ -52,8 +58,11 @@ def _transport_checksum(source, destination, protocol, segment):
     return checksum(ends + struct.pack("!II", len(segment), protocol) + segment)
 
 
-def udp(source, destination, source_port, destination_port, payload, bad_checksum=False):
-    segment = struct.pack("!HHHH", source_port, destination_port, 8 + len(payload), 0) + payload
+def udp(source, destination, source_port, destination_port, payload, bad_checksum=False, *,
+        length=None):
+    """`length` is the header's own, if it is wrong on purpose."""
+    length = 8 + len(payload) if length is None else length
+    segment = struct.pack("!HHHH", source_port, destination_port, length, 0) + payload
     check = _transport_checksum(source, destination, UDP, segment) or 0xFFFF
     # A checksum of 0 would mean that there is none.
     check = check ^ 0x1111 or 0x2222 if bad_checksum else check
@@ -61,12 +70,21 @@ def udp(source, destination, source_port, destination_port, payload, bad_checksu
 
 
 def tcp(source, destination, source_port, destination_port, flags, sequence=0, acknowledgement=0,
-        payload=b"", bad_checksum=False):
-    segment = struct.pack("!HHIIBBHHH", source_port, destination_port, sequence, acknowledgement,
-                          5 << 4, sum(TCP_FLAGS[f] for f in flags), 64240, 0, 0) + payload
+        payload=b"", bad_checksum=False, *, options=b"", words=None, window=64240):
+    """`words` is the header's own length, if it is wrong on purpose."""
+    words = 5 + len(options) // 4 if words is None else words
+    segment = struct.pack("!HHIIBBHHH", source_port, destination_port, sequence & 0xFFFFFFFF,
+                          acknowledgement & 0xFFFFFFFF, words << 4,
+                          sum(TCP_FLAGS[f] for f in flags), window, 0, 0) + options + payload
     check = _transport_checksum(source, destination, TCP, segment)
     check ^= 0x1111 if bad_checksum else 0
     return segment[:16] + struct.pack("!H", check) + segment[18:]
+
+
+def icmpv6(source, destination, kind, code, rest, bad_checksum=False):
+    message = struct.pack("!BBH", kind, code, 0) + rest
+    check = _transport_checksum(source, destination, ICMPV6, message)
+    return message[:2] + struct.pack("!H", check ^ (0x1111 if bad_checksum else 0)) + message[4:]
 
 
 def icmp(kind, code, rest, bad_checksum=False):

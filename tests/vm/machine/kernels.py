@@ -16,13 +16,23 @@ SUITES = {
     "6.1": ("bookworm",),
     "6.12": ("bookworm-backports", "trixie"),
     "7.3": ("trixie-backports",),
+    "7.3-rt": ("trixie-backports",),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    name: str              # 6.1
+    name: str              # 6.1, or 7.3-rt: PREEMPT_RT
     directory: pathlib.Path
+
+    @property
+    def version(self):
+        return self.name.partition("-")[0]
+
+    @property
+    def flavour(self):
+        """What the names of Debian's packages end with."""
+        return "-".join((*self.name.split("-")[1:], ARCHITECTURE))
 
     @property
     def root(self):
@@ -70,8 +80,8 @@ def _fetch(kernel, state):
 def _download(kernel, apt):
     """Download the packages of the kernel into an empty directory; return the files."""
     # The meta package names the release's current kernel.
-    meta = apt.depends(f"linux-image-{ARCHITECTURE}")
-    package = re.search(rf"Depends: (linux-image-{re.escape(kernel.name)}\.\S+)", meta)
+    meta = apt.depends(f"linux-image-{kernel.flavour}")
+    package = re.search(rf"Depends: (linux-image-{re.escape(kernel.version)}\.\S+)", meta)
     if not package:
         raise Trouble(f"the suite has another kernel now: {' '.join(meta.split())}")
     # An earlier attempt may have left a partial file, so start with an empty directory.

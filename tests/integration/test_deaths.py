@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each way to die in lab/deaths: netflowd counts exactly the packets that died there, and gives the
+same reason, its own or the kernel's, and the same class on every kernel.
+
+With NETFLOWD_DEATHS=FILE, the results go to that file as JSON, for tests/vm/deaths.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import time
+
+import pytest
+
+from conftest import Starter, needs_bpf
+from lab import deaths, kernel, waiting
+
+pytestmark = pytest.mark.patient
+
+# What labs do besides: reports of multicast groups when a device comes up.
+NOISE = (("ip6_mc_input", "ipv6/hopopt"),)
+RESULTS = os.environ.get("NETFLOWD_DEATHS")
+
+# Where the kernel gives no reason, and none can be inferred.
+NO_NAME = ("NOT_SPECIFIED", "NO_REASON")
+
+Cause = collections.namedtuple("Cause", "function reason inferred kind candidates evidence")
+
+
+@pytest.fixture(scope="module", name="daemon")
+def _daemon(built, tmp_path_factory):
+    """One daemon for all deaths."""
+    needs_bpf()
+    starter = Starter(tmp_path_factory.mktemp("deaths"))
+    try:
+        yield starter()
+    finally:
+        starter.end()
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    """{death: its cause, or why it was skipped}"""
+    seen = {}
+    yield seen
+    if RESULTS:
+        pathlib.Path(RESULTS).write_text(json.dumps(
+            {"release": os.uname().release, "deaths": seen}, indent=1))
+
+
+def function(row):
+    """The function of a row's location, without the suffixes that compilers add."""
+    return re.split(r"[.+]", row.get("location", ""))[0]
+
+
+def cause(row):
+    candidates = tuple(sorted(c.get("reason") or "" for c in row.get("candidates") or ()))
+    reason = None if row.get("reason") in NO_NAME else row.get("reason")
+    return Cause(function(row), reason, bool(row.get("inferred")), row.get("class"),
+                 candidates, tuple(row.get("evidence") or ()))
+
+
+def counted(daemon):
+    """{(namespace, cause without evidence, protocol): packets}, and {the same: evidence}
+
+    A namespace can have the number of one that is gone.  Rows that mean the same are one row with
+    the evidence that they have in common, so the evidence of a row can change.
+    """
+    sums, evidence = collections.Counter(), {}
+    for row in daemon.call("GetDrops")["rows"]:
+        found = cause(row)
+        key = row.get("netns"), found._replace(evidence=()), row.get("protocol")
+        sums[key] += row["packets"]
+        evidence[key] = found.evidence
+    return sums, evidence
+
+
+class Watch:
+    """The drops in the namespaces of a scene since it began."""
+
+    def __init__(self, daemon, scene, death):
+        self.daemon, self.scene, self.death = daemon, scene, death
+        self.before, _ = counted(daemon)
+
+    def causes(self):
+        """{cause: packets}, without noise"""
+        inodes = {namespace.inode for namespace in self.scene.namespaces}
+        sums = collections.Counter()
+        packets, evidence = counted(self.daemon)
+        for key in packets:
+            inode, found, protocol = key
+            if inode in inodes and (found.function, protocol) not in NOISE and \
+                    found.function not in self.death.beside and packets[key] > self.before[key]:
+                sums[found._replace(evidence=evidence[key])] += packets[key] - self.before[key]
+        return sums
+
+
+def settled(watch, death):
+    """The causes, when the packets are counted.  A module's functions have names a moment later."""
+    traced = kernel.release() >= death.untraced_before
+    waiting.until(watch.causes, lambda causes: sum(causes.values()) >= death.count,
+                  seconds=5 if traced else 0.3)
+    waiting.until(watch.causes, lambda causes: {c.function for c in causes} <= set(death.places),
+                  seconds=1.5)
+    time.sleep(0.1)
+    return watch.causes()
+
+
+@pytest.mark.parametrize("death", deaths.DEATHS, ids=lambda death: death.name)
+def test_death(daemon, results, lab, death):
+    if kernel.release() < death.since:
+        pytest.skip(f"needs Linux {death.since[0]}.{death.since[1]}")
+    scene = deaths.Scene(lab, death.count)
+    watch = Watch(daemon, scene, death)
+    try:
+        death.make(scene)
+        causes = settled(watch, death)
+        results[death.name] = {"causes": [[*found, n] for found, n in causes.items()]}
+        check(death, causes)
+        if death.counters:
+            moved = scene.here.nstat()
+            assert {name: moved[name] for name in death.counters} == \
+                dict.fromkeys(death.counters, death.count)
+    except deaths.Lacking as lacking:
+        results[death.name] = {"skipped": str(lacking)}
+        pytest.skip(str(lacking))
+    finally:
+        scene.close()
+
+
+def check(death, causes):
+    """One cause, with the packets that were sent, and all that is known of it."""
+    if kernel.release() < death.untraced_before:
+        assert not causes
+        return
+    assert sum(causes.values()) == death.count, causes
+    assert {found.function for found in causes} <= set(death.places), causes
+    if kernel.release() >= death.undecided_before:
+        assert len(causes) == 1, causes
+    found = next(iter(causes))
+    reason, kind = death.expected(kernel.release())
+    if kernel.release() < death.undecided_before:
+        # No name, or this one: never a wrong one.  And no other class.
+        assert found.reason in (None, reason), found
+        assert found.kind in ("unknown", kind) or found.candidates, found
+    else:
+        assert (found.reason, found.kind) == (reason, kind), found

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A healthy host is silent: whatever its servers and clients do, `drops --faults` is empty for as
+long as nothing is wrong.
+
+In an emulated machine this asks about the whole host, elsewhere about the namespaces of the test.
+"""
+
+import os
+import time
+
+import pytest
+
+from lab import patience, servers
+from lab.daemon import netflowctl
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+ALONE = "NETFLOWD_VM" in os.environ
+REQUESTS = 2000
+
+
+def shown(row):
+    words = (row.get("class", "no class"), row.get("reason", "no reason"),
+             row.get("location", "").split("+")[0], row.get("protocol", ""), row.get("device", ""),
+             *row.get("evidence", ()))
+    return f"{row['packets']} packets: {' '.join(words)}"
+
+
+class Silence:
+    """A daemon that has seen all that the lab did."""
+
+    def __init__(self, daemon, lab):
+        self.daemon, self.lab = daemon, lab
+        self.inodes = set()
+
+    def remember(self, *namespaces):
+        """These namespaces, too; before they are deleted."""
+        self.inodes |= {namespace.inode for namespace in namespaces}
+
+    def faults(self):
+        rows = self.daemon.call("GetDrops", faults=True)["rows"]
+        return [shown(row) for row in rows if ALONE or row.get("netns") in self.inodes]
+
+    def check(self):
+        time.sleep(patience.seconds(0.3))  # what is under way arrives, and timers run
+        faults = self.faults()
+        assert not faults, "\n".join(faults)
+
+
+@pytest.fixture
+def silence(start, lab):
+    return Silence(start(), lab)
+
+
+@pytest.fixture
+def link(lab, silence):
+    made = servers.Link(lab, servers.host(lab), servers.host(lab))
+    silence.remember(made.left, made.right)
+    return made
+
+
+@pytest.fixture
+def web(link, tmp_path):
+    with servers.nginx(link.right, tmp_path / "nginx"):
+        yield link
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_connection_for_each_request(silence, web, version):
+    servers.ab(web.left, web.right_address(version), REQUESTS, "-c", 10)
+    silence.check()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_big_pages(silence, web, version):
+    servers.ab(web.left, web.right_address(version), 300, "-c", 10, page="big")
+    silence.check()
+
+
+def test_keep_alive(silence, web):
+    servers.ab(web.left, web.right_address(), REQUESTS, "-c", 10, "-k")
+    silence.check()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_tls(silence, web, version):
+    servers.ab(web.left, web.right_address(version), 200, "-c", 5, port=443)
+    silence.check()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_resets_by_the_client(silence, web, version):
+    servers.reset(web.left, web.right_address(version), 200)
+    servers.ab(web.left, web.right_address(version), 100)
+    silence.check()
+
+
+def test_a_connection_that_is_kept(silence, web):
+    with servers.kept_alive(web.left, web.right_address()):
+        time.sleep(5)
+        silence.check()
+    silence.check()
+
+
+def test_the_server_ends(silence, link, tmp_path):
+    """It closes the connections that it has, and nobody listens any more."""
+    with servers.nginx(link.right, tmp_path / "nginx"), \
+            servers.kept_alive(link.left, link.right_address()):
+        servers.ab(link.left, link.right_address(), 100)
+    silence.check()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_closed_ports(silence, link, version):
+    servers.refused(link.left, link.right_address(version), 50)
+    silence.check()
+
+
+@pytest.mark.parametrize("options", [(), ("-k", "0")], ids=["kept", "new"])
+def test_redis(silence, link, tmp_path, options):
+    with servers.redis(link.right, tmp_path / "redis"):
+        servers.redis_benchmark(link.left, link.right_address(), REQUESTS, "-t", "ping,set,get",
+                                *options)
+        silence.check()
+    silence.check()
+
+
+@pytest.mark.parametrize("options", [(), ("-R",), ("-u", "-b", "1M", "-l", "1200")],
+                         ids=["tcp", "reverse", "udp"])
+def test_iperf3(silence, link, tmp_path, options):
+    end = servers.iperf3(link.left, link.right, link.right_address(), tmp_path, *options)
+    assert end["sum"]["lost_packets"] == 0 if "-u" in options else end["sum_received"]["bytes"]
+    silence.check()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_router(silence, lab, tmp_path, version):
+    client, router, server = (servers.host(lab) for _ in range(3))
+    silence.remember(client, router, server)
+    router.sysctl(**{"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1})
+    near, far = (servers.Link(lab, client, router, 1), servers.Link(lab, router, server, 2))
+    for namespace, gateway in ((client, near.right_address), (server, far.left_address)):
+        namespace.ip_batch(f"route add default via {gateway(4)}",
+                           f"route add default via {gateway(6)}")
+    with servers.nginx(server, tmp_path / "nginx"):
+        servers.ab(client, far.right_address(version), REQUESTS // 2, "-c", 10)
+        servers.reset(client, far.right_address(version), 50)
+        servers.refused(client, far.right_address(version), 20)
+        silence.check()
+
+
+def test_containers_that_start_and_stop(silence, lab, tmp_path):
+    """They get their addresses by DHCP, serve and ask, and are deleted."""
+    bridge = servers.Bridge(lab)
+    silence.remember(bridge.host)
+    with servers.dnsmasq(bridge.device(), tmp_path / "dnsmasq"):
+        server, device = bridge.container()
+        silence.remember(server)
+        address = servers.lease(device, tmp_path)
+        with servers.nginx(server, tmp_path / "nginx"):
+            for _ in range(4):
+                namespace, device = bridge.container()
+                silence.remember(namespace)
+                servers.lease(device, tmp_path)
+                servers.ab(namespace, address, 50, "-c", 5)
+                servers.ab(bridge.host, address, 20)
+                lab.forget(namespace)
+                silence.check()
+    silence.check()
+
+
+def test_the_whole_lab_goes(start, lab, tmp_path):
+    """What is deleted while connections are open ends without a fault, too."""
+    silence = Silence(start(), lab)
+    left, right = servers.host(lab), servers.host(lab)
+    silence.remember(left, right)
+    link = servers.Link(lab, left, right)
+    with servers.nginx(right, tmp_path / "nginx"), \
+            servers.kept_alive(left, link.right_address()):
+        servers.ab(left, link.right_address(), 50)
+        lab.forget(left)
+        silence.check()
+    silence.check()
+
+
+def test_drops_faults_prints_nothing(silence, web):
+    """The page itself: nothing but what says that there is nothing."""
+    if not ALONE:
+        pytest.skip("other drops of this host")
+    servers.ab(web.left, web.right_address(), 100)
+    page = netflowctl("--socket", silence.daemon.socket_path, "drops", "--faults")
+    assert page.returncode == 0, page.stderr
+    assert not silence.faults(), page.stdout

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Verdicts: class, inferred reasons and messages of real drops of a known number are the same in
+every output."""
+
+import contextlib
+import json
+import re
+import socket
+import sqlite3
+import time
+
+import pytest
+
+from lab import kernel, waiting
+from lab.alerts import Rules
+from lab.prometheus import scrape
+
+CLASSES = ["fault", "unknown", "policy", "benign"]
+FAULTS, BENIGN = 3, 100_000
+CAUSE = {"reason": "NEIGH_FAILED", "inferred": True, "class": "fault",
+         "function": "neigh_invalidate"}
+
+
+def no_neighbour(pair, count):
+    """Send packets to an IPv6 neighbour that does not exist: the kernel drops them after three
+    solicitations, a second apart, and gives no reason."""
+    pair.left.send_udp(pair.right_address(6)[:-1] + "77", 9, count)
+
+
+def failed(daemon, pair, **parameters):
+    """The rows of these drops."""
+    return [row for row in daemon.call("GetDrops", netns=str(pair.left.inode), limit=10000,
+                                       **parameters)["rows"]
+            if row.get("function") == CAUSE["function"]]
+
+
+def wait_for(daemon, pair, count):
+    rows = waiting.until(lambda: (found := failed(daemon, pair)) and
+                         sum(row["packets"] for row in found) >= count and found, bool,
+                         seconds=15.0)
+    assert sum(row["packets"] for row in rows) == count
+    return rows
+
+
+def is_cause(row):
+    assert {key: row.get(key) for key in CAUSE} == CAUSE
+    if kernel.has_drop_reasons():
+        assert row["kernel_reason"] == "NOT_SPECIFIED" and row["reason_number"] in (1, 2)
+    assert "candidates" not in row
+
+
+def unread_messages(count):
+    """Close an AF_UNIX socket with this many messages in its queue: the kernel frees them."""
+    left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with left, right:
+        left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        for _ in range(count):
+            left.send(b"unread")
+
+
+@pytest.fixture
+def guessed(bpf):
+    """This kernel has no reason of its own for a neighbour that does not answer."""
+    del bpf
+
+
+@pytest.fixture
+def certain(guessed):
+    """A drop at a closed UDP port is certainly NO_SOCKET, and benign."""
+    del guessed
+    if not kernel.has_drop_reasons():
+        pytest.skip("without reasons, a drop at a closed UDP port has two candidates here: "
+                    "NO_SOCKET and XFRM_POLICY")
+
+
+@pytest.mark.portable
+@pytest.mark.smoke
+def test_one_fault_leads_before_many_benign_drops(start, pair, certain):
+    del certain
+    daemon = start()
+    pair.left.send_udp(pair.RIGHT4, 9, BENIGN)
+    no_neighbour(pair, 1)
+    row, = wait_for(daemon, pair, 1)
+    is_cause(row)
+    reply = daemon.call("GetDrops")
+    assert reply["rows"][0]["class"] == "fault"
+    assert [row["class"] for row in reply["rows"]] == \
+        sorted((row["class"] for row in reply["rows"]), key=CLASSES.index)
+    assert sum(reply["classes"].values()) == reply["packets"]
+    assert reply["classes"]["benign"] >= BENIGN
+    for by in ("reason", "location", "dev", "netns", "proto", "cgroup", "flow"):
+        rows = daemon.call("GetDrops", by=by)["rows"]
+        assert rows[0]["class"] == "fault", by
+        assert [r["packets"] for r in daemon.call("GetDrops", by=by, faults=True)["rows"]] == \
+            [r["packets"] for r in rows if r["class"] == "fault"], by
+
+    lines = daemon.netflowctl("drops", "--netns", pair.left.inode).stdout.splitlines()
+    assert re.search(r"; fault 1\b", lines[0])
+    assert re.match(r" *1 +.* NEIGH_FAILED \(inferred\) +fault ", lines[2]), lines
+    everything = daemon.netflowctl("drops").stdout.splitlines()
+    rows = [line for line in everything if re.match(r" *[\d,]+ +<?[\d.]+ %", line)]
+    assert " fault " in rows[0] and " benign " in rows[-1], everything
+
+
+@pytest.mark.portable
+@pytest.mark.smoke
+def test_classes_select(start, pair, certain):
+    del certain
+    daemon = start()
+    pair.left.send_udp(pair.RIGHT4, 9, 421)
+    no_neighbour(pair, FAULTS)
+    wait_for(daemon, pair, FAULTS)
+    whole = daemon.call("GetDrops")
+    parts = {}
+    for name in CLASSES:
+        reply = daemon.call("GetDrops", classes=[name])
+        assert {row["class"] for row in reply["rows"]} <= {name}
+        assert reply["packets"] + reply["hidden"] >= whole["packets"]
+        assert reply["packets"] == reply["classes"][name]
+        parts[name] = reply["packets"]
+    assert parts["fault"] >= FAULTS and parts["benign"] >= 421
+    assert daemon.call("GetDrops", faults=True)["packets"] == parts["fault"]
+    both = json.loads(daemon.netflowctl("drops", "--class", "benign,fault", "--json").stdout)
+    assert both["packets"] >= parts["benign"] + parts["fault"]
+    assert "hidden" not in whole
+
+    text = daemon.netflowctl("drops", "--class", "unknown").stdout
+    assert re.search(r"hidden: fault \d+", text)
+    records = daemon.call("GetDropRecords", classes=["fault"], netns=str(pair.left.inode))
+    assert len(records["records"]) == FAULTS and records["hidden"] >= 0
+    for record in records["records"]:
+        is_cause(record)
+        # Read at the moment of the drop: the packet was IPv6, and its socket known.
+        assert {"ip", "socket"} <= set(record["evidence"])
+
+    wrong = daemon.netflowctl("drops", "--class", "fault,bening", check=False)
+    assert wrong.returncode == 2 and "did you mean benign?" in wrong.stderr
+    done = daemon.netflowctl("complete", "--", "drops", "--class", "fault,un")
+    assert done.stdout.split("\t")[0] == "fault,unknown"
+
+
+@pytest.mark.smoke
+def test_a_reason_selects_what_is_shown(start, pair, guessed):
+    """By name what outputs show, by number what the kernel gave."""
+    del guessed
+    daemon = start()
+    no_neighbour(pair, FAULTS)
+    wait_for(daemon, pair, FAULTS)
+    assert len(failed(daemon, pair, reason="NEIGH_FAILED")) == 1
+    assert len(failed(daemon, pair, reason="skb_drop_reason_neigh_failed")) == 1
+    assert not failed(daemon, pair, reason="NO_SOCKET")
+    if kernel.has_drop_reasons():
+        assert not failed(daemon, pair, reason="NOT_SPECIFIED")
+        number = failed(daemon, pair)[0]["reason_number"]
+        assert len(failed(daemon, pair, reason=str(number))) == 1
+    records = daemon.call("GetDropRecords", reason="NEIGH_FAILED", netns=str(pair.left.inode))
+    assert records["matched"] == FAULTS
+
+
+def metric_of(daemon, name, **labels):
+    """The sum of the samples with these labels."""
+    found = 0
+    for line in scrape(daemon.directory / "metrics.sock")[1].splitlines():
+        match = re.match(rf"{name}{{(.*)}} (\S+)$", line)
+        have = dict(re.findall(r'(\w+)="([^"]*)"', match[1])) if match else None
+        if have and labels.items() <= have.items():
+            found += float(match[2])
+    return found
+
+
+def test_all_outputs_agree(start, pair, guessed, tmp_path):
+    """Counters, metrics, export, report, records, alerts, pcapng, the live view and the history."""
+    del guessed
+    rules = Rules(tmp_path / "alerts.d")
+    rules.write("verdicts.conf", """
+[alert neighbour]
+condition = drop_rate
+reason = NEIGH_FAILED
+class = fault
+window = 1min
+over = 0
+
+[alert others]
+condition = drop_rate
+reason = NEIGH_FAILED
+class = benign unknown policy
+window = 1min
+over = 0
+""")
+    daemon = start("metrics.listen=unix", "history.interval=1s", "alerts.interval=100ms",
+                   rules.setting, history=tmp_path / "history")
+    begun = time.time()
+    no_neighbour(pair, FAULTS)
+    wait_for(daemon, pair, FAULTS)
+    space = str(pair.left.inode)
+
+    labels = {"reason": "NEIGH_FAILED", "inferred": "true", "class": "fault"}
+    assert waiting.until(lambda: metric_of(daemon, "netflowd_drops_total", netns=space, **labels),
+                         lambda value: value == FAULTS)
+    assert metric_of(daemon, "netflowd_drops_by_reason_total", **labels) == \
+        sum(row["packets"] for row in daemon.call("GetDrops", by="reason")["rows"]
+            if row.get("reason") == "NEIGH_FAILED" and row["inferred"])
+
+    exported = json.loads(daemon.netflowctl("export", "--format", "json").stdout)
+    row, = [row for row in exported["drops"] if row.get("function") == CAUSE["function"] and
+            row.get("netns") == pair.left.inode]
+    is_cause(row)
+    assert row["packets"] == FAULTS
+
+    alert = waiting.until(lambda: [a for a in daemon.call("GetAlerts")["alerts"]
+                                   if a["name"] == "neighbour" and a["state"] == "firing"],
+                          bool)[0]
+    assert alert["evidence"]["reason"] == "NEIGH_FAILED" and alert["evidence"]["inferred"]
+    assert "NEIGH_FAILED (inferred) " in alert["evidence"]["detail"]
+    for record in alert["evidence"]["drops"]:
+        is_cause(record)
+    others, = [a for a in daemon.call("GetAlerts")["alerts"] if a["name"] == "others"]
+    assert others["state"] == "inactive" and others["value"] == 0
+
+    since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(begun - 60))
+    past, = failed(daemon, pair, since=since)
+    is_cause(past)
+    assert past["packets"] == FAULTS and "evidence" in past
+    assert daemon.call("GetDrops", since=since, netns=space, classes=["fault"])["packets"] == FAULTS
+    stored = daemon.call("GetDropRecords", since=since, netns=space, reason="NEIGH_FAILED")
+    assert stored["matched"] == FAULTS
+    for record in stored["records"]:
+        is_cause(record)
+
+    page = tmp_path / "report.html"
+    daemon.netflowctl("report", "--html", page)
+    assert "NEIGH_FAILED (inferred)" in page.read_text()
+    capture = tmp_path / "drops.pcapng"
+    daemon.netflowctl("drops", "--netns", space, "--pcap", capture)
+    comment = b"dropped: NEIGH_FAILED (inferred), class fault, at"
+    assert capture.read_bytes().count(comment) == FAULTS
+    shown = daemon.netflowctl("top", "--count", "1").stdout
+    assert re.search(r"NEIGH_FAILED \(inferred\).* fault +\S+ +neigh_invalidate", shown), shown
+    lines = daemon.netflowctl("drops", "--records", "--netns", space, "--faults").stdout
+    assert lines.count("NEIGH_FAILED (inferred)  fault") == FAULTS
+
+
+@pytest.mark.smoke
+def test_messages_are_counted_apart(start, bpf):
+    """Calls of kfree_skb = packets + messages + completed."""
+    del bpf
+    daemon = start("metrics.listen=unix")
+    before = daemon.call("GetDrops")
+    unread_messages(50)
+    after = waiting.until(lambda: daemon.call("GetDrops"),
+                          lambda reply: reply["messages"] >= before["messages"] + 50)
+    assert after["messages"] >= before["messages"] + 50
+    assert not [row for row in after["rows"] if "unix" in row.get("function", "")]
+    assert not [record for record in daemon.call("GetDropRecords")["records"]
+                if "unix" in record.get("function", "")]
+
+    def whole():
+        status = daemon.status()
+        reply = daemon.call("GetDrops")
+        again = daemon.status()["drops"]
+        return status["drops"] == again, status, reply
+
+    _, status, reply = waiting.until(whole, lambda found: found[0])
+    ledger = status["drops"]
+    assert ledger["hits"] == reply["packets"] + reply["messages"] + ledger["completed"]
+    assert status["packets"]["dropped"] == reply["packets"] == sum(reply["classes"].values())
+    assert status["packets"]["messages"] == reply["messages"]
+    assert status["packets"]["faults"] == reply["classes"]["fault"]
+    text = daemon.netflowctl("drops").stdout
+    assert "messages (AF_UNIX, netlink and such). They are not packets." in text
+    scraped = waiting.until(lambda: re.search(r"^netflowd_drops_messages_total (\S+)$",
+                                              scrape(daemon.directory / "metrics.sock")[1], re.M),
+                            lambda found: float(found[1]) >= reply["messages"])
+    assert float(scraped[1]) >= reply["messages"]
+
+
+def make_old(directory):
+    """Make the file as the first version of its format was."""
+    added = {"inferred", "kernel_reason", "candidates", "evidence", "function", "message"}
+
+    def old(text):
+        row = json.loads(text)
+        if row.pop("inferred", False) and "kernel_reason" in row:
+            row["reason"], row["class"] = row["kernel_reason"], "fault"
+        elif row.get("class") == "unknown":
+            del row["class"]
+        return json.dumps({key: value for key, value in row.items() if key not in added},
+                          separators=(",", ":"), sort_keys=True)
+
+    with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
+        file.create_function("old", 1, old)
+        file.execute("UPDATE series SET name = old(name), hash = id WHERE kind = 1")
+        file.execute("UPDATE record SET text = old(text) WHERE kind = 0")
+        file.execute("PRAGMA user_version = 1")
+        file.commit()
+        kept = file.execute("SELECT name FROM series WHERE kind = 1").fetchall()
+    assert kept and not [name for name, in kept if "inferred" in name]
+
+
+@pytest.mark.portable
+@pytest.mark.smoke
+def test_a_history_of_the_earlier_format(start, pair, certain, tmp_path):
+    """Its drops have the kernel's reason and the function, from which netflowd infers."""
+    del certain
+    directory = tmp_path / "history"
+    daemon = start("history.interval=1s", history=directory)
+    since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time() - 60))
+    pair.left.send_udp(pair.RIGHT4, 9, 421)
+    no_neighbour(pair, FAULTS)
+    wait_for(daemon, pair, FAULTS)
+    benign = daemon.call("GetDrops", netns=str(pair.right.inode), reason="NO_SOCKET")["packets"]
+    daemon.stop()
+    make_old(directory)
+
+    daemon.start()
+    assert daemon.status()["history"]["state"] in ("starting", "writing")
+    assert "set_aside" not in daemon.status()["history"]
+    row, = waiting.until(lambda: failed(daemon, pair, since=since), bool)
+    is_cause(row)
+    assert row["packets"] == FAULTS and "evidence" not in row
+    assert daemon.call("GetDrops", since=since, netns=str(pair.right.inode),
+                       reason="NO_SOCKET")["packets"] == benign >= 421
+    records = daemon.call("GetDropRecords", since=since, reason="NEIGH_FAILED",
+                          netns=str(pair.left.inode))
+    assert records["matched"] == FAULTS
+    for record in records["records"]:
+        is_cause(record)
+    # Old and new rows of one cause are one row.
+    no_neighbour(pair, FAULTS)
+    wait_for(daemon, pair, FAULTS)
+    assert waiting.settled(lambda: sum(row["packets"] for row in
+                                       failed(daemon, pair, since=since)), 2 * FAULTS) == 2 * FAULTS
+    rows = waiting.until(lambda: failed(daemon, pair, since=since), lambda found: len(found) == 1)
+    # What makes them two rows, if they are.
+    assert len(rows) == 1, [{key: row.get(key) for key in {**rows[0], **row}
+                             if row.get(key) != rows[0].get(key)} for row in rows]
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
+        assert file.execute("PRAGMA user_version").fetchone() == (2,)
