@@ -323,6 +323,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->evidence = dropped->evidence;
 	r->ifindex = dropped->ifindex;
 	r->l4 = dropped->l4;
+	r->reserved = 0;
 	r->stack_len = 0;
 	if (dropped->l4_known)
 		r->flags |= NF_DROP_L4;

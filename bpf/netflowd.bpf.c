@@ -356,8 +356,8 @@ static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
 {
 	__u64 number = nf_address(skb);
 	struct nf_inflight *e = nf_inflight_at(number), path;
-	bool udp = nf_queued_udp(skb), read = udp || skb->len;
 	struct nf_cpu *cpu;
+	bool udp, read;
 
 	if (!e || e->skb != number || e->journey != NF_JOURNEY_RX)
 		return 0;
@@ -365,6 +365,8 @@ static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
 	if (!cpu)
 		return 0;
 	path = *e;
+	udp = nf_queued_udp(skb);
+	read = udp || skb->len;
 	if (!path.sock_queue && !udp)
 		return 0;
 	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, &path, number,

@@ -610,11 +610,11 @@ const struct command command_drops = {
 	.words = true,
 	.notes =
 		"EXPRESSION is a tcpdump filter that selects records, see pcap-filter(7).\n"
-		"Faults come first, wherever they were counted, then drops of unknown class, of a policy, and benign ones. With --by, too, drops of different classes are different rows.\n"
+		"Faults come first, then drops of class unknown, policy and benign. What only the kernel counted comes last, unless one of its faults has more packets than every fault above. With --by, too, drops of different classes are different rows.\n"
 		"Counters are exact, except with --by flow. A table shows the first 40 rows; --all or --top N shows more, and --json prints all.\n"
 		"A reason with (inferred) is netflowd's conclusion from the function that dropped the packet and from what the packet and its socket were then: the kernel gave none, or a coarser one. Several reasons are what the evidence leaves; `netflowctl explain FUNCTION` says how to distinguish them.\n"
 		"Packets are skbs, as the kernel counts; segments are the packets on the wire that they were (GSO, GRO).\n"
-		"The mark compares a cause with the last 26 hours of this host: new, grown, recurring or background.\n"
+		"The mark compares the last hour of a cause with what was normal on this host about a day ago: new, grown, recurring or background.\n"
 		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist.\n"
 		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",

@@ -207,7 +207,7 @@ const struct command command_explain = {
 	.word = "[NAME]",
 	.notes =
 		"Without NAME, it lists all names.\n"
-		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for. unknown is a drop that can be any of them.\n"
+		"A fault is something broken or too small for its load; a policy is something that the administrator configured; benign is a protocol at work, or traffic that this host did not ask for. unknown can be any of them.\n"
 		"The drops of a function are the cases in which it drops a packet: the conditions, the reason that netflowd infers from them, and its class. With ! before it, a condition must not hold.\n"
 		"explain works without a daemon. In a command, replace the words in capitals.\n",
 	.run = run,

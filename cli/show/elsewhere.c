@@ -61,10 +61,11 @@ static void put_left_out(struct page *page, uint64_t explained, uint64_t left_ou
 	if (explained)
 		page_line(
 			page, PAGE_DIM,
-			"%s counters more can be netflowd's own drops on the same device; --all shows them.",
+			"Further counters that may only repeat netflowd's own drops on the same device: %s; --all shows them.",
 			units_count(explained).s);
 	if (left_out)
-		page_line(page, PAGE_WARN, "%s counters more moved than netflowd lists.",
+		page_line(page, PAGE_WARN,
+			  "Further counters that moved and that netflowd does not list: %s.",
 			  units_count(left_out).s);
 }
 
@@ -178,7 +179,7 @@ void elsewhere_put_scan(struct page *page, const json_t *status, size_t column)
 	}
 	page_put(page, PAGE_PLAIN, "every %s", field_units_duration(scan, "interval_ns").s);
 	if (late)
-		page_put(page, PAGE_WARN, " and %s more, because a scan is expensive here",
+		page_put(page, PAGE_WARN, ", now %s late because scans are expensive on this host",
 			 units_duration(late).s);
 	if (json_object_get(scan, "time"))
 		page_paragraph(

@@ -191,3 +191,4 @@ def test_drops_faults_prints_nothing(silence, web):
     page = netflowctl("--socket", silence.daemon.socket_path, "drops", "--faults")
     assert page.returncode == 0, page.stderr
     assert not silence.faults(), page.stdout
+    assert page.stdout.startswith("No packet was dropped with --faults"), page.stdout
