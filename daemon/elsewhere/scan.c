@@ -147,7 +147,7 @@ static int add_link(struct scanner *scanner, const struct link *link)
 	r = link_counters(scanner->route, link->name, take_driver_counter, scanner);
 	if (r == -ENOMEM)
 		return r;
-	place.unread = r < 0 && r != -EOPNOTSUPP;
+	place.unread = r < 0 && r != -EOPNOTSUPP ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0;
 	r = tally_add_place(scanner->tally, &place);
 	if (r == 0)
 		r = add_standard(scanner->tally, link);

@@ -19,8 +19,8 @@ struct counters {
 
 struct tally {
 	uint64_t now;
-	uint64_t scans;
-	bool complete; /* the last scan added all namespaces */
+	bool complete;	  /* the last scan added all namespaces */
+	bool without_all; /* a namespace found no room in this one */
 	struct places places, fresh_places;
 	struct counters counters,
 		fresh_counters; /* of fresh ones, `last` is the value, and the rest 0 */
@@ -29,10 +29,14 @@ struct tally {
 	uint64_t cookie;
 	uint32_t netns;
 	size_t netns_places, netns_counters;
-	char *names[TALLY_NAMES_MAX];
+	/* Where a scan leaves out counters for lack of room; their sources are in `unread`. */
+	struct places cut;
+	char *names[TALLY_NAMES_MAX + 1];
 	uint16_t names_count;
 	uint64_t left_out, left_out_now;
 };
+
+#define ALL_SOURCES (TALLY_SOURCE(ELSEWHERE_SOURCES) - 1)
 
 /* ---- order ------------------------------------------------------------------- */
 
@@ -88,8 +92,7 @@ static int compare_counters(const void *x, const void *y)
 	return compare_keys(&a->key, &b->key);
 }
 
-static const struct tally_place *find_place(const struct places *places,
-					    const struct tally_place *like)
+static struct tally_place *find_place(const struct places *places, const struct tally_place *like)
 {
 	size_t i = LOWER_BOUND(place, places->at, places->count, compare_places(place, like) < 0);
 
@@ -124,10 +127,11 @@ void tally_free(struct tally **tally)
 
 	if (!t)
 		return;
-	for (size_t i = 0; i < TALLY_NAMES_MAX; i++)
+	for (size_t i = 0; i < t->names_count; i++)
 		free(t->names[i]);
 	free(t->places.at);
 	free(t->fresh_places.at);
+	free(t->cut.at);
 	free(t->counters.at);
 	free(t->fresh_counters.at);
 	free(t->gone.at);
@@ -141,7 +145,7 @@ static int name_number(struct tally *tally, const char *name)
 	for (int i = 1; i < tally->names_count; i++)
 		if (!strcmp(tally->names[i], name))
 			return i;
-	if (tally->names_count == TALLY_NAMES_MAX)
+	if (tally->names_count > TALLY_NAMES_MAX)
 		return 0;
 	tally->names[tally->names_count] = strdup(name);
 	return tally->names[tally->names_count] ? tally->names_count++ : -ENOMEM;
@@ -168,8 +172,33 @@ static int push_counter(struct counters *counters, const struct tally_counter *c
 void tally_begin(struct tally *tally, uint64_t now)
 {
 	tally->now = now;
-	tally->fresh_places.count = tally->fresh_counters.count = 0;
+	tally->fresh_places.count = tally->fresh_counters.count = tally->cut.count = 0;
+	tally->without_all = false;
 	tally->left_out_now = 0;
+}
+
+/* The place of the namespace that was added last; NULL: it found no room. */
+static struct tally_place *last_namespace(struct tally *tally)
+{
+	struct tally_place *at = tally->fresh_places.at;
+
+	return tally->netns_places < tally->fresh_places.count ? &at[tally->netns_places] : NULL;
+}
+
+/* A counter that finds no room: if there is room later, nothing says what it counted until then. */
+static int cut(struct tally *tally, const struct tally_key *key)
+{
+	struct tally_place *last = tally->cut.count ? &tally->cut.at[tally->cut.count - 1] : NULL;
+	const struct tally_place place = {.cookie = key->cookie,
+					  .netns = key->netns,
+					  .ifindex = key->ifindex,
+					  .unread = TALLY_SOURCE(key->source)};
+
+	tally->left_out_now++;
+	if (!last || compare_places(last, &place) != 0)
+		return push_place(&tally->cut, &place);
+	last->unread |= place.unread;
+	return 0;
 }
 
 int tally_add_place(struct tally *tally, const struct tally_place *place)
@@ -180,16 +209,25 @@ int tally_add_place(struct tally *tally, const struct tally_place *place)
 		tally->netns_places = tally->fresh_places.count;
 		tally->netns_counters = tally->fresh_counters.count;
 	}
-	if (tally->fresh_places.count == TALLY_PLACES_MAX) {
-		tally->left_out_now++;
-		return 0;
-	}
-	return push_place(&tally->fresh_places, place);
+	if (tally->fresh_places.count < TALLY_PLACES_MAX)
+		return push_place(&tally->fresh_places, place);
+	tally->left_out_now++;
+	if (!place->ifindex)
+		tally->without_all = true;
+	else if (last_namespace(tally))
+		last_namespace(tally)->cut = true;
+	return 0;
 }
 
 int tally_add_counter(struct tally *tally, enum elsewhere_source source, uint32_t ifindex,
 		      const char *label, const char *name, uint32_t instance, uint64_t value)
 {
+	struct tally_counter sample = {.key = {.cookie = tally->cookie,
+					       .netns = tally->netns,
+					       .ifindex = ifindex,
+					       .source = source,
+					       .instance = instance},
+				       .last = value};
 	int number, label_number;
 
 	/* A counter that never moved needs no room. */
@@ -199,21 +237,36 @@ int tally_add_counter(struct tally *tally, enum elsewhere_source source, uint32_
 	label_number = label ? name_number(tally, label) : 0;
 	if (number < 0 || label_number < 0)
 		return -ENOMEM;
-	if (!number || (label && !label_number) ||
-	    tally->fresh_counters.count >= 2 * TALLY_COUNTERS_MAX) {
+	/* A name that finds no room never does. */
+	if (!number || (label && !label_number)) {
 		tally->left_out_now++;
 		return 0;
 	}
-	return push_counter(&tally->fresh_counters, &(struct tally_counter){
-							    .key = {.cookie = tally->cookie,
-								    .netns = tally->netns,
-								    .ifindex = ifindex,
-								    .label = (uint16_t)label_number,
-								    .name = (uint16_t)number,
-								    .source = source,
-								    .instance = instance},
-							    .last = value,
-						    });
+	if (tally->fresh_counters.count >= 2 * TALLY_COUNTERS_MAX)
+		return cut(tally, &sample.key);
+	sample.key.label = (uint16_t)label_number;
+	sample.key.name = (uint16_t)number;
+	return push_counter(&tally->fresh_counters, &sample);
+}
+
+void tally_discard(struct tally *tally, enum elsewhere_source source)
+{
+	struct counters *fresh = &tally->fresh_counters;
+	size_t kept = tally->netns_counters;
+
+	for (size_t i = kept; i < fresh->count; i++)
+		if (fresh->at[i].key.source != source)
+			fresh->at[kept++] = fresh->at[i];
+	fresh->count = kept;
+}
+
+void tally_unread(struct tally *tally, enum elsewhere_source source)
+{
+	struct tally_place *place = last_namespace(tally);
+
+	tally_discard(tally, source);
+	if (place)
+		place->unread |= TALLY_SOURCE(source);
 }
 
 int tally_keep(struct tally *tally)
@@ -230,9 +283,13 @@ int tally_keep(struct tally *tally)
 	for (size_t i = LOWER_BOUND(place, tally->places.at, tally->places.count,
 				    compare_places(place, &like) < 0);
 	     r == 0 && i < tally->places.count && tally->places.at[i].cookie == like.cookie &&
-	     tally->places.at[i].netns == like.netns;
-	     i++)
-		r = push_place(&tally->fresh_places, &tally->places.at[i]);
+	     tally->places.at[i].netns == like.netns && tally->fresh_places.count < TALLY_PLACES_MAX;
+	     i++) {
+		struct tally_place place = tally->places.at[i];
+
+		place.unread = ALL_SOURCES;
+		r = push_place(&tally->fresh_places, &place);
+	}
 	return r;
 }
 
@@ -275,7 +332,55 @@ static bool begins_at_0(const struct tally *tally, const struct tally_place *pla
 		return is_new_namespace(tally, place) &&
 		       (!place->ifindex || place->kind[0] || !strcmp(place->name, "lo")) &&
 		       !was_moved(tally, place);
-	return !netns->closed && place->kind[0] && !was_moved(tally, place);
+	return !netns->closed && !netns->cut && place->kind[0] && !was_moved(tally, place);
+}
+
+/* Whether the place of a counter or its namespace has the bit of its source, in `unread` or in `unknown`. */
+static bool has_source(const struct places *places, const struct tally_key *key, bool unread)
+{
+	struct tally_key netns = *key;
+	uint32_t bits = 0;
+
+	netns.ifindex = 0;
+	for (int i = 0; i < 2; i++) {
+		const struct tally_place *place = place_of(places, i ? &netns : key);
+
+		if (place)
+			bits |= unread ? place->unread : place->unknown;
+	}
+	return bits & TALLY_SOURCE(key->source);
+}
+
+/*
+ * What a source counted before it is first read in full is not new.  A place that is new had counted nothing.  A
+ * source that was read once and cannot be read now keeps its last values, so its new counters were 0 then.
+ */
+static void find_unknown(struct tally *tally)
+{
+	for (size_t i = 0; i < tally->fresh_places.count; i++) {
+		struct tally_place *place = &tally->fresh_places.at[i];
+		const struct tally_place *before = find_place(&tally->places, place);
+		uint32_t unread = place->unread;
+
+		/* Its devices' own places are absent. */
+		if (place->closed)
+			unread |= ALL_SOURCES & ~TALLY_SOURCE(ELSEWHERE_TCP);
+		place->begins_at_0 = begins_at_0(tally, place);
+		place->unknown = before		       ? unread & before->unknown
+				 : place->begins_at_0 ? 0
+						       : unread;
+	}
+}
+
+/* Last, because all counters of a source are new again after some of them were left out. */
+static void mark_cut(struct tally *tally)
+{
+	for (size_t i = 0; i < tally->cut.count; i++) {
+		struct tally_place *place = find_place(&tally->fresh_places, &tally->cut.at[i]);
+
+		if (place)
+			place->unknown |= tally->cut.at[i].unread;
+	}
 }
 
 static void advance(struct tally_counter *counter, uint64_t value, uint64_t now)
@@ -339,27 +444,25 @@ static int take_absent(const struct tally *tally, struct counters *to, struct co
 
 	if (!place_of(&tally->fresh_places, &old->key))
 		return add_gone(gone, old);
-	if (kept.key.instance) {
+	if (kept.key.instance && !has_source(&tally->fresh_places, &old->key, true)) {
 		kept.key.instance = 0;
 		kept.last = 0;
 	}
 	return push_counter(to, &kept);
 }
 
-static int take_new(struct tally *tally, struct counters *to, const struct tally_counter *sample)
+/* `room` is that for counters which are new. */
+static int take_new(struct tally *tally, struct counters *to, const struct tally_counter *sample,
+		    size_t room)
 {
 	const struct tally_place *place = place_of(&tally->fresh_places, &sample->key);
-	const struct tally_place *before = place_of(&tally->places, &sample->key);
-	bool unread = before && before->unread && sample->key.source == ELSEWHERE_DRIVER;
 	struct tally_counter counter = *sample;
 
-	if (to->count >= TALLY_COUNTERS_MAX) {
-		tally->left_out_now++;
-		return 0;
-	}
+	if (!room)
+		return cut(tally, &sample->key);
 	counter.judgement = elsewhere_judge(counter.key.source, place ? place->kind : "",
 					    tally->names[counter.key.name]);
-	if (place && place->begins_at_0 && !unread) {
+	if (place && place->begins_at_0 && !has_source(&tally->places, &sample->key, false)) {
 		counter.last = 0;
 		advance(&counter, sample->last, tally->now);
 	}
@@ -381,7 +484,11 @@ static int merge(struct tally *tally, struct counters *to, struct counters *gone
 		if (order < 0) {
 			r = take_absent(tally, to, gone, &old->at[i++]);
 		} else if (order > 0) {
-			r = take_new(tally, to, &new->at[j++]);
+			/* What is known keeps its room. */
+			size_t used = to->count + (old->count - i);
+
+			r = take_new(tally, to, &new->at[j++],
+				     used < TALLY_COUNTERS_MAX ? TALLY_COUNTERS_MAX - used : 0);
 		} else {
 			struct tally_counter counter = old->at[i++];
 
@@ -411,9 +518,7 @@ int tally_end(struct tally *tally, bool complete)
 	if (tally->fresh_places.count)
 		qsort(tally->fresh_places.at, tally->fresh_places.count,
 		      sizeof(tally->fresh_places.at[0]), compare_places);
-	for (size_t i = 0; i < tally->fresh_places.count; i++)
-		tally->fresh_places.at[i].begins_at_0 =
-			begins_at_0(tally, &tally->fresh_places.at[i]);
+	find_unknown(tally);
 	combine(&tally->fresh_counters);
 	r = copy_counters(&gone, &tally->gone);
 	if (r == 0)
@@ -424,6 +529,7 @@ int tally_end(struct tally *tally, bool complete)
 		return r;
 	}
 	combine(&next);
+	mark_cut(tally);
 	free(tally->counters.at);
 	free(tally->gone.at);
 	tally->counters = next;
@@ -431,8 +537,7 @@ int tally_end(struct tally *tally, bool complete)
 	tally->places = tally->fresh_places;
 	tally->fresh_places = old;
 	tally->left_out = tally->left_out_now;
-	tally->complete = complete;
-	tally->scans++;
+	tally->complete = complete && !tally->without_all;
 	return 0;
 }
 
@@ -461,6 +566,15 @@ const struct tally_counter *tally_gone_at(const struct tally *tally, size_t i)
 size_t tally_places(const struct tally *tally)
 {
 	return tally->places.count;
+}
+
+size_t tally_devices(const struct tally *tally)
+{
+	size_t devices = 0;
+
+	for (size_t i = 0; i < tally->places.count; i++)
+		devices += tally->places.at[i].ifindex != 0;
+	return devices;
 }
 
 const struct tally_place *tally_place(const struct tally *tally, const struct tally_key *key)

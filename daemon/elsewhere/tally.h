@@ -3,8 +3,9 @@
  * What the kernel's counters of drops have counted since netflowd first read them: sums that survive a counter that
  * restarts, a device that moves and a device that is deleted.  No I/O.
  *
- * A counter that is met for the first time begins with its value, unless its device is known to be new: then it begins
- * at 0, so that nothing is lost which a new device counts before the first scan that finds it.
+ * A counter that is met for the first time begins with its value, unless it is known to be new: then it begins at 0, so
+ * that nothing is lost which a new device counts before the first scan that finds it.  It is new if its device is, or
+ * if it was absent when its source was last read in full.
  */
 #ifndef DAEMON_ELSEWHERE_TALLY_H
 #define DAEMON_ELSEWHERE_TALLY_H
@@ -16,12 +17,15 @@
 
 #include "daemon/elsewhere/judge.h"
 
-/* More places, counters or names than this are left out, and counted. */
+/* More places, counters or names than these are left out, and counted. */
 #define TALLY_PLACES_MAX 32768
 #define TALLY_COUNTERS_MAX 65536
 #define TALLY_NAMES_MAX 1024
 
 #define TALLY_KIND_MAX 24
+
+/* The bit of a source in a mask. */
+#define TALLY_SOURCE(source) (1U << (source))
 
 /* A namespace, or one of its devices. */
 struct tally_place {
@@ -33,8 +37,11 @@ struct tally_place {
 		[TALLY_KIND_MAX]; /* empty: a driver of hardware, the loopback device, or a namespace */
 	uint8_t mac[6];
 	bool closed;	  /* of a namespace: this scan could not read its devices */
-	bool unread;	  /* of a device: this scan could not read its driver's counters */
-	bool begins_at_0; /* set by tally_end() */
+	uint32_t unread;  /* bits of the sources that this scan could not read */
+	/* Set by the tally. */
+	bool begins_at_0;
+	bool cut;	  /* of a namespace: not all of its devices found room */
+	uint32_t unknown; /* bits of the sources that were not read in full yet */
 };
 
 struct tally_key {
@@ -72,10 +79,19 @@ int tally_add_place(struct tally *tally, const struct tally_place *place);
 /*
  * A counter of the namespace that was added last: of its device `ifindex`, or of none (0).  `label` is NULL or the name
  * of something other that counts; `name` is the counter's; both are copied.  Values of the same counter are added up.
- * -ENOMEM.
+ * The place of the counter may be added later.  -ENOMEM.
  */
 int tally_add_counter(struct tally *tally, enum elsewhere_source source, uint32_t ifindex,
 		      const char *label, const char *name, uint32_t instance, uint64_t value);
+
+/* Forget what the scan has added from a source in the namespace that was added last: it is read again. */
+void tally_discard(struct tally *tally, enum elsewhere_source source);
+
+/*
+ * A source could not be read in the namespace that was added last: what the scan has added from it is forgotten, and
+ * what was known before stays.
+ */
+void tally_unread(struct tally *tally, enum elsewhere_source source);
 
 /*
  * The namespace that was added last could not be read completely: what the scan has added of it is replaced by what
@@ -99,7 +115,9 @@ const struct tally_counter *tally_at(const struct tally *tally, size_t i);
 size_t tally_gone_count(const struct tally *tally);
 const struct tally_counter *tally_gone_at(const struct tally *tally, size_t i);
 
+/* Namespaces and devices; devices alone. */
 size_t tally_places(const struct tally *tally);
+size_t tally_devices(const struct tally *tally);
 /* The place of a counter; NULL: none. */
 const struct tally_place *tally_place(const struct tally *tally, const struct tally_key *key);
 /* Valid as long as the tally. */

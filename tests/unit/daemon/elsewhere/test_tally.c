@@ -238,7 +238,8 @@ static void driver(uint64_t value, bool unread)
 {
 	scan_begin();
 	add(&(struct tally_place){
-		.cookie = NETNS, .netns = NETNS, .ifindex = 2, .name = "d2", .unread = unread});
+		.cookie = NETNS, .netns = NETNS, .ifindex = 2, .name = "d2",
+		.unread = unread ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0});
 	assert_int_equal(tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, "rx_drop", 0, value),
 			 0);
 	scan_end();
@@ -252,6 +253,98 @@ static void test_a_driver_that_could_not_be_read(void **state)
 	assert_int_equal(sum(NETNS, 2), 0);
 	driver(1001, false);
 	assert_int_equal(sum(NETNS, 2), 1);
+}
+
+/* A source of a namespace, and its device, in a scan that can or cannot read the source. */
+static void source(enum elsewhere_source from, uint64_t value, bool unread)
+{
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 0);
+	assert_int_equal(tally_add_counter(tally, from, from == ELSEWHERE_XSK ? 2 : 0,
+					   from == ELSEWHERE_TRAP ? "pci/0" : NULL, "dropped",
+					   from == ELSEWHERE_XSK ? 11 : 0, value),
+			 0);
+	if (unread)
+		tally_unread(tally, from);
+	scan_end();
+}
+
+static uint64_t sum_of(enum elsewhere_source from)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < tally_count(tally); i++)
+		if (tally_at(tally, i)->key.source == from)
+			total += tally_at(tally, i)->sum;
+	return total;
+}
+
+/* What a source counted before it could be read for the first time is not news. */
+static void test_a_source_that_could_not_be_read_at_first(void **state)
+{
+	static const enum elsewhere_source sources[] = {ELSEWHERE_TCP, ELSEWHERE_TRAP,
+							ELSEWHERE_XSK};
+
+	for (size_t i = 0; i < 3; i++) {
+		source(sources[i], 900, true);
+		source(sources[i], 950, true);
+		assert_int_equal(sum_of(sources[i]), 0);
+		source(sources[i], 1000, false);
+		assert_int_equal(sum_of(sources[i]), 0);
+		source(sources[i], 1007, false);
+		assert_int_equal(sum_of(sources[i]), 7);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* A counter that was 0 when its source was read, and moved while it could not be read. */
+static void test_a_source_that_cannot_be_read_for_a_while(void **state)
+{
+	static const enum elsewhere_source sources[] = {ELSEWHERE_TCP, ELSEWHERE_TRAP,
+							ELSEWHERE_XSK};
+
+	for (size_t i = 0; i < 3; i++) {
+		source(sources[i], 0, false);
+		source(sources[i], 2, true);
+		source(sources[i], 3, false);
+		assert_int_equal(sum_of(sources[i]), 3);
+		source(sources[i], 0, true);
+		assert_int_equal(sum_of(sources[i]), 3);
+		source(sources[i], 10, false);
+		assert_int_equal(sum_of(sources[i]), 10);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* A list of sockets that a change disturbed is read again. */
+static void test_a_source_that_is_read_again(void **state)
+{
+	(void)state;
+	source(ELSEWHERE_XSK, 0, false);
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 4);
+	for (int i = 0; i < 2; i++) {
+		tally_add_counter(tally, ELSEWHERE_XSK, 2, NULL, "dropped", 11, 5);
+		if (!i)
+			tally_discard(tally, ELSEWHERE_XSK);
+	}
+	scan_end();
+	assert_int_equal(sum_of(ELSEWHERE_XSK), 5);
+	assert_int_equal(sum_of(ELSEWHERE_LINK), 4);
+}
+
+static void test_sockets_of_a_namespace_that_could_not_be_read(void **state)
+{
+	(void)state;
+	source(ELSEWHERE_XSK, 3, false);
+	source(ELSEWHERE_XSK, 5, false);
+	scan_begin();
+	assert_int_equal(tally_keep(tally), 0);
+	assert_int_equal(tally_end(tally, false), 0);
+	source(ELSEWHERE_XSK, 6, false);
+	assert_int_equal(sum_of(ELSEWHERE_XSK), 3);
 }
 
 static void sockets(uint64_t first, uint64_t second)
@@ -306,15 +399,65 @@ static void test_limits(void **state)
 				 0);
 	}
 	scan_end();
-	/* The number 0 is no name. */
-	assert_int_equal(tally_count(tally), TALLY_NAMES_MAX - 1);
-	assert_int_equal(tally_left_out(tally), 11);
+	assert_int_equal(tally_count(tally), TALLY_NAMES_MAX);
+	assert_int_equal(tally_left_out(tally), 10);
+}
+
+static void test_a_limit_of_devices(void **state)
+{
+	(void)state;
 	scan_begin();
 	for (uint32_t i = 2; i < TALLY_PLACES_MAX + 10; i++)
 		device(NETNS, i, "veth", 0, 0);
 	scan_end();
 	assert_int_equal(tally_places(tally), TALLY_PLACES_MAX);
+	assert_int_equal(tally_devices(tally), TALLY_PLACES_MAX - 1);
 	assert_int_equal(tally_left_out(tally), 9);
+	/* A device that finds room later can be old. */
+	scan_begin();
+	device(NETNS, TALLY_PLACES_MAX + 5, "veth", 0, 6);
+	scan_end();
+	assert_int_equal(tally_left_out(tally), 0);
+	assert_int_equal(sum(NETNS, TALLY_PLACES_MAX + 5), 0);
+	assert_non_null(find(NETNS, TALLY_PLACES_MAX + 5));
+}
+
+/* Sockets from `first` to `last`, each with the number of its counter. */
+static void many(uint32_t first, uint32_t last, uint64_t value)
+{
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 0);
+	for (uint32_t i = first; i <= last; i++)
+		assert_int_equal(
+			tally_add_counter(tally, ELSEWHERE_XSK, 2, NULL, "rx_dropped", i, value),
+			0);
+	scan_end();
+}
+
+/* New counters, which are before or after those that are known, never take more room than there is. */
+static void test_a_limit_of_counters(void **state)
+{
+	(void)state;
+	many(TALLY_COUNTERS_MAX + 1, 2 * TALLY_COUNTERS_MAX - 1, 1);
+	assert_int_equal(tally_count(tally), TALLY_COUNTERS_MAX - 1);
+	assert_int_equal(tally_left_out(tally), 0);
+	many(TALLY_COUNTERS_MAX - 9, 2 * TALLY_COUNTERS_MAX - 1, 1);
+	assert_int_equal(tally_count(tally), TALLY_COUNTERS_MAX);
+	assert_int_equal(tally_left_out(tally), 9);
+}
+
+/* A counter that was left out is no news when there is room for it. */
+static void test_counters_that_were_left_out(void **state)
+{
+	(void)state;
+	many(1, TALLY_COUNTERS_MAX + 1, 100);
+	assert_int_equal(tally_count(tally), TALLY_COUNTERS_MAX);
+	assert_int_equal(tally_left_out(tally), 1);
+	many(TALLY_COUNTERS_MAX, TALLY_COUNTERS_MAX + 1, 103);
+	many(TALLY_COUNTERS_MAX, TALLY_COUNTERS_MAX + 1, 103);
+	assert_int_equal(sum_of(ELSEWHERE_XSK), 3);
+	many(TALLY_COUNTERS_MAX, TALLY_COUNTERS_MAX + 1, 104);
+	assert_int_equal(sum_of(ELSEWHERE_XSK), 3 + 2);
 }
 
 int main(void)
@@ -336,6 +479,13 @@ int main(void)
 		TEST(test_sockets_that_are_closed),
 		TEST(test_values_of_one_name_are_added_up),
 		TEST(test_limits),
+		TEST(test_a_source_that_could_not_be_read_at_first),
+		TEST(test_a_source_that_cannot_be_read_for_a_while),
+		TEST(test_a_source_that_is_read_again),
+		TEST(test_sockets_of_a_namespace_that_could_not_be_read),
+		TEST(test_a_limit_of_devices),
+		TEST(test_a_limit_of_counters),
+		TEST(test_counters_that_were_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
