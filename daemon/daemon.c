@@ -336,13 +336,16 @@ static int apply(struct daemon *daemon)
 {
 	struct backend_settings settings;
 	struct history_settings history;
+	int r;
 
 	config_backend(&daemon->config, &settings);
 	daemon->backend->ops->tune(daemon->backend, &settings);
 	control_set_limits(daemon->control, &daemon->config.control);
 	history = history_settings(daemon);
 	history_apply(daemon->history, &history);
-	(void)elsewhere_set(daemon->elsewhere, daemon->config.elsewhere_interval_ns);
+	r = elsewhere_set(daemon->elsewhere, daemon->config.elsewhere_interval_ns);
+	if (r < 0)
+		log_warning("cannot read the kernel's other counters of drops: %s", strerror(-r));
 	exports_set(daemon->exports, &daemon->config.exporter, &daemon->config.lines);
 	(void)alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
 	return alerts_reload(daemon->alerts, daemon->config.alert_interval_ns);
@@ -753,7 +756,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	give_up_privileges();
 	/* Their threads have no more privileges than the loop's. */
 	history_start(fresh->history);
-	r = elsewhere_set(fresh->elsewhere, fresh->config.elsewhere_interval_ns);
+	r = elsewhere_start(fresh->elsewhere, fresh->config.elsewhere_interval_ns);
 	if (r < 0)
 		log_warning("cannot read the kernel's other counters of drops: %s", strerror(-r));
 	*daemon = TAKE_PTR(fresh);

@@ -168,6 +168,7 @@ void elsewhere_put_scan(struct page *page, const json_t *status, size_t column)
 {
 	const json_t *scan = json_object_get(status, "elsewhere"), *bypass;
 	uint64_t late = field_count_or(scan, "late_ns", 0);
+	uint64_t left_out = field_count_or(scan, "bypasses_left_out", 0);
 	size_t i;
 
 	if (!scan)
@@ -197,4 +198,8 @@ void elsewhere_put_scan(struct page *page, const json_t *status, size_t column)
 	}
 	json_array_foreach(json_object_get(scan, "bypasses"), i, bypass)
 		put_bypass(page, bypass, column);
+	if (left_out) {
+		put_name(page, "bypass", column);
+		page_line(page, PAGE_WARN, "and %s that are not listed", units_count(left_out).s);
+	}
 }

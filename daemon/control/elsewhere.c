@@ -165,12 +165,15 @@ json_t *control_elsewhere_scan(const struct control *control)
 
 	if (!findings)
 		return scan;
-	last = json_pack(
-		"{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "time", json_time(findings->begun_ns),
-		"cpu_ns", json_count(findings->cpu_ns), "took_ns", json_count(findings->wall_ns),
-		"devices", json_count(findings->devices), "namespaces",
-		json_count(findings->namespaces), "closed", json_count(findings->closed),
-		"left_out", json_count(findings->left_out), "bypasses", bypasses(findings));
+	last = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}", "time",
+			 json_time(findings->begun_ns), "cpu_ns", json_count(findings->cpu_ns),
+			 "took_ns", json_count(findings->wall_ns), "devices",
+			 json_count(findings->devices), "namespaces",
+			 json_count(findings->namespaces), "closed", json_count(findings->closed),
+			 "unread", json_count(findings->unread), "repeated",
+			 json_count(findings->repeated), "left_out", json_count(findings->left_out),
+			 "bypasses", bypasses(findings), "bypasses_left_out",
+			 json_count(findings->bypasses_left_out));
 	if (json_object_update(scan, last) < 0) {
 		json_decref(scan);
 		return NULL;

@@ -90,9 +90,13 @@ static void done(int result, void *userdata)
 	struct elsewhere *elsewhere = userdata;
 
 	worker_free(&elsewhere->worker);
+	/* Scans were turned off during this one. */
+	if (!elsewhere->interval_ns) {
+		elsewhere_findings_free(&elsewhere->next);
+		return;
+	}
 	take(elsewhere, result);
-	if (elsewhere->interval_ns)
-		(void)loop_timer_restart(elsewhere->timer, pause_after(elsewhere));
+	(void)loop_timer_restart(elsewhere->timer, pause_after(elsewhere));
 }
 
 /* A scan that cannot start is tried again after the interval; the state says so. */
@@ -115,30 +119,42 @@ static int scan_first(struct elsewhere *elsewhere)
 	if (r < 0)
 		return r;
 	worker_free(&elsewhere->worker);
-	take(elsewhere, elsewhere->result);
-	return 0;
+	return elsewhere->result;
+}
+
+int elsewhere_start(struct elsewhere *elsewhere, uint64_t interval_ns)
+{
+	int r = loop_add_timer(elsewhere->loop, &elsewhere->timer, 0, 0, on_timer, elsewhere);
+
+	if (r < 0)
+		return r;
+	elsewhere->interval_ns = interval_ns;
+	if (!interval_ns)
+		return 0;
+	take(elsewhere, scan_first(elsewhere));
+	return loop_timer_restart(elsewhere->timer, pause_after(elsewhere));
 }
 
 int elsewhere_set(struct elsewhere *elsewhere, uint64_t interval_ns)
 {
 	bool same = elsewhere->interval_ns == interval_ns;
-	int r = 0;
 
+	if (!elsewhere->timer)
+		return -EINVAL;
 	elsewhere->interval_ns = interval_ns;
-	if (same || !interval_ns)
-		return 0;
-	if (elsewhere->timer)
-		return elsewhere->worker ? 0 : loop_timer_restart(elsewhere->timer, 0);
-	r = scan_first(elsewhere);
-	return r < 0 ? r
-		     : loop_add_timer(elsewhere->loop, &elsewhere->timer, pause_after(elsewhere), 0,
-				      on_timer, elsewhere);
+	if (!interval_ns) {
+		elsewhere->error = 0;
+		elsewhere->late_ns = 0;
+	}
+	/* A scan that still runs sets the timer at its end. */
+	return same || !interval_ns || elsewhere->worker ? 0
+							 : loop_timer_restart(elsewhere->timer, 0);
 }
 
 struct elsewhere_state elsewhere_state(const struct elsewhere *elsewhere)
 {
 	return (struct elsewhere_state){
-		.findings = elsewhere->last,
+		.findings = elsewhere->interval_ns ? elsewhere->last : NULL,
 		.scans = elsewhere->scans,
 		.interval_ns = elsewhere->interval_ns,
 		.late_ns = elsewhere->late_ns,

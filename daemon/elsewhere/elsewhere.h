@@ -17,7 +17,7 @@
 struct elsewhere;
 struct loop;
 
-/* Counters and bypasses that are listed; `left_out` counts more. */
+/* Counters and bypasses that are listed; `rows_left_out` and `bypasses_left_out` count more. */
 #define ELSEWHERE_ROWS_MAX 1024
 #define ELSEWHERE_BYPASSES_MAX 64
 #define ELSEWHERE_LABEL_MAX 48
@@ -63,11 +63,16 @@ struct elsewhere_findings {
 	uint64_t begun_ns, wall_ns, cpu_ns; /* of the scan; CLOCK_MONOTONIC */
 	uint64_t left_out; /* devices and counters beyond the limits of the tally */
 	size_t devices, namespaces;
-	size_t closed;				   /* namespaces whose devices could not be read */
-	char closed_why[ELSEWHERE_REASON_MAX];	   /* empty: there are none */
+	size_t closed;	  /* namespaces whose devices could not be read, those in `kept` included */
+	size_t kept;	  /* namespaces whose devices are as in an earlier scan */
+	size_t unread;	  /* devices and namespaces of which some counters could not be read */
+	int unread_error; /* why, of the last one; a negative errno */
+	uint64_t repeated; /* lists that changed, so that they were read again */
+	char closed_why[ELSEWHERE_REASON_MAX];	   /* empty: all was read that netflowd found */
 	uint64_t bypass_count[ELSEWHERE_BYPASSES]; /* programs, and sockets */
 	struct elsewhere_bypass bypass[ELSEWHERE_BYPASSES_MAX];
 	size_t bypasses;
+	uint64_t bypasses_left_out;
 	struct elsewhere_row *row; /* faults first, then the others; of each most packets first */
 	size_t rows;
 	uint64_t rows_left_out;
@@ -80,7 +85,7 @@ void elsewhere_findings_free(struct elsewhere_findings **findings);
 #define OWN_FINDINGS CLEANUP(elsewhere_findings_free)
 
 struct elsewhere_state {
-	const struct elsewhere_findings *findings; /* of the last scan; NULL: none yet */
+	const struct elsewhere_findings *findings; /* of the last scan; NULL: none yet, or off */
 	uint64_t scans;
 	uint64_t interval_ns; /* 0: scans are off */
 	uint64_t
@@ -88,13 +93,20 @@ struct elsewhere_state {
 	int error;	 /* of the last scan, a negative errno; 0: it succeeded */
 };
 
-/* Nothing is scanned before elsewhere_set().  Free with elsewhere_free(), which ends a scan.  -ENOMEM. */
+/* Nothing is scanned before elsewhere_start().  Free with elsewhere_free(), which ends a scan.  -ENOMEM. */
 int elsewhere_new(struct elsewhere **elsewhere, struct loop *loop);
 void elsewhere_free(struct elsewhere **elsewhere);
 
 /*
- * Scan every `interval_ns`; 0: stop.  The first call makes the first scan and waits for it, so that whatever happens
- * after it counts.  Returns 0 or a negative errno; the error of a scan is in the state.
+ * Scan every `interval_ns`; 0: never.  Call this once, before the loop runs: unless the interval is 0 it makes the first
+ * scan and waits for it, so that all that happens later counts.  Returns 0 or a negative errno; the error of a scan is
+ * in the state, and the next scan comes nevertheless.
+ */
+int elsewhere_start(struct elsewhere *elsewhere, uint64_t interval_ns);
+
+/*
+ * Another interval, after elsewhere_start(); 0: no more scans, and the result of the last one is no longer shown.  It
+ * never waits for a scan: the next one begins at the loop's next turn, if the interval changed.
  */
 int elsewhere_set(struct elsewhere *elsewhere, uint64_t interval_ns);
 

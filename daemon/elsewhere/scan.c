@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/time.h"
+#include "daemon/elsewhere/findings.h"
 #include "daemon/elsewhere/tally.h"
 #include "daemon/kernel/hardware_traps.h"
 #include "daemon/kernel/links.h"
@@ -33,7 +34,6 @@ struct scanner {
 	struct link *links;
 	size_t links_count, links_room;
 	int error;
-	bool kept; /* a namespace could not be read this time */
 	struct elsewhere_findings *findings;
 };
 
@@ -60,31 +60,16 @@ void scanner_free(struct scanner **scanner)
 
 /* ---- devices ------------------------------------------------------------------- */
 
-static void add_bypass(struct elsewhere_findings *findings, enum elsewhere_bypass_kind kind,
-		       const struct elsewhere_bypass *bypass, uint32_t number, uint64_t count)
+static void add_program(struct scanner *scanner, const struct link *link,
+			enum elsewhere_bypass_kind kind, uint32_t number)
 {
-	if (!number)
-		return;
-	findings->bypass_count[kind] += count;
-	/* Each container can have a packet socket, of its DHCP client for example. */
-	if (findings->bypasses >= (kind == ELSEWHERE_PACKET_SOCKETS ? ELSEWHERE_BYPASSES_MAX / 2
-								    : ELSEWHERE_BYPASSES_MAX))
-		return;
-	findings->bypass[findings->bypasses] = *bypass;
-	findings->bypass[findings->bypasses].kind = kind;
-	findings->bypass[findings->bypasses++].number = number;
-}
-
-static void add_programs(const struct scanner *scanner, const struct link *link)
-{
-	struct elsewhere_findings *findings = scanner->findings;
-	struct elsewhere_bypass bypass = {.ifindex = link->ifindex, .netns = scanner->netns};
+	struct elsewhere_bypass bypass = {
+		.kind = kind, .ifindex = link->ifindex, .netns = scanner->netns, .number = number};
 
 	_Static_assert(sizeof(bypass.device) == sizeof(link->name), "a name fits");
 	memcpy(bypass.device, link->name, sizeof(bypass.device));
-	add_bypass(findings, ELSEWHERE_XDP_NATIVE, &bypass, link->xdp_native, 1);
-	add_bypass(findings, ELSEWHERE_XDP_OFFLOADED, &bypass, link->xdp_offloaded, 1);
-	add_bypass(findings, ELSEWHERE_XDP_GENERIC, &bypass, link->xdp_generic, 1);
+	if (number)
+		findings_add_bypass(scanner->findings, &bypass, 1);
 }
 
 /*
@@ -131,6 +116,19 @@ static int take_driver_counter(const char *name, uint64_t value, void *userdata)
 				 0, value);
 }
 
+/* Some counters could not be read. */
+static void note_unread(struct scanner *scanner, int error)
+{
+	scanner->findings->unread++;
+	scanner->findings->unread_error = error;
+}
+
+static void unread(struct scanner *scanner, enum elsewhere_source source, int error)
+{
+	tally_unread(scanner->tally, source);
+	note_unread(scanner, error);
+}
+
 static int add_link(struct scanner *scanner, const struct link *link)
 {
 	struct tally_place place = {
@@ -147,11 +145,18 @@ static int add_link(struct scanner *scanner, const struct link *link)
 	r = link_counters(scanner->route, link->name, take_driver_counter, scanner);
 	if (r == -ENOMEM)
 		return r;
-	place.unread = r < 0 && r != -EOPNOTSUPP ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0;
+	if (r < 0 && r != -EOPNOTSUPP) {
+		place.unread = TALLY_SOURCE(ELSEWHERE_DRIVER);
+		/* A device that was deleted since it was listed is not missed. */
+		if (r != -ENODEV)
+			note_unread(scanner, r);
+	}
 	r = tally_add_place(scanner->tally, &place);
 	if (r == 0)
 		r = add_standard(scanner->tally, link);
-	add_programs(scanner, link);
+	add_program(scanner, link, ELSEWHERE_XDP_NATIVE, link->xdp_native);
+	add_program(scanner, link, ELSEWHERE_XDP_OFFLOADED, link->xdp_offloaded);
+	add_program(scanner, link, ELSEWHERE_XDP_GENERIC, link->xdp_generic);
 	return r;
 }
 
@@ -165,15 +170,31 @@ static int take_link(const struct link *link, void *userdata)
 	return 0;
 }
 
-static int list_links(struct scanner *scanner)
+/*
+ * Read a list, and again if it changed while the kernel sent it.  `read` is a function of the scanner that returns the
+ * error of netlink_ask(), and `forget` takes back what it found.
+ */
+static int read_list(struct scanner *scanner, int fd, int (*read)(struct scanner *scanner, int fd),
+		     void (*forget)(struct scanner *scanner))
 {
-	int r = -EAGAIN;
+	int r = read(scanner, fd);
 
-	for (int i = 0; r == -EAGAIN && i < TRIES; i++) {
-		scanner->links_count = 0;
-		r = links_visit(scanner->route, take_link, scanner);
+	for (int i = 1; r == -EAGAIN && i < TRIES; i++) {
+		scanner->findings->repeated++;
+		forget(scanner);
+		r = read(scanner, fd);
 	}
 	return r;
+}
+
+static int read_links(struct scanner *scanner, int fd)
+{
+	return links_visit(fd, take_link, scanner);
+}
+
+static void forget_links(struct scanner *scanner)
+{
+	scanner->links_count = 0;
 }
 
 /* All devices, or none: a list that a change disturbed lacks some, or has some twice. */
@@ -184,7 +205,8 @@ static int scan_links(struct scanner *scanner)
 	scanner->route = netlink_open(NETLINK_ROUTE);
 	if (scanner->route < 0)
 		return scanner->route;
-	r = list_links(scanner);
+	forget_links(scanner);
+	r = read_list(scanner, scanner->route, read_links, forget_links);
 	for (size_t i = 0; r == 0 && i < scanner->links_count; i++)
 		r = add_link(scanner, &scanner->links[i]);
 	close(scanner->route);
@@ -210,21 +232,45 @@ static void add_socket(const struct xdp_socket *one, void *userdata)
 					  counters[i].name, one->inode, counters[i].value);
 }
 
+static int read_sockets(struct scanner *scanner, int fd)
+{
+	return xdp_sockets_visit(fd, add_socket, scanner);
+}
+
+static void forget_sockets(struct scanner *scanner)
+{
+	tally_discard(scanner->tally, ELSEWHERE_XSK);
+}
+
+static void add_sockets(struct scanner *scanner, enum elsewhere_bypass_kind kind, uint32_t sockets)
+{
+	const struct elsewhere_bypass bypass = {
+		.kind = kind, .netns = scanner->netns, .number = sockets};
+
+	if (sockets)
+		findings_add_bypass(scanner->findings, &bypass, sockets);
+}
+
 /* The kernel counts the sockets also if it cannot list them. */
 static int scan_sockets(struct scanner *scanner, int proc_net)
 {
-	const struct elsewhere_bypass bypass = {.netns = scanner->netns};
 	uint32_t sockets = 0;
 	OWN_FD int fd = -1;
+	int r = proc_net_sockets(proc_net, "PACKET", &sockets);
 
-	if (proc_net_sockets(proc_net, "PACKET", &sockets) == 0)
-		add_bypass(scanner->findings, ELSEWHERE_PACKET_SOCKETS, &bypass, sockets, sockets);
-	if (proc_net_sockets(proc_net, "XDP", &sockets) < 0 || !sockets)
+	if (r == 0)
+		add_sockets(scanner, ELSEWHERE_PACKET_SOCKETS, sockets);
+	if (r == 0)
+		r = proc_net_sockets(proc_net, "XDP", &sockets);
+	if (r == 0 && !sockets)
 		return 0;
-	add_bypass(scanner->findings, ELSEWHERE_XDP_SOCKETS, &bypass, sockets, sockets);
-	fd = netlink_open(NETLINK_SOCK_DIAG);
-	if (fd >= 0)
-		(void)xdp_sockets_visit(fd, add_socket, scanner);
+	if (r == 0) {
+		add_sockets(scanner, ELSEWHERE_XDP_SOCKETS, sockets);
+		fd = netlink_open(NETLINK_SOCK_DIAG);
+		r = fd < 0 ? fd : read_list(scanner, fd, read_sockets, forget_sockets);
+	}
+	if (r < 0)
+		unread(scanner, ELSEWHERE_XSK, r);
 	return scanner->error;
 }
 
@@ -237,21 +283,38 @@ static void add_trap(const struct hardware_trap *trap, void *userdata)
 						   trap->name, 0, trap->trapped + trap->dropped);
 }
 
+static int read_traps(struct scanner *scanner, int fd)
+{
+	return hardware_traps_visit(fd, scanner->traps, add_trap, scanner);
+}
+
+static void forget_traps(struct scanner *scanner)
+{
+	tally_discard(scanner->tally, ELSEWHERE_TRAP);
+}
+
 /* The kernel tries to load a module for a family that it does not know, so it is asked once. */
+static int find_traps(struct scanner *scanner, int fd)
+{
+	int r = scanner->asked_traps ? 0 : hardware_traps_family(fd, &scanner->traps);
+
+	scanner->asked_traps = r == 0 || r == -ENOENT;
+	return scanner->asked_traps ? 0 : r;
+}
+
 static int scan_traps(struct scanner *scanner)
 {
 	OWN_FD int fd = -1;
+	int r;
 
 	if (scanner->asked_traps && !scanner->traps)
 		return 0;
 	fd = netlink_open(NETLINK_GENERIC);
-	if (fd < 0)
-		return 0;
-	if (!scanner->asked_traps)
-		(void)hardware_traps_family(fd, &scanner->traps);
-	scanner->asked_traps = true;
-	if (scanner->traps)
-		(void)hardware_traps_visit(fd, scanner->traps, add_trap, scanner);
+	r = fd < 0 ? fd : find_traps(scanner, fd);
+	if (r == 0 && scanner->traps)
+		r = read_list(scanner, fd, read_traps, forget_traps);
+	if (r < 0)
+		unread(scanner, ELSEWHERE_TRAP, r);
 	return scanner->error;
 }
 
@@ -275,7 +338,8 @@ static int scan_entered(struct scanner *scanner, int proc_net)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		scanner->kept = true;
+		scanner->findings->kept++;
+		scanner->findings->unread_error = r;
 		return tally_keep(scanner->tally);
 	}
 	r = scan_traps(scanner);
@@ -291,156 +355,29 @@ static int scan_namespace(const struct netns_visit *at, void *userdata)
 
 	scanner->cookie = at->cookie;
 	scanner->netns = at->inode;
-	if (r == 0 && at->proc_net >= 0)
-		(void)proc_net_counters(at->proc_net, "TcpExt", add_tcp, scanner);
-	if (r == 0)
-		r = scanner->error;
+	if (r < 0)
+		return r;
+	r = proc_net_counters(at->proc_net, "TcpExt", add_tcp, scanner);
+	/* A process that shows a closed namespace can have ended. */
+	if (r < 0 && at->entered)
+		unread(scanner, ELSEWHERE_TCP, r);
+	else if (r < 0)
+		tally_unread(scanner->tally, ELSEWHERE_TCP);
+	r = scanner->error;
 	return r == 0 && at->entered ? scan_entered(scanner, at->proc_net) : r;
 }
 
-/* ---- findings ------------------------------------------------------------------------ */
+/* ---- a scan ---------------------------------------------------------------------------- */
 
-void elsewhere_findings_free(struct elsewhere_findings **findings)
+static const char *why_unread(int error)
 {
-	if (!*findings)
-		return;
-	free((*findings)->row);
-	free((*findings)->total);
-	free(*findings);
-	*findings = NULL;
-}
-
-static void name_device(const struct tally *tally, const struct tally_key *key,
-			const struct tally_place *place, char device[static ELSEWHERE_LABEL_MAX])
-{
-	if (key->label)
-		snprintf(device, ELSEWHERE_LABEL_MAX, "%s", tally_name(tally, key->label));
-	else if (place)
-		snprintf(device, ELSEWHERE_LABEL_MAX, "%s", place->name);
-}
-
-static void make_row(const struct tally *tally, const struct tally_counter *counter,
-		     struct elsewhere_row *row)
-{
-	const struct tally_place *place = tally_place(tally, &counter->key);
-
-	*row = (struct elsewhere_row){
-		.source = counter->key.source,
-		.ifindex = counter->key.ifindex,
-		.netns = counter->key.netns,
-		.packets = counter->sum,
-		.moved_ns = counter->moved_ns,
-		.judgement = counter->judgement,
-	};
-	snprintf(row->counter, sizeof(row->counter), "%s", tally_name(tally, counter->key.name));
-	name_device(tally, &counter->key, place, row->device);
-}
-
-static bool same_row(const struct elsewhere_row *a, const struct elsewhere_row *b)
-{
-	return a->source == b->source && a->netns == b->netns && a->ifindex == b->ifindex &&
-	       !strcmp(a->counter, b->counter) && !strcmp(a->device, b->device);
-}
-
-static int add_row(struct elsewhere_findings *findings, size_t *room,
-		   const struct elsewhere_row *row)
-{
-	struct elsewhere_row *last = findings->rows ? &findings->row[findings->rows - 1] : NULL;
-
-	if (last && same_row(last, row)) {
-		last->packets += row->packets;
-		if (row->moved_ns > last->moved_ns)
-			last->moved_ns = row->moved_ns;
-		return 0;
-	}
-	if (ARRAY_GROW(findings->row, findings->rows, *room) < 0)
-		return -ENOMEM;
-	findings->row[findings->rows++] = *row;
-	return 0;
-}
-
-static int add_total(struct elsewhere_findings *findings, size_t *room,
-		     const struct elsewhere_row *row)
-{
-	struct elsewhere_row *total = findings->total;
-	size_t i = 0;
-
-	while (i < findings->totals &&
-	       (total[i].source != row->source || total[i].judgement != row->judgement ||
-		strcmp(total[i].counter, row->counter) != 0))
-		i++;
-	if (i < findings->totals) {
-		total[i].packets += row->packets;
-		return 0;
-	}
-	if (ARRAY_GROW(findings->total, findings->totals, *room) < 0)
-		return -ENOMEM;
-	total = &findings->total[findings->totals++];
-	*total = *row;
-	total->device[0] = '\0';
-	total->ifindex = total->netns = 0;
-	return 0;
-}
-
-/* Faults first.  Of counters with as many packets the one that elsewhere_judge() knows more precisely is first. */
-static int by_weight(const void *x, const void *y)
-{
-	const struct elsewhere_row *a = x, *b = y;
-	bool a_fault = a->judgement->class == KNOWLEDGE_FAULT;
-
-	if (a_fault != (b->judgement->class == KNOWLEDGE_FAULT))
-		return a_fault ? -1 : 1;
-	if (a->packets != b->packets)
-		return a->packets < b->packets ? 1 : -1;
-	if (a->judgement != b->judgement)
-		return a->judgement < b->judgement ? -1 : 1;
-	return strcmp(a->counter, b->counter);
-}
-
-/* All counters that moved. */
-static int add_rows(const struct tally *tally, struct elsewhere_findings *findings)
-{
-	size_t all = tally_count(tally) + tally_gone_count(tally), rows = 0, totals = 0;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < all; i++) {
-		bool gone = i >= tally_count(tally);
-		const struct tally_counter *counter =
-			gone ? tally_gone_at(tally, i - tally_count(tally)) : tally_at(tally, i);
-		struct elsewhere_row row;
-
-		if (!counter->sum)
-			continue;
-		make_row(tally, counter, &row);
-		row.gone = gone;
-		r = add_row(findings, &rows, &row);
-		if (r == 0)
-			r = add_total(findings, &totals, &row);
-	}
-	return r;
-}
-
-static void trim(struct elsewhere_findings *findings)
-{
-	struct elsewhere_row *smaller;
-
-	if (findings->rows)
-		qsort(findings->row, findings->rows, sizeof(findings->row[0]), by_weight);
-	if (findings->rows > ELSEWHERE_ROWS_MAX) {
-		findings->rows_left_out = findings->rows - ELSEWHERE_ROWS_MAX;
-		findings->rows = ELSEWHERE_ROWS_MAX;
-	}
-	smaller = reallocarray(findings->row, findings->rows + 1, sizeof(*smaller));
-	if (smaller)
-		findings->row = smaller;
-	smaller = reallocarray(findings->total, findings->totals + 1, sizeof(*smaller));
-	if (smaller)
-		findings->total = smaller;
+	return error == -EAGAIN ? "they changed each time that netflowd read them"
+				: strerror(-error);
 }
 
 static void explain_closed(const struct netns_walk *walk, struct elsewhere_findings *findings)
 {
-	findings->closed = walk->refused + walk->skipped;
+	findings->closed = walk->refused + walk->skipped + findings->kept;
 	if (walk->blind)
 		snprintf(
 			findings->closed_why, sizeof(findings->closed_why),
@@ -454,6 +391,16 @@ static void explain_closed(const struct netns_walk *walk, struct elsewhere_findi
 		snprintf(findings->closed_why, sizeof(findings->closed_why),
 			 "more than %d network namespaces: %zu are not read", NETNS_WALK_MAX,
 			 walk->skipped);
+	else if (findings->kept)
+		snprintf(
+			findings->closed_why, sizeof(findings->closed_why),
+			"the devices of %zu network namespaces could not be read in the last scan: %s; their counters are those of an earlier one",
+			findings->kept, why_unread(findings->unread_error));
+	else if (findings->unread)
+		snprintf(
+			findings->closed_why, sizeof(findings->closed_why),
+			"some counters of %zu devices and namespaces could not be read in the last scan: %s",
+			findings->unread, why_unread(findings->unread_error));
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -473,15 +420,14 @@ static int scan(struct scanner *scanner, const atomic_bool *stop,
 	tally_begin(scanner->tally, findings->begun_ns);
 	r = netns_walk(&walk, "/proc", stop, scan_namespace, scanner);
 	if (r == 0)
-		r = tally_end(scanner->tally, !walk.blind && !walk.skipped && !scanner->kept);
+		r = tally_end(scanner->tally, !walk.blind && !walk.skipped && !findings->kept);
 	if (r < 0)
 		return r;
 	findings->namespaces = walk.namespaces;
-	findings->devices = tally_places(scanner->tally) -
-			    (walk.namespaces < tally_places(scanner->tally) ? walk.namespaces : 0);
+	findings->devices = tally_devices(scanner->tally);
 	findings->left_out = tally_left_out(scanner->tally);
 	explain_closed(&walk, findings);
-	return add_rows(scanner->tally, findings);
+	return findings_add(findings, scanner->tally);
 }
 
 int scanner_run(struct scanner *scanner, const atomic_bool *stop,
@@ -496,7 +442,6 @@ int scanner_run(struct scanner *scanner, const atomic_bool *stop,
 	fresh->begun_ns = time_monotonic();
 	scanner->findings = fresh;
 	scanner->error = 0;
-	scanner->kept = false;
 	r = scan(scanner, stop, fresh);
 	scanner->findings = NULL;
 	free(scanner->links);
@@ -504,7 +449,6 @@ int scanner_run(struct scanner *scanner, const atomic_bool *stop,
 	scanner->links_count = scanner->links_room = 0;
 	if (r < 0)
 		return r;
-	trim(fresh);
 	fresh->cpu_ns = thread_cpu_ns() - cpu_ns;
 	fresh->wall_ns = time_monotonic() - fresh->begun_ns;
 	*findings = TAKE_PTR(fresh);

@@ -283,7 +283,8 @@ int tally_keep(struct tally *tally)
 	for (size_t i = LOWER_BOUND(place, tally->places.at, tally->places.count,
 				    compare_places(place, &like) < 0);
 	     r == 0 && i < tally->places.count && tally->places.at[i].cookie == like.cookie &&
-	     tally->places.at[i].netns == like.netns && tally->fresh_places.count < TALLY_PLACES_MAX;
+	     tally->places.at[i].netns == like.netns &&
+	     tally->fresh_places.count < TALLY_PLACES_MAX;
 	     i++) {
 		struct tally_place place = tally->places.at[i];
 
@@ -366,9 +367,9 @@ static void find_unknown(struct tally *tally)
 		if (place->closed)
 			unread |= ALL_SOURCES & ~TALLY_SOURCE(ELSEWHERE_TCP);
 		place->begins_at_0 = begins_at_0(tally, place);
-		place->unknown = before		       ? unread & before->unknown
+		place->unknown = before		      ? unread & before->unknown
 				 : place->begins_at_0 ? 0
-						       : unread;
+						      : unread;
 	}
 }
 

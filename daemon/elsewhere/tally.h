@@ -36,8 +36,8 @@ struct tally_place {
 	char kind
 		[TALLY_KIND_MAX]; /* empty: a driver of hardware, the loopback device, or a namespace */
 	uint8_t mac[6];
-	bool closed;	  /* of a namespace: this scan could not read its devices */
-	uint32_t unread;  /* bits of the sources that this scan could not read */
+	bool closed;	 /* of a namespace: this scan could not read its devices */
+	uint32_t unread; /* bits of the sources that this scan could not read */
 	/* Set by the tally. */
 	bool begins_at_0;
 	bool cut;	  /* of a namespace: not all of its devices found room */

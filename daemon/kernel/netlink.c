@@ -32,15 +32,20 @@ int netlink_open(int protocol)
 	return TAKE_FD(fd);
 }
 
+struct answer {
+	int (*visit)(const struct nlmsghdr *message, void *userdata);
+	void *userdata;
+	bool dump;
+	bool changed; /* what is dumped has changed: the rest of the answer is only read */
+};
+
 /* What one message says about the answer: 1: it goes on, 0: it ends; or a negative errno. */
-static int take_message(const struct nlmsghdr *message, bool dump,
-			int (*visit)(const struct nlmsghdr *message, void *userdata),
-			void *userdata)
+static int take_message(const struct nlmsghdr *message, struct answer *answer)
 {
 	int r;
 
 	if (message->nlmsg_flags & NLM_F_DUMP_INTR)
-		return -EAGAIN;
+		answer->changed = true;
 	if (message->nlmsg_type == NLMSG_ERROR) {
 		if (message->nlmsg_len < NLMSG_LENGTH(sizeof(int)))
 			return -EBADMSG;
@@ -51,12 +56,12 @@ static int take_message(const struct nlmsghdr *message, bool dump,
 
 		if (message->nlmsg_len >= NLMSG_LENGTH(sizeof(error)))
 			memcpy(&error, NLMSG_DATA(message), sizeof(error));
-		return error < 0 ? error : 0;
+		return error < 0 ? error : answer->changed ? -EAGAIN : 0;
 	}
-	if (message->nlmsg_type == NLMSG_NOOP)
+	if (message->nlmsg_type == NLMSG_NOOP || answer->changed)
 		return 1;
-	r = visit(message, userdata);
-	return r < 0 ? r : dump;
+	r = answer->visit(message, answer->userdata);
+	return r < 0 ? r : answer->dump;
 }
 
 static ssize_t receive(int fd, void *buffer)
@@ -76,6 +81,7 @@ int netlink_ask(int fd, void *request, size_t size, uint16_t flags,
 {
 	static _Atomic uint32_t sequence;
 	struct nlmsghdr *header = request;
+	struct answer answer = {.visit = visit, .userdata = userdata, .dump = flags & NLM_F_DUMP};
 	OWN_FREE char *buffer = malloc(BUFFER_BYTES);
 	int r = 1;
 
@@ -95,7 +101,7 @@ int netlink_ask(int fd, void *request, size_t size, uint16_t flags,
 		for (const struct nlmsghdr *message = (const void *)buffer;
 		     r > 0 && NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
 			if (message->nlmsg_seq == header->nlmsg_seq)
-				r = take_message(message, flags & NLM_F_DUMP, visit, userdata);
+				r = take_message(message, &answer);
 	}
 	return r;
 }

@@ -21,8 +21,10 @@ int netlink_open(int protocol);
  * which is returned.  The function sets the length, flags and sequence number of the header at the start of `request`;
  * `flags` are NLM_F_DUMP, or 0 for an answer of one message.
  *
- * -EAGAIN: what is dumped changed during the answer, so that messages can be missing or doubled; -ETIMEDOUT: no answer
- * within NETLINK_WAIT_MS; -EBADMSG: the answer cannot be read; or the kernel's errno.
+ * -EAGAIN: what is dumped changed during the answer, so that messages can be missing or doubled; the answer was read to
+ * its end, so that the question can be asked again.  -ETIMEDOUT: no answer within NETLINK_WAIT_MS; -EBADMSG: the answer
+ * cannot be read; or the kernel's errno.  After these and after an error of `visit` the socket can hold the rest of the
+ * answer, and the kernel refuses another dump on it with -EBUSY.
  */
 int netlink_ask(int fd, void *request, size_t size, uint16_t flags,
 		int (*visit)(const struct nlmsghdr *message, void *userdata), void *userdata);

@@ -23,12 +23,19 @@ struct state {
 	size_t seen, hidden; /* processes */
 };
 
+static bool is_marked(const struct state *state, uint32_t inode)
+{
+	size_t at = LOWER_BOUND(one, state->visited, state->count, *one < inode);
+
+	return at < state->count && state->visited[at] == inode;
+}
+
 /* 1: it was not visited yet; 0: it was; -ENOMEM. */
 static int mark(struct state *state, uint32_t inode)
 {
 	size_t at = LOWER_BOUND(one, state->visited, state->count, *one < inode);
 
-	if (at < state->count && state->visited[at] == inode)
+	if (is_marked(state, inode))
 		return 0;
 	if (ARRAY_GROW(state->visited, state->count, state->room) < 0)
 		return -ENOMEM;
@@ -58,9 +65,10 @@ static int enter(struct state *state, int fd, uint32_t inode, int proc_net)
 		state->walk->refused++;
 		state->walk->refused_error = r;
 	}
-	if (at.proc_net < 0 && at.entered)
-		at.proc_net = own =
-			openat(state->proc, "thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at.entered)
+		own = openat(state->proc, "thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (own >= 0)
+		at.proc_net = own;
 	return at.entered || at.proc_net >= 0 ? state->visit(&at, state->userdata) : 0;
 }
 
@@ -100,13 +108,16 @@ static int visit_process(struct state *state, const char *name)
 		return 0;
 	}
 	state->seen++;
+	if (is_marked(state, (uint32_t)file.st_ino))
+		return 0;
+	/* The process can have ended or entered another namespace since then. */
+	fd = openat(process, "ns/net", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &file) < 0)
+		return 0;
 	r = mark(state, (uint32_t)file.st_ino);
 	if (r <= 0)
 		return r;
-	fd = openat(process, "ns/net", O_RDONLY | O_CLOEXEC);
 	net = openat(process, "net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
 	return enter(state, fd, (uint32_t)file.st_ino, net);
 }
 

@@ -19,7 +19,8 @@ struct netns_visit {
 	uint64_t cookie; /* 0: the kernel or missing rights do not show it */
 	uint32_t inode;
 	bool entered; /* the calling thread is in it, so that its new sockets are */
-	int proc_net; /* a directory /proc/PID/net of it, which is closed after the visit; -1: none */
+	int proc_net; /* a directory /proc/PID/net of it, which is closed after the visit; -1: none.
+		       * Of an entered one it is the calling thread's, so it does not vanish. */
 };
 
 struct netns_walk {

@@ -171,7 +171,7 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	    "Dropped packets by the kernel's other counters, over all devices. Overlaps no: none of them is in netflowd_drops_total. Never add these up: counters can count the same packet",
 	    "source", "counter", "class", "overlaps"),
 	ROW(ELSEWHERE_BYPASSES, GAUGE, "elsewhere_bypasses", NULL,
-	    "XDP programs that are attached, and AF_XDP sockets", "kind"),
+	    "XDP programs that are attached, AF_XDP sockets, and AF_PACKET sockets", "kind"),
 	ROW(ELSEWHERE_SCANS, COUNTER, "elsewhere_scans", NULL,
 	    "Scans of the kernel's other counters that succeeded"),
 	ROW(ELSEWHERE_SCAN_CPU, GAUGE, "elsewhere_scan_cpu_seconds", SECONDS,

@@ -56,10 +56,9 @@ static struct place *find_place(struct place *table, size_t slots, const struct 
 	return &table[i];
 }
 
-static int fill(struct metrics_cause *to, const struct nf_drop_key *key, const struct cause *cause)
+static int fill(struct metrics_cause *to, uint64_t location, const struct cause *cause)
 {
 	*to = (struct metrics_cause){
-		.reason_number = key->reason,
 		.inferred = cause->verdict.inferred,
 		.message = cause->verdict.message,
 		.class = knowledge_class_name(cause->verdict.class),
@@ -70,7 +69,7 @@ static int fill(struct metrics_cause *to, const struct nf_drop_key *key, const s
 		snprintf(to->reason, sizeof(to->reason), "%" PRIu32, cause->reason);
 	if (cause->subsystem)
 		snprintf(to->subsystem, sizeof(to->subsystem), "%s", cause->subsystem);
-	to->location = strdup(key->location && cause->location ? cause->location : "");
+	to->location = strdup(location && cause->location ? cause->location : "");
 	return to->location ? 0 : -ENOMEM;
 }
 
@@ -99,7 +98,7 @@ int metrics_snapshot_causes(struct metrics_snapshot *snapshot,
 			    0)
 				return -ENOMEM;
 			resolve(key, &cause, userdata);
-			if (fill(&snapshot->cause[snapshot->causes], key, &cause) < 0)
+			if (fill(&snapshot->cause[snapshot->causes], key->location, &cause) < 0)
 				return -ENOMEM;
 			*place = (struct place){key->location, key->reason, key->evidence,
 						(uint32_t)++snapshot->causes};

@@ -21,7 +21,6 @@
 
 /* Why and where packets were dropped.  Texts that are not known are empty. */
 struct metrics_cause {
-	uint32_t reason_number;
 	char reason[METRICS_NAME_MAX]; /* the name, or the number if it has none */
 	char subsystem[METRICS_NAME_MAX];
 	bool inferred;	   /* the reason is not the kernel's own */

@@ -237,9 +237,11 @@ static void test_a_namespace_that_opens(void **state)
 static void driver(uint64_t value, bool unread)
 {
 	scan_begin();
-	add(&(struct tally_place){
-		.cookie = NETNS, .netns = NETNS, .ifindex = 2, .name = "d2",
-		.unread = unread ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0});
+	add(&(struct tally_place){.cookie = NETNS,
+				  .netns = NETNS,
+				  .ifindex = 2,
+				  .name = "d2",
+				  .unread = unread ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0});
 	assert_int_equal(tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, "rx_drop", 0, value),
 			 0);
 	scan_end();
