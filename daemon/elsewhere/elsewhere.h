@@ -98,9 +98,9 @@ int elsewhere_new(struct elsewhere **elsewhere, struct loop *loop);
 void elsewhere_free(struct elsewhere **elsewhere);
 
 /*
- * Scan every `interval_ns`; 0: never.  Call this once, before the loop runs: unless the interval is 0 it makes the first
- * scan and waits for it, so that all that happens later counts.  Returns 0 or a negative errno; the error of a scan is
- * in the state, and the next scan comes nevertheless.
+ * Scan every `interval_ns`; 0: never.  Call this once, before the loop runs: unless the interval is 0 it makes the
+ * first scan and waits for it, so that all that happens later counts.  Returns 0 or a negative errno; the error of a
+ * scan is in the state, and the next scan comes nevertheless.
  */
 int elsewhere_start(struct elsewhere *elsewhere, uint64_t interval_ns);
 

@@ -48,7 +48,8 @@ static void make_row(const struct tally *tally, const struct tally_counter *coun
 static bool same_row(const struct elsewhere_row *a, const struct elsewhere_row *b)
 {
 	return a->source == b->source && a->netns == b->netns && a->ifindex == b->ifindex &&
-	       a->gone == b->gone && a->judgement == b->judgement && !strcmp(a->counter, b->counter) && !strcmp(a->device, b->device);
+	       a->gone == b->gone && a->judgement == b->judgement &&
+	       !strcmp(a->counter, b->counter) && !strcmp(a->device, b->device);
 }
 
 static int add_row(struct elsewhere_findings *findings, size_t *room,

@@ -12,6 +12,7 @@ import pytest
 
 from lab import packets, waiting, xdp
 from lab.net import Device, run
+from lab.prometheus import scrape
 
 pytestmark = pytest.mark.usefixtures("bpf", "cli")
 
@@ -254,6 +255,54 @@ def test_off(start, lab):
     assert coverage["state"] == "unavailable" and "elsewhere.interval" in coverage["reason"]
     assert "elsewhere" not in daemon.call("GetDrops")
     assert daemon.status()["elsewhere"] == {"interval_ns": 0, "scans": 0, "late_ns": 0}
+
+
+def test_a_reload_turns_scans_on_and_off(start, lab, tmp_path):
+    """What is attached while scans are off is found later; what an old scan found is not shown."""
+    settings = tmp_path / "netflowd.conf"
+    settings.write_text("[elsewhere]\ninterval = 0\n")
+    daemon = start(options=["--config", settings])
+    with tap(lab) as tunnel, xdp.attached(tunnel.device):
+        assert daemon.coverage("drops")["state"] == "full"
+        settings.write_text("[elsewhere]\ninterval = 100ms\n")
+        daemon.call("Reload")
+        scanned(daemon)
+        assert daemon.coverage("drops")["state"] == "degraded"
+        settings.write_text("[elsewhere]\ninterval = 0\n")
+        daemon.call("Reload")
+        assert daemon.coverage("drops")["state"] == "full"
+        assert "elsewhere" not in daemon.call("GetDrops")
+
+
+def test_bypasses_that_are_not_listed(quick, lab):
+    namespace = lab.namespace(ipv6=False)
+    run("ip", "-n", namespace.name, "-batch", "-", timeout=60,
+        input="\n".join(f"link add a{i} type veth peer name b{i}" for i in range(35)))
+    with contextlib.ExitStack() as stack:
+        for name in (f"{side}{i}" for side in "ab" for i in range(35)):
+            stack.enter_context(xdp.attached(Device(namespace, name), mode=xdp.GENERIC))
+        scanned(quick)
+        scan = quick.status()["elsewhere"]
+        assert len(scan["bypasses"]) == 64
+        assert len(scan["bypasses"]) + scan["bypasses_left_out"] >= 70
+        assert "that are not listed" in quick.netflowctl("status").stdout
+
+
+def test_totals_have_different_labels(start, lab):
+    """Devices of two kinds whose counters of one name mean different things have one series."""
+    daemon = start(QUICK, "metrics.listen=unix")
+    with tap(lab) as tunnel, xdp.attached(tunnel.device):
+        device = ifb(lab)
+        with xdp.packet_socket(device) as sender:
+            for frame in frames(device):
+                sender.send(frame)
+        for frame in frames(tunnel.device):
+            tunnel.write(frame)
+        moved(daemon, tunnel.device, ("link", "rx_dropped"), COUNT)
+        moved(daemon, device, ("link", "rx_dropped"), COUNT)
+        text = scrape(daemon.directory / "metrics.sock")[1]
+    series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if line[:1] not in ("#", "")]
+    assert len(series) == len(set(series))
 
 
 def test_a_first_scan_comes_before_ready(start):

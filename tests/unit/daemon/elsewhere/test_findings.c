@@ -167,8 +167,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_totals_have_different_labels), TEST(test_rows_of_deleted_devices),
-		TEST(test_faults_first),		 TEST(test_rows_beyond_the_limit),
+		TEST(test_totals_have_different_labels),
+		TEST(test_rows_of_deleted_devices),
+		TEST(test_faults_first),
+		TEST(test_rows_beyond_the_limit),
 		TEST(test_bypasses_beyond_the_limit),
 	};
 

@@ -19,8 +19,8 @@
 #include "daemon/kernel/netns_walk.h"
 
 static char proc[] = "/tmp/netflowd-test-walk-XXXXXX";
-static int refusals;	 /* of opening the namespace of a process, from now on */
-static uint32_t inode;	 /* of that namespace */
+static int refusals;	   /* of opening the namespace of a process, from now on */
+static uint32_t inode;	   /* of that namespace */
 static int visits, opened; /* of it */
 
 /* In place of the C library's, for the walk too. */
