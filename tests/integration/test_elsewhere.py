@@ -13,11 +13,11 @@ import pytest
 from lab import packets, waiting, xdp
 from lab.net import Device, run
 from lab.prometheus import scrape
+from lab.scans import PAUSE, QUICK, SECONDS, finished as scanned
 
 pytestmark = pytest.mark.usefixtures("bpf", "cli")
 
 COUNT = 37
-QUICK = "elsewhere.interval=100ms"
 
 
 @pytest.fixture
@@ -34,18 +34,6 @@ def counters(daemon, **selection):
 
 def of(daemon, device):
     return counters(daemon, netns=device.namespace.inode, ifindex=device.ifindex)
-
-
-# A scan waits for 50 times the CPU time of the one before, and a guest under load is slow; a client
-# that asks all the time waits too.
-SECONDS, PAUSE = 60, 0.25
-
-
-def scanned(daemon, times=2):
-    """Wait for scans that began after this call."""
-    before = daemon.status()["elsewhere"]["scans"]
-    assert waiting.until(lambda: daemon.status()["elsewhere"]["scans"],
-                         lambda scans: scans >= before + times, SECONDS, PAUSE) >= before + times
 
 
 def moved(daemon, device, counter, expected):

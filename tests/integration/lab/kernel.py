@@ -183,6 +183,30 @@ def drop_trace(kib_per_cpu=8192):
             remove_instance(instance)
 
 
+@contextlib.contextmanager
+def event_counts(*events):
+    """{event: times that the kernel ran its trace event}, filled in when the block ends.
+
+    An event is a path like "skb/kfree_skb".  Each has a trace of its own, whose statistics count
+    what the trace kept and what it overwrote: netflowd's programs have no part in it.
+    """
+    counts = {}
+    with contextlib.ExitStack() as stack:
+        instances = stack.enter_context(tracefs()) / "instances"
+        traces = {}
+        for event in events:
+            traces[event] = instances / ("nft" + secrets.token_hex(4))
+            traces[event].mkdir()
+            stack.callback(remove_instance, traces[event])
+            (traces[event] / "events" / event / "enable").write_text("1")
+        yield counts
+        for event, trace in traces.items():
+            (trace / "events" / event / "enable").write_text("0")
+            counts[event] = sum(int(number) for stats in trace.glob("per_cpu/cpu*/stats")
+                                for number in re.findall(r"^(?:entries|overrun): (\d+)$",
+                                                         stats.read_text(), re.MULTILINE))
+
+
 def remove_instance(instance):
     """Remove an instance, which stays busy for a moment after its events were on."""
     for _ in range(100):
@@ -207,22 +231,33 @@ def bpf_objects(pid):
     return held
 
 
-def verified_insns(pid):
-    """{program: instructions that the verifier processed} of the programs that a process holds;
-    empty before 5.16, which has no such number."""
+def _program_numbers(pid, field):
+    """{program: this number of its fdinfo} of the programs that a process holds."""
     found = {}
     for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
             text = fd.read_text()
         except FileNotFoundError:  # a connection that just ended
             continue
-        insns = re.search(r"^verified_insns:\s*(\d+)$", text, re.MULTILINE)
-        if insns:
+        value = re.search(rf"^{field}:\s*(\d+)$", text, re.MULTILINE)
+        if value:
             number = re.search(r"^prog_id:\s*(\d+)$", text, re.MULTILINE)[1]
             show = ["bpftool", "--json", "prog", "show", "id", number]
             done = subprocess.run(show, check=True, stdout=subprocess.PIPE)
-            found[json.loads(done.stdout)["name"]] = int(insns[1])
+            found[json.loads(done.stdout)["name"]] = int(value[1])
     return found
+
+
+def verified_insns(pid):
+    """{program: instructions that the verifier processed} of the programs that a process holds;
+    empty before 5.16, which has no such number."""
+    return _program_numbers(pid, "verified_insns")
+
+
+def recursion_misses(pid):
+    """{program: times that the kernel did not run it because it ran already} of the programs that a
+    process holds; empty before 5.12, which has no such number."""
+    return _program_numbers(pid, "recursion_misses")
 
 
 def bpf_objects_alive(kind):
