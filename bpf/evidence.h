@@ -189,12 +189,15 @@ static __always_inline void nf_evidence_device6(const struct net_device *dev, nf
 		e->bits |= NF_EVIDENCE_FORWARDING;
 }
 
-/* The Ethernet header stands before the network header, also when it is pulled. */
+/*
+ * The Ethernet header is right before the network header, also when it is pulled.  A longer header is another
+ * device's, such as that of ipoib_ib_handle_rx_wc(): a pseudo header of 20 bytes and 4 of its own.
+ */
 static __always_inline void nf_evidence_mac(const struct sk_buff *skb, nf_evidence *e)
 {
 	__u16 mac[6] = {}; /* destination, source */
 
-	if (skb->mac_header == 0xffff || skb->mac_header + NF_ETH_BYTES > skb->network_header ||
+	if (skb->mac_header == 0xffff || skb->mac_header + NF_ETH_BYTES != skb->network_header ||
 	    bpf_probe_read_kernel(mac, sizeof(mac), skb->head + skb->mac_header))
 		return;
 	if (mac[3] & bpf_htons(0x0100) || !(mac[3] | mac[4] | mac[5]))
@@ -711,7 +714,8 @@ static __noinline void nf_evidence_socket(nf_evidence *e)
  *
  * `sk`: the skb's socket or the receiving one, or NULL; it goes through memory, so that the verifier does
  * not follow each of these by itself.  Before 6.1 an interrupt can run the program again in the middle of
- * this: it leaves the bits as it found them.
+ * this: it leaves the state as it found it.  Later kernels need no copy of the state, but without it the
+ * verifier of 6.1 keeps more ways apart: 93,000 instructions instead of 74,000.
  */
 static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_buff *skb,
 					    const struct sock *sk, __u32 reason)

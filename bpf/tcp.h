@@ -162,7 +162,8 @@ static __always_inline __u64 nf_chain_find(__u64 first, __u32 offset, const stru
 		if (bpf_probe_read_kernel(&node, sizeof(node), (const void *)node))
 			return NF_FOUND_NOT_KNOWN;
 	}
-	return NF_FOUND_NOT_KNOWN;
+	/* Without a branch: the end of the chain, NF_FOUND_NONE, or more of it, NF_FOUND_NOT_KNOWN. */
+	return NF_FOUND_NONE + ((node | -node) >> 63 & ~node & 1);
 }
 
 static __always_inline const struct inet_hashinfo *nf_hashinfo(const struct nf_connection *c)

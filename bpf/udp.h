@@ -86,10 +86,13 @@ static __always_inline void nf_find_datagram(const struct nf_connection *c,
 		nf_datagram_consider((const void *)(node - bpf_core_field_offset(struct sock_common,
 										 skc_nulls_node)),
 				     c, e);
-		if (bpf_probe_read_kernel(&node, sizeof(node), (const void *)node))
-			break;
+		if (bpf_probe_read_kernel(&node, sizeof(node), (const void *)node)) {
+			e->sock = NF_FOUND_NOT_KNOWN;
+			return;
+		}
 	}
-	e->sock = NF_FOUND_NOT_KNOWN;
+	if (node)
+		e->sock = NF_FOUND_NOT_KNOWN;
 }
 
 #endif

@@ -384,6 +384,12 @@ static void test_mac_header(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN);
 	skb->mac_header = MACHINE_MAC + 1; /* no room for it */
 	assert_int_equal(evidence_of(skb), PLAIN);
+	skb->mac_header = MACHINE_MAC;
+	memset(mac, 0, 12);
+	assert_int_equal(evidence_of(skb), PLAIN | E(BAD_MAC));
+	skb->mac_header = MACHINE_MAC - 2; /* a longer header, as of IP over InfiniBand */
+	memset(skb->head + skb->mac_header, 1, 16);
+	assert_int_equal(evidence_of(skb), PLAIN);
 }
 
 static void test_configuration(void **state)
