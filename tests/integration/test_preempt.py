@@ -57,9 +57,9 @@ def calls(probe):
 def test_drops_of_two_tasks(start, lab, where):
     """Dropped by the sender itself, at netfilter's hook output, or in the softirq of loopback.
 
-    Each datagram is one kfree_skb, and in the second case one net_dev_start_xmit before.  Two traces
-    of these events bracket the two readings of the counters: what the programs counted, and what
-    the kernel says that it did not run, is no less than the inner and no more than the outer one.
+    Each datagram is one kfree_skb, and in the second case one net_dev_start_xmit before.  Two
+    traces of these events bracket the two readings of the counters: what the programs counted,
+    and what the kernel says that it did not run, is at least the inner and at most the outer one.
     """
     namespace = lab.namespace(ipv6=False)
     if where == "task":

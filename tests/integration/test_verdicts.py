@@ -358,6 +358,9 @@ def make_old(directory):
         row = json.loads(text)
         if row.pop("inferred", False) and "kernel_reason" in row:
             row["reason"], row["class"] = row["kernel_reason"], "fault"
+        elif "location" in row and "reason_number" not in row:  # a kernel without reasons
+            for key in ("reason", "subsystem", "class"):
+                row.pop(key, None)
         elif row.get("class") == "unknown":
             del row["class"]
         return json.dumps({key: value for key, value in row.items() if key not in added},
@@ -393,8 +396,10 @@ def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
     row, = waiting.until(lambda: failed(daemon, pair, since=since), bool)
     is_cause(row)
     assert row["packets"] == FAULTS and "evidence" not in row
-    assert daemon.call("GetDrops", since=since, netns=str(pair.right.inode),
-                       reason="NO_SOCKET")["packets"] == benign >= 421
+    # A kernel without reasons did not say it, and that format has no evidence from which it follows.
+    assert benign >= 421
+    assert daemon.call("GetDrops", since=since, netns=str(pair.right.inode), reason="NO_SOCKET")[
+        "packets"] == (benign if kernel.has_drop_reasons() else 0)
     records = daemon.call("GetDropRecords", since=since, reason="NEIGH_FAILED",
                           netns=str(pair.left.inode))
     assert records["matched"] == FAULTS
