@@ -45,8 +45,9 @@ static __always_inline bool nf_replace(__u64 *word, __u64 old, __u64 value)
 /*
  * Since 6.1 (05b24ff9b2cf) the kernel does not start a raw tracepoint program
  * that is already running on this CPU, and counts the hits that it skips.
- * Before 6.1 an interrupt could start the program again in the middle of a
- * plain addition, so the addition must be atomic.
+ * Before 6.1, and on arm64 also in newer kernels (bpf_prog_get_recursion_context(),
+ * seen in 7.3), an interrupt can start the program again in the middle of a plain
+ * addition, so the addition must be atomic.
  */
 static __always_inline void nf_add(__u64 *counter, __u64 n)
 {

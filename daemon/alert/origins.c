@@ -13,8 +13,8 @@ struct origin {
 	uintptr_t reason; /* see reason_of() */
 	bool inferred;
 	uint32_t netns, ifindex;
-	uint32_t number;   /* of the newest of its keys */
-	uint64_t evidence; /* of the newest of its keys, too */
+	uint32_t number;   /* of the key that was added last */
+	uint64_t evidence; /* of the same key */
 	char device[NF_DEVICE_NAME + 1];
 	uint64_t location;
 	uint64_t before, total; /* at the previous reading, and at this one */

@@ -139,16 +139,8 @@ void infer(const char *function, const char *reason_name, uint64_t evidence, str
 		out->candidate_count = 0;
 }
 
-enum nf_evidence_level infer_needs(const char *reason_name)
-{
-	const struct knowledge *entry = reason_name ? knowledge_reason(reason_name) : NULL;
-
-	if (infer_distinguishes(reason_name))
-		return NF_EVIDENCE_ALL;
-	return entry && entry->messages ? NF_EVIDENCE_ONLY_MESSAGE : NF_EVIDENCE_NONE;
-}
-
-bool infer_distinguishes(const char *reason_name)
+/* The programs must read the evidence of drops with this reason, NULL: with none. */
+static bool distinguishes(const char *reason_name)
 {
 	const char *reason = own_reason(reason_name);
 	const struct knowledge *entry;
@@ -161,4 +153,13 @@ bool infer_distinguishes(const char *reason_name)
 			    (entry->cases[j].set || entry->cases[j].clear))
 				return true;
 	return false;
+}
+
+enum nf_evidence_level infer_needs(const char *reason_name)
+{
+	const struct knowledge *entry = reason_name ? knowledge_reason(reason_name) : NULL;
+
+	if (distinguishes(reason_name))
+		return NF_EVIDENCE_ALL;
+	return entry && entry->messages ? NF_EVIDENCE_ONLY_MESSAGE : NF_EVIDENCE_NONE;
 }

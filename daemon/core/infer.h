@@ -41,9 +41,6 @@ void infer(const char *function, const char *reason_name, uint64_t evidence, str
 /* How much of the evidence drops with this reason need, NULL: with none. */
 enum nf_evidence_level infer_needs(const char *reason_name);
 
-/* True if the programs must read the evidence of drops with this reason, NULL: with none. */
-bool infer_distinguishes(const char *reason_name);
-
 /*
  * Only cases of this kernel are used, by its release such as "6.1.0-13-amd64".  NULL, or a text that is no release: the
  * cases of all kernels, as at startup.  Call it before other threads use infer().

@@ -81,8 +81,3 @@ int verdict_compare(const struct verdict *a, const struct verdict *b)
 		order = compare_texts(a->reason, b->reason);
 	return order ? order : compare_candidates(a, b);
 }
-
-bool verdict_same(const struct verdict *a, const struct verdict *b)
-{
-	return verdict_compare(a, b) == 0;
-}

@@ -35,9 +35,10 @@ struct verdict {
 void verdict_of(struct verdict *verdict, const char *location, const char *reason,
 		uint64_t evidence);
 
-/* Whether both say the same of a drop: all but knowledge of the place and function. */
-bool verdict_same(const struct verdict *a, const struct verdict *b);
-/* A comparison for qsort(): the class that deserves attention first comes first. */
+/*
+ * A comparison for qsort(): the class that deserves attention first comes first.  0: both say the same of a drop,
+ * whatever its place and function are.
+ */
 int verdict_compare(const struct verdict *a, const struct verdict *b);
 
 /* Which class comes first in lists: 0 fault, 1 unknown, 2 policy, 3 benign. */

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.patient
 # What labs do besides: reports of multicast groups when a device comes up.
 NOISE = (("ip6_mc_input", "ipv6/hopopt"),)
 RESULTS = os.environ.get("NETFLOWD_DEATHS")
+# Kernels differ most in these: a reason of their own, or one that netflowd infers.
+SMOKE = ("neighbour6-failed", "tcp-accept-queue", "ipv6-hop-by-hop-length")
 
 # Where the kernel gives no reason, and none can be inferred.
 NO_NAME = ("NOT_SPECIFIED", "NO_REASON")
@@ -108,7 +110,12 @@ def settled(watch, death):
     return watch.causes()
 
 
-@pytest.mark.parametrize("death", deaths.DEATHS, ids=lambda death: death.name)
+def parameter(death):
+    return pytest.param(death, id=death.name,
+                        marks=[pytest.mark.smoke] if death.name in SMOKE else [])
+
+
+@pytest.mark.parametrize("death", map(parameter, deaths.DEATHS))
 def test_death(daemon, results, lab, death):
     if kernel.release() < death.since:
         pytest.skip(f"needs Linux {death.since[0]}.{death.since[1]}")

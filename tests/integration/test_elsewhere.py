@@ -62,6 +62,7 @@ def tap(lab):
 # ---- XDP ----
 
 
+@pytest.mark.smoke
 def test_native_xdp_before_an_skb_exists(quick, lab):
     """tun runs a native program on the page: no skb, no kfree_skb, only its counter."""
     with tap(lab) as tunnel, xdp.attached(tunnel.device):

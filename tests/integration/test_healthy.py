@@ -75,6 +75,15 @@ def web(link, tmp_path):
         yield link
 
 
+@pytest.mark.smoke
+def test_a_web_server_and_a_database(silence, web, tmp_path):
+    """A connection for each request of the one, and redis-benchmark for the other, on one link."""
+    with servers.redis(web.right, tmp_path / "redis"):
+        servers.ab(web.left, web.right_address(), REQUESTS, "-c", 10)
+        servers.redis_benchmark(web.left, web.right_address(), REQUESTS, "-t", "ping,set,get")
+    silence.check()
+
+
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_connection_for_each_request(silence, web, version):
     servers.ab(web.left, web.right_address(version), REQUESTS, "-c", 10)

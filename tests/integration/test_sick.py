@@ -144,7 +144,7 @@ def first_line(page, link):
     # netflowd's own drops and the kernel's counter have the same number here.
     (accept_queue, ("TCP_LISTEN_OVERFLOW", "ListenOverflows")),
     (neighbour, ("NEIGH_FAILED",)),
-    (receive_buffer, ("SOCKET_RCVBUFF",)),
+    pytest.param(receive_buffer, ("SOCKET_RCVBUFF",), marks=pytest.mark.smoke),
     # Up to 6.18 a qdisc gives no more than this; later ones say why.
     (transmit_queue, ("QDISC_DROP", "QDISC_OVERLIMIT", "QDISC_DROP_OVERLIMIT")),
     (route, ("IP_INNOROUTES",)),

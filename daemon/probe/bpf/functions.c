@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The addresses of functions in modules, for programs that recognize a function by its address. */
+/*
+ * Addresses from /proc/kallsyms: of functions in modules, for programs that recognize a function by its address, and of
+ * the kernel's tables and secrets, for programs that look for a socket.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,13 +58,19 @@ static bool is_symbol(const char *name, const char *wanted)
 void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count)
 {
 	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
-	uint64_t at;
+	size_t left = count;
 	char name[64];
+	uint64_t at;
 
-	while (file && next_symbol(file, &at, name))
+	memset(address, 0, count * sizeof(*address));
+
+	/* The first one of a name counts: the kernel's symbols precede those of modules. */
+	while (file && left && next_symbol(file, &at, name))
 		for (size_t i = 0; i < count; i++)
-			if (is_symbol(name, wanted[i]))
+			if (!address[i] && is_symbol(name, wanted[i])) {
 				address[i] = at;
+				left -= at != 0;
+			}
 }
 
 ino_t bpf_module(const char *directory)
