@@ -396,7 +396,7 @@ def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
     row, = waiting.until(lambda: failed(daemon, pair, since=since), bool)
     is_cause(row)
     assert row["packets"] == FAULTS and "evidence" not in row
-    # A kernel without reasons did not say it, and that format has no evidence from which it follows.
+    # A kernel without reasons did not say it, and that format has no evidence that would.
     assert benign >= 421
     assert daemon.call("GetDrops", since=since, netns=str(pair.right.inode), reason="NO_SOCKET")[
         "packets"] == (benign if kernel.has_drop_reasons() else 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which kernels have the functions that are places of drops: the list in tests/integration/functions,
-and what the kernels say that tests/vm has fetched.
+"""Which kernels have the functions that are places of drops: by the list in
+tests/integration/functions, and by the kernels that tests/vm has fetched.
 
 A line has a name and the kernels whose symbols have it.  A function that each compiler inlined has
 the word `inlined` and its source file first, and then the kernels whose source has it.
@@ -13,6 +13,7 @@ from . import btf, knowledge, paths, symbols
 LIST = paths.TREE / "tests" / "integration" / "functions"
 KERNELS = ("5.10", "6.1", "6.12", "7.3")
 HEAD = """\
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Functions of config/knowledge, and the kernels that have them.  `tests/vm/functions --write` writes
 # the lines with kernels only.  Those of functions that are inlined everywhere come from the sources.
 """
