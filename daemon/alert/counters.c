@@ -209,6 +209,7 @@ static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, v
 			.device = drops->device,
 			.packets = drops->packets,
 			.gone = drops->gone,
+			.mixed = drops->mixed,
 			.unkeyed = drops->unkeyed,
 		};
 

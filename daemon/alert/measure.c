@@ -15,6 +15,7 @@
 #include "daemon/alert/window.h"
 #include "daemon/core/packet.h"
 #include "daemon/core/stages.h"
+#include "daemon/core/verdict.h"
 #include "daemon/kernel/netns_names.h"
 
 /* Parts of a sum that `detail` lists separately. */
@@ -29,6 +30,7 @@ struct alert_measure {
 	uint32_t netns; /* inode number of the namespace that these counters are of; 0: not known */
 	bool marked;
 	uint64_t mark, total; /* of drops: they are read again only if the mark changes */
+	uint64_t sum, mixed;  /* of drops, at the last reading; see read_everywhere() */
 };
 
 /* One reading while it is taken. */
@@ -39,6 +41,7 @@ struct reading {
 	uint64_t now;
 	struct alert_reading *to;
 	uint64_t total; /* sum of the counters visited so far */
+	uint64_t mixed; /* sum of the mixed ones, which are not in the total */
 	struct alert_slots slots;
 };
 
@@ -112,6 +115,12 @@ static bool counts_everywhere(const struct alert_rule *rule)
 	return !rule->device[0] && !rule->netns && !rule->protocol[0];
 }
 
+/* Whether the meaning of a drop decides, which keys that fold can lose. */
+static bool asks_what(const struct alert_rule *rule)
+{
+	return rule->reasons || rule->classes != VERDICT_CLASSES_ALL;
+}
+
 static int add_drops(const struct alert_drops *drops, void *userdata)
 {
 	struct reading *reading = userdata;
@@ -119,6 +128,10 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 
 	if ((drops->gone || drops->unkeyed) && !counts_everywhere(reading->rule))
 		return 0;
+	if (drops->mixed && asks_what(reading->rule)) {
+		reading->mixed += drops->packets;
+		return 0;
+	}
 	if (!alert_rule_takes(reading->rule, drops->device, drops->netns) ||
 	    !alert_rule_takes_cause(reading->rule, drops->cause))
 		return 0;
@@ -160,6 +173,21 @@ static void describe_origin(const struct reading *reading)
 		 netns);
 }
 
+/*
+ * How much the drops of a rule have grown that counts them everywhere.  If it asks what they are, keys that fold into a
+ * mixed sum leave its total.  What all other keys grew is then the least that it can be.
+ */
+static uint64_t grown_everywhere(const struct reading *reading)
+{
+	const struct alert_measure *measure = reading->measure;
+	uint64_t more = reading->total > measure->sum ? reading->total - measure->sum : 0;
+	uint64_t least = alert_origins_grown(measure->origins);
+
+	if (!measure->marked)
+		return 0;
+	return reading->mixed != measure->mixed && least > more ? least : more;
+}
+
 static int read_drops(struct reading *reading)
 {
 	struct alert_measure *measure = reading->measure;
@@ -172,10 +200,11 @@ static int read_drops(struct reading *reading)
 		r = source->drops(source->userdata, add_drops, reading);
 		if (r == 0) {
 			/* The sum of a rule that asks where falls when keys fold; its origins' growth does not. */
-			if (counts_everywhere(reading->rule))
-				measure->total = reading->total;
-			else
-				measure->total += alert_origins_grown(measure->origins);
+			measure->total += counts_everywhere(reading->rule)
+						  ? grown_everywhere(reading)
+						  : alert_origins_grown(measure->origins);
+			measure->sum = reading->total;
+			measure->mixed = reading->mixed;
 			measure->marked = true;
 			measure->mark = mark;
 		}

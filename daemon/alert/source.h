@@ -37,6 +37,7 @@ struct alert_drops {
 	uint8_t l4;
 	/* Without device, namespace and protocol: of keys that folded, or of a full table, see probe/backend.h. */
 	bool gone, unkeyed;
+	bool mixed;	    /* folded, and of another reason or class than some of its keys had */
 	const char *device; /* at most NF_DEVICE_NAME bytes; empty: not known */
 	uint64_t packets;
 };

@@ -230,6 +230,7 @@ static int fold_row(struct drop_sums *sums, const struct row *row)
 
 	if (!sum)
 		return -ENOMEM;
+	sum->mixed |= compare_cause(sum, &row->sum.key) != 0;
 	add_count(&sum->count, &row->sum.count);
 	return 0;
 }

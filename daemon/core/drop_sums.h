@@ -39,6 +39,7 @@ struct drop_sum {
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 	struct drop_count count;
 	bool gone; /* a folded sum */
+	bool mixed; /* a folded sum of keys that had other evidence or locations than its own: they meant others */
 };
 
 /* `keys`: the limit, at least 1.  -ENOMEM. */

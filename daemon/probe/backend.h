@@ -144,6 +144,7 @@ struct backend_drops {
 	uint64_t last_ns;		 /* of the newest */
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 	bool gone; /* folded: the key has only reason and location; location 0: the rest of the reason */
+	bool mixed; /* folded, and some of its keys had other evidence: what it means is not what they meant */
 	bool unkeyed; /* the table of keys was full: the key has only the reason */
 };
 

@@ -246,6 +246,7 @@ static int visit_sum(const struct drop_sum *sum, void *userdata)
 		.bytes = sum->count.bytes,
 		.last_ns = sum->count.last_ns,
 		.gone = sum->gone,
+		.mixed = sum->mixed,
 	};
 
 	memcpy(drops.device, sum->device, sizeof(drops.device));

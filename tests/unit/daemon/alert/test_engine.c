@@ -35,9 +35,10 @@ struct fixture {
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
 	uint64_t elsewhere; /* drops at many locations, of a reason of their own */
+	uint64_t mixed;	    /* folded drops of NO_SOCKET, whose evidence is lost */
 	bool without_reasons;
 	bool inferred, messages; /* NO_SOCKET is inferred; its skbs are messages */
-	struct cause cause[3];
+	struct cause cause[4];
 	unsigned int drops_read;
 	uint64_t linearized, dropped, near_misses, logged;
 	uint64_t measured; /* overflows of a device without a ring */
@@ -98,13 +99,15 @@ static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *
 		 .l4 = 6,
 		 .packets = f->other_drops},
 	};
+	const struct alert_drops mixed = {
+		.cause = &cause[3], .device = "", .packets = f->mixed, .gone = true, .mixed = true};
 	struct alert_drops elsewhere = {.cause = &cause[2], .device = "", .packets = f->elsewhere};
 	int r = f->error;
 
-	for (int i = 0; i < 3; i++) {
-		static const uint32_t numbers[] = {3, 8, 77};
+	for (int i = 0; i < 4; i++) {
+		static const uint32_t numbers[] = {3, 8, 77, 3};
 		static const enum knowledge_class classes[] = {KNOWLEDGE_BENIGN, KNOWLEDGE_POLICY,
-							       KNOWLEDGE_FAULT};
+							       KNOWLEDGE_FAULT, KNOWLEDGE_UNKNOWN};
 
 		cause[i] = (struct cause){
 			.has_reason = true,
@@ -121,7 +124,7 @@ static int drops(void *userdata, int (*visit)(const struct alert_drops *, void *
 	for (elsewhere.location = 9; f->elsewhere && elsewhere.location && r == 0;
 	     elsewhere.location--)
 		r = visit(&elsewhere, data);
-	return r;
+	return f->mixed && r == 0 ? visit(&mixed, data) : r;
 }
 
 static void name_drops(void *userdata, const struct nf_drop_key *key,
@@ -359,6 +362,36 @@ static void test_main_reason(void **state)
 	f->without_reasons = true;
 	tick(f);
 	assert_string_equal(detail(f), "30 of 30 at location_0 on device eth1, netns 2");
+}
+
+static uint64_t counted(struct fixture *f, const char *name)
+{
+	return get(f, name)->reading.count;
+}
+
+/* Keys that fold without their evidence are neither new drops of another class, nor do they hide new ones. */
+static void test_folded_drops_keep_their_class(void **state)
+{
+	struct fixture *f = *state;
+
+	f->drops = f->other_drops = 1000;
+	load(f,
+	     "[alert unknown]\ncondition = drop_rate\nwindow = 10s\nover = 5\nclass = unknown\n"
+	     "[alert known]\ncondition = drop_rate\nwindow = 10s\nover = 5\nclass = benign, policy\n"
+	     "[alert all]\ncondition = drop_rate\nwindow = 10s\nover = 5\n");
+	tick(f);
+	f->drops -= 900;
+	f->mixed += 900;
+	f->other_drops += 30;
+	tick(f);
+	assert_int_equal(counted(f, "unknown"), 0);
+	assert_int_equal(counted(f, "known"), 30);
+	assert_int_equal(counted(f, "all"), 30);
+	f->drops += 7;
+	tick(f);
+	assert_int_equal(counted(f, "unknown"), 0);
+	assert_int_equal(counted(f, "known"), 37);
+	assert_int_equal(counted(f, "all"), 37);
 }
 
 /* The rule's own cause and remedy take precedence. */
@@ -783,6 +816,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_drop_rate),
 		TEST(test_main_reason),
+		TEST(test_folded_drops_keep_their_class),
 		TEST(test_own_cause),
 		TEST(test_drops_are_read_when_there_are_new_ones),
 		TEST(test_selection),

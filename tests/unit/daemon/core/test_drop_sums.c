@@ -274,6 +274,9 @@ static int count_kinds(const struct drop_sum *sum, void *userdata)
 
 	if (sum->gone && sum->key.location == 10)
 		seen[0]++;
+	/* Only the rest, which has no evidence, is of keys that had some. */
+	assert_int_equal(sum->mixed, sum->gone && sum->key.location == 10 &&
+					     !(sum->key.evidence & NF_EVIDENCE_KNOWN));
 	if (sum->key.location == 10)
 		seen[1] += sum->count.packets;
 	if (sum->key.evidence & NF_EVIDENCE_MESSAGE)
