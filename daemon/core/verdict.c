@@ -4,6 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+static void take(struct verdict *verdict, const struct inference *inference, const char *reason,
+		 const struct infer_name *function)
+{
+	*verdict = (struct verdict){
+		/* NOT_SPECIFIED stays the name where there is no better one. */
+		.reason = inference->reason ? inference->reason : reason,
+		.inferred = inference->inferred,
+		.message = inference->message,
+		.class = inference->class,
+		.place = inference->place,
+		.candidates = inference->candidate_count,
+	};
+	memcpy(verdict->candidate, inference->candidates, sizeof(verdict->candidate));
+	if (verdict->reason)
+		verdict->knowledge = knowledge_reason(verdict->reason);
+	snprintf(verdict->function, sizeof(verdict->function), "%s",
+		 verdict->place ? verdict->place->name : function->s);
+}
+
 void verdict_of(struct verdict *verdict, const char *location, const char *reason,
 		uint64_t evidence)
 {
@@ -11,20 +30,16 @@ void verdict_of(struct verdict *verdict, const char *location, const char *reaso
 	struct inference inference;
 
 	infer(function.s[0] ? function.s : NULL, reason, evidence, &inference);
-	*verdict = (struct verdict){
-		/* NOT_SPECIFIED stays the name where there is no better one. */
-		.reason = inference.reason ? inference.reason : reason,
-		.inferred = inference.inferred,
-		.message = inference.message,
-		.class = inference.class,
-		.place = inference.place,
-		.candidates = inference.candidate_count,
-	};
-	memcpy(verdict->candidate, inference.candidates, sizeof(verdict->candidate));
-	if (verdict->reason)
-		verdict->knowledge = knowledge_reason(verdict->reason);
-	snprintf(verdict->function, sizeof(verdict->function), "%s",
-		 verdict->place ? verdict->place->name : function.s);
+	take(verdict, &inference, reason, &function);
+}
+
+void verdict_of_stored(struct verdict *verdict, const char *location, const char *reason)
+{
+	struct infer_name function = infer_function(location ? location : "");
+	struct inference inference;
+
+	infer_stored(function.s[0] ? function.s : NULL, reason, &inference);
+	take(verdict, &inference, reason, &function);
 }
 
 int verdict_rank(enum knowledge_class class)

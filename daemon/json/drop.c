@@ -118,7 +118,7 @@ void json_drop_renew(json_t *object)
 	if (json_object_get(object, "inferred"))
 		return;
 	f = fill_new();
-	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
+	verdict_of_stored(&cause.verdict, cause.location, cause.kernel_reason);
 	if (cause.verdict.inferred && cause.verdict.knowledge)
 		cause.subsystem = cause.verdict.knowledge->subject;
 	fill_cause(&f, &cause);

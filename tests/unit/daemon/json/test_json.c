@@ -17,6 +17,7 @@
 #include "common/time.h"
 #include "daemon/core/names.h"
 #include "daemon/core/stages.h"
+#include "daemon/core/infer.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
@@ -547,6 +548,18 @@ static void test_drop_renew(void **state)
 	      "{'reason':'NOT_SPECIFIED','inferred':false,'class':'policy','location':'neigh_invalidate+0x9'}");
 }
 
+/* The case that this kernel has is not the only one that it can have been on the kernel of that time. */
+static void test_drop_renew_of_another_kernel(void **state)
+{
+	(void)state;
+	infer_set_kernel("6.1.0-13-amd64");
+	renew("{'location':'enqueue_to_backlog+0x9'}",
+	      "{'inferred':false,'class':'unknown','location':'enqueue_to_backlog+0x9',"
+	      "'function':'enqueue_to_backlog','candidates':["
+	      "{'reason':'DEV_READY','class':'benign'},{'reason':'CPU_BACKLOG','class':'fault'}]}");
+	infer_set_kernel(NULL);
+}
+
 /* Why a row lacks fields. */
 static void test_drops_that_lost_fields(void **state)
 {
@@ -956,6 +969,7 @@ int main(void)
 		TEST(drops_candidates),
 		TEST(drops_message),
 		TEST(drop_renew),
+		TEST(drop_renew_of_another_kernel),
 		TEST(drops_that_lost_fields),
 		TEST(drops_flow),
 		TEST(latency),
