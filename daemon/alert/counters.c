@@ -201,6 +201,7 @@ static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, v
 		const struct alert_drops one = {
 			.location = drops->key.location,
 			.cause = causes_of(state->causes, &drops->key),
+			.evidence = drops->key.evidence,
 			.ifindex = drops->key.ifindex,
 			.netns = drops->netns,
 			.protocol = drops->key.protocol,

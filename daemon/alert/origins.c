@@ -126,7 +126,7 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
 	strncpy(origins->origin[at].device, drops->device, NF_DEVICE_NAME);
 	origins->origin[at].total += drops->packets;
 	origins->origin[at].number = drops->cause->reason;
-	origins->origin[at].evidence = drops->cause->evidence;
+	origins->origin[at].evidence = drops->evidence;
 	return 0;
 }
 

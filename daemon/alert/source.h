@@ -29,7 +29,8 @@ enum alert_input {
 
 struct alert_drops {
 	uint64_t location;	   /* address of the caller of kfree_skb */
-	const struct cause *cause; /* valid until the next reading */
+	const struct cause *cause; /* without evidence; valid until the next reading */
+	uint64_t evidence;	   /* as in struct nf_drop_key */
 	uint32_t netns;		   /* inode number; 0: not known */
 	uint32_t ifindex;
 	uint16_t protocol;

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "daemon/core/drop.h"
+#include "daemon/store/cause_index.h"
 
 void metrics_snapshot_free(struct metrics_snapshot **snapshot)
 {
@@ -35,27 +36,6 @@ void metrics_snapshot_free(struct metrics_snapshot **snapshot)
 
 /* ---- causes ------------------------------------------------------------------ */
 
-/* A table by reason, location and evidence, while the causes are resolved.  All come from the kernel's code. */
-struct place {
-	uint64_t location, evidence;
-	uint32_t reason;
-	uint32_t cause; /* index plus 1; 0: free */
-};
-
-static struct place *find_place(struct place *table, size_t slots, const struct nf_drop_key *key)
-{
-	uint64_t rest =
-		((uint64_t)key->reason << 32 ^ key->evidence) * UINT64_C(0xff51afd7ed558ccd);
-	uint64_t h = (key->location ^ rest) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = h >> 32 & (slots - 1);
-
-	while (table[i].cause &&
-	       (table[i].location != key->location || table[i].reason != key->reason ||
-		table[i].evidence != key->evidence))
-		i = (i + 1) & (slots - 1);
-	return &table[i];
-}
-
 static int fill(struct metrics_cause *to, uint64_t location, const struct cause *cause)
 {
 	*to = (struct metrics_cause){
@@ -79,31 +59,30 @@ int metrics_snapshot_causes(struct metrics_snapshot *snapshot,
 			    void *userdata)
 {
 	const struct reading *reading = snapshot->reading[READING_DROPS];
-	size_t count = reading ? reading_count(reading) : 0, slots = 64;
-	OWN_FREE struct place *table = NULL;
+	size_t count = reading ? reading_count(reading) : 0;
+	OWN_CAUSE_INDEX struct cause_index *index = NULL;
+	int r = cause_index_new(&index);
 
-	while (slots < 2 * count)
-		slots *= 2;
-	table = calloc(slots, sizeof(*table));
 	snapshot->drop_cause = calloc(count + 1, sizeof(*snapshot->drop_cause));
-	if (!table || !snapshot->drop_cause)
+	if (r < 0 || !snapshot->drop_cause)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct nf_drop_key *key = &reading_drops(reading, i)->key;
-		struct place *place = find_place(table, slots, key);
+		uint32_t number = cause_index_find(index, key);
 		struct cause cause;
 
-		if (!place->cause) {
+		if (!number) {
 			if (ARRAY_GROW(snapshot->cause, snapshot->causes, snapshot->causes_room) <
 			    0)
 				return -ENOMEM;
 			resolve(key, &cause, userdata);
 			if (fill(&snapshot->cause[snapshot->causes], key->location, &cause) < 0)
 				return -ENOMEM;
-			*place = (struct place){key->location, key->reason, key->evidence,
-						(uint32_t)++snapshot->causes};
+			number = (uint32_t)++snapshot->causes;
+			if (cause_index_add(index, key, number) < 0)
+				return -ENOMEM;
 		}
-		snapshot->drop_cause[i] = place->cause - 1;
+		snapshot->drop_cause[i] = number - 1;
 	}
 	return 0;
 }

@@ -4,36 +4,37 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "daemon/core/drop.h"
+#include "daemon/store/cause_index.h"
 #include "daemon/store/records.h"
 
-#define SLOTS_MIN 64
+#define HEADS 1024 /* a power of two */
 
-struct place {
+/* Keys of one reason and location whose evidence says the same share one of these. */
+struct shared {
 	uint64_t location;
+	uint32_t next; /* of its hash, as in `head` */
 	struct cause cause;
 };
 
 struct causes {
 	struct records *records;
 	bool has_reason;
-	struct place **slot; /* by hash; NULL: free */
-	size_t slots;	     /* a power of two, more than twice `count` */
-	size_t count;
+	struct cause_index *index; /* the index in `shared` plus 1 */
+	struct shared **shared;
+	size_t count, room;
+	uint32_t head[HEADS]; /* by what it says: the index in `shared` plus 1; 0: none */
 };
 
 int causes_new(struct causes **causes, struct records *records, bool has_reason)
 {
 	OWN_CAUSES struct causes *fresh = calloc(1, sizeof(*fresh));
 
-	if (!fresh)
+	if (!fresh || cause_index_new(&fresh->index) < 0)
 		return -ENOMEM;
 	fresh->records = records;
 	fresh->has_reason = has_reason;
-	fresh->slots = SLOTS_MIN;
-	fresh->slot = calloc(fresh->slots, sizeof(struct place *));
-	if (!fresh->slot)
-		return -ENOMEM;
 	*causes = TAKE_PTR(fresh);
 	return 0;
 }
@@ -44,67 +45,80 @@ void causes_free(struct causes **causes)
 
 	if (!old)
 		return;
-	for (size_t i = 0; old->slot && i < old->slots; i++)
-		free(old->slot[i]);
-	free(old->slot);
+	for (size_t i = 0; i < old->count; i++)
+		free(old->shared[i]);
+	free(old->shared);
+	cause_index_free(&old->index);
 	free(old);
 	*causes = NULL;
 }
 
-/* The slot of a cause, or the free one where it belongs. */
-static size_t find(struct place *const *slot, size_t slots, uint64_t location, uint32_t reason,
-		   uint64_t evidence)
+static uint32_t *head_of(struct causes *causes, const struct nf_drop_key *key,
+			 const struct verdict *verdict)
 {
-	uint64_t h =
-		(location ^ ((uint64_t)reason << 32 ^ evidence) * UINT64_C(0xff51afd7ed558ccd)) *
-		UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = h >> 32 & (slots - 1);
+	uint64_t h = key->location ^ (uint64_t)key->reason << 40 ^ (uintptr_t)verdict->reason;
 
-	while (slot[i] && (slot[i]->location != location || slot[i]->cause.reason != reason ||
-			   slot[i]->cause.evidence != evidence))
-		i = (i + 1) & (slots - 1);
-	return i;
+	for (size_t i = 0; i < verdict->candidates; i++)
+		h = (h ^ (uintptr_t)verdict->candidate[i]) * UINT64_C(0xff51afd7ed558ccd);
+	h *= UINT64_C(0x9e3779b97f4a7c15);
+	return &causes->head[h >> 32 & (HEADS - 1)];
 }
 
-static int grow(struct causes *causes)
+/* Those that say the same; 0: none. */
+static uint32_t find_shared(struct causes *causes, const struct nf_drop_key *key,
+			    const struct cause *cause)
 {
-	size_t slots = 2 * causes->slots;
-	struct place **slot = calloc(slots, sizeof(struct place *));
+	uint32_t number = *head_of(causes, key, &cause->verdict);
 
-	if (!slot)
-		return -ENOMEM;
-	for (size_t i = 0; i < causes->slots; i++) {
-		struct place *one = causes->slot[i];
+	while (number) {
+		const struct shared *one = causes->shared[number - 1];
 
-		if (one)
-			slot[find(slot, slots, one->location, one->cause.reason,
-				  one->cause.evidence)] = one;
+		if (one->location == key->location && one->cause.reason == key->reason &&
+		    verdict_same(&one->cause.verdict, &cause->verdict))
+			break;
+		number = one->next;
 	}
-	free(causes->slot);
-	causes->slot = slot;
-	causes->slots = slots;
-	return 0;
+	return number;
+}
+
+/* Its number; -ENOMEM. */
+static int64_t add_shared(struct causes *causes, const struct nf_drop_key *key,
+			  const struct cause *cause)
+{
+	uint32_t *head = head_of(causes, key, &cause->verdict);
+	struct shared *fresh;
+
+	if (ARRAY_GROW(causes->shared, causes->count, causes->room) < 0)
+		return -ENOMEM;
+	fresh = malloc(sizeof(*fresh));
+	if (!fresh)
+		return -ENOMEM;
+	*fresh = (struct shared){.location = key->location, .next = *head, .cause = *cause};
+	causes->shared[causes->count++] = fresh;
+	*head = (uint32_t)causes->count;
+	return *head;
 }
 
 const struct cause *causes_of(struct causes *causes, const struct nf_drop_key *key)
 {
-	size_t i = find(causes->slot, causes->slots, key->location, key->reason, key->evidence);
-	struct place *place = causes->slot[i];
+	int64_t number = cause_index_find(causes->index, key);
 
-	if (place)
-		return &place->cause;
-	if (causes->count * 2 >= causes->slots) {
-		if (grow(causes) < 0)
+	if (!number) {
+		struct cause cause;
+
+		records_cause(causes->records, causes->has_reason, key, &cause);
+		cause.location = NULL;
+		cause.evidence = 0;
+		number = find_shared(causes, key, &cause);
+		if (!number)
+			number = add_shared(causes, key, &cause);
+		if (number < 0 || cause_index_add(causes->index, key, (uint32_t)number) < 0)
 			return NULL;
-		i = find(causes->slot, causes->slots, key->location, key->reason, key->evidence);
 	}
-	place = calloc(1, sizeof(*place));
-	if (!place)
-		return NULL;
-	place->location = key->location;
-	records_cause(causes->records, causes->has_reason, key, &place->cause);
-	place->cause.location = NULL;
-	causes->slot[i] = place;
-	causes->count++;
-	return &place->cause;
+	return &causes->shared[number - 1]->cause;
+}
+
+size_t causes_count(const struct causes *causes)
+{
+	return causes->count;
 }
