@@ -38,7 +38,7 @@ struct inference {
  */
 void infer(const char *function, const char *reason_name, uint64_t evidence, struct inference *out);
 
-/* The same for a drop that was stored without evidence on a kernel that is not known: the cases of all kernels count. */
+/* The same for a drop that was stored without evidence, on a kernel that is not known: cases of all kernels count. */
 void infer_stored(const char *function, const char *reason_name, struct inference *out);
 
 /* How much of the evidence drops with this reason need, NULL: with none. */

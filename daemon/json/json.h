@@ -78,7 +78,8 @@ json_t *json_drops(const struct json_drops *row);
 /*
  * A Drops or DropRecord that a netflowd without verdicts stored gets the members that it lacks, from what it has: what
  * the kernel said, and the location, as far as it holds on every kernel: that of the time is not known.  Other objects
- * stay as they are: what they say was inferred on the kernel of that time.  Without memory, the object lacks members.  Any thread may call this.
+ * stay as they are: what they say was inferred on the kernel of that time.  Without memory, the object lacks members.
+ * Any thread may call this.
  */
 void json_drop_renew(json_t *object);
 

@@ -2,10 +2,10 @@
 /*
  * The causes of the keys of one reading, each resolved once: thousands of keys have the same reason, location and
  * evidence.  On a healthy host there are some hundred.  Strangers can choose much of the evidence, but evidence that
- * says the same shares a cause of half a KiB: 100,000 random kinds at the function with the most cases have 2,900.  Each
- * combination of reason, location and evidence takes 96 bytes more, and there are at most as many as keys: those of two
- * generations (drops.keys each), the kept ones (drops.keys) and DROP_SUMS_GONE_MAX.  That is 1.6 MB by default, and
- * 20 MB if drops.keys is at its limit.
+ * says the same shares a cause of half a KiB: 100,000 random kinds have 2,900 causes in tcp_v4_rcv().  Each combination
+ * of reason, location and evidence takes 96 bytes more, and there are at most as many as keys: those of two generations
+ * (drops.keys each), the kept ones (drops.keys) and DROP_SUMS_GONE_MAX.  That is 1.6 MB by default, and 20 MB if
+ * drops.keys is at its limit.
  */
 #ifndef DAEMON_STORE_CAUSES_H
 #define DAEMON_STORE_CAUSES_H

@@ -18,7 +18,7 @@ class Member:
 class Definition:
     kind: str           # type, method, error
     name: str
-    comment: str        # the comment that ends directly before it
+    comment: str        # the comment that ends directly before it, in lines
     members: list       # of a type, an error, or a method's parameters
     values: list        # of a type that is an enumeration
     reply: list         # of a method
@@ -40,12 +40,12 @@ class Reader:
             kind, text = self.tokens[self.at]
             self.at += 1
             if kind == "comment":
-                lines.append(text.strip())
+                lines.append(text.removeprefix(" ").rstrip())
             elif kind == "blank":
                 # What is before an empty line is about a whole section.
                 lines = []
             else:
-                self.comment = " ".join(lines)
+                self.comment = "\n".join(lines)
                 return text
         return None
 

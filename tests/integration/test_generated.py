@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("built")
 
 CONFIG = paths.TREE / "config/netflowd.conf"
 MAN = paths.TREE / "docs/man"
+INTERFACE = paths.TREE / "daemon/control/io.netflowd.varlink"
 PAGES = sorted(MAN.glob("*.[1-8]"))
 
 
@@ -69,6 +70,16 @@ def test_the_lists_in_the_pages_are_the_tables():
     assert done.returncode == 0, f"run `make generated`\n{done.stdout}{done.stderr}"
 
 
+def test_the_page_has_the_tables_of_the_interface_file():
+    """A row of a table in a comment is an item of a list, not part of a sentence."""
+    page = (MAN / "io.netflowd.7").read_text()
+    assert ".It Cm recurring\nit came before, but not all the time" in page
+    assert ".It Cm drop_keys\nwhether every drop is counted" in page
+    rows = re.findall(r"^  # ([a-z][a-z0-9_]*)  +\S", INTERFACE.read_text(),
+                      re.MULTILINE)
+    assert len(rows) > 20 and all(f".It Cm {name}\n" in page for name in rows)
+
+
 def test_the_pages_have_every_name():
     """Independent of the generator: what the help and the interface name is in the pages."""
     settings = re.findall(r"^  \w+\.(\w+)  ", printed(paths.DAEMON, "--help"), re.MULTILINE)
@@ -80,7 +91,7 @@ def test_the_pages_have_every_name():
     assert re.findall(r"^\.Ss (\w+)$", (MAN / "netflowctl.1").read_text(),
                       re.MULTILINE) == commands
     page = (MAN / "io.netflowd.7").read_text()
-    text = (paths.TREE / "daemon/control/io.netflowd.varlink").read_text()
+    text = INTERFACE.read_text()
     for kind, form in (("method", r"^\.Ss (\w+)\(\)$"), ("error", r"^\.It Er (\w+)$")):
         names = re.findall(rf"^{kind} (\w+)", text, re.MULTILINE)
         assert len(names) > 10 and re.findall(form, page, re.MULTILINE) == names

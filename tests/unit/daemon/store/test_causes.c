@@ -47,7 +47,7 @@ static int setup(void **state)
 	unlink(path);
 	sources = (struct records_sources){.names = names, .symbols = symbols};
 	return records_new(&records, capacity, &sources) < 0 ? -1
-							      : causes_new(&causes, records, true);
+							     : causes_new(&causes, records, true);
 }
 
 static int teardown(void **state)
@@ -88,8 +88,8 @@ static void test_evidence_that_says_the_same_shares_a_cause(void **state)
 	}
 	assert_true(causes_count(causes) < 4000);
 	assert_ptr_equal(causes_of(causes, &(struct nf_drop_key){.reason = 2,
-								  .location = RCV + 9,
-								  .evidence = NF_EVIDENCE_KNOWN}),
+								 .location = RCV + 9,
+								 .evidence = NF_EVIDENCE_KNOWN}),
 			 first);
 }
 
@@ -122,10 +122,9 @@ static void test_index(void **state)
 		assert_int_equal(cause_index_find(index, &key), i);
 	}
 	for (uint32_t i = 1; i <= 10000; i++)
-		assert_int_equal(cause_index_find(index,
-						  &(struct nf_drop_key){.reason = i % 7,
-									.location = i % 11,
-									.evidence = i}),
+		assert_int_equal(cause_index_find(index, &(struct nf_drop_key){.reason = i % 7,
+									       .location = i % 11,
+									       .evidence = i}),
 				 i);
 }
 
