@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arrays: their size, room for more elements, and a search in a sorted one. */
+/* Arrays: their size, room for more elements, the order of elements, and a search in a sorted one. */
 #ifndef COMMON_ARRAY_H
 #define COMMON_ARRAY_H
 
@@ -9,6 +9,9 @@
 
 /* Elements of an array.  The compiler warns if the argument is a pointer. */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The order of two numbers, for qsort(3): -1, 0 or 1.  Evaluates both twice. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /*
  * Make sure that an array on the heap has room for one element more than `count`: when `count` has reached `room`,

@@ -25,6 +25,11 @@ uint64_t time_monotonic(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t time_thread_cpu(void)
+{
+	return (uint64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t time_monotonic_ms(void)
 {
 	return clock_ns(CLOCK_MONOTONIC) / 1000000;

@@ -13,6 +13,9 @@
 /* The time of CLOCK_MONOTONIC in ns. */
 uint64_t time_monotonic(void);
 
+/* The CPU time of the calling thread in ns: not the time in which others had the CPU. */
+uint64_t time_thread_cpu(void);
+
 /* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
 int64_t time_monotonic_ms(void);
 

@@ -206,7 +206,7 @@ static int fill_elsewhere(const struct elsewhere *elsewhere, struct metrics_snap
 static void resolve(const struct nf_drop_key *key, struct cause *cause, void *userdata)
 {
 	const struct exports_parts *parts = userdata;
-	bool reasons = !parts->backend->ops->reasons_missing(parts->backend);
+	bool reasons = backend_has_reasons(parts->backend);
 
 	records_cause(parts->records, reasons, key, cause);
 }

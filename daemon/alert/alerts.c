@@ -204,7 +204,7 @@ static void report_faults(const struct alerts *alerts)
 static int load(struct alerts *alerts)
 {
 	const struct backend *backend = alerts->parts.backend;
-	bool reasons = !backend_is_none(backend) && !backend->ops->reasons_missing(backend);
+	bool reasons = !backend_is_none(backend) && backend_has_reasons(backend);
 	struct alert_rules *rules;
 	int r = alert_rules_read(&rules, alerts->parts.directory,
 				 reasons ? alerts->parts.names : NULL);

@@ -175,11 +175,6 @@ static uint64_t drops_mark(void *userdata)
 	return reading ? reading_time(reading) : 0;
 }
 
-static bool has_reasons(const struct alert_input_state *state)
-{
-	return !state->backend->ops->reasons_missing(state->backend);
-}
-
 /* All rules share the causes of a reading. */
 static int find_causes(struct alert_input_state *state, const struct reading *reading)
 {
@@ -187,7 +182,7 @@ static int find_causes(struct alert_input_state *state, const struct reading *re
 		return 0;
 	causes_free(&state->causes);
 	state->causes_ns = reading_time(reading);
-	return causes_new(&state->causes, state->records, has_reasons(state));
+	return causes_new(&state->causes, state->records, backend_has_reasons(state->backend));
 }
 
 static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, void *), void *data)
@@ -225,7 +220,7 @@ static void name_drops(void *userdata, const struct nf_drop_key *key,
 	const struct alert_input_state *state = userdata;
 	struct cause cause;
 
-	records_cause(state->records, has_reasons(state), key, &cause);
+	records_cause(state->records, backend_has_reasons(state->backend), key, &cause);
 	snprintf(names->location, sizeof(names->location), "%s", cause.location);
 	names->inferred = cause.verdict.inferred;
 	names->reason[0] = 0;

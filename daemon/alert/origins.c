@@ -57,8 +57,6 @@ void alert_origins_begin(struct alert_origins *origins)
 
 /* ---- one reading ---------------------------------------------------------- */
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 /* What a reason is, whatever its number: its knowledge, otherwise its name, which both stay where they are. */
 static uintptr_t reason_of(const struct cause *cause)
 {

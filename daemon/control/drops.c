@@ -57,8 +57,6 @@ struct rows {
 
 typedef int (*compare_rows)(const void *a, const void *b);
 
-#define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
-
 /* Rows that lack fields stay apart from rows in which the same fields are not known. */
 enum kind { KEYED, COARSE, GONE, UNKEYED };
 
@@ -221,11 +219,6 @@ static struct row *add_row(struct rows *rows)
 		return NULL;
 	rows->row[rows->count] = (struct row){0};
 	return &rows->row[rows->count++];
-}
-
-static bool has_reasons(const struct control *control)
-{
-	return !control->parts.backend->ops->reasons_missing(control->parts.backend);
 }
 
 /* Whether the filter asks for a field that the row has lost, and takes it otherwise. */
@@ -438,7 +431,8 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 		.last_ns = row->drops.last_ns,
 	};
 
-	records_cause(control->parts.records, has_reasons(control), key, &cause);
+	records_cause(control->parts.records, backend_has_reasons(control->parts.backend), key,
+		      &cause);
 	/* The evidence of a sum is what its keys have in common, and can say less than each of them. */
 	cause.verdict = *row->verdict;
 	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
@@ -570,7 +564,7 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 
 	if (r == 0)
 		r = causes_new(&reply->rows.causes, reply->control->parts.records,
-			       has_reasons(reply->control));
+			       backend_has_reasons(reply->control->parts.backend));
 	if (r < 0)
 		return r;
 	reply->time_ns = time_monotonic();

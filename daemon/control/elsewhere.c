@@ -31,8 +31,6 @@ struct recordeds {
 	size_t count;
 };
 
-#define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
-
 static int compare_recorded(const void *x, const void *y)
 {
 	const struct recorded *a = x, *b = y;

@@ -55,7 +55,7 @@ static int sum_drops(struct control *control, struct freed *freed)
 	const struct reading *reading = control_reading(control, DROPS);
 	OWN_CAUSES struct causes *causes = NULL;
 	int r = causes_new(&causes, control->parts.records,
-			   !control->parts.backend->ops->reasons_missing(control->parts.backend));
+			   backend_has_reasons(control->parts.backend));
 
 	*freed = (struct freed){0};
 	for (size_t i = 0; r == 0 && i < reading_count(reading); i++) {

@@ -164,8 +164,6 @@ void drop_sums_keep(struct drop_sums *sums, const struct drop_sum *sum)
 
 /* ---- folding ------------------------------------------------------------- */
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 static int compare_cause(const struct drop_sum *a, const struct nf_drop_key *key)
 {
 	int order = ORDER(a->key.reason, key->reason);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
+
 static void take(struct verdict *verdict, const struct inference *inference, const char *reason,
 		 const struct infer_name *function)
 {
@@ -65,8 +67,6 @@ enum knowledge_class verdict_class(const char *name)
 }
 
 /* ---- comparing ------------------------------------------------------------- */
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int compare_texts(const char *a, const char *b)
 {

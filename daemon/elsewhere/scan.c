@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -403,14 +402,6 @@ static void explain_closed(const struct netns_walk *walk, struct elsewhere_findi
 			findings->unread, why_unread(findings->unread_error));
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TIME_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static int scan(struct scanner *scanner, const atomic_bool *stop,
 		struct elsewhere_findings *findings)
 {
@@ -434,7 +425,7 @@ int scanner_run(struct scanner *scanner, const atomic_bool *stop,
 		struct elsewhere_findings **findings)
 {
 	OWN_FINDINGS struct elsewhere_findings *fresh = calloc(1, sizeof(*fresh));
-	uint64_t cpu_ns = thread_cpu_ns();
+	uint64_t cpu_ns = time_thread_cpu();
 	int r;
 
 	if (!fresh)
@@ -449,7 +440,7 @@ int scanner_run(struct scanner *scanner, const atomic_bool *stop,
 	scanner->links_count = scanner->links_room = 0;
 	if (r < 0)
 		return r;
-	fresh->cpu_ns = thread_cpu_ns() - cpu_ns;
+	fresh->cpu_ns = time_thread_cpu() - cpu_ns;
 	fresh->wall_ns = time_monotonic() - fresh->begun_ns;
 	*findings = TAKE_PTR(fresh);
 	return 0;

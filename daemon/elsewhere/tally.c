@@ -40,7 +40,6 @@ struct tally {
 
 /* ---- order ------------------------------------------------------------------- */
 
-#define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
 #define THEN(order, next)              \
 	do {                           \
 		int order_ = (order);  \

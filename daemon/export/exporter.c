@@ -61,14 +61,6 @@ static void start(struct exporter *exporter);
 
 /* ---- the thread --------------------------------------------------------------- */
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TIME_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static int make_texts(struct exporter *exporter, struct job *job)
 {
 	int r = metrics_update(exporter->metrics, job->snapshot, &job->limits);
@@ -91,7 +83,7 @@ static int work(void *userdata)
 
 	if (r == 0 && job->textfile[0])
 		job->file_result = file_replace(job->textfile, text->bytes, text->length);
-	job->cpu_ns = thread_cpu_ns();
+	job->cpu_ns = time_thread_cpu();
 	return r;
 }
 

@@ -214,7 +214,7 @@ static json_t *drops_json(const struct series_names *names, const struct backend
 	};
 	json_t *name;
 
-	records_cause(names->sources.records, !backend->ops->reasons_missing(backend), key, &cause);
+	records_cause(names->sources.records, backend_has_reasons(backend), key, &cause);
 	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
 	name = json_drops(&out);
 	json_object_del(name, "packets");

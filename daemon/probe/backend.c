@@ -259,3 +259,8 @@ bool backend_is_none(const struct backend *backend)
 {
 	return backend->ops == &backend_none;
 }
+
+bool backend_has_reasons(const struct backend *backend)
+{
+	return !backend->ops->reasons_missing(backend);
+}

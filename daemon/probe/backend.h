@@ -293,4 +293,7 @@ void backend_free(struct backend **backend);
 /* True for the backend "none", which only knows why no other runs. */
 bool backend_is_none(const struct backend *backend);
 
+/* Whether the kernel gives drops reasons. */
+bool backend_has_reasons(const struct backend *backend);
+
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/time.h"
 #include "daemon/process/loop.h"
@@ -53,14 +52,6 @@ struct readings {
 		struct readings_cost cost;
 	} of[READING_PARTS];
 };
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TIME_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* ---- requests ------------------------------------------------------------- */
 
@@ -231,10 +222,10 @@ static int begin(struct readings *readings, enum reading_part part)
 /* One slice of the current reading; returns as reading_step(). */
 static int step(struct readings *readings, uint64_t deadline_ns)
 {
-	uint64_t before = thread_cpu_ns();
+	uint64_t before = time_thread_cpu();
 	int r = reading_step(readings->current, readings->backend, readings->watch, deadline_ns);
 
-	account(readings, thread_cpu_ns() - before);
+	account(readings, time_thread_cpu() - before);
 	return r;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
@@ -112,20 +111,11 @@ static void want_turn(struct client *client, void *userdata)
 	loop_source_set_enabled(server->turn, true);
 }
 
-/* Not the time in which other processes had the CPU. */
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * TIME_NS_PER_SECOND + (uint64_t)used.tv_nsec;
-}
-
 /* One message, and then everything in the loop that is ready has its turn, before the next message. */
 static int on_turn(int fd, unsigned int events, void *userdata)
 {
 	struct server *server = userdata;
-	uint64_t begin = thread_cpu_ns(), rest_ns;
+	uint64_t begin = time_thread_cpu(), rest_ns;
 	struct client *client = places_next(server->places, time_monotonic(), &rest_ns);
 	uid_t uid;
 	int r;
@@ -135,7 +125,7 @@ static int on_turn(int fd, unsigned int events, void *userdata)
 	if (client) {
 		uid = client_uid(client);
 		client_turn(client);
-		places_charge(server->places, uid, time_monotonic(), thread_cpu_ns() - begin);
+		places_charge(server->places, uid, time_monotonic(), time_thread_cpu() - begin);
 		if (places_waiting(server->places))
 			return 0;
 	}

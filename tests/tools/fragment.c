@@ -31,7 +31,7 @@
 
 #include "common/array.h"
 
-#define ORDER 3 /* no block of 2^ORDER pages may stay free */
+#define BLOCK_ORDER 3 /* no block of 2^BLOCK_ORDER pages may stay free */
 /* Stays free during the allocation, so that other processes have memory until pages are freed. */
 #define SPARE_MIB 8
 #define BLOCK (32U << 10)
@@ -139,10 +139,10 @@ static void use_up_blocks(int queue)
 {
 	static const uint8_t nothing[2 * BLOCK];
 
-	while (free_pages(ORDER))
+	while (free_pages(BLOCK_ORDER))
 		if (send(queue, nothing, sizeof(nothing), MSG_DONTWAIT) < 0)
 			err(1, "%" PRIu64 " pages are still free in large blocks",
-			    free_pages(ORDER));
+			    free_pages(BLOCK_ORDER));
 }
 
 int main(void)
