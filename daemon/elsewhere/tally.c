@@ -563,11 +563,6 @@ const struct tally_counter *tally_gone_at(const struct tally *tally, size_t i)
 	return &tally->gone.at[i];
 }
 
-size_t tally_places(const struct tally *tally)
-{
-	return tally->places.count;
-}
-
 size_t tally_devices(const struct tally *tally)
 {
 	size_t devices = 0;

@@ -115,8 +115,7 @@ const struct tally_counter *tally_at(const struct tally *tally, size_t i);
 size_t tally_gone_count(const struct tally *tally);
 const struct tally_counter *tally_gone_at(const struct tally *tally, size_t i);
 
-/* Namespaces and devices; devices alone. */
-size_t tally_places(const struct tally *tally);
+/* Devices, without the namespaces that are places too. */
 size_t tally_devices(const struct tally *tally);
 /* The place of a counter; NULL: none. */
 const struct tally_place *tally_place(const struct tally *tally, const struct tally_key *key);

@@ -74,7 +74,7 @@ static uint32_t find_shared(struct causes *causes, const struct nf_drop_key *key
 		const struct shared *one = causes->shared[number - 1];
 
 		if (one->location == key->location && one->cause.reason == key->reason &&
-		    verdict_same(&one->cause.verdict, &cause->verdict))
+		    verdict_compare(&one->cause.verdict, &cause->verdict) == 0)
 			break;
 		number = one->next;
 	}
@@ -116,9 +116,4 @@ const struct cause *causes_of(struct causes *causes, const struct nf_drop_key *k
 			return NULL;
 	}
 	return &causes->shared[number - 1]->cause;
-}
-
-size_t causes_count(const struct causes *causes)
-{
-	return causes->count;
 }

@@ -11,7 +11,6 @@
 #define DAEMON_STORE_CAUSES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
@@ -30,8 +29,5 @@ void causes_free(struct causes **causes);
  * (0), which the key has.  Valid until causes_free().  NULL: no memory.
  */
 const struct cause *causes_of(struct causes *causes, const struct nf_drop_key *key);
-
-/* Causes that say different things. */
-size_t causes_count(const struct causes *causes);
 
 #endif

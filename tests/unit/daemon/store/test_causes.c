@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/names.h"
@@ -65,13 +66,30 @@ static struct nf_drop_key key_of(uint64_t location, uint64_t evidence)
 	return (struct nf_drop_key){.reason = 2, .location = location, .evidence = evidence};
 }
 
+static int by_address(const void *x, const void *y)
+{
+	return ORDER(*(const struct cause *const *)x, *(const struct cause *const *)y);
+}
+
+static size_t count_different(const struct cause **all, size_t count)
+{
+	size_t different = 1;
+
+	qsort(all, count, sizeof(*all), by_address);
+	for (size_t i = 1; i < count; i++)
+		different += all[i] != all[i - 1];
+	return different;
+}
+
 /* What a key means by itself is what it means beside 100,000 others, whose evidence a stranger chose. */
 static void test_evidence_that_says_the_same_shares_a_cause(void **state)
 {
-	const struct cause *first = NULL;
+	enum { KINDS = 100000 };
+	static const struct cause *all[KINDS];
+	const struct cause *first;
 
 	(void)state;
-	for (uint64_t i = 0; i < 100000; i++) {
+	for (uint64_t i = 0; i < KINDS; i++) {
 		uint64_t random = i * UINT64_C(0x9e3779b97f4a7c15);
 		struct nf_drop_key key = key_of(RCV + 9, random | NF_EVIDENCE_KNOWN);
 		const struct cause *cause = causes_of(causes, &key);
@@ -79,14 +97,14 @@ static void test_evidence_that_says_the_same_shares_a_cause(void **state)
 
 		assert_non_null(cause);
 		records_cause(records, true, &key, &alone);
-		assert_true(verdict_same(&cause->verdict, &alone.verdict));
+		assert_int_equal(verdict_compare(&cause->verdict, &alone.verdict), 0);
 		assert_string_equal(cause->verdict.function, "tcp_v4_rcv");
 		assert_null(cause->location);
 		assert_ptr_equal(causes_of(causes, &key), cause);
-		if (!i)
-			first = cause;
+		all[i] = cause;
 	}
-	assert_true(causes_count(causes) < 4000);
+	first = all[0];
+	assert_true(count_different(all, KINDS) < 4000);
 	assert_ptr_equal(causes_of(causes, &(struct nf_drop_key){.reason = 2,
 								 .location = RCV + 9,
 								 .evidence = NF_EVIDENCE_KNOWN}),
@@ -103,7 +121,7 @@ static void test_locations_have_causes_of_their_own(void **state)
 	assert_string_equal(causes_of(causes, &other)->verdict.reason, "NEIGH_FAILED");
 	assert_true(causes_of(causes, &other)->verdict.inferred);
 	assert_ptr_not_equal(causes_of(causes, &other), causes_of(causes, &later));
-	assert_int_equal(causes_count(causes), 3);
+	assert_ptr_not_equal(causes_of(causes, &other), causes_of(causes, &key));
 }
 
 static void test_index(void **state)
