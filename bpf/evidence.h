@@ -28,7 +28,7 @@
 #define NF_ENETUNREACH 101
 #define NF_EHOSTUNREACH 113
 #define NF_XFRM_BLOCK 1 /* XFRM_USERPOLICY_BLOCK of include/uapi/linux/xfrm.h */
-#define NF_ETH_IPV4 0x0800
+
 #define NF_ETH_IPV6 0x86dd
 #define NF_ETH_BYTES 14
 #define NF_DHCP_SERVER 67 /* UDP ports */
@@ -461,23 +461,6 @@ static __always_inline void nf_evidence_ipv6_addresses(const __u32 *source,
 		e->bits |= NF_EVIDENCE_UNICAST;
 }
 
-/* As ndisc_rcv(): a message of neighbour discovery that another link sent, or with a code. */
-static __always_inline void nf_evidence_nd(const struct sk_buff *skb, __u8 hop_limit,
-					   nf_evidence *e)
-{
-	enum { SOLICITATION = 133, REDIRECT = 137 }; /* the first and the last type */
-	__u8 icmp[2];
-
-	if (bpf_probe_read_kernel(icmp, sizeof(icmp),
-				  skb->head + skb->network_header + NF_IPV6_BYTES) ||
-	    icmp[0] < SOLICITATION || icmp[0] > REDIRECT)
-		return;
-	if (hop_limit != 255)
-		e->bits |= NF_EVIDENCE_ND_FAR;
-	if (icmp[1])
-		e->bits |= NF_EVIDENCE_ND_CODE;
-}
-
 static __always_inline void nf_evidence_ipv6(const struct sk_buff *skb, __u32 net, nf_evidence *e)
 {
 	enum { HOP_BY_HOP = 0, ROUTING = 43, FRAGMENT = 44, DESTINATION = 60 };
@@ -503,8 +486,12 @@ static __always_inline void nf_evidence_ipv6(const struct sk_buff *skb, __u32 ne
 	if (ip[7] <= 1)
 		e->bits |= NF_EVIDENCE_EXPIRED;
 	nf_evidence_ipv6_addresses(words + 2, words + 6, e);
-	if (ip[6] == IPPROTO_ICMPV6 && net >= NF_IPV6_BYTES + NF_UDP_BYTES)
-		nf_evidence_nd(skb, ip[7], e);
+	if (ip[6] == IPPROTO_ICMPV6 && net >= NF_IPV6_BYTES + NF_UDP_BYTES) {
+		/* By way of memory, because the verifier takes an address for a number only from there. */
+		e->ip = (__u64)(skb->head + skb->network_header);
+		e->bits |=
+			nf_nd_evidence(e->ip + NF_IPV6_BYTES, ip[7], length, net - NF_IPV6_BYTES);
+	}
 	e->header = NF_IPV6_BYTES;
 	e->length = length;
 	e->next = ip[6];
@@ -563,28 +550,10 @@ static __always_inline void nf_evidence_stream(const struct sock *sk, nf_evidenc
 		e->bits |= NF_EVIDENCE_OLD;
 }
 
-/* Its own, or a program for all that its cgroup receives: sk_filter_trim_cap() runs both. */
-static __always_inline bool nf_has_filter(const struct sock *sk)
-{
-	const struct bpf_prog_array *programs;
-	const struct cgroup *cgroup = 0;
-
-	if (BPF_CORE_READ(sk, sk_filter))
-		return true;
-	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup) ||
-	    !bpf_core_field_exists(cgroup->bpf.effective))
-		return false;
-	cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
-	programs = BPF_CORE_READ(cgroup, bpf.effective[0]);
-	return BPF_CORE_READ(programs, items[0].prog) != 0;
-}
-
 /* A full socket, not a small one. */
 static __always_inline void nf_evidence_queues(const struct sock *sk, __u8 state, nf_evidence *e)
 {
-	if (BPF_CORE_READ(sk, __sk_common.skc_flags) & 1UL << SOCK_DEAD)
-		e->bits |= NF_EVIDENCE_ORPHAN;
-	if (nf_has_filter(sk))
+	if (nf_has_filter((__u64)sk))
 		e->bits |= NF_EVIDENCE_FILTER;
 	if (state == TCP_LISTEN) {
 		/* As sk_acceptq_is_full(). */
@@ -613,19 +582,6 @@ static __always_inline void nf_evidence_sock(const struct sock *sk, nf_evidence 
 	}
 	if (state != TCP_TIME_WAIT)
 		nf_evidence_queues(sk, state, e);
-}
-
-/*
- * A kernel that does not pass the socket: whether to look for it as tcp_v4_rcv() and __udp4_lib_rcv() do.
- * What all readers of a group get has no socket of its own.
- */
-static __always_inline bool nf_is_findable(const nf_evidence *e)
-{
-	__u64 which = NF_EVIDENCE_TCP;
-
-	if (settings.udp_table && !(e->bits & (NF_EVIDENCE_MULTICAST | NF_EVIDENCE_BROADCAST)))
-		which |= NF_EVIDENCE_UDP;
-	return e->bits & which && e->bits & NF_EVIDENCE_RECEIVED;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -693,11 +649,9 @@ static __noinline void nf_evidence_way(const struct sk_buff *skb, nf_evidence *e
 
 static __always_inline void nf_evidence_find(const struct sk_buff *skb, nf_evidence *e)
 {
-	if (settings.kfree_skb_rx_sk || e->sock || !nf_is_findable(e))
-		return;
 	e->ip = (__u64)(skb->head + skb->network_header);
-	e->words = skb->protocol == bpf_htons(NF_ETH_IPV4) ? 1 : 4;
-	nf_find_socket(bpf_get_smp_processor_id());
+	nf_find_receiver(bpf_get_smp_processor_id(), skb->skb_iif,
+			 (__u32)(skb->data - skb->head) - skb->network_header, skb->protocol);
 }
 
 static __noinline void nf_evidence_socket(nf_evidence *e)
@@ -733,6 +687,7 @@ static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_
 	interrupted = *e;
 	e->bits = NF_EVIDENCE_KNOWN;
 	e->next = 0;
+	e->reason = reason;
 	e->sock = (__u64)sk;
 	if (level == NF_EVIDENCE_ALL) {
 		nf_evidence_packet(skb, e);

@@ -80,6 +80,10 @@ struct udp_table {
 	unsigned int mask;
 };
 
+struct raw_hashinfo {
+	struct hlist_head ht[256]; /* of hlist_nulls_head from 5.19 to 6.2 */
+};
+
 struct inet_timewait_death_row {
 	struct inet_hashinfo *hashinfo;
 };
@@ -196,7 +200,6 @@ struct sock_common {
 	__u16 skc_num;		   /* host byte order */
 	unsigned short skc_family;
 	possible_net_t skc_net;
-	unsigned long skc_flags; /* a bit for each of enum sock_flags; not of the small ones */
 	volatile unsigned char skc_state;
 };
 
@@ -226,7 +229,8 @@ struct cgroup {
 };
 
 struct sock_cgroup_data {
-	struct cgroup *cgroup;
+	struct cgroup *cgroup; /* since 5.15 */
+	__u64 val;	       /* before; see nf_has_filter() */
 };
 
 struct sk_buff;
@@ -345,7 +349,6 @@ enum {
 	PACKET_OTHERHOST = 3,
 	CHECKSUM_UNNECESSARY = 1,
 	CHECKSUM_PARTIAL = 3,
-	SOCK_DEAD = 0,
 	TCP_SYN_SENT = 2,
 	TCP_SYN_RECV = 3,
 	TCP_TIME_WAIT = 6,

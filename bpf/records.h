@@ -329,7 +329,7 @@ struct nf_evidence_state {
 	__u32 space;   /* sequence numbers that it takes; 0: a pure ACK or RST */
 	__u8 header;   /* bytes from the network header to TCP's, UDP's or ICMP's */
 	__u8 next;     /* the protocol there, IPPROTO_*; 0 = not known */
-	__u8 words;    /* of an IP address: 1 or 4 */
+	__u8 reason;   /* of the drop, below NF_EVIDENCE_REASONS */
 	__u8 fit;      /* how well `sock` fits a datagram: enum nf_fit of bpf/udp.h */
 	__u32 length;  /* bytes from there on, by the IP header */
 	__u64 sock;    /* address of the socket, 0 = none; also NF_FOUND_* of bpf/tcp.h */
@@ -523,7 +523,7 @@ struct nf_drop_key {
  * skb with neither socket, device, protocol nor headers.  NO_BYTES: skb->len is 0, as of a queued
  * FIN.  MULTICAST, BROADCAST, OTHERHOST: skb->pkt_type.  RECEIVED: skb->skb_iif is not 0.
  * LISTEN, TIME_WAIT, NEW_SYN_RECV, CLOSED: the state of the socket; ESTABLISHED: also the states of
- * closing in which data can arrive.  ORPHAN: no program has the socket (SOCK_DEAD).  FULL: its
+ * closing in which data can arrive.  FULL: its
  * receive queue (sk_rmem_alloc >= sk_rcvbuf) or, of a listening one, its accept queue.
  * NO_PAYLOAD: a TCP segment without data.  OLD: a TCP segment that ends at or before rcv_nxt,
  * or without data before it.
@@ -543,8 +543,9 @@ struct nf_drop_key {
  * UNICAST: the destination is neither multicast nor 255.255.255.255.  ROUTE: it has a route;
  * NO_ROUTE, UNREACHABLE: whose error is ENETUNREACH, EHOSTUNREACH; OVER_ROUTE: it is longer than
  * the route's MTU, or that of its device, and not GSO.  FORWARDING: its device forwards this version of IP.
- * CLASSIFIER: tc programs are attached to its device.  SHORT: its TCP, UDP or ICMP header is not
- * complete or gives an impossible length.  FILTER: its socket has a filter.
+ * CLASSIFIER: tc programs are attached to its device.  SHORT: its TCP, UDP or ICMP header, or the fixed
+ * part of its message of neighbour discovery, is not complete or gives an impossible length.
+ * FILTER: its socket has a filter.
  *
  * LEAVING: its device is not the one that received it.  QUEUE: its device has a qdisc with a queue.
  * PORT: its device is a port of a bridge, a bond or the like.  DISABLED: its device has no
@@ -553,7 +554,8 @@ struct nf_drop_key {
  * source is an IPv6 address that is valid on one link only.  DHCP: a datagram for a DHCPv4 client.
  * BAD_MAC: the source of its Ethernet frame is multicast or zero.  MAC_CONTROL: the destination is
  * 01:80:c2:00:00:01, that of pause frames.  ND_FAR: a message of neighbour discovery whose hop limit
- * is not 255; ND_CODE: or whose code is not 0.
+ * is not 255; ND_CODE: or whose code is not 0; ND_OPTIONS: or whose options
+ * have a length of 0 or do not end with the message.
  */
 /* clang-format off */
 #define NF_EVIDENCE_LIST(X)                                               \
@@ -573,7 +575,7 @@ struct nf_drop_key {
 	X(TCP_RST,         tcp_rst,         TCP,    0x0000000000002000ULL) \
 	X(TCP_ACK,         tcp_ack,         TCP,    0x0000000000004000ULL) \
 	X(NO_PAYLOAD,      no_payload,      TCP,    0x0000000000008000ULL) \
-	X(ORPHAN,          orphan,          SOCKET, 0x0000000000010000ULL) \
+	X(ND_OPTIONS,      nd_options,      IP,     0x0000000000010000ULL) \
 	X(OLD,             old,             STREAM, 0x0000000000020000ULL) \
 	X(FULL,            full,            SOCKET, 0x0000000000040000ULL) \
 	X(CHECKED,         checked,         KNOWN,  0x0000000000080000ULL) \

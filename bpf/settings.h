@@ -30,6 +30,9 @@ NF_SETTINGS struct {
 	/* Addresses of the kernel's secrets of the hash of connections, see bpf/tcp.h; 0: not known. */
 	__u64 ehash_secret, ehash6_secret, ehash6_address_secret;
 	__u64 udp_table; /* address of the kernel's, see bpf/udp.h; 0: not known */
+	__u64 raw_table,
+		raw6_table;   /* raw_v4_hashinfo and raw_v6_hashinfo, see bpf/raw.h; 0: not known */
+	__u32 noproto_reason; /* the number of IP_NOPROTO; 0: this kernel does not have it */
 	__u8 evidence[NF_EVIDENCE_REASONS]; /* enum nf_evidence_level, by the core's reason */
 	/* Features of the running kernel, see bpf/compat.h. */
 	bool atomic_fetch;     /* it has BPF_XCHG */

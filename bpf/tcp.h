@@ -219,11 +219,11 @@ static __always_inline __u64 nf_find_listener(const struct nf_connection *c, __u
 /* ---- the packet ------------------------------------------------------------------ */
 
 /*
- * The addresses and ports of a TCP or UDP packet; false: its namespace is not known.  Without
+ * The addresses and ports of a TCP or UDP packet; false: its namespace is not known.  `words`: of an address.  Without
  * branches: the verifier would follow each search once for IPv4 and once for IPv6.
  */
 static __always_inline bool nf_connection_read(const volatile struct nf_evidence_state *e,
-					       struct nf_connection *c)
+					       __u32 words, struct nf_connection *c)
 {
 	const __u32 remote4 = bpf_core_field_offset(struct sock_common, skc_daddr);
 	const __u32 local4 = bpf_core_field_offset(struct sock_common, skc_rcv_saddr);
@@ -233,7 +233,7 @@ static __always_inline bool nf_connection_read(const volatile struct nf_evidence
 		bpf_core_field_offset(struct sock_common, skc_v6_rcv_saddr.in6_u.u6_addr32[3]);
 	const unsigned char *ip = (const void *)e->ip;
 	const struct net *net = (const void *)e->net;
-	__u32 six = e->words >> 2 & 1; /* IPv6 */
+	__u32 six = words >> 2 & 1; /* IPv6 */
 	__u16 ports[2] = {};
 
 	bpf_probe_read_kernel(ports, sizeof(ports), ip + e->header);
@@ -241,7 +241,7 @@ static __always_inline bool nf_connection_read(const volatile struct nf_evidence
 	c->ports = c->number << 16 | ports[0];
 	c->net = (__u64)net;
 	c->mix = BPF_CORE_READ(net, hash_mix);
-	c->words = e->words;
+	c->words = words;
 	bpf_probe_read_kernel(c->remote, 4 + six * 12, ip + 12 - six * 4);
 	bpf_probe_read_kernel(c->local, 4 + six * 12, ip + 16 + six * 8);
 	bpf_probe_read_kernel(&c->remote_word, 4, ip + 12 + six * 8);

@@ -20,10 +20,12 @@ enum nf_fit {
 	NF_FIT_CONNECTED,
 };
 
-/* All ones if `word` is not 0. */
+/* All ones if `word` is not 0.  barrier_var() keeps the compiler from making a branch of it. */
 static __always_inline __u32 nf_mask_of(__u32 word)
 {
-	return -((word | -word) >> 31);
+	word |= -word;
+	barrier_var(word);
+	return -(word >> 31);
 }
 
 /* Without branches, because the verifier would follow each of them for each socket of a chain. */

@@ -58,7 +58,8 @@ def function(row):
 
 
 def cause(row):
-    candidates = tuple(sorted(c.get("reason") or "" for c in row.get("candidates") or ()))
+    candidates = tuple(sorted((c.get("reason") or "", c.get("class"))
+                              for c in row.get("candidates") or ()))
     reason = None if row.get("reason") in NO_NAME else row.get("reason")
     return Cause(function(row), reason, bool(row.get("inferred")), row.get("class"),
                  candidates, tuple(row.get("evidence") or ()))
@@ -138,19 +139,27 @@ def test_death(daemon, results, lab, death):
 
 
 def check(death, causes):
-    """One cause, with the packets that were sent, and all that is known of it."""
+    """The packets that were sent and no others, and what is known of each of their causes."""
     if kernel.release() < death.untraced_before:
         assert not causes
         return
     assert sum(causes.values()) == death.count, causes
     assert {found.function for found in causes} <= set(death.places), causes
-    if kernel.release() >= death.undecided_before:
+    undecided = death.undecided(kernel.release())
+    if not undecided:
         assert len(causes) == 1, causes
-    found = next(iter(causes))
-    reason, kind = death.expected(kernel.release())
-    if kernel.release() < death.undecided_before:
-        # No name, or this one: never a wrong one.  And no other class.
-        assert found.reason in (None, reason), found
-        assert found.kind in ("unknown", kind) or found.candidates, found
+    for found in causes:
+        check_cause(found, *death.expected(kernel.release()), undecided)
+
+
+def check_cause(found, reason, kind, undecided):
+    """The reason and the class.  Undecided, both can be missing, but then the true ones are among
+    the candidates, and a reason is the kernel's own: there is never a wrong name, and a fault is
+    never called benign."""
+    if undecided and found.candidates:
+        assert (reason or "", kind) in found.candidates, found
+        assert found.kind in ("unknown", kind), found
+        assert not found.reason or found.reason in dict(found.candidates), found
+        assert not found.inferred, found
     else:
-        assert (found.reason, found.kind) == (reason, kind), found
+        assert (found.reason, found.kind, found.candidates) == (reason, kind, ()), found

@@ -123,24 +123,30 @@ static void set_evidence(struct backend_bpf_state *state, const struct backend_s
 
 		if (name || (!i && !state->features.kfree_skb_reason))
 			to[i] = (__u8)settings->evidence(name);
+		if (name && !strcmp(name, "IP_NOPROTO"))
+			state->skel->rodata->settings.noproto_reason = i;
 	}
 }
 
 /*
  * The secrets of the hash of TCP connections, by their names from 5.10 to 6.10, and the table of UDP's sockets.  Later
- * kernels pass the socket to kfree_skb.  A kernel without CONFIG_KALLSYMS_ALL hides them; then sockets are not found.
+ * kernels pass the socket to kfree_skb, but not a raw socket that they passed over: those tables are of all kernels.  A
+ * kernel without CONFIG_KALLSYMS_ALL hides all of them; then sockets are not found.
  */
 static void set_tables(struct backend_bpf_state *state)
 {
 	static const char *const names[] = {"inet_ehash_secret", "inet6_ehash_secret",
-					    "ipv6_hash_secret", "tcp_ipv6_hash_secret",
-					    "udp_table"};
+					    "ipv6_hash_secret",	 "tcp_ipv6_hash_secret",
+					    "udp_table",	 "raw_v4_hashinfo",
+					    "raw_v6_hashinfo"};
 	uint64_t address[ARRAY_SIZE(names)] = {0};
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
 
+	bpf_addresses(names, address, ARRAY_SIZE(names));
+	to->raw_table = address[5];
+	to->raw6_table = address[6];
 	if (state->features.kfree_skb_rx_sk)
 		return;
-	bpf_addresses(names, address, ARRAY_SIZE(names));
 	to->ehash_secret = address[0];
 	to->ehash6_secret = address[1];
 	to->ehash6_address_secret = address[3] ? address[3] : address[2];

@@ -917,10 +917,15 @@ static void test_neighbour_discovery(void **state)
 
 	(void)state;
 	ip[6] = ICMP6;
+	skb->len = 40 + 40; /* the longest fixed part */
+	ip[5] = 40;
 	for (__u32 type = 0; type < 256; type++) {
 		bool ours = type >= 133 && type <= 137;
 
 		ip[40] = type;
+		/* All parts that look like options are 8 bytes long. */
+		for (int i = 48; i < 80; i += 8)
+			ip[i + 1] = 1;
 		for (__u32 hops = 64; hops < 256; hops += 191 - 1)
 			for (ip[41] = 0; ip[41] < 2; ip[41]++) {
 				ip[7] = hops;
@@ -937,6 +942,162 @@ static void test_neighbour_discovery(void **state)
 	skb->len = 47; /* one byte is missing */
 	ip[5] = 7;
 	assert_int_equal(read_of(skb), (PLAIN & ~E(UDP)) | E(EXPIRED) | E(SHORT));
+}
+
+/* Bytes before the options of a message, by its type from 133 on. */
+static const unsigned char fixed_of[] = {8, 16, 24, 24, 40};
+
+static void test_fixed_parts_of_neighbour_discovery(void **state)
+{
+	struct sk_buff *skb = plain6();
+	unsigned char *ip = ip_of(skb);
+
+	(void)state;
+	ip[6] = ICMP6;
+	ip[7] = 255;
+	for (__u32 i = 0; i < sizeof(fixed_of); i++) {
+		ip[40] = 133 + i;
+		ip[5] = fixed_of[i];
+		skb->len = 40 + ip[5];
+		assert_int_equal(read_of(skb), PLAIN & ~E(UDP));
+		ip[5]--;
+		skb->len--;
+		assert_int_equal(read_of(skb), (PLAIN & ~E(UDP)) | E(SHORT));
+	}
+}
+
+static void test_options_of_neighbour_discovery(void **state)
+{
+	struct sk_buff *skb = plain6();
+	unsigned char *ip = ip_of(skb);
+
+	(void)state;
+	ip[6] = ICMP6;
+	ip[7] = 255;
+	for (__u32 i = 0; i < sizeof(fixed_of); i++) {
+		unsigned char *option = ip + 40 + fixed_of[i];
+
+		memset(ip + 40, 0, 80);
+		ip[40] = 133 + i;
+		ip[5] = fixed_of[i] + 24;
+		skb->len = 40 + ip[5];
+		option[1] = 1;
+		option[8 + 1] = 2;
+		assert_int_equal(read_of(skb), PLAIN & ~E(UDP));
+		option[8 + 1] = 3; /* past the end */
+		assert_int_equal(read_of(skb), (PLAIN & ~E(UDP)) | E(ND_OPTIONS));
+		option[8 + 1] = 0;
+		assert_int_equal(read_of(skb), (PLAIN & ~E(UDP)) | E(ND_OPTIONS));
+		/* What is not in the linear part is not read. */
+		skb->data_len = 8;
+		assert_int_equal(read_of(skb), PLAIN & ~E(UDP));
+		skb->data_len = 0;
+	}
+}
+
+/* ---- raw sockets ---- */
+
+#define RAW_PROTOCOL 253
+#define RAW_MIX 0x12345678
+
+static struct raw_hashinfo raw_table;
+
+/* A raw socket before all others of the chain, whose queue is full. */
+static void add_raw(struct sock *sk)
+{
+	void **head = &raw_table.ht[(RAW_MIX ^ RAW_PROTOCOL) * 0x61C88647U >> 24].first;
+
+	memset(sk, 0, sizeof(*sk));
+	sk->__sk_common.skc_family = AF_INET;
+	sk->__sk_common.skc_state = TCP_CLOSE;
+	sk->__sk_common.skc_num = RAW_PROTOCOL;
+	sk->__sk_common.skc_net.net = &machine.net[0];
+	sk->__sk_common.skc_nulls_node.next = *head;
+	sk->sk_rcvbuf = 1000;
+	sk->sk_backlog.rmem_alloc.counter = 1000;
+	*head = &sk->__sk_common.skc_nulls_node;
+}
+
+/* A packet for a raw socket, that no protocol wanted. */
+static struct sk_buff *no_protocol(void)
+{
+	struct sk_buff *skb = plain();
+
+	memset(&raw_table, 0, sizeof(raw_table));
+	settings.raw_table = (__u64)&raw_table;
+	settings.noproto_reason = REASON;
+	machine.net[0].hash_mix = RAW_MIX;
+	ip_of(skb)[9] = RAW_PROTOCOL;
+	seal(skb, skb->len, 20);
+	return skb;
+}
+
+static const __u64 raw_nothing = PLAIN & ~E(UDP), raw_none = (PLAIN & ~E(UDP)) | E(LOOKED),
+		   raw_some = (PLAIN & ~E(UDP)) | E(LOOKED) | E(SOCKET) | E(CLOSED);
+
+static void test_raw_sockets(void **state)
+{
+	struct sk_buff *skb = no_protocol();
+	struct sock one, two;
+
+	(void)state;
+	assert_int_equal(evidence_of(skb), raw_none);
+	add_raw(&one);
+	assert_int_equal(evidence_of(skb), raw_some | E(FULL));
+	one.sk_backlog.rmem_alloc.counter = 999;
+	assert_int_equal(evidence_of(skb), raw_some);
+	/* Two that do not say the same, and two that do. */
+	add_raw(&two);
+	assert_int_equal(evidence_of(skb), raw_nothing);
+	one.sk_backlog.rmem_alloc.counter = 5000;
+	assert_int_equal(evidence_of(skb), raw_some | E(FULL));
+	settings.raw_table = 0;
+	assert_int_equal(evidence_of(skb), raw_nothing);
+	settings.raw_table = (__u64)&raw_table;
+	settings.noproto_reason = REASON + 1; /* another reason pays nothing */
+	assert_int_equal(evidence_of(skb), raw_nothing);
+}
+
+/* Sockets that are not for the packet. */
+static void test_other_raw_sockets(void **state)
+{
+	struct sk_buff *skb = no_protocol();
+	struct sock sk;
+
+	(void)state;
+	add_raw(&sk);
+	sk.__sk_common.skc_num++;
+	assert_int_equal(evidence_of(skb), raw_none);
+	sk.__sk_common.skc_num--;
+	sk.__sk_common.skc_net.net = &machine.net[1];
+	assert_int_equal(evidence_of(skb), raw_none);
+	sk.__sk_common.skc_net.net = &machine.net[0];
+	sk.__sk_common.skc_bound_dev_if = skb->skb_iif + 1;
+	assert_int_equal(evidence_of(skb), raw_none);
+	sk.__sk_common.skc_bound_dev_if = skb->skb_iif;
+	memcpy(&sk.__sk_common.skc_daddr, ip_of(skb) + 12, 4);
+	memcpy(&sk.__sk_common.skc_rcv_saddr, ip_of(skb) + 16, 4);
+	assert_int_equal(evidence_of(skb), raw_some | E(FULL));
+	sk.__sk_common.skc_daddr ^= 1;
+	assert_int_equal(evidence_of(skb), raw_none);
+	sk.__sk_common.skc_daddr ^= 1;
+	sk.__sk_common.skc_rcv_saddr ^= 1;
+	assert_int_equal(evidence_of(skb), raw_none);
+}
+
+/* Of a longer chain than that the result is not known. */
+static void test_long_chains_of_raw_sockets(void **state)
+{
+	struct sk_buff *skb = no_protocol();
+	struct sock socks[NF_CHAIN_MAX + 1];
+
+	(void)state;
+	for (int i = 0; i < NF_CHAIN_MAX; i++) {
+		add_raw(&socks[i]);
+		assert_int_equal(evidence_of(skb), raw_some | E(FULL));
+	}
+	add_raw(&socks[NF_CHAIN_MAX]);
+	assert_int_equal(evidence_of(skb), raw_nothing);
 }
 
 /* The length of UDP: of IPv4 0 to 65535, of IPv6 0 is more than 64 KiB. */
@@ -1100,10 +1261,9 @@ static void test_small_sockets(void **state)
 	(void)state;
 	for (__u8 i = TCP_TIME_WAIT; i <= TCP_NEW_SYN_RECV; i += 6) {
 		tp = stream(i);
-		tp->sk.__sk_common.skc_flags = 1;
 		tp->sk.sk_backlog.rmem_alloc.counter = 5000;
 		skb->sk = &tp->sk;
-		assert_false(evidence_of(skb) & (E(ORPHAN) | E(FULL) | E(STREAM) | E(OLD)));
+		assert_false(evidence_of(skb) & (E(FULL) | E(STREAM) | E(OLD)));
 	}
 }
 
@@ -1135,9 +1295,6 @@ static void test_queues(void **state)
 	assert_false(evidence_of(skb) & E(FULL));
 	tp->sk.sk_backlog.rmem_alloc.counter = 4096;
 	assert_true(evidence_of(skb) & E(FULL));
-	assert_false(evidence_of(skb) & E(ORPHAN));
-	tp->sk.__sk_common.skc_flags = 1;
-	assert_true(evidence_of(skb) & E(ORPHAN));
 }
 
 static void test_filters(void **state)
@@ -1164,6 +1321,17 @@ static void test_filters(void **state)
 	stand_in.missing[2] = NULL;
 	cgroup.bpf.effective[0] = &none;
 	assert_int_equal(evidence_of(skb), without | E(FILTER));
+	sk->sk_filter = NULL;
+	/* Before 5.15: the same address as a number, or a class. */
+	stand_in.missing[2] = "sk_cgrp_data.cgroup";
+	cgroup.bpf.effective[0] = &programs;
+	sk->sk_cgrp_data.val = (__u64)&cgroup;
+	assert_int_equal(evidence_of(skb), without | E(FILTER));
+	programs.items[0].prog = NULL;
+	assert_int_equal(evidence_of(skb), without);
+	sk->sk_cgrp_data.val = 1;
+	assert_int_equal(evidence_of(skb), without | E(FILTER));
+	stand_in.missing[2] = NULL;
 	sk->__sk_common.skc_state = TCP_TIME_WAIT; /* it has no such member */
 	assert_int_equal(evidence_of(skb), PLAIN | E(LOOKED) | E(SOCKET) | E(TIME_WAIT));
 }
@@ -1335,6 +1503,11 @@ int main(void)
 		PATH_TEST(test_ipv6_lengths),
 		PATH_TEST(test_ipv6_addresses),
 		PATH_TEST(test_neighbour_discovery),
+		PATH_TEST(test_fixed_parts_of_neighbour_discovery),
+		PATH_TEST(test_options_of_neighbour_discovery),
+		PATH_TEST(test_raw_sockets),
+		PATH_TEST(test_other_raw_sockets),
+		PATH_TEST(test_long_chains_of_raw_sockets),
 		PATH_TEST(test_udp),
 		PATH_TEST(test_dhcp),
 		PATH_TEST(test_icmp),

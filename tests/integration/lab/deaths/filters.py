@@ -156,9 +156,11 @@ def xfrm_block_in(scene):
     send_udp(scene.open(pair.left, *UDP4), pair.RIGHT4, scene.count, PORT)
 
 
+# The kernel looks for a socket first, and says that there is none; the policy keeps it from
+# sending a reset.
 @death("NO_SOCKET", "benign", "tcp_v4_rcv")
 def xfrm_block_tcp(scene):
-    """A policy of IPsec blocks a SYN."""
+    """A policy of IPsec blocks a SYN for a closed port."""
     wire = scene.wire()
     _policy(wire.namespace, "in", "src", wire.peer4, "dst", wire.own4, "action", "block")
     for i in scene.each:
@@ -168,11 +170,22 @@ def xfrm_block_tcp(scene):
 @death("XFRM_POLICY", "policy", "tcp_v4_rcv", undecided_before=NO_REASONS)
 def xfrm_block_listener(scene):
     """A policy of IPsec blocks a SYN for a listener."""
-    wire = scene.wire()
-    _policy(wire.namespace, "in", "src", wire.peer4, "dst", wire.own4, "action", "block")
-    scene.listener(wire.namespace, wire.own4, PORT)
+    _block_listener(scene, 4)
+
+
+@death("XFRM_POLICY", "policy", "tcp_v6_rcv", undecided_before=NO_REASONS)
+def xfrm_block_listener6(scene):
+    """A policy of IPsec blocks a SYN over IPv6 for a listener."""
+    _block_listener(scene, 6)
+
+
+def _block_listener(scene, version):
+    wire = scene.wire(ipv6=version == 6)
+    peer, own = wire.ends(version)
+    _policy(wire.namespace, "in", "src", peer, "dst", own, "action", "block")
+    scene.listener(wire.namespace, own, PORT)
     for i in scene.each:
-        wire.tcp(4, 5000 + i, PORT, ["SYN"], 1000)
+        wire.tcp(version, 5000 + i, PORT, ["SYN"], 1000)
 
 
 @death("XFRM_POLICY", "policy", "icmp_rcv", undecided_before=NO_REASONS)
@@ -203,6 +216,16 @@ def xfrm_block_forward(scene):
         near.udp(to=far.peer4)
 
 
+@death("XFRM_POLICY", "policy", "udpv6_queue_rcv_one_skb")
+def xfrm_block_reader6(scene):
+    """A policy of IPsec blocks a datagram over IPv6 for a socket."""
+    pair = scene.pair(ipv6=True)
+    _policy(pair.right, "in", "src", pair.LEFT6, "dst", pair.RIGHT6, "action", "block")
+    scene.reader(pair.right, pair.RIGHT6, PORT)
+    send_udp(scene.open(pair.left, *UDP6), pair.RIGHT6, scene.count, PORT)
+
+
+# As for TCP, but only over IPv6: over IPv4 the kernel asks the policy first.
 @death("NO_SOCKET", "benign", "__udp6_lib_rcv", "udpv6_rcv", undecided_before=NO_REASONS)
 def xfrm_block_in6(scene):
     """A policy of IPsec blocks a datagram over IPv6 for a closed port."""
@@ -265,7 +288,7 @@ def bpf_cgroup_egress(scene):
     send_udp(scene.open(pair.left, *UDP4), pair.RIGHT4, scene.count)
 
 
-@death("SOCKET_FILTER", "policy", "udp_queue_rcv_one_skb", undecided_before=NO_REASONS)
+@death("SOCKET_FILTER", "policy", "udp_queue_rcv_one_skb")
 def bpf_cgroup_ingress(scene):
     """A BPF program of the reader's cgroup drops the packet."""
     wire = scene.wire()

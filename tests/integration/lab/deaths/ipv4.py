@@ -5,7 +5,7 @@ import socket
 import struct
 
 from .. import packets
-from .scene import FEW_REASONS, NO_REASONS, death
+from .scene import ALL_KERNELS, FEW_REASONS, NO_REASONS, RAW, death
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 MORE_FRAGMENTS = 0x2000
@@ -178,7 +178,8 @@ def ipv4_unicast_in_multicast(scene):
         wire.udp(mac=BROADCAST)
 
 
-@death("IP_NOPROTO", "benign", "ip_local_deliver_finish", counters=("IpInUnknownProtos",))
+@death("IP_NOPROTO", "benign", "ip_local_deliver_finish", counters=("IpInUnknownProtos",),
+       undecided_without=RAW[4])
 def ipv4_unknown_protocol(scene):
     """An IP protocol without a handler."""
     wire = scene.wire()
@@ -232,7 +233,7 @@ def ipv4_duplicate_fragment(scene):
         wire.ipv4(packets.UDP, bytes(64), fragment=MORE_FRAGMENTS)
 
 
-@death(None, "fault", "ip_defrag", undecided_before=FEW_REASONS,
+@death(None, "fault", "ip_defrag", undecided_before=ALL_KERNELS,
        beside=("inet_frag_rbtree_purge",))
 def ipv4_fragment_past_end(scene):
     """A fragment past the end of its packet, as the last fragment told it."""

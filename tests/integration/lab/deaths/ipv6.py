@@ -4,7 +4,7 @@
 import struct
 
 from .. import packets
-from .scene import FEW_REASONS, NO_REASONS, death
+from .scene import ALL_KERNELS, FEW_REASONS, NO_REASONS, RAW, death
 
 HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION = 0, 43, 44, 60
 ALL_NODES_MAC = "33:33:00:00:00:01"
@@ -113,7 +113,7 @@ def ipv6_prohibit_route(scene):
         near.udp(6, to="2001:db8::9")
 
 
-@death(None, "unknown", "dst_discard_out")
+@death(None, "policy", "dst_discard_out", undecided_before=ALL_KERNELS)
 def ipv6_blackhole_route(scene):
     """An IPv6 packet for a blackhole route of a router."""
     near, _ = scene.router(ipv6=True)
@@ -147,7 +147,8 @@ def ipv6_link_local_source(scene):
         near.ipv6(source="::", to=far.peer6, payload=bytes(20))
 
 
-@death("IP_NOPROTO", "benign", "ip6_input", "ip6_input_finish", counters=("Ip6InUnknownProtos",))
+@death("IP_NOPROTO", "benign", "ip6_input", "ip6_input_finish", counters=("Ip6InUnknownProtos",),
+       undecided_without=RAW[6])
 def ipv6_unknown_protocol(scene):
     """A next header without a handler."""
     wire = scene.wire(ipv6=True)
@@ -193,7 +194,7 @@ def ipv6_destination_option(scene):
         wire.ipv6(DESTINATION, header + bytes(20))
 
 
-@death(None, "unknown", "ipv6_rthdr_rcv")
+@death("IPV6_BAD_EXTHDR", "fault", "ipv6_rthdr_rcv", undecided_before=ALL_KERNELS)
 def ipv6_routing_header(scene):
     """A routing header of an unknown type with segments left."""
     wire = scene.wire(ipv6=True)
@@ -221,7 +222,7 @@ def ipv6_duplicate_fragment(scene):
         wire.ipv6(FRAGMENT, fragment)
 
 
-@death(None, "fault", "ipv6_frag_rcv", undecided_before=FEW_REASONS,
+@death("IP_INHDR", "fault", "ipv6_frag_rcv", undecided_before=ALL_KERNELS,
        beside=("inet_frag_rbtree_purge",))
 def ipv6_fragment_size(scene):
     """A fragment that is not the last, and whose length is no multiple of 8."""
@@ -276,8 +277,7 @@ def ndisc_code(scene):
         _solicitation(wire, code=7)
 
 
-# Before 6.4 icmpv6_rcv() frees all messages in the same way, also those that it has processed.
-@death("IPV6_NDISC_BAD_OPTIONS", "fault", "icmpv6_rcv", was={(6, 4): (None, "benign")})
+@death("IPV6_NDISC_BAD_OPTIONS", "fault", "icmpv6_rcv")
 def ndisc_options(scene):
     """A neighbour solicitation with an option of length 0."""
     wire = scene.wire(ipv6=True)

@@ -9,7 +9,7 @@ import time
 
 from .. import packets, patience, waiting
 from ..net import Device
-from .scene import FEW_REASONS, NO_REASONS, death, send_udp
+from .scene import ALL_KERNELS, NO_REASONS, death, send_udp
 
 UDP4 = (socket.AF_INET, socket.SOCK_DGRAM)
 DROP_ALL = ("bpf", "da", "bytecode", "1,6 0 0 2")
@@ -40,7 +40,7 @@ def _arp(wire, address=None, lengths=(6, 4)):
                        bytes.fromhex(wire.PEER_MAC.replace(":", "")), *ends)
 
 
-@death(None, "fault", "arp_rcv", undecided_before=FEW_REASONS)
+@death(None, "fault", "arp_rcv", undecided_before=ALL_KERNELS)
 def arp_lengths(scene):
     """An ARP request whose address lengths are wrong."""
     wire = scene.wire()
@@ -48,7 +48,7 @@ def arp_lengths(scene):
         wire.frame(_arp(wire, lengths=(6, 6)), 0x0806)
 
 
-@death(None, "unknown", "arp_process")
+@death(None, "benign", "arp_process", undecided_before=ALL_KERNELS)
 def arp_loopback_target(scene):
     """An ARP request for an address of the loopback network."""
     wire = scene.wire()
@@ -204,7 +204,7 @@ def bridge_no_port(scene):
         _bridged(ports[0])
 
 
-@death(None, "unknown", "br_handle_frame_finish")
+@death("NO_TX_TARGET", "benign", "br_handle_frame_finish", undecided_before=ALL_KERNELS)
 def bridge_same_port(scene):
     """The destination of a frame is behind the port that it came from."""
     _, ports = bridge(scene)
@@ -237,7 +237,8 @@ def bridge_vlan_filter(scene):
         _bridged(ports[0], vlan=(0x8100, 77))
 
 
-@death(None, "unknown", "br_handle_frame_finish", since=(5, 16))
+@death("MAC_INVALID_SOURCE", "policy", "br_handle_frame_finish", since=(5, 16),
+       undecided_before=ALL_KERNELS)
 def bridge_locked(scene):
     """A frame from an unknown address at a locked port of a bridge."""
     _, ports = bridge(scene)
@@ -273,7 +274,7 @@ def nft_arp(scene):
         wire.frame(_arp(wire), 0x0806)
 
 
-@death(None, "unknown", "vlan_do_receive", undecided_before=FEW_REASONS)
+@death("DEV_READY", "benign", "vlan_do_receive", undecided_before=ALL_KERNELS)
 def vlan_down(scene):
     """A frame of a VLAN whose device is down."""
     wire = scene.wire()

@@ -13,12 +13,14 @@ import socket
 import subprocess
 import typing
 
-from .. import packets, waiting
+from .. import packets, symbols, waiting
 
 COUNT = 20
 # kfree_skb has no reason before 5.17, and only that of the commonest drops before 6.2.
 NO_REASONS, FEW_REASONS = (5, 17), (6, 2)
 ALL_KERNELS = (1000, 0)  # no kernel says enough
+# The tables of raw sockets: which of them are full tells two causes of IP_NOPROTO apart.
+RAW = {4: "raw_v4_hashinfo", 6: "raw_v6_hashinfo"}
 REGISTERED = {}
 
 
@@ -57,6 +59,12 @@ class Death:
     was: dict = dataclasses.field(default_factory=dict)
     # On older kernels the evidence leaves several causes, of which no reason is the wrong one.
     undecided_before: tuple = (0, 0)
+    # As on those, if /proc/kallsyms does not list this variable (CONFIG_KALLSYMS_ALL).
+    undecided_without: str = ""
+
+    def undecided(self, release):
+        return release < self.undecided_before or \
+            bool(self.undecided_without) and self.undecided_without not in symbols.running()
 
     @property
     def subject(self):
@@ -74,6 +82,7 @@ def death(reason, kind, *places, **kwargs):
     """Register a function as a way to die; its name with hyphens is the name of the death."""
     def register(make):
         name = make.__name__.replace("_", "-")
+        assert kind in ("fault", "policy", "benign"), "the test made it, so it knows what it is"
         assert name not in REGISTERED, name
         REGISTERED[name] = Death(name, make, reason, kind, places, **kwargs)
         return make

@@ -6,7 +6,7 @@ import struct
 
 from .. import packets
 from ..net import Device
-from .scene import FEW_REASONS, Lacking, death, send_udp
+from .scene import ALL_KERNELS, FEW_REASONS, Lacking, death, send_udp
 
 VXLAN_PORT, GENEVE_PORT = 4789, 6081
 
@@ -94,7 +94,8 @@ def vxlan_no_remote(scene):
     send_udp(scene.open(wire.namespace, 2, 2), "10.99.0.9", scene.count)
 
 
-@death(None, "fault", "geneve_udp_encap_recv", modules=("geneve",))
+@death("VXLAN_VNI_NOT_FOUND", "fault", "geneve_udp_encap_recv", modules=("geneve",),
+       undecided_before=ALL_KERNELS)
 def geneve_unknown_vni(scene):
     """A GENEVE packet of a network that no device has."""
     wire = scene.wire()
@@ -123,7 +124,7 @@ def gre(protocol, payload, flags=0):
     return struct.pack("!HH", flags, protocol) + payload
 
 
-@death(None, "unknown", "gre_rcv", modules=("ip_gre",), undecided_before=FEW_REASONS)
+@death("NO_SOCKET", "benign", "gre_rcv", modules=("ip_gre",), undecided_before=ALL_KERNELS)
 def gre_unknown_tunnel(scene):
     """A GRE packet from a peer without a tunnel."""
     wire = scene.wire()
@@ -132,7 +133,7 @@ def gre_unknown_tunnel(scene):
         wire.ipv4(GRE, gre(packets.ETH_IPV4, INNER))
 
 
-@death(None, "unknown", "gre_rcv", modules=("ip_gre",), undecided_before=FEW_REASONS)
+@death("UNHANDLED_PROTO", "benign", "gre_rcv", modules=("ip_gre",), undecided_before=ALL_KERNELS)
 def gre_version(scene):
     """A GRE packet of version 5."""
     wire = scene.wire()
@@ -141,7 +142,7 @@ def gre_version(scene):
         wire.ipv4(GRE, gre(packets.ETH_IPV4, bytes(20), flags=5))
 
 
-@death(None, "unknown", "ip_tunnel_rcv", modules=("ip_gre",), undecided_before=FEW_REASONS)
+@death("TCP_OFO_DROP", "fault", "ip_tunnel_rcv", modules=("ip_gre",), undecided_before=ALL_KERNELS)
 def gre_sequence(scene):
     """A GRE packet without a sequence number, for a tunnel that requires one."""
     wire = scene.wire()
@@ -150,7 +151,7 @@ def gre_sequence(scene):
         wire.ipv4(GRE, gre(packets.ETH_IPV4, INNER))
 
 
-@death(None, "unknown", "tunnel4_rcv", modules=("ipip",), undecided_before=FEW_REASONS)
+@death("NO_SOCKET", "benign", "tunnel4_rcv", modules=("ipip",), undecided_before=ALL_KERNELS)
 def ipip_unknown_tunnel(scene):
     """An IPIP packet from a peer without a tunnel."""
     wire = scene.wire()
@@ -159,7 +160,7 @@ def ipip_unknown_tunnel(scene):
         wire.ipv4(IPIP, INNER)
 
 
-@death(None, "unknown", "tunnel64_rcv", modules=("sit",), undecided_before=FEW_REASONS)
+@death("NO_SOCKET", "benign", "tunnel64_rcv", modules=("sit",), undecided_before=ALL_KERNELS)
 def sit_unknown_tunnel(scene):
     """IPv6 in IPv4 from a peer without a tunnel."""
     wire = scene.wire()
@@ -179,7 +180,8 @@ def mpls_disabled(scene):
         wire.frame(struct.pack("!I", 77 << 12 | 0x100 | 64) + bytes(40), 0x8847)
 
 
-@death(None, "fault", "ip_tunnel_xmit", modules=("ip_gre",))
+@death("IP_OUTNOROUTES", "fault", "ip_tunnel_xmit", modules=("ip_gre",),
+       undecided_before=ALL_KERNELS)
 def gre_no_route_out(scene):
     """A tunnel has no route to its remote end."""
     wire = scene.wire()

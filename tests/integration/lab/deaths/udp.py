@@ -8,7 +8,7 @@ import struct
 
 from .. import packets
 from . import bpf
-from .scene import NO_REASONS, death, send_udp
+from .scene import NO_REASONS, RAW, death, send_udp
 
 SO_ATTACH_FILTER = 26
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -198,7 +198,7 @@ def icmp_truncated(scene):
         wire.ipv4(packets.ICMP, packets.icmp(3, 1, bytes(8)))
 
 
-@death("SOCKET_FILTER", "policy", "raw_rcv", undecided_before=NO_REASONS)
+@death("SOCKET_FILTER", "policy", "raw_rcv")
 def raw_socket_filter(scene):
     """A filter of a raw socket refuses the packet."""
     wire = scene.wire()
@@ -208,26 +208,62 @@ def raw_socket_filter(scene):
         wire.ipv4(253, bytes(20))
 
 
-@death("IP_NOPROTO", "benign", "ip_local_deliver_finish", "raw_rcv",
-       was={(6, 12): ("SOCKET_RCVBUFF", "fault")}, undecided_before=NO_REASONS)
+# Since 6.12 the kernel passes over a full raw socket, and says IP_NOPROTO if there is no other.
+@death("SOCKET_RCVBUFF", "fault", "ip_local_deliver_finish", "raw_rcv", undecided_without=RAW[4])
 def raw_full_buffer(scene):
     """The receive buffer of a raw socket is full."""
     wire = scene.wire()
-    raw = scene.open(wire.namespace, socket.AF_INET, socket.SOCK_RAW, 253)
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, TINY)
-    _fill_raw(wire, raw)
+    _full_raw(scene, wire, 4)
     for _ in scene.each:
         wire.ipv4(253, bytes(200))
 
 
-def _fill_raw(wire, raw):
-    """Write packets until the socket has all that it takes: SO_MEMINFO's first number, the bytes in
+@death("SOCKET_RCVBUFF", "fault", "ip6_input", "ip6_input_finish", "rawv6_rcv",
+       undecided_without=RAW[6])
+def raw6_full_buffer(scene):
+    """The receive buffer of a raw socket over IPv6 is full."""
+    wire = scene.wire(ipv6=True)
+    _full_raw(scene, wire, 6)
+    for _ in scene.each:
+        wire.ipv6(253, bytes(200))
+
+
+@death("IP_NOPROTO", "benign", "ip_local_deliver_finish", undecided_without=RAW[4])
+def raw_full_for_another(scene):
+    """A raw socket is full that is connected to another peer."""
+    wire = scene.wire()
+    _full_raw(scene, wire, 4, wire.other4)
+    for _ in scene.each:
+        wire.ipv4(253, bytes(200))
+
+
+@death("IP_NOPROTO", "benign", "ip6_input", "ip6_input_finish", undecided_without=RAW[6])
+def raw6_full_for_another(scene):
+    """A raw socket over IPv6 is full that is connected to another peer."""
+    wire = scene.wire(ipv6=True)
+    _full_raw(scene, wire, 6, wire.other6)
+    for _ in scene.each:
+        wire.ipv6(253, bytes(200))
+
+
+def _full_raw(scene, wire, version, peer=None):
+    """A raw socket with a full queue, perhaps connected to a peer."""
+    raw = scene.open(wire.namespace, _family(version), socket.SOCK_RAW, 253)
+    if peer:
+        raw.connect((peer, 0))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, TINY)
+    send = wire.ipv4 if version == 4 else wire.ipv6
+    _fill_raw(raw, lambda: send(253, bytes(200), source=peer))
+
+
+def _fill_raw(raw, send):
+    """Send packets until the socket has all that it takes: SO_MEMINFO's first number, the bytes in
     its queue, is above its second, the limit."""
     while True:
         queued, limit = struct.unpack_from("II", raw.getsockopt(socket.SOL_SOCKET, 55, 36))
         if queued >= limit:
             return
-        wire.ipv4(253, bytes(200))
+        send()
 
 
 @death("QUEUE_PURGE", "benign", "skb_queue_purge", "skb_queue_purge_reason")
