@@ -81,22 +81,31 @@ def counted(daemon):
 
 
 class Watch:
-    """The drops in the namespaces of a scene since it began."""
+    """The drops in the namespaces of a scene since they were made."""
 
-    def __init__(self, daemon, scene, death):
-        self.daemon, self.scene, self.death = daemon, scene, death
-        self.before, _ = counted(daemon)
+    def __init__(self, daemon, death):
+        self.daemon, self.death = daemon, death
+        self.inodes = set()
+        self.before = {}
+
+    def begin(self, *namespaces):
+        """From now on, these are the scene's.  Packets of a namespace that had such a number before
+        die until that is gone, so they are counted by now."""
+        inodes = {namespace.inode for namespace in namespaces}
+        packets, _ = counted(self.daemon)
+        self.before.update({key: packets[key] for key in packets if key[0] in inodes})
+        self.inodes |= inodes
 
     def causes(self):
         """{cause: packets}, without noise"""
-        inodes = {namespace.inode for namespace in self.scene.namespaces}
         sums = collections.Counter()
         packets, evidence = counted(self.daemon)
         for key in packets:
             inode, found, protocol = key
-            if inode in inodes and (found.function, protocol) not in NOISE and \
-                    found.function not in self.death.beside and packets[key] > self.before[key]:
-                sums[found._replace(evidence=evidence[key])] += packets[key] - self.before[key]
+            new = packets[key] - self.before.get(key, 0)
+            if inode in self.inodes and (found.function, protocol) not in NOISE and \
+                    found.function not in self.death.beside and new > 0:
+                sums[found._replace(evidence=evidence[key])] += new
         return sums
 
 
@@ -120,8 +129,8 @@ def parameter(death):
 def test_death(daemon, results, lab, death):
     if kernel.release() < death.since:
         pytest.skip(f"needs Linux {death.since[0]}.{death.since[1]}")
-    scene = deaths.Scene(lab, death.count)
-    watch = Watch(daemon, scene, death)
+    watch = Watch(daemon, death)
+    scene = deaths.Scene(lab, death.count, watch.begin)
     try:
         death.make(scene)
         causes = settled(watch, death)

@@ -90,14 +90,17 @@ def death(reason, kind, *places, **kwargs):
 
 
 class Scene:
-    """The namespaces, devices and sockets of one death.  They exist until the drops are counted."""
+    """The namespaces, devices and sockets of one death.  They exist until the drops are counted.
 
-    def __init__(self, lab, count):
+    `made` gets namespaces when they are new, before the scene sends a packet there.
+    """
+
+    def __init__(self, lab, count, made):
         self.lab = lab
         self.count = count
+        self.made = made
         self.here = None          # the namespace whose counters of nstat tell of the death
         self.stack = contextlib.ExitStack()
-        self.namespaces = []
 
     def close(self):
         self.stack.close()
@@ -109,13 +112,13 @@ class Scene:
 
     def namespace(self, ipv6=False):
         namespace = self.lab.namespace(ipv6)
-        self.namespaces.append(namespace)
+        self.made(namespace)
         self.here = self.here or namespace
         return namespace
 
     def pair(self, ipv6=False):
         pair = self.lab.pair(ipv6)
-        self.namespaces += [pair.left, pair.right]
+        self.made(pair.left, pair.right)
         self.here = pair.right
         return pair
 
