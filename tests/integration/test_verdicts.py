@@ -90,7 +90,10 @@ def unread_vsock(count):
         server = stack.enter_context(listener.accept()[0])
         for _ in range(count):
             client.send(b"unread")
-        del server
+        server.close()
+        # If both ends close at the same time, they wait for each other, and send more 8 s later.
+        client.settimeout(patience.seconds(5))
+        assert client.recv(10) == b""
 
 
 @pytest.fixture
