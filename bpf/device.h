@@ -402,9 +402,11 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 	barrier_var(slow);
 	if (preemptible) {
 		__sync_fetch_and_add(&hist->sum_ns, ns);
+		__sync_fetch_and_add(&hist->journeys, 1);
 		__sync_fetch_and_add(&hist->bucket[nf_hist_bucket(ns)], 1);
 	} else {
 		nf_add(&hist->sum_ns, ns);
+		nf_add(&hist->journeys, 1);
 		nf_add(&hist->bucket[nf_hist_bucket(ns)], 1);
 	}
 	if (ns > hist->max_ns)

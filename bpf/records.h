@@ -85,7 +85,9 @@ enum nf_event {
 	NF_EVENT_DROP_RECORDED,	 /* drop: a record was sent */
 	NF_EVENT_DROP_THROTTLED, /* drop: the token bucket of its key or reason was empty */
 	NF_EVENT_DROP_RING_FULL, /* drop: the ring buffer had no room */
-	NF_EVENT_COMPLETED, /* not a drop: kfree_skb of a completed transmit, see bpf/journey.h */
+	NF_EVENT_COMPLETED,   /* not a drop: kfree_skb of a completed transmit, see bpf/journey.h */
+	NF_EVENT_PASSED,      /* an skb at its first stage was not followed, see bpf/follow.h */
+	NF_EVENT_SLOW_UNSEEN, /* slow journeys that were not followed, as the followed ones suggest */
 	NF_EVENT_COUNT,
 };
 #define NF_EVENT_ROOM 32 /* counters in a row; a power of two, so that a mask limits an index */
@@ -150,10 +152,17 @@ enum nf_hist_index {
 #define NF_HIST_MAX_LOG2 36
 #define NF_HIST_BUCKETS ((NF_HIST_MAX_LOG2 - 1) * NF_HIST_STEPS)
 
+/*
+ * A journey that is followed stands for `weight` journeys, see bpf/follow.h: 1 unless the governor
+ * sheds load.  So the buckets estimate how many there were, and `variance` is the variance of their
+ * sum: 0 as long as all were followed, otherwise at least weight * (weight - 1) of each journey.
+ */
 struct nf_hist {
-	__u64 sum_ns;
-	__u64 max_ns;
-	__u64 bucket[NF_HIST_BUCKETS];
+	__u64 sum_ns;		       /* of weight * duration */
+	__u64 max_ns;		       /* of the durations */
+	__u64 journeys;		       /* that were followed */
+	__u64 variance;		       /* of the sum of the buckets */
+	__u64 bucket[NF_HIST_BUCKETS]; /* weights */
 };
 
 /*
@@ -722,6 +731,8 @@ struct nf_task {
 #define NF_DROP_TASK 0x01   /* process context: the task was involved */
 #define NF_DROP_REASON 0x04 /* reason: kfree_skb of this kernel has one */
 #define NF_DROP_L4 0x08	    /* l4 */
+#define NF_DROP_TASK_UNKNOWN \
+	0x10 /* no probe showed whether the task was involved: not NF_DROP_TASK */
 
 struct nf_drop_record {
 	struct nf_record header; /* its time is that of kfree_skb */
@@ -771,8 +782,8 @@ struct nf_journey_record {
 	__u8 outcome;			/* enum nf_outcome */
 	__u8 flags;			/* NF_JOURNEY_* */
 	__u8 devices;			/* entries of device[] */
-	__u8 reserved;
-	__u32 merged; /* delivered by TCP: bytes that were merged into this skb */
+	__u8 weight_shift;		/* one journey in 2^weight_shift was followed */
+	__u32 merged;			/* delivered by TCP: bytes that were merged into this skb */
 	struct nf_task task;
 	struct nf_journey_device device[NF_JOURNEY_DEVICES]; /* in the order of crossing */
 	struct nf_bytes bytes;
@@ -898,7 +909,7 @@ struct nf_slots_cpu {
 
 _Static_assert(sizeof(struct nf_inflight) == NF_CACHE_LINE, "one entry, one cache line");
 _Static_assert(sizeof(struct nf_device_set) == NF_CACHE_LINE, "one set, one cache line");
-_Static_assert(sizeof(struct nf_hist) == 1136, "layout");
+_Static_assert(sizeof(struct nf_hist) == 1152, "layout");
 _Static_assert(sizeof(struct nf_drop_key) == 40, "no hidden padding in a hash key");
 _Static_assert(sizeof(enum nf_evidence) == 8 && sizeof(NF_EVIDENCE_KNOWN) == 8, "~ keeps 64 bits");
 _Static_assert(sizeof(struct nf_drop_entry) == 32 + NF_DROP_SHARDS * 32, "layout");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -64,6 +65,25 @@ static int set_duration(struct config *config, const struct setting *setting, co
 		return -EINVAL;
 	}
 	*(uint64_t *)at(config, setting) = ns;
+	return 0;
+}
+
+/* "1%", "0.5 %", up to four decimals. */
+static int set_percent(struct config *config, const struct setting *setting, const char *value,
+		       char *error)
+{
+	char *end;
+	double percent, units;
+
+	if (!isdigit((unsigned char)*value))
+		return refuse(error, setting, value);
+	percent = strtod(value, &end);
+	end += strspn(end, " ");
+	units = percent * SETTING_PERCENT_UNITS + 0.5;
+	if (strcmp(end, "%") != 0 || units < (double)setting->least ||
+	    units >= (double)setting->most + 1)
+		return refuse(error, setting, value);
+	*(uint64_t *)at(config, setting) = (uint64_t)units;
 	return 0;
 }
 
@@ -227,6 +247,8 @@ static int set_value(struct config *config, const struct setting *setting, const
 		return set_number(config, setting, value, error);
 	case SETTING_DURATION:
 		return set_duration(config, setting, value, error);
+	case SETTING_PERCENT:
+		return set_percent(config, setting, value, error);
 	case SETTING_CHOICE:
 		return set_choice(config, setting, value, error);
 	case SETTING_TEXT:
@@ -315,6 +337,7 @@ bool config_same(const struct config *a, const struct config *b, const struct se
 	case SETTING_NUMBER:
 	case SETTING_POWER_OF_TWO:
 	case SETTING_DURATION:
+	case SETTING_PERCENT:
 	case SETTING_CHOICE:
 		return *(const uint64_t *)x == *(const uint64_t *)y;
 	case SETTING_TEXT:
@@ -338,6 +361,7 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 	case SETTING_NUMBER:
 	case SETTING_POWER_OF_TWO:
 	case SETTING_DURATION:
+	case SETTING_PERCENT:
 	case SETTING_CHOICE:
 		*(uint64_t *)at(to, setting) = *(const uint64_t *)value;
 		break;
@@ -392,6 +416,9 @@ void config_print_value(const struct config *config, const struct setting *setti
 		break;
 	case SETTING_DURATION:
 		fputs(duration_format(*(const uint64_t *)value).s, to);
+		break;
+	case SETTING_PERCENT:
+		fprintf(to, "%g%%", (double)*(const uint64_t *)value / SETTING_PERCENT_UNITS);
 		break;
 	case SETTING_CHOICE:
 		fputs(setting->choices[*(const uint64_t *)value], to);

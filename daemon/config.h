@@ -13,6 +13,7 @@
 
 #include "daemon/alert/alertmanager.h"
 #include "daemon/control/control.h"
+#include "daemon/cost/governor.h"
 #include "daemon/export/exporter.h"
 #include "daemon/export/lines.h"
 #include "daemon/probe/backend.h"
@@ -37,6 +38,7 @@ struct config {
 	struct alertmanager_settings alertmanager;
 	struct exporter_settings exporter;
 	struct lines_settings lines;
+	struct governor_settings governor;
 	uint64_t elsewhere_interval_ns; /* between two scans of other counters of drops; 0: none */
 	uint64_t history_enabled;	/* 0: no */
 	char history_directory[CONFIG_TEXT_MAX];

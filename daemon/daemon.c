@@ -77,6 +77,7 @@ struct daemon {
 	struct loop *loop;
 	struct loop_source *sigterm, *sigint, *sighup;
 	struct backend *backend;
+	struct governor *governor;
 	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second, *settle;
 	bool settles; /* the timer `settle` runs */
@@ -340,6 +341,7 @@ static int apply(struct daemon *daemon)
 
 	config_backend(&daemon->config, &settings);
 	daemon->backend->ops->tune(daemon->backend, &settings);
+	governor_set(daemon->governor, &daemon->config.governor);
 	control_set_limits(daemon->control, &daemon->config.control);
 	history = history_settings(daemon);
 	history_apply(daemon->history, &history);
@@ -431,6 +433,12 @@ static int open_modules(struct daemon *daemon)
 			"cannot read module events: %s; looking for new drivers every second, functions of new modules have no names until netflowd restarts",
 			strerror(-r));
 	return r == -ENOMEM ? r : 0;
+}
+
+static int open_governor(struct daemon *daemon)
+{
+	return governor_new(&daemon->governor, daemon->loop, daemon->backend,
+			    &daemon->config.governor);
 }
 
 static int open_backend(struct daemon *daemon)
@@ -726,6 +734,9 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	if (r < 0)
 		return r;
 	find_probes(fresh);
+	r = open_governor(fresh);
+	if (r < 0)
+		return r;
 	r = open_kmsg(fresh);
 	if (r < 0)
 		return r;
@@ -795,6 +806,7 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
 	readings_free(&d->readings);
+	governor_free(&d->governor);
 	backend_free(&d->backend);
 	loop_source_free(&d->sighup);
 	loop_source_free(&d->sigint);

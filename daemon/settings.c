@@ -25,6 +25,7 @@ static const char *const attach_names[] = {
 /* node_exporter reads no other files. */
 static const char *const textfile_ends[] = {".prom", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const off_on[] = {"off", "on", NULL};
 
 /* The longest text that a member can hold. */
 #define LENGTH(member) (sizeof(((struct config *)NULL)->member) - 1)
@@ -246,6 +247,15 @@ const struct setting setting_table[] = {
 	 "interval at which netflowd reads the kernel's other counters of dropped packets; 0: never",
 	 NULL, LIVE},
 
+	{"cost.governor", SETTING_CHOICE, AT(governor.on), 0, 0, "on", "",
+	 "keep netflowd's cost within the budget: follow fewer packets when there are many", off_on,
+	 RESTART},
+	{"cost.budget", SETTING_PERCENT, AT(governor.host_budget), 100, 1000000, "1%", "",
+	 "share of the host's CPU time that netflowd can take, its programs in the kernel included",
+	 NULL, LIVE},
+	{"cost.cpu_budget", SETTING_PERCENT, AT(governor.cpu_budget), 100, 1000000, "3%", "",
+	 "share of the time of one CPU that netflowd can take", NULL, LIVE},
+
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
 	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
 };
@@ -302,6 +312,12 @@ struct setting_values setting_values(const struct setting *setting)
 			 "an absolute path of at most %" PRIu64 " characters%s%s%s", most,
 			 setting->choices ? " that ends in " : "",
 			 setting->choices ? setting->choices[0] : "", least ? "" : ", or empty");
+		break;
+	case SETTING_PERCENT:
+		snprintf(text.s, sizeof(text.s),
+			 "a percentage from %g%% to %g%%, such as 1%% or 0.5%%",
+			 (double)least / SETTING_PERCENT_UNITS,
+			 (double)most / SETTING_PERCENT_UNITS);
 		break;
 	case SETTING_URL:
 		snprintf(text.s, sizeof(text.s),

@@ -16,6 +16,7 @@ enum setting_type {
 	SETTING_NUMBER,	      /* uint64_t; the value */
 	SETTING_POWER_OF_TWO, /* uint64_t; the value */
 	SETTING_DURATION,     /* uint64_t, ns; the value: 250us, 5ms, 1s, a bare number is ns */
+	SETTING_PERCENT,      /* uint64_t, millionths; the value: 1%, 0.5% */
 	SETTING_CHOICE,	      /* uint64_t, index in `choices`; no limits */
 	SETTING_TEXT,	      /* char[]; the length */
 	SETTING_PATH,	      /* char[], absolute or empty; the length */
@@ -24,6 +25,8 @@ enum setting_type {
 	SETTING_PROBES,	      /* bool[NF_PROBE_COUNT], names; how many */
 	SETTING_DEVICES,      /* struct backend_slots_settings, names; how many */
 };
+
+#define SETTING_PERCENT_UNITS 10000 /* millionths in 1 % */
 
 struct setting {
 	const char *key; /* "section.key" */

@@ -301,6 +301,7 @@ const char *control_probe_state(enum probe_state state)
 		[PROBE_ATTACHED] = "attached",
 		[PROBE_UNNEEDED] = "unneeded",
 		[PROBE_DEGRADED] = "degraded",
+		[PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 

@@ -30,6 +30,8 @@ struct histogram_bounds histogram_bounds(unsigned int bucket)
 void histogram_merge(struct nf_hist *into, const struct nf_hist *from)
 {
 	into->sum_ns += from->sum_ns;
+	into->journeys += from->journeys;
+	into->variance += from->variance;
 	if (from->max_ns > into->max_ns)
 		into->max_ns = from->max_ns;
 	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++)

@@ -173,6 +173,32 @@ static void none_tune(struct backend *backend, const struct backend_settings *se
 	(void)settings;
 }
 
+static void none_set_level(struct backend *backend, enum backend_level level)
+{
+	(void)backend;
+	(void)level;
+}
+
+static void none_follow(struct backend *backend, const struct backend_following *following)
+{
+	(void)backend;
+	(void)following;
+}
+
+static void none_cpu_cost(const struct backend *backend, uint32_t cpu,
+			  struct backend_cpu_cost *cost)
+{
+	(void)backend;
+	(void)cpu;
+	*cost = (struct backend_cpu_cost){0};
+}
+
+static double none_hook_ns(const struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
 static int none_set_stats(struct backend *backend, bool on)
 {
 	(void)backend;
@@ -211,6 +237,10 @@ static const struct backend_ops backend_none = {
 	.name_reasons = none_name_reasons,
 	.set_stack = none_set_stack,
 	.tune = none_tune,
+	.set_level = none_set_level,
+	.follow = none_follow,
+	.cpu_cost = none_cpu_cost,
+	.hook_ns = none_hook_ns,
 	.stats_missing = none_missing,
 	.set_stats = none_set_stats,
 	.stats = none_stats,

@@ -74,6 +74,7 @@ enum probe_state {
 	PROBE_ATTACHED,
 	PROBE_UNNEEDED,	   /* this host has no use for it; `reason` says why */
 	PROBE_DEGRADED,	   /* attached, with a simpler program than the usual one */
+	PROBE_DETACHED,	   /* it could run, but the level in force does without it */
 	PROBE_UNAVAILABLE, /* it should be attached and is not */
 };
 
@@ -93,6 +94,50 @@ struct probe_runs {
 	uint64_t runs;
 	uint64_t ns;
 	uint64_t others; /* runs of further programs of the probe; ns includes their time */
+};
+
+/*
+ * Which probes run, from all to none.  The programs count drops and ring slots exactly at all levels
+ * but the last.
+ */
+enum backend_level {
+	BACKEND_ALL,
+	BACKEND_NO_WAKE, /* all but those of group wake */
+	BACKEND_DROPS,	 /* only those of the groups drop and slots */
+	BACKEND_NOTHING,
+	BACKEND_LEVELS,
+};
+
+/* Which journeys the programs follow, see bpf/follow.h. */
+struct backend_following {
+	/* False: none begins; those that have begun are followed on.  At first: true. */
+	bool begin;
+	/*
+	 * Each journey stands for 2^window_shift as many, because stages are attached for that part of the
+	 * time only.  Changes only while the level is BACKEND_DROPS or BACKEND_NOTHING.  At first: 0.
+	 */
+	uint32_t window_shift;
+	/*
+	 * At least this time lies between two packets that a CPU begins to follow in one direction, on the
+	 * average of some ms; for this each CPU chooses N, and follows 1 in N.  0: N is always 1.
+	 */
+	uint64_t interval_ns;
+};
+
+#define BACKEND_ONE_IN_SHIFT_MAX 12 /* N is at most 4096 */
+
+enum backend_direction {
+	BACKEND_RX,
+	BACKEND_TX,
+	BACKEND_DIRECTIONS,
+};
+
+/* What the programs did on one CPU since they were loaded. */
+struct backend_cpu_cost {
+	uint64_t hits[NF_PROBE_COUNT]; /* calls of the program, also those that concern no packet */
+	uint64_t timed[NF_PROBE_COUNT];	   /* one of some thousand, which timed itself, */
+	uint64_t timed_ns[NF_PROBE_COUNT]; /* and the time of these, without that of the clock */
+	uint32_t one_in_shift[BACKEND_DIRECTIONS]; /* log2 of N now */
 };
 
 /*
@@ -264,6 +309,20 @@ struct backend_ops {
 	void (*set_stack)(struct backend *backend, bool on);
 	/* Take the thresholds, the sampling, and the rates and bursts of drop and latency records. */
 	void (*tune)(struct backend *backend, const struct backend_settings *settings);
+	/*
+	 * Attach and detach probes for a level; BACKEND_ALL at startup.  In-flight journeys are given up
+	 * when stages are detached.  A probe that cannot be attached again is unavailable from then on.
+	 */
+	void (*set_level)(struct backend *backend, enum backend_level level);
+	/* Takes effect at once. */
+	void (*follow)(struct backend *backend, const struct backend_following *following);
+	void (*cpu_cost)(const struct backend *backend, uint32_t cpu,
+			 struct backend_cpu_cost *cost);
+	/*
+	 * The time of one hit of an empty program, ns: what the hook itself costs.  Measured at startup,
+	 * 0 if that failed.
+	 */
+	double (*hook_ns)(const struct backend *backend);
 	/* Why the kernel's program statistics cannot be used; NULL if they can. */
 	const char *(*stats_missing)(const struct backend *backend);
 	/* Switch these statistics on or off; off at startup.  0 or negative errno. */

@@ -227,7 +227,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 			 strerror(-r));
 		return r;
 	}
-	bpf_attach(state);
+	bpf_attach_level(state, BACKEND_ALL);
 	bpf_ring_slots_attach(state);
 	bpf_find_silenced(state);
 	bpf_find_netback(state);
@@ -287,9 +287,11 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		status->reason = state->probe[probe].reason;
 		return;
 	}
+	if (!bpf_level_has(state->level, probe))
+		status->state = PROBE_DETACHED;
 	status->how = bpf_probe_how(state, probe);
 	status->verified_insns = bpf_verified_insns(bpf_probe_program(state, probe));
-	if (bpf_probe_is_simple(state, probe)) {
+	if (bpf_probe_is_simple(state, probe) && status->state == PROBE_ATTACHED) {
 		status->state = PROBE_DEGRADED;
 		status->reason = state->probe[probe].reason;
 	}
@@ -337,6 +339,39 @@ static void bpf_set_stack(struct backend *backend, bool on)
 static void bpf_tune_programs(struct backend *backend, const struct backend_settings *settings)
 {
 	bpf_tune(bpf_state(backend), settings);
+}
+
+static void bpf_set_level(struct backend *backend, enum backend_level level)
+{
+	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
+
+	if (level == state->level)
+		return;
+	bpf_attach_level(state, level);
+	if ((level == BACKEND_NOTHING) != (state->level == BACKEND_NOTHING))
+		bpf_ring_slots_set(state, level != BACKEND_NOTHING);
+	state->level = level;
+}
+
+static void bpf_follow(struct backend *backend, const struct backend_following *following)
+{
+	(void)backend;
+	(void)following;
+}
+
+static void bpf_cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+
+	*cost = (struct backend_cpu_cost){0};
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		cost->hits[i] =
+			__atomic_load_n(&state->cpu[cpu].events[i][NF_EVENT_HIT], __ATOMIC_RELAXED);
+}
+
+static double bpf_hook_ns(const struct backend *backend)
+{
+	return bpf_state(backend)->hook_ns;
 }
 
 static const char *bpf_stats_missing(const struct backend *backend)
@@ -415,6 +450,10 @@ const struct backend_ops backend_bpf = {
 	.name_reasons = bpf_name_reasons,
 	.set_stack = bpf_set_stack,
 	.tune = bpf_tune_programs,
+	.set_level = bpf_set_level,
+	.follow = bpf_follow,
+	.cpu_cost = bpf_cpu_cost,
+	.hook_ns = bpf_hook_ns,
 	.stats_missing = bpf_stats_missing,
 	.set_stats = bpf_set_stats,
 	.stats = bpf_stats,

@@ -12,8 +12,8 @@
 /* A number takes one byte for each 7 bits. */
 #define NUMBER_MAX 10
 
-/* The longest form: every histogram, each with its index, its range, its sum and maximum. */
-#define COMPACT_MAX ((NF_HIST_COUNT * (3 + 2 + NF_HIST_BUCKETS) + 4) * (size_t)NUMBER_MAX)
+/* The longest form: every histogram, each with its index, its range, its sums and its maximum. */
+#define COMPACT_MAX ((NF_HIST_COUNT * (3 + 4 + NF_HIST_BUCKETS) + 4) * (size_t)NUMBER_MAX)
 
 static unsigned char *put(unsigned char *to, uint64_t number)
 {
@@ -65,6 +65,8 @@ static unsigned char *put_hist(unsigned char *to, unsigned int index, const stru
 	to = put(to, end - first);
 	to = put(to, hist->sum_ns);
 	to = put(to, hist->max_ns);
+	to = put(to, hist->journeys);
+	to = put(to, hist->variance);
 	for (unsigned int i = first; i < end; i++)
 		to = put(to, hist->bucket[i]);
 	return to;
@@ -81,6 +83,10 @@ static const unsigned char *add_hist(const unsigned char *from, struct nf_hist *
 	from = get(from, &number);
 	if (number > hist->max_ns)
 		hist->max_ns = number;
+	from = get(from, &number);
+	hist->journeys += number;
+	from = get(from, &number);
+	hist->variance += number;
 	for (uint64_t i = first; i < first + count; i++) {
 		from = get(from, &number);
 		hist->bucket[i] += number;

@@ -50,6 +50,8 @@ struct backend_bpf_state {
 	uint32_t cpus, inflight_entries; /* possible CPUs, entries */
 	uint32_t slots, all_slots;	 /* of devices; and of groups, which follow */
 	uint64_t device_memory;		 /* bytes of devices' blocks */
+	enum backend_level level;
+	double hook_ns; /* calibrate.c */
 
 	/* The mapped tables; the backend unmaps them. */
 	const struct nf_cpu *cpu;
@@ -90,13 +92,15 @@ int bpf_reasons_read(struct names *names, const struct btf *kernel);
 int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
 
 /*
- * load.c: load the programs, then attach them.  A program that cannot be loaded or
+ * load.c: load the programs, then attach those of a level.  A program that cannot be loaded or
  * attached is left out, and state->probe says why.  bpf_load() fails if none loads, with
  * a `reason` of up to BACKEND_REASON_MAX bytes.
  */
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
-void bpf_attach(struct backend_bpf_state *state);
+/* Whether a probe is to be attached at a level. */
+bool bpf_level_has(enum backend_level level, enum nf_probe probe);
+void bpf_attach_level(struct backend_bpf_state *state, enum backend_level level);
 /* Write the settings that can change while the programs run. */
 void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings);
 struct bpf_program *bpf_probe_program(const struct backend_bpf_state *state, enum nf_probe probe);
@@ -161,6 +165,8 @@ int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_set
 		       const struct btf *kernel);
 void bpf_ring_slots_attach(struct backend_bpf_state *state);
 void bpf_ring_slots_free(struct backend_bpf_state *state);
+/* Attach the loaded programs again, or detach them all. */
+void bpf_ring_slots_set(struct backend_bpf_state *state, bool attached);
 /* How the probe is attached, or NULL. */
 const char *bpf_ring_slots_how(const struct backend_bpf_state *state, enum nf_probe probe);
 void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe probe,

@@ -507,22 +507,52 @@ static void attach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 
 	while (state->probe[probe].state == PROBE_ATTACHED) {
 		struct bpf_program *program = bpf_probe_program(state, probe);
-		struct bpf_link *link = bpf_program__attach(program);
+		struct bpf_link **link = link_of(state, program);
 
-		if (link) {
-			*link_of(state, program) = link;
+		if (!*link)
+			*link = bpf_program__attach(program);
+		if (*link)
 			return;
-		}
 		snprintf(why, sizeof(why), "cannot be attached by %s: %s",
 			 bpf_probe_how(state, probe), strerror(errno));
 		next_alternative(state, probe, why);
 	}
 }
 
-void bpf_attach(struct backend_bpf_state *state)
+static void detach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 {
-	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		attach_probe(state, (enum nf_probe)i);
+	if (state->probe[probe].state == PROBE_ATTACHED)
+		bpf_link__destroy(TAKE_PTR(*link_of(state, bpf_probe_program(state, probe))));
+}
+
+bool bpf_level_has(enum backend_level level, enum nf_probe probe)
+{
+	const char *group = probe_specs[probe].group;
+
+	switch (level) {
+	case BACKEND_ALL:
+		return true;
+	case BACKEND_NO_WAKE:
+		return strcmp(group, "wake") != 0;
+	case BACKEND_DROPS:
+		return !strcmp(group, "drop") || !strcmp(group, "slots");
+	default:
+		return false;
+	}
+}
+
+/*
+ * Stages are attached from the end of the path on, and detached from its beginning on: so
+ * no journey begins whose later stages are not attached.
+ */
+void bpf_attach_level(struct backend_bpf_state *state, enum backend_level level)
+{
+	for (int i = 0; i < NF_PROBE_SLOTS_FIRST; i++)
+		if (!bpf_level_has(level, (enum nf_probe)i))
+			detach_probe(state, (enum nf_probe)i);
+	for (int i = NF_PROBE_SLOTS_FIRST; i-- > 0;)
+		if (bpf_level_has(level, (enum nf_probe)i))
+			attach_probe(state, (enum nf_probe)i);
 }
 
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,

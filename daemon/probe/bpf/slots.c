@@ -180,12 +180,15 @@ static int keep_maps(struct backend_bpf_state *state, struct slots *skel)
 	return 0;
 }
 
+static void detach(struct bpf_ring_slots *slots, enum copy copy)
+{
+	for (int i = PROGRAMS; i-- > 0;)
+		bpf_link__destroy(TAKE_PTR(slots->copy[copy].link[i]));
+}
+
 static void unload(struct bpf_ring_slots *slots, enum copy copy)
 {
-	for (int i = PROGRAMS; i-- > 0;) {
-		bpf_link__destroy(slots->copy[copy].link[i]);
-		slots->copy[copy].link[i] = NULL;
-	}
+	detach(slots, copy);
 	slots__destroy(slots->copy[copy].skel);
 	slots->copy[copy].skel = NULL;
 }
@@ -351,6 +354,28 @@ void bpf_ring_slots_attach(struct backend_bpf_state *state)
 	bpf_ring_slots_refresh(state);
 }
 
+void bpf_ring_slots_set(struct backend_bpf_state *state, bool attached)
+{
+	struct bpf_ring_slots *slots = state->ring_slots;
+
+	for (int i = 0; i < COPIES; i++) {
+		char why[SLOTS_REASON_MAX];
+		int r = 0;
+
+		if (slots->copy[i].state != PROBE_ATTACHED)
+			continue;
+		if (attached)
+			r = attach(slots, (enum copy)i);
+		else
+			detach(slots, (enum copy)i);
+		if (r == 0)
+			continue;
+		detach(slots, (enum copy)i);
+		snprintf(why, sizeof(why), "cannot be attached again: %s", strerror(-r));
+		set_state(slots, (enum copy)i, PROBE_UNAVAILABLE, why);
+	}
+}
+
 /*
  * Load and attach again after each load of the driver.  A kprobe does not keep its
  * module loaded, ends with it and does not return, and the program at the
@@ -361,7 +386,7 @@ bool bpf_ring_slots_refresh(struct backend_bpf_state *state)
 	struct bpf_ring_slots *slots = state->ring_slots;
 	ino_t now = bpf_module(XEN_NETFRONT);
 
-	if (slots->copy[XEN].disabled || now == slots->driver)
+	if (slots->copy[XEN].disabled || now == slots->driver || state->level == BACKEND_NOTHING)
 		return false;
 	unload(slots, XEN);
 	set_state(slots, XEN, PROBE_UNNEEDED, no_driver);
@@ -390,6 +415,8 @@ void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe p
 		status->reason = slots->copy[copy].reason;
 		return;
 	}
+	if (!bpf_level_has(state->level, probe))
+		status->state = PROBE_DETACHED;
 	status->how = slots->copy[copy].way->how;
 	for (int i = 0; i < PROGRAMS; i++) {
 		unsigned int insns = bpf_verified_insns(program_of(slots, copy, i));
