@@ -315,7 +315,7 @@ struct setting_values setting_values(const struct setting *setting)
 		break;
 	case SETTING_PERCENT:
 		snprintf(text.s, sizeof(text.s),
-			 "a percentage from %g%% to %g%%, such as 1%% or 0.5%%",
+			 "a percentage from %g%% to %g%%",
 			 (double)least / SETTING_PERCENT_UNITS,
 			 (double)most / SETTING_PERCENT_UNITS);
 		break;
