@@ -6,7 +6,7 @@
 #ifndef NF_CPU_H
 #define NF_CPU_H
 
-#include "compat.h"
+#include "follow.h"
 #include "maps.h"
 
 static __always_inline struct nf_cpu *nf_this_cpu(void)
@@ -25,15 +25,59 @@ static __always_inline void nf_count(struct nf_cpu *cpu, enum nf_probe probe, en
 	nf_add(&cpu->events[probe][event & (NF_EVENT_ROOM - 1)], 1);
 }
 
-/* Count the hit of one program and return the state of this CPU; NULL if there is none. */
-static __always_inline struct nf_cpu *nf_hit(enum nf_probe probe)
+/*
+ * Begin a program: count its call and return the state of this CPU, NULL if there is none.  One call
+ * in NF_TIMED_ONE_IN is timed, see nf_end().
+ */
+#define NF_TIMED_ONE_IN 4096
+
+static __always_inline struct nf_cpu *nf_begin(enum nf_probe probe)
 {
 	struct nf_cpu *cpu = nf_this_cpu();
+	__u64 before;
 
-	if (cpu)
-		nf_count(cpu, probe, NF_EVENT_HIT);
+	if (!cpu)
+		return 0;
+	nf_add(&cpu->calls[probe], 1);
+	if (cpu->calls[probe] & (NF_TIMED_ONE_IN - 1))
+		return cpu;
+	before = bpf_ktime_get_ns();
+	cpu->timing[probe].begin_ns = bpf_ktime_get_ns();
+	cpu->timing[probe].clock_ns = cpu->timing[probe].begin_ns - before;
+	cpu->timed |= 1U << probe;
 	return cpu;
 }
+
+/*
+ * End a program.  The clock itself takes longer than most programs, so what a reading took just
+ * before is subtracted.  An interrupt in between counts, too: the mean is slightly too high.
+ */
+static __always_inline void nf_end(struct nf_cpu *cpu, enum nf_probe probe)
+{
+	struct nf_timing *timing = &cpu->timing[probe];
+	__u64 ns;
+
+	if (!(cpu->timed & 1U << probe))
+		return;
+	cpu->timed &= ~(1U << probe);
+	ns = bpf_ktime_get_ns() - timing->begin_ns;
+	timing->ns += ns > timing->clock_ns ? ns - timing->clock_ns : 0;
+	timing->runs++;
+}
+
+/* A program around `statement`, which has `cpu` and `ctx`. */
+#define NF_PROGRAM(section, name, type, probe, statement) \
+	SEC(section)                                      \
+	int name(type *ctx)                               \
+	{                                                 \
+		struct nf_cpu *cpu = nf_begin(probe);     \
+                                                          \
+		if (!cpu)                                 \
+			return 0;                         \
+		statement;                                \
+		nf_end(cpu, probe);                       \
+		return 0;                                 \
+	}
 
 /* Only the address of this variable is used, see nf_address(). */
 __u64 nf_anchor;
@@ -159,6 +203,11 @@ static __always_inline bool nf_in_net_rx(const struct nf_context *context)
  * With the first interrupt instead, a packet under steady load would seem to have
  * waited for as long as the load lasts.
  */
+static __always_inline void nf_irq_enter(struct nf_cpu *cpu)
+{
+	cpu->irq_ns = cpu->untimed ? NF_UNTIMED : bpf_ktime_get_ns();
+}
+
 static __always_inline void nf_irq_exit(struct nf_cpu *cpu, __u32 irq)
 {
 	__u64 line = 1ULL << (irq & 63);
@@ -190,11 +239,13 @@ static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 	if (!context)
 		return;
 	inner = context->xmit_depth - 1;
-	if (!cpu->raise_ns)
+	if (!cpu->raise_ns) {
 		/* Inside start_xmit (lo, veth) the wait begins there: no need to read the clock. */
-		cpu->raise_ns = inner < NF_XMIT_DEPTH && !cpu->irq_ns
-					? context->xmit[inner].start_ns
-					: bpf_ktime_get_ns();
+		if (inner < NF_XMIT_DEPTH && !cpu->irq_ns)
+			cpu->raise_ns = context->xmit[inner].start_ns;
+		if (!cpu->raise_ns)
+			cpu->raise_ns = cpu->untimed ? NF_UNTIMED : bpf_ktime_get_ns();
+	}
 	if (cpu->irq_ns) {
 		cpu->irq_raised = 1;
 		if (!cpu->raise_irq_ns)
@@ -219,29 +270,42 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 {
 	struct nf_context *context = nf_context(cpu);
 
+	cpu->known = 1;
 	if (!context)
 		return;
 	context->softirq = 1 + vec;
 	if (vec != NET_RX_SOFTIRQ)
 		return;
-	context->entry_ns = bpf_ktime_get_ns();
+	context->followed = cpu->next_run != NF_PASSES;
+	context->shift = cpu->next_run;
+	cpu->runs++;
+	context->ranks = 0;
+	context->entry_ns = context->followed || cpu->wants_entry ? bpf_ktime_get_ns() : 0;
+	cpu->wants_entry = 0;
 	nf_net_rx_begin(cpu, context);
+	nf_gate_next_run(cpu, context);
 }
 
 /*
  * Forget an interrupt that found its device being polled and came before this
  * run: by now it is served.  Keep one that came during the run.  It may have
- * come after the poll of its device; then the next run serves it.
+ * come after the poll of its device; then the next run serves it.  Of an
+ * interrupt without a time nobody asks when it was.
  */
 static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 {
 	struct nf_context *context = nf_context(cpu);
 
 	cpu->ready = 0; /* the wake-ups of an announcement are over */
+	cpu->received = 0;
+	cpu->known = 1;
 	if (!context)
 		return;
 	context->softirq = 0;
-	if (vec == NET_RX_SOFTIRQ && cpu->again_ns < context->entry_ns)
+	if (vec != NET_RX_SOFTIRQ)
+		return;
+	cpu->untimed = cpu->next_run == NF_PASSES;
+	if (cpu->again_ns == NF_UNTIMED || cpu->again_ns < context->entry_ns)
 		cpu->again_ns = 0;
 }
 
@@ -254,11 +318,20 @@ static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
  */
 static __always_inline void nf_net_rx_overtaken(struct nf_cpu *cpu, struct nf_context *context)
 {
-	if (context->entry_raise_ns || !cpu->raise_irq_ns)
+	if (context->entry_raise_ns || cpu->raise_irq_ns <= NF_UNTIMED)
 		return;
 	/* Loopback may have raised NET_RX before the interrupt did. */
 	context->entry_ns = cpu->raise_ns > cpu->raise_irq_ns ? cpu->raise_ns : cpu->raise_irq_ns;
 	nf_net_rx_begin(cpu, context);
+}
+
+/*
+ * Whether the programs know what this CPU does: stages are attached, and on this CPU a softirq has
+ * begun or ended since, so that it is not in one that began before.
+ */
+static __always_inline bool nf_task_is_known(const struct nf_cpu *cpu)
+{
+	return live.stages && cpu->known;
 }
 
 /*
@@ -272,8 +345,9 @@ static __always_inline bool nf_in_task(const struct nf_cpu *cpu, const void *ctx
 	const struct task_struct *task = (const void *)bpf_get_current_task();
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	return settings.irq_exit && nf_number(scratch, ctx) - stack < settings.stack_size &&
-	       !cpu->irq_ns && !nf_in_softirq(cpu);
+	return settings.irq_exit && nf_task_is_known(cpu) &&
+	       nf_number(scratch, ctx) - stack < settings.stack_size && !cpu->irq_ns &&
+	       !nf_in_softirq(cpu);
 }
 
 #endif

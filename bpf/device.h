@@ -15,6 +15,20 @@ static __always_inline __u64 nf_device_key(const struct net_device *dev)
 	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
 }
 
+/*
+ * Whether `dev` points to a live net_device: the loopback device of its
+ * namespace is in that same namespace.  No other memory has this cycle.
+ */
+static __always_inline bool nf_device_is_real(const struct net_device *dev)
+{
+	const struct net *net;
+
+	if (!dev)
+		return false;
+	net = dev->nd_net.net;
+	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
+}
+
 #define NF_SLOT_NONE (~0U)
 #define NF_SLOT_NEW 0x10000U /* the caller has taken the slot, and is to publish its key */
 
@@ -119,12 +133,18 @@ static __always_inline void nf_device_read_kind(struct nf_device_info *info,
 {
 	const struct rtnl_link_ops *ops = BPF_CORE_READ(dev, rtnl_link_ops);
 
-	if (ops)
+	info->local = 1;
+	if (ops) {
 		bpf_probe_read_kernel_str(info->kind, sizeof(info->kind), BPF_CORE_READ(ops, kind));
-	else if (BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
+		/* What a tun device receives, a program wrote. */
+		if (info->kind[0] == 't' && info->kind[1] == 'u' && info->kind[2] == 'n')
+			info->local = 0;
+	} else if (BPF_CORE_READ(dev, flags) & IFF_LOOPBACK) {
 		__builtin_memcpy(info->kind, "loopback", sizeof("loopback"));
-	else
+	} else {
 		__builtin_memcpy(info->kind, "physical", sizeof("physical"));
+		info->local = 0;
+	}
 }
 
 /*
@@ -381,7 +401,7 @@ static __always_inline __u64 nf_elapsed(__u64 from_ns, __u64 to_ns)
 }
 
 /*
- * Add one duration to a histogram; `index` is an enum nf_segment or an enum
+ * Add the duration of a journey of weight `w` to a histogram; `index` is an enum nf_segment or an enum
  * nf_hist_index.  Returns whether the duration is longer than the segment's
  * threshold.
  *
@@ -391,7 +411,8 @@ static __always_inline __u64 nf_elapsed(__u64 from_ns, __u64 to_ns)
  * writer, so that its own additions must be single instructions.
  */
 static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, __u32 index,
-						__u64 from_ns, __u64 to_ns, bool preemptible)
+						__u64 from_ns, __u64 to_ns, struct nf_weight w,
+						bool preemptible)
 {
 	struct nf_hist *hist = &stats->hist[index];
 	__u64 ns = nf_elapsed(from_ns, to_ns);
@@ -401,13 +422,17 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 	/* The compiler would keep `ns` for it until it is used, see nf_elapsed(). */
 	barrier_var(slow);
 	if (preemptible) {
-		__sync_fetch_and_add(&hist->sum_ns, ns);
+		__sync_fetch_and_add(&hist->sum_ns, w.weight * ns);
 		__sync_fetch_and_add(&hist->journeys, 1);
-		__sync_fetch_and_add(&hist->bucket[nf_hist_bucket(ns)], 1);
+		if (w.variance)
+			__sync_fetch_and_add(&hist->variance, w.variance);
+		__sync_fetch_and_add(&hist->bucket[nf_hist_bucket(ns)], w.weight);
 	} else {
-		nf_add(&hist->sum_ns, ns);
+		nf_add(&hist->sum_ns, w.weight * ns);
 		nf_add(&hist->journeys, 1);
-		nf_add(&hist->bucket[nf_hist_bucket(ns)], 1);
+		if (w.variance)
+			nf_add(&hist->variance, w.variance);
+		nf_add(&hist->bucket[nf_hist_bucket(ns)], w.weight);
 	}
 	if (ns > hist->max_ns)
 		hist->max_ns = ns;
@@ -415,9 +440,9 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 }
 
 static __always_inline bool nf_segment_add(struct nf_device_stats *stats, __u32 index,
-					   __u64 from_ns, __u64 to_ns)
+					   __u64 from_ns, __u64 to_ns, struct nf_weight w)
 {
-	return nf_segment_add_from(stats, index, from_ns, to_ns, false);
+	return nf_segment_add_from(stats, index, from_ns, to_ns, w, false);
 }
 
 #endif

@@ -314,7 +314,9 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 					 const struct nf_dropped *dropped, __u64 now,
 					 struct nf_drop_record *r)
 {
-	r->flags = nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK : 0;
+	r->flags = !nf_task_is_known(cpu)		? NF_DROP_TASK_UNKNOWN
+		   : nf_in_task(cpu, ctx, &r->location) ? NF_DROP_TASK
+							: 0;
 	nf_header_fill(&r->header, NF_RECORD_DROP, NF_DROP_RECORD_PLAIN, now);
 	r->location = key->location;
 	r->reason = key->reason;
@@ -398,7 +400,7 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 				    const struct sock *rx_sk, __u64 location, __u32 reason)
 {
 	__u64 number = nf_address(skb), now = bpf_ktime_get_ns();
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 	struct nf_drop_key key = {.location = location, .reason = reason};
 	bool ours = e && e->skb == number &&
 		    nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);

@@ -50,20 +50,6 @@ typedef volatile struct nf_evidence_state nf_evidence;
 	NF_WALK_PICK(__VA_ARGS__, NF_WALK_3, NF_WALK_2, NF_WALK_1, )(from, __VA_ARGS__)
 #endif
 
-/*
- * Whether `dev` points to a live net_device: the loopback device of its
- * namespace is in that same namespace.  No other memory has this cycle.
- */
-static __always_inline bool nf_device_is_real(const struct net_device *dev)
-{
-	const struct net *net;
-
-	if (!dev)
-		return false;
-	net = dev->nd_net.net;
-	return net && net->loopback_dev->nd_net.net == net && dev->ifindex > 0;
-}
-
 /* ---- the packet ---------------------------------------------------------------- */
 
 /* Of a socket, or of an skb without one: whether it is no packet. */

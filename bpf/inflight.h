@@ -50,6 +50,61 @@ static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 	return second->skb && first->begin_ns < second->begin_ns ? first : second;
 }
 
+/* ---- presence ------------------------------------------------------------ */
+
+/*
+ * The byte of the set of an skb, see struct nf_presence; NULL: there is none.  It is 1 while one of the
+ * entries of the set is in use, and may stay 1 a little longer.
+ */
+static __always_inline __u8 *nf_presence_at(__u64 skb)
+{
+	__u32 index = nf_hash(skb, settings.inflight_shift), row = index / NF_PRESENCE_ROW;
+	struct nf_presence *presence = bpf_map_lookup_elem(&nf_presences, &row);
+
+	return presence ? &presence->set[index & (NF_PRESENCE_ROW - 1)] : 0;
+}
+
+/*
+ * Whether the skb can have an entry.  False of most skbs that are not followed, without a look at memory that
+ * another CPU has just written.
+ */
+static __always_inline bool nf_inflight_may_have(__u64 skb)
+{
+	const __u8 *present;
+
+	if (!settings.governor)
+		return true;
+	present = nf_presence_at(skb);
+	return present && *present;
+}
+
+static __always_inline void nf_presence_set(__u64 skb)
+{
+	__u8 *present;
+
+	if (!settings.governor)
+		return;
+	present = nf_presence_at(skb);
+	if (present && !*present)
+		*present = 1;
+}
+
+/* Whether both entries of a set are free, or only the one of this skb is in use. */
+static __always_inline bool nf_inflight_is_alone(__u64 skb)
+{
+	__u32 index = nf_hash(skb, settings.inflight_shift);
+	const volatile struct nf_inflight_set *set = bpf_map_lookup_elem(&nf_inflights, &index);
+	__u64 first, second;
+
+	if (!set)
+		return false;
+	first = set->way[0].skb;
+	second = set->way[1].skb;
+	return (!first || first == skb) && (!second || second == skb);
+}
+
+/* ---- entries -------------------------------------------------------------- */
+
 static __always_inline __u64 nf_inflight_check(const struct nf_inflight *e, __u64 skb)
 {
 	/* Of a received skb, start_ns is the union's view of rx.irq and rx.raise. */
@@ -69,6 +124,12 @@ static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u6
 	return e->check == nf_inflight_check(e, skb);
 }
 
+/* While stages were detached, the skb may have been freed, and another one got its memory. */
+static __always_inline bool nf_inflight_is_older(const struct nf_inflight *e)
+{
+	return settings.governor && e->begin_ns < live.since_ns;
+}
+
 /*
  * Whether an entry with this owner really belongs to this skb: skb->head is the
  * same, and two CPUs have not mixed the entry.
@@ -78,10 +139,31 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 {
 	if (e->head != head)
 		return false;
+	if (nf_inflight_is_older(e))
+		return false;
 	if (nf_inflight_intact(e, skb))
 		return true;
 	nf_count(cpu, probe, NF_EVENT_TORN);
 	return false;
+}
+
+/*
+ * Free the entry and return its owner.  Its byte is cleared before another CPU can take the entry, unless the set
+ * has another one in use.  If a CPU took an entry meanwhile, its 1 may have come before this 0.
+ */
+static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 skb)
+{
+	volatile __u8 *present = settings.governor ? nf_presence_at(skb) : 0;
+	__u64 old;
+
+	if (!present)
+		return nf_exchange(&e->skb, 0);
+	if (nf_inflight_is_alone(skb))
+		*present = 0;
+	old = nf_exchange(&e->skb, 0);
+	if (!nf_inflight_is_alone(0))
+		*present = 1;
+	return old;
 }
 
 /*
@@ -92,11 +174,21 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe probe,
 					    struct nf_inflight *e, __u64 skb, enum nf_event event)
 {
-	__u64 old = nf_exchange(&e->skb, 0);
+	__u64 old = nf_inflight_release(e, skb);
 
 	if (old)
 		nf_count(cpu, probe, old == skb ? event : NF_EVENT_OVERWRITTEN);
 	return old == skb;
+}
+
+/* Free an entry the end of whose journey has been counted. */
+static __always_inline void nf_inflight_free(struct nf_cpu *cpu, enum nf_probe probe,
+					     struct nf_inflight *e, __u64 skb)
+{
+	__u64 old = nf_inflight_release(e, skb);
+
+	if (old && old != skb)
+		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
 }
 
 /* A duration in ticks of 2^NF_TICK_SHIFT ns, 1 to NF_TICK_MAX; 0 is kept for "not passed". */
@@ -121,7 +213,14 @@ static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe p
 {
 	if (!known && nf_exchange(&e->skb, skb))
 		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
+	nf_presence_set(skb);
 	nf_count(cpu, probe, NF_EVENT_BEGUN);
+}
+
+/* This CPU and its run of NET_RX, for nf_inflight.origin. */
+static __always_inline __u32 nf_origin(const struct nf_cpu *cpu)
+{
+	return (bpf_get_smp_processor_id() & 0xff) << 16 | cpu->runs;
 }
 
 /* start_xmit begins with the skb of a queued entry. */
@@ -132,9 +231,28 @@ static __always_inline void nf_inflight_start(struct nf_inflight *e, __u64 skb, 
 	nf_inflight_seal(e, skb);
 }
 
+static __always_inline void nf_inflight_set_share(struct nf_inflight *e, __u8 flags,
+						  struct nf_share share)
+{
+	e->flags = flags | share.shift << NF_INFLIGHT_SHARE_SHIFT;
+	e->rank = share.rank;
+}
+
+static __always_inline struct nf_share nf_inflight_share(const struct nf_inflight *e)
+{
+	struct nf_share share = {e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank};
+
+	return share;
+}
+
+static __always_inline struct nf_weight nf_inflight_weight(const struct nf_inflight *e)
+{
+	return nf_weight_of(e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank);
+}
+
 static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb, __u64 head,
 						__u32 slot, __u64 queue_ns, __u64 start_ns,
-						__u8 flags)
+						__u8 flags, struct nf_share share)
 {
 	e->head = head;
 	e->begin_ns = queue_ns;
@@ -143,7 +261,7 @@ static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb
 	e->sk = 0;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_TX;
-	e->flags = flags;
+	nf_inflight_set_share(e, flags, share);
 	e->check = skb ^ head ^ queue_ns ^ start_ns ^ ((__u64)slot << 8 | NF_JOURNEY_TX);
 }
 

@@ -48,10 +48,13 @@ static __always_inline void nf_hops_add(struct nf_inflight *e, __u64 skb)
 
 /* ---- choosing and sending records --------------------------------------- */
 
-/* Whether the random sample takes the journey; the low bits of the clock are the random number. */
-static __always_inline bool nf_journey_drawn(__u64 now, __u64 skb)
+/*
+ * Whether the random sample takes the journey, one in N of all, followed or not; the low bits of the
+ * clock are the random number.
+ */
+static __always_inline bool nf_journey_drawn(__u64 now, __u64 skb, __u64 weight)
 {
-	return nf_hash(now ^ skb >> 6, 32) < live.sample;
+	return nf_hash(now ^ skb >> 6, 32) < live.sample * weight;
 }
 
 /* One bucket per CPU: on a slow host many journeys are slow, and all would get a record. */
@@ -183,6 +186,8 @@ static __noinline int nf_journey_send(void *ctx, struct nf_cpu *cpu, const struc
 	nf_header_fill(&r->header, NF_RECORD_JOURNEY, sizeof(*r), end->now);
 	r->outcome = end->outcome;
 	r->merged = end->merged;
+	if (settings.governor)
+		r->weight_shift = nf_inflight_share(e).shift + live.window_shift;
 	if (end->slow || nf_journey_slow(e))
 		r->flags |= NF_JOURNEY_SLOW;
 	if (e->flags & NF_INFLIGHT_NO_QUEUE)
@@ -222,8 +227,13 @@ static __always_inline void nf_journey_end(void *ctx, struct nf_cpu *cpu, const 
 					   const struct nf_inflight *e,
 					   const struct nf_journey_end *end)
 {
-	if (!end->slow && !nf_journey_slow(e) && !nf_journey_drawn(end->now, e->skb))
+	bool slow = end->slow || nf_journey_slow(e);
+	__u64 weight = nf_inflight_weight(e).weight;
+
+	if (!slow && !nf_journey_drawn(end->now, e->skb, weight))
 		return;
+	if (slow && weight > 1)
+		nf_add(&cpu->events[end->probe][NF_EVENT_SLOW_UNSEEN], weight - 1);
 	nf_count(cpu, end->probe, NF_EVENT_CHOSEN);
 	nf_count(cpu, end->probe, nf_journey_send(ctx, cpu, skb, e, end));
 }
@@ -238,51 +248,77 @@ static __always_inline __u64 nf_journey_first(__u64 receive_ns, const struct nf_
 	return receive_ns - ((__u64)before << NF_TICK_SHIFT);
 }
 
+/* How a received skb came. */
+struct nf_arrival {
+	/* When lo or veth, which need no interrupt, passed it on; 0: neither did. */
+	__u64 joined;
+	bool this_run; /* then: in this run of NET_RX */
+	bool inherits; /* it was followed up to here: the share is that of its journey */
+	struct nf_share share;
+	bool simple; /* the segments up to receive get no histograms */
+};
+
 /*
- * Fill a new entry with the softirq and the interrupt that brought the skb, and
- * end the segments up to receive.  `joined` is the time at which lo or veth,
- * which need no interrupt, passed the skb on, otherwise 0.  If the softirq was
- * raised before that time, or before the interrupt, the skb began to wait only
- * at that time.  `simple`: these segments get no histograms.
+ * The stages in the softirq and the interrupt that brought the skb, and the segments up to receive.  If
+ * the softirq was raised before the skb joined, or before the interrupt, the skb began to wait only at
+ * that time.  Returns NF_INFLIGHT_* flags.
  */
+static __always_inline __u8 nf_journey_brought(struct nf_cpu *cpu, struct nf_context *context,
+					       struct nf_device_stats *stats,
+					       const struct nf_arrival *by, struct nf_weight w,
+					       __u64 now, struct nf_rx_stages *rx)
+{
+	__u64 since, came = by->joined;
+	bool slow = false;
+	__u8 flags = 0;
+
+	if (!by->joined)
+		nf_net_rx_overtaken(cpu, context);
+	since = context->entry_ns > by->joined ? context->entry_ns : by->joined;
+	rx->entry = nf_ticks(since, now);
+	if (!by->simple)
+		slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now, w);
+	if (!by->joined)
+		came = context->entry_irq_ns;
+	since = context->entry_raise_ns > came ? context->entry_raise_ns : came;
+	if (since > NF_UNTIMED && context->entry_raise_ns && since <= context->entry_ns) {
+		rx->raise = nf_ticks(since, now);
+		if (!by->simple)
+			slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
+					       context->entry_ns, w);
+	}
+	if (!by->joined && came > NF_UNTIMED) {
+		rx->irq = nf_ticks(came, now);
+		if (!by->simple)
+			slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
+					       context->entry_ns, w);
+	} else if (!by->joined && context->entry_polled) {
+		flags = NF_INFLIGHT_POLLED;
+	}
+	return slow ? flags | NF_INFLIGHT_SLOW : flags;
+}
+
+/* Fill a new entry. */
 static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_context *context,
 						struct nf_inflight *e, const struct sk_buff *skb,
-						__u64 number, __u64 head, __u32 slot, __u64 joined,
-						__u64 now, bool simple)
+						__u64 number, __u64 head, __u32 slot,
+						const struct nf_arrival *by, __u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
-	__u64 since, came = joined;
 	__u8 flags = 0;
-	bool slow = false;
 
 	if (stats)
 		nf_device_refresh(stats, slot, skb->dev, now);
 
 	if (stats && nf_in_net_rx(context)) {
-		if (!joined)
-			nf_net_rx_overtaken(cpu, context);
-		since = context->entry_ns > joined ? context->entry_ns : joined;
-		rx.entry = nf_ticks(since, now);
-		if (!simple)
-			slow = nf_segment_add(stats, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, since, now);
-		if (!joined)
-			came = context->entry_irq_ns;
-		since = context->entry_raise_ns > came ? context->entry_raise_ns : came;
-		if (context->entry_raise_ns && since <= context->entry_ns) {
-			rx.raise = nf_ticks(since, now);
-			if (!simple)
-				slow |= nf_segment_add(stats, NF_SEGMENT_RAISE_TO_SOFTIRQ, since,
-						       context->entry_ns);
-		}
-		if (!joined && came) {
-			rx.irq = nf_ticks(came, now);
-			if (!simple)
-				slow |= nf_segment_add(stats, NF_SEGMENT_IRQ_TO_SOFTIRQ, came,
-						       context->entry_ns);
-		} else if (!joined && context->entry_polled) {
-			flags = NF_INFLIGHT_POLLED;
-		}
+		if (context->entry_ns || by->this_run)
+			flags = nf_journey_brought(cpu, context, stats, by,
+						   nf_weight_of(by->share.shift, by->share.rank),
+						   now, &rx);
+		else
+			/* This run was not expected to have it: its entry is not known, but the wait is. */
+			rx.raise = nf_ticks(by->joined, now);
 	}
 	e->head = head;
 	e->begin_ns = now;
@@ -292,8 +328,9 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_co
 	e->len = skb->len;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_RX;
-	e->flags = slow ? flags | NF_INFLIGHT_SLOW : flags;
+	nf_inflight_set_share(e, flags, by->share);
 	nf_inflight_seal(e, number);
+	cpu->received = number;
 }
 
 static __always_inline struct nf_wake *nf_wake_at(__u32 tid)
@@ -316,8 +353,8 @@ enum nf_reader_context {
  * woken on its way to sleep, it keeps its CPU.  Returns whether a segment was slow.
  */
 static __always_inline bool nf_journey_woken(struct nf_device_stats *stats, __u64 skb,
-					     __u64 begin_ns, struct nf_journey_end *end,
-					     bool preemptible)
+					     __u64 begin_ns, struct nf_weight w,
+					     struct nf_journey_end *end, bool preemptible)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct nf_wake *wake = nf_wake_at(tid);
@@ -331,9 +368,9 @@ static __always_inline bool nf_journey_woken(struct nf_device_stats *stats, __u6
 		return false;
 	end->wakeup_ns = wake->wakeup_ns;
 	end->run_ns = wake->run_ns;
-	slow = nf_segment_add_from(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns,
+	slow = nf_segment_add_from(stats, NF_SEGMENT_WAKEUP_TO_RUN, end->wakeup_ns, end->run_ns, w,
 				   preemptible);
-	slow |= nf_segment_add_from(stats, NF_SEGMENT_RUN_TO_COPY, end->run_ns, end->now,
+	slow |= nf_segment_add_from(stats, NF_SEGMENT_RUN_TO_COPY, end->run_ns, end->now, w,
 				    preemptible);
 	return slow;
 }
@@ -357,6 +394,7 @@ static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, 
 	};
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
 	__u64 first = nf_journey_first(e->begin_ns, &e->rx);
+	struct nf_weight w = nf_inflight_weight(e);
 	bool softirq = context == NF_READER_IN_SOFTIRQ;
 	bool preemptible = context == NF_READER_PREEMPTIBLE;
 
@@ -365,12 +403,12 @@ static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, 
 	end.slow = nf_segment_add_from(stats,
 				       softirq ? (__u32)NF_HIST_SOFTIRQ_RECEIVE_TO_COPY
 					       : (__u32)NF_SEGMENT_RECEIVE_TO_COPY,
-				       e->begin_ns, end.now, preemptible);
+				       e->begin_ns, end.now, w, preemptible);
 	end.slow |= nf_segment_add_from(
 		stats, softirq ? (__u32)NF_HIST_SOFTIRQ_RX_TOTAL : (__u32)NF_SEGMENT_RX_TOTAL,
-		first, end.now, preemptible);
+		first, end.now, w, preemptible);
 	if (settings.wake && !softirq)
-		end.slow |= nf_journey_woken(stats, e->skb, e->begin_ns, &end, preemptible);
+		end.slow |= nf_journey_woken(stats, e->skb, e->begin_ns, w, &end, preemptible);
 	nf_journey_end(ctx, cpu, skb, e, &end);
 }
 
@@ -424,7 +462,8 @@ static __always_inline void nf_journey_freed(void *ctx, struct nf_cpu *cpu, enum
 	struct nf_device_stats *stats = nf_device_stats(path->slot);
 	__u64 now = bpf_ktime_get_ns(), xmit = nf_journey_xmit(path);
 
-	if (stats && xmit && nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, xmit, now))
+	if (stats && xmit &&
+	    nf_segment_add(stats, NF_SEGMENT_XMIT_TO_FREE, xmit, now, nf_inflight_weight(path)))
 		path->flags |= NF_INFLIGHT_SLOW;
 	nf_journey_transmitted(ctx, cpu, probe, skb, path, now);
 }
@@ -457,10 +496,17 @@ static __always_inline bool nf_journey_completes(const struct nf_context *contex
 {
 	if (location - live.netback < live.netback_bytes)
 		return true;
-	if (!nf_serves(context, NET_TX_SOFTIRQ))
+	/* net_tx_action() names itself as the location; where symbols are hidden, the softirq tells. */
+	if (location != live.net_tx_action && !nf_serves(context, NET_TX_SOFTIRQ))
 		return false;
 	return !settings.kfree_skb_reason ||
 	       reason == bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
+}
+
+/* A device of a driver: neither NULL nor lo, which passes its skbs on. */
+static __always_inline bool nf_journey_has_driver(const struct net_device *dev)
+{
+	return dev && !(dev->flags & IFF_LOOPBACK);
 }
 
 /*
@@ -472,12 +518,23 @@ static __always_inline bool nf_journey_is_completion(const struct nf_context *co
 						     const struct sk_buff *skb, __u64 number,
 						     const struct nf_inflight *e)
 {
-	const struct net_device *dev;
-
 	if (e->journey < NF_JOURNEY_TX || !e->start_ns || nf_journey_in_start_xmit(context, number))
 		return false;
-	dev = skb->dev;
-	return dev && !(dev->flags & IFF_LOOPBACK) && nf_device_slot(dev) == e->slot;
+	return nf_journey_has_driver(skb->dev) && nf_device_slot(skb->dev) == e->slot;
+}
+
+/*
+ * The same of an skb that was not followed, by the location alone.  What net_tx_action() frees, a driver gave it.  If
+ * it has a network header, it came down the stack: a driver's own buffers for reception do not have one yet.
+ */
+static __always_inline bool nf_journey_was_sent(const struct sk_buff *skb, __u64 location)
+{
+	const struct net_device *dev = skb->dev;
+
+	if (!settings.governor ||
+	    (location != live.net_tx_action && location - live.netback >= live.netback_bytes))
+		return false;
+	return skb->network_header && nf_device_is_real(dev) && !(dev->flags & IFF_LOOPBACK);
 }
 
 /*
@@ -491,17 +548,25 @@ static __always_inline bool nf_journey_completed(void *ctx, struct nf_cpu *cpu,
 {
 	const struct nf_context *context = nf_context(cpu);
 	__u64 number = nf_address(skb);
-	struct nf_inflight *e, path;
+	struct nf_inflight *e = 0, path;
 	bool ours;
 
 	if (!context || !nf_journey_completes(context, location, reason))
 		return false;
-	e = nf_inflight_at(number);
-	if (!e || e->skb != number)
-		return false;
+	if (nf_inflight_may_have(number))
+		e = nf_inflight_at(number);
+	if (!e || e->skb != number) {
+		if (!nf_journey_was_sent(skb, location))
+			return false;
+		nf_count(cpu, NF_PROBE_KFREE_SKB, NF_EVENT_COMPLETED);
+		return true;
+	}
 	path = *e;
 	if (!nf_journey_is_completion(context, skb, number, &path))
 		return false;
+	if (settings.governor && !live.net_tx_action && nf_serves(context, NET_TX_SOFTIRQ))
+		live.net_tx_action =
+			location; /* symbols are hidden, but this one has shown itself */
 	ours = nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, &path, number, (__u64)skb->head);
 	if (nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,
 			    ours ? nf_journey_tx_event(&path) : NF_EVENT_INVALIDATED) &&
@@ -520,12 +585,13 @@ static __always_inline bool nf_journey_xmit_total(struct nf_device_stats *stats,
 
 	if (e->journey == NF_JOURNEY_TX)
 		return !(e->flags & NF_INFLIGHT_NO_QUEUE) &&
-		       nf_segment_add(stats, NF_SEGMENT_TX_TOTAL, e->begin_ns, now);
+		       nf_segment_add(stats, NF_SEGMENT_TX_TOTAL, e->begin_ns, now,
+				      nf_inflight_weight(e));
 	hops = nf_hops_at(skb);
 	if (!hops || hops->skb != skb)
 		return false;
 	first = nf_journey_first(hops->receive_ns, &hops->rx);
-	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now);
+	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now, nf_inflight_weight(e));
 }
 
 /* A received skb is queued for transmit: its entry continues as that of a forwarded skb. */
@@ -538,9 +604,11 @@ static __always_inline void nf_journey_forward(struct nf_inflight *e, __u64 skb,
 
 	nf_hops_add(e, skb);
 	if (stats)
-		slow |= nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_QUEUE, e->begin_ns, now);
+		slow |= nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_QUEUE, e->begin_ns, now,
+				       nf_inflight_weight(e));
 	nf_inflight_fill_tx(e, skb, head, slot, now, 0,
-			    NF_INFLIGHT_HOPS | polled | (slow ? NF_INFLIGHT_SLOW : 0));
+			    NF_INFLIGHT_HOPS | polled | (slow ? NF_INFLIGHT_SLOW : 0),
+			    nf_inflight_share(e));
 	e->journey = NF_JOURNEY_FORWARD;
 	nf_inflight_seal(e, skb);
 }

@@ -46,6 +46,14 @@ struct {
 	__type(value, struct nf_inflight_set);
 } nf_inflights SEC(".maps");
 
+/* Index: set of the in-flight table / NF_PRESENCE_ROW. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nf_presence);
+} nf_presences SEC(".maps");
+
 /* Index: hash of the skb's number; as many entries as the in-flight table has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -31,91 +31,60 @@ char LICENSE[] SEC("license") = "GPL";
 /* ---- receive ----------------------------------------------------------- */
 
 /* irq_handler_entry(int irq, struct irqaction *action) */
-SEC("tp_btf/irq_handler_entry")
-int nf_irq_handler_entry(__u64 *ctx)
+static __always_inline void nf_on_irq_handler_entry(struct nf_cpu *cpu)
 {
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_ENTRY);
-
 	/* Without its end, the handler would seem to run for ever. */
-	if (!cpu || !settings.irq_exit)
-		return 0;
-	cpu->irq_ns = bpf_ktime_get_ns();
-	return 0;
+	if (settings.irq_exit)
+		nf_irq_enter(cpu);
 }
+
+NF_PROGRAM("tp_btf/irq_handler_entry", nf_irq_handler_entry, __u64, NF_PROBE_IRQ_HANDLER_ENTRY,
+	   nf_on_irq_handler_entry(cpu))
 
 /* irq_handler_exit(int irq, struct irqaction *action, int ret) */
-SEC("tp_btf/irq_handler_exit")
-int nf_irq_handler_exit(__u64 *ctx)
-{
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_IRQ_HANDLER_EXIT);
-
-	if (!cpu)
-		return 0;
-	nf_irq_exit(cpu, ctx[0]);
-	return 0;
-}
+NF_PROGRAM("tp_btf/irq_handler_exit", nf_irq_handler_exit, __u64, NF_PROBE_IRQ_HANDLER_EXIT,
+	   nf_irq_exit(cpu, ctx[0]))
 
 /* softirq_raise(unsigned int vec) */
-SEC("tp_btf/softirq_raise")
-int nf_softirq_raise(__u64 *ctx)
+static __always_inline void nf_on_softirq_raise(struct nf_cpu *cpu, __u32 vec)
 {
-	struct nf_cpu *cpu;
-
-	if ((__u32)ctx[0] != NET_RX_SOFTIRQ)
-		return 0;
-	cpu = nf_hit(NF_PROBE_SOFTIRQ_RAISE);
-	if (!cpu)
-		return 0;
+	if (vec != NET_RX_SOFTIRQ)
+		return;
+	nf_count(cpu, NF_PROBE_SOFTIRQ_RAISE, NF_EVENT_HIT);
 	nf_net_rx_raise(cpu);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/softirq_raise", nf_softirq_raise, __u64, NF_PROBE_SOFTIRQ_RAISE,
+	   nf_on_softirq_raise(cpu, ctx[0]))
 
 /* softirq_entry(unsigned int vec) */
-SEC("tp_btf/softirq_entry")
-int nf_softirq_entry(__u64 *ctx)
-{
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_ENTRY);
-
-	if (!cpu)
-		return 0;
-	nf_softirq_enter(cpu, ctx[0]);
-	return 0;
-}
+NF_PROGRAM("tp_btf/softirq_entry", nf_softirq_entry, __u64, NF_PROBE_SOFTIRQ_ENTRY,
+	   nf_softirq_enter(cpu, ctx[0]))
 
 /* softirq_exit(unsigned int vec) */
-SEC("tp_btf/softirq_exit")
-int nf_softirq_exit(__u64 *ctx)
-{
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SOFTIRQ_EXIT);
-
-	if (!cpu)
-		return 0;
-	nf_softirq_leave(cpu, ctx[0]);
-	return 0;
-}
+NF_PROGRAM("tp_btf/softirq_exit", nf_softirq_exit, __u64, NF_PROBE_SOFTIRQ_EXIT,
+	   nf_softirq_leave(cpu, ctx[0]))
 
 /* napi_poll(struct napi_struct *napi, int work, int budget) */
-SEC("tp_btf/napi_poll")
-int nf_napi_poll(__u64 *ctx)
+static __always_inline void nf_on_napi_poll(__u64 *ctx)
 {
 	const struct napi_struct *napi = (const void *)ctx[0];
 	__s32 work = ctx[1], budget = ctx[2];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_NAPI_POLL);
-	const struct net_device *dev;
-	struct nf_device_stats *stats;
+	const struct net_device *dev = napi->dev;
+	struct nf_device_stats *stats =
+		nf_device_stats(dev ? nf_device_slot(dev) : NF_SLOT_BACKLOG);
+	/* While stages are attached in windows only, each poll stands for several. */
+	__u64 weight = settings.governor ? 1ULL << (live.window_shift & 63) : 1;
 
-	if (!cpu)
-		return 0;
-	dev = napi->dev;
-	stats = nf_device_stats(dev ? nf_device_slot(dev) : NF_SLOT_BACKLOG);
 	if (!stats)
-		return 0;
-	nf_add(&stats->polls, 1);
-	nf_add(&stats->poll_packets, work > 0 ? work : 0);
+		return;
+	nf_add(&stats->polls, weight);
+	nf_add(&stats->poll_packets, work > 0 ? work * weight : 0);
 	if (work >= budget)
-		nf_add(&stats->full_budgets, 1);
-	return 0;
+		nf_add(&stats->full_budgets, weight);
 }
+
+NF_PROGRAM("tp_btf/napi_poll", nf_napi_poll, __u64, NF_PROBE_NAPI_POLL, nf_on_napi_poll(ctx))
 
 /*
  * netif_receive_skb(struct sk_buff *skb): ends the segments up to receive.  The
@@ -126,149 +95,162 @@ int nf_napi_poll(__u64 *ctx)
  * fire for an skb that goes up to a VLAN device (another_round in
  * __netif_receive_skb_core()).
  */
-static __always_inline int nf_receive(__u64 *ctx, bool simple)
+
+/* Draw a received skb, as `share`; false: it is not followed, unless it was before. */
+static __always_inline bool nf_receive_draw(struct nf_cpu *cpu, struct nf_context *context,
+					    struct nf_share *share)
+{
+	__u8 shift = 0;
+
+	if (!settings.governor)
+		return true;
+	if (nf_in_net_rx(context)) {
+		cpu->gate[NF_GATE_RX].packets++;
+		shift = context->followed ? context->shift : NF_PASSES;
+	} else {
+		shift = nf_gate_packet(cpu, NF_GATE_DIRECT);
+	}
+	share->shift = shift & 15;
+	return shift != NF_PASSES && !live.hold;
+}
+
+/*
+ * A virtual device receives what was sent on this host, or what another device received.  If that was
+ * not followed, neither is this.
+ */
+static __always_inline bool nf_receive_is_local(__u32 slot)
+{
+	const struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+
+	return info && info->local;
+}
+
+/* An skb with an entry.  True: its journey goes on. */
+static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
+					     const struct sk_buff *skb, struct nf_inflight *e,
+					     __u64 number, __u64 head, __u64 now,
+					     struct nf_arrival *by)
+{
+	if (!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head)) {
+		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
+	} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
+		nf_hops_add(e, number);
+		e->slot = nf_device_slot(skb->dev);
+		nf_inflight_seal(e, number);
+		return true;
+	} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
+		/* lo or veth passed it to the peer. */
+		by->joined = e->start_ns;
+		by->this_run = e->origin == nf_origin(cpu);
+		by->inherits = true;
+		by->share = nf_inflight_share(e);
+		nf_journey_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
+		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_journey_tx_event(e));
+	} else {
+		/* A tunnel gives a received skb to its device in another namespace. */
+		by->inherits = e->journey == NF_JOURNEY_RX;
+		by->share = nf_inflight_share(e);
+		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
+	}
+	return false;
+}
+
+static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simple)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
-	__u64 number = nf_address(skb), head = (__u64)skb->head;
-	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_NETIF_RECEIVE_SKB);
-	struct nf_context *context;
+	__u64 number = nf_address(skb), head = (__u64)skb->head, now;
+	struct nf_context *context = nf_context(cpu);
+	struct nf_arrival by = {.simple = simple};
 	struct nf_inflight *e;
-	__u64 joined = 0;
+	bool drawn, known;
 	__u32 slot;
-	bool known;
 
-	if (!cpu)
-		return 0;
-	context = nf_context(cpu);
 	if (!context)
-		return 0;
+		return;
+	drawn = nf_receive_draw(cpu, context, &by.share);
+	if (!drawn && !nf_inflight_may_have(number)) {
+		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_PASSED);
+		return;
+	}
 	e = nf_inflight_at(number);
 	if (!e)
-		return 0;
-	slot = nf_device_slot(skb->dev);
+		return;
+	now = bpf_ktime_get_ns();
 	known = e->skb == number;
-	if (known) {
-		if (!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head)) {
-			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
-		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
-			nf_hops_add(e, number);
-			e->slot = slot;
-			nf_inflight_seal(e, number);
-			return 0;
-		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
-			/* lo or veth passed it to the peer. */
-			joined = e->start_ns;
-			nf_journey_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
-			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_journey_tx_event(e));
-		} else {
-			nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
-		}
+	if (known && nf_receive_known(ctx, cpu, skb, e, number, head, now, &by))
+		return;
+	slot = nf_device_slot(skb->dev);
+	if (settings.governor && (by.inherits ? live.hold : !drawn || nf_receive_is_local(slot))) {
+		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_PASSED);
+		if (known)
+			nf_inflight_free(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number);
+		return;
 	}
+	if (!by.inherits)
+		by.share.rank = nf_rank_next(cpu, &context->ranks);
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_journey_received(cpu, context, e, skb, number, head, slot, joined, now, simple);
-	return 0;
+	nf_journey_received(cpu, context, e, skb, number, head, slot, &by, now);
+	if (settings.governor && !nf_in_net_rx(context))
+		nf_gate_clock(&cpu->gate[NF_GATE_DIRECT], now);
 }
 
-SEC("tp_btf/netif_receive_skb")
-int nf_netif_receive_skb(__u64 *ctx)
-{
-	return nf_receive(ctx, false);
-}
-
-SEC("tp_btf/netif_receive_skb")
-int nf_netif_receive_skb_simple(__u64 *ctx)
-{
-	return nf_receive(ctx, true);
-}
+NF_PROGRAM("tp_btf/netif_receive_skb", nf_netif_receive_skb, __u64, NF_PROBE_NETIF_RECEIVE_SKB,
+	   nf_receive(ctx, cpu, false))
+NF_PROGRAM("tp_btf/netif_receive_skb", nf_netif_receive_skb_simple, __u64,
+	   NF_PROBE_NETIF_RECEIVE_SKB, nf_receive(ctx, cpu, true))
 
 /*
  * __udp_enqueue_schedule_skb(struct sock *sk, struct sk_buff *skb): a datagram is put into the
  * queue of its socket, see queued.h.
  */
-SEC("fentry/__udp_enqueue_schedule_skb")
-int nf_udp_enqueue_schedule_skb_fentry(__u64 *ctx)
-{
-	const struct sock *sk = (const void *)ctx[0];
-	const struct sk_buff *skb = (const void *)ctx[1];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB);
-
-	if (cpu)
-		nf_queued_enqueue(cpu, sk, skb);
-	return 0;
-}
+NF_PROGRAM("fentry/__udp_enqueue_schedule_skb", nf_udp_enqueue_schedule_skb_fentry, __u64,
+	   NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB,
+	   nf_queued_enqueue(cpu, (const void *)ctx[0], (const void *)ctx[1]))
 
 /* sk_data_ready(const struct sock *sk): ends receive→sock_queue, see queued.h; for UDP see reader.h. */
-SEC("tp_btf/sk_data_ready")
-int nf_sk_data_ready(__u64 *ctx)
+static __always_inline void nf_on_sk_data_ready(struct nf_cpu *cpu, const struct sock *sk)
 {
-	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
+	bool any = nf_queued(cpu, sk);
 
-	if (!cpu)
-		return 0;
-	nf_queued(cpu, sk);
-	if (settings.udp_reader && nf_reader_is_udp(sk))
-		nf_reader_data_ready(sk);
-	return 0;
+	if (settings.udp_reader && any && nf_reader_is_udp(sk))
+		nf_reader_data_ready(cpu, sk);
 }
+
+NF_PROGRAM("tp_btf/sk_data_ready", nf_sk_data_ready, __u64, NF_PROBE_SK_DATA_READY,
+	   nf_on_sk_data_ready(cpu, (const void *)ctx[0]))
 
 /* Before 6.3 (40e0b0908142) without the tracepoint: the default sk->sk_data_ready itself. */
-SEC("fentry/sock_def_readable")
-int nf_sk_data_ready_fentry(__u64 *ctx)
-{
-	const struct sock *sk = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
-
-	if (!cpu)
-		return 0;
-	nf_queued(cpu, sk);
-	return 0;
-}
+NF_PROGRAM("fentry/sock_def_readable", nf_sk_data_ready_fentry, __u64, NF_PROBE_SK_DATA_READY,
+	   nf_queued(cpu, (const void *)ctx[0]))
 
 /* The same function, for kernels that refuse fentry. */
-SEC("kprobe/sock_def_readable")
-int nf_sk_data_ready_kprobe(struct pt_regs *ctx)
-{
-	const struct sock *sk = (const void *)PT_REGS_PARM1(ctx);
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SK_DATA_READY);
-
-	if (!cpu)
-		return 0;
-	nf_queued_untyped(cpu, sk);
-	return 0;
-}
+NF_PROGRAM("kprobe/sock_def_readable", nf_sk_data_ready_kprobe, struct pt_regs,
+	   NF_PROBE_SK_DATA_READY, nf_queued_untyped(cpu, (const void *)PT_REGS_PARM1(ctx)))
 
 /* sched_waking(struct task_struct *p): the reader is woken, if an skb was queued just before. */
-SEC("tp_btf/sched_waking")
-int nf_sched_waking(__u64 *ctx)
+static __always_inline void nf_on_sched_waking(struct nf_cpu *cpu, const struct task_struct *task)
 {
-	const struct task_struct *task = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_this_cpu();
-
-	if (!cpu || !cpu->ready)
-		return 0;
+	if (!cpu->ready)
+		return;
 	nf_count(cpu, NF_PROBE_SCHED_WAKING, NF_EVENT_HIT);
 	nf_journey_waking(cpu, task->pid);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/sched_waking", nf_sched_waking, __u64, NF_PROBE_SCHED_WAKING,
+	   nf_on_sched_waking(cpu, (const void *)ctx[0]))
 
 /*
  * sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …):
  * the woken reader gets on a CPU.
  */
-SEC("tp_btf/sched_switch")
-int nf_sched_switch(__u64 *ctx)
+static __always_inline void nf_on_sched_switch(struct nf_cpu *cpu, const struct task_struct *next)
 {
-	const struct task_struct *next = (const void *)ctx[2];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SCHED_SWITCH);
-
-	if (!cpu)
-		return 0;
 	cpu->ready = 0;
 	nf_journey_running(next->pid);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/sched_switch", nf_sched_switch, __u64, NF_PROBE_SCHED_SWITCH,
+	   nf_on_sched_switch(cpu, (const void *)ctx[2]))
 
 /* Free the entry of an skb that is copied to a reader; true: this ends a receive journey. */
 static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
@@ -296,22 +278,22 @@ static __always_inline bool nf_copied(struct nf_cpu *cpu, struct nf_inflight *e,
  * reader of a tun device copies passes here too; its transmit ends when the skb
  * is freed.
  */
-SEC("tp_btf/skb_copy_datagram_iovec")
-int nf_skb_copy_datagram_iovec(__u64 *ctx)
+static __always_inline void nf_on_skb_copy_datagram_iovec(__u64 *ctx, struct nf_cpu *cpu)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_SKB_COPY_DATAGRAM_IOVEC);
 	struct nf_inflight *e;
 	struct nf_inflight path;
 	bool delivered = false;
 	__u32 merged;
 
-	if (!cpu)
-		return 0;
+	if (!nf_inflight_may_have(number)) {
+		nf_stream_passed(cpu, skb, ctx[1]);
+		return;
+	}
 	e = nf_inflight_at(number);
 	if (!e)
-		return 0;
+		return;
 	if (e->skb == number) {
 		path = *e;
 		delivered = nf_copied(cpu, e, &path, skb, number);
@@ -320,25 +302,25 @@ int nf_skb_copy_datagram_iovec(__u64 *ctx)
 	if (delivered)
 		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, skb, &path, 0,
 				     merged, NF_READER_IN_TASK);
-	return 0;
 }
 
+NF_PROGRAM("tp_btf/skb_copy_datagram_iovec", nf_skb_copy_datagram_iovec, __u64,
+	   NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, nf_on_skb_copy_datagram_iovec(ctx, cpu))
+
 /* sock_recv_length(struct sock *sk, int ret, int flags): ends receive→copy of UDP, see reader.h. */
-SEC("tp_btf/sock_recv_length")
-int nf_sock_recv_length(__u64 *ctx)
+static __always_inline void nf_on_sock_recv_length(__u64 *ctx, struct nf_cpu *cpu)
 {
 	const struct sock *sk = (const void *)ctx[0];
 	__s32 length = ctx[1], flags = ctx[2];
-	struct nf_cpu *cpu;
 
 	if (length < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || !nf_reader_is_udp(sk))
-		return 0;
-	cpu = nf_hit(NF_PROBE_SOCK_RECV_LENGTH);
-	if (!cpu)
-		return 0;
+		return;
+	nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_HIT);
 	nf_reader_has_read(ctx, cpu, sk);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/sock_recv_length", nf_sock_recv_length, __u64, NF_PROBE_SOCK_RECV_LENGTH,
+	   nf_on_sock_recv_length(ctx, cpu))
 
 /*
  * skb_attempt_defer_free(struct sk_buff *skb), since 5.17 (68822bdf76f1): ends receive→copy of
@@ -351,73 +333,72 @@ int nf_sock_recv_length(__u64 *ctx)
  * consume_skb instead.  skb_consume_udp() also names the skb, but compilers put it into
  * udp_recvmsg(), and then only IPv6 passes its entry.
  */
-static __always_inline int nf_deferred(void *ctx, const struct sk_buff *skb,
-				       enum nf_reader_context context)
+static __always_inline void nf_deferred(void *ctx, struct nf_cpu *cpu, const struct sk_buff *skb,
+					enum nf_reader_context context)
 {
 	__u64 number = nf_address(skb);
-	struct nf_inflight *e = nf_inflight_at(number), path;
-	struct nf_cpu *cpu;
+	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0, path;
 	bool udp, read;
 
 	if (!e || e->skb != number || e->journey != NF_JOURNEY_RX)
-		return 0;
-	cpu = nf_hit(NF_PROBE_SKB_ATTEMPT_DEFER_FREE);
-	if (!cpu)
-		return 0;
+		return;
+	nf_count(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, NF_EVENT_HIT);
 	path = *e;
 	udp = nf_queued_udp(skb);
 	read = udp || skb->len;
 	if (!path.sock_queue && !udp)
-		return 0;
+		return;
 	if (!nf_inflight_holds(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, &path, number,
 			       (__u64)skb->head) ||
 	    !nf_inflight_end(cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, e, number,
 			     read ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED))
-		return 0;
+		return;
 	if (read && !nf_in_softirq(cpu))
 		nf_journey_delivered(ctx, cpu, NF_PROBE_SKB_ATTEMPT_DEFER_FREE, skb, &path, 0, 0,
 				     context);
-	return 0;
 }
 
-SEC("fentry/skb_attempt_defer_free")
-int nf_skb_attempt_defer_free_fentry(__u64 *ctx)
-{
-	return nf_deferred(ctx, (const void *)ctx[0], NF_READER_PREEMPTIBLE);
-}
+NF_PROGRAM("fentry/skb_attempt_defer_free", nf_skb_attempt_defer_free_fentry, __u64,
+	   NF_PROBE_SKB_ATTEMPT_DEFER_FREE,
+	   nf_deferred(ctx, cpu, (const void *)ctx[0], NF_READER_PREEMPTIBLE))
 
 /*
  * The same for kernels with CONFIG_PREEMPTION.  They can preempt a task in a program of fentry,
  * and then skip this program for all other tasks on the CPU.  In a program of a kprobe they cannot.
  */
-SEC("kprobe/skb_attempt_defer_free")
-int nf_skb_attempt_defer_free_kprobe(struct pt_regs *ctx)
-{
-	const void *skb = (const void *)PT_REGS_PARM1(ctx);
-
-	return nf_deferred(ctx, nf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff)),
-			   NF_READER_IN_TASK);
-}
+NF_PROGRAM("kprobe/skb_attempt_defer_free", nf_skb_attempt_defer_free_kprobe, struct pt_regs,
+	   NF_PROBE_SKB_ATTEMPT_DEFER_FREE,
+	   nf_deferred(ctx, cpu,
+		       nf_rdonly_cast((const void *)PT_REGS_PARM1(ctx),
+				      bpf_core_type_id_kernel(struct sk_buff)),
+		       NF_READER_IN_TASK))
 
 /* ---- transmit ---------------------------------------------------------- */
 
 /* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb. */
-SEC("tp_btf/net_dev_queue")
-int nf_net_dev_queue(__u64 *ctx)
+static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct sk_buff *skb)
 {
-	const struct sk_buff *skb = (const void *)ctx[0];
-	__u64 number = nf_address(skb), head = (__u64)skb->head;
-	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_QUEUE);
+	__u64 number = nf_address(skb), head = (__u64)skb->head, now;
+	struct nf_share share = {};
 	struct nf_inflight *e;
+	bool drawn = true, known;
+	__u8 shift;
 	__u32 slot;
-	bool known;
 
-	if (!cpu)
-		return 0;
+	if (settings.governor) {
+		/* A forwarded skb was drawn when it was received. */
+		shift = skb->skb_iif ? NF_PASSES : nf_gate_packet(cpu, NF_GATE_TX);
+		share.shift = shift & 15;
+		drawn = shift != NF_PASSES && !live.hold;
+		if (!drawn && !nf_inflight_may_have(number)) {
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
+			return;
+		}
+	}
 	e = nf_inflight_at(number);
 	if (!e)
-		return 0;
+		return;
+	now = bpf_ktime_get_ns();
 	slot = nf_device_slot(skb->dev);
 	known = e->skb == number;
 	if (known) {
@@ -425,73 +406,114 @@ int nf_net_dev_queue(__u64 *ctx)
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 			nf_journey_forward(e, number, head, slot, now);
-			return 0;
+			return;
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
 			/* Inside start_xmit of a stacked device: VLAN, bond. */
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, nf_journey_tx_event(e));
+			share = nf_inflight_share(e);
+			drawn = !settings.governor || !live.hold;
 		} else {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		}
 	}
+	if (!drawn) {
+		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
+		if (known)
+			nf_inflight_free(cpu, NF_PROBE_NET_DEV_QUEUE, e, number);
+		return;
+	}
 	nf_inflight_take(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, known);
-	nf_inflight_fill_tx(e, number, head, slot, now, 0, 0);
-	return 0;
+	if (settings.governor) {
+		__u32 alone = 0;
+
+		share.rank = nf_rank_next(cpu, &alone);
+		nf_gate_clock(&cpu->gate[NF_GATE_TX], now);
+	}
+	nf_inflight_fill_tx(e, number, head, slot, now, 0, 0, share);
+}
+
+NF_PROGRAM("tp_btf/net_dev_queue", nf_net_dev_queue, __u64, NF_PROBE_NET_DEV_QUEUE,
+	   nf_on_net_dev_queue(cpu, (const void *)ctx[0]))
+
+/* Keep the transmit until start_xmit returns; `start_ns` is 0 if it is not followed. */
+static __always_inline void nf_start_push(struct nf_cpu *cpu, __u64 number, __u64 start_ns,
+					  __u32 slot, struct nf_share share)
+{
+	struct nf_context *context = nf_context(cpu);
+	__u32 depth;
+
+	if (!context)
+		return;
+	depth = context->xmit_depth;
+	if (depth < NF_XMIT_DEPTH) {
+		context->xmit[depth].skb = number;
+		context->xmit[depth].start_ns = start_ns;
+		context->xmit[depth].slot = slot;
+		context->xmit[depth].share = share;
+		context->xmit_depth = depth + 1;
+	}
+}
+
+/*
+ * Begin a journey at start_xmit: a segment that was cut from a GSO skb after net_dev_queue, or its
+ * entry is lost.  While not all are followed, this skb may as well have been passed over at
+ * net_dev_queue, and must not be drawn again.
+ */
+static __always_inline bool nf_start_begins(const struct nf_cpu *cpu)
+{
+	return !settings.governor ||
+	       (!live.hold && !live.window_shift && nf_gate_is_open(&cpu->gate[NF_GATE_TX]));
 }
 
 /*
  * net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev):
  * ends queue→start_xmit.
  */
-SEC("tp_btf/net_dev_start_xmit")
-int nf_net_dev_start_xmit(__u64 *ctx)
+static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const struct sk_buff *skb,
+						     const struct net_device *dev)
 {
-	const struct sk_buff *skb = (const void *)ctx[0];
-	const struct net_device *dev = (const void *)ctx[1];
-	__u64 number = nf_address(skb), head = (__u64)skb->head;
-	__u64 now = bpf_ktime_get_ns();
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_START_XMIT);
+	__u64 number = nf_address(skb), head = (__u64)skb->head, now = 0;
 	struct nf_device_stats *stats;
-	struct nf_context *context;
-	struct nf_inflight *e;
-	__u32 slot, depth;
+	struct nf_share share = {};
+	struct nf_inflight *e = 0;
+	__u32 slot = 0;
 	bool known;
 
-	if (!cpu)
-		return 0;
-	e = nf_inflight_at(number);
-	if (!e)
-		return 0;
-	if (e->skb == number && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
-	    nf_inflight_intact(e, number)) {
+	if (nf_inflight_may_have(number) || nf_start_begins(cpu))
+		e = nf_inflight_at(number);
+	known = e && e->skb == number;
+	if (known && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
+	    !nf_inflight_is_older(e) && nf_inflight_intact(e, number)) {
+		now = bpf_ktime_get_ns();
 		slot = e->slot;
+		share = nf_inflight_share(e);
 		stats = nf_device_stats(slot);
 		if (stats) {
 			nf_device_refresh(stats, slot, dev, now);
-			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now))
+			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now,
+					   nf_inflight_weight(e)))
 				e->flags |= NF_INFLIGHT_SLOW;
 		}
+		e->origin = nf_origin(cpu);
 		nf_inflight_start(e, number, now);
-	} else {
-		/* A segment that was cut from a GSO skb after net_dev_queue, or its entry is lost. */
+		cpu->wants_entry = 1;
+	} else if (e && nf_start_begins(cpu)) {
+		now = bpf_ktime_get_ns();
 		slot = nf_device_slot(dev);
-		known = e->skb == number;
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
 		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
-		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE);
+		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE, share);
+		e->origin = nf_origin(cpu);
+		cpu->wants_entry = 1;
+	} else if (known) {
+		nf_inflight_end(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, NF_EVENT_INVALIDATED);
 	}
-	context = nf_context(cpu);
-	if (!context)
-		return 0;
-	depth = context->xmit_depth;
-	if (depth < NF_XMIT_DEPTH) {
-		context->xmit[depth].skb = number;
-		context->xmit[depth].start_ns = now;
-		context->xmit[depth].slot = slot;
-		context->xmit_depth = depth + 1;
-	}
-	return 0;
+	nf_start_push(cpu, number, now, slot, share);
 }
+
+NF_PROGRAM("tp_btf/net_dev_start_xmit", nf_net_dev_start_xmit, __u64, NF_PROBE_NET_DEV_START_XMIT,
+	   nf_on_net_dev_start_xmit(cpu, (const void *)ctx[0], (const void *)ctx[1]))
 
 /*
  * net_dev_xmit(struct sk_buff *skb, int rc, struct net_device *dev, unsigned int len):
@@ -500,49 +522,48 @@ int nf_net_dev_start_xmit(__u64 *ctx)
  * By now the skb may be freed and even reused.  So only its address is used, and
  * its start time is read from the stack of transmits (nf_context.xmit).
  */
-SEC("tp_btf/net_dev_xmit")
-int nf_net_dev_xmit(__u64 *ctx)
+static __always_inline void nf_on_net_dev_xmit(struct nf_cpu *cpu, const struct sk_buff *skb)
 {
-	__u64 number = nf_address((const struct sk_buff *)ctx[0]);
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_NET_DEV_XMIT);
+	struct nf_context *context = nf_context(cpu);
+	__u64 number = nf_address(skb), now, start;
 	struct nf_device_stats *stats;
-	struct nf_context *context;
 	struct nf_xmit_frame *frame;
 	struct nf_inflight *e, path;
-	__u64 now, start;
 	__u32 depth;
 	bool slow;
 
-	if (!cpu)
-		return 0;
-	context = nf_context(cpu);
 	if (!context)
-		return 0;
+		return;
 	depth = context->xmit_depth - 1;
 	if (depth >= NF_XMIT_DEPTH || context->xmit[depth].skb != number) {
 		/* It began before the programs were attached, or the kernel skipped the start. */
 		context->xmit_depth = 0;
-		return 0;
+		return;
 	}
 	context->xmit_depth = depth;
 	frame = &context->xmit[depth];
-	now = bpf_ktime_get_ns();
 	start = frame->start_ns;
+	if (!start)
+		return;
+	now = bpf_ktime_get_ns();
 	stats = nf_device_stats(frame->slot);
 	if (!stats)
-		return 0;
-	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now);
+		return;
+	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now,
+			      nf_weight_of(frame->share.shift, frame->share.rank));
 	e = nf_inflight_at(number);
 	if (!e || e->skb != number)
-		return 0;
+		return;
 	path = *e;
 	/* At once: a veth's peer can receive the skb on another CPU, and the entry is its. */
 	if (!nf_replace(&e->xmit_ns, NF_XMIT_PENDING(start), now))
-		return 0;
+		return;
 	if (slow | nf_journey_xmit_total(stats, &path, number, now))
 		nf_replace(&e->xmit_ns, now, now | NF_XMIT_SLOW);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/net_dev_xmit", nf_net_dev_xmit, __u64, NF_PROBE_NET_DEV_XMIT,
+	   nf_on_net_dev_xmit(cpu, (const void *)ctx[0]))
 
 /*
  * consume_skb(struct sk_buff *skb, void *location): ends xmit→free.
@@ -554,21 +575,19 @@ int nf_net_dev_xmit(__u64 *ctx)
  * ARP), in whatever context: threaded NAPI, busy polling and the writer of a tun
  * device serve packets outside a softirq.
  */
-SEC("tp_btf/consume_skb")
-int nf_consume_skb(__u64 *ctx)
+static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
+					      const struct sk_buff *skb)
 {
-	const struct sk_buff *skb = (const void *)ctx[0];
 	__u64 number = nf_address(skb);
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_CONSUME_SKB);
 	struct nf_inflight *e, path;
 	enum nf_event event;
 	bool softirq, udp, timed = false;
 
-	if (!cpu)
-		return 0;
+	if (!nf_inflight_may_have(number))
+		return;
 	e = nf_inflight_at(number);
 	if (!e || e->skb != number)
-		return 0;
+		return;
 	path = *e;
 	softirq = nf_in_softirq(cpu);
 	if (!nf_inflight_holds(cpu, NF_PROBE_CONSUME_SKB, &path, number, (__u64)skb->head)) {
@@ -584,14 +603,16 @@ int nf_consume_skb(__u64 *ctx)
 		event = timed || udp || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
 	}
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
-		return 0;
+		return;
 	if (timed)
 		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0,
 				     softirq ? NF_READER_IN_SOFTIRQ : NF_READER_IN_TASK);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
 		nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/consume_skb", nf_consume_skb, __u64, NF_PROBE_CONSUME_SKB,
+	   nf_on_consume_skb(ctx, cpu, (const void *)ctx[0]))
 
 /* ---- drop -------------------------------------------------------------- */
 
@@ -599,18 +620,15 @@ int nf_consume_skb(__u64 *ctx)
  * kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason,
  * struct sock *rx_sk): counts the drop and records it.
  */
-SEC("tp_btf/kfree_skb")
-int nf_kfree_skb(__u64 *ctx)
+static __always_inline void nf_on_kfree_skb(__u64 *ctx, struct nf_cpu *cpu)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
-	struct nf_cpu *cpu = nf_hit(NF_PROBE_KFREE_SKB);
 
-	if (!cpu)
-		return 0;
 	if (!nf_journey_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
-	return 0;
 }
+
+NF_PROGRAM("tp_btf/kfree_skb", nf_kfree_skb, __u64, NF_PROBE_KFREE_SKB, nf_on_kfree_skb(ctx, cpu))
 
 /* ---- cost -------------------------------------------------------------- */
 
@@ -620,6 +638,13 @@ int nf_kfree_skb(__u64 *ctx)
  */
 SEC("tp_btf/softirq_entry")
 int nf_empty(__u64 *ctx)
+{
+	return 0;
+}
+
+/* The same at a tracepoint that the daemon hits by itself, to measure what a hook costs. */
+SEC("tp_btf/consume_skb")
+int nf_empty_consume_skb(__u64 *ctx)
 {
 	return 0;
 }

@@ -73,9 +73,11 @@ static __always_inline bool nf_queued_is_new(const struct nf_inflight *e, __u64 
  * End receive→sock_queue; returns whether it was slow.  A function of its own keeps the
  * programs short.
  */
-static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_ns, __u64 to_ns)
+static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_ns, __u64 to_ns,
+				     __u8 shift, __u8 rank)
 {
-	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns);
+	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns,
+			      nf_weight_of(shift, rank));
 }
 
 /* Give the skb of a new entry the stage. */
@@ -85,7 +87,7 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
 
 	e->sock_queue = nf_ticks(e->begin_ns, ns);
-	if (stats && nf_queued_time(stats, e->begin_ns, ns))
+	if (stats && nf_queued_time(stats, e->begin_ns, ns, nf_inflight_share(e).shift, e->rank))
 		e->flags |= NF_INFLIGHT_SLOW;
 }
 
@@ -184,15 +186,32 @@ static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struc
 				nf_address(&up->reader_queue), base, now, false);
 }
 
+/*
+ * Whether a followed skb can be new in a queue with this tail: the tail is followed, or one was received on
+ * this CPU and is not announced yet.
+ */
+static __always_inline bool nf_queued_any(struct nf_cpu *cpu, __u64 tail)
+{
+	if (!settings.governor)
+		return true;
+	if (!cpu->received && !nf_inflight_may_have(tail))
+		return false;
+	cpu->received = 0;
+	return true;
+}
+
 /* The receive queue of a socket whose type the verifier does not know (kprobe). */
 static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct sock *sk)
 {
-	__u64 base = nf_base(cpu), now = bpf_ktime_get_ns(), tail;
+	__u64 base = nf_base(cpu), now, tail;
 
 	cpu->ready = 0;
 	if (!nf_queued_family(BPF_CORE_READ(sk, __sk_common.skc_family)))
 		return;
 	tail = (__u64)BPF_CORE_READ(sk, sk_receive_queue.prev) - base;
+	if (!nf_queued_any(cpu, tail))
+		return;
+	now = bpf_ktime_get_ns();
 	cpu->ready_ns = now;
 	cpu->ready = nf_queued_before(tail, (__u64)&sk->sk_receive_queue - base, base, now,
 				      nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)));
@@ -203,7 +222,7 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 					      const struct sk_buff *skb)
 {
 	__u64 number = nf_address(skb);
-	struct nf_inflight *e = nf_inflight_at(number);
+	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 
 	cpu->enqueue.skb = 0;
 	if (!nf_queued_is_new(e, number) || e->head != (__u64)skb->head)
@@ -211,6 +230,7 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 	cpu->enqueue.sk = nf_address(sk);
 	cpu->enqueue.begin_ns = e->begin_ns;
 	cpu->enqueue.slot = e->slot;
+	cpu->enqueue.share = nf_inflight_share(e);
 	cpu->enqueue.ns = bpf_ktime_get_ns();
 	cpu->enqueue.skb = number;
 	e->enqueue_ns = cpu->enqueue.ns;
@@ -239,16 +259,19 @@ static __always_inline __u64 nf_queued_announced(struct nf_cpu *cpu, const struc
 	if (e)
 		e->sock_queue = nf_ticks(enqueue->begin_ns, enqueue->ns);
 	stats = nf_device_stats(enqueue->slot);
-	if (stats && nf_queued_time(stats, enqueue->begin_ns, enqueue->ns) && e)
+	if (stats &&
+	    nf_queued_time(stats, enqueue->begin_ns, enqueue->ns, enqueue->share.shift,
+			   enqueue->share.rank) &&
+	    e)
 		e->flags |= NF_INFLIGHT_SLOW;
 	return skb;
 }
 
 /*
  * The kernel announces data to a socket: end receive→sock_queue of its new skbs.
- * The reader that the kernel wakes now reads the first of them.
+ * The reader that the kernel wakes now reads the first of them.  False: none of them is followed.
  */
-static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
+static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 {
 	const struct sk_buff *tail;
 	__u64 skb, queue, now = 0, oldest = 0;
@@ -258,19 +281,22 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 
 	cpu->ready = 0;
 	if (!nf_queued_family(sk->__sk_common.skc_family))
-		return;
+		return false;
 	/* Only since 6.18 a CPU queues the datagrams of others, too. */
 	if (named && !settings.udp_deferred) {
 		oldest = nf_queued_announced(cpu, sk);
 		if (oldest) {
 			cpu->ready_ns = cpu->enqueue.ns;
 			cpu->ready = oldest;
-			return;
+			cpu->received = 0;
+			return true;
 		}
 	}
 	tail = sk->sk_receive_queue.prev;
 	skb = nf_address(tail);
 	queue = nf_address(&sk->sk_receive_queue);
+	if (!nf_queued_any(cpu, skb))
+		return false;
 	e = skb != queue ? nf_inflight_at(skb) : 0;
 	if (nf_queued_is_new(e, skb) && e->head == (__u64)tail->head) {
 		now = bpf_ktime_get_ns();
@@ -290,6 +316,7 @@ static __always_inline void nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	}
 	cpu->ready_ns = now;
 	cpu->ready = oldest;
+	return true;
 }
 
 #endif

@@ -19,6 +19,9 @@
  * free such an skb before the reader reaches sock_recv_length.  Then
  * nf_consume_skb ends the journey: next in line and freed, it was just read.
  *
+ * While not all skbs are followed, `last` is the followed one that was queued last.  Up to it each read is
+ * looked at, because the order of the queue is all there is to know; behind it none is.
+ *
  * The daemon loads sock_recv_length, and sets settings.udp_reader, only on such
  * kernels.
  */
@@ -98,7 +101,7 @@ static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
 	nf_exchange(&r->next, skb);
 }
 
-static __always_inline void nf_reader_data_ready(const struct sock *sk)
+static __always_inline void nf_reader_data_ready(struct nf_cpu *cpu, const struct sock *sk)
 {
 	__u64 number = nf_address(sk);
 	struct nf_reader *r = nf_reader_at(number);
@@ -107,20 +110,38 @@ static __always_inline void nf_reader_data_ready(const struct sock *sk)
 		return;
 	if (r->sk != number) {
 		r->sk = number;
+		r->last = 0;
 		nf_exchange(&r->next, 0);
 	}
+	if (settings.governor && cpu->ready)
+		nf_exchange(&r->last, nf_address(sk->sk_receive_queue.prev));
 	if (!r->next)
+		nf_reader_expect(r, number, nf_reader_first(sk));
+}
+
+/*
+ * No followed skb is left in the queue: the reads that come need not be looked at.  If one was queued at
+ * this moment, they need.
+ */
+static __always_inline void nf_reader_rest(struct nf_reader *r, __u64 number, const struct sock *sk,
+					   __u64 last)
+{
+	nf_exchange(&r->next, 0);
+	if (!nf_replace(&r->last, last, 0))
 		nf_reader_expect(r, number, nf_reader_first(sk));
 }
 
 static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, const struct sock *sk)
 {
-	__u64 number = nf_address(sk), skb;
+	__u64 number = nf_address(sk), skb, last;
 	struct nf_reader *r = nf_reader_at(number);
 	const struct sk_buff *first;
 	struct nf_inflight *e, path;
 
 	if (!r || r->sk != number)
+		return;
+	last = r->last;
+	if (settings.governor && !last)
 		return;
 	skb = r->next;
 	first = nf_reader_first(sk);
@@ -133,6 +154,10 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 		    nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
 			nf_journey_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
 					     NF_READER_IN_TASK);
+	}
+	if (settings.governor && (skb == last || !first)) {
+		nf_reader_rest(r, number, sk, last);
+		return;
 	}
 	nf_reader_expect(r, number, first);
 	if (!first) {

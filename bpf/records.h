@@ -66,8 +66,8 @@ enum nf_probe {
  * additions are exact (see nf_add() in bpf/compat.h).
  */
 enum nf_event {
-	NF_EVENT_HIT,		 /* the program ran for an event that concerns it */
-	NF_EVENT_BEGUN,		 /* a journey got an entry in the in-flight table */
+	NF_EVENT_HIT,	/* a call for an event that concerns the program, see nf_counts_hits() */
+	NF_EVENT_BEGUN, /* a journey got an entry in the in-flight table */
 	NF_EVENT_DELIVERED,	 /* ended: copied to a reader */
 	NF_EVENT_CONSUMED,	 /* ended: consumed inside the kernel, without a reader */
 	NF_EVENT_TRANSMITTED,	 /* ended: sent by a device, or passed to its peer (lo, veth) */
@@ -90,6 +90,16 @@ enum nf_event {
 	NF_EVENT_SLOW_UNSEEN, /* slow journeys that were not followed, as the followed ones suggest */
 	NF_EVENT_COUNT,
 };
+/*
+ * Whether a program counts its hits, because it has calls for events that do not concern it.  Of
+ * the others each of nf_cpu.calls is a hit.
+ */
+static inline __attribute__((always_inline)) _Bool nf_counts_hits(enum nf_probe probe)
+{
+	return probe == NF_PROBE_SOFTIRQ_RAISE || probe == NF_PROBE_SCHED_WAKING ||
+	       probe == NF_PROBE_SOCK_RECV_LENGTH || probe == NF_PROBE_SKB_ATTEMPT_DEFER_FREE;
+}
+
 #define NF_EVENT_ROOM 32 /* counters in a row; a power of two, so that a mask limits an index */
 _Static_assert(NF_EVENT_COUNT <= NF_EVENT_ROOM, "room for all events");
 
@@ -241,7 +251,7 @@ struct nf_device_info {
 	__u32 netns;		   /* inode number */
 	__u16 group;		   /* slot of the group of its kind; its own slot: it is a group */
 	__u8 shared; /* on a CPU it counts in its group; set by both sides, cleared by the daemon */
-	__u8 reserved;
+	__u8 local;  /* what it receives was sent or received before by a device of this host */
 	__u32 shared_packets; /* in its group, one in NF_SHARED_SAMPLE; a rate, not exact */
 	__u32 reserved2;
 };
@@ -278,15 +288,56 @@ struct nf_block_row {
 
 /* ---- per CPU ----------------------------------------------------------- */
 
+/*
+ * What a followed journey stands for.  2^shift journeys, of which it was drawn.  What is drawn
+ * together varies together: `rank` is the rounded up log2 of its number, from 1 on, among the
+ * journeys of one draw.
+ */
+struct nf_share {
+	__u8 shift;
+	__u8 rank;
+};
+
+/*
+ * Draws the journeys that a CPU follows: one in 2^shift, at a random position of each block of
+ * 2^shift.  See bpf/follow.h.
+ */
+struct nf_gate {
+	__u32 at;     /* position in the block */
+	__u32 chosen; /* the position that is followed */
+	__u8 shift;
+	__u8 next_shift; /* of the next block */
+	__u8 reserved[2];
+	__u32 packets;	/* since since_ns */
+	__u64 since_ns; /* when the current measurement of the rate began */
+	__u64 since_jiffies;
+};
+
+enum nf_gate_index {
+	NF_GATE_RX,	/* runs of the NET_RX softirq */
+	NF_GATE_DIRECT, /* packets received outside of it */
+	NF_GATE_TX,	/* packets sent */
+	NF_GATES,
+};
+
+/* Runs of a program that timed themselves. */
+struct nf_timing {
+	__u64 begin_ns; /* of the run that is being timed */
+	__u64 clock_ns; /* what reading the clock took */
+	__u64 runs;
+	__u64 ns; /* without reading the clock */
+};
+
 /* dev_hard_start_xmit() nests through stacked devices, up to XMIT_RECURSION_LIMIT (8) deep. */
 #define NF_XMIT_DEPTH 8
 
 /* A transmit that is in start_xmit, see struct nf_context. */
 struct nf_xmit_frame {
-	__u64 skb; /* a number like nf_inflight.skb */
-	__u64 start_ns;
-	__u32 slot; /* device slot */
-	__u32 reserved;
+	__u64 skb;	/* a number like nf_inflight.skb */
+	__u64 start_ns; /* 0 = not followed */
+	__u32 slot;	/* device slot */
+	struct nf_share share;
+	__u16 reserved;
 };
 
 /* The datagram that a CPU puts into the queue of a UDP socket, see bpf/queued.h. */
@@ -296,7 +347,8 @@ struct nf_enqueue {
 	__u64 begin_ns; /* of its journey */
 	__u64 ns;
 	__u32 slot; /* device slot of its journey */
-	__u32 reserved;
+	struct nf_share share;
+	__u16 reserved;
 };
 
 /* A token bucket of records, see bpf/throttle.h. */
@@ -317,14 +369,18 @@ enum nf_stream_bytes {
  * With PREEMPT_RT, a task does that, see nf_context().
  */
 struct nf_context {
-	__u64 entry_ns;	    /* last softirq_entry of NET_RX */
+	__u64 entry_ns;	    /* last softirq_entry of NET_RX; 0 = the clock was not read */
 	__u64 entry_irq_ns; /* raise_irq_ns and raise_ns of the CPU at that entry */
 	__u64 entry_raise_ns;
 	__u32 tid;	   /* the task, with PREEMPT_RT */
 	__u16 softirq;	   /* 1 + vector of the softirq being served, 0 = none */
 	__u8 entry_polled; /* raise_polled of the CPU at that entry */
 	__u8 xmit_depth;   /* entries of xmit[] */
-	__u64 reserved[4];
+	__u8 followed;	   /* the journeys that begin in this run of NET_RX are followed, */
+	__u8 shift;	   /* one run in 2^shift */
+	__u16 reserved0;
+	__u32 ranks; /* journeys that have begun in it */
+	__u64 reserved[3];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 };
 
@@ -346,27 +402,47 @@ struct nf_evidence_state {
 	__u64 ip;      /* address of the network header */
 };
 
-/* The programs of the CPU write it; the daemon reads context.xmit, stream_bytes and events. */
+#define NF_PASSES 0xff
+/* In place of a time: the clock was not read, because nothing would use it. */
+#define NF_UNTIMED 1
+
+/*
+ * The programs of the CPU write it; the daemon reads context.xmit, stream_bytes, gate, calls, timing
+ * and events.  While stages are detached it clears the rest.
+ */
 struct nf_cpu {
 	/* What the next received skb gets, see bpf/cpu.h. */
-	__u64 irq_ns;	    /* irq_handler_entry, 0 outside a handler */
-	__u64 raise_ns;	    /* first softirq_raise of NET_RX since its entry, 0 = none */
+	__u64 irq_ns;	/* irq_handler_entry, 0 outside a handler, NF_UNTIMED */
+	__u64 raise_ns; /* first softirq_raise of NET_RX since its entry, 0 = none, NF_UNTIMED */
 	__u64 raise_irq_ns; /* irq_ns of the irq that raised it, 0 = none */
 	__u64 again_ns;	    /* irq_ns of an irq that found its device being polled, 0 = none */
 	__u8 raise_polled;  /* NET_RX raised itself without an irq since its entry */
 	__u8 irq_raised;    /* the irq being handled has raised NET_RX */
-	__u8 reserved0[6];
-	__u64 ready; /* the first skb that the last sk_data_ready put into a queue, 0 = none */
-	__u64 base;  /* scratch, see nf_base() */
+	__u8 untimed;  /* neither this run of NET_RX nor the next one is followed: read no clock */
+	__u8 next_run; /* the next run of NET_RX is followed, one in 2^next_run; or NF_PASSES */
+	__u8 wants_entry; /* a followed skb may be received in the next run */
+	__u8 known;	  /* a softirq began or ended since the stages are attached */
+	__u16 runs;	  /* runs of NET_RX, without the upper bits */
+	__u64 ready;	  /* the first skb that the last sk_data_ready put into a queue, 0 = none */
+	__u64 base;	  /* scratch, see nf_base() */
 	struct nf_bucket journey_bucket;     /* of latency records */
 	__u64 stream_bytes[NF_STREAM_COUNT]; /* TCP payload copied to readers */
 	__u64 rx_lines; /* bit n: an irq whose number has the lower six bits n has raised NET_RX */
 	struct nf_enqueue enqueue;
 	__u64 ready_ns; /* when `ready` was announced */
 	struct nf_evidence_state evidence;
-	__u64 reserved1[7];
-	__u64 zero;		   /* always 0, which the verifier does not know */
-	struct nf_context context; /* not with PREEMPT_RT */
+	__u64 received; /* the followed skb that was received last and is not announced, 0 = none */
+	__u64 random;	/* the state of nf_random() */
+	__u32 timed;	/* bit n: a run of program n is being timed */
+	__u32 window;	/* live.window when `ranks` began */
+	__u32 ranks;	/* journeys that have begun in this window on this CPU */
+	__u32 reserved1;
+	__u64 zero; /* always 0, which the verifier does not know */
+	__u64 reserved2[3];
+	struct nf_gate gate[NF_GATES];
+	__u64 calls[NF_PROBE_SLOTS_FIRST + 1]; /* of each program; the last fills a cache line */
+	struct nf_context context;	       /* not with PREEMPT_RT */
+	struct nf_timing timing[NF_PROBE_SLOTS_FIRST + 1]; /* the last fills a cache line */
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
 
@@ -379,10 +455,12 @@ enum nf_journey {
 	NF_JOURNEY_FORWARD, /* received, then queued for transmit */
 };
 
-#define NF_INFLIGHT_NO_QUEUE 0x1 /* began at start_xmit: GSO segment, or its entry was lost */
-#define NF_INFLIGHT_SLOW 0x2	 /* a segment was longer than its threshold */
-#define NF_INFLIGHT_HOPS 0x4	 /* crossed further devices, see struct nf_hops */
-#define NF_INFLIGHT_POLLED 0x8	 /* found by polling on: its irq is not known, see bpf/cpu.h */
+#define NF_INFLIGHT_NO_QUEUE 0x1  /* began at start_xmit: GSO segment, or its entry was lost */
+#define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
+#define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
+#define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/cpu.h */
+#define NF_INFLIGHT_SHARE_SHIFT 4 /* of the upper half of flags */
+#define NF_SHIFT_MAX 12		  /* of a share: one journey in 4096 */
 
 /*
  * An entry keeps durations of the receive path in ticks of 2^NF_TICK_SHIFT = 16 ns,
@@ -427,8 +505,16 @@ struct nf_inflight {
 	};
 	__u16 slot;   /* device slot of the last stage */
 	__u8 journey; /* enum nf_journey */
-	__u8 flags;   /* NF_INFLIGHT_* */
-	__u32 len;    /* rx: skb->len at receive, bytes */
+	__u8 flags;   /* NF_INFLIGHT_*, and nf_share.shift above them */
+	union {
+		__u32 len : 24; /* rx: skb->len at receive, bytes */
+		/* tx: where start_xmit began: the CPU, modulo 256, and its run of NET_RX */
+		__u32 origin : 24;
+		struct {
+			__u8 low[3];
+			__u8 rank; /* nf_share.rank */
+		};
+	};
 	__u64 check;
 };
 
@@ -444,6 +530,15 @@ struct nf_inflight {
 #define NF_INFLIGHT_WAYS 2
 struct nf_inflight_set {
 	struct nf_inflight way[NF_INFLIGHT_WAYS];
+};
+
+/*
+ * Which sets of the in-flight table have an entry in use: a byte each, so that the hooks of skbs that
+ * are not followed read one byte of a small table that is seldom written, see bpf/inflight.h.
+ */
+#define NF_PRESENCE_ROW 64
+struct nf_presence {
+	__u8 set[NF_PRESENCE_ROW];
 };
 
 /*
@@ -480,7 +575,7 @@ struct nf_reader {
 	__u16 protocol;		    /* EtherType */
 	__u16 net_len;		    /* bytes of net[] */
 	__u8 net[NF_READER_HEADER]; /* from the network header on */
-	__u64 reserved;
+	__u64 last; /* the followed skb that was queued last, 0 = none is in the queue */
 };
 
 /* A TCP socket and the skb that its reader is at, see bpf/stream.h.  Only the programs use it. */

@@ -46,7 +46,8 @@ NF_SETTINGS struct {
 	bool udp_deferred; /* UDP readers do not free their skbs with consume_skb */
 	bool udp_reader;   /* follow UDP readers, see bpf/reader.h */
 	bool udp_enqueue;  /* the probe udp_enqueue_schedule_skb is attached; not with udp_reader */
-	bool drop_shared;  /* more than one writer at a time can add to a shard of drops */
+	bool governor; /* journeys can be passed over, see follow.h; otherwise all are followed */
+	bool drop_shared; /* more than one writer at a time can add to a shard of drops */
 } settings;
 
 /*
@@ -62,8 +63,15 @@ volatile struct {
 	__u32 sample;	  /* a journey is sampled if a random 32-bit number is below; 0: none */
 	__u32 drop_stack; /* 1: drop records include the kernel stack */
 	__u32 drop_generation; /* 0 or 1: of new drop keys, see struct nf_drop_key */
-	__u64 netback;	       /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
-	__u64 netback_bytes;   /* its length; 0: xen-netback is not loaded */
+	__u32 hold;	       /* 1: no journey begins */
+	__u32 stages;	       /* 1: the probes of all stages are attached */
+	__u32 window_shift;    /* each journey stands for 2^window_shift windows */
+	__u32 window;	       /* number of this window; 0: stages are attached all the time */
+	__u64 interval_ns;     /* see struct backend_following */
+	__u64 since_ns;	     /* stages are attached since then: an older entry is not of this skb */
+	__u64 net_tx_action; /* address of the kernel's function, 0 = not known */
+	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
+	__u64 netback_bytes; /* its length; 0: xen-netback is not loaded */
 } live;
 
 /*

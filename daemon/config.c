@@ -444,6 +444,7 @@ void config_backend(const struct config *config, struct backend_settings *settin
 {
 	*settings = config->backend;
 	settings->evidence = infer_needs;
+	settings->governor = config->governor.on;
 	settings->slow_ns[NF_SEGMENT_RX_TOTAL] = config->slow_total_ns;
 	settings->slow_ns[NF_SEGMENT_FORWARD_TOTAL] = config->slow_total_ns;
 	settings->slow_ns[NF_SEGMENT_TX_TOTAL] = config->slow_total_ns;

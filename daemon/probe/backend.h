@@ -57,6 +57,7 @@ struct backend_settings {
 	uint64_t journey_burst;	      /* latency records at once per CPU, at least 1 */
 	uint64_t sample_one_in;	      /* one journey in N is sampled; 0: none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
+	bool governor; /* journeys can be passed over, see struct backend_following; otherwise never */
 	bool disabled[NF_PROBE_COUNT];
 	/* How much evidence drops need that have this reason, NULL: none.  NULL: no drop needs any. */
 	enum nf_evidence_level (*evidence)(const char *reason_name);

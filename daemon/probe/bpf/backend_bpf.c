@@ -227,7 +227,9 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 			 strerror(-r));
 		return r;
 	}
+	state->hook_ns = bpf_calibrate(state->skel->progs.nf_empty_consume_skb);
 	bpf_attach_level(state, BACKEND_ALL);
+	state->skel->bss->live.stages = 1;
 	bpf_ring_slots_attach(state);
 	bpf_find_silenced(state);
 	bpf_find_netback(state);
@@ -341,32 +343,22 @@ static void bpf_tune_programs(struct backend *backend, const struct backend_sett
 	bpf_tune(bpf_state(backend), settings);
 }
 
-static void bpf_set_level(struct backend *backend, enum backend_level level)
-{
-	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
-
-	if (level == state->level)
-		return;
-	bpf_attach_level(state, level);
-	if ((level == BACKEND_NOTHING) != (state->level == BACKEND_NOTHING))
-		bpf_ring_slots_set(state, level != BACKEND_NOTHING);
-	state->level = level;
-}
-
-static void bpf_follow(struct backend *backend, const struct backend_following *following)
-{
-	(void)backend;
-	(void)following;
-}
-
 static void bpf_cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
 
+	const struct nf_cpu *from = &state->cpu[cpu];
+
 	*cost = (struct backend_cpu_cost){0};
-	for (int i = 0; i < NF_PROBE_COUNT; i++)
-		cost->hits[i] =
-			__atomic_load_n(&state->cpu[cpu].events[i][NF_EVENT_HIT], __ATOMIC_RELAXED);
+	for (int i = 0; i < NF_PROBE_SLOTS_FIRST; i++) {
+		cost->hits[i] = __atomic_load_n(&from->calls[i], __ATOMIC_RELAXED);
+		cost->timed[i] = __atomic_load_n(&from->timing[i].runs, __ATOMIC_RELAXED);
+		cost->timed_ns[i] = __atomic_load_n(&from->timing[i].ns, __ATOMIC_RELAXED);
+	}
+	cost->one_in_shift[BACKEND_RX] = from->gate[NF_GATE_RX].shift;
+	if (from->gate[NF_GATE_DIRECT].shift > cost->one_in_shift[BACKEND_RX])
+		cost->one_in_shift[BACKEND_RX] = from->gate[NF_GATE_DIRECT].shift;
+	cost->one_in_shift[BACKEND_TX] = from->gate[NF_GATE_TX].shift;
 }
 
 static double bpf_hook_ns(const struct backend *backend)

@@ -343,7 +343,7 @@ static void read_runs(const struct backend_bpf_state *state, uint32_t cpu, uint6
 	*ends = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(end_events); i++)
 		*ends += __atomic_load_n(&row[end_events[i]], __ATOMIC_SEQ_CST);
-	*hits = __atomic_load_n(&row[NF_EVENT_HIT], __ATOMIC_SEQ_CST);
+	*hits = __atomic_load_n(&state->cpu[cpu].calls[NF_PROBE_KFREE_SKB], __ATOMIC_SEQ_CST);
 }
 
 /*

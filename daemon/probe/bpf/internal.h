@@ -54,8 +54,8 @@ struct backend_bpf_state {
 	double hook_ns; /* calibrate.c */
 
 	/* The mapped tables; the backend unmaps them. */
-	const struct nf_cpu *cpu;
-	const struct nf_context *context; /* NF_CONTEXTS of each CPU; NULL without PREEMPT_RT */
+	struct nf_cpu *cpu;
+	struct nf_context *context; /* NF_CONTEXTS of each CPU; NULL without PREEMPT_RT */
 	struct nf_inflight *inflight;
 	struct nf_hops *hops;
 	struct nf_device_set *device_sets;
@@ -149,6 +149,13 @@ void bpf_find_netback(struct backend_bpf_state *state);
 const char *bpf_silenced(const char *how);
 /* Find the attached probes that the kernel does not run; true if they changed. */
 bool bpf_find_silenced(struct backend_bpf_state *state);
+
+/* levels.c: the functions of backend_ops on what is attached and followed. */
+void bpf_set_level(struct backend *backend, enum backend_level level);
+void bpf_follow(struct backend *backend, const struct backend_following *following);
+
+/* calibrate.c: the mean time of one hit of an empty program, ns; 0: it could not be measured. */
+double bpf_calibrate(struct bpf_program *empty);
 
 /* backend_bpf.c */
 size_t bpf_table_bytes(const struct bpf_map *map); /* bytes of an array's mapping */

@@ -102,6 +102,14 @@ static uint64_t hops_entries(const struct backend_settings *settings)
 	return settings->inflight_entries < 8 ? 2 : settings->inflight_entries / 4;
 }
 
+/* A byte for each set of the in-flight table. */
+static uint64_t presence_rows(const struct backend_settings *settings)
+{
+	uint64_t sets = settings->inflight_entries / NF_INFLIGHT_WAYS;
+
+	return (sets + NF_PRESENCE_ROW - 1) / NF_PRESENCE_ROW;
+}
+
 static uint64_t block_rows(const struct backend_bpf_state *state)
 {
 	return ((uint64_t)state->all_slots * state->cpus + NF_BLOCK_ROW - 1) / NF_BLOCK_ROW;
@@ -177,6 +185,7 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->probe[NF_PROBE_SOCK_RECV_LENGTH].state == PROBE_ATTACHED;
 	to->udp_enqueue = state->probe[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB].state == PROBE_ATTACHED;
 	to->wake_shift = 64 - WAKES_LOG2;
+	to->governor = settings->governor;
 	set_evidence(state, settings);
 	set_tables(state);
 }
@@ -209,6 +218,7 @@ static int set_table_sizes(struct backend_bpf_state *state, const struct backend
 		{state->skel->maps.nf_cpus, state->cpus},
 		{state->skel->maps.nf_contexts, contexts(state)},
 		{state->skel->maps.nf_inflights, settings->inflight_entries / NF_INFLIGHT_WAYS},
+		{state->skel->maps.nf_presences, presence_rows(settings)},
 		{state->skel->maps.nf_hops, hops_entries(settings)},
 		{state->skel->maps.nf_readers, settings->reader_entries},
 		{state->skel->maps.nf_streams, settings->reader_entries},

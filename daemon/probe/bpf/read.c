@@ -17,6 +17,18 @@ static uint64_t load_u64(const __u64 *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+/* Hits first: a program counts them before its other events. */
+static void add_events(const struct nf_cpu *cpu, enum nf_probe probe,
+		       uint64_t events[NF_EVENT_COUNT])
+{
+	const __u64 *hits =
+		nf_counts_hits(probe) ? &cpu->events[probe][NF_EVENT_HIT] : &cpu->calls[probe];
+
+	events[NF_EVENT_HIT] += load_u64(hits);
+	for (int event = NF_EVENT_HIT + 1; event < NF_EVENT_COUNT; event++)
+		events[event] += load_u64(&cpu->events[probe][event]);
+}
+
 void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
@@ -24,10 +36,8 @@ void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COU
 
 	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
 	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
-		for (int probe = 0; probe < NF_PROBE_COUNT; probe++)
-			for (int event = 0; event < NF_EVENT_COUNT; event++)
-				events[probe][event] +=
-					load_u64(&state->cpu[cpu].events[probe][event]);
+		for (int probe = 0; probe < NF_PROBE_SLOTS_FIRST; probe++)
+			add_events(&state->cpu[cpu], (enum nf_probe)probe, events[probe]);
 	bpf_read_slots_events(backend, slots);
 	for (int i = 0; i < NF_SLOTS_PROBES; i++)
 		events[NF_PROBE_SLOTS_FIRST + i][NF_EVENT_HIT] = slots[i][NF_SLOTS_HIT];
@@ -163,6 +173,8 @@ int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor
 	} tables[] = {
 		{"inflight", "skbs in flight", skel->maps.nf_inflights, inflight_used,
 		 NF_INFLIGHT_WAYS},
+		{"presence", "sets of inflight that are in use", skel->maps.nf_presences, NULL,
+		 NF_PRESENCE_ROW},
 		{"hops", "devices that forwarded and bridged skbs crossed", skel->maps.nf_hops,
 		 NULL, 1},
 		{"wakes", "readers between wake-up and copy", skel->maps.nf_wakes, NULL, 1},

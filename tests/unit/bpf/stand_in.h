@@ -33,6 +33,7 @@ enum stand_in_point {
 
 struct stand_in {
 	__u64 now;  /* CLOCK_MONOTONIC, ns */
+	__u64 jiffies;
 	__u64 step; /* ns that the clock moves at each reading */
 	__u32 cpu;
 	__u32 cpus; /* possible ones, at most STAND_IN_CPUS */

@@ -29,6 +29,7 @@
 #define bpf_map_pop_elem(map, value) stand_in_pop(map, value)
 #define bpf_ktime_get_ns() stand_in_clock()
 #define bpf_get_smp_processor_id() stand_in_cpu()
+#define bpf_jiffies64() (stand_in.jiffies)
 #define bpf_get_prandom_u32() stand_in_random()
 #define bpf_get_current_pid_tgid() stand_in_pid_tgid()
 #define bpf_get_current_task() ((__u64)stand_in.task)
