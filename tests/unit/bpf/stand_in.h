@@ -32,7 +32,7 @@ enum stand_in_point {
 #define STAND_IN_NUMBERS 8
 
 struct stand_in {
-	__u64 now;  /* CLOCK_MONOTONIC, ns */
+	__u64 now; /* CLOCK_MONOTONIC, ns */
 	__u64 jiffies;
 	__u64 step; /* ns that the clock moves at each reading */
 	__u32 cpu;

@@ -4,6 +4,8 @@
 
 #include "tests/unit/bpf/path.h"
 
+static const struct nf_weight one = {.weight = 1};
+
 #define NET_A (&machine.dev[0][1])
 
 static struct nf_device_info *info_of(__u32 slot)
@@ -207,17 +209,17 @@ static void test_durations(void **state)
 
 	(void)state;
 	live.threshold_ns[NF_SEGMENT_RX_TOTAL] = 100;
-	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 200, 100));
-	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 200));
-	assert_true(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 201));
+	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 200, 100, one));
+	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 200, one));
+	assert_true(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 201, one));
 	/* A segment that ends in a softirq has the threshold of its segment. */
-	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, 100, 201));
+	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RX_TOTAL, 100, 201, one));
 	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 100;
-	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, 100, 201));
+	assert_true(nf_segment_add(stats, NF_HIST_SOFTIRQ_RECEIVE_TO_COPY, 100, 201, one));
 	assert_hist(NET_A, NF_SEGMENT_RX_TOTAL, 3, 201);
 	assert_int_equal(stats->hist[NF_SEGMENT_RX_TOTAL].max_ns, 101);
 	assert_int_equal(stats->hist[NF_SEGMENT_RX_TOTAL].bucket[0], 1);
-	nf_segment_add(stats, NF_SEGMENT_TX_TOTAL, 0, INT64_MAX);
+	nf_segment_add(stats, NF_SEGMENT_TX_TOTAL, 0, INT64_MAX, one);
 	assert_int_equal(stats->hist[NF_SEGMENT_TX_TOTAL].bucket[NF_HIST_BUCKETS - 1], 1);
 }
 
@@ -294,8 +296,8 @@ static void test_block_of_each_cpu(void **state)
 	assert_int_equal(nf_block_counts.taken, 0);
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
 		on_cpu(cpu);
-		nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 100 + cpu);
-		nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 200);
+		nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 100 + cpu, one);
+		nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 200, one);
 	}
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
 		assert_int_equal(blocks_of(slot, cpu, &found), 1);
@@ -318,12 +320,12 @@ static void test_no_free_block(void **state)
 
 	(void)state;
 	path_blocks(4, 1);
-	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100);
+	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(blocks_of(a, 0, &found), 1);
 	assert_false(info_of(a)->shared);
 	on_cpu(1);
-	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 1000);
-	nf_segment_add(nf_device_stats(b), NF_SEGMENT_RX_TOTAL, 0, 2000);
+	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 1000, one);
+	nf_segment_add(nf_device_stats(b), NF_SEGMENT_RX_TOTAL, 0, 2000, one);
 	assert_int_equal(blocks_of(a, 1, &found), 0);
 	assert_int_equal(blocks_of(b, 1, &found), 0);
 	assert_int_equal(blocks_of(info_of(a)->group, 1, &found), 1);
@@ -334,7 +336,7 @@ static void test_no_free_block(void **state)
 	assert_int_equal(nf_block_counts.group_taken, 1);
 	assert_int_equal(nf_block_counts.lost, 0);
 	/* Another kind does not count there. */
-	nf_segment_add(nf_device_stats(nf_device_slot(NET_A)), NF_SEGMENT_RX_TOTAL, 0, 5000);
+	nf_segment_add(nf_device_stats(nf_device_slot(NET_A)), NF_SEGMENT_RX_TOTAL, 0, 5000, one);
 	assert_int_equal(found->hist[NF_SEGMENT_RX_TOTAL].sum_ns, 3000);
 	assert_int_equal(nf_block_counts.group_taken, 2);
 }
@@ -347,7 +349,7 @@ static void test_device_that_shares(void **state)
 
 	(void)state;
 	info_of(slot)->shared = 1;
-	nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 100);
+	nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(nf_block_counts.taken, 0);
 	assert_int_equal(blocks_of(info_of(slot)->group, 0, &found), 1);
 	assert_int_equal(found->hist[NF_SEGMENT_RX_TOTAL].sum_ns, 100);
@@ -387,8 +389,8 @@ static void test_no_group_block(void **state)
 	(void)state;
 	path_blocks(1, 0);
 	assert_non_null(nf_device_stats(NF_SLOT_OTHER));
-	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100);
-	nf_segment_add(nf_device_stats(b), NF_SEGMENT_RX_TOTAL, 0, 200);
+	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100, one);
+	nf_segment_add(nf_device_stats(b), NF_SEGMENT_RX_TOTAL, 0, 200, one);
 	assert_int_equal(blocks_of(NF_SLOT_OTHER, 0, &found), 1);
 	assert_int_equal(found->hist[NF_SEGMENT_RX_TOTAL].sum_ns, 300);
 	assert_int_equal(nf_block_counts.lost, 0);
@@ -454,7 +456,7 @@ static void take_inside(enum stand_in_point point)
 	if (point != STAND_IN_UPDATE)
 		return;
 	stand_in.hook = NULL;
-	nf_segment_add(nf_device_stats(taking_slot), NF_SEGMENT_RX_TOTAL, 0, 100);
+	nf_segment_add(nf_device_stats(taking_slot), NF_SEGMENT_RX_TOTAL, 0, 100, one);
 }
 
 /* An interrupt uses the device while the program below it takes a block: both count. */
@@ -466,7 +468,7 @@ static void test_interrupt_takes_a_block(void **state)
 	(void)state;
 	taking_slot = nf_device_slot(&first_veth);
 	stand_in.hook = take_inside;
-	nf_segment_add(nf_device_stats(taking_slot), NF_SEGMENT_RX_TOTAL, 0, 1000);
+	nf_segment_add(nf_device_stats(taking_slot), NF_SEGMENT_RX_TOTAL, 0, 1000, one);
 	assert_null(stand_in.hook);
 	assert_int_equal(blocks_of(taking_slot, 0, &found), 2);
 	for (__u32 i = 1; i < PATH_CHUNKS << PATH_CHUNK_SHIFT; i++)
@@ -491,12 +493,12 @@ static void test_preemptible(void **state)
 	(void)state;
 	adds = 0;
 	stand_in.hook = count_adds;
-	nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 0, 100);
+	nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(adds, 0);
-	nf_segment_add_from(stats, NF_SEGMENT_RX_TOTAL, 0, 100, true);
+	nf_segment_add_from(stats, NF_SEGMENT_RX_TOTAL, 0, 100, one, true);
 	assert_int_equal(adds, 3);
 	settings.no_reentry = false;
-	nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 0, 100);
+	nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(adds, 6);
 	assert_hist(NET_A, NF_SEGMENT_RX_TOTAL, 3, 300);
 }
