@@ -52,8 +52,6 @@ static __always_inline bool nf_gate_is_open(const struct nf_gate *gate)
 static __always_inline void nf_gate_begin_block(struct nf_cpu *cpu, struct nf_gate *gate)
 {
 	gate->shift = gate->next_shift;
-	if (gate->shift && nf_passed_jiffies != bpf_jiffies64())
-		nf_passed_jiffies = bpf_jiffies64();
 	gate->at = 0;
 	gate->chosen = gate->shift ? nf_random(cpu) >> ((32 - gate->shift) & 31) : 0;
 }
@@ -96,13 +94,16 @@ static __always_inline void nf_gate_clock(struct nf_gate *gate, __u64 now)
  */
 static __always_inline __u8 nf_gate_draw(struct nf_cpu *cpu, struct nf_gate *gate)
 {
+	__u64 jiffies = gate->shift ? bpf_jiffies64() : gate->since_jiffies;
 	__u8 drawn;
 
-	if (gate->shift && bpf_jiffies64() - gate->since_jiffies >= 2) {
+	if (jiffies - gate->since_jiffies >= 2) {
 		nf_gate_measure(gate, bpf_ktime_get_ns());
 		if (gate->next_shift != gate->shift)
 			nf_gate_begin_block(cpu, gate);
 	}
+	if (gate->shift && nf_passed_jiffies != jiffies)
+		nf_passed_jiffies = jiffies;
 	drawn = gate->at == gate->chosen ? gate->shift : NF_PASSES;
 	if (++gate->at >> (gate->shift & 31))
 		nf_gate_begin_block(cpu, gate);

@@ -1,0 +1,780 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bpf/follow.h: which journeys are followed, and what they stand for. */
+#include "tests/unit/bpf/path.h"
+
+#define LO (&machine.dev[0][0])
+#define NET_A (&machine.dev[0][1])
+#define NET_B (&machine.dev[0][2])
+#define JIFFY_NS 4000000
+#define INTERVAL_NS 50000
+
+static int follow_begin(void **state)
+{
+	path_begin(state);
+	nf_passed_jiffies = 0;
+	settings.governor = true;
+	live.interval_ns = INTERVAL_NS;
+	/* Longer ago than any skb that was passed over. */
+	stand_in.jiffies = 1000;
+	stand_in.random = 0x5eed1234;
+	return 0;
+}
+
+#define FOLLOW_TEST(name) cmocka_unit_test_setup_teardown(name, follow_begin, path_end)
+
+static struct nf_gate *gate(enum nf_gate_index index)
+{
+	return &cpu_state(0)->gate[index];
+}
+
+/* From now on one in 2^shift is followed, at the rate of the test. */
+static void set_shift(enum nf_gate_index index, __u8 shift)
+{
+	*gate(index) = (struct nf_gate){.shift = shift,
+					.next_shift = shift,
+					.since_ns = stand_in.now,
+					.since_jiffies = stand_in.jiffies};
+	live.interval_ns = 0;
+}
+
+/* The next one is passed over. */
+static void pass(enum nf_gate_index index)
+{
+	set_shift(index, 4);
+	gate(index)->chosen = 15;
+}
+
+/* The next one is followed, as one of 16. */
+static void choose(enum nf_gate_index index)
+{
+	set_shift(index, 4);
+}
+
+static void advance(__u64 ns)
+{
+	stand_in.now += ns;
+	stand_in.jiffies = 1000 + stand_in.now / JIFFY_NS;
+}
+
+/* ---- drawing ---- */
+
+/* Each position of a block is chosen, none much more often than others. */
+static void test_one_of_each_block(void **state)
+{
+	__u32 chosen[16] = {0}, blocks = 4096;
+
+	(void)state;
+	set_shift(NF_GATE_TX, 4);
+	for (__u32 b = 0; b < blocks; b++) {
+		__u32 drawn = 0;
+
+		for (__u32 i = 0; i < 16; i++)
+			if (nf_gate_packet(cpu_state(0), NF_GATE_TX) != NF_PASSES) {
+				chosen[i]++;
+				drawn++;
+			}
+		assert_int_equal(drawn, 1);
+	}
+	for (__u32 i = 0; i < 16; i++)
+		assert_in_range(chosen[i], blocks / 16 * 3 / 4, blocks / 16 * 5 / 4);
+}
+
+/* Send packets `gap` ns apart for `ns`; how many were followed. */
+static __u64 send(__u64 gap, __u64 ns)
+{
+	__u64 end = stand_in.now + ns, begun = events(NF_EVENT_BEGUN);
+
+	while (stand_in.now < end) {
+		struct sk_buff *skb = &machine.skb[0];
+
+		skb_fill(skb, machine.head[0], NET_A, 100);
+		queue(skb);
+		start_xmit(skb, NET_A);
+		end_xmit(skb, NET_A);
+		consume(skb);
+		advance(gap);
+	}
+	assert_balanced();
+	return events(NF_EVENT_BEGUN) - begun;
+}
+
+/* A burst is met within a ms, before any daemon runs; and a fall of the rate within two jiffies. */
+static void test_rate(void **state)
+{
+	(void)state;
+	machine.skbs = 1;
+	assert_int_equal(send(100000, 20000000), 200); /* 10,000 per second: all */
+	assert_int_equal(gate(NF_GATE_TX)->shift, 0);
+	send(1000, 1000000);
+	assert_int_equal(gate(NF_GATE_TX)->shift, 6); /* 50 µs / 1 µs */
+	assert_in_range(send(1000, 100000000), 100000 / 64 - 2, 100000 / 64 + 2);
+	send(100000, 3 * JIFFY_NS);
+	assert_in_range(gate(NF_GATE_TX)->shift, 0, 1);
+	assert_in_range(send(100000, 20000000), 195, 200);
+}
+
+/* The weights of what was followed add up to what there was. */
+static void test_estimate(void **state)
+{
+	struct hist_sum sum;
+	__u64 sent = 0;
+
+	(void)state;
+	machine.skbs = 1;
+	for (int i = 0; i < 50; i++) {
+		send(1000, 10000000);
+		send(7000, 10000000);
+		send(200000, 10000000);
+		sent += 10000 + 1429 + 50;
+	}
+	sum = hist(NET_A, NF_SEGMENT_QUEUE_TO_START);
+	assert_in_range(sum.count, sent * 99 / 100, sent * 101 / 100);
+	assert_true(events(NF_EVENT_BEGUN) < sent / 8);
+	assert_int_equal(events(NF_EVENT_BEGUN) + events(NF_EVENT_PASSED), sent);
+}
+
+/* A rate that only just needs another N does not make N change all the time. */
+static void test_hysteresis(void **state)
+{
+	__u32 changes = 0, before;
+
+	(void)state;
+	machine.skbs = 1;
+	send(3100, 20000000);
+	before = gate(NF_GATE_TX)->shift;
+	for (int i = 0; i < 200; i++) {
+		send(i % 2 ? 3200 : 3050, 1000000); /* 15.6 and 16.4 in an interval */
+		changes += gate(NF_GATE_TX)->shift != before;
+		before = gate(NF_GATE_TX)->shift;
+	}
+	assert_in_range(changes, 0, 1);
+}
+
+/* Without an interval all are followed, and their count is exact. */
+static void test_all(void **state)
+{
+	(void)state;
+	machine.skbs = 1;
+	live.interval_ns = 0;
+	assert_int_equal(send(500, 1000000), 2000);
+	assert_int_equal(hist(NET_A, NF_SEGMENT_QUEUE_TO_START).count, 2000);
+	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->variance, 0);
+	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->journeys, 2000);
+}
+
+static void test_hold(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	queue(skb);
+	live.hold = 1;
+	queue(skb_new(NET_A));
+	receive(skb_new(NET_A));
+	assert_int_equal(events(NF_EVENT_PASSED), 2);
+	start_xmit(skb, NET_A); /* one that has begun is followed on */
+	end_xmit(skb, NET_A);
+	consume(skb);
+	assert_int_equal(events(NF_EVENT_TRANSMITTED), 1);
+	assert_balanced();
+}
+
+/* ---- weights ---- */
+
+static void test_weight(void **state)
+{
+	(void)state;
+	assert_int_equal(nf_weight_of(0, 0).weight, 1);
+	assert_int_equal(nf_weight_of(0, 5).variance, 0);
+	assert_int_equal(nf_weight_of(4, 0).weight, 16);
+	assert_int_equal(nf_weight_of(4, 0).variance, 16 * 15);
+	live.window_shift = 2;
+	assert_int_equal(nf_weight_of(4, 0).weight, 64);
+	settings.governor = false;
+	assert_int_equal(nf_weight_of(4, 0).weight, 1);
+}
+
+/* n journeys of one draw have at least n² times the variance of one. */
+static void test_variance_of_a_draw(void **state)
+{
+	__u64 sum = 0;
+	__u32 drawn = 0;
+
+	(void)state;
+	for (__u64 n = 1; n <= 300; n++) {
+		sum += nf_weight_of(4, nf_rank_next(cpu_state(0), &drawn)).variance;
+		assert_in_range(sum, n * n * 240, 2 * n * n * 240);
+	}
+}
+
+/* In windows, all journeys of a window are one draw. */
+static void test_variance_of_a_window(void **state)
+{
+	__u32 drawn = 0;
+
+	(void)state;
+	live.window = 1;
+	assert_int_equal(nf_rank_next(cpu_state(0), &drawn), 0);
+	drawn = 0;
+	assert_int_equal(nf_rank_next(cpu_state(0), &drawn), 1);
+	live.window = 2;
+	assert_int_equal(nf_rank_next(cpu_state(0), &drawn), 0);
+}
+
+static void test_records_say_the_weight(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	choose(NF_GATE_TX);
+	live.threshold_ns[NF_SEGMENT_QUEUE_TO_START] = 100;
+	at(10000);
+	queue(skb);
+	at(20000);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	consume(skb);
+	assert_int_equal(journey()->weight_shift, 4);
+	assert_int_equal(events(NF_EVENT_SLOW_UNSEEN), 15);
+	assert_hist(NET_A, NF_SEGMENT_QUEUE_TO_START, 16, 16 * 10000);
+	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->journeys, 1);
+	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->variance, 240);
+	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->max_ns, 10000);
+}
+
+/* ---- receive ---- */
+
+static __u64 clocks;
+
+static void count_clocks(enum stand_in_point point)
+{
+	clocks += point == STAND_IN_CLOCK;
+}
+
+/* Neither the interrupt nor the softirq of a run that is not followed reads the clock. */
+static void test_run_without_a_clock(void **state)
+{
+	(void)state;
+	pass(NF_GATE_RX);
+	softirq_entry(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	stand_in.hook = count_clocks;
+	clocks = 0;
+	irq_entry(30);
+	softirq_raise(NET_RX_SOFTIRQ);
+	irq_exit(30);
+	softirq_entry(NET_RX_SOFTIRQ);
+	for (int i = 0; i < 10; i++)
+		receive(skb_new(NET_A));
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(clocks, 0);
+	assert_int_equal(events(NF_EVENT_PASSED), 10);
+	assert_int_equal(events(NF_EVENT_BEGUN), 0);
+}
+
+/* A run that is followed, after others that are not, has all its times. */
+static void test_followed_run(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	pass(NF_GATE_RX);
+	receive_in_softirq(skb_new(NET_A), 1000, 2000, 3000); /* drawn before: followed */
+	receive_in_softirq(skb_new(NET_A), 4000, 5000, 6000);
+	choose(NF_GATE_RX);
+	receive_in_softirq(skb_new(NET_A), 7000, 8000, 9000);
+	at(10000);
+	irq_entry(30);
+	at(10400);
+	softirq_raise(NET_RX_SOFTIRQ);
+	irq_exit(30);
+	at(11000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(12000);
+	receive(skb);
+	assert_int_equal(events(NF_EVENT_BEGUN), 2);
+	assert_non_null(entry_of(skb));
+	assert_int_equal(entry_of(skb)->rx.irq, 2000 >> NF_TICK_SHIFT);
+	assert_int_equal(entry_of(skb)->rx.raise, 1600 >> NF_TICK_SHIFT);
+	assert_int_equal(entry_of(skb)->rx.entry, 1000 >> NF_TICK_SHIFT);
+	assert_int_equal(nf_inflight_share(entry_of(skb)).shift, 4);
+	assert_hist(NET_A, NF_SEGMENT_RAISE_TO_SOFTIRQ, 1 + 16, 1000 + 16 * 600);
+}
+
+/* An interrupt that nobody timed is not the interrupt of a later run. */
+static void test_untimed_interrupt(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	pass(NF_GATE_RX);
+	receive_in_softirq(skb_new(NET_A), 1000, 2000, 3000);
+	irq_entry(30);
+	softirq_raise(NET_RX_SOFTIRQ);
+	irq_exit(30);
+	softirq_entry(NET_RX_SOFTIRQ);
+	irq_entry(30); /* finds its device being polled */
+	irq_exit(30);
+	softirq_exit(NET_RX_SOFTIRQ);
+	choose(NF_GATE_RX);
+	softirq_entry(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	receive_in_softirq(skb, 7000, 8000, 9000);
+	assert_int_equal(entry_of(skb)->rx.irq, 0);
+	assert_int_equal(entry_of(skb)->rx.raise, 2000 >> NF_TICK_SHIFT);
+}
+
+/* Outside of NET_RX each packet is drawn. */
+static void test_direct(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	pass(NF_GATE_DIRECT);
+	receive(skb);
+	assert_null(entry_of(skb));
+	choose(NF_GATE_DIRECT);
+	receive(skb);
+	assert_int_equal(nf_inflight_share(entry_of(skb)).shift, 4);
+}
+
+/* What lo receives is followed if its transmit was. */
+static void test_lo(void **state)
+{
+	struct sk_buff *a = skb_new(LO), *b = skb_new(LO);
+
+	(void)state;
+	choose(NF_GATE_TX);
+	at(10000);
+	queue(a);
+	at(10500);
+	start_xmit(a, LO);
+	softirq_raise(NET_RX_SOFTIRQ);
+	end_xmit(a, LO);
+	gate(NF_GATE_TX)->chosen = 15;
+	queue(b);
+	start_xmit(b, LO);
+	end_xmit(b, LO);
+	cpu_state(0)->next_run = NF_PASSES;
+	at(12000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(13000);
+	receive(a);
+	receive(b);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_null(entry_of(b));
+	assert_int_equal(nf_inflight_share(entry_of(a)).shift, 4);
+	assert_int_equal(entry_of(a)->rx.raise, 2500 >> NF_TICK_SHIFT);
+	assert_int_equal(entry_of(a)->rx.entry, 1000 >> NF_TICK_SHIFT);
+	assert_hist(LO, NF_SEGMENT_RAISE_TO_SOFTIRQ, 16, 16 * 1500);
+	/* Neither is it followed if its run is: it would count twice. */
+	cpu_state(0)->next_run = 0;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(b);
+	assert_null(entry_of(b));
+	assert_balanced();
+}
+
+/* Sent and received in one run: the skb waited from start_xmit on. */
+static void test_lo_in_one_run(void **state)
+{
+	struct sk_buff *skb = skb_new(LO);
+
+	(void)state;
+	cpu_state(0)->next_run = NF_PASSES;
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(10000);
+	queue(skb);
+	at(10000);
+	start_xmit(skb, LO);
+	end_xmit(skb, LO);
+	at(11600);
+	receive(skb);
+	assert_int_equal(entry_of(skb)->rx.entry, 1600 >> NF_TICK_SHIFT);
+	assert_int_equal(entry_of(skb)->rx.raise, 0);
+}
+
+/* Received by another CPU, whose run did not expect it: only the wait is known. */
+static void test_lo_on_another_cpu(void **state)
+{
+	struct sk_buff *skb = skb_new(LO);
+
+	(void)state;
+	cpu_state(1)->next_run = NF_PASSES;
+	at(10000);
+	queue(skb);
+	at(10000);
+	start_xmit(skb, LO);
+	end_xmit(skb, LO);
+	on_cpu(1);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(11600);
+	receive(skb);
+	assert_int_equal(entry_of(skb)->rx.entry, 0);
+	assert_int_equal(entry_of(skb)->rx.raise, 1600 >> NF_TICK_SHIFT);
+	assert_hist(LO, NF_SEGMENT_RAISE_TO_SOFTIRQ, 0, 0);
+	assert_hist(LO, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 0, 0);
+}
+
+/* ---- forwarding ---- */
+
+/* A forwarded skb is drawn once, where it was received. */
+static void test_forwarded(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
+
+	(void)state;
+	choose(NF_GATE_DIRECT);
+	receive(a);
+	receive(b);
+	a->skb_iif = b->skb_iif = 2;
+	a->dev = b->dev = NET_B;
+	set_shift(NF_GATE_TX, 0);
+	queue(a);
+	queue(b);
+	assert_null(entry_of(b));
+	assert_int_equal(entry_of(a)->journey, NF_JOURNEY_FORWARD);
+	start_xmit(b, NET_B);
+	end_xmit(b, NET_B);
+	start_xmit(a, NET_B);
+	end_xmit(a, NET_B);
+	consume(a);
+	assert_int_equal(events(NF_EVENT_FORWARDED), 1);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_RECEIVE_TO_QUEUE).count, 16);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_START_TO_XMIT).count, 16);
+	assert_balanced();
+}
+
+/* A segment of GSO begins at start_xmit, but not where it may be an skb that was passed over. */
+static void test_segments(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	pass(NF_GATE_TX);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	assert_null(entry_of(skb));
+	set_shift(NF_GATE_TX, 0);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	assert_int_equal(entry_of(skb)->flags & NF_INFLIGHT_NO_QUEUE, NF_INFLIGHT_NO_QUEUE);
+	/* Another CPU passes over some, which may be sent here. */
+	nf_passed_jiffies = stand_in.jiffies;
+	skb = skb_new(NET_A);
+	start_xmit(skb, NET_A);
+	assert_null(entry_of(skb));
+}
+
+/* ---- the memory of skbs ---- */
+
+/* An skb that is not followed has the memory of one that was: its stages are not those of that one. */
+static void test_reused(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	receive(skb);
+	skb->skb_iif = 2;
+	assert_non_null(entry_of(skb));
+	skb_fill(skb, skb->head, NET_A,
+		 100); /* freed silently: the same memory, and the same head */
+	pass(NF_GATE_TX);
+	queue(skb);
+	assert_null(entry_of(skb));
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	consume(skb);
+	assert_int_equal(hist(NET_A, NF_SEGMENT_START_TO_XMIT).count, 0);
+	assert_balanced();
+}
+
+/* Stages were detached while the skb was in flight. */
+static void test_older_than_the_stages(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *other = skb_new(NET_A);
+
+	(void)state;
+	at(10000);
+	queue(skb);
+	queue(other);
+	live.since_ns = 20000;
+	at(30000);
+	start_xmit(skb, NET_A);
+	consume(other);
+	assert_int_equal(entry_of(skb)->flags & NF_INFLIGHT_NO_QUEUE, NF_INFLIGHT_NO_QUEUE);
+	assert_null(entry_of(other));
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 2);
+	assert_int_equal(hist(NET_A, NF_SEGMENT_QUEUE_TO_START).count, 0);
+	assert_balanced();
+}
+
+/* Two skbs with the same set. */
+static struct sk_buff *same_set(struct sk_buff *skb)
+{
+	struct sk_buff *other;
+
+	do
+		other = skb_new(NET_A);
+	while (nf_presence_at(nf_address(other)) != nf_presence_at(nf_address(skb)));
+	return other;
+}
+
+static void test_presence(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A), *b = same_set(a);
+
+	(void)state;
+	assert_false(nf_inflight_may_have(nf_address(a)));
+	queue(a);
+	assert_true(nf_inflight_may_have(nf_address(a)));
+	queue(b);
+	consume(a);
+	assert_true(nf_inflight_may_have(nf_address(b)));
+	consume(b);
+	assert_false(nf_inflight_may_have(nf_address(a)));
+	assert_balanced();
+}
+
+static struct sk_buff *intruder;
+static enum stand_in_point intrudes;
+
+/* Another CPU begins a journey in the same set in the middle of an end. */
+static void intrude(enum stand_in_point point)
+{
+	struct sk_buff *skb = intruder;
+
+	if (point != intrudes || !skb)
+		return;
+	intruder = NULL;
+	on_cpu(1);
+	queue(skb);
+	on_cpu(0);
+}
+
+static void test_presence_races(void **state)
+{
+	static const enum stand_in_point points[] = {STAND_IN_BEFORE_EXCHANGE,
+						     STAND_IN_AFTER_EXCHANGE, STAND_IN_LOOKUP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++) {
+		struct sk_buff *a = skb_new(NET_A), *b = same_set(a);
+
+		queue(a);
+		intruder = b;
+		intrudes = points[i];
+		stand_in.hook = intrude;
+		consume(a);
+		stand_in.hook = NULL;
+		assert_null(intruder);
+		if (entry_of(b))
+			assert_true(nf_inflight_may_have(nf_address(b)));
+		consume(b);
+		assert_balanced();
+	}
+}
+
+/* ---- drops ---- */
+
+#define NET_TX_ACTION 0xffffffff81234560ULL
+
+static __u64 drop_flags(void)
+{
+	size_t size;
+	const struct nf_drop_record *r = stand_in_record(-1, &size);
+
+	return r->flags;
+}
+
+/* Whether the task was involved is not known before a softirq began or ended on this CPU. */
+static void test_task_not_known(void **state)
+{
+	(void)state;
+	in_task(true);
+	cpu_state(0)->known = 0;
+	drop(skb_new(NET_A), 1, 2);
+	assert_int_equal(drop_flags() & (NF_DROP_TASK | NF_DROP_TASK_UNKNOWN),
+			 NF_DROP_TASK_UNKNOWN);
+	softirq_exit(NET_TX_SOFTIRQ);
+	drop(skb_new(NET_A), 1, 2);
+	assert_int_equal(drop_flags() & (NF_DROP_TASK | NF_DROP_TASK_UNKNOWN), NF_DROP_TASK);
+	live.stages = 0;
+	drop(skb_new(NET_A), 1, 2);
+	assert_int_equal(drop_flags() & (NF_DROP_TASK | NF_DROP_TASK_UNKNOWN),
+			 NF_DROP_TASK_UNKNOWN);
+}
+
+/* A driver completes transmits that are not followed: no drops, whatever is attached. */
+static void test_completions_that_are_not_followed(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
+	stand_in.number[0].value = 2;
+	live.net_tx_action = NET_TX_ACTION;
+	live.stages = 0;
+	drop(skb, NET_TX_ACTION, 2);
+	assert_int_equal(events(NF_EVENT_COMPLETED), 1);
+	assert_int_equal(events(NF_EVENT_COUNTED), 0);
+	drop(skb, NET_TX_ACTION, 3);	 /* with a reason */
+	drop(skb, NET_TX_ACTION + 1, 2); /* elsewhere */
+	drop(skb_new(LO), NET_TX_ACTION, 2);
+	skb->network_header = 0; /* a buffer for reception */
+	drop(skb, NET_TX_ACTION, 2);
+	assert_int_equal(events(NF_EVENT_COMPLETED), 1);
+	assert_int_equal(events(NF_EVENT_COUNTED), 4);
+}
+
+/* Where symbols are hidden, the first completion that was followed shows where they are. */
+static void test_learns_where_completions_are(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
+	stand_in.number[0].value = 2;
+	queue(skb);
+	start_xmit(skb, NET_A);
+	end_xmit(skb, NET_A);
+	softirq_entry(NET_TX_SOFTIRQ);
+	drop(skb, NET_TX_ACTION, 2);
+	softirq_exit(NET_TX_SOFTIRQ);
+	assert_int_equal(live.net_tx_action, NET_TX_ACTION);
+	drop(skb_new(NET_A), NET_TX_ACTION, 2);
+	assert_int_equal(events(NF_EVENT_COMPLETED), 2);
+}
+
+/* ---- readers ---- */
+
+static struct machine_socket sock;
+
+static struct sk_buff *arrives(bool followed)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	cpu_state(0)->next_run = followed ? 4 : NF_PASSES;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(skb);
+	skb->skb_iif = 2;
+	queue_udp(&sock, skb);
+	data_ready(&sock.sk);
+	softirq_exit(NET_RX_SOFTIRQ);
+	return skb;
+}
+
+static void read_one(void)
+{
+	assert_non_null(queue_take(&sock.sk.sk_receive_queue));
+	recv_length(&sock.sk, 72, 0);
+}
+
+/* The reader of a followed datagram is timed, behind and before others. */
+static void test_reader(void **state)
+{
+	(void)state;
+	live.interval_ns = 0;
+	socket_init(&sock, SOCK_DGRAM, IPPROTO_UDP);
+	arrives(false);
+	arrives(false);
+	arrives(true);
+	arrives(false);
+	read_one();
+	read_one();
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	read_one();
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	read_one();
+	arrives(false);
+	read_one();
+	arrives(true);
+	arrives(true);
+	read_one();
+	read_one();
+	assert_int_equal(events(NF_EVENT_DELIVERED), 3);
+	assert_int_equal(hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY).count, 3 * 16);
+	assert_int_equal(hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE).count, 3 * 16);
+	assert_balanced();
+}
+
+/* While nothing followed is in the queue, a read changes nothing of its socket. */
+static void test_reader_at_rest(void **state)
+{
+	struct nf_reader before, *r;
+
+	(void)state;
+	live.interval_ns = 0;
+	socket_init(&sock, SOCK_DGRAM, IPPROTO_UDP);
+	arrives(true);
+	read_one();
+	r = nf_reader_at(nf_address(&sock.sk));
+	before = *r;
+	assert_int_equal(before.last, 0);
+	arrives(false);
+	read_one();
+	assert_memory_equal(r, &before, sizeof(before));
+}
+
+/* ---- cost ---- */
+
+/* One call in some thousand times itself, without the clock. */
+static void test_timing(void **state)
+{
+	struct nf_timing *timing = &cpu_state(0)->timing[NF_PROBE_NAPI_POLL];
+	struct napi_struct napi = {.dev = NET_A};
+
+	(void)state;
+	stand_in.step = 10;
+	napi_poll(&napi, 1, 64);
+	assert_int_equal(timing->runs, 0);
+	cpu_state(0)->calls[NF_PROBE_NAPI_POLL] = NF_TIMED_ONE_IN - 1;
+	stand_in.hook = NULL;
+	napi_poll(&napi, 1, 64);
+	assert_int_equal(timing->runs, 1);
+	assert_int_equal(timing->ns, 0); /* nothing but the clock */
+	assert_int_equal(cpu_state(0)->timed, 0);
+	cpu_state(0)->calls[NF_PROBE_NET_DEV_QUEUE] = NF_TIMED_ONE_IN - 1;
+	queue(skb_new(NET_A)); /* reads the clock once */
+	assert_int_equal(cpu_state(0)->timing[NF_PROBE_NET_DEV_QUEUE].ns, 10);
+	napi_poll(&napi, 1, 64);
+	assert_int_equal(timing->runs, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FOLLOW_TEST(test_one_of_each_block),
+		FOLLOW_TEST(test_rate),
+		FOLLOW_TEST(test_estimate),
+		FOLLOW_TEST(test_hysteresis),
+		FOLLOW_TEST(test_all),
+		FOLLOW_TEST(test_hold),
+		FOLLOW_TEST(test_weight),
+		FOLLOW_TEST(test_variance_of_a_draw),
+		FOLLOW_TEST(test_variance_of_a_window),
+		FOLLOW_TEST(test_records_say_the_weight),
+		FOLLOW_TEST(test_run_without_a_clock),
+		FOLLOW_TEST(test_followed_run),
+		FOLLOW_TEST(test_untimed_interrupt),
+		FOLLOW_TEST(test_direct),
+		FOLLOW_TEST(test_lo),
+		FOLLOW_TEST(test_lo_in_one_run),
+		FOLLOW_TEST(test_lo_on_another_cpu),
+		FOLLOW_TEST(test_forwarded),
+		FOLLOW_TEST(test_segments),
+		FOLLOW_TEST(test_reused),
+		FOLLOW_TEST(test_older_than_the_stages),
+		FOLLOW_TEST(test_presence),
+		FOLLOW_TEST(test_presence_races),
+		FOLLOW_TEST(test_task_not_known),
+		FOLLOW_TEST(test_completions_that_are_not_followed),
+		FOLLOW_TEST(test_learns_where_completions_are),
+		FOLLOW_TEST(test_reader),
+		FOLLOW_TEST(test_reader_at_rest),
+		FOLLOW_TEST(test_timing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
