@@ -333,7 +333,7 @@ static __always_inline void nf_net_rx_overtaken(struct nf_cpu *cpu, struct nf_co
  */
 static __always_inline bool nf_task_is_known(const struct nf_cpu *cpu)
 {
-	return live.stages && cpu->known;
+	return cpu->known && !cpu->closed;
 }
 
 /*

@@ -436,8 +436,8 @@ struct nf_cpu {
 	__u32 timed;	/* bit n: a run of program n is being timed */
 	__u32 window;	/* live.window when `ranks` began */
 	__u32 ranks;	/* journeys that have begun in this window on this CPU */
-	__u32 reserved1;
-	__u64 zero; /* always 0, which the verifier does not know */
+	__u32 closed;	/* the daemon writes it, 1: stages are detached, or are being detached */
+	__u64 zero;	/* always 0, which the verifier does not know */
 	__u64 reserved2[3];
 	struct nf_gate gate[NF_GATES];
 	__u64 calls[NF_PROBE_SLOTS_FIRST + 1]; /* of each program; the last fills a cache line */

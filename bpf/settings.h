@@ -64,7 +64,6 @@ volatile struct {
 	__u32 drop_stack; /* 1: drop records include the kernel stack */
 	__u32 drop_generation; /* 0 or 1: of new drop keys, see struct nf_drop_key */
 	__u32 hold;	       /* 1: no journey begins */
-	__u32 stages;	       /* 1: the probes of all stages are attached */
 	__u32 window_shift;    /* each journey stands for 2^window_shift windows */
 	__u32 window;	       /* number of this window; 0: stages are attached all the time */
 	__u64 interval_ns;     /* see struct backend_following */

@@ -229,7 +229,6 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 	}
 	state->hook_ns = bpf_calibrate(state->skel->progs.nf_empty_consume_skb);
 	bpf_attach_level(state, BACKEND_ALL);
-	state->skel->bss->live.stages = 1;
 	bpf_ring_slots_attach(state);
 	bpf_find_silenced(state);
 	bpf_find_netback(state);

@@ -3,16 +3,14 @@
  * What a hook costs by itself: the difference that an empty program makes to a system call that hits its
  * tracepoint.  A datagram that is read from a socket pair of AF_UNIX passes consume_skb once.
  */
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/time.h"
 #include "daemon/probe/bpf/internal.h"
 
-/* Many short stretches with and without the program in turn: the least of each was not disturbed. */
+/* Many short stretches with and without the program in turn: the shortest of each was not disturbed. */
 #define STRETCHES 24
 #define STRETCH_HITS 400
 
@@ -29,25 +27,15 @@ static uint64_t stretch(const int pair[2])
 	return time_monotonic() - begin;
 }
 
-static int compare(const void *a, const void *b)
+static uint64_t shorter(uint64_t a, uint64_t b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* A quarter of the stretches took less. */
-static double quartile(uint64_t ns[STRETCHES])
-{
-	qsort(ns, STRETCHES, sizeof(*ns), compare);
-	return (double)ns[STRETCHES / 4];
+	return a < b ? a : b;
 }
 
 double bpf_calibrate(struct bpf_program *empty)
 {
 	OWN_FD int first = -1, second = -1;
-	uint64_t without[STRETCHES], with[STRETCHES];
-	double ns;
+	uint64_t without = UINT64_MAX, with = UINT64_MAX;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
@@ -58,15 +46,12 @@ double bpf_calibrate(struct bpf_program *empty)
 	for (size_t i = 0; i < STRETCHES; i++) {
 		struct bpf_link *link;
 
-		without[i] = stretch(pair);
+		without = shorter(without, stretch(pair));
 		link = bpf_program__attach(empty);
 		if (!link)
 			return 0;
-		with[i] = stretch(pair);
+		with = shorter(with, stretch(pair));
 		bpf_link__destroy(link);
-		if (!without[i] || !with[i])
-			return 0;
 	}
-	ns = (quartile(with) - quartile(without)) / STRETCH_HITS;
-	return ns > 0 ? ns : 0;
+	return without && with > without ? (double)(with - without) / STRETCH_HITS : 0;
 }

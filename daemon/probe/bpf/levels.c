@@ -39,6 +39,13 @@ static void forget(const struct backend_bpf_state *state)
 	}
 }
 
+/* While it is 1, no drop says whether its task was involved. */
+static void set_closed(const struct backend_bpf_state *state, __u32 closed)
+{
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		__atomic_store_n(&state->cpu[cpu].closed, closed, __ATOMIC_SEQ_CST);
+}
+
 void bpf_set_level(struct backend *backend, enum backend_level level)
 {
 	struct backend_bpf_state *state = (struct backend_bpf_state *)backend;
@@ -48,7 +55,7 @@ void bpf_set_level(struct backend *backend, enum backend_level level)
 	if (level == before)
 		return;
 	if (has_stages(before) && !has_stages(level))
-		__atomic_store_n(&live->stages, 0, __ATOMIC_SEQ_CST);
+		set_closed(state, 1);
 	if (!has_stages(before) && has_stages(level)) {
 		forget(state);
 		/* No entry is younger as long as none begins: the first can begin when all are attached. */
@@ -57,7 +64,7 @@ void bpf_set_level(struct backend *backend, enum backend_level level)
 	bpf_attach_level(state, level);
 	if (!has_stages(before) && has_stages(level)) {
 		__atomic_store_n(&live->since_ns, time_monotonic(), __ATOMIC_SEQ_CST);
-		__atomic_store_n(&live->stages, 1, __ATOMIC_SEQ_CST);
+		set_closed(state, 0);
 	}
 	if ((level == BACKEND_NOTHING) != (before == BACKEND_NOTHING))
 		bpf_ring_slots_set(state, level != BACKEND_NOTHING);

@@ -146,13 +146,14 @@ static void set_tables(struct backend_bpf_state *state)
 	static const char *const names[] = {"inet_ehash_secret", "inet6_ehash_secret",
 					    "ipv6_hash_secret",	 "tcp_ipv6_hash_secret",
 					    "udp_table",	 "raw_v4_hashinfo",
-					    "raw_v6_hashinfo"};
+					    "raw_v6_hashinfo",	 "net_tx_action"};
 	uint64_t address[ARRAY_SIZE(names)] = {0};
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
 
 	bpf_addresses(names, address, ARRAY_SIZE(names));
 	to->raw_table = address[5];
 	to->raw6_table = address[6];
+	state->skel->bss->live.net_tx_action = address[7];
 	if (state->features.kfree_skb_rx_sk)
 		return;
 	to->ehash_secret = address[0];

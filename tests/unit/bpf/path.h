@@ -100,7 +100,6 @@ static inline int path_begin(void **state)
 	settings.device_sets = PATH_DEVICE_SETS;
 	settings.cpus = MACHINE_CPUS;
 	settings.chunk_shift = PATH_CHUNK_SHIFT;
-	live.stages = 1;
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++)
 		cpu_state(cpu)->known = 1;
 	live.sample = ~0U;

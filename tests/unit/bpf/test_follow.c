@@ -600,7 +600,7 @@ static void test_task_not_known(void **state)
 	softirq_exit(NET_TX_SOFTIRQ);
 	drop(skb_new(NET_A), 1, 2);
 	assert_int_equal(drop_flags() & (NF_DROP_TASK | NF_DROP_TASK_UNKNOWN), NF_DROP_TASK);
-	live.stages = 0;
+	cpu_state(0)->closed = 1;
 	drop(skb_new(NET_A), 1, 2);
 	assert_int_equal(drop_flags() & (NF_DROP_TASK | NF_DROP_TASK_UNKNOWN),
 			 NF_DROP_TASK_UNKNOWN);
@@ -615,7 +615,7 @@ static void test_completions_that_are_not_followed(void **state)
 	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
 	stand_in.number[0].value = 2;
 	live.net_tx_action = NET_TX_ACTION;
-	live.stages = 0;
+	cpu_state(0)->closed = 1;
 	drop(skb, NET_TX_ACTION, 2);
 	assert_int_equal(events(NF_EVENT_COMPLETED), 1);
 	assert_int_equal(events(NF_EVENT_COUNTED), 0);
