@@ -108,8 +108,10 @@ static void test_rate(void **state)
 	send(1000, 1000000);
 	assert_int_equal(gate(NF_GATE_TX)->shift, 6); /* 50 µs / 1 µs */
 	assert_in_range(send(1000, 100000000), 100000 / 64 - 2, 100000 / 64 + 2);
-	send(100000, 3 * JIFFY_NS);
-	assert_in_range(gate(NF_GATE_TX)->shift, 0, 1);
+	send(4000, 20000000);
+	assert_int_equal(gate(NF_GATE_TX)->shift, 5); /* 12.5, and room */
+	send(1000000, 3 * JIFFY_NS);
+	assert_int_equal(gate(NF_GATE_TX)->shift, 0);
 	assert_in_range(send(100000, 20000000), 195, 200);
 }
 
@@ -318,10 +320,39 @@ static void test_untimed_interrupt(void **state)
 	softirq_exit(NET_RX_SOFTIRQ);
 	choose(NF_GATE_RX);
 	softirq_entry(NET_RX_SOFTIRQ);
+	at(7000);
+	softirq_raise(NET_RX_SOFTIRQ); /* polls on */
 	softirq_exit(NET_RX_SOFTIRQ);
-	receive_in_softirq(skb, 7000, 8000, 9000);
+	at(8000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(9000);
+	receive(skb);
 	assert_int_equal(entry_of(skb)->rx.irq, 0);
 	assert_int_equal(entry_of(skb)->rx.raise, 2000 >> NF_TICK_SHIFT);
+	assert_int_equal(entry_of(skb)->flags & NF_INFLIGHT_POLLED, NF_INFLIGHT_POLLED);
+}
+
+/* An interrupt during a run that is not followed brings the packets of the next one, which is. */
+static void test_interrupt_before_a_followed_run(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	pass(NF_GATE_RX);
+	softirq_entry(NET_RX_SOFTIRQ);
+	softirq_exit(NET_RX_SOFTIRQ);
+	choose(NF_GATE_RX);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(5000);
+	irq_entry(30);
+	softirq_raise(NET_RX_SOFTIRQ);
+	irq_exit(30);
+	softirq_exit(NET_RX_SOFTIRQ);
+	at(6000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(7000);
+	receive(skb);
+	assert_int_equal(entry_of(skb)->rx.irq, 2000 >> NF_TICK_SHIFT);
 }
 
 /* Outside of NET_RX each packet is drawn. */
@@ -758,6 +789,7 @@ int main(void)
 		FOLLOW_TEST(test_run_without_a_clock),
 		FOLLOW_TEST(test_followed_run),
 		FOLLOW_TEST(test_untimed_interrupt),
+		FOLLOW_TEST(test_interrupt_before_a_followed_run),
 		FOLLOW_TEST(test_direct),
 		FOLLOW_TEST(test_lo),
 		FOLLOW_TEST(test_lo_in_one_run),
