@@ -288,7 +288,7 @@ static __always_inline void nf_on_skb_copy_datagram_iovec(__u64 *ctx, struct nf_
 	__u32 merged;
 
 	if (!nf_inflight_may_have(number)) {
-		nf_stream_passed(cpu, skb, ctx[1]);
+		nf_stream_copied(cpu, skb, ctx[1], 0);
 		return;
 	}
 	e = nf_inflight_at(number);

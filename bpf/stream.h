@@ -59,16 +59,6 @@ static __always_inline __u32 nf_stream_own(const struct sk_buff *skb, __u32 len)
 	return len < skb->len ? len : skb->len;
 }
 
-/* Count `bytes` of an skb that is not followed. */
-static __always_inline void nf_stream_passed(struct nf_cpu *cpu, const struct sk_buff *skb,
-					     __u32 bytes)
-{
-	const struct sock *sk = skb->sk;
-
-	if (sk && sk->sk_protocol == IPPROTO_TCP)
-		nf_add(&cpu->stream_bytes[NF_STREAM_UNTRACKED], bytes);
-}
-
 /*
  * Count `bytes` of a TCP skb that are copied to a reader.  `path` is the skb's
  * journey if the copy ends it, otherwise NULL.  Returns the bytes in the skb
