@@ -89,18 +89,30 @@ static __always_inline void nf_presence_set(__u64 skb)
 		*present = 1;
 }
 
-/* Whether both entries of a set are free, or only the one of this skb is in use. */
-static __always_inline bool nf_inflight_is_alone(__u64 skb)
+/* The top bit says whether a word is not 0. */
+static __always_inline __u64 nf_is_set(__u64 word)
+{
+	return word | -word;
+}
+
+/*
+ * Whether an entry of the set of this skb is in use, apart from one that belongs to `but`.  Without branches, see
+ * nf_elapsed().
+ */
+static __always_inline bool nf_inflight_others(__u64 skb, __u64 but)
 {
 	__u32 index = nf_hash(skb, settings.inflight_shift);
 	const volatile struct nf_inflight_set *set = bpf_map_lookup_elem(&nf_inflights, &index);
-	__u64 first, second;
+	__u64 first, second, used;
 
 	if (!set)
-		return false;
+		return true;
 	first = set->way[0].skb;
 	second = set->way[1].skb;
-	return (!first || first == skb) && (!second || second == skb);
+	used = (nf_is_set(first) & nf_is_set(first ^ but)) |
+	       (nf_is_set(second) & nf_is_set(second ^ but));
+	barrier_var(used);
+	return used >> 63;
 }
 
 /* ---- entries -------------------------------------------------------------- */
@@ -158,10 +170,10 @@ static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 sk
 
 	if (!present)
 		return nf_exchange(&e->skb, 0);
-	if (nf_inflight_is_alone(skb))
+	if (!nf_inflight_others(skb, skb))
 		*present = 0;
 	old = nf_exchange(&e->skb, 0);
-	if (!nf_inflight_is_alone(0))
+	if (nf_inflight_others(skb, 0))
 		*present = 1;
 	return old;
 }
