@@ -29,6 +29,8 @@ struct alert_input_state {
 	const bool *disabled;
 	const struct rockets *rockets; /* NULL: netflowd does not read the kernel's log */
 	struct attribution *attribution;
+	const char *(*paused)(void *userdata, bool counts);
+	void *userdata;
 	struct records *records;
 	struct causes
 		*causes; /* of the drops of the reading that began at causes_ns; NULL: none yet */
@@ -132,6 +134,9 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 
 	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET)
 		return NULL;
+	why = state->paused ? state->paused(state->userdata, input != ALERT_INPUT_LATENCY) : NULL;
+	if (why)
+		return why;
 	if (input == ALERT_INPUT_SLOTS)
 		return without_slots(state, rule);
 	if (backend_is_none(state->backend))
@@ -400,6 +405,8 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->rockets = parts->rockets;
 	fresh->records = parts->records;
 	fresh->attribution = parts->attribution;
+	fresh->paused = parts->paused;
+	fresh->userdata = parts->userdata;
 	*source = (struct alert_source){
 		.missing = missing,
 		.netns = number_netns,

@@ -266,7 +266,7 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 	return control_reply(
 		call,
 		json_pack(
-			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}",
 			"time", json_time(reading_time(reading)), "daemon",
 			daemon_to_json(control, reading), "backend", "name",
 			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
@@ -277,7 +277,8 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
 			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
 			"loop", loop(control), "clients", clients(control), "history",
-			history_to_json(control), "elsewhere", control_elsewhere_scan(control)));
+			history_to_json(control), "elsewhere", control_elsewhere_scan(control), "paused",
+			control_paused(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
