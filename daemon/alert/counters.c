@@ -132,7 +132,8 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	struct alert_input_state *state = userdata;
 	const char *why;
 
-	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET)
+	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET ||
+	    input == ALERT_INPUT_PAUSE)
 		return NULL;
 	why = state->paused ? state->paused(state->userdata, input != ALERT_INPUT_LATENCY) : NULL;
 	if (why)
@@ -152,6 +153,14 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	default:
 		return NULL;
 	}
+}
+
+/* Each pause stops what is not a count. */
+static const char *read_paused(void *userdata)
+{
+	const struct alert_input_state *state = userdata;
+
+	return state->paused ? state->paused(state->userdata, false) : NULL;
 }
 
 static int number_netns(void *userdata, const char *text, uint32_t *inode)
@@ -418,6 +427,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 		.squeezed = read_squeezed,
 		.ledger = read_ledger,
 		.probes = read_probes,
+		.paused = read_paused,
 		.userdata = fresh,
 	};
 	*state = fresh;
