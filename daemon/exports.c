@@ -52,10 +52,8 @@ static void fill_host(struct metrics_snapshot *snapshot)
 static void fill_probes(const struct exports_parts *parts, struct metrics_snapshot *snapshot)
 {
 	static const char *const states[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_DEGRADED] = "degraded",
-		[PROBE_DETACHED] = "detached",
+		[PROBE_ATTACHED] = "attached",	     [PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",	     [PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 	const struct reading *counters = snapshot->reading[READING_COUNTERS];

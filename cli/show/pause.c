@@ -31,9 +31,10 @@ void pause_put(struct page *page, const json_t *paused)
 
 	if (!paused)
 		return;
-	page_line(page, PAGE_WARN, "%s",
-		  !strcmp(field_text(paused, "level"), "all")
-			  ? "PAUSED: netflowd counts nothing"
-			  : "PAUSED: netflowd follows no packets; drops and ring slots are counted");
+	page_line(
+		page, PAGE_WARN, "%s",
+		!strcmp(field_text(paused, "level"), "all")
+			? "PAUSED: netflowd counts nothing"
+			: "PAUSED: netflowd follows no packets; drops and ring slots are counted");
 	json_array_foreach(sources, i, source) put_source(page, source);
 }

@@ -83,8 +83,8 @@ static int add_lack(char **reasons, const struct backend *backend, int probe)
 }
 
 /*
- * The reason of a pause, if it concerns probes: with `counts` those of drops and slots, which only a pause of all probes
- * detaches.  1 if it does, 0, or -ENOMEM.
+ * Add the reason of a pause, if it concerns the probes; with `counts` those of drops and slots, which only a pause of
+ * all probes detaches.  1 if it does, 0, or -ENOMEM.
  */
 static int add_pause(char **reasons, const struct control *control, bool counts)
 {

@@ -9,9 +9,9 @@
  * it.  After a restart the rest is what the host's clock says, at most what was asked.  The end in the administrator's
  * file is a time of the host's clock.
  *
- * netflowd's own file that is damaged is ignored, and the probes run: nobody would know its end, and the governor keeps
- * the cost in its budget.  The administrator's file that is wrong or cannot be read pauses the stages: somebody wants
- * less.
+ * netflowd's own file that is damaged is ignored, and the probes run: the end of that pause is not known, and the
+ * governor keeps the cost in its budget.  The administrator's file that is wrong or cannot be read pauses the stages:
+ * the administrator wants less.
  */
 #ifndef DAEMON_COST_PAUSE_H
 #define DAEMON_COST_PAUSE_H
@@ -39,7 +39,7 @@ struct pause_state {
 	int64_t since_ns;	/* of the host's clock; of the earliest source */
 	int64_t until_ns;	/* when no source is left; 0: no end is known */
 	struct pause_order source[PAUSE_SOURCES];
-	const char *file;	/* the administrator's */
+	const char *file;			      /* the administrator's */
 	char wrong[PAUSE_PATH_MAX + PAUSE_ERROR_MAX]; /* what is wrong in it; empty: nothing */
 	char text[160]; /* "paused since …, until …; `netflowctl resume` ends it" */
 };

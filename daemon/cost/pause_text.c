@@ -98,9 +98,9 @@ struct word {
 };
 
 static const struct word words[] = {
-	{"stages", true, true, set_stages},    {"all", true, true, set_all},
-	{"until", false, true, set_until},     {"until", true, false, set_own_until},
-	{"since", true, false, set_since},     {"uid", true, false, set_uid},
+	{"stages", true, true, set_stages}, {"all", true, true, set_all},
+	{"until", false, true, set_until},  {"until", true, false, set_own_until},
+	{"since", true, false, set_since},  {"uid", true, false, set_uid},
 };
 
 static int take_line(struct draft *draft, char *line, bool own)

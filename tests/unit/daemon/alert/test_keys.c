@@ -177,9 +177,8 @@ static void test_defaults_of_conditions(void **state)
 			    "default 10s for drop_rate, 1min for all others");
 	for (int i = 0; i < ALERT_KIND_COUNT; i++) {
 		const struct alert_kind *kind = &alert_kinds[i];
-		bool has_over =
-			i == ALERT_SLOT_OVERFLOW || i == ALERT_LEDGER_GAP || i == ALERT_PROBE_LOST ||
-			i == ALERT_PAUSED;
+		bool has_over = i == ALERT_SLOT_OVERFLOW || i == ALERT_LEDGER_GAP ||
+				i == ALERT_PROBE_LOST || i == ALERT_PAUSED;
 
 		assert_int_equal(kind->has_over, has_over);
 		assert_true(kind->over == 0);
