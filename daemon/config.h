@@ -39,6 +39,7 @@ struct config {
 	struct exporter_settings exporter;
 	struct lines_settings lines;
 	struct governor_settings governor;
+	char pause_file[CONFIG_TEXT_MAX]; /* that pauses netflowd while it exists; empty: none */
 	uint64_t elsewhere_interval_ns; /* between two scans of other counters of drops; 0: none */
 	uint64_t history_enabled;	/* 0: no */
 	char history_directory[CONFIG_TEXT_MAX];

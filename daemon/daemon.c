@@ -29,6 +29,7 @@
 #include "daemon/kernel/modules.h"
 #include "daemon/kernel/symbols.h"
 #include "daemon/manager.h"
+#include "daemon/pausing.h"
 #include "daemon/probe/probes.h"
 #include "daemon/process/activation.h"
 #include "daemon/process/confine.h"
@@ -78,6 +79,7 @@ struct daemon {
 	struct loop_source *sigterm, *sigint, *sighup;
 	struct backend *backend;
 	struct governor *governor;
+	struct pause *pause;
 	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second, *settle;
 	bool settles; /* the timer `settle` runs */
@@ -441,6 +443,40 @@ static int open_governor(struct daemon *daemon)
 			    &daemon->config.governor);
 }
 
+/* `daemon` has no manager yet for a pause that an earlier run began. */
+static void on_pause(enum pause_event event, const struct pause_state *state, const char *text,
+		     void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	pausing_report(event, state, text);
+	if (daemon->manager)
+		manager_probes_changed(daemon->manager);
+}
+
+static int open_pause(struct daemon *daemon)
+{
+	const struct pause_parts parts = {
+		.loop = daemon->loop,
+		.governor = daemon->governor,
+		.directory = daemon->config.history_directory,
+		.file = daemon->config.pause_file,
+		.report = on_pause,
+		.userdata = daemon,
+	};
+
+	return pause_new(&daemon->pause, &parts);
+}
+
+/* Drops and slots are counted unless all is paused. */
+static const char *why_paused(void *userdata, bool counts)
+{
+	const struct daemon *daemon = userdata;
+	const struct pause_state *state = pause_state(daemon->pause);
+
+	return state->level == PAUSE_ALL || (state->level && !counts) ? state->text : NULL;
+}
+
 static int open_backend(struct daemon *daemon)
 {
 	const struct backend_sink sink = {.drop = take_drop,
@@ -505,6 +541,8 @@ static int open_alerts(struct daemon *daemon)
 		.rockets = daemon->kmsg ? daemon->rockets : NULL,
 		.directory = daemon->config.alert_rules,
 		.helper = daemon->helper,
+		.paused = why_paused,
+		.userdata = daemon,
 		.interval_ns = daemon->config.alert_interval_ns,
 	};
 
@@ -564,6 +602,7 @@ static int open_control(struct daemon *daemon, int listening)
 		.alerts = daemon->alerts,
 		.history = daemon->history,
 		.elsewhere = daemon->elsewhere,
+		.pause = daemon->pause,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.listening = listening,
@@ -586,6 +625,7 @@ static int open_manager(struct daemon *daemon)
 		.backend_reason = daemon->backend_reason,
 		.readings = daemon->readings,
 		.control = daemon->control,
+		.pause = daemon->pause,
 		.socket_path = daemon->socket_path,
 	};
 
@@ -605,6 +645,7 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 		.control = daemon->control,
 		.history = daemon->history,
 		.elsewhere = daemon->elsewhere,
+		.pause = daemon->pause,
 		.runtime_dir = runtime_dir,
 		.socket_path = daemon->socket_path,
 		.started_ns = time_monotonic(),
@@ -737,6 +778,9 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = open_governor(fresh);
 	if (r < 0)
 		return r;
+	r = open_pause(fresh);
+	if (r < 0)
+		return r;
 	r = open_kmsg(fresh);
 	if (r < 0)
 		return r;
@@ -806,6 +850,7 @@ void daemon_free(struct daemon **daemon)
 	loop_source_free(&d->every_second);
 	loop_source_free(&d->housekeeping);
 	readings_free(&d->readings);
+	pause_free(&d->pause);
 	governor_free(&d->governor);
 	backend_free(&d->backend);
 	loop_source_free(&d->sighup);

@@ -17,6 +17,7 @@
 #include "daemon/alert/engine.h"
 #include "daemon/control/control.h"
 #include "daemon/cost/cost.h"
+#include "daemon/cost/pause.h"
 #include "daemon/elsewhere/elsewhere.h"
 #include "daemon/history/history.h"
 #include "daemon/kernel/attribution.h"
@@ -51,9 +52,8 @@ static void fill_host(struct metrics_snapshot *snapshot)
 static void fill_probes(const struct exports_parts *parts, struct metrics_snapshot *snapshot)
 {
 	static const char *const states[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_DEGRADED] = "degraded",
+		[PROBE_ATTACHED] = "attached",	     [PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",	     [PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 	const struct reading *counters = snapshot->reading[READING_COUNTERS];
@@ -226,6 +226,8 @@ static int fill(struct metrics_snapshot *snapshot, void *userdata)
 
 	snapshot->backend = parts->backend->ops->name;
 	snapshot->traced = !backend_is_none(parts->backend);
+	snapshot->paused[0] = pause_state(parts->pause)->level == PAUSE_STAGES;
+	snapshot->paused[1] = pause_state(parts->pause)->level == PAUSE_ALL;
 	fill_host(snapshot);
 	fill_probes(parts, snapshot);
 	fill_cost(exports, snapshot);

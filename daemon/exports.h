@@ -15,6 +15,7 @@ struct control;
 struct exports;
 struct elsewhere;
 struct history;
+struct pause;
 struct records;
 struct rockets;
 
@@ -28,6 +29,7 @@ struct exports_parts {
 	const struct rockets *rockets;	 /* NULL: netflowd does not read the kernel's log */
 	const struct alerts *alerts;
 	const struct control *control;
+	const struct pause *pause;
 	const struct history *history;
 	const struct elsewhere *elsewhere;
 	const char *runtime_dir, *socket_path;

@@ -11,6 +11,7 @@
 #include "common/time.h"
 #include "common/units.h"
 #include "daemon/control/control.h"
+#include "daemon/cost/pause.h"
 #include "daemon/messages.h"
 #include "daemon/probe/backend.h"
 #include "daemon/process/journal.h"
@@ -93,6 +94,7 @@ static void take_rates(struct manager *manager, const struct reading *reading)
 
 static void notify_status(struct manager *manager, const char *coverage, const char *before)
 {
+	const struct pause_state *pause = pause_state(manager->parts.pause);
 	char status[STATUS_MAX];
 	int attached, wanted;
 
@@ -101,8 +103,9 @@ static void notify_status(struct manager *manager, const char *coverage, const c
 		snprintf(status, sizeof(status), "no probe can run: %s",
 			 manager->parts.backend_reason);
 	else
-		snprintf(status, sizeof(status), "%d of %d probes attached%s; %s", attached, wanted,
-			 manager->rates, coverage);
+		snprintf(status, sizeof(status), "%s%s%d of %d probes attached%s; %s",
+			 pause->level ? pause->text : "", pause->level ? "; " : "", attached,
+			 wanted, manager->rates, coverage);
 	if (!before[0] && !strcmp(status, manager->status))
 		return;
 	strcpy(manager->status, status);

@@ -12,6 +12,7 @@ struct backend;
 struct control;
 struct control_reloaded;
 struct loop;
+struct pause;
 struct manager;
 struct readings;
 
@@ -27,6 +28,7 @@ struct manager_parts {
 	struct backend *backend;
 	const char *backend_reason; /* why this backend runs */
 	struct readings *readings;
+	const struct pause *pause;
 	struct control *control;
 	const char *socket_path;
 };

@@ -12,5 +12,8 @@
 #define MESSAGE_REFUSED "b56a548f37f44247ba04e2c513abf2bb" /* a reload */
 #define MESSAGE_SILENT "eafc816cec0e47eaa9f9f08be149e260"  /* no watchdog ping */
 #define MESSAGE_DELIVERS "e82b090831fd4e44a83c0a14061391e6"
+#define MESSAGE_PAUSED "5f0f6f0d8f8d4c0e9a4f7be1f1f7c2a1"
+#define MESSAGE_RESUMED "0c2b8a5d6f2e4e9d8b35f5d0a7e41c93"
+#define MESSAGE_PAUSE_FAULT "b8e7c1d25a9346f08d1f62c3e9704ba5" /* a file of a pause */
 
 #endif

@@ -255,6 +255,10 @@ const struct setting setting_table[] = {
 	 NULL, LIVE},
 	{"cost.cpu_budget", SETTING_PERCENT, AT(governor.cpu_budget), 100, 1000000, "3%", "",
 	 "share of the time of one CPU that netflowd can take", NULL, LIVE},
+	{"cost.pause_file", SETTING_PATH, AT(pause_file), 0, LENGTH(pause_file),
+	 "/etc/netflowd/pause", "",
+	 "file that pauses netflowd while it exists, see netflowctl pause; empty: none", NULL,
+	 RESTART},
 
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
 	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
@@ -314,8 +318,7 @@ struct setting_values setting_values(const struct setting *setting)
 			 setting->choices ? setting->choices[0] : "", least ? "" : ", or empty");
 		break;
 	case SETTING_PERCENT:
-		snprintf(text.s, sizeof(text.s),
-			 "a percentage from %g%% to %g%%",
+		snprintf(text.s, sizeof(text.s), "a percentage from %g%% to %g%%",
 			 (double)least / SETTING_PERCENT_UNITS,
 			 (double)most / SETTING_PERCENT_UNITS);
 		break;

@@ -29,6 +29,8 @@ extern const struct command command_incidents;
 extern const struct command command_export;
 extern const struct command command_report;
 extern const struct command command_top;
+extern const struct command command_pause;
+extern const struct command command_resume;
 extern const struct command command_reload;
 extern const struct command command_complete;
 extern const struct command command_help;

@@ -8,6 +8,7 @@
 #include "cli/show/elsewhere.h"
 #include "cli/show/kernel_tables.h"
 #include "cli/show/ledger.h"
+#include "cli/show/pause.h"
 #include "common/array.h"
 
 #define METHOD "io.netflowd.GetStatus"
@@ -178,6 +179,7 @@ static int put_status(struct page *page, const json_t *status)
 {
 	int r;
 
+	pause_put(page, json_object_get(status, "paused"));
 	put_daemon(page, status);
 	put_host(page, status);
 	put_packets(page, status);

@@ -36,6 +36,9 @@ struct alerts_parts {
 	const bool *disabled;		 /* by probe, NF_PROBE_COUNT entries */
 	const struct rockets *rockets; /* of the kernel's log; NULL if netflowd does not read it */
 	const char *directory;
+	/* Why counters stand still because of a pause, those of drops and slots or others; NULL: they do not. */
+	const char *(*paused)(void *userdata, bool counts);
+	void *userdata;
 	struct helper *helper; /* starts programs */
 	uint64_t interval_ns;
 };

@@ -29,6 +29,8 @@ struct alert_input_state {
 	const bool *disabled;
 	const struct rockets *rockets; /* NULL: netflowd does not read the kernel's log */
 	struct attribution *attribution;
+	const char *(*paused)(void *userdata, bool counts);
+	void *userdata;
 	struct records *records;
 	struct causes
 		*causes; /* of the drops of the reading that began at causes_ns; NULL: none yet */
@@ -130,8 +132,12 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	struct alert_input_state *state = userdata;
 	const char *why;
 
-	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET)
+	if (input == ALERT_INPUT_PROBES || input == ALERT_INPUT_SOFTNET ||
+	    input == ALERT_INPUT_PAUSE)
 		return NULL;
+	why = state->paused ? state->paused(state->userdata, input != ALERT_INPUT_LATENCY) : NULL;
+	if (why)
+		return why;
 	if (input == ALERT_INPUT_SLOTS)
 		return without_slots(state, rule);
 	if (backend_is_none(state->backend))
@@ -147,6 +153,14 @@ static const char *missing(void *userdata, enum alert_input input, const struct 
 	default:
 		return NULL;
 	}
+}
+
+/* Each pause stops what is not a count. */
+static const char *read_paused(void *userdata)
+{
+	const struct alert_input_state *state = userdata;
+
+	return state->paused ? state->paused(state->userdata, false) : NULL;
 }
 
 static int number_netns(void *userdata, const char *text, uint32_t *inode)
@@ -400,6 +414,8 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 	fresh->rockets = parts->rockets;
 	fresh->records = parts->records;
 	fresh->attribution = parts->attribution;
+	fresh->paused = parts->paused;
+	fresh->userdata = parts->userdata;
 	*source = (struct alert_source){
 		.missing = missing,
 		.netns = number_netns,
@@ -411,6 +427,7 @@ int alert_source_new(struct alert_input_state **state, struct alert_source *sour
 		.squeezed = read_squeezed,
 		.ledger = read_ledger,
 		.probes = read_probes,
+		.paused = read_paused,
 		.userdata = fresh,
 	};
 	*state = fresh;

@@ -44,7 +44,7 @@ const struct alert_key alert_key_table[] = {
 		.values =
 			"a count, a number per second such as 100/s, or a duration from 0 to 1d, as the condition requires; for ledger_gap also a share such as 0.1%",
 		.otherwise =
-			"default 0 for slot_overflow, ledger_gap and probe_lost, required for all others",
+			"default 0 for slot_overflow, ledger_gap, probe_lost and paused, required for all others",
 		.help = "threshold: the condition holds while the value is above it",
 	},
 	{

@@ -373,6 +373,18 @@ static int read_probes(struct reading *reading)
 	return 0;
 }
 
+static int read_pause(struct reading *reading)
+{
+	const struct alert_source *source = reading->source;
+	const char *paused = source->paused ? source->paused(source->userdata) : NULL;
+
+	reading->to->known = reading->to->whole = true;
+	reading->to->count = paused ? 1 : 0;
+	reading->to->value = paused ? 1 : 0;
+	snprintf(reading->to->detail, ALERT_DETAIL_MAX, "%s", paused ? paused : "");
+	return 0;
+}
+
 /* ---- all conditions ------------------------------------------------------ */
 
 static const struct {
@@ -386,6 +398,7 @@ static const struct {
 	[ALERT_TIME_SQUEEZE] = {ALERT_INPUT_SOFTNET, read_squeezed},
 	[ALERT_LEDGER_GAP] = {ALERT_INPUT_LEDGER, read_ledger},
 	[ALERT_PROBE_LOST] = {ALERT_INPUT_PROBES, read_probes},
+	[ALERT_PAUSED] = {ALERT_INPUT_PAUSE, read_pause},
 };
 
 /* What was counted so far says nothing about another namespace, though it has the same name. */

@@ -104,6 +104,17 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.remedy =
 				"netflowctl probes shows the reason, and the questions that have no answer without the probe",
 		},
+	[ALERT_PAUSED] =
+		{
+			.name = "paused",
+			.unit = ALERT_UNIT_COUNT,
+			.has_over = true,
+			.what = "pauses in force: probes are detached because an administrator wants it",
+			.cause =
+				"netflowctl pause without --for, or the file of cost.pause_file, that was forgotten",
+			.remedy =
+				"netflowctl status shows who paused netflowd and since when; netflowctl resume, or removing the file, ends it",
+		},
 };
 
 static const char *const severities[ALERT_SEVERITY_COUNT] = {

@@ -25,6 +25,7 @@ enum alert_input {
 	ALERT_INPUT_LEDGER,
 	ALERT_INPUT_PROBES,
 	ALERT_INPUT_SLOTS,
+	ALERT_INPUT_PAUSE,
 };
 
 struct alert_drops {
@@ -106,6 +107,8 @@ struct alert_source {
 	int (*squeezed)(void *userdata, uint64_t *squeezed);
 	int (*ledger)(void *userdata, struct alert_ledger *ledger);
 	int (*probes)(void *userdata, struct alert_probes *probes);
+	/* The pause in force, in words; NULL: none. */
+	const char *(*paused)(void *userdata);
 	void *userdata;
 };
 

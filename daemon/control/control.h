@@ -19,6 +19,7 @@ struct control;
 struct elsewhere;
 struct history;
 struct loop;
+struct pause;
 struct reading;
 struct readings;
 struct rockets;
@@ -59,6 +60,7 @@ struct control_parts {
 	struct alerts *alerts;
 	struct history *history;	   /* of counters and records, on disk */
 	const struct elsewhere *elsewhere; /* drops that the probes do not see */
+	struct pause *pause;
 	const char *socket_path;
 	int listening; /* a socket that the service manager made, as in struct server_settings; 0: none */
 	struct control_limits limits;

@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "daemon/control/elsewhere.h"
 #include "daemon/control/internal.h"
+#include "daemon/cost/pause.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/store/rockets.h"
@@ -81,12 +82,32 @@ static int add_lack(char **reasons, const struct backend *backend, int probe)
 	return r < 0 ? r : (int)status.state;
 }
 
+/*
+ * Add the reason of a pause, if it concerns the probes; with `counts` those of drops and slots, which only a pause of
+ * all probes detaches.  1 if it does, 0, or -ENOMEM.
+ */
+static int add_pause(char **reasons, const struct control *control, bool counts)
+{
+	const struct pause_state *state = pause_state(control->parts.pause);
+	int r;
+
+	if (!state->level || (counts && state->level != PAUSE_ALL))
+		return 0;
+	r = counts ? add_reason(reasons, "%s; its counters stand still", state->text)
+		   : add_reason(reasons, "%s; packets are not followed", state->text);
+	return r < 0 ? r : 1;
+}
+
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
 	char bypassed[ELSEWHERE_REASON_MAX];
-	bool unanswered = false;
+	bool drops = question->needed == UINT32_C(1) << NF_PROBE_KFREE_SKB;
+	int paused = add_pause(&reasons, control, drops);
+	bool unanswered = paused > 0;
 
+	if (paused < 0)
+		return NULL;
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		int state;
 
@@ -182,6 +203,8 @@ static json_t *coverage_of_slots(const struct control *control)
 	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++)
 		if (add_lack(&reasons, parts->backend, i) < 0)
 			return NULL;
+	if (add_pause(&reasons, control, true) < 0)
+		return NULL;
 	lost = reasons;
 	if (unseen && add_reason(&reasons,
 				 "the probe did not see %" PRIu64 " of %" PRIu64

@@ -62,6 +62,8 @@ int method_test_alert(struct call *call, json_t *parameters, void *userdata);
 int method_silence_alert(struct call *call, json_t *parameters, void *userdata);
 int method_reload(struct call *call, json_t *parameters, void *userdata);
 int method_unsilence_alert(struct call *call, json_t *parameters, void *userdata);
+int method_pause(struct call *call, json_t *parameters, void *userdata);
+int method_resume(struct call *call, json_t *parameters, void *userdata);
 
 /*
  * read.c: call `answer` when the parts of the counters (READING_BIT()) have a reading that is as new as the call's
@@ -108,6 +110,9 @@ json_int_t control_elapsed(const struct control *control, uint64_t time_ns);
 
 /* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
 json_t *control_known(uint32_t number);
+
+/* pause.c: type Paused; NULL: netflowd is not paused. */
+json_t *control_paused(const struct control *control);
 
 /* status.c: why the kernel's program statistics cannot be used; NULL: they can. */
 const char *control_unmeasurable(const struct control *control);

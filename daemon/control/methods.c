@@ -23,6 +23,8 @@ const struct method control_methods[] = {
 	{"io.netflowd.SilenceAlert", ACCESS_CHANGE, false, method_silence_alert},
 	{"io.netflowd.UnsilenceAlert", ACCESS_CHANGE, false, method_unsilence_alert},
 	{"io.netflowd.Reload", ACCESS_CHANGE, false, method_reload},
+	{"io.netflowd.Pause", ACCESS_CHANGE, false, method_pause},
+	{"io.netflowd.Resume", ACCESS_CHANGE, false, method_resume},
 };
 
 const size_t control_method_count = ARRAY_SIZE(control_methods);

@@ -266,7 +266,7 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 	return control_reply(
 		call,
 		json_pack(
-			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}",
 			"time", json_time(reading_time(reading)), "daemon",
 			daemon_to_json(control, reading), "backend", "name",
 			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
@@ -277,7 +277,8 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
 			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
 			"loop", loop(control), "clients", clients(control), "history",
-			history_to_json(control), "elsewhere", control_elsewhere_scan(control)));
+			history_to_json(control), "elsewhere", control_elsewhere_scan(control),
+			"paused", control_paused(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)
@@ -298,10 +299,8 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 const char *control_probe_state(enum probe_state state)
 {
 	static const char *const names[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_DEGRADED] = "degraded",
-		[PROBE_DETACHED] = "detached",
+		[PROBE_ATTACHED] = "attached",	     [PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",	     [PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 

@@ -177,6 +177,9 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	ROW(ELSEWHERE_SCAN_CPU, GAUGE, "elsewhere_scan_cpu_seconds", SECONDS,
 	    "CPU time of the last of these scans"),
 
+	ROW(PAUSED, GAUGE, "paused", NULL,
+	    "1 while netflowd is paused: stages, drops and ring slots are counted; all, nothing is",
+	    "level"),
 	ROW(COVERAGE, GAUGE, "coverage", NULL,
 	    "Whether netflowd can answer a question: 1 in full, 0.5 degraded, 0 not at all", "question"),
 	ROW(PROBE_UP, GAUGE, "probe_up", NULL,

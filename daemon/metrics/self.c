@@ -44,6 +44,17 @@ static void write_coverage(struct metrics_text *text, const struct metrics_snaps
 	}
 }
 
+static void write_paused(struct metrics_text *text, const struct metrics_snapshot *snapshot)
+{
+	static const char *const levels[] = {"stages", "all"};
+
+	metrics_family(text, METRICS_PAUSED);
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		metrics_labels(text, levels[i]);
+		metrics_count(text, snapshot->paused[i]);
+	}
+}
+
 static void write_probes(struct metrics_text *text,
 			 const struct metrics_probe probe[NF_PROBE_COUNT])
 {
@@ -250,6 +261,7 @@ void metrics_write_self(struct metrics_text *text, const struct metrics_snapshot
 	write_netns(text, snapshot);
 	write_elsewhere(text, snapshot);
 	write_coverage(text, snapshot);
+	write_paused(text, snapshot);
 	write_probes(text, snapshot->probe);
 	write_alerts(text, snapshot);
 	write_cost(text, snapshot);

@@ -97,6 +97,7 @@ struct metrics_snapshot {
 	double started_unix; /* seconds since the epoch */
 	char kernel[METRICS_NAME_MAX * 2], machine[METRICS_NAME_MAX * 2];
 	const char *backend;
+	bool paused[2];	     /* stages, all */
 	uint32_t host_netns; /* inode number; 0: not known */
 	bool traced; /* a backend runs: without one, only the daemon's own numbers are known */
 

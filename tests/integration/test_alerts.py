@@ -678,7 +678,7 @@ def test_shipped_rules(start, bpf, tmp_path):
         source = paths.TREE / "config" / "alerts.d" / rule["file"].partition("/")[2]
         assert source.read_text().splitlines()[rule["line"] - 1] == f"[alert {rule['name']}]"
     enabled = {a["name"] for a in answer["alerts"] if a["enabled"]}
-    assert enabled == {"slot-overflow", "probe-lost", "ledger-gap"}
+    assert enabled == {"slot-overflow", "probe-lost", "ledger-gap", "paused"}
     overflow = alert(daemon, "slot-overflow")
     assert overflow["state"] == "inactive"
     assert (overflow.get("value") is None) == bool(overflow.get("unknown"))

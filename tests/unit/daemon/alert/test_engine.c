@@ -31,7 +31,7 @@ struct told {
 
 struct fixture {
 	/* the values that the source returns */
-	const char *missing;
+	const char *missing, *paused;
 	int error;
 	uint64_t mark, drops, other_drops, squeezed;
 	uint64_t elsewhere; /* drops at many locations, of a reason of their own */
@@ -191,6 +191,11 @@ static int probes(void *userdata, struct alert_probes *to)
 	return 0;
 }
 
+static const char *paused(void *userdata)
+{
+	return ((const struct fixture *)userdata)->paused;
+}
+
 /* ---- the fixture -------------------------------------------------------- */
 
 static void take(void *userdata, const struct alert_event *event)
@@ -211,7 +216,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	const struct alert_source source = {missing,	number_netns, drops_mark, drops,
 					    name_drops, devices,      slots,	  squeezed,
-					    ledger,	probes,	      f};
+					    ledger,	probes,	      paused,	  f};
 
 	assert_non_null(f);
 	assert_int_equal(names_new(&f->names), 0);
@@ -627,6 +632,23 @@ static void test_squeezed_gaps_probes(void **state)
 	expect(f, 3, "probes", ALERT_ENDED);
 }
 
+static void test_a_pause_that_lasts(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, "[alert paused]\ncondition = paused\nfor = 2s\n");
+	tick(f);
+	f->paused = "paused since noon";
+	tick(f);
+	assert_int_equal(f->count, 0);
+	ticks(f, 3);
+	assert_int_equal(f->count, 1);
+	assert_non_null(strstr(f->told[0].text, "paused since noon"));
+	f->paused = NULL;
+	tick(f);
+	expect(f, 1, "paused", ALERT_ENDED);
+}
+
 /* ---- values that are not known ------------------------------------------- */
 
 /* A share of what began, whatever the load; a few lost events are no share. */
@@ -825,6 +847,7 @@ int main(void)
 		TEST(test_no_packets_wait_no_time),
 		TEST(test_slots),
 		TEST(test_squeezed_gaps_probes),
+		TEST(test_a_pause_that_lasts),
 		TEST(test_gaps_as_a_share),
 		TEST(test_unknown),
 		TEST(test_reload_keeps_state),

@@ -172,13 +172,13 @@ static void test_defaults_of_conditions(void **state)
 	(void)state;
 	assert_string_equal(
 		find("over")->otherwise,
-		"default 0 for slot_overflow, ledger_gap and probe_lost, required for all others");
+		"default 0 for slot_overflow, ledger_gap, probe_lost and paused, required for all others");
 	assert_string_equal(find("window")->otherwise,
 			    "default 10s for drop_rate, 1min for all others");
 	for (int i = 0; i < ALERT_KIND_COUNT; i++) {
 		const struct alert_kind *kind = &alert_kinds[i];
-		bool has_over =
-			i == ALERT_SLOT_OVERFLOW || i == ALERT_LEDGER_GAP || i == ALERT_PROBE_LOST;
+		bool has_over = i == ALERT_SLOT_OVERFLOW || i == ALERT_LEDGER_GAP ||
+				i == ALERT_PROBE_LOST || i == ALERT_PAUSED;
 
 		assert_int_equal(kind->has_over, has_over);
 		assert_true(kind->over == 0);

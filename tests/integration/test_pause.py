@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""netflowctl pause and resume, and the file that pauses: what is detached, counted and kept."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from lab import kernel, waiting
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+NOBODY = 65534
+# Of the groups irq, rx, tx and wake.
+COUNTING = ("drop", "slots")
+
+
+@pytest.fixture
+def serve(start, tmp_path):
+    """A daemon that keeps its state, and looks at a file for a pause, below tmp_path."""
+    def run(*settings):
+        return start(f"history.directory={tmp_path}/state", f"cost.pause_file={tmp_path}/pause",
+                     *settings)
+    return run
+
+
+def probes(daemon):
+    return daemon.call("ListProbes")["probes"]
+
+
+def states(daemon, counting):
+    return {p["state"] for p in probes(daemon) if (p["group"] in COUNTING) == counting
+            and p["state"] != "unneeded"}
+
+
+def hits(daemon):
+    received = daemon.status()["packets"]
+    return received["received"], received["transmitted"]
+
+
+def burst(count):
+    """Datagrams over lo to a closed port, from an unconnected socket, which gets no errors."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(count):
+            sender.sendto(b"x", ("127.0.0.1", 9))
+
+
+def no_socket(daemon):
+    return sum(r["packets"] for r in daemon.call("GetDrops")["rows"]
+               if r.get("device") == "lo" and r.get("protocol") == "ipv4/udp")
+
+
+def test_stages_stand_still_and_drops_are_counted(serve):
+    daemon = serve()
+    before = no_socket(daemon)
+    daemon.call("Pause")  # the schema check of the first call must not count as time
+    daemon.call("Resume")
+    began = time.monotonic()
+    paused = daemon.call("Pause")["paused"]
+    assert time.monotonic() - began < 0.1
+    stood = hits(daemon)
+    assert paused["level"] == "stages" and "until" not in paused
+    assert states(daemon, counting=False) == {"detached"}
+    assert "detached" not in states(daemon, counting=True)
+    burst(4217)
+    assert hits(daemon) == stood
+    assert no_socket(daemon) - before == 4217
+    assert daemon.coverage("rx_latency")["state"] == "unavailable"
+    assert "netflowctl resume" in daemon.coverage("rx_latency")["reason"]
+    assert daemon.coverage("drops")["state"] != "unavailable"
+    shown = daemon.netflowctl("status").stdout
+    assert shown.startswith("PAUSED: netflowd follows no packets")
+    for command in ("latency", "napi"):
+        assert "paused since" in " ".join(daemon.netflowctl(command).stdout.split()), command
+    assert daemon.call("Resume") == {"resumed": True}
+    assert "detached" not in states(daemon, counting=False)
+    burst(10)
+    assert hits(daemon) > stood
+    assert daemon.call("Resume") == {"resumed": False}
+    assert "probes run again" in daemon.log()
+
+
+def alert(daemon, name):
+    """All that GetAlerts says of a rule, as text."""
+    return next(str(a) for a in daemon.call("GetAlerts")["alerts"] if a["name"] == name)
+
+
+def test_all_counts_nothing_and_says_so(serve):
+    daemon = serve()
+    daemon.call("Pause", all=True)
+    before = no_socket(daemon)
+    burst(100)
+    assert no_socket(daemon) == before
+    assert states(daemon, counting=True) == {"detached"}
+    assert daemon.coverage("drops")["state"] == "unavailable"
+    assert "counters stand still" in " ".join(daemon.netflowctl("drops").stdout.split())
+    assert daemon.netflowctl("status").stdout.startswith("PAUSED: netflowd counts nothing")
+    assert waiting.until(lambda: alert(daemon, "ledger-gap"), lambda shown: "paused since" in shown)
+    # A second pause replaces the first.
+    assert daemon.call("Pause", for_ns=3600 * 10**9)["paused"]["level"] == "stages"
+    burst(100)
+    assert no_socket(daemon) == before + 100
+
+
+def test_a_pause_ends_by_itself(serve, tmp_path):
+    daemon = serve()
+    done = daemon.netflowctl("pause", "--for", "2s")
+    assert done.returncode == 0 and "PAUSED" in done.stdout, done
+    began = time.monotonic()
+    assert (tmp_path / "state/pause").exists()
+    waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused)
+    assert 1.5 < time.monotonic() - began < 4
+    assert "detached" not in states(daemon, counting=False)
+    assert "the time of the pause is over" in daemon.log()
+    assert not (tmp_path / "state/pause").exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restart_keeps_a_pause(serve, end):
+    daemon = serve()
+    first = daemon.call("Pause", for_ns=3600 * 10**9, all=True)["paused"]
+    daemon.stop(end)
+    daemon.start()
+    again = daemon.status()["paused"]
+    assert (again["level"], again["since"]) == ("all", first["since"])
+    assert states(daemon, counting=True) == {"detached"}
+    daemon.netflowctl("resume")
+    daemon.stop()
+    daemon.start()
+    assert "paused" not in daemon.status()
+
+
+def test_a_damaged_file_is_ignored_and_reported(serve, tmp_path):
+    daemon = serve()
+    daemon.call("Pause")
+    daemon.stop()
+    (tmp_path / "state/pause").write_bytes(b"all\nsince 2026\0\xff")
+    daemon.start()
+    assert "paused" not in daemon.status()
+    assert "state/pause: line 2" in daemon.log() and "ignored" in daemon.log()
+
+
+def level(daemon):
+    return daemon.status().get("paused", {}).get("level")
+
+
+def test_the_file(serve, tmp_path):
+    daemon, file = serve(), tmp_path / "pause"
+
+    def becomes(wanted):
+        began = time.monotonic()
+        assert waiting.until(lambda: level(daemon), lambda now: now == wanted) == wanted
+        assert time.monotonic() - began < 1.5
+
+    file.write_text("")
+    becomes("stages")
+    file.write_text("all\n")
+    becomes("all")
+    # The more restrictive one counts.
+    daemon.call("Pause")
+    paused = daemon.status()["paused"]
+    assert paused["level"] == "all" and {s["by"] for s in paused["sources"]} == {"command", "file"}
+    assert "to end it, remove the file" in daemon.netflowctl("resume").stdout
+    file.write_text("nonsense\n")
+    becomes("stages")
+    assert "pause: line 1" in daemon.log()
+    assert "line 1" in daemon.status()["paused"]["sources"][0]["wrong"]
+    file.write_text("until 2020-01-01T00:00:00Z\n")
+    becomes(None)
+    file.unlink()
+    os.mkfifo(file)
+    becomes("stages")
+    file.unlink()
+    becomes(None)
+    assert "detached" not in states(daemon, counting=False)
+
+
+def test_only_root_may_pause(serve):
+    daemon = serve()
+    # Past the file's mode, credentials decide.
+    daemon.socket_path.chmod(0o666)
+    for command in (["pause"], ["resume"]):
+        done = daemon.netflowctl(*command, user=NOBODY, group=NOBODY, extra_groups=[])
+        assert done.returncode == 1 and done.stderr, done
+    assert "paused" not in daemon.status()
+
+
+def maps(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as lines:
+        return sum(1 for _ in lines)
+
+
+def test_cycles_leak_nothing_and_lose_no_drop(serve):
+    daemon = serve()
+    daemon.call("Pause")
+    daemon.call("Resume")
+    before, counted = kernel.bpf_objects(daemon.pid), no_socket(daemon)
+    fds, mapped = len(os.listdir(f"/proc/{daemon.pid}/fd")), maps(daemon.pid)
+    with subprocess.Popen(
+            ["python3", "-c", "import socket, sys, time\n"
+             "s, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0\n"
+             "import select\n"
+             "while not select.select([sys.stdin], [], [], 0)[0]:\n"
+             "    s.sendto(b'x', ('127.0.0.1', 9)); n += 1; time.sleep(0.0002)\n"
+             "print(n)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sender:
+        for _ in range(200):
+            daemon.call("Pause")
+            daemon.call("Resume")
+        sent = int(sender.communicate(b"\n")[0])
+    assert no_socket(daemon) - counted == sent > 1000
+    after = kernel.bpf_objects(daemon.pid)
+    assert {kind: len(held) for kind, held in after.items()} == \
+        {kind: len(held) for kind, held in before.items()}
+    assert after["prog"] == before["prog"] and after["map"] == before["map"]
+    assert len(os.listdir(f"/proc/{daemon.pid}/fd")) == fds
+    assert abs(maps(daemon.pid) - mapped) <= 4
+
+
+def test_metrics_show_a_pause(serve):
+    daemon = serve("metrics.listen=unix")
+
+    def metrics():
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(daemon.directory / "metrics.sock"))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            return b"".join(iter(lambda: client.recv(65536), b"")).decode()
+
+    daemon.call("Pause")
+    assert 'netflowd_paused{level="stages"} 1' in metrics()
+    assert 'netflowd_paused{level="all"} 0' in metrics()
+    assert 'state="detached"' in metrics()
+    daemon.call("Resume")
+    # A reading serves several scrapes.
+    assert waiting.until(metrics, lambda text: 'netflowd_paused{level="stages"} 0' in text)
