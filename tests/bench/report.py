@@ -19,13 +19,13 @@ def bound(least, most):
 
 
 class Report:
-    """`footprint`: {Footprint: samples}; `programs`, `slots`: rows of footprint.py, or None."""
+    """`footprint`: {Footprint: samples}; `tables`: {part: what footprint.py measured}."""
 
     def __init__(self, bench, all_series):
         self.bench = bench
         self.all_series = all_series
         self.footprint = {}
-        self.programs = self.before = self.slots = None
+        self.tables = {}
         self.empty_ns = {}
         self.failures = []  # (part, why)
         self.notes = []
@@ -95,8 +95,7 @@ class Report:
                                      for one in series.rounds] for series in self.all_series}
         print(json.dumps({"cpus": os.cpu_count(), "kernel": os.uname().release,
                           "hooks": self.bench.events, "comparisons": list(self.comparisons()),
-                          "footprint": list(self.footprints()), "programs": self.programs,
-                          "last_release_programs": self.before, "slots": self.slots,
+                          "footprint": list(self.footprints()), "tables": self.tables,
                           "rounds": rounds, "notes": self.all_notes(),
                           "failures": self.all_failures()}, ensure_ascii=False, indent=1))
 
@@ -132,19 +131,20 @@ class Report:
                   f"{bound(None, row['most']):<10}{row['verdict'] or ''}".rstrip())
 
     def _print_programs(self):
-        if self.programs:
-            old = {event: ns for event, _, ns in self.before[0]} if self.before else {}
+        programs, before, slots = map(self.tables.get, ("programs", "last release", "slots"))
+        if programs:
+            old = {event: ns for event, _, ns in before[0]} if before else {}
             print(f"\n{'program, flood, governor off':<32}{'hits/s':>10}{'ns/hit':>9}"
                   f"{'% of a core':>13}{'last release':>15}")
-            for event, rate, ns in self.programs[0]:
+            for event, rate, ns in programs[0]:
                 cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")
                 then = "-" if old.get(event) is None else f"{old[event]:.1f}"
                 print(f"{event:<32}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}{then:>15}")
             if self.empty_ns:
                 print(f"ns/hit excludes the cost of the kernel's statistics, which show "
                       f"{statistics.median(self.empty_ns.values()):.0f} ns for an empty program")
-        if self.slots:
+        if slots:
             print(f"\n{'slots programs, transmit':<32}{'slots':>10}{'ns':>9}")
-            for kind, slots, ns in self.slots:
+            for kind, slots, ns in slots:
                 cells = ["-" if slots is None else slots, "-" if ns is None else f"{ns:.1f}"]
                 print(f"{kind:<32}{cells[0]:>10}{cells[1]:>9}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs rounds: every contestant of a load once, in random order, again and again until it is decided.
+"""Runs rounds: every contestant of a load once, in random order, until the load is decided.
 
 A figure counts only if the contestant proves afterwards that it saw the packets.
 """
@@ -8,9 +8,9 @@ import random
 import time
 
 import intervals
-from daemon import Failed
 from expectations import COMPARISONS
 from loads import SETTLED
+from daemon import Failed
 
 MORE_ROUNDS = 5  # between two looks at a comparison that is undecided
 

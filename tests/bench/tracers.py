@@ -15,8 +15,8 @@ import subprocess
 import time
 
 import loads
-from daemon import Daemon, Failed, last_line, private_process, stop_process
 from expectations import BPFTRACE, DEFAULT, EMPTY, OFF, PERF, RELEASE, UNTRACED
+from daemon import Daemon, Failed, last_line, private_process, stop_process
 
 # Every packet of the flood passes these hooks, so a tracer that works counts as many hits.
 EVERY_PACKET = ("net_dev_queue", "net_dev_start_xmit", "net_dev_xmit", "netif_receive_skb")
