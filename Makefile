@@ -11,7 +11,8 @@
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
-#   make bench      compare the cost of netflowd with its last release, bpftrace, perf and empty programs
+#   make bench      measure what netflowd costs under load, beside an untraced host and other tracers;
+#                   BENCH="--load udp --rounds 6" for a quick look; make bench-parts: drops, services, disk
 #   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
 #                   SOAK_NAMESPACES=300000 namespaces and cgroups that come and go
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
@@ -236,7 +237,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench soak fuzz generated clean
+.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench bench-parts soak fuzz generated clean
 
 # The script asks apt only for missing packages: a machine that has them all needs no network.
 packages:
@@ -297,7 +298,10 @@ check-arm64: packages
 
 bench: packages
 	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
-	$(Q)$(AS_ROOT) tests/bench/run
+	$(Q)$(AS_ROOT) tests/bench/run $(BENCH)
+
+bench-parts: packages
+	+$(Q)$(MAKE) all tools
 	$(Q)$(AS_ROOT) tests/bench/drops
 	$(Q)$(AS_ROOT) tests/bench/scrape
 	$(Q)$(AS_ROOT) tests/bench/services

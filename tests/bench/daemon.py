@@ -42,17 +42,19 @@ def last_line(path):
 class Daemon:
     def __init__(self, program, work, *settings):
         self.program = program
-        self.settings = (*self._history(program, work), *settings)
+        # Its history goes to a directory of the benchmark.
+        self.settings = self._known(program, f"history.directory={work / 'history'}", *settings)
         self.directory = work / "run"
         self.log = work / "netflowd.log"
         self.notify_path = work / "notify"
         self.process = None
 
     @staticmethod
-    def _history(program, work):
-        """Its history goes to a directory of the benchmark; older releases have none."""
-        done = subprocess.run([str(program), "--help"], stdout=subprocess.PIPE, check=False)
-        return (f"history.directory={work / 'history'}",) * (b"history.directory" in done.stdout)
+    def _known(program, *settings):
+        """The settings that a release knows: older ones lack some."""
+        done = subprocess.run([str(program), "--help"], stdout=subprocess.PIPE, text=True,
+                              check=False)
+        return tuple(setting for setting in settings if setting.split("=")[0] in done.stdout)
 
     def start(self):
         """Start netflowd and wait for READY=1; return the seconds from exec to READY=1."""
@@ -132,15 +134,6 @@ class Daemon:
     def hits(self):
         return {probe["name"]: probe["hits"] for probe in self.attached_probes()}
 
-    def timed(self, netns):
-        """{segment: timed packets} of one network namespace."""
-        counts = {}
-        reply = self.call("GetLatency", netns=str(netns))
-        # The first release has only rows, of each device and segment.
-        for row in reply.get("segments", reply["latencies"]):
-            counts[row["segment"]] = counts.get(row["segment"], 0) + row["count"]
-        return counts
-
     def resident_bytes(self):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
@@ -154,3 +147,10 @@ class Daemon:
         """CPU time of all threads, from schedstat: it counts ns, and stat only clock ticks."""
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
+
+    def wakeups(self):
+        """How often a thread has waited, and so was woken."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return sum(int(line.split()[1]) for task in tasks.iterdir()
+                   for line in (task / "status").read_text().splitlines()
+                   if line.startswith("voluntary_ctxt_switches:"))

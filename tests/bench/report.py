@@ -1,218 +1,150 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Collects the figures of all rounds and prints the report."""
+"""Prints the result of the benchmark: a table for a reader, or one JSON object."""
 
+import json
 import os
 import statistics
 
-import tcp
-from footprint import IDLE_S
+import intervals
+from expectations import IDLE_CPU, IDLE_WAKEUPS, READY, RESIDENT, UNTRACED
+from loads import FIRST
 
-# The sender should have its CPU alone; with less than this share, other tasks ran there.
+# The sender of the flood should have its CPU alone; with less than this share, other tasks ran
+# there.
 UNDISTURBED = 0.98
 
-# (label, label of the base, least expected ratio)
-RATIOS = (
-    ("netflowd", "empty programs", 0.88),
-    ("last release", "empty programs", None),
-    ("netflowd", "last release", None),
-    ("netflowd", "bpftrace", 1.70),
-    ("netflowd", "perf record", None),
-)
-NOTHING = "nothing attached"
-READY_S, RESIDENT_MIB, IDLE_PERCENT = 0.5, 32, 0.2
+
+def bound(least, most):
+    return f"≥ {least:g}" if least is not None else f"≤ {most:g}" if most is not None else ""
 
 
-class Results:
-    def __init__(self):
-        self.rounds = []  # {label: (flood, remark)}
-        self.discarded = []
-        self.failures = []
-        self.others = set()
+class Report:
+    """`footprint`: {Footprint: samples}; `tables`: {part: what footprint.py measured}."""
 
-    def begin_round(self):
-        self.rounds.append({})
+    def __init__(self, bench, all_series):
+        self.bench = bench
+        self.all_series = all_series
+        self.footprint = {}
+        self.tables = {}
+        self.empty_ns = {}
+        self.failures = []  # (part, why)
+        self.notes = []
 
-    def add(self, label, flood, remark):
-        self.rounds[-1][label] = (flood, remark)
+    def add_starts(self, seconds):
+        self.footprint[READY] = seconds
 
-    def discard(self, label, why):
-        self.discarded.append((len(self.rounds), label, why))
+    def add_idle(self, pieces):
+        self.footprint[IDLE_CPU] = [cpu for cpu, _ in pieces]
+        self.footprint[IDLE_WAKEUPS] = [wakeups for _, wakeups in pieces]
 
-    def could_not_run(self, label, why):
-        self.failures.append((label, why))
+    def add_resident(self, sizes):
+        if sizes:
+            self.footprint[RESIDENT] = [size / 2**20 for size in sizes]
 
-    def note_others(self, names):
-        self.others.update(names)
+    # ---- rows ----
 
-    def disturbed(self):
-        """The floods with nothing attached whose sender did not have its CPU alone."""
-        return [flood for flood in self.floods(NOTHING) if flood.sender_cpu < UNDISTURBED]
+    def comparisons(self):
+        """One row, a dict, of each comparison that has a figure."""
+        for series in self.all_series:
+            for one in series.comparisons:
+                ratio, count = series.ratio(one)
+                if ratio is None:
+                    continue
+                first, _ = series.ratio(one, FIRST)
+                of, base = (statistics.median(side) for side in zip(*series.pairs(one)))
+                yield {"load": one.load, "title": series.load.title, "figure": one.figure,
+                       "unit": series.load.units[one.figure], "of": one.of, "base": one.base,
+                       "median": of, "base_median": base, "ratio": ratio._asdict(),
+                       "first_2s": first._asdict(), "rounds": count, "least": one.least,
+                       "most": one.most, "verdict": series.verdict(one)}
 
-    def doubt(self):
-        """A remark on a verdict about rates, if the notes limit it."""
-        return "  (doubtful: see the notes)" if self.others or self.disturbed() else ""
+    def footprints(self):
+        for one, samples in self.footprint.items():
+            found = intervals.median(samples)
+            verdict = one.most and intervals.verdict(found, len(samples), most=one.most)
+            yield {"name": one.name, "unit": one.unit, "median": found._asdict(),
+                   "samples": len(samples), "most": one.most, "verdict": verdict}
 
-    def labels(self):
-        seen = {}
-        for one in self.rounds:
-            seen.update(dict.fromkeys(one))
-        return sorted(seen, key=lambda label: -statistics.median(self.rates(label)))
+    def all_notes(self):
+        notes = list(self.notes)
+        for series in self.all_series:
+            title = series.load.title
+            notes += [f"{title}, round {at}: the figure of {label} does not count: {why}"
+                      for at, label, why in series.discarded]
+            disturbed = series.disturbed(UNTRACED, UNDISTURBED)
+            if disturbed:
+                notes.append(f"{title}: other tasks ran on the sender's CPU in {len(disturbed)} "
+                             f"rounds with nothing attached; it had as little as "
+                             f"{100 * min(disturbed):.1f} % of it")
+        return notes
 
-    def floods(self, label):
-        return [one[label][0] for one in self.rounds if label in one]
+    def all_failures(self):
+        failures = [f"{what} could not run: {why}" for what, why in self.failures]
+        for series in self.all_series:
+            failures += [f"{series.load.title}, {label}: could not run: {why}"
+                         for label, why in series.failures]
+            discarded = dict.fromkeys(label for _, label, _ in series.discarded)
+            failures += [f"{series.load.title}: no figure of {label} counts" for label in discarded
+                         if not any(label in one for one in series.rounds)]
+        return failures
 
-    def rates(self, label):
-        return [flood.rate for flood in self.floods(label)]
+    # ---- output ----
 
-    def ratios(self, label, base):
-        """The ratio of each round that has both figures."""
-        return [one[label][0].rate / one[base][0].rate
-                for one in self.rounds if label in one and base in one]
+    def print_json(self):
+        rounds = {series.load.name: [{label: outcome._asdict() for label, outcome in one.items()}
+                                     for one in series.rounds] for series in self.all_series}
+        print(json.dumps({"cpus": os.cpu_count(), "kernel": os.uname().release,
+                          "hooks": self.bench.events, "comparisons": list(self.comparisons()),
+                          "footprint": list(self.footprints()), "tables": self.tables,
+                          "rounds": rounds, "notes": self.all_notes(),
+                          "failures": self.all_failures()}, ensure_ascii=False, indent=1))
 
-    def remark(self, label):
-        remarks = [one[label][1] for one in self.rounds if label in one and one[label][1]]
-        return remarks[-1] if remarks else ""
+    def print(self):
+        print(f"{os.cpu_count()} CPUs, Linux {os.uname().release}; netflowd attaches "
+              f"{len(self.bench.events)} hooks")
+        self._print_comparisons()
+        self._print_footprint()
+        self._print_programs()
+        for line in self.all_notes() + self.all_failures():
+            print(f"\nnote: {line}")
 
+    def _print_comparisons(self):
+        print(f"\n{'load':<26}{'contestant':<23}{'median':>11} {'unit':<12}{'compared with':<23}"
+              f"{'ratio':>6}  {'95 %':<13}{'first 2 s':>9}  {'rounds':>6}  {'expected':<9}verdict")
+        for row in self.comparisons():
+            ratio = row["ratio"]
+            load = f"{row['title']}, {row['figure']}"
+            between = f"{ratio['low']:.3f}–{ratio['high']:.3f}"
+            print(f"{load:<26.26}{row['of']:<23}{row['median']:>11,.1f} {row['unit']:<12}"
+                  f"{row['base']:<23}{ratio['value']:>6.3f}  {between:<13}"
+                  f"{row['first_2s']['value']:>9.3f}  {row['rounds']:>6}  "
+                  f"{bound(row['least'], row['most']):<9}{row['verdict'] or ''}".rstrip())
+        print("ratio: of the medians; 95 %: the middle 95 % of the ratios of drawn rounds; "
+              "first 2 s: the ratio before the governor has settled")
 
-def spread(values, form):
-    """(median, "min–max") as text"""
-    return (format(statistics.median(values), form),
-            f"{min(values):{form}}–{max(values):{form}}")
+    def _print_footprint(self):
+        print(f"\n{'the daemon':<32}{'median':>10} {'unit':<9}{'95 %':<17}{'expected':<10}verdict")
+        for row in self.footprints():
+            found = row["median"]
+            between = f"{found['low']:.2f}–{found['high']:.2f}"
+            print(f"{row['name']:<32}{found['value']:>10,.2f} {row['unit']:<9}{between:<17}"
+                  f"{bound(None, row['most']):<10}{row['verdict'] or ''}".rstrip())
 
-
-def print_heading(bench, rounds):
-    print(f"loopback UDP with 64-byte payloads, sender on CPU 0, reader on CPU 1; "
-          f"{os.cpu_count()} CPUs, Linux {os.uname().release}")
-    print(f"{rounds} round{'s' if rounds > 1 else ''} with {bench.seconds:g} s for each tracer; "
-          "packets/s that reached the reader")
-    print(f"netflowd attaches {len(bench.events)} hooks on this kernel:")
-    print("  " + " ".join(bench.events))
-    print(flush=True)
-
-
-def print_round(results, rounds):
-    one = results.rounds[-1]
-    figures = ", ".join(f"{label} {flood.rate:,.0f}" for label, (flood, _) in one.items())
-    print(f"round {len(results.rounds)}/{rounds}: {figures or 'no valid figure'}", flush=True)
-
-
-def print_rates(results):
-    print(f"\n{'packets/s':<18}{'median':>10}  {'min–max':<19}{'ratio':<11}{'min–max':<13}"
-          f"{'lost %':<7}timed")
-    for label in results.labels():
-        median, between = spread(results.rates(label), ",.0f")
-        ratios = results.ratios(label, NOTHING)
-        part, part_between = spread(ratios, ".3f") if ratios else ("-", "-")
-        lost = statistics.median(flood.lost for flood in results.floods(label))
-        print(f"{label:<18}{median:>10}  {between:<19}{part:<11}{part_between:<13}"
-              f"{100 * lost:<7.1f}{results.remark(label)}".rstrip())
-    print(f"ratio: to the rate of the same round with {NOTHING}")
-    print("lost %: sent packets that were dropped because the reader's socket buffer was full")
-    print("timed: packets of the flood for which the tracer recorded a time")
-
-
-def verdict_on(value, limit, good):
-    return "met" if good(value, limit) else "NOT met"
-
-
-def print_ratios(results):
-    print(f"\n{'ratio':<32}{'median':<9}{'min–max':<14}expected")
-    for label, base, least in RATIOS:
-        ratios = results.ratios(label, base)
-        name = f"{label} / {base}"
-        if not ratios:
-            print(f"{name:<32}not measured: no round has both figures")
-            continue
-        median, between = spread(ratios, ".3f")
-        verdict = ""
-        if least is not None:
-            met = verdict_on(statistics.median(ratios), least, lambda v, l: v >= l)
-            verdict = f"≥ {least:.2f}   {met}{results.doubt()}"
-        print(f"{name:<32}{median:<9}{between:<14}{verdict}".rstrip())
-
-
-# (name, index in a figure, format, least expected ratio)
-TCP = (
-    ("TCP bulk, Gbit/s", 0, ".1f", 0.97),
-    ("TCP round trip, p50 µs", 1, ".1f", None),
-    ("TCP round trip, p99 µs", 2, ".1f", None),
-)
-
-
-def print_tcp(figures, of, base):
-    """Print `figures`, which tcp.measure() returned, and their ratio `of` to `base`."""
-    print(f"\n{'TCP on loopback':<28}{base:>18}{of:>12}{'ratio':>9}  {'min–max':<14}expected")
-    for name, index, form, least in TCP:
-        median, low, high = tcp.ratio(figures, index, of, base)
-        cells = [statistics.median(one[label][index] for one in figures) for label in (base, of)]
-        verdict = ""
-        if least is not None:
-            verdict = f"≥ {least:.2f}   {verdict_on(median, least, lambda v, l: v >= l)}"
-        between = f"{low:.3f}–{high:.3f}"
-        print(f"{name:<28}{cells[0]:>18{form}}{cells[1]:>12{form}}{median:>9.3f}  "
-              f"{between:<14}{verdict}".rstrip())
-
-
-def at_most(name, value, limit, unit, form, detail=""):
-    met = verdict_on(value, limit, lambda v, l: v <= l)
-    print(f"{name:<28}{value:{form}} {unit:<5} ≤ {limit:g} {unit}  {met}{detail}")
-
-
-def print_footprint(starts, idle, resident, hits, before):
-    """Print the daemon's figures; `before`: of the last release, from footprint.ns_per_hit()."""
-    print(f"\n{'the daemon':<28}measured and expected")
-    median, between = spread(starts, ".3f")
-    at_most(f"time until ready, {len(starts)} starts", float(median), READY_S, "s", ".3f",
-            f"  ({between})")
-    if idle is not None:
-        at_most(f"idle CPU, {IDLE_S} s", idle, IDLE_PERCENT, "%", ".3f", "  (of one core)")
-    if resident:
-        tables = f"  (tables in the kernel: {hits[1] / 2**20:.1f} MiB" if hits else ""
-        if tables:
-            tables += f", last release {before[1] / 2**20:.1f} MiB)" if before else ")"
-        at_most("resident memory after flood", max(resident) / 2**20, RESIDENT_MIB, "MiB", ".1f",
-                tables)
-
-
-def print_hits(rows, before, empty):
-    """Print the cost of each program; `before`: the last release's; `empty`: what is subtracted."""
-    old = {event: ns for event, _, ns in before[0]} if before else {}
-    print(f"\n{'program':<28}{'hits/s':>10}{'ns/hit':>9}{'% of a core':>13}{'last release':>15}")
-    for event, rate, ns in rows:
-        cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")
-        then = "-" if old.get(event) is None else f"{old[event]:.1f}"
-        print(f"{event:<28}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}{then:>15}")
-    if empty:
-        print(f"ns/hit excludes the cost of the kernel's statistics, which show "
-              f"{statistics.median(empty.values()):.0f} ns for an empty program here")
-
-
-def print_slots(rows):
-    print(f"\n{'slots programs, transmit':<28}{'slots':>10}{'ns':>9}")
-    for kind, slots, ns in rows:
-        cells = ["-" if slots is None else slots, "-" if ns is None else f"{ns:.1f}"]
-        print(f"{kind:<28}{cells[0]:>10}{cells[1]:>9}")
-    print("ns: all slots programs of one transmit together")
-
-
-def print_notes(results):
-    """Print the notes; return True if a part could not run."""
-    notes = [f"round {at}: the figure of {label} does not count: {why}"
-             for at, label, why in results.discarded]
-    disturbed = results.disturbed()
-    if disturbed:
-        share = min(flood.sender_cpu for flood in disturbed)
-        notes.append(f"{len(disturbed)} of {len(results.floods(NOTHING))} floods with nothing "
-                     f"attached were disturbed: other tasks ran on the sender's CPU, and it had "
-                     f"as little as {100 * share:.1f} % of it")
-    if results.others:
-        notes.append("other programs traced this kernel: their cost is part of every figure and "
-                     "brings ratios nearer to 1; their BPF programs: "
-                     + " ".join(sorted(results.others)))
-    failures = [f"{what} could not run: {why}" for what, why in results.failures]
-    for label in {label for _, label, _ in results.discarded}:
-        if not results.rates(label):
-            failures.append(f"no figure of {label} counts")
-    for line in notes + failures:
-        print(f"\nnote: {line}")
-    return bool(failures)
+    def _print_programs(self):
+        programs, before, slots = map(self.tables.get, ("programs", "last release", "slots"))
+        if programs:
+            old = {event: ns for event, _, ns in before[0]} if before else {}
+            print(f"\n{'program, flood, governor off':<32}{'hits/s':>10}{'ns/hit':>9}"
+                  f"{'% of a core':>13}{'last release':>15}")
+            for event, rate, ns in programs[0]:
+                cells = ("-", "-") if ns is None else (f"{ns:.1f}", f"{rate * ns / 1e7:.2f}")
+                then = "-" if old.get(event) is None else f"{old[event]:.1f}"
+                print(f"{event:<32}{rate:>10,.0f}{cells[0]:>9}{cells[1]:>13}{then:>15}")
+            if self.empty_ns:
+                print(f"ns/hit excludes the cost of the kernel's statistics, which show "
+                      f"{statistics.median(self.empty_ns.values()):.0f} ns for an empty program")
+        if slots:
+            print(f"\n{'slots programs, transmit':<32}{'slots':>10}{'ns':>9}")
+            for kind, slots, ns in slots:
+                cells = ["-" if slots is None else slots, "-" if ns is None else f"{ns:.1f}"]
+                print(f"{kind:<32}{cells[0]:>10}{cells[1]:>9}")

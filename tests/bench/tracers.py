@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tracers that the benchmark compares.
 
-Each tracer starts before a flood, proves after it that it saw the packets, and stops.  It leaves
+Each tracer starts before a load, proves after it that it saw the packets, and stops.  It leaves
 nothing attached.
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -13,6 +14,8 @@ import signal
 import subprocess
 import time
 
+import loads
+from expectations import BPFTRACE, DEFAULT, EMPTY, OFF, PERF, RELEASE, UNTRACED
 from daemon import Daemon, Failed, last_line, private_process, stop_process
 
 # Every packet of the flood passes these hooks, so a tracer that works counts as many hits.
@@ -26,33 +29,28 @@ SETTLE_S = 0.3  # from attaching to the flood: helper processes exit, an RCU gra
 class Bench:
     """The paths, the hooks and the flood, which all tracers share."""
 
-    def __init__(self, top, work, seconds):
+    def __init__(self, top, work):
         self.source = top / "tests/bench"
         self.build = top / "build/bpf"
         self.tools = top / "build/plain/tests/bench"
         self.program = top / "build/plain/netflowd"
         self.release = None  # the daemon of the last release, if it could be built
         self.work = work
-        self.seconds = seconds
         self.netns = os.stat("/proc/self/ns/net").st_ino
         self.events = []
 
-    def flood(self, seconds=None, payload=64):
-        command = [self.tools / "udp_flood", str(seconds or self.seconds), str(payload)]
+    def flood(self, *seconds, payload=64):
+        """Flood for pieces of time that follow each other without a pause; return the pieces."""
+        command = [self.tools / "udp_flood", ",".join(map(str, seconds)), str(payload)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Failed(f"udp_flood: {done.stderr.strip()}")
-        sent, received, took, share = done.stdout.split()
-        return Flood(int(sent), int(received), float(took), float(share))
+        return [Piece(int(sent), int(received), float(took), float(share))
+                for sent, received, took, share in map(str.split, done.stdout.splitlines())]
 
 
-class Flood:
-    def __init__(self, sent, received, seconds, sender_cpu):
-        self.sent = sent
-        self.received = received
-        self.rate = received / seconds
-        self.lost = 1 - received / sent
-        self.sender_cpu = sender_cpu
+# One piece of a flood, see udp_flood.c.
+Piece = collections.namedtuple("Piece", "sent received seconds sender_cpu")
 
 
 def require(seen, sent, events, who):
@@ -63,7 +61,9 @@ def require(seen, sent, events, who):
 
 
 class Nothing:
-    label = "nothing attached"
+    label = UNTRACED
+    every = 1  # takes part in one of this number of rounds
+    stretch = loads.STEADY
 
     def __init__(self, bench):
         self.bench = bench
@@ -71,9 +71,8 @@ class Nothing:
     def start(self):
         pass
 
-    def prove(self, flood):
-        """Return the report's cell "timed"; raise Failed if the tracer did not see the flood."""
-        return ""
+    def prove(self, outcome):
+        """Raise Failed if the tracer did not see the packets of a load."""
 
     def stop(self):
         pass
@@ -85,7 +84,7 @@ class Empty(Nothing):
     They count nothing, and the kernel's statistics would cost time during the flood.  So a second,
     short flood proves that they run.
     """
-    label = "empty programs"
+    label = EMPTY
 
     def __init__(self, bench):
         super().__init__(bench)
@@ -110,10 +109,10 @@ class Empty(Nothing):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
-    def prove(self, flood):
+    def prove(self, outcome):
         self._say("measure")
         self._expect("measuring")
-        sent = self.bench.flood(0.2).sent
+        sent = self.bench.flood(0.2)[0].sent
         self._say("report")
         seen = {}
         for line in iter(self.process.stdout.readline, ""):
@@ -124,7 +123,6 @@ class Empty(Nothing):
             before = self.runs.get(event, (0, 0))
             self.runs[event] = (before[0] + int(runs), before[1] + int(ns))
         require(seen, sent, self.bench.events, self.label)
-        return ""
 
     def ns_per_hit(self):
         return {event: ns / runs for event, (runs, ns) in self.runs.items() if runs >= ENOUGH_RUNS}
@@ -138,13 +136,16 @@ class Empty(Nothing):
 
 
 class Netflowd(Nothing):
-    label = "netflowd"
+    """netflowd with its defaults: under load, the governor follows fewer packets."""
+    label = DEFAULT
+    stretch = loads.GOVERNED
+    settings = ()
 
     def __init__(self, bench):
         super().__init__(bench)
-        self.daemon = Daemon(self.program(), bench.work)
-        self.resident = []  # bytes of memory, after each flood
-        self.hits = self.timed = None
+        self.daemon = Daemon(self.program(), bench.work, *self.settings)
+        self.resident = []  # bytes of memory, after each stretch
+        self.hits = None
 
     def program(self):
         return self.bench.program
@@ -152,38 +153,46 @@ class Netflowd(Nothing):
     def start(self):
         self.daemon.start()
         self.hits = self.daemon.hits()
-        self.timed = self.daemon.timed(self.bench.netns)
+        time.sleep(SETTLE_S)
 
-    def prove(self, flood):
+    def prove(self, outcome):
         # Read the memory before the first call, because replies would add to it.
         self.resident.append(self.daemon.resident_bytes())
-        after = self.daemon.hits()
-        seen = {event: hits - self.hits.get(event, 0) for event, hits in after.items()}
-        require(seen, flood.sent, self.bench.events, self.label)
-        timed = self.daemon.timed(self.bench.netns)
-        return timed_share(flood, {segment: count - self.timed.get(segment, 0)
-                                   for segment, count in timed.items()})
+        seen = {event: hits - self.hits.get(event, 0) for event, hits in self.daemon.hits().items()}
+        self.check(seen, outcome)
+
+    def check(self, seen, outcome):
+        """The governor can detach stages for a time, so no number of hits is certain."""
+        if not any(seen.values()):
+            raise Failed(f"{self.label} saw nothing of the load")
 
     def stop(self):
         self.daemon.stop()
 
 
-class Release(Netflowd):
+class NetflowdOff(Netflowd):
+    """netflowd that follows every packet."""
+    label = OFF
+    stretch = loads.STEADY
+    settings = ("cost.governor=off",)
+
+    def check(self, seen, outcome):
+        require(seen, outcome.packets, self.bench.events, self.label)
+
+
+class Release(NetflowdOff):
     """The last release of netflowd, on the hooks that it attaches itself."""
-    label = "last release"
+    label = RELEASE
+    every = 3
+    settings = ()
 
     def program(self):
         return self.bench.release
 
 
-def timed_share(flood, timed):
-    tx = timed.get("queue_to_start_xmit", 0) / flood.sent
-    rx = timed.get("receive_to_copy", 0) / max(flood.received, 1)
-    return f"{100 * tx:.1f} % of tx, {100 * rx:.1f} % of rx"
-
-
 class Bpftrace(Nothing):
-    label = "bpftrace"
+    label = BPFTRACE
+    every = 3
     histograms = {  # {hook: the histogram that counts its hits}
         "netif_receive_skb": "@softirq_to_receive",
         "net_dev_queue": "@queue_to_start",
@@ -238,7 +247,7 @@ class Bpftrace(Nothing):
                 pass
         return links.count("anon_inode:[perf_event]") - (os.cpu_count() or 1)
 
-    def prove(self, flood):
+    def prove(self, outcome):
         self.stop()  # bpftrace prints its maps when it ends
         counts = {}
         for line in self.out.read_text().splitlines():
@@ -248,9 +257,7 @@ class Bpftrace(Nothing):
                     counts[name] = sum(bucket["count"] for row in rows.values()
                                        for bucket in row)
         seen = {event: counts.get(name, 0) for event, name in self.histograms.items()}
-        require(seen, flood.sent, self.bench.events, self.label)
-        return timed_share(flood, {"queue_to_start_xmit": counts.get("@queue_to_start", 0),
-                                   "receive_to_copy": counts.get("@receive_to_copy", 0)})
+        require(seen, outcome.packets, self.bench.events, self.label)
 
     def stop(self):
         if self.process:
@@ -265,7 +272,8 @@ BUFFER = "4M"
 
 class Perf(Nothing):
     """perf record of every event, into a file in memory; the proof counts the events in it."""
-    label = "perf record"
+    label = PERF
+    every = 3
 
     def __init__(self, bench):
         super().__init__(bench)
@@ -309,7 +317,7 @@ class Perf(Nothing):
                     os.close(fd)
         time.sleep(SETTLE_S)
 
-    def prove(self, flood):
+    def prove(self, outcome):
         self.stop()
         done = subprocess.run(["perf", "report", "--stats", "-i", str(self.data)],
                               capture_output=True, text=True, check=False)
@@ -324,8 +332,7 @@ class Perf(Nothing):
                 event = heading[1]
             elif number and event:
                 seen[event] = int(number[1])
-        require(seen, flood.sent, self.bench.events, self.label)
-        return ""
+        require(seen, outcome.packets, self.bench.events, self.label)
 
     def stop(self):
         process, self.process = self.process, None
@@ -339,4 +346,4 @@ class Perf(Nothing):
                 os.close(control)
 
 
-ALL = (Nothing, Empty, Netflowd, Release, Bpftrace, Perf)
+ALL = (Nothing, Empty, Netflowd, NetflowdOff, Release, Bpftrace, Perf)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Floods loopback UDP from one CPU to a reader on another CPU and prints one line:
+ * Floods loopback UDP from one CPU to a reader on another CPU and prints one line per piece of time:
  *   sent received seconds sender_cpu
  * `sent` and `received` are packets, and `seconds` is how long the sender sent.  `sender_cpu` is
  * the sender's share of its CPU in this time: less than 1 means that other tasks ran there, too.
  *
- * Usage: udp_flood SECONDS [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]
+ * Usage: udp_flood SECONDS[,SECONDS]... [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]
  *        (defaults: 64 bytes, sender on CPU 0, reader on CPU 1)
+ *
+ * Pieces follow each other without a pause: 1,2 floods for 3 s.
  *
  * Each packet is one send() and one recv(), so that the cost of a tracer is not shared by a batch.
  */
@@ -14,6 +16,7 @@
 #include <err.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +29,12 @@
 
 #define PACKET_MAX 65507 /* the largest UDP payload over IPv4 */
 #define BURST 64	 /* packets between two readings of the clock */
-#define QUIET_US 20000	 /* a reader that receives nothing for this time has emptied its queue */
+#define PIECES_MAX 64
+#define QUIET_US 20000 /* a reader that receives nothing for this time has emptied its queue */
 
 struct flood {
-	double seconds;
+	double pieces[PIECES_MAX]; /* seconds of each */
+	int n_pieces;
 	size_t payload;
 	int sender_cpu, reader_cpu;
 	int sender, reader;	     /* sockets */
@@ -91,39 +96,55 @@ static void wait_for_reader(const struct flood *f)
 	} while (*f->received != last);
 }
 
-static void send_all(const struct flood *f)
+static void send_piece(const struct flood *f, double seconds, bool last)
 {
 	static char packet[PACKET_MAX];
-	uint64_t start, now, end, cpu, sent = 0;
+	const uint64_t before = *f->received, cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const uint64_t start = now_ns(CLOCK_MONOTONIC), end = start + (uint64_t)(seconds * 1e9);
+	uint64_t now, used, sent = 0;
 
-	pin(f->sender_cpu);
-	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	start = now_ns(CLOCK_MONOTONIC);
-	end = start + (uint64_t)(f->seconds * 1e9);
 	do {
 		for (int i = 0; i < BURST; i++)
 			if (send(f->sender, packet, f->payload, 0) == (ssize_t)f->payload)
 				sent++;
 		now = now_ns(CLOCK_MONOTONIC);
 	} while (now < end);
-	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	wait_for_reader(f);
-	printf("%ju %ju %.6f %.4f\n", (uintmax_t)sent, (uintmax_t)*f->received,
-	       (double)(now - start) / 1e9, (double)cpu / (double)(now - start));
+	used = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	if (last)
+		wait_for_reader(f);
+	printf("%ju %ju %.6f %.4f\n", (uintmax_t)sent, (uintmax_t)(*f->received - before),
+	       (double)(now - start) / 1e9, (double)used / (double)(now - start));
+}
+
+/* Returns false unless `text` is numbers above 0, joined by commas. */
+static bool read_pieces(struct flood *f, const char *text)
+{
+	for (;;) {
+		char *rest;
+		double seconds = strtod(text, &rest);
+
+		if (!(seconds > 0) || f->n_pieces == PIECES_MAX)
+			return false;
+		f->pieces[f->n_pieces++] = seconds;
+		if (*rest != ',')
+			return *rest == 0;
+		text = rest + 1;
+	}
 }
 
 int main(int argc, char **argv)
 {
 	struct flood f = {
-		.seconds = argc > 1 ? atof(argv[1]) : 0,
 		.payload = argc > 2 ? strtoul(argv[2], NULL, 10) : 64,
 		.sender_cpu = argc > 4 ? atoi(argv[3]) : 0,
 		.reader_cpu = argc > 4 ? atoi(argv[4]) : 1,
 	};
 	pid_t child;
 
-	if (f.seconds <= 0 || f.payload > PACKET_MAX || argc > 5 || argc == 4)
-		errx(2, "usage: udp_flood SECONDS [PAYLOAD_BYTES [SENDER_CPU READER_CPU]]");
+	if (argc < 2 || !read_pieces(&f, argv[1]) || f.payload > PACKET_MAX || argc > 5 ||
+	    argc == 4)
+		errx(2, "usage: udp_flood SECONDS[,SECONDS]... [PAYLOAD_BYTES [SENDER_CPU "
+			"READER_CPU]]");
 	open_sockets(&f);
 	f.received = mmap(NULL, sizeof(*f.received), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -135,7 +156,9 @@ int main(int argc, char **argv)
 		err(1, "fork");
 	if (child == 0)
 		read_all(&f);
-	send_all(&f);
+	pin(f.sender_cpu);
+	for (int i = 0; i < f.n_pieces; i++)
+		send_piece(&f, f.pieces[i], i == f.n_pieces - 1);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;
