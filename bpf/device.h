@@ -424,13 +424,13 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 	if (preemptible) {
 		__sync_fetch_and_add(&hist->sum_ns, w.weight * ns);
 		__sync_fetch_and_add(&hist->journeys, 1);
-		if (w.variance)
+		if (settings.governor)
 			__sync_fetch_and_add(&hist->variance, w.variance);
 		__sync_fetch_and_add(&hist->bucket[nf_hist_bucket(ns)], w.weight);
 	} else {
 		nf_add(&hist->sum_ns, w.weight * ns);
 		nf_add(&hist->journeys, 1);
-		if (w.variance)
+		if (settings.governor)
 			nf_add(&hist->variance, w.variance);
 		nf_add(&hist->bucket[nf_hist_bucket(ns)], w.weight);
 	}

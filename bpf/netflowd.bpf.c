@@ -118,7 +118,7 @@ static __always_inline bool nf_receive_draw(struct nf_cpu *cpu, struct nf_contex
  * A virtual device receives what was sent on this host, or what another device received.  If that was
  * not followed, neither is this.
  */
-static __always_inline bool nf_receive_is_local(__u32 slot)
+static __noinline int nf_receive_is_local(__u32 slot)
 {
 	const struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
 
