@@ -561,6 +561,7 @@ static int open_control(struct daemon *daemon, int listening)
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
+		.governor = daemon->governor,
 		.alerts = daemon->alerts,
 		.history = daemon->history,
 		.elsewhere = daemon->elsewhere,

@@ -51,9 +51,8 @@ static void fill_host(struct metrics_snapshot *snapshot)
 static void fill_probes(const struct exports_parts *parts, struct metrics_snapshot *snapshot)
 {
 	static const char *const states[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_DEGRADED] = "degraded",
+		[PROBE_ATTACHED] = "attached",	     [PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",	     [PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 	const struct reading *counters = snapshot->reading[READING_COUNTERS];
@@ -69,7 +68,8 @@ static void fill_probes(const struct exports_parts *parts, struct metrics_snapsh
 			.state = states[status.state],
 			.how = status.how,
 			.up = status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED,
-			.unneeded = status.state == PROBE_UNNEEDED,
+			.unneeded =
+				status.state == PROBE_UNNEEDED || status.state == PROBE_DETACHED,
 			.missed_known = status.missed_known,
 			.missed = status.missed,
 		};

@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "daemon/control/elsewhere.h"
+#include "daemon/control/governor.h"
 #include "daemon/control/internal.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -84,7 +85,7 @@ static int add_lack(char **reasons, const struct backend *backend, int probe)
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
-	char bypassed[ELSEWHERE_REASON_MAX];
+	char bypassed[ELSEWHERE_REASON_MAX], shed[CONTROL_SHED_MAX];
 	bool unanswered = false;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
@@ -98,6 +99,9 @@ static json_t *coverage_of(const struct control *control, const struct question 
 		if (state == PROBE_UNAVAILABLE && question->needed & UINT32_C(1) << i)
 			unanswered = true;
 	}
+	if (control_shed(control->parts.governor, question->name, shed) &&
+	    add_reason(&reasons, "%s", shed) < 0)
+		return NULL;
 	if (control_bypassed(control, question->name, bypassed) &&
 	    add_reason(&reasons, "%s", bypassed) < 0)
 		return NULL;
