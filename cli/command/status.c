@@ -123,10 +123,11 @@ static void put_shed(struct page *page, const json_t *governor)
 		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "nothing");
 		return;
 	}
-	page_put(page, PAGE_WARN, "1 in %s packets is followed on the busiest CPU",
-		 units_count(packets).s);
+	if (packets > 1)
+		page_put(page, PAGE_WARN, "1 in %s packets is followed on the busiest CPU%s",
+			 units_count(packets).s, wake ? "; " : "");
 	if (wake)
-		page_put(page, PAGE_WARN, "; the scheduler's probes are detached");
+		page_put(page, PAGE_WARN, "the scheduler's probes are detached");
 	if (windows > 1)
 		page_put(page, PAGE_WARN, "; stages are attached for 1/%s of the time",
 			 units_count(windows).s);

@@ -14,14 +14,16 @@
 #define HOOK_UNKNOWN_NS 60.0
 /* What a program takes that finds that it has nothing to do. */
 #define IDLE_PROGRAM_NS 4.0
-/* A CPU that never ran a program is looked at in one reading of this many. */
-#define UNUSED_EVERY 8
+/*
+ * A CPU that never ran a program is looked at in one reading of this many; its first hits are not counted, because
+ * nothing says when they were.
+ */
+#define UNUSED_EVERY 4
 
 struct cpu {
 	struct account_cpu now;
 	uint64_t hits[NF_PROBE_COUNT];
 	uint64_t timed[NF_PROBE_COUNT], timed_ns[NF_PROBE_COUNT];
-	uint64_t sum; /* of hits */
 };
 
 struct account {
@@ -65,12 +67,13 @@ struct timed {
 	uint64_t runs[NF_PROBE_COUNT], ns[NF_PROBE_COUNT];
 };
 
-/* Keep the hits since the last reading in `hits`.  False: the CPU has none and never had. */
+/* Keep the hits since the last reading in `hits`.  False: the CPU had none before that reading. */
 static bool read_cpu(struct cpu *cpu, const struct backend *backend, uint32_t number,
 		     uint64_t hits[NF_PROBE_COUNT], struct timed *timed)
 {
 	struct backend_cpu_cost cost;
 	uint64_t sum = 0;
+	bool before;
 
 	backend->ops->cpu_cost(backend, number, &cost);
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
@@ -83,8 +86,9 @@ static bool read_cpu(struct cpu *cpu, const struct backend *backend, uint32_t nu
 	memcpy(cpu->timed, cost.timed, sizeof(cpu->timed));
 	memcpy(cpu->timed_ns, cost.timed_ns, sizeof(cpu->timed_ns));
 	memcpy(cpu->now.one_in_shift, cost.one_in_shift, sizeof(cpu->now.one_in_shift));
+	before = cpu->now.used;
 	cpu->now.used = sum != 0;
-	return cpu->now.used;
+	return before;
 }
 
 /* The mean follows a change at once if many runs were timed, and slowly if one was. */

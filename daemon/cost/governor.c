@@ -218,6 +218,8 @@ static void open_window(struct governor *governor)
 	observe(governor, false, ns);
 	governor->switch_mean_ns += (governor->switch_mean_ns > 0 ? 0.25 : 1) *
 				    (1.3 * (double)ns - governor->switch_mean_ns);
+	governor->plan.switching = governor->switch_mean_ns / (double)governor->period_ns /
+				   online() / budget(governor).host;
 	governor->phase = PHASE_OPEN;
 	governor->until_ns = time_monotonic() + governor->window_ns;
 	follow(governor, true);
@@ -362,6 +364,7 @@ void governor_limit(struct governor *governor, enum backend_level level)
 	if (governor->plan.step < PLAN_WINDOWS || governor->phase == PHASE_ALWAYS) {
 		follow_always(governor);
 	} else {
+		follow(governor, false);
 		set_level(governor, BACKEND_DROPS);
 		governor->phase = PHASE_WAIT;
 		enter_windows(governor, time_monotonic());

@@ -12,11 +12,17 @@
 #define ALL_LIMIT 0.8
 /* A lower step must be predicted to take less than this. */
 #define DOWN_LIMIT 0.55
-/* The daemon's own time counts up to this. */
-#define DAEMON_LIMIT 0.4
+/* The daemon's own time counts up to this, with attaching and detaching. */
+#define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)
 /* A step up within this time after one down means that the lower step did not fit. */
 #define FAILED_NS (SECOND + SECOND / 2)
+/* With windows, the next observation is up to 2 s away. */
+#define FAILED_WINDOW_NS (5 * SECOND)
+/* Short windows differ much: so many must agree before they become a little longer. */
+#define CALM_WINDOWS 3
+/* How many steps down are not chance. */
+#define FAR_DOWN 3
 #define HOLD_LEAST_NS (2 * SECOND)
 #define HOLD_MOST_NS (60 * SECOND)
 /* What the daemon itself takes varies much: its mean is that of some tens of measurements. */
@@ -47,9 +53,11 @@ static double duty_of(int step)
 }
 
 /* A client that keeps the daemon busy must not make it blind: shedding does not make that cheaper. */
-static double fixed(const struct plan *plan)
+static double fixed(const struct plan *plan, int step)
 {
-	return fmin(plan->daemon, DAEMON_LIMIT) + plan->hooks[ACCOUNT_DROPS] +
+	double switching = step < PLAN_WINDOWS ? 0 : plan->switching;
+
+	return fmin(plan->daemon + switching, DAEMON_LIMIT) + plan->hooks[ACCOUNT_DROPS] +
 	       plan->programs[ACCOUNT_DROPS];
 }
 
@@ -68,14 +76,14 @@ static double programs_of(const struct plan *plan, int step)
 /* What a step would take with the interval of now. */
 static double predict(const struct plan *plan, int step)
 {
-	return fixed(plan) + duty_of(step) * (hooks_of(plan, step) + programs_of(plan, step));
+	return fixed(plan, step) + duty_of(step) * (hooks_of(plan, step) + programs_of(plan, step));
 }
 
 /* Whether the interval can bring a step into the budget. */
 static bool fits(const struct plan *plan, int step)
 {
 	bool end = plan->interval_ns >= PLAN_INTERVAL_MAX_NS;
-	double hooks = fixed(plan) + duty_of(step) * hooks_of(plan, step);
+	double hooks = fixed(plan, step) + duty_of(step) * hooks_of(plan, step);
 
 	return hooks <= HOOKS_LIMIT && (!end || predict(plan, step) <= ALL_LIMIT);
 }
@@ -83,7 +91,7 @@ static bool fits(const struct plan *plan, int step)
 /* What following can take while stages are attached. */
 static double room(const struct plan *plan)
 {
-	double left = (ALL_LIMIT - fixed(plan)) / duty_of(plan->step);
+	double left = (ALL_LIMIT - fixed(plan, plan->step)) / duty_of(plan->step);
 	double hooks = hooks_of(plan, plan->step);
 
 	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
@@ -110,7 +118,9 @@ static double larger(double host, double cpu, const struct plan_budget *budget)
 static void take(struct plan *plan, const struct plan_budget *budget,
 		 const struct account_totals *totals, bool attached)
 {
-	plan->daemon += DAEMON_WEIGHT * (totals->daemon / budget->host - plan->daemon);
+	double daemon = fmin(totals->daemon / budget->host, 1);
+
+	plan->daemon += DAEMON_WEIGHT * (daemon - plan->daemon);
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
 		if (i != ACCOUNT_DROPS && !attached)
 			continue;
@@ -131,7 +141,9 @@ static void go_up(struct plan *plan, uint64_t now_ns)
 	while (plan->step < PLAN_STEPS - 1 && !fits(plan, plan->step))
 		plan->step++;
 	plan->calm_ns = 0;
-	if (plan->down_ns && now_ns - plan->down_ns < FAILED_NS) {
+	if (plan->down_ns &&
+	    now_ns - plan->down_ns <
+		    (plan->landed >= PLAN_WINDOWS ? FAILED_WINDOW_NS : FAILED_NS)) {
 		plan->hold_until_ns = now_ns + plan->hold_ns;
 		plan->hold_ns = plan->hold_ns * 2 > HOLD_MOST_NS ? HOLD_MOST_NS : plan->hold_ns * 2;
 		plan->failed = plan->hooks[ACCOUNT_STAGES];
@@ -141,7 +153,7 @@ static void go_up(struct plan *plan, uint64_t now_ns)
 
 static void go_down(struct plan *plan, int lowest, uint64_t now_ns)
 {
-	plan->step = lowest;
+	plan->step = plan->landed = lowest;
 	plan->calm_ns = 0;
 	plan->down_ns = now_ns;
 }
@@ -155,6 +167,15 @@ static int lowest_that_fits(const struct plan *plan)
 	return step;
 }
 
+/* There is one window in a second or two, so that the end of a load must be believed at once. */
+static bool is_calm(const struct plan *plan, int lowest, uint64_t now_ns)
+{
+	if (plan->step < PLAN_WINDOWS)
+		return now_ns - plan->calm_ns >= CALM_NS;
+	return lowest < PLAN_WINDOWS || plan->step - lowest >= FAR_DOWN ||
+	       plan->calm >= CALM_WINDOWS;
+}
+
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		  const struct account_totals *totals, bool attached, uint64_t now_ns)
 {
@@ -164,7 +185,7 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 	if (!attached)
 		return;
 	/* Another load than that of the last failure, or a long time without one. */
-	if (plan->hold_until_ns && (plan->hooks[ACCOUNT_STAGES] < plan->failed / 2 ||
+	if (plan->hold_until_ns && (plan->hooks[ACCOUNT_STAGES] < plan->failed / 3 ||
 				    now_ns > plan->hold_until_ns + HOLD_MOST_NS)) {
 		plan->hold_until_ns = 0;
 		plan->hold_ns = HOLD_LEAST_NS;
@@ -179,9 +200,11 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		plan->calm_ns = 0;
 		return;
 	}
-	if (!plan->calm_ns)
+	if (!plan->calm_ns) {
 		plan->calm_ns = now_ns;
-	/* There is one window in a second, so that another one would come too late. */
-	if (plan->step >= PLAN_WINDOWS || now_ns - plan->calm_ns >= CALM_NS)
+		plan->calm = 0;
+	}
+	plan->calm++;
+	if (is_calm(plan, lowest, now_ns))
 		go_down(plan, lowest, now_ns);
 }

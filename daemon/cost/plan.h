@@ -32,8 +32,11 @@ struct plan {
 	uint64_t interval_ns;
 	/* What was measured last, in units of the budget, with the daemon's own time apart. */
 	double daemon;
+	double switching; /* attaching and detaching for windows; the caller sets it */
 	double hooks[ACCOUNT_GROUPS], programs[ACCOUNT_GROUPS];
 	uint64_t calm_ns;	/* since when the lower step fits; 0: it does not */
+	unsigned int calm;	/* observations since then */
+	int landed;		/* where the last step down ended */
 	uint64_t down_ns;	/* of the last step down; 0: none */
 	uint64_t hold_until_ns; /* no step down before */
 	uint64_t hold_ns;	/* how long, the next time */
