@@ -598,6 +598,7 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 	const struct exports_parts parts = {
 		.loop = daemon->loop,
 		.backend = daemon->backend,
+		.governor = daemon->governor,
 		.readings = daemon->readings,
 		.records = daemon->records,
 		.attribution = daemon->attribution,

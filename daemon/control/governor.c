@@ -49,26 +49,12 @@ json_t *control_governor(const struct governor *governor)
 			 "cpus", governed_cpus(governor_account(governor)));
 }
 
-static uint32_t largest_shift(const struct account *account)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < account_cpus(account); i++)
-		for (int j = 0; j < BACKEND_DIRECTIONS; j++) {
-			uint32_t shift = account_cpu(account, i)->one_in_shift[j];
-
-			most = shift > most ? shift : most;
-		}
-	return most;
-}
-
 bool control_shed(const struct governor *governor, const char *question,
 		  char why[static CONTROL_SHED_MAX])
 {
 	bool latency = !strcmp(question, "rx_latency") || !strcmp(question, "tx_latency");
 	bool wake = !strcmp(question, "wake");
 	struct governor_state now;
-	uint32_t shift = largest_shift(governor_account(governor));
 
 	governor_state(governor, &now);
 	if (!now.on)
@@ -87,10 +73,10 @@ bool control_shed(const struct governor *governor, const char *question,
 			units_duration(now.seen.longest_ns).s);
 		return true;
 	}
-	if (latency && shift) {
+	if (latency && now.one_in_shift) {
 		snprintf(why, CONTROL_SHED_MAX,
 			 "on the busiest CPU 1 in %u packets is followed, to keep the budget",
-			 1U << shift);
+			 1U << now.one_in_shift);
 		return true;
 	}
 	return false;

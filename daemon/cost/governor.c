@@ -371,6 +371,19 @@ void governor_limit(struct governor *governor, enum backend_level level)
 	}
 }
 
+static uint32_t largest_shift(const struct account *account)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < account_cpus(account); i++)
+		for (int j = 0; j < BACKEND_DIRECTIONS; j++) {
+			uint32_t shift = account_cpu(account, i)->one_in_shift[j];
+
+			most = shift > most ? shift : most;
+		}
+	return most;
+}
+
 void governor_state(const struct governor *governor, struct governor_state *state)
 {
 	*state = governor->mean;
@@ -381,6 +394,7 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 	state->wake_shed = governor->plan.step != PLAN_ALL;
 	state->window_shift = plan_window_shift(&governor->plan);
 	state->interval_ns = governor->following.interval_ns;
+	state->one_in_shift = largest_shift(governor->account);
 	state->since_ns = governor->since_ns;
 	state->seen = governor_seen(governor, 0);
 }

@@ -4,7 +4,7 @@
  * sheds load in a fixed order: fewer journeys are followed, then the scheduler's probes are detached,
  * then all stages are attached in random windows only.  Drops and ring slots are never shed.
  *
- * It alone sets the level of the backend; whoever wants probes detached asks it.
+ * It alone sets the level of the backend; other parts that want probes detached ask it.
  */
 #ifndef DAEMON_COST_GOVERNOR_H
 #define DAEMON_COST_GOVERNOR_H
@@ -51,6 +51,7 @@ struct governor_state {
 	bool wake_shed;
 	uint32_t window_shift; /* 0: stages are attached all the time */
 	uint64_t interval_ns;
+	uint32_t one_in_shift; /* the largest of all CPUs */
 	uint64_t since_ns;     /* CLOCK_MONOTONIC: when the step in force began */
 	struct seen_part seen; /* since the daemon started */
 };

@@ -19,7 +19,7 @@
 #define FAILED_NS (SECOND + SECOND / 2)
 /* With windows, the next observation is up to 2 s away. */
 #define FAILED_WINDOW_NS (5 * SECOND)
-/* Short windows differ much: so many must agree before they become a little longer. */
+/* Short windows differ much: this number must agree before they become a little longer. */
 #define CALM_WINDOWS 3
 /* How many steps down are not chance. */
 #define FAR_DOWN 3
@@ -124,7 +124,7 @@ static void take(struct plan *plan, const struct plan_budget *budget,
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
 		if (i != ACCOUNT_DROPS && !attached)
 			continue;
-		/* Nobody knows what detached probes would take: it is believed to shrink until they are tried. */
+		/* What detached probes would take is not known: it is believed to shrink until they are tried. */
 		if (i == ACCOUNT_WAKE && plan->step != PLAN_ALL) {
 			plan->hooks[i] *= 0.85;
 			plan->programs[i] *= 0.85;

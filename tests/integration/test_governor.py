@@ -93,7 +93,7 @@ def test_windows_keep_a_small_budget_and_end_with_the_load(start):
     with Flood():
         shed = waiting.until(lambda: governor(daemon), lambda now: now["windows_one_in"] > 1)
         assert shed["windows_one_in"] > 1
-        # In a window all but the scheduler's probes are attached, so not every call finds the others.
+        # In a window they are attached, so not every call finds them detached.
         rows = waiting.until(
             lambda: {p["name"]: p for p in daemon.call("ListProbes", max_age_ms=0)["probes"]},
             lambda rows: rows["netif_receive_skb"]["state"] == "detached")
