@@ -599,6 +599,7 @@ static int open_control(struct daemon *daemon, int listening)
 		.rockets = daemon->rockets,
 		.kmsg_reason = daemon->kmsg ? NULL : daemon->kmsg_reason,
 		.slots_limit = (uint32_t)daemon->config.backend.slots.limit,
+		.governor = daemon->governor,
 		.alerts = daemon->alerts,
 		.history = daemon->history,
 		.elsewhere = daemon->elsewhere,
@@ -637,6 +638,7 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 	const struct exports_parts parts = {
 		.loop = daemon->loop,
 		.backend = daemon->backend,
+		.governor = daemon->governor,
 		.readings = daemon->readings,
 		.records = daemon->records,
 		.attribution = daemon->attribution,

@@ -17,6 +17,7 @@
 #include "daemon/alert/engine.h"
 #include "daemon/control/control.h"
 #include "daemon/cost/cost.h"
+#include "daemon/cost/governor.h"
 #include "daemon/cost/pause.h"
 #include "daemon/elsewhere/elsewhere.h"
 #include "daemon/history/history.h"
@@ -69,7 +70,8 @@ static void fill_probes(const struct exports_parts *parts, struct metrics_snapsh
 			.state = states[status.state],
 			.how = status.how,
 			.up = status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED,
-			.unneeded = status.state == PROBE_UNNEEDED,
+			.unneeded =
+				status.state == PROBE_UNNEEDED || status.state == PROBE_DETACHED,
 			.missed_known = status.missed_known,
 			.missed = status.missed,
 		};
@@ -119,6 +121,23 @@ static int add_question(const char *question, double covered, void *userdata)
 	return 0;
 }
 
+static void fill_governor(const struct governor *governor, struct metrics_governor *to)
+{
+	struct governor_state now;
+
+	governor_state(governor, &now);
+	*to = (struct metrics_governor){.host_budget = now.host_budget,
+					.cpu_budget = now.cpu_budget,
+					.hooks = now.hooks,
+					.programs = now.programs,
+					.daemon = now.daemon,
+					.cpu = now.cpu,
+					.seen = now.seen.share,
+					.wake_shed = now.wake_shed,
+					.windows_one_in = UINT64_C(1) << now.window_shift,
+					.packets_one_in = UINT64_C(1) << now.one_in_shift};
+}
+
 static void fill_cost(const struct exports *exports, struct metrics_snapshot *snapshot)
 {
 	const struct exports_parts *parts = &exports->parts;
@@ -128,6 +147,7 @@ static void fill_cost(const struct exports *exports, struct metrics_snapshot *sn
 	snapshot->exports.posts = posts.posts;
 	snapshot->exports.post_failures = posts.failures;
 	snapshot->exports.posts_pending = posts.pending;
+	fill_governor(parts->governor, &snapshot->governor);
 	snapshot->cpu_ns = cost_cpu_ns();
 	snapshot->resident_bytes = cost_resident_bytes();
 	snapshot->anonymous_bytes = cost_anonymous_bytes();

@@ -12,6 +12,7 @@ struct alerts;
 struct attribution;
 struct backend;
 struct control;
+struct governor;
 struct exports;
 struct elsewhere;
 struct history;
@@ -28,6 +29,7 @@ struct exports_parts {
 	struct attribution *attribution; /* names network namespaces */
 	const struct rockets *rockets;	 /* NULL: netflowd does not read the kernel's log */
 	const struct alerts *alerts;
+	const struct governor *governor;
 	const struct control *control;
 	const struct pause *pause;
 	const struct history *history;

@@ -58,7 +58,7 @@ static void count_probes(const struct manager *manager, int *attached, int *want
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		backend->ops->probe(backend, (enum nf_probe)i, &status);
 		*attached += status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED;
-		*wanted += status.state != PROBE_UNNEEDED;
+		*wanted += status.state != PROBE_UNNEEDED && status.state != PROBE_DETACHED;
 	}
 }
 

@@ -91,6 +91,74 @@ static int put_tables(struct page *page, const json_t *status)
 	return kernel_tables_put(page, json_object_get(status, "tables"));
 }
 
+/* 1 in how many packets the CPU follows that follows the fewest. */
+static uint64_t most_one_in(const json_t *governor)
+{
+	uint64_t most = 1;
+	const json_t *cpu;
+	size_t i;
+
+	json_array_foreach(json_object_get(governor, "cpus"), i, cpu)
+	{
+		uint64_t rx = field_count_or(cpu, "rx_one_in", 1);
+		uint64_t tx = field_count_or(cpu, "tx_one_in", 1);
+
+		most = rx > most ? rx : most;
+		most = tx > most ? tx : most;
+	}
+	return most;
+}
+
+static void put_shed(struct page *page, const json_t *governor)
+{
+	uint64_t windows = field_count_or(governor, "windows_one_in", 1);
+	uint64_t packets = most_one_in(governor);
+	bool wake = json_is_true(json_object_get(governor, "wake_shed"));
+
+	put_name(page, "shed");
+	if (!strcmp(field_text(governor, "state"), "off")) {
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "nothing: cost.governor is off");
+		return;
+	}
+	if (windows == 1 && packets == 1 && !wake) {
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "nothing");
+		return;
+	}
+	if (packets > 1)
+		page_put(page, PAGE_WARN, "1 in %s packets is followed on the busiest CPU%s",
+			 units_count(packets).s, wake ? "; " : "");
+	if (wake)
+		page_put(page, PAGE_WARN, "the scheduler's probes are detached");
+	if (windows > 1)
+		page_put(page, PAGE_WARN, "; stages are attached for 1/%s of the time",
+			 units_count(windows).s);
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "; for %s",
+		       field_units_duration(governor, "since_ns").s);
+}
+
+static void put_governor(struct page *page, const json_t *governor)
+{
+	put_name(page, "budget");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+		       "%s of %s of the host's CPU time: hooks %s, programs %s, daemon %s",
+		       field_units_percent(governor, "host_percent").s,
+		       field_units_percent(governor, "budget_percent").s,
+		       field_units_percent(governor, "hooks_percent").s,
+		       field_units_percent(governor, "programs_percent").s,
+		       field_units_percent(governor, "daemon_percent").s);
+	put_name(page, "worst CPU");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s of %s, CPU %s",
+		       field_units_percent(governor, "cpu_percent").s,
+		       field_units_percent(governor, "cpu_budget_percent").s,
+		       field_units_number(governor, "cpu").s);
+	put_shed(page, governor);
+	put_name(page, "followed");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+		       "%s of the time since the daemon started; longest gap %s",
+		       field_units_percent(governor, "seen_percent").s,
+		       field_units_duration(governor, "unseen_longest_ns").s);
+}
+
 static void put_cost(struct page *page, const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cost");
@@ -116,6 +184,7 @@ static void put_cost(struct page *page, const json_t *status)
 	else
 		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "not measured%s%s",
 			       unmeasurable ? ": " : "", unmeasurable ? unmeasurable : "");
+	put_governor(page, json_object_get(cost, "governor"));
 	put_name(page, "memory");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s: daemon %s, tables and programs %s",
 		       field_units_bytes(cost, "memory_bytes").s,

@@ -123,7 +123,8 @@ static const char *without_slots(struct alert_input_state *state, const struct a
 	if (status.state == PROBE_UNAVAILABLE && state->rockets &&
 	    rule->kind == ALERT_SLOT_OVERFLOW)
 		return NULL;
-	snprintf(state->missing, sizeof(state->missing), "%s", status.reason);
+	snprintf(state->missing, sizeof(state->missing), "%s",
+		 status.state == PROBE_DETACHED ? "netflowd is paused" : status.reason);
 	return state->missing;
 }
 

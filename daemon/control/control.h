@@ -17,6 +17,7 @@ struct attribution;
 struct backend;
 struct control;
 struct elsewhere;
+struct governor;
 struct history;
 struct loop;
 struct pause;
@@ -57,6 +58,7 @@ struct control_parts {
 	const struct rockets *rockets;	 /* rockets that the kernel's log reports */
 	const char *kmsg_reason;	 /* why netflowd does not read that log; NULL if it does */
 	uint32_t slots_limit;
+	const struct governor *governor;
 	struct alerts *alerts;
 	struct history *history;	   /* of counters and records, on disk */
 	const struct elsewhere *elsewhere; /* drops that the probes do not see */

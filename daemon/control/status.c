@@ -12,6 +12,7 @@
 #include "common/version.h"
 #include "daemon/control/coverage.h"
 #include "daemon/control/elsewhere.h"
+#include "daemon/control/governor.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/past.h"
 #include "daemon/core/drop.h"
@@ -143,7 +144,7 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 
 	if (cost_cpu_now(control->cost, &percent))
 		now = json_real(percent);
-	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:f, s:o*, s:o*, s:o*, s:o*, s:s*, s:I, s:I, s:I, s:I, s:o}",
 			 "daemon_cpu_ns", json_count(cpu), "daemon_cpu_percent",
 			 uptime ? 100.0 * (double)cpu / (double)uptime : 0.0,
 			 "daemon_cpu_now_percent", now, "programs_cpu_percent",
@@ -151,7 +152,8 @@ static json_t *cost(const struct control *control, uint64_t tables_bytes)
 			 measured_age(measured), "unmeasurable", control_unmeasurable(control),
 			 "resident_bytes", json_count(cost_resident_bytes()), "anonymous_bytes",
 			 json_count(anonymous), "tables_bytes", json_count(tables_bytes),
-			 "memory_bytes", json_count(anonymous + tables_bytes));
+			 "memory_bytes", json_count(anonymous + tables_bytes), "governor",
+			 control_governor(control->parts.governor));
 }
 
 static json_t *clients(const struct control *control)
@@ -312,9 +314,12 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 {
 	json_t *count = NULL, *skipped = NULL, *ns = NULL, *insns = NULL;
 	struct probe_status status;
+	const char *reason;
 
 	backend->ops->probe(backend, i, &status);
-	if (status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED)
+	reason = status.state == PROBE_DETACHED ? control_detached : status.reason;
+	if (status.state == PROBE_ATTACHED || status.state == PROBE_DEGRADED ||
+	    status.state == PROBE_DETACHED)
 		count = json_integer(json_count(hits));
 	if (status.verified_insns)
 		insns = json_integer(json_count(status.verified_insns));
@@ -324,10 +329,9 @@ static json_t *probe(const struct backend *backend, enum nf_probe i, uint64_t hi
 		ns = json_real((double)measured->probe[i].ns / (double)measured->probe[i].runs);
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:o*, s:o*, s:o*, s:o*, s:s, s:s*}", "name",
 			 probe_specs[i].name, "group", probe_specs[i].group, "state",
-			 control_probe_state(status.state), "how", status.how, "reason",
-			 status.reason, "hits", count, "missed", skipped, "ns_per_hit", ns,
-			 "verified_insns", insns, "lost_without", probe_specs[i].lost_without,
-			 "lost_if_degraded",
+			 control_probe_state(status.state), "how", status.how, "reason", reason,
+			 "hits", count, "missed", skipped, "ns_per_hit", ns, "verified_insns",
+			 insns, "lost_without", probe_specs[i].lost_without, "lost_if_degraded",
 			 status.state == PROBE_DEGRADED ? probe_simple[i].lost : NULL);
 }
 

@@ -3,28 +3,341 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/time.h"
+#include "daemon/cost/cost.h"
+#include "daemon/cost/plan.h"
+#include "daemon/process/loop.h"
+
+#define MS UINT64_C(1000000)
+#define TICK_NS (100 * MS)
+/* Each period has one window, so that the end of a load is seen after 2 s at most. */
+#define PERIOD_LEAST_NS TIME_NS_PER_SECOND
+#define PERIOD_MOST_NS (2 * TIME_NS_PER_SECOND)
+/* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
+#define SWITCHING_PART 0.2
+/* Journeys that began in a window can end for this time after it. */
+#define TAIL_LEAST_NS (10 * MS)
+#define TAIL_MOST_NS (50 * MS)
+/* The weight of a reading in the means that are shown, for a reading of a full tick. */
+#define MEAN_WEIGHT 0.1
+
+/* With windows, where in its period the governor is. */
+enum phase {
+	PHASE_ALWAYS, /* no windows */
+	PHASE_WAIT,   /* for the window: stages are detached */
+	PHASE_OPEN,
+	PHASE_TAIL, /* no journey begins */
+};
 
 struct governor {
 	struct backend *backend;
+	struct loop_source *timer;
 	struct governor_settings settings;
+	struct account *account;
+	struct plan plan;
+	struct seen seen;
+	enum backend_level limit;
+	enum phase phase;
+	uint64_t period_ns, period_start_ns; /* of windows */
+	uint64_t window_ns, until_ns;	     /* until_ns: the end of the phase */
+	uint64_t switch_ns;		     /* CPU time of attaching and detaching, in all */
+	double switch_mean_ns;		     /* of one window */
+	uint64_t since_ns;		     /* the step in force */
+	struct backend_following following;
+	struct governor_state mean;
 };
+
+static struct plan_budget budget(const struct governor *governor)
+{
+	return (struct plan_budget){.host = (double)governor->settings.host_budget / 1e6,
+				    .cpu = (double)governor->settings.cpu_budget / 1e6};
+}
+
+static uint32_t online(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus > 0 ? (uint32_t)cpus : 1;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * TIME_NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the levers --------------------------------------------------------- */
+
+static uint64_t set_level(struct governor *governor, enum backend_level level)
+{
+	uint64_t before = thread_cpu_ns(), ns;
+
+	if (level < governor->limit)
+		level = governor->limit;
+	governor->backend->ops->set_level(governor->backend, level);
+	ns = thread_cpu_ns() - before;
+	governor->switch_ns += ns;
+	return ns;
+}
+
+static void follow(struct governor *governor, bool begin)
+{
+	bool seen = begin && governor->limit <= BACKEND_NO_WAKE;
+
+	governor->following.begin = begin;
+	governor->following.interval_ns = governor->settings.on ? governor->plan.interval_ns : 0;
+	governor->backend->ops->follow(governor->backend, &governor->following);
+	seen_set(&governor->seen, seen, time_monotonic());
+}
+
+/* The level must be BACKEND_DROPS. */
+static void weigh(struct governor *governor, uint32_t window_shift)
+{
+	governor->following.window_shift = window_shift;
+	follow(governor, false);
+}
+
+static void follow_always(struct governor *governor)
+{
+	if (governor->following.window_shift) {
+		follow(governor, false);
+		set_level(governor, BACKEND_DROPS);
+		weigh(governor, 0);
+	}
+	set_level(governor, governor->plan.step == PLAN_ALL ? BACKEND_ALL : BACKEND_NO_WAKE);
+	governor->phase = PHASE_ALWAYS;
+	follow(governor, true);
+}
+
+/* ---- windows ------------------------------------------------------------- */
+
+static uint64_t random_below(uint64_t limit)
+{
+	uint64_t number = 0;
+
+	/* A limit is a power of two, so that no value is more probable. */
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+		number = time_monotonic() >> 10;
+	return number % limit;
+}
+
+static uint64_t period(const struct governor *governor)
+{
+	double most = SWITCHING_PART * budget(governor).host * online();
+	uint64_t ns = (uint64_t)(governor->switch_mean_ns / most);
+
+	return ns < PERIOD_LEAST_NS ? PERIOD_LEAST_NS : ns > PERIOD_MOST_NS ? PERIOD_MOST_NS : ns;
+}
+
+/* Choose one of the period's 2^window_shift slots. */
+static void plan_window(struct governor *governor, uint64_t start_ns)
+{
+	uint32_t shift = plan_window_shift(&governor->plan);
+
+	governor->period_ns = period(governor);
+	governor->period_start_ns = start_ns;
+	governor->window_ns = governor->period_ns >> shift;
+	governor->until_ns = start_ns + random_below(UINT64_C(1) << shift) * governor->window_ns;
+}
+
+static void enter_windows(struct governor *governor, uint64_t start_ns)
+{
+	uint32_t shift = plan_window_shift(&governor->plan);
+
+	if (governor->phase != PHASE_WAIT) {
+		follow(governor, false);
+		set_level(governor, BACKEND_DROPS);
+		governor->phase = PHASE_WAIT;
+	}
+	if (governor->following.window_shift != shift)
+		weigh(governor, shift);
+	plan_window(governor, start_ns);
+}
+
+static void read_account(struct governor *governor)
+{
+	const struct account_totals *totals = account_totals(governor->account);
+	struct governor_state *mean = &governor->mean;
+	double weight, hooks = 0, programs = 0;
+
+	account_read(governor->account, governor->backend, online(), time_monotonic(),
+		     cost_cpu_ns());
+	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
+		hooks += totals->host.hooks[i];
+		programs += totals->host.programs[i];
+	}
+	weight = MEAN_WEIGHT * (double)totals->elapsed_ns / (double)TICK_NS;
+	if (weight > 1)
+		weight = 1;
+	mean->hooks += weight * (hooks - mean->hooks);
+	mean->programs += weight * (programs - mean->programs);
+	mean->daemon += weight * (totals->daemon - mean->daemon);
+	mean->host += weight * (totals->host_sum - mean->host);
+	mean->cpu += weight * (totals->worst_sum - mean->cpu);
+	if (totals->worst_sum > 0)
+		mean->worst_cpu = totals->worst_cpu;
+}
+
+/*
+ * Take the account since the last reading.  What attaching took is left out of the plan: it depends on the length of
+ * the periods, and shedding more would not make it less.
+ */
+static bool observe(struct governor *governor, bool attached, uint64_t switch_ns)
+{
+	const struct plan_budget limits = budget(governor);
+	int step = governor->plan.step;
+	struct account_totals totals;
+	double taken;
+
+	read_account(governor);
+	totals = *account_totals(governor->account);
+	if (!totals.elapsed_ns)
+		return false;
+	taken = (double)switch_ns / (double)totals.elapsed_ns / online();
+	totals.daemon = totals.daemon > taken ? totals.daemon - taken : 0;
+	plan_observe(&governor->plan, &limits, &totals, attached, time_monotonic());
+	if (governor->plan.step == step)
+		return false;
+	governor->since_ns = time_monotonic();
+	return true;
+}
+
+static void open_window(struct governor *governor)
+{
+	uint64_t ns;
+
+	observe(governor, false, 0);
+	ns = set_level(governor, BACKEND_NO_WAKE);
+	observe(governor, false, ns);
+	governor->switch_mean_ns += (governor->switch_mean_ns > 0 ? 0.25 : 1) *
+				    (1.3 * (double)ns - governor->switch_mean_ns);
+	governor->plan.switching = governor->switch_mean_ns / (double)governor->period_ns /
+				   online() / budget(governor).host;
+	governor->phase = PHASE_OPEN;
+	governor->until_ns = time_monotonic() + governor->window_ns;
+	follow(governor, true);
+}
+
+static void begin_tail(struct governor *governor, uint64_t now)
+{
+	uint64_t ns = governor->window_ns;
+
+	ns = ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
+	follow(governor, false);
+	governor->phase = PHASE_TAIL;
+	governor->until_ns = now + ns;
+}
+
+/* The end of the tail: of this period's window nothing is left. */
+static void end_window(struct governor *governor, uint64_t now)
+{
+	uint64_t next = governor->period_start_ns + governor->period_ns;
+	uint64_t ns = set_level(governor, BACKEND_DROPS);
+
+	observe(governor, false, ns);
+	governor->phase = PHASE_WAIT;
+	enter_windows(governor, next > now ? next : now);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+/* The step has changed. */
+static void apply_step(struct governor *governor, uint64_t now)
+{
+	if (governor->plan.step < PLAN_WINDOWS) {
+		follow_always(governor);
+	} else if (governor->phase == PHASE_ALWAYS) {
+		enter_windows(governor, now);
+	} else if (governor->phase == PHASE_OPEN) {
+		begin_tail(governor, now);
+	}
+}
+
+static void advance(struct governor *governor, uint64_t now)
+{
+	bool over = governor->until_ns <= now,
+	     attached = governor->phase == PHASE_ALWAYS || governor->phase == PHASE_OPEN;
+
+	if (governor->phase == PHASE_WAIT && over) {
+		open_window(governor);
+		return;
+	}
+	if (governor->phase == PHASE_TAIL && over) {
+		end_window(governor, now);
+		return;
+	}
+	if (observe(governor, attached, 0))
+		apply_step(governor, now);
+	else if (governor->phase == PHASE_OPEN && over)
+		begin_tail(governor, now);
+	else if (attached)
+		follow(governor, true);
+}
+
+static uint64_t wait_ns(const struct governor *governor)
+{
+	uint64_t now = time_monotonic(), ns;
+
+	if (governor->phase == PHASE_ALWAYS || governor->limit > BACKEND_NO_WAKE)
+		return TICK_NS;
+	ns = governor->until_ns > now ? governor->until_ns - now : 1;
+	return ns < TICK_NS ? ns : TICK_NS;
+}
+
+static int tick(void *userdata)
+{
+	struct governor *governor = userdata;
+
+	/* With cost.governor=off, and while it is paused, only what is shown is read. */
+	if (!governor->settings.on || governor->limit > BACKEND_NO_WAKE)
+		read_account(governor);
+	else
+		advance(governor, time_monotonic());
+	return loop_timer_restart(governor->timer, wait_ns(governor));
+}
+
+/* ---- for others ---------------------------------------------------------- */
 
 int governor_new(struct governor **governor, struct loop *loop, struct backend *backend,
 		 const struct governor_settings *settings)
 {
 	struct governor *fresh = calloc(1, sizeof(*fresh));
+	struct plan_budget limits;
+	int r;
 
-	(void)loop;
 	if (!fresh)
 		return -ENOMEM;
 	fresh->backend = backend;
 	fresh->settings = *settings;
+	fresh->since_ns = time_monotonic();
+	limits = budget(fresh);
+	plan_begin(&fresh->plan, &limits);
+	seen_begin(&fresh->seen, fresh->since_ns);
+	r = account_new(&fresh->account, backend->ops->cpus(backend));
+	if (r == 0)
+		r = loop_add_timer(loop, &fresh->timer, TICK_NS, 0, tick, fresh);
+	if (r < 0) {
+		governor_free(&fresh);
+		return r;
+	}
+	follow(fresh, true);
 	*governor = fresh;
 	return 0;
 }
 
 void governor_free(struct governor **governor)
 {
+	if (*governor) {
+		loop_source_free(&(*governor)->timer);
+		account_free(&(*governor)->account);
+	}
 	free(*governor);
 	*governor = NULL;
 }
@@ -37,5 +350,61 @@ void governor_set(struct governor *governor, const struct governor_settings *set
 
 void governor_limit(struct governor *governor, enum backend_level level)
 {
-	governor->backend->ops->set_level(governor->backend, level);
+	if (level == governor->limit)
+		return;
+	governor->limit = level;
+	if (level > BACKEND_NO_WAKE) {
+		follow(governor, false);
+		set_level(governor, level);
+		governor->phase = PHASE_WAIT;
+		governor->until_ns = 0;
+		return;
+	}
+	/* What was measured before is of another time: the plan begins with its step, and sees. */
+	if (governor->plan.step < PLAN_WINDOWS || governor->phase == PHASE_ALWAYS) {
+		follow_always(governor);
+	} else {
+		follow(governor, false);
+		set_level(governor, BACKEND_DROPS);
+		governor->phase = PHASE_WAIT;
+		enter_windows(governor, time_monotonic());
+	}
+}
+
+static uint32_t largest_shift(const struct account *account)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < account_cpus(account); i++)
+		for (int j = 0; j < BACKEND_DIRECTIONS; j++) {
+			uint32_t shift = account_cpu(account, i)->one_in_shift[j];
+
+			most = shift > most ? shift : most;
+		}
+	return most;
+}
+
+void governor_state(const struct governor *governor, struct governor_state *state)
+{
+	*state = governor->mean;
+	state->on = governor->settings.on;
+	state->host_budget = budget(governor).host;
+	state->cpu_budget = budget(governor).cpu;
+	state->limit = governor->limit;
+	state->wake_shed = governor->plan.step != PLAN_ALL;
+	state->window_shift = plan_window_shift(&governor->plan);
+	state->interval_ns = governor->following.interval_ns;
+	state->one_in_shift = largest_shift(governor->account);
+	state->since_ns = governor->since_ns;
+	state->seen = governor_seen(governor, 0);
+}
+
+struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns)
+{
+	return seen_part(&governor->seen, from_ns, time_monotonic());
+}
+
+const struct account *governor_account(const struct governor *governor)
+{
+	return governor->account;
 }

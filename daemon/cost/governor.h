@@ -4,7 +4,7 @@
  * sheds load in a fixed order: fewer journeys are followed, then the scheduler's probes are detached,
  * then all stages are attached in random windows only.  Drops and ring slots are never shed.
  *
- * It alone sets the level of the backend; whoever wants probes detached asks it.
+ * It alone sets the level of the backend; other parts that want probes detached ask it.
  */
 #ifndef DAEMON_COST_GOVERNOR_H
 #define DAEMON_COST_GOVERNOR_H
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/cost/account.h"
+#include "daemon/cost/seen.h"
 #include "daemon/probe/backend.h"
 
 struct governor;
@@ -37,5 +39,29 @@ void governor_set(struct governor *governor, const struct governor_settings *set
  * returns.  For `netflowctl pause`.
  */
 void governor_limit(struct governor *governor, enum backend_level level);
+
+/* What the governor does now.  Shares are fractions of 1. */
+struct governor_state {
+	bool on;
+	double host_budget, cpu_budget;
+	double host, hooks, programs, daemon; /* means of about a second, of the host */
+	double cpu;			      /* the same of the CPU that had the most last */
+	uint32_t worst_cpu;
+	enum backend_level limit;
+	bool wake_shed;
+	uint32_t window_shift; /* 0: stages are attached all the time */
+	uint64_t interval_ns;
+	uint32_t one_in_shift; /* the largest of all CPUs */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: when the step in force began */
+	struct seen_part seen; /* since the daemon started */
+};
+
+void governor_state(const struct governor *governor, struct governor_state *state);
+
+/* For how much of the time since `from_ns` (CLOCK_MONOTONIC) latency was followed. */
+struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns);
+
+/* Of each CPU; valid until the governor is freed. */
+const struct account *governor_account(const struct governor *governor);
 
 #endif

@@ -149,6 +149,35 @@ static void write_cost(struct metrics_text *text, const struct metrics_snapshot 
 	metrics_seconds(text, snapshot->longest_turn_ns);
 }
 
+static void write_governor(struct metrics_text *text, const struct metrics_governor *governor)
+{
+	const struct {
+		enum metrics_family_id family;
+		const char *label;
+		double value;
+	} rows[] = {
+		{METRICS_COST_BUDGET, "host", governor->host_budget},
+		{METRICS_COST_BUDGET, "cpu", governor->cpu_budget},
+		{METRICS_COST_SHARE, "hooks", governor->hooks},
+		{METRICS_COST_SHARE, "programs", governor->programs},
+		{METRICS_COST_SHARE, "daemon", governor->daemon},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (i == 0 || rows[i].family != rows[i - 1].family)
+			metrics_family(text, rows[i].family);
+		metrics_labels(text, rows[i].label);
+		metrics_real(text, rows[i].value);
+	}
+	metrics_family(text, METRICS_COST_WORST_CPU);
+	metrics_real(text, governor->cpu);
+	metrics_one(text, METRICS_SHED_WAKE, governor->wake_shed);
+	metrics_one(text, METRICS_SHED_WINDOWS, governor->windows_one_in);
+	metrics_one(text, METRICS_SHED_ONE_IN, governor->packets_one_in);
+	metrics_family(text, METRICS_SEEN);
+	metrics_real(text, governor->seen);
+}
+
 static void write_readings(struct metrics_text *text, const struct metrics_snapshot *snapshot)
 {
 	metrics_family(text, METRICS_READINGS);
@@ -265,6 +294,7 @@ void metrics_write_self(struct metrics_text *text, const struct metrics_snapshot
 	write_probes(text, snapshot->probe);
 	write_alerts(text, snapshot);
 	write_cost(text, snapshot);
+	write_governor(text, &snapshot->governor);
 	write_readings(text, snapshot);
 	write_clients(text, &snapshot->clients);
 	write_exports(text, &snapshot->exports);

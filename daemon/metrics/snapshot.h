@@ -92,6 +92,13 @@ struct metrics_clients {
 	uint64_t connected, streams, refused, displaced, timed_out, over_budget, gaps;
 };
 
+/* The budget, and what is shed to keep it.  Shares are fractions of 1. */
+struct metrics_governor {
+	double host_budget, cpu_budget, hooks, programs, daemon, cpu, seen;
+	bool wake_shed;
+	uint64_t windows_one_in, packets_one_in;
+};
+
 struct metrics_snapshot {
 	uint64_t now_ns;     /* CLOCK_MONOTONIC */
 	double started_unix; /* seconds since the epoch */
@@ -118,6 +125,7 @@ struct metrics_snapshot {
 	uint64_t rule_faults;
 	struct metrics_part_cost part[READING_PARTS];
 	uint64_t cpu_ns, resident_bytes, anonymous_bytes, longest_turn_ns;
+	struct metrics_governor governor;
 	struct metrics_clients clients;
 	struct metrics_history history;
 	bool log_read; /* the kernel's log */

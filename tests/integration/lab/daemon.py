@@ -27,13 +27,15 @@ class Daemon:
     """One run of netflowd.  `command` is a prefix that runs it: setpriv, unshare, deny_syscall.
 
     `pass_fds` are inherited, and `environment` is added to that of the tests.  `history` is a
-    directory for the history on disk; without it, there is none.
+    directory for the history on disk; without it, there is none.  The governor is off unless
+    `settings` say otherwise, because most tests need every journey.
     """
 
     def __init__(self, directory, *settings, options=(), command=(), binary=None, pass_fds=(),
                  environment=None, history=None):
         self.directory = pathlib.Path(directory)
-        settings = (f"history.directory={history}" if history else "history.enabled=no", *settings)
+        settings = (f"history.directory={history}" if history else "history.enabled=no",
+                    "cost.governor=off", *settings)
         self.socket_path = self.directory / "io.netflowd"
         self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
         self.command = command

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the governor does, for status and coverage. */
+#ifndef DAEMON_CONTROL_GOVERNOR_H
+#define DAEMON_CONTROL_GOVERNOR_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+struct governor;
+
+#define CONTROL_SHED_MAX 256
+
+/* Why a probe is detached. */
+extern const char control_detached[];
+
+/* Type Governor of the interface; NULL: no memory. */
+json_t *control_governor(const struct governor *governor);
+
+/* Whether load is shed that a question needs; `why` is what is lost. */
+bool control_shed(const struct governor *governor, const char *question,
+		  char why[static CONTROL_SHED_MAX]);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The share of each CPU's time that netflowd takes, from what the programs count and time themselves.  Shares are
+ * fractions of 1.
+ */
+#ifndef DAEMON_COST_ACCOUNT_H
+#define DAEMON_COST_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/probe/backend.h"
+
+/* Probes that are attached and detached together. */
+enum account_group {
+	ACCOUNT_DROPS, /* drops and ring slots: never detached for the budget */
+	ACCOUNT_STAGES,
+	ACCOUNT_WAKE,
+	ACCOUNT_GROUPS,
+};
+
+struct account_share {
+	double hooks[ACCOUNT_GROUPS];	 /* the hooks, and a program that returns at once */
+	double programs[ACCOUNT_GROUPS]; /* all that the programs take beyond that */
+};
+
+struct account_cpu {
+	struct account_share share;
+	double sum; /* of `share` */
+	uint32_t one_in_shift[BACKEND_DIRECTIONS];
+	bool used; /* a program ran here since startup */
+};
+
+/* Of the time between the last two readings. */
+struct account_totals {
+	struct account_share host;  /* mean of the online CPUs */
+	struct account_share worst; /* of the CPU with the largest sum */
+	double daemon;		    /* the daemon's own CPU time, as a share of the host */
+	double host_sum;	    /* with the daemon */
+	double worst_sum;
+	uint32_t worst_cpu;
+	uint64_t elapsed_ns;
+};
+
+struct account;
+
+/* `cpus`: possible CPUs.  -ENOMEM. */
+int account_new(struct account **account, uint32_t cpus);
+void account_free(struct account **account);
+
+/*
+ * Read the counters of all CPUs.  `daemon_ns`: CPU time of the daemon.  `online`: CPUs that are online.  The first
+ * reading begins the first interval.
+ */
+void account_read(struct account *account, const struct backend *backend, uint32_t online,
+		  uint64_t now_ns, uint64_t daemon_ns);
+
+const struct account_totals *account_totals(const struct account *account);
+uint32_t account_cpus(const struct account *account);
+const struct account_cpu *account_cpu(const struct account *account, uint32_t cpu);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/cost/plan.h"
+
+#include <math.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* Following one packet to its end takes about this on the machines that we measured. */
+#define FOLLOWED_NS 400.0
+/* The parts of the budget: the first is for what hooks take, the second for all. */
+#define HOOKS_LIMIT 0.7
+#define ALL_LIMIT 0.8
+/* A lower step must be predicted to take less than this. */
+#define DOWN_LIMIT 0.55
+/* The daemon's own time counts up to this, with attaching and detaching. */
+#define DAEMON_LIMIT 0.5
+#define CALM_NS (SECOND / 2)
+/* A step up within this time after one down means that the lower step did not fit. */
+#define FAILED_NS (SECOND + SECOND / 2)
+/* With windows, the next observation is up to 2 s away. */
+#define FAILED_WINDOW_NS (5 * SECOND)
+/* Short windows differ much: this number must agree before they become a little longer. */
+#define CALM_WINDOWS 3
+/* How many steps down are not chance. */
+#define FAR_DOWN 3
+#define HOLD_LEAST_NS (2 * SECOND)
+#define HOLD_MOST_NS (60 * SECOND)
+/* What the daemon itself takes varies much: its mean is that of some tens of measurements. */
+#define DAEMON_WEIGHT 0.05
+
+uint32_t plan_window_shift(const struct plan *plan)
+{
+	return plan->step < PLAN_WINDOWS ? 0 : (uint32_t)(plan->step - PLAN_WINDOWS + 1);
+}
+
+/* At this interval, both directions together take half of a CPU's budget. */
+static double least_interval(const struct plan_budget *budget)
+{
+	double ns = FOLLOWED_NS / (budget->cpu / 4);
+
+	return fmin(fmax(ns, 10000), (double)PLAN_INTERVAL_MAX_NS);
+}
+
+void plan_begin(struct plan *plan, const struct plan_budget *budget)
+{
+	*plan = (struct plan){.interval_ns = (uint64_t)least_interval(budget),
+			      .hold_ns = HOLD_LEAST_NS};
+}
+
+static double duty_of(int step)
+{
+	return step < PLAN_WINDOWS ? 1 : ldexp(1, -(step - PLAN_WINDOWS + 1));
+}
+
+/* A client that keeps the daemon busy must not make it blind: shedding does not make that cheaper. */
+static double fixed(const struct plan *plan, int step)
+{
+	double switching = step < PLAN_WINDOWS ? 0 : plan->switching;
+
+	return fmin(plan->daemon + switching, DAEMON_LIMIT) + plan->hooks[ACCOUNT_DROPS] +
+	       plan->programs[ACCOUNT_DROPS];
+}
+
+/* What the hooks of a step take while they are attached. */
+static double hooks_of(const struct plan *plan, int step)
+{
+	return plan->hooks[ACCOUNT_STAGES] + (step == PLAN_ALL ? plan->hooks[ACCOUNT_WAKE] : 0);
+}
+
+static double programs_of(const struct plan *plan, int step)
+{
+	return plan->programs[ACCOUNT_STAGES] +
+	       (step == PLAN_ALL ? plan->programs[ACCOUNT_WAKE] : 0);
+}
+
+/* What a step would take with the interval of now. */
+static double predict(const struct plan *plan, int step)
+{
+	return fixed(plan, step) + duty_of(step) * (hooks_of(plan, step) + programs_of(plan, step));
+}
+
+/* Whether the interval can bring a step into the budget. */
+static bool fits(const struct plan *plan, int step)
+{
+	bool end = plan->interval_ns >= PLAN_INTERVAL_MAX_NS;
+	double hooks = fixed(plan, step) + duty_of(step) * hooks_of(plan, step);
+
+	return hooks <= HOOKS_LIMIT && (!end || predict(plan, step) <= ALL_LIMIT);
+}
+
+/* What following can take while stages are attached. */
+static double room(const struct plan *plan)
+{
+	double left = (ALL_LIMIT - fixed(plan, plan->step)) / duty_of(plan->step);
+	double hooks = hooks_of(plan, plan->step);
+
+	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
+}
+
+static void set_interval(struct plan *plan, const struct plan_budget *budget)
+{
+	double programs = programs_of(plan, plan->step), target = room(plan);
+	double ns = (double)plan->interval_ns, ratio = programs / target;
+
+	if (ratio > 1)
+		ns *= fmin(ratio * 1.1, 4);
+	else if (ratio < 0.7)
+		ns *= fmax(ratio * 1.2, 0.8);
+	ns = fmin(fmax(ns, least_interval(budget)), (double)PLAN_INTERVAL_MAX_NS);
+	plan->interval_ns = (uint64_t)ns;
+}
+
+static double larger(double host, double cpu, const struct plan_budget *budget)
+{
+	return fmax(host / budget->host, cpu / budget->cpu);
+}
+
+static void take(struct plan *plan, const struct plan_budget *budget,
+		 const struct account_totals *totals, bool attached)
+{
+	double daemon = fmin(totals->daemon / budget->host, 1);
+
+	plan->daemon += DAEMON_WEIGHT * (daemon - plan->daemon);
+	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
+		if (i != ACCOUNT_DROPS && !attached)
+			continue;
+		/* What detached probes would take is not known: it is believed to shrink until they are tried. */
+		if (i == ACCOUNT_WAKE && plan->step != PLAN_ALL) {
+			plan->hooks[i] *= 0.85;
+			plan->programs[i] *= 0.85;
+			continue;
+		}
+		plan->hooks[i] = larger(totals->host.hooks[i], totals->worst.hooks[i], budget);
+		plan->programs[i] =
+			larger(totals->host.programs[i], totals->worst.programs[i], budget);
+	}
+}
+
+static void go_up(struct plan *plan, uint64_t now_ns)
+{
+	while (plan->step < PLAN_STEPS - 1 && !fits(plan, plan->step))
+		plan->step++;
+	plan->calm_ns = 0;
+	if (plan->down_ns &&
+	    now_ns - plan->down_ns <
+		    (plan->landed >= PLAN_WINDOWS ? FAILED_WINDOW_NS : FAILED_NS)) {
+		plan->hold_until_ns = now_ns + plan->hold_ns;
+		plan->hold_ns = plan->hold_ns * 2 > HOLD_MOST_NS ? HOLD_MOST_NS : plan->hold_ns * 2;
+		plan->failed = plan->hooks[ACCOUNT_STAGES];
+		plan->down_ns = 0;
+	}
+}
+
+static void go_down(struct plan *plan, int lowest, uint64_t now_ns)
+{
+	plan->step = plan->landed = lowest;
+	plan->calm_ns = 0;
+	plan->down_ns = now_ns;
+}
+
+static int lowest_that_fits(const struct plan *plan)
+{
+	int step = plan->step;
+
+	while (step > PLAN_ALL && predict(plan, step - 1) < DOWN_LIMIT)
+		step--;
+	return step;
+}
+
+/* There is one window in a second or two, so that the end of a load must be believed at once. */
+static bool is_calm(const struct plan *plan, int lowest, uint64_t now_ns)
+{
+	if (plan->step < PLAN_WINDOWS)
+		return now_ns - plan->calm_ns >= CALM_NS;
+	return lowest < PLAN_WINDOWS || plan->step - lowest >= FAR_DOWN ||
+	       plan->calm >= CALM_WINDOWS;
+}
+
+void plan_observe(struct plan *plan, const struct plan_budget *budget,
+		  const struct account_totals *totals, bool attached, uint64_t now_ns)
+{
+	int lowest;
+
+	take(plan, budget, totals, attached);
+	if (!attached)
+		return;
+	/* Another load than that of the last failure, or a long time without one. */
+	if (plan->hold_until_ns && (plan->hooks[ACCOUNT_STAGES] < plan->failed / 3 ||
+				    now_ns > plan->hold_until_ns + HOLD_MOST_NS)) {
+		plan->hold_until_ns = 0;
+		plan->hold_ns = HOLD_LEAST_NS;
+	}
+	set_interval(plan, budget);
+	if (!fits(plan, plan->step)) {
+		go_up(plan, now_ns);
+		return;
+	}
+	lowest = lowest_that_fits(plan);
+	if (lowest == plan->step || now_ns < plan->hold_until_ns) {
+		plan->calm_ns = 0;
+		return;
+	}
+	if (!plan->calm_ns) {
+		plan->calm_ns = now_ns;
+		plan->calm = 0;
+	}
+	plan->calm++;
+	if (is_calm(plan, lowest, now_ns))
+		go_down(plan, lowest, now_ns);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What to shed, from what was measured: a pure function with a state, without clock and kernel.
+ *
+ * Steps, each cheaper than the one before: everything attached; all but the scheduler's probes; then stages in random
+ * windows of 1/2, 1/4, … 1/128 of the time.  On each step the interval between two journeys that a CPU begins to follow
+ * is the first lever.  A step is left upwards at once, and downwards if the lower one is predicted to fit; one that did
+ * not fit is tried again after 2 s, then 4 s, up to 60 s.
+ */
+#ifndef DAEMON_COST_PLAN_H
+#define DAEMON_COST_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/cost/account.h"
+
+#define PLAN_WINDOW_SHIFT_MAX 7
+#define PLAN_ALL 0
+#define PLAN_NO_WAKE 1
+#define PLAN_WINDOWS 2 /* step PLAN_WINDOWS has a window_shift of 1 */
+#define PLAN_STEPS (PLAN_WINDOWS + PLAN_WINDOW_SHIFT_MAX)
+
+#define PLAN_INTERVAL_MAX_NS UINT64_C(100000000)
+
+struct plan_budget {
+	double host, cpu; /* fractions of 1 */
+};
+
+struct plan {
+	int step;
+	uint64_t interval_ns;
+	/* What was measured last, in units of the budget, with the daemon's own time apart. */
+	double daemon;
+	double switching; /* attaching and detaching for windows; the caller sets it */
+	double hooks[ACCOUNT_GROUPS], programs[ACCOUNT_GROUPS];
+	uint64_t calm_ns;	/* since when the lower step fits; 0: it does not */
+	unsigned int calm;	/* observations since then */
+	int landed;		/* where the last step down ended */
+	uint64_t down_ns;	/* of the last step down; 0: none */
+	uint64_t hold_until_ns; /* no step down before */
+	uint64_t hold_ns;	/* how long, the next time */
+	double failed;		/* the stages' load at the last failure */
+};
+
+void plan_begin(struct plan *plan, const struct plan_budget *budget);
+
+/*
+ * Take what was measured.  `attached`: stages were attached all the time of the measurement; otherwise it says nothing
+ * about them.  Changes step and interval.
+ */
+void plan_observe(struct plan *plan, const struct plan_budget *budget,
+		  const struct account_totals *totals, bool attached, uint64_t now_ns);
+
+/* log2 of the share of the time that stages are attached: 0 for all of it. */
+uint32_t plan_window_shift(const struct plan *plan);
+
+#endif

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The budget: settings, what status shows, and what is shed under load."""
+
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lab import paths, waiting
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+def check_config(*settings):
+    """Returns netflowd's complaint, or an empty string."""
+    options = [o for setting in settings for o in ("--set", setting)]
+    run = subprocess.run([paths.DAEMON, *options, "--check-config"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, check=False)
+    assert (run.returncode == 0) == (not run.stderr), run.stderr
+    return run.stderr
+
+
+@pytest.mark.portable
+def test_budgets_are_percentages():
+    assert not check_config("cost.budget=0.5%", "cost.cpu_budget=2 %", "cost.governor=off")
+    for value in ("1", "0%", "101%", "-1%", "one"):
+        assert "a percentage from 0.01% to 100%" in check_config(f"cost.budget={value}")
+    assert "cost.governor" in check_config("cost.governor=maybe")
+
+
+def governor(daemon, **parameters):
+    return daemon.call("GetStatus", **parameters)["cost"]["governor"]
+
+
+class Flood:
+    """Datagrams through the loopback device as fast as Python sends them."""
+
+    def __init__(self):
+        self.going = True
+        self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.receiver.bind(("127.0.0.1", 0))
+        self.receiver.settimeout(0.2)
+        self.threads = [threading.Thread(target=turn) for turn in (self._send, self._receive)]
+
+    def _send(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.connect(self.receiver.getsockname())
+            while self.going:
+                sender.send(bytes(64))
+
+    def _receive(self):
+        while self.going:
+            try:
+                self.receiver.recv(2048)
+            except TimeoutError:
+                pass
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.going = False
+        for thread in self.threads:
+            thread.join()
+        self.receiver.close()
+
+
+def test_a_quiet_host_sheds_nothing(start):
+    now = governor(start("cost.governor=on", "cost.budget=10%", "cost.cpu_budget=20%"))
+    assert now["state"] == "on"
+    assert (now["budget_percent"], now["cpu_budget_percent"]) == (10, 20)
+    assert now["windows_one_in"] == 1 and not now["wake_shed"]
+    assert now["seen_percent"] > 90
+
+
+def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
+    daemon = start("cost.budget=0.01%", "cost.cpu_budget=0.01%")
+    with Flood():
+        time.sleep(3)
+        now = governor(daemon)
+    assert now["state"] == "off" and now["interval_ns"] == 0
+    assert now["windows_one_in"] == 1 and not now["wake_shed"]
+    assert now["host_percent"] > 0.1
+    assert all(probe["state"] != "detached" for probe in daemon.call("ListProbes")["probes"])
+
+
+def test_windows_keep_a_small_budget_and_end_with_the_load(start):
+    daemon = start("cost.governor=on", "cost.budget=0.2%", "cost.cpu_budget=0.2%")
+    with Flood():
+        shed = waiting.until(lambda: governor(daemon), lambda now: now["windows_one_in"] > 1)
+        assert shed["windows_one_in"] > 1
+        # In a window they are attached, so not every call finds them detached.
+        rows = waiting.until(
+            lambda: {p["name"]: p for p in daemon.call("ListProbes", max_age_ms=0)["probes"]},
+            lambda rows: rows["netif_receive_skb"]["state"] == "detached")
+        assert "budget" in rows["netif_receive_skb"]["reason"]
+        assert rows["kfree_skb"]["state"] == "attached"
+        coverage = {row["question"]: row for row in daemon.call("GetStatus")["coverage"]}
+        assert coverage["drops"]["state"] == "full"
+        assert "of the time" in coverage["rx_latency"]["reason"]
+        assert not [alert for alert in daemon.call("GetAlerts")["alerts"]
+                    if alert["name"] == "probe_lost" and alert["state"] == "firing"]
+    assert governor(daemon)["unseen_longest_ns"] > 10_000_000
+
+
+def test_a_reload_takes_another_budget(start, tmp_path):
+    file = tmp_path / "netflowd.conf"
+    file.write_text("[cost]\ngovernor = on\nbudget = 2%\n")
+    daemon = start(options=("--config", file))
+    file.write_text("[cost]\ngovernor = on\nbudget = 4%\n")
+    daemon.call("Reload")
+    assert governor(daemon)["budget_percent"] == 4

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Windows and limits, with a backend whose rates the test sets.  It checks each call of the governor. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/time.h"
+#include "daemon/cost/governor.h"
+#include "daemon/process/loop.h"
+
+#define MS UINT64_C(1000000)
+
+static struct {
+	struct loop *loop;
+	struct loop_source *end;
+	struct governor *governor;
+	enum backend_level level;
+	struct backend_following following;
+	double hits_per_ns; /* while stages are attached */
+	uint64_t hits, time_ns;
+	unsigned int windows, wrong;
+	bool limited; /* no level below BACKEND_NOTHING is right */
+} run;
+
+/* What the programs count until now. */
+static void count(void)
+{
+	uint64_t now = time_monotonic();
+
+	if (run.level <= BACKEND_NO_WAKE)
+		run.hits += (uint64_t)(run.hits_per_ns * (double)(now - run.time_ns));
+	run.time_ns = now;
+}
+
+static void set_level(struct backend *backend, enum backend_level level)
+{
+	(void)backend;
+	count();
+	run.wrong += run.limited && level != BACKEND_NOTHING;
+	/* Journeys that count once must not run among those of windows. */
+	run.wrong += level == BACKEND_ALL && run.following.window_shift;
+	run.level = level;
+}
+
+static void follow(struct backend *backend, const struct backend_following *following)
+{
+	(void)backend;
+	run.wrong += following->begin && run.level > BACKEND_NO_WAKE;
+	run.wrong +=
+		following->window_shift != run.following.window_shift && run.level < BACKEND_DROPS;
+	run.windows += following->begin && !run.following.begin && following->window_shift;
+	run.following = *following;
+}
+
+static void cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost)
+{
+	(void)backend;
+	(void)cpu;
+	count();
+	*cost = (struct backend_cpu_cost){0};
+	cost->hits[NF_PROBE_NETIF_RECEIVE_SKB] = run.hits;
+}
+
+static double hook_ns(const struct backend *backend)
+{
+	(void)backend;
+	return 45;
+}
+
+static uint32_t cpus(const struct backend *backend)
+{
+	(void)backend;
+	return 1;
+}
+
+static const struct backend_ops ops = {.name = "test",
+				       .set_level = set_level,
+				       .follow = follow,
+				       .cpu_cost = cpu_cost,
+				       .hook_ns = hook_ns,
+				       .cpus = cpus};
+static struct backend backend = {.ops = &ops};
+
+static int stop(void *userdata)
+{
+	(void)userdata;
+	loop_exit(run.loop, 0);
+	return 0;
+}
+
+static void turn(void)
+{
+	assert_int_equal(loop_run(run.loop), 0);
+}
+
+static void begin(uint64_t on, double hits_per_ns, uint64_t ms)
+{
+	const struct governor_settings settings = {
+		.on = on, .host_budget = 10000, .cpu_budget = 30000};
+
+	memset(&run, 0, sizeof(run));
+	run.hits_per_ns = hits_per_ns;
+	run.time_ns = time_monotonic();
+	assert_int_equal(loop_new(&run.loop), 0);
+	assert_int_equal(governor_new(&run.governor, run.loop, &backend, &settings), 0);
+	assert_int_equal(loop_add_timer(run.loop, &run.end, ms * MS, 0, stop, NULL), 0);
+}
+
+static void end(void)
+{
+	loop_source_free(&run.end);
+	governor_free(&run.governor);
+	loop_free(&run.loop);
+	assert_int_equal(run.wrong, 0);
+}
+
+static void a_flood_opens_windows(void **state)
+{
+	struct governor_state now;
+
+	(void)state;
+	begin(1, 0.004, 4500);
+	turn();
+	governor_state(run.governor, &now);
+	assert_true(now.window_shift >= 3);
+	assert_int_equal(run.following.window_shift, now.window_shift);
+	assert_in_range(run.windows, 1, 5);
+	assert_true(now.seen.share < 0.4);
+	end();
+}
+
+static void a_quiet_host_is_followed_all_the_time(void **state)
+{
+	struct governor_state now;
+
+	(void)state;
+	begin(1, 0.000001, 1000);
+	turn();
+	governor_state(run.governor, &now);
+	assert_int_equal(run.level, BACKEND_ALL);
+	assert_true(now.seen.share > 0.99);
+	assert_true(run.following.interval_ns > 0);
+	end();
+}
+
+static void without_the_governor_nothing_is_shed(void **state)
+{
+	struct governor_state now;
+
+	(void)state;
+	begin(0, 0.004, 1000);
+	turn();
+	governor_state(run.governor, &now);
+	assert_int_equal(run.level, BACKEND_ALL);
+	assert_int_equal(run.following.interval_ns, 0);
+	assert_true(now.host > 0.01);
+	end();
+}
+
+static int limit_now(void *userdata)
+{
+	(void)userdata;
+	governor_limit(run.governor, BACKEND_NOTHING);
+	run.limited = true;
+	return 0;
+}
+
+static void a_limit_holds_whatever_the_load(void **state)
+{
+	struct loop_source *timer = NULL;
+
+	(void)state;
+	begin(1, 0.004, 2500);
+	assert_int_equal(loop_add_timer(run.loop, &timer, 1200 * MS, 0, limit_now, NULL), 0);
+	turn();
+	assert_int_equal(run.level, BACKEND_NOTHING);
+	assert_false(run.following.begin);
+	run.limited = false;
+	governor_limit(run.governor, BACKEND_ALL);
+	assert_true(run.level <= BACKEND_DROPS);
+	loop_source_free(&timer);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flood_opens_windows),
+		cmocka_unit_test(a_quiet_host_is_followed_all_the_time),
+		cmocka_unit_test(without_the_governor_nothing_is_shed),
+		cmocka_unit_test(a_limit_holds_whatever_the_load),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

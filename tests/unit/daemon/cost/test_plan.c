@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan against a simulated host: rates, hooks and programs have known costs, and the levers take effect. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/cost/plan.h"
+
+#define SECOND UINT64_C(1000000000)
+#define TICK (SECOND / 10)
+#define MINUTES 2
+
+static const struct plan_budget budget = {.host = 0.01, .cpu = 0.03};
+
+/* What runs on the one busy CPU of a host, a second. */
+struct load {
+	double stages; /* hits */
+	double wakes;
+	double packets;	 /* per direction */
+	double slow_ns;	 /* more, of each hit of a stage, followed or not */
+	double followed; /* ns of a journey */
+	uint32_t cpus;
+};
+
+static struct {
+	struct plan plan;
+	uint64_t now;
+	double window_s; /* until the next window is over */
+	double cost;	 /* means of a second, in units of the budget */
+	unsigned int changes, ticks_above, longest_above;
+} host;
+
+static void begin(void)
+{
+	memset(&host, 0, sizeof(host));
+	host.now = SECOND;
+	plan_begin(&host.plan, &budget);
+}
+
+static struct account_totals measure(const struct load *load)
+{
+	double interval = (double)host.plan.interval_ns / 1e9;
+	double each = fmax(fmin(load->packets, 1 / interval), load->packets / 4096);
+	struct account_totals t = {.elapsed_ns = TICK, .daemon = 0.0002};
+
+	t.worst.hooks[ACCOUNT_STAGES] = load->stages * 49e-9;
+	t.worst.programs[ACCOUNT_STAGES] =
+		load->stages * load->slow_ns * 1e-9 + 2 * each * load->followed * 1e-9;
+	if (host.plan.step == PLAN_ALL)
+		t.worst.hooks[ACCOUNT_WAKE] = load->wakes * 49e-9;
+	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
+		t.host.hooks[i] = t.worst.hooks[i] / load->cpus;
+		t.host.programs[i] = t.worst.programs[i] / load->cpus;
+	}
+	return t;
+}
+
+static double cost_of(const struct account_totals *t)
+{
+	double worst = 0, all = t->daemon;
+
+	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
+		worst += t->worst.hooks[i] + t->worst.programs[i];
+		all += t->host.hooks[i] + t->host.programs[i];
+	}
+	return fmax(worst / budget.cpu, all / budget.host);
+}
+
+/* 100 ms.  Windows are simulated by their share of the time, and one observation a second. */
+static void tick(const struct load *load)
+{
+	struct account_totals t = measure(load);
+	int step = host.plan.step;
+	double cost = cost_of(&t) * ldexp(1, -(int)plan_window_shift(&host.plan));
+	bool windows = step >= PLAN_WINDOWS, attached = true;
+
+	host.cost += 0.2 * (cost - host.cost);
+	host.ticks_above = host.cost > 1 ? host.ticks_above + 1 : 0;
+	if (host.ticks_above > host.longest_above)
+		host.longest_above = host.ticks_above;
+	host.now += TICK;
+	host.window_s = windows ? host.window_s + 0.1 : 0;
+	if (windows) {
+		attached = host.window_s >= 1;
+		if (attached)
+			host.window_s = 0;
+	}
+	plan_observe(&host.plan, &budget, &t, attached, host.now);
+	host.changes += host.plan.step != step;
+}
+
+static void run(const struct load *load, unsigned int seconds)
+{
+	for (unsigned int i = 0; i < seconds * 10; i++)
+		tick(load);
+}
+
+static const struct load idle = {
+	.stages = 200, .wakes = 500, .packets = 20, .followed = 400, .cpus = 2};
+static const struct load flood = {
+	.stages = 4e6, .wakes = 1e5, .packets = 4e5, .followed = 400, .cpus = 2};
+
+static void an_idle_host_sheds_nothing(void **state)
+{
+	(void)state;
+	begin();
+	run(&idle, 60);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	assert_int_equal(host.changes, 0);
+	assert_true(host.cost < 0.1);
+}
+
+static void a_flood_is_kept_within_the_budget_without_swinging(void **state)
+{
+	(void)state;
+	begin();
+	run(&flood, 5);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	host.changes = 0;
+	host.longest_above = host.ticks_above = 0;
+	run(&flood, 60 * MINUTES);
+	assert_int_equal(host.changes, 0);
+	assert_int_equal(host.longest_above, 0);
+	assert_true(host.cost > 0.2);
+}
+
+static void steps_of_load_are_followed_within_two_seconds(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 12 * MINUTES; i++) {
+		run(&flood, 5);
+		assert_true(host.longest_above < 20);
+		assert_true(host.plan.step >= PLAN_WINDOWS);
+		run(&idle, 2);
+		assert_int_equal(host.plan.step, PLAN_ALL);
+		run(&idle, 3);
+	}
+	/* Up at once, and down at once. */
+	assert_true(host.changes <= 5U * 12 * MINUTES);
+}
+
+static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
+{
+	static const struct load load = {
+		.stages = 5e4, .packets = 5e3, .followed = 4000, .cpus = 2};
+
+	(void)state;
+	begin();
+	run(&load, 60);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	assert_true(host.cost <= 1);
+	assert_true(host.plan.interval_ns > UINT64_C(53334));
+}
+
+static void the_scheduler_s_probes_are_shed_before_stages(void **state)
+{
+	static const struct load load = {
+		.stages = 2e4, .wakes = 1e6, .packets = 2e3, .followed = 400, .cpus = 2};
+
+	(void)state;
+	begin();
+	run(&load, 5);
+	assert_true(host.plan.step <= PLAN_NO_WAKE);
+	host.changes = 0;
+	run(&load, 60 * MINUTES);
+	/* It is tried again after 2, 4, 8, 16, 32, 60, 60 s at the soonest. */
+	assert_true(host.changes <= 2 * 8);
+	assert_true(host.longest_above < 20);
+	run(&idle, 70);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+}
+
+static void a_program_that_is_slow_is_shed_as_well(void **state)
+{
+	static const struct load load = {
+		.stages = 1e5, .packets = 1e4, .slow_ns = 5000, .followed = 400, .cpus = 2};
+
+	(void)state;
+	begin();
+	run(&load, 10);
+	host.longest_above = host.ticks_above = 0;
+	run(&load, 60);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	assert_int_equal(host.longest_above, 0);
+}
+
+static void one_hot_cpu_of_many_counts(void **state)
+{
+	struct load load = flood;
+
+	(void)state;
+	load.cpus = 255;
+	begin();
+	run(&load, 5);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	host.longest_above = host.ticks_above = 0;
+	run(&load, 30);
+	assert_int_equal(host.longest_above, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_idle_host_sheds_nothing),
+		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
+		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
+		cmocka_unit_test(many_packets_and_few_hooks_only_raise_the_interval),
+		cmocka_unit_test(the_scheduler_s_probes_are_shed_before_stages),
+		cmocka_unit_test(a_program_that_is_slow_is_shed_as_well),
+		cmocka_unit_test(one_hot_cpu_of_many_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
