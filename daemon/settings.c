@@ -314,8 +314,7 @@ struct setting_values setting_values(const struct setting *setting)
 			 setting->choices ? setting->choices[0] : "", least ? "" : ", or empty");
 		break;
 	case SETTING_PERCENT:
-		snprintf(text.s, sizeof(text.s),
-			 "a percentage from %g%% to %g%%",
+		snprintf(text.s, sizeof(text.s), "a percentage from %g%% to %g%%",
 			 (double)least / SETTING_PERCENT_UNITS,
 			 (double)most / SETTING_PERCENT_UNITS);
 		break;

@@ -9,6 +9,7 @@
 #include "cli/show/coverage.h"
 #include "cli/show/estimate.h"
 #include "cli/show/groups.h"
+#include "cli/show/ledger.h"
 #include "cli/show/period.h"
 #include "cli/show/segment.h"
 #include "cli/terminal/table.h"
@@ -314,6 +315,7 @@ static enum report_status print(struct session *session, struct page *page, cons
 	else
 		r = put_summary(page, reply);
 	put_estimates(page, segments);
+	ledger_put_unseen(page, json_object_get(reply, "ledger"), 0);
 	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);
 }

@@ -172,9 +172,10 @@ void ledger_put_unseen(struct page *page, const json_t *latency, size_t column)
 		return;
 	page_put(page, PAGE_WARN, "%s", column ? "  not seen" : "Not seen:");
 	page_pad(page, column, 1);
-	page_paragraph(page, PAGE_WARN, column + INDENT,
-		       "probably %s slow journeys since the daemon started, because netflowd did not follow %s packets to keep its cost within the budget",
-		       units_count(unseen).s, field_units_count(latency, "passed").s);
+	page_paragraph(
+		page, PAGE_WARN, column + INDENT,
+		"probably %s slow journeys since the daemon started, because netflowd did not follow %s packets to keep its cost within the budget",
+		units_count(unseen).s, field_units_count(latency, "passed").s);
 }
 
 struct ledger_verdict ledger_verdict(const json_t *status)

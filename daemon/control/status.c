@@ -298,10 +298,8 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 const char *control_probe_state(enum probe_state state)
 {
 	static const char *const names[] = {
-		[PROBE_ATTACHED] = "attached",
-		[PROBE_UNNEEDED] = "unneeded",
-		[PROBE_DEGRADED] = "degraded",
-		[PROBE_DETACHED] = "detached",
+		[PROBE_ATTACHED] = "attached",	     [PROBE_UNNEEDED] = "unneeded",
+		[PROBE_DEGRADED] = "degraded",	     [PROBE_DETACHED] = "detached",
 		[PROBE_UNAVAILABLE] = "unavailable",
 	};
 

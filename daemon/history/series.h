@@ -38,8 +38,9 @@ enum {
 	 * Both are 0 while every journey is followed, and in files before version 3: such an interval is exact.  So
 	 * they add up over intervals of both kinds.
 	 */
-	LATENCY_UNFOLLOWED = LATENCY_BUCKET + NF_HIST_BUCKETS, /* the count less the followed journeys */
-	LATENCY_VARIANCE,			       /* of the count */
+	LATENCY_UNFOLLOWED =
+		LATENCY_BUCKET + NF_HIST_BUCKETS, /* the count less the followed journeys */
+	LATENCY_VARIANCE,			  /* of the count */
 	LATENCY_VALUES,
 };
 enum { NAPI_POLLS = 1, NAPI_PACKETS, NAPI_FULL, NAPI_VALUES };

@@ -625,8 +625,11 @@ static void test_latency(void **state)
 /* Not every journey was followed: the count and the percentiles have intervals. */
 static void test_latency_estimate(void **state)
 {
-	struct nf_hist hist = {
-		.sum_ns = 1200, .max_ns = 3, .journeys = 100, .variance = 1200, .bucket = {[3] = 400}};
+	struct nf_hist hist = {.sum_ns = 1200,
+			       .max_ns = 3,
+			       .journeys = 100,
+			       .variance = 1200,
+			       .bucket = {[3] = 400}};
 
 	(void)state;
 	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
