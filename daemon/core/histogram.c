@@ -114,7 +114,7 @@ int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns)
 
 /* ---- estimates ------------------------------------------------------------------- */
 
-#define Z_95 1.96 /* 95 % of a normal distribution are within so many standard deviations */
+#define Z_95 1.96 /* 95 % of a normal distribution are within 1.96 standard deviations */
 
 bool histogram_is_estimate(const struct nf_hist *hist)
 {

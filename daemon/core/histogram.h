@@ -55,8 +55,8 @@ uint64_t histogram_count_margin(const struct nf_hist *hist);
 double histogram_effective(const struct nf_hist *hist);
 
 /*
- * The 95 % interval of a quantile, in ns: from the start of the bucket of the lower rank to the end of that of the upper
- * one.  -ENODATA: the effective number of journeys is too small for an upper or a lower end; -EINVAL as above.
+ * The 95 % interval of a quantile, in ns: from the start of the bucket of the lower rank to the end of that of the
+ * upper one.  -ENODATA: the effective number of journeys is too small for an upper or a lower end; -EINVAL as above.
  */
 int histogram_quantile_interval(const struct nf_hist *hist, double q, uint64_t *low_ns,
 				uint64_t *high_ns);
