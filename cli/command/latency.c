@@ -7,7 +7,9 @@
 #include "cli/ask/options.h"
 #include "cli/command/command.h"
 #include "cli/show/coverage.h"
+#include "cli/show/estimate.h"
 #include "cli/show/groups.h"
+#include "cli/show/ledger.h"
 #include "cli/show/period.h"
 #include "cli/show/segment.h"
 #include "cli/terminal/table.h"
@@ -99,7 +101,7 @@ static void put_latency(struct table *table, const json_t *latency, enum columns
 	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
 		   segment_name_text(field_text(latency, "segment")).s);
-	table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "count").s);
+	table_cell(table, PAGE_PLAIN, "%s", estimate_count(latency).s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_duration_real(latency, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
 		table_cell(table, PAGE_PLAIN, "%s", field_units_duration(latency, durations[i]).s);
@@ -279,6 +281,23 @@ static bool selects_devices(const struct arguments *given)
 	return given->all || given->device || given->netns || is_by(given, "dev");
 }
 
+static void put_estimates(struct page *page, const json_t *segments)
+{
+	const json_t *segment;
+	size_t i;
+
+	json_array_foreach(segments, i, segment)
+	{
+		if (!estimate_is(segment))
+			continue;
+		page_end(page);
+		page_paragraph(
+			page, PAGE_DIM, 0,
+			"≈ is an estimate with its 95 %% interval: netflowd followed a part of the packets, to keep its cost within the budget. Mean and percentiles are estimates too, and max is that of the followed packets.");
+		return;
+	}
+}
+
 static enum report_status print(struct session *session, struct page *page, const json_t *reply,
 				void *data)
 {
@@ -295,6 +314,8 @@ static enum report_status print(struct session *session, struct page *page, cons
 		r = put_devices(page, reply, given->all);
 	else
 		r = put_summary(page, reply);
+	put_estimates(page, segments);
+	ledger_put_unseen(page, json_object_get(reply, "ledger"), 0);
 	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);
 }
@@ -362,7 +383,7 @@ const struct command command_latency = {
 	.arguments = arguments,
 	.notes =
 		"Without options it shows the segments of all devices together, the 10 devices with the highest p99, and one histogram. --dev, --netns, --by dev and --all show single devices; --json has the rows of single devices only with one of these.\n"
-		"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 % off.\n"
+		"Count, mean and max are exact, unless the count is shown as ≈ with its 95 % interval: then netflowd followed a part of the packets, and max is that of this part. Percentiles come from histograms and are at most 12.5 % off.\n"
 		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
 		"A segment is shown only where packets passed both of its ends.\n"
 		"(other veth: 193) stands for 193 devices of this kind without histograms of their own; see the setting devices.memory.\n",

@@ -206,6 +206,8 @@ static void comment_drop(FILE *out, const json_t *record)
 		field_units_number(record, "cpu").s, field_units_number(record, "length_bytes").s);
 	if (field_true(task, "involved"))
 		comment_task(out, task, ", task ");
+	else if (task && !json_is_boolean(json_object_get(task, "involved")))
+		comment_task(out, task, ", not known whether involved: task ");
 }
 
 /* "receive→copy" of a StageTime. */

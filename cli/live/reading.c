@@ -145,6 +145,14 @@ static struct reading_segment *find_segment(struct reading *reading, const json_
 	return NULL;
 }
 
+static uint64_t unfollowed_of(const json_t *latency)
+{
+	uint64_t count = field_count_or(latency, "count", 0), followed;
+
+	return field_count(latency, "followed", &followed) && count > followed ? count - followed
+									       : 0;
+}
+
 static int add_latency(struct reading *reading, const json_t *latency)
 {
 	struct reading_segment *segment = find_segment(reading, latency);
@@ -154,6 +162,7 @@ static int add_latency(struct reading *reading, const json_t *latency)
 		return 0;
 	if (max_ns > segment->max_ns)
 		segment->max_ns = max_ns;
+	segment->unfollowed += unfollowed_of(latency);
 	return segment_buckets(latency, &segment->all);
 }
 
@@ -164,6 +173,7 @@ static int compare_segment(struct reading_segment *segment, const struct reading
 
 	if (r)
 		return r;
+	segment->estimate = segment->unfollowed != before->unfollowed;
 	segment->per_second = rate_between(0, segment->interval.total, seconds);
 	/* If the maximum grew, a packet of this interval set it, so it is exact. */
 	segment->interval_max_ns = segment->max_ns > before->max_ns

@@ -50,6 +50,8 @@ struct reading_segment {
 	uint64_t max_ns;	  /* since the daemon started */
 	uint64_t interval_max_ns; /* an upper limit: no packet of the interval took longer */
 	double per_second;	  /* RATE_UNKNOWN without an earlier reading */
+	uint64_t unfollowed;	  /* packets of `all` that are estimated beyond the followed ones */
+	bool estimate;		  /* the interval has such packets */
 };
 
 struct reading {

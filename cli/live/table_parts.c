@@ -20,8 +20,11 @@ void table_parts_segment(struct table *table, const struct reading *reading,
 	table_cell(table, PAGE_PLAIN, "%s %s", reading_direction(id),
 		   segment_name_text(reading_segment_name(id)).s);
 	/* Without any packet the rate is not known, because the probe may be missing. */
-	table_parts_rate(table, segment->all.total ? segment->per_second : RATE_UNKNOWN,
-			 PAGE_PLAIN);
+	if (segment->estimate && segment->all.total)
+		table_cell(table, PAGE_PLAIN, "≈ %s", rate_text(segment->per_second).s);
+	else
+		table_parts_rate(table, segment->all.total ? segment->per_second : RATE_UNKNOWN,
+				 PAGE_PLAIN);
 }
 
 int table_parts_put_drops(struct page *page, const char *title, const struct drop_rate *drops,

@@ -184,7 +184,10 @@ static void put_records(struct html *html, const struct model *model)
 		html_cell(html, HTML_PLAIN, "%s B", field_units_number(record, "length_bytes").s);
 		html_cell(html, involved ? HTML_PLAIN : HTML_DIM, "%s%s[%s]%s", involved ? "" : "(",
 			  field_text(task, "comm"), field_units_number(task, "pid").s,
-			  involved ? "" : ")");
+			  involved ? ""
+			  : json_is_boolean(json_object_get(task, "involved"))
+				  ? ")"
+				  : ", not known whether involved)");
 	}
 	html_table_end(html);
 	html_paragraph(

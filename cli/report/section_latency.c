@@ -4,6 +4,7 @@
 #include "cli/ask/field.h"
 #include "cli/report/drawing.h"
 #include "cli/report/sections.h"
+#include "cli/show/estimate.h"
 #include "common/array.h"
 #include "common/segment_name.h"
 
@@ -23,7 +24,7 @@ static void put_numbers(struct html *html, const json_t *row)
 
 	html_cell(html, HTML_PLAIN, "%s %s", field_text(row, "direction"),
 		  segment_name_text(field_text(row, "segment")).s);
-	html_cell(html, HTML_PLAIN, "%s", field_units_count(row, "count").s);
+	html_cell(html, HTML_PLAIN, "%s", estimate_count(row).s);
 	html_cell(html, HTML_PLAIN, "%s", field_units_duration_real(row, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
 		html_cell(html, HTML_PLAIN, "%s", field_units_duration(row, durations[i]).s);
@@ -68,7 +69,7 @@ static void put_drawings(struct html *html, const struct model *model)
 		html_title(html, "%s %s: %s packets, p99 %s",
 			   field_text(segment->total, "direction"),
 			   segment_name_text(field_text(segment->total, "segment")).s,
-			   field_units_count(segment->total, "count").s,
+			   estimate_count(segment->total).s,
 			   field_units_duration(segment->total, "p99_ns").s);
 		if (model->cell_count)
 			drawing_heat(html, model, segment);
@@ -122,7 +123,7 @@ void section_latency(struct html *html, const struct model *model)
 		html_table_end(html);
 		html_paragraph(
 			html, HTML_DIM,
-			"Count, mean and max are exact. Percentiles come from histograms and are at most 12.5 %% off.");
+			"Count, mean and max are exact, unless the count is shown as ≈ with its 95 %% interval: then netflowd followed a part of the packets, and max is that of this part. Percentiles come from histograms and are at most 12.5 %% off.");
 		put_devices(html, json_object_get(model->latency, "worst"));
 		put_drawings(html, model);
 	} else {

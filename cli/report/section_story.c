@@ -5,6 +5,7 @@
 #include "cli/report/drawing.h"
 #include "cli/report/sections.h"
 #include "cli/show/drop_lines.h"
+#include "cli/show/estimate.h"
 #include "cli/show/ledger.h"
 #include "cli/show/period.h"
 #include "common/segment_name.h"
@@ -97,7 +98,7 @@ static void tell_latency(struct html *html, const struct model *model)
 	}
 	html_text(html, "The slowest path was %s, with p99 %s and at most %s for %s packets",
 		  field_text(total, "direction"), field_units_duration(total, "p99_ns").s,
-		  field_units_duration(total, "max_ns").s, field_units_count(total, "count").s);
+		  field_units_duration(total, "max_ns").s, estimate_count(total).s);
 	if (part) {
 		html_markup(html, "; its slowest segment was <b>");
 		html_text(html, "%s", segment_name_text(field_text(part, "segment")).s);

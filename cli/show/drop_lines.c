@@ -114,6 +114,9 @@ static char *task(const json_t *record)
 
 	if (!object)
 		return text("%s", UNITS_UNKNOWN);
+	if (!json_is_boolean(json_object_get(object, "involved")))
+		return text("(%s[%s], not known whether involved)", field_text(object, "comm"),
+			    field_units_number(object, "pid").s);
 	return text("%s%s[%s]%s", involved ? "" : "(", field_text(object, "comm"),
 		    field_units_number(object, "pid").s, involved ? "" : ")");
 }

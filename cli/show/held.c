@@ -3,6 +3,7 @@
 
 #include "cli/ask/field.h"
 #include "cli/show/coverage.h"
+#include "cli/show/ledger.h"
 #include "cli/show/period.h"
 
 static void put_ledger(struct page *page, const json_t *reply, const char *chosen)
@@ -17,6 +18,7 @@ static void put_ledger(struct page *page, const json_t *reply, const char *chose
 			field_units_count(ledger, "recorded").s,
 			field_units_count(ledger, "throttled").s,
 			field_units_count(ledger, "ring_full").s);
+	ledger_put_unseen(page, ledger, 0);
 }
 
 static void put_all(const struct session *session, struct page *page, const json_t *reply,

@@ -161,6 +161,21 @@ void ledger_put(struct page *page, const json_t *status)
 		   "drops, because the program was running on that CPU");
 	put_missed(page, json_object_get(status, "inflight"),
 		   "program runs, skipped by the kernel");
+	ledger_put_unseen(page, json_object_get(status, "latency"), NAME_COLUMN);
+}
+
+void ledger_put_unseen(struct page *page, const json_t *latency, size_t column)
+{
+	uint64_t unseen = field_count_or(latency, "slow_unseen", 0);
+
+	if (!unseen)
+		return;
+	page_put(page, PAGE_WARN, "%s", column ? "  not seen" : "Not seen:");
+	page_pad(page, column, 1);
+	page_paragraph(
+		page, PAGE_WARN, column + INDENT,
+		"probably %s slow journeys since the daemon started, because netflowd did not follow %s packets to keep its cost within the budget",
+		units_count(unseen).s, field_units_count(latency, "passed").s);
 }
 
 struct ledger_verdict ledger_verdict(const json_t *status)

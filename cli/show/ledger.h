@@ -10,6 +10,9 @@
 /* Put each equation of a GetStatus reply on a line of its own. */
 void ledger_put(struct page *page, const json_t *status);
 
+/* Say how many slow journeys were probably not seen, in a LatencyLedger; nothing if there are none. */
+void ledger_put_unseen(struct page *page, const json_t *latency, size_t column);
+
 struct ledger_verdict {
 	enum page_style style;
 	const char *text;

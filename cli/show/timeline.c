@@ -78,6 +78,8 @@ static void put_head(struct page *page, const json_t *record, const char *now)
 
 	page_put(page, PAGE_PLAIN, "%s  ", field_time(record, "time", now).s);
 	page_put(page, slow ? PAGE_BAD : PAGE_GOOD, "%s", slow ? "slow" : "sample");
+	if (json_object_get(record, "one_in"))
+		page_put(page, PAGE_DIM, "  1 in %s", field_units_count(record, "one_in").s);
 	page_put(page, PAGE_PLAIN, "  %s in ", field_text(record, "outcome"));
 	page_put(page, PAGE_TITLE, "%s", field_units_duration(record, "total_ns").s);
 	page_put(page, PAGE_PLAIN, "  %s",

@@ -156,7 +156,7 @@ const struct alert_key alert_key_table[] = {
 		.parameter = ALERT_TAKES_AT_LEAST,
 		.values = "a whole number from 1 to 1000000000",
 		.initial = "20",
-		.help = "latency: packets that a device must have in the window for its quantile to count; ledger_gap: events that must be lost in the window for a share to count",
+		.help = "latency: packets that a device must have in the window for its quantile to count, without those that netflowd did not follow to keep its cost within the budget; ledger_gap: events that must be lost in the window for a share to count",
 	},
 	{
 		.name = "actions",

@@ -234,10 +234,11 @@ static void describe_worst(struct alert_reading *to, const struct alert_rule *ru
 {
 	to->value = (double)worst->ns;
 	to->count = worst->packets;
-	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s packets through %s %s",
+	snprintf(to->detail, sizeof(to->detail), "%s%s%s%.0u, %s%s packets through %s %s",
 		 worst->device[0] ? "device " : "devices without a slot of their own",
 		 worst->device, worst->netns ? ", netns " : "", worst->netns,
-		 units_count(worst->packets).s, segment_histograms[rule->segment].direction,
+		 worst->estimate ? "≈ " : "", units_count(worst->packets).s,
+		 segment_histograms[rule->segment].direction,
 		 segment_name_text(segment_histograms[rule->segment].name).s);
 }
 
@@ -258,8 +259,14 @@ static int read_latency(struct reading *reading)
 		return r;
 	/* Without packets, no packet waited. */
 	reading->to->value = 0;
-	if (alert_quantiles_worst(quantiles, rule->quantile, rule->at_least, &worst))
+	if (alert_quantiles_worst(quantiles, rule->quantile, rule->at_least, &worst)) {
 		describe_worst(reading->to, rule, &worst);
+	} else if (alert_quantiles_sparse(quantiles, rule->at_least)) {
+		snprintf(reading->to->unknown, sizeof(reading->to->unknown),
+			 "netflowd sheds load and followed fewer than %s journeys in the window",
+			 units_count(rule->at_least).s);
+		return 0;
+	}
 	reading->to->known = true;
 	reading->to->whole = alert_quantiles_whole(quantiles);
 	return 0;

@@ -152,6 +152,8 @@ bool alert_quantiles_whole(const struct alert_quantiles *quantiles)
 /* Leave the times added after `before`.  `max_ns` stays: none of them is longer. */
 static void subtract(struct nf_hist *hist, const struct nf_hist *before)
 {
+	hist->journeys -= hist->journeys < before->journeys ? hist->journeys : before->journeys;
+	hist->variance -= hist->variance < before->variance ? hist->variance : before->variance;
 	for (int i = 0; i < NF_HIST_BUCKETS; i++)
 		hist->bucket[i] -=
 			hist->bucket[i] < before->bucket[i] ? hist->bucket[i] : before->bucket[i];
@@ -165,18 +167,32 @@ bool alert_quantiles_worst(const struct alert_quantiles *quantiles, double q, ui
 
 	for (const struct series *series = quantiles->series; series; series = series->next) {
 		struct nf_hist hist = series->reading[quantiles->at];
-		uint64_t ns, packets;
+		uint64_t ns;
 
 		subtract(&hist, &series->reading[from]);
-		packets = histogram_count(&hist);
-		if (packets < at_least || histogram_quantile(&hist, q, &ns) < 0 ||
+		if (histogram_followed(&hist) < at_least || histogram_quantile(&hist, q, &ns) < 0 ||
 		    (found && ns <= worst->ns))
 			continue;
 		found = true;
 		strcpy(worst->device, series->name);
 		worst->netns = series->netns;
 		worst->ns = ns;
-		worst->packets = packets;
+		worst->packets = histogram_count(&hist);
+		worst->estimate = histogram_is_estimate(&hist);
 	}
 	return found;
+}
+
+bool alert_quantiles_sparse(const struct alert_quantiles *quantiles, uint64_t at_least)
+{
+	size_t from = base(quantiles);
+
+	for (const struct series *series = quantiles->series; series; series = series->next) {
+		struct nf_hist hist = series->reading[quantiles->at];
+
+		subtract(&hist, &series->reading[from]);
+		if (histogram_count(&hist) >= at_least && histogram_followed(&hist) < at_least)
+			return true;
+	}
+	return false;
 }

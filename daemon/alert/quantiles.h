@@ -38,13 +38,17 @@ struct alert_worst {
 	uint32_t netns;
 	uint64_t ns;
 	uint64_t packets; /* of that device in the window */
+	bool estimate;	  /* `packets` is one: not every journey was followed */
 };
 
 /*
- * The device with the highest quantile `q` among those with at least `at_least` packets in the window.
- * False if there is none.
+ * The device with the highest quantile `q` among those with at least `at_least` followed journeys in the
+ * window, which are its packets unless netflowd sheds load.  False if there is none.
  */
 bool alert_quantiles_worst(const struct alert_quantiles *quantiles, double q, uint64_t at_least,
 			   struct alert_worst *worst);
+
+/* Whether a device had enough packets in the window, as estimated, but too few of them were followed. */
+bool alert_quantiles_sparse(const struct alert_quantiles *quantiles, uint64_t at_least);
 
 #endif

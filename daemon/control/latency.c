@@ -30,6 +30,7 @@ struct latency_reply {
 	size_t device, segment; /* the next row */
 	size_t summed;		/* rows of the reading in `sum` */
 	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
+	json_t *unseen;		/* the ledger of latency; NULL: all packets were followed */
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -138,14 +139,19 @@ static json_t *head(void *state)
 {
 	struct latency_reply *reply = state;
 	bool first = !reply->begun;
+	json_t *object;
 
 	reply->begun = true;
-	return json_pack(
+	object = json_pack(
 		"{s:o, s:o, s:I, s:I, s:o, s:o}", "time", json_time(reading_time(reply->reading)),
 		"since", json_time(reply->control->parts.started_ns), "elapsed_ns",
 		control_elapsed(reply->control, reading_time(reply->reading)), "devices",
 		json_count(reply->devices), "segments", first ? segments(reply) : json_array(),
 		"worst", first ? worst(reply) : json_array());
+	/* What is not in the histograms, only if there is such a thing. */
+	if (first && reply->unseen)
+		json_object_set(object, "ledger", reply->unseen);
+	return object;
 }
 
 /* First all devices are considered, then those that were selected become rows. */
@@ -187,6 +193,7 @@ static void latency_reply_free(void *state)
 	reading_release(&reply->reading);
 	filter_clear(&reply->filter);
 	free(reply->sum);
+	json_decref(reply->unseen);
 	free(reply);
 }
 
@@ -207,6 +214,15 @@ static int set_up(struct latency_reply *reply, struct call *call, json_t *parame
 	return reply->sum ? 0 : -ENOMEM;
 }
 
+static json_t *unseen(const struct control *control)
+{
+	const struct reading *reading = control_reading(control, COUNTERS);
+	struct ledger_latency ledger;
+
+	ledger_of_latency(&ledger, reading_counters(reading)->events);
+	return ledger.passed ? control_latency_ledger(reading) : NULL;
+}
+
 static int answer(struct call *call, json_t *parameters, void *userdata)
 {
 	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
@@ -221,6 +237,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		return -ENOMEM;
 	reply->control = control;
 	reply->reading = reading_hold(control_reading(control, DEVICES));
+	reply->unseen = unseen(control);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {
 		latency_reply_free(reply);
@@ -242,7 +259,8 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 	};
 	static const struct past_method method = {.parameters = table,
 						  .past = &past_latency,
-						  .parts = READING_BIT(DEVICES),
+						  .parts = READING_BIT(DEVICES) |
+							   READING_BIT(COUNTERS),
 						  .answer = answer};
 
 	return past_or_now(userdata, call, parameters, &method);

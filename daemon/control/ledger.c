@@ -55,12 +55,17 @@ json_t *control_latency_ledger(const struct reading *reading)
 {
 	const struct reading_counters *counters = reading_counters(reading);
 	struct ledger_latency l;
+	json_t *ledger;
 
 	ledger_of_latency(&l, counters->events);
-	return add_balance(json_pack("{s:I, s:I, s:I, s:I}", "chosen", json_count(l.chosen),
-				     "recorded", json_count(l.recorded), "throttled",
-				     json_count(l.throttled), "ring_full", json_count(l.ring_full)),
-			   counters, READING_EQUATION_LATENCY);
+	ledger = json_pack("{s:I, s:I, s:I, s:I}", "chosen", json_count(l.chosen), "recorded",
+			   json_count(l.recorded), "throttled", json_count(l.throttled),
+			   "ring_full", json_count(l.ring_full));
+	if (l.passed)
+		json_object_set_new(ledger, "passed", json_integer(json_count(l.passed)));
+	if (l.slow_unseen)
+		json_object_set_new(ledger, "slow_unseen", json_integer(json_count(l.slow_unseen)));
+	return add_balance(ledger, counters, READING_EQUATION_LATENCY);
 }
 
 json_t *control_slots_ledger(const struct reading *reading)

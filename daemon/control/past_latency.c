@@ -30,7 +30,11 @@ static void to_hist(const uint64_t *value, struct nf_hist *hist)
 {
 	hist->max_ns = value[LATENCY_MAX_NS];
 	hist->sum_ns = value[LATENCY_SUM_NS];
+	hist->variance = value[LATENCY_VARIANCE];
 	memcpy(hist->bucket, value + LATENCY_BUCKET, sizeof(hist->bucket));
+	hist->journeys = histogram_count(hist);
+	hist->journeys -= value[LATENCY_UNFOLLOWED] < hist->journeys ? value[LATENCY_UNFOLLOWED]
+								     : hist->journeys;
 }
 
 /* Type Latency, of a series with its device as it was named then. */
@@ -83,7 +87,7 @@ static uint64_t count_of(const struct reader_row *row)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = LATENCY_BUCKET; i < LATENCY_VALUES; i++)
+	for (unsigned int i = LATENCY_BUCKET; i < LATENCY_BUCKET + NF_HIST_BUCKETS; i++)
 		sum += row->value[i];
 	return sum;
 }

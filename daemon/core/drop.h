@@ -36,9 +36,10 @@ struct drop {
 	struct contents contents;
 	const struct nf_task *task; /* the task that was running */
 	const struct owner
-		*owner;	    /* of the socket, or of the task if it was involved; NULL: not known */
-	bool involved;	    /* the task caused the drop; otherwise it only happened to run */
-	size_t stack_count; /* 0: the record has no stack */
+		*owner; /* of the socket, or of the task if it was involved; NULL: not known */
+	bool involved;	/* the task caused the drop; otherwise it only happened to run */
+	bool involved_unknown;		      /* the probes that show it were detached */
+	size_t stack_count;		      /* 0: the record has no stack */
 	const char *stack[NF_DROP_STACK_MAX]; /* innermost first; texts like cause.location */
 };
 

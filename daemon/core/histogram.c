@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 
 #include "bpf/records.h"
 
@@ -86,21 +87,80 @@ static uint64_t bucket_middle(unsigned int bucket, uint64_t max_ns)
 	return middle < max_ns ? middle : max_ns;
 }
 
-int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns)
+static unsigned int bucket_of_rank(const struct nf_hist *hist, uint64_t rank)
 {
-	uint64_t count = histogram_count(hist), seen = 0, rank;
+	uint64_t seen = 0;
 	unsigned int bucket;
 
-	if (!(q >= 0 && q <= 1))
-		return -EINVAL;
-	if (!count)
-		return -ENODATA;
-	rank = nearest_rank(q, count);
 	for (bucket = 0; bucket < LAST_BUCKET; bucket++) {
 		seen += hist->bucket[bucket];
 		if (seen >= rank)
 			break;
 	}
-	*ns = bucket_middle(bucket, hist->max_ns);
+	return bucket;
+}
+
+int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns)
+{
+	uint64_t count = histogram_count(hist);
+
+	if (!(q >= 0 && q <= 1))
+		return -EINVAL;
+	if (!count)
+		return -ENODATA;
+	*ns = bucket_middle(bucket_of_rank(hist, nearest_rank(q, count)), hist->max_ns);
+	return 0;
+}
+
+/* ---- estimates ------------------------------------------------------------------- */
+
+#define Z_95 1.96 /* 95 % of a normal distribution are within 1.96 standard deviations */
+
+bool histogram_is_estimate(const struct nf_hist *hist)
+{
+	return hist->variance > 0;
+}
+
+uint64_t histogram_followed(const struct nf_hist *hist)
+{
+	return histogram_is_estimate(hist) ? hist->journeys : histogram_count(hist);
+}
+
+uint64_t histogram_count_margin(const struct nf_hist *hist)
+{
+	return (uint64_t)ceil(Z_95 * sqrt((double)hist->variance));
+}
+
+double histogram_effective(const struct nf_hist *hist)
+{
+	double sum = (double)histogram_count(hist), effective;
+
+	if (!histogram_is_estimate(hist))
+		return sum;
+	/* The sum of the squares of the weights is at most variance + sum. */
+	effective = sum * sum / ((double)hist->variance + sum);
+	return effective < (double)hist->journeys ? effective : (double)hist->journeys;
+}
+
+int histogram_quantile_interval(const struct nf_hist *hist, double q, uint64_t *low_ns,
+				uint64_t *high_ns)
+{
+	uint64_t count = histogram_count(hist), high;
+	double n = histogram_effective(hist), half;
+	unsigned int last;
+
+	if (!(q >= 0 && q <= 1))
+		return -EINVAL;
+	if (!count)
+		return -ENODATA;
+	half = Z_95 * sqrt(n * q * (1 - q));
+	if (histogram_is_estimate(hist) && (n * q - half < 1 || n * q + half > n - 1))
+		return -ENODATA;
+	if (!histogram_is_estimate(hist))
+		half = 0;
+	last = bucket_of_rank(hist, nearest_rank((n * q + half) / n, count));
+	high = last == LAST_BUCKET ? UINT64_MAX : bucket_from(last + 1) - 1;
+	*low_ns = bucket_from(bucket_of_rank(hist, nearest_rank((n * q - half) / n, count)));
+	*high_ns = high < hist->max_ns ? high : hist->max_ns;
 	return 0;
 }

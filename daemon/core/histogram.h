@@ -8,6 +8,7 @@
 #ifndef DAEMON_CORE_HISTOGRAM_H
 #define DAEMON_CORE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct nf_hist;
@@ -35,5 +36,29 @@ int histogram_mean(const struct nf_hist *hist, double *mean);
  * -EINVAL: `q` is out of range.
  */
 int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns);
+
+/* ---- estimates: not every journey was followed, see struct nf_hist -------------- */
+
+/* Whether the count is an estimate; otherwise it is exact. */
+bool histogram_is_estimate(const struct nf_hist *hist);
+
+/* The journeys that were followed; the count, if it is exact. */
+uint64_t histogram_followed(const struct nf_hist *hist);
+
+/* Half the width of the 95 % interval of the count; 0: the count is exact. */
+uint64_t histogram_count_margin(const struct nf_hist *hist);
+
+/*
+ * How many journeys of equal weight say as much about quantiles as the followed ones (Kish); never more than those.  Of
+ * an exact histogram it is the count.
+ */
+double histogram_effective(const struct nf_hist *hist);
+
+/*
+ * The 95 % interval of a quantile, in ns: from the start of the bucket of the lower rank to the end of that of the
+ * upper one.  -ENODATA: the effective number of journeys is too small for an upper or a lower end; -EINVAL as above.
+ */
+int histogram_quantile_interval(const struct nf_hist *hist, double q, uint64_t *low_ns,
+				uint64_t *high_ns);
 
 #endif

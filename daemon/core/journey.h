@@ -22,6 +22,7 @@ struct journey {
 	uint32_t cpu;
 	enum nf_outcome outcome;
 	bool slow; /* a segment took longer than its threshold; otherwise it is a sample */
+	uint8_t weight_shift; /* one journey in 2^weight_shift was followed */
 	struct stages stages;
 	size_t devices;
 	struct device device[NF_JOURNEY_DEVICES]; /* in the order in which the skb crossed them */

@@ -37,6 +37,8 @@ void ledger_of_latency(struct ledger_latency *ledger, const ledger_events events
 		.recorded = ledger_sum(events, NF_EVENT_RECORDED),
 		.throttled = ledger_sum(events, NF_EVENT_THROTTLED),
 		.ring_full = ledger_sum(events, NF_EVENT_RING_FULL),
+		.passed = ledger_sum(events, NF_EVENT_PASSED),
+		.slow_unseen = ledger_sum(events, NF_EVENT_SLOW_UNSEEN),
 	};
 }
 

@@ -31,6 +31,8 @@ struct ledger_inflight {
 /* Latency records: chosen = recorded + throttled + ring_full. */
 struct ledger_latency {
 	uint64_t chosen, recorded, throttled, ring_full;
+	/* Not part of the equation: first stages not followed, and slow journeys expected among them. */
+	uint64_t passed, slow_unseen;
 };
 
 /* The count of one event, summed over all programs. */

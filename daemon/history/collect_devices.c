@@ -138,7 +138,7 @@ static int add_others(struct collect *run, const struct reading *base, const str
 			uint64_t own = run->own[i][j];
 
 			value[j] = value[j] > own ? value[j] - own : 0;
-			any |= j >= LATENCY_BUCKET ? value[j] : 0;
+			any |= j >= LATENCY_BUCKET && j < LATENCY_UNFOLLOWED ? value[j] : 0;
 		}
 		if (!any)
 			continue;

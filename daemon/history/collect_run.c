@@ -142,17 +142,22 @@ bool collect_find(const struct collect *run, const struct keymap_key *key, size_
  */
 void collect_hist(const struct nf_hist *before, const struct nf_hist *now, uint64_t *value)
 {
-	uint64_t highest = 0;
+	uint64_t followed = collect_growth(before->journeys, now->journeys);
+	uint64_t highest = 0, count = 0;
 
 	memset(value, 0, LATENCY_VALUES * sizeof(*value));
 	value[LATENCY_SUM_NS] = collect_growth(before->sum_ns, now->sum_ns);
+	value[LATENCY_VARIANCE] = collect_growth(before->variance, now->variance);
 	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++) {
 		uint64_t grown = collect_growth(before->bucket[i], now->bucket[i]);
 
 		value[LATENCY_BUCKET + i] = grown;
+		count += grown;
 		if (grown)
 			highest = histogram_bounds(i).below - 1;
 	}
+	if (value[LATENCY_VARIANCE] && count > followed)
+		value[LATENCY_UNFOLLOWED] = count - followed;
 	if (now->max_ns > before->max_ns || highest > now->max_ns)
 		highest = highest ? now->max_ns : 0;
 	value[LATENCY_MAX_NS] = highest;

@@ -34,7 +34,14 @@ enum {
 	LATENCY_MAX_NS,
 	LATENCY_SUM_NS,
 	LATENCY_BUCKET,
-	LATENCY_VALUES = LATENCY_BUCKET + NF_HIST_BUCKETS
+	/*
+	 * Both are 0 while every journey is followed, and in files before version 3: such an interval is exact.  So
+	 * they add up over intervals of both kinds.
+	 */
+	LATENCY_UNFOLLOWED =
+		LATENCY_BUCKET + NF_HIST_BUCKETS, /* the count less the followed journeys */
+	LATENCY_VARIANCE,			  /* of the count */
+	LATENCY_VALUES,
 };
 enum { NAPI_POLLS = 1, NAPI_PACKETS, NAPI_FULL, NAPI_VALUES };
 enum {

@@ -92,7 +92,7 @@ json_t *json_drop_record(const struct drop *drop)
 	fill_int(&f, "length_bytes", drop->contents.bytes->len);
 	fill_known(&f, "segments", drop->contents.bytes->segments);
 	fill_contents(&f, &drop->contents);
-	fill_task(&f, drop->task, drop->involved);
+	fill_task(&f, drop->task, drop->involved_unknown ? NULL : &drop->involved);
 	fill_owner(&f, drop->owner);
 	if (drop->stack_count)
 		fill_put(&f, "stack", stack(drop));

@@ -61,6 +61,6 @@ void fill_header(struct fill *f, const struct nf_bytes *bytes);
 /* Add the member owner; NULL is left out. */
 void fill_owner(struct fill *f, const struct owner *owner);
 /* Add the member task. */
-void fill_task(struct fill *f, const struct nf_task *task, bool involved);
+void fill_task(struct fill *f, const struct nf_task *task, const bool *involved);
 
 #endif

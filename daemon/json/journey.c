@@ -88,6 +88,8 @@ json_t *json_latency_record(const struct journey *journey)
 	fill_time(&f, "time", journey->time_ns);
 	fill_text(&f, "outcome", outcome_name(journey->outcome));
 	fill_bool(&f, "slow", journey->slow);
+	if (journey->weight_shift)
+		fill_int(&f, "one_in", UINT64_C(1) << (journey->weight_shift & 63));
 	fill_stages(&f, &journey->stages);
 	fill_put(&f, "devices", devices(journey));
 	fill_bool(&f, "more_devices", journey->more_devices);
@@ -101,7 +103,7 @@ json_t *json_latency_record(const struct journey *journey)
 	if (journey->merged)
 		fill_int(&f, "merged_bytes", journey->merged);
 	if (journey->task)
-		fill_task(&f, journey->task, true);
+		fill_task(&f, journey->task, &(bool){true});
 	fill_owner(&f, journey->owner);
 	return f.object;
 }

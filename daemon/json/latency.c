@@ -30,14 +30,23 @@ static json_t *buckets(const struct nf_hist *hist)
 static void put_quantiles(struct fill *f, const struct nf_hist *hist)
 {
 	static const struct {
-		const char *key;
+		const char *key, *low, *high;
 		double q;
-	} quantiles[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}};
-	uint64_t ns;
+	} quantiles[] = {{"p50_ns", "p50_low_ns", "p50_high_ns", 0.5},
+			 {"p90_ns", "p90_low_ns", "p90_high_ns", 0.9},
+			 {"p99_ns", "p99_low_ns", "p99_high_ns", 0.99},
+			 {"p999_ns", "p999_low_ns", "p999_high_ns", 0.999}};
+	uint64_t ns, low, high;
 
-	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
 		if (histogram_quantile(hist, quantiles[i].q, &ns) == 0)
 			fill_int(f, quantiles[i].key, ns);
+		if (!histogram_is_estimate(hist) ||
+		    histogram_quantile_interval(hist, quantiles[i].q, &low, &high) < 0)
+			continue;
+		fill_int(f, quantiles[i].low, low);
+		fill_int(f, quantiles[i].high, high);
+	}
 }
 
 json_t *json_latency(enum nf_segment segment, const struct device *device,
@@ -51,6 +60,10 @@ json_t *json_latency(enum nf_segment segment, const struct device *device,
 	if (device)
 		fill_device(&f, device);
 	fill_int(&f, "count", histogram_count(hist));
+	if (histogram_is_estimate(hist)) {
+		fill_int(&f, "followed", hist->journeys);
+		fill_int(&f, "count_margin", histogram_count_margin(hist));
+	}
 	if (histogram_mean(hist, &mean) == 0) {
 		fill_put(&f, "mean_ns", json_real(mean));
 		fill_int(&f, "max_ns", hist->max_ns);

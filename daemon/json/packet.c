@@ -154,14 +154,15 @@ void fill_header(struct fill *f, const struct nf_bytes *bytes)
 	fill_text(f, "header", text);
 }
 
-void fill_task(struct fill *f, const struct nf_task *task, bool involved)
+void fill_task(struct fill *f, const struct nf_task *task, const bool *involved)
 {
 	struct fill out = fill_new();
 
 	fill_int(&out, "pid", task->pid);
 	fill_int(&out, "tid", task->tid);
 	fill_put(&out, "comm", json_text(task->comm, sizeof(task->comm)));
-	fill_bool(&out, "involved", involved);
+	if (involved)
+		fill_bool(&out, "involved", *involved);
 	fill_put(f, "task", out.object);
 }
 

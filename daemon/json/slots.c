@@ -77,7 +77,7 @@ json_t *json_slots_record(const struct transmit *transmit)
 	fill_int(&f, "cpu", transmit->cpu);
 	fill_layout(&f, transmit);
 	fill_contents(&f, &transmit->contents);
-	fill_task(&f, transmit->task, transmit->involved);
+	fill_task(&f, transmit->task, &transmit->involved);
 	fill_header(&f, transmit->contents.bytes);
 	return f.object;
 }

@@ -74,6 +74,7 @@ static uint64_t growth(uint64_t now, uint64_t last)
 static void show(struct nf_hist *shown, const struct nf_hist *now, const struct nf_hist *last)
 {
 	shown->sum_ns += growth(now->sum_ns, last->sum_ns);
+	shown->journeys += growth(now->journeys, last->journeys);
 	for (int i = 0; i < NF_HIST_BUCKETS; i++)
 		shown->bucket[i] += growth(now->bucket[i], last->bucket[i]);
 }
@@ -124,6 +125,19 @@ void metrics_write_latency(struct metrics_text *text, const struct metrics *metr
 				continue;
 			metrics_labels(text, kind->name, segment->direction, segment->name);
 			metrics_histogram(text, &kind->shown[j]);
+		}
+	}
+	metrics_family(text, METRICS_LATENCY_FOLLOWED);
+	for (size_t i = 0; i < metrics->kinds->count; i++) {
+		const struct kind *kind = metrics->kinds->kind[i];
+
+		for (int j = 0; j < NF_SEGMENT_COUNT; j++) {
+			const struct segment_histogram *segment = &segment_histograms[j];
+
+			if (!histogram_count(&kind->shown[j]))
+				continue;
+			metrics_labels(text, kind->name, segment->direction, segment->name);
+			metrics_count(text, kind->shown[j].journeys);
 		}
 	}
 }

@@ -100,6 +100,8 @@ static void write_latency(struct metrics_text *text, const struct reading_counte
 			{METRICS_LATENCY_RECORDED, l.recorded},
 			{METRICS_LATENCY_THROTTLED, l.throttled},
 			{METRICS_LATENCY_RING_FULL, l.ring_full},
+			{METRICS_LATENCY_PASSED, l.passed},
+			{METRICS_LATENCY_SLOW_UNSEEN, l.slow_unseen},
 		};
 
 		write_counts(text, counts, ARRAY_SIZE(counts));

@@ -80,7 +80,10 @@ static int pack(struct reading_rows *rows, struct reading_packed *packed,
 {
 	unsigned int first = 0, end = NF_HIST_BUCKETS;
 
-	*packed = (struct reading_packed){.sum_ns = hist->sum_ns, .max_ns = hist->max_ns};
+	*packed = (struct reading_packed){.sum_ns = hist->sum_ns,
+					  .max_ns = hist->max_ns,
+					  .journeys = hist->journeys,
+					  .variance = hist->variance};
 	while (first < end && !hist->bucket[first])
 		first++;
 	while (end > first && !hist->bucket[end - 1])
@@ -158,7 +161,10 @@ void reading_rows_segment(const struct reading_rows *rows, size_t i, enum nf_seg
 {
 	const struct reading_packed *packed = &rows->device[i].segment[segment];
 
-	*hist = (struct nf_hist){.sum_ns = packed->sum_ns, .max_ns = packed->max_ns};
+	*hist = (struct nf_hist){.sum_ns = packed->sum_ns,
+				 .max_ns = packed->max_ns,
+				 .journeys = packed->journeys,
+				 .variance = packed->variance};
 	if (packed->count)
 		memcpy(&hist->bucket[packed->first], &rows->bucket[packed->at],
 		       packed->count * sizeof(hist->bucket[0]));

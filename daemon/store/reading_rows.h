@@ -17,7 +17,7 @@ struct reading_slots_row {
 
 /* A histogram without the empty buckets at both ends: 1.1 KB would be 30 MB for 2,000 devices. */
 struct reading_packed {
-	uint64_t sum_ns, max_ns;
+	uint64_t sum_ns, max_ns, journeys, variance;
 	size_t at;	/* of its first bucket among all */
 	uint16_t first; /* the number of that bucket */
 	uint16_t count; /* 0: the histogram is empty */

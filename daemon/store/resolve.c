@@ -134,6 +134,7 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 	contents_read_l4(&drop->contents, &record->bytes, record->flags & NF_DROP_L4, record->l4);
 	drop->task = &record->task;
 	drop->involved = record->flags & NF_DROP_TASK;
+	drop->involved_unknown = record->flags & NF_DROP_TASK_UNKNOWN;
 	drop->owner = owner;
 }
 
@@ -164,6 +165,7 @@ int resolve_journey(struct resolver *resolver, const struct nf_journey_record *r
 	journey->cpu = record->header.cpu;
 	journey->outcome = (enum nf_outcome)record->outcome;
 	journey->slow = record->flags & NF_JOURNEY_SLOW;
+	journey->weight_shift = record->weight_shift;
 	name_devices(record, netns_names, journey);
 	journey->more_devices = record->flags & NF_JOURNEY_MORE;
 	journey->has_contents = record->bytes.len || record->bytes.net_len;

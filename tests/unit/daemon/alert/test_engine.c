@@ -561,6 +561,33 @@ static void test_latency(void **state)
 	expect(f, 1, "late", ALERT_ENDED);
 }
 
+/* While load is shed, at_least counts followed journeys, and a rule without enough of them says so. */
+static void test_latency_estimated(void **state)
+{
+	struct fixture *f = *state;
+	struct nf_hist *slow = &f->slow[NF_SEGMENT_RECEIVE_TO_COPY];
+
+	load(f, "[alert late]\ncondition = latency\nsegment = receive_to_copy\nwindow = 10s\n"
+		"over = 5ms\nquantile = p90\nat_least = 50\n");
+	tick(f);
+	/* 40 journeys, each in place of 4. */
+	add(slow, 20 * 1000 * 1000, 160);
+	slow->journeys += 40;
+	slow->variance += 40 * 4 * 3;
+	tick(f);
+	assert_false(get(f, "late")->reading.known);
+	assert_string_equal(
+		get(f, "late")->reading.unknown,
+		"netflowd sheds load and followed fewer than 50 journeys in the window");
+	add(slow, 20 * 1000 * 1000, 40);
+	slow->journeys += 10;
+	slow->variance += 10 * 4 * 3;
+	tick(f);
+	assert_true(get(f, "late")->reading.known);
+	assert_int_equal(get(f, "late")->reading.count, 200);
+	assert_non_null(strstr(get(f, "late")->reading.detail, "≈ 200 packets"));
+}
+
 static void test_no_packets_wait_no_time(void **state)
 {
 	struct fixture *f = *state;
@@ -844,6 +871,7 @@ int main(void)
 		TEST(test_selection),
 		TEST(test_netns_by_name),
 		TEST(test_latency),
+		TEST(test_latency_estimated),
 		TEST(test_no_packets_wait_no_time),
 		TEST(test_slots),
 		TEST(test_squeezed_gaps_probes),

@@ -229,6 +229,122 @@ static void test_merge(void **state)
 	assert_true(mean == 207.0 / 12);
 }
 
+/* ---- estimates ------------------------------------------------------------------- */
+
+#define ROUNDS 1000
+#define PACKETS 20000
+#define MOST_SHIFT 6
+
+static uint64_t seed;
+
+static uint64_t draw(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void follow(uint64_t ns, unsigned int shift)
+{
+	uint64_t weight = UINT64_C(1) << shift;
+
+	if (draw() >> 16 & (weight - 1))
+		return;
+	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++) {
+		if (ns >= histogram_bounds(i).below)
+			continue;
+		hist.bucket[i] += weight;
+		break;
+	}
+	hist.journeys++;
+	hist.sum_ns += weight * ns;
+	hist.variance += weight * (weight - 1);
+	if (ns > hist.max_ns)
+		hist.max_ns = ns;
+}
+
+/* The p-th of a hundred parts of a known population; weights change on the way, as under load. */
+static void sample(void)
+{
+	start(NULL);
+	for (unsigned int i = 0; i < PACKETS; i++)
+		follow(1000 + (uint64_t)(i % 1000) * 10, i * (MOST_SHIFT + 1) / PACKETS);
+}
+
+static bool contains(double q)
+{
+	uint64_t low, high, truth = 1000 + (uint64_t)(q * 1000) * 10;
+
+	assert_int_equal(histogram_quantile_interval(&hist, q, &low, &high), 0);
+	assert_true(low <= high);
+	return low <= truth && truth <= high;
+}
+
+static void test_intervals_contain_the_truth(void **state)
+{
+	unsigned int counts = 0, medians = 0, tails = 0;
+	double sum = 0;
+
+	(void)state;
+	seed = 88172645463325252ULL;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		uint64_t count, margin;
+
+		sample();
+		count = histogram_count(&hist);
+		margin = histogram_count_margin(&hist);
+		sum += (double)count;
+		counts += count <= PACKETS + margin && count + margin >= PACKETS;
+		medians += contains(0.5);
+		tails += contains(0.9);
+	}
+	assert_true(counts >= ROUNDS * 93 / 100 && counts <= ROUNDS * 97 / 100);
+	assert_true(medians >= ROUNDS * 95 / 100);
+	assert_true(tails >= ROUNDS * 95 / 100);
+	/* Without bias: the mean of the estimates is within 1 % of the truth. */
+	assert_true(sum / ROUNDS > PACKETS * 0.99 && sum / ROUNDS < PACKETS * 1.01);
+}
+
+static void test_exact(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	record(1024);
+	record(2000);
+	assert_false(histogram_is_estimate(&hist));
+	assert_int_equal(histogram_count_margin(&hist), 0);
+	assert_int_equal(histogram_followed(&hist), 2);
+	assert_true(histogram_effective(&hist) == 2);
+	assert_int_equal(histogram_quantile_interval(&hist, 0.5, &low, &high), 0);
+	assert_int_equal(low, 1024);
+	assert_int_equal(high, 1279);
+}
+
+static void test_effective(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	/* 100 journeys of weight 4: as good as 100. */
+	hist = (struct nf_hist){.journeys = 100, .variance = 100 * 4 * 3, .max_ns = 3};
+	hist.bucket[2] = 400;
+	assert_true(histogram_is_estimate(&hist));
+	assert_int_equal(histogram_count_margin(&hist), 68); /* 1.96 * sqrt(1200), rounded up */
+	assert_true(histogram_effective(&hist) == 100);
+	assert_int_equal(histogram_followed(&hist), 100);
+	/* A cluster's factor of 2 in the variance: fewer. */
+	hist.variance *= 2;
+	assert_true(histogram_effective(&hist) > 57 && histogram_effective(&hist) < 58);
+	/* p50 has ends, p99 would need more journeys. */
+	assert_int_equal(histogram_quantile_interval(&hist, 0.5, &low, &high), 0);
+	assert_int_equal(low, 2);
+	assert_int_equal(high, 2);
+	assert_int_equal(histogram_quantile_interval(&hist, 0.99, &low, &high), -ENODATA);
+	assert_int_equal(histogram_quantile_interval(&hist, 2, &low, &high), -EINVAL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(test_##name, start)
@@ -243,6 +359,9 @@ int main(void)
 		TEST(huge_counts),
 		TEST(never_above_max),
 		TEST(merge),
+		TEST(exact),
+		TEST(effective),
+		TEST(intervals_contain_the_truth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,14 @@ static void test_latency_leaves_drops_out(void **state)
 	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_CHOSEN] = 30;
 	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_RECORDED] = 10;
 	events[NF_PROBE_SOCK_RECV_LENGTH][NF_EVENT_RING_FULL] = 20;
+	events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_PASSED] = 60;
+	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_PASSED] = 40;
+	events[NF_PROBE_CONSUME_SKB][NF_EVENT_SLOW_UNSEEN] = 5;
 	ledger_of_latency(&ledger, events);
+	/* What was not followed is no part of the equation. */
+	assert_int_equal(ledger_latency_off(&ledger), 0);
+	assert_int_equal(ledger.passed, 100);
+	assert_int_equal(ledger.slow_unseen, 5);
 	assert_int_equal(ledger.chosen, 37);
 	assert_int_equal(ledger.recorded, 14);
 	assert_int_equal(ledger.throttled, 3);

@@ -206,6 +206,19 @@ static void test_record_task(void **state)
 	json_decref(object);
 }
 
+/* The probes that show whether the task was involved were detached: no word about it. */
+static void test_record_task_unknown(void **state)
+{
+	json_t *object;
+
+	(void)state;
+	record.flags |= NF_DROP_TASK_UNKNOWN;
+	object = drop();
+	check(json_incref(json_object_get(object, "task")),
+	      "{'pid':100,'tid':101,'comm':'reader'}");
+	json_decref(object);
+}
+
 static void test_record_device_bytes(void **state)
 {
 	json_t *object;
@@ -609,6 +622,23 @@ static void test_latency(void **state)
 	      "{'from_ns':48,'below_ns':56,'count':1}]}");
 }
 
+/* Not every journey was followed: the count and the percentiles have intervals. */
+static void test_latency_estimate(void **state)
+{
+	struct nf_hist hist = {.sum_ns = 1200,
+			       .max_ns = 3,
+			       .journeys = 100,
+			       .variance = 1200,
+			       .bucket = {[3] = 400}};
+
+	(void)state;
+	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
+	      "{'direction':'tx','segment':'xmit_to_free','count':400,'followed':100,"
+	      "'count_margin':68,'mean_ns':3.0,'max_ns':3,'p50_ns':3,'p90_ns':3,'p99_ns':3,"
+	      "'p999_ns':3,'p50_low_ns':3,'p50_high_ns':3,'p90_low_ns':3,'p90_high_ns':3,"
+	      "'buckets':[{'from_ns':3,'below_ns':4,'count':400}]}");
+}
+
 static void test_latency_open_bucket(void **state)
 {
 	struct nf_hist hist = {.sum_ns = 1, .max_ns = UINT64_MAX};
@@ -953,6 +983,7 @@ int main(void)
 		TEST(record_unknown_reason),
 		TEST(record_no_reasons),
 		TEST(record_task),
+		TEST(record_task_unknown),
 		TEST(record_device_bytes),
 		TEST(record_vlan),
 		TEST(record_tcp),
@@ -973,6 +1004,7 @@ int main(void)
 		TEST(drops_that_lost_fields),
 		TEST(drops_flow),
 		TEST(latency),
+		TEST(latency_estimate),
 		TEST(latency_open_bucket),
 		TEST(latency_empty),
 		TEST(segments),
