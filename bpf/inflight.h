@@ -131,15 +131,16 @@ static __always_inline void nf_inflight_seal(struct nf_inflight *e, __u64 skb)
 	e->check = nf_inflight_check(e, skb);
 }
 
-static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u64 skb)
-{
-	return e->check == nf_inflight_check(e, skb);
-}
-
 /* While stages were detached, the skb may have been freed, and another one got its memory. */
 static __always_inline bool nf_inflight_is_older(const struct nf_inflight *e)
 {
 	return settings.governor && e->begin_ns < live.since_ns;
+}
+
+/* Whether the entry can be believed: no two CPUs have mixed it, and it is not older than the stages. */
+static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u64 skb)
+{
+	return !nf_inflight_is_older(e) && e->check == nf_inflight_check(e, skb);
 }
 
 /*

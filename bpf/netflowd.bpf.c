@@ -483,7 +483,7 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 		e = nf_inflight_at(number);
 	known = e && e->skb == number;
 	if (known && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
-	    !nf_inflight_is_older(e) && nf_inflight_intact(e, number)) {
+	    nf_inflight_intact(e, number)) {
 		now = bpf_ktime_get_ns();
 		slot = e->slot;
 		share = nf_inflight_share(e);

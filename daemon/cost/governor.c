@@ -44,6 +44,7 @@ struct governor {
 	enum phase phase;
 	uint64_t period_ns, period_start_ns; /* of windows */
 	uint64_t window_ns, until_ns;	     /* until_ns: the end of the phase */
+	uint64_t opened_ns;		     /* when the last window opened */
 	uint64_t switch_ns;		     /* CPU time of attaching and detaching, in all */
 	double switch_mean_ns;		     /* of one window */
 	uint64_t since_ns;		     /* the step in force */
@@ -221,13 +222,20 @@ static void open_window(struct governor *governor)
 	governor->plan.switching = governor->switch_mean_ns / (double)governor->period_ns /
 				   online() / budget(governor).host;
 	governor->phase = PHASE_OPEN;
-	governor->until_ns = time_monotonic() + governor->window_ns;
 	follow(governor, true);
+	governor->opened_ns = time_monotonic();
+	governor->until_ns = governor->opened_ns + governor->window_ns;
 }
 
+/*
+ * A window opens late if attaching took long, and closes early if more must be shed.  What it stands for is the time
+ * that it was open, times 2^window_shift: the next period begins then, so that the weights are right.
+ */
 static void begin_tail(struct governor *governor, uint64_t now)
 {
 	uint64_t ns = governor->window_ns;
+
+	governor->period_ns = (now - governor->opened_ns) << governor->following.window_shift;
 
 	ns = ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
 	follow(governor, false);
@@ -243,7 +251,8 @@ static void end_window(struct governor *governor, uint64_t now)
 
 	observe(governor, false, ns);
 	governor->phase = PHASE_WAIT;
-	enter_windows(governor, next > now ? next : now);
+	/* A period that has begun already is made up for, unless the daemon was stopped. */
+	enter_windows(governor, next + PERIOD_MOST_NS > now ? next : now);
 }
 
 /* ---- time ---------------------------------------------------------------- */
