@@ -291,8 +291,8 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 /*
  * Forget an interrupt that found its device being polled and came before this
  * run: by now it is served.  Keep one that came during the run.  It may have
- * come after the poll of its device; then the next run serves it.  Of an
- * interrupt without a time nobody asks when it was.
+ * come after the poll of its device; then the next run serves it.  The time
+ * of an interrupt that was not timed is of no use to a later run.
  */
 static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 {

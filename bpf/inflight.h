@@ -162,7 +162,7 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 
 /*
  * Free the entry and return its owner.  Its byte is cleared before another CPU can take the entry, unless the set
- * has another one in use.  If a CPU took an entry meanwhile, its 1 may have come before this 0.
+ * has another one in use.  If a CPU took an entry at this moment, its 1 may have come before this 0.
  */
 static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 skb)
 {
