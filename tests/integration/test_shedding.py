@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What stays true while load is shed: drops are exact, and estimates are within their margin."""
+
+import math
+import time
+
+import pytest
+
+from lab import patience
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+# With so small a budget, stages are attached in short windows; with so large a one, always.
+LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")
+FEWER_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
+DROPS = 1_000_000
+BATCH = 20_000
+BATCHES = 20
+
+
+def governor(daemon):
+    return daemon.call("GetStatus")["cost"]["governor"]
+
+
+def sent(daemon, device):
+    """What netflowd says of the transmits of a device: the count, its margin and how many were followed."""
+    row = daemon.latency(device, "queue_to_start_xmit", "tx")
+    if not row:
+        return 0, 0, 0
+    return row["count"], row.get("count_margin", 0), row.get("followed", row["count"])
+
+
+def since(before, after):
+    """The count between two answers, and its margin: variances add up."""
+    return after[0] - before[0], math.sqrt(max(0, after[1] ** 2 - before[1] ** 2))
+
+
+def test_drops_are_exact_in_windows(start, silent_pair):
+    daemon = start(*LEAST)
+    before = silent_pair.right.nstat()
+    silent_pair.left.send_udp(silent_pair.right_address(4), 9, DROPS)
+    assert silent_pair.right.nstat().since(before, "UdpNoPorts") == {"UdpNoPorts": DROPS}
+    assert governor(daemon)["windows_one_in"] > 1, "nothing was shed"
+    assert daemon.dropped(silent_pair.right_device, "ipv4/udp") == DROPS
+    drops = daemon.status()["drops"]
+    assert drops["hits"] == drops["counted"] + drops["unkeyed"] + drops["completed"]
+    assert daemon.status()["inflight"]["balanced"]
+
+
+def test_counts_of_one_journey_in_n(start, silent_pair):
+    daemon = start(*FEWER_JOURNEYS)
+    device = silent_pair.left_device
+    within, answers = 0, [sent(daemon, device)]
+    for _ in range(BATCHES):
+        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+        answers.append(sent(daemon, device))
+        count, margin = since(*answers[-2:])
+        within += abs(count - BATCH) <= margin + 1
+    count, margin = since(answers[0], answers[-1])
+    followed = answers[-1][2] - answers[0][2]
+    assert followed < 0.9 * BATCH * BATCHES, "nothing was shed"
+    assert within >= 0.8 * BATCHES, answers
+    assert abs(count - BATCH * BATCHES) <= 2 * margin + 1, answers
+
+
+def test_counts_of_windows(start, silent_pair):
+    daemon = start(*LEAST)
+    device = silent_pair.left_device
+    before, total, end = sent(daemon, device), 0, time.monotonic() + patience.seconds(15)
+    while time.monotonic() < end:
+        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+        total += BATCH
+    count, margin = since(before, sent(daemon, device))
+    assert governor(daemon)["windows_one_in"] > 1, "nothing was shed"
+    assert abs(count - total) <= 2 * margin, (count, margin, total)
