@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("bpf")
 # With so small a budget, stages are attached in short windows; with so large a one, always.
 LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")
 FEWER_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
-DROPS = 1_000_000
+DROPS = patience.fewer(1_000_000)
 BATCH = 20_000
 BATCHES = 20
 
@@ -35,6 +35,7 @@ def since(before, after):
     return after[0] - before[0], math.sqrt(max(0, after[1] ** 2 - before[1] ** 2))
 
 
+@pytest.mark.smoke
 def test_drops_are_exact_in_windows(start, silent_pair):
     daemon = start(*LEAST)
     before = silent_pair.right.nstat()

@@ -315,6 +315,29 @@ def test_completions_are_not_drops(vif, start):
         assert len(journeys.to_port(records, PORT)) == count
 
 
+def test_exact_without_stages(vif, start, messages, tmp_path):
+    """Slots, rockets and completions do not depend on the probes that load or a pause detaches."""
+    daemon = start("cost.governor=on", f"history.directory={tmp_path}")
+    daemon.call("Pause")
+    before = ledgers.quiet(daemon)["drops"]["completed"]
+    ends = {device: device.statistics()["tx"]["packets"] for device in (vif.device, vif.backend)}
+    rocket.rocket(vif.host, vif.peer_address, PORT, *SLOTS, count=EACH)
+    with sockets.udp(vif.peer, vif.host, vif.address, PORT) as (sender, reader):
+        for _ in range(EACH):
+            sender.send(b"x")
+            reader.recv(10)
+    packets = {device: device.statistics()["tx"]["packets"] - then for device, then in ends.items()}
+    assert settled(lambda: histogram(daemon, vif), dict.fromkeys(SLOTS, EACH)) == dict.fromkeys(
+        SLOTS, EACH)
+    assert [driver for driver, _ in messages.rockets()] == [19] * EACH + [31] * EACH
+    check_overflows(daemon, vif)
+    completed = settled(lambda: daemon.status()["drops"]["completed"] - before,
+                        sum(packets.values()))
+    assert completed == sum(packets.values())
+    for device in packets:
+        assert not daemon.drop_rows(device)
+
+
 @pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),
                                       ("tracepoint", "tp_btf")))
 def test_each_way_to_attach(vif, start, messages, way, how):
