@@ -321,14 +321,15 @@ def test_a_client_that_does_not_read(exporter):
 
 def test_clients_that_leave_while_they_wait(exporter):
     daemon = exporter()
+    descriptors = f"/proc/{daemon.pid}/fd"
+    idle = len(os.listdir(descriptors))
     for _ in range(200):
         client = connect(daemon)
         client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         client.close()
     assert samples_of(daemon)
-    descriptors = f"/proc/{daemon.pid}/fd"
-    before = waiting.until(lambda: len(os.listdir(descriptors)), lambda n: n < 80)
-    assert before < 80
+    left = waiting.until(lambda: len(os.listdir(descriptors)), lambda n: n <= idle)
+    assert left <= idle
 
 
 def test_a_crowd(exporter):
