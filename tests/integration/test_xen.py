@@ -334,8 +334,8 @@ def test_exact_without_stages(vif, start, messages, tmp_path):
     completed = settled(lambda: daemon.status()["drops"]["completed"] - before,
                         sum(packets.values()))
     assert completed == sum(packets.values())
-    for device in packets:
-        assert not daemon.drop_rows(device)
+    functions = {row.get("function") for device in packets for row in daemon.drop_rows(device)}
+    assert functions <= {"udp_rcv", "__udp4_lib_rcv"}, functions  # no one reads the rockets
 
 
 @pytest.mark.parametrize("way, how", (("fentry", "fentry"), ("kprobe", "kprobe"),
