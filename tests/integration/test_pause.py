@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import kernel, waiting
+from lab import kernel, patience, waiting
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -60,7 +60,7 @@ def test_stages_stand_still_and_drops_are_counted(serve):
     daemon.call("Resume")
     began = time.monotonic()
     paused = daemon.call("Pause")["paused"]
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - began < patience.seconds(0.1)
     stood = hits(daemon)
     assert paused["level"] == "stages" and "until" not in paused
     assert states(daemon, counting=False) == {"detached"}
