@@ -21,6 +21,7 @@
 #define NF_FOLLOW_H
 
 #include "compat.h"
+#include "maps.h"
 
 /* Packets by which the rate is measured. */
 #define NF_GATE_PACKETS 32
@@ -56,6 +57,15 @@ static __always_inline void nf_gate_begin_block(struct nf_cpu *cpu, struct nf_ga
 	gate->chosen = gate->shift ? nf_random(cpu) >> ((32 - gate->shift) & 31) : 0;
 }
 
+/* Wake the daemon, once: a load has begun. */
+static __always_inline void nf_tell_busy(void)
+{
+	struct nf_record record = {.type = NF_RECORD_BUSY, .size = sizeof(record)};
+
+	live.busy_shift = 0;
+	bpf_ringbuf_output(&nf_ring, &record, sizeof(record), 0);
+}
+
 /*
  * Choose N for the rate since the last time.  It rises at once.  It falls when a fourth of it would be enough, so
  * that a rate near a power of two does not make it change all the time.
@@ -68,6 +78,8 @@ static __always_inline void nf_gate_measure(struct nf_gate *gate, __u64 now)
 
 	if (shift > NF_SHIFT_MAX)
 		shift = NF_SHIFT_MAX;
+	if (live.busy_shift && shift >= live.busy_shift)
+		nf_tell_busy();
 	if (!one_in)
 		gate->next_shift = 0;
 	else if (shift > gate->shift)

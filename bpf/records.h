@@ -785,6 +785,7 @@ enum nf_record_type {
 	NF_RECORD_SLOTS,
 	NF_RECORD_DROP_KEYS, /* only the header: a generation of drop keys has reached its limit */
 	NF_RECORD_BLOCKS,    /* a header only: few free blocks are left */
+	NF_RECORD_BUSY,	     /* a header only: a CPU follows at most 1 in 2^live.busy_shift */
 };
 
 /* The header of each record in the ring buffer. */

@@ -67,6 +67,7 @@ volatile struct {
 	__u32 window_shift;    /* each journey stands for 2^window_shift windows */
 	__u32 window;	       /* number of this window; 0: stages are attached all the time */
 	__u64 interval_ns;     /* see struct backend_following */
+	__u64 busy_shift;      /* of the next NF_RECORD_BUSY; 0: none is wanted */
 	__u64 since_ns;	     /* stages are attached since then: an older entry is not of this skb */
 	__u64 net_tx_action; /* address of the kernel's function, 0 = not known */
 	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */

@@ -143,6 +143,14 @@ static void take_slots(void *userdata, const struct nf_slots_record *record)
 		control_record(daemon->control, RECORDS_SLOTS);
 }
 
+static void take_busy(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	if (daemon->governor)
+		governor_hurry(daemon->governor);
+}
+
 static void take_rocket(const struct rocket *rocket, void *userdata)
 {
 	struct daemon *daemon = userdata;
@@ -482,6 +490,7 @@ static int open_backend(struct daemon *daemon)
 	const struct backend_sink sink = {.drop = take_drop,
 					  .journey = take_journey,
 					  .slots = take_slots,
+					  .busy = take_busy,
 					  .userdata = daemon};
 	struct backend_settings settings;
 	int fd, r;

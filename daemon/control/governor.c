@@ -35,14 +35,14 @@ json_t *control_governor(const struct governor *governor)
 	struct governor_state now;
 
 	governor_state(governor, &now);
-	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:f, "
-			 "s:I, s:o}",
+	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:b, s:I, s:I, "
+			 "s:f, s:I, s:o}",
 			 "state", now.on ? "on" : "off", "budget_percent", 100 * now.host_budget,
 			 "cpu_budget_percent", 100 * now.cpu_budget, "host_percent", 100 * now.host,
 			 "hooks_percent", 100 * now.hooks, "programs_percent", 100 * now.programs,
-			 "daemon_percent", 100 * now.daemon, "cpu_percent", 100 * now.cpu, "cpu",
-			 (json_int_t)now.worst_cpu, "interval_ns", json_count(now.interval_ns),
-			 "wake_shed", now.wake_shed, "windows_one_in",
+			 "daemon_percent", 100 * now.daemon, "hook_ns", now.hook_ns, "cpu_percent",
+			 100 * now.cpu, "cpu", (json_int_t)now.worst_cpu, "interval_ns",
+			 json_count(now.interval_ns), "wake_shed", now.wake_shed, "windows_one_in",
 			 (json_int_t)1 << now.window_shift, "since_ns",
 			 json_count(time_monotonic() - now.since_ns), "seen_percent",
 			 100 * now.seen.share, "unseen_longest_ns", json_count(now.seen.longest_ns),

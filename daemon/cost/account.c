@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/time.h"
 #include "daemon/probe/probes.h"
 
 /*
@@ -18,7 +19,7 @@
  * A CPU that never ran a program is looked at in one reading of this many; its first hits are not counted, because
  * nothing says when they were.
  */
-#define UNUSED_EVERY 4
+#define UNUSED_EVERY 8
 
 struct cpu {
 	struct account_cpu now;
@@ -123,6 +124,17 @@ static void weigh(const struct account *account, struct account_cpu *cpu, double
 		cpu->sum += cpu->share.hooks[i] + cpu->share.programs[i];
 }
 
+static void add_hits(const struct account *account, struct account_totals *totals,
+		     const uint64_t hits[NF_PROBE_COUNT], double elapsed)
+{
+	const double each = (double)TIME_NS_PER_SECOND / elapsed;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		totals->hits[account->group[i]] += each * (double)hits[i];
+	totals->packets += each * (double)hits[NF_PROBE_NETIF_RECEIVE_SKB];
+	totals->switches += each * (double)hits[NF_PROBE_SCHED_SWITCH];
+}
+
 static void add(struct account_share *to, const struct account_share *share, double times)
 {
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
@@ -161,6 +173,7 @@ void account_read(struct account *account, const struct backend *backend, uint32
 			continue;
 		weigh(account, &cpu->now, hook_ns > 0 ? hook_ns : HOOK_UNKNOWN_NS, hits, elapsed);
 		add_cpu(&totals, &cpu->now, i, part);
+		add_hits(account, &totals, hits, elapsed);
 	}
 	/* They count from the next reading on: a mean that this reading changes is of the past as well. */
 	take_means(account, &timed);

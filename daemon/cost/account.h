@@ -33,10 +33,13 @@ struct account_cpu {
 
 /* Of the time between the last two readings. */
 struct account_totals {
-	struct account_share host;  /* mean of the online CPUs */
-	struct account_share worst; /* of the CPU with the largest sum */
-	double daemon;		    /* the daemon's own CPU time, as a share of the host */
-	double host_sum;	    /* with the daemon */
+	struct account_share host;   /* mean of the online CPUs */
+	struct account_share worst;  /* of the CPU with the largest sum */
+	double hits[ACCOUNT_GROUPS]; /* of all CPUs, per second */
+	double packets;		     /* hits of netif_receive_skb, of all CPUs, per second */
+	double switches;	     /* hits of sched_switch */
+	double daemon;		     /* the daemon's own CPU time, as a share of the host */
+	double host_sum;	     /* with the daemon */
 	double worst_sum;
 	uint32_t worst_cpu;
 	uint64_t elapsed_ns;

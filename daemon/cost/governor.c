@@ -13,17 +13,23 @@
 #include "daemon/process/loop.h"
 
 #define MS UINT64_C(1000000)
-#define TICK_NS (100 * MS)
-/* Each period has one window, so that the end of a load is seen after 2 s at most. */
+#define TICK_NS (50 * MS)
+/* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
+#define TICK_QUIET_NS (200 * MS)
+#define QUIET_PART 0.2 /* of the budget */
+/* On a quiet host, the first CPU that follows 1 in 8 packets ends the wait. */
+#define BUSY_SHIFT 3
+/* A load that has just begun is measured for this time before windows are chosen for it. */
+#define AGAIN_NS (20 * MS)
+#define ONLINE_NS TIME_NS_PER_SECOND
+/* Each period has one window.  If only windows show the end of a load, it is seen after 2 s at most. */
 #define PERIOD_LEAST_NS TIME_NS_PER_SECOND
-#define PERIOD_MOST_NS (2 * TIME_NS_PER_SECOND)
+#define PERIOD_BLIND_NS (2 * TIME_NS_PER_SECOND)
+#define PERIOD_MOST_NS (5 * TIME_NS_PER_SECOND)
 /* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
-#define SWITCHING_PART 0.2
-/* Journeys that began in a window can end for this time after it. */
-#define TAIL_LEAST_NS (10 * MS)
-#define TAIL_MOST_NS (50 * MS)
+#define SWITCHING_PART 0.1
 /* The weight of a reading in the means that are shown, for a reading of a full tick. */
-#define MEAN_WEIGHT 0.1
+#define MEAN_WEIGHT 0.05
 
 /* With windows, where in its period the governor is. */
 enum phase {
@@ -39,9 +45,13 @@ struct governor {
 	struct governor_settings settings;
 	struct account *account;
 	struct plan plan;
+	struct pace_meter pace;
 	struct seen seen;
 	enum backend_level limit;
 	enum phase phase;
+	bool again;			     /* windows are needed; the load is measured again */
+	uint32_t online;		     /* CPUs; 0: not read yet */
+	uint64_t online_ns;		     /* when it was read */
 	uint64_t period_ns, period_start_ns; /* of windows */
 	uint64_t window_ns, until_ns;	     /* until_ns: the end of the phase */
 	uint64_t opened_ns;		     /* when the last window opened */
@@ -58,11 +68,18 @@ static struct plan_budget budget(const struct governor *governor)
 				    .cpu = (double)governor->settings.cpu_budget / 1e6};
 }
 
-static uint32_t online(void)
+/* CPUs that are online.  The C library opens a file to find out, which would be a quarter of the daemon's idle time. */
+static uint32_t online(struct governor *governor)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t now = time_monotonic();
+	long cpus;
 
-	return cpus > 0 ? (uint32_t)cpus : 1;
+	if (governor->online && now - governor->online_ns < ONLINE_NS)
+		return governor->online;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	governor->online = cpus > 0 ? (uint32_t)cpus : 1;
+	governor->online_ns = now;
+	return governor->online;
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -88,12 +105,23 @@ static uint64_t set_level(struct governor *governor, enum backend_level level)
 	return ns;
 }
 
+static bool is_quiet(const struct governor *governor)
+{
+	const struct account_totals *totals = account_totals(governor->account);
+	const struct plan_budget limits = budget(governor);
+
+	return totals->host_sum < QUIET_PART * limits.host &&
+	       totals->worst_sum < QUIET_PART * limits.cpu;
+}
+
 static void follow(struct governor *governor, bool begin)
 {
 	bool seen = begin && governor->limit <= BACKEND_NO_WAKE;
 
 	governor->following.begin = begin;
 	governor->following.interval_ns = governor->settings.on ? governor->plan.interval_ns : 0;
+	governor->following.busy_shift =
+		begin && governor->phase == PHASE_ALWAYS && is_quiet(governor) ? BUSY_SHIFT : 0;
 	governor->backend->ops->follow(governor->backend, &governor->following);
 	seen_set(&governor->seen, seen, time_monotonic());
 }
@@ -114,6 +142,7 @@ static void follow_always(struct governor *governor)
 	}
 	set_level(governor, governor->plan.step == PLAN_ALL ? BACKEND_ALL : BACKEND_NO_WAKE);
 	governor->phase = PHASE_ALWAYS;
+	governor->again = false;
 	follow(governor, true);
 }
 
@@ -129,12 +158,13 @@ static uint64_t random_below(uint64_t limit)
 	return number % limit;
 }
 
-static uint64_t period(const struct governor *governor)
+static uint64_t period(struct governor *governor)
 {
-	double most = SWITCHING_PART * budget(governor).host * online();
-	uint64_t ns = (uint64_t)(governor->switch_mean_ns / most);
+	double part = SWITCHING_PART * budget(governor).host * online(governor);
+	uint64_t ns = (uint64_t)(governor->switch_mean_ns / part);
+	uint64_t most = plan_foresees(&governor->plan) ? PERIOD_MOST_NS : PERIOD_BLIND_NS;
 
-	return ns < PERIOD_LEAST_NS ? PERIOD_LEAST_NS : ns > PERIOD_MOST_NS ? PERIOD_MOST_NS : ns;
+	return ns < PERIOD_LEAST_NS ? PERIOD_LEAST_NS : ns > most ? most : ns;
 }
 
 /* Choose one of the period's 2^window_shift slots. */
@@ -142,7 +172,7 @@ static void plan_window(struct governor *governor, uint64_t start_ns)
 {
 	uint32_t shift = plan_window_shift(&governor->plan);
 
-	governor->period_ns = period(governor);
+	governor->period_ns = governor->plan.period_ns = period(governor);
 	governor->period_start_ns = start_ns;
 	governor->window_ns = governor->period_ns >> shift;
 	governor->until_ns = start_ns + random_below(UINT64_C(1) << shift) * governor->window_ns;
@@ -168,7 +198,7 @@ static void read_account(struct governor *governor)
 	struct governor_state *mean = &governor->mean;
 	double weight, hooks = 0, programs = 0;
 
-	account_read(governor->account, governor->backend, online(), time_monotonic(),
+	account_read(governor->account, governor->backend, online(governor), time_monotonic(),
 		     cost_cpu_ns());
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
 		hooks += totals->host.hooks[i];
@@ -186,8 +216,19 @@ static void read_account(struct governor *governor)
 		mean->worst_cpu = totals->worst_cpu;
 }
 
+/* Only what is detached must be foreseen, so that a quiet host reads nothing. */
+static const struct pace *read_pace(struct governor *governor)
+{
+	if (governor->plan.step == PLAN_ALL) {
+		pace_forget(&governor->pace);
+		return &governor->pace.pace;
+	}
+	return pace_read(&governor->pace, time_monotonic());
+}
+
 /*
- * Take the account since the last reading.  What attaching took is left out of the plan: it depends on the length of
+ * Take the account since the last reading.  Returns whether the step has changed: if stages were detached, the load has
+ * ended and no windows are needed.  What attaching took is left out of the plan: it depends on the length of
  * the periods, and shedding more would not make it less.
  */
 static bool observe(struct governor *governor, bool attached, uint64_t switch_ns)
@@ -201,9 +242,10 @@ static bool observe(struct governor *governor, bool attached, uint64_t switch_ns
 	totals = *account_totals(governor->account);
 	if (!totals.elapsed_ns)
 		return false;
-	taken = (double)switch_ns / (double)totals.elapsed_ns / online();
+	taken = (double)switch_ns / (double)totals.elapsed_ns / online(governor);
 	totals.daemon = totals.daemon > taken ? totals.daemon - taken : 0;
-	plan_observe(&governor->plan, &limits, &totals, attached, time_monotonic());
+	plan_observe(&governor->plan, &limits, &totals, read_pace(governor), attached,
+		     time_monotonic());
 	if (governor->plan.step == step)
 		return false;
 	governor->since_ns = time_monotonic();
@@ -214,13 +256,19 @@ static void open_window(struct governor *governor)
 {
 	uint64_t ns;
 
-	observe(governor, false, 0);
+	if (observe(governor, false, 0)) {
+		follow_always(governor);
+		return;
+	}
 	ns = set_level(governor, BACKEND_NO_WAKE);
-	observe(governor, false, ns);
+	if (observe(governor, false, ns)) {
+		follow_always(governor);
+		return;
+	}
 	governor->switch_mean_ns += (governor->switch_mean_ns > 0 ? 0.25 : 1) *
 				    (1.3 * (double)ns - governor->switch_mean_ns);
 	governor->plan.switching = governor->switch_mean_ns / (double)governor->period_ns /
-				   online() / budget(governor).host;
+				   online(governor) / budget(governor).host;
 	governor->phase = PHASE_OPEN;
 	follow(governor, true);
 	governor->opened_ns = time_monotonic();
@@ -233,14 +281,10 @@ static void open_window(struct governor *governor)
  */
 static void begin_tail(struct governor *governor, uint64_t now)
 {
-	uint64_t ns = governor->window_ns;
-
 	governor->period_ns = (now - governor->opened_ns) << governor->following.window_shift;
-
-	ns = ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
 	follow(governor, false);
 	governor->phase = PHASE_TAIL;
-	governor->until_ns = now + ns;
+	governor->until_ns = now + plan_tail_ns(governor->window_ns);
 }
 
 /* The end of the tail: of this period's window nothing is left. */
@@ -249,8 +293,11 @@ static void end_window(struct governor *governor, uint64_t now)
 	uint64_t next = governor->period_start_ns + governor->period_ns;
 	uint64_t ns = set_level(governor, BACKEND_DROPS);
 
-	observe(governor, false, ns);
 	governor->phase = PHASE_WAIT;
+	if (observe(governor, false, ns)) {
+		follow_always(governor);
+		return;
+	}
 	/* A period that has begun already is made up for, unless the daemon was stopped. */
 	enter_windows(governor, next + PERIOD_MOST_NS > now ? next : now);
 }
@@ -263,7 +310,9 @@ static void apply_step(struct governor *governor, uint64_t now)
 	if (governor->plan.step < PLAN_WINDOWS) {
 		follow_always(governor);
 	} else if (governor->phase == PHASE_ALWAYS) {
-		enter_windows(governor, now);
+		governor->again = !governor->again;
+		if (!governor->again)
+			enter_windows(governor, now);
 	} else if (governor->phase == PHASE_OPEN) {
 		begin_tail(governor, now);
 	}
@@ -282,7 +331,7 @@ static void advance(struct governor *governor, uint64_t now)
 		end_window(governor, now);
 		return;
 	}
-	if (observe(governor, attached, 0))
+	if (observe(governor, attached, 0) || governor->again)
 		apply_step(governor, now);
 	else if (governor->phase == PHASE_OPEN && over)
 		begin_tail(governor, now);
@@ -292,12 +341,17 @@ static void advance(struct governor *governor, uint64_t now)
 
 static uint64_t wait_ns(const struct governor *governor)
 {
-	uint64_t now = time_monotonic(), ns;
+	uint64_t now = time_monotonic(), ns, most;
 
-	if (governor->phase == PHASE_ALWAYS || governor->limit > BACKEND_NO_WAKE)
-		return TICK_NS;
+	if (governor->limit > BACKEND_NO_WAKE)
+		return TICK_QUIET_NS;
+	if (governor->again)
+		return AGAIN_NS;
+	if (governor->phase == PHASE_ALWAYS)
+		return is_quiet(governor) ? TICK_QUIET_NS : TICK_NS;
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
-	return ns < TICK_NS ? ns : TICK_NS;
+	most = governor->phase == PHASE_WAIT ? TICK_QUIET_NS : TICK_NS;
+	return ns < most ? ns : most;
 }
 
 static int tick(void *userdata)
@@ -357,11 +411,23 @@ void governor_set(struct governor *governor, const struct governor_settings *set
 	governor->settings.cpu_budget = settings->cpu_budget;
 }
 
+void governor_hurry(struct governor *governor)
+{
+	if (!governor->settings.on || governor->phase != PHASE_ALWAYS || governor->again ||
+	    governor->limit > BACKEND_NO_WAKE)
+		return;
+	/* What was before the load must not be part of its measurement. */
+	read_account(governor);
+	governor->again = true;
+	loop_timer_restart(governor->timer, AGAIN_NS);
+}
+
 void governor_limit(struct governor *governor, enum backend_level level)
 {
 	if (level == governor->limit)
 		return;
 	governor->limit = level;
+	governor->again = false;
 	if (level > BACKEND_NO_WAKE) {
 		follow(governor, false);
 		set_level(governor, level);
@@ -399,6 +465,7 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 	state->on = governor->settings.on;
 	state->host_budget = budget(governor).host;
 	state->cpu_budget = budget(governor).cpu;
+	state->hook_ns = governor->backend->ops->hook_ns(governor->backend);
 	state->limit = governor->limit;
 	state->wake_shed = governor->plan.step != PLAN_ALL;
 	state->window_shift = plan_window_shift(&governor->plan);

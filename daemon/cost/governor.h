@@ -34,6 +34,9 @@ void governor_free(struct governor **governor);
 /* Take new budgets; `on` stays as it was at startup. */
 void governor_set(struct governor *governor, const struct governor_settings *settings);
 
+/* To be called by sink.busy of the backend: a load has begun, so that its cost is measured at once. */
+void governor_hurry(struct governor *governor);
+
 /*
  * Run no more than a level, whatever the load; BACKEND_ALL: no limit.  Takes effect before the call
  * returns.  For `netflowctl pause`.
@@ -45,6 +48,7 @@ struct governor_state {
 	bool on;
 	double host_budget, cpu_budget;
 	double host, hooks, programs, daemon; /* means of about a second, of the host */
+	double hook_ns;			      /* of one hit of an empty program; 0: not known */
 	double cpu;			      /* the same of the CPU that had the most last */
 	uint32_t worst_cpu;
 	enum backend_level limit;

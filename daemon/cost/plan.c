@@ -15,10 +15,14 @@
 /* The daemon's own time counts up to this, with attaching and detaching. */
 #define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)
+#define TAIL_LEAST_NS (SECOND / 100)
+#define TAIL_MOST_NS (SECOND / 20)
 /* A step up within this time after one down means that the lower step did not fit. */
 #define FAILED_NS (SECOND + SECOND / 2)
-/* With windows, the next observation is up to 2 s away. */
-#define FAILED_WINDOW_NS (5 * SECOND)
+/* With windows, the next observation is up to two periods away. */
+#define FAILED_WINDOW_NS (10 * SECOND)
+/* A packet that netif_receive_skb() sees has at most this many hits of stages; if there are more, it is of another load. */
+#define HITS_OF_A_PACKET 24
 /* Short windows differ much: this number must agree before they become a little longer. */
 #define CALM_WINDOWS 3
 /* How many steps down are not chance. */
@@ -44,12 +48,26 @@ static double least_interval(const struct plan_budget *budget)
 void plan_begin(struct plan *plan, const struct plan_budget *budget)
 {
 	*plan = (struct plan){.interval_ns = (uint64_t)least_interval(budget),
+			      .period_ns = SECOND,
 			      .hold_ns = HOLD_LEAST_NS};
 }
 
-static double duty_of(int step)
+uint64_t plan_tail_ns(uint64_t window_ns)
 {
-	return step < PLAN_WINDOWS ? 1 : ldexp(1, -(step - PLAN_WINDOWS + 1));
+	uint64_t ns = window_ns / 2;
+
+	return ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
+}
+
+/* The share of the time that stages are attached. */
+static double duty_of(const struct plan *plan, int step)
+{
+	uint64_t window_ns;
+
+	if (step < PLAN_WINDOWS)
+		return 1;
+	window_ns = plan->period_ns >> (step - PLAN_WINDOWS + 1);
+	return fmin((double)(window_ns + plan_tail_ns(window_ns)) / (double)plan->period_ns, 1);
 }
 
 /* A client that keeps the daemon busy must not make it blind: shedding does not make that cheaper. */
@@ -76,14 +94,15 @@ static double programs_of(const struct plan *plan, int step)
 /* What a step would take with the interval of now. */
 static double predict(const struct plan *plan, int step)
 {
-	return fixed(plan, step) + duty_of(step) * (hooks_of(plan, step) + programs_of(plan, step));
+	return fixed(plan, step) +
+	       duty_of(plan, step) * (hooks_of(plan, step) + programs_of(plan, step));
 }
 
 /* Whether the interval can bring a step into the budget. */
 static bool fits(const struct plan *plan, int step)
 {
 	bool end = plan->interval_ns >= PLAN_INTERVAL_MAX_NS;
-	double hooks = fixed(plan, step) + duty_of(step) * hooks_of(plan, step);
+	double hooks = fixed(plan, step) + duty_of(plan, step) * hooks_of(plan, step);
 
 	return hooks <= HOOKS_LIMIT && (!end || predict(plan, step) <= ALL_LIMIT);
 }
@@ -91,7 +110,7 @@ static bool fits(const struct plan *plan, int step)
 /* What following can take while stages are attached. */
 static double room(const struct plan *plan)
 {
-	double left = (ALL_LIMIT - fixed(plan, plan->step)) / duty_of(plan->step);
+	double left = (ALL_LIMIT - fixed(plan, plan->step)) / duty_of(plan, plan->step);
 	double hooks = hooks_of(plan, plan->step);
 
 	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
@@ -115,24 +134,46 @@ static double larger(double host, double cpu, const struct plan_budget *budget)
 	return fmax(host / budget->host, cpu / budget->cpu);
 }
 
+/* The probes of a group were attached: keep what they took, and the pace. */
+static void see(struct plan *plan, const struct plan_budget *budget,
+		const struct account_totals *totals, int group, double pace)
+{
+	plan->hooks[group] = larger(totals->host.hooks[group], totals->worst.hooks[group], budget);
+	plan->programs[group] =
+		larger(totals->host.programs[group], totals->worst.programs[group], budget);
+	plan->seen_hooks[group] = plan->hooks[group];
+	plan->seen_programs[group] = plan->programs[group];
+	plan->seen_pace[group] = totals->hits[group] <= HITS_OF_A_PACKET * pace ? pace : 0;
+}
+
+/* They were not: what they would take grows with the pace. */
+static bool foresee(struct plan *plan, int group, double pace)
+{
+	double ratio = pace / plan->seen_pace[group];
+
+	if (plan->seen_pace[group] <= 0 || pace < 0)
+		return false;
+	plan->hooks[group] = ratio * plan->seen_hooks[group];
+	plan->programs[group] = ratio * plan->seen_programs[group];
+	return true;
+}
+
 static void take(struct plan *plan, const struct plan_budget *budget,
-		 const struct account_totals *totals, bool attached)
+		 const struct account_totals *totals, const struct pace *pace, bool attached)
 {
 	double daemon = fmin(totals->daemon / budget->host, 1);
 
 	plan->daemon += DAEMON_WEIGHT * (daemon - plan->daemon);
-	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
-		if (i != ACCOUNT_DROPS && !attached)
-			continue;
-		/* What detached probes would take is not known: it is believed to shrink until they are tried. */
-		if (i == ACCOUNT_WAKE && plan->step != PLAN_ALL) {
-			plan->hooks[i] *= 0.85;
-			plan->programs[i] *= 0.85;
-			continue;
-		}
-		plan->hooks[i] = larger(totals->host.hooks[i], totals->worst.hooks[i], budget);
-		plan->programs[i] =
-			larger(totals->host.programs[i], totals->worst.programs[i], budget);
+	see(plan, budget, totals, ACCOUNT_DROPS, 0);
+	if (attached)
+		see(plan, budget, totals, ACCOUNT_STAGES, totals->packets);
+	plan->foreseen = !attached && foresee(plan, ACCOUNT_STAGES, pace->packets);
+	if (plan->step == PLAN_ALL) {
+		see(plan, budget, totals, ACCOUNT_WAKE, totals->switches);
+	} else if (!foresee(plan, ACCOUNT_WAKE, pace->switches) && attached) {
+		/* Not known: it is believed to shrink until they are tried. */
+		plan->hooks[ACCOUNT_WAKE] *= 0.85;
+		plan->programs[ACCOUNT_WAKE] *= 0.85;
 	}
 }
 
@@ -140,7 +181,7 @@ static void go_up(struct plan *plan, uint64_t now_ns)
 {
 	while (plan->step < PLAN_STEPS - 1 && !fits(plan, plan->step))
 		plan->step++;
-	plan->calm_ns = 0;
+	plan->calm_ns = plan->quiet_ns = 0;
 	if (plan->down_ns &&
 	    now_ns - plan->down_ns <
 		    (plan->landed >= PLAN_WINDOWS ? FAILED_WINDOW_NS : FAILED_NS)) {
@@ -154,7 +195,7 @@ static void go_up(struct plan *plan, uint64_t now_ns)
 static void go_down(struct plan *plan, int lowest, uint64_t now_ns)
 {
 	plan->step = plan->landed = lowest;
-	plan->calm_ns = 0;
+	plan->calm_ns = plan->quiet_ns = 0;
 	plan->down_ns = now_ns;
 }
 
@@ -167,7 +208,7 @@ static int lowest_that_fits(const struct plan *plan)
 	return step;
 }
 
-/* There is one window in a second or two, so that the end of a load must be believed at once. */
+/* There is one window in some seconds, so that the end of a load that it shows must be believed at once. */
 static bool is_calm(const struct plan *plan, int lowest, uint64_t now_ns)
 {
 	if (plan->step < PLAN_WINDOWS)
@@ -176,26 +217,10 @@ static bool is_calm(const struct plan *plan, int lowest, uint64_t now_ns)
 	       plan->calm >= CALM_WINDOWS;
 }
 
-void plan_observe(struct plan *plan, const struct plan_budget *budget,
-		  const struct account_totals *totals, bool attached, uint64_t now_ns)
+static void observe_down(struct plan *plan, uint64_t now_ns)
 {
-	int lowest;
+	int lowest = lowest_that_fits(plan);
 
-	take(plan, budget, totals, attached);
-	if (!attached)
-		return;
-	/* Another load than that of the last failure, or a long time without one. */
-	if (plan->hold_until_ns && (plan->hooks[ACCOUNT_STAGES] < plan->failed / 3 ||
-				    now_ns > plan->hold_until_ns + HOLD_MOST_NS)) {
-		plan->hold_until_ns = 0;
-		plan->hold_ns = HOLD_LEAST_NS;
-	}
-	set_interval(plan, budget);
-	if (!fits(plan, plan->step)) {
-		go_up(plan, now_ns);
-		return;
-	}
-	lowest = lowest_that_fits(plan);
 	if (lowest == plan->step || now_ns < plan->hold_until_ns) {
 		plan->calm_ns = 0;
 		return;
@@ -207,4 +232,48 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 	plan->calm++;
 	if (is_calm(plan, lowest, now_ns))
 		go_down(plan, lowest, now_ns);
+}
+
+/* Between windows, the end of a load is enough. */
+static void foresee_down(struct plan *plan, uint64_t now_ns)
+{
+	int lowest = lowest_that_fits(plan);
+
+	if (lowest >= PLAN_WINDOWS || now_ns < plan->hold_until_ns) {
+		plan->quiet_ns = 0;
+		return;
+	}
+	if (!plan->quiet_ns)
+		plan->quiet_ns = now_ns;
+	if (now_ns - plan->quiet_ns >= CALM_NS)
+		go_down(plan, lowest, now_ns);
+}
+
+void plan_observe(struct plan *plan, const struct plan_budget *budget,
+		  const struct account_totals *totals, const struct pace *pace, bool attached,
+		  uint64_t now_ns)
+{
+	take(plan, budget, totals, pace, attached);
+	if (!attached && !plan->foreseen)
+		return;
+	/* Another load than that of the last failure, or a long time without one. */
+	if (plan->hold_until_ns && (plan->hooks[ACCOUNT_STAGES] < plan->failed / 3 ||
+				    now_ns > plan->hold_until_ns + HOLD_MOST_NS)) {
+		plan->hold_until_ns = 0;
+		plan->hold_ns = HOLD_LEAST_NS;
+	}
+	if (!attached) {
+		foresee_down(plan, now_ns);
+		return;
+	}
+	set_interval(plan, budget);
+	if (fits(plan, plan->step))
+		observe_down(plan, now_ns);
+	else
+		go_up(plan, now_ns);
+}
+
+bool plan_foresees(const struct plan *plan)
+{
+	return plan->seen_pace[ACCOUNT_STAGES] > 0;
 }

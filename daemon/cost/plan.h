@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "daemon/cost/account.h"
+#include "daemon/cost/pace.h"
 
 #define PLAN_WINDOW_SHIFT_MAX 7
 #define PLAN_ALL 0
@@ -32,10 +33,16 @@ struct plan {
 	uint64_t interval_ns;
 	/* What was measured last, in units of the budget, with the daemon's own time apart. */
 	double daemon;
-	double switching; /* attaching and detaching for windows; the caller sets it */
+	double switching;   /* attaching and detaching for windows; the caller sets it */
+	uint64_t period_ns; /* of windows; the caller sets it */
 	double hooks[ACCOUNT_GROUPS], programs[ACCOUNT_GROUPS];
+	/* The same when their probes were attached last, and the pace then; 0: the kernel's counters do not show it. */
+	double seen_hooks[ACCOUNT_GROUPS], seen_programs[ACCOUNT_GROUPS];
+	double seen_pace[ACCOUNT_GROUPS];
+	bool foreseen;		/* `hooks` of stages that are detached are those of now */
 	uint64_t calm_ns;	/* since when the lower step fits; 0: it does not */
 	unsigned int calm;	/* observations since then */
+	uint64_t quiet_ns;	/* since when no windows are foreseen to be needed; 0: they are */
 	int landed;		/* where the last step down ended */
 	uint64_t down_ns;	/* of the last step down; 0: none */
 	uint64_t hold_until_ns; /* no step down before */
@@ -47,10 +54,17 @@ void plan_begin(struct plan *plan, const struct plan_budget *budget);
 
 /*
  * Take what was measured.  `attached`: stages were attached all the time of the measurement; otherwise it says nothing
- * about them.  Changes step and interval.
+ * about them.  `pace` tells what detached probes would have to do.  Changes step and interval.
  */
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
-		  const struct account_totals *totals, bool attached, uint64_t now_ns);
+		  const struct account_totals *totals, const struct pace *pace, bool attached,
+		  uint64_t now_ns);
+
+/* Whether the end of a load shows while stages are detached. */
+bool plan_foresees(const struct plan *plan);
+
+/* Journeys that began in a window can end for this time after it: stages stay attached, and no journey begins. */
+uint64_t plan_tail_ns(uint64_t window_ns);
 
 /* log2 of the share of the time that stages are attached: 0 for all of it. */
 uint32_t plan_window_shift(const struct plan *plan);

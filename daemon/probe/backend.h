@@ -68,6 +68,7 @@ struct backend_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
 	void (*journey)(void *userdata, const struct nf_journey_record *record);
 	void (*slots)(void *userdata, const struct nf_slots_record *record);
+	void (*busy)(void *userdata); /* see struct backend_following */
 	void *userdata;
 };
 
@@ -123,6 +124,8 @@ struct backend_following {
 	 * average of some ms; for this each CPU chooses N, and follows 1 in N.  0: N is always 1.
 	 */
 	uint64_t interval_ns;
+	/* Call sink.busy once, soon after a CPU begins to follow at most 1 in 2^busy_shift.  0: do not. */
+	uint32_t busy_shift;
 };
 
 #define BACKEND_ONE_IN_SHIFT_MAX 12 /* N is at most 4096 */

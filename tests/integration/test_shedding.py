@@ -23,7 +23,7 @@ def governor(daemon):
 
 
 def sent(daemon, device):
-    """What netflowd says of the transmits of a device: the count, its margin and how many were followed."""
+    """The transmits of a device, as netflowd shows them: the count, its margin, how many followed."""
     row = daemon.latency(device, "queue_to_start_xmit", "tx")
     if not row:
         return 0, 0, 0
@@ -55,7 +55,7 @@ def test_counts_of_one_journey_in_n(start, silent_pair):
     for _ in range(BATCHES):
         silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
         answers.append(sent(daemon, device))
-        count, margin = since(*answers[-2:])
+        count, margin = since(answers[-2], answers[-1])
         within += abs(count - BATCH) <= margin + 1
     count, margin = since(answers[0], answers[-1])
     followed = answers[-1][2] - answers[0][2]

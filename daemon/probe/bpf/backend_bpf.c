@@ -117,6 +117,8 @@ static int take_record(void *userdata, void *data, size_t size)
 		state->drops_full = true;
 	else if (record->type == NF_RECORD_BLOCKS)
 		blocks_refill(state->blocks);
+	else if (record->type == NF_RECORD_BUSY)
+		state->sink.busy(state->sink.userdata);
 	return ++state->turn < TURN_RECORDS ? 0 : -EAGAIN;
 }
 

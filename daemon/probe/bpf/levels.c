@@ -81,5 +81,6 @@ void bpf_follow(struct backend *backend, const struct backend_following *followi
 		live->window = following->window_shift ? live->window + 1 : 0;
 	live->window_shift = following->window_shift;
 	live->interval_ns = following->interval_ns;
+	live->busy_shift = following->busy_shift;
 	__atomic_store_n(&live->hold, !following->begin, __ATOMIC_SEQ_CST);
 }

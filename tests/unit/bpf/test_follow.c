@@ -58,6 +58,34 @@ static void advance(__u64 ns)
 
 /* ---- drawing ---- */
 
+/* The first CPU with a high rate wakes the daemon, once until it wants to know again. */
+static void test_a_load_wakes_the_daemon(void **state)
+{
+	const struct nf_record *r;
+	size_t size;
+
+	(void)state;
+	live.busy_shift = 3;
+	set_shift(NF_GATE_RX, 0);
+	live.interval_ns = 4000;
+	/* First 1 in 2 would do and 1 in 4 is chosen, then 1 in 4 would do. */
+	gate(NF_GATE_RX)->packets = NF_GATE_PACKETS;
+	nf_gate_measure(gate(NF_GATE_RX), stand_in.now + 64000);
+	assert_int_equal(gate(NF_GATE_RX)->next_shift, 2);
+	assert_int_equal(stand_in_records(), 0);
+	gate(NF_GATE_RX)->packets = NF_GATE_PACKETS;
+	nf_gate_measure(gate(NF_GATE_RX), stand_in.now + 64000 + 32000);
+	assert_int_equal(gate(NF_GATE_RX)->next_shift, 3);
+	r = stand_in_record(-1, &size);
+	assert_int_equal(size, sizeof(*r));
+	assert_int_equal(r->type, NF_RECORD_BUSY);
+	assert_int_equal(r->size, sizeof(*r));
+	assert_int_equal(live.busy_shift, 0);
+	gate(NF_GATE_RX)->packets = NF_GATE_PACKETS;
+	nf_gate_measure(gate(NF_GATE_RX), stand_in.now + 64000 + 32000 + 1000);
+	assert_int_equal(stand_in_records(), 1);
+}
+
 /* Each position of a block is chosen, none much more often than others. */
 static void test_one_of_each_block(void **state)
 {
@@ -776,6 +804,7 @@ static void test_timing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FOLLOW_TEST(test_a_load_wakes_the_daemon),
 		FOLLOW_TEST(test_one_of_each_block),
 		FOLLOW_TEST(test_rate),
 		FOLLOW_TEST(test_estimate),

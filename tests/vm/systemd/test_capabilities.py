@@ -9,7 +9,7 @@ import re
 import pytest
 
 from service import (
-    TREE, ask, coverage, is_up, lines, netflowctl, no_socket_drops, run, send_to_closed_port,
+    TREE, ask, is_up, lacking, lines, netflowctl, no_socket_drops, run, send_to_closed_port,
     show, systemctl, unit_with, until)
 
 UNIT = TREE / "systemd/netflowd.service"
@@ -24,11 +24,6 @@ def without(capability):
     with unit_with("[Service]\nAmbientCapabilities=\nCapabilityBoundingSet=\n"
                    f"AmbientCapabilities={rest}\nCapabilityBoundingSet={rest}\n"):
         yield
-
-
-def lacking():
-    states, reasons = coverage()
-    return {question: reasons[question] for question in states if states[question] != "full"}
 
 
 def test_the_unit_explains_each():

@@ -40,13 +40,15 @@ COMMANDS = {
     "probes": [[]],
     "explain": [["NO_SOCKET"]],
     "export": [["--format", "trace"], ["--format", "json"], ["--format", "ndjson"]],
+    "pause": [["--for", "10s"]],
+    "resume": [[]],
     "reload": [[]],
     "complete": [["--", "drops", "--reason", "NO_SO"]],
     "help": [[]],
     "version": [[]],
 }
 # These change something, so only root may use them.
-FOR_ROOT = [["reload"], ["alerts", "silence", "flood", "--for", "1min"],
+FOR_ROOT = [["pause", "--for", "10s"], ["resume"], ["reload"], ["alerts", "silence", "flood", "--for", "1min"],
             ["alerts", "unsilence", "flood"], ["alerts", "test", "flood"]]
 # These are for people, and say so: "top has no --json; use ...".
 WITHOUT_JSON = {"top", "report"}

@@ -82,7 +82,7 @@ static void cpus_that_never_ran_a_program_cost_little(void **state)
 	reads = 0;
 	for (uint64_t i = 0; i < 80; i++)
 		account_read(account, &backend, 8, 2 * SECOND + i, 0);
-	assert_int_equal(reads, 20 * CPUS + 60);
+	assert_int_equal(reads, 10 * CPUS + 70);
 	account_free(&account);
 }
 

@@ -25,6 +25,7 @@ struct load {
 	double packets;	 /* per direction */
 	double slow_ns;	 /* more, of each hit of a stage, followed or not */
 	double followed; /* ns of a journey */
+	double received; /* packets that netif_receive_skb() sees */
 	uint32_t cpus;
 };
 
@@ -32,6 +33,7 @@ static struct {
 	struct plan plan;
 	uint64_t now;
 	double window_s; /* until the next window is over */
+	bool no_pace;	 /* the kernel's counters cannot be read */
 	double cost;	 /* means of a second, in units of the budget */
 	unsigned int changes, ticks_above, longest_above;
 } host;
@@ -52,8 +54,13 @@ static struct account_totals measure(const struct load *load)
 	t.worst.hooks[ACCOUNT_STAGES] = load->stages * 49e-9;
 	t.worst.programs[ACCOUNT_STAGES] =
 		load->stages * load->slow_ns * 1e-9 + 2 * each * load->followed * 1e-9;
-	if (host.plan.step == PLAN_ALL)
+	t.hits[ACCOUNT_STAGES] = load->stages;
+	t.packets = load->received;
+	if (host.plan.step == PLAN_ALL) {
 		t.worst.hooks[ACCOUNT_WAKE] = load->wakes * 49e-9;
+		t.hits[ACCOUNT_WAKE] = load->wakes;
+		t.switches = load->wakes / 2;
+	}
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
 		t.host.hooks[i] = t.worst.hooks[i] / load->cpus;
 		t.host.programs[i] = t.worst.programs[i] / load->cpus;
@@ -72,12 +79,24 @@ static double cost_of(const struct account_totals *t)
 	return fmax(worst / budget.cpu, all / budget.host);
 }
 
-/* 100 ms.  Windows are simulated by their share of the time, and one observation a second. */
+/* The share of the time that stages are attached. */
+static double duty(void)
+{
+	uint64_t window_ns = host.plan.period_ns >> plan_window_shift(&host.plan);
+
+	if (!plan_window_shift(&host.plan))
+		return 1;
+	return (double)(window_ns + plan_tail_ns(window_ns)) / (double)host.plan.period_ns;
+}
+
+/* 100 ms.  Windows are simulated by their share of the time, and one observation in each period. */
 static void tick(const struct load *load)
 {
+	const struct pace pace = {.packets = host.no_pace ? -1 : load->received,
+				  .switches = host.no_pace ? -1 : load->wakes / 2};
 	struct account_totals t = measure(load);
 	int step = host.plan.step;
-	double cost = cost_of(&t) * ldexp(1, -(int)plan_window_shift(&host.plan));
+	double cost = cost_of(&t) * duty();
 	bool windows = step >= PLAN_WINDOWS, attached = true;
 
 	host.cost += 0.2 * (cost - host.cost);
@@ -87,11 +106,11 @@ static void tick(const struct load *load)
 	host.now += TICK;
 	host.window_s = windows ? host.window_s + 0.1 : 0;
 	if (windows) {
-		attached = host.window_s >= 1;
+		attached = host.window_s >= (plan_foresees(&host.plan) ? 5 : 2);
 		if (attached)
 			host.window_s = 0;
 	}
-	plan_observe(&host.plan, &budget, &t, attached, host.now);
+	plan_observe(&host.plan, &budget, &t, &pace, attached, host.now);
 	host.changes += host.plan.step != step;
 }
 
@@ -102,9 +121,9 @@ static void run(const struct load *load, unsigned int seconds)
 }
 
 static const struct load idle = {
-	.stages = 200, .wakes = 500, .packets = 20, .followed = 400, .cpus = 2};
+	.stages = 200, .wakes = 500, .packets = 20, .followed = 400, .received = 20, .cpus = 2};
 static const struct load flood = {
-	.stages = 4e6, .wakes = 1e5, .packets = 4e5, .followed = 400, .cpus = 2};
+	.stages = 4e6, .wakes = 1e5, .packets = 4e5, .followed = 400, .received = 4e5, .cpus = 2};
 
 static void an_idle_host_sheds_nothing(void **state)
 {
@@ -138,18 +157,55 @@ static void steps_of_load_are_followed_within_two_seconds(void **state)
 		run(&flood, 5);
 		assert_true(host.longest_above < 20);
 		assert_true(host.plan.step >= PLAN_WINDOWS);
-		run(&idle, 2);
+		run(&idle, 1);
 		assert_int_equal(host.plan.step, PLAN_ALL);
-		run(&idle, 3);
+		run(&idle, 4);
 	}
 	/* Up at once, and down at once. */
 	assert_true(host.changes <= 5U * 12 * MINUTES);
 }
 
+/* Packets are only sent: nothing but a window shows the end of the load. */
+static void a_load_that_no_counter_shows_is_followed_within_a_period(void **state)
+{
+	struct load sent = flood;
+
+	(void)state;
+	sent.received = 10;
+	begin();
+	for (int i = 0; i < 6 * MINUTES; i++) {
+		run(&sent, 10);
+		assert_true(host.longest_above < 20);
+		assert_true(host.plan.step >= PLAN_WINDOWS);
+		run(&idle, 3);
+		assert_int_equal(host.plan.step, PLAN_ALL);
+		run(&idle, 7);
+	}
+	host.no_pace = true;
+	run(&flood, 10);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	run(&idle, 6);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+}
+
+/* Bursts with pauses of less than half a second. */
+static void short_pauses_are_not_the_end_of_a_load(void **state)
+{
+	(void)state;
+	begin();
+	run(&flood, 5);
+	host.changes = 0;
+	for (int i = 0; i < 300; i++) {
+		for (int j = 0; j < 4; j++)
+			tick(i % 2 ? &flood : &idle);
+	}
+	assert_true(host.changes <= 30);
+}
+
 static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
 {
 	static const struct load load = {
-		.stages = 5e4, .packets = 5e3, .followed = 4000, .cpus = 2};
+		.stages = 5e4, .packets = 5e3, .followed = 4000, .received = 5e3, .cpus = 2};
 
 	(void)state;
 	begin();
@@ -161,13 +217,24 @@ static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
 
 static void the_scheduler_s_probes_are_shed_before_stages(void **state)
 {
-	static const struct load load = {
-		.stages = 2e4, .wakes = 1e6, .packets = 2e3, .followed = 400, .cpus = 2};
+	static const struct load load = {.stages = 2e4,
+					 .wakes = 1e6,
+					 .packets = 2e3,
+					 .followed = 400,
+					 .received = 2e3,
+					 .cpus = 2};
 
 	(void)state;
 	begin();
 	run(&load, 5);
 	assert_true(host.plan.step <= PLAN_NO_WAKE);
+	host.changes = 0;
+	run(&load, 60 * MINUTES);
+	/* The kernel counts its switches, so that nothing must be tried. */
+	assert_int_equal(host.changes, 0);
+	run(&idle, 1);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	host.no_pace = true;
 	host.changes = 0;
 	run(&load, 60 * MINUTES);
 	/* It is tried again after 2, 4, 8, 16, 32, 60, 60 s at the soonest. */
@@ -179,8 +246,12 @@ static void the_scheduler_s_probes_are_shed_before_stages(void **state)
 
 static void a_program_that_is_slow_is_shed_as_well(void **state)
 {
-	static const struct load load = {
-		.stages = 1e5, .packets = 1e4, .slow_ns = 5000, .followed = 400, .cpus = 2};
+	static const struct load load = {.stages = 1e5,
+					 .packets = 1e4,
+					 .slow_ns = 5000,
+					 .followed = 400,
+					 .received = 1e4,
+					 .cpus = 2};
 
 	(void)state;
 	begin();
@@ -211,6 +282,8 @@ int main(void)
 		cmocka_unit_test(an_idle_host_sheds_nothing),
 		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
 		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
+		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
+		cmocka_unit_test(short_pauses_are_not_the_end_of_a_load),
 		cmocka_unit_test(many_packets_and_few_hooks_only_raise_the_interval),
 		cmocka_unit_test(the_scheduler_s_probes_are_shed_before_stages),
 		cmocka_unit_test(a_program_that_is_slow_is_shed_as_well),
