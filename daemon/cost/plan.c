@@ -15,7 +15,7 @@
 /* The daemon's own time counts up to this, with attaching and detaching. */
 #define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)
-#define TAIL_LEAST_NS (SECOND / 100)
+#define TAIL_LEAST_NS (SECOND / 40)
 #define TAIL_MOST_NS (SECOND / 20)
 /* A step up within this time after one down means that the lower step did not fit. */
 #define FAILED_NS (SECOND + SECOND / 2)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The budget: settings, what status shows, and what is shed under load."""
 
+import os
 import socket
 import subprocess
 import threading
@@ -86,6 +87,22 @@ def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
     assert now["windows_one_in"] == 1 and not now["wake_shed"]
     assert now["host_percent"] > 0.1
     assert all(probe["state"] != "detached" for probe in daemon.call("ListProbes")["probes"])
+
+
+def test_programs_time_themselves_as_the_kernel_does(start):
+    daemon = start()
+    with Flood():
+        time.sleep(1)
+        before, begin = daemon.call("ListProbes")["probes"], time.monotonic()
+        after = daemon.call("ListProbes", measure_ms=2000)["probes"]
+        seconds = time.monotonic() - begin
+        own = governor(daemon)["programs_percent"]
+    if not any("ns_per_hit" in probe for probe in after):
+        pytest.skip("this kernel has no statistics of programs")
+    kernel = sum((new["hits"] - old["hits"]) * new["ns_per_hit"]
+                 for old, new in zip(before, after) if "ns_per_hit" in new) / seconds / 1e9 / os.cpu_count() * 100
+    # netflowd's clock is read in the timed runs only, and a program that does nothing counts 4 ns.
+    assert 0.5 < own / kernel < 2, (own, kernel)
 
 
 def test_windows_keep_a_small_budget_and_end_with_the_load(start):

@@ -16,6 +16,7 @@ FEWER_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%"
 DROPS = patience.fewer(1_000_000)
 BATCH = 20_000
 BATCHES = 20
+IP_UDP = 28  # bytes of both headers
 
 
 def governor(daemon):
@@ -62,6 +63,39 @@ def test_counts_of_one_journey_in_n(start, silent_pair):
     assert followed < 0.9 * BATCH * BATCHES, "nothing was shed"
     assert within >= 0.8 * BATCHES, answers
     assert abs(count - BATCH * BATCHES) <= 2 * margin + 1, answers
+
+
+def make_two_bands(pair):
+    """A datagram in 128, by the number in its payload, waits for 20 ms; the others do not wait."""
+    device = pair.left_device.name
+    try:
+        for words in (("qdisc", "add", "dev", device, "root", "handle", "1:", "prio", "priomap",
+                       *["0"] * 16),
+                      ("qdisc", "add", "dev", device, "parent", "1:3", "netem", "delay", "20ms",
+                       "limit", "100000"),
+                      ("filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "u32",
+                       "match", "u8", "0", "0x7f", "at", str(IP_UDP + 7), "flowid", "1:3")):
+            pair.left.run("tc", *words)
+    except RuntimeError as error:
+        pytest.skip(f"this kernel has no sch_prio, sch_netem or cls_u32: {error}")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("budget,near", [(FEWER_JOURNEYS, 0.2), (LEAST, 0.6)],
+                         ids=["fewer", "windows"])
+def test_one_in_128_is_slow_and_stays_one_in_128(start, silent_pair, budget, near):
+    make_two_bands(silent_pair)
+    daemon = start(*budget)
+    device = silent_pair.left_device
+    end = time.monotonic() + patience.seconds(15)
+    while time.monotonic() < end:
+        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+    time.sleep(0.1)
+    row = daemon.latency(device, "queue_to_start_xmit", "tx")
+    assert row["followed"] < row["count"], "nothing was shed"
+    slow = sum(bucket["count"] for bucket in row["buckets"] if bucket["from_ns"] >= 15_000_000)
+    assert abs(128 * slow / row["count"] - 1) < near, row
+    assert row["p90_ns"] < 10_000_000 < row["p999_ns"], row
 
 
 def test_counts_of_windows(start, silent_pair):

@@ -62,6 +62,10 @@ static void hits_times_hook_and_mean_are_the_share(void **state)
 	assert_float_equal(totals->worst.programs[ACCOUNT_STAGES], 0.010, 1e-6);
 	assert_float_equal(totals->worst.hooks[ACCOUNT_WAKE], 0.010, 1e-6);
 	assert_float_equal(totals->worst_sum, 0.025, 1e-6);
+	assert_float_equal(totals->packets, 100000, 1e-3);
+	assert_float_equal(totals->switches, 200000, 1e-3);
+	assert_float_equal(totals->hits[ACCOUNT_STAGES], 100000, 1e-3);
+	assert_float_equal(totals->hits[ACCOUNT_DROPS], 1000, 1e-3);
 	assert_float_equal(totals->daemon, 0.0025, 1e-6);
 	assert_float_equal(totals->host_sum, (0.025 + 0.00005) / 4 + 0.0025, 1e-6);
 	assert_true(account_cpu(account, 0)->used);
