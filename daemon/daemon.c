@@ -566,6 +566,13 @@ static char *describe_coverage(void *userdata)
 	return daemon->control ? control_coverage_gaps(daemon->control) : NULL;
 }
 
+static struct seen_part seen_since(uint64_t from_ns, void *userdata)
+{
+	const struct daemon *daemon = userdata;
+
+	return governor_seen(daemon->governor, from_ns);
+}
+
 static int open_history(struct daemon *daemon)
 {
 	const struct history_settings settings = history_settings(daemon);
@@ -576,6 +583,7 @@ static int open_history(struct daemon *daemon)
 			    .records = daemon->records,
 			    .attribution = daemon->attribution},
 		.coverage = describe_coverage,
+		.seen = seen_since,
 		.userdata = daemon,
 	};
 

@@ -298,6 +298,18 @@ static void put_estimates(struct page *page, const json_t *segments)
 	}
 }
 
+static void put_followed(struct page *page, const json_t *followed)
+{
+	if (!followed)
+		return;
+	page_end(page);
+	page_paragraph(
+		page, PAGE_WARN, 0,
+		"Journeys were followed for %s of this time; the longest time in which none began is %s.",
+		field_units_percent(followed, "percent").s,
+		field_units_duration(followed, "longest_gap_ns").s);
+}
+
 static enum report_status print(struct session *session, struct page *page, const json_t *reply,
 				void *data)
 {
@@ -315,6 +327,7 @@ static enum report_status print(struct session *session, struct page *page, cons
 	else
 		r = put_summary(page, reply);
 	put_estimates(page, segments);
+	put_followed(page, json_object_get(reply, "followed"));
 	ledger_put_unseen(page, json_object_get(reply, "ledger"), 0);
 	period_put(page, reply, about);
 	return coverage_print(session, page, r, about);

@@ -30,6 +30,14 @@ static json_t *governed_cpus(const struct account *account)
 	return rows;
 }
 
+json_t *control_followed(const struct seen_part *seen)
+{
+	if (!seen->unseen_ns)
+		return NULL;
+	return json_pack("{s:f, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
+			 json_count(seen->longest_ns));
+}
+
 json_t *control_governor(const struct governor *governor)
 {
 	struct governor_state now;

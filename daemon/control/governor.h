@@ -8,11 +8,15 @@
 #include <jansson.h>
 
 struct governor;
+struct seen_part;
 
 #define CONTROL_SHED_MAX 256
 
 /* Why a probe is detached. */
 extern const char control_detached[];
+
+/* Type Followed; NULL: journeys began to be followed all the time, or no memory. */
+json_t *control_followed(const struct seen_part *seen);
 
 /* Type Governor of the interface; NULL: no memory. */
 json_t *control_governor(const struct governor *governor);

@@ -6,10 +6,12 @@
 #include "common/array.h"
 #include "common/json.h"
 #include "daemon/control/filter.h"
+#include "daemon/control/governor.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
 #include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
+#include "daemon/cost/governor.h"
 #include "daemon/json/json.h"
 
 /* Devices in `worst`, and packets below which a device comes after the others. */
@@ -31,6 +33,7 @@ struct latency_reply {
 	size_t summed;		/* rows of the reading in `sum` */
 	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
 	json_t *unseen;		/* the ledger of latency; NULL: all packets were followed */
+	json_t *followed;	/* for how much of the time; NULL: all of it */
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -151,6 +154,8 @@ static json_t *head(void *state)
 	/* What is not in the histograms, only if there is such a thing. */
 	if (first && reply->unseen)
 		json_object_set(object, "ledger", reply->unseen);
+	if (first && reply->followed)
+		json_object_set(object, "followed", reply->followed);
 	return object;
 }
 
@@ -194,6 +199,7 @@ static void latency_reply_free(void *state)
 	filter_clear(&reply->filter);
 	free(reply->sum);
 	json_decref(reply->unseen);
+	json_decref(reply->followed);
 	free(reply);
 }
 
@@ -223,6 +229,13 @@ static json_t *unseen(const struct control *control)
 	return ledger.passed ? control_latency_ledger(reading) : NULL;
 }
 
+static json_t *followed(const struct control *control)
+{
+	const struct seen_part seen = governor_seen(control->parts.governor, 0);
+
+	return control_followed(&seen);
+}
+
 static int answer(struct call *call, json_t *parameters, void *userdata)
 {
 	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
@@ -238,6 +251,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->control = control;
 	reply->reading = reading_hold(control_reading(control, DEVICES));
 	reply->unseen = unseen(control);
+	reply->followed = followed(control);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {
 		latency_reply_free(reply);

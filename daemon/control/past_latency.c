@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "daemon/control/governor.h"
 #include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
 #include "daemon/core/stages.h"
+#include "daemon/cost/seen.h"
 #include "daemon/history/series.h"
 #include "daemon/history/vector.h"
 #include "daemon/json/json.h"
@@ -253,6 +255,26 @@ int past_read_segments(struct reader *reader, struct past *past)
 	return r == 0 ? put_segments(past, &all) : r;
 }
 
+/* For how much of the time that was recorded journeys began to be followed. */
+static int put_followed(struct reader *reader, struct past *past)
+{
+	OWN_READER_ROWS struct reader_rows all = {0};
+	double covered_ns = (double)past->period.covered_us * 1000;
+	struct seen_part seen;
+	json_t *followed;
+	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &all);
+
+	if (r < 0 || !all.count || covered_ns <= 0)
+		return r;
+	seen.unseen_ns = all.row[0].value[SEEN_UNSEEN_NS];
+	seen.longest_ns = all.row[0].value[SEEN_LONGEST_NS];
+	seen.share = 1 - (double)seen.unseen_ns / covered_ns;
+	if (seen.share < 0)
+		seen.share = 0;
+	followed = control_followed(&seen);
+	return followed ? json_object_set_new(past->head, "followed", followed) : 0;
+}
+
 static int work(struct reader *reader, struct past *past)
 {
 	bool placed = past_text(past, "device") || past_text(past, "netns");
@@ -267,6 +289,8 @@ static int work(struct reader *reader, struct past *past)
 		r = placed ? put_sums(past, &devices) : put_segments(past, &all);
 	if (r == 0)
 		r = put_worst(past, &devices);
+	if (r == 0)
+		r = put_followed(reader, past);
 	return r == 0 && single ? put_rows(past, &devices) : r;
 }
 

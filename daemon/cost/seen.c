@@ -59,6 +59,7 @@ struct seen_part seen_part(const struct seen *seen, uint64_t from_ns, uint64_t n
 	}
 	if (!seen->now)
 		count(seen->since_ns, now_ns, &part, &gaps_ns);
+	part.unseen_ns = gaps_ns;
 	part.share = now_ns > part.from_ns ? 1 - (double)gaps_ns / (double)(now_ns - part.from_ns)
 					   : (double)seen->now;
 	return part;

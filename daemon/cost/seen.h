@@ -21,6 +21,7 @@ struct seen {
 struct seen_part {
 	uint64_t from_ns;    /* later than asked if older gaps are not kept */
 	double share;	     /* 0 … 1 of the time from then on */
+	uint64_t unseen_ns;  /* the rest of it */
 	uint64_t longest_ns; /* the longest gap */
 };
 

@@ -216,6 +216,10 @@ static int begin_run(struct collector *collector, bool keep)
 		.records_max = keep ? collector->parts.records : COLLECT_RECORDS,
 		.stepped = keep && collector->parts.stepped &&
 			   collector->parts.stepped(collector->parts.userdata),
+		.seen = collector->parts.seen
+				? collector->parts.seen(collector->base.time_ns,
+							collector->parts.userdata)
+				: (struct seen_part){.share = 1},
 	};
 	int r = collect_new(&collector->run, &sources);
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/cost/seen.h"
 #include "daemon/history/names.h"
 
 struct batch;
@@ -35,6 +36,8 @@ struct collector_parts {
 	char *(*coverage)(void *userdata);
 	/* Whether the host's clock was stepped since the last call. */
 	bool (*stepped)(void *userdata);
+	/* For how much of the time since then, CLOCK_MONOTONIC, journeys began to be followed. */
+	struct seen_part (*seen)(uint64_t from_ns, void *userdata);
 	void *userdata;
 };
 

@@ -329,6 +329,19 @@ static int collect_slots(struct collect *run)
 	return r;
 }
 
+/* A quiet host follows journeys all the time, so that nothing is kept. */
+static int collect_seen(struct collect *run)
+{
+	const uint64_t value[SEEN_VALUES] = {
+		[SEEN_LONGEST_NS] = run->sources.seen.longest_ns,
+		[SEEN_UNSEEN_NS] = run->sources.seen.unseen_ns,
+	};
+
+	if (!value[SEEN_UNSEEN_NS])
+		return 0;
+	return add(run, series_of_seen(run->sources.names), value);
+}
+
 /* ---- the steps ------------------------------------------------------------------------ */
 
 static int do_step(struct collect *run, uint64_t deadline_ns)
@@ -345,15 +358,17 @@ static int do_step(struct collect *run, uint64_t deadline_ns)
 	case 4:
 		return collect_slots(run);
 	case 5:
-		return collect_devices(run, deadline_ns);
+		return collect_seen(run);
 	case 6:
+		return collect_devices(run, deadline_ns);
+	case 7:
 		return collect_drops(run, deadline_ns);
 	default:
-		return collect_records(run, (enum record_kind)(run->step - 7));
+		return collect_records(run, (enum record_kind)(run->step - 8));
 	}
 }
 
-#define STEPS (7 + RECORDS_KINDS)
+#define STEPS (8 + RECORDS_KINDS)
 
 int collect_step(struct collect *run, uint64_t deadline_ns)
 {

@@ -360,3 +360,12 @@ struct series *series_of_probe(struct series_names *names, unsigned int probe)
 		return entry ? entry->series : NULL;
 	return set(entry, HISTORY_EVENTS, json_pack("{s:s}", "probe", probe_specs[probe].name));
 }
+
+struct series *series_of_seen(struct series_names *names)
+{
+	struct entry *entry = find_device(names, HISTORY_SEEN, 0, NULL);
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	return set(entry, HISTORY_SEEN, json_object());
+}

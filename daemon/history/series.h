@@ -25,6 +25,7 @@ enum history_kind {
 	HISTORY_SOFTIRQ = 5, /* the softirq's wait on a CPU */
 	HISTORY_SLOTS = 6,   /* ring slots of a device */
 	HISTORY_EVENTS = 7,  /* the ledger: events of a probe */
+	HISTORY_SEEN = 8,    /* for how long no journey began to be followed */
 	HISTORY_KIND_END,
 };
 
@@ -53,6 +54,7 @@ enum {
 	SLOTS_VALUES = SLOTS_BUCKET + NF_SLOTS_BUCKETS,
 };
 enum { EVENTS_FIRST = 1, EVENTS_VALUES = 64 };
+enum { SEEN_LONGEST_NS, SEEN_UNSEEN_NS, SEEN_VALUES };
 
 /* A member of a name, true: netflowd could not find out in time whether the namespace has a name. */
 #define SERIES_UNSURE "unsure"
