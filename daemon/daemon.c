@@ -566,11 +566,12 @@ static char *describe_coverage(void *userdata)
 	return daemon->control ? control_coverage_gaps(daemon->control) : NULL;
 }
 
-static struct seen_part seen_since(uint64_t from_ns, void *userdata)
+static struct collect_unseen unseen_since(uint64_t from_ns, void *userdata)
 {
 	const struct daemon *daemon = userdata;
+	const struct seen_part seen = governor_seen(daemon->governor, from_ns);
 
-	return governor_seen(daemon->governor, from_ns);
+	return (struct collect_unseen){.all_ns = seen.unseen_ns, .longest_ns = seen.longest_ns};
 }
 
 static int open_history(struct daemon *daemon)
@@ -583,7 +584,7 @@ static int open_history(struct daemon *daemon)
 			    .records = daemon->records,
 			    .attribution = daemon->attribution},
 		.coverage = describe_coverage,
-		.seen = seen_since,
+		.unseen = unseen_since,
 		.userdata = daemon,
 	};
 

@@ -21,7 +21,7 @@
 #define FAILED_NS (SECOND + SECOND / 2)
 /* With windows, the next observation is up to two periods away. */
 #define FAILED_WINDOW_NS (10 * SECOND)
-/* A packet that netif_receive_skb() sees has at most this many hits of stages; if there are more, it is of another load. */
+/* Hits of stages for each packet that netif_receive_skb() sees; with more, that is not what the load is. */
 #define HITS_OF_A_PACKET 24
 /* Short windows differ much: this number must agree before they become a little longer. */
 #define CALM_WINDOWS 3

@@ -54,7 +54,7 @@ void plan_begin(struct plan *plan, const struct plan_budget *budget);
 
 /*
  * Take what was measured.  `attached`: stages were attached all the time of the measurement; otherwise it says nothing
- * about them.  `pace` tells what detached probes would have to do.  Changes step and interval.
+ * about them.  `pace` says what detached probes would have to do.  Changes step and interval.
  */
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		  const struct account_totals *totals, const struct pace *pace, bool attached,

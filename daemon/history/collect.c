@@ -208,7 +208,7 @@ static int on_slice(void *userdata)
 
 static int begin_run(struct collector *collector, bool keep)
 {
-	const struct collect_sources sources = {
+	struct collect_sources sources = {
 		.base = &collector->base,
 		.readings = collector->parts.readings,
 		.names = collector->names,
@@ -216,13 +216,13 @@ static int begin_run(struct collector *collector, bool keep)
 		.records_max = keep ? collector->parts.records : COLLECT_RECORDS,
 		.stepped = keep && collector->parts.stepped &&
 			   collector->parts.stepped(collector->parts.userdata),
-		.seen = collector->parts.seen
-				? collector->parts.seen(collector->base.time_ns,
-							collector->parts.userdata)
-				: (struct seen_part){.share = 1},
 	};
-	int r = collect_new(&collector->run, &sources);
+	int r;
 
+	if (collector->parts.unseen)
+		sources.unseen =
+			collector->parts.unseen(collector->base.time_ns, collector->parts.userdata);
+	r = collect_new(&collector->run, &sources);
 	if (r == 0 && collector->parts.coverage)
 		collect_batch(collector->run)->coverage =
 			collector->parts.coverage(collector->parts.userdata);

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/cost/seen.h"
 #include "daemon/history/names.h"
 
 struct batch;
@@ -27,6 +26,10 @@ struct readings;
 /* Newest records of a kind that are looked at in one interval. */
 #define COLLECT_RECORDS 1024
 
+struct collect_unseen {
+	uint64_t all_ns, longest_ns;
+};
+
 struct collector_parts {
 	struct loop *loop;
 	struct readings *readings;
@@ -36,8 +39,8 @@ struct collector_parts {
 	char *(*coverage)(void *userdata);
 	/* Whether the host's clock was stepped since the last call. */
 	bool (*stepped)(void *userdata);
-	/* For how much of the time since then, CLOCK_MONOTONIC, journeys began to be followed. */
-	struct seen_part (*seen)(uint64_t from_ns, void *userdata);
+	/* For how much of the time since then, CLOCK_MONOTONIC, no journey began to be followed. */
+	struct collect_unseen (*unseen)(uint64_t from_ns, void *userdata);
 	void *userdata;
 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/cost/seen.h"
+#include "daemon/history/collect.h"
 #include "daemon/history/keymap.h"
 #include "daemon/history/names.h"
 #include "daemon/history/vector.h"
@@ -35,7 +35,7 @@ struct collect_sources {
 	struct records *records;
 	uint64_t records_max; /* of each kind */
 	bool stepped;	      /* the host's clock was stepped since the base */
-	struct seen_part seen;
+	struct collect_unseen unseen;
 };
 
 /* The drops of a reason and location, of whatever key. */

@@ -333,8 +333,8 @@ static int collect_slots(struct collect *run)
 static int collect_seen(struct collect *run)
 {
 	const uint64_t value[SEEN_VALUES] = {
-		[SEEN_LONGEST_NS] = run->sources.seen.longest_ns,
-		[SEEN_UNSEEN_NS] = run->sources.seen.unseen_ns,
+		[SEEN_LONGEST_NS] = run->sources.unseen.longest_ns,
+		[SEEN_UNSEEN_NS] = run->sources.unseen.all_ns,
 	};
 
 	if (!value[SEEN_UNSEEN_NS])

@@ -134,11 +134,11 @@ static char *coverage(void *userdata)
 	return history->parts.coverage(history->parts.userdata);
 }
 
-static struct seen_part seen(uint64_t from_ns, void *userdata)
+static struct collect_unseen unseen(uint64_t from_ns, void *userdata)
 {
 	struct history *history = userdata;
 
-	return history->parts.seen(from_ns, history->parts.userdata);
+	return history->parts.unseen(from_ns, history->parts.userdata);
 }
 
 /* ---- life -------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static int prepare(struct history *history, const struct history_settings *setti
 					      .records = settings->records,
 					      .coverage = coverage,
 					      .stepped = has_stepped,
-					      .seen = seen,
+					      .unseen = unseen,
 					      .userdata = history};
 	int r = collector_new(&history->collector, &parts);
 

@@ -24,7 +24,7 @@ def governor(daemon):
 
 
 def sent(daemon, device):
-    """The transmits of a device, as netflowd shows them: the count, its margin, how many followed."""
+    """The transmits of a device, as netflowd shows them: the count, its margin, the followed."""
     row = daemon.latency(device, "queue_to_start_xmit", "tx")
     if not row:
         return 0, 0, 0

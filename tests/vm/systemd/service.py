@@ -143,7 +143,7 @@ def coverage():
 def lacking():
     """{question: reason} of what netflowd cannot see.
 
-    An emulated machine is so slow that the budget can be too small: what is shed for it is left out.
+    On an emulated machine the budget can be too small: what is shed for it is left out.
     """
     states, reasons = coverage()
     return {question: reasons[question] for question in states

@@ -48,8 +48,9 @@ COMMANDS = {
     "version": [[]],
 }
 # These change something, so only root may use them.
-FOR_ROOT = [["pause", "--for", "10s"], ["resume"], ["reload"], ["alerts", "silence", "flood", "--for", "1min"],
-            ["alerts", "unsilence", "flood"], ["alerts", "test", "flood"]]
+FOR_ROOT = [["pause", "--for", "10s"], ["resume"], ["reload"],
+            ["alerts", "silence", "flood", "--for", "1min"], ["alerts", "unsilence", "flood"],
+            ["alerts", "test", "flood"]]
 # These are for people, and say so: "top has no --json; use ...".
 WITHOUT_JSON = {"top", "report"}
 # These need no daemon.
