@@ -13,6 +13,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/time.h"
 #include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 
@@ -344,11 +345,26 @@ static void bpf_tune_programs(struct backend *backend, const struct backend_sett
 	bpf_tune(bpf_state(backend), settings);
 }
 
+/*
+ * The N of a CPU that draws no more is that of a load that has ended: it measures the rate again with its next
+ * packet.  Windows are less than this apart.
+ */
+#define GATE_OLD_NS (6 * TIME_NS_PER_SECOND)
+
+static uint8_t gate_shift(const struct nf_cpu *cpu, enum nf_gate_index index, uint64_t now_ns)
+{
+	const struct nf_gate *gate = &cpu->gate[index];
+	uint64_t since_ns = __atomic_load_n(&gate->since_ns, __ATOMIC_RELAXED);
+
+	return now_ns > since_ns && now_ns - since_ns > GATE_OLD_NS ? 0 : gate->shift;
+}
+
 static void bpf_cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
-
 	const struct nf_cpu *from = &state->cpu[cpu];
+	const uint64_t now = time_monotonic();
+	uint8_t direct;
 
 	*cost = (struct backend_cpu_cost){0};
 	for (int i = 0; i < NF_PROBE_SLOTS_FIRST; i++) {
@@ -356,10 +372,11 @@ static void bpf_cpu_cost(const struct backend *backend, uint32_t cpu, struct bac
 		cost->timed[i] = __atomic_load_n(&from->timing[i].runs, __ATOMIC_RELAXED);
 		cost->timed_ns[i] = __atomic_load_n(&from->timing[i].ns, __ATOMIC_RELAXED);
 	}
-	cost->one_in_shift[BACKEND_RX] = from->gate[NF_GATE_RX].shift;
-	if (from->gate[NF_GATE_DIRECT].shift > cost->one_in_shift[BACKEND_RX])
-		cost->one_in_shift[BACKEND_RX] = from->gate[NF_GATE_DIRECT].shift;
-	cost->one_in_shift[BACKEND_TX] = from->gate[NF_GATE_TX].shift;
+	direct = gate_shift(from, NF_GATE_DIRECT, now);
+	cost->one_in_shift[BACKEND_RX] = gate_shift(from, NF_GATE_RX, now);
+	if (direct > cost->one_in_shift[BACKEND_RX])
+		cost->one_in_shift[BACKEND_RX] = direct;
+	cost->one_in_shift[BACKEND_TX] = gate_shift(from, NF_GATE_TX, now);
 }
 
 static double bpf_hook_ns(const struct backend *backend)
