@@ -190,6 +190,7 @@ static int add_xen_overflows(const struct backend_slots *slots, void *userdata)
 /* Records say which probes they lack.  A journey has no stage of the slots probes. */
 static void find_probes(struct daemon *daemon)
 {
+	bool sheds_wake = daemon->governor && governor_sheds_wake(daemon->governor);
 	struct stage_probes probes = {0};
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
@@ -199,8 +200,18 @@ static void find_probes(struct daemon *daemon)
 		if (status.state == PROBE_UNAVAILABLE)
 			snprintf(probes.without[i], sizeof(probes.without[i]),
 				 "%s is unavailable: %s", probe_specs[i].name, status.reason);
+		else if (sheds_wake && !strcmp(probe_specs[i].group, "wake"))
+			snprintf(
+				probes.without[i], sizeof(probes.without[i]),
+				"%s was detached to keep the budget (cost.budget, cost.cpu_budget)",
+				probe_specs[i].name);
 	}
 	records_set_probes(daemon->records, &probes);
+}
+
+static void on_wake(void *userdata)
+{
+	find_probes(userdata);
 }
 
 /* A driver was loaded or removed, or the administrator switched probes off or on in the kernel. */
@@ -447,8 +458,12 @@ static int open_modules(struct daemon *daemon)
 
 static int open_governor(struct daemon *daemon)
 {
-	return governor_new(&daemon->governor, daemon->loop, daemon->backend,
-			    &daemon->config.governor);
+	int r = governor_new(&daemon->governor, daemon->loop, daemon->backend,
+			     &daemon->config.governor);
+
+	if (r == 0)
+		governor_on_wake(daemon->governor, on_wake, daemon);
+	return r;
 }
 
 /* `daemon` has no manager yet for a pause that an earlier run began. */

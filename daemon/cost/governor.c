@@ -60,6 +60,8 @@ struct governor {
 	uint64_t since_ns;		     /* the step in force */
 	struct backend_following following;
 	struct governor_state mean;
+	void (*wake_changed)(void *userdata); /* NULL: nobody wants to know */
+	void *userdata;			      /* of wake_changed */
 };
 
 static struct plan_budget budget(const struct governor *governor)
@@ -249,6 +251,8 @@ static bool observe(struct governor *governor, bool attached, uint64_t switch_ns
 	if (governor->plan.step == step)
 		return false;
 	governor->since_ns = time_monotonic();
+	if (governor->wake_changed && (step == PLAN_ALL) != (governor->plan.step == PLAN_ALL))
+		governor->wake_changed(governor->userdata);
 	return true;
 }
 
@@ -409,6 +413,17 @@ void governor_set(struct governor *governor, const struct governor_settings *set
 {
 	governor->settings.host_budget = settings->host_budget;
 	governor->settings.cpu_budget = settings->cpu_budget;
+}
+
+bool governor_sheds_wake(const struct governor *governor)
+{
+	return governor->settings.on && governor->plan.step != PLAN_ALL;
+}
+
+void governor_on_wake(struct governor *governor, void (*changed)(void *userdata), void *userdata)
+{
+	governor->wake_changed = changed;
+	governor->userdata = userdata;
 }
 
 void governor_hurry(struct governor *governor)

@@ -34,6 +34,12 @@ void governor_free(struct governor **governor);
 /* Take new budgets; `on` stays as it was at startup. */
 void governor_set(struct governor *governor, const struct governor_settings *settings);
 
+/* Whether the scheduler's probes are detached to keep the budget. */
+bool governor_sheds_wake(const struct governor *governor);
+
+/* Call `changed` after each change of that. */
+void governor_on_wake(struct governor *governor, void (*changed)(void *userdata), void *userdata);
+
 /* To be called by sink.busy of the backend: a load has begun, so that its cost is measured at once. */
 void governor_hurry(struct governor *governor);
 

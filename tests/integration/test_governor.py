@@ -2,14 +2,12 @@
 """The budget: settings, what status shows, and what is shed under load."""
 
 import os
-import socket
 import subprocess
-import threading
 import time
 
 import pytest
 
-from lab import paths, waiting
+from lab import loads, paths, waiting
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -35,41 +33,6 @@ def governor(daemon, **parameters):
     return daemon.call("GetStatus", **parameters)["cost"]["governor"]
 
 
-class Flood:
-    """Datagrams through the loopback device as fast as Python sends them."""
-
-    def __init__(self):
-        self.going = True
-        self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.receiver.bind(("127.0.0.1", 0))
-        self.receiver.settimeout(0.2)
-        self.threads = [threading.Thread(target=turn) for turn in (self._send, self._receive)]
-
-    def _send(self):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.connect(self.receiver.getsockname())
-            while self.going:
-                sender.send(bytes(64))
-
-    def _receive(self):
-        while self.going:
-            try:
-                self.receiver.recv(2048)
-            except TimeoutError:
-                pass
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.going = False
-        for thread in self.threads:
-            thread.join()
-        self.receiver.close()
-
-
 def test_a_quiet_host_sheds_nothing(start):
     now = governor(start("cost.governor=on", "cost.budget=10%", "cost.cpu_budget=20%"))
     assert now["state"] == "on"
@@ -80,7 +43,7 @@ def test_a_quiet_host_sheds_nothing(start):
 
 def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
     daemon = start("cost.budget=0.01%", "cost.cpu_budget=0.01%")
-    with Flood():
+    with loads.Flood():
         time.sleep(3)
         now = governor(daemon)
     assert now["state"] == "off" and now["interval_ns"] == 0
@@ -91,7 +54,7 @@ def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
 
 def test_programs_time_themselves_as_the_kernel_does(start):
     daemon = start()
-    with Flood():
+    with loads.Flood():
         time.sleep(1)
         before, begin = daemon.call("ListProbes")["probes"], time.monotonic()
         after = daemon.call("ListProbes", measure_ms=2000)["probes"]
@@ -112,7 +75,7 @@ def all_followed(cpus):
 
 def test_windows_keep_a_small_budget_and_end_with_the_load(start):
     daemon = start("cost.governor=on", "cost.budget=0.2%", "cost.cpu_budget=0.2%")
-    with Flood():
+    with loads.Flood():
         shed = waiting.until(lambda: governor(daemon), lambda now: now["windows_one_in"] > 1)
         assert shed["windows_one_in"] > 1
         # In a window they are attached, so not every call finds them detached.

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lab import patience
+from lab import journeys, loads, patience, waiting
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -63,6 +63,20 @@ def test_counts_of_one_journey_in_n(start, silent_pair):
     assert followed < 0.9 * BATCH * BATCHES, "nothing was shed"
     assert within >= 0.8 * BATCHES, answers
     assert abs(count - BATCH * BATCHES) <= 2 * margin + 1, answers
+
+
+def test_records_say_that_the_scheduler_s_probes_were_detached(start):
+    """Without them it is not known whether the reader waited for a CPU."""
+    daemon = start(*LEAST, *journeys.EVERY)
+
+    def of_wakeup():
+        records = daemon.call("GetLatencyRecords", limit=256)["records"]
+        return [missing["reason"] for record in records for missing in record["missing"]
+                if missing["stage"] in ("wakeup", "run")]
+
+    with loads.Flood():
+        reasons = waiting.until(of_wakeup, bool, 20)
+    assert reasons and all("to keep the budget" in reason for reason in reasons), reasons
 
 
 def test_the_past_says_for_how_much_of_it_journeys_were_followed(start, silent_pair, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Loads that run beside a test: skbs that never crossed a device, or any function."""
+"""Loads that run beside a test: skbs that never crossed a device, a flood, or any function."""
 
 import contextlib
 import socket
@@ -71,3 +71,38 @@ def netlink_turn():
         while struct.unpack_from("H", link.recv(65536), 4)[0] != NLMSG_DONE:
             pass
     return turn
+
+
+class Flood:
+    """Datagrams through the loopback device as fast as Python sends them."""
+
+    def __init__(self):
+        self.going = True
+        self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.receiver.bind(("127.0.0.1", 0))
+        self.receiver.settimeout(0.2)
+        self.threads = [threading.Thread(target=turn) for turn in (self._send, self._receive)]
+
+    def _send(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.connect(self.receiver.getsockname())
+            while self.going:
+                sender.send(bytes(64))
+
+    def _receive(self):
+        while self.going:
+            try:
+                self.receiver.recv(2048)
+            except TimeoutError:
+                pass
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.going = False
+        for thread in self.threads:
+            thread.join()
+        self.receiver.close()
