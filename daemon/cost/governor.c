@@ -387,6 +387,8 @@ int governor_new(struct governor **governor, struct loop *loop, struct backend *
 	limits = budget(fresh);
 	plan_begin(&fresh->plan, &limits);
 	seen_begin(&fresh->seen, fresh->since_ns);
+	/* At first journeys begin, so that a host on which nothing is shed has no gap. */
+	seen_set(&fresh->seen, true, fresh->since_ns);
 	r = account_new(&fresh->account, backend->ops->cpus(backend));
 	if (r == 0)
 		r = loop_add_timer(loop, &fresh->timer, TICK_NS, 0, tick, fresh);
