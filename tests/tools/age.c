@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,9 +93,15 @@ static int open_map(const char *pid, const char *name, struct bpf_map_info *info
 /* The programs of a CPU add with one instruction, so an atomic addition on the same CPU loses nothing. */
 static void age_cpu(struct nf_cpu *cpu, uint64_t add)
 {
-	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
-		__atomic_fetch_add(&cpu->events[cells[i].probe][cells[i].event], add,
-				   __ATOMIC_RELAXED);
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		enum nf_probe probe = cells[i].probe;
+		enum nf_event event = cells[i].event;
+		/* The hits of most programs are their calls. */
+		bool calls = event == NF_EVENT_HIT && !nf_counts_hits(probe);
+		__u64 *cell = calls ? &cpu->calls[probe] : &cpu->events[probe][event];
+
+		__atomic_fetch_add(cell, add, __ATOMIC_RELAXED);
+	}
 }
 
 int main(int argc, char **argv)
