@@ -102,7 +102,8 @@ static int add_pause(char **reasons, const struct control *control, bool counts)
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
-	char bypassed[ELSEWHERE_REASON_MAX], shed[CONTROL_SHED_MAX];
+	const char *shed = control_shed(control->parts.governor, question->name);
+	char bypassed[ELSEWHERE_REASON_MAX];
 	bool drops = question->needed == UINT32_C(1) << NF_PROBE_KFREE_SKB;
 	int paused = add_pause(&reasons, control, drops);
 	bool unanswered = paused > 0;
@@ -120,8 +121,7 @@ static json_t *coverage_of(const struct control *control, const struct question 
 		if (state == PROBE_UNAVAILABLE && question->needed & UINT32_C(1) << i)
 			unanswered = true;
 	}
-	if (control_shed(control->parts.governor, question->name, shed) &&
-	    add_reason(&reasons, "%s", shed) < 0)
+	if (shed && add_reason(&reasons, "%s", shed) < 0)
 		return NULL;
 	if (control_bypassed(control, question->name, bypassed) &&
 	    add_reason(&reasons, "%s", bypassed) < 0)

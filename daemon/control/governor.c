@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/control/governor.h"
 
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/json.h"
 #include "common/time.h"
-#include "common/units.h"
 #include "daemon/cost/governor.h"
 
 const char control_detached[] =
@@ -57,8 +56,7 @@ json_t *control_governor(const struct governor *governor)
 			 "cpus", governed_cpus(governor_account(governor)));
 }
 
-bool control_shed(const struct governor *governor, const char *question,
-		  char why[static CONTROL_SHED_MAX])
+const char *control_shed(const struct governor *governor, const char *question)
 {
 	bool latency = !strcmp(question, "rx_latency") || !strcmp(question, "tx_latency");
 	bool wake = !strcmp(question, "wake");
@@ -66,26 +64,12 @@ bool control_shed(const struct governor *governor, const char *question,
 
 	governor_state(governor, &now);
 	if (!now.on)
-		return false;
-	if (wake && now.wake_shed) {
-		snprintf(
-			why, CONTROL_SHED_MAX,
-			"the scheduler's probes are detached to keep the budget; raise cost.budget and cost.cpu_budget");
-		return true;
-	}
-	if ((latency || !strcmp(question, "napi")) && now.window_shift) {
-		snprintf(
-			why, CONTROL_SHED_MAX,
-			"stages are attached for 1/%u of the time to keep the budget (%.3g %% of the time since the daemon started, longest gap %s); raise cost.budget and cost.cpu_budget",
-			1U << now.window_shift, 100 * now.seen.share,
-			units_duration(now.seen.longest_ns).s);
-		return true;
-	}
-	if (latency && now.one_in_shift) {
-		snprintf(why, CONTROL_SHED_MAX,
-			 "on the busiest CPU 1 in %u packets is followed, to keep the budget",
-			 1U << now.one_in_shift);
-		return true;
-	}
-	return false;
+		return NULL;
+	if (wake && now.wake_shed)
+		return "the scheduler's probes are detached to keep the budget; raise cost.budget and cost.cpu_budget";
+	if ((latency || !strcmp(question, "napi")) && now.window_shift)
+		return "stages are attached for a part of the time only, to keep the budget; `netflowctl latency` says for how much; raise cost.budget and cost.cpu_budget";
+	if (latency && now.one_in_shift)
+		return "not every packet is followed, to keep the budget; `netflowctl status` says 1 in how many";
+	return NULL;
 }

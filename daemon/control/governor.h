@@ -3,14 +3,11 @@
 #ifndef DAEMON_CONTROL_GOVERNOR_H
 #define DAEMON_CONTROL_GOVERNOR_H
 
-#include <stdbool.h>
 
 #include <jansson.h>
 
 struct governor;
 struct seen_part;
-
-#define CONTROL_SHED_MAX 256
 
 /* Why a probe is detached. */
 extern const char control_detached[];
@@ -21,8 +18,10 @@ json_t *control_followed(const struct seen_part *seen);
 /* Type Governor of the interface; NULL: no memory. */
 json_t *control_governor(const struct governor *governor);
 
-/* Whether load is shed that a question needs; `why` is what is lost. */
-bool control_shed(const struct governor *governor, const char *question,
-		  char why[static CONTROL_SHED_MAX]);
+/*
+ * What is lost of a question because load is shed; NULL: nothing.  The text has no figures: the history keeps each one
+ * that is new.
+ */
+const char *control_shed(const struct governor *governor, const char *question);
 
 #endif
