@@ -3,7 +3,6 @@
 #ifndef DAEMON_CONTROL_GOVERNOR_H
 #define DAEMON_CONTROL_GOVERNOR_H
 
-
 #include <jansson.h>
 
 struct governor;

@@ -60,7 +60,7 @@ struct governor {
 	uint64_t since_ns;		     /* the step in force */
 	struct backend_following following;
 	struct governor_state mean;
-	void (*wake_changed)(void *userdata); /* NULL: nobody wants to know */
+	void (*wake_changed)(void *userdata); /* NULL: no call */
 	void *userdata;			      /* of wake_changed */
 };
 
