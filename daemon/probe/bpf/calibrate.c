@@ -3,7 +3,6 @@
  * What a hook costs by itself: the difference that an empty program makes to a system call that hits its
  * tracepoint.  A datagram that is read from a socket pair of AF_UNIX passes consume_skb once.
  */
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,8 +11,7 @@
 #include "daemon/probe/bpf/internal.h"
 
 /* Many short stretches with and without the program in turn: the shortest of each was not disturbed. */
-#define STRETCHES 6
-#define MEASUREMENTS 5
+#define STRETCHES 64
 #define STRETCH_HITS 400
 
 /* The time of a stretch in ns; 0: a system call failed. */
@@ -34,38 +32,10 @@ static uint64_t shorter(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The difference in ns of one hit; 0: it could not be measured. */
-static double measure(struct bpf_program *empty, const int pair[2])
-{
-	uint64_t without = UINT64_MAX, with = UINT64_MAX;
-
-	for (size_t i = 0; i < STRETCHES; i++) {
-		struct bpf_link *link;
-
-		without = shorter(without, stretch(pair));
-		link = bpf_program__attach(empty);
-		if (!link)
-			return 0;
-		/* The first one finds the code that was just changed in no cache. */
-		with = shorter(with, shorter(stretch(pair), stretch(pair)));
-		bpf_link__destroy(link);
-	}
-	return without && with > without ? (double)(with - without) / STRETCH_HITS : 0;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The median: on a busy host, all stretches of a measurement can be disturbed. */
 double bpf_calibrate(struct bpf_program *empty)
 {
 	OWN_FD int first = -1, second = -1;
-	double ns[MEASUREMENTS];
-	size_t count = 0;
+	uint64_t without = UINT64_MAX, with = UINT64_MAX;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
@@ -73,10 +43,15 @@ double bpf_calibrate(struct bpf_program *empty)
 	first = pair[0];
 	second = pair[1];
 	stretch(pair);
-	for (size_t i = 0; i < MEASUREMENTS; i++) {
-		ns[count] = measure(empty, pair);
-		count += ns[count] > 0;
+	for (size_t i = 0; i < STRETCHES; i++) {
+		struct bpf_link *link;
+
+		without = shorter(without, shorter(stretch(pair), stretch(pair)));
+		link = bpf_program__attach(empty);
+		if (!link)
+			return 0;
+		with = shorter(with, shorter(stretch(pair), stretch(pair)));
+		bpf_link__destroy(link);
 	}
-	qsort(ns, count, sizeof(ns[0]), by_size);
-	return count ? ns[count / 2] : 0;
+	return without && with > without ? (double)(with - without) / STRETCH_HITS : 0;
 }
