@@ -11,7 +11,7 @@
 #include "daemon/probe/bpf/internal.h"
 
 /* Many short stretches with and without the program in turn: the shortest of each was not disturbed. */
-#define STRETCHES 64
+#define STRETCHES 24
 #define STRETCH_HITS 400
 
 /* The time of a stretch in ns; 0: a system call failed. */
@@ -46,11 +46,11 @@ double bpf_calibrate(struct bpf_program *empty)
 	for (size_t i = 0; i < STRETCHES; i++) {
 		struct bpf_link *link;
 
-		without = shorter(without, shorter(stretch(pair), stretch(pair)));
+		without = shorter(without, stretch(pair));
 		link = bpf_program__attach(empty);
 		if (!link)
 			return 0;
-		with = shorter(with, shorter(stretch(pair), stretch(pair)));
+		with = shorter(with, stretch(pair));
 		bpf_link__destroy(link);
 	}
 	return without && with > without ? (double)(with - without) / STRETCH_HITS : 0;
