@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "maps.h"
 #include "cpu.h"
+#include "cost.h"
 #include "device.h"
 #include "inflight.h"
 #include "journey.h"
@@ -642,9 +643,36 @@ int nf_empty(__u64 *ctx)
 	return 0;
 }
 
-/* The same at a tracepoint that the daemon hits by itself, to measure what a hook costs. */
-SEC("tp_btf/consume_skb")
-int nf_empty_consume_skb(__u64 *ctx)
-{
-	return 0;
-}
+/*
+ * What a hook costs, see bpf/cost.h.  They are attached in this order for a few milliseconds when the
+ * daemon starts, and run in this order at each hit.
+ */
+#define NF_HOOK(name, statement)                    \
+	SEC("tp_btf/consume_skb")                   \
+	int name(__u64 *ctx)                        \
+	{                                           \
+		struct nf_cpu *cpu = nf_this_cpu(); \
+                                                    \
+		if (cpu)                            \
+			statement;                  \
+		return 0;                           \
+	}
+
+#define NF_HOOK_EMPTY(name)       \
+	SEC("tp_btf/consume_skb") \
+	int name(__u64 *ctx)      \
+	{                         \
+		return 0;         \
+	}
+
+NF_HOOK(nf_hook_first, nf_hook_begin(&cpu->hook))
+NF_HOOK(nf_hook_second, nf_hook_least(&cpu->hook, &cpu->hook.gap_ns))
+NF_HOOK_EMPTY(nf_hook_1)
+NF_HOOK_EMPTY(nf_hook_2)
+NF_HOOK_EMPTY(nf_hook_3)
+NF_HOOK_EMPTY(nf_hook_4)
+NF_HOOK_EMPTY(nf_hook_5)
+NF_HOOK_EMPTY(nf_hook_6)
+NF_HOOK_EMPTY(nf_hook_7)
+NF_HOOK_EMPTY(nf_hook_8)
+NF_HOOK(nf_hook_third, nf_hook_least(&cpu->hook, &cpu->hook.hooks_ns))

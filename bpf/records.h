@@ -328,6 +328,15 @@ struct nf_timing {
 	__u64 ns; /* without reading the clock */
 };
 
+/* The shortest times that a hit of nf_hook_* took, see bpf/cost.h; 0: there was none. */
+struct nf_hook {
+	__u64 last_ns;	/* when the last of the three clocks was read */
+	__u64 gap_ns;	/* from the first clock to the second */
+	__u64 hooks_ns; /* from the second to the third, with NF_HOOK_COPIES programs in between */
+};
+
+#define NF_HOOK_COPIES 8
+
 /* dev_hard_start_xmit() nests through stacked devices, up to XMIT_RECURSION_LIMIT (8) deep. */
 #define NF_XMIT_DEPTH 8
 
@@ -407,8 +416,8 @@ struct nf_evidence_state {
 #define NF_UNTIMED 1
 
 /*
- * The programs of the CPU write it; the daemon reads context.xmit, stream_bytes, gate, calls, timing
- * and events.  While stages are detached it clears the rest.
+ * The programs of the CPU write it; the daemon reads context.xmit, stream_bytes, hook, gate, calls,
+ * timing and events.  While stages are detached it clears the rest.
  */
 struct nf_cpu {
 	/* What the next received skb gets, see bpf/cpu.h. */
@@ -438,7 +447,7 @@ struct nf_cpu {
 	__u32 ranks;	/* journeys that have begun in this window on this CPU */
 	__u32 closed;	/* the daemon writes it, 1: stages are detached, or are being detached */
 	__u64 zero;	/* always 0, which the verifier does not know */
-	__u64 reserved2[3];
+	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
 	__u64 calls[NF_PROBE_SLOTS_FIRST + 1]; /* of each program; the last fills a cache line */
 	struct nf_context context;	       /* not with PREEMPT_RT */

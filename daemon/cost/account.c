@@ -2,6 +2,7 @@
 #include "daemon/cost/account.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,12 @@
 #define HOOK_UNKNOWN_NS 60.0
 /* What a program takes that finds that it has nothing to do. */
 #define IDLE_PROGRAM_NS 4.0
+/*
+ * A timed run counts for thousands, and a hypervisor or an interrupt may stop it for milliseconds.  So one reading
+ * raises a mean to this many times at most; a program that has become slow is known after a few.
+ */
+#define MEAN_TIMES 4
+#define MEAN_FIRST_NS 1000.0 /* in place of a mean that is not known yet */
 /*
  * A CPU that never ran a program is looked at in one reading of this many; its first hits are not counted, because
  * nothing says when they were.
@@ -93,17 +100,21 @@ static bool read_cpu(struct cpu *cpu, const struct backend *backend, uint32_t nu
 }
 
 /* The mean follows a change at once if many runs were timed, and slowly if one was. */
+static void take_mean(double *known_ns, double runs, double ns)
+{
+	bool known = *known_ns > 0;
+	double most = MEAN_TIMES * (known ? *known_ns : MEAN_FIRST_NS);
+	double weight = known ? runs / (runs + 4) : 1;
+
+	*known_ns += weight * (fmin(ns / runs, most) - *known_ns);
+}
+
 static void take_means(struct account *account, const struct timed *timed)
 {
-	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		double runs = (double)timed->runs[i], mean, weight;
-
-		if (!timed->runs[i])
-			continue;
-		mean = (double)timed->ns[i] / runs;
-		weight = account->mean_ns[i] > 0 ? runs / (runs + 4) : 1;
-		account->mean_ns[i] += weight * (mean - account->mean_ns[i]);
-	}
+	for (int i = 0; i < NF_PROBE_COUNT; i++)
+		if (timed->runs[i])
+			take_mean(&account->mean_ns[i], (double)timed->runs[i],
+				  (double)timed->ns[i]);
 }
 
 static void weigh(const struct account *account, struct account_cpu *cpu, double hook_ns,

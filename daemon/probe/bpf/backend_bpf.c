@@ -230,7 +230,7 @@ static int bpf_open(struct backend **backend, const struct backend_settings *set
 			 strerror(-r));
 		return r;
 	}
-	state->hook_ns = bpf_calibrate(state->skel->progs.nf_empty_consume_skb);
+	state->hook_ns = bpf_calibrate(state);
 	bpf_attach_level(state, BACKEND_ALL);
 	bpf_ring_slots_attach(state);
 	bpf_find_silenced(state);

@@ -154,8 +154,8 @@ bool bpf_find_silenced(struct backend_bpf_state *state);
 void bpf_set_level(struct backend *backend, enum backend_level level);
 void bpf_follow(struct backend *backend, const struct backend_following *following);
 
-/* calibrate.c: the mean time of one hit of an empty program, ns; 0: it could not be measured. */
-double bpf_calibrate(struct bpf_program *empty);
+/* calibrate.c: the time of one hit of an empty program, ns; 0: it could not be measured. */
+double bpf_calibrate(const struct backend_bpf_state *state);
 
 /* backend_bpf.c */
 size_t bpf_table_bytes(const struct bpf_map *map); /* bytes of an array's mapping */

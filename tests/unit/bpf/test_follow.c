@@ -801,9 +801,37 @@ static void test_timing(void **state)
 	assert_int_equal(timing->runs, 1);
 }
 
+/* A hit of the programs that measure the hook, with these times between their clocks. */
+static void hit_of_hooks(__u64 gap, __u64 hooks)
+{
+	static __u64 now = 1000;
+
+	at(now);
+	nf_hook_first(NULL);
+	at(now + gap);
+	nf_hook_second(NULL);
+	at(now + gap + hooks);
+	nf_hook_third(NULL);
+	now += 10000;
+}
+
+static void test_shortest_hooks(void **state)
+{
+	const struct nf_hook *hook = &cpu_state(0)->hook;
+
+	(void)state;
+	stand_in.step = 0;
+	hit_of_hooks(100, 470);
+	hit_of_hooks(5000, 440);
+	hit_of_hooks(80, 9000);
+	assert_int_equal(hook->gap_ns, 80);
+	assert_int_equal(hook->hooks_ns, 440);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FOLLOW_TEST(test_shortest_hooks),
 		FOLLOW_TEST(test_a_load_wakes_the_daemon),
 		FOLLOW_TEST(test_one_of_each_block),
 		FOLLOW_TEST(test_rate),

@@ -74,6 +74,47 @@ static void hits_times_hook_and_mean_are_the_share(void **state)
 	assert_null(account);
 }
 
+/* What the account makes of a million hits in a second, without the hook. */
+static double program_share(struct account *account, uint64_t second)
+{
+	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1000000, 0, 0);
+	account_read(account, &backend, 4, second * SECOND, 0);
+	return account_totals(account)->worst.programs[ACCOUNT_STAGES];
+}
+
+static void one_run_that_was_stopped_is_not_the_mean(void **state)
+{
+	struct account *account;
+
+	(void)state;
+	memset(cost, 0, sizeof(cost));
+	assert_int_equal(account_new(&account, 4), 0);
+	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1, 5, 104);
+	account_read(account, &backend, 4, SECOND, 0);
+	assert_float_equal(program_share(account, 2), 0.1, 1e-6);
+	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 1, 5000000);
+	account_read(account, &backend, 4, 3 * SECOND, 0);
+	assert_in_range(1000 * program_share(account, 4), 100, 200);
+	account_free(&account);
+}
+
+static void a_program_that_became_slow_is_known(void **state)
+{
+	struct account *account;
+
+	(void)state;
+	memset(cost, 0, sizeof(cost));
+	assert_int_equal(account_new(&account, 4), 0);
+	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1, 5, 104);
+	account_read(account, &backend, 4, SECOND, 0);
+	for (uint64_t i = 2; i < 12; i++) {
+		run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 20, 100000);
+		account_read(account, &backend, 4, i * SECOND, 0);
+	}
+	assert_in_range(program_share(account, 12), 95, 100);
+	account_free(&account);
+}
+
 static void cpus_that_never_ran_a_program_cost_little(void **state)
 {
 	struct account *account;
@@ -94,6 +135,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hits_times_hook_and_mean_are_the_share),
+		cmocka_unit_test(one_run_that_was_stopped_is_not_the_mean),
+		cmocka_unit_test(a_program_that_became_slow_is_known),
 		cmocka_unit_test(cpus_that_never_ran_a_program_cost_little),
 	};
 
