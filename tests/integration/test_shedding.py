@@ -2,6 +2,7 @@
 """What stays true while load is shed: drops are exact, and estimates are within their margin."""
 
 import math
+import socket
 import time
 
 import pytest
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.usefixtures("bpf")
 # With so small a budget, stages are attached in short windows; with so large a one, always.
 LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")
 FEWER_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
+SOME_JOURNEYS = ("cost.governor=on", "cost.budget=5%", "cost.cpu_budget=10%")
 DROPS = patience.fewer(1_000_000)
 BATCH = 20_000
 BATCHES = 20
@@ -109,24 +111,53 @@ def make_two_bands(pair):
         pytest.skip(f"this kernel has no sch_prio, sch_netem or cls_u32: {error}")
 
 
-@pytest.mark.parametrize("budget,seconds,near", [
-    pytest.param(FEWER_JOURNEYS, 4, 0.2, marks=pytest.mark.smoke, id="fewer"),
-    pytest.param(LEAST, 10, 0.6, id="windows")])
-def test_one_in_128_is_slow_and_stays_one_in_128(start, silent_pair, budget, seconds, near):
+def assert_one_in_128(row):
+    """Of the packets of a row, one in 128 took 2 ms or more: within four standard deviations, as
+    netflowd's own margin gives them.  A few of so rare ones say nothing, so there must be enough."""
+    variance = (row["count_margin"] / 1.96) ** 2
+    drawn = row["count"] ** 2 / (variance + row["count"]) / 128
+    slow = sum(bucket["count"] for bucket in row["buckets"] if bucket["from_ns"] >= 2_000_000)
+    assert row["followed"] < row["count"], "nothing was shed"
+    assert drawn > 25, row
+    assert abs(128 * slow / row["count"] - 1) < 4 / math.sqrt(drawn), row
+
+
+@pytest.mark.parametrize("budget,seconds", [
+    pytest.param(FEWER_JOURNEYS, 4, id="fewer"), pytest.param(LEAST, 10, id="windows")])
+def test_one_in_128_is_sent_late(start, silent_pair, budget, seconds):
     make_two_bands(silent_pair)
     daemon = start(*budget)
-    device = silent_pair.left_device
     end = time.monotonic() + patience.seconds(seconds)
     while time.monotonic() < end:
         silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
     time.sleep(0.1)
-    row = daemon.latency(device, "queue_to_start_xmit", "tx")
-    assert row["followed"] < row["count"], "nothing was shed"
-    slow = sum(bucket["count"] for bucket in row["buckets"] if bucket["from_ns"] >= 15_000_000)
-    # Where few journeys could be followed, netflowd's own margin is wider, and must hold.
-    margin = row["count_margin"] / row["count"]
-    assert abs(128 * slow / row["count"] - 1) < max(near, margin), row
+    row = daemon.latency(silent_pair.left_device, "queue_to_start_xmit", "tx")
+    assert_one_in_128(row)
     assert row["p90_ns"] < 10_000_000 < row["p999_ns"], row
+
+
+@pytest.mark.parametrize("budget,seconds", [
+    pytest.param(SOME_JOURNEYS, 10, id="fewer"), pytest.param(LEAST, 20, id="windows")])
+def test_one_in_128_is_read_late(start, silent_pair, budget, seconds):
+    daemon = start(*budget)
+    end = time.monotonic() + patience.seconds(seconds)
+    with silent_pair.right.entered():
+        reader = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    reader.bind((silent_pair.right_address(4), 7777))
+    with silent_pair.left.entered():
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.connect(reader.getsockname())
+    with reader, sender:
+        while time.monotonic() < end:
+            for i in range(128):
+                sender.send(b"x")
+                if i == 0:
+                    time.sleep(0.003)
+                reader.recv(1)
+    row = daemon.latency(silent_pair.right_device, "receive_to_copy")
+    print("ROW", {k: v for k, v in row.items() if k != "buckets"}, governor(daemon))
+    assert_one_in_128(row)
+    assert row["p90_ns"] < 1_000_000 < row["p999_ns"], row
 
 
 def test_counts_of_windows(start, silent_pair):
