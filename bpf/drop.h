@@ -52,17 +52,29 @@ static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
 	return true;
 }
 
+/* The cgroup of the socket, or NULL, and its namespace if `dev` does not tell it. */
+static __always_inline void nf_drop_find_socket(const struct sock *sk, const struct net_device *dev,
+						struct nf_drop_key *key, struct nf_dropped *dropped)
+{
+	const struct net *net;
+
+	key->cgroup = dropped->cgroup = nf_sock_cgroup(sk);
+	if (!sk || nf_device_is_real(dev))
+		return;
+	net = sk->__sk_common.skc_net.net;
+	key->netns = nf_netns_id(net);
+	dropped->netns = net->ns.inum;
+}
+
 /*
  * The device at which the skb is dropped, and its namespace; members that are not known
- * stay 0.  `sk` is the socket of the skb or the receiving one, or NULL; `e` the in-flight
- * entry of the skb or NULL.
+ * stay as they are.  `dev` is what the skb has in the place of its device; `e` its in-flight entry or NULL.
  */
-static __always_inline void nf_drop_find_device(const struct sk_buff *skb, const struct sock *sk,
+static __always_inline void nf_drop_find_device(const struct sk_buff *skb,
+						const struct net_device *dev,
 						const struct nf_inflight *e,
 						struct nf_drop_key *key, struct nf_dropped *dropped)
 {
-	const struct net_device *dev = skb->dev;
-
 	if (nf_device_is_real(dev)) {
 		key->netns = nf_netns_id(dev->nd_net.net);
 		key->ifindex = dev->ifindex;
@@ -74,10 +86,6 @@ static __always_inline void nf_drop_find_device(const struct sk_buff *skb, const
 		return;
 	/* Of the device that received the skb only the ifindex is known. */
 	key->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
-	if (sk) {
-		key->netns = nf_netns_id(sk->__sk_common.skc_net.net);
-		dropped->netns = sk->__sk_common.skc_net.net->ns.inum;
-	}
 }
 
 /* The protocol of the IPv4 header, or the next header of IPv6; false if it cannot be read. */
@@ -400,21 +408,25 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 				    const struct sock *rx_sk, __u64 location, __u32 reason)
 {
 	__u64 number = nf_address(skb), now = bpf_ktime_get_ns();
-	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 	struct nf_drop_key key = {.location = location, .reason = reason};
-	bool ours = e && e->skb == number &&
-		    nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
 	struct nf_dropped dropped = {.segments = nf_segments(skb)};
+	const struct net_device *dev = skb->dev;
 	const struct sock *sk = skb->sk;
 	struct nf_drop_entry *entry;
+	struct nf_inflight *e;
+	bool ours;
 
 	if (!sk)
 		sk = rx_sk;
-	key.evidence = dropped.evidence = nf_evidence_of(cpu, skb, sk, reason);
+	nf_drop_find_socket(sk, dev, &key, &dropped);
+	key.evidence = dropped.evidence = nf_evidence_of(cpu, skb, dev, sk, reason);
+
+	e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
+	ours = e && e->skb == number &&
+	       nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
 	nf_drop_find_protocol(skb, &key, &dropped);
-	nf_drop_find_device(skb, sk, ours ? e : 0, &key, &dropped);
+	nf_drop_find_device(skb, dev, ours ? e : 0, &key, &dropped);
 	dropped.ifindex = key.ifindex;
-	key.cgroup = dropped.cgroup = nf_sock_cgroup(sk);
 
 	if (e && e->skb == number)
 		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,

@@ -266,7 +266,8 @@ static __always_inline __u32 nf_route_mtu(const struct sk_buff *skb, const struc
  * An skb that waits in a socket's queue keeps other things where its route was: see whether it is
  * one.  `real`: whether its own device is.
  */
-static __always_inline void nf_evidence_route(const struct sk_buff *skb, __u32 bytes, bool real,
+static __always_inline void nf_evidence_route(const struct sk_buff *skb,
+					      const struct net_device *own, __u32 bytes, bool real,
 					      nf_evidence *e)
 {
 	const struct skb_shared_info *info = (const void *)(skb->head + skb->end);
@@ -275,11 +276,11 @@ static __always_inline void nf_evidence_route(const struct sk_buff *skb, __u32 b
 	__u32 mtu, mtu6;
 	__s32 error;
 
-	if (real && dev == skb->dev) {
+	if (real && dev == own) {
 		/* So that the compiler does not use `dev`, of which the verifier knows no type. */
-		barrier_var(skb);
-		mtu = skb->dev->mtu;
-		mtu6 = NF_MTU6(NF_WALK, skb, skb->dev);
+		barrier_var(own);
+		mtu = own->mtu;
+		mtu6 = NF_MTU6(NF_WALK, skb, own);
 	} else {
 		const struct net *net = BPF_CORE_READ(dev, nd_net.net);
 
@@ -576,10 +577,9 @@ static __always_inline void nf_evidence_sock(const struct sock *sk, nf_evidence 
  * These are called one after the other, not from each other: a stack has 512 bytes.  They are not
  * inlined, because few drops need them.
  */
-static __noinline void nf_evidence_packet(const struct sk_buff *skb, nf_evidence *e)
+static __noinline void nf_evidence_packet(const struct sk_buff *skb, const struct net_device *dev,
+					  nf_evidence *e)
 {
-	const struct net_device *dev = skb->dev;
-
 	if (nf_is_message(skb, (const void *)e->sock, nf_device_is_real(dev))) {
 		e->bits |= NF_EVIDENCE_MESSAGE;
 		return;
@@ -617,10 +617,9 @@ static __noinline void nf_evidence_transport(const struct sk_buff *skb, nf_evide
 		nf_evidence_udp(skb, header, length, e);
 }
 
-static __noinline void nf_evidence_devices(const struct sk_buff *skb, nf_evidence *e)
+static __noinline void nf_evidence_devices(const struct sk_buff *skb, const struct net_device *dev,
+					   nf_evidence *e)
 {
-	const struct net_device *dev = skb->dev;
-
 	e->net = 0;
 	if (!nf_device_is_real(dev))
 		return;
@@ -628,9 +627,10 @@ static __noinline void nf_evidence_devices(const struct sk_buff *skb, nf_evidenc
 	nf_evidence_namespace(dev->nd_net.net, NF_HAS_POLICIES(NF_WALK, dev->nd_net.net), e);
 }
 
-static __noinline void nf_evidence_way(const struct sk_buff *skb, nf_evidence *e)
+static __noinline void nf_evidence_way(const struct sk_buff *skb, const struct net_device *dev,
+				       nf_evidence *e)
 {
-	nf_evidence_route(skb, nf_net_bytes(skb), nf_device_is_real(skb->dev), e);
+	nf_evidence_route(skb, dev, nf_net_bytes(skb), nf_device_is_real(dev), e);
 }
 
 static __always_inline void nf_evidence_find(const struct sk_buff *skb, nf_evidence *e)
@@ -658,7 +658,8 @@ static __noinline void nf_evidence_socket(nf_evidence *e)
  * verifier of 6.1 keeps more ways apart: 93,000 instructions instead of 74,000.
  */
 static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_buff *skb,
-					    const struct sock *sk, __u32 reason)
+					    const struct net_device *dev, const struct sock *sk,
+					    __u32 reason)
 {
 	struct nf_evidence_state interrupted;
 	nf_evidence *e = &cpu->evidence;
@@ -676,16 +677,16 @@ static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_
 	e->reason = reason;
 	e->sock = (__u64)sk;
 	if (level == NF_EVIDENCE_ALL) {
-		nf_evidence_packet(skb, e);
+		nf_evidence_packet(skb, dev, e);
 		if (!(e->bits & NF_EVIDENCE_MESSAGE)) {
 			nf_evidence_headers(skb, e);
 			nf_evidence_transport(skb, e);
-			nf_evidence_devices(skb, e);
-			nf_evidence_way(skb, e);
+			nf_evidence_devices(skb, dev, e);
+			nf_evidence_way(skb, dev, e);
 			nf_evidence_find(skb, e);
 			nf_evidence_socket(e);
 		}
-	} else if (nf_is_message(skb, (const void *)e->sock, nf_device_is_real(skb->dev))) {
+	} else if (nf_is_message(skb, (const void *)e->sock, nf_device_is_real(dev))) {
 		e->bits |= NF_EVIDENCE_MESSAGE;
 	}
 	bits = e->bits;

@@ -110,7 +110,7 @@ static __u64 read_of(const struct sk_buff *skb)
 	static struct nf_cpu cpu;
 
 	settings.evidence[REASON] = NF_EVIDENCE_ALL;
-	return nf_evidence_of(&cpu, skb, skb->sk, REASON);
+	return nf_evidence_of(&cpu, skb, skb->dev, skb->sk, REASON);
 }
 
 /* A TCP segment at an address that expects SEQ next. */
