@@ -52,7 +52,7 @@ static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
 	return true;
 }
 
-/* The cgroup of the socket, or NULL, and its namespace if `dev` does not tell it. */
+/* The cgroup of the socket, or NULL, and its namespace if `dev` is no device. */
 static __always_inline void nf_drop_find_socket(const struct sock *sk, const struct net_device *dev,
 						struct nf_drop_key *key, struct nf_dropped *dropped)
 {

@@ -69,6 +69,40 @@ def test_programs_time_themselves_as_the_kernel_does(start):
     assert 0.5 < own / kernel < 2, (own, kernel)
 
 
+def kernel_percent(daemon, seconds):
+    """What netflowd's programs take of the host's CPU time, by the kernel's statistics, and the ns
+    of a hit of each; without statistics, the test is skipped."""
+    spent_ns, each = 0, {}
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds:
+        before = {probe["name"]: probe for probe in daemon.call("ListProbes")["probes"]}
+        for probe in daemon.call("ListProbes", measure_ms=1000)["probes"]:
+            if "ns_per_hit" in probe:
+                hits = probe["hits"] - before[probe["name"]]["hits"]
+                spent_ns += hits * probe["ns_per_hit"]
+                each[probe["name"]] = probe["ns_per_hit"]
+    if not each:
+        pytest.skip("this kernel has no statistics of programs")
+    return 100 * spent_ns / 1e9 / (time.monotonic() - begin) / os.cpu_count(), each
+
+
+def test_slow_programs_keep_the_budget(start):
+    slow = {"LD_PRELOAD": str(paths.TOOLS / "preload" / "slow_program.so"),
+            "SLOW_PROGRAM": "nf_net_dev_queue,nf_netif_receive_skb", "SLOW_LOOPS": "10000"}
+    ungoverned = start(environment=slow)
+    with loads.Flood():
+        assert kernel_percent(ungoverned, 1)[1]["netif_receive_skb"] > 2000, "no program is slow"
+    ungoverned.stop()
+    daemon = start("cost.governor=on", environment=slow)
+    with loads.Flood():
+        time.sleep(5)
+        percent = kernel_percent(daemon, 8)[0]
+        now = governor(daemon)
+    assert daemon.log().count("slow_program: ") == 2
+    # A period has one window, and these are a few periods.
+    assert percent < 1.5 * now["budget_percent"], (percent, now)
+
+
 def all_followed(cpus):
     return all(cpu["rx_one_in"] == cpu["tx_one_in"] == 1 for cpu in cpus)
 
