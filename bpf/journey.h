@@ -301,15 +301,16 @@ static __always_inline __u8 nf_journey_brought(struct nf_cpu *cpu, struct nf_con
 /* Fill a new entry. */
 static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_context *context,
 						struct nf_inflight *e, const struct sk_buff *skb,
-						__u64 number, __u64 head, __u32 slot,
-						const struct nf_arrival *by, __u64 now)
+						const struct net_device *dev, __u64 number,
+						__u64 head, __u32 slot, const struct nf_arrival *by,
+						__u64 now)
 {
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
 	__u8 flags = 0;
 
 	if (stats)
-		nf_device_refresh(stats, slot, skb->dev, now);
+		nf_device_refresh(stats, slot, dev, now);
 
 	if (stats && nf_in_net_rx(context)) {
 		if (context->entry_ns || by->this_run)

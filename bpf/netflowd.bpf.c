@@ -128,7 +128,8 @@ static __noinline int nf_receive_is_local(__u32 slot)
 
 /* An skb with an entry.  True: its journey goes on. */
 static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
-					     const struct sk_buff *skb, struct nf_inflight *e,
+					     const struct sk_buff *skb,
+					     const struct net_device *dev, struct nf_inflight *e,
 					     __u64 number, __u64 head, __u64 now,
 					     struct nf_arrival *by)
 {
@@ -136,7 +137,7 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 	} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 		nf_hops_add(e, number);
-		e->slot = nf_device_slot(skb->dev);
+		e->slot = nf_device_slot(dev);
 		nf_inflight_seal(e, number);
 		return true;
 	} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
@@ -162,6 +163,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	__u64 number = nf_address(skb), head = (__u64)skb->head, now;
 	struct nf_context *context = nf_context(cpu);
 	struct nf_arrival by = {.simple = simple};
+	const struct net_device *dev;
 	struct nf_inflight *e;
 	bool drawn, known;
 	__u32 slot;
@@ -177,10 +179,11 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	if (!e)
 		return;
 	now = bpf_ktime_get_ns();
+	dev = skb->dev;
 	known = e->skb == number;
-	if (known && nf_receive_known(ctx, cpu, skb, e, number, head, now, &by))
+	if (known && nf_receive_known(ctx, cpu, skb, dev, e, number, head, now, &by))
 		return;
-	slot = nf_device_slot(skb->dev);
+	slot = nf_device_slot(dev);
 	if (settings.governor && (by.inherits ? live.hold : !drawn || nf_receive_is_local(slot))) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_PASSED);
 		if (known)
@@ -190,7 +193,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	if (!by.inherits)
 		by.share.rank = nf_rank_next(cpu, &context->ranks);
 	nf_inflight_take(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, known);
-	nf_journey_received(cpu, context, e, skb, number, head, slot, &by, now);
+	nf_journey_received(cpu, context, e, skb, dev, number, head, slot, &by, now);
 	if (settings.governor && !nf_in_net_rx(context))
 		nf_gate_clock(&cpu->gate[NF_GATE_DIRECT], now);
 }
