@@ -6,7 +6,7 @@
 #   make check      install missing packages, check the style, build everything, run every test
 #   make lint       check the style only: format, shell and Python scripts, texts
 #   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
-#                   VM_SUITE=vm-smoke runs a few tests (a quarter of an hour)
+#                   VM_SUITE=vm-smoke runs a few tests (half an hour)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them

@@ -173,6 +173,19 @@ def test_one_in_128_is_read_late(start, silent_pair):
     assert_share_of_late(row, late / number, effective(row))
 
 
+def test_quantiles_are_those_of_all_packets(start, silent_pair):
+    """One netflowd follows every packet of a load, and another one some: both show the same."""
+    everything, some = start(), start(*SOME_JOURNEYS)
+    device, segment = silent_pair.right_device, "receive_to_copy"
+    exchange(silent_pair, 8)
+    expected, row = everything.latency(device, segment), some.latency(device, segment)
+    assert "followed" not in expected and row["followed"] < 0.9 * expected["count"]
+    for quantile in ("p50_ns", "p90_ns", "p99_ns"):
+        # A bucket is an eighth to a quarter of its value wide.
+        assert 0.75 < row[quantile] / expected[quantile] < 1.34, (quantile, expected, row)
+    assert abs(row["count"] - expected["count"]) <= 2 * row["count_margin"]
+
+
 @pytest.mark.parametrize("budget,seconds", [
     pytest.param(FEWER_JOURNEYS, 4, id="fewer"), pytest.param(LEAST, 10, id="windows")])
 def test_one_in_128_is_sent_late(start, silent_pair, budget, seconds):
