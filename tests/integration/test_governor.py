@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lab import loads, paths, waiting
+from lab import loads, paths, patience, waiting
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -39,6 +39,8 @@ def test_a_quiet_host_sheds_nothing(start):
     assert (now["budget_percent"], now["cpu_budget_percent"]) == (10, 20)
     assert now["windows_one_in"] == 1 and not now["wake_shed"]
     assert now["seen_percent"] > 90
+    # 20 to 50 ns on the machines that were measured; 0 would mean that it is not known.
+    assert 10 < now["hook_ns"] < patience.FACTOR * 200
 
 
 def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
@@ -86,6 +88,7 @@ def kernel_percent(daemon, seconds):
     return 100 * spent_ns / 1e9 / (time.monotonic() - begin) / os.cpu_count(), each
 
 
+@patience.needs_real_cpus
 def test_slow_programs_keep_the_budget(start):
     slow = {"LD_PRELOAD": str(paths.TOOLS / "preload" / "slow_program.so"),
             "SLOW_PROGRAM": "nf_net_dev_queue,nf_netif_receive_skb", "SLOW_LOOPS": "10000"}

@@ -161,6 +161,7 @@ def exchange(pair, seconds):
     return late, number
 
 
+@patience.needs_real_cpus
 def test_one_in_128_is_read_late(start, silent_pair):
     daemon = start(*SOME_JOURNEYS)
     device, segment = silent_pair.right_device, "receive_to_copy"
@@ -173,6 +174,7 @@ def test_one_in_128_is_read_late(start, silent_pair):
     assert_share_of_late(row, late / number, effective(row))
 
 
+@patience.needs_real_cpus
 def test_quantiles_are_those_of_all_packets(start, silent_pair):
     """One netflowd follows every packet of a load, and another one some: both show the same."""
     everything, some = start(), start(*SOME_JOURNEYS)
@@ -186,16 +188,28 @@ def test_quantiles_are_those_of_all_packets(start, silent_pair):
     assert abs(row["count"] - expected["count"]) <= 2 * row["count_margin"]
 
 
-def test_one_in_128_is_sent_late(start, silent_pair):
-    make_two_bands(silent_pair)
-    daemon = start(*FEWER_JOURNEYS)
+def two_bands(start, pair, budget):
+    """The latency of packets of which one in 128 waits for 20 ms in a qdisc."""
+    make_two_bands(pair)
+    daemon = start(*budget)
     end = time.monotonic() + patience.seconds(4)
     while time.monotonic() < end:
-        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+        pair.left.send_udp(pair.right_address(4), 9, BATCH)
     time.sleep(0.1)
-    row = daemon.latency(silent_pair.left_device, "queue_to_start_xmit", "tx")
-    assert_share_of_late(row, 1 / 128, effective(row))
+    row = daemon.latency(pair.left_device, "queue_to_start_xmit", "tx")
+    assert row["followed"] < row["count"], "nothing was shed"
     assert row["p90_ns"] < 10_000_000 < row["p999_ns"], row
+    return row
+
+
+def test_one_in_128_is_sent_late(start, silent_pair):
+    row = two_bands(start, silent_pair, FEWER_JOURNEYS)
+    assert_share_of_late(row, 1 / 128, effective(row))
+
+
+def test_windows_show_what_is_sent_late(start, silent_pair):
+    """A load that few windows saw has a wide margin, so the share is not judged."""
+    two_bands(start, silent_pair, SOME_JOURNEYS)
 
 
 def test_counts_of_windows(start, silent_pair):

@@ -28,22 +28,24 @@ static void hit(void)
 			return;
 }
 
-/* The least time of one empty program among the CPUs that were hit, ns; 0: none was. */
-static double least(const struct backend_bpf_state *state)
+static uint64_t shorter(uint64_t a, uint64_t b)
 {
-	double found = 0;
+	return !a || (b && b < a) ? b : a;
+}
+
+/*
+ * The time of one empty program, ns; 0: none was hit.  Other tasks hit some CPUs a few times only, and there both
+ * times may have been disturbed, so each is the shortest on any CPU.
+ */
+static double shortest(const struct backend_bpf_state *state)
+{
+	uint64_t gap_ns = 0, hooks_ns = 0;
 
 	for (uint32_t i = 0; i < state->cpus; i++) {
-		const struct nf_hook *hook = &state->cpu[i].hook;
-		double ns;
-
-		if (!hook->gap_ns || hook->hooks_ns <= hook->gap_ns)
-			continue;
-		ns = (double)(hook->hooks_ns - hook->gap_ns) / NF_HOOK_COPIES;
-		if (!found || ns < found)
-			found = ns;
+		gap_ns = shorter(gap_ns, state->cpu[i].hook.gap_ns);
+		hooks_ns = shorter(hooks_ns, state->cpu[i].hook.hooks_ns);
 	}
-	return found;
+	return hooks_ns > gap_ns ? (double)(hooks_ns - gap_ns) / NF_HOOK_COPIES : 0;
 }
 
 double bpf_calibrate(const struct backend_bpf_state *state)
@@ -67,5 +69,5 @@ double bpf_calibrate(const struct backend_bpf_state *state)
 		hit();
 	for (size_t i = ARRAY_SIZE(programs); i > 0; i--)
 		bpf_link__destroy(link[i - 1]);
-	return attached ? least(state) : 0;
+	return attached ? shortest(state) : 0;
 }

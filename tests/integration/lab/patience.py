@@ -9,9 +9,15 @@ rate matters.  It changes no answer, and no count of packets that were sent and 
 
 import os
 
+import pytest
+
 FACTOR = float(os.environ.get("NETFLOWD_PATIENCE", "1"))
 # How far two clocks, or a clock and a moment that a test made, may be apart.
 CLOCK_NS = 1e6 * FACTOR
+
+# For tests of how a budget is spent, to which the kernel makes no difference.
+needs_real_cpus = pytest.mark.skipif(
+    FACTOR > 1, reason="on an emulated CPU, the least that netflowd can do exceeds the budget")
 
 
 def seconds(limit):

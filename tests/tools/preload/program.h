@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the libraries here need that change how the kernel loads BPF programs: libbpf calls bpf(2) through
- * syscall(2) of libc.
+ * What the libraries here share that change how the kernel loads BPF programs: libbpf calls bpf(2) through
+ * syscall(2) of libc, which this file replaces.  Each library has its own load_program().
  */
 #ifndef TESTS_TOOLS_PRELOAD_PROGRAM_H
 #define TESTS_TOOLS_PRELOAD_PROGRAM_H
 
+#include <dlfcn.h>
 #include <linux/bpf.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -66,6 +68,27 @@ static inline int is_program_in(system_call *real, const union bpf_attr *program
 
 	btf__free(btf);
 	return found;
+}
+
+/* Called in the place of bpf(BPF_PROG_LOAD, program, size). */
+static long load_program(system_call *real, const union bpf_attr *program, long size);
+
+long syscall(long number, ...)
+{
+	static system_call *real;
+	va_list list;
+	long argument[6];
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	if (!real)
+		real = (system_call *)dlsym(RTLD_NEXT, "syscall");
+	if (number == __NR_bpf && argument[0] == BPF_PROG_LOAD)
+		return load_program(real, (const union bpf_attr *)argument[1], argument[2]);
+	return real(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+		    argument[5]);
 }
 
 #endif

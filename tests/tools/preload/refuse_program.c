@@ -6,9 +6,7 @@
  * REFUSE_PROGRAM=NAME[,NAME...] has the full names of the functions.  A line on standard error reports
  * each refusal.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,25 +27,9 @@ static long refuse(const union bpf_attr *attributes)
 	return -1;
 }
 
-/* libbpf calls bpf(2) through this function of libc. */
-long syscall(long number, ...)
+static long load_program(system_call *real, const union bpf_attr *program, long size)
 {
-	static system_call *real;
-	va_list list;
-	long argument[6];
-
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		argument[i] = va_arg(list, long);
-	va_end(list);
-	if (!real)
-		real = (system_call *)dlsym(RTLD_NEXT, "syscall");
-	if (number == __NR_bpf && argument[0] == BPF_PROG_LOAD) {
-		const union bpf_attr *attributes = (const void *)argument[1];
-
-		if (is_program_in(real, attributes, getenv("REFUSE_PROGRAM")))
-			return refuse(attributes);
-	}
-	return real(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-		    argument[5]);
+	if (is_program_in(real, program, getenv("REFUSE_PROGRAM")))
+		return refuse(program);
+	return real(__NR_bpf, BPF_PROG_LOAD, program, size);
 }

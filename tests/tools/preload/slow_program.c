@@ -6,9 +6,7 @@
  * SLOW_PROGRAM=NAME[,NAME...] has the full names of the functions; SLOW_LOOPS is how often the loop
  * runs.  A line on standard error reports each program.
  */
-#include <dlfcn.h>
 #include <err.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,25 +110,9 @@ static long load_slow(system_call *real, const union bpf_attr *program, long siz
 	return real(__NR_bpf, BPF_PROG_LOAD, &slow, size);
 }
 
-/* libbpf calls bpf(2) through this function of libc. */
-long syscall(long number, ...)
+static long load_program(system_call *real, const union bpf_attr *program, long size)
 {
-	static system_call *real;
-	va_list list;
-	long argument[6];
-
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		argument[i] = va_arg(list, long);
-	va_end(list);
-	if (!real)
-		real = (system_call *)dlsym(RTLD_NEXT, "syscall");
-	if (number == __NR_bpf && argument[0] == BPF_PROG_LOAD) {
-		const union bpf_attr *attributes = (const void *)argument[1];
-
-		if (is_program_in(real, attributes, getenv("SLOW_PROGRAM")))
-			return load_slow(real, attributes, argument[2]);
-	}
-	return real(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-		    argument[5]);
+	if (is_program_in(real, program, getenv("SLOW_PROGRAM")))
+		return load_slow(real, program, size);
+	return real(__NR_bpf, BPF_PROG_LOAD, program, size);
 }

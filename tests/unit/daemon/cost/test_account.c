@@ -82,15 +82,23 @@ static double program_share(struct account *account, uint64_t second)
 	return account_totals(account)->worst.programs[ACCOUNT_STAGES];
 }
 
-static void one_run_that_was_stopped_is_not_the_mean(void **state)
+/* An account that knows a mean of 104 ns. */
+static struct account *account_of_104_ns(void)
 {
 	struct account *account;
 
-	(void)state;
 	memset(cost, 0, sizeof(cost));
 	assert_int_equal(account_new(&account, 4), 0);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1, 5, 104);
 	account_read(account, &backend, 4, SECOND, 0);
+	return account;
+}
+
+static void one_run_that_was_stopped_is_not_the_mean(void **state)
+{
+	struct account *account = account_of_104_ns();
+
+	(void)state;
 	assert_float_equal(program_share(account, 2), 0.1, 1e-6);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 1, 5000000);
 	account_read(account, &backend, 4, 3 * SECOND, 0);
@@ -100,13 +108,9 @@ static void one_run_that_was_stopped_is_not_the_mean(void **state)
 
 static void a_program_that_became_slow_is_known(void **state)
 {
-	struct account *account;
+	struct account *account = account_of_104_ns();
 
 	(void)state;
-	memset(cost, 0, sizeof(cost));
-	assert_int_equal(account_new(&account, 4), 0);
-	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1, 5, 104);
-	account_read(account, &backend, 4, SECOND, 0);
 	for (uint64_t i = 2; i < 12; i++) {
 		run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 20, 100000);
 		account_read(account, &backend, 4, i * SECOND, 0);
