@@ -13,6 +13,13 @@
 #include "settings.h"
 
 /*
+ * What usually is.  The compiler puts the rest behind the end of the program, so that the usual way
+ * touches few lines of the instruction cache.
+ */
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+/*
  * Atomic exchange, BPF_XCHG since 5.12 (5ffa25502b5a).  Before 5.12 these are
  * two plain accesses.  Two CPUs that use one entry at the same moment can then
  * lose a journey from the ledger, which reports it as unaccounted.

@@ -38,10 +38,10 @@ static __always_inline struct nf_cpu *nf_begin(enum nf_probe probe)
 	struct nf_cpu *cpu = nf_this_cpu();
 	__u64 before;
 
-	if (!cpu)
+	if (unlikely(!cpu))
 		return 0;
 	nf_add(&cpu->calls[probe], 1);
-	if (cpu->calls[probe] & (NF_TIMED_ONE_IN - 1))
+	if (likely(cpu->calls[probe] & (NF_TIMED_ONE_IN - 1)))
 		return cpu;
 	before = bpf_ktime_get_ns();
 	cpu->timing[probe].begin_ns = bpf_ktime_get_ns();
@@ -59,7 +59,7 @@ static __always_inline void nf_end(struct nf_cpu *cpu, enum nf_probe probe)
 	struct nf_timing *timing = &cpu->timing[probe];
 	__u64 ns;
 
-	if (!(cpu->timed & 1U << probe))
+	if (likely(!(cpu->timed & 1U << probe)))
 		return;
 	cpu->timed &= ~(1U << probe);
 	ns = bpf_ktime_get_ns() - timing->begin_ns;
@@ -74,7 +74,7 @@ static __always_inline void nf_end(struct nf_cpu *cpu, enum nf_probe probe)
 	{                                                 \
 		struct nf_cpu *cpu = nf_begin(probe);     \
                                                           \
-		if (!cpu)                                 \
+		if (unlikely(!cpu))                       \
 			return 0;                         \
 		statement;                                \
 		nf_end(cpu, probe);                       \
@@ -238,7 +238,7 @@ static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 	const struct nf_context *context = nf_context(cpu);
 	__u32 inner;
 
-	if (!context)
+	if (unlikely(!context))
 		return;
 	inner = context->xmit_depth - 1;
 	if (!cpu->raise_ns) {
@@ -273,7 +273,7 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 	struct nf_context *context = nf_context(cpu);
 
 	cpu->known = 1;
-	if (!context)
+	if (unlikely(!context))
 		return;
 	context->softirq = 1 + vec;
 	if (vec != NET_RX_SOFTIRQ)
@@ -301,7 +301,7 @@ static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 	cpu->ready = 0; /* the wake-ups of an announcement are over */
 	cpu->received = 0;
 	cpu->known = 1;
-	if (!context)
+	if (unlikely(!context))
 		return;
 	context->softirq = 0;
 	if (vec != NET_RX_SOFTIRQ)

@@ -189,11 +189,11 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	int i;
 
 	/* No namespace has the identity 0, and a key of 0 would match a free slot. */
-	if (!set || !key)
+	if (unlikely(!set || !key))
 		return NF_SLOT_OTHER;
 #pragma unroll
 	for (i = 0; i < NF_DEVICE_SET; i++)
-		if (set->key[i] == key)
+		if (likely(set->key[i] == key))
 			return set_index * NF_DEVICE_SET + i;
 	return nf_device_claim(key, nf_address(dev));
 }
@@ -226,7 +226,7 @@ static __always_inline struct nf_device_stats *nf_block(__u32 block)
 	__u32 at = block & ((1U << settings.chunk_shift) - 1);
 	void *blocks = bpf_map_lookup_elem(&nf_chunks, &chunk);
 
-	return blocks ? bpf_map_lookup_elem(blocks, &at) : 0;
+	return likely(blocks) ? bpf_map_lookup_elem(blocks, &at) : 0;
 }
 
 /* Where the number of the block of a slot on a CPU is kept. */
@@ -328,10 +328,10 @@ static __always_inline struct nf_device_stats *nf_device_stats(__u32 slot)
 	__u16 *at = nf_block_at(slot, bpf_get_smp_processor_id());
 	__u32 block;
 
-	if (!at)
+	if (unlikely(!at))
 		return 0;
 	block = *at;
-	if (!block)
+	if (unlikely(!block))
 		block = nf_device_take(slot);
 	return block ? nf_block(block) : 0;
 }
@@ -363,9 +363,9 @@ static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u
 {
 	struct nf_device_info *info;
 
-	if (nf_device_sampled(++stats->packets) && NF_BLOCK_SLOT(stats->owner) != slot)
+	if (unlikely(nf_device_sampled(++stats->packets)) && NF_BLOCK_SLOT(stats->owner) != slot)
 		nf_device_count_shared(slot);
-	if (now - stats->named_ns < NF_NAME_LASTS_NS)
+	if (likely(now - stats->named_ns < NF_NAME_LASTS_NS))
 		return;
 	stats->named_ns = now;
 	info = bpf_map_lookup_elem(&nf_device_infos, &slot);
@@ -434,7 +434,7 @@ static __always_inline bool nf_segment_add_from(struct nf_device_stats *stats, _
 			nf_add(&hist->variance, w.variance);
 		nf_add(&hist->bucket[nf_hist_bucket(ns)], w.weight);
 	}
-	if (ns > hist->max_ns)
+	if (unlikely(ns > hist->max_ns))
 		hist->max_ns = ns;
 	return slow;
 }

@@ -37,15 +37,15 @@ static __always_inline struct nf_inflight *nf_inflight_at(__u64 skb)
 	struct nf_inflight_set *set = bpf_map_lookup_elem(&nf_inflights, &index);
 	struct nf_inflight *first, *second;
 
-	if (!set)
+	if (unlikely(!set))
 		return 0;
 	first = &set->way[0];
 	second = &set->way[1];
-	if (first->skb == skb)
+	if (likely(first->skb == skb))
 		return first;
-	if (second->skb == skb)
+	if (unlikely(second->skb == skb))
 		return second;
-	if (!first->skb)
+	if (likely(!first->skb))
 		return first;
 	return second->skb && first->begin_ns < second->begin_ns ? first : second;
 }
@@ -150,11 +150,11 @@ static __always_inline bool nf_inflight_intact(const struct nf_inflight *e, __u6
 static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe probe,
 					      const struct nf_inflight *e, __u64 skb, __u64 head)
 {
-	if (e->head != head)
+	if (unlikely(e->head != head))
 		return false;
 	if (nf_inflight_is_older(e))
 		return false;
-	if (nf_inflight_intact(e, skb))
+	if (likely(nf_inflight_intact(e, skb)))
 		return true;
 	nf_count(cpu, probe, NF_EVENT_TORN);
 	return false;
@@ -224,7 +224,7 @@ static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe probe,
 					     struct nf_inflight *e, __u64 skb, bool known)
 {
-	if (!known && nf_exchange(&e->skb, skb))
+	if (!known && unlikely(nf_exchange(&e->skb, skb)))
 		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
 	nf_presence_set(skb);
 	nf_count(cpu, probe, NF_EVENT_BEGUN);

@@ -230,7 +230,7 @@ static __always_inline void nf_journey_end(void *ctx, struct nf_cpu *cpu, const 
 	bool slow = end->slow || nf_journey_slow(e);
 	__u64 weight = nf_inflight_weight(e).weight;
 
-	if (!slow && !nf_journey_drawn(end->now, e->skb, weight))
+	if (likely(!slow && !nf_journey_drawn(end->now, e->skb, weight)))
 		return;
 	if (slow && weight > 1)
 		nf_add(&cpu->events[end->probe][NF_EVENT_SLOW_UNSEEN], weight - 1);
@@ -309,10 +309,10 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_co
 	struct nf_rx_stages rx = {};
 	__u8 flags = 0;
 
-	if (stats)
+	if (likely(stats))
 		nf_device_refresh(stats, slot, dev, now);
 
-	if (stats && nf_in_net_rx(context)) {
+	if (likely(stats && nf_in_net_rx(context))) {
 		if (context->entry_ns || by->this_run)
 			flags = nf_journey_brought(cpu, context, stats, by,
 						   nf_weight_of(by->share.shift, by->share.rank),
@@ -399,7 +399,7 @@ static __always_inline void nf_journey_delivered(void *ctx, struct nf_cpu *cpu, 
 	bool softirq = context == NF_READER_IN_SOFTIRQ;
 	bool preemptible = context == NF_READER_PREEMPTIBLE;
 
-	if (!stats)
+	if (unlikely(!stats))
 		return;
 	end.slow = nf_segment_add_from(stats,
 				       softirq ? (__u32)NF_HIST_SOFTIRQ_RECEIVE_TO_COPY

@@ -133,7 +133,7 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 					     __u64 number, __u64 head, __u64 now,
 					     struct nf_arrival *by)
 {
-	if (!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head)) {
+	if (unlikely(!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head))) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 	} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 		nf_hops_add(e, number);
@@ -168,7 +168,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	bool drawn, known;
 	__u32 slot;
 
-	if (!context)
+	if (unlikely(!context))
 		return;
 	drawn = nf_receive_draw(cpu, context, &by.share);
 	if (!drawn && !nf_inflight_may_have(number)) {
@@ -176,7 +176,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 		return;
 	}
 	e = nf_inflight_at(number);
-	if (!e)
+	if (unlikely(!e))
 		return;
 	now = bpf_ktime_get_ns();
 	dev = skb->dev;
@@ -296,7 +296,7 @@ static __always_inline void nf_on_skb_copy_datagram_iovec(__u64 *ctx, struct nf_
 		return;
 	}
 	e = nf_inflight_at(number);
-	if (!e)
+	if (unlikely(!e))
 		return;
 	if (e->skb == number) {
 		path = *e;
@@ -400,12 +400,12 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 		}
 	}
 	e = nf_inflight_at(number);
-	if (!e)
+	if (unlikely(!e))
 		return;
 	now = bpf_ktime_get_ns();
 	slot = nf_device_slot(skb->dev);
 	known = e->skb == number;
-	if (known) {
+	if (unlikely(known)) {
 		if (!nf_inflight_holds(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head)) {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
@@ -420,7 +420,7 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		}
 	}
-	if (!drawn) {
+	if (unlikely(!drawn)) {
 		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
 		if (known)
 			nf_inflight_free(cpu, NF_PROBE_NET_DEV_QUEUE, e, number);
@@ -446,10 +446,10 @@ static __always_inline void nf_start_push(struct nf_cpu *cpu, __u64 number, __u6
 	struct nf_context *context = nf_context(cpu);
 	__u32 depth;
 
-	if (!context)
+	if (unlikely(!context))
 		return;
 	depth = context->xmit_depth;
-	if (depth < NF_XMIT_DEPTH) {
+	if (likely(depth < NF_XMIT_DEPTH)) {
 		context->xmit[depth].skb = number;
 		context->xmit[depth].start_ns = start_ns;
 		context->xmit[depth].slot = slot;
@@ -486,13 +486,13 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 	if (nf_inflight_may_have(number) || nf_start_begins(cpu))
 		e = nf_inflight_at(number);
 	known = e && e->skb == number;
-	if (known && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
-	    nf_inflight_intact(e, number)) {
+	if (likely(known && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
+		   nf_inflight_intact(e, number))) {
 		now = bpf_ktime_get_ns();
 		slot = e->slot;
 		share = nf_inflight_share(e);
 		stats = nf_device_stats(slot);
-		if (stats) {
+		if (likely(stats)) {
 			nf_device_refresh(stats, slot, dev, now);
 			if (nf_segment_add(stats, NF_SEGMENT_QUEUE_TO_START, e->begin_ns, now,
 					   nf_inflight_weight(e)))
@@ -536,10 +536,10 @@ static __always_inline void nf_on_net_dev_xmit(struct nf_cpu *cpu, const struct 
 	__u32 depth;
 	bool slow;
 
-	if (!context)
+	if (unlikely(!context))
 		return;
 	depth = context->xmit_depth - 1;
-	if (depth >= NF_XMIT_DEPTH || context->xmit[depth].skb != number) {
+	if (unlikely(depth >= NF_XMIT_DEPTH || context->xmit[depth].skb != number)) {
 		/* It began before the programs were attached, or the kernel skipped the start. */
 		context->xmit_depth = 0;
 		return;
@@ -551,7 +551,7 @@ static __always_inline void nf_on_net_dev_xmit(struct nf_cpu *cpu, const struct 
 		return;
 	now = bpf_ktime_get_ns();
 	stats = nf_device_stats(frame->slot);
-	if (!stats)
+	if (unlikely(!stats))
 		return;
 	slow = nf_segment_add(stats, NF_SEGMENT_START_TO_XMIT, start, now,
 			      nf_weight_of(frame->share.shift, frame->share.rank));
@@ -562,7 +562,7 @@ static __always_inline void nf_on_net_dev_xmit(struct nf_cpu *cpu, const struct 
 	/* At once: a veth's peer can receive the skb on another CPU, and the entry is its. */
 	if (!nf_replace(&e->xmit_ns, NF_XMIT_PENDING(start), now))
 		return;
-	if (slow | nf_journey_xmit_total(stats, &path, number, now))
+	if (unlikely(slow | nf_journey_xmit_total(stats, &path, number, now)))
 		nf_replace(&e->xmit_ns, now, now | NF_XMIT_SLOW);
 }
 

@@ -87,7 +87,8 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
 
 	e->sock_queue = nf_ticks(e->begin_ns, ns);
-	if (stats && nf_queued_time(stats, e->begin_ns, ns, nf_inflight_share(e).shift, e->rank))
+	if (likely(stats) &&
+	    nf_queued_time(stats, e->begin_ns, ns, nf_inflight_share(e).shift, e->rank))
 		e->flags |= NF_INFLIGHT_SLOW;
 }
 
@@ -170,7 +171,7 @@ static __always_inline __u64 nf_queued_tail(struct nf_cpu *cpu, const struct sk_
 
 	nf_queued_stamp(e, now);
 	/* Usually it is the only one, or the one before it has been announced. */
-	if (before != queue && !nf_queued_is_old(nf_inflight_at(before), before))
+	if (unlikely(before != queue && !nf_queued_is_old(nf_inflight_at(before), before)))
 		oldest = nf_queued_before(before, queue, nf_base(cpu), now, locked);
 	return oldest ? oldest : skb;
 }
@@ -280,7 +281,7 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	struct nf_inflight *e;
 
 	cpu->ready = 0;
-	if (!nf_queued_family(sk->__sk_common.skc_family))
+	if (unlikely(!nf_queued_family(sk->__sk_common.skc_family)))
 		return false;
 	/* Only since 6.18 a CPU queues the datagrams of others, too. */
 	if (named && !settings.udp_deferred) {
@@ -298,14 +299,15 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	if (!nf_queued_any(cpu, skb))
 		return false;
 	e = skb != queue ? nf_inflight_at(skb) : 0;
-	if (nf_queued_is_new(e, skb) && e->head == (__u64)tail->head) {
-		now = bpf_ktime_get_ns();
+	if (likely(nf_queued_is_new(e, skb) && e->head == (__u64)tail->head)) {
+		/* Usually it has just been named: no need to read the clock again. */
+		now = named && cpu->enqueue.skb == skb ? cpu->enqueue.ns : bpf_ktime_get_ns();
 		oldest = nf_queued_tail(cpu, tail, queue, e, now, locked);
 	} else if (locked && skb != queue && !nf_queued_is_old(e, skb)) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_before(skb, queue, nf_base(cpu), now, locked);
 	}
-	if (!oldest && sk->sk_protocol == IPPROTO_UDP) {
+	if (unlikely(!oldest) && sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();
 		oldest = nf_queued_at_reader(cpu, sk, now);
 	}

@@ -106,9 +106,9 @@ static __always_inline void nf_reader_data_ready(struct nf_cpu *cpu, const struc
 	__u64 number = nf_address(sk);
 	struct nf_reader *r = nf_reader_at(number);
 
-	if (!r)
+	if (unlikely(!r))
 		return;
-	if (r->sk != number) {
+	if (unlikely(r->sk != number)) {
 		r->sk = number;
 		r->last = 0;
 		nf_exchange(&r->next, 0);
@@ -138,7 +138,7 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 	const struct sk_buff *first;
 	struct nf_inflight *e, path;
 
-	if (!r || r->sk != number)
+	if (unlikely(!r || r->sk != number))
 		return;
 	last = r->last;
 	if (settings.governor && !last)
