@@ -22,10 +22,14 @@
 /* A load that has just begun is measured for this time before windows are chosen for it. */
 #define AGAIN_NS (20 * MS)
 #define ONLINE_NS TIME_NS_PER_SECOND
-/* Each period has one window.  If only windows show the end of a load, it is seen after 2 s at most. */
+/*
+ * The mean time from window to window.  The time itself is between 3/4 and 5/4 of it: so that a second
+ * has no two windows, and a load of the same period is not met each time.
+ */
 #define PERIOD_LEAST_NS TIME_NS_PER_SECOND
-#define PERIOD_BLIND_NS (2 * TIME_NS_PER_SECOND)
 #define PERIOD_MOST_NS (5 * TIME_NS_PER_SECOND)
+/* If only windows show the end of a load, it is seen after 2 s at most. */
+#define PERIOD_BLIND_NS (1600 * MS)
 /* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
 #define SWITCHING_PART 0.1
 /* The weight of a reading in the means that are shown, for a reading of a full tick. */
@@ -49,15 +53,16 @@ struct governor {
 	struct seen seen;
 	enum backend_level limit;
 	enum phase phase;
-	bool again;			     /* windows are needed; the load is measured again */
-	uint32_t online;		     /* CPUs; 0: not read yet */
-	uint64_t online_ns;		     /* when it was read */
-	uint64_t period_ns, period_start_ns; /* of windows */
-	uint64_t window_ns, until_ns;	     /* until_ns: the end of the phase */
-	uint64_t opened_ns;		     /* when the last window opened */
-	uint64_t switch_ns;		     /* CPU time of attaching and detaching, in all */
-	double switch_mean_ns;		     /* of one window */
-	uint64_t since_ns;		     /* the step in force */
+	bool again;		      /* windows are needed; the load is measured again */
+	uint32_t online;	      /* CPUs; 0: not read yet */
+	uint64_t online_ns;	      /* when it was read */
+	uint64_t window_ns, until_ns; /* until_ns: the end of the phase */
+	uint64_t due_ns;	      /* when the last window was to open */
+	uint64_t stands_ns;	      /* the time that it stands for */
+	uint64_t opened_ns;	      /* when the last window opened */
+	uint64_t switch_ns;	      /* CPU time of attaching and detaching, in all */
+	double switch_mean_ns;	      /* of one window */
+	uint64_t since_ns;	      /* the step in force */
 	struct backend_following following;
 	struct governor_state mean;
 	void (*wake_changed)(void *userdata); /* NULL: no call */
@@ -150,14 +155,14 @@ static void follow_always(struct governor *governor)
 
 /* ---- windows ------------------------------------------------------------- */
 
-static uint64_t random_below(uint64_t limit)
+/* A random time below `ns`, which is at most some seconds. */
+static uint64_t random_ns(uint64_t ns)
 {
-	uint64_t number = 0;
+	uint32_t number = 0;
 
-	/* A limit is a power of two, so that no value is more probable. */
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
-		number = time_monotonic() >> 10;
-	return number % limit;
+		number = (uint32_t)(time_monotonic() >> 10) * UINT32_C(0x9e3779b9);
+	return ns * (number >> 4) >> 28;
 }
 
 static uint64_t period(struct governor *governor)
@@ -169,29 +174,37 @@ static uint64_t period(struct governor *governor)
 	return ns < PERIOD_LEAST_NS ? PERIOD_LEAST_NS : ns > most ? most : ns;
 }
 
-/* Choose one of the period's 2^window_shift slots. */
-static void plan_window(struct governor *governor, uint64_t start_ns)
+static void plan_window(struct governor *governor)
 {
 	uint32_t shift = plan_window_shift(&governor->plan);
 
-	governor->period_ns = governor->plan.period_ns = period(governor);
-	governor->period_start_ns = start_ns;
-	governor->window_ns = governor->period_ns >> shift;
-	governor->until_ns = start_ns + random_below(UINT64_C(1) << shift) * governor->window_ns;
+	if (governor->following.window_shift != shift)
+		weigh(governor, shift);
+	governor->plan.period_ns = period(governor);
+	governor->window_ns = governor->plan.period_ns >> shift;
 }
 
-static void enter_windows(struct governor *governor, uint64_t start_ns)
+static void enter_windows(struct governor *governor, uint64_t now)
 {
-	uint32_t shift = plan_window_shift(&governor->plan);
-
 	if (governor->phase != PHASE_WAIT) {
 		follow(governor, false);
 		set_level(governor, BACKEND_DROPS);
 		governor->phase = PHASE_WAIT;
 	}
-	if (governor->following.window_shift != shift)
-		weigh(governor, shift);
-	plan_window(governor, start_ns);
+	plan_window(governor);
+	governor->until_ns = governor->due_ns = now + random_ns(governor->plan.period_ns);
+}
+
+/* A window that is due already opens at once, so that none is lost, unless the daemon was stopped. */
+static void next_window(struct governor *governor, uint64_t now)
+{
+	uint64_t stands_ns = governor->stands_ns;
+
+	plan_window(governor);
+	governor->due_ns += stands_ns / 4 * 3 + random_ns(stands_ns / 2);
+	if (governor->due_ns + PERIOD_MOST_NS < now)
+		governor->due_ns = now;
+	governor->until_ns = governor->due_ns;
 }
 
 static void read_account(struct governor *governor)
@@ -271,7 +284,7 @@ static void open_window(struct governor *governor)
 	}
 	governor->switch_mean_ns += (governor->switch_mean_ns > 0 ? 0.25 : 1) *
 				    (1.3 * (double)ns - governor->switch_mean_ns);
-	governor->plan.switching = governor->switch_mean_ns / (double)governor->period_ns /
+	governor->plan.switching = governor->switch_mean_ns / (double)governor->plan.period_ns /
 				   online(governor) / budget(governor).host;
 	governor->phase = PHASE_OPEN;
 	follow(governor, true);
@@ -281,20 +294,22 @@ static void open_window(struct governor *governor)
 
 /*
  * A window opens late if attaching took long, and closes early if more must be shed.  What it stands for is the time
- * that it was open, times 2^window_shift: the next period begins then, so that the weights are right.
+ * that it was open, times 2^window_shift: on the average the next one is due then, so that the weights are right.
  */
 static void begin_tail(struct governor *governor, uint64_t now)
 {
-	governor->period_ns = (now - governor->opened_ns) << governor->following.window_shift;
+	governor->stands_ns = (now - governor->opened_ns) << governor->following.window_shift;
+	/* The daemon was stopped while it was open: it must not wait for hours now. */
+	if (governor->stands_ns > 2 * PERIOD_MOST_NS)
+		governor->stands_ns = 2 * PERIOD_MOST_NS;
 	follow(governor, false);
 	governor->phase = PHASE_TAIL;
 	governor->until_ns = now + plan_tail_ns(governor->window_ns);
 }
 
-/* The end of the tail: of this period's window nothing is left. */
+/* The end of the tail: nothing is left of the window. */
 static void end_window(struct governor *governor, uint64_t now)
 {
-	uint64_t next = governor->period_start_ns + governor->period_ns;
 	uint64_t ns = set_level(governor, BACKEND_DROPS);
 
 	governor->phase = PHASE_WAIT;
@@ -302,8 +317,7 @@ static void end_window(struct governor *governor, uint64_t now)
 		follow_always(governor);
 		return;
 	}
-	/* A period that has begun already is made up for, unless the daemon was stopped. */
-	enter_windows(governor, next + PERIOD_MOST_NS > now ? next : now);
+	next_window(governor, now);
 }
 
 /* ---- time ---------------------------------------------------------------- */

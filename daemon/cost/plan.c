@@ -10,8 +10,11 @@
 /* The parts of the budget: the first is for what hooks take, the second for all. */
 #define HOOKS_LIMIT 0.7
 #define ALL_LIMIT 0.8
-/* A lower step must be predicted to take less than this. */
+/* What hooks take in a second that has a window. */
+#define SECOND_LIMIT 0.9
+/* A lower step must be predicted to take less than this, and less than this in a second that has a window. */
 #define DOWN_LIMIT 0.55
+#define DOWN_SECOND_LIMIT 0.75
 /* The daemon's own time counts up to this, with attaching and detaching. */
 #define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)
@@ -59,21 +62,22 @@ uint64_t plan_tail_ns(uint64_t window_ns)
 	return ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
 }
 
-/* The share of the time that stages are attached. */
-static double duty_of(const struct plan *plan, int step)
+/* The share of a time with one window that stages are attached. */
+static double duty_of(const struct plan *plan, int step, uint64_t time_ns)
 {
 	uint64_t window_ns;
 
 	if (step < PLAN_WINDOWS)
 		return 1;
 	window_ns = plan->period_ns >> (step - PLAN_WINDOWS + 1);
-	return fmin((double)(window_ns + plan_tail_ns(window_ns)) / (double)plan->period_ns, 1);
+	return fmin((double)(window_ns + plan_tail_ns(window_ns)) / (double)time_ns, 1);
 }
 
 /* A client that keeps the daemon busy must not make it blind: shedding does not make that cheaper. */
-static double fixed(const struct plan *plan, int step)
+static double fixed(const struct plan *plan, int step, uint64_t time_ns)
 {
-	double switching = step < PLAN_WINDOWS ? 0 : plan->switching;
+	double switches = (double)plan->period_ns / (double)time_ns;
+	double switching = step < PLAN_WINDOWS ? 0 : switches * plan->switching;
 
 	return fmin(plan->daemon + switching, DAEMON_LIMIT) + plan->hooks[ACCOUNT_DROPS] +
 	       plan->programs[ACCOUNT_DROPS];
@@ -91,26 +95,47 @@ static double programs_of(const struct plan *plan, int step)
 	       (step == PLAN_ALL ? plan->programs[ACCOUNT_WAKE] : 0);
 }
 
-/* What a step would take with the interval of now. */
-static double predict(const struct plan *plan, int step)
+/* What the hooks of a step would take in a time with one window. */
+static double predict_hooks(const struct plan *plan, int step, uint64_t time_ns)
 {
-	return fixed(plan, step) +
-	       duty_of(plan, step) * (hooks_of(plan, step) + programs_of(plan, step));
+	return fixed(plan, step, time_ns) + duty_of(plan, step, time_ns) * hooks_of(plan, step);
+}
+
+/* What the step would take with the interval of now. */
+static double predict(const struct plan *plan, int step, uint64_t time_ns)
+{
+	return predict_hooks(plan, step, time_ns) +
+	       duty_of(plan, step, time_ns) * programs_of(plan, step);
+}
+
+/* The shortest time with one window that counts: what takes a part of a second is not felt. */
+static uint64_t second_of(const struct plan *plan)
+{
+	return plan->period_ns < SECOND ? plan->period_ns : SECOND;
 }
 
 /* Whether the interval can bring a step into the budget. */
 static bool fits(const struct plan *plan, int step)
 {
 	bool end = plan->interval_ns >= PLAN_INTERVAL_MAX_NS;
-	double hooks = fixed(plan, step) + duty_of(plan, step) * hooks_of(plan, step);
 
-	return hooks <= HOOKS_LIMIT && (!end || predict(plan, step) <= ALL_LIMIT);
+	return predict_hooks(plan, step, plan->period_ns) <= HOOKS_LIMIT &&
+	       predict_hooks(plan, step, second_of(plan)) <= SECOND_LIMIT &&
+	       (!end || predict(plan, step, plan->period_ns) <= ALL_LIMIT);
+}
+
+/* Whether a lower step would fit for a while. */
+static bool fits_well(const struct plan *plan, int step)
+{
+	return predict(plan, step, plan->period_ns) < DOWN_LIMIT &&
+	       predict(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT;
 }
 
 /* What following can take while stages are attached. */
 static double room(const struct plan *plan)
 {
-	double left = (ALL_LIMIT - fixed(plan, plan->step)) / duty_of(plan, plan->step);
+	double left = (ALL_LIMIT - fixed(plan, plan->step, plan->period_ns)) /
+		      duty_of(plan, plan->step, plan->period_ns);
 	double hooks = hooks_of(plan, plan->step);
 
 	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
@@ -203,7 +228,7 @@ static int lowest_that_fits(const struct plan *plan)
 {
 	int step = plan->step;
 
-	while (step > PLAN_ALL && predict(plan, step - 1) < DOWN_LIMIT)
+	while (step > PLAN_ALL && fits_well(plan, step - 1))
 		step--;
 	return step;
 }

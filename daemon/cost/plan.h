@@ -34,7 +34,7 @@ struct plan {
 	/* What was measured last, in units of the budget, with the daemon's own time apart. */
 	double daemon;
 	double switching;   /* attaching and detaching for windows; the caller sets it */
-	uint64_t period_ns; /* of windows; the caller sets it */
+	uint64_t period_ns; /* from window to window, in the mean; the caller sets it */
 	double hooks[ACCOUNT_GROUPS], programs[ACCOUNT_GROUPS];
 	/* The same when their probes were attached last, and the pace then; 0: the kernel's counters do not show it. */
 	double seen_hooks[ACCOUNT_GROUPS], seen_programs[ACCOUNT_GROUPS];

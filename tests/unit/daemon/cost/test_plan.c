@@ -149,6 +149,25 @@ static void a_flood_is_kept_within_the_budget_without_swinging(void **state)
 	assert_true(host.cost > 0.2);
 }
 
+/* With one window in some seconds, the seconds that have one are in the budget, too. */
+static void a_window_fits_into_its_second(void **state)
+{
+	struct account_totals t;
+	uint64_t window_ns;
+
+	(void)state;
+	begin();
+	host.plan.period_ns = 2400 * (SECOND / 1000);
+	run(&flood, 30);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	window_ns = host.plan.period_ns >> plan_window_shift(&host.plan);
+	t = measure(&flood);
+	assert_true(cost_of(&t) * (double)(window_ns + plan_tail_ns(window_ns)) / 1e9 <= 1);
+	/* The next longer one would not. */
+	assert_true(cost_of(&t) * (double)(2 * window_ns + plan_tail_ns(2 * window_ns)) / 1e9 >
+		    0.9);
+}
+
 static void steps_of_load_are_followed_within_two_seconds(void **state)
 {
 	(void)state;
@@ -281,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_host_sheds_nothing),
 		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
+		cmocka_unit_test(a_window_fits_into_its_second),
 		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
 		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
 		cmocka_unit_test(short_pauses_are_not_the_end_of_a_load),
