@@ -10,11 +10,11 @@
 /* The parts of the budget: the first is for what hooks take, the second for all. */
 #define HOOKS_LIMIT 0.7
 #define ALL_LIMIT 0.8
-/* What hooks take in a second that has a window. */
-#define SECOND_LIMIT 0.9
+/* What hooks may take in a second that has a window: programs, and what is not foreseen, come on top. */
+#define SECOND_LIMIT 0.7
 /* A lower step must be predicted to take less than this, and less than this in a second that has a window. */
 #define DOWN_LIMIT 0.55
-#define DOWN_SECOND_LIMIT 0.75
+#define DOWN_SECOND_LIMIT 0.6
 /* The daemon's own time counts up to this, with attaching and detaching. */
 #define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)

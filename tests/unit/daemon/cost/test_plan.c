@@ -165,7 +165,7 @@ static void a_window_fits_into_its_second(void **state)
 	assert_true(cost_of(&t) * (double)(window_ns + plan_tail_ns(window_ns)) / 1e9 <= 1);
 	/* The next longer one would not. */
 	assert_true(cost_of(&t) * (double)(2 * window_ns + plan_tail_ns(2 * window_ns)) / 1e9 >
-		    0.9);
+		    0.7);
 }
 
 static void steps_of_load_are_followed_within_two_seconds(void **state)
