@@ -23,8 +23,8 @@
 #define AGAIN_NS (20 * MS)
 #define ONLINE_NS TIME_NS_PER_SECOND
 /*
- * The mean time from window to window.  The time itself is between 3/4 and 5/4 of it: so that a second
- * has no two windows, and a load of the same period is not met each time.
+ * The mean time from window to window.  The time itself is between 3/4 and 5/4 of it: so that windows keep
+ * a distance, and a load of the same period is not met at the same point each time.
  */
 #define PERIOD_LEAST_NS TIME_NS_PER_SECOND
 #define PERIOD_MOST_NS (5 * TIME_NS_PER_SECOND)

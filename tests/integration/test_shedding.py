@@ -15,14 +15,11 @@ pytestmark = pytest.mark.usefixtures("bpf")
 LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")
 FEWER_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
 SOME_JOURNEYS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=10%")
-# On the guests of tests/vm, where alone it is used: emulated CPUs take many times as long.
-LONG_WINDOWS = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=30%")
 DROPS = patience.fewer(1_000_000)
 BATCH = 20_000
 BATCHES = 20
 Z_95 = 1.96
 LATE_NS = 2 << 20  # where a bucket begins
-FOLLOWED_LEAST = 4000  # so that one in 128 of them shows
 IP_UDP = 28  # bytes of both headers
 
 
@@ -191,17 +188,14 @@ def test_quantiles_are_those_of_all_packets(start, silent_pair):
     assert abs(row["count"] - expected["count"]) <= 2 * row["count_margin"]
 
 
-def two_bands(start, pair, budget):
+def two_bands(start, pair, budget, windows=False):
     """The latency of packets of which one in 128 waits for 20 ms in a qdisc."""
     make_two_bands(pair)
     daemon = start(*budget)
     end = time.monotonic() + patience.seconds(4)
     while time.monotonic() < end:
         pair.left.send_udp(pair.right_address(4), 9, BATCH)
-    # Short windows on a slow host show few packets.
-    end += patience.seconds(20)
-    while sent(daemon, pair.left_device)[2] < FOLLOWED_LEAST and time.monotonic() < end:
-        pair.left.send_udp(pair.right_address(4), 9, BATCH)
+    assert not windows or governor(daemon)["windows_one_in"] > 1, "no windows"
     time.sleep(0.1)
     row = daemon.latency(pair.left_device, "queue_to_start_xmit", "tx")
     assert row["followed"] < row["count"], "nothing was shed"
@@ -216,7 +210,7 @@ def test_one_in_128_is_sent_late(start, silent_pair):
 
 def test_windows_show_what_is_sent_late(start, silent_pair):
     """A load that few windows saw has a wide margin, so the share is not judged."""
-    two_bands(start, silent_pair, LONG_WINDOWS)
+    two_bands(start, silent_pair, SOME_JOURNEYS, windows=True)
 
 
 def test_counts_of_windows(start, silent_pair):
