@@ -49,6 +49,7 @@ struct {
 /* Index: set of the in-flight table / NF_PRESENCE_ROW. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct nf_presence);

@@ -77,7 +77,8 @@ static __always_inline void nf_on_napi_poll(__u64 *ctx)
 	/* While stages are attached in windows only, each poll stands for several. */
 	__u64 weight = settings.governor ? 1ULL << (live.window_shift & 63) : 1;
 
-	if (!stats)
+	/* A window is over when journeys no longer begin. */
+	if (!stats || (settings.governor && live.hold))
 		return;
 	nf_add(&stats->polls, weight);
 	nf_add(&stats->poll_packets, work > 0 ? work * weight : 0);

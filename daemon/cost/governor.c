@@ -32,6 +32,8 @@
 #define PERIOD_BLIND_NS (1600 * MS)
 /* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
 #define SWITCHING_PART 0.1
+/* After a window, whether its journeys have ended is looked at after this time, twice this time, and so on. */
+#define TAIL_LOOK_NS MS
 /* The weight of a reading in the means that are shown, for a reading of a full tick. */
 #define MEAN_WEIGHT 0.05
 
@@ -40,7 +42,7 @@ enum phase {
 	PHASE_ALWAYS, /* no windows */
 	PHASE_WAIT,   /* for the window: stages are detached */
 	PHASE_OPEN,
-	PHASE_TAIL, /* no journey begins */
+	PHASE_TAIL, /* no journey begins, and those that began end */
 };
 
 struct governor {
@@ -53,16 +55,16 @@ struct governor {
 	struct seen seen;
 	enum backend_level limit;
 	enum phase phase;
-	bool again;		      /* windows are needed; the load is measured again */
-	uint32_t online;	      /* CPUs; 0: not read yet */
-	uint64_t online_ns;	      /* when it was read */
-	uint64_t window_ns, until_ns; /* until_ns: the end of the phase */
-	uint64_t due_ns;	      /* when the last window was to open */
-	uint64_t stands_ns;	      /* the time that it stands for */
-	uint64_t opened_ns;	      /* when the last window opened */
-	uint64_t switch_ns;	      /* CPU time of attaching and detaching, in all */
-	double switch_mean_ns;	      /* of one window */
-	uint64_t since_ns;	      /* the step in force */
+	bool again;		       /* windows are needed; the load is measured again */
+	uint32_t online;	       /* CPUs; 0: not read yet */
+	uint64_t online_ns;	       /* when it was read */
+	uint64_t window_ns, until_ns;  /* until_ns: the end of the phase */
+	uint64_t due_ns;	       /* when the last window was to open */
+	uint64_t stands_ns;	       /* the time that it stands for */
+	uint64_t opened_ns, closed_ns; /* when the last window opened, and when it closed */
+	uint64_t switch_ns;	       /* CPU time of attaching and detaching, in all */
+	double switch_mean_ns;	       /* of one window */
+	uint64_t since_ns;	       /* the step in force */
 	struct backend_following following;
 	struct governor_state mean;
 	void (*wake_changed)(void *userdata); /* NULL: no call */
@@ -304,7 +306,22 @@ static void begin_tail(struct governor *governor, uint64_t now)
 		governor->stands_ns = 2 * PERIOD_MOST_NS;
 	follow(governor, false);
 	governor->phase = PHASE_TAIL;
-	governor->until_ns = now + plan_tail_ns(governor->window_ns);
+	governor->closed_ns = now;
+	governor->until_ns = now + TAIL_LOOK_NS;
+}
+
+/* Whether the tail is to go on: then the next look is as far away as the beginning of the tail. */
+static bool tail_goes_on(struct governor *governor, uint64_t now)
+{
+	uint64_t passed_ns = now - governor->closed_ns;
+
+	if (passed_ns >= PLAN_TAIL_MOST_NS ||
+	    !governor->backend->ops->awaits_end(governor->backend, now))
+		return false;
+	governor->until_ns =
+		governor->closed_ns +
+		(passed_ns < PLAN_TAIL_MOST_NS / 2 ? 2 * passed_ns : PLAN_TAIL_MOST_NS);
+	return true;
 }
 
 /* The end of the tail: nothing is left of the window. */
@@ -312,6 +329,7 @@ static void end_window(struct governor *governor, uint64_t now)
 {
 	uint64_t ns = set_level(governor, BACKEND_DROPS);
 
+	plan_tail(&governor->plan, now - governor->closed_ns);
 	governor->phase = PHASE_WAIT;
 	if (observe(governor, false, ns)) {
 		follow_always(governor);
@@ -345,8 +363,9 @@ static void advance(struct governor *governor, uint64_t now)
 		open_window(governor);
 		return;
 	}
-	if (governor->phase == PHASE_TAIL && over) {
-		end_window(governor, now);
+	if (governor->phase == PHASE_TAIL) {
+		if (over && !tail_goes_on(governor, now))
+			end_window(governor, now);
 		return;
 	}
 	if (observe(governor, attached, 0) || governor->again)

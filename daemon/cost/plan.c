@@ -18,8 +18,9 @@
 /* The daemon's own time counts up to this, with attaching and detaching. */
 #define DAEMON_LIMIT 0.5
 #define CALM_NS (SECOND / 2)
-#define TAIL_LEAST_NS (SECOND / 40)
-#define TAIL_MOST_NS (SECOND / 20)
+/* Before the first tail; and how slowly the expected tail becomes shorter: by this part of the difference. */
+#define TAIL_FIRST_NS (SECOND / 40)
+#define TAIL_WEIGHT 4
 /* A step up within this time after one down means that the lower step did not fit. */
 #define FAILED_NS (SECOND + SECOND / 2)
 /* With windows, the next observation is up to two periods away. */
@@ -52,14 +53,16 @@ void plan_begin(struct plan *plan, const struct plan_budget *budget)
 {
 	*plan = (struct plan){.interval_ns = (uint64_t)least_interval(budget),
 			      .period_ns = SECOND,
+			      .tail_ns = TAIL_FIRST_NS,
 			      .hold_ns = HOLD_LEAST_NS};
 }
 
-uint64_t plan_tail_ns(uint64_t window_ns)
+void plan_tail(struct plan *plan, uint64_t tail_ns)
 {
-	uint64_t ns = window_ns / 2;
-
-	return ns < TAIL_LEAST_NS ? TAIL_LEAST_NS : ns > TAIL_MOST_NS ? TAIL_MOST_NS : ns;
+	if (tail_ns >= plan->tail_ns)
+		plan->tail_ns = tail_ns;
+	else
+		plan->tail_ns -= (plan->tail_ns - tail_ns) / TAIL_WEIGHT;
 }
 
 /* The share of a time with one window that stages are attached. */
@@ -70,7 +73,7 @@ static double duty_of(const struct plan *plan, int step, uint64_t time_ns)
 	if (step < PLAN_WINDOWS)
 		return 1;
 	window_ns = plan->period_ns >> (step - PLAN_WINDOWS + 1);
-	return fmin((double)(window_ns + plan_tail_ns(window_ns)) / (double)time_ns, 1);
+	return fmin((double)(window_ns + plan->tail_ns) / (double)time_ns, 1);
 }
 
 /* A client that keeps the daemon busy must not make it blind: shedding does not make that cheaper. */

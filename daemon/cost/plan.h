@@ -35,6 +35,7 @@ struct plan {
 	double daemon;
 	double switching;   /* attaching and detaching for windows; the caller sets it */
 	uint64_t period_ns; /* from window to window, in the mean; the caller sets it */
+	uint64_t tail_ns;   /* expected behind a window, see plan_tail() */
 	double hooks[ACCOUNT_GROUPS], programs[ACCOUNT_GROUPS];
 	/* The same when their probes were attached last, and the pace then; 0: the kernel's counters do not show it. */
 	double seen_hooks[ACCOUNT_GROUPS], seen_programs[ACCOUNT_GROUPS];
@@ -63,8 +64,14 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 /* Whether the end of a load shows while stages are detached. */
 bool plan_foresees(const struct plan *plan);
 
-/* Journeys that began in a window can end for this time after it: stages stay attached, and no journey begins. */
-uint64_t plan_tail_ns(uint64_t window_ns);
+/*
+ * Behind a window stages stay attached and no journey begins, until those that began have ended, or this time has
+ * passed.
+ */
+#define PLAN_TAIL_MOST_NS UINT64_C(50000000)
+
+/* Take how long a tail was. */
+void plan_tail(struct plan *plan, uint64_t tail_ns);
 
 /* log2 of the share of the time that stages are attached: 0 for all of it. */
 uint32_t plan_window_shift(const struct plan *plan);

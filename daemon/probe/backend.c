@@ -173,6 +173,13 @@ static void none_tune(struct backend *backend, const struct backend_settings *se
 	(void)settings;
 }
 
+static bool none_awaits_end(const struct backend *backend, uint64_t now_ns)
+{
+	(void)backend;
+	(void)now_ns;
+	return false;
+}
+
 static void none_set_level(struct backend *backend, enum backend_level level)
 {
 	(void)backend;
@@ -223,6 +230,7 @@ static const struct backend_ops backend_none = {
 	.events = none_events,
 	.streams = none_streams,
 	.in_flight = none_in_flight,
+	.awaits_end = none_awaits_end,
 	.housekeep = none_housekeep,
 	.devices = none_devices,
 	.napi = none_napi,

@@ -57,6 +57,7 @@ struct backend_bpf_state {
 	struct nf_cpu *cpu;
 	struct nf_context *context; /* NF_CONTEXTS of each CPU; NULL without PREEMPT_RT */
 	struct nf_inflight *inflight;
+	const struct nf_presence *presence;
 	struct nf_hops *hops;
 	struct nf_device_set *device_sets;
 	struct nf_device_info *device_infos;
@@ -196,6 +197,7 @@ void bpf_read_events(const struct backend *backend,
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cursor,
 			uint64_t now_ns, struct backend_in_flight *count);
+bool bpf_read_awaits_end(const struct backend *backend, uint64_t now_ns);
 int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
 

@@ -237,6 +237,24 @@ static void test_variance_of_a_draw(void **state)
 	}
 }
 
+/* A poll stands for those of its window's time.  In the tail of the window, none counts. */
+static void test_polls_of_a_window(void **state)
+{
+	struct napi_struct napi = {.dev = NET_A};
+	struct nf_device_stats *stats;
+
+	(void)state;
+	live.window_shift = 2;
+	napi_poll(&napi, 64, 64);
+	stats = nf_device_stats(nf_device_slot(NET_A));
+	assert_int_equal(stats->polls, 4);
+	assert_int_equal(stats->poll_packets, 256);
+	live.hold = 1;
+	napi_poll(&napi, 64, 64);
+	assert_int_equal(stats->polls, 4);
+	assert_int_equal(stats->full_budgets, 4);
+}
+
 /* In windows, all journeys of a window are one draw. */
 static void test_variance_of_a_window(void **state)
 {
@@ -841,6 +859,7 @@ int main(void)
 		FOLLOW_TEST(test_hold),
 		FOLLOW_TEST(test_weight),
 		FOLLOW_TEST(test_variance_of_a_draw),
+		FOLLOW_TEST(test_polls_of_a_window),
 		FOLLOW_TEST(test_variance_of_a_window),
 		FOLLOW_TEST(test_records_say_the_weight),
 		FOLLOW_TEST(test_run_without_a_clock),

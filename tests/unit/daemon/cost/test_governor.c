@@ -21,6 +21,9 @@ static struct {
 	enum backend_level level;
 	struct backend_following following;
 	double hits_per_ns; /* while stages are attached */
+	uint64_t last_ns;   /* how long the last journey of a window takes */
+	uint64_t closed_ns; /* when journeys ceased to begin */
+	uint64_t tail_ns;   /* the longest time from then until stages were detached */
 	uint64_t hits, time_ns;
 	unsigned int windows, wrong;
 	bool limited; /* no level below BACKEND_NOTHING is right */
@@ -43,6 +46,9 @@ static void set_level(struct backend *backend, enum backend_level level)
 	run.wrong += run.limited && level != BACKEND_NOTHING;
 	/* Journeys that count once must not run among those of windows. */
 	run.wrong += level == BACKEND_ALL && run.following.window_shift;
+	if (level == BACKEND_DROPS && run.level == BACKEND_NO_WAKE && run.following.window_shift &&
+	    time_monotonic() - run.closed_ns > run.tail_ns)
+		run.tail_ns = time_monotonic() - run.closed_ns;
 	run.level = level;
 }
 
@@ -53,7 +59,15 @@ static void follow(struct backend *backend, const struct backend_following *foll
 	run.wrong +=
 		following->window_shift != run.following.window_shift && run.level < BACKEND_DROPS;
 	run.windows += following->begin && !run.following.begin && following->window_shift;
+	if (run.following.begin && !following->begin)
+		run.closed_ns = time_monotonic();
 	run.following = *following;
+}
+
+static bool awaits_end(const struct backend *backend, uint64_t now_ns)
+{
+	(void)backend;
+	return now_ns - run.closed_ns < run.last_ns;
 }
 
 static void cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost)
@@ -81,6 +95,7 @@ static uint32_t cpus(const struct backend *backend)
 static const struct backend_ops ops = {.name = "test",
 				       .set_level = set_level,
 				       .follow = follow,
+				       .awaits_end = awaits_end,
 				       .cpu_cost = cpu_cost,
 				       .hook_ns = hook_ns,
 				       .cpus = cpus};
@@ -132,6 +147,25 @@ static void a_flood_opens_windows(void **state)
 	assert_in_range(run.windows, 1, 5);
 	assert_true(now.seen.share < 0.4);
 	end();
+}
+
+/* Stages stay attached until the journeys of the window have ended, and not for much longer. */
+static void a_tail_is_as_long_as_its_journeys(void **state)
+{
+	static const uint64_t ms[] = {0, 9, 1000};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		begin(1, 0.004, 3500);
+		run.last_ns = ms[i] * MS;
+		turn();
+		assert_true(run.windows > 0);
+		assert_true(run.tail_ns >= (ms[i] < 50 ? ms[i] : 50) * MS);
+		/* The looks are 1, 2, 4 ... ms after the end of the window, or later on a busy host. */
+		if (ms[i] < 50)
+			assert_true(run.tail_ns < 40 * MS);
+		end();
+	}
 }
 
 static void a_quiet_host_is_followed_all_the_time(void **state)
@@ -215,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_opens_windows),
+		cmocka_unit_test(a_tail_is_as_long_as_its_journeys),
 		cmocka_unit_test(a_quiet_host_is_followed_all_the_time),
 		cmocka_unit_test(without_the_governor_nothing_is_shed),
 		cmocka_unit_test(a_backend_that_is_busy_ends_the_wait),

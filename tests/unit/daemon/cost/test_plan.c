@@ -86,7 +86,7 @@ static double duty(void)
 
 	if (!plan_window_shift(&host.plan))
 		return 1;
-	return (double)(window_ns + plan_tail_ns(window_ns)) / (double)host.plan.period_ns;
+	return (double)(window_ns + host.plan.tail_ns) / (double)host.plan.period_ns;
 }
 
 /* 100 ms.  Windows are simulated by their share of the time, and one observation in each period. */
@@ -162,10 +162,28 @@ static void a_window_fits_into_its_second(void **state)
 	assert_true(host.plan.step >= PLAN_WINDOWS);
 	window_ns = host.plan.period_ns >> plan_window_shift(&host.plan);
 	t = measure(&flood);
-	assert_true(cost_of(&t) * (double)(window_ns + plan_tail_ns(window_ns)) / 1e9 <= 1);
+	assert_true(cost_of(&t) * (double)(window_ns + host.plan.tail_ns) / 1e9 <= 1);
 	/* The next longer one would not. */
-	assert_true(cost_of(&t) * (double)(2 * window_ns + plan_tail_ns(2 * window_ns)) / 1e9 >
-		    0.7);
+	assert_true(cost_of(&t) * (double)(2 * window_ns + host.plan.tail_ns) / 1e9 > 0.7);
+}
+
+/* A long tail counts at once, so that its second fits, and is forgotten within some windows. */
+static void windows_are_the_longer_the_shorter_their_tail(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	begin();
+	plan_tail(&host.plan, PLAN_TAIL_MOST_NS);
+	assert_int_equal(host.plan.tail_ns, PLAN_TAIL_MOST_NS);
+	run(&flood, 30);
+	before = plan_window_shift(&host.plan);
+	assert_true(before > 2);
+	for (int i = 0; i < 20; i++)
+		plan_tail(&host.plan, SECOND / 1000);
+	assert_in_range(host.plan.tail_ns, SECOND / 1000, SECOND / 500);
+	run(&flood, 60);
+	assert_true(plan_window_shift(&host.plan) < before);
 }
 
 static void steps_of_load_are_followed_within_two_seconds(void **state)
@@ -301,6 +319,7 @@ int main(void)
 		cmocka_unit_test(an_idle_host_sheds_nothing),
 		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
 		cmocka_unit_test(a_window_fits_into_its_second),
+		cmocka_unit_test(windows_are_the_longer_the_shorter_their_tail),
 		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
 		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
 		cmocka_unit_test(short_pauses_are_not_the_end_of_a_load),
