@@ -15,7 +15,7 @@
 #define MS UINT64_C(1000000)
 #define TICK_NS (50 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
-#define TICK_QUIET_NS (200 * MS)
+#define TICK_QUIET_NS (500 * MS)
 #define QUIET_PART 0.2 /* of the budget */
 /* On a quiet host, the first CPU that follows 1 in 8 packets ends the wait. */
 #define BUSY_SHIFT 3
@@ -31,7 +31,7 @@
 /* If only windows show the end of a load, it is seen after 2 s at most. */
 #define PERIOD_BLIND_NS (1600 * MS)
 /* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
-#define SWITCHING_PART 0.1
+#define SWITCHING_PART 0.075
 /* After a window, whether its journeys have ended is looked at after this time, twice this time, and so on. */
 #define TAIL_LOOK_NS MS
 /* The weight of a reading in the means that are shown, for a reading of a full tick. */
@@ -381,13 +381,13 @@ static uint64_t wait_ns(const struct governor *governor)
 	uint64_t now = time_monotonic(), ns, most;
 
 	if (governor->limit > BACKEND_NO_WAKE)
-		return TICK_QUIET_NS;
+		return loop_shared_ns(TICK_QUIET_NS);
 	if (governor->again)
 		return AGAIN_NS;
 	if (governor->phase == PHASE_ALWAYS)
-		return is_quiet(governor) ? TICK_QUIET_NS : TICK_NS;
+		return is_quiet(governor) ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
-	most = governor->phase == PHASE_WAIT ? TICK_QUIET_NS : TICK_NS;
+	most = governor->phase == PHASE_WAIT ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
 	return ns < most ? ns : most;
 }
 

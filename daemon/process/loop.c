@@ -235,6 +235,22 @@ static int arm(struct loop_source *source, uint64_t interval_ns)
 	return sd_event_source_set_enabled(source->event, SD_EVENT_ONESHOT);
 }
 
+/*
+ * A wakeup costs more than what most timers do, and for a load that fills the CPUs much more: a queue that
+ * builds up meanwhile takes ten times as long to become empty again.  So timers are due together.
+ */
+static uint64_t shared_after(uint64_t time_ns, uint64_t period_ns)
+{
+	return add_saturated(time_ns, period_ns + period_ns / 2) / period_ns * period_ns;
+}
+
+uint64_t loop_shared_ns(uint64_t period_ns)
+{
+	uint64_t now = time_monotonic();
+
+	return shared_after(now, period_ns) - now;
+}
+
 static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 {
 	struct loop_source *source = userdata;
@@ -245,11 +261,9 @@ static int on_timer(sd_event_source *event, uint64_t due_us, void *userdata)
 	(void)due_us;
 	begin_turn(loop);
 	if (source->period_ns) {
-		uint64_t late = now > source->next_ns ? now - source->next_ns : 0;
-		uint64_t turns = late / source->period_ns + 1;
 		int r;
 
-		source->next_ns = add_saturated(source->next_ns, turns * source->period_ns);
+		source->next_ns = shared_after(now, source->period_ns);
 		r = arm(source, source->period_ns);
 		if (r < 0)
 			return finish(loop, r);
