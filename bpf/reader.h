@@ -14,7 +14,8 @@
  * known, and after each read.  A read ends the journey of this skb if
  *   - its entry is still in the in-flight table and marked for this socket;
  *   - it is no longer first in the queue.  It still is if two tasks read the
- *     socket and one overtook the other.
+ *     socket and one overtook the other, or if it was freed and its memory is that of
+ *     the one that is first now.
  * Otherwise the read is not timed, because its skb is not known.  A CPU can
  * free such an skb before the reader reaches sock_recv_length.  Then
  * nf_consume_skb ends the journey: next in line and freed, it was just read.
@@ -145,8 +146,11 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 		return;
 	skb = r->next;
 	first = nf_reader_first(sk);
-	if (skb && first && skb == nf_address(first))
+	if (skb && first && skb == nf_address(first)) {
+		/* Or it was freed before this program ran, and the next one has got its memory. */
+		nf_reader_expect(r, number, first);
 		return;
+	}
 	e = skb ? nf_inflight_at(skb) : 0;
 	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX) {
 		path = *e;

@@ -276,8 +276,8 @@ struct backend_ops {
 	bool (*in_flight)(const struct backend *backend, struct backend_cursor *cursor,
 			  uint64_t now_ns, struct backend_in_flight *count);
 	/*
-	 * Whether the end of a journey that began since stages are attached can still come; true, too, if
-	 * so many entries are in use that this would take long to find out.  False with .governor off.
+	 * Whether the end of a journey that began since stages are attached can still come.  True, too, if the
+	 * table is so full that it takes long to find out.  False with .governor off.
 	 */
 	bool (*awaits_end)(const struct backend *backend, uint64_t now_ns);
 	/* To be called every 250 ms: makes room for new devices.  Takes up to 5 ms. */

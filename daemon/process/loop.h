@@ -60,10 +60,10 @@ int loop_add_fd(struct loop *loop, struct loop_source **source, int fd, unsigned
 int loop_fd_set_events(struct loop_source *source, unsigned int events);
 
 /*
- * Call `handler` once `delay_ns` from now and, unless `period_ns` is 0, every `period_ns` after that, at multiples of the
- * period, so that timers share their wakeups: the second call comes half a period to one and a half after the first.
- * Missed turns are skipped.  CLOCK_MONOTONIC; times are rounded up to microseconds, and a call can be up to 1 % of the
- * wait late.
+ * Call `handler` once `delay_ns` from now and, unless `period_ns` is 0, every `period_ns` after that, at multiples of
+ * the period, so that timers share their wakeups: the second call comes half a period to one and a half after the
+ * first.  Missed turns are skipped.  CLOCK_MONOTONIC; times are rounded up to microseconds, and a call can be up to 1 %
+ * of the wait late.
  */
 int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t delay_ns,
 		   uint64_t period_ns, loop_handler handler, void *userdata);

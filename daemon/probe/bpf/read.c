@@ -82,8 +82,8 @@ bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cu
 }
 
 /*
- * TCP frees an skb without payload (an ACK) where no tracepoint is.  So a received skb of at most this length that is in
- * no socket's queue after this time has probably ended unseen.
+ * TCP frees an skb without payload (an ACK) where no tracepoint is.  So a received skb of at most this length that is
+ * in no socket's queue after this time has probably ended unseen.
  */
 #define ACK_BYTES_MAX 100
 #define ACK_NS UINT64_C(4000000)

@@ -162,6 +162,30 @@ static void test_freed_before_recv_length(void **state)
 	assert_balanced();
 }
 
+/* ... and the datagram that comes next gets the memory of the one that was read. */
+static void test_freed_and_reused_before_recv_length(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
+
+	(void)state;
+	take();
+	on_cpu(1);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(20000);
+	consume(a);
+	softirq_exit(NET_RX_SOFTIRQ);
+	skb_reuse(a, NET_A);
+	arrives(a, 30000);
+	on_cpu(0);
+	recv_length(&sock.sk, 72, 0);
+	take();
+	at(45000);
+	recv_length(&sock.sk, 72, 0);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_COPY], 45000);
+	assert_balanced();
+}
+
 /* The skb that was expected is another one by now: its read is not timed. */
 static void test_expected_skb_was_reused(void **state)
 {
@@ -349,6 +373,7 @@ int main(void)
 		READER_TEST(test_reader_queue),
 		READER_TEST(test_read_before_its_announcement),
 		READER_TEST(test_freed_before_recv_length),
+		READER_TEST(test_freed_and_reused_before_recv_length),
 		READER_TEST(test_expected_skb_was_reused),
 		READER_TEST(test_arrival_during_read),
 		READER_TEST(test_unreadable_headers),
