@@ -15,8 +15,9 @@
 #define MS UINT64_C(1000000)
 #define TICK_NS (50 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
-#define TICK_QUIET_NS (500 * MS)
-#define QUIET_PART 0.2 /* of the budget */
+#define TICK_QUIET_NS (250 * MS)
+#define TICK_WAIT_NS (500 * MS) /* between windows */
+#define QUIET_PART 0.2		/* of the budget */
 /* On a quiet host, the first CPU that follows 1 in 8 packets ends the wait. */
 #define BUSY_SHIFT 3
 /* A load that has just begun is measured for this time before windows are chosen for it. */
@@ -387,7 +388,7 @@ static uint64_t wait_ns(const struct governor *governor)
 	if (governor->phase == PHASE_ALWAYS)
 		return is_quiet(governor) ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
-	most = governor->phase == PHASE_WAIT ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
+	most = governor->phase == PHASE_WAIT ? loop_shared_ns(TICK_WAIT_NS) : TICK_NS;
 	return ns < most ? ns : most;
 }
 
