@@ -98,7 +98,7 @@ static bool awaits_end(const struct nf_inflight *entry, uint64_t since_ns, uint6
 	       now_ns < begin_ns + ACK_NS;
 }
 
-/* Sets that are looked at, at most: this takes a tenth of a millisecond. */
+/* Sets whose entries one call looks at, at most. */
 #define SETS_MAX 4096
 
 /* A set that is not present has no entry in use, see struct nf_presence. */
