@@ -41,7 +41,7 @@ struct selection_error {
 };
 
 /*
- * Compile `expression`; an empty one selects everything.  Takes less than 0.1 s and does not look up names.  The caller
+ * Compile `expression`; an empty one selects everything.  Takes less than 50 ms and does not look up names.  The caller
  * frees the selection.
  *
  * -EINVAL: the expression is invalid, and `error` says why and where; -E2BIG: it exceeds a limit of expression.h, which
