@@ -7,6 +7,8 @@
 
 /* Following one packet to its end takes about this on the machines that we measured. */
 #define FOLLOWED_NS 400.0
+/* In windows, following takes at least this part of what programs take: the others that pass cost the rest. */
+#define FOLLOWED_PART 0.1
 /* The parts of the budget: the first is for what hooks take, the second for all. */
 #define HOOKS_LIMIT 0.7
 #define ALL_LIMIT 0.8
@@ -52,6 +54,7 @@ static double least_interval(const struct plan_budget *budget)
 void plan_begin(struct plan *plan, const struct plan_budget *budget)
 {
 	*plan = (struct plan){.interval_ns = (uint64_t)least_interval(budget),
+			      .longest_ns = PLAN_INTERVAL_MAX_NS,
 			      .period_ns = SECOND,
 			      .tail_ns = TAIL_FIRST_NS,
 			      .hold_ns = HOLD_LEAST_NS};
@@ -120,7 +123,7 @@ static uint64_t second_of(const struct plan *plan)
 /* Whether the interval can bring a step into the budget. */
 static bool fits(const struct plan *plan, int step)
 {
-	bool end = plan->interval_ns >= PLAN_INTERVAL_MAX_NS;
+	bool end = plan->interval_ns >= plan->longest_ns;
 
 	return predict_hooks(plan, step, plan->period_ns) <= HOOKS_LIMIT &&
 	       predict_hooks(plan, step, second_of(plan)) <= SECOND_LIMIT &&
@@ -144,6 +147,19 @@ static double room(const struct plan *plan)
 	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
 }
 
+/*
+ * In windows, most of the programs' time can be that of packets that are passed over, which no interval makes less.  A
+ * longer one would only leave windows without journeys.
+ */
+static double longest_interval(const struct plan *plan, const struct plan_budget *budget)
+{
+	double share = programs_of(plan, plan->step) * fmin(budget->host, budget->cpu);
+
+	if (plan->step < PLAN_WINDOWS || share <= 0)
+		return (double)PLAN_INTERVAL_MAX_NS;
+	return fmin(2 * FOLLOWED_NS / (FOLLOWED_PART * share), (double)PLAN_INTERVAL_MAX_NS);
+}
+
 static void set_interval(struct plan *plan, const struct plan_budget *budget)
 {
 	double programs = programs_of(plan, plan->step), target = room(plan);
@@ -153,7 +169,8 @@ static void set_interval(struct plan *plan, const struct plan_budget *budget)
 		ns *= fmin(ratio * 1.1, 4);
 	else if (ratio < 0.7)
 		ns *= fmax(ratio * 1.2, 0.8);
-	ns = fmin(fmax(ns, least_interval(budget)), (double)PLAN_INTERVAL_MAX_NS);
+	plan->longest_ns = (uint64_t)fmax(longest_interval(plan, budget), least_interval(budget));
+	ns = fmin(fmax(ns, least_interval(budget)), (double)plan->longest_ns);
 	plan->interval_ns = (uint64_t)ns;
 }
 

@@ -167,6 +167,31 @@ static void a_window_fits_into_its_second(void **state)
 	assert_true(cost_of(&t) * (double)(2 * window_ns + host.plan.tail_ns) / 1e9 > 0.7);
 }
 
+/* Packets that are passed over can take more than the budget.  No interval helps, so that windows keep their journeys. */
+static void the_interval_does_not_grow_in_vain(void **state)
+{
+	static const struct load slow = {.stages = 4e6,
+					 .packets = 4e5,
+					 .slow_ns = 50,
+					 .followed = 400,
+					 .received = 4e5,
+					 .cpus = 2};
+	double followed;
+
+	(void)state;
+	begin();
+	run(&slow, 60);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	followed = 2 * 400 / (double)host.plan.interval_ns;
+	assert_true(followed >= 0.05 * slow.stages * slow.slow_ns / 1e9);
+	assert_true(followed <= 0.2 * slow.stages * slow.slow_ns / 1e9);
+	assert_true(host.cost < 1);
+	assert_int_equal(host.ticks_above, 0);
+	/* Where nothing is passed over, it still has its longest. */
+	run(&idle, 10);
+	assert_int_equal(host.plan.longest_ns, PLAN_INTERVAL_MAX_NS);
+}
+
 /* A long tail counts at once, so that its second fits, and is forgotten within some windows. */
 static void windows_are_the_longer_the_shorter_their_tail(void **state)
 {
@@ -319,6 +344,7 @@ int main(void)
 		cmocka_unit_test(an_idle_host_sheds_nothing),
 		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
 		cmocka_unit_test(a_window_fits_into_its_second),
+		cmocka_unit_test(the_interval_does_not_grow_in_vain),
 		cmocka_unit_test(windows_are_the_longer_the_shorter_their_tail),
 		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
 		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
