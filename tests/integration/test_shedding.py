@@ -195,7 +195,8 @@ def two_bands(start, pair, budget, windows=False):
     end = time.monotonic() + patience.seconds(4)
     while time.monotonic() < end:
         pair.left.send_udp(pair.right_address(4), 9, BATCH)
-    assert not windows or governor(daemon)["windows_one_in"] > 1, "no windows"
+    # A slow host may just then need no windows.
+    assert not windows or governor(daemon)["seen_percent"] < 90, "no windows"
     time.sleep(0.1)
     row = daemon.latency(pair.left_device, "queue_to_start_xmit", "tx")
     assert row["followed"] < row["count"], "nothing was shed"
