@@ -4,9 +4,10 @@
  *
  * Steps, each cheaper than the one before: everything attached; all but the scheduler's probes; then stages in random
  * windows of 1/2, 1/4, … 1/128 of the time.  On each step the interval between two journeys that a CPU begins to follow
- * is the first lever; in windows it grows only while following still takes a good part of the programs' time.  A step is
- * left upwards at once, and downwards if the lower one is predicted to fit; one that did not fit is tried again after
- * 2 s, then 4 s, up to 60 s.
+ * is the first lever; in windows it grows only while following still takes a good part of the programs' time.
+ *
+ * A step is left upwards at once, and downwards if the lower one is predicted to fit; one that did not fit is tried
+ * again after 2 s, then 4 s, up to 60 s.
  */
 #ifndef DAEMON_COST_PLAN_H
 #define DAEMON_COST_PLAN_H

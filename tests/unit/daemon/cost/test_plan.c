@@ -167,7 +167,7 @@ static void a_window_fits_into_its_second(void **state)
 	assert_true(cost_of(&t) * (double)(2 * window_ns + host.plan.tail_ns) / 1e9 > 0.7);
 }
 
-/* Packets that are passed over can take more than the budget.  No interval helps, so that windows keep their journeys. */
+/* Packets that are passed over can take more than the budget.  No interval helps, so windows keep their journeys. */
 static void the_interval_does_not_grow_in_vain(void **state)
 {
 	static const struct load slow = {.stages = 4e6,
