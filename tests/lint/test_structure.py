@@ -50,6 +50,7 @@ MAY_INCLUDE = {
     "daemon/probe/": ["daemon/core/names.h", "common/", "bpf/records.h"],
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
                           "daemon/core/drop_sums.h", "common/", "bpf/records.h", "build/bpf/"],
+    "daemon/probe/events/": ["daemon/probe/", "daemon/core/", "common/", "bpf/records.h"],
     "daemon/process/": ["common/"],
     "daemon/post/": ["common/"],
     # ---- the command line, from the top down ----

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's trace events that show what the probes show: those of tracefs on this host, and those of a recorded
+ * file.
+ */
+#ifndef DAEMON_PROBE_EVENTS_TRACEPOINTS_H
+#define DAEMON_PROBE_EVENTS_TRACEPOINTS_H
+
+#include <stddef.h>
+
+#include "bpf/records.h"
+
+/* The group of the kprobe events that netflowd creates. */
+#define TRACEPOINTS_KPROBES "netflowd"
+
+struct tracepoint {
+	enum nf_probe probe;
+	const char *system, *name; /* as in events/SYSTEM/NAME of tracefs */
+	const char *filter;	   /* the kernel drops other events; NULL: it keeps all */
+	/* Of a kprobe event: the function, and its arguments as in Documentation/trace/kprobetrace.rst; or NULL. */
+	const char *function, *arguments;
+};
+
+/*
+ * In the order of enum nf_probe.  Of several for one probe, netflowd uses the first that the kernel has.
+ */
+extern const struct tracepoint tracepoints[];
+extern const size_t tracepoints_count;
+
+#endif
