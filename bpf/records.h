@@ -420,7 +420,7 @@ struct nf_evidence_state {
  * timing and events.  While stages are detached it clears the rest.
  */
 struct nf_cpu {
-	/* What the next received skb gets, see bpf/cpu.h. */
+	/* What the next received skb gets, see bpf/softirq.h. */
 	__u64 irq_ns;	/* irq_handler_entry, 0 outside a handler, NF_UNTIMED */
 	__u64 raise_ns; /* first softirq_raise of NET_RX since its entry, 0 = none, NF_UNTIMED */
 	__u64 raise_irq_ns; /* irq_ns of the irq that raised it, 0 = none */
@@ -467,7 +467,7 @@ enum nf_journey {
 #define NF_INFLIGHT_NO_QUEUE 0x1  /* began at start_xmit: GSO segment, or its entry was lost */
 #define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
 #define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
-#define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/cpu.h */
+#define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/softirq.h */
 #define NF_INFLIGHT_SHARE_SHIFT 4 /* of the upper half of flags */
 #define NF_SHIFT_MAX 12		  /* of a share: one journey in 4096 */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bpf/cpu.h: which interrupt, raise and softirq bring a packet. */
+/* bpf/cpu.h and bpf/softirq.h: which interrupt, raise and softirq bring a packet. */
 #include "tests/unit/bpf/path.h"
 
 #define NET_A (&machine.dev[0][1])
