@@ -183,8 +183,9 @@ static __always_inline bool nf_in_net_rx(const struct nf_context *context)
 }
 
 /* The programs read the clock where the rules need it. */
-static __always_inline __u64 nf_clock(void)
+static __always_inline __u64 nf_clock(const struct nf_cpu *cpu)
 {
+	(void)cpu;
 	return bpf_ktime_get_ns();
 }
 

@@ -13,13 +13,10 @@
 
 #include "bytes.h"
 #include "device.h"
+#include "ethertypes.h"
 #include "evidence.h"
 #include "inflight.h"
 #include "throttle.h"
-
-#define NF_ETH_P_IP 0x0800
-#define NF_ETH_P_IPV6 0x86dd
-#define NF_ETH_P_MIN 0x0600 /* smaller values are lengths, or the kernel's own numbers */
 
 /* The exact values that the record of a drop shows, also where its key is coarser. */
 struct nf_dropped {
@@ -98,32 +95,6 @@ static __always_inline bool nf_drop_l4(const struct sk_buff *skb, __u16 protocol
 	if (nf_net_bytes(skb) <= offset)
 		return false;
 	return bpf_probe_read_kernel(l4, 1, skb->head + skb->network_header + offset) == 0;
-}
-
-/* The well-known EtherTypes other than IPv4 and IPv6 (include/uapi/linux/if_ether.h). */
-static __always_inline bool nf_drop_knows_protocol(__u16 protocol)
-{
-	switch (protocol) {
-	case 0x0806: /* ARP */
-	case 0x8035: /* RARP */
-	case 0x8100: /* VLAN, */
-	case 0x88a8: /* of a provider */
-	case 0x8847: /* MPLS, */
-	case 0x8848: /* multicast */
-	case 0x8863: /* PPPoE discovery, */
-	case 0x8864: /* session */
-	case 0x8809: /* LACP and other slow protocols */
-	case 0x888e: /* EAPOL */
-	case 0x88cc: /* LLDP */
-	case 0x88e5: /* MACsec */
-	case 0x88f7: /* PTP */
-	case 0x8906: /* FCoE, */
-	case 0x8914: /* its initialization */
-	case 0x894f: /* NSH */
-		return true;
-	default:
-		return false;
-	}
 }
 
 #define NF_BIT(l4) (1ULL << ((l4)&63))

@@ -34,7 +34,7 @@
  */
 static __always_inline void nf_irq_enter(struct nf_cpu *cpu)
 {
-	cpu->irq_ns = cpu->untimed ? NF_UNTIMED : nf_clock();
+	cpu->irq_ns = cpu->untimed ? NF_UNTIMED : nf_clock(cpu);
 }
 
 static __always_inline void nf_irq_exit(struct nf_cpu *cpu, __u32 irq)
@@ -73,7 +73,7 @@ static __always_inline void nf_net_rx_raise(struct nf_cpu *cpu)
 		if (inner < NF_XMIT_DEPTH && !cpu->irq_ns)
 			cpu->raise_ns = context->xmit[inner].start_ns;
 		if (!cpu->raise_ns)
-			cpu->raise_ns = cpu->untimed ? NF_UNTIMED : nf_clock();
+			cpu->raise_ns = cpu->untimed ? NF_UNTIMED : nf_clock(cpu);
 	}
 	if (cpu->irq_ns) {
 		cpu->irq_raised = 1;
@@ -109,7 +109,7 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 	context->shift = cpu->next_run;
 	cpu->runs++;
 	context->ranks = 0;
-	context->entry_ns = context->followed || cpu->wants_entry ? nf_clock() : 0;
+	context->entry_ns = context->followed || cpu->wants_entry ? nf_clock(cpu) : 0;
 	cpu->wants_entry = 0;
 	nf_net_rx_begin(cpu, context);
 	nf_gate_next_run(cpu, context);

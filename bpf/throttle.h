@@ -15,6 +15,8 @@
  *
  * CPUs that share a bucket update it without a lock.  One update can undo
  * another, so a race admits a few records too many, but never too few.
+ *
+ * The correlator of trace events uses it, too.
  */
 #ifndef NF_THROTTLE_H
 #define NF_THROTTLE_H
@@ -22,17 +24,17 @@
 #include "records.h"
 
 /* Take a token; false: the bucket is empty, and the caller counts the record as throttled. */
-static __always_inline bool nf_throttle_admit(struct nf_bucket *bucket, __u64 now,
-					      __u64 interval_ns, __u64 burst_ns)
+static inline __attribute__((always_inline)) _Bool
+nf_throttle_admit(struct nf_bucket *bucket, __u64 now, __u64 interval_ns, __u64 burst_ns)
 {
 	__u64 full_ns = *(volatile __u64 *)&bucket->full_ns;
 
 	if (full_ns < now)
 		full_ns = now;
 	if (full_ns - now > burst_ns)
-		return false;
+		return 0;
 	*(volatile __u64 *)&bucket->full_ns = full_ns + interval_ns;
-	return true;
+	return 1;
 }
 
 #endif
