@@ -81,7 +81,7 @@ CC := $(CLANG)
 override CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
-DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltraceevent -linih -lcap -lseccomp -lpcap \
+DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltracecmd -ltracefs -ltraceevent -linih -lcap -lseccomp -lpcap \
 	-lmicrohttpd -lsqlite3 -lpthread -lm
 POST_LIBS := -lcurl -ljansson
 CLI_LIBS := -ljansson -lncursesw
@@ -135,6 +135,9 @@ $(BUILD)/bpf/%.bpf.o: tests/bench/%.bpf.c Makefile
 
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $* > $@
+
+# The header of libtracecmd includes those of the other two by their plain names.
+$(OUT)/daemon/probe/replay/%.o: CPPFLAGS += -isystem /usr/include/traceevent -isystem /usr/include/tracefs
 
 $(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(BUILD)/bpf/slots.skel.h
 

@@ -808,7 +808,8 @@ struct nf_record {
 /* The first bytes of a packet, and metadata of its skb. */
 #define NF_L2_MAX 24
 #define NF_NET_MAX 128
-#define NF_BYTES_VLAN 0x1 /* vlan_proto and vlan_tci are valid: the skb's metadata has a tag */
+#define NF_BYTES_VLAN 0x1    /* vlan_proto and vlan_tci are valid: the skb's metadata has a tag */
+#define NF_BYTES_UNKNOWN 0x2 /* len is not known: of trace events, see daemon/correlator */
 struct nf_bytes {
 	__u32 len;	  /* skb->len, bytes */
 	__u16 protocol;	  /* EtherType, 0 = none */

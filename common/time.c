@@ -2,6 +2,7 @@
 #include "common/time.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,6 +12,13 @@
 /* A smaller change of the difference between the clocks is an error of reading them. */
 #define STEP_NS 100000
 #define READINGS 8
+
+/* Of a recording, see time_become(). */
+static struct {
+	bool used;
+	int64_t ahead_ns; /* of CLOCK_MONOTONIC */
+	int64_t realtime_ns;
+} recording;
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -22,7 +30,19 @@ static int64_t clock_ns(clockid_t clock)
 
 uint64_t time_monotonic(void)
 {
-	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+	return (uint64_t)(clock_ns(CLOCK_MONOTONIC) + recording.ahead_ns);
+}
+
+void time_become(uint64_t now_ns, int64_t realtime_ns)
+{
+	recording.used = true;
+	recording.ahead_ns = (int64_t)now_ns - clock_ns(CLOCK_MONOTONIC);
+	recording.realtime_ns = realtime_ns;
+}
+
+uint64_t time_of_kernel(uint64_t monotonic_ns)
+{
+	return monotonic_ns - (uint64_t)recording.ahead_ns;
 }
 
 uint64_t time_thread_cpu(void)
@@ -32,7 +52,7 @@ uint64_t time_thread_cpu(void)
 
 int64_t time_monotonic_ms(void)
 {
-	return clock_ns(CLOCK_MONOTONIC) / 1000000;
+	return (int64_t)time_monotonic() / 1000000;
 }
 
 /* Read CLOCK_REALTIME - CLOCK_MONOTONIC in ns; the error is at most `width` / 2. */
@@ -54,6 +74,8 @@ static int64_t realtime_offset(void)
 	static _Atomic int64_t kept;
 	int64_t old = atomic_load(&kept), offset, width;
 
+	if (recording.used)
+		return recording.realtime_ns;
 	/* Read again if the process was interrupted between the clocks. */
 	for (unsigned int i = 0; i < READINGS; i++) {
 		offset = read_offset(&width);
@@ -68,7 +90,8 @@ static int64_t realtime_offset(void)
 
 uint64_t time_realtime(void)
 {
-	return (uint64_t)clock_ns(CLOCK_REALTIME);
+	return recording.used ? time_realtime_of(time_monotonic())
+			      : (uint64_t)clock_ns(CLOCK_REALTIME);
 }
 
 uint64_t time_realtime_of(uint64_t monotonic_ns)

@@ -27,6 +27,15 @@ uint64_t time_realtime_of(uint64_t monotonic_ns);
 void time_format_realtime(int64_t realtime_ns, char text[static TIME_TEXT_MAX]);
 
 /*
+ * For a process that shows a recording: time_monotonic() goes on from `now_ns`, the end of the recording, and the time of
+ * day is `realtime_ns` later than it.  Call this once, before the process has other threads.
+ */
+void time_become(uint64_t now_ns, int64_t realtime_ns);
+
+/* The kernel's CLOCK_MONOTONIC at a time of time_monotonic(), for timers. */
+uint64_t time_of_kernel(uint64_t monotonic_ns);
+
+/*
  * Format a time of CLOCK_MONOTONIC as RFC 3339, with nanoseconds, in local time with its offset.  If the host's clock
  * was stepped after that time, the text is the time that the clock would have shown if the step had come before it.
  */

@@ -279,6 +279,20 @@ void config_init(struct config *config)
 			abort();
 }
 
+void config_replay(struct config *config, const char *recording)
+{
+	config->backend.replay = recording;
+	config->backend.governor = false;
+	config->governor.on = false;
+	config->kmsg[0] = 0;
+	config->pause_file[0] = 0;
+	config->elsewhere_interval_ns = 0;
+	config->history_enabled = 0;
+	config->exporter = (struct exporter_settings){0};
+	config->lines = (struct lines_settings){0};
+	config->alertmanager = (struct alertmanager_settings){0};
+}
+
 int config_set_key(struct config *config, const char *key, const char *value, size_t *setting,
 		   char *error)
 {

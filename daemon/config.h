@@ -52,6 +52,9 @@ struct config {
 /* Set every setting to its default. */
 void config_init(struct config *config);
 
+/* Show a recording: no setting that reads, watches or writes anything of this host is in force. */
+void config_replay(struct config *config, const char *recording);
+
 /*
  * Set one setting.  Returns -EINVAL if it is refused: the setting then keeps its value, and `error`
  * (CONFIG_ERROR_MAX bytes) names the key, the mistake and the values allowed.  *setting is its index

@@ -345,6 +345,7 @@ static struct history_settings history_settings(const struct daemon *daemon)
 
 	return (struct history_settings){
 		.enabled = config->history_enabled,
+		.why_not = config->backend.replay ? "a recording is shown, which has none" : NULL,
 		.directory = config->history_directory,
 		.bytes = config->history_bytes,
 		.age_ns = config->history_age_ns,
@@ -380,6 +381,11 @@ static void reload(void *userdata, struct control_reloaded *reloaded)
 	struct daemon *daemon = userdata;
 	int r;
 
+	if (daemon->config.backend.replay) {
+		snprintf(reloaded->error, sizeof(reloaded->error),
+			 "a recording is shown: start netflowd --replay again for other settings");
+		return;
+	}
 	manager_reloading(daemon->manager);
 	r = configuration_read(&fresh, daemon->arguments, reloaded->error);
 	if (r == 0) {
@@ -500,7 +506,7 @@ static const char *why_paused(void *userdata, bool counts)
 	return state->level == PAUSE_ALL || (state->level && !counts) ? state->text : NULL;
 }
 
-static int open_backend(struct daemon *daemon)
+static int choose_backend(struct daemon *daemon)
 {
 	const struct backend_sink sink = {.drop = take_drop,
 					  .journey = take_journey,
@@ -508,10 +514,37 @@ static int open_backend(struct daemon *daemon)
 					  .busy = take_busy,
 					  .userdata = daemon};
 	struct backend_settings settings;
-	int fd, r;
+	int r;
 
 	config_backend(&daemon->config, &settings);
 	r = backend_open(&daemon->backend, &settings, &sink, daemon->names, daemon->backend_reason);
+	if (r < 0 && daemon->backend_reason[0])
+		log_error("%s", daemon->backend_reason);
+	return r;
+}
+
+/* The clock goes on where the recording ends, before any timer counts on it. */
+static int open_recording(struct daemon *daemon)
+{
+	struct backend_recording recording;
+	int r = choose_backend(daemon);
+
+	if (r < 0)
+		return r;
+	daemon->backend->ops->recording(daemon->backend, &recording);
+	time_become(recording.last_ns, recording.realtime_ns);
+	symbols_take(daemon->symbols, recording.symbols);
+	records_forget_symbols(daemon->records);
+	if (!recording.realtime_known)
+		log_warning(
+			"the recording does not say what time of day its clock was: times count from 1970-01-01T00:00:00Z");
+	return 0;
+}
+
+static int open_backend(struct daemon *daemon)
+{
+	int fd, r = daemon->backend ? 0 : choose_backend(daemon);
+
 	if (r < 0)
 		return r;
 	r = loop_add_timer(daemon->loop, &daemon->every_second, TIME_NS_PER_SECOND,
@@ -533,6 +566,8 @@ static int open_backend(struct daemon *daemon)
 	if (r < 0)
 		return r;
 	fd = daemon->backend->ops->fd(daemon->backend);
+	if (fd < 0)
+		return 0;
 	return loop_add_fd(daemon->loop, &daemon->input, fd, LOOP_READ, on_input, daemon);
 }
 
@@ -541,7 +576,9 @@ static int open_kmsg(struct daemon *daemon)
 {
 	int r = -ENOENT;
 
-	strcpy(daemon->kmsg_reason, "slots.kmsg is empty");
+	strcpy(daemon->kmsg_reason, daemon->config.backend.replay
+					    ? "a recording is shown, which does not have it"
+					    : "slots.kmsg is empty");
 	if (daemon->config.kmsg[0])
 		r = kmsg_new(&daemon->kmsg, daemon->loop, daemon->config.kmsg, take_rocket, daemon,
 			     daemon->kmsg_reason, sizeof(daemon->kmsg_reason));
@@ -619,6 +656,16 @@ static int find_socket(struct daemon *daemon, int *listening)
 	return r;
 }
 
+/* When what is shown began. */
+static uint64_t started_ns(const struct daemon *daemon)
+{
+	struct backend_recording recording;
+
+	if (daemon->backend->ops->recording(daemon->backend, &recording))
+		return recording.first_ns;
+	return time_monotonic();
+}
+
 static int open_control(struct daemon *daemon, int listening)
 {
 	const struct control_parts parts = {
@@ -640,7 +687,7 @@ static int open_control(struct daemon *daemon, int listening)
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
 		.listening = listening,
-		.started_ns = time_monotonic(),
+		.started_ns = started_ns(daemon),
 		.reload = reload,
 		.reload_userdata = daemon,
 	};
@@ -764,7 +811,8 @@ static void cleanup_daemon(struct daemon **daemon)
 #define OWN_DAEMON CLEANUP(cleanup_daemon)
 
 int daemon_new(struct daemon **daemon, const struct configuration *configuration,
-	       const struct configuration_arguments *arguments, const char *runtime_dir)
+	       const struct configuration_arguments *arguments, const char *runtime_dir,
+	       const char *replay)
 {
 	OWN_DAEMON struct daemon *fresh = calloc(1, sizeof(*fresh));
 	OWN_FD int listening = -1;
@@ -773,6 +821,8 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	if (!fresh)
 		return -ENOMEM;
 	fresh->config = *configuration_values(configuration);
+	if (replay)
+		config_replay(&fresh->config, replay);
 	fresh->arguments = arguments;
 	fresh->lock = -1;
 	if ((size_t)snprintf(fresh->socket_path, sizeof(fresh->socket_path), "%s/" SOCKET_NAME,
@@ -793,17 +843,20 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = names_new(&fresh->names);
 	if (r < 0)
 		return r;
-	learn_kernel();
-	r = load_symbols(fresh);
+	if (!replay)
+		learn_kernel();
+	r = replay ? symbols_new(&fresh->symbols) : load_symbols(fresh);
 	if (r < 0)
 		return r;
 	r = open_stores(fresh);
+	if (r == 0 && replay)
+		r = open_recording(fresh);
 	if (r < 0)
 		return r;
 	r = start_loop(fresh);
 	if (r < 0)
 		return r;
-	r = open_modules(fresh);
+	r = replay ? 0 : open_modules(fresh);
 	if (r < 0)
 		return r;
 	r = open_backend(fresh);
@@ -834,7 +887,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = open_manager(fresh);
 	if (r < 0)
 		return r;
-	r = start_alerts(fresh);
+	r = replay ? 0 : start_alerts(fresh);
 	if (r == 0)
 		r = open_exports(fresh, runtime_dir);
 	if (r == 0)

@@ -25,6 +25,7 @@ enum action { RUN, PRINT_CONFIG, CHECK_CONFIG };
 
 struct arguments {
 	const char *runtime_dir;
+	const char *replay; /* a recording; NULL: this host */
 	enum action action;
 	/* Each has room for all arguments. */
 	const char **file, **set;
@@ -75,6 +76,9 @@ static int take(struct arguments *arguments, enum option_id id, const char *valu
 	case OPTION_RUNTIME_DIR:
 		arguments->runtime_dir = value;
 		return 0;
+	case OPTION_REPLAY:
+		arguments->replay = value;
+		return 0;
 	case OPTION_PRINT_DEFAULT_CONFIG:
 		return default_config_print(stdout), EXIT_FINE + 1;
 	case OPTION_HELP_ALERTS:
@@ -112,17 +116,17 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 }
 
 static int run(const struct configuration *configuration,
-	       const struct configuration_arguments *sources, const char *runtime_dir)
+	       const struct configuration_arguments *sources, const struct arguments *arguments)
 {
 	struct daemon *daemon = NULL;
 	char error[512];
 	int r;
 
-	if (privilege_check(error, sizeof(error)) < 0) {
+	if (!arguments->replay && privilege_check(error, sizeof(error)) < 0) {
 		log_error("%s", error);
 		return EXIT_FAILED;
 	}
-	r = daemon_new(&daemon, configuration, sources, runtime_dir);
+	r = daemon_new(&daemon, configuration, sources, arguments->runtime_dir, arguments->replay);
 	if (r == 0)
 		r = daemon_run(daemon);
 	daemon_free(&daemon);
@@ -159,7 +163,7 @@ static int act(const struct arguments *arguments)
 	case RUN:
 		break;
 	}
-	return run(configuration, &sources, arguments->runtime_dir);
+	return run(configuration, &sources, arguments);
 }
 
 int main(int argc, char **argv)

@@ -29,6 +29,9 @@ const struct option_row option_table[OPTION_COUNT] = {
 	[OPTION_RUNTIME_DIR] =
 		{"runtime-dir", "DIR",
 		 "directory of the socket and the lock file (default " DAEMON_RUNTIME_DIR ")"},
+	[OPTION_REPLAY] =
+		{"replay", "FILE",
+		 "serve what a recording shows (of netflowctl record or trace-cmd record), not this host; needs no privileges, but a --runtime-dir of its own"},
 	[OPTION_HELP_ALERTS] = {"help-alerts", NULL, "list the keys of an alert rule"},
 	[OPTION_HELP_METRICS] = {"help-metrics", NULL,
 				 "list the metrics for Prometheus: name, type, labels, meaning"},

@@ -75,6 +75,7 @@ static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownName", "no entry for ", "name", "", REPORT_USAGE},
 	{"io.netflowd.UnknownAlert", "no such alert rule: ", "rule", "", REPORT_USAGE},
 	{"io.netflowd.InvalidSettings", "nothing was reloaded: ", "reason", "", REPORT_FAILED},
+	{"io.netflowd.CannotSelect", "cannot select by this: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.InvalidFilter", "invalid tcpdump expression: ", "reason", "", REPORT_USAGE},
 	{"io.netflowd.UnknownIncident", "", "reason", "; `netflowctl incidents` lists all",
 	 REPORT_USAGE},

@@ -169,6 +169,12 @@ static bool has_segments(const json_t *object)
 	return field_count_or(object, "segments", packets) != packets;
 }
 
+/* Trace events do not show how long a dropped packet was. */
+static bool has_bytes(const json_t *object)
+{
+	return json_object_get(object, "bytes");
+}
+
 static void put_row(struct table *table, const json_t *row, const bool *shown, const json_t *reply)
 {
 	table_row(table);
@@ -179,7 +185,8 @@ static void put_row(struct table *table, const json_t *row, const bool *shown, c
 		table, PAGE_PLAIN, "%s",
 		units_share(field_count_or(row, "packets", 0), field_count_or(reply, "packets", 0))
 			.s);
-	table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
+	if (has_bytes(reply))
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "bytes").s);
 	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++)
 		if (shown[c])
 			put_key(table, &key_columns[c], row);
@@ -202,7 +209,8 @@ static int put_rows(struct page *page, const json_t *reply, const char *by)
 	if (has_segments(reply))
 		table_column(table, TABLE_RIGHT, "segments");
 	table_column(table, TABLE_RIGHT, "share");
-	table_column(table, TABLE_RIGHT, "bytes");
+	if (has_bytes(reply))
+		table_column(table, TABLE_RIGHT, "bytes");
 	for (size_t c = 0; c < ARRAY_SIZE(key_columns); c++) {
 		shown[c] = has_column(&key_columns[c], rows, by);
 		if (shown[c])
@@ -308,8 +316,10 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	uint64_t rows = json_array_size(json_object_get(reply, "rows"));
 	uint64_t matched = field_count_or(reply, "matched", rows);
 
-	page_put(page, PAGE_PLAIN, "%s packets (%s) dropped", field_units_count(reply, "packets").s,
-		 field_units_bytes(reply, "bytes").s);
+	page_put(page, PAGE_PLAIN, "%s packets", field_units_count(reply, "packets").s);
+	if (has_bytes(reply))
+		page_put(page, PAGE_PLAIN, " (%s)", field_units_bytes(reply, "bytes").s);
+	page_put(page, PAGE_PLAIN, " dropped");
 	session_put_selection(session, page);
 	period_put_since(page, reply);
 	put_classes(session, page, reply, false);

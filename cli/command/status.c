@@ -57,6 +57,8 @@ static void put_host(struct page *page, const json_t *status)
 {
 	const json_t *host = json_object_get(status, "host");
 
+	if (!host)
+		return;
 	put_title(page, "host");
 	put_name(page, "name");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_text(host, "name"));
@@ -65,6 +67,22 @@ static void put_host(struct page *page, const json_t *status)
 		       field_text(host, "machine"), field_units_number(host, "cpus").s);
 	put_name(page, "netns");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", field_units_number(host, "netns").s);
+}
+
+static void put_recording(struct page *page, const json_t *status)
+{
+	const json_t *recording = json_object_get(status, "recording");
+
+	if (!recording)
+		return;
+	put_title(page, "recording");
+	put_name(page, "from");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s, for %s%s",
+		       field_date(recording, "from").s,
+		       field_units_duration(recording, "duration_ns").s,
+		       field_true(recording, "dated")
+			       ? ""
+			       : "; it does not say the time of day, so times count from 1970");
 }
 
 static void put_packets(struct page *page, const json_t *status)
@@ -251,6 +269,7 @@ static int put_status(struct page *page, const json_t *status)
 	pause_put(page, json_object_get(status, "paused"));
 	put_daemon(page, status);
 	put_host(page, status);
+	put_recording(page, status);
 	put_packets(page, status);
 	put_title(page, "coverage");
 	coverage_put_all(page, json_object_get(status, "coverage"));

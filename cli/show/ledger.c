@@ -146,6 +146,22 @@ static void put_missed(struct page *page, const json_t *values, const char *what
 		       field_units_count(values, "missed").s, what);
 }
 
+/* What a trace lost; nothing with the backend bpf, which reads none. */
+static void put_trace(struct page *page, const json_t *trace)
+{
+	uint64_t lost = field_count_or(trace, "losses", 0);
+
+	if (!trace)
+		return;
+	page_put(page, PAGE_PLAIN, "  trace");
+	page_pad(page, NAME_COLUMN, 0);
+	page_paragraph(page, lost ? PAGE_WARN : PAGE_PLAIN, NAME_COLUMN + INDENT,
+		       "events %s, lost %s in %s gaps, unreadable %s, out of order %s",
+		       field_units_count(trace, "events").s, field_units_count(trace, "lost").s,
+		       units_count(lost).s, field_units_count(trace, "unreadable").s,
+		       field_units_count(trace, "disorder").s);
+}
+
 void ledger_put(struct page *page, const json_t *status)
 {
 	const char *before = "";
@@ -162,6 +178,7 @@ void ledger_put(struct page *page, const json_t *status)
 	put_missed(page, json_object_get(status, "inflight"),
 		   "program runs, skipped by the kernel");
 	ledger_put_unseen(page, json_object_get(status, "latency"), NAME_COLUMN);
+	put_trace(page, json_object_get(status, "trace"));
 }
 
 void ledger_put_unseen(struct page *page, const json_t *latency, size_t column)

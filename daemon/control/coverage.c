@@ -99,6 +99,14 @@ static int add_pause(char **reasons, const struct control *control, bool counts)
 	return r < 0 ? r : 1;
 }
 
+/* What the backend itself cannot see. */
+static int add_blind(char **reasons, const struct backend *backend, const char *question)
+{
+	const char *blind = backend->ops->blind(backend, question);
+
+	return blind ? add_reason(reasons, "%s", blind) : 0;
+}
+
 static json_t *coverage_of(const struct control *control, const struct question *question)
 {
 	OWN_FREE char *reasons = NULL;
@@ -122,6 +130,8 @@ static json_t *coverage_of(const struct control *control, const struct question 
 			unanswered = true;
 	}
 	if (shed && add_reason(&reasons, "%s", shed) < 0)
+		return NULL;
+	if (add_blind(&reasons, control->parts.backend, question->name) < 0)
 		return NULL;
 	if (control_bypassed(control, question->name, bypassed) &&
 	    add_reason(&reasons, "%s", bypassed) < 0)
@@ -176,7 +186,7 @@ static json_t *coverage_of_devices(const struct control *control)
 	OWN_FREE char *reasons = NULL;
 
 	backend->ops->sharing(backend, &sharing);
-	if (add_sharing(&reasons, &sharing) < 0)
+	if (add_sharing(&reasons, &sharing) < 0 || add_blind(&reasons, backend, "devices") < 0)
 		return NULL;
 	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
 			 reasons ? "degraded" : "full", "reason", reasons);

@@ -110,10 +110,18 @@ COMPARE_BY(netns, first_of(ORDER(k->netns, l->netns), ORDER(a->drops.gone + 2 * 
 COMPARE_BY(cgroup,
 	   first_of(ORDER(k->cgroup, l->cgroup), first_of(compare_kind(a, b), compare_owner(a, b))))
 COMPARE_BY(flow, strcmp(a->flow, b->flow))
-/* Many namespaces have devices of the same name, so the namespace and the ifindex identify a device. */
+/*
+ * Many namespaces have devices of the same name, so the namespace and the ifindex identify a device.  Trace events have
+ * the name only.
+ */
+static int compare_name(const struct row *a, const struct row *b)
+{
+	return a->drops.key.ifindex ? 0 : strcmp(a->drops.device, b->drops.device);
+}
+
 COMPARE_BY(device,
 	   first_of(ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)),
-		    compare_kind(a, b)))
+		    first_of(compare_name(a, b), compare_kind(a, b))))
 /* The programs leave l4 at 0 where it is not known. */
 COMPARE_BY(protocol, first_of(ORDER((uint32_t)k->protocol << 16 | (uint32_t)k->flags << 8 | k->l4,
 				    (uint32_t)l->protocol << 16 | (uint32_t)l->flags << 8 | l->l4),
@@ -150,6 +158,8 @@ static int compare_key(const void *x, const void *y)
 	if (!order)
 		order = compare_rest(k, l);
 	if (!order)
+		order = compare_name(a, b);
+	if (!order)
 		order = compare_kind(a, b);
 	return order ? order : verdict_compare(a->verdict, b->verdict);
 }
@@ -184,6 +194,7 @@ static void merge(struct backend_drops *into, const struct backend_drops *from)
 	into->packets += from->packets;
 	into->segments += from->segments;
 	into->bytes += from->bytes;
+	into->unmeasured |= from->unmeasured;
 	into->gone &= from->gone;
 	into->unkeyed &= from->unkeyed;
 	into->key.flags &= from->key.flags | (__u8)~NF_KEY_COARSE;
@@ -426,6 +437,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 		.unkeyed = row->drops.unkeyed,
 		.coarse = key->flags & NF_KEY_COARSE,
 		.packets = row->drops.packets,
+		.unmeasured = row->drops.unmeasured,
 		.segments = row->drops.segments,
 		.bytes = row->drops.bytes,
 		.last_ns = row->drops.last_ns,
@@ -469,11 +481,18 @@ struct drops_reply {
 	struct rows rows;
 	const struct grouping *by;
 	uint64_t time_ns, packets, segments, bytes;
-	bool complete;	/* all rows are there */
-	size_t record;	/* by = flow: the next one, counted from the newest when the call came */
-	uint64_t added; /* control->added[] at that time */
+	bool unmeasured; /* segments and bytes are not known */
+	bool complete;	 /* all rows are there */
+	size_t record;	 /* by = flow: the next one, counted from the newest when the call came */
+	uint64_t added;	 /* control->added[] at that time */
 	size_t next;
 };
+
+/* NULL: it is not known. */
+static json_t *measured(const struct drops_reply *reply, uint64_t sum)
+{
+	return reply->unmeasured ? NULL : json_integer(json_count(sum));
+}
 
 static json_t *head(void *state)
 {
@@ -482,13 +501,13 @@ static json_t *head(void *state)
 	bool lossy = reply->filter.by_device || reply->filter.by_netns;
 
 	return json_pack(
-		"{s:o, s:o, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*, s:o*, s:I, s:o*}",
+		"{s:o, s:o, s:I, s:b, s:I, s:o*, s:o*, s:o, s:I, s:o*, s:o*, s:o*, s:I, s:o*}",
 		"time", json_time(reply->time_ns), "since",
 		json_time(reply->control->parts.started_ns), "elapsed_ns",
 		control_elapsed(reply->control, reply->time_ns), "exact",
 		!by || by->compare != compare_flow, "packets", json_count(reply->packets),
-		"segments", json_count(reply->segments), "bytes", json_count(reply->bytes),
-		"classes", classes_to_json(&reply->rows), "messages",
+		"segments", measured(reply, reply->segments), "bytes",
+		measured(reply, reply->bytes), "classes", classes_to_json(&reply->rows), "messages",
 		json_count(reply->rows.messages), "hidden", hidden_to_json(&reply->rows), "folded",
 		lossy ? json_integer(json_count(reply->rows.folded)) : NULL, "baseline",
 		by && by->compare == compare_flow
@@ -511,6 +530,7 @@ static void complete(struct drops_reply *reply)
 		reply->packets += rows->row[i].drops.packets;
 		reply->segments += rows->row[i].drops.segments;
 		reply->bytes += rows->row[i].drops.bytes;
+		reply->unmeasured |= rows->row[i].drops.unmeasured;
 	}
 }
 

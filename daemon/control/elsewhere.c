@@ -241,7 +241,9 @@ json_t *control_elsewhere_coverage(const struct control *control)
 	const struct elsewhere_findings *findings = state.findings;
 	char reason[ELSEWHERE_REASON_MAX] = "";
 
-	if (!state.interval_ns)
+	if (control_recorded(control))
+		snprintf(reason, sizeof(reason), "%s", control_recorded(control));
+	else if (!state.interval_ns)
 		snprintf(reason, sizeof(reason), "elsewhere.interval is 0");
 	else if (!findings)
 		snprintf(reason, sizeof(reason), "no scan has succeeded: %s",

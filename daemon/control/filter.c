@@ -112,6 +112,18 @@ static int read_reason(struct filter *filter, const struct control *control, str
 	return 0;
 }
 
+/* Whether the backend shows nothing that the criterion could select by; then the call has ended. */
+static bool is_blind(const struct control *control, struct call *call, const char *criterion)
+{
+	const struct backend *backend = control->parts.backend;
+	const char *reason = backend->ops->blind(backend, criterion);
+
+	if (reason)
+		call_error(call, "io.netflowd.CannotSelect",
+			   json_pack("{s:s, s:s}", "criterion", criterion, "reason", reason));
+	return reason;
+}
+
 /*
  * Select counters by the number that the name has now, because they have no names.  Records are selected by the
  * namespace's cookie, or by the name that was captured with them.
@@ -121,6 +133,8 @@ static int read_netns(struct filter *filter, const struct control *control, stru
 {
 	char nearest[ATTRIBUTION_NETNS_MAX];
 
+	if (is_blind(control, call, "netns"))
+		return -EINVAL;
 	switch (attribution_netns_number(control->parts.attribution, text, &filter->netns)) {
 	case 0:
 		filter->by_netns = true;
@@ -163,11 +177,15 @@ int filter_read_classes(struct call *call, const json_t *parameters, unsigned in
 	return 0;
 }
 
-static int read_expression(struct filter *filter, struct call *call, const char *text)
+static int read_expression(struct filter *filter, const struct control *control, struct call *call,
+			   const char *text)
 {
 	struct selection_error error;
-	int r = selection_new(&filter->selection, text, &error);
+	int r;
 
+	if (is_blind(control, call, "filter"))
+		return -EINVAL;
+	r = selection_new(&filter->selection, text, &error);
 	if (r == -EINVAL || r == -E2BIG) {
 		call_error(call, "io.netflowd.InvalidFilter",
 			   json_pack("{s:s, s:s}", "filter", text, "reason", error.text));
@@ -242,7 +260,7 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	if (!fresh.by_class)
 		fresh.classes = VERDICT_CLASSES_ALL;
 	if (r == 0 && expression)
-		r = read_expression(&fresh, call, expression);
+		r = read_expression(&fresh, control, call, expression);
 	if (r == 0)
 		r = read_path(&fresh, call, parameters);
 	if (r < 0)

@@ -111,6 +111,9 @@ json_int_t control_elapsed(const struct control *control, uint64_t time_ns);
 /* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
 json_t *control_known(uint32_t number);
 
+/* status.c: why this host's other sources are not read: a recording is shown; NULL: none is. */
+const char *control_recorded(const struct control *control);
+
 /* pause.c: type Paused; NULL: netflowd is not paused. */
 json_t *control_paused(const struct control *control);
 

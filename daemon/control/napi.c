@@ -37,7 +37,13 @@ static json_t *quantile(const struct nf_hist *hist, double q)
 	return histogram_quantile(hist, q, &ns) == 0 ? json_integer(json_count(ns)) : NULL;
 }
 
-static json_t *cpu_to_json(const struct reading *reading, const struct softnet *row)
+static json_t *of_kernel(uint32_t counter, bool counted)
+{
+	return counted ? json_integer(json_count(counter)) : NULL;
+}
+
+/* `counted`: the counters of the kernel are known. */
+static json_t *cpu_to_json(const struct reading *reading, const struct softnet *row, bool counted)
 {
 	static const struct nf_hist none;
 	const struct nf_hist *wait = reading_softirq_wait(reading, row->cpu);
@@ -50,12 +56,13 @@ static json_t *cpu_to_json(const struct reading *reading, const struct softnet *
 		mean_ns = json_real(mean);
 		max_ns = json_integer(json_count(wait->max_ns));
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*, s:o*}", "cpu",
-			 json_count(row->cpu), "processed", json_count(row->processed), "dropped",
-			 json_count(row->dropped), "time_squeeze", json_count(row->time_squeeze),
-			 "wait_count", json_count(histogram_count(wait)), "wait_mean_ns", mean_ns,
-			 "wait_p50_ns", quantile(wait, 0.5), "wait_p99_ns", quantile(wait, 0.99),
-			 "wait_max_ns", max_ns);
+	return json_pack("{s:I, s:o*, s:o*, s:o*, s:I, s:o*, s:o*, s:o*, s:o*}", "cpu",
+			 json_count(row->cpu), "processed", of_kernel(row->processed, counted),
+			 "dropped", of_kernel(row->dropped, counted), "time_squeeze",
+			 of_kernel(row->time_squeeze, counted), "wait_count",
+			 json_count(histogram_count(wait)), "wait_mean_ns", mean_ns, "wait_p50_ns",
+			 quantile(wait, 0.5), "wait_p99_ns", quantile(wait, 0.99), "wait_max_ns",
+			 max_ns);
 }
 
 /* ---- the reply ----------------------------------------------------------- */
@@ -78,7 +85,8 @@ static json_t *head(void *state)
 	json_t *cpus = json_array();
 
 	for (size_t i = 0; !reply->begun && i < reply->cpus; i++)
-		json_array_append_new(cpus, cpu_to_json(reply->reading, &reply->cpu[i]));
+		json_array_append_new(cpus, cpu_to_json(reply->reading, &reply->cpu[i],
+							!control_recorded(reply->control)));
 	reply->begun = true;
 	return json_pack("{s:o, s:o, s:I, s:I, s:o}", "time",
 			 json_time(reading_time(reply->reading)), "since",
@@ -145,6 +153,20 @@ static int fail(struct call *call, int error)
 			  json_sprintf("cannot read " SOFTNET_STAT ": %s", strerror(-error))));
 }
 
+/* A recording has CPUs, but not the counters of their kernel. */
+static int read_cpus(struct napi_reply *reply)
+{
+	const struct backend *backend = reply->control->parts.backend;
+
+	if (!control_recorded(reply->control))
+		return softnet_read(SOFTNET_STAT, &reply->cpu, &reply->cpus);
+	reply->cpus = backend->ops->cpus(backend);
+	reply->cpu = calloc(reply->cpus + 1, sizeof(*reply->cpu));
+	for (size_t i = 0; reply->cpu && i < reply->cpus; i++)
+		reply->cpu[i].cpu = (uint32_t)i;
+	return reply->cpu ? 0 : -ENOMEM;
+}
+
 static int answer(struct call *call, json_t *parameters, void *userdata)
 {
 	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
@@ -166,7 +188,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		napi_reply_free(reply);
 		return r;
 	}
-	r = softnet_read(SOFTNET_STAT, &reply->cpu, &reply->cpus);
+	r = read_cpus(reply);
 	if (r < 0) {
 		napi_reply_free(reply);
 		return r == -ENOMEM ? r : fail(call, r);

@@ -31,19 +31,56 @@ const char *control_unmeasurable(const struct control *control)
 	return control->parts.backend->ops->stats_missing(control->parts.backend);
 }
 
+const char *control_recorded(const struct control *control)
+{
+	struct backend_recording shown;
+
+	return control->parts.backend->ops->recording(control->parts.backend, &shown)
+		       ? "a recording is shown, which does not have it"
+		       : NULL;
+}
+
 /* ---- GetStatus --------------------------------------------------------- */
 
-static json_t *host(void)
+/* NULL: the host is not known, because a recording is shown. */
+static json_t *host(const struct control *control)
 {
 	struct utsname name;
 	struct stat netns = {0};
 
-	if (uname(&name))
+	if (control_recorded(control) || uname(&name))
 		return NULL;
 	stat("/proc/self/ns/net", &netns);
 	return json_pack("{s:s, s:s, s:s, s:I, s:I}", "name", name.nodename, "kernel", name.release,
 			 "machine", name.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
 			 "netns", (json_int_t)netns.st_ino);
+}
+
+/* Type Recording; NULL: none is shown. */
+static json_t *recording(const struct control *control)
+{
+	const struct backend *backend = control->parts.backend;
+	struct backend_recording shown;
+
+	if (!backend->ops->recording(backend, &shown))
+		return NULL;
+	return json_pack("{s:o*, s:o*, s:I, s:b}", "from",
+			 shown.first_ns ? json_time(shown.first_ns) : NULL, "until",
+			 shown.first_ns ? json_time(shown.last_ns) : NULL, "duration_ns",
+			 json_count(shown.last_ns - shown.first_ns), "dated", shown.realtime_known);
+}
+
+/* Type TraceLedger; NULL: no trace is read. */
+static json_t *trace(const struct control *control)
+{
+	const struct backend *backend = control->parts.backend;
+	struct backend_trace ledger;
+
+	if (!backend->ops->trace(backend, &ledger))
+		return NULL;
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "events", json_count(ledger.events), "lost",
+			 json_count(ledger.lost), "losses", json_count(ledger.losses), "unreadable",
+			 json_count(ledger.unreadable), "disorder", json_count(ledger.disorder));
 }
 
 /* What kfree_skb freed, by what it was. */
@@ -268,10 +305,11 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 	return control_reply(
 		call,
 		json_pack(
-			"{s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}",
+			"{s:o, s:o, s:{s:s, s:s}, s:o*, s:o*, s:o*, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}",
 			"time", json_time(reading_time(reading)), "daemon",
 			daemon_to_json(control, reading), "backend", "name",
-			parts->backend->ops->name, "reason", parts->backend_reason, "host", host(),
+			parts->backend->ops->name, "reason", parts->backend_reason, "host",
+			host(control), "recording", recording(control), "trace", trace(control),
 			"packets", packets(counters->events, &freed), "coverage",
 			coverage_json(control, counters->events), "drops",
 			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),

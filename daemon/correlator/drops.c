@@ -163,6 +163,7 @@ static void record(struct correlator *c, struct cpu *cpu, struct correlator_drop
 		.task = {.tid = event->tid},
 		.bytes = {.len = e ? e->len : 0,
 			  .protocol = event->protocol,
+			  .flags = e ? 0 : NF_BYTES_UNKNOWN,
 			  .segments = e ? e->segments : 0},
 	};
 

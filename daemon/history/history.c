@@ -238,7 +238,10 @@ int history_new(struct history **history, const struct history_parts *parts,
 	fresh->wanted = settings->enabled;
 	*history = fresh;
 	if (!settings->enabled) {
-		strcpy(fresh->off, "history.enabled is no; set it to yes, and restart netflowd");
+		snprintf(fresh->off, sizeof(fresh->off), "%s",
+			 settings->why_not
+				 ? settings->why_not
+				 : "history.enabled is no; set it to yes, and restart netflowd");
 		return 0;
 	}
 	r = make_directory(fresh);

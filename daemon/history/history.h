@@ -27,6 +27,7 @@ struct history_question;
 
 struct history_settings {
 	bool enabled;
+	const char *why_not; /* unless enabled: why; NULL: history.enabled is no */
 	const char *directory;
 	uint64_t bytes, age_ns, interval_ns;
 	uint64_t records; /* of each kind in an interval */

@@ -89,7 +89,8 @@ json_t *json_drop_record(const struct drop *drop)
 	fill_cause(&f, &drop->cause);
 	fill_device(&f, &drop->device);
 	fill_int(&f, "cpu", drop->cpu);
-	fill_int(&f, "length_bytes", drop->contents.bytes->len);
+	if (!(drop->contents.bytes->flags & NF_BYTES_UNKNOWN))
+		fill_int(&f, "length_bytes", drop->contents.bytes->len);
 	fill_known(&f, "segments", drop->contents.bytes->segments);
 	fill_contents(&f, &drop->contents);
 	fill_task(&f, drop->task, drop->involved_unknown ? NULL : &drop->involved);
@@ -159,8 +160,10 @@ json_t *json_drops(const struct json_drops *row)
 	if (row->coarse)
 		fill_bool(&f, "coarse", true);
 	fill_int(&f, "packets", row->packets);
-	fill_int(&f, "segments", row->segments);
-	fill_int(&f, "bytes", row->bytes);
+	if (!row->unmeasured) {
+		fill_int(&f, "segments", row->segments);
+		fill_int(&f, "bytes", row->bytes);
+	}
 	fill_time(&f, "last", row->last_ns);
 	return f.object;
 }

@@ -72,8 +72,8 @@ static json_t *devices(const struct journey *journey)
 		struct fill f = fill_new();
 
 		fill_put(&f, "device", json_text(device->name, NF_DEVICE_NAME));
-		fill_int(&f, "ifindex", device->ifindex);
-		fill_int(&f, "netns", device->netns);
+		fill_known(&f, "ifindex", device->ifindex);
+		fill_known(&f, "netns", device->netns);
 		fill_foreign(&f, "netns_name", device->netns_name);
 		fill_append(&list, f.object);
 	}

@@ -69,6 +69,7 @@ struct json_drops {
 	bool gone, unkeyed, coarse; /* why it lacks fields, see type Drops */
 	uint64_t packets, segments;
 	uint64_t bytes;
+	bool unmeasured;  /* segments and bytes are not known */
 	uint64_t last_ns; /* CLOCK_MONOTONIC */
 };
 

@@ -158,7 +158,9 @@ void fill_task(struct fill *f, const struct nf_task *task, const bool *involved)
 {
 	struct fill out = fill_new();
 
-	fill_int(&out, "pid", task->pid);
+	/* Trace events name the thread only. */
+	if (task->pid || !task->tid)
+		fill_int(&out, "pid", task->pid);
 	fill_int(&out, "tid", task->tid);
 	fill_put(&out, "comm", json_text(task->comm, sizeof(task->comm)));
 	if (involved)

@@ -178,6 +178,15 @@ int symbols_load(struct symbols *symbols, const char *path, const char *modules)
 	return 0;
 }
 
+void symbols_take(struct symbols *symbols, struct tep_handle *tep)
+{
+	tep_free(symbols->tep);
+	tep_ref(tep);
+	symbols->tep = tep;
+	module_map_free(&symbols->map);
+	symbols->modules = NULL;
+}
+
 void symbols_swap(struct symbols *a, struct symbols *b)
 {
 	const struct symbols old = *a;

@@ -32,6 +32,10 @@ void symbols_free(struct symbols **symbols);
  */
 int symbols_load(struct symbols *symbols, const char *path, const char *modules);
 
+/* Replace the table by the functions of a recording's kernel, which keep their names.  The handle stays the caller's. */
+struct tep_handle;
+void symbols_take(struct symbols *symbols, struct tep_handle *tep);
+
 /* Exchange two tables: one that another thread has loaded for one that is in use. */
 void symbols_swap(struct symbols *a, struct symbols *b);
 

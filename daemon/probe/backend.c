@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/probe/absent.h"
+
 struct backend_none {
 	struct backend backend;
 	char reason[BACKEND_REASON_MAX];
@@ -15,18 +17,6 @@ struct backend_none {
 static void none_close(struct backend *backend)
 {
 	free(backend);
-}
-
-static int none_fd(const struct backend *backend)
-{
-	(void)backend;
-	return -1;
-}
-
-static int none_dispatch(struct backend *backend)
-{
-	(void)backend;
-	return 0;
 }
 
 static void none_probe(const struct backend *backend, enum nf_probe probe,
@@ -44,12 +34,6 @@ static const char *none_missing(const struct backend *backend)
 	return ((const struct backend_none *)backend)->reason;
 }
 
-static void none_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
-{
-	(void)backend;
-	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
-}
-
 static void none_events(const struct backend *backend,
 			uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
@@ -65,11 +49,6 @@ static bool none_in_flight(const struct backend *backend, struct backend_cursor 
 	(void)now_ns;
 	(void)count;
 	return true;
-}
-
-static void none_housekeep(struct backend *backend)
-{
-	(void)backend;
 }
 
 static int none_devices(const struct backend *backend, struct backend_cursor *cursor,
@@ -131,107 +110,27 @@ static int none_tables(const struct backend *backend, struct backend_cursor *cur
 	return 0;
 }
 
-static void none_slots_events(const struct backend *backend,
-			      uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS])
-{
-	(void)backend;
-	memset(events, 0, NF_SLOTS_PROBES * sizeof(events[0]));
-}
-
-static int none_slots(const struct backend *backend, struct backend_cursor *cursor,
-		      int (*visit)(const struct backend_slots *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-static bool none_refresh(struct backend *backend)
-{
-	(void)backend;
-	return false;
-}
-
-static int none_name_reasons(struct backend *backend, struct names *names)
-{
-	(void)backend;
-	(void)names;
-	return 0;
-}
-
-static void none_set_stack(struct backend *backend, bool on)
-{
-	(void)backend;
-	(void)on;
-}
-
 static void none_tune(struct backend *backend, const struct backend_settings *settings)
 {
 	(void)backend;
 	(void)settings;
 }
 
-static bool none_awaits_end(const struct backend *backend, uint64_t now_ns)
-{
-	(void)backend;
-	(void)now_ns;
-	return false;
-}
-
-static void none_set_level(struct backend *backend, enum backend_level level)
-{
-	(void)backend;
-	(void)level;
-}
-
-static void none_follow(struct backend *backend, const struct backend_following *following)
-{
-	(void)backend;
-	(void)following;
-}
-
-static void none_cpu_cost(const struct backend *backend, uint32_t cpu,
-			  struct backend_cpu_cost *cost)
-{
-	(void)backend;
-	(void)cpu;
-	*cost = (struct backend_cpu_cost){0};
-}
-
-static double none_hook_ns(const struct backend *backend)
-{
-	(void)backend;
-	return 0;
-}
-
-static int none_set_stats(struct backend *backend, bool on)
-{
-	(void)backend;
-	return on ? -EOPNOTSUPP : 0;
-}
-
-static void none_stats(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
-		       struct probe_runs *empty)
-{
-	(void)backend;
-	memset(runs, 0, NF_PROBE_COUNT * sizeof(runs[0]));
-	*empty = (struct probe_runs){0};
-}
-
 static const struct backend_ops backend_none = {
 	.name = "none",
 	.close = none_close,
-	.fd = none_fd,
-	.dispatch = none_dispatch,
+	.fd = absent_fd,
+	.dispatch = absent_dispatch,
 	.probe = none_probe,
+	.blind = absent_blind,
+	.trace = absent_trace,
+	.recording = absent_recording,
 	.reasons_missing = none_missing,
 	.events = none_events,
-	.streams = none_streams,
+	.streams = absent_streams,
 	.in_flight = none_in_flight,
-	.awaits_end = none_awaits_end,
-	.housekeep = none_housekeep,
+	.awaits_end = absent_awaits_end,
+	.housekeep = absent_housekeep,
 	.devices = none_devices,
 	.napi = none_napi,
 	.cpus = none_cpus,
@@ -239,19 +138,19 @@ static const struct backend_ops backend_none = {
 	.sharing = none_sharing,
 	.drops = none_drops,
 	.tables = none_tables,
-	.slots_events = none_slots_events,
-	.slots = none_slots,
-	.refresh = none_refresh,
-	.name_reasons = none_name_reasons,
-	.set_stack = none_set_stack,
+	.slots_events = absent_slots_events,
+	.slots = absent_slots,
+	.refresh = absent_refresh,
+	.name_reasons = absent_name_reasons,
+	.set_stack = absent_set_stack,
 	.tune = none_tune,
-	.set_level = none_set_level,
-	.follow = none_follow,
-	.cpu_cost = none_cpu_cost,
-	.hook_ns = none_hook_ns,
+	.set_level = absent_set_level,
+	.follow = absent_follow,
+	.cpu_cost = absent_cpu_cost,
+	.hook_ns = absent_hook_ns,
 	.stats_missing = none_missing,
-	.set_stats = none_set_stats,
-	.stats = none_stats,
+	.set_stats = absent_set_stats,
+	.stats = absent_stats,
 };
 
 static int none_new(struct backend **backend, const char *reason)
@@ -272,6 +171,8 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 	int r;
 
 	reason[0] = 0;
+	if (settings->replay)
+		return backend_replay.open(backend, settings, sink, names, reason);
 	r = backend_bpf.open(backend, settings, sink, names, reason);
 
 	if (r == 0) {

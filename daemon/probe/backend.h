@@ -19,6 +19,7 @@
 
 struct names;
 struct backend;
+struct tep_handle;
 
 enum backend_slots_attach {
 	BACKEND_SLOTS_AUTO, /* the first of the others that works */
@@ -57,6 +58,7 @@ struct backend_settings {
 	uint64_t journey_burst;	      /* latency records at once per CPU, at least 1 */
 	uint64_t sample_one_in;	      /* one journey in N is sampled; 0: none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
+	const char *replay; /* a recording to show instead of this host; NULL: none */
 	bool governor; /* journeys can be passed over, see struct backend_following; otherwise never */
 	bool disabled[NF_PROBE_COUNT];
 	/* How much evidence drops need that have this reason, NULL: none.  NULL: no drop needs any. */
@@ -190,6 +192,7 @@ struct backend_drops {
 	uint64_t packets;		 /* skbs */
 	uint64_t segments;		 /* packets on the wire that these skbs were */
 	uint64_t bytes;			 /* of skb->len */
+	bool unmeasured;		 /* segments and bytes are not known */
 	uint64_t last_ns;		 /* of the newest */
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 	bool gone; /* folded: the key has only reason and location; location 0: the rest of the reason */
@@ -246,6 +249,23 @@ struct backend_table {
 	uint64_t bytes; /* of memory */
 };
 
+/* The ledger of a trace: what was read, and what was not. */
+struct backend_trace {
+	uint64_t events;     /* of the probes */
+	uint64_t lost;	     /* that the kernel's buffers lost, as far as it knows how many */
+	uint64_t losses;     /* times that they lost some */
+	uint64_t unreadable; /* shorter than their format says */
+	uint64_t disorder;   /* that came after one of a later time */
+};
+
+/* What a recording shows. */
+struct backend_recording {
+	uint64_t first_ns, last_ns; /* of its events, by its clock; 0: it has none */
+	bool realtime_known;
+	int64_t realtime_ns;	    /* from its clock to the time of day */
+	struct tep_handle *symbols; /* of its kernel, see symbols_take() */
+};
+
 struct backend_ops {
 	const char *name;
 	/*
@@ -262,6 +282,12 @@ struct backend_ops {
 
 	void (*probe)(const struct backend *backend, enum nf_probe probe,
 		      struct probe_status *status);
+	/* What the trace lost; false: this backend reads no trace. */
+	bool (*trace)(const struct backend *backend, struct backend_trace *trace);
+	/* What this backend cannot see of a question of coverage; NULL: nothing. */
+	const char *(*blind)(const struct backend *backend, const char *question);
+	/* The recording that it shows; false: it shows this host. */
+	bool (*recording)(const struct backend *backend, struct backend_recording *recording);
 	/* Why drops have no reasons on this kernel; NULL if they have. */
 	const char *(*reasons_missing)(const struct backend *backend);
 	/* Events of all probes, sums over all CPUs. */
@@ -346,11 +372,14 @@ struct backend {
 };
 
 extern const struct backend_ops backend_bpf;
+/* Needs settings->replay. */
+extern const struct backend_ops backend_replay;
 
 /*
  * Open the best backend that this host can run.  If there is none, open "none",
  * whose probes are all unavailable.  `reason` (BACKEND_REASON_MAX bytes) says why
- * this backend.  Fails with -ENOMEM only.
+ * this backend.  Fails with -ENOMEM only; but with settings->replay, if the
+ * recording cannot be read: then `reason` says why.
  */
 int backend_open(struct backend **backend, const struct backend_settings *settings,
 		 const struct backend_sink *sink, struct names *names, char *reason);

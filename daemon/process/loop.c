@@ -229,7 +229,7 @@ static int arm(struct loop_source *source, uint64_t interval_ns)
 	r = sd_event_source_set_time_accuracy(source->event, accuracy_us(interval_ns));
 	if (r < 0)
 		return r;
-	r = sd_event_source_set_time(source->event, to_us(source->next_ns));
+	r = sd_event_source_set_time(source->event, to_us(time_of_kernel(source->next_ns)));
 	if (r < 0)
 		return r;
 	return sd_event_source_set_enabled(source->event, SD_EVENT_ONESHOT);
@@ -329,7 +329,8 @@ int loop_add_timer(struct loop *loop, struct loop_source **source, uint64_t dela
 	new->next_ns = add_saturated(time_monotonic(), delay_ns);
 	return give(source, &new,
 		    sd_event_add_time(loop->event, &new->event, CLOCK_MONOTONIC,
-				      to_us(new->next_ns), accuracy_us(delay_ns), on_timer, new));
+				      to_us(time_of_kernel(new->next_ns)), accuracy_us(delay_ns),
+				      on_timer, new));
 }
 
 int loop_timer_restart(struct loop_source *source, uint64_t delay_ns)

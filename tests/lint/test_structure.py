@@ -55,6 +55,8 @@ MAY_INCLUDE = {
     "daemon/probe/events/": ["daemon/probe/backend.h", "daemon/probe/probes.h",
                              "daemon/correlator/", "daemon/core/", "common/",
                              "bpf/records.h"],
+    "daemon/probe/replay/": ["daemon/probe/backend.h", "daemon/probe/events/", "daemon/correlator/",
+                             "common/", "bpf/records.h"],
     "daemon/process/": ["common/"],
     "daemon/post/": ["common/"],
     # ---- the command line, from the top down ----
@@ -74,7 +76,8 @@ OWNERS = {
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
     r"jansson\.h": r"(common/(json|export|rows|varlink)\.[ch]|cli/.*|daemon/post/.*|tests/.*"
                    r"|daemon/(json|varlink|control|alert|history)/.*)",
-    r"traceevent/.*": r"daemon/kernel/symbols\.c",
+    r"traceevent/.*": r"daemon/(kernel/symbols|probe/events/.*)\.c",
+    r"trace-cmd/.*": r"daemon/probe/replay/recording\.c",
     r"systemd/sd-journal\.h": r"daemon/process/journal\.c",
     r"systemd/sd-event\.h": r"daemon/process/loop\.c",
     r"systemd/sd-daemon\.h": r"daemon/process/(loop|activation)\.c",

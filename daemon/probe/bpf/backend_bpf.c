@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/time.h"
+#include "daemon/probe/absent.h"
 #include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/internal.h"
 
@@ -443,6 +444,9 @@ const struct backend_ops backend_bpf = {
 	.fd = bpf_fd,
 	.dispatch = bpf_dispatch,
 	.probe = bpf_probe,
+	.blind = absent_blind,
+	.trace = absent_trace,
+	.recording = absent_recording,
 	.reasons_missing = bpf_reasons_missing,
 	.events = bpf_read_events,
 	.streams = bpf_read_streams,

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the backends on trace events share: all that the correlator knows, as a backend reports it.  Such a backend
+ * begins with a struct backend_events, and its ops begin with BACKEND_EVENTS_OPS.
+ */
+#ifndef DAEMON_PROBE_EVENTS_BACKEND_EVENTS_H
+#define DAEMON_PROBE_EVENTS_BACKEND_EVENTS_H
+
+#include "daemon/probe/absent.h"
+
+struct correlator;
+struct decoder;
+struct tep_handle;
+
+struct backend_events {
+	struct backend backend;
+	struct backend_sink sink;
+	struct correlator *correlator;
+	struct decoder *decoder;
+	struct tep_handle *tep; /* not owned */
+	uint32_t cpus;
+	uint64_t unreadable; /* records of our events that were too short */
+	bool disabled[NF_PROBE_COUNT];
+};
+
+/* Make decoder and correlator, and add the reasons of the format to `names`.  -ENOMEM. */
+int backend_events_open(struct backend_events *events, const struct backend_settings *settings,
+			const struct backend_sink *sink, struct tep_handle *tep, uint32_t cpus,
+			struct names *names);
+void backend_events_close(struct backend_events *events);
+
+/* A record of the trace.  -EBADMSG: it is too short for its event. */
+int backend_events_take(struct backend_events *events, const void *data, size_t size, uint32_t cpu,
+			uint64_t time_ns);
+
+/* The source lost events; 0: it does not know how many. */
+void backend_events_lost(struct backend_events *events, uint32_t cpu, uint64_t count);
+
+void events_probe(const struct backend *backend, enum nf_probe probe, struct probe_status *status);
+bool events_trace(const struct backend *backend, struct backend_trace *trace);
+const char *events_blind(const struct backend *backend, const char *question);
+const char *events_reasons_missing(const struct backend *backend);
+void events_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+bool events_in_flight(const struct backend *backend, struct backend_cursor *cursor, uint64_t now_ns,
+		      struct backend_in_flight *count);
+int events_devices(const struct backend *backend, struct backend_cursor *cursor,
+		   int (*visit)(const struct backend_device *device, void *userdata),
+		   void *userdata);
+int events_napi(const struct backend *backend, struct backend_cursor *cursor,
+		int (*visit)(const struct backend_napi *napi, void *userdata), void *userdata);
+uint32_t events_cpus(const struct backend *backend);
+void events_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+void events_sharing(const struct backend *backend, struct backend_sharing *sharing);
+int events_drops(const struct backend *backend, struct backend_cursor *cursor,
+		 int (*visit)(const struct backend_drops *drops, void *userdata), void *userdata);
+int events_tables(const struct backend *backend, struct backend_cursor *cursor,
+		  int (*visit)(const struct backend_table *table, void *userdata), void *userdata);
+void events_tune(struct backend *backend, const struct backend_settings *settings);
+const char *events_stats_missing(const struct backend *backend);
+
+#define BACKEND_EVENTS_OPS                                                                         \
+	.probe = events_probe, .trace = events_trace, .blind = events_blind,                       \
+	.reasons_missing = events_reasons_missing, .events = events_events,                        \
+	.streams = absent_streams, .in_flight = events_in_flight, .awaits_end = absent_awaits_end, \
+	.housekeep = absent_housekeep, .devices = events_devices, .napi = events_napi,             \
+	.cpus = events_cpus, .softirq_wait = events_softirq_wait, .sharing = events_sharing,       \
+	.drops = events_drops, .tables = events_tables, .slots_events = absent_slots_events,       \
+	.slots = absent_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
+	.set_stack = absent_set_stack, .tune = events_tune, .set_level = absent_set_level,         \
+	.follow = absent_follow, .cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns,           \
+	.stats_missing = events_stats_missing, .set_stats = absent_set_stats,                      \
+	.stats = absent_stats
+
+#endif

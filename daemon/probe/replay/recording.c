@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/probe/replay/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <trace-cmd/trace-cmd.h>
+#include <unistd.h>
+
+/* More than any recording: a file that ends too early continues with zeros, which are no events. */
+#define WHOLE_BYTES ((off_t)1 << 40)
+
+struct recording {
+	/* The first buffer is that of the file itself, the others those of its instances. */
+	struct tracecmd_input **buffer;
+	int buffers;
+};
+
+struct reading {
+	const struct recording_visitor *visitor;
+	int result;
+};
+
+/* ---- the library ------------------------------------------------------------------ */
+
+/* It reports on stdout and stderr why it cannot read a file; our own message says more. */
+struct silence {
+	int out, err;
+};
+
+static struct silence silence_begin(void)
+{
+	const struct silence silence = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+	OWN_FD int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	fflush(stdout);
+	if (null >= 0 && silence.out >= 0 && silence.err >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	return silence;
+}
+
+static void silence_end(const struct silence *silence)
+{
+	fflush(stdout);
+	if (silence->out >= 0) {
+		dup2(silence->out, STDOUT_FILENO);
+		close(silence->out);
+	}
+	if (silence->err >= 0) {
+		dup2(silence->err, STDERR_FILENO);
+		close(silence->err);
+	}
+}
+
+/*
+ * Open a descriptor, which stays the caller's.  Plugins of trace-cmd are programs in their own right, and of no use here.
+ * NULL: it cannot be read.
+ */
+static struct tracecmd_input *open_fd(int fd)
+{
+	const struct silence silence = silence_begin();
+	struct tracecmd_input *input = NULL;
+	int own = dup(fd);
+
+	if (own >= 0 && lseek(own, 0, SEEK_SET) == 0)
+		input = tracecmd_open_fd(own, TRACECMD_FL_LOAD_NO_PLUGINS);
+	silence_end(&silence);
+	return input;
+}
+
+/* ---- damaged files ----------------------------------------------------------------- */
+
+/* A copy that continues with zeros, unlinked; or a negative errno. */
+static int copy_extended(int fd, off_t bytes)
+{
+	const char *directory = getenv("TMPDIR");
+	OWN_FD int copy = open(directory && directory[0] ? directory : "/var/tmp",
+			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	off_t at = 0;
+
+	if (copy < 0)
+		return -errno;
+	while (at < bytes) {
+		ssize_t sent = sendfile(copy, fd, &at, (size_t)(bytes - at));
+
+		if (sent < 0)
+			return -errno;
+		if (!sent)
+			break;
+	}
+	if (ftruncate(copy, WHOLE_BYTES) < 0)
+		return -errno;
+	return TAKE_FD(copy);
+}
+
+/* The file says that it has more data than there are.  NULL: that is not what is wrong with it. */
+static struct tracecmd_input *open_truncated(int fd, off_t bytes, char *error)
+{
+	OWN_FD int copy = copy_extended(fd, bytes);
+	struct tracecmd_input *input = copy < 0 ? NULL : open_fd(copy);
+
+	if (input)
+		snprintf(
+			error, RECORDING_ERROR_MAX,
+			"the file ends at offset %jd, before the end of its data: it was truncated; what it has up to there is shown",
+			(intmax_t)bytes);
+	return input;
+}
+
+static int refuse(int fd, const char *path, off_t bytes, char *error)
+{
+	unsigned char magic[10] = {0};
+	/* "\027\010Dtracing", see trace-cmd.dat.v6(5) */
+	static const unsigned char wanted[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	off_t stopped = lseek(fd, 0, SEEK_CUR);
+
+	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, wanted, sizeof(magic)) != 0)
+		snprintf(
+			error, RECORDING_ERROR_MAX,
+			"%.200s is not a recording: it does not begin with the mark of trace.dat at offset 0; make one with netflowctl record or trace-cmd record",
+			path);
+	else
+		snprintf(
+			error, RECORDING_ERROR_MAX,
+			"%.200s is damaged: its headers cannot be read from offset %jd of %jd on; record again, or copy the file again",
+			path, (intmax_t)stopped, (intmax_t)bytes);
+	return -EBADMSG;
+}
+
+/* ---- open ---------------------------------------------------------------------------- */
+
+static int add_instances(struct recording *recording, struct tracecmd_input *input)
+{
+	int instances = tracecmd_buffer_instances(input);
+
+	recording->buffer =
+		calloc((size_t)(instances > 0 ? instances : 0) + 1, sizeof(*recording->buffer));
+	if (!recording->buffer) {
+		tracecmd_close(input);
+		return -ENOMEM;
+	}
+	recording->buffer[recording->buffers++] = input;
+	for (int i = 0; i < instances; i++) {
+		struct tracecmd_input *instance = tracecmd_buffer_instance_handle(input, i);
+
+		if (instance)
+			recording->buffer[recording->buffers++] = instance;
+	}
+	return 0;
+}
+
+static int open_checked(const char *path, int *fd, off_t *bytes, char *error)
+{
+	struct stat status;
+
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0 || fstat(*fd, &status) < 0) {
+		int r = -errno;
+
+		snprintf(error, RECORDING_ERROR_MAX, "cannot open %.200s: %s", path, strerror(-r));
+		return r;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		snprintf(error, RECORDING_ERROR_MAX,
+			 "%.200s is not a regular file: a recording is read at several places",
+			 path);
+		return -EINVAL;
+	}
+	*bytes = status.st_size;
+	return 0;
+}
+
+int recording_open(struct recording **recording, const char *path,
+		   char error[static RECORDING_ERROR_MAX])
+{
+	OWN_RECORDING struct recording *fresh = calloc(1, sizeof(*fresh));
+	struct tracecmd_input *input;
+	OWN_FD int fd = -1;
+	off_t bytes = 0;
+	int r;
+
+	error[0] = 0;
+	if (!fresh)
+		return -ENOMEM;
+	r = open_checked(path, &fd, &bytes, error);
+	if (r < 0)
+		return r;
+	tracecmd_set_loglevel(TEP_LOG_NONE);
+	input = open_fd(fd);
+	if (!input)
+		input = open_truncated(fd, bytes, error);
+	if (!input)
+		return refuse(fd, path, bytes, error);
+	r = add_instances(fresh, input);
+	if (r < 0)
+		return r;
+	*recording = TAKE_PTR(fresh);
+	return 0;
+}
+
+void recording_free(struct recording **recording)
+{
+	struct recording *r = *recording;
+
+	if (!r)
+		return;
+	while (r->buffers)
+		tracecmd_close(r->buffer[--r->buffers]);
+	free(r->buffer);
+	free(r);
+	*recording = NULL;
+}
+
+struct tep_handle *recording_formats(const struct recording *recording)
+{
+	return tracecmd_get_tep(recording->buffer[0]);
+}
+
+uint32_t recording_cpus(const struct recording *recording)
+{
+	int cpus = tep_get_cpus(recording_formats(recording));
+
+	return cpus > 0 ? (uint32_t)cpus : 1;
+}
+
+/* ---- read ----------------------------------------------------------------------------- */
+
+static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
+		       void *userdata)
+{
+	struct reading *reading = userdata;
+	const struct recording_visitor *visitor = reading->visitor;
+
+	(void)input;
+	if (record->missed_events)
+		visitor->lost(visitor->userdata, (uint32_t)cpu,
+			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
+	reading->result = visitor->record(visitor->userdata, (uint32_t)cpu, record->ts,
+					  record->data, (size_t)record->size);
+	return reading->result;
+}
+
+int recording_read(struct recording *recording, const struct recording_visitor *visitor)
+{
+	struct reading reading = {.visitor = visitor};
+	int r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
+					      &reading);
+
+	if (reading.result < 0)
+		return reading.result;
+	return r < 0 ? -EIO : 0;
+}
