@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@
 #include "daemon/default_config.h"
 #include "daemon/metrics/families.h"
 #include "daemon/options.h"
+#include "daemon/probe/tracefs/record.h"
 #include "daemon/process/privilege.h"
 #include "daemon/settings.h"
 
@@ -26,6 +28,8 @@ enum action { RUN, PRINT_CONFIG, CHECK_CONFIG };
 struct arguments {
 	const char *runtime_dir;
 	const char *replay; /* a recording; NULL: this host */
+	const char *record; /* the file of a recording; NULL: none is made */
+	uint64_t buffer_kib;
 	enum action action;
 	/* Each has room for all arguments. */
 	const char **file, **set;
@@ -57,6 +61,22 @@ static void print_alerts_help(void)
 	       "the shipped file of the same name; an empty file removes its rules.\n");
 }
 
+/* Returns as take(). */
+static int take_buffer(struct arguments *arguments, const char *value)
+{
+	char *end;
+	unsigned long long kib = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || kib < RECORD_BUFFER_MIN_KIB ||
+	    kib > RECORD_BUFFER_MAX_KIB) {
+		log_error("--buffer must be a number of KiB from %d to %d, not '%.60s'",
+			  RECORD_BUFFER_MIN_KIB, RECORD_BUFFER_MAX_KIB, value);
+		return EXIT_USAGE + 1;
+	}
+	arguments->buffer_kib = kib;
+	return 0;
+}
+
 /* Apply one option.  Returns 0 to go on, otherwise an exit code plus one. */
 static int take(struct arguments *arguments, enum option_id id, const char *value)
 {
@@ -79,6 +99,11 @@ static int take(struct arguments *arguments, enum option_id id, const char *valu
 	case OPTION_REPLAY:
 		arguments->replay = value;
 		return 0;
+	case OPTION_RECORD:
+		arguments->record = value;
+		return 0;
+	case OPTION_BUFFER:
+		return take_buffer(arguments, value);
 	case OPTION_PRINT_DEFAULT_CONFIG:
 		return default_config_print(stdout), EXIT_FINE + 1;
 	case OPTION_HELP_ALERTS:
@@ -141,6 +166,25 @@ static int check(const struct configuration *configuration)
 	return EXIT_FINE;
 }
 
+/* Settings and files of settings have no meaning for a recording: it needs no daemon. */
+static int make_recording(const struct arguments *arguments)
+{
+	char error[REFUSAL_MAX];
+
+	if (arguments->files || arguments->sets || arguments->action != RUN) {
+		log_error("--record cannot be used with options for settings; see netflowd --help");
+		return EXIT_USAGE;
+	}
+	if (!*arguments->record) {
+		log_error("--record requires the name of a file");
+		return EXIT_USAGE;
+	}
+	if (record(arguments->record, arguments->buffer_kib, error) == 0)
+		return EXIT_FINE;
+	log_error("%s", error);
+	return EXIT_FAILED;
+}
+
 static int act(const struct arguments *arguments)
 {
 	const struct configuration_arguments sources = {.file = arguments->file,
@@ -150,6 +194,12 @@ static int act(const struct arguments *arguments)
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	char error[CONFIG_ERROR_MAX];
 
+	if (arguments->record)
+		return make_recording(arguments);
+	if (arguments->buffer_kib) {
+		log_error("--buffer requires --record FILE");
+		return EXIT_USAGE;
+	}
 	if (configuration_read(&configuration, &sources, error) < 0) {
 		log_error("%s", error);
 		return EXIT_USAGE;

@@ -32,6 +32,12 @@ const struct option_row option_table[OPTION_COUNT] = {
 	[OPTION_REPLAY] =
 		{"replay", "FILE",
 		 "serve what a recording shows (of netflowctl record or trace-cmd record), not this host; needs no privileges, but a --runtime-dir of its own"},
+	[OPTION_RECORD] =
+		{"record", "FILE",
+		 "do not start the daemon: record trace events of the packet path into FILE, for trace-cmd and KernelShark, until SIGINT or SIGTERM; requires root"},
+	[OPTION_BUFFER] =
+		{"buffer", "KIB",
+		 "ring buffer of --record for each CPU, 64 to 1048576 KiB (4096, or less, so that all CPUs together have at most 256 MiB)"},
 	[OPTION_HELP_ALERTS] = {"help-alerts", NULL, "list the keys of an alert rule"},
 	[OPTION_HELP_METRICS] = {"help-metrics", NULL,
 				 "list the metrics for Prometheus: name, type, labels, meaning"},

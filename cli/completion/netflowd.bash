@@ -8,7 +8,7 @@ _netflowd() {
 	COMPREPLY=()
 
 	case $before in
-	--config)
+	--config | --record)
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return

@@ -57,6 +57,8 @@ MAY_INCLUDE = {
                              "bpf/records.h"],
     "daemon/probe/replay/": ["daemon/probe/backend.h", "daemon/probe/events/", "daemon/correlator/",
                              "common/", "bpf/records.h"],
+    "daemon/probe/tracefs/": ["daemon/probe/events/", "daemon/probe/probes.h", "common/",
+                              "bpf/records.h"],
     "daemon/process/": ["common/"],
     "daemon/post/": ["common/"],
     # ---- the command line, from the top down ----
@@ -78,6 +80,7 @@ OWNERS = {
                    r"|daemon/(json|varlink|control|alert|history)/.*)",
     r"traceevent/.*": r"daemon/(kernel/symbols|probe/events/.*)\.c",
     r"trace-cmd/.*": r"daemon/probe/replay/recording\.c",
+    r"tracefs/.*": r"daemon/probe/tracefs/instance\.c",
     r"systemd/sd-journal\.h": r"daemon/process/journal\.c",
     r"systemd/sd-event\.h": r"daemon/process/loop\.c",
     r"systemd/sd-daemon\.h": r"daemon/process/(loop|activation)\.c",

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/probe/tracefs/instance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs/tracefs.h>
+
+#include "common/cleanup.h"
+#include "common/time.h"
+#include "common/version.h"
+#include "daemon/probe/events/tracepoints.h"
+
+#define PREFIX "netflowd-"
+/* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
+#define WAKE_PERCENT "10"
+
+struct instance {
+	struct tracefs_instance *kernel;
+	int marker; /* trace_marker; while it is open, no other process can remove the instance */
+	unsigned int cpus;
+	uint64_t buffer_kib;
+	uint32_t page_size;
+	struct instance_probe probes[NF_PROBE_COUNT];
+};
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static int put(const struct instance *instance, const char *path, const char *text)
+{
+	OWN_FD int fd = tracefs_instance_file_open(instance->kernel, path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return -errno;
+	return 0;
+}
+
+char *instance_read(const struct instance *instance, const char *path, ...)
+{
+	OWN_FREE char *name = NULL;
+	va_list list;
+	int len;
+
+	va_start(list, path);
+	len = vasprintf(&name, path, list);
+	va_end(list);
+	if (len < 0) {
+		name = NULL;
+		return NULL;
+	}
+	return tracefs_instance_file_read(
+		tracefs_file_exists(instance->kernel, name) ? instance->kernel : NULL, name, NULL);
+}
+
+int instance_open_pages(const struct instance *instance, unsigned int cpu)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
+	fd = tracefs_instance_file_open(instance->kernel, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+char **instance_builtin_events(void)
+{
+	return tracefs_system_events(NULL, "ftrace");
+}
+
+void instance_free_names(char **names)
+{
+	tracefs_list_free(names);
+}
+
+/* ---- who may trace ------------------------------------------------------------------------- */
+
+static int explain(char *error, const char *path, int r)
+{
+	if (r == -EACCES)
+		return refusal(
+			error, r,
+			"cannot use %s: permission denied: only root may use the kernel's trace events; run this as root",
+			path);
+	if (r == -EPERM)
+		return refusal(
+			error, r,
+			"cannot use %s: the kernel is locked down and forbids tracing; see `cat /sys/kernel/security/lockdown`",
+			path);
+	return refusal(
+		error, r,
+		"cannot use %s: %s; mount it with `mount -t tracefs nodev /sys/kernel/tracing`",
+		path, strerror(-r));
+}
+
+static int check_tracefs(char *error)
+{
+	const char *directory = NULL;
+	char instances[256];
+
+	if (tracefs_tracing_dir_is_mounted(false, &directory) != 1 || !directory)
+		return refusal(
+			error, -ENOENT,
+			"tracefs is not mounted, and a recording needs the kernel's trace events; run `mount -t tracefs nodev /sys/kernel/tracing`");
+	snprintf(instances, sizeof(instances), "%s/instances", directory);
+	/* With the rights that mkdir(2) would have: those of the effective user, and the capabilities. */
+	if (faccessat(AT_FDCWD, instances, W_OK | X_OK, AT_EACCESS) < 0)
+		return explain(error, errno == ENOENT ? directory : instances, -errno);
+	return 0;
+}
+
+/* ---- instances that were left behind ------------------------------------------------------- */
+
+/* The process of an instance of ours; 0 if its name is not one of ours. */
+static pid_t owner_of(const char *name)
+{
+	size_t prefix = strlen(PREFIX), purpose;
+	const char *number;
+	long pid;
+	char *end;
+
+	if (strncmp(name, PREFIX, prefix) != 0)
+		return 0;
+	purpose = strspn(name + prefix, "abcdefghijklmnopqrstuvwxyz");
+	number = name + prefix + purpose;
+	if (!purpose || number[0] != '-' || number[1] < '1' || number[1] > '9')
+		return 0;
+	pid = strtol(number + 1, &end, 10);
+	return *end || pid > INT32_MAX ? 0 : (pid_t)pid;
+}
+
+/*
+ * The instance of a process that was killed records on, into its ring buffers only.  The kernel refuses to remove one
+ * whose files are open: that is in use, by a process that another PID namespace hides from this one.
+ */
+static int remove_stale(const char *name, void *data)
+{
+	pid_t pid = owner_of(name);
+	struct tracefs_instance *stale;
+
+	(void)data;
+	if (!pid || (pid != getpid() && (kill(pid, 0) == 0 || errno != ESRCH)))
+		return 0;
+	stale = tracefs_instance_alloc(NULL, name);
+	if (stale)
+		tracefs_instance_destroy(stale);
+	tracefs_instance_free(stale);
+	return 0;
+}
+
+/* ---- open ---------------------------------------------------------------------------------- */
+
+static void count_cpus(struct instance *instance)
+{
+	OWN_FREE char *path = NULL;
+	char *file = tracefs_instance_get_file(instance->kernel, "per_cpu");
+	DIR *directory = file ? opendir(file) : NULL;
+	const struct dirent *entry;
+	unsigned int cpu;
+
+	tracefs_put_tracing_file(file);
+	while (directory && (entry = readdir(directory)))
+		if (sscanf(entry->d_name, "cpu%u", &cpu) == 1 && cpu >= instance->cpus)
+			instance->cpus = cpu + 1;
+	if (directory)
+		closedir(directory);
+}
+
+/* The header of a page and its data; events/header_page describes both. */
+static uint32_t read_page_size(const struct instance *instance)
+{
+	OWN_FREE char *text = instance_read(instance, "events/header_page");
+	const char *data = text ? strstr(text, "char data;") : NULL;
+	uint32_t offset, size;
+
+	if (!data)
+		data = text ? strstr(text, " data;") : NULL;
+	if (data && (data = strstr(data, "offset:")) &&
+	    sscanf(data, "offset:%" SCNu32 "; size:%" SCNu32, &offset, &size) == 2)
+		return offset + size;
+	return (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t default_buffer(unsigned int cpus)
+{
+	uint64_t share = INSTANCE_BUFFERS_KIB / (cpus ? cpus : 1);
+
+	return share < INSTANCE_BUFFER_KIB ? share : INSTANCE_BUFFER_KIB;
+}
+
+static int set_buffer(struct instance *instance, uint64_t buffer_kib, char *error)
+{
+	instance->buffer_kib = buffer_kib ? buffer_kib : default_buffer(instance->cpus);
+	if (tracefs_instance_set_buffer_size(instance->kernel, instance->buffer_kib, -1) == 0)
+		return 0;
+	return refusal(error, -errno,
+		       "cannot make a ring buffer of %" PRIu64
+		       " KiB for each of %u CPUs: %s; choose a smaller one with --buffer KIB",
+		       instance->buffer_kib, instance->cpus, strerror(errno));
+}
+
+static int set_up(struct instance *instance, uint64_t buffer_kib, char *error)
+{
+	int r = put(instance, "tracing_on", "0");
+
+	if (r == 0)
+		r = put(instance, "trace_clock", "mono");
+	if (r < 0)
+		return refusal(
+			error, r,
+			"cannot set the clock of the trace instance: %s; this needs Linux 3.16",
+			strerror(-r));
+	/* Kernels before 5.0 have no such file, and wake the reader at each event. */
+	put(instance, "buffer_percent", WAKE_PERCENT);
+	count_cpus(instance);
+	r = set_buffer(instance, buffer_kib, error);
+	if (r < 0)
+		return r;
+	instance->page_size = read_page_size(instance);
+	instance->marker =
+		tracefs_instance_file_open(instance->kernel, "trace_marker", O_WRONLY | O_CLOEXEC);
+	if (instance->marker < 0)
+		return refusal(error, -errno, "cannot open trace_marker: %s", strerror(errno));
+	return 0;
+}
+
+static int create(struct instance *instance, const char *purpose, uint64_t buffer_kib, char *error)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), PREFIX "%s-%d", purpose, (int)getpid());
+	instance->kernel = tracefs_instance_create(name);
+	if (!instance->kernel)
+		return refusal(
+			error, -errno,
+			"cannot create the trace instance %s: %s; see `ls %s/instances` for those of other tracers",
+			name, strerror(errno), tracefs_tracing_dir());
+	return set_up(instance, buffer_kib, error);
+}
+
+int instance_open(struct instance **instance, const char *purpose, uint64_t buffer_kib, char *error)
+{
+	struct instance *fresh;
+	int r = check_tracefs(error);
+
+	if (r < 0)
+		return r;
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return refusal(error, -ENOMEM, "out of memory");
+	fresh->marker = -1;
+	tracefs_instances_walk(remove_stale, NULL);
+	r = create(fresh, purpose, buffer_kib, error);
+	if (r < 0) {
+		instance_close(&fresh);
+		return r;
+	}
+	*instance = fresh;
+	return 0;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static bool exists(const struct instance *instance, const struct tracepoint *point)
+{
+	return tracefs_event_file_exists(instance->kernel, point->system, point->name, "enable");
+}
+
+/* A kprobe event belongs to all instances of the kernel.  One that another netflowd made serves here, too. */
+static int create_kprobe(const struct instance *instance, const struct tracepoint *point,
+			 struct instance_probe *probe)
+{
+	int r = 0;
+
+	if (exists(instance, point))
+		return 0;
+	if (!tracefs_file_exists(NULL, "kprobe_events"))
+		r = -EOPNOTSUPP;
+	else if (tracefs_kprobe_raw(point->system, point->name, point->function, point->arguments) <
+			 0 &&
+		 errno != EEXIST)
+		r = -errno;
+	if (r == -EOPNOTSUPP)
+		snprintf(probe->why, sizeof(probe->why),
+			 "this kernel has no kprobe events (CONFIG_KPROBE_EVENTS)");
+	else if (r < 0)
+		snprintf(probe->why, sizeof(probe->why), "the kernel takes no kprobe on %s: %s",
+			 point->function, strerror(-r));
+	return r;
+}
+
+static int switch_on(const struct instance *instance, const struct tracepoint *point,
+		     struct instance_probe *probe)
+{
+	char path[128];
+	bool unfiltered = false;
+	int r;
+
+	if (point->filter) {
+		snprintf(path, sizeof(path), "events/%s/%s/filter", point->system, point->name);
+		unfiltered = put(instance, path, point->filter) < 0;
+	}
+	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
+	r = put(instance, path, "1");
+	if (r == 0)
+		*probe = (struct instance_probe){.event = point, .unfiltered = unfiltered};
+	else
+		snprintf(probe->why, sizeof(probe->why), "cannot enable the event %s:%s: %s",
+			 point->system, point->name, strerror(-r));
+	return r;
+}
+
+static int enable(const struct instance *instance, const struct tracepoint *point,
+		  struct instance_probe *probe)
+{
+	int r;
+
+	if (!point->function) {
+		if (exists(instance, point))
+			return switch_on(instance, point, probe);
+		snprintf(probe->why, sizeof(probe->why), "this kernel has no event %s:%s",
+			 point->system, point->name);
+		return -ENOENT;
+	}
+	r = create_kprobe(instance, point, probe);
+	if (r == 0)
+		r = switch_on(instance, point, probe);
+	/* Another netflowd, which ended, may have removed the event in between. */
+	if (r == -ENOENT && create_kprobe(instance, point, probe) == 0)
+		r = switch_on(instance, point, probe);
+	return r;
+}
+
+int instance_enable(struct instance *instance, char *error)
+{
+	size_t enabled = 0;
+
+	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
+		snprintf(instance->probes[i].why, sizeof(instance->probes[i].why),
+			 "no trace event shows it");
+	for (size_t i = 0; i < tracepoints_count; i++) {
+		struct instance_probe *probe = &instance->probes[tracepoints[i].probe];
+
+		if (!probe->event && enable(instance, &tracepoints[i], probe) == 0)
+			enabled++;
+	}
+	if (enabled)
+		return 0;
+	return refusal(
+		error, -ENOENT,
+		"cannot enable any event: %s; a recording needs a kernel with CONFIG_EVENT_TRACING",
+		instance->probes[NF_PROBE_KFREE_SKB].why);
+}
+
+const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe)
+{
+	return &instance->probes[probe];
+}
+
+/* ---- start and stop ------------------------------------------------------------------------ */
+
+static int mark(const struct instance *instance, const char *text)
+{
+	return write(instance->marker, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+static int mark_clock(const struct instance *instance)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "netflowd: CLOCK_REALTIME - CLOCK_MONOTONIC = %" PRId64 " ns\n",
+		 (int64_t)time_realtime_of(0));
+	return mark(instance, text);
+}
+
+int instance_start(struct instance *instance)
+{
+	int r = put(instance, "tracing_on", "1");
+
+	if (r == 0)
+		r = mark_clock(instance);
+	if (r == 0)
+		r = mark(instance, "netflowd: version " NETFLOWD_VERSION "\n");
+	return r;
+}
+
+int instance_stop(struct instance *instance)
+{
+	int marked = mark_clock(instance), r = put(instance, "tracing_on", "0");
+
+	return r < 0 ? r : marked;
+}
+
+unsigned int instance_cpus(const struct instance *instance)
+{
+	return instance->cpus;
+}
+
+uint64_t instance_buffer_kib(const struct instance *instance)
+{
+	return instance->buffer_kib;
+}
+
+uint32_t instance_page_size(const struct instance *instance)
+{
+	return instance->page_size;
+}
+
+/* ---- close --------------------------------------------------------------------------------- */
+
+/* The kernel refuses (EBUSY) while another instance has the event enabled: the last one removes it. */
+static void remove_kprobe(const struct tracepoint *point)
+{
+	struct tracefs_dynevent *event =
+		tracefs_dynevent_get(TRACEFS_DYNEVENT_KPROBE, point->system, point->name);
+
+	if (event)
+		tracefs_dynevent_destroy(event, false);
+	tracefs_dynevent_free(event);
+}
+
+int instance_close(struct instance **instance)
+{
+	struct instance *old = *instance;
+	int r = 0;
+
+	if (!old)
+		return 0;
+	if (old->marker >= 0)
+		close(old->marker);
+	if (old->kernel) {
+		put(old, "tracing_on", "0");
+		put(old, "events/enable", "0");
+		if (tracefs_instance_destroy(old->kernel) < 0)
+			r = -errno;
+		tracefs_instance_free(old->kernel);
+	}
+	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
+		if (old->probes[i].event && old->probes[i].event->function)
+			remove_kprobe(old->probes[i].event);
+	free(old);
+	*instance = NULL;
+	return r;
+}
