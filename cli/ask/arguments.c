@@ -49,6 +49,7 @@ void arguments_init(struct arguments *arguments)
 		.since_ns = -1,
 		.until_ns = -1,
 		.compare_ns = -1,
+		.buffer_kib = -1,
 	};
 }
 

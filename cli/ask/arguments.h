@@ -43,6 +43,7 @@ struct arguments {
 	int64_t count;
 	int64_t since_ns, until_ns; /* since 1970 */
 	int64_t compare_ns;
+	int64_t buffer_kib;
 	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
 	bool ended; /* "--" was read: no option follows */

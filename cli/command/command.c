@@ -29,7 +29,7 @@ static int parse_rest(struct session *session, const struct command *command, in
 
 		if (r || *next == argc)
 			return r;
-		if (command->verbatim) {
+		if (command->verbatim || (command->program && arguments->ended)) {
 			session->words = argv + *next;
 			session->word_count = (size_t)(argc - *next);
 			return 0;

@@ -12,6 +12,7 @@ struct command {
 	const char *word; /* its argument that is not an option, as the help names it; or NULL */
 	bool words; /* the argument may be any number of words, which become session->filter */
 	bool verbatim; /* all words after it, also those like options behind "--", become session->words */
+	bool program; /* the words after "--" are a program and its arguments, and become session->words */
 	const char *notes; /* the end of its help: a paragraph per line, \n at the end; or NULL */
 	enum report_status (*run)(struct session *session);
 };
@@ -29,6 +30,7 @@ extern const struct command command_incidents;
 extern const struct command command_export;
 extern const struct command command_report;
 extern const struct command command_top;
+extern const struct command command_record;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_reload;

@@ -19,6 +19,13 @@
 #define PREFIX "netflowd-"
 /* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
 #define WAKE_PERCENT "10"
+/*
+ * After its events were on, the kernel keeps an instance busy for a moment.  An instance that another process left
+ * behind gets fewer attempts: it may be in use.
+ */
+#define BUSY_PAUSE_US 20000
+#define OWN_ATTEMPTS 50
+#define STALE_ATTEMPTS 5
 
 struct instance {
 	struct tracefs_instance *kernel;
@@ -113,6 +120,16 @@ static int check_tracefs(char *error)
 	return 0;
 }
 
+static int remove_instance(struct tracefs_instance *kernel, unsigned int attempts)
+{
+	while (tracefs_instance_destroy(kernel) < 0) {
+		if (errno != EBUSY || !--attempts)
+			return -errno;
+		usleep(BUSY_PAUSE_US);
+	}
+	return 0;
+}
+
 /* ---- instances that were left behind ------------------------------------------------------- */
 
 /* The process of an instance of ours; 0 if its name is not one of ours. */
@@ -147,7 +164,7 @@ static int remove_stale(const char *name, void *data)
 		return 0;
 	stale = tracefs_instance_alloc(NULL, name);
 	if (stale)
-		tracefs_instance_destroy(stale);
+		remove_instance(stale, STALE_ATTEMPTS);
 	tracefs_instance_free(stale);
 	return 0;
 }
@@ -436,8 +453,7 @@ int instance_close(struct instance **instance)
 	if (old->kernel) {
 		put(old, "tracing_on", "0");
 		put(old, "events/enable", "0");
-		if (tracefs_instance_destroy(old->kernel) < 0)
-			r = -errno;
+		r = remove_instance(old->kernel, OWN_ATTEMPTS);
 		tracefs_instance_free(old->kernel);
 	}
 	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
