@@ -17,7 +17,8 @@ SIZE = "1500M"  # sparse
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "procps", "kmod", "iproute2", "util-linux", "e2fsprogs",
     "libbpf1", "libjansson4", "libinih1", "libtraceevent1", "libtracefs1", "libcap2",
-    "libseccomp2", "libpcap0.8", "libncursesw6", "libsystemd0", "libmicrohttpd12", "libsqlite3-0", "libcurl4",
+    "libseccomp2", "libpcap0.8", "libncursesw6", "libsystemd0", "libmicrohttpd12", "libsqlite3-0",
+    "libcurl4",
     "python3", "python3-pytest", "gdb", "curl",
 )
 # The modules that mount the disk and the host's directories.

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "daemon/probe/tracefs/stats.h"
+
+/* As Linux 6.18 prints it. */
+static const char text[] = "entries: 17\n"
+			   "overrun: 4000\n"
+			   "commit overrun: 200\n"
+			   "bytes: 1092\n"
+			   "oldest event ts: 37882.954963\n"
+			   "now ts: 37883.397554\n"
+			   "dropped events: 10\n"
+			   "read events: 1000\n";
+
+static void test_counters(void **state)
+{
+	struct stats stats = {};
+
+	(void)state;
+	assert_int_equal(stats_parse(text, &stats), 0);
+	assert_int_equal(stats.events, 1017);
+	assert_int_equal(stats.lost, 4210);
+}
+
+/* "overrun" is also the end of another line, and a number may be the last character. */
+static void test_order_does_not_matter(void **state)
+{
+	struct stats stats = {};
+
+	(void)state;
+	assert_int_equal(stats_parse("commit overrun: 1\nread events: 2\ndropped events: 4\n"
+				     "overrun: 8\nentries: 18446744073709551613",
+				     &stats),
+			 0);
+	assert_int_equal(stats.lost, 13);
+	assert_true(stats.events == UINT64_MAX);
+}
+
+static void test_a_missing_counter_is_not_0(void **state)
+{
+	static const char *const names[] = {
+		"entries:", "\noverrun:", "commit overrun:", "dropped events:", "read events:"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct stats stats = {.events = 1, .lost = 2};
+		char copy[sizeof(text)];
+
+		memcpy(copy, text, sizeof(text));
+		strstr(copy, names[i])[1] = '?';
+		assert_int_equal(stats_parse(copy, &stats), -EINVAL);
+		assert_int_equal(stats.events, 1);
+		assert_int_equal(stats.lost, 2);
+	}
+}
+
+static void test_not_a_number(void **state)
+{
+	static const char *const wrong[] = {"", "entries", "entries: \n", "entries: 17 pages\n",
+					    "entries: -\n"};
+	struct stats stats;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		char copy[512];
+
+		strcpy(copy, wrong[i]);
+		strcat(copy, strchr(text, '\n') + 1);
+		assert_int_equal(stats_parse(copy, &stats), -EINVAL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_order_does_not_matter),
+		cmocka_unit_test(test_a_missing_counter_is_not_0),
+		cmocka_unit_test(test_not_a_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
