@@ -173,6 +173,7 @@ int manager_ready(struct manager *manager)
 	const struct manager_parts *parts = &manager->parts;
 	OWN_ENTRY struct journal_entry entry = {0};
 	uint64_t limit_ns = loop_watchdog_ns();
+	struct backend_recording recording;
 	int attached, wanted, r;
 
 	/* The tables are empty: a whole reading takes no time, and the first interval begins with it. */
@@ -189,6 +190,12 @@ int manager_ready(struct manager *manager)
 	journal_add(&entry, "NETFLOWD_PROBES_WANTED=%d", wanted);
 	journal_add(&entry, "NETFLOWD_COVERAGE=%s", manager->coverage);
 	journal_add(&entry, "NETFLOWD_SOCKET=%s", parts->socket_path);
+	/* Who replays a recording reads it on the standard output, and the journal is of this host. */
+	if (parts->backend->ops->recording(parts->backend, &recording)) {
+		printf("serving the recording on %s\n", parts->socket_path);
+		fflush(stdout);
+		return 0;
+	}
 	journal_report(&entry, LOG_LEVEL_INFO, MESSAGE_STARTED,
 		       "%d of %d probes attached, serving on %s", attached, wanted,
 		       parts->socket_path);

@@ -31,6 +31,7 @@ extern const struct command command_export;
 extern const struct command command_report;
 extern const struct command command_top;
 extern const struct command command_record;
+extern const struct command command_replay;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_reload;

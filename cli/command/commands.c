@@ -6,13 +6,17 @@
 #include "common/nearest.h"
 
 const struct command *const commands[] = {
-	&command_status,  &command_drops,     &command_latency,
-	&command_slow,	  &command_slots,     &command_napi,
-	&command_alerts,  &command_incidents, &command_report,
-	&command_top,	  &command_record,    &command_probes,
-	&command_explain, &command_export,    &command_pause,
-	&command_resume,  &command_reload,    &command_complete,
-	&command_help,	  &command_version,   NULL,
+	&command_status,   &command_drops,
+	&command_latency,  &command_slow,
+	&command_slots,	   &command_napi,
+	&command_alerts,   &command_incidents,
+	&command_report,   &command_top,
+	&command_record,   &command_replay,
+	&command_probes,   &command_explain,
+	&command_export,   &command_pause,
+	&command_resume,   &command_reload,
+	&command_complete, &command_help,
+	&command_version,  NULL,
 };
 
 const struct command *command_find(const char *name, const char **nearest)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,16 +62,21 @@ static void silence_end(const struct silence *silence)
 
 /*
  * Open a descriptor, which stays the caller's.  Plugins of trace-cmd are programs in their own right, and of no use here.
- * NULL: it cannot be read.
+ * NULL: it cannot be read; *headers says whether its headers can.
  */
-static struct tracecmd_input *open_fd(int fd)
+static struct tracecmd_input *open_fd(int fd, bool *headers)
 {
 	const struct silence silence = silence_begin();
-	struct tracecmd_input *input = NULL;
-	int own = dup(fd);
+	struct tracecmd_input *input;
+	char path[32];
 
-	if (own >= 0 && lseek(own, 0, SEEK_SET) == 0)
-		input = tracecmd_open_fd(own, TRACECMD_FL_LOAD_NO_PLUGINS);
+	/* The library takes a path only; of a descriptor it crashes where data are missing (tracecmd_open_fd()). */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	input = tracecmd_open_head(path, TRACECMD_FL_LOAD_NO_PLUGINS);
+	*headers = input;
+	/* tracecmd_close() crashes then, so that this one is never freed. */
+	if (input && tracecmd_init_data(input) < 0)
+		input = NULL;
 	silence_end(&silence);
 	return input;
 }
@@ -104,7 +110,8 @@ static int copy_extended(int fd, off_t bytes)
 static struct tracecmd_input *open_truncated(int fd, off_t bytes, char *error)
 {
 	OWN_FD int copy = copy_extended(fd, bytes);
-	struct tracecmd_input *input = copy < 0 ? NULL : open_fd(copy);
+	bool headers;
+	struct tracecmd_input *input = copy < 0 ? NULL : open_fd(copy, &headers);
 
 	if (input)
 		snprintf(
@@ -114,24 +121,47 @@ static struct tracecmd_input *open_truncated(int fd, off_t bytes, char *error)
 	return input;
 }
 
-static int refuse(int fd, const char *path, off_t bytes, char *error)
+/* Where the library gives up the headers: a copy of a descriptor shares its position. */
+static off_t find_damage(int fd)
 {
-	unsigned char magic[10] = {0};
+	const struct silence silence = silence_begin();
+	int copy = dup(fd);
+
+	if (copy >= 0 && lseek(copy, 0, SEEK_SET) == 0)
+		(void)tracecmd_open_fd(copy, TRACECMD_FL_LOAD_NO_PLUGINS);
+	silence_end(&silence);
+	return lseek(fd, 0, SEEK_CUR);
+}
+
+static bool has_mark(int fd)
+{
 	/* "\027\010Dtracing", see trace-cmd.dat.v6(5) */
 	static const unsigned char wanted[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
-	off_t stopped = lseek(fd, 0, SEEK_CUR);
+	unsigned char mark[sizeof(wanted)];
 
-	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-	    memcmp(magic, wanted, sizeof(magic)) != 0)
+	return pread(fd, mark, sizeof(mark), 0) == sizeof(mark) &&
+	       memcmp(mark, wanted, sizeof(mark)) == 0;
+}
+
+static int refuse(int fd, const char *path, off_t bytes, char *error)
+{
+	off_t at = has_mark(fd) ? find_damage(fd) : -1;
+
+	if (at < 0)
 		snprintf(
 			error, RECORDING_ERROR_MAX,
 			"%.200s is not a recording: it does not begin with the mark of trace.dat at offset 0; make one with netflowctl record or trace-cmd record",
 			path);
+	else if (at >= bytes)
+		snprintf(
+			error, RECORDING_ERROR_MAX,
+			"%.200s was truncated: it ends at offset %jd, before the end of its headers; copy the file again, or record again",
+			path, (intmax_t)bytes);
 	else
 		snprintf(
 			error, RECORDING_ERROR_MAX,
-			"%.200s is damaged: its headers cannot be read from offset %jd of %jd on; record again, or copy the file again",
-			path, (intmax_t)stopped, (intmax_t)bytes);
+			"%.200s is damaged: its headers cannot be read from offset %jd of %jd on; copy the file again, or record again",
+			path, (intmax_t)at, (intmax_t)bytes);
 	return -EBADMSG;
 }
 
@@ -185,6 +215,7 @@ int recording_open(struct recording **recording, const char *path,
 	struct tracecmd_input *input;
 	OWN_FD int fd = -1;
 	off_t bytes = 0;
+	bool headers;
 	int r;
 
 	error[0] = 0;
@@ -194,8 +225,8 @@ int recording_open(struct recording **recording, const char *path,
 	if (r < 0)
 		return r;
 	tracecmd_set_loglevel(TEP_LOG_NONE);
-	input = open_fd(fd);
-	if (!input)
+	input = open_fd(fd, &headers);
+	if (!input && headers)
 		input = open_truncated(fd, bytes, error);
 	if (!input)
 		return refuse(fd, path, bytes, error);
