@@ -14,9 +14,9 @@
 struct netflowd;
 
 /*
- * Start netflowd with these arguments, NULL at the end, without its own name.  It is the program in $NETFLOWD; otherwise
- * the one beside netflowctl, in $PATH, in /usr/sbin or in /usr/local/sbin.  It gets SIGTERM if netflowctl ends first.
- * Its standard error is that of netflowctl.  A failure is reported.
+ * Start netflowd with these arguments, NULL at the end, without its own name.  It is the program in $NETFLOWD;
+ * otherwise the one beside netflowctl, in $PATH, in /usr/sbin or in /usr/local/sbin.  It gets SIGTERM if netflowctl
+ * ends first.  Its standard error is that of netflowctl.  A failure is reported.
  */
 enum report_status netflowd_start(struct netflowd **netflowd, const char *const arguments[]);
 

@@ -43,11 +43,11 @@ def pytest_collection_modifyitems(items):
 
 def repeat(items):
     """Where the kernel hides a share of all events from every program, one of them may be the
-    event that a test needs.  A test with a daemon that fails there runs up to two times more, and
-    the summary names it.  Nowhere else is a test repeated: the guests of tests/vm run the same
-    tests once, on kernels that hide nothing."""
+    event that a test needs.  A test with a daemon or a recording that fails there runs up to two
+    times more, and the summary names it.  Nowhere else is a test repeated: the guests of tests/vm
+    run the same tests once, on kernels that hide nothing."""
     for item in items:
-        if "start" in item.fixturenames:
+        if {"start", "recording"} & set(item.fixturenames):
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 

@@ -53,8 +53,9 @@ int instance_enable(struct instance *instance, char *error);
 const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe);
 
 /*
- * Begin to record on all CPUs at one moment, and end it.  The first events are two lines of the trace marker: netflowd's
- * version, and the difference between the time of day and CLOCK_MONOTONIC.  That difference is also the last event.
+ * Begin to record on all CPUs at one moment, and end it.  Among the first events are two lines of the trace marker:
+ * the difference between the time of day and CLOCK_MONOTONIC, and netflowd's version.  The difference is also among the
+ * last ones, because the time of day can be set during a recording.
  */
 int instance_start(struct instance *instance);
 int instance_stop(struct instance *instance);
@@ -68,12 +69,12 @@ uint64_t instance_buffer_kib(const struct instance *instance);
 /* The size of a page of the ring buffers in bytes: of what one read of trace_pipe_raw returns. */
 uint32_t instance_page_size(const struct instance *instance);
 
-/* Open trace_pipe_raw of a CPU, non-blocking.  Returns a descriptor, -ENOENT if there is no such CPU, or another error. */
+/* Open trace_pipe_raw of a CPU, non-blocking.  Returns a descriptor; -ENOENT if there is no such CPU; another error. */
 int instance_open_pages(const struct instance *instance, unsigned int cpu);
 
 /*
- * The text of a file of the instance, on the heap; NULL if it cannot be read.  `path` is a format for its name below the
- * directory of the instance.  Files that only the kernel as a whole has are read there: saved_cmdlines, for example.
+ * The text of a file of the instance, on the heap; NULL if it cannot be read.  `path` is a format for its name below
+ * the directory of the instance.  Files that only the kernel as a whole has are read there: saved_cmdlines, for example.
  */
 char *instance_read(const struct instance *instance, const char *path, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -12,9 +12,9 @@
 #define RECORD_BUFFER_MAX_KIB (1 << 20)
 
 /*
- * Record into the file `path` until SIGINT, SIGTERM or SIGHUP, which stay blocked.  `buffer_kib` is the size of the ring
- * buffer of each CPU, 0: the default of instance.h.  Prints a line when the recording has begun, and one about what is
- * in it at the end; logs what is missing in it.
+ * Record into the file `path` until SIGINT, SIGTERM or SIGHUP, which stay blocked.  `buffer_kib` is the size of the
+ * ring buffer of each CPU, 0: the default of instance.h.  Prints a line when the recording has begun, and two about
+ * what is in it at the end; logs what is missing in it.
  *
  * The file appears when it is complete, and replaces an older one then.  Its mode is 0600.
  *

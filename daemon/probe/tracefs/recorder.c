@@ -139,8 +139,8 @@ static int move_out(struct recorder *recorder, int to, size_t len)
 }
 
 /*
- * Move full pages of a CPU, as many as the pipe holds: a CPU that is busier than the disk must not keep the recorder from
- * the others.  Returns whether there were any, or a negative errno.
+ * Move full pages of a CPU, as many as the pipe holds: a CPU that is busier than the disk must not keep the recorder
+ * from the others.  Returns whether there were any, or a negative errno.
  */
 static int drain(struct recorder *recorder, unsigned int cpu)
 {

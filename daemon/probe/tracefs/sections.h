@@ -19,8 +19,8 @@ void sections_free(struct sections **sections);
 void sections_fill(const struct sections *sections, struct dat *dat);
 
 /*
- * The lines of /proc/kallsyms in `from` that name functions: other symbols are in no event.  Nothing if the kernel hides
- * the addresses.  NULL: out of memory, or the file cannot be read.
+ * The lines of /proc/kallsyms, or of a file like it, that name functions: other symbols are in no event.  Empty if the
+ * kernel hides the addresses.  NULL: out of memory, or the file cannot be read.
  */
 char *sections_functions(const char *path);
 
