@@ -74,7 +74,7 @@ int instance_open_pages(const struct instance *instance, unsigned int cpu);
 
 /*
  * The text of a file of the instance, on the heap; NULL if it cannot be read.  `path` is a format for its name below
- * the directory of the instance.  Files that only the kernel as a whole has are read there: saved_cmdlines, for example.
+ * the directory of the instance.  Files that only the kernel as a whole has are read there, such as saved_cmdlines.
  */
 char *instance_read(const struct instance *instance, const char *path, ...)
 	__attribute__((format(printf, 2, 3)));
