@@ -139,7 +139,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 # The header of libtracecmd includes those of the other two by their plain names.
 $(OUT)/daemon/probe/replay/%.o: CPPFLAGS += -isystem /usr/include/traceevent -isystem /usr/include/tracefs
 # The header of libtracefs includes those of libtraceevent without their directory.
-$(OUT)/daemon/probe/tracefs/instance.o: CPPFLAGS += -isystem /usr/include/traceevent
+$(OUT)/daemon/probe/tracefs/%.o: CPPFLAGS += -isystem /usr/include/traceevent
 
 $(call obj,$(wildcard daemon/probe/bpf/*.c)): | $(BUILD)/bpf/netflowd.skel.h $(BUILD)/bpf/slots.skel.h
 

@@ -27,8 +27,8 @@ uint64_t time_realtime_of(uint64_t monotonic_ns);
 void time_format_realtime(int64_t realtime_ns, char text[static TIME_TEXT_MAX]);
 
 /*
- * For a process that shows a recording: time_monotonic() goes on from `now_ns`, the end of the recording, and the time of
- * day is `realtime_ns` later than it.  Call this once, before the process has other threads.
+ * For a process that shows a recording: time_monotonic() goes on from `now_ns`, the end of the recording, and the time
+ * of day is `realtime_ns` later than it.  Call this once, before the process has other threads.
  */
 void time_become(uint64_t now_ns, int64_t realtime_ns);
 

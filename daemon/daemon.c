@@ -462,10 +462,25 @@ static int open_modules(struct daemon *daemon)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* What trace events cost is not known to netflowd, and it cannot have fewer of them. */
+static void warn_of_cost(struct daemon *daemon)
+{
+	if (backend_can_shed(daemon->backend) || daemon->config.backend.replay ||
+	    backend_is_none(daemon->backend))
+		return;
+	daemon->config.governor.on = false;
+	log_warning(
+		"the backend tracefs runs: each packet costs several times as much as with BPF programs, and cost.budget is not kept; %s",
+		daemon->backend_reason);
+}
+
 static int open_governor(struct daemon *daemon)
 {
-	int r = governor_new(&daemon->governor, daemon->loop, daemon->backend,
-			     &daemon->config.governor);
+	int r;
+
+	warn_of_cost(daemon);
+	r = governor_new(&daemon->governor, daemon->loop, daemon->backend,
+			 &daemon->config.governor);
 
 	if (r == 0)
 		governor_on_wake(daemon->governor, on_wake, daemon);

@@ -13,6 +13,12 @@
 /* 100 years: longer than any uptime. */
 #define DURATION_MAX UINT64_C(3155760000000000000)
 
+static const char *const backend_names[] = {
+	[BACKEND_AUTO] = "auto",
+	[BACKEND_BPF] = "bpf",
+	[BACKEND_TRACEFS] = "tracefs",
+	NULL,
+};
 static const char *const attach_names[] = {
 	[BACKEND_SLOTS_AUTO] = "auto",
 	[BACKEND_SLOTS_FENTRY] = "fentry",
@@ -260,6 +266,12 @@ const struct setting setting_table[] = {
 	 "file that pauses netflowd while it exists, see netflowctl pause; empty: none", NULL,
 	 RESTART},
 
+	{"probes.backend", SETTING_CHOICE, AT(backend.choice), 0, 0, "auto", "",
+	 "how the probes run; auto: BPF programs, and trace events (tracefs) where the kernel takes no programs",
+	 backend_names, RESTART},
+	{"probes.trace_buffer", SETTING_NUMBER, AT(backend.trace_kib), 0, 1 << 20, "0", "KiB",
+	 "ring buffer of each CPU with the backend tracefs; 0: 4096 KiB, less if all CPUs had more than 256 MiB",
+	 NULL, RESTART},
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
 	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
 };

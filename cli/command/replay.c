@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* netflowctl replay: what a recording shows, by the commands for a host.  netflowd --replay serves it meanwhile. */
+/* netflowctl replay: what a recording shows, by the commands for a host.  netflowd --replay serves it. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -12,7 +12,8 @@
 enum {
 	UDP = 17,
 	MSG_PEEK_OR_ERRQUEUE = 0x2 | 0x2000, /* include/linux/socket.h */
-	SETTLED_NS = 1000000,		     /* a copy without another event counts after 1 ms */
+	BUSY_NS = 10000000,
+	SETTLED_NS = 1000000, /* a copy without another event counts after 1 ms */
 };
 
 static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *e, uint64_t now,
@@ -117,6 +118,19 @@ void copies_settle(struct correlator *c)
 		decide_slot(c, &c->copy[i]);
 }
 
+/*
+ * Whether the copied skb cannot be the received one: it is longer; or no socket had it announced, as those of a busy
+ * TCP socket, and its reader, which then is at it, did not copy it soon.
+ */
+static bool is_another(const struct correlator *c, const struct inflight *e,
+		       const struct event *event)
+{
+	if (event->len > e->len)
+		return true;
+	return c->settings.has[NF_PROBE_SK_DATA_READY] && !e->sock_queue_ns && !e->udp &&
+	       event->time_ns - e->begin_ns > BUSY_NS;
+}
+
 /* skb_copy_datagram_iovec(): the first copy of an skb ends receive→copy. */
 void copies_add(struct correlator *c, struct inflight *e, const struct event *event)
 {
@@ -125,7 +139,7 @@ void copies_add(struct correlator *c, struct inflight *e, const struct event *ev
 	/* The reader of a tun device copies an skb that was sent; its journey ends when it is freed. */
 	if (!e || e->journey != NF_JOURNEY_RX || e->copied_ns)
 		return;
-	if (event->len > e->len) {
+	if (is_another(c, e, event)) {
 		inflight_end(c, event->probe, e, NF_EVENT_INVALIDATED);
 		return;
 	}
@@ -149,17 +163,23 @@ static void read_by_address(struct correlator *c, const struct inflight *e)
 /* sock_recv_length(): a UDP socket is read in the order of its queue. */
 void copies_read(struct correlator *c, struct cpu *cpu, const struct event *event)
 {
+	const struct queue_read read = {event->time_ns, event->tid, event->cpu};
 	uint64_t skb, begin_ns;
 	struct inflight *e;
 
 	(void)cpu;
 	if (event->number & MSG_PEEK_OR_ERRQUEUE || event->protocol != UDP)
 		return;
-	if (!queues_take(c->queues, event->sk, &skb, &begin_ns))
+	if (!queues_take(c->queues, event->sk, &read, &skb, &begin_ns))
 		return;
 	e = inflight_find(c, skb);
 	if (e && e->journey == NF_JOURNEY_RX && e->begin_ns == begin_ns && e->udp)
 		deliver_now(c, e, event);
+}
+
+void copies_read_early(struct correlator *c, struct inflight *e, const struct queue_read *read)
+{
+	deliver(c, NF_PROBE_SOCK_RECV_LENGTH, e, read->time_ns, read->tid, read->cpu);
 }
 
 /*
@@ -203,6 +223,9 @@ void copies_consumed(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		read_by_address(c, e);
 		deliver_now(c, e, event);
 	} else {
-		inflight_end(c, event->probe, e, NF_EVENT_CONSUMED);
+		/* The kernel itself is done with it in the run that received it; later its memory is another's. */
+		inflight_end(c, event->probe, e,
+			     e->run == context_run(cpu, event) ? NF_EVENT_CONSUMED
+							       : NF_EVENT_INVALIDATED);
 	}
 }

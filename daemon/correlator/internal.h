@@ -72,6 +72,12 @@ struct wake {
 struct queues;
 struct drop_table;
 
+/* Who read a datagram, and when. */
+struct queue_read {
+	uint64_t time_ns;
+	uint32_t tid, cpu;
+};
+
 struct correlator {
 	struct correlator_settings settings;
 	struct correlator_sink sink;
@@ -166,6 +172,8 @@ void copies_decide(struct correlator *c, struct inflight *e);
 void copies_add(struct correlator *c, struct inflight *e, const struct event *event);
 /* A UDP reader has read; a reader is done with an skb; an skb was consumed. */
 void copies_read(struct correlator *c, struct cpu *cpu, const struct event *event);
+/* A reader took the datagram before the kernel announced it. */
+void copies_read_early(struct correlator *c, struct inflight *e, const struct queue_read *read);
 void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		     const struct event *event);
 void copies_consumed(struct correlator *c, struct cpu *cpu, struct inflight *e,
@@ -175,15 +183,21 @@ void copies_consumed(struct correlator *c, struct cpu *cpu, struct inflight *e,
 
 int queues_new(struct queues **queues, uint64_t entries);
 void queues_free(struct queues **queues);
-void queues_add(struct queues *queues, uint64_t sk, uint64_t skb, uint64_t begin_ns);
+/*
+ * The kernel announces a datagram that was received at begin_ns.  True: a reader on another CPU has taken it before,
+ * and *read says when.
+ */
+bool queues_add(struct queues *queues, uint64_t sk, uint64_t skb, uint64_t begin_ns,
+		struct queue_read *read);
 /* The reader of this socket was asleep: nothing was in its queue before the newest. */
 void queues_only_newest(struct queues *queues, uint64_t sk);
 /* The newest was dropped instead. */
 void queues_remove_newest(struct queues *queues, uint64_t sk, uint64_t skb);
 /* Events were lost: what is in queues is not sure until their readers sleep. */
 void queues_doubt(struct queues *queues);
-/* Take the oldest; false: none is known. */
-bool queues_take(struct queues *queues, uint64_t sk, uint64_t *skb, uint64_t *begin_ns);
+/* A read takes the oldest; false: none is known, or its address has shown it before. */
+bool queues_take(struct queues *queues, uint64_t sk, const struct queue_read *read, uint64_t *skb,
+		 uint64_t *begin_ns);
 /* This one has been read, as its own address showed: the next read of the socket is of it. */
 void queues_was_read(struct queues *queues, uint64_t sk);
 uint64_t queues_entries(const struct queues *queues);

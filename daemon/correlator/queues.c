@@ -22,6 +22,7 @@ struct queue {
 	uint32_t
 		read_before; /* reads that are to come of datagrams whose own address showed them */
 	bool sure;	     /* all that is in the socket's queue is here */
+	struct queue_read early; /* the last read that found nothing here; time 0: none */
 };
 
 struct queues {
@@ -74,15 +75,33 @@ static struct datagram *datagram_of(struct queues *q, uint64_t number)
 	return number && d->number == number ? d : NULL;
 }
 
-void queues_add(struct queues *q, uint64_t sk, uint64_t skb, uint64_t begin_ns)
+static struct queue *queue_for(struct queues *q, uint64_t sk)
 {
 	struct queue *queue = queue_of(q, sk);
-	struct datagram *last;
 
 	if (queue->sk != sk) {
 		q->used += !queue->sk;
 		*queue = (struct queue){.sk = sk};
 	}
+	return queue;
+}
+
+/* A read that found nothing, after the datagram was received and before it is announced. */
+static bool was_read_early(struct queue *queue, uint64_t begin_ns, struct queue_read *read)
+{
+	*read = queue->early;
+	queue->early.time_ns = 0;
+	return read->time_ns > begin_ns;
+}
+
+bool queues_add(struct queues *q, uint64_t sk, uint64_t skb, uint64_t begin_ns,
+		struct queue_read *read)
+{
+	struct queue *queue = queue_for(q, sk);
+	struct datagram *last;
+
+	if (was_read_early(queue, begin_ns, read))
+		return true;
 	last = datagram_of(q, queue->first) ? datagram_of(q, queue->last) : NULL;
 	q->added++;
 	q->datagram[q->added & (q->entries - 1)] =
@@ -92,6 +111,7 @@ void queues_add(struct queues *q, uint64_t sk, uint64_t skb, uint64_t begin_ns)
 	else
 		queue->first = q->added;
 	queue->last = q->added;
+	return false;
 }
 
 void queues_only_newest(struct queues *q, uint64_t sk)
@@ -115,23 +135,24 @@ void queues_remove_newest(struct queues *q, uint64_t sk, uint64_t skb)
 		d->begin_ns = 0;
 }
 
-bool queues_take(struct queues *q, uint64_t sk, uint64_t *skb, uint64_t *begin_ns)
+bool queues_take(struct queues *q, uint64_t sk, const struct queue_read *read, uint64_t *skb,
+		 uint64_t *begin_ns)
 {
-	struct queue *queue = queue_of(q, sk);
-	struct datagram *d = NULL;
+	struct queue *queue = queue_for(q, sk);
+	struct datagram *d;
 
-	if (queue->sk != sk)
-		return false;
 	do {
 		d = datagram_of(q, queue->first);
 		queue->first = d ? d->next : 0;
 	} while (d && !d->begin_ns);
 	if (!queue->first)
 		queue->last = 0;
-	if (!d)
-		return false;
 	if (queue->read_before) {
 		queue->read_before--;
+		return false;
+	}
+	if (!d) {
+		queue->early = *read;
 		return false;
 	}
 	*skb = d->skb;

@@ -191,13 +191,16 @@ static void queued(struct correlator *c, struct inflight *e, uint64_t ns)
 void receive_enqueue(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		     const struct event *event)
 {
+	struct queue_read none;
+
 	cpu->enqueued = 0;
 	if (!is_new(e))
 		return;
 	e->sk = event->sk;
 	e->udp = true;
 	e->enqueue_ns = event->time_ns;
-	queues_add(c->queues, event->sk, e->skb, e->begin_ns);
+	/* It names the datagram before a reader can take it. */
+	(void)queues_add(c->queues, event->sk, e->skb, e->begin_ns, &none);
 	cpu->enqueued = e->skb;
 }
 
@@ -213,22 +216,32 @@ static struct inflight *enqueued(struct correlator *c, struct cpu *cpu, const st
 	return e;
 }
 
+/* The skb that is announced, in the queue of the socket now; NULL: not known, or a reader has taken it already. */
+static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
+					const struct event *event)
+{
+	struct inflight *e = announced(c, cpu, event);
+	struct queue_read read;
+
+	if (!e)
+		return NULL;
+	e->sk = event->sk;
+	e->udp = event->protocol == UDP;
+	if (e->udp && queues_add(c->queues, e->sk, e->skb, e->begin_ns, &read)) {
+		copies_read_early(c, e, &read);
+		return NULL;
+	}
+	queued(c, e, event->time_ns);
+	return e;
+}
+
 /* sk_data_ready(): the kernel announces data to a socket. */
 void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *event)
 {
 	struct inflight *e = enqueued(c, cpu, event);
 
-	if (!e) {
-		e = announced(c, cpu, event);
-		if (e) {
-			e->sk = event->sk;
-			queued(c, e, event->time_ns);
-			if (event->protocol == UDP && !e->udp) {
-				e->udp = true;
-				queues_add(c->queues, e->sk, e->skb, e->begin_ns);
-			}
-		}
-	}
+	if (!e)
+		e = queue_announced(c, cpu, event);
 	cpu->state.ready = e ? e->skb : 0;
 	cpu->state.ready_ns = event->time_ns;
 }

@@ -32,7 +32,7 @@ void symbols_free(struct symbols **symbols);
  */
 int symbols_load(struct symbols *symbols, const char *path, const char *modules);
 
-/* Replace the table by the functions of a recording's kernel, which keep their names.  The handle stays the caller's. */
+/* Replace the table by the functions of a recording's kernel, which are final.  The handle stays the caller's. */
 struct tep_handle;
 void symbols_take(struct symbols *symbols, struct tep_handle *tep);
 

@@ -165,26 +165,51 @@ static int none_new(struct backend **backend, const char *reason)
 	return 0;
 }
 
+static int open_bpf(struct backend **backend, const struct backend_settings *settings,
+		    const struct backend_sink *sink, struct names *names, char *reason)
+{
+	int r = backend_bpf.open(backend, settings, sink, names, reason);
+
+	if (r == 0)
+		snprintf(
+			reason, BACKEND_REASON_MAX,
+			"the kernel has BTF and accepts the programs; no other way is as cheap and exact");
+	return r;
+}
+
+/* `reason` has why bpf does not run; empty: tracefs was asked for. */
+static int open_tracefs(struct backend **backend, const struct backend_settings *settings,
+			const struct backend_sink *sink, struct names *names, char *reason)
+{
+	char why[BACKEND_REASON_MAX];
+	int r = backend_tracefs.open(backend, settings, sink, names, why);
+
+	if (r < 0 && reason[0])
+		snprintf(reason + strlen(reason), BACKEND_REASON_MAX - strlen(reason),
+			 "; and trace events cannot take its place: %s", why);
+	else if (r < 0)
+		snprintf(reason, BACKEND_REASON_MAX, "%s", why);
+	else if (!reason[0])
+		snprintf(reason, BACKEND_REASON_MAX, "probes.backend is tracefs");
+	return r;
+}
+
 int backend_open(struct backend **backend, const struct backend_settings *settings,
 		 const struct backend_sink *sink, struct names *names, char *reason)
 {
-	int r;
+	int r = -EOPNOTSUPP;
 
 	reason[0] = 0;
 	if (settings->replay)
 		return backend_replay.open(backend, settings, sink, names, reason);
-	r = backend_bpf.open(backend, settings, sink, names, reason);
-
-	if (r == 0) {
-		snprintf(
-			reason, BACKEND_REASON_MAX,
-			"the kernel has BTF and accepts the programs; no other way is as cheap and exact");
-		return 0;
-	}
+	if (settings->choice != BACKEND_TRACEFS)
+		r = open_bpf(backend, settings, sink, names, reason);
 	/* With a reason, it is the kernel that lacks memory for a table. */
-	if (r == -ENOMEM && !reason[0])
+	if (r == 0 || (r == -ENOMEM && !reason[0]))
 		return r;
-	return none_new(backend, reason);
+	if (settings->choice != BACKEND_BPF)
+		r = open_tracefs(backend, settings, sink, names, reason);
+	return r == 0 ? 0 : none_new(backend, reason);
 }
 
 void backend_free(struct backend **backend)
@@ -197,6 +222,11 @@ void backend_free(struct backend **backend)
 bool backend_is_none(const struct backend *backend)
 {
 	return backend->ops == &backend_none;
+}
+
+bool backend_can_shed(const struct backend *backend)
+{
+	return backend->ops->follow != absent_follow;
 }
 
 bool backend_has_reasons(const struct backend *backend)

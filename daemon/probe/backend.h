@@ -28,6 +28,12 @@ enum backend_slots_attach {
 	BACKEND_SLOTS_TRACEPOINT,
 };
 
+enum backend_choice {
+	BACKEND_AUTO, /* bpf, otherwise tracefs */
+	BACKEND_BPF,
+	BACKEND_TRACEFS,
+};
+
 #define BACKEND_SLOTS_NAMES 16
 
 /* Settings of ring slots, see bpf/slots.h. */
@@ -58,6 +64,9 @@ struct backend_settings {
 	uint64_t journey_burst;	      /* latency records at once per CPU, at least 1 */
 	uint64_t sample_one_in;	      /* one journey in N is sampled; 0: none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
+	uint64_t choice;		    /* enum backend_choice */
+	uint64_t
+		trace_kib; /* of the ring buffer of each CPU of the backend tracefs; 0: its default */
 	const char *replay; /* a recording to show instead of this host; NULL: none */
 	bool governor; /* journeys can be passed over, see struct backend_following; otherwise never */
 	bool disabled[NF_PROBE_COUNT];
@@ -372,6 +381,7 @@ struct backend {
 };
 
 extern const struct backend_ops backend_bpf;
+extern const struct backend_ops backend_tracefs;
 /* Needs settings->replay. */
 extern const struct backend_ops backend_replay;
 
@@ -389,6 +399,9 @@ void backend_free(struct backend **backend);
 
 /* True for the backend "none", which only knows why no other runs. */
 bool backend_is_none(const struct backend *backend);
+
+/* Whether the backend can follow fewer packets to cost less. */
+bool backend_can_shed(const struct backend *backend);
 
 /* Whether the kernel gives drops reasons. */
 bool backend_has_reasons(const struct backend *backend);

@@ -40,6 +40,8 @@ static const char *const allowed[] = {
 	/* the socket and its end, other sockets of this host */
 	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
 	"sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "unlink", "unlinkat",
+	/* the trace instance of the backend tracefs, which is a directory */
+	"rmdir",
 	/* events and time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create1", "epoll_ctl",
 	"epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "gettimeofday", "nanosleep",

@@ -21,7 +21,7 @@ static const struct backend_events *of(const struct backend *backend)
 
 /* ---- records ------------------------------------------------------------------- */
 
-static void name_task(const struct backend_events *events, struct nf_task *task)
+void backend_events_name_task(const struct backend_events *events, struct nf_task *task)
 {
 	const char *comm = tep_data_comm_from_pid(events->tep, (int)task->tid);
 
@@ -35,7 +35,7 @@ static void take_drop(void *userdata, const struct nf_drop_record *record)
 	const struct backend_events *events = userdata;
 	struct nf_drop_record named = *record;
 
-	name_task(events, &named.task);
+	events->name_task(events, &named.task);
 	events->sink.drop(events->sink.userdata, &named);
 }
 
@@ -44,7 +44,7 @@ static void take_journey(void *userdata, const struct nf_journey_record *record)
 	const struct backend_events *events = userdata;
 	struct nf_journey_record named = *record;
 
-	name_task(events, &named.task);
+	events->name_task(events, &named.task);
 	events->sink.journey(events->sink.userdata, &named);
 }
 
@@ -85,6 +85,8 @@ int backend_events_open(struct backend_events *events, const struct backend_sett
 	int r;
 
 	events->sink = *sink;
+	if (!events->name_task)
+		events->name_task = backend_events_name_task;
 	events->tep = tep;
 	events->cpus = cpus;
 	memcpy(events->disabled, settings->disabled, sizeof(events->disabled));
@@ -128,17 +130,57 @@ void backend_events_lost(struct backend_events *events, uint32_t cpu, uint64_t c
 
 /* ---- what is there ------------------------------------------------------------------ */
 
+static bool has(const struct backend_events *events, enum nf_probe probe)
+{
+	return !events->disabled[probe] && !decoder_probe(events->decoder, probe)->reason[0];
+}
+
+/* sk_data_ready is a tracepoint since 6.3, sock_recv_length too; UDP readers defer since 6.18. */
+static bool is_before_6_3(const struct backend_events *events)
+{
+	const char *ready = decoder_probe(events->decoder, NF_PROBE_SK_DATA_READY)->name;
+
+	return (!ready || strcmp(ready, "sk_data_ready") != 0) &&
+	       !has(events, NF_PROBE_SOCK_RECV_LENGTH);
+}
+
+/* Why nothing is lost without the events of this probe; NULL: something is. */
+static const char *why_unneeded(const struct backend_events *events, enum nf_probe probe)
+{
+	bool ordered =
+		has(events, NF_PROBE_SK_DATA_READY) && has(events, NF_PROBE_SOCK_RECV_LENGTH);
+
+	switch (probe) {
+	case NF_PROBE_SLOTS_DEVICES:
+		return "trace events show no slots of devices that slots.devices names";
+	case NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB:
+		return ordered ? "sk_data_ready and the order of the queue replace it" : NULL;
+	case NF_PROBE_SKB_ATTEMPT_DEFER_FREE:
+		if (is_before_6_3(events))
+			return "this kernel's UDP readers consume their datagrams";
+		return ordered ? "sock_recv_length and the order of the queue replace it" : NULL;
+	case NF_PROBE_SOCK_RECV_LENGTH:
+		return is_before_6_3(events) ? "this kernel's UDP readers consume their datagrams"
+					     : NULL;
+	default:
+		return NULL;
+	}
+}
+
 void events_probe(const struct backend *backend, enum nf_probe probe, struct probe_status *status)
 {
 	const struct decoder_probe *known = decoder_probe(of(backend)->decoder, probe);
 
+	const char *unneeded = why_unneeded(of(backend), probe);
+
 	*status = (struct probe_status){.state = PROBE_ATTACHED, .how = "event"};
 	if (of(backend)->disabled[probe])
 		*status = (struct probe_status){.state = PROBE_UNAVAILABLE,
-						.reason = "disabled by probes.disabled"};
+						.reason = "switched off by probes.disable"};
 	else if (known->reason[0])
-		*status =
-			(struct probe_status){.state = PROBE_UNAVAILABLE, .reason = known->reason};
+		*status = (struct probe_status){.state = unneeded ? PROBE_UNNEEDED
+								  : PROBE_UNAVAILABLE,
+						.reason = unneeded ? unneeded : known->reason};
 }
 
 const char *events_blind(const struct backend *backend, const char *question)

@@ -21,7 +21,12 @@ struct backend_events {
 	uint32_t cpus;
 	uint64_t unreadable; /* records of our events that were too short */
 	bool disabled[NF_PROBE_COUNT];
+	/* Add the names and ids of the task with task->tid, as far as they are known. */
+	void (*name_task)(const struct backend_events *events, struct nf_task *task);
 };
+
+/* By the names that the trace has itself; of processes it knows none. */
+void backend_events_name_task(const struct backend_events *events, struct nf_task *task);
 
 /* Make decoder and correlator, and add the reasons of the format to `names`.  -ENOMEM. */
 int backend_events_open(struct backend_events *events, const struct backend_settings *settings,
@@ -59,14 +64,13 @@ void events_tune(struct backend *backend, const struct backend_settings *setting
 const char *events_stats_missing(const struct backend *backend);
 
 #define BACKEND_EVENTS_OPS                                                                         \
-	.probe = events_probe, .trace = events_trace, .blind = events_blind,                       \
-	.reasons_missing = events_reasons_missing, .events = events_events,                        \
-	.streams = absent_streams, .in_flight = events_in_flight, .awaits_end = absent_awaits_end, \
-	.housekeep = absent_housekeep, .devices = events_devices, .napi = events_napi,             \
-	.cpus = events_cpus, .softirq_wait = events_softirq_wait, .sharing = events_sharing,       \
-	.drops = events_drops, .tables = events_tables, .slots_events = absent_slots_events,       \
-	.slots = absent_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
-	.set_stack = absent_set_stack, .tune = events_tune, .set_level = absent_set_level,         \
+	.trace = events_trace, .blind = events_blind, .reasons_missing = events_reasons_missing,   \
+	.events = events_events, .streams = absent_streams, .in_flight = events_in_flight,         \
+	.awaits_end = absent_awaits_end, .housekeep = absent_housekeep, .devices = events_devices, \
+	.napi = events_napi, .cpus = events_cpus, .softirq_wait = events_softirq_wait,             \
+	.sharing = events_sharing, .drops = events_drops, .tables = events_tables,                 \
+	.slots_events = absent_slots_events, .slots = absent_slots, .refresh = absent_refresh,     \
+	.name_reasons = absent_name_reasons, .set_stack = absent_set_stack, .tune = events_tune,   \
 	.follow = absent_follow, .cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns,           \
 	.stats_missing = events_stats_missing, .set_stats = absent_set_stats,                      \
 	.stats = absent_stats

@@ -161,6 +161,8 @@ const struct backend_ops backend_replay = {
 	.close = replay_close,
 	.fd = absent_fd,
 	.dispatch = absent_dispatch,
+	.probe = events_probe,
+	.set_level = absent_set_level,
 	.recording = replay_recording,
 	BACKEND_EVENTS_OPS,
 };

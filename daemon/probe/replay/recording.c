@@ -61,7 +61,8 @@ static void silence_end(const struct silence *silence)
 }
 
 /*
- * Open a descriptor, which stays the caller's.  Plugins of trace-cmd are programs in their own right, and of no use here.
+ * Open a descriptor, which stays the caller's.  Plugins of trace-cmd are programs in their own right, and of no use
+ * here.
  * NULL: it cannot be read; *headers says whether its headers can.
  */
 static struct tracecmd_input *open_fd(int fd, bool *headers)

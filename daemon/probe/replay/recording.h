@@ -17,8 +17,8 @@ struct tep_handle;
 #define RECORDING_ERROR_MAX 512
 
 /*
- * Open a file.  On failure `error` says what is wrong, where, and what to do; -ENOMEM leaves it empty.  On success it is
- * empty, or says which part of a damaged file is missing.  Free with recording_free.
+ * Open a file.  On failure `error` says what is wrong, where, and what to do; -ENOMEM leaves it empty.  On success it
+ * is empty, or says which part of a damaged file is missing.  Free with recording_free.
  */
 int recording_open(struct recording **recording, const char *path,
 		   char error[static RECORDING_ERROR_MAX]);

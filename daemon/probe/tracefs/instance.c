@@ -352,7 +352,7 @@ static int enable(const struct instance *instance, const struct tracepoint *poin
 	return r;
 }
 
-int instance_enable(struct instance *instance, char *error)
+int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT], char *error)
 {
 	size_t enabled = 0;
 
@@ -362,6 +362,8 @@ int instance_enable(struct instance *instance, char *error)
 	for (size_t i = 0; i < tracepoints_count; i++) {
 		struct instance_probe *probe = &instance->probes[tracepoints[i].probe];
 
+		if (disabled && disabled[tracepoints[i].probe])
+			continue;
 		if (!probe->event && enable(instance, &tracepoints[i], probe) == 0)
 			enabled++;
 	}
@@ -371,6 +373,26 @@ int instance_enable(struct instance *instance, char *error)
 		error, -ENOENT,
 		"cannot enable any event: %s; a recording needs a kernel with CONFIG_EVENT_TRACING",
 		instance->probes[NF_PROBE_KFREE_SKB].why);
+}
+
+int instance_switch(struct instance *instance, enum nf_probe probe, bool on)
+{
+	const struct tracepoint *point = instance->probes[probe].event;
+	char path[128];
+
+	if (!point)
+		return 0;
+	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
+	return put(instance, path, on ? "1" : "0");
+}
+
+struct tep_handle *instance_formats(const struct instance *instance)
+{
+	static const char *const systems[] = {
+		"ftrace", "irq", "napi", "net", "sched", "skb", "sock", TRACEPOINTS_KPROBES, NULL};
+
+	return tracefs_local_events_system(tracefs_instance_get_trace_dir(instance->kernel),
+					   systems);
 }
 
 const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe)

@@ -45,10 +45,17 @@ int instance_open(struct instance **instance, const char *purpose, uint64_t buff
 int instance_close(struct instance **instance);
 
 /*
- * Enable the event of each probe, each with its filter.  Events are recorded from instance_start() on.  Fails with
- * -ENOENT if the kernel has none of the events.
+ * Enable the event of each probe, each with its filter, but not of those in `disabled`; NULL: all.  Events are recorded
+ * from instance_start() on.  Fails with -ENOENT if the kernel has none of the events.
  */
-int instance_enable(struct instance *instance, char *error);
+int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT], char *error);
+
+/* Switch the event of a probe off or on again.  Does nothing if it has none. */
+int instance_switch(struct instance *instance, enum nf_probe probe, bool on);
+
+/* The formats of the events, which the caller frees with tep_free(); NULL: they cannot be read. */
+struct tep_handle;
+struct tep_handle *instance_formats(const struct instance *instance);
 
 const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe);
 

@@ -223,7 +223,7 @@ static int begin(struct recording *recording, uint64_t buffer_kib, char *error)
 		r = recorder_new(&recording->recorder, recording->instance, recording->directory,
 				 recording->signals, error);
 	if (r == 0)
-		r = instance_enable(recording->instance, error);
+		r = instance_enable(recording->instance, NULL, error);
 	if (r < 0)
 		return r;
 	report_probes(recording->instance);

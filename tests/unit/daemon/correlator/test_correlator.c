@@ -87,6 +87,51 @@ static void test_a_sleeping_reader_had_an_empty_queue(void **state)
 	assert_true(world.journey.stage_ns[NF_STAGE_RUN]);
 }
 
+/* A reader on another CPU that does not sleep can take a datagram before the kernel announces it. */
+static void test_read_before_it_is_announced(void **state)
+{
+	(void)state;
+	bring(SKB, "lo", 100, SOCK, UDP);
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
+	as_task(OTHER_TASK);
+	softirq_entry(NET_RX);
+	at(5000000);
+	receive(SKB2, "lo", 200);
+	on_cpu(1);
+	as_task(READER);
+	world.next.softirq = false;
+	at(5001000);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 172);
+	on_cpu(0);
+	as_task(OTHER_TASK);
+	world.next.softirq = true;
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	softirq_exit(NET_RX);
+	assert_int_equal(world.journey.bytes.len, 200);
+	assert_int_equal(world.journey.stage_ns[NF_STAGE_COPY], 5001000);
+	assert_int_equal(world.journey.stage_ns[NF_STAGE_SOCK_QUEUE], 0);
+	assert_int_equal(world.journey.task.tid, READER);
+	bring(SKB3, "lo", 300, SOCK, UDP);
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 272);
+	assert_int_equal(world.journey.bytes.len, 300);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 3);
+	assert_ledger();
+}
+
+/* What is consumed in a later run has the memory of an skb that was freed without an event. */
+static void test_consumed_in_a_later_run(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 52, 0, 0);
+	softirq_entry(NET_RX);
+	HAPPEN(CONSUME_SKB, .skb = SKB);
+	softirq_exit(NET_RX);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_ledger();
+}
+
 /* Before 6.18 the reader consumes the datagram, and then its read is reported, too. */
 static void test_a_consumed_datagram_is_read_once(void **state)
 {
@@ -511,6 +556,8 @@ int main(void)
 		T(test_datagrams_in_order),
 		T(test_a_sleeping_reader_had_an_empty_queue),
 		T(test_a_consumed_datagram_is_read_once),
+		T(test_read_before_it_is_announced),
+		T(test_consumed_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
 		T(test_a_list_of_skbs),
 		T(test_a_message_is_not_delivered),

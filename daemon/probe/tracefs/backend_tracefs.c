@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The backend on trace events of this host, for kernels that take no BPF programs.  Events go through the correlator in
+ * this process, some 100 ms after they happened.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <traceevent/event-parse.h>
+
+#include "common/log.h"
+#include "common/time.h"
+#include "daemon/correlator/correlator.h"
+#include "daemon/probe/events/backend_events.h"
+#include "daemon/probe/probes.h"
+#include "daemon/probe/tracefs/instance.h"
+#include "daemon/probe/tracefs/pages.h"
+
+/* Between two readings of all ring buffers: at the default size, 4 MiB, a CPU may have 400,000 events/s. */
+#define PERIOD_NS (TIME_NS_PER_SECOND / 10)
+/* Of one dispatch, some 2 ms. */
+#define EVENTS_PER_DISPATCH 4096
+
+#define XEN_NETFRONT "/sys/module/xen_netfront"
+
+struct backend_tracefs {
+	struct backend_events events; /* first */
+	struct instance *instance;
+	struct pages *pages;
+	struct tep_handle *tep;
+	int timer;
+	enum backend_level level;
+};
+
+/* ---- tasks ------------------------------------------------------------------------ */
+
+/* The task is probably still there: its record is some 100 ms old. */
+static void name_task(const struct backend_events *events, struct nf_task *task)
+{
+	OWN_FILE FILE *file = NULL;
+	char path[32], line[64], name[sizeof(task->comm)];
+
+	(void)events;
+	snprintf(path, sizeof(path), "/proc/%u/status", task->tid);
+	file = task->tid ? fopen(path, "re") : NULL;
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Name:\t%15[^\n]", name) == 1)
+			memcpy(task->comm, name, strlen(name));
+		if (sscanf(line, "Tgid:\t%u", &task->pid) == 1)
+			break;
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void take_event(void *userdata, uint32_t cpu, uint64_t time_ns, const void *data,
+		       size_t size)
+{
+	struct backend_tracefs *tracefs = userdata;
+
+	/* A record that is too short is counted. */
+	(void)backend_events_take(&tracefs->events, data, size, cpu, time_ns);
+}
+
+static void take_loss(void *userdata, uint32_t cpu, uint64_t events)
+{
+	struct backend_tracefs *tracefs = userdata;
+
+	backend_events_lost(&tracefs->events, cpu, events);
+}
+
+static int tracefs_fd(const struct backend *backend)
+{
+	return ((const struct backend_tracefs *)backend)->timer;
+}
+
+/* The timer stays readable until all that is there was taken. */
+static int tracefs_dispatch(struct backend *backend)
+{
+	struct backend_tracefs *tracefs = (struct backend_tracefs *)backend;
+	uint64_t expirations;
+	int r = pages_take(tracefs->pages, EVENTS_PER_DISPATCH);
+
+	if (r > 0)
+		return 0;
+	(void)!read(tracefs->timer, &expirations, sizeof(expirations));
+	if (r < 0)
+		log_error("cannot read the ring buffers of trace events: %s", strerror(-r));
+	return 0;
+}
+
+/* ---- probes -------------------------------------------------------------------------- */
+
+static bool is_in_level(enum nf_probe probe, enum backend_level level)
+{
+	const char *group = probe_specs[probe].group;
+
+	switch (level) {
+	case BACKEND_ALL:
+		return true;
+	case BACKEND_NO_WAKE:
+		return strcmp(group, "wake") != 0;
+	case BACKEND_DROPS:
+		return !strcmp(group, "drop") || !strcmp(group, "slots");
+	default:
+		return false;
+	}
+}
+
+static void tracefs_set_level(struct backend *backend, enum backend_level level)
+{
+	struct backend_tracefs *tracefs = (struct backend_tracefs *)backend;
+
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		bool on = is_in_level((enum nf_probe)i, level);
+
+		if (on != is_in_level((enum nf_probe)i, tracefs->level))
+			(void)instance_switch(tracefs->instance, (enum nf_probe)i, on);
+	}
+	tracefs->level = level;
+}
+
+static void tracefs_probe(const struct backend *backend, enum nf_probe probe,
+			  struct probe_status *status)
+{
+	const struct backend_tracefs *tracefs = (const struct backend_tracefs *)backend;
+	const struct instance_probe *known = instance_probe(tracefs->instance, probe);
+
+	events_probe(backend, probe, status);
+	if (probe == NF_PROBE_XENNET_START_XMIT && access(XEN_NETFRONT, F_OK) != 0)
+		*status = (struct probe_status){.state = PROBE_UNNEEDED,
+						.reason = "xen-netfront is not loaded"};
+	else if (status->state == PROBE_UNAVAILABLE && !tracefs->events.disabled[probe])
+		status->reason = known->why;
+	else if (status->state == PROBE_ATTACHED && !is_in_level(probe, tracefs->level))
+		*status = (struct probe_status){.state = PROBE_DETACHED};
+}
+
+/* ---- open, close ----------------------------------------------------------------------- */
+
+static void tracefs_close(struct backend *backend)
+{
+	struct backend_tracefs *tracefs = (struct backend_tracefs *)backend;
+	int r;
+
+	pages_free(&tracefs->pages);
+	backend_events_close(&tracefs->events);
+	tep_free(tracefs->tep);
+	if (tracefs->timer >= 0)
+		close(tracefs->timer);
+	r = instance_close(&tracefs->instance);
+	if (r < 0)
+		log_warning(
+			"cannot remove the trace instance: %s; the next netflowd with the backend tracefs does it",
+			strerror(-r));
+	free(tracefs);
+}
+
+static void cleanup_tracefs(struct backend_tracefs **tracefs)
+{
+	if (*tracefs)
+		tracefs_close(&(*tracefs)->events.backend);
+}
+
+#define OWN_TRACEFS CLEANUP(cleanup_tracefs)
+
+static int open_timer(struct backend_tracefs *tracefs)
+{
+	const struct itimerspec period = {.it_interval.tv_nsec = PERIOD_NS,
+					  .it_value.tv_nsec = PERIOD_NS};
+
+	tracefs->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (tracefs->timer < 0 || timerfd_settime(tracefs->timer, 0, &period, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int open_instance(struct backend_tracefs *tracefs, const struct backend_settings *settings,
+			 char *reason)
+{
+	char refused[REFUSAL_MAX];
+	int r = instance_open(&tracefs->instance, "live", settings->trace_kib, refused);
+
+	if (r == 0)
+		r = instance_enable(tracefs->instance, settings->disabled, refused);
+	if (r < 0)
+		snprintf(reason, BACKEND_REASON_MAX, "%.500s", refused);
+	return r;
+}
+
+/* What reads the events, in the order in which it needs each other. */
+static int open_reader(struct backend_tracefs *tracefs, const struct backend_settings *settings,
+		       const struct backend_sink *sink, struct names *names)
+{
+	const struct pages_sink pages = {
+		.event = take_event, .lost = take_loss, .userdata = tracefs};
+	int r;
+
+	tracefs->tep = instance_formats(tracefs->instance);
+	if (!tracefs->tep)
+		return -EBADMSG;
+	r = backend_events_open(&tracefs->events, settings, sink, tracefs->tep,
+				instance_cpus(tracefs->instance), names);
+	if (r == 0)
+		r = pages_new(&tracefs->pages, tracefs->instance, &pages);
+	if (r == 0)
+		r = open_timer(tracefs);
+	return r < 0 ? r : instance_start(tracefs->instance);
+}
+
+static int tracefs_open(struct backend **backend, const struct backend_settings *settings,
+			const struct backend_sink *sink, struct names *names, char *reason)
+{
+	OWN_TRACEFS struct backend_tracefs *tracefs = calloc(1, sizeof(*tracefs));
+	int r;
+
+	if (!tracefs)
+		return -ENOMEM;
+	tracefs->events.backend.ops = &backend_tracefs;
+	tracefs->events.name_task = name_task;
+	tracefs->timer = -1;
+	r = open_instance(tracefs, settings, reason);
+	if (r < 0)
+		return r;
+	r = open_reader(tracefs, settings, sink, names);
+	if (r < 0) {
+		snprintf(reason, BACKEND_REASON_MAX, "cannot read trace events: %s", strerror(-r));
+		return r;
+	}
+	*backend = &TAKE_PTR(tracefs)->events.backend;
+	return 0;
+}
+
+const struct backend_ops backend_tracefs = {
+	.name = "tracefs",
+	.open = tracefs_open,
+	.close = tracefs_close,
+	.fd = tracefs_fd,
+	.dispatch = tracefs_dispatch,
+	.probe = tracefs_probe,
+	.set_level = tracefs_set_level,
+	.recording = absent_recording,
+	BACKEND_EVENTS_OPS,
+};
