@@ -140,17 +140,29 @@ static void note_time(struct correlator_totals *totals, uint64_t time_ns)
 		totals->last_ns = time_ns;
 }
 
+/* No kernel gives the event of an skb or of a CPU that is none. */
+static bool is_possible(const struct correlator *c, const struct event *event)
+{
+	static const uint32_t of_skb =
+		1U << NF_PROBE_NETIF_RECEIVE_SKB | 1U << NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB |
+		1U << NF_PROBE_SKB_COPY_DATAGRAM_IOVEC | 1U << NF_PROBE_SKB_ATTEMPT_DEFER_FREE |
+		1U << NF_PROBE_NET_DEV_QUEUE | 1U << NF_PROBE_NET_DEV_START_XMIT |
+		1U << NF_PROBE_NET_DEV_XMIT | 1U << NF_PROBE_CONSUME_SKB | 1U << NF_PROBE_KFREE_SKB;
+
+	return event->cpu < c->settings.cpus && (event->skb || !(of_skb >> event->probe & 1));
+}
+
 void correlator_event(struct correlator *c, const struct event *event)
 {
 	struct inflight *e;
 	struct cpu *cpu;
 
-	note_time(&c->totals, event->time_ns);
-	count(c, event->probe, NF_EVENT_HIT);
-	if (event->cpu >= c->settings.cpus || context_enter(c, event, &cpu) < 0) {
+	if (!is_possible(c, event) || context_enter(c, event, &cpu) < 0) {
 		c->totals.lost++;
 		return;
 	}
+	note_time(&c->totals, event->time_ns);
+	count(c, event->probe, NF_EVENT_HIT);
 	e = copies_before(c, cpu, event);
 	take(c, cpu, e, event);
 	cpu->receiving = event->probe == NF_PROBE_NETIF_RECEIVE_SKB;

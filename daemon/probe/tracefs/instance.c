@@ -173,7 +173,6 @@ static int remove_stale(const char *name, void *data)
 
 static void count_cpus(struct instance *instance)
 {
-	OWN_FREE char *path = NULL;
 	char *file = tracefs_instance_get_file(instance->kernel, "per_cpu");
 	DIR *directory = file ? opendir(file) : NULL;
 	const struct dirent *entry;

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/core/names.h"
+#include "daemon/probe/events/decode.h"
+#include "daemon/probe/events/reasons.h"
+#include "tests/unit/daemon/probe/events/formats.h"
+
+enum { SOFTIRQ_FLAG = 0x10 };
+
+static struct {
+	struct tep_handle *tep;
+	struct decoder *decoder;
+} world;
+
+static void open_with(const char *const formats[][2])
+{
+	world.tep = tep_alloc();
+	assert_non_null(world.tep);
+	for (size_t i = 0; formats[i][0]; i++)
+		format_add(world.tep, formats[i][0], formats[i][1]);
+	assert_int_equal(decoder_new(&world.decoder, world.tep), 0);
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	decoder_free(&world.decoder);
+	tep_free(world.tep);
+	memset(&world, 0, sizeof(world));
+	return 0;
+}
+
+static void fill_receive(unsigned char record[32], uint32_t where)
+{
+	memset(record, 0, 32);
+	put_common(record, RECEIVE_ID, SOFTIRQ_FLAG, 77);
+	put(record, 8, 0xffff888100001000, 8);
+	put(record, 16, 1500, 4);
+	put(record, 20, where, 4);
+	memcpy(record + 24, "eth0", 5);
+}
+
+static void test_fields_and_context(void **state)
+{
+	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
+	unsigned char record[32];
+	struct event event;
+
+	(void)state;
+	open_with(formats);
+	fill_receive(record, 5 << 16 | 24);
+	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 1);
+	assert_int_equal(event.probe, NF_PROBE_NETIF_RECEIVE_SKB);
+	assert_int_equal(event.skb, 0xffff888100001000);
+	assert_int_equal(event.len, 1500);
+	assert_int_equal(event.tid, 77);
+	assert_true(event.softirq);
+	assert_false(event.irq);
+	assert_string_equal(event.device, "eth0");
+}
+
+/* A string that begins or ends outside of the record, or has no end, is refused. */
+static void test_strings_outside_of_the_record(void **state)
+{
+	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
+	const uint32_t wrong[] = {5 << 16 | 30, 0xffffffff, 0xffff0018,
+				  4 << 16 | 24, 24,	    9 << 16 | 24};
+	unsigned char record[32];
+	struct event event;
+
+	(void)state;
+	open_with(formats);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		fill_receive(record, wrong[i]);
+		assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event),
+				 -EBADMSG);
+	}
+}
+
+static void test_short_records(void **state)
+{
+	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
+	unsigned char record[32];
+	struct event event;
+
+	(void)state;
+	open_with(formats);
+	fill_receive(record, 5 << 16 | 24);
+	for (size_t size = 0; size < 29; size++)
+		assert_int_equal(decoder_read(world.decoder, record, size, &event),
+				 size < 2 ? 0 : -EBADMSG);
+	assert_int_equal(decoder_read(world.decoder, record, 29, &event), 1);
+}
+
+static void test_events_of_others(void **state)
+{
+	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
+	unsigned char record[32] = {0};
+	struct event event;
+
+	(void)state;
+	open_with(formats);
+	put_common(record, 4242, 0, 1);
+	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 0);
+	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_KFREE_SKB)->reason,
+			    "there are no such events");
+	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_NETIF_RECEIVE_SKB)->reason, "");
+}
+
+static void test_kernels_moved_fields(void **state)
+{
+	const char *const old[][2] = {{"skb", KFREE_5_10}, {NULL, NULL}};
+	const char *const new[][2] = {{"skb", KFREE_6_11}, {NULL, NULL}};
+	unsigned char record[40] = {0};
+	struct event event;
+
+	(void)state;
+	put_common(record, KFREE_ID, 0, 1);
+	put(record, 8, 0x1000, 8);
+	put(record, 16, 0xffffffff81234567, 8);
+	put(record, 24, 0x0800, 2);
+	open_with(old);
+	assert_false(decoder_has_reason(world.decoder));
+	assert_int_equal(decoder_read(world.decoder, record, 32, &event), 1);
+	assert_int_equal(event.location, 0xffffffff81234567);
+	assert_int_equal(event.protocol, 0x0800);
+	close_world(state);
+	put(record, 24, 0xffff888112345678, 8);
+	put(record, 32, 0x86dd, 2);
+	put(record, 36, 3, 4);
+	open_with(new);
+	assert_true(decoder_has_reason(world.decoder));
+	assert_int_equal(decoder_read(world.decoder, record, 40, &event), 1);
+	assert_int_equal(event.protocol, 0x86dd);
+	assert_int_equal(event.reason, 3);
+}
+
+static void test_a_field_is_missing(void **state)
+{
+	const char *const formats[][2] = {{"net", QUEUE_WITHOUT_LEN}, {NULL, NULL}};
+	unsigned char record[32] = {0};
+	struct event event;
+
+	(void)state;
+	open_with(formats);
+	put_common(record, 902, 0, 1);
+	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_NET_DEV_QUEUE)->reason,
+			    "the format of its event has no usable field len");
+	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 0);
+}
+
+static void test_names_of_reasons(void **state)
+{
+	const char *const formats[][2] = {{"skb", KFREE_6_11}, {NULL, NULL}};
+	OWN_NAMES struct names *names = NULL;
+
+	(void)state;
+	open_with(formats);
+	assert_int_equal(names_new(&names), 0);
+	assert_int_equal(reasons_of_format(names, world.tep), 0);
+	assert_string_equal(names_reason(names, 3), "NO_SOCKET");
+	assert_null(names_reason(names, 4));
+}
+
+static void test_markers(void **state)
+{
+	const char *const formats[][2] = {{"net", RECEIVE}, {"ftrace", MARKER}, {NULL, NULL}};
+	unsigned char record[24] = {0};
+	const char *text;
+
+	(void)state;
+	open_with(formats);
+	put_common(record, MARKER_ID, 0, 1);
+	memcpy(record + 16, "hi there", 8);
+	assert_int_equal(decoder_marker(world.decoder, record, sizeof(record), &text), 8);
+	assert_memory_equal(text, "hi there", 8);
+	assert_int_equal(decoder_marker(world.decoder, record, 16, &text), 0);
+	put_common(record, RECEIVE_ID, 0, 1);
+	assert_int_equal(decoder_marker(world.decoder, record, sizeof(record), &text), 0);
+}
+
+#define T(test) cmocka_unit_test_teardown(test, close_world)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_fields_and_context),   T(test_strings_outside_of_the_record),
+		T(test_short_records),	      T(test_events_of_others),
+		T(test_kernels_moved_fields), T(test_a_field_is_missing),
+		T(test_names_of_reasons),     T(test_markers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
