@@ -16,7 +16,8 @@ SIZE = "1500M"  # sparse
 # What netflowd depends on, what its unit calls (procps: kill), and what the tests call.
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "procps", "kmod", "iproute2", "util-linux", "e2fsprogs",
-    "libbpf1", "libjansson4", "libinih1", "libtraceevent1", "libtracefs1", "libcap2",
+    "libbpf1", "libjansson4", "libinih1", "libtraceevent1", "libtracefs1", "libtracecmd1",
+    "libcap2",
     "libseccomp2", "libpcap0.8", "libncursesw6", "libsystemd0", "libmicrohttpd12", "libsqlite3-0",
     "libcurl4",
     "python3", "python3-pytest", "gdb", "curl",
