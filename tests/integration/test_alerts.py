@@ -235,7 +235,7 @@ def test_probe_lost(start, built, rules):
     rules.write("a.conf", "[alert probes]\ncondition = probe_lost\n"
                           "[alert drops]\ncondition = drop_rate\nover = 1\n"
                           "[alert overflow]\ncondition = slot_overflow\n")
-    daemon = start(rules.setting, *SETTINGS, "slots.kmsg=",
+    daemon = start(rules.setting, *SETTINGS, "slots.kmsg=", "probes.backend=bpf",
                    command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
     found = reaches(daemon, "probes", "firing")
     assert found["value"] >= 10 and "bpf()" in found["evidence"]["detail"]

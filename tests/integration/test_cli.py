@@ -145,7 +145,8 @@ def test_no_data_is_said(daemon, lab, arguments):
 
 
 def test_no_data_without_a_backend(start, built):
-    daemon = start(command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
+    daemon = start("probes.backend=bpf",
+                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
     for command in ("drops", "latency"):
         done = daemon.netflowctl(command)
         assert done.returncode == FAILED

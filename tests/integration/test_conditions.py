@@ -154,7 +154,7 @@ def test_sys_admin_is_not_needed(start, pair, bpf):
 def test_limited_memory_is_said(start, built, bpf):
     if not LOCKS_MEMORY:
         pytest.skip("this kernel does not charge BPF memory to RLIMIT_MEMLOCK")
-    daemon = start(command=["prlimit", "--memlock=65536", *FEWEST])
+    daemon = start("probes.backend=bpf", command=["prlimit", "--memlock=65536", *FEWEST])
     nothing_but_status(daemon, "bpf()", "RLIMIT_MEMLOCK", "CAP_SYS_RESOURCE", "LimitMEMLOCK")
 
 
@@ -209,9 +209,9 @@ def test_without_btf(start, built):
         pytest.skip("this host also has the kernel's BTF outside /sys/kernel/btf")
     hide = "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$@\""
     if not kernel.has_btf():
-        daemon = start()
+        daemon = start("probes.backend=bpf")
     else:
-        daemon = start(command=["unshare", "--mount", "sh", "-c", hide, "sh"])
+        daemon = start("probes.backend=bpf", command=["unshare", "--mount", "sh", "-c", hide, "sh"])
     nothing_but_status(daemon, "BTF", "CONFIG_DEBUG_INFO_BTF")
 
 
@@ -227,7 +227,7 @@ def _other_btf():
 
 @pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
 def test_without_bpf(start, built, error):
-    daemon = start(command=[paths.TOOLS / "deny_syscall", "bpf", error])
+    daemon = start("probes.backend=bpf", command=[paths.TOOLS / "deny_syscall", "bpf", error])
     reason = nothing_but_status(daemon, "bpf()")
     assert ("seccomp" in reason) or ("CONFIG_BPF_SYSCALL" in reason), reason
 

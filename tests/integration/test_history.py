@@ -424,7 +424,7 @@ def test_without_a_backend(start, silent_pair, directory):
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, SENT)
     past.written(2)
     daemon.stop()
-    blind = start(FAST, history=directory,
+    blind = start(FAST, "probes.backend=bpf", history=directory,
                   command=(paths.TOOLS / "deny_syscall", "bpf", "EPERM"))
     past.daemon = blind
     found, reply = past.drops(silent_pair.right_device)

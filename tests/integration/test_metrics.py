@@ -455,7 +455,8 @@ def test_a_probe_that_is_off(start, bpf):
 @pytest.mark.smoke
 def test_without_a_backend(start):
     """Only the daemon's own numbers are there: what is not known is absent, not 0."""
-    daemon = start("metrics.listen=unix", command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
+    daemon = start("metrics.listen=unix", "probes.backend=bpf",
+                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
     samples = samples_of(daemon)
     assert samples[("netflowd_coverage", (("question", "drops"),))] == 0
     assert samples[("netflowd_build_info", (("backend", "none"), ("version", version(samples))))]

@@ -200,7 +200,7 @@ def test_without_history(start, silent_pair, tmp_path):
 
 def test_without_a_backend(start, tmp_path):
     """A ticket must not say that no packet was dropped where nothing could be counted."""
-    daemon = start("history.interval=1s", history=tmp_path / "history",
+    daemon = start("history.interval=1s", "probes.backend=bpf", history=tmp_path / "history",
                    command=(paths.TOOLS / "deny_syscall", "bpf", "EPERM"))
     waiting.until(lambda: daemon.status()["history"]["intervals"], lambda n: n >= 1)
     page = write(daemon, tmp_path / "report.html")
