@@ -150,12 +150,12 @@ def test_the_file_is_complete(namespace, tmp_path):
 def test_lost_events(namespace, tmp_path):
     """A recorder that gets no CPU loses events, and says how many and where."""
     file = tmp_path / "trouble.dat"
-    process = recordings.recorder(file, "--buffer", 64)
-    process.send_signal(signal.SIGSTOP)
-    subprocess.run(send(namespace, COUNT), check=True, stdout=subprocess.DEVNULL)
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGCONT)
-    out, err = process.communicate(timeout=patience.seconds(PROMPT))
+    with recordings.recorder(file, "--buffer", 64) as process:
+        process.send_signal(signal.SIGSTOP)
+        subprocess.run(send(namespace, COUNT), check=True, stdout=subprocess.DEVNULL)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=patience.seconds(PROMPT))
     assert process.returncode == 0, err
     recorded, lost = recordings.summary(out)
     assert lost > COUNT and re.search(r"were lost, because the ring buffers of 64 KiB per CPU were "
@@ -267,9 +267,8 @@ def instance(name):
 
 def test_what_a_killed_recorder_left(tmp_path):
     file = tmp_path / "trouble.dat"
-    process = recordings.recorder(file)
-    process.kill()
-    process.communicate()
+    with recordings.recorder(file) as process:
+        process.kill()
     assert recordings.instances() == {f"netflowd-record-{process.pid}"}
     assert not list(tmp_path.iterdir())
     assert record(file, "--", "true").returncode == 0
@@ -296,10 +295,10 @@ def test_other_instances_stay(namespace, tmp_path):
 
 def test_two_at_once(namespace, tmp_path):
     first, second = tmp_path / "first.dat", tmp_path / "second.dat"
-    process = recordings.recorder(first)
-    assert record(second, "--", *send(namespace, COUNT)).returncode == 0
-    process.terminate()
-    _, err = process.communicate(timeout=patience.seconds(PROMPT))
+    with recordings.recorder(first) as process:
+        assert record(second, "--", *send(namespace, COUNT)).returncode == 0
+        process.terminate()
+        _, err = process.communicate(timeout=patience.seconds(PROMPT))
     assert process.returncode == 0, err
     for file in (first, second):
         assert len(received(recordings.events(file))) == COUNT

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <mntent.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,12 +105,26 @@ static int explain(char *error, const char *path, int r)
 		path, strerror(-r));
 }
 
+/* Where tracefs is mounted, libtracefs finds it; elsewhere it would mount it. */
+static bool is_mounted(void)
+{
+	FILE *mounts = setmntent("/proc/mounts", "re");
+	const struct mntent *entry;
+	bool found = false;
+
+	while (mounts && !found && (entry = getmntent(mounts)))
+		found = !strcmp(entry->mnt_type, "tracefs") || !strcmp(entry->mnt_type, "debugfs");
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
 static int check_tracefs(char *error)
 {
-	const char *directory = NULL;
+	const char *directory = is_mounted() ? tracefs_tracing_dir() : NULL;
 	char instances[256];
 
-	if (tracefs_tracing_dir_is_mounted(false, &directory) != 1 || !directory)
+	if (!directory)
 		return refusal(
 			error, -ENOENT,
 			"tracefs is not mounted, and a recording needs the kernel's trace events; run `mount -t tracefs nodev /sys/kernel/tracing`");

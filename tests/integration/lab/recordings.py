@@ -42,14 +42,19 @@ def record(*arguments, **kwargs):
     return netflowctl("record", *arguments, check=False, **kwargs)
 
 
-def recorder(*arguments, **kwargs):
-    """A netflowd --record, which has begun to record when this returns."""
+@contextlib.contextmanager
+def recorder(*arguments):
+    """A netflowd --record, which has begun to record; at the end it is no longer running."""
     process = subprocess.Popen([str(paths.DAEMON), "--record", *map(str, arguments)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, **kwargs)
-    line = process.stdout.readline()
-    assert line == f"recording into {arguments[0]}\n", process.communicate()
-    return process
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line == f"recording into {arguments[0]}\n", process.communicate()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def trace_cmd(*arguments):
