@@ -29,7 +29,7 @@ PROMPT = 20
 
 @pytest.fixture
 def recording(built, cli):
-    """Recordings can be made; after the test, no instance of netflowd is left."""
+    """Recordings can be made; after the test, no instance of one is left."""
     del built, cli
     with recordings.mounted():
         yield

@@ -34,8 +34,9 @@ def mounted():
 
 
 def instances():
-    """The names of netflowd's own instances."""
-    return {entry.name for entry in INSTANCES.iterdir() if entry.name.startswith("netflowd-")}
+    """The names of the instances of recordings."""
+    return {entry.name for entry in INSTANCES.iterdir()
+            if entry.name.startswith("netflowd-record-")}
 
 
 def record(*arguments, **kwargs):
