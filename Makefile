@@ -12,7 +12,7 @@
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
 #   make bench      measure what netflowd costs under load, beside an untraced host and other tracers;
-#                   BENCH="--load udp --rounds 6" for a quick look; make bench-parts: drops, steps of load, services, disk
+#                   BENCH="--load udp --rounds 6" for a quick look; make bench-parts: drops, steps of load, services, disk, replay
 #   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
 #                   SOAK_NAMESPACES=300000 namespaces and cgroups that come and go
 #   make fuzz       fuzz each parser; FUZZ_SECONDS=300 for each
@@ -310,6 +310,7 @@ bench-parts: packages
 	$(Q)$(AS_ROOT) tests/bench/drops
 	$(Q)$(AS_ROOT) tests/bench/steps
 	$(Q)$(AS_ROOT) tests/bench/scrape
+	$(Q)$(AS_ROOT) tests/bench/replay
 	$(Q)$(AS_ROOT) tests/bench/services
 	$(Q)$(AS_ROOT) tests/bench/history $(BUILD)
 

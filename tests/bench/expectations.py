@@ -11,6 +11,7 @@ UNTRACED = "untraced"
 EMPTY = "empty programs"
 DEFAULT = "netflowd"
 OFF = "netflowd, governor off"
+TRACEFS = "netflowd, tracefs"
 RELEASE = "last release"
 BPFTRACE = "bpftrace"
 PERF = "perf record"
@@ -36,6 +37,9 @@ COMPARISONS = (
     Comparison("udp", RATE, OFF, BPFTRACE, least=2.2),
     Comparison("udp", RATE, OFF, PERF),
     Comparison("udp", RATE, OFF, RELEASE),
+    # Without BPF: no worse than another reader of the same trace events.
+    Comparison("udp", RATE, TRACEFS, PERF, least=1.0),
+    Comparison("udp", RATE, TRACEFS, OFF),
     Comparison("udp", RATE, OFF, UNTRACED),
     Comparison("udp", RATE, EMPTY, UNTRACED),
 )

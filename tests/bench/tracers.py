@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import loads
-from expectations import BPFTRACE, DEFAULT, EMPTY, OFF, PERF, RELEASE, UNTRACED
+from expectations import BPFTRACE, DEFAULT, EMPTY, OFF, PERF, RELEASE, TRACEFS, UNTRACED
 from daemon import Daemon, Failed, last_line, private_process, stop_process
 
 # Every packet of the flood passes these hooks, so a tracer that works counts as many hits.
@@ -178,6 +178,20 @@ class NetflowdOff(Netflowd):
 
     def check(self, seen, outcome):
         require(seen, outcome.packets, self.bench.events, self.label)
+
+
+class NetflowdTracefs(NetflowdOff):
+    """netflowd on trace events.  What the ring buffers lose it counts, and does not see."""
+    label = TRACEFS
+    every = 3
+    settings = ("probes.backend=tracefs",)
+
+    def check(self, seen, outcome):
+        trace = self.daemon.call("GetStatus")["trace"]
+        lost = trace["lost"] if trace["losses"] else 0
+        if not any(seen.values()) or not lost and \
+                min(seen.get(event, 0) for event in EVERY_PACKET) < outcome.packets:
+            raise Failed(f"{self.label} saw {seen} of {outcome.packets} packets and lost {lost}")
 
 
 class Release(NetflowdOff):
@@ -346,4 +360,4 @@ class Perf(Nothing):
                 os.close(control)
 
 
-ALL = (Nothing, Empty, Netflowd, NetflowdOff, Release, Bpftrace, Perf)
+ALL = (Nothing, Empty, Netflowd, NetflowdOff, NetflowdTracefs, Release, Bpftrace, Perf)

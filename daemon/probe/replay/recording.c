@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <trace-cmd/trace-cmd.h>
@@ -16,15 +17,28 @@
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
 
+/* Data that were read are released in parts of this size; parts that lie further apart are not of one mapping. */
+#define RELEASE_BYTES ((uintptr_t)1 << 20)
+#define RELEASE_MAX ((uintptr_t)64 << 20)
+
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
 	struct tracecmd_input **buffer;
 	int buffers;
 };
 
+/* The data of a CPU that are still in memory. */
+struct unread {
+	uintptr_t from; /* 0: not known */
+	bool file;	/* they are mapped from a file */
+};
+
 struct reading {
 	const struct recording_visitor *visitor;
 	int result;
+	uint32_t cpus;
+	struct unread *unread; /* of each CPU */
+	uintptr_t page;	       /* bytes of a page of memory */
 };
 
 /* ---- the library ------------------------------------------------------------------ */
@@ -265,6 +279,38 @@ uint32_t recording_cpus(const struct recording *recording)
 
 /* ---- read ----------------------------------------------------------------------------- */
 
+/* Whether there is a file behind this memory. */
+static bool is_file(uintptr_t address)
+{
+	OWN_FILE FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t from, to;
+	unsigned long inode;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %lu", &from, &to, &inode) ==
+			    3 &&
+		    from <= address && address < to)
+			return inode != 0;
+	return false;
+}
+
+/*
+ * The library maps the data of a CPU as a whole.  What was read is not needed any more: without this, all of a large
+ * file would be in this process's memory.  Data that it has unpacked are in memory of its own, which stays.
+ */
+static void release(struct unread *unread, uintptr_t page, uintptr_t data)
+{
+	uintptr_t at = data & ~(page - 1);
+
+	if (!unread->from || at < unread->from || at - unread->from > RELEASE_MAX)
+		*unread = (struct unread){.from = at, .file = is_file(at)};
+	if (!unread->file || at - unread->from < RELEASE_BYTES)
+		return;
+	(void)madvise((void *)unread->from, at - unread->from, MADV_DONTNEED);
+	unread->from = at;
+}
+
 static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
 		       void *userdata)
 {
@@ -275,6 +321,8 @@ static int take_record(struct tracecmd_input *input, struct tep_record *record, 
 	if (record->missed_events)
 		visitor->lost(visitor->userdata, (uint32_t)cpu,
 			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
+	if ((uint32_t)cpu < reading->cpus)
+		release(&reading->unread[cpu], reading->page, (uintptr_t)record->data);
 	reading->result = visitor->record(visitor->userdata, (uint32_t)cpu, record->ts,
 					  record->data, (size_t)record->size);
 	return reading->result;
@@ -282,9 +330,19 @@ static int take_record(struct tracecmd_input *input, struct tep_record *record, 
 
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
-	struct reading reading = {.visitor = visitor};
-	int r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
-					      &reading);
+	struct reading reading = {
+		.visitor = visitor,
+		.cpus = recording_cpus(recording),
+		.page = (uintptr_t)sysconf(_SC_PAGESIZE),
+	};
+	OWN_FREE struct unread *unread = calloc(reading.cpus, sizeof(*unread));
+	int r;
+
+	if (!unread)
+		return -ENOMEM;
+	reading.unread = unread;
+	r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
+					  &reading);
 
 	if (reading.result < 0)
 		return reading.result;
