@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* netflowctl replay: what a recording shows, by the commands for a host.  netflowd --replay serves it. */
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/ask/netflowd.h"
+#include "cli/ask/recorded.h"
 #include "cli/command/command.h"
 #include "common/array.h"
-
-#define SOCKET_NAME "io.netflowd"
 
 /* Without a command, these show the whole recording. */
 static const struct overview {
@@ -25,82 +20,11 @@ static const struct overview {
 	{"Ring slots", "slots"},
 };
 
-struct replay {
-	struct netflowd *netflowd;
-	char directory[PATH_MAX - NAME_MAX];
-	char socket[PATH_MAX];
-};
-
-/* ---- its directory ----------------------------------------------------------------------- */
-
-static int make_directory(struct replay *replay)
-{
-	const char *parent = getenv("XDG_RUNTIME_DIR");
-
-	if (!parent || !parent[0])
-		parent = getenv("TMPDIR");
-	if (!parent || !parent[0])
-		parent = "/tmp";
-	snprintf(replay->directory, sizeof(replay->directory), "%s/netflowctl.XXXXXX", parent);
-	if (!mkdtemp(replay->directory)) {
-		int r = -errno;
-
-		report("cannot make a directory in %.200s: %s; set TMPDIR to a directory that you can write",
-		       parent, strerror(-r));
-		replay->directory[0] = '\0';
-		return r;
-	}
-	snprintf(replay->socket, sizeof(replay->socket), "%s/" SOCKET_NAME, replay->directory);
-	return 0;
-}
-
-/* netflowd has ended; its socket and its lock file are left. */
-static void remove_directory(const struct replay *replay)
-{
-	DIR *directory = opendir(replay->directory);
-	const struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)))
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(directory), entry->d_name, 0);
-	if (directory)
-		closedir(directory);
-	rmdir(replay->directory);
-}
-
-/* ---- the server ---------------------------------------------------------------------------- */
-
-/* Wait for the line that says that it serves.  It reports a recording that it cannot read itself. */
-static enum report_status wait_for_server(struct replay *replay, const char *file)
-{
-	struct pollfd fd = {.fd = netflowd_output(replay->netflowd), .events = POLLIN};
-	bool ended = false;
-	int status;
-
-	while (!netflowd_line(replay->netflowd, &ended) && !ended)
-		poll(&fd, 1, -1);
-	if (!ended)
-		return REPORT_FINE;
-	status = netflowd_wait(replay->netflowd);
-	if (status > 128)
-		report("%.200s cannot be read: its reader was killed by signal %d (%s); the file is probably damaged",
-		       file, status - 128, strsignal(status - 128));
-	return REPORT_FAILED;
-}
-
-static enum report_status serve(struct replay *replay, const char *file)
-{
-	const char *const words[] = {"--replay", file, "--runtime-dir", replay->directory, NULL};
-	enum report_status status = netflowd_start(&replay->netflowd, words);
-
-	return status ? status : wait_for_server(replay, file);
-}
-
 /* ---- the commands -------------------------------------------------------------------------- */
 
 /* Run a command like the line "netflowctl --socket SOCKET WORD…". */
-static int run_line(const struct session *session, const struct replay *replay, char *const words[],
-		    size_t count)
+static int run_line(const struct session *session, const struct recorded *recorded,
+		    char *const words[], size_t count)
 {
 	const struct arguments *given = &session->arguments;
 	char **argv = calloc(count + 6, sizeof(*argv));
@@ -112,7 +36,7 @@ static int run_line(const struct session *session, const struct replay *replay, 
 	}
 	argv[argc++] = (char *)"netflowctl";
 	argv[argc++] = (char *)"--socket";
-	argv[argc++] = (char *)replay->socket;
+	argv[argc++] = (char *)recorded_socket(recorded);
 	if (given->json)
 		argv[argc++] = (char *)"--json";
 	if (given->no_color)
@@ -125,7 +49,7 @@ static int run_line(const struct session *session, const struct replay *replay, 
 	return r;
 }
 
-static int run_overview(const struct session *session, const struct replay *replay)
+static int run_overview(const struct session *session, const struct recorded *recorded)
 {
 	int worst = REPORT_FINE;
 
@@ -135,7 +59,7 @@ static int run_overview(const struct session *session, const struct replay *repl
 
 		if (!session->arguments.json)
 			printf("%s== %s\n", i ? "\n" : "", overview[i].title);
-		r = run_line(session, replay, words, 1);
+		r = run_line(session, recorded, words, 1);
 		if (r > worst)
 			worst = r;
 	}
@@ -146,7 +70,7 @@ static int run_overview(const struct session *session, const struct replay *repl
  * In a process of its own: Ctrl-C ends the command, and then this process still removes its directory.  Returns the
  * exit status.
  */
-static int run_commands(const struct session *session, const struct replay *replay)
+static int run_commands(const struct session *session, const struct recorded *recorded)
 {
 	pid_t pid;
 	int status;
@@ -155,8 +79,8 @@ static int run_commands(const struct session *session, const struct replay *repl
 	pid = fork();
 	if (pid == 0) {
 		if (session->word_count == 1)
-			_exit(run_overview(session, replay));
-		_exit(run_line(session, replay, session->words + 1, session->word_count - 1));
+			_exit(run_overview(session, recorded));
+		_exit(run_line(session, recorded, session->words + 1, session->word_count - 1));
 	}
 	if (pid < 0) {
 		report("cannot start the command: %s", strerror(errno));
@@ -192,23 +116,20 @@ static enum report_status check_words(const struct session *session)
 
 static enum report_status run(struct session *session)
 {
-	struct replay replay = {0};
+	OWN_RECORDED struct recorded *recorded = NULL;
 	enum report_status status = check_words(session);
 
 	if (status)
 		return status;
-	if (make_directory(&replay) < 0)
-		return REPORT_FAILED;
 	signal(SIGINT, SIG_IGN);
-	status = serve(&replay, session->words[0]);
+	status = recorded_start(&recorded, session->words[0]);
+	if (!status)
+		status = recorded_wait(recorded, -1);
 	signal(SIGINT, SIG_DFL);
-	if (!status) {
-		signal(SIGTERM, SIG_IGN);
-		status = (enum report_status)run_commands(session, &replay);
-	}
-	netflowd_free(&replay.netflowd);
-	remove_directory(&replay);
-	return status;
+	if (status)
+		return status;
+	signal(SIGTERM, SIG_IGN);
+	return (enum report_status)run_commands(session, recorded);
 }
 
 const struct command command_replay = {
