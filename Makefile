@@ -84,7 +84,7 @@ endif
 DAEMON_LIBS := -lbpf -lsystemd -ljansson -ltracecmd -ltracefs -ltraceevent -linih -lcap -lseccomp -lpcap \
 	-lmicrohttpd -lsqlite3 -lpthread -lm
 POST_LIBS := -lcurl -ljansson
-CLI_LIBS := -ljansson -lncursesw
+CLI_LIBS := -ljansson -lncursesw -lm
 TEST_LIBS := $(DAEMON_LIBS) $(CLI_LIBS) -lcmocka
 
 COMMON_SRC := $(wildcard common/*.c)

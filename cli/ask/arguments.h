@@ -46,6 +46,7 @@ struct arguments {
 	int64_t buffer_kib;
 	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
+	const char *second; /* of a command with two of them */
 	bool ended; /* "--" was read: no option follows */
 };
 

@@ -42,6 +42,10 @@ static int parse_rest(struct session *session, const struct command *command, in
 			}
 			continue;
 		}
+		if (command->pair && arguments->word && !arguments->second) {
+			arguments->second = argv[(*next)++];
+			continue;
+		}
 		if (!command->word || arguments->word) {
 			snprintf(error->s, sizeof(error->s), "unexpected argument '%.60s' of %s",
 				 argv[*next], command->name);

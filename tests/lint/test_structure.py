@@ -65,6 +65,7 @@ MAY_INCLUDE = {
     # ---- the command line, from the top down ----
     "cli/command/": ["cli/", "common/"],
     "cli/live/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
+    "cli/diff/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
     "cli/report/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/", "report_style.h"],
     "cli/file/": ["cli/show/", "cli/ask/", "cli/terminal/", "common/"],
     "cli/show/": ["cli/ask/", "cli/terminal/", "common/"],
