@@ -52,7 +52,7 @@ static const struct need {
 
 struct pair {
 	const json_t *sides[2]; /* a Latency object each; NULL: the recording has none */
-	json_t *lacking;	/* the probes because of which they are not compared */
+	json_t *missing;	/* the probes because of which they are not compared */
 	struct significance differences[DIFF_QUANTILES];
 };
 
@@ -64,7 +64,7 @@ struct pairs {
 static void pairs_free(struct pairs *pairs)
 {
 	for (size_t i = 0; i < pairs->count; i++)
-		json_decref(pairs->at[i].lacking);
+		json_decref(pairs->at[i].missing);
 	free(pairs->at);
 }
 #define OWN_PAIRS CLEANUP(pairs_free)
@@ -89,7 +89,7 @@ bool diff_needs(const char *probe, const char *segment)
 }
 
 /* The probes whose events one recording has for this segment, and the other one lacks. */
-static json_t *lacking(const struct diff_side sides[2], const char *segment)
+static json_t *missing_for(const struct diff_side sides[2], const char *segment)
 {
 	json_t *names = json_array();
 	char word[64];
@@ -126,6 +126,11 @@ static struct pair *find_pair(struct pairs *pairs, const json_t *latency)
 	return &pairs->at[pairs->count++];
 }
 
+static size_t count_segments(const struct diff_side *side)
+{
+	return json_array_size(json_object_get(side->latency, "segments"));
+}
+
 static int add_segments(struct pairs *pairs, const struct diff_side *side, size_t which)
 {
 	const json_t *latency;
@@ -149,7 +154,7 @@ static int compare_pair(struct pair *pair)
 
 	if (!r)
 		r = segment_buckets(pair->sides[1], &b);
-	if (r || json_array_size(pair->lacking) || !a.total || !b.total)
+	if (r || json_array_size(pair->missing) || !a.total || !b.total)
 		return r;
 	for (size_t i = 0; i < DIFF_QUANTILES; i++)
 		pair->differences[i] = significance_quantiles(&a, &b, diff_quantiles[i].quantile);
@@ -168,7 +173,7 @@ static int compare(struct pairs *pairs, const struct diff_side sides[2])
 		struct pair *pair = &pairs->at[i];
 		int r;
 
-		pair->lacking = lacking(sides, field_text(any_side(pair), "segment"));
+		pair->missing = missing_for(sides, field_text(any_side(pair), "segment"));
 		r = compare_pair(pair);
 		if (r)
 			return r;
@@ -209,7 +214,7 @@ static json_t *result_of(const struct significance *result)
 
 static json_t *segment_of(const struct pair *pair)
 {
-	bool compared = pair->sides[0] && pair->sides[1] && !json_array_size(pair->lacking);
+	bool compared = pair->sides[0] && pair->sides[1] && !json_array_size(pair->missing);
 	json_t *results = compared ? json_object() : NULL;
 
 	for (size_t i = 0; compared && i < DIFF_QUANTILES; i++)
@@ -217,8 +222,8 @@ static json_t *segment_of(const struct pair *pair)
 				    result_of(&pair->differences[i]));
 	return json_pack("{s:s, s:s, s:b, s:O, s:o*, s:o*, s:o*}", "direction",
 			 field_text(any_side(pair), "direction"), "segment",
-			 field_text(any_side(pair), "segment"), "compared", compared, "lacking",
-			 pair->lacking, "a", numbers(pair->sides[0]), "b", numbers(pair->sides[1]),
+			 field_text(any_side(pair), "segment"), "compared", compared, "missing",
+			 pair->missing, "a", numbers(pair->sides[0]), "b", numbers(pair->sides[1]),
 			 "quantiles", results);
 }
 
@@ -226,10 +231,11 @@ json_t *diff_latency(const struct diff_side sides[2])
 {
 	OWN_PAIRS struct pairs pairs = {};
 	json_t *segments = json_array();
-	size_t tests = 0;
+	size_t tests = 0, first = count_segments(&sides[1]) > count_segments(&sides[0]);
 
-	if (!segments || add_segments(&pairs, &sides[0], 0) || add_segments(&pairs, &sides[1], 1) ||
-	    compare(&pairs, sides)) {
+	/* The order is that of the recording which has more of them. */
+	if (!segments || add_segments(&pairs, &sides[first], first) ||
+	    add_segments(&pairs, &sides[!first], !first) || compare(&pairs, sides)) {
 		json_decref(segments);
 		return NULL;
 	}

@@ -75,6 +75,23 @@ static void put_missing(struct page *page, const json_t *diff)
 	}
 }
 
+/* The reason why a question has no full answer; NULL: a line about a missing probe says it. */
+static const char *reason_of(const json_t *diff, const json_t *row, size_t side)
+{
+	const char *reason = field_text_or(row, side ? "b_reason" : "a_reason", NULL);
+	const json_t *missing;
+	size_t i;
+
+	json_array_foreach(json_object_get(diff, "missing"), i, missing)
+	{
+		const char *probe = field_text(missing, "probe");
+
+		if (reason && !strncmp(reason, probe, strlen(probe)))
+			return NULL;
+	}
+	return reason;
+}
+
 static void put_coverage(struct page *page, const json_t *diff)
 {
 	const json_t *row;
@@ -84,8 +101,7 @@ static void put_coverage(struct page *page, const json_t *diff)
 	{
 		page_put(page, PAGE_WARN, "%s: ", field_text(row, "question"));
 		for (size_t side = 0; side < 2; side++) {
-			const char *reason =
-				field_text_or(row, side ? "b_reason" : "a_reason", NULL);
+			const char *reason = reason_of(diff, row, side);
 
 			page_put(page, PAGE_WARN, "%s%s in %s%s%s", side ? "; " : "",
 				 field_text(row, diff_names[side]), letters[side],
@@ -189,14 +205,18 @@ static void put_quantile(struct table *table, const json_t *numbers, const json_
 		   mark[0] ? " " : "", field_units_duration(numbers, quantile->member).s);
 }
 
-/* Why a segment is not compared. */
-static const char *note_of(const json_t *segment)
+/* Why a segment is not compared: the probe, or that no packet passed it. */
+static void put_note(struct table *table, const json_t *segment)
 {
+	const json_t *probe = json_array_get(json_object_get(segment, "missing"), 0);
+
 	if (field_true(segment, "compared"))
-		return "";
-	if (json_array_size(json_object_get(segment, "lacking")))
-		return "not compared: see above";
-	return json_object_get(segment, "a") ? "not in B" : "not in A";
+		table_cell(table, PAGE_PLAIN, "%s", "");
+	else if (probe)
+		table_cell(table, PAGE_WARN, "not compared: %s", json_string_value(probe));
+	else
+		table_cell(table, PAGE_DIM, "not in %s",
+			   letters[json_object_get(segment, "a") ? 1 : 0]);
 }
 
 static void put_segment(struct table *table, const json_t *segment)
@@ -218,7 +238,8 @@ static void put_segment(struct table *table, const json_t *segment)
 			put_quantile(table, numbers,
 				     side ? json_object_get(results, diff_quantiles[q].name) : NULL,
 				     &diff_quantiles[q]);
-		table_cell(table, PAGE_WARN, "%s", side ? "" : note_of(segment));
+		if (!side)
+			put_note(table, segment);
 	}
 }
 
@@ -257,7 +278,7 @@ static void put_notes(struct page *page, const json_t *diff)
 	page_end(page);
 	page_paragraph(
 		page, PAGE_DIM, 0,
-		"Marks: significant at 1 %% per table, by Holm's method: %s rows of drops and %s quantiles have enough packets to differ significantly. A quantile is marked only if it differs by more than 12.5 %%. Packets in bursts depend on each other: compare two recordings of the same work before you trust a mark.",
+		"Marks are significant at 1 %% per table (Holm's method). Tests with enough packets: %s of drops, %s of quantiles. A quantile has a mark only if it differs by more than 12.5 %%. The same work also differs from one run to the next: compare two recordings of it before you trust a mark.",
 		units_count(drops).s, units_count(latency).s);
 }
 
