@@ -12,6 +12,7 @@
 
 /* ---- the binomial distribution --------------------------------------------------------------- */
 
+/* The log of P(X = k).  For n = 10^9, rounding of lgamma() puts the probability off by some millionths of itself. */
 static double log_of_term(uint64_t k, uint64_t n, double p)
 {
 	double x = (double)k, all = (double)n;
