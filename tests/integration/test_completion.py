@@ -60,6 +60,8 @@ def test_words_of_the_tables(shell, typed, word):
     ("netflowctl report --html cap", "capture.pcapng"),
     ("netflowctl drops --pcap=cap", "--pcap=capture.pcapng"),
     ("netflowd --config cap", "capture.pcapng"),
+    ("netflowctl diff cap", "capture.pcapng"),
+    ("netflowctl diff before.dat cap", "capture.pcapng"),
 ])
 def test_files(shell, typed, word):
     (shell.home / "capture.pcapng").touch()
