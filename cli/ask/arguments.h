@@ -47,7 +47,7 @@ struct arguments {
 	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
 	const char *second; /* of a command with two of them */
-	bool ended; /* "--" was read: no option follows */
+	bool ended;	    /* "--" was read: no option follows */
 };
 
 enum argument_type {

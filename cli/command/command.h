@@ -10,7 +10,7 @@ struct command {
 	const char *summary;		  /* one line, beginning with a verb */
 	const struct argument *arguments; /* besides arguments_global; may be NULL */
 	const char *word; /* its argument that is not an option, as the help names it; or NULL */
-	bool pair; /* it has two such arguments; the other one becomes arguments.second */
+	bool pair;	  /* it has two such arguments; the other one becomes arguments.second */
 	bool words; /* the argument may be any number of words, which become session->filter */
 	bool verbatim; /* all words after it, also those like options behind "--", become session->words */
 	bool program; /* the words after "--" are a program and its arguments, and become session->words */

@@ -128,7 +128,7 @@ const struct command command_diff = {
 	.word = "FILE FILE",
 	.pair = true,
 	.notes =
-		"The first FILE is A, the second B: before and after a change, or the same work on two kernels. Both are trace.dat files, as for replay.\n"
+		"The first FILE is A, the second B: before and after a change, or the same work on two kernels. Both are trace.dat files that replay can show.\n"
 		"Drops have a row for each reason, function, device, protocol and class, with packets and packets per second. The mark is new, gone, more or fewer. Rows that differ significantly come first.\n"
 		"Latency has p50, p90, p99 and p99.9 of each segment, of all devices together. The mark is slower or faster, before the number of B.\n"
 		"No mark: the difference can be chance, or there are too few packets. All marks of a table together are wrong with a probability of at most 1 %, if packets are independent of each other.\n"
