@@ -106,7 +106,7 @@ static enum report_status check_words(const struct session *session)
 	name = session->words[1];
 	if (!command_find(name, &nearest))
 		return command_unknown(name, nearest);
-	if (!strcmp(name, "replay") || !strcmp(name, "record")) {
+	if (!strcmp(name, "replay") || !strcmp(name, "record") || !strcmp(name, "diff")) {
 		report("%s is of no use on a recording; `netflowctl replay --help` lists some commands that are",
 		       name);
 		return REPORT_USAGE;
