@@ -139,6 +139,8 @@ def test_itself(counted):
 
 
 def test_a_late_reader(directory, silent_pair):
+    """All devices are compared together, so most packets of the host that readers take must be of
+    this test."""
     delay_ms = patience.milliseconds(DELAY_MS)
     read_late(silent_pair, directory / "a.dat", 0)
     read_late(silent_pair, directory / "b.dat", delay_ms)
@@ -179,7 +181,7 @@ def test_missing_events(directory, silent_pair):
         ("unavailable", "full")
     for segment in result["latency"]["segments"]:
         if segment["segment"] in ("receive_to_sock_queue", "wakeup_to_run", "run_to_copy"):
-            assert not segment["compared"] and segment["missing"] == ["sk_data_ready"]
+            assert not segment["compared"] and "sk_data_ready" in segment["missing"]
             assert "quantiles" not in segment
     assert not marks(result)
     assert "\nnot in A: sk_data_ready: " in diff(directory, *BOTH).stdout
@@ -229,9 +231,10 @@ def test_usage(cli, tmp_path, files, message):
 def test_files_that_are_no_recordings(built, cli, tmp_path):
     del built, cli
     (tmp_path / "text.dat").write_text("not a recording\n")
-    for files in (("text.dat", "none.dat"), ("none.dat", "text.dat")):
+    for files, message in ((("text.dat", "none.dat"), "text.dat is not a recording"),
+                           (("none.dat", "text.dat"), "cannot open none.dat")):
         done = diff(tmp_path, *files, status=1)
-        assert done.stdout == "" and "text.dat is not a recording" in done.stderr
+        assert done.stdout == "" and message in done.stderr
 
 
 @pytest.mark.portable
