@@ -34,7 +34,7 @@ static void put_losses(struct page *page, const char *letter, const json_t *reco
 	if (lost)
 		page_paragraph(
 			page, PAGE_WARN, 0,
-			"%s lost %s events in %s gaps, so its counts are too small, and packets in the gaps have no latency.",
+			"%s lost at least %s events in %s gaps, so its counts are too small, and packets in the gaps have no latency.",
 			letter, units_count(lost).s, units_count(losses).s);
 	else if (losses)
 		page_paragraph(

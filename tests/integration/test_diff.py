@@ -54,19 +54,25 @@ def send(pair, file, count, seconds=2):
     assert recordings.summary(done.stdout)[1] == 0
 
 
+def end(process):
+    """End a recorder; what it printed."""
+    process.send_signal(signal.SIGTERM)
+    out, errors = process.communicate(timeout=patience.seconds(30))
+    assert process.returncode == 0, errors
+    return out
+
+
 def read_late(pair, file, delay_ms):
     """Record datagrams that wait for their reader."""
-    process = recordings.recorder(file)
-    with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
+    with recordings.recorder(file) as process, \
+            sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
         for _ in range(ROUNDS):
             for _ in range(BURST):
                 sender.send(b"x" * 100)
             time.sleep(delay_ms / 1000)
             for _ in range(BURST):
                 assert len(reader.recv(1000)) == 100
-    process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=patience.seconds(30))
-    assert process.returncode == 0, errors
+        end(process)
 
 
 def rows_of(result, device):
@@ -191,25 +197,25 @@ def test_lost_events(directory, silent_pair):
     """A recorder that gets no CPU loses events.  The trace shows that with the next event of the
     CPU, so some come after it."""
     send(silent_pair, directory / "a.dat", 10, seconds=1)
-    process = recordings.recorder(directory / "b.dat", "--buffer", 64)
-    process.send_signal(signal.SIGSTOP)
-    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, MORE)
-    process.send_signal(signal.SIGCONT)
-    for cpu in sorted(os.sched_getaffinity(0)):
+    with recordings.recorder(directory / "b.dat", "--buffer", 64) as process:
+        process.send_signal(signal.SIGSTOP)
+        silent_pair.left.send_udp(silent_pair.RIGHT4, 9, MORE)
+        process.send_signal(signal.SIGCONT)
+        for cpu in sorted(os.sched_getaffinity(0)):
+            time.sleep(patience.seconds(0.3))
+            run("taskset", "-c", cpu, "ip", "netns", "exec", silent_pair.left.name,
+                paths.TOOLS / "udp_send", "-n", 50, silent_pair.RIGHT4, 9)
         time.sleep(patience.seconds(0.3))
-        run("taskset", "-c", cpu, "ip", "netns", "exec", silent_pair.left.name,
-            paths.TOOLS / "udp_send", "-n", 50, silent_pair.RIGHT4, 9)
-    time.sleep(patience.seconds(0.3))
-    process.send_signal(signal.SIGTERM)
-    out, errors = process.communicate(timeout=patience.seconds(30))
-    assert process.returncode == 0, errors
-    _, lost = recordings.summary(out)
+        _, lost = recordings.summary(end(process))
     result = compared(directory, *BOTH)
+    # The kernel does not always write how many were lost, and those after the last event of a CPU
+    # are in no trace.
     shown = result["b"]["lost"]
-    # Those after the last event of a CPU are in no trace.
-    assert 0 < shown <= lost and result["a"]["lost"] == 0
+    assert 0 <= shown <= lost and lost > 0 and result["b"]["losses"] > 0
+    assert result["a"]["lost"] == result["a"]["losses"] == 0
     text = diff(directory, *BOTH).stdout
-    assert f"\nB lost {shown:,} events in " in text and "\nA lost" not in text
+    number = f"at least {shown:,} " if shown else ""
+    assert f"\nB lost {number}events in " in text and "\nA lost" not in text
 
 
 # ---- the command line ----
