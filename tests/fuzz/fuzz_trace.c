@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzes what netflowd itself does with the records of a trace: the decoder of fields and the correlator.  Whatever the
- * records say, each journey that began has ended or is in flight, each drop is counted, and nothing is read outside of a
- * record.
+ * records say, each journey that began has ended or is in flight, each drop is counted, and nothing is read outside of
+ * a record.
  *
  * The input is a sequence of records, each behind a header of 6 bytes: CPU, whether events were lost before it, the
  * time since the one before in units of 16 ns, and its size.

@@ -81,6 +81,7 @@ OWNERS = {
     r"jansson\.h": r"(common/(json|export|rows|varlink)\.[ch]|cli/.*|daemon/post/.*|tests/.*"
                    r"|daemon/(json|varlink|control|alert|history)/.*)",
     r"traceevent/.*": r"daemon/kernel/symbols\.c|daemon/probe/events/.*|"
+                      r"tests/fuzz/fuzz_trace\.c|tests/unit/daemon/probe/events/.*|"
                       r"daemon/probe/tracefs/(pages|backend_tracefs)\.c",
     r"trace-cmd/.*": r"daemon/probe/replay/recording\.c",
     r"tracefs/.*": r"daemon/probe/tracefs/instance\.c",

@@ -64,14 +64,14 @@ void events_tune(struct backend *backend, const struct backend_settings *setting
 const char *events_stats_missing(const struct backend *backend);
 
 #define BACKEND_EVENTS_OPS                                                                         \
-	.trace = events_trace, .blind = events_blind, .reasons_missing = events_reasons_missing,   \
-	.events = events_events, .streams = absent_streams, .in_flight = events_in_flight,         \
-	.awaits_end = absent_awaits_end, .housekeep = absent_housekeep, .devices = events_devices, \
-	.napi = events_napi, .cpus = events_cpus, .softirq_wait = events_softirq_wait,             \
-	.sharing = events_sharing, .drops = events_drops, .tables = events_tables,                 \
-	.slots_events = absent_slots_events, .slots = absent_slots, .refresh = absent_refresh,     \
-	.name_reasons = absent_name_reasons, .set_stack = absent_set_stack, .tune = events_tune,   \
-	.follow = absent_follow, .cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns,           \
+	.blind = events_blind, .reasons_missing = events_reasons_missing, .events = events_events, \
+	.streams = absent_streams, .in_flight = events_in_flight, .awaits_end = absent_awaits_end, \
+	.housekeep = absent_housekeep, .devices = events_devices, .napi = events_napi,             \
+	.cpus = events_cpus, .softirq_wait = events_softirq_wait, .sharing = events_sharing,       \
+	.drops = events_drops, .tables = events_tables, .slots_events = absent_slots_events,       \
+	.slots = absent_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
+	.set_stack = absent_set_stack, .tune = events_tune, .follow = absent_follow,               \
+	.cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns,                                    \
 	.stats_missing = events_stats_missing, .set_stats = absent_set_stats,                      \
 	.stats = absent_stats
 

@@ -14,6 +14,7 @@
 
 /* netflowctl record writes it into the trace. */
 #define OFFSET_MARKER "netflowd: CLOCK_REALTIME - CLOCK_MONOTONIC = "
+#define LOST_MARKER "netflowd: lost "
 
 /* A later time than this is one since 1970, in 2001 or later, and no host has run for that long. */
 #define SINCE_1970_NS UINT64_C(1000000000000000000)
@@ -23,19 +24,33 @@ struct backend_replay {
 	struct recording *recording;
 	bool realtime_known;
 	int64_t realtime_ns;
+	uint64_t lost; /* events, as the recording says itself; 0: none, or it does not say */
 };
+
+/* The number behind `words` at the beginning of a text that is not always ended by NUL. */
+static bool number_behind(const char *words, const char *text, size_t len, int64_t *number)
+{
+	size_t skip = strlen(words);
+	char digits[24] = {0}, *end;
+
+	if (len <= skip || memcmp(text, words, skip) != 0)
+		return false;
+	len -= skip;
+	memcpy(digits, text + skip, len < sizeof(digits) ? len : sizeof(digits) - 1);
+	errno = 0;
+	*number = strtoll(digits, &end, 10);
+	return !errno && end != digits;
+}
 
 static void take_marker(struct backend_replay *replay, const char *text, size_t len)
 {
-	char copy[sizeof(OFFSET_MARKER) + 24] = {0};
-	char *end;
+	int64_t lost;
 
-	if (len < strlen(OFFSET_MARKER) || memcmp(text, OFFSET_MARKER, strlen(OFFSET_MARKER)) != 0)
-		return;
-	memcpy(copy, text, len < sizeof(copy) ? len : sizeof(copy) - 1);
-	errno = 0;
-	replay->realtime_ns = strtoll(copy + strlen(OFFSET_MARKER), &end, 10);
-	replay->realtime_known = !errno && end != copy + strlen(OFFSET_MARKER);
+	if (number_behind(OFFSET_MARKER, text, len, &replay->realtime_ns))
+		replay->realtime_known = true;
+	/* It includes the events that the pages say were lost. */
+	if (number_behind(LOST_MARKER, text, len, &lost) && lost > 0)
+		replay->lost = (uint64_t)lost;
 }
 
 static int take_record(void *userdata, uint32_t cpu, uint64_t time_ns, const void *data,
@@ -140,6 +155,18 @@ static int replay_open(struct backend **backend, const struct backend_settings *
 	return 0;
 }
 
+static bool replay_trace(const struct backend *backend, struct backend_trace *trace)
+{
+	const struct backend_replay *replay = (const struct backend_replay *)backend;
+
+	events_trace(backend, trace);
+	if (replay->lost > trace->lost)
+		trace->lost = replay->lost;
+	if (replay->lost && !trace->losses)
+		trace->losses = 1;
+	return true;
+}
+
 static bool replay_recording(const struct backend *backend, struct backend_recording *recording)
 {
 	const struct backend_replay *replay = (const struct backend_replay *)backend;
@@ -162,6 +189,7 @@ const struct backend_ops backend_replay = {
 	.fd = absent_fd,
 	.dispatch = absent_dispatch,
 	.probe = events_probe,
+	.trace = replay_trace,
 	.set_level = absent_set_level,
 	.recording = replay_recording,
 	BACKEND_EVENTS_OPS,

@@ -243,6 +243,7 @@ const struct backend_ops backend_tracefs = {
 	.fd = tracefs_fd,
 	.dispatch = tracefs_dispatch,
 	.probe = tracefs_probe,
+	.trace = events_trace,
 	.set_level = tracefs_set_level,
 	.recording = absent_recording,
 	BACKEND_EVENTS_OPS,

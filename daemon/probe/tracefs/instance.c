@@ -449,6 +449,21 @@ int instance_stop(struct instance *instance)
 	return r < 0 ? r : marked;
 }
 
+int instance_note_lost(struct instance *instance, uint64_t lost)
+{
+	char text[64];
+	int r = put(instance, "events/enable", "0"), noted;
+
+	if (r == 0)
+		r = put(instance, "tracing_on", "1");
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "netflowd: lost %" PRIu64 " events\n", lost);
+	noted = mark(instance, text);
+	r = put(instance, "tracing_on", "0");
+	return r < 0 ? r : noted;
+}
+
 unsigned int instance_cpus(const struct instance *instance)
 {
 	return instance->cpus;

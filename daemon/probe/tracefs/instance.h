@@ -67,6 +67,9 @@ const struct instance_probe *instance_probe(const struct instance *instance, enu
 int instance_start(struct instance *instance);
 int instance_stop(struct instance *instance);
 
+/* After instance_stop(), when the ring buffers are empty: the last event says how many events they lost. */
+int instance_note_lost(struct instance *instance, uint64_t lost);
+
 /* Possible CPUs: each number is below it. */
 unsigned int instance_cpus(const struct instance *instance);
 

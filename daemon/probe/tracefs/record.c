@@ -167,29 +167,38 @@ static char *lossy_cpus(const struct recorder_cpu *cpus, unsigned int count)
 	return text;
 }
 
+static uint64_t lost_events(const struct recording *recording)
+{
+	unsigned int count;
+	const struct recorder_cpu *cpus = recorder_cpus(recording->recorder, &count);
+	uint64_t lost = 0;
+
+	for (unsigned int cpu = 0; cpu < count; cpu++)
+		lost += cpus[cpu].stats.lost;
+	return lost;
+}
+
 static void print_summary(const struct recording *recording)
 {
 	unsigned int count;
 	const struct recorder_cpu *cpus = recorder_cpus(recording->recorder, &count);
 	OWN_FREE char *where = lossy_cpus(cpus, count);
-	struct stats sum = {};
+	uint64_t lost = lost_events(recording), events = 0;
 
-	for (unsigned int cpu = 0; cpu < count; cpu++) {
-		sum.events += cpus[cpu].stats.events;
-		sum.lost += cpus[cpu].stats.lost;
-	}
-	printf("recorded %s events in %s, %s: %s\n", units_count(sum.events).s,
+	for (unsigned int cpu = 0; cpu < count; cpu++)
+		events += cpus[cpu].stats.events;
+	printf("recorded %s events in %s, %s: %s\n", units_count(events).s,
 	       units_duration(recording->end_ns - recording->begin_ns).s,
 	       units_bytes(recording->bytes).s, recording->path);
-	if (!sum.lost) {
+	if (!lost) {
 		printf("no event was lost\n");
 		return;
 	}
-	printf("%s events were lost, %s\n", units_count(sum.lost).s, where ? where : "");
+	printf("%s events were lost, %s\n", units_count(lost).s, where ? where : "");
 	fflush(stdout);
 	log_warning("%s events were lost, because the ring buffers of %" PRIu64
 		    " KiB per CPU were full; record again with a larger one: --buffer KIB",
-		    units_count(sum.lost).s, instance_buffer_kib(recording->instance));
+		    units_count(lost).s, instance_buffer_kib(recording->instance));
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -237,6 +246,17 @@ static int begin(struct recording *recording, uint64_t buffer_kib, char *error)
 }
 
 /* A disk that is full ends the recording, but its file still has everything until then. */
+/* The pages say that events were lost before them, but often not how many: the counters do. */
+static int note_lost(struct recording *recording, char *error)
+{
+	int r = instance_note_lost(recording->instance, lost_events(recording));
+
+	if (r < 0)
+		log_warning("cannot note in the recording how many events were lost: %s",
+			    strerror(-r));
+	return r < 0 ? 0 : recorder_finish(recording->recorder, error);
+}
+
 static int finish(struct recording *recording, char *error)
 {
 	int ran = recorder_run(recording->recorder, error), r;
@@ -249,6 +269,8 @@ static int finish(struct recording *recording, char *error)
 			"cannot end the recording at one moment, or note the time of day in it: %s",
 			strerror(-stopped));
 	r = recorder_finish(recording->recorder, ran < 0 ? later : error);
+	if (r == 0)
+		r = note_lost(recording, ran < 0 ? later : error);
 	ran = ran < 0 ? ran : r;
 	r = write_file(recording, later);
 	if (r < 0) {

@@ -272,6 +272,7 @@ int recorder_finish(struct recorder *recorder, char *error)
 
 		if (recorder->failed)
 			cut(recorder, one);
+		free(one->text);
 		one->text = instance_read(recorder->instance, "per_cpu/cpu%u/stats", cpu);
 		if (!one->text || stats_parse(one->text, &one->stats) < 0)
 			one->stats = (struct stats){};

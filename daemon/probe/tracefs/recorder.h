@@ -32,7 +32,10 @@ void recorder_free(struct recorder **recorder);
 /* Move pages until a signal comes.  On failure the files have all pages until then. */
 int recorder_run(struct recorder *recorder, char *error);
 
-/* After instance_stop(): move the rest, also pages that are not full, and read the counters. */
+/*
+ * After instance_stop(), and again after instance_note_lost(): move the rest, also pages that are not full, and read
+ * the counters.
+ */
 int recorder_finish(struct recorder *recorder, char *error);
 
 /* `count` files, by the number of the CPU; they belong to the recorder. */
