@@ -119,13 +119,14 @@ void copies_settle(struct correlator *c)
 }
 
 /*
- * Whether the copied skb cannot be the received one: it is longer; or no socket had it announced, as those of a busy
- * TCP socket, and its reader, which then is at it, did not copy it soon.
+ * Whether the copied skb cannot be the received one: it is longer, and not a segment with payload, into which TCP
+ * merges later ones; or no socket had it announced, as those of a busy TCP socket, and its reader, which then is at it,
+ * did not copy it soon.
  */
 static bool is_another(const struct correlator *c, const struct inflight *e,
 		       const struct event *event)
 {
-	if (event->len > e->len)
+	if (event->len > e->len && (e->udp || e->len <= TCP_WITHOUT_PAYLOAD))
 		return true;
 	return c->settings.has[NF_PROBE_SK_DATA_READY] && !e->sock_queue_ns && !e->udp &&
 	       event->time_ns - e->begin_ns > BUSY_NS;

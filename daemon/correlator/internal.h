@@ -151,6 +151,9 @@ bool device_time(struct correlator *c, uint16_t device, enum nf_segment segment,
 void hist_add(struct nf_hist *hist, uint64_t ns);
 void device_poll(struct correlator *c, struct cpu *cpu, const struct event *event);
 
+/* The longest TCP segment without payload: an IPv6 header, a TCP header and timestamps. */
+#define TCP_WITHOUT_PAYLOAD 72
+
 /* ---- receive.c, copies.c ---------------------------------------------------------- */
 
 void receive(struct correlator *c, struct cpu *cpu, struct inflight *e, const struct event *event);

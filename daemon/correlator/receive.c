@@ -17,9 +17,6 @@
 #define TCP 6
 #define UDP 17
 
-/* The longest TCP segment without payload: an IPv6 header, a TCP header and timestamps. */
-#define TCP_WITHOUT_PAYLOAD 72
-
 /* Bytes by which a packet is shorter when it is received than when it was sent. */
 static bool is_link_header(uint32_t bytes)
 {

@@ -213,6 +213,35 @@ static void test_a_message_is_not_delivered(void **state)
 	assert_ledger();
 }
 
+/* TCP merges later segments into one that has payload, announced or not: its copy is longer than it was received. */
+static void test_a_copy_of_merged_segments(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 1500, SOCK, TCP);
+	bring(SKB2, "eth0", 1500, 0, 0);
+	as_task(READER);
+	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 9000);
+	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB2, .len = 65536);
+	correlator_settle(world.correlator);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 0);
+	assert_int_equal(segment_count("eth0", NF_SEGMENT_RX_TOTAL), 2);
+	assert_ledger();
+}
+
+/* A datagram is never longer than it was received. */
+static void test_a_copy_that_is_longer_than_its_datagram(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 1500, SOCK, UDP);
+	as_task(READER);
+	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 9000);
+	correlator_settle(world.correlator);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_ledger();
+}
+
 /* A copy counts after a while, although its task does nothing more. */
 static void test_a_copy_settles(void **state)
 {
@@ -561,6 +590,8 @@ int main(void)
 		T(test_enqueue_names_the_datagram),
 		T(test_a_list_of_skbs),
 		T(test_a_message_is_not_delivered),
+		T(test_a_copy_of_merged_segments),
+		T(test_a_copy_that_is_longer_than_its_datagram),
 		T(test_a_copy_settles),
 		T(test_consumed_in_a_softirq),
 		T(test_up_to_a_bridge),
