@@ -16,9 +16,11 @@ enum {
 	SETTLED_NS = 1000000, /* a copy without another event counts after 1 ms */
 };
 
-static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *e, uint64_t now,
-		    uint32_t tid, uint32_t cpu)
+/* `read.tid` 0: it is not known which task read. */
+static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *e,
+		    const struct queue_read *read)
 {
+	uint64_t now = read->time_ns;
 	uint64_t first = e->irq_ns     ? e->irq_ns
 			 : e->raise_ns ? e->raise_ns
 			 : e->entry_ns ? e->entry_ns
@@ -27,9 +29,9 @@ static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *
 		.probe = probe,
 		.outcome = NF_OUTCOME_DELIVERED,
 		.time_ns = now,
-		.tid = tid,
-		.cpu = cpu,
-		.task = true,
+		.tid = read->tid,
+		.cpu = read->cpu,
+		.task = read->tid != 0,
 	};
 	uint16_t device = inflight_device(e);
 
@@ -44,11 +46,20 @@ static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *
 	inflight_end(c, probe, e, NF_EVENT_DELIVERED);
 }
 
-/* A reader in process context has the skb. */
-static void deliver_now(struct correlator *c, struct inflight *e, const struct event *event)
+/*
+ * A reader has the skb.  A softirq on another CPU can free it before its reader reports that it has read: then the task
+ * of the event is any one.
+ */
+static void deliver_now(struct correlator *c, const struct cpu *cpu, struct inflight *e,
+			const struct event *event)
 {
-	receive_woken(c, event->tid, e);
-	deliver(c, event->probe, e, event->time_ns, event->tid, event->cpu);
+	struct queue_read read = {.time_ns = event->time_ns, .cpu = event->cpu};
+
+	if (context_is_task(cpu, event)) {
+		read.tid = event->tid;
+		receive_woken(c, event->tid, e);
+	}
+	deliver(c, event->probe, e, &read);
 }
 
 /* ---- copies that wait to be decided ------------------------------------------------ */
@@ -60,11 +71,12 @@ static uint64_t *copy_of(struct correlator *c, uint32_t tid)
 
 void copies_decide(struct correlator *c, struct inflight *e)
 {
+	const struct queue_read read = {e->copied_ns, e->copied_tid, e->copied_cpu};
 	uint64_t *copy = copy_of(c, e->copied_tid);
 
 	if (*copy == e->skb)
 		*copy = 0;
-	deliver(c, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, e->copied_ns, e->copied_tid, e->copied_cpu);
+	deliver(c, NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, e, &read);
 }
 
 static void decide_slot(struct correlator *c, uint64_t *copy)
@@ -168,19 +180,18 @@ void copies_read(struct correlator *c, struct cpu *cpu, const struct event *even
 	uint64_t skb, begin_ns;
 	struct inflight *e;
 
-	(void)cpu;
 	if (event->number & MSG_PEEK_OR_ERRQUEUE || event->protocol != UDP)
 		return;
 	if (!queues_take(c->queues, event->sk, &read, &skb, &begin_ns))
 		return;
 	e = inflight_find(c, skb);
 	if (e && e->journey == NF_JOURNEY_RX && e->begin_ns == begin_ns && e->udp)
-		deliver_now(c, e, event);
+		deliver_now(c, cpu, e, event);
 }
 
 void copies_read_early(struct correlator *c, struct inflight *e, const struct queue_read *read)
 {
-	deliver(c, NF_PROBE_SOCK_RECV_LENGTH, e, read->time_ns, read->tid, read->cpu);
+	deliver(c, NF_PROBE_SOCK_RECV_LENGTH, e, read);
 }
 
 /*
@@ -194,7 +205,7 @@ void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		return;
 	read_by_address(c, e);
 	if (context_is_task(cpu, event))
-		deliver_now(c, e, event);
+		deliver_now(c, cpu, e, event);
 	else
 		inflight_end(c, event->probe, e, NF_EVENT_DELIVERED);
 }
@@ -222,7 +233,7 @@ void copies_consumed(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		copies_decide(c, e);
 	} else if (is_read(c, cpu, e, event)) {
 		read_by_address(c, e);
-		deliver_now(c, e, event);
+		deliver_now(c, cpu, e, event);
 	} else {
 		/* The kernel itself is done with it in the run that received it; later its memory is another's. */
 		inflight_end(c, event->probe, e,

@@ -213,6 +213,29 @@ static void test_a_message_is_not_delivered(void **state)
 	assert_ledger();
 }
 
+/* A softirq frees a datagram that was read before its reader reports that: the task there is not the reader. */
+static void test_freed_before_the_read_is_reported(void **state)
+{
+	(void)state;
+	bring(SKB, "lo", 100, SOCK, UDP);
+	bring(SKB2, "lo", 100, SOCK, UDP);
+	as_task(OTHER_TASK);
+	softirq_entry(NET_RX);
+	HAPPEN(CONSUME_SKB, .skb = SKB);
+	softirq_exit(NET_RX);
+	assert_int_equal(world.journeys, 1);
+	assert_int_equal(world.journey.outcome, NF_OUTCOME_DELIVERED);
+	assert_int_equal(world.journey.task.tid, 0);
+	assert_false(world.journey.flags & NF_JOURNEY_TASK);
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_int_equal(world.journey.task.tid, READER);
+	assert_ledger();
+}
+
 /* TCP merges later segments into one that has payload, announced or not: its copy is longer than it was received. */
 static void test_a_copy_of_merged_segments(void **state)
 {
@@ -590,6 +613,7 @@ int main(void)
 		T(test_enqueue_names_the_datagram),
 		T(test_a_list_of_skbs),
 		T(test_a_message_is_not_delivered),
+		T(test_freed_before_the_read_is_reported),
 		T(test_a_copy_of_merged_segments),
 		T(test_a_copy_that_is_longer_than_its_datagram),
 		T(test_a_copy_settles),
