@@ -101,12 +101,26 @@ def has_drop_reasons():
         return " reason;" in (where / "events/skb/kfree_skb/format").read_text()
 
 
+def has_event(name):
+    """Whether the kernel has a trace event, such as kmem:kmem_cache_alloc."""
+    with tracefs() as where:
+        return (where / "events" / name.replace(":", "/")).exists()
+
+
 @functools.cache
 def _symbols():
     """[(address, name)] of the kernel's functions, in order."""
     with open("/proc/kallsyms") as lines:
         fields = (line.split() for line in lines)
         return sorted((int(f[0], 16), f[2]) for f in fields if f[1] in "tTwW")
+
+
+def code_of(*names):
+    """(address, address of the next function) of those of these functions that the kernel has."""
+    symbols = _symbols()
+    addresses = sorted({address for address, _ in symbols})
+    return [(begin, addresses[bisect.bisect_right(addresses, begin)])
+            for begin, name in symbols if name in names]
 
 
 @functools.cache

@@ -3,9 +3,14 @@
 
 import collections
 import contextlib
+import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
+
+from . import patience
 
 # The events of its record script, without skb:kfree_skb.  Since 5.17 that event has a `reason`,
 # which the script of perf 6.1 does not know: it ends with an error at the first such event.  The
@@ -19,8 +24,18 @@ _BEGIN = re.compile(r"(\d+)\.(\d{6})sec cpu=\d+")
 _EVENT = re.compile(r"(softirq_entry|netif_receive_skb)"
                     r"\(\+(-?[\d.]+)msec(.*)\)")
 
+# What the script of perf 6.1 takes only from this tree's driver.
+DRIVER = pathlib.Path(__file__).with_name("netdev_times_driver.py")
+
+# All that it found, see netdev_times_driver.py, and the lines that it printed.
+Found = collections.namedtuple("Found", "events runs sent lines")
+
 # One packet, in CLOCK_MONOTONIC ns; `irq` is the first interrupt of its softirq.
 Received = collections.namedtuple("Received", "length irq softirq_entry receive")
+
+
+class Incomplete(Exception):
+    """Not all of the traffic is there."""
 
 
 def why_not():
@@ -34,13 +49,14 @@ def why_not():
 
 
 @contextlib.contextmanager
-def recording(directory):
-    """perf records the kernel's events into that directory."""
+def recording(directory, more=()):
+    """perf records the kernel's events, and those that `more` adds, into that directory."""
     # Without -o, perf writes to its standard output, because that is a pipe.
     words = ["perf", "record", "-q", "-a", "-m", "8M", "-k", "CLOCK_MONOTONIC",
              "-o", "perf.data"]
     for event in EVENTS:
         words += ["-e", event]
+    words += more
     # The command that perf runs reports that perf records, and its end stops perf.
     words += ["--", "sh", "-c", "echo ready; read -r line"]
     with subprocess.Popen(words, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -51,6 +67,31 @@ def recording(directory):
         finally:
             perf.stdin.close()
     assert (directory / "perf.data").exists(), "perf record wrote nothing"
+
+
+def found(directory):
+    """What it finds in the recording in that directory, which may have skb:kfree_skb."""
+    place = directory / "found.json"
+    done = subprocess.run(["perf", "script", "-i", "perf.data", "-s", DRIVER], cwd=directory,
+                          env={**os.environ, "NETDEV_TIMES": str(_script()), "FOUND": str(place)},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False,
+                          stderr=subprocess.PIPE, timeout=patience.seconds(120))
+    if done.returncode:
+        raise RuntimeError(f"netdev-times: exit {done.returncode}: {done.stderr.strip()}")
+    if re.search(r"\blost \d+", done.stderr):
+        raise Incomplete(f"perf lost events: {done.stderr.strip()}")
+    its = json.loads(place.read_text(encoding="utf-8"))
+    if any(its.pop("overflow")):
+        raise Incomplete("netdev-times forgot packets: its tables have room for 65536")
+    times = [event[0] for event in its["events"]]
+    assert times == sorted(times), "events came out of order, and netdev-times sorts nothing"
+    return Found(lines=done.stdout.splitlines(), **its)
+
+
+def _script():
+    """Where perf has it."""
+    done = subprocess.run(["perf", "--exec-path"], stdout=subprocess.PIPE, text=True, check=True)
+    return pathlib.Path(done.stdout.strip(), "scripts/python/netdev-times.py")
 
 
 def received(directory):

@@ -9,6 +9,7 @@ import subprocess
 
 from . import paths, patience
 from .daemon import netflowctl
+from .varlink import Client
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"
@@ -56,6 +57,25 @@ def recorder(*arguments):
     finally:
         process.kill()
         process.wait()
+
+
+@contextlib.contextmanager
+def served(path, directory, *settings):
+    """A Client of netflowd --replay."""
+    directory.mkdir()
+    words = [paths.DAEMON, "--replay", path, "--runtime-dir", directory]
+    for setting in settings:
+        words += ["--set", setting]
+    with subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert line == f"serving the recording on {directory}/io.netflowd\n", line
+            with contextlib.closing(Client(directory / "io.netflowd")) as client:
+                yield client
+        finally:
+            process.terminate()
+    assert process.returncode == 0
 
 
 def trace_cmd(*arguments):
