@@ -28,6 +28,7 @@ struct event {
 	uint32_t work, budget; /* packets of a poll */
 	uint32_t reason;       /* enum skb_drop_reason */
 	uint16_t protocol;     /* EtherType; of sk_data_ready: the IP protocol */
+	uint16_t family;       /* of sk_data_ready: AF_INET and others; 0 = not known */
 	const char *device;    /* name; "" or NULL: none */
 };
 

@@ -232,11 +232,22 @@ static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
 	return e;
 }
 
+/* A packet socket gets a clone, and all others of these families get messages: what was received goes on elsewhere. */
+static bool is_of_packets(uint16_t family)
+{
+	enum { UNIX = 1, NETLINK = 16, PACKET = 17 }; /* include/linux/socket.h */
+
+	return family != UNIX && family != NETLINK && family != PACKET;
+}
+
 /* sk_data_ready(): the kernel announces data to a socket. */
 void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *event)
 {
-	struct inflight *e = enqueued(c, cpu, event);
+	struct inflight *e;
 
+	if (!is_of_packets(event->family))
+		return;
+	e = enqueued(c, cpu, event);
 	if (!e)
 		e = queue_announced(c, cpu, event);
 	cpu->state.ready = e ? e->skb : 0;

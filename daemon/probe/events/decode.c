@@ -44,7 +44,8 @@ static const struct wanted wanted[NF_PROBE_COUNT][FIELDS_MAX] = {
 				NUMBER("budget", budget)},
 	[NF_PROBE_NETIF_RECEIVE_SKB] = {SKB, NUMBER("len", len), STRING("name", device)},
 	[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB] = {SKB, NUMBER("skaddr", sk)},
-	[NF_PROBE_SK_DATA_READY] = {NUMBER("skaddr", sk), NUMBER("protocol", protocol)},
+	[NF_PROBE_SK_DATA_READY] = {NUMBER("skaddr", sk), NUMBER("family", family),
+				    NUMBER("protocol", protocol)},
 	[NF_PROBE_SCHED_WAKING] = {NUMBER("pid", number)},
 	[NF_PROBE_SCHED_SWITCH] = {NUMBER("next_pid", number)},
 	[NF_PROBE_SKB_COPY_DATAGRAM_IOVEC] = {SKB, NUMBER("len", len)},
@@ -63,7 +64,7 @@ static const struct wanted wanted[NF_PROBE_COUNT][FIELDS_MAX] = {
 /* Fields that some kernels do not have. */
 static bool is_optional(const struct wanted *field)
 {
-	static const char *const optional[] = {"reason", "budget", "work"};
+	static const char *const optional[] = {"reason", "budget", "work", "family"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
 		if (!strcmp(field->name, optional[i]))

@@ -16,8 +16,8 @@ const struct tracepoint tracepoints[] = {
 	/* It names each datagram that is put into the queue of a socket. */
 	{NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB, TRACEPOINTS_KPROBES, "udp_enqueue_schedule_skb", NULL,
 	 "__udp_enqueue_schedule_skb", "skaddr=$arg1:x64 skbaddr=$arg2:x64"},
-	{NF_PROBE_SK_DATA_READY, "sock", "sk_data_ready", "family != 1 && family != 16", NULL,
-	 NULL},
+	{NF_PROBE_SK_DATA_READY, "sock", "sk_data_ready",
+	 "family != 1 && family != 16 && family != 17", NULL, NULL},
 	/* Before 6.3 (40e0b0908142) there is no such tracepoint, but this is what nearly all sockets call. */
 	{NF_PROBE_SK_DATA_READY, TRACEPOINTS_KPROBES, "sock_def_readable", NULL,
 	 "sock_def_readable", "skaddr=$arg1:x64"},

@@ -120,6 +120,22 @@ static void test_read_before_it_is_announced(void **state)
 	assert_ledger();
 }
 
+/* A packet socket that captures is announced a clone, before the kernel itself consumes the skb. */
+static void test_announced_to_a_packet_socket(void **state)
+{
+	enum { PACKET = 17, ALL = 0x300 };
+
+	(void)state;
+	softirq_entry(NET_RX);
+	receive(SKB, "eth0", 84);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .family = PACKET, .protocol = ALL);
+	HAPPEN(CONSUME_SKB, .skb = SKB);
+	softirq_exit(NET_RX);
+	assert_int_equal(events(NF_EVENT_CONSUMED), 1);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_ledger();
+}
+
 /* What is consumed in a later run has the memory of an skb that was freed without an event. */
 static void test_consumed_in_a_later_run(void **state)
 {
@@ -609,6 +625,7 @@ int main(void)
 		T(test_a_sleeping_reader_had_an_empty_queue),
 		T(test_a_consumed_datagram_is_read_once),
 		T(test_read_before_it_is_announced),
+		T(test_announced_to_a_packet_socket),
 		T(test_consumed_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
 		T(test_a_list_of_skbs),
