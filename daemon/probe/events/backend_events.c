@@ -191,7 +191,7 @@ const char *events_blind(const struct backend *backend, const char *question)
 		{"drops",
 		 "trace events have neither the packet's headers and bytes, nor its network namespace and cgroup; the device is known only if the packet passed it before"},
 		{"rx_latency",
-		 "trace events have no headers, network namespace and cgroup, and name a packet by its address only; see docs/replay.md"},
+		 "trace events have no headers, network namespace and cgroup, and name a packet by its address only, and the bytes of TCP are not counted; see docs/replay.md"},
 		{"tx_latency",
 		 "trace events have no headers, network namespace and cgroup, and name a packet by its address only; see docs/replay.md"},
 		{"filter",

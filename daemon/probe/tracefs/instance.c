@@ -34,6 +34,7 @@ struct instance {
 	unsigned int cpus;
 	uint64_t buffer_kib;
 	uint32_t page_size;
+	bool wakes_early;
 	struct instance_probe probes[NF_PROBE_COUNT];
 };
 
@@ -246,7 +247,7 @@ static int set_up(struct instance *instance, uint64_t buffer_kib, char *error)
 			"cannot set the clock of the trace instance: %s; this needs Linux 3.16",
 			strerror(-r));
 	/* Kernels before 5.0 have no such file, and wake the reader at each event. */
-	put(instance, "buffer_percent", WAKE_PERCENT);
+	instance->wakes_early = put(instance, "buffer_percent", WAKE_PERCENT) == 0;
 	count_cpus(instance);
 	r = set_buffer(instance, buffer_kib, error);
 	if (r < 0)
@@ -472,6 +473,11 @@ unsigned int instance_cpus(const struct instance *instance)
 uint64_t instance_buffer_kib(const struct instance *instance)
 {
 	return instance->buffer_kib;
+}
+
+bool instance_wakes_early(const struct instance *instance)
+{
+	return instance->wakes_early;
 }
 
 uint32_t instance_page_size(const struct instance *instance)

@@ -79,6 +79,12 @@ uint64_t instance_buffer_kib(const struct instance *instance);
 /* The size of a page of the ring buffers in bytes: of what one read of trace_pipe_raw returns. */
 uint32_t instance_page_size(const struct instance *instance);
 
+/*
+ * Whether a ring buffer becomes readable when a tenth of it is full.  Before 5.0 it does at each event, which would wake
+ * its reader as often.
+ */
+bool instance_wakes_early(const struct instance *instance);
+
 /* Open trace_pipe_raw of a CPU, non-blocking.  Returns a descriptor; -ENOENT if there is no such CPU; another error. */
 int instance_open_pages(const struct instance *instance, unsigned int cpu);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <traceevent/kbuffer.h>
@@ -199,6 +200,19 @@ int pages_new(struct pages **pages, const struct instance *instance, const struc
 		}
 	}
 	*pages = TAKE_PTR(fresh);
+	return 0;
+}
+
+int pages_watch(const struct pages *pages, int epoll)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	for (unsigned int cpu = 0; cpu < pages->cpus; cpu++) {
+		int fd = pages->buffer[cpu].fd;
+
+		if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) < 0)
+			return -errno;
+	}
 	return 0;
 }
 

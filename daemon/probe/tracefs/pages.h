@@ -40,4 +40,10 @@ void pages_free(struct pages **pages);
  */
 int pages_take(struct pages *pages, uint64_t limit);
 
+/*
+ * Make the epoll instance readable when a ring buffer has more than a part of its size, see instance_wakes_early().  0
+ * or a negative errno.
+ */
+int pages_watch(const struct pages *pages, int epoll);
+
 #endif
