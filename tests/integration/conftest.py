@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fixtures: a lab of namespaces, a running daemon, and checks that both leave nothing behind."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 
 import pytest
 
-from lab import kernel, paths
+from lab import backends, kernel, paths
 from lab.daemon import Daemon
 from lab.net import Lab
 
@@ -25,6 +26,9 @@ def pytest_configure(config):
                             "their own")
     config.addinivalue_line("markers", "patient: waits most of the time, and asks for nothing that "
                             "the tests beside it change")
+    config.addinivalue_line("markers", "needs(question, words): asks for what trace events do not "
+                            "show; skipped if the coverage of the question says that the backend "
+                            "lacks the words")
 
 
 def pytest_collection_modifyitems(items):
@@ -49,6 +53,13 @@ def repeat(items):
     for item in items:
         if {"start", "recording"} & set(item.fixturenames):
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.fixture(autouse=True)
+def answerable(request):
+    """Skips a test that needs what the daemon itself says it does not have."""
+    for mark in request.node.iter_markers("needs"):
+        backends.skip_without(*mark.args)
 
 
 @pytest.fixture(scope="session")
@@ -113,6 +124,8 @@ class Starter:
         failures = []
         for daemon in self.daemons:
             if daemon.running:
+                with contextlib.suppress(OSError, EOFError):
+                    backends.report_losses(daemon)
                 status = daemon.stop()
                 left = daemon.leftovers()
                 if status:
@@ -147,7 +160,7 @@ def daemon(start):
 
 
 def needs_bpf():
-    if not kernel.has_btf():
+    if not kernel.has_btf() and not backends.TRACE_EVENTS:
         pytest.skip("this kernel has no BTF, so no BPF program runs")
 
 

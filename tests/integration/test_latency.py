@@ -355,6 +355,7 @@ def test_filter_by_device_and_namespace(daemon, pair):
     assert {l["direction"] for l in by_device if "xmit" in l["segment"]} == {"tx"}
 
 
+@pytest.mark.needs("devices", "several network namespaces")
 def test_more_devices_than_slots(start, lab, bpf):
     """Devices without a slot of their own are counted together, and none is lost."""
     daemon = start("devices.slots=8")

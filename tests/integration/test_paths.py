@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lab import delay, journeys, kernel, ledgers, offload, patience, pump, sockets, waiting
+from lab import backends, delay, journeys, kernel, ledgers, offload, patience, pump, sockets, waiting
 from lab.varlink import VarlinkError
 
 PORT = 7777
@@ -56,7 +56,7 @@ def test_reader_that_waits_has_every_stage(start, pair, transport, version):
         reader.join(timeout=patience.seconds(10))
         lived = reader.read_ns - sent
         records = journeys.wait_for(daemon, 1, pair.right_device, "delivered")
-    records = [r for r in records if r["length_bytes"] == 333 or r["length_bytes"] == 333 + 8]
+    records = [r for r in records if journeys.carries(r, 333)]
     assert len(records) == 1, records
     record = records[0]
     journeys.check(record, lived_ns=lived)
@@ -78,10 +78,12 @@ def test_sent_packet(start, silent_pair):
         assert journeys.names(record)[:3] == ["queue", "start_xmit", "xmit"]
         assert record["comparable"] is True, record["missing"]
     # A dropped packet has no latency, but a drop record.
-    assert not journeys.to_port(journeys.ask(daemon, pair.right_device), 9)
     assert daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET") == 20
+    backends.skip_without("rx_latency", "headers")
+    assert not journeys.to_port(journeys.ask(daemon, pair.right_device), 9)
 
 
+@pytest.mark.needs("rx_latency", "headers")
 def test_fields_of_a_record(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY)
@@ -104,8 +106,7 @@ def test_fields_of_a_record(start, silent_pair):
     assert task["comm"] == pathlib.Path("/proc/thread-self/comm").read_text().strip()
     assert task["involved"] is True
     device, = record["devices"]
-    assert device == {"device": pair.right_device.name, "ifindex": pair.right_device.ifindex,
-                      "netns": pair.right.inode, "netns_name": pair.right.name}
+    assert device == backends.description(pair.right_device)
 
 
 # ---- devices ----------------------------------------------------------------
@@ -184,6 +185,7 @@ def test_two_routers_two_records(start, lab, path):
                 {outcome}
 
 
+@pytest.mark.needs("rx_latency", "headers")
 def test_renamed_device(start, lab, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY)
@@ -219,6 +221,7 @@ def cgroup(name):
         directory.rmdir()
 
 
+@pytest.mark.needs("rx_latency", "cgroup")
 @pytest.mark.parametrize("kind", ["service", "container"])
 def test_owner(start, silent_pair, kind):
     identity = secrets.token_hex(32)
@@ -381,6 +384,7 @@ def test_records_are_bounded_and_the_rest_is_counted(start, silent_pair):
     assert answer["ledger"]["chosen"] >= ledger["chosen"]
 
 
+@pytest.mark.needs("cost", "no BPF programs")
 def test_full_ring_is_counted(start, silent_pair):
     pair = silent_pair
     daemon = start(*journeys.EVERY[:-1], "ring.bytes=4096")
@@ -475,10 +479,11 @@ def test_a_million_datagrams(start, silent_pair):
     assert pair.right.nstat().since(received, "UdpInDatagrams") == {"UdpInDatagrams": count}
     after = ledgers.check_balanced(daemon)
     change = ledgers.since(after["inflight"], before["inflight"])
+    lost = backends.lost(daemon)
+    untraced = kernel.untraced() * count + lost
     others = after["packets"]["received"] - before["packets"]["received"] - count
-    untraced = kernel.untraced() * count
-    assert count - untraced <= change["delivered"] <= count + others, (others, change)
-    assert change["consumed"] <= others, "they had a reader"
+    assert count - untraced <= change["delivered"] <= count + others + lost, (others, change)
+    assert change["consumed"] <= others + lost, "they had a reader"
     # The other half of it: each was sent once, and handed to the peer.
     sent = journeys.histogram(daemon, pair.left_device, "start_xmit_to_xmit", "tx")
     assert pair.left_device.statistics()["tx"]["packets"] == count
@@ -510,6 +515,7 @@ def try_in_bulk(daemon, namespace, size):
     return change, pumped.bytes_read
 
 
+@pytest.mark.needs("rx_latency", "bytes of TCP")
 def test_bulk_of_tcp(start, lab):
     """Bytes of delivered skbs + bytes of skbs merged into those (+ bytes of skbs that no program
     saw arrive) = bytes read, to the byte."""
@@ -517,6 +523,7 @@ def test_bulk_of_tcp(start, lab):
     assert change["merged"] > 0
 
 
+@pytest.mark.needs("rx_latency", "bytes of TCP")
 def test_records_of_bulk_tcp(start, lab):
     """The record of each delivered skb says how many of its bytes are its own."""
     namespace = lab.namespace(ipv6=False)

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from . import kernel, paths, patience, waiting
+from . import backends, kernel, paths, patience, waiting
 from .varlink import Client
 
 # The sanitized build starts more slowly.
@@ -35,7 +35,7 @@ class Daemon:
                  environment=None, history=None):
         self.directory = pathlib.Path(directory)
         settings = (f"history.directory={history}" if history else "history.enabled=no",
-                    "cost.governor=off", *settings)
+                    "cost.governor=off", *backends.settings(), *settings)
         self.socket_path = self.directory / "io.netflowd"
         self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
         self.command = command
@@ -151,6 +151,7 @@ class Daemon:
             self.forget_client()
         if not self._client:
             self._client = self.client()
+        backends.catch_up()
         try:
             return self._client.call(method, **parameters)
         finally:
@@ -170,9 +171,8 @@ class Daemon:
         if reason is not None and not self.knows_reasons():
             reason = None
         return [row for row in self.call("GetDrops")["rows"]
-                if (device is None or (row.get("netns"), row.get("ifindex")) ==
-                    (device.namespace.inode, device.ifindex))
-                and (protocol is None or row.get("protocol") == protocol)
+                if (device is None or backends.is_about(row, device))
+                and (protocol is None or backends.is_of(row, protocol))
                 and (reason is None or row.get("reason") == reason)]
 
     def dropped(self, device=None, protocol=None, reason=None):
@@ -181,20 +181,19 @@ class Daemon:
     def records(self, device=None, protocol=None, limit=1 << 20, **parameters):
         records = self.call("GetDropRecords", limit=limit, **parameters)["records"]
         return [r for r in records
-                if (device is None or (r.get("netns"), r.get("ifindex")) ==
-                    (device.namespace.inode, device.ifindex))
-                and protocol in (None, r["protocol"])]
+                if (device is None or backends.is_about(r, device))
+                and (protocol is None or backends.is_of(r, protocol))]
 
     def latency(self, device, segment, direction=None):
         """The one latency of a lab Device, or None when it was not seen."""
         found = [l for l in self.call("GetLatency", all=True)["latencies"]
-                 if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)
-                 and l["segment"] == segment and direction in (None, l["direction"])]
+                 if backends.is_about(l, device) and l["segment"] == segment and direction in (None, l["direction"])]
         assert len(found) <= 1
         return found[0] if found else None
 
     def netflowctl(self, *arguments, timeout=30, **kwargs):
         """Run the command line tool against this daemon."""
+        backends.catch_up()
         return netflowctl("--socket", self.socket_path, *arguments, timeout=timeout, **kwargs)
 
 

@@ -4,7 +4,7 @@
 import json
 import socket
 
-from . import paths, patience, schema
+from . import backends, paths, patience, schema
 
 INTERFACE = schema.Interface(paths.INTERFACE.read_text())
 
@@ -93,7 +93,9 @@ class Client:
             if own:
                 INTERFACE.check_error(message["error"].rpartition(".")[2],
                                       message.get("parameters", {}))
-            raise VarlinkError(message["error"], message.get("parameters"))
+            error = VarlinkError(message["error"], message.get("parameters"))
+            backends.skip_unselectable(error)
+            raise error
         parameters = message.get("parameters", {})
         if interface == "io.netflowd":
             INTERFACE.check_reply(name, parameters)
