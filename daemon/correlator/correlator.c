@@ -165,6 +165,7 @@ void correlator_event(struct correlator *c, const struct event *event)
 	count(c, event->probe, NF_EVENT_HIT);
 	e = copies_before(c, cpu, event);
 	take(c, cpu, e, event);
+	receive_announced(cpu, event);
 	cpu->receiving = event->probe == NF_PROBE_NETIF_RECEIVE_SKB;
 }
 

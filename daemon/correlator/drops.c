@@ -217,6 +217,6 @@ void drops_event(struct correlator *c, struct cpu *cpu, struct inflight *e,
 	if (!e)
 		return;
 	if (e->udp)
-		queues_remove_newest(c->queues, e->sk, e->skb);
+		queues_remove(c->queues, e->sk, e->skb);
 	inflight_end(c, event->probe, e, NF_EVENT_DROPPED);
 }

@@ -51,7 +51,10 @@ struct cpu {
 	uint64_t received[RECEIVED_MAX]; /* the oldest first */
 	uint32_t received_count;
 	uint64_t received_run; /* of all of them, see context_run() */
-	uint64_t enqueued;     /* the datagram that this CPU put into a queue last, 0 = none */
+	/* Where the kernel announces state.ready: what it wakes there is its reader. */
+	uint32_t ready_tid;
+	bool ready_softirq, ready_irq;
+	uint64_t enqueued; /* the datagram that this CPU put into a queue last, 0 = none */
 	/*
 	 * The kernel shows a whole list of GRO at netif_receive_skb before it delivers the first.  Skbs that were
 	 * received with no other event between them are of one batch.
@@ -160,6 +163,8 @@ void receive(struct correlator *c, struct cpu *cpu, struct inflight *e, const st
 void receive_enqueue(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		     const struct event *event);
 void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *event);
+/* After each event: the announcement ends with the next event of its context that wakes no task. */
+void receive_announced(struct cpu *cpu, const struct event *event);
 void receive_waking(struct correlator *c, struct cpu *cpu, const struct event *event);
 void receive_running(struct correlator *c, struct cpu *cpu, const struct event *event);
 /* Give the entry the times at which its reader was woken for it and got on a CPU, if it was. */
@@ -194,8 +199,8 @@ bool queues_add(struct queues *queues, uint64_t sk, uint64_t skb, uint64_t begin
 		struct queue_read *read);
 /* The reader of this socket was asleep: nothing was in its queue before the newest. */
 void queues_only_newest(struct queues *queues, uint64_t sk);
-/* The newest was dropped instead. */
-void queues_remove_newest(struct queues *queues, uint64_t sk, uint64_t skb);
+/* The newest was dropped instead; or the socket is closed, and the kernel drops all that is left, the oldest first. */
+void queues_remove(struct queues *queues, uint64_t sk, uint64_t skb);
 /* Events were lost: what is in queues is not sure until their readers sleep. */
 void queues_doubt(struct queues *queues);
 /* A read takes the oldest; false: none is known, or its address has shown it before. */

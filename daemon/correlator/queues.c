@@ -125,14 +125,29 @@ void queues_only_newest(struct queues *q, uint64_t sk)
 	queue->sure = true;
 }
 
-void queues_remove_newest(struct queues *q, uint64_t sk, uint64_t skb)
+static void pass_over_removed(struct queues *q, struct queue *queue)
+{
+	const struct datagram *d;
+
+	while ((d = datagram_of(q, queue->first)) && !d->begin_ns)
+		queue->first = d->next;
+	if (!d)
+		queue->first = queue->last = 0;
+}
+
+void queues_remove(struct queues *q, uint64_t sk, uint64_t skb)
 {
 	struct queue *queue = queue_of(q, sk);
-	struct datagram *d = queue->sk == sk ? datagram_of(q, queue->last) : NULL;
+	struct datagram *first = queue->sk == sk ? datagram_of(q, queue->first) : NULL;
+	struct datagram *last = first ? datagram_of(q, queue->last) : NULL;
 
-	/* Its place stays, and is passed over when it is read. */
-	if (d && d->skb == skb)
-		d->begin_ns = 0;
+	/* The place of the newest stays, and is passed over when it is read. */
+	if (last && last->skb == skb)
+		last->begin_ns = 0;
+	else if (first && first->skb == skb)
+		first->begin_ns = 0;
+	if (first)
+		pass_over_removed(q, queue);
 }
 
 bool queues_take(struct queues *q, uint64_t sk, const struct queue_read *read, uint64_t *skb,

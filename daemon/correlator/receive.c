@@ -252,6 +252,22 @@ void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *ev
 		e = queue_announced(c, cpu, event);
 	cpu->state.ready = e ? e->skb : 0;
 	cpu->state.ready_ns = event->time_ns;
+	cpu->ready_tid = event->tid;
+	cpu->ready_softirq = event->softirq;
+	cpu->ready_irq = event->irq;
+}
+
+static bool is_announcing(const struct cpu *cpu, const struct event *event)
+{
+	return cpu->state.ready && cpu->ready_tid == event->tid &&
+	       cpu->ready_softirq == event->softirq && cpu->ready_irq == event->irq;
+}
+
+void receive_announced(struct cpu *cpu, const struct event *event)
+{
+	if (event->probe != NF_PROBE_SK_DATA_READY && event->probe != NF_PROBE_SCHED_WAKING &&
+	    is_announcing(cpu, event))
+		cpu->state.ready = 0;
 }
 
 /* ---- the reader -------------------------------------------------------------------- */
@@ -267,7 +283,8 @@ void receive_waking(struct correlator *c, struct cpu *cpu, const struct event *e
 	struct wake *wake = wake_of(c, event->number);
 	const struct inflight *e;
 
-	if (!cpu->state.ready)
+	/* An interrupt that comes now wakes other tasks. */
+	if (!is_announcing(cpu, event))
 		return;
 	/* A reader can be woken again before it reads, for a lock of its own. */
 	if (wake->tid == event->number && wake->skb == cpu->state.ready &&

@@ -120,6 +120,47 @@ static void test_read_before_it_is_announced(void **state)
 	assert_ledger();
 }
 
+/* After the announcement, and in an interrupt during it, the kernel wakes tasks that read nothing of it. */
+static void test_others_are_woken(void **state)
+{
+	(void)state;
+	bring(SKB, "lo", 100, SOCK, UDP);
+	HAPPEN(SCHED_WAKING, .number = READER);
+	softirq_entry(NET_RX);
+	receive(SKB2, "lo", 200);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	world.next.irq = true;
+	HAPPEN(SCHED_WAKING, .number = READER);
+	world.next.irq = false;
+	softirq_exit(NET_RX);
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
+	assert_int_equal(world.journey.bytes.len, 100);
+	assert_int_equal(world.journey.stage_ns[NF_STAGE_WAKEUP], 0);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 172);
+	assert_int_equal(world.journey.bytes.len, 200);
+	assert_int_equal(world.journeys, 2);
+	assert_ledger();
+}
+
+/* A closed socket drops its queue; another socket in the same memory begins with an empty one. */
+static void test_a_closed_socket_leaves_no_queue(void **state)
+{
+	(void)state;
+	bring(SKB, "lo", 100, SOCK, UDP);
+	bring(SKB2, "lo", 200, SOCK, UDP);
+	as_task(OTHER_TASK);
+	HAPPEN(KFREE_SKB, .skb = SKB, .protocol = IP, .reason = 2);
+	HAPPEN(KFREE_SKB, .skb = SKB2, .protocol = IP, .reason = 2);
+	bring(SKB3, "lo", 300, SOCK, UDP);
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 272);
+	assert_int_equal(world.journeys, 1);
+	assert_int_equal(world.journey.bytes.len, 300);
+	assert_int_equal(events(NF_EVENT_DROPPED), 2);
+	assert_ledger();
+}
+
 /* A packet socket that captures is announced a clone, before the kernel itself consumes the skb. */
 static void test_announced_to_a_packet_socket(void **state)
 {
@@ -626,6 +667,8 @@ int main(void)
 		T(test_a_consumed_datagram_is_read_once),
 		T(test_read_before_it_is_announced),
 		T(test_announced_to_a_packet_socket),
+		T(test_a_closed_socket_leaves_no_queue),
+		T(test_others_are_woken),
 		T(test_consumed_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
 		T(test_a_list_of_skbs),
