@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lab import paths, patience, waiting
+from lab import backends, paths, patience, waiting
 from lab.daemon import netflowctl
 from lab.terminal import Terminal
 
@@ -90,7 +90,7 @@ def test_status_shows_the_ledger(dropped):
     assert status["daemon"]["pid"] == daemon.pid
     text = fine(daemon.netflowctl("status"))
     assert str(daemon.pid) in text
-    for word in ("hits", "counted", "throttled", "ring", "begun", "overwritten", "bpf",
+    for word in ("hits", "counted", "throttled", "ring", "begun", "overwritten", backends.NAME,
                  os.uname().release):
         assert word in text, text
 

@@ -45,6 +45,7 @@ def _wait_for_quiet(daemon, own):
     waiting.until(moving, lambda devices: len(devices) <= FOREIGN_MAX, seconds=60)
 
 
+@pytest.mark.needs("devices", "several network namespaces")
 def test_a_reused_inode_is_another_namespace(daemon, lab):
     """The kernel gives a deleted namespace's inode number to the next one made."""
     if kernel.release() < (5, 12):
@@ -90,6 +91,7 @@ def _turnover(daemon, pairs):
     return None
 
 
+@pytest.mark.needs("devices", "several network namespaces")
 def test_slots_are_given_back(start, bpf, lab):
     """Six slots for twice ten devices and lo: none is counted as another, nothing is lost.
 

@@ -149,6 +149,7 @@ def test_floods_in_a_tiny_table(start, silent_pair):
             assert row["max_ns"] <= lived, row["segment"]
 
 
+@pytest.mark.needs("rx_latency", "by its address only")
 def test_skbs_that_end_unseen(start, silent_pair):
     """A closed socket with datagrams in it, and a closed TCP connection with unread data: the
     kernel frees their skbs without a reader.  A later skb in the same memory is timed by its own

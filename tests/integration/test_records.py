@@ -48,6 +48,7 @@ def the_record(daemon, device, **fields):
     return found[0]
 
 
+@pytest.mark.needs("drops", "headers")
 def test_udp_fields(daemon, tun):
     packet = packets.ipv4(SOURCE, OWN, packets.UDP,
                           packets.udp(SOURCE, OWN, 1234, 4321, bytes(range(90))), ttl=33)
@@ -78,6 +79,7 @@ def _microseconds(text):
     return f"{head}.{rest[:6]}{'+00:00' if rest[9] == 'Z' else rest[9:]}"
 
 
+@pytest.mark.needs("drops", "headers")
 def test_header_is_cut_at_128_bytes(daemon, tun):
     packet = packets.ipv4(SOURCE, OWN, packets.UDP,
                           packets.udp(SOURCE, OWN, 1234, 4321, bytes(i % 251 for i in range(900))))
@@ -87,6 +89,7 @@ def test_header_is_cut_at_128_bytes(daemon, tun):
     assert record["header"] == packet[:128].hex()
 
 
+@pytest.mark.needs("drops", "headers")
 def test_tcp_fields(daemon, tun):
     segment = packets.tcp(SOURCE6, OWN6, 4000, 4001, ["SYN", "ECE", "CWR"], 0xFEDCBA98, 0x01234567)
     packet = packets.ipv6(SOURCE6, OWN6, packets.TCP, segment, hop_limit=7)
@@ -103,6 +106,7 @@ def test_tcp_fields(daemon, tun):
     assert record["flow"] == f"tcp [{SOURCE6}]:4000 > [{OWN6}]:4001"
 
 
+@pytest.mark.needs("drops", "headers")
 def test_udp_behind_ipv6_extension_headers(daemon, tun):
     hop_by_hop, destination_options = 0, 60
     segment = packets.udp(SOURCE6, OWN6, 1234, 4321, b"x")
@@ -116,6 +120,7 @@ def test_udp_behind_ipv6_extension_headers(daemon, tun):
     assert record["transport"]["destination_port"] == 4321
 
 
+@pytest.mark.needs("drops", "headers")
 def test_later_fragment_has_no_ports(daemon, tun):
     tun.device.namespace.nft_drop("prerouting", "ip frag-off & 0x1fff != 0", family="ip",
                                   priority=-500)
@@ -125,6 +130,7 @@ def test_later_fragment_has_no_ports(daemon, tun):
     assert record.get("transport") is None
 
 
+@pytest.mark.needs("drops", "headers")
 def test_icmp_fields(daemon, tun):
     """An ICMP message with a wrong checksum, and a code that echo requests do not have."""
     tun.write(packets.ipv4(SOURCE, OWN, packets.ICMP,
@@ -134,6 +140,7 @@ def test_icmp_fields(daemon, tun):
     assert record.get("transport") is None
 
 
+@pytest.mark.needs("drops", "headers")
 def test_vlan_and_ethernet_fields(daemon, tap):
     """A drop at ingress: the kernel has moved the tag from the packet to the skb's metadata."""
     tap.device.namespace.nft_drop("ingress", "", family="netdev", device=tap.device)
@@ -147,6 +154,7 @@ def test_vlan_and_ethernet_fields(daemon, tap):
     assert record["transport"]["destination_port"] == 2
 
 
+@pytest.mark.needs("drops", "headers")
 def test_ethernet_fields(daemon, tap):
     mac, other = tap.device.mac, "02:00:00:00:00:77"
     packet = packets.ipv4(SOURCE, OWN, packets.UDP, packets.udp(SOURCE, OWN, 1, 2, b"x" * 30))
@@ -177,6 +185,7 @@ def test_malformed_packet_gives_absent_fields(daemon, tun):
 # ---- the task ----
 
 
+@pytest.mark.needs("drops", "network namespace")
 def test_task_is_involved_when_its_own_send_is_refused(daemon, pair):
     pair.left.nft_drop("output", "udp dport 5556")
     with pair.left.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -246,6 +255,7 @@ def _own_task():
 
 @pytest.mark.portable
 @pytest.mark.smoke
+@pytest.mark.needs("drops", "headers")
 def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
     pair = silent_pair
     rate, burst, flood = 10, 50, patience.fewer(100_000)
@@ -280,6 +290,7 @@ def test_bucket_fills_again(start, silent_pair, bpf):
     assert 10 <= len(records) <= 20
 
 
+@pytest.mark.needs("drops", "headers")
 def test_records_held_are_bounded_and_the_newest(start, silent_pair, bpf):
     pair = silent_pair
     daemon = start(*UNBOUNDED, "drops.recent=64")
@@ -369,6 +380,7 @@ def test_by_protocol_is_exact(mixed):
     assert counts["ipv4/udp"] == 40 and counts["ipv6/udp"] == 20
 
 
+@pytest.mark.needs("drops", "headers")
 def test_filter_by_device(mixed):
     daemon, pair = mixed
     rows = daemon.call("GetDrops", device=pair.left_device.name)["rows"]
@@ -456,6 +468,7 @@ def test_monitor_filters_by_reason(daemon, pair, reasons):
     assert {r["reason"] for r in got} == {"NETFILTER_DROP"}
 
 
+@pytest.mark.needs("drops", "headers")
 def test_monitor_filters_by_device(daemon, pair):
     for namespace, address in ((pair.left, pair.RIGHT4), (pair.right, pair.LEFT4)):
         namespace.send_udp(address, 9, 1)

@@ -22,6 +22,7 @@ PERIOD_SECONDS = 0.1
 MARGIN_SECONDS = 0.03
 
 
+INSTANCES = pathlib.Path("/sys/kernel/tracing/instances")
 # The ring buffers have the events of the whole host: with this size a flood of another process
 # pushes out none of a test.
 BUFFER_KIB = 32768
@@ -30,6 +31,11 @@ BUFFER_KIB = 32768
 def settings():
     """The settings of every daemon; those of a test come after them."""
     return ("probes.backend=tracefs", f"probes.trace_buffer={BUFFER_KIB}") if TRACE_EVENTS else ()
+
+
+def instances_of(pid):
+    """The trace instances of a daemon."""
+    return {path.name for path in INSTANCES.glob(f"netflowd-*-{pid}")}
 
 
 def catch_up():
@@ -116,6 +122,15 @@ def skip_without(question, words):
     reason = _gaps().get(question, "") if TRACE_EVENTS else ""
     if words in reason:
         pytest.skip(f"coverage of {question}: {reason}")
+
+
+_REFUSED = "netflowctl: cannot select by this: "
+
+
+def skip_refused(text):
+    """Skip the test if netflowctl said that this backend cannot select by an option."""
+    if TRACE_EVENTS and text and text.startswith(_REFUSED):
+        pytest.skip(f"coverage: {text.removeprefix(_REFUSED).strip()}")
 
 
 def skip_unselectable(error):

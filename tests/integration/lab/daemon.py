@@ -136,6 +136,7 @@ class Daemon:
         # The kernel frees BPF objects after an RCU grace period.
         left = waiting.until(alive, lambda found: not found)
         ours = re.compile(r"log\.\d+|lock")
+        left |= backends.instances_of(self.pid)
         left |= {path.name for path in self.directory.iterdir() if not ours.fullmatch(path.name)}
         return left
 
@@ -151,7 +152,8 @@ class Daemon:
             self.forget_client()
         if not self._client:
             self._client = self.client()
-        backends.catch_up()
+        if method.startswith("Get"):
+            backends.catch_up()
         try:
             return self._client.call(method, **parameters)
         finally:
@@ -194,7 +196,9 @@ class Daemon:
     def netflowctl(self, *arguments, timeout=30, **kwargs):
         """Run the command line tool against this daemon."""
         backends.catch_up()
-        return netflowctl("--socket", self.socket_path, *arguments, timeout=timeout, **kwargs)
+        done = netflowctl("--socket", self.socket_path, *arguments, timeout=timeout, **kwargs)
+        backends.skip_refused(done.stderr)
+        return done
 
 
 def netflowctl(*arguments, timeout=30, **kwargs):

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Both backends at the same time, over the same packets: they count the same drops and ends, to the
+unit, and measure the same times.
+
+Compared is what trace events show:
+  - devices by name, which the lab gives to one device each;
+  - protocols by EtherType;
+  - drops of packets that a device had before: one that is dropped before net_dev_queue has none.
+"""
+
+import collections
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from lab import backends, pump, recordings, waiting
+
+PORT = 7777
+SENT = 1000
+# Segments whose histograms count the ends of journeys: delivered, transmitted, forwarded.
+ENDS = ("receive_to_copy", "start_xmit_to_xmit", "receive_to_queue")
+# Half a bucket of a histogram is wider than the difference between the backends' readings of the
+# clock: the programs of one run between two events of the other.
+SHARE, LEAST_NS = 0.10, 2000
+# A median of fewer journeys is that of single ones.
+ENOUGH = 200
+ATTEMPTS = 3
+
+
+@pytest.fixture
+def both(start, bpf):
+    """A daemon with each backend."""
+    with recordings.mounted():
+        yield (start("probes.backend=bpf"),
+               start("probes.backend=tracefs", f"probes.trace_buffer={backends.BUFFER_KIB}"))
+
+
+class Net:
+    """left ── router ── right; and a bridge between two hosts."""
+
+    def __init__(self, lab):
+        self.path = lab.path()
+        self.ends = [lab.namespace(ipv6=False) for _ in range(2)]
+        middle, bridge = lab.namespace(ipv6=False), lab.name()
+        middle.ip("link", "add", bridge, "type", "bridge", "forward_delay", "0",
+                  "mcast_snooping", "0")
+        middle.ip("link", "set", bridge, "up")
+        self.devices = [self.path.left_device, self.path.near_device, self.path.far_device,
+                        self.path.right_device]
+        for i, end in enumerate(self.ends, 1):
+            outer, inner = lab.veth(end, middle)
+            middle.ip("link", "set", inner.name, "master", bridge)
+            end.ip("address", "add", f"10.78.1.{i}/24", "dev", outer.name)
+            self.devices += [outer, inner]
+        self.path.right.nft_drop("input", "udp dport 5555")
+        device = self.path.right_device
+        self.path.right.run("tc", "qdisc", "add", "dev", device.name, "root", "handle", "1:", "tbf",
+                            "rate", "8mbit", "burst", "2000", "limit", "20000")
+        self.names = {device.name for device in self.devices}
+
+    def settle(self):
+        """Until the qdisc is empty."""
+        device = self.path.right_device
+        waiting.until(lambda: device.qdisc("tbf")["qlen"], lambda n: n == 0)
+
+
+def read_all(reader, stop):
+    reader.settimeout(0.1)
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            reader.recv(2048)
+
+
+def mixed(net):
+    """UDP that is read, TCP, closed ports, rules of a firewall, a full qdisc, a router, a bridge."""
+    path, (first, second) = net.path, net.ends
+    stop = threading.Event()
+    with contextlib.ExitStack() as stack:
+        readers = []
+        for namespace, address in ((path.right, path.RIGHT4), (second, "10.78.1.2")):
+            with namespace.entered():
+                reader = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            reader.bind((address, PORT))
+            readers.append(threading.Thread(target=read_all, args=(reader, stop)))
+            readers[-1].start()
+        rate = ("-r", 4000)
+        for namespace, *arguments in ((path.left, path.RIGHT4, PORT, SENT, *rate),
+                                      (first, "10.78.1.2", PORT, SENT, *rate),
+                                      (path.left, path.RIGHT4, 9, SENT, *rate),
+                                      (path.left, path.RIGHT6, 9, SENT, *rate),
+                                      (path.left, path.RIGHT4, 5555, SENT, *rate),
+                                      (path.right, path.LEFT4, 9, SENT, "-s", 1000, "-b", 1 << 26)):
+            namespace.send_udp(*arguments)
+        net.settle()
+        pump.pump("tcp", first, second, "10.78.1.2", PORT + 1, 300, window=1)
+        time.sleep(0.2)
+        stop.set()
+        for reader in readers:
+            reader.join()
+    time.sleep(backends.PERIOD_SECONDS + backends.MARGIN_SECONDS)
+
+
+def drops(daemon, net):
+    """{(reason, location, device, EtherType): packets} of the lab's devices."""
+    counts = collections.Counter()
+    for row in daemon.call("GetDrops")["rows"]:
+        if row.get("device") in net.names:
+            key = (row.get("reason"), row["location"], row["device"],
+                   row["protocol"].split("/")[0])
+            counts[key] += row["packets"]
+    return counts
+
+
+def latencies(daemon, net):
+    """{(device, segment, direction): latency} of the lab's devices."""
+    return {(l["device"], l["segment"], l["direction"]): l
+            for l in daemon.call("GetLatency", all=True)["latencies"]
+            if l.get("device") in net.names}
+
+
+def ends(found):
+    return {key: latency["count"] for key, latency in found.items() if key[1] in ENDS}
+
+
+def losses(programs, trace):
+    """What either daemon did not see."""
+    status = programs.status()
+    return {"events": trace.status()["trace"]["lost"], "drops": status["drops"]["missed"],
+            "stages": status["inflight"]["missed"],
+            "entries": status["inflight"]["overwritten"]}
+
+
+def compare_medians(ours, theirs):
+    """[(device, segment, direction, ns, ns)] of the medians that are too far apart."""
+    return [(*key, ours[key]["p50_ns"], theirs[key]["p50_ns"])
+            for key in ours.keys() & theirs.keys()
+            if min(ours[key]["count"], theirs[key]["count"]) >= ENOUGH
+            and abs(ours[key]["p50_ns"] - theirs[key]["p50_ns"]) >
+            max(SHARE * ours[key]["p50_ns"], LEAST_NS)]
+
+
+def test_the_same_packets(both, lab):
+    programs, trace = both
+    for _ in range(ATTEMPTS):
+        net = Net(lab)
+        before = losses(programs, trace)
+        mixed(net)
+        lost = {what: count - before[what] for what, count in losses(programs, trace).items()}
+        if not any(lost.values()):
+            break
+    else:
+        pytest.skip(f"other processes' packets filled the tables and ring buffers: {lost}")
+    assert drops(programs, net) == drops(trace, net)
+    ours, theirs = latencies(programs, net), latencies(trace, net)
+    assert ends(ours) == ends(theirs)
+    assert {reason for reason, _, _, _ in drops(trace, net)} >= {"NO_SOCKET", "NETFILTER_DROP"}
+    assert len({segment for _, segment, _ in theirs}) > 8, "the scenario did not work"
+    assert compare_medians(ours, theirs) == []
