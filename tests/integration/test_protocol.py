@@ -146,6 +146,7 @@ def test_oneway_has_no_reply(client):
     assert "vendor" in client.reply(f"{SERVICE}.GetInfo")
 
 
+@pytest.mark.needs("cost", "no BPF programs")
 def test_half_closed_client_gets_its_reply(client):
     client.send("io.netflowd.GetStatus", {"measure_ms": 50})
     client.socket.shutdown(socket.SHUT_WR)
@@ -158,6 +159,7 @@ def test_measuring_does_not_hold_others_up(daemon, client, bystander):
     client.call("ListProbes", measure_ms=300)
 
 
+@pytest.mark.needs("cost", "no BPF programs")
 def test_measured_probes(daemon, pair, client):
     """The test sends packets during the measurement: the probes that they pass have a cost, and at
     least as many hits as there are packets."""
