@@ -74,7 +74,7 @@ def read_all(reader, stop):
 
 
 def mixed(net):
-    """UDP that is read, TCP, closed ports, rules of a firewall, a full qdisc, a router, a bridge."""
+    """UDP that is read, TCP, closed ports, a firewall's rule, a full qdisc, a router, a bridge."""
     path, (first, second) = net.path, net.ends
     stop = threading.Event()
     with contextlib.ExitStack() as stack:
@@ -133,8 +133,8 @@ def losses(programs, trace):
 
 
 def median(latency):
-    """Interpolated in its bucket: those of the reply are upper ends of buckets, which are wider than
-    the difference allowed."""
+    """Interpolated in its bucket: those of the reply are upper ends of buckets, which are wider
+    than the difference allowed."""
     left = latency["count"] / 2
     for bucket in latency["buckets"]:
         if bucket["count"] >= left:

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from lab import backends, delay, journeys, kernel, ledgers, offload, patience, pump, sockets, waiting
+from lab import (backends, delay, journeys, kernel, ledgers, offload, patience, pump, sockets,
+                 waiting)
 from lab.varlink import VarlinkError
 
 PORT = 7777

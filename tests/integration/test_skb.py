@@ -16,8 +16,8 @@ import time
 
 import pytest
 
-from lab import (backends, journeys, ledgers, nics, offload, packets, paths, patience, skbtrace, sockets,
-                 waiting)
+from lab import (backends, journeys, ledgers, nics, offload, packets, paths, patience, skbtrace,
+                 sockets, waiting)
 
 PORT = 7777
 ROUNDS = 5

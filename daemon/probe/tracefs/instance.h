@@ -80,8 +80,8 @@ uint64_t instance_buffer_kib(const struct instance *instance);
 uint32_t instance_page_size(const struct instance *instance);
 
 /*
- * Whether a ring buffer becomes readable when a tenth of it is full.  Before 5.0 it does at each event, which would wake
- * its reader as often.
+ * Whether a ring buffer becomes readable when a tenth of it is full.  Before 5.0 it does at each event, which would
+ * wake its reader as often.
  */
 bool instance_wakes_early(const struct instance *instance);
 

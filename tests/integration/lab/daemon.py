@@ -189,7 +189,8 @@ class Daemon:
     def latency(self, device, segment, direction=None):
         """The one latency of a lab Device, or None when it was not seen."""
         found = [l for l in self.call("GetLatency", all=True)["latencies"]
-                 if backends.is_about(l, device) and l["segment"] == segment and direction in (None, l["direction"])]
+                 if backends.is_about(l, device)
+                 and l["segment"] == segment and direction in (None, l["direction"])]
         assert len(found) <= 1
         return found[0] if found else None
 
