@@ -169,6 +169,7 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
 def test_reader_woken_beside_a_capture(start, silent_pair):
     """A packet socket gets a clone first, and wakes its own reader: neither is part of the path."""
     pair = silent_pair
+    backends.skip_without_switches(0)
     daemon = start(*journeys.EVERY)
     with sockets.packet(pair.right_device) as tap, \
             sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, socket):

@@ -14,6 +14,8 @@ import time
 
 import pytest
 
+from . import kernel
+
 NAME = os.environ.get("NETFLOWD_TEST_BACKEND", "bpf")
 TRACE_EVENTS = NAME == "tracefs"
 assert NAME in ("bpf", "tracefs"), f"NETFLOWD_TEST_BACKEND={NAME}: it is bpf or tracefs"
@@ -122,6 +124,13 @@ def skip_without(question, words):
     reason = _gaps().get(question, "") if TRACE_EVENTS else ""
     if words in reason:
         pytest.skip(f"coverage of {question}: {reason}")
+
+
+def skip_without_switches(cpu):
+    """Skip the test if this kernel does not trace that a reader on this CPU gets on it."""
+    if TRACE_EVENTS and kernel.hides_switches(cpu):
+        pytest.skip(f"coverage of wake: this kernel does not trace sched_switch from the idle task "
+                    f"of CPU {cpu}, so the stages wakeup and run are missing there")
 
 
 _REFUSED = "netflowctl: cannot select by this: "

@@ -221,6 +221,26 @@ def event_counts(*events):
                                                          stats.read_text(), re.MULTILINE))
 
 
+@functools.cache
+def hides_switches(cpu, rounds=20):
+    """Whether the trace of sched_switch lacks switches from the idle task on this CPU: a task that
+    sleeps there is switched to at the end of each sleep, unless others keep the CPU busy."""
+    with tracefs() as where:
+        instance = where / "instances" / ("nft" + secrets.token_hex(4))
+        instance.mkdir()
+        try:
+            event = instance / "events/sched/sched_switch"
+            code = f"import os, time; os.sched_setaffinity(0, {{{cpu}}}); time.sleep(0.1)\n" \
+                   f"for _ in range({rounds}): time.sleep(0.005)"
+            with subprocess.Popen(["/usr/bin/python3", "-c", code]) as task:
+                (event / "filter").write_text(f"next_pid == {task.pid}")
+                (event / "enable").write_text("1")
+            seen = (instance / f"per_cpu/cpu{cpu}/trace").read_text().count("sched_switch:")
+        finally:
+            remove_instance(instance)
+    return seen < rounds
+
+
 def remove_instance(instance):
     """Remove an instance, which stays busy for a moment after its events were on."""
     for _ in range(100):
