@@ -163,8 +163,7 @@ static void record(struct correlator *c, struct cpu *cpu, struct correlator_drop
 		.task = {.tid = event->tid},
 		.bytes = {.len = e ? e->len : 0,
 			  .protocol = event->protocol,
-			  .flags = e ? 0 : NF_BYTES_UNKNOWN,
-			  .segments = e ? e->segments : 0},
+			  .flags = e ? 0 : NF_BYTES_UNKNOWN},
 	};
 
 	if (!nf_throttle_admit(&drop->bucket, event->time_ns, interval_ns,

@@ -25,7 +25,6 @@ struct inflight {
 	uint32_t copied_tid, copied_cpu;
 	uint32_t len;			     /* bytes, at its last stage */
 	uint16_t protocol;		     /* EtherType, 0 = not known */
-	uint16_t segments;		     /* packets on the wire, 0 = not known */
 	uint16_t device[NF_JOURNEY_DEVICES]; /* in the order of crossing */
 	uint8_t devices;		     /* entries of device[], at least 1 */
 	uint8_t flags;			     /* NF_JOURNEY_SLOW, _NO_QUEUE, _MORE, _POLLED */

@@ -67,7 +67,7 @@ static void send(struct correlator *c, const struct inflight *e, const struct jo
 		.flags = (__u8)(e->flags | (slow ? NF_JOURNEY_SLOW : 0) |
 				(end->task ? NF_JOURNEY_TASK : 0)),
 		.task = {.tid = end->tid},
-		.bytes = {.len = e->len, .protocol = e->protocol, .segments = e->segments},
+		.bytes = {.len = e->len, .protocol = e->protocol},
 	};
 
 	fill_stages(&r, e, end);

@@ -207,7 +207,8 @@ int backend_open(struct backend **backend, const struct backend_settings *settin
 	/* With a reason, it is the kernel that lacks memory for a table. */
 	if (r == 0 || (r == -ENOMEM && !reason[0]))
 		return r;
-	if (settings->choice != BACKEND_BPF)
+	/* A table that is too large has a remedy, which is better than another backend. */
+	if (settings->choice != BACKEND_BPF && r != -ENOMEM)
 		r = open_tracefs(backend, settings, sink, names, reason);
 	return r == 0 ? 0 : none_new(backend, reason);
 }

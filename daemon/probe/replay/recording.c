@@ -17,9 +17,8 @@
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
 
-/* Data that were read are released in parts of this size; parts that lie further apart are not of one mapping. */
+/* Data that were read are released in parts of this size. */
 #define RELEASE_BYTES ((uintptr_t)1 << 20)
-#define RELEASE_MAX ((uintptr_t)64 << 20)
 
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
@@ -27,18 +26,13 @@ struct recording {
 	int buffers;
 };
 
-/* The data of a CPU that are still in memory. */
-struct unread {
-	uintptr_t from; /* 0: not known */
-	bool file;	/* they are mapped from a file */
-};
-
 struct reading {
 	const struct recording_visitor *visitor;
 	int result;
 	uint32_t cpus;
-	struct unread *unread; /* of each CPU */
-	uintptr_t page;	       /* bytes of a page of memory */
+	uintptr_t *
+		unread; /* of each CPU: where the data begin that are still in memory; 0: not known */
+	uintptr_t page; /* bytes of a page of memory */
 };
 
 /* ---- the library ------------------------------------------------------------------ */
@@ -279,8 +273,8 @@ uint32_t recording_cpus(const struct recording *recording)
 
 /* ---- read ----------------------------------------------------------------------------- */
 
-/* Whether there is a file behind this memory. */
-static bool is_file(uintptr_t address)
+/* Whether one mapping of a file has all of this memory. */
+static bool is_file(uintptr_t begin, uintptr_t end)
 {
 	OWN_FILE FILE *maps = fopen("/proc/self/maps", "re");
 	uintptr_t from, to;
@@ -290,25 +284,27 @@ static bool is_file(uintptr_t address)
 	while (maps && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %lu", &from, &to, &inode) ==
 			    3 &&
-		    from <= address && address < to)
-			return inode != 0;
+		    from <= begin && begin < to)
+			return inode && end <= to;
 	return false;
 }
 
 /*
- * The library maps the data of a CPU as a whole.  What was read is not needed any more: without this, all of a large
- * file would be in this process's memory.  Data that it has unpacked are in memory of its own, which stays.
+ * The library maps the data of a CPU as a whole, or in large parts.  What was read is not needed any more: without this,
+ * all of a large file would be in this process's memory.  Data that it has unpacked are in memory of its own, which
+ * stays.  It may have unmapped a part since, and other memory may be there: so look each time.
  */
-static void release(struct unread *unread, uintptr_t page, uintptr_t data)
+static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
 {
 	uintptr_t at = data & ~(page - 1);
 
-	if (!unread->from || at < unread->from || at - unread->from > RELEASE_MAX)
-		*unread = (struct unread){.from = at, .file = is_file(at)};
-	if (!unread->file || at - unread->from < RELEASE_BYTES)
+	if (!*unread || at < *unread)
+		*unread = at;
+	if (at - *unread < RELEASE_BYTES)
 		return;
-	(void)madvise((void *)unread->from, at - unread->from, MADV_DONTNEED);
-	unread->from = at;
+	if (is_file(*unread, at))
+		(void)madvise((void *)*unread, at - *unread, MADV_DONTNEED);
+	*unread = at;
 }
 
 static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
@@ -335,7 +331,7 @@ int recording_read(struct recording *recording, const struct recording_visitor *
 		.cpus = recording_cpus(recording),
 		.page = (uintptr_t)sysconf(_SC_PAGESIZE),
 	};
-	OWN_FREE struct unread *unread = calloc(reading.cpus, sizeof(*unread));
+	OWN_FREE uintptr_t *unread = calloc(reading.cpus, sizeof(*unread));
 	int r;
 
 	if (!unread)
