@@ -39,8 +39,8 @@ def test_a_quiet_host_sheds_nothing(start):
     assert (now["budget_percent"], now["cpu_budget_percent"]) == (10, 20)
     assert now["windows_one_in"] == 1 and not now["wake_shed"]
     assert now["seen_percent"] > 90
-    # 20 to 50 ns on the machines that were measured; 0 would mean that it is not known.
-    assert 10 < now["hook_ns"] < patience.FACTOR * 200
+    # 8 to 50 ns on the machines that were measured; 0 would mean that it is not known.
+    assert 4 < now["hook_ns"] < patience.FACTOR * 200
 
 
 def test_without_the_governor_nothing_is_shed_but_the_cost_is_shown(start):
