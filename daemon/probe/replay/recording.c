@@ -291,8 +291,8 @@ static bool is_file(uintptr_t begin, uintptr_t end)
 
 /*
  * The library maps the data of a CPU as a whole, or in large parts.  What was read is not needed any more: without
- * this, all of a large file would be in this process's memory.  Data that it has unpacked are in memory of its own, which
- * stays.  It may have unmapped a part since, and other memory may be there: so look each time.
+ * this, all of a large file would be in this process's memory.  Data that it has unpacked are in memory of its own,
+ * which stays.  It may have unmapped a part since, and other memory may be there: so look each time.
  */
 static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
 {
