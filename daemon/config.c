@@ -288,6 +288,8 @@ void config_replay(struct config *config, const char *recording)
 	config->pause_file[0] = 0;
 	config->elsewhere_interval_ns = 0;
 	config->history_enabled = 0;
+	/* It also has the pause of the netflowd that follows this host. */
+	config->history_directory[0] = 0;
 	config->exporter = (struct exporter_settings){0};
 	config->lines = (struct lines_settings){0};
 	config->alertmanager = (struct alertmanager_settings){0};

@@ -80,6 +80,7 @@ static const struct sentence sentences[] = {
 	{"io.netflowd.UnknownIncident", "", "reason", "; `netflowctl incidents` lists all",
 	 REPORT_USAGE},
 	{"io.netflowd.NoHistory", "no history: ", "reason", "", REPORT_FAILED},
+	{"io.netflowd.Failed", "the daemon cannot do this: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.NoData", "no data: ", "reason", "", REPORT_FAILED},
 	{"io.netflowd.InvalidMessage", "the daemon rejects the message: ", "reason", "",
 	 REPORT_FAILED},

@@ -53,6 +53,17 @@ json_t *control_paused(const struct control *control)
 			 sources);
 }
 
+/* A recording has no probes: end the call and return true. */
+static bool has_no_probes(const struct control *control, struct call *call)
+{
+	if (!control_recorded(control))
+		return false;
+	call_error(
+		call, "io.netflowd.Failed",
+		json_pack("{s:s}", "reason", "a recording is shown: it has no probes to detach"));
+	return true;
+}
+
 int method_pause(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
@@ -69,7 +80,7 @@ int method_pause(struct call *call, json_t *parameters, void *userdata)
 	for_ns = json_integer_value(value);
 	if (value && (for_ns < 1 || for_ns > PAUSE_MAX_NS))
 		return call_invalid_parameter(call, "for_ns");
-	if (control_no_data(control, call))
+	if (control_no_data(control, call) || has_no_probes(control, call))
 		return 0;
 	all = json_is_true(json_object_get(parameters, "all"));
 	/* Only root gets here. */
@@ -86,6 +97,8 @@ int method_resume(struct call *call, json_t *parameters, void *userdata)
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
+	if (has_no_probes(control, call))
+		return 0;
 	resumed = pause_end(control->parts.pause);
 	return control_reply(call, json_pack("{s:b, s:o*}", "resumed", resumed, "paused",
 					     control_paused(control)));

@@ -322,14 +322,16 @@ int pause_new(struct pause **pause, const struct pause_parts *parts)
 	snprintf(fresh->file, sizeof(fresh->file), "%s", parts->file);
 	fresh->state.file = fresh->file;
 	/* Later a filter of system calls refuses it.  pause_begin() says why the directory is of no use. */
-	(void)mkdir(parts->directory, 0750);
+	if (parts->directory[0])
+		(void)mkdir(parts->directory, 0750);
 	r = loop_add_timer(parts->loop, &fresh->look, LOOK_NS, LOOK_NS, on_look, fresh);
 	if (r < 0) {
 		free(fresh);
 		return r;
 	}
 	*pause = fresh;
-	recall(fresh);
+	if (parts->directory[0])
+		recall(fresh);
 	look(fresh);
 	return 0;
 }

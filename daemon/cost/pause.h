@@ -54,8 +54,9 @@ enum pause_event {
 struct pause_parts {
 	struct loop *loop;
 	struct governor *governor;
-	const char *directory; /* of netflowd's own file */
-	const char *file;      /* the administrator's; empty: none */
+	const char *
+		directory; /* of netflowd's own file; empty: none is read, and no pause may begin */
+	const char *file;  /* the administrator's; empty: none */
 	/* A change has taken effect. */
 	void (*report)(enum pause_event event, const struct pause_state *state, const char *text,
 		       void *userdata);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/probe/absent.h"
+#include "daemon/probe/probes.h"
 
 struct backend_none {
 	struct backend backend;
@@ -223,6 +224,22 @@ void backend_free(struct backend **backend)
 bool backend_is_none(const struct backend *backend)
 {
 	return backend->ops == &backend_none;
+}
+
+bool backend_level_has(enum backend_level level, enum nf_probe probe)
+{
+	const char *group = probe_specs[probe].group;
+
+	switch (level) {
+	case BACKEND_ALL:
+		return true;
+	case BACKEND_NO_WAKE:
+		return strcmp(group, "wake") != 0;
+	case BACKEND_DROPS:
+		return !strcmp(group, "drop") || !strcmp(group, "slots");
+	default:
+		return false;
+	}
 }
 
 bool backend_can_shed(const struct backend *backend)

@@ -400,6 +400,9 @@ void backend_free(struct backend **backend);
 /* True for the backend "none", which only knows why no other runs. */
 bool backend_is_none(const struct backend *backend);
 
+/* Whether the probe runs at this level. */
+bool backend_level_has(enum backend_level level, enum nf_probe probe);
+
 /* Whether the backend can follow fewer packets to cost less. */
 bool backend_can_shed(const struct backend *backend);
 

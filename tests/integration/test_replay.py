@@ -237,6 +237,18 @@ def test_selections_that_it_cannot_make(closed_port, pair):
     assert replay(closed_port, "drops", "--since", "10m").returncode == 1
 
 
+def test_a_pause_is_of_a_host(closed_port):
+    """A recording has no probes, and a replay must not pause the netflowd of this host."""
+    kept = pathlib.Path("/var/lib/netflowd/pause")
+    before = kept.read_bytes() if kept.exists() else None
+    for command in ("pause", "resume"):
+        done = replay(closed_port, command)
+        assert done.returncode == 1
+        assert "a recording is shown" in done.stderr
+    assert (kept.read_bytes() if kept.exists() else None) == before
+    assert "paused" not in replayed(closed_port, "status")
+
+
 def test_not_a_recording(tmp_path):
     empty = tmp_path / "empty"
     empty.touch()

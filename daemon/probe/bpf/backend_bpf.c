@@ -293,7 +293,7 @@ static void bpf_probe(const struct backend *backend, enum nf_probe probe,
 		status->reason = state->probe[probe].reason;
 		return;
 	}
-	if (!bpf_level_has(state->level, probe))
+	if (!backend_level_has(state->level, probe))
 		status->state = PROBE_DETACHED;
 	status->how = bpf_probe_how(state, probe);
 	status->verified_insns = bpf_verified_insns(bpf_probe_program(state, probe));

@@ -99,8 +99,6 @@ int bpf_reasons_of_modules(struct names *names, const struct btf *kernel);
  */
 int bpf_load(struct backend_bpf_state *state, const struct backend_settings *settings,
 	     const struct btf *kernel, char *reason);
-/* Whether a probe is to be attached at a level. */
-bool bpf_level_has(enum backend_level level, enum nf_probe probe);
 void bpf_attach_level(struct backend_bpf_state *state, enum backend_level level);
 /* Write the settings that can change while the programs run. */
 void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings);

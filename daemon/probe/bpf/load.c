@@ -536,22 +536,6 @@ static void detach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 		bpf_link__destroy(TAKE_PTR(*link_of(state, bpf_probe_program(state, probe))));
 }
 
-bool bpf_level_has(enum backend_level level, enum nf_probe probe)
-{
-	const char *group = probe_specs[probe].group;
-
-	switch (level) {
-	case BACKEND_ALL:
-		return true;
-	case BACKEND_NO_WAKE:
-		return strcmp(group, "wake") != 0;
-	case BACKEND_DROPS:
-		return !strcmp(group, "drop") || !strcmp(group, "slots");
-	default:
-		return false;
-	}
-}
-
 /*
  * Stages are attached from the end of the path on, and detached from its beginning on: so
  * no journey begins whose later stages are not attached.
@@ -559,10 +543,10 @@ bool bpf_level_has(enum backend_level level, enum nf_probe probe)
 void bpf_attach_level(struct backend_bpf_state *state, enum backend_level level)
 {
 	for (int i = 0; i < NF_PROBE_SLOTS_FIRST; i++)
-		if (!bpf_level_has(level, (enum nf_probe)i))
+		if (!backend_level_has(level, (enum nf_probe)i))
 			detach_probe(state, (enum nf_probe)i);
 	for (int i = NF_PROBE_SLOTS_FIRST; i-- > 0;)
-		if (bpf_level_has(level, (enum nf_probe)i))
+		if (backend_level_has(level, (enum nf_probe)i))
 			attach_probe(state, (enum nf_probe)i);
 }
 

@@ -415,7 +415,7 @@ void bpf_ring_slots_probe(const struct backend_bpf_state *state, enum nf_probe p
 		status->reason = slots->copy[copy].reason;
 		return;
 	}
-	if (!bpf_level_has(state->level, probe))
+	if (!backend_level_has(state->level, probe))
 		status->state = PROBE_DETACHED;
 	status->how = slots->copy[copy].way->how;
 	for (int i = 0; i < PROGRAMS; i++) {

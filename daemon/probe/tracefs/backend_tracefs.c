@@ -17,7 +17,6 @@
 #include "common/time.h"
 #include "daemon/correlator/correlator.h"
 #include "daemon/probe/events/backend_events.h"
-#include "daemon/probe/probes.h"
 #include "daemon/probe/tracefs/instance.h"
 #include "daemon/probe/tracefs/pages.h"
 
@@ -120,30 +119,14 @@ static int tracefs_dispatch(struct backend *backend)
 
 /* ---- probes -------------------------------------------------------------------------- */
 
-static bool is_in_level(enum nf_probe probe, enum backend_level level)
-{
-	const char *group = probe_specs[probe].group;
-
-	switch (level) {
-	case BACKEND_ALL:
-		return true;
-	case BACKEND_NO_WAKE:
-		return strcmp(group, "wake") != 0;
-	case BACKEND_DROPS:
-		return !strcmp(group, "drop") || !strcmp(group, "slots");
-	default:
-		return false;
-	}
-}
-
 static void tracefs_set_level(struct backend *backend, enum backend_level level)
 {
 	struct backend_tracefs *tracefs = (struct backend_tracefs *)backend;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		bool on = is_in_level((enum nf_probe)i, level);
+		bool on = backend_level_has(level, (enum nf_probe)i);
 
-		if (on != is_in_level((enum nf_probe)i, tracefs->level))
+		if (on != backend_level_has(tracefs->level, (enum nf_probe)i))
 			(void)instance_switch(tracefs->instance, (enum nf_probe)i, on);
 	}
 	tracefs->level = level;
@@ -161,7 +144,7 @@ static void tracefs_probe(const struct backend *backend, enum nf_probe probe,
 						.reason = "xen-netfront is not loaded"};
 	else if (status->state == PROBE_UNAVAILABLE && !tracefs->events.disabled[probe])
 		status->reason = known->why;
-	else if (status->state == PROBE_ATTACHED && !is_in_level(probe, tracefs->level))
+	else if (status->state == PROBE_ATTACHED && !backend_level_has(tracefs->level, probe))
 		*status = (struct probe_status){.state = PROBE_DETACHED};
 }
 
