@@ -22,12 +22,18 @@ static const struct overview {
 
 /* ---- the commands -------------------------------------------------------------------------- */
 
-/* Run a command like the line "netflowctl --socket SOCKET WORD…". */
+/* An option after FILE that is of no command: it is for each command of the overview. */
+static bool is_for_all(const char *word)
+{
+	return !strcmp(word, "--json") || !strcmp(word, "--no-color");
+}
+
+/* Run a command like the line "netflowctl --socket SOCKET COMMAND WORD…"; the words are those after FILE from `first`. */
 static int run_line(const struct session *session, const struct recorded *recorded,
-		    char *const words[], size_t count)
+		    const char *command, size_t first)
 {
 	const struct arguments *given = &session->arguments;
-	char **argv = calloc(count + 6, sizeof(*argv));
+	char **argv = calloc(session->word_count + 7, sizeof(*argv));
 	int argc = 0, r;
 
 	if (!argv) {
@@ -41,25 +47,33 @@ static int run_line(const struct session *session, const struct recorded *record
 		argv[argc++] = (char *)"--json";
 	if (given->no_color)
 		argv[argc++] = (char *)"--no-color";
-	for (size_t i = 0; i < count; i++)
-		argv[argc++] = words[i];
+	argv[argc++] = (char *)command;
+	for (size_t i = first; i < session->word_count; i++)
+		argv[argc++] = session->words[i];
 	r = command_main(argc, argv);
 	fflush(stdout);
 	free(argv);
 	return r;
 }
 
+static bool names_a_command(const struct session *session)
+{
+	return session->word_count > 1 && session->words[1][0] != '-';
+}
+
 static int run_overview(const struct session *session, const struct recorded *recorded)
 {
+	bool json = session->arguments.json;
 	int worst = REPORT_FINE;
 
+	for (size_t i = 1; i < session->word_count; i++)
+		json |= !strcmp(session->words[i], "--json");
 	for (size_t i = 0; i < ARRAY_SIZE(overview); i++) {
-		char *const words[] = {(char *)overview[i].command, NULL};
 		int r;
 
-		if (!session->arguments.json)
+		if (!json)
 			printf("%s== %s\n", i ? "\n" : "", overview[i].title);
-		r = run_line(session, recorded, words, 1);
+		r = run_line(session, recorded, overview[i].command, 1);
 		if (r > worst)
 			worst = r;
 	}
@@ -78,9 +92,9 @@ static int run_commands(const struct session *session, const struct recorded *re
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		if (session->word_count == 1)
+		if (!names_a_command(session))
 			_exit(run_overview(session, recorded));
-		_exit(run_line(session, recorded, session->words + 1, session->word_count - 1));
+		_exit(run_line(session, recorded, session->words[1], 2));
 	}
 	if (pid < 0) {
 		report("cannot start the command: %s", strerror(errno));
@@ -101,8 +115,16 @@ static enum report_status check_words(const struct session *session)
 		report("replay needs a recording: netflowctl replay FILE; see `netflowctl replay --help`");
 		return REPORT_USAGE;
 	}
-	if (session->word_count == 1)
+	if (!names_a_command(session)) {
+		for (size_t i = 1; i < session->word_count; i++) {
+			if (is_for_all(session->words[i]))
+				continue;
+			report("%s follows no command; the options of a command follow it: netflowctl replay FILE drops --all",
+			       session->words[i]);
+			return REPORT_USAGE;
+		}
 		return REPORT_FINE;
+	}
 	name = session->words[1];
 	if (!command_find(name, &nearest))
 		return command_unknown(name, nearest);

@@ -65,7 +65,9 @@ def _read(path):
 def _build(directory, image):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    root = directory / "root"
+    # Not `root`: that is the name for an unpacked kernel, and a guest that lists the kernels at
+    # this moment would find files that come and go.
+    root = directory / "system"
     # The machine's own apt may use a proxy.
     settings = directory / "apt.conf"
     settings.write_text(command("apt-config", "dump", "--format", '%F "%v";%n', "Acquire"))
