@@ -28,7 +28,10 @@ static bool is_for_all(const char *word)
 	return !strcmp(word, "--json") || !strcmp(word, "--no-color");
 }
 
-/* Run a command like the line "netflowctl --socket SOCKET COMMAND WORD…"; the words are those after FILE from `first`. */
+/*
+ * Run a command like the line "netflowctl --socket SOCKET COMMAND WORD…".  The words are those of replay,
+ * from `first`.
+ */
 static int run_line(const struct session *session, const struct recorded *recorded,
 		    const char *command, size_t first)
 {

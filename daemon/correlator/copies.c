@@ -131,14 +131,14 @@ void copies_settle(struct correlator *c)
 }
 
 /*
- * Whether the copied skb cannot be the received one: it is longer, and not a segment with payload, into which TCP
- * merges later ones; or no socket had it announced, as those of a busy TCP socket, and its reader, which then is at it,
- * did not copy it soon.
+ * Whether the copied skb cannot be the received one.  It is longer, and not a segment with payload, into which TCP
+ * merges later ones; a short one that is announced has payload, or is the last ACK of a handshake.  Or no socket had it
+ * announced, as those of a busy TCP socket, and its reader, which then is at it, did not copy it soon.
  */
 static bool is_another(const struct correlator *c, const struct inflight *e,
 		       const struct event *event)
 {
-	if (event->len > e->len && (e->udp || e->len <= TCP_WITHOUT_PAYLOAD))
+	if (event->len > e->len && (e->udp || (e->len <= TCP_WITHOUT_PAYLOAD && !e->sock_queue_ns)))
 		return true;
 	return c->settings.has[NF_PROBE_SK_DATA_READY] && !e->sock_queue_ns && !e->udp &&
 	       event->time_ns - e->begin_ns > BUSY_NS;
@@ -210,10 +210,15 @@ void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		inflight_end(c, event->probe, e, NF_EVENT_DELIVERED);
 }
 
-/* Whether a reader consumes the skb.  Without the announcements, what a task consumes was in a queue. */
+/*
+ * Whether a reader consumes the skb.  Without the announcements, what a task consumes was in a queue.  The last ACK of
+ * a handshake is announced to the socket that listens, and freed without an event.
+ */
 static bool is_read(const struct correlator *c, const struct cpu *cpu, const struct inflight *e,
 		    const struct event *event)
 {
+	if (e->tcp && e->len <= TCP_WITHOUT_PAYLOAD)
+		return false;
 	if (e->udp || e->sock_queue_ns)
 		return true;
 	return !c->settings.has[NF_PROBE_SK_DATA_READY] && context_is_task(cpu, event);

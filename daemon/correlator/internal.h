@@ -30,6 +30,7 @@ struct inflight {
 	uint8_t flags;			     /* NF_JOURNEY_SLOW, _NO_QUEUE, _MORE, _POLLED */
 	uint8_t journey;		     /* enum nf_journey */
 	bool udp;			     /* a UDP socket has it in its queue */
+	bool tcp;			     /* it was announced to a TCP socket */
 };
 
 #define INFLIGHT_WAYS 2

@@ -224,6 +224,7 @@ static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
 		return NULL;
 	e->sk = event->sk;
 	e->udp = event->protocol == UDP;
+	e->tcp = event->protocol == TCP;
 	if (e->udp && queues_add(c->queues, e->sk, e->skb, e->begin_ns, &read)) {
 		copies_read_early(c, e, &read);
 		return NULL;

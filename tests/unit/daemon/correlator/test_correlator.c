@@ -309,6 +309,31 @@ static void test_a_copy_of_merged_segments(void **state)
 	assert_ledger();
 }
 
+/* A segment of 4 bytes is as short as an ACK, but a socket has it announced. */
+static void test_a_copy_merged_into_a_short_segment(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 56, SOCK, TCP);
+	as_task(READER);
+	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 104);
+	correlator_settle(world.correlator);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 0);
+	assert_ledger();
+}
+
+/* The last ACK of a handshake is announced to the socket that listens; then its memory is that of another skb. */
+static void test_the_last_ack_of_a_handshake(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 52, SOCK, TCP);
+	as_task(OTHER_TASK);
+	HAPPEN(CONSUME_SKB, .skb = SKB);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_ledger();
+}
+
 /* A datagram is never longer than it was received. */
 static void test_a_copy_that_is_longer_than_its_datagram(void **state)
 {
@@ -675,6 +700,8 @@ int main(void)
 		T(test_a_message_is_not_delivered),
 		T(test_freed_before_the_read_is_reported),
 		T(test_a_copy_of_merged_segments),
+		T(test_a_copy_merged_into_a_short_segment),
+		T(test_the_last_ack_of_a_handshake),
 		T(test_a_copy_that_is_longer_than_its_datagram),
 		T(test_a_copy_settles),
 		T(test_consumed_in_a_softirq),
