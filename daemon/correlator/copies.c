@@ -12,8 +12,8 @@
 enum {
 	UDP = 17,
 	MSG_PEEK_OR_ERRQUEUE = 0x2 | 0x2000, /* include/linux/socket.h */
-	BUSY_NS = 10000000,
-	SETTLED_NS = 1000000, /* a copy without another event counts after 1 ms */
+	BUSY_NS = 100000000,		     /* a reader at its socket copies by then */
+	SETTLED_NS = 1000000,		     /* a copy without another event counts after 1 ms */
 };
 
 /* `read.tid` 0: it is not known which task read. */
@@ -211,13 +211,23 @@ void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
 }
 
 /*
- * Whether a reader consumes the skb.  Without the announcements, what a task consumes was in a queue.  The last ACK of
- * a handshake is announced to the socket that listens, and freed without an event.
+ * Whether the skb can be a segment without payload, which TCP frees without an event.  The last ACK of a handshake is
+ * announced: to the socket that listens.  Where there are no announcements, a datagram is known when it is queued.
  */
+static bool may_be_ack(const struct correlator *c, const struct inflight *e)
+{
+	const bool *has = c->settings.has;
+
+	if (e->udp || e->len > TCP_WITHOUT_PAYLOAD)
+		return false;
+	return e->tcp || (!has[NF_PROBE_SK_DATA_READY] && has[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB]);
+}
+
+/* Whether a reader consumes the skb.  Without the announcements, what a task consumes was in a queue. */
 static bool is_read(const struct correlator *c, const struct cpu *cpu, const struct inflight *e,
 		    const struct event *event)
 {
-	if (e->tcp && e->len <= TCP_WITHOUT_PAYLOAD)
+	if (may_be_ack(c, e))
 		return false;
 	if (e->udp || e->sock_queue_ns)
 		return true;

@@ -16,14 +16,14 @@ import time
 
 import pytest
 
-from lab import backends, pump, recordings, waiting
+from lab import backends, kernel, patience, pump, recordings, waiting
 
 PORT = 7777
 SENT = 1000
 # Segments whose histograms count the ends of journeys: delivered, transmitted, forwarded.
 ENDS = ("receive_to_copy", "start_xmit_to_xmit", "receive_to_queue")
 # At each event, the trace and the programs read the clock one after the other.
-SHARE, LEAST_NS = 0.10, 2000
+SHARE, LEAST_NS = 0.10, 2000 * patience.FACTOR
 # A median of fewer journeys is that of single ones.
 ENOUGH = 200
 ATTEMPTS = 3
@@ -108,10 +108,18 @@ def drops(daemon, net):
     counts = collections.Counter()
     for row in daemon.call("GetDrops")["rows"]:
         if row.get("device") in net.names:
-            key = (row.get("reason"), row["location"], row["device"],
+            # A recording has no names of modules.
+            key = (row.get("reason"), row["location"].partition(" [")[0], row["device"],
                    row["protocol"].split("/")[0])
             counts[key] += row["packets"]
     return counts
+
+
+def without_reason(counts):
+    found = collections.Counter()
+    for (_, *place), packets in counts.items():
+        found[tuple(place)] += packets
+    return found
 
 
 def latencies(daemon, net):
@@ -160,9 +168,14 @@ def compare(net, programs, trace):
     """`programs` and `trace` are pairs of drops and latencies.  Counts must be equal; returns the
     medians that are too far apart."""
     (drops_seen, ours), (drops_traced, theirs) = programs, trace
-    assert drops_seen == drops_traced
+    if kernel.has_drop_reasons():
+        assert drops_seen == drops_traced
+        assert {reason for reason, *_ in drops_traced} >= {"NO_SOCKET", "NETFILTER_DROP"}
+    else:
+        # netflowd infers reasons, of some places from the headers, which trace events lack.
+        assert without_reason(drops_seen) == without_reason(drops_traced)
+        assert {reason for reason, *_ in drops_traced} >= {None, "NETFILTER_DROP"}
     assert ends(ours) == ends(theirs)
-    assert {reason for reason, _, _, _ in drops_traced} >= {"NO_SOCKET", "NETFILTER_DROP"}
     assert len({segment for _, segment, _ in theirs}) > 8, "the scenario did not work"
     assert {device for device, _, _ in theirs} <= net.names
     return compare_medians(ours, theirs)
@@ -193,6 +206,7 @@ def since(before, now):
     return {what: count - before[what] for what, count in now.items()}
 
 
+@pytest.mark.smoke
 def test_the_same_packets(both, lab):
     programs, trace = both
 
@@ -206,6 +220,7 @@ def test_the_same_packets(both, lab):
     attempts(scenario)
 
 
+@pytest.mark.smoke
 def test_a_recording(start, bpf, lab, tmp_path):
     """Ten seconds, recorded and replayed, and what a daemon counted in the same ten."""
     del bpf

@@ -334,6 +334,23 @@ static void test_the_last_ack_of_a_handshake(void **state)
 	assert_ledger();
 }
 
+/* Before 6.3 nothing announces segments: an ACK is not what a task consumes later, but a datagram is known. */
+static void test_an_ack_without_announcements(void **state)
+{
+	world_end(state);
+	world.settings.has[NF_PROBE_SK_DATA_READY] = false;
+	world.settings.has[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB] = true;
+	assert_int_equal(world_open(), 0);
+	bring(SKB, "eth0", 52, 0, 0);
+	bring(SKB2, "eth0", 84, 0, 0);
+	as_task(READER);
+	HAPPEN(CONSUME_SKB, .skb = SKB);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	HAPPEN(CONSUME_SKB, .skb = SKB2);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_ledger();
+}
+
 /* A datagram is never longer than it was received. */
 static void test_a_copy_that_is_longer_than_its_datagram(void **state)
 {
@@ -702,6 +719,7 @@ int main(void)
 		T(test_a_copy_of_merged_segments),
 		T(test_a_copy_merged_into_a_short_segment),
 		T(test_the_last_ack_of_a_handshake),
+		T(test_an_ack_without_announcements),
 		T(test_a_copy_that_is_longer_than_its_datagram),
 		T(test_a_copy_settles),
 		T(test_consumed_in_a_softirq),
