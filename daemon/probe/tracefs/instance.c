@@ -16,6 +16,7 @@
 #include "common/time.h"
 #include "common/version.h"
 #include "daemon/probe/events/tracepoints.h"
+#include "daemon/probe/exclusion.h"
 
 #define PREFIX "netflowd-"
 /* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
@@ -35,6 +36,7 @@ struct instance {
 	uint64_t buffer_kib;
 	uint32_t page_size;
 	bool wakes_early;
+	struct exclusion excluded;
 	struct instance_probe probes[NF_PROBE_COUNT];
 };
 
@@ -328,18 +330,21 @@ static int create_kprobe(const struct instance *instance, const struct tracepoin
 static int switch_on(const struct instance *instance, const struct tracepoint *point,
 		     struct instance_probe *probe)
 {
+	OWN_FREE char *filter = NULL;
 	char path[128];
 	bool unfiltered = false;
-	int r;
+	int r = exclusion_filter(&instance->excluded, point->device, point->filter, &filter);
 
-	if (point->filter) {
+	if (filter) {
 		snprintf(path, sizeof(path), "events/%s/%s/filter", point->system, point->name);
-		unfiltered = put(instance, path, point->filter) < 0;
+		unfiltered = put(instance, path, filter) < 0;
 	}
 	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
-	r = put(instance, path, "1");
 	if (r == 0)
-		*probe = (struct instance_probe){.event = point, .unfiltered = unfiltered};
+		r = put(instance, path, "1");
+	if (r == 0)
+		*probe = (struct instance_probe){
+			.event = point, .filter = TAKE_PTR(filter), .unfiltered = unfiltered};
 	else
 		snprintf(probe->why, sizeof(probe->why), "cannot enable the event %s:%s: %s",
 			 point->system, point->name, strerror(-r));
@@ -367,10 +372,13 @@ static int enable(const struct instance *instance, const struct tracepoint *poin
 	return r;
 }
 
-int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT], char *error)
+int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT],
+		    const struct exclusion *excluded, char *error)
 {
 	size_t enabled = 0;
 
+	if (excluded)
+		instance->excluded = *excluded;
 	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
 		snprintf(instance->probes[i].why, sizeof(instance->probes[i].why),
 			 "no trace event shows it");
@@ -432,6 +440,18 @@ static int mark_clock(const struct instance *instance)
 	return mark(instance, text);
 }
 
+/* Who reads the recording learns what it does not show. */
+static int mark_excluded(const struct instance *instance)
+{
+	char names[EXCLUSION_TEXT_MAX], text[EXCLUSION_TEXT_MAX + 64];
+
+	if (!instance->excluded.names)
+		return 0;
+	exclusion_format(&instance->excluded, names);
+	snprintf(text, sizeof(text), TRACEPOINTS_EXCLUDED "%s\n", names);
+	return mark(instance, text);
+}
+
 int instance_start(struct instance *instance)
 {
 	int r = put(instance, "tracing_on", "1");
@@ -440,6 +460,8 @@ int instance_start(struct instance *instance)
 		r = mark_clock(instance);
 	if (r == 0)
 		r = mark(instance, "netflowd: version " NETFLOWD_VERSION "\n");
+	if (r == 0)
+		r = mark_excluded(instance);
 	return r;
 }
 
@@ -513,9 +535,11 @@ int instance_close(struct instance **instance)
 		r = remove_instance(old->kernel, OWN_ATTEMPTS);
 		tracefs_instance_free(old->kernel);
 	}
-	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
+	for (size_t i = 0; i < NF_PROBE_COUNT; i++) {
 		if (old->probes[i].event && old->probes[i].event->function)
 			remove_kprobe(old->probes[i].event);
+		free(old->probes[i].filter);
+	}
 	free(old);
 	*instance = NULL;
 	return r;
