@@ -28,7 +28,7 @@ static bool is_for_all(const char *word)
 	return !strcmp(word, "--json") || !strcmp(word, "--no-color");
 }
 
-/* Run a command like the line "netflowctl --socket SOCKET COMMAND WORD…"; the words are those after FILE from `first`. */
+/* Run a command like the line "netflowctl --socket SOCKET COMMAND WORD…"; the words are those from `first` on. */
 static int run_line(const struct session *session, const struct recorded *recorded,
 		    const char *command, size_t first)
 {

@@ -52,9 +52,9 @@ COMMANDS = {
     "version": [[]],
 }
 # These change something, so only root may use them.
-FOR_ROOT = [["record", str(NEW), "--for", "0.5s"], ["pause", "--for", "10s"], ["resume"], ["reload"],
-            ["alerts", "silence", "flood", "--for", "1min"], ["alerts", "unsilence", "flood"],
-            ["alerts", "test", "flood"]]
+FOR_ROOT = [["record", str(NEW), "--for", "0.5s"], ["pause", "--for", "10s"], ["resume"],
+            ["reload"], ["alerts", "silence", "flood", "--for", "1min"],
+            ["alerts", "unsilence", "flood"], ["alerts", "test", "flood"]]
 # These are for people, and say so: "top has no --json; use ...".
 WITHOUT_JSON = {"top", "report", "record"}
 # These need no daemon.
