@@ -86,7 +86,7 @@ void exclusion_format(const struct exclusion *exclusion, char text[static EXCLUS
 					 i ? ", " : "", exclusion->name[i]);
 }
 
-/* The kernel has no "does not match", but a `!` before a bracket, since 4.0 (e12c09cf3087). */
+/* The kernel has no "does not match", but a `!` before a bracket; so has 5.10. */
 static void print_names(const struct exclusion *exclusion, const char *device, FILE *to)
 {
 	for (uint64_t i = 0; i < exclusion->names; i++)
