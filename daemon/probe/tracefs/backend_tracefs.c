@@ -206,7 +206,7 @@ static int open_instance(struct backend_tracefs *tracefs, const struct backend_s
 			 char *reason)
 {
 	char refused[REFUSAL_MAX];
-	int r = instance_open(&tracefs->instance, "live", settings->trace_kib, refused);
+	int r = instance_open(&tracefs->instance, INSTANCE_LIVE, settings->trace_kib, refused);
 
 	if (r == 0)
 		r = instance_enable(tracefs->instance, settings->disabled, &settings->excluded,

@@ -90,13 +90,16 @@ void instance_free_names(char **names)
 
 /* ---- who may trace ------------------------------------------------------------------------- */
 
-static int explain(char *error, const char *path, int r)
+static int explain(char *error, const char *path, const char *purpose, int r)
 {
-	if (r == -EACCES)
+	if (r == -EACCES || r == -EROFS)
 		return refusal(
 			error, r,
-			"cannot use %s: permission denied: only root may use the kernel's trace events; run this as root",
-			path);
+			"cannot use %s: %s: only root may use the kernel's trace events; %s", path,
+			r == -EACCES ? "permission denied" : strerror(-r),
+			strcmp(purpose, INSTANCE_LIVE) != 0
+				? "run this as root"
+				: "a service needs the drop-in tracefs.conf: see netflowd(8)");
 	if (r == -EPERM)
 		return refusal(
 			error, r,
@@ -122,7 +125,7 @@ static bool is_mounted(void)
 	return found;
 }
 
-static int check_tracefs(char *error)
+static int check_tracefs(const char *purpose, char *error)
 {
 	const char *directory = is_mounted() ? tracefs_tracing_dir() : NULL;
 	char instances[256];
@@ -134,7 +137,7 @@ static int check_tracefs(char *error)
 	snprintf(instances, sizeof(instances), "%s/instances", directory);
 	/* With the rights that mkdir(2) would have: those of the effective user, and the capabilities. */
 	if (faccessat(AT_FDCWD, instances, W_OK | X_OK, AT_EACCESS) < 0)
-		return explain(error, errno == ENOENT ? directory : instances, -errno);
+		return explain(error, errno == ENOENT ? directory : instances, purpose, -errno);
 	return 0;
 }
 
@@ -279,7 +282,7 @@ static int create(struct instance *instance, const char *purpose, uint64_t buffe
 int instance_open(struct instance **instance, const char *purpose, uint64_t buffer_kib, char *error)
 {
 	struct instance *fresh;
-	int r = check_tracefs(error);
+	int r = check_tracefs(purpose, error);
 
 	if (r < 0)
 		return r;

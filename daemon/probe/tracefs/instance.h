@@ -19,6 +19,9 @@
 #define INSTANCE_BUFFER_KIB 4096
 #define INSTANCE_BUFFERS_KIB (256 << 10)
 
+/* The purpose of the instance of the daemon. */
+#define INSTANCE_LIVE "live"
+
 struct instance;
 struct exclusion;
 struct tracepoint;
