@@ -12,6 +12,7 @@
 #include "common/nearest.h"
 #include "daemon/core/infer.h"
 #include "daemon/http/address.h"
+#include "daemon/probe/exclusion.h"
 #include "daemon/probe/probes.h"
 #include "daemon/settings.h"
 
@@ -238,6 +239,17 @@ static int set_devices(struct config *config, const struct setting *setting, con
 	return 0;
 }
 
+static int set_exclusion(struct config *config, const struct setting *setting, const char *value,
+			 char *error)
+{
+	char why[EXCLUSION_ERROR_MAX];
+	int r = exclusion_parse(at(config, setting), value, why);
+
+	if (r < 0)
+		snprintf(error, CONFIG_ERROR_MAX, "%s: %s", setting->key, why);
+	return r;
+}
+
 static int set_value(struct config *config, const struct setting *setting, const char *value,
 		     char *error)
 {
@@ -262,6 +274,8 @@ static int set_value(struct config *config, const struct setting *setting, const
 		return set_probes(config, setting, value, error);
 	case SETTING_DEVICES:
 		return set_devices(config, setting, value, error);
+	case SETTING_EXCLUSION:
+		return set_exclusion(config, setting, value, error);
 	}
 	return -EINVAL;
 }
@@ -365,6 +379,8 @@ bool config_same(const struct config *a, const struct config *b, const struct se
 		return !memcmp(x, y, sizeof(a->backend.disabled));
 	case SETTING_DEVICES:
 		return same_devices(x, y);
+	case SETTING_EXCLUSION:
+		return !memcmp(x, y, sizeof(struct exclusion));
 	}
 	return true;
 }
@@ -393,6 +409,9 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 	case SETTING_DEVICES:
 		copy_devices(at(to, setting), value);
 		break;
+	case SETTING_EXCLUSION:
+		memcpy(at(to, setting), value, sizeof(struct exclusion));
+		break;
 	}
 }
 
@@ -419,6 +438,14 @@ static void print_devices(const struct backend_slots_settings *slots, FILE *to)
 		fprintf(to, "%s%s", joint, slots->name[i]);
 		joint = ", ";
 	}
+}
+
+static void print_exclusion(const struct exclusion *exclusion, FILE *to)
+{
+	char text[EXCLUSION_TEXT_MAX];
+
+	exclusion_format(exclusion, text);
+	fputs(text, to);
 }
 
 void config_print_value(const struct config *config, const struct setting *setting, FILE *to)
@@ -450,6 +477,9 @@ void config_print_value(const struct config *config, const struct setting *setti
 		break;
 	case SETTING_DEVICES:
 		print_devices(value, to);
+		break;
+	case SETTING_EXCLUSION:
+		print_exclusion(value, to);
 		break;
 	}
 }

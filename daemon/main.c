@@ -13,6 +13,7 @@
 #include "daemon/default_config.h"
 #include "daemon/metrics/families.h"
 #include "daemon/options.h"
+#include "daemon/probe/exclusion.h"
 #include "daemon/probe/tracefs/record.h"
 #include "daemon/process/privilege.h"
 #include "daemon/settings.h"
@@ -30,6 +31,7 @@ struct arguments {
 	const char *replay; /* a recording; NULL: this host */
 	const char *record; /* the file of a recording; NULL: none is made */
 	uint64_t buffer_kib;
+	struct exclusion excluded;
 	enum action action;
 	/* Each has room for all arguments. */
 	const char **file, **set;
@@ -77,6 +79,17 @@ static int take_buffer(struct arguments *arguments, const char *value)
 	return 0;
 }
 
+/* Returns as take(). */
+static int take_exclusion(struct arguments *arguments, const char *value)
+{
+	char error[EXCLUSION_ERROR_MAX];
+
+	if (exclusion_parse(&arguments->excluded, value, error) == 0)
+		return 0;
+	log_error("--exclude: %s", error);
+	return EXIT_USAGE + 1;
+}
+
 /* Apply one option.  Returns 0 to go on, otherwise an exit code plus one. */
 static int take(struct arguments *arguments, enum option_id id, const char *value)
 {
@@ -104,6 +117,8 @@ static int take(struct arguments *arguments, enum option_id id, const char *valu
 		return 0;
 	case OPTION_BUFFER:
 		return take_buffer(arguments, value);
+	case OPTION_EXCLUDE:
+		return take_exclusion(arguments, value);
 	case OPTION_PRINT_DEFAULT_CONFIG:
 		return default_config_print(stdout), EXIT_FINE + 1;
 	case OPTION_HELP_ALERTS:
@@ -179,7 +194,7 @@ static int make_recording(const struct arguments *arguments)
 		log_error("--record requires the name of a file");
 		return EXIT_USAGE;
 	}
-	if (record(arguments->record, arguments->buffer_kib, error) == 0)
+	if (record(arguments->record, arguments->buffer_kib, &arguments->excluded, error) == 0)
 		return EXIT_FINE;
 	log_error("%s", error);
 	return EXIT_FAILED;
@@ -196,8 +211,9 @@ static int act(const struct arguments *arguments)
 
 	if (arguments->record)
 		return make_recording(arguments);
-	if (arguments->buffer_kib) {
-		log_error("--buffer requires --record FILE");
+	if (arguments->buffer_kib || arguments->excluded.names) {
+		log_error("--%s requires --record FILE",
+			  arguments->buffer_kib ? "buffer" : "exclude");
 		return EXIT_USAGE;
 	}
 	if (configuration_read(&configuration, &sources, error) < 0) {

@@ -38,6 +38,9 @@ const struct option_row option_table[OPTION_COUNT] = {
 	[OPTION_BUFFER] =
 		{"buffer", "KIB",
 		 "ring buffer of --record for each CPU, 64 to 1048576 KiB (4096, or less, so that all CPUs together have at most 256 MiB)"},
+	[OPTION_EXCLUDE] =
+		{"exclude", "DEVICES",
+		 "devices whose packets --record does not follow: names or patterns, like 'veth* docker0'; their drops are recorded"},
 	[OPTION_HELP_ALERTS] = {"help-alerts", NULL, "list the keys of an alert rule"},
 	[OPTION_HELP_METRICS] = {"help-metrics", NULL,
 				 "list the metrics for Prometheus: name, type, labels, meaning"},

@@ -272,6 +272,10 @@ const struct setting setting_table[] = {
 	{"probes.trace_buffer", SETTING_NUMBER, AT(backend.trace_kib), 0, 1 << 20, "0", "KiB",
 	 "ring buffer of each CPU with the backend tracefs; 0: 4096 KiB, less if all CPUs had more than 256 MiB",
 	 NULL, RESTART},
+	{"probes.trace_exclude", SETTING_EXCLUSION, AT(backend.excluded), 0, EXCLUSION_NAMES, "",
+	 "names of devices or patterns",
+	 "devices that the backend tracefs does not follow, names or patterns: veth* docker0; their drops count; no effect with the backend bpf",
+	 NULL, RESTART},
 	{"probes.disable", SETTING_PROBES, AT(backend.disabled), 0, NF_PROBE_COUNT, "",
 	 "probe names", "probes that netflowd does not attach", NULL, RESTART},
 };
@@ -344,6 +348,7 @@ struct setting_values setting_values(const struct setting *setting)
 		break;
 	case SETTING_PROBES:
 	case SETTING_DEVICES:
+	case SETTING_EXCLUSION:
 		snprintf(text.s, sizeof(text.s),
 			 "%" PRIu64 " to %" PRIu64 " %s, separated by commas or blanks", least,
 			 most, unit);

@@ -24,6 +24,7 @@ enum setting_type {
 	SETTING_LISTEN,	      /* char[], what http_address_parse() reads; the length */
 	SETTING_PROBES,	      /* bool[NF_PROBE_COUNT], names; how many */
 	SETTING_DEVICES,      /* struct backend_slots_settings, names; how many */
+	SETTING_EXCLUSION,    /* struct exclusion, names; how many */
 };
 
 #define SETTING_PERCENT_UNITS 10000 /* millionths in 1 % */

@@ -44,6 +44,7 @@ struct arguments {
 	int64_t since_ns, until_ns; /* since 1970 */
 	int64_t compare_ns;
 	int64_t buffer_kib;
+	const char *exclude;
 	/* The argument that is not an option; commands without one refuse it. */
 	const char *word;
 	const char *second; /* of a command with two of them */

@@ -21,6 +21,8 @@ static const struct argument arguments[] = {
 	       .help = "record for TIME, such as 30s or 5min; at most 365d (until PROGRAM ends, or Ctrl-C)"),
 	OPTION("buffer", NUMBER, buffer_kib, .value = "KIB", .min = 64, .max = 1 << 20,
 	       .help = "ring buffer per CPU, 64 to 1048576 KiB (4096; less if all CPUs had more than 256 MiB)"),
+	OPTION("exclude", TEXT, exclude, .value = "DEVICES",
+	       .help = "do not follow the packets of these devices: names or patterns, like 'veth* docker0'"),
 	{},
 };
 
@@ -168,11 +170,18 @@ static void leave_program(struct recording *recording)
 static enum report_status record(struct recording *recording)
 {
 	char buffer[32];
-	const char *const words[] = {"--record", recording->given->word,
-				     recording->given->buffer_kib < 0 ? NULL : "--buffer", buffer,
-				     NULL};
+	const char *words[7] = {"--record", recording->given->word};
+	size_t count = 2;
 	int exit_status;
 
+	if (recording->given->buffer_kib >= 0) {
+		words[count++] = "--buffer";
+		words[count++] = buffer;
+	}
+	if (recording->given->exclude) {
+		words[count++] = "--exclude";
+		words[count++] = recording->given->exclude;
+	}
 	snprintf(buffer, sizeof(buffer), "%lld", (long long)recording->given->buffer_kib);
 	recording->signals = signals_open(SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0);
 	if (recording->signals < 0) {

@@ -104,6 +104,7 @@ void context_forget(struct cpu *cpu)
 		cpu->context[i] = (struct nf_context){.tid = cpu->context[i].tid};
 	cpu->received_count = 0;
 	cpu->enqueued = 0;
+	cpu->unshown = 0;
 	cpu->receiving = false;
 }
 

@@ -152,6 +152,11 @@ static bool is_possible(const struct correlator *c, const struct event *event)
 	return event->cpu < c->settings.cpus && (event->skb || !(of_skb >> event->probe & 1));
 }
 
+void correlator_hide_devices(struct correlator *c)
+{
+	c->hides_devices = true;
+}
+
 void correlator_event(struct correlator *c, const struct event *event)
 {
 	struct inflight *e;

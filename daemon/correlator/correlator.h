@@ -51,6 +51,9 @@ int correlator_new(struct correlator **correlator, const struct correlator_setti
 void correlator_free(struct correlator **correlator);
 #define OWN_CORRELATOR CLEANUP(correlator_free)
 
+/* From now on, the receive and the transmit of some skbs are not among the events: those of some devices. */
+void correlator_hide_devices(struct correlator *correlator);
+
 void correlator_event(struct correlator *correlator, const struct event *event);
 
 /*

@@ -213,6 +213,11 @@ void drops_event(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		return;
 	}
 	drop(c, cpu, e, event);
+	if (cpu->unshown == event->skb) {
+		/* The buffer of its socket was full. */
+		queues_remove(c->queues, cpu->unshown_sk, cpu->unshown);
+		cpu->unshown = 0;
+	}
 	if (!e)
 		return;
 	if (e->udp)

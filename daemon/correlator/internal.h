@@ -55,6 +55,8 @@ struct cpu {
 	uint32_t ready_tid;
 	bool ready_softirq, ready_irq;
 	uint64_t enqueued; /* the datagram that this CPU put into a queue last, 0 = none */
+	/* One whose receive was not shown, of an excluded device, and the socket whose queue it went to; 0 = none. */
+	uint64_t unshown, unshown_sk;
 	/*
 	 * The kernel shows a whole list of GRO at netif_receive_skb before it delivers the first.  Skbs that were
 	 * received with no other event between them are of one batch.
@@ -85,7 +87,8 @@ struct correlator {
 	struct correlator_settings settings;
 	struct correlator_sink sink;
 	struct correlator_totals totals;
-	struct cpu **cpu; /* NULL: no event of it yet */
+	bool hides_devices; /* some skbs are received and sent without an event */
+	struct cpu **cpu;   /* NULL: no event of it yet */
 	uint32_t inflight_shift;
 	struct inflight *inflight;
 	struct correlator_device **device;

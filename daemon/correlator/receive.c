@@ -184,6 +184,27 @@ static void queued(struct correlator *c, struct inflight *e, uint64_t ns)
 		e->flags |= NF_JOURNEY_SLOW;
 }
 
+/*
+ * With excluded devices, a datagram that was not received in this run is one of theirs, whatever its memory was before.
+ */
+static bool is_unshown(const struct correlator *c, const struct cpu *cpu, const struct inflight *e,
+		       const struct event *event)
+{
+	return c->hides_devices && (!is_new(e) || e->run != context_run(cpu, event));
+}
+
+/* It has its place in the queue, so that the reads of the others stay theirs. */
+static void enqueue_unshown(struct correlator *c, struct cpu *cpu, struct inflight *e,
+			    const struct event *event)
+{
+	struct queue_read none;
+
+	inflight_end(c, event->probe, e, NF_EVENT_INVALIDATED);
+	(void)queues_add(c->queues, event->sk, event->skb, event->time_ns, &none);
+	cpu->unshown = event->skb;
+	cpu->unshown_sk = event->sk;
+}
+
 /* __udp_enqueue_schedule_skb(): a socket is about to queue a datagram, or to drop it because its buffer is full. */
 void receive_enqueue(struct correlator *c, struct cpu *cpu, struct inflight *e,
 		     const struct event *event)
@@ -191,6 +212,9 @@ void receive_enqueue(struct correlator *c, struct cpu *cpu, struct inflight *e,
 	struct queue_read none;
 
 	cpu->enqueued = 0;
+	cpu->unshown = 0;
+	if (is_unshown(c, cpu, e, event))
+		return enqueue_unshown(c, cpu, e, event);
 	if (!is_new(e))
 		return;
 	e->sk = event->sk;
@@ -213,6 +237,20 @@ static struct inflight *enqueued(struct correlator *c, struct cpu *cpu, const st
 	return e;
 }
 
+/*
+ * Without __udp_enqueue_schedule_skb(), a datagram that this CPU did not receive is one of an excluded device.  A read
+ * that found nothing in the queue since the last one was of it.
+ */
+static void announced_unshown(struct correlator *c, const struct event *event)
+{
+	enum { RECEIVED_BEFORE_ANY_READ_NS = 1 };
+	struct queue_read read;
+
+	if (c->hides_devices && event->protocol == UDP &&
+	    !c->settings.has[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB])
+		(void)queues_add(c->queues, event->sk, 0, RECEIVED_BEFORE_ANY_READ_NS, &read);
+}
+
 /* The skb that is announced, in the queue of the socket now; NULL: not known, or a reader has taken it already. */
 static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
 					const struct event *event)
@@ -220,8 +258,10 @@ static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
 	struct inflight *e = announced(c, cpu, event);
 	struct queue_read read;
 
-	if (!e)
+	if (!e) {
+		announced_unshown(c, event);
 		return NULL;
+	}
 	e->sk = event->sk;
 	e->udp = event->protocol == UDP;
 	e->tcp = event->protocol == TCP;
@@ -231,6 +271,16 @@ static struct inflight *queue_announced(struct correlator *c, struct cpu *cpu,
 	}
 	queued(c, e, event->time_ns);
 	return e;
+}
+
+/* Whether the announced datagram is the one of an excluded device that this CPU has just queued. */
+static bool announces_unshown(struct cpu *cpu, const struct event *event)
+{
+	bool unshown = cpu->unshown && cpu->unshown_sk == event->sk;
+
+	if (unshown)
+		cpu->unshown = 0;
+	return unshown;
 }
 
 /* A packet socket gets a clone, and all others of these families get messages: what was received goes on elsewhere. */
@@ -249,7 +299,7 @@ void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *ev
 	if (!is_of_packets(event->family))
 		return;
 	e = enqueued(c, cpu, event);
-	if (!e)
+	if (!e && !announces_unshown(cpu, event))
 		e = queue_announced(c, cpu, event);
 	cpu->state.ready = e ? e->skb : 0;
 	cpu->state.ready_ns = event->time_ns;

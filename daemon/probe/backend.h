@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "bpf/records.h"
+#include "daemon/probe/exclusion.h"
 
 #define BACKEND_REASON_MAX 512
 
@@ -67,7 +68,8 @@ struct backend_settings {
 	uint64_t choice;		    /* enum backend_choice */
 	uint64_t
 		trace_kib; /* of the ring buffer of each CPU of the backend tracefs; 0: its default */
-	const char *replay; /* a recording to show instead of this host; NULL: none */
+	struct exclusion excluded; /* devices that the backend tracefs does not follow */
+	const char *replay;	   /* a recording to show instead of this host; NULL: none */
 	bool governor; /* journeys can be passed over, see struct backend_following; otherwise never */
 	bool disabled[NF_PROBE_COUNT];
 	/* How much evidence drops need that have this reason, NULL: none.  NULL: no drop needs any. */

@@ -2,6 +2,8 @@
 #include "daemon/probe/events/backend_events.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <traceevent/event-parse.h>
@@ -102,6 +104,8 @@ int backend_events_open(struct backend_events *events, const struct backend_sett
 
 void backend_events_close(struct backend_events *events)
 {
+	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++)
+		free(events->blind[i]);
 	correlator_free(&events->correlator);
 	decoder_free(&events->decoder);
 }
@@ -183,30 +187,55 @@ void events_probe(const struct backend *backend, enum nf_probe probe, struct pro
 						.reason = unneeded ? unneeded : known->reason};
 }
 
+/* By question or criterion: what trace events do not show, and what the exclusion of devices adds; NULL: nothing. */
+static const struct {
+	const char *question, *reason, *excluded;
+} blind[BACKEND_EVENTS_BLIND] = {
+	{"drops",
+	 "trace events have neither the packet's headers and bytes, nor its network namespace and cgroup; the device is known only if the packet passed it before",
+	 "their drops are counted, but not as theirs"},
+	{"rx_latency",
+	 "trace events have no headers, network namespace and cgroup, and name a packet by its address only, and the bytes of TCP are not counted; see docs/replay.md",
+	 "what they receive is not followed"},
+	{"tx_latency",
+	 "trace events have no headers, network namespace and cgroup, and name a packet by its address only; see docs/replay.md",
+	 "what they send is not followed"},
+	{"napi", NULL, "their polls are not counted"},
+	{"filter",
+	 "trace events have no headers, so an expression selects nothing; select with --dev, --reason or --class",
+	 NULL},
+	{"netns",
+	 "trace events do not name the network namespace; select with --dev, --reason or --class",
+	 NULL},
+	{"devices",
+	 "trace events name a device only: devices of one name in several network namespaces are counted together",
+	 "they are not shown"},
+};
+
 const char *events_blind(const struct backend *backend, const char *question)
 {
-	static const struct {
-		const char *question, *reason;
-	} blind[] = {
-		{"drops",
-		 "trace events have neither the packet's headers and bytes, nor its network namespace and cgroup; the device is known only if the packet passed it before"},
-		{"rx_latency",
-		 "trace events have no headers, network namespace and cgroup, and name a packet by its address only, and the bytes of TCP are not counted; see docs/replay.md"},
-		{"tx_latency",
-		 "trace events have no headers, network namespace and cgroup, and name a packet by its address only; see docs/replay.md"},
-		{"filter",
-		 "trace events have no headers, so an expression selects nothing; select with --dev, --reason or --class"},
-		{"netns",
-		 "trace events do not name the network namespace; select with --dev, --reason or --class"},
-		{"devices",
-		 "trace events name a device only: devices of one name in several network namespaces are counted together"},
-	};
-
-	(void)backend;
-	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++)
+	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++)
 		if (!strcmp(blind[i].question, question))
-			return blind[i].reason;
+			return of(backend)->blind[i] ? of(backend)->blind[i] : blind[i].reason;
 	return NULL;
+}
+
+int backend_events_exclude(struct backend_events *events, const char *by, const char *names)
+{
+	correlator_hide_devices(events->correlator);
+	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++) {
+		const char *reason = blind[i].reason;
+		char *text;
+
+		if (!blind[i].excluded)
+			continue;
+		if (asprintf(&text, "%s%sdevices excluded by %s (%s): %s", reason ? reason : "",
+			     reason ? "; " : "", by, blind[i].excluded, names) < 0)
+			return -ENOMEM;
+		free(events->blind[i]);
+		events->blind[i] = text;
+	}
+	return 0;
 }
 
 const char *events_reasons_missing(const struct backend *backend)

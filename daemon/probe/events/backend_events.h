@@ -12,6 +12,8 @@ struct correlator;
 struct decoder;
 struct tep_handle;
 
+#define BACKEND_EVENTS_BLIND 7 /* questions and criteria that events_blind() knows */
+
 struct backend_events {
 	struct backend backend;
 	struct backend_sink sink;
@@ -21,6 +23,7 @@ struct backend_events {
 	uint32_t cpus;
 	uint64_t unreadable; /* records of our events that were too short */
 	bool disabled[NF_PROBE_COUNT];
+	char *blind[BACKEND_EVENTS_BLIND]; /* what events_blind() says of excluded devices, too */
 	/* Add the names and ids of the task with task->tid, as far as they are known. */
 	void (*name_task)(const struct backend_events *events, struct nf_task *task);
 };
@@ -33,6 +36,12 @@ int backend_events_open(struct backend_events *events, const struct backend_sett
 			const struct backend_sink *sink, struct tep_handle *tep, uint32_t cpus,
 			struct names *names);
 void backend_events_close(struct backend_events *events);
+
+/*
+ * The source has no events that name the devices `names`; `by` is what excluded them.  From now on, identity is more
+ * cautious, and coverage says so.  -ENOMEM.
+ */
+int backend_events_exclude(struct backend_events *events, const char *by, const char *names);
 
 /* A record of the trace.  -EBADMSG: it is too short for its event. */
 int backend_events_take(struct backend_events *events, const void *data, size_t size, uint32_t cpu,

@@ -12,6 +12,8 @@
 
 /* The group of the kprobe events that netflowd creates. */
 #define TRACEPOINTS_KPROBES "netflowd"
+/* A line of the trace marker: the devices whose events were passed over. */
+#define TRACEPOINTS_EXCLUDED "netflowd: excluded devices: "
 
 struct tracepoint {
 	enum nf_probe probe;
@@ -19,6 +21,7 @@ struct tracepoint {
 	const char *filter;	   /* the kernel drops other events; NULL: it keeps all */
 	/* Of a kprobe event: the function, and its arguments as in Documentation/trace/kprobetrace.rst; or NULL. */
 	const char *function, *arguments;
+	const char *device; /* the field that names the device; NULL: it has none */
 };
 
 /*

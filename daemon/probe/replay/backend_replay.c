@@ -10,6 +10,7 @@
 #include "daemon/correlator/correlator.h"
 #include "daemon/probe/events/backend_events.h"
 #include "daemon/probe/events/decode.h"
+#include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/replay/recording.h"
 
 /* netflowctl record writes it into the trace. */
@@ -42,7 +43,24 @@ static bool number_behind(const char *words, const char *text, size_t len, int64
 	return !errno && end != digits;
 }
 
-static void take_marker(struct backend_replay *replay, const char *text, size_t len)
+/* What follows `words` in the line; -ENOMEM. */
+static int take_excluded(struct backend_replay *replay, const char *text, size_t len)
+{
+	static const char words[] = TRACEPOINTS_EXCLUDED;
+	char names[EXCLUSION_TEXT_MAX];
+	size_t skip = sizeof(words) - 1;
+
+	if (len <= skip || memcmp(text, words, skip) != 0)
+		return 0;
+	snprintf(names, sizeof(names), "%.*s", (int)(len - skip), text + skip);
+	names[strcspn(names, "\n")] = 0;
+	for (char *c = names; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return backend_events_exclude(&replay->events, "--exclude", names);
+}
+
+static int take_marker(struct backend_replay *replay, const char *text, size_t len)
 {
 	int64_t lost;
 
@@ -51,6 +69,7 @@ static void take_marker(struct backend_replay *replay, const char *text, size_t 
 	/* It includes the events that the pages say were lost. */
 	if (number_behind(LOST_MARKER, text, len, &lost) && lost > 0)
 		replay->lost = (uint64_t)lost;
+	return take_excluded(replay, text, len);
 }
 
 static int take_record(void *userdata, uint32_t cpu, uint64_t time_ns, const void *data,
@@ -63,9 +82,7 @@ static int take_record(void *userdata, uint32_t cpu, uint64_t time_ns, const voi
 	/* A record that is too short is counted. */
 	(void)backend_events_take(&replay->events, data, size, cpu, time_ns);
 	len = decoder_marker(replay->events.decoder, data, size, &text);
-	if (len)
-		take_marker(replay, text, len);
-	return 0;
+	return len ? take_marker(replay, text, len) : 0;
 }
 
 static void take_loss(void *userdata, uint32_t cpu, uint64_t events)

@@ -17,6 +17,7 @@
 #include "common/time.h"
 #include "daemon/correlator/correlator.h"
 #include "daemon/probe/events/backend_events.h"
+#include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/tracefs/instance.h"
 #include "daemon/probe/tracefs/pages.h"
 
@@ -205,13 +206,38 @@ static int open_instance(struct backend_tracefs *tracefs, const struct backend_s
 			 char *reason)
 {
 	char refused[REFUSAL_MAX];
-	int r = instance_open(&tracefs->instance, "live", settings->trace_kib, refused);
+	int r = instance_open(&tracefs->instance, INSTANCE_LIVE, settings->trace_kib, refused);
 
 	if (r == 0)
-		r = instance_enable(tracefs->instance, settings->disabled, refused);
+		r = instance_enable(tracefs->instance, settings->disabled, &settings->excluded,
+				    refused);
 	if (r < 0)
 		snprintf(reason, BACKEND_REASON_MAX, "%.500s", refused);
 	return r;
+}
+
+/* The setting promises that these are not there. */
+static void warn_unfiltered(const struct instance *instance)
+{
+	for (int i = 0; i < NF_PROBE_COUNT; i++) {
+		const struct instance_probe *probe = instance_probe(instance, (enum nf_probe)i);
+
+		if (probe->event && probe->event->device && probe->unfiltered)
+			log_warning(
+				"the kernel refuses the filter `%s` of the event %s: it shows excluded devices, too",
+				probe->filter, probe->event->name);
+	}
+}
+
+static int exclude(struct backend_tracefs *tracefs, const struct exclusion *excluded)
+{
+	char names[EXCLUSION_TEXT_MAX];
+
+	if (!excluded->names)
+		return 0;
+	warn_unfiltered(tracefs->instance);
+	exclusion_format(excluded, names);
+	return backend_events_exclude(&tracefs->events, "probes.trace_exclude", names);
 }
 
 /* What reads the events, in the order in which it needs each other. */
@@ -227,6 +253,8 @@ static int open_reader(struct backend_tracefs *tracefs, const struct backend_set
 		return -EBADMSG;
 	r = backend_events_open(&tracefs->events, settings, sink, tracefs->tep,
 				instance_cpus(tracefs->instance), names);
+	if (r == 0)
+		r = exclude(tracefs, &settings->excluded);
 	if (r == 0)
 		r = pages_new(&tracefs->pages, tracefs->instance, &pages);
 	if (r == 0)

@@ -16,6 +16,7 @@
 #include "common/time.h"
 #include "common/version.h"
 #include "daemon/probe/events/tracepoints.h"
+#include "daemon/probe/exclusion.h"
 
 #define PREFIX "netflowd-"
 /* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
@@ -35,6 +36,7 @@ struct instance {
 	uint64_t buffer_kib;
 	uint32_t page_size;
 	bool wakes_early;
+	struct exclusion excluded;
 	struct instance_probe probes[NF_PROBE_COUNT];
 };
 
@@ -88,13 +90,16 @@ void instance_free_names(char **names)
 
 /* ---- who may trace ------------------------------------------------------------------------- */
 
-static int explain(char *error, const char *path, int r)
+static int explain(char *error, const char *path, const char *purpose, int r)
 {
-	if (r == -EACCES)
+	if (r == -EACCES || r == -EROFS)
 		return refusal(
 			error, r,
-			"cannot use %s: permission denied: only root may use the kernel's trace events; run this as root",
-			path);
+			"cannot use %s: %s: only root may use the kernel's trace events; %s", path,
+			r == -EACCES ? "permission denied" : strerror(-r),
+			strcmp(purpose, INSTANCE_LIVE) != 0
+				? "run this as root"
+				: "a service needs the drop-in tracefs.conf: see netflowd(8)");
 	if (r == -EPERM)
 		return refusal(
 			error, r,
@@ -120,7 +125,7 @@ static bool is_mounted(void)
 	return found;
 }
 
-static int check_tracefs(char *error)
+static int check_tracefs(const char *purpose, char *error)
 {
 	const char *directory = is_mounted() ? tracefs_tracing_dir() : NULL;
 	char instances[256];
@@ -132,7 +137,7 @@ static int check_tracefs(char *error)
 	snprintf(instances, sizeof(instances), "%s/instances", directory);
 	/* With the rights that mkdir(2) would have: those of the effective user, and the capabilities. */
 	if (faccessat(AT_FDCWD, instances, W_OK | X_OK, AT_EACCESS) < 0)
-		return explain(error, errno == ENOENT ? directory : instances, -errno);
+		return explain(error, errno == ENOENT ? directory : instances, purpose, -errno);
 	return 0;
 }
 
@@ -277,7 +282,7 @@ static int create(struct instance *instance, const char *purpose, uint64_t buffe
 int instance_open(struct instance **instance, const char *purpose, uint64_t buffer_kib, char *error)
 {
 	struct instance *fresh;
-	int r = check_tracefs(error);
+	int r = check_tracefs(purpose, error);
 
 	if (r < 0)
 		return r;
@@ -328,18 +333,21 @@ static int create_kprobe(const struct instance *instance, const struct tracepoin
 static int switch_on(const struct instance *instance, const struct tracepoint *point,
 		     struct instance_probe *probe)
 {
+	OWN_FREE char *filter = NULL;
 	char path[128];
 	bool unfiltered = false;
-	int r;
+	int r = exclusion_filter(&instance->excluded, point->device, point->filter, &filter);
 
-	if (point->filter) {
+	if (filter) {
 		snprintf(path, sizeof(path), "events/%s/%s/filter", point->system, point->name);
-		unfiltered = put(instance, path, point->filter) < 0;
+		unfiltered = put(instance, path, filter) < 0;
 	}
 	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
-	r = put(instance, path, "1");
 	if (r == 0)
-		*probe = (struct instance_probe){.event = point, .unfiltered = unfiltered};
+		r = put(instance, path, "1");
+	if (r == 0)
+		*probe = (struct instance_probe){
+			.event = point, .filter = TAKE_PTR(filter), .unfiltered = unfiltered};
 	else
 		snprintf(probe->why, sizeof(probe->why), "cannot enable the event %s:%s: %s",
 			 point->system, point->name, strerror(-r));
@@ -367,10 +375,13 @@ static int enable(const struct instance *instance, const struct tracepoint *poin
 	return r;
 }
 
-int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT], char *error)
+int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT],
+		    const struct exclusion *excluded, char *error)
 {
 	size_t enabled = 0;
 
+	if (excluded)
+		instance->excluded = *excluded;
 	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
 		snprintf(instance->probes[i].why, sizeof(instance->probes[i].why),
 			 "no trace event shows it");
@@ -432,6 +443,18 @@ static int mark_clock(const struct instance *instance)
 	return mark(instance, text);
 }
 
+/* Who reads the recording learns what it does not show. */
+static int mark_excluded(const struct instance *instance)
+{
+	char names[EXCLUSION_TEXT_MAX], text[EXCLUSION_TEXT_MAX + 64];
+
+	if (!instance->excluded.names)
+		return 0;
+	exclusion_format(&instance->excluded, names);
+	snprintf(text, sizeof(text), TRACEPOINTS_EXCLUDED "%s\n", names);
+	return mark(instance, text);
+}
+
 int instance_start(struct instance *instance)
 {
 	int r = put(instance, "tracing_on", "1");
@@ -440,6 +463,8 @@ int instance_start(struct instance *instance)
 		r = mark_clock(instance);
 	if (r == 0)
 		r = mark(instance, "netflowd: version " NETFLOWD_VERSION "\n");
+	if (r == 0)
+		r = mark_excluded(instance);
 	return r;
 }
 
@@ -513,9 +538,11 @@ int instance_close(struct instance **instance)
 		r = remove_instance(old->kernel, OWN_ATTEMPTS);
 		tracefs_instance_free(old->kernel);
 	}
-	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
+	for (size_t i = 0; i < NF_PROBE_COUNT; i++) {
 		if (old->probes[i].event && old->probes[i].event->function)
 			remove_kprobe(old->probes[i].event);
+		free(old->probes[i].filter);
+	}
 	free(old);
 	*instance = NULL;
 	return r;

@@ -19,13 +19,18 @@
 #define INSTANCE_BUFFER_KIB 4096
 #define INSTANCE_BUFFERS_KIB (256 << 10)
 
+/* The purpose of the instance of the daemon. */
+#define INSTANCE_LIVE "live"
+
 struct instance;
+struct exclusion;
 struct tracepoint;
 
 /* What the instance has for a probe. */
 struct instance_probe {
 	const struct tracepoint *event; /* that is enabled; NULL: none */
-	bool unfiltered;		/* the kernel refused the filter of the event */
+	char *filter;			/* of the event; NULL: it has none */
+	bool unfiltered;		/* the kernel refused the filter */
 	char why[192];			/* why there is no event; empty if there is one */
 };
 
@@ -45,10 +50,12 @@ int instance_open(struct instance **instance, const char *purpose, uint64_t buff
 int instance_close(struct instance **instance);
 
 /*
- * Enable the event of each probe, each with its filter, but not of those in `disabled`; NULL: all.  Events are recorded
- * from instance_start() on.  Fails with -ENOENT if the kernel has none of the events.
+ * Enable the event of each probe, each with its filter, but not of those in `disabled`; NULL: all.  Events that name a
+ * device of `excluded`, NULL: none, are passed over.  Events are recorded from instance_start() on.  Fails with -ENOENT
+ * if the kernel has none of the events.
  */
-int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT], char *error);
+int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT],
+		    const struct exclusion *excluded, char *error);
 
 /* Switch the event of a probe off or on again.  Does nothing if it has none. */
 int instance_switch(struct instance *instance, enum nf_probe probe, bool on);
@@ -61,8 +68,8 @@ const struct instance_probe *instance_probe(const struct instance *instance, enu
 
 /*
  * Begin to record on all CPUs at one moment, and end it.  Among the first events are two lines of the trace marker:
- * the difference between the time of day and CLOCK_MONOTONIC, and netflowd's version.  The difference is also among the
- * last ones, because the time of day can be set during a recording.
+ * the difference between the time of day and CLOCK_MONOTONIC, and netflowd's version; and a third one if devices are
+ * excluded.  The difference is also among the last ones, because the time of day can be set during a recording.
  */
 int instance_start(struct instance *instance);
 int instance_stop(struct instance *instance);

@@ -143,7 +143,7 @@ static void report_probes(const struct instance *instance)
 		else if (probe->unfiltered)
 			log_info(
 				"the kernel refuses the filter `%s` of the event %s: all of its events are recorded",
-				probe->event->filter, probe->event->name);
+				probe->filter, probe->event->name);
 	}
 }
 
@@ -220,7 +220,8 @@ static int open_signals(struct recording *recording, char *error)
 		       : 0;
 }
 
-static int begin(struct recording *recording, uint64_t buffer_kib, char *error)
+static int begin(struct recording *recording, uint64_t buffer_kib, const struct exclusion *excluded,
+		 char *error)
 {
 	int r = check_path(recording->path, error);
 
@@ -232,7 +233,7 @@ static int begin(struct recording *recording, uint64_t buffer_kib, char *error)
 		r = recorder_new(&recording->recorder, recording->instance, recording->directory,
 				 recording->signals, error);
 	if (r == 0)
-		r = instance_enable(recording->instance, NULL, error);
+		r = instance_enable(recording->instance, NULL, excluded, error);
 	if (r < 0)
 		return r;
 	report_probes(recording->instance);
@@ -286,12 +287,12 @@ static int finish(struct recording *recording, char *error)
 	return ran;
 }
 
-int record(const char *path, uint64_t buffer_kib, char *error)
+int record(const char *path, uint64_t buffer_kib, const struct exclusion *excluded, char *error)
 {
 	struct recording recording = {.path = path, .directory = directory_of(path), .signals = -1};
 	int r, closed;
 
-	r = recording.directory ? begin(&recording, buffer_kib, error)
+	r = recording.directory ? begin(&recording, buffer_kib, excluded, error)
 				: refusal(error, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = finish(&recording, error);

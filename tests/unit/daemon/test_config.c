@@ -296,6 +296,9 @@ static void test_refused(void **state)
 		{"slots.kmsg=dev/kmsg", "must be an absolute path"},
 		{"nonsense", "SECTION.KEY=VALUE"},
 		{"=3", "SECTION.KEY=VALUE"},
+		{"probes.trace_exclude=a_name_too_long_x",
+		 "probes.trace_exclude: a_name_too_long_x is not the name of a device"},
+		{"probes.trace_exclude=*", "* excludes all devices"},
 		{"probes.disable=kfree_skbb", "did you mean kfree_skb?"},
 	};
 	struct config config, before;
@@ -319,6 +322,7 @@ static void test_print(void **state)
 	static const char *const values[] = {"slots.devices=*, eth0, eth1",
 					     "slots.devices=eth0",
 					     "probes.disable=kfree_skb,napi_poll",
+					     "probes.trace_exclude=veth*, docker0",
 					     "latency.slow_total=1500us",
 					     "slots.attach=tracepoint",
 					     "alerts.rules=/a b/c",

@@ -11,7 +11,7 @@ from service import forget_failures
 
 # The first ones look at what the boot left, the last one removes netflowd.
 ORDER = ("test_reset", "test_service", "test_commands", "test_files_and_network", "test_history",
-         "test_capabilities", "test_packages")
+         "test_tracefs", "test_capabilities", "test_packages")
 
 
 def pytest_collection_modifyitems(items):

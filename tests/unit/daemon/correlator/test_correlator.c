@@ -230,6 +230,85 @@ static void test_enqueue_names_the_datagram(void **state)
 	assert_ledger();
 }
 
+static void enqueue(uint64_t skb, uint64_t sk)
+{
+	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = sk, .skb = skb);
+	HAPPEN(SK_DATA_READY, .sk = sk, .protocol = UDP);
+}
+
+static void read_datagram(uint64_t sk)
+{
+	HAPPEN(SOCK_RECV_LENGTH, .sk = sk, .protocol = UDP, .len = 72);
+}
+
+/* A socket also gets datagrams of devices whose receive is not shown: they have their places in its queue. */
+static void test_datagrams_of_hidden_devices(void **state)
+{
+	(void)state;
+	correlator_hide_devices(world.correlator);
+	softirq_entry(NET_RX);
+	/* A pure ACK, of which no other event shows anything. */
+	receive(0x4000, "eth0", 52);
+	enqueue(SKB2, SOCK);
+	receive(SKB, "eth0", 100);
+	enqueue(SKB, SOCK);
+	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = SOCK, .skb = SKB3);
+	HAPPEN(KFREE_SKB, .skb = SKB3, .location = 0x77, .protocol = IP, .reason = 6);
+	receive(SKB3, "eth0", 300);
+	enqueue(SKB3, SOCK);
+	softirq_exit(NET_RX);
+	as_task(READER);
+	read_datagram(SOCK);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	read_datagram(SOCK);
+	assert_int_equal(world.journey.bytes.len, 100);
+	read_datagram(SOCK);
+	assert_int_equal(world.journey.bytes.len, 300);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_int_equal(segment_count("eth0", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE), 2);
+	assert_int_equal(events(NF_EVENT_COUNTED), 1);
+	assert_string_equal(world.drop.device, "");
+	assert_ledger();
+}
+
+/* Without the probe that names datagrams, their announcements take the places; one was read before its own. */
+static void test_announcements_of_hidden_devices(void **state)
+{
+	(void)state;
+	correlator_hide_devices(world.correlator);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	bring(SKB, "eth0", 100, SOCK, UDP);
+	as_task(READER);
+	read_datagram(SOCK);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	read_datagram(SOCK);
+	assert_int_equal(world.journey.bytes.len, 100);
+	read_datagram(SOCK);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	bring(SKB2, "eth0", 200, SOCK, UDP);
+	read_datagram(SOCK);
+	assert_int_equal(world.journey.bytes.len, 200);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_ledger();
+}
+
+/* The memory of a segment that TCP merged is that of a datagram of a hidden device now. */
+static void test_memory_that_a_hidden_device_uses(void **state)
+{
+	(void)state;
+	correlator_hide_devices(world.correlator);
+	bring(SKB, "eth0", 1500, SOCK2, TCP);
+	softirq_entry(NET_RX);
+	enqueue(SKB, SOCK);
+	softirq_exit(NET_RX);
+	as_task(READER);
+	HAPPEN(SKB_ATTEMPT_DEFER_FREE, .skb = SKB);
+	read_datagram(SOCK);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_ledger();
+}
+
 /* GRO shows a list of skbs before it delivers the first; the pure ACK in it is not announced. */
 static void test_a_list_of_skbs(void **state)
 {
@@ -713,6 +792,9 @@ int main(void)
 		T(test_others_are_woken),
 		T(test_consumed_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
+		T(test_datagrams_of_hidden_devices),
+		T(test_announcements_of_hidden_devices),
+		T(test_memory_that_a_hidden_device_uses),
 		T(test_a_list_of_skbs),
 		T(test_a_message_is_not_delivered),
 		T(test_freed_before_the_read_is_reported),
