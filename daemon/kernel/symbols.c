@@ -36,7 +36,8 @@ struct symbols {
 /* The state of loading after the lines read so far. */
 struct load {
 	struct tep_handle *tep;
-	uint64_t address; /* of the newest entry */
+	const struct module_map *map; /* may be NULL */
+	uint64_t address;	      /* of the newest entry */
 	size_t count;
 	bool open;   /* the newest entry is a function, not a boundary */
 	bool hidden; /* text symbols without an address were seen */
@@ -48,6 +49,38 @@ static void free_tep(struct tep_handle **tep)
 }
 
 #define OWN_TEP CLEANUP(free_tep)
+
+/* The length of the name in "name\t[module]", and the module or "". */
+static int split(const char *text, const char **module)
+{
+	const char *tab = strchr(text, '\t');
+
+	*module = tab ? tab + 1 : "";
+	return (int)(tab ? (size_t)(tab - text) : strlen(text));
+}
+
+/* `module`: "[name]", as in kallsyms. */
+static bool is_module(const struct module_place *place, const char *module)
+{
+	size_t len = strlen(place->name);
+
+	return !strncmp(module + 1, place->name, len) && !strcmp(module + 1 + len, "]");
+}
+
+/* Names that kallsyms has of no module: "[bpf]", "[__builtin__ftrace]" and "[__builtin__kprobes]". */
+static bool is_no_module(const char *module)
+{
+	return !strcmp(module, "[bpf]") || !strncmp(module, "[__builtin__", 12);
+}
+
+bool symbols_is_freed(const struct module_map *map, uint64_t address, const char *symbol)
+{
+	const struct module_place *place = module_map_at(map, address);
+	const char *module;
+
+	split(symbol, &module);
+	return place && *module && !is_no_module(module) && !is_module(place, module);
+}
 
 static int add(struct load *load, uint64_t address, const char *name)
 {
@@ -87,7 +120,8 @@ static int load_line(struct load *load, const char *line)
 	if (!text)
 		return load->open && address != load->address ? add(load, address, BOUNDARY) : 0;
 	/* Of several names for one address keep the first, as the kernel does. */
-	if (is_noise(end + 3) || (load->open && address == load->address))
+	if (is_noise(end + 3) || (load->open && address == load->address) ||
+	    symbols_is_freed(load->map, address, end + 3))
 		return 0;
 	load->count++;
 	return add(load, address, end + 3);
@@ -163,6 +197,7 @@ int symbols_load(struct symbols *symbols, const char *path, const char *modules)
 	/* Without the map no module's function has a name. */
 	if (modules && module_map_read(&map, modules) == -ENOMEM)
 		return -ENOMEM;
+	load.map = map;
 	r = load_file(&load, file);
 	if (r < 0)
 		return r;
@@ -200,15 +235,6 @@ size_t symbols_count(const struct symbols *symbols)
 	return symbols->count;
 }
 
-/* The length of the name in "name\t[module]", and the module or "". */
-static int split(const char *text, const char **module)
-{
-	const char *tab = strchr(text, '\t');
-
-	*module = tab ? tab + 1 : "";
-	return (int)(tab ? (size_t)(tab - text) : strlen(text));
-}
-
 static const struct module_map *present_map(const struct symbols *symbols)
 {
 	struct present *present = symbols->present;
@@ -220,20 +246,6 @@ static const struct module_map *present_map(const struct symbols *symbols)
 	(void)module_map_read(&present->map, symbols->modules);
 	present->read_ns = now;
 	return present->map;
-}
-
-/* `module`: "[name]", as in kallsyms. */
-static bool is_module(const struct module_place *place, const char *module)
-{
-	size_t len = strlen(place->name);
-
-	return !strncmp(module + 1, place->name, len) && !strcmp(module + 1 + len, "]");
-}
-
-/* Names that kallsyms has of no module: "[bpf]", "[__builtin__ftrace]" and "[__builtin__kprobes]". */
-static bool is_no_module(const char *module)
-{
-	return !strcmp(module, "[bpf]") || !strncmp(module, "[__builtin__", 12);
 }
 
 /* Whether the address was in `module` when the table was read, and no other module has that memory now. */

@@ -3,6 +3,7 @@
 #ifndef DAEMON_KERNEL_SYMBOLS_H
 #define DAEMON_KERNEL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,13 @@ void symbols_free(struct symbols **symbols);
  * -ENOMEM; or the negative errno of open(2) or read(2).
  */
 int symbols_load(struct symbols *symbols, const char *path, const char *modules);
+
+/*
+ * Whether a symbol of kallsyms, "name\t[module]", is where another module's code is now.  The kernel lists the init
+ * functions of modules also after it has freed their memory (seen on 7.3: br_nf_core_init).  `map` may be NULL.
+ */
+struct module_map;
+bool symbols_is_freed(const struct module_map *map, uint64_t address, const char *symbol);
 
 /* Replace the table by the functions of a recording's kernel, which are final.  The handle stays the caller's. */
 struct tep_handle;

@@ -15,6 +15,8 @@
 #include "common/cleanup.h"
 #include "common/kallsyms.h"
 #include "common/version.h"
+#include "daemon/kernel/module_map.h"
+#include "daemon/kernel/symbols.h"
 #include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/tracefs/instance.h"
 
@@ -90,29 +92,38 @@ static int add_formats(struct sections *sections, const struct instance *instanc
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-/* "ffffffff81000000 T _text" */
-static bool names_function(const char *line)
+/* "ffffffff81000000 T _text\n" */
+static bool names_function(const char *line, const struct module_map *map)
 {
 	const char *blank = strchr(line, ' ');
+	uint64_t address = strtoull(line, NULL, 16);
 
-	return blank && blank[1] && strchr("tTwW", blank[1]) && blank[2] == ' ' &&
-	       strspn(line, "0") != (size_t)(blank - line);
+	if (!address || !blank || !blank[1] || !strchr("tTwW", blank[1]) || blank[2] != ' ')
+		return false;
+	return !symbols_is_freed(map, address, blank + 3);
 }
 
-char *sections_functions(const char *path)
+char *sections_functions(const char *path, const char *modules)
 {
+	OWN_MODULE_MAP struct module_map *map = NULL;
 	OWN_FILE FILE *file = fopen(path, "re");
 	OWN_FILE FILE *to = NULL;
 	OWN_FREE char *line = NULL;
 	char *text = NULL;
 	size_t size = 0, room = 0;
+	ssize_t len;
 
+	/* Without the map, functions whose memory was freed are listed, too. */
+	(void)module_map_read(&map, modules);
 	to = file ? open_memstream(&text, &size) : NULL;
 	if (!to)
 		return NULL;
-	while (getline(&line, &room, file) > 0)
-		if (names_function(line))
-			fputs(line, to);
+	while ((len = getline(&line, &room, file)) > 0) {
+		if (line[len - 1] == '\n')
+			line[len - 1] = '\0';
+		if (names_function(line, map))
+			fprintf(to, "%s\n", line);
+	}
 	if (fclose(TAKE_PTR(to))) {
 		free(text);
 		text = NULL;
@@ -238,7 +249,7 @@ int sections_new(struct sections **sections, const struct instance *instance)
 		return -ENOMEM;
 	fresh->header_page = instance_read(instance, "events/header_page");
 	fresh->header_event = instance_read(instance, "events/header_event");
-	fresh->kallsyms = sections_functions(kallsyms_path());
+	fresh->kallsyms = sections_functions(kallsyms_path(), "/proc/modules");
 	fresh->printk_formats = instance_read(instance, "printk_formats");
 	fresh->processes = read_processes(instance);
 	fresh->host = read_host();

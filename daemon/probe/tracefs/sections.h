@@ -19,9 +19,10 @@ void sections_free(struct sections **sections);
 void sections_fill(const struct sections *sections, struct dat *dat);
 
 /*
- * The lines of /proc/kallsyms, or of a file like it, that name functions: other symbols are in no event.  Empty if the
- * kernel hides the addresses.  NULL: out of memory, or the file cannot be read.
+ * The lines of /proc/kallsyms, or of a file like it, that name functions: other symbols are in no event.  Functions
+ * whose memory is another module's now are left out; `modules`: a file like /proc/modules.  Empty if the kernel hides
+ * the addresses.  NULL: out of memory, or the file cannot be read.
  */
-char *sections_functions(const char *path);
+char *sections_functions(const char *path, const char *modules);
 
 #endif

@@ -248,6 +248,8 @@ static void test_modules_that_change(void **state)
 	char path[] = "/tmp/test_symbols_XXXXXX";
 	char text[] = "ffffffff81000110 T udp_rcv\n"
 		      "ffffffffc0201000 t nft_do_chain\t[nf_tables]\n"
+		      /* It has run, and its memory was freed. */
+		      "ffffffffc0201020 t veth_init\t[veth]\n"
 		      "ffffffffc0100000 t veth_xmit\t[veth]\n"
 		      "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_nf\t[bpf]\n";
 

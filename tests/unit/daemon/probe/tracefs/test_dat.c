@@ -286,16 +286,25 @@ static void test_errors_of_the_disk(void **state)
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static char *functions_of(const char *symbols)
+/* `path` is a template for mkostemp(3). */
+static void write_file(char *path, const char *text)
 {
-	char path[] = "/tmp/netflowd-test.XXXXXX";
 	OWN_FD int fd = mkostemp(path, O_CLOEXEC);
-	char *functions;
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, symbols, strlen(symbols)), strlen(symbols));
-	functions = sections_functions(path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static char *functions_of(const char *symbols)
+{
+	char path[] = "/tmp/netflowd-test.XXXXXX", modules[] = "/tmp/netflowd-test.XXXXXX";
+	char *functions;
+
+	write_file(path, symbols);
+	write_file(modules, "a_module 4096 0 - Live 0xffffffffc0000000\n");
+	functions = sections_functions(path, modules);
 	unlink(path);
+	unlink(modules);
 	assert_non_null(functions);
 	return functions;
 }
@@ -309,6 +318,7 @@ static void test_functions(void **state)
 					    "0000000000000000 A absolute\n"
 					    "0000000000000000 T hidden\n"
 					    "ffffffffc0000000 W weak\t[a_module]\n"
+					    "ffffffffc0000008 t freed\t[another]\n"
 					    "ffffffffc0000010 w other\t[bpf]\n");
 
 	(void)state;
@@ -328,7 +338,7 @@ static void test_hidden_functions(void **state)
 	assert_string_equal(hidden, "");
 	assert_string_equal(none, "");
 	assert_string_equal(wrong, "");
-	assert_null(sections_functions("/nonexistent/kallsyms"));
+	assert_null(sections_functions("/nonexistent/kallsyms", "/nonexistent/modules"));
 }
 
 int main(void)
