@@ -131,6 +131,11 @@ static enum report_status check_words(const struct session *session)
 	name = session->words[1];
 	if (!command_find(name, &nearest))
 		return command_unknown(name, nearest);
+	if (!strcmp(name, "alerts") || !strcmp(name, "incidents") || !strcmp(name, "reload")) {
+		report("%s is of no use on a recording: a netflowd that runs evaluates alert rules, and replay none",
+		       name);
+		return REPORT_USAGE;
+	}
 	if (!strcmp(name, "replay") || !strcmp(name, "record") || !strcmp(name, "diff")) {
 		report("%s is of no use on a recording; `netflowctl replay --help` lists some commands that are",
 		       name);

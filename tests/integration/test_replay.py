@@ -187,6 +187,23 @@ def test_overview(closed_port):
     assert "4,217" in done.stdout
 
 
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_overview_as_json(closed_port, place):
+    """An object of each command, in that order."""
+    words = ["--json", closed_port] if place == "before" else [closed_port, "--json"]
+    done = replay(*words)
+    assert done.returncode == 0, done.stderr
+    text, objects = done.stdout, []
+    while text := text.lstrip():
+        found, end = json.JSONDecoder().raw_decode(text)
+        objects.append(found)
+        text = text[end:]
+    drops, latency, slow, napi, slots = objects
+    assert sum(row["packets"] for row in drops["rows"] if row.get("reason") == "NO_SOCKET"
+               or row["location"].startswith("__udp4_lib_rcv")) >= COUNT
+    assert "latencies" in latency and "records" in slow and "cpus" in napi and "xen" in slots
+
+
 def test_files_for_other_programs(closed_port, tmp_path):
     for words in (("report", "--html", tmp_path / "page.html"),
                   ("export", "-o", tmp_path / "trace.json"),
@@ -317,6 +334,8 @@ def test_usage(closed_port):
     for words, why in (((), "replay needs a recording"),
                        ((closed_port, "dropps"), "unknown command dropps (did you mean drops?)"),
                        ((closed_port, "record"), "of no use on a recording"),
+                       ((closed_port, "alerts"), "and replay none"),
+                       ((closed_port, "--all"), "--all follows no command"),
                        ((closed_port, "drops", "--bz"), "unknown option --bz")):
         done = replay(*words)
         assert done.returncode == 2
