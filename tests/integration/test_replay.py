@@ -36,6 +36,14 @@ def replayed(file, *command):
     return json.loads(done.stdout)
 
 
+def objects_in(text):
+    """The JSON objects of a text, one after the other."""
+    while text := text.lstrip():
+        found, end = json.JSONDecoder().raw_decode(text)
+        yield found
+        text = text[end:]
+
+
 def in_namespace(namespace, *command):
     return ["ip", "netns", "exec", namespace.name, *map(str, command)]
 
@@ -193,12 +201,7 @@ def test_overview_as_json(closed_port, place):
     words = ["--json", closed_port] if place == "before" else [closed_port, "--json"]
     done = replay(*words)
     assert done.returncode == 0, done.stderr
-    text, objects = done.stdout, []
-    while text := text.lstrip():
-        found, end = json.JSONDecoder().raw_decode(text)
-        objects.append(found)
-        text = text[end:]
-    drops, latency, slow, napi, slots = objects
+    drops, latency, slow, napi, slots = objects_in(done.stdout)
     assert sum(row["packets"] for row in drops["rows"] if row.get("reason") == "NO_SOCKET"
                or row["location"].startswith("__udp4_lib_rcv")) >= COUNT
     assert "latencies" in latency and "records" in slow and "cpus" in napi and "xen" in slots
