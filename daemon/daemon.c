@@ -802,10 +802,13 @@ static int start_helper(struct daemon *daemon)
 	return r;
 }
 
-/* Everything is open: give up the rest.  A kernel that refuses this leaves a daemon that works. */
-static void give_up_privileges(void)
+/*
+ * A live daemon gives up the rest when everything is open; one that serves a recording before it reads the file, which
+ * may be hostile.  A kernel that refuses this leaves a daemon that works.
+ */
+static void give_up_privileges(bool replay)
 {
-	int r = privilege_limit();
+	int r = replay ? privilege_limit_replay() : privilege_limit();
 
 	if (r < 0)
 		log_warning(
@@ -850,7 +853,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = take_lock(fresh, runtime_dir);
 	if (r < 0)
 		return r;
-	r = start_helper(fresh);
+	r = replay ? 0 : start_helper(fresh);
 	if (r < 0)
 		return r;
 	/* Huge pages would round the daemon's memory up by many MiB.  The helper's programs may have them. */
@@ -864,8 +867,10 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	if (r < 0)
 		return r;
 	r = open_stores(fresh);
-	if (r == 0 && replay)
+	if (r == 0 && replay) {
+		give_up_privileges(replay);
 		r = open_recording(fresh);
+	}
 	if (r < 0)
 		return r;
 	r = start_loop(fresh);
@@ -911,7 +916,8 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 		return r;
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
-	give_up_privileges();
+	if (!replay)
+		give_up_privileges(replay);
 	/* Their threads have no more privileges than the loop's. */
 	history_start(fresh->history);
 	r = elsewhere_start(fresh->elsewhere, fresh->config.elsewhere_interval_ns);

@@ -30,7 +30,8 @@ static const char *const allowed[] = {
 	"brk", "madvise", "membarrier", "mmap", "mprotect", "mremap", "munmap",
 	/* reading and writing */
 	"close", "close_range", "dup", "dup2", "dup3", "fadvise64", "fcntl", "ftruncate", "ioctl",
-	"lseek", "memfd_create", "pipe2", "pread64", "pwrite64", "read", "readv", "write", "writev",
+	"lseek", "memfd_create", "pipe2", "pread64", "pwrite64", "read", "readv", "sendfile", "write",
+	"writev",
 	/* finding files */
 	"access", "faccessat", "faccessat2", "fstat", "fstatfs", "getcwd", "getdents64", "lstat",
 	"name_to_handle_at", "newfstatat", "open", "open_by_handle_at", "openat", "openat2",
@@ -38,8 +39,9 @@ static const char *const allowed[] = {
 	/* the file of the history; files for other programs: made beside the old one, and renamed */
 	"fallocate", "fchmod", "fchown", "fdatasync", "fsync", "rename", "renameat", "renameat2",
 	/* the socket and its end, other sockets of this host */
-	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmsg",
-	"sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "unlink", "unlinkat",
+	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
+	"recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "umask", "unlink",
+	"unlinkat",
 	/* the trace instance of the backend tracefs, which is a directory */
 	"rmdir",
 	/* events and time */

@@ -214,7 +214,7 @@ pid_t helper_call(struct helper *helper, const char *request, size_t size,
 
 	if (size > HELPER_REQUEST_MAX)
 		return -EMSGSIZE;
-	if (helper->socket < 0)
+	if (!helper || helper->socket < 0)
 		return -EPIPE;
 	if (ask(helper, request, size, fds)) {
 		do

@@ -56,6 +56,8 @@ static const struct {
 
 static const cap_value_t helper_kept[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_KILL};
 
+static const cap_value_t replay_kept[] = {CAP_DAC_READ_SEARCH};
+
 static bool has(cap_t capabilities, cap_value_t value)
 {
 	cap_flag_value_t flag = CAP_CLEAR;
@@ -153,6 +155,11 @@ int privilege_limit(void)
 int privilege_limit_helper(void)
 {
 	return limit(helper_kept, ARRAY_SIZE(helper_kept));
+}
+
+int privilege_limit_replay(void)
+{
+	return limit(replay_kept, ARRAY_SIZE(replay_kept));
 }
 
 void privilege_help(FILE *to)

@@ -22,6 +22,9 @@ int privilege_limit(void);
 /* The same for the helper (helper.h), which changes the user of the programs that it starts, and ends them. */
 int privilege_limit_helper(void);
 
+/* The same for a daemon that serves a recording: it only reads files, perhaps those of other users. */
+int privilege_limit_replay(void);
+
 /* Print the capabilities that the daemon keeps, each with its reason and with what is lost without it. */
 void privilege_help(FILE *to);
 

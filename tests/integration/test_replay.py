@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -22,6 +23,7 @@ COUNT = 4217
 DELAY = 0.03
 READS = 40
 NOBODY = 65534
+DAC_READ_SEARCH = 2
 SEND = paths.TOOLS / "udp_send"
 
 
@@ -331,6 +333,18 @@ def test_without_privileges(closed_port, tmp_path):
         copy.unlink()
         copy.parent.rmdir()
     del tmp_path
+
+
+def test_confined(closed_port, tmp_path):
+    """What reads the file can execute nothing, and has no right of root's but to read."""
+    with recordings.served(closed_port, tmp_path / "replay") as client:
+        pid, _, _ = struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET,
+                                                                 socket.SO_PEERCRED, 12))
+        process = pathlib.Path(f"/proc/{pid}")
+        status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines())
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+        assert int(status["CapPrm"], 16) == int(status["CapBnd"], 16) == 1 << DAC_READ_SEARCH
+        assert (process / f"task/{pid}/children").read_text() == ""
 
 
 def test_usage(closed_port):
