@@ -34,6 +34,12 @@ def stop_process(process, number, timeout_s=20):
                      f"of signal {number}") from None
 
 
+def cpu_ns(pid):
+    """CPU time of all threads, from schedstat: it counts ns, and stat only clock ticks."""
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
+
+
 def last_line(path):
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip() if lines else "no output"
@@ -144,9 +150,7 @@ class Daemon:
         return self.call("GetStatus")["cost"]["tables_bytes"]
 
     def cpu_ns(self):
-        """CPU time of all threads, from schedstat: it counts ns, and stat only clock ticks."""
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
+        return cpu_ns(self.process.pid)
 
     def wakeups(self):
         """How often a thread has waited, and so was woken."""

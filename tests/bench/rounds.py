@@ -8,9 +8,9 @@ import random
 import time
 
 import intervals
-from expectations import COMPARISONS
+from expectations import COMPARISONS, CPU
 from loads import SETTLED
-from daemon import Failed
+from daemon import Failed, cpu_ns
 
 MORE_ROUNDS = 5  # between two looks at a comparison that is undecided
 
@@ -114,12 +114,25 @@ class Runner:
         return "/".join(f"{value:,.6g}" for value in outcome.figures[SETTLED].values())
 
     @staticmethod
+    def _load(load, tracer):
+        """Load the host; the figures include the reader's CPU time, if it is one of the load's."""
+        reader = CPU in load.units and tracer.reader()
+        if not reader:
+            return load.run(tracer.stretch)
+        before = cpu_ns(reader.pid)
+        outcome = load.run(tracer.stretch)
+        share = (cpu_ns(reader.pid) - before) / outcome.packets
+        for figures in outcome.figures.values():
+            figures[CPU] = share
+        return outcome
+
+    @staticmethod
     def _stretch(series, tracer, one):
         """Load the host once with one contestant; discard the figures if the proof fails."""
         failed = True
         try:
             tracer.start()
-            outcome = series.load.run(tracer.stretch)
+            outcome = Runner._load(series.load, tracer)
             try:
                 tracer.prove(outcome)
             except Failed as failure:

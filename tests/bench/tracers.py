@@ -71,6 +71,10 @@ class Nothing:
     def start(self):
         pass
 
+    def reader(self):
+        """The process that reads what the probes found; None if there is none to measure."""
+        return None
+
     def prove(self, outcome):
         """Raise Failed if the tracer did not see the packets of a load."""
 
@@ -154,6 +158,9 @@ class Netflowd(Nothing):
         self.daemon.start()
         self.hits = self.daemon.hits()
         time.sleep(SETTLE_S)
+
+    def reader(self):
+        return self.daemon.process
 
     def prove(self, outcome):
         # Read the memory before the first call, because replies would add to it.
@@ -330,6 +337,9 @@ class Perf(Nothing):
                 if fd >= 0:
                     os.close(fd)
         time.sleep(SETTLE_S)
+
+    def reader(self):
+        return self.process
 
     def prove(self, outcome):
         self.stop()
