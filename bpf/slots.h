@@ -19,6 +19,7 @@
 
 #include "bytes.h"
 #include "cpu.h"
+#include "pages.h"
 #include "throttle.h"
 
 #define NF_SLOTS_NAMES_MAX 16
@@ -109,12 +110,6 @@ static __always_inline __u64 nf_slots_number(struct nf_slots_cpu *cpu, const voi
 }
 
 /* ---- counting slots ------------------------------------------------------ */
-
-/* Pages of NF_SLOT_BYTES that `size` bytes touch from `offset` on. */
-static __always_inline __u32 nf_pages(__u32 offset, __u32 size)
-{
-	return ((offset & (NF_SLOT_BYTES - 1)) + size + NF_SLOT_BYTES - 1) / NF_SLOT_BYTES;
-}
 
 /*
  * Copy skb_shared_info in one read, with room for all possible fragments.  If it

@@ -220,6 +220,8 @@ static json_t *coverage_of_slots(const struct control *control)
 	if (add_pause(&reasons, control, true) < 0)
 		return NULL;
 	lost = reasons;
+	if (add_blind(&reasons, parts->backend, "slots") < 0)
+		return NULL;
 	if (unseen && add_reason(&reasons,
 				 "the probe did not see %" PRIu64 " of %" PRIu64
 				 " rockets in the kernel's log; netflowctl slots shows the newest",

@@ -59,6 +59,7 @@ void correlator_free(struct correlator **correlator)
 		free(c->cpu[i]);
 	for (uint32_t i = 0; i < c->devices; i++) {
 		free(c->device[i]->polls);
+		free(c->device[i]->slots);
 		free(c->device[i]);
 	}
 	drops_free(c);
@@ -79,6 +80,8 @@ void correlator_tune(struct correlator *c, const struct correlator_settings *set
 	c->settings.journey_rate = settings->journey_rate;
 	c->settings.journey_burst = settings->journey_burst;
 	c->settings.sample_one_in = settings->sample_one_in;
+	c->settings.slots_rate = settings->slots_rate;
+	c->settings.slots_burst = settings->slots_burst;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		c->settings.slow_ns[i] = settings->slow_ns[i];
 }
@@ -120,10 +123,14 @@ static void take(struct correlator *c, struct cpu *cpu, struct inflight *e,
 	case NF_PROBE_NET_DEV_START_XMIT:
 		return transmit_start(c, cpu, e, event);
 	case NF_PROBE_NET_DEV_XMIT:
+		slots_end(c, cpu, event);
 		return transmit_xmit(c, cpu, event);
 	case NF_PROBE_CONSUME_SKB:
 		return consumed(c, cpu, e, event);
+	case NF_PROBE_XENNET_START_XMIT:
+		return slots_start(c, cpu, event);
 	case NF_PROBE_KFREE_SKB:
+		slots_dropped(cpu, event->skb);
 		return drops_event(c, cpu, e, event);
 	default:
 		return context_event(c, cpu, event);
@@ -147,7 +154,8 @@ static bool is_possible(const struct correlator *c, const struct event *event)
 		1U << NF_PROBE_NETIF_RECEIVE_SKB | 1U << NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB |
 		1U << NF_PROBE_SKB_COPY_DATAGRAM_IOVEC | 1U << NF_PROBE_SKB_ATTEMPT_DEFER_FREE |
 		1U << NF_PROBE_NET_DEV_QUEUE | 1U << NF_PROBE_NET_DEV_START_XMIT |
-		1U << NF_PROBE_NET_DEV_XMIT | 1U << NF_PROBE_CONSUME_SKB | 1U << NF_PROBE_KFREE_SKB;
+		1U << NF_PROBE_NET_DEV_XMIT | 1U << NF_PROBE_CONSUME_SKB |
+		1U << NF_PROBE_KFREE_SKB | 1U << NF_PROBE_XENNET_START_XMIT;
 
 	return event->cpu < c->settings.cpus && (event->skb || !(of_skb >> event->probe & 1));
 }
@@ -178,8 +186,10 @@ void correlator_lost(struct correlator *c, uint32_t cpu, uint64_t events)
 {
 	c->totals.losses++;
 	c->totals.lost += events;
-	if (cpu < c->settings.cpus && c->cpu[cpu])
+	if (cpu < c->settings.cpus && c->cpu[cpu]) {
 		context_forget(c->cpu[cpu]);
+		slots_give_up(c, c->cpu[cpu]);
+	}
 	queues_doubt(c->queues);
 }
 

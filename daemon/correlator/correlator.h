@@ -31,7 +31,11 @@ struct correlator_settings {
 	uint64_t drop_burst;	 /* drop records at once per key, at least 1 */
 	uint64_t journey_rate;	 /* latency records per second and CPU, at least 1 */
 	uint64_t journey_burst;	 /* latency records at once per CPU, at least 1 */
-	uint64_t sample_one_in;	 /* one journey in N is sampled; 0: none */
+	uint64_t slots_limit;	 /* a transmit that needs more ring slots is an overflow */
+	uint64_t
+		slots_rate; /* slots records per second and CPU, of near misses and of others; at least 1 */
+	uint64_t slots_burst;	/* slots records at once per CPU, of each of both; at least 1 */
+	uint64_t sample_one_in; /* one journey in N is sampled; 0: none */
 	uint64_t slow_ns[NF_SEGMENT_COUNT]; /* a longer segment is slow; UINT64_MAX: none is */
 	bool has[NF_PROBE_COUNT];	    /* the events of this probe are there */
 	bool has_reason;		    /* kfree_skb has a reason */
@@ -42,6 +46,7 @@ struct correlator_settings {
 struct correlator_sink {
 	void (*drop)(void *userdata, const struct nf_drop_record *record);
 	void (*journey)(void *userdata, const struct nf_journey_record *record);
+	void (*slots)(void *userdata, const struct nf_slots_record *record);
 	void *userdata;
 };
 
@@ -73,8 +78,11 @@ void correlator_tune(struct correlator *correlator, const struct correlator_sett
 /* Sums over all CPUs since the first event. */
 struct correlator_totals {
 	uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT];
-	uint64_t lost;		    /* events that the source lost, as far as it knows */
-	uint64_t losses;	    /* times that it lost some */
+	uint64_t slots[NF_SLOTS_EVENTS];
+	uint64_t
+		slots_unknown; /* transmits whose slots the events do not show; not among slots[] */
+	uint64_t lost;	       /* events that the source lost, as far as it knows */
+	uint64_t losses;       /* times that it lost some */
 	uint64_t first_ns, last_ns; /* of the events; 0: there was none */
 	uint64_t disorder;	    /* events that came after one of a later time */
 };
@@ -89,6 +97,7 @@ struct correlator_device {
 	struct nf_hist segment[NF_SEGMENT_COUNT];
 	uint64_t packets;		/* received and sent */
 	struct correlator_polls *polls; /* by CPU; NULL: none */
+	struct nf_slots_count *slots;	/* NULL: none of its transmits was counted */
 };
 
 struct correlator_polls {

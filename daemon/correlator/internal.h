@@ -62,7 +62,10 @@ struct cpu {
 	 * received with no other event between them are of one batch.
 	 */
 	uint64_t batch;
-	bool receiving; /* the last event was netif_receive_skb */
+	bool receiving;			  /* the last event was netif_receive_skb */
+	struct nf_bucket slots_bucket[2]; /* of slots records: near misses, all others */
+	struct nf_slots_frame slots_frame[NF_SLOTS_DEPTH]; /* the key is the index of the device */
+	uint32_t slots_depth;				   /* entries of slots_frame[] */
 };
 
 /* A task that was woken by an announcement. */
@@ -232,6 +235,16 @@ static inline enum nf_event transmit_event(const struct inflight *e)
 {
 	return e->journey == NF_JOURNEY_FORWARD ? NF_EVENT_FORWARDED : NF_EVENT_TRANSMITTED;
 }
+
+/* ---- slots.c: ring slots of xen-netfront ------------------------------------------------ */
+
+void slots_start(struct correlator *c, struct cpu *cpu, const struct event *event);
+/* kfree_skb was called for this skb. */
+void slots_dropped(struct cpu *cpu, uint64_t skb);
+/* start_xmit has returned. */
+void slots_end(struct correlator *c, struct cpu *cpu, const struct event *event);
+/* The ends of what has begun on this CPU were not seen. */
+void slots_give_up(struct correlator *c, struct cpu *cpu);
 
 /* ---- drops.c ------------------------------------------------------------------------------ */
 

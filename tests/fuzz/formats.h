@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The formats of the trace events of one kernel, Linux 6.18 on x86-64, by their systems: facts of that kernel, so that
- * records of it can be read.  Their print formats are left out.
+ * records of it can be read; and those of netflowd's own kprobe events of ring slots.  Their print formats are left
+ * out.
  */
 #ifndef TESTS_FUZZ_FORMATS_H
 #define TESTS_FUZZ_FORMATS_H
@@ -275,6 +276,52 @@ static const struct {
 	 "\n"
 	 "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	 "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"
+	 "\n"
+	 "print fmt: \"x\"\n"},
+	{"netflowd",
+	 "name: xennet_start_xmit\n"
+	 "ID: 4001\n"
+	 "format:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\n"
+	 "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 skbaddr;\toffset:16;\tsize:8;\tsigned:0;\n"
+	 "\tfield:__data_loc char[] dev;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:u32 len;\toffset:28;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u32 data_len;\toffset:32;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u64 data;\toffset:36;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u32 end;\toffset:44;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u64 sg;\toffset:48;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 gso;\toffset:56;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 tso;\toffset:64;\tsize:8;\tsigned:0;\n"
+	 "\n"
+	 "print fmt: \"x\"\n"},
+	{"netflowd",
+	 "name: xennet_start_xmit_704\n"
+	 "ID: 4002\n"
+	 "format:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\n"
+	 "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 skbaddr;\toffset:16;\tsize:8;\tsigned:0;\n"
+	 "\tfield:__data_loc char[] dev;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:u32 len;\toffset:28;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u32 data_len;\toffset:32;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u64 data;\toffset:36;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u32 end;\toffset:44;\tsize:4;\tsigned:0;\n"
+	 "\tfield:u64 sg;\toffset:48;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 gso;\toffset:56;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u64 tso;\toffset:64;\tsize:8;\tsigned:0;\n"
+	 "\tfield:u8 nr_frags;\toffset:72;\tsize:1;\tsigned:0;\n"
+	 "\tfield:u16 gso_size;\toffset:73;\tsize:2;\tsigned:0;\n"
+	 "\tfield:u16 gso_segs;\toffset:75;\tsize:2;\tsigned:0;\n"
+	 "\tfield:u64 frags0[];\toffset:77;\tsize:272;\tsigned:0;\n"
 	 "\n"
 	 "print fmt: \"x\"\n"},
 };

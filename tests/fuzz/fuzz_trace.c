@@ -50,9 +50,17 @@ static void take_journey(void *userdata, const struct nf_journey_record *record)
 	assert(record->devices <= NF_JOURNEY_DEVICES && record->outcome <= NF_OUTCOME_FORWARDED);
 }
 
+static void take_slots(void *userdata, const struct nf_slots_record *record)
+{
+	(void)userdata;
+	assert(memchr(record->device, 0, sizeof(record->device)));
+	assert(record->frags <= NF_FRAGS_MAX && record->outcome < NF_SLOTS_OUTCOMES);
+}
+
 static struct correlator *open_correlator(void)
 {
-	static const struct correlator_sink sink = {.drop = take_drop, .journey = take_journey};
+	static const struct correlator_sink sink = {
+		.drop = take_drop, .journey = take_journey, .slots = take_slots};
 	struct correlator_settings settings = {
 		.cpus = CPUS,
 		.inflight_entries = 8,
@@ -63,6 +71,9 @@ static struct correlator *open_correlator(void)
 		.drop_burst = 1,
 		.journey_rate = 1000,
 		.journey_burst = 1,
+		.slots_limit = 18,
+		.slots_rate = 1000,
+		.slots_burst = 1,
 		.sample_one_in = 1,
 		.has_reason = decoder_has_reason(decoder()),
 		.not_specified = 2,
@@ -84,6 +95,25 @@ static uint64_t sum(const struct correlator_totals *totals, enum nf_event event)
 	return all;
 }
 
+/* Each transmit is counted, and each chosen one has ended or is open on a CPU. */
+static void check_slots(const struct correlator *correlator)
+{
+	const uint64_t *slots = correlator_totals(correlator)->slots;
+	uint64_t transmits = 0, ended = slots[NF_SLOTS_RECORDED] + slots[NF_SLOTS_THROTTLED] +
+					slots[NF_SLOTS_UNENDED];
+
+	for (uint32_t i = 0; i < correlator_devices(correlator); i++) {
+		const struct nf_slots_count *count = correlator_device(correlator, i)->slots;
+
+		for (int j = 0; count && j < NF_SLOTS_BUCKETS; j++)
+			transmits += count->slots[j];
+	}
+	assert(slots[NF_SLOTS_HIT] == transmits);
+	assert(slots[NF_SLOTS_HIT] == slots[NF_SLOTS_COUNTED] + slots[NF_SLOTS_UNKEYED]);
+	assert(slots[NF_SLOTS_CHOSEN] >= ended &&
+	       slots[NF_SLOTS_CHOSEN] - ended <= CPUS * NF_SLOTS_DEPTH);
+}
+
 static void check(const struct correlator *correlator)
 {
 	const struct correlator_totals *totals = correlator_totals(correlator);
@@ -99,6 +129,7 @@ static void check(const struct correlator *correlator)
 		packets += correlator_drops(correlator, i)->packets;
 	assert(packets == sum(totals, NF_EVENT_COUNTED) + sum(totals, NF_EVENT_UNKEYED));
 	assert(correlator_devices(correlator) <= 3);
+	check_slots(correlator);
 }
 
 /* Take one record; returns the bytes of it and its header, 0: there is no whole one. */

@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "daemon/kernel/": ["daemon/core/", "daemon/process/loop.h", "common/"],
     "daemon/core/": ["common/", "bpf/records.h"],
     "daemon/correlator/": ["common/", "bpf/records.h", "bpf/softirq.h", "bpf/throttle.h",
-                           "bpf/ethertypes.h"],
+                           "bpf/ethertypes.h", "bpf/pages.h"],
     "daemon/probe/": ["daemon/core/names.h", "common/", "bpf/records.h"],
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
                           "daemon/core/drop_sums.h", "common/", "bpf/records.h", "build/bpf/"],
@@ -58,6 +58,7 @@ MAY_INCLUDE = {
     "daemon/probe/replay/": ["daemon/probe/backend.h", "daemon/probe/events/", "daemon/correlator/",
                              "common/", "bpf/records.h"],
     "daemon/probe/tracefs/": ["daemon/probe/backend.h", "daemon/probe/exclusion.h",
+                              "daemon/probe/kernel_types.h",
                               "daemon/probe/events/", "daemon/kernel/module_map.h",
                               "daemon/kernel/symbols.h",
                               "daemon/probe/probes.h", "daemon/correlator/", "common/",
@@ -78,7 +79,8 @@ MAY_INCLUDE = {
 # Header of a library → the only files that may include it.
 OWNERS = {
     r"bpf/(libbpf|bpf|btf|libbpf_.*)\.h":
-        r"daemon/probe/bpf/.*|tests/(bench|tools/preload)/.*|tests/tools/age\.c",
+        r"daemon/probe/(bpf/.*|kernel_types\.c)|tests/(bench|tools/preload)/.*|"
+        r"tests/tools/age\.c",
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
     r"jansson\.h": r"(common/(json|export|rows|varlink)\.[ch]|cli/.*|daemon/post/.*|tests/.*"
                    r"|daemon/(json|varlink|control|alert|history)/.*)",
@@ -86,7 +88,7 @@ OWNERS = {
                       r"tests/fuzz/fuzz_trace\.c|tests/unit/daemon/probe/events/.*|"
                       r"daemon/probe/tracefs/(pages|backend_tracefs)\.c",
     r"trace-cmd/.*": r"daemon/probe/replay/recording\.c",
-    r"tracefs/.*": r"daemon/probe/tracefs/instance\.c",
+    r"tracefs/.*": r"daemon/probe/tracefs/(instance(_events)?|kprobes)\.c",
     r"systemd/sd-journal\.h": r"daemon/process/journal\.c",
     r"systemd/sd-event\.h": r"daemon/process/loop\.c",
     r"systemd/sd-daemon\.h": r"daemon/process/(loop|activation)\.c",
@@ -173,7 +175,7 @@ def test_each_library_has_one_owner():
 def test_the_shared_header_is_the_only_one():
     """Of bpf/, user space includes records.h and nothing else, except the programs' unit tests,
     and the correlator, which follows the same rules as the programs."""
-    rules = {"bpf/softirq.h", "bpf/throttle.h", "bpf/ethertypes.h"}
+    rules = {"bpf/softirq.h", "bpf/throttle.h", "bpf/ethertypes.h", "bpf/pages.h"}
     wrong = [f"{name} includes {what}" for name, what, quoted in includes()
              if quoted and not name.startswith(("bpf/", "tests/unit/bpf/"))
              and not name.endswith(".bpf.c")

@@ -21,6 +21,7 @@
 #include "build/bpf/slots.skel.h"
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "daemon/probe/kernel_types.h"
 #include "daemon/probe/probes.h"
 
 /* It exists if the driver is a module or built in, because the driver has parameters. */
@@ -66,21 +67,12 @@ static void set_state(struct bpf_ring_slots *slots, enum copy copy, enum probe_s
 
 /* ---- what the kernel has ------------------------------------------------- */
 
-/* The mask of a bit in net_device.features, by its name in an anonymous enum; 0: not known. */
+/* The mask of a bit in net_device.features; 0: not known. */
 static uint64_t feature_bit(const struct btf *kernel, const char *name)
 {
-	for (__u32 id = 1; id < btf__type_cnt(kernel); id++) {
-		const struct btf_type *type = btf__type_by_id(kernel, id);
-		const struct btf_enum *values;
+	int bit = kernel_types_constant(kernel, name);
 
-		if (!btf_is_enum(type) || type->name_off)
-			continue;
-		values = btf_enum(type);
-		for (int i = 0; i < btf_vlen(type); i++)
-			if (!strcmp(btf__name_by_offset(kernel, values[i].name_off), name))
-				return UINT64_C(1) << (values[i].val & 63);
-	}
-	return 0;
+	return bit < 0 ? 0 : UINT64_C(1) << (bit & 63);
 }
 
 /* ---- loading ------------------------------------------------------------- */

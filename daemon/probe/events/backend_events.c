@@ -12,6 +12,7 @@
 #include "daemon/correlator/correlator.h"
 #include "daemon/probe/events/decode.h"
 #include "daemon/probe/events/reasons.h"
+#include "daemon/probe/events/slots.h"
 
 /* A walk visits this many rows per call. */
 #define ROWS_PER_CALL 256
@@ -50,6 +51,15 @@ static void take_journey(void *userdata, const struct nf_journey_record *record)
 	events->sink.journey(events->sink.userdata, &named);
 }
 
+static void take_slots(void *userdata, const struct nf_slots_record *record)
+{
+	const struct backend_events *events = userdata;
+	struct nf_slots_record named = *record;
+
+	events->name_task(events, &named.task);
+	events->sink.slots(events->sink.userdata, &named);
+}
+
 /* ---- open, take ------------------------------------------------------------------ */
 
 static struct correlator_settings settings_of(const struct backend_events *events,
@@ -65,6 +75,9 @@ static struct correlator_settings settings_of(const struct backend_events *event
 		.drop_burst = from->drop_burst,
 		.journey_rate = from->journey_rate,
 		.journey_burst = from->journey_burst,
+		.slots_limit = from->slots.limit,
+		.slots_rate = from->slots.rate,
+		.slots_burst = from->slots.burst,
 		.sample_one_in = from->sample_one_in,
 		.has_reason = decoder_has_reason(events->decoder),
 	};
@@ -81,8 +94,10 @@ int backend_events_open(struct backend_events *events, const struct backend_sett
 			const struct backend_sink *sink, struct tep_handle *tep, uint32_t cpus,
 			struct names *names)
 {
-	const struct correlator_sink records = {
-		.drop = take_drop, .journey = take_journey, .userdata = events};
+	const struct correlator_sink records = {.drop = take_drop,
+						.journey = take_journey,
+						.slots = take_slots,
+						.userdata = events};
 	struct correlator_settings to;
 	int r;
 
@@ -92,7 +107,8 @@ int backend_events_open(struct backend_events *events, const struct backend_sett
 	events->tep = tep;
 	events->cpus = cpus;
 	memcpy(events->disabled, settings->disabled, sizeof(events->disabled));
-	r = decoder_new(&events->decoder, tep);
+	events->slots_blind = malloc(BACKEND_EVENTS_TEXT_MAX);
+	r = events->slots_blind ? decoder_new(&events->decoder, tep) : -ENOMEM;
 	if (r == 0)
 		r = reasons_of_format(names, tep);
 	if (r < 0)
@@ -106,6 +122,7 @@ void backend_events_close(struct backend_events *events)
 {
 	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++)
 		free(events->blind[i]);
+	free(events->slots_blind);
 	correlator_free(&events->correlator);
 	decoder_free(&events->decoder);
 }
@@ -174,7 +191,6 @@ static const char *why_unneeded(const struct backend_events *events, enum nf_pro
 void events_probe(const struct backend *backend, enum nf_probe probe, struct probe_status *status)
 {
 	const struct decoder_probe *known = decoder_probe(of(backend)->decoder, probe);
-
 	const char *unneeded = why_unneeded(of(backend), probe);
 
 	*status = (struct probe_status){.state = PROBE_ATTACHED, .how = "event"};
@@ -210,13 +226,21 @@ static const struct {
 	{"devices",
 	 "trace events name a device only: devices of one name in several network namespaces are counted together",
 	 "they are not shown"},
+	{"slots",
+	 "trace events do not show how a transmit ends: one above 18 slots counts as linearized unless it was dropped or requeued",
+	 "their slots are not counted"},
 };
 
 const char *events_blind(const struct backend *backend, const char *question)
 {
-	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++)
+	const struct backend_events *events = of(backend);
+
+	for (int i = 0; i < BACKEND_EVENTS_BLIND; i++) {
+		const char *text = events->blind[i] ? events->blind[i] : blind[i].reason;
+
 		if (!strcmp(blind[i].question, question))
-			return of(backend)->blind[i] ? of(backend)->blind[i] : blind[i].reason;
+			return strcmp(question, "slots") ? text : events_slots_blind(events, text);
+	}
 	return NULL;
 }
 

@@ -12,7 +12,8 @@ struct correlator;
 struct decoder;
 struct tep_handle;
 
-#define BACKEND_EVENTS_BLIND 7 /* questions and criteria that events_blind() knows */
+#define BACKEND_EVENTS_BLIND 8 /* questions and criteria that events_blind() knows */
+#define BACKEND_EVENTS_TEXT_MAX (EXCLUSION_TEXT_MAX + 1024)
 
 struct backend_events {
 	struct backend backend;
@@ -24,6 +25,7 @@ struct backend_events {
 	uint64_t unreadable; /* records of our events that were too short */
 	bool disabled[NF_PROBE_COUNT];
 	char *blind[BACKEND_EVENTS_BLIND]; /* what events_blind() says of excluded devices, too */
+	char *slots_blind; /* BACKEND_EVENTS_TEXT_MAX bytes: what it says of ring slots */
 	/* Add the names and ids of the task with task->tid, as far as they are known. */
 	void (*name_task)(const struct backend_events *events, struct nf_task *task);
 };
@@ -67,6 +69,10 @@ void events_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_
 void events_sharing(const struct backend *backend, struct backend_sharing *sharing);
 int events_drops(const struct backend *backend, struct backend_cursor *cursor,
 		 int (*visit)(const struct backend_drops *drops, void *userdata), void *userdata);
+void events_slots_events(const struct backend *backend,
+			 uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
+int events_slots(const struct backend *backend, struct backend_cursor *cursor,
+		 int (*visit)(const struct backend_slots *slots, void *userdata), void *userdata);
 int events_tables(const struct backend *backend, struct backend_cursor *cursor,
 		  int (*visit)(const struct backend_table *table, void *userdata), void *userdata);
 void events_tune(struct backend *backend, const struct backend_settings *settings);
@@ -77,8 +83,8 @@ const char *events_stats_missing(const struct backend *backend);
 	.streams = absent_streams, .in_flight = events_in_flight, .awaits_end = absent_awaits_end, \
 	.housekeep = absent_housekeep, .devices = events_devices, .napi = events_napi,             \
 	.cpus = events_cpus, .softirq_wait = events_softirq_wait, .sharing = events_sharing,       \
-	.drops = events_drops, .tables = events_tables, .slots_events = absent_slots_events,       \
-	.slots = absent_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
+	.drops = events_drops, .tables = events_tables, .slots_events = events_slots_events,       \
+	.slots = events_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
 	.set_stack = absent_set_stack, .tune = events_tune, .follow = absent_follow,               \
 	.cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns,                                    \
 	.stats_missing = events_stats_missing, .set_stats = absent_set_stats,                      \

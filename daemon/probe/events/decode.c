@@ -14,23 +14,32 @@
 /* common_flags of include/linux/trace_events.h: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
 enum { IN_IRQ = 0x08, IN_SOFTIRQ = 0x10 };
 
-#define FIELDS_MAX 6
-#define ROWS_MAX 32
+#define FIELDS_MAX 12
+#define ROWS_MAX 64
 
-/* A field of an event, and the member of struct event that it fills. */
+/* What a field fills a member of. */
+enum part { EVENT, TRANSMIT };
+
+/* A field of an event, and the member that it fills. */
 struct wanted {
 	const char *name; /* NULL: the end */
-	uint16_t member;  /* offset in struct event */
-	uint8_t size;	  /* of the member; 0: a string */
+	enum part part;
+	uint16_t member; /* offset in struct event or struct event_transmit */
+	uint8_t size;	 /* of the member; 0: a string */
 };
 
-#define NUMBER(name, member)                                                              \
-	{                                                                                 \
-		name, offsetof(struct event, member), sizeof(((struct event *)0)->member) \
+#define NUMBER(name, member)                                                                     \
+	{                                                                                        \
+		name, EVENT, offsetof(struct event, member), sizeof(((struct event *)0)->member) \
 	}
-#define STRING(name, member)                            \
-	{                                               \
-		name, offsetof(struct event, member), 0 \
+#define STRING(name, member)                                   \
+	{                                                      \
+		name, EVENT, offsetof(struct event, member), 0 \
+	}
+#define OF_TRANSMIT(name, member)                                        \
+	{                                                                \
+		name, TRANSMIT, offsetof(struct event_transmit, member), \
+			sizeof(((struct event_transmit *)0)->member)     \
 	}
 #define SKB NUMBER("skbaddr", skb)
 
@@ -55,16 +64,25 @@ static const struct wanted wanted[NF_PROBE_COUNT][FIELDS_MAX] = {
 	[NF_PROBE_NET_DEV_QUEUE] = {SKB, NUMBER("len", len), STRING("name", device)},
 	[NF_PROBE_NET_DEV_START_XMIT] = {SKB, NUMBER("len", len), STRING("name", device),
 					 NUMBER("protocol", protocol)},
-	[NF_PROBE_NET_DEV_XMIT] = {SKB, NUMBER("len", len), STRING("name", device)},
+	[NF_PROBE_NET_DEV_XMIT] = {SKB, NUMBER("len", len), NUMBER("rc", number),
+				   STRING("name", device)},
 	[NF_PROBE_CONSUME_SKB] = {SKB},
 	[NF_PROBE_KFREE_SKB] = {SKB, NUMBER("location", location), NUMBER("protocol", protocol),
 				NUMBER("reason", reason)},
+	[NF_PROBE_XENNET_START_XMIT] = {SKB, NUMBER("len", len), STRING("dev", device),
+					OF_TRANSMIT("data", data),
+					OF_TRANSMIT("data_len", data_len), OF_TRANSMIT("end", end),
+					OF_TRANSMIT("nr_frags", frags),
+					OF_TRANSMIT("gso_size", gso_size),
+					OF_TRANSMIT("gso_segs", gso_segs), OF_TRANSMIT("sg", sg),
+					OF_TRANSMIT("gso", gso), OF_TRANSMIT("tso", tso)},
 };
 
-/* Fields that some kernels do not have. */
+/* Fields that some kernels, or some events of one probe, do not have. */
 static bool is_optional(const struct wanted *field)
 {
-	static const char *const optional[] = {"reason", "budget", "work", "family"};
+	static const char *const optional[] = {"reason",   "budget",   "work",	  "family",
+					       "nr_frags", "gso_size", "gso_segs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
 		if (!strcmp(field->name, optional[i]))
@@ -75,20 +93,32 @@ static bool is_optional(const struct wanted *field)
 struct field {
 	uint32_t offset;
 	uint8_t size; /* in the record */
+	enum part part;
 	uint16_t member;
 	uint8_t member_size; /* 0: a string */
 };
+
+/* Fragments of a transmit, in fields of their own: each is the page and a word of length and offset. */
+struct frags_field {
+	uint32_t offset, count;
+};
+#define FRAGS_FIELDS ((NF_FRAGS_MAX + TRACEPOINTS_FRAGS - 1) / TRACEPOINTS_FRAGS)
+#define FRAG_BYTES 16
 
 struct row {
 	enum nf_probe probe;
 	uint32_t fields;
 	struct field field[FIELDS_MAX];
+	/* Of a transmit: the skb->end behind which the event looks for fragments, 0: it does not. */
+	uint32_t head_end;
+	struct frags_field frags[FRAGS_FIELDS];
 	uint32_t end; /* bytes that a record has at least */
 };
 
 struct decoder {
 	struct tep_handle *tep;
 	bool swapped; /* the file has the other byte order */
+	bool big_endian;
 	bool has_reason;
 	struct field type, flags, tid; /* of all events */
 	struct field marker;	       /* the text of ftrace/print; size 0: there is none */
@@ -97,6 +127,7 @@ struct decoder {
 	uint32_t rows;
 	struct row row[ROWS_MAX];
 	struct decoder_probe probe[NF_PROBE_COUNT];
+	struct event_transmit transmit; /* of the last event */
 };
 
 /* ---- formats ------------------------------------------------------------------ */
@@ -112,19 +143,37 @@ static int take_field(struct field *field, const struct tep_format_field *format
 	*field = (struct field){
 		.offset = (uint32_t)format->offset,
 		.size = (uint8_t)format->size,
+		.part = want ? want->part : EVENT,
 		.member = want ? want->member : 0,
 		.member_size = want ? want->size : 0,
 	};
 	return 0;
 }
 
-/* A record is long enough for the field if it has `end` bytes. */
-static void reach(struct row *row, const struct field *field)
+/* A record is long enough for a field if it has as many bytes as up to its end. */
+static void reach(struct row *row, uint32_t end)
 {
-	uint32_t end = field->offset + field->size;
-
 	if (end > row->end)
 		row->end = end;
+}
+
+static void take_frags(struct row *row, struct tep_event *event)
+{
+	const char *suffix = event->name + strlen(TRACEPOINTS_SLOTS);
+
+	row->head_end = suffix[0] ? (uint32_t)strtoul(suffix + 1, NULL, 10) : 0;
+	for (uint32_t i = 0; i < FRAGS_FIELDS; i++) {
+		const struct tep_format_field *field;
+		char name[16];
+
+		snprintf(name, sizeof(name), "frags%u", i * TRACEPOINTS_FRAGS);
+		field = tep_find_field(event, name);
+		if (!field || field->offset < 0 || field->size < 0)
+			continue;
+		row->frags[i] = (struct frags_field){.offset = (uint32_t)field->offset,
+						     .count = (uint32_t)field->size / FRAG_BYTES};
+		reach(row, (uint32_t)field->offset + (uint32_t)field->size);
+	}
 }
 
 static int take_event(struct decoder *decoder, struct tep_event *event, enum nf_probe probe,
@@ -145,9 +194,12 @@ static int take_event(struct decoder *decoder, struct tep_event *event, enum nf_
 				 "the format of its event has no usable field %s", want->name);
 			return -EBADMSG;
 		}
-		reach(&row, &row.field[row.fields++]);
+		reach(&row, row.field[row.fields].offset + row.field[row.fields].size);
+		row.fields++;
 		decoder->has_reason |= !strcmp(want->name, "reason");
 	}
+	if (probe == NF_PROBE_XENNET_START_XMIT)
+		take_frags(&row, event);
 	decoder->row[decoder->rows++] = row;
 	decoder->row_of[event->id & UINT16_MAX] = (uint8_t)decoder->rows;
 	return 0;
@@ -166,25 +218,46 @@ static int take_common(struct decoder *decoder, struct tep_event *event)
 	return 0;
 }
 
+static void take_event_of(struct decoder *decoder, struct tep_event *event, enum nf_probe number)
+{
+	struct decoder_probe *probe = &decoder->probe[number];
+
+	if (decoder->rows == ROWS_MAX)
+		return;
+	probe->reason[0] = 0;
+	if ((!decoder->type.size && take_common(decoder, event) < 0) ||
+	    take_event(decoder, event, number, probe->reason) < 0) {
+		if (!probe->reason[0])
+			strcpy(probe->reason, "the format of its event lacks the common fields");
+		return;
+	}
+	probe->system = event->system;
+	probe->name = event->name;
+}
+
 static void take_tracepoint(struct decoder *decoder, const struct tracepoint *tracepoint)
 {
-	struct decoder_probe *probe = &decoder->probe[tracepoint->probe];
+	const struct decoder_probe *probe = &decoder->probe[tracepoint->probe];
 	struct tep_event *event;
 
 	if (probe->name && !probe->reason[0])
 		return;
 	event = tep_find_event_by_name(decoder->tep, tracepoint->system, tracepoint->name);
-	if (!event || decoder->rows == ROWS_MAX)
-		return;
-	probe->reason[0] = 0;
-	if ((!decoder->type.size && take_common(decoder, event) < 0) ||
-	    take_event(decoder, event, tracepoint->probe, probe->reason) < 0) {
-		if (!probe->reason[0])
-			strcpy(probe->reason, "the format of its event lacks the common fields");
-		return;
-	}
-	probe->system = tracepoint->system;
-	probe->name = tracepoint->name;
+	if (event)
+		take_event_of(decoder, event, tracepoint->probe);
+}
+
+/* A probe with several events, each for other skbs; one that cannot be used is one too few. */
+static void take_slots(struct decoder *decoder)
+{
+	struct tep_event **events = tep_list_events(decoder->tep, TEP_EVENT_SORT_ID);
+	const struct decoder_probe *probe = &decoder->probe[NF_PROBE_XENNET_START_XMIT];
+
+	for (; events && *events; events++)
+		if (!strcmp((*events)->system, TRACEPOINTS_KPROBES) &&
+		    !strncmp((*events)->name, TRACEPOINTS_SLOTS, strlen(TRACEPOINTS_SLOTS)) &&
+		    (!probe->name || !probe->reason[0]))
+			take_event_of(decoder, *events, NF_PROBE_XENNET_START_XMIT);
 }
 
 static void take_marker(struct decoder *decoder)
@@ -206,11 +279,13 @@ int decoder_new(struct decoder **decoder, struct tep_handle *tep)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->tep = tep;
-	fresh->swapped = tep_is_file_bigendian(tep) == (*(const uint8_t *)&one == 1);
+	fresh->big_endian = tep_is_file_bigendian(tep);
+	fresh->swapped = fresh->big_endian == (*(const uint8_t *)&one == 1);
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		strcpy(fresh->probe[i].reason, "there are no such events");
 	for (size_t i = 0; i < tracepoints_count; i++)
 		take_tracepoint(fresh, &tracepoints[i]);
+	take_slots(fresh);
 	take_marker(fresh);
 	*decoder = fresh;
 	return 0;
@@ -258,11 +333,14 @@ static uint64_t read_number(const struct decoder *decoder, const unsigned char *
 	}
 }
 
-static void put_number(struct event *event, const struct field *field, uint64_t value)
+static void put_number(void *to, const struct field *field, uint64_t value)
 {
-	unsigned char *member = (unsigned char *)event + field->member;
+	unsigned char *member = (unsigned char *)to + field->member;
 
 	switch (field->member_size) {
+	case 1:
+		*member = (uint8_t)value;
+		break;
 	case 2:
 		*(uint16_t *)member = (uint16_t)value;
 		break;
@@ -309,7 +387,53 @@ static void read_context(const struct decoder *decoder, const unsigned char *dat
 	event->irq = flags & IN_IRQ;
 }
 
-int decoder_read(const struct decoder *decoder, const void *data, size_t size, struct event *event)
+/* Length and offset are two numbers of 32 bits, in this order in memory. */
+static struct nf_slots_frag read_frag(const struct decoder *decoder, const unsigned char *data,
+				      uint32_t offset)
+{
+	const struct field word = {.offset = offset + FRAG_BYTES / 2, .size = 8};
+	uint64_t both = read_number(decoder, data, &word);
+	uint32_t high = (uint32_t)(both >> 32), low = (uint32_t)both;
+
+	return decoder->big_endian ? (struct nf_slots_frag){.size = high, .offset = low}
+				   : (struct nf_slots_frag){.size = low, .offset = high};
+}
+
+/* Each transmit is in one of the events: who recorded them without their filters has it in all. */
+static bool shows(const struct decoder *decoder, const struct row *row)
+{
+	const struct event_transmit *transmit = &decoder->transmit;
+
+	if (!transmit->data_len)
+		return !row->head_end;
+	if (row->head_end)
+		return row->head_end == transmit->end;
+	for (uint32_t i = 0; i < decoder->rows; i++)
+		if (decoder->row[i].head_end && decoder->row[i].head_end == transmit->end)
+			return false;
+	return true;
+}
+
+/* Another number of fragments than the event has room for is none of a kernel that makes this event. */
+static void read_frags(struct decoder *decoder, const struct row *row, const unsigned char *data)
+{
+	struct event_transmit *transmit = &decoder->transmit;
+	uint32_t count = transmit->data_len ? transmit->frags : 0;
+
+	transmit->unknown = transmit->data_len && !row->frags[0].count;
+	transmit->frags = 0;
+	while (transmit->frags < count && !transmit->unknown) {
+		const struct frags_field *field = &row->frags[transmit->frags / TRACEPOINTS_FRAGS];
+		uint32_t i = transmit->frags % TRACEPOINTS_FRAGS;
+
+		transmit->unknown = transmit->frags == NF_FRAGS_MAX || i >= field->count;
+		if (!transmit->unknown)
+			transmit->frag[transmit->frags++] =
+				read_frag(decoder, data, field->offset + i * FRAG_BYTES);
+	}
+}
+
+int decoder_read(struct decoder *decoder, const void *data, size_t size, struct event *event)
 {
 	const struct row *row = row_of(decoder, data, size);
 
@@ -319,16 +443,25 @@ int decoder_read(const struct decoder *decoder, const void *data, size_t size, s
 	    decoder->tid.offset + decoder->tid.size > size)
 		return -EBADMSG;
 	*event = (struct event){.probe = row->probe};
+	if (row->probe == NF_PROBE_XENNET_START_XMIT) {
+		decoder->transmit = (struct event_transmit){};
+		event->transmit = &decoder->transmit;
+	}
 	read_context(decoder, data, event);
 	for (uint32_t i = 0; i < row->fields; i++) {
 		const struct field *field = &row->field[i];
 		uint64_t value = read_number(decoder, data, field);
 
 		if (field->member_size)
-			put_number(event, field, value);
+			put_number(field->part == TRANSMIT ? (void *)&decoder->transmit : event,
+				   field, value);
 		else if (put_string(event, field, data, size, value) < 0)
 			return -EBADMSG;
 	}
+	if (event->transmit && !shows(decoder, row))
+		return 0;
+	if (event->transmit)
+		read_frags(decoder, row, data);
 	return 1;
 }
 

@@ -37,9 +37,10 @@ bool decoder_has_reason(const struct decoder *decoder);
 
 /*
  * Fill all members of `event` but time and CPU.  0: it is no event of a probe; 1: it is one; -EBADMSG: it is one, but
- * the record is too short for its fields.  `event->device` is in `data`.
+ * the record is too short for its fields.  `event->device` is in `data`; `event->transmit` is valid until the next
+ * call.
  */
-int decoder_read(const struct decoder *decoder, const void *data, size_t size, struct event *event);
+int decoder_read(struct decoder *decoder, const void *data, size_t size, struct event *event);
 
 /* The text of a line in trace_marker, in `data`, not always ended by NUL; its length, 0: it is none. */
 size_t decoder_marker(const struct decoder *decoder, const void *data, size_t size,

@@ -12,6 +12,10 @@
 
 /* The group of the kprobe events that netflowd creates. */
 #define TRACEPOINTS_KPROBES "netflowd"
+/* The name of the kprobe events on xennet_start_xmit(); all but one have a suffix. */
+#define TRACEPOINTS_SLOTS "xennet_start_xmit"
+/* Fragments in one field of theirs: each has two words, and the kernel takes arrays of 64. */
+#define TRACEPOINTS_FRAGS 32
 /* A line of the trace marker: the devices whose events were passed over. */
 #define TRACEPOINTS_EXCLUDED "netflowd: excluded devices: "
 

@@ -20,6 +20,7 @@
 #include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/tracefs/instance.h"
 #include "daemon/probe/tracefs/pages.h"
+#include "daemon/probe/tracefs/slots.h"
 
 /* Between two readings of all ring buffers, unless one has filled to a tenth of its size before. */
 #define PERIOD_NS (TIME_NS_PER_SECOND / 10)
@@ -28,8 +29,6 @@
 /* A name is read again after this time: the thread may have run another program since. */
 #define TASK_AGE_NS TIME_NS_PER_SECOND
 #define TASKS 256 /* by thread id, direct-mapped; a power of two */
-
-#define XEN_NETFRONT "/sys/module/xen_netfront"
 
 /* The name of a task, so that thousands of records of one read its file once. */
 struct named_task {
@@ -120,14 +119,26 @@ static int tracefs_dispatch(struct backend *backend)
 
 /* ---- probes -------------------------------------------------------------------------- */
 
+/* Ring slots need the end of start_xmit, too. */
+static bool is_on(const struct backend_tracefs *tracefs, enum backend_level level,
+		  enum nf_probe probe)
+{
+	bool slots = instance_probe(tracefs->instance, NF_PROBE_XENNET_START_XMIT)->event;
+
+	if (probe == NF_PROBE_NET_DEV_XMIT && slots &&
+	    backend_level_has(level, NF_PROBE_XENNET_START_XMIT))
+		return true;
+	return backend_level_has(level, probe);
+}
+
 static void tracefs_set_level(struct backend *backend, enum backend_level level)
 {
 	struct backend_tracefs *tracefs = (struct backend_tracefs *)backend;
 
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		bool on = backend_level_has(level, (enum nf_probe)i);
+		bool on = is_on(tracefs, level, (enum nf_probe)i);
 
-		if (on != backend_level_has(tracefs->level, (enum nf_probe)i))
+		if (on != is_on(tracefs, tracefs->level, (enum nf_probe)i))
 			(void)instance_switch(tracefs->instance, (enum nf_probe)i, on);
 	}
 	tracefs->level = level;
@@ -140,11 +151,17 @@ static void tracefs_probe(const struct backend *backend, enum nf_probe probe,
 	const struct instance_probe *known = instance_probe(tracefs->instance, probe);
 
 	events_probe(backend, probe, status);
-	if (probe == NF_PROBE_XENNET_START_XMIT && access(XEN_NETFRONT, F_OK) != 0)
-		*status = (struct probe_status){.state = PROBE_UNNEEDED,
-						.reason = "xen-netfront is not loaded"};
-	else if (status->state == PROBE_UNAVAILABLE && !tracefs->events.disabled[probe])
-		status->reason = known->why;
+	if (probe == NF_PROBE_XENNET_START_XMIT && !slots_has_driver() &&
+	    !tracefs->events.disabled[probe])
+		*status = (struct probe_status){
+			.state = PROBE_UNNEEDED,
+			.reason =
+				known->event
+					? "xen-netfront is not loaded; the kernel attaches the probe as soon as it is"
+					: "xen-netfront is not loaded"};
+	else if (status->state != PROBE_UNNEEDED && !known->event &&
+		 !tracefs->events.disabled[probe])
+		*status = (struct probe_status){.state = PROBE_UNAVAILABLE, .reason = known->why};
 	else if (status->state == PROBE_ATTACHED && !backend_level_has(tracefs->level, probe))
 		*status = (struct probe_status){.state = PROBE_DETACHED};
 }

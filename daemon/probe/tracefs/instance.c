@@ -17,6 +17,8 @@
 #include "common/version.h"
 #include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/exclusion.h"
+#include "daemon/probe/tracefs/instance_internal.h"
+#include "daemon/probe/tracefs/kprobes.h"
 
 #define PREFIX "netflowd-"
 /* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
@@ -29,20 +31,9 @@
 #define OWN_ATTEMPTS 50
 #define STALE_ATTEMPTS 5
 
-struct instance {
-	struct tracefs_instance *kernel;
-	int marker; /* trace_marker; while it is open, no other process can remove the instance */
-	unsigned int cpus;
-	uint64_t buffer_kib;
-	uint32_t page_size;
-	bool wakes_early;
-	struct exclusion excluded;
-	struct instance_probe probes[NF_PROBE_COUNT];
-};
-
 /* ---- files --------------------------------------------------------------------------------- */
 
-static int put(const struct instance *instance, const char *path, const char *text)
+int instance_put(const struct instance *instance, const char *path, const char *text)
 {
 	OWN_FD int fd = tracefs_instance_file_open(instance->kernel, path, O_WRONLY | O_CLOEXEC);
 
@@ -242,17 +233,17 @@ static int set_buffer(struct instance *instance, uint64_t buffer_kib, char *erro
 
 static int set_up(struct instance *instance, uint64_t buffer_kib, char *error)
 {
-	int r = put(instance, "tracing_on", "0");
+	int r = instance_put(instance, "tracing_on", "0");
 
 	if (r == 0)
-		r = put(instance, "trace_clock", "mono");
+		r = instance_put(instance, "trace_clock", "mono");
 	if (r < 0)
 		return refusal(
 			error, r,
 			"cannot set the clock of the trace instance: %s; this needs Linux 3.16",
 			strerror(-r));
 	/* Kernels before 5.0 have no such file, and wake the reader at each event. */
-	instance->wakes_early = put(instance, "buffer_percent", WAKE_PERCENT) == 0;
+	instance->wakes_early = instance_put(instance, "buffer_percent", WAKE_PERCENT) == 0;
 	count_cpus(instance);
 	r = set_buffer(instance, buffer_kib, error);
 	if (r < 0)
@@ -291,6 +282,7 @@ int instance_open(struct instance **instance, const char *purpose, uint64_t buff
 		return refusal(error, -ENOMEM, "out of memory");
 	fresh->marker = -1;
 	tracefs_instances_walk(remove_stale, NULL);
+	kprobes_remove_stale();
 	r = create(fresh, purpose, buffer_kib, error);
 	if (r < 0) {
 		instance_close(&fresh);
@@ -300,117 +292,7 @@ int instance_open(struct instance **instance, const char *purpose, uint64_t buff
 	return 0;
 }
 
-/* ---- events -------------------------------------------------------------------------------- */
-
-static bool exists(const struct instance *instance, const struct tracepoint *point)
-{
-	return tracefs_event_file_exists(instance->kernel, point->system, point->name, "enable");
-}
-
-/* A kprobe event belongs to all instances of the kernel.  One that another netflowd made serves here, too. */
-static int create_kprobe(const struct instance *instance, const struct tracepoint *point,
-			 struct instance_probe *probe)
-{
-	int r = 0;
-
-	if (exists(instance, point))
-		return 0;
-	if (!tracefs_file_exists(NULL, "kprobe_events"))
-		r = -EOPNOTSUPP;
-	else if (tracefs_kprobe_raw(point->system, point->name, point->function, point->arguments) <
-			 0 &&
-		 errno != EEXIST)
-		r = -errno;
-	if (r == -EOPNOTSUPP)
-		snprintf(probe->why, sizeof(probe->why),
-			 "this kernel has no kprobe events (CONFIG_KPROBE_EVENTS)");
-	else if (r < 0)
-		snprintf(probe->why, sizeof(probe->why), "the kernel takes no kprobe on %s: %s",
-			 point->function, strerror(-r));
-	return r;
-}
-
-static int switch_on(const struct instance *instance, const struct tracepoint *point,
-		     struct instance_probe *probe)
-{
-	OWN_FREE char *filter = NULL;
-	char path[128];
-	bool unfiltered = false;
-	int r = exclusion_filter(&instance->excluded, point->device, point->filter, &filter);
-
-	if (filter) {
-		snprintf(path, sizeof(path), "events/%s/%s/filter", point->system, point->name);
-		unfiltered = put(instance, path, filter) < 0;
-	}
-	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
-	if (r == 0)
-		r = put(instance, path, "1");
-	if (r == 0)
-		*probe = (struct instance_probe){
-			.event = point, .filter = TAKE_PTR(filter), .unfiltered = unfiltered};
-	else
-		snprintf(probe->why, sizeof(probe->why), "cannot enable the event %s:%s: %s",
-			 point->system, point->name, strerror(-r));
-	return r;
-}
-
-static int enable(const struct instance *instance, const struct tracepoint *point,
-		  struct instance_probe *probe)
-{
-	int r;
-
-	if (!point->function) {
-		if (exists(instance, point))
-			return switch_on(instance, point, probe);
-		snprintf(probe->why, sizeof(probe->why), "this kernel has no event %s:%s",
-			 point->system, point->name);
-		return -ENOENT;
-	}
-	r = create_kprobe(instance, point, probe);
-	if (r == 0)
-		r = switch_on(instance, point, probe);
-	/* Another netflowd, which ended, may have removed the event in between. */
-	if (r == -ENOENT && create_kprobe(instance, point, probe) == 0)
-		r = switch_on(instance, point, probe);
-	return r;
-}
-
-int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT],
-		    const struct exclusion *excluded, char *error)
-{
-	size_t enabled = 0;
-
-	if (excluded)
-		instance->excluded = *excluded;
-	for (size_t i = 0; i < NF_PROBE_COUNT; i++)
-		snprintf(instance->probes[i].why, sizeof(instance->probes[i].why),
-			 "no trace event shows it");
-	for (size_t i = 0; i < tracepoints_count; i++) {
-		struct instance_probe *probe = &instance->probes[tracepoints[i].probe];
-
-		if (disabled && disabled[tracepoints[i].probe])
-			continue;
-		if (!probe->event && enable(instance, &tracepoints[i], probe) == 0)
-			enabled++;
-	}
-	if (enabled)
-		return 0;
-	return refusal(
-		error, -ENOENT,
-		"cannot enable any event: %s; a recording needs a kernel with CONFIG_EVENT_TRACING",
-		instance->probes[NF_PROBE_KFREE_SKB].why);
-}
-
-int instance_switch(struct instance *instance, enum nf_probe probe, bool on)
-{
-	const struct tracepoint *point = instance->probes[probe].event;
-	char path[128];
-
-	if (!point)
-		return 0;
-	snprintf(path, sizeof(path), "events/%s/%s/enable", point->system, point->name);
-	return put(instance, path, on ? "1" : "0");
-}
+/* ---- formats ------------------------------------------------------------------------------- */
 
 struct tep_handle *instance_formats(const struct instance *instance)
 {
@@ -419,11 +301,6 @@ struct tep_handle *instance_formats(const struct instance *instance)
 
 	return tracefs_local_events_system(tracefs_instance_get_trace_dir(instance->kernel),
 					   systems);
-}
-
-const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe)
-{
-	return &instance->probes[probe];
 }
 
 /* ---- start and stop ------------------------------------------------------------------------ */
@@ -457,7 +334,7 @@ static int mark_excluded(const struct instance *instance)
 
 int instance_start(struct instance *instance)
 {
-	int r = put(instance, "tracing_on", "1");
+	int r = instance_put(instance, "tracing_on", "1");
 
 	if (r == 0)
 		r = mark_clock(instance);
@@ -470,7 +347,7 @@ int instance_start(struct instance *instance)
 
 int instance_stop(struct instance *instance)
 {
-	int marked = mark_clock(instance), r = put(instance, "tracing_on", "0");
+	int marked = mark_clock(instance), r = instance_put(instance, "tracing_on", "0");
 
 	return r < 0 ? r : marked;
 }
@@ -478,15 +355,15 @@ int instance_stop(struct instance *instance)
 int instance_note_lost(struct instance *instance, uint64_t lost)
 {
 	char text[64];
-	int r = put(instance, "events/enable", "0"), noted;
+	int r = instance_put(instance, "events/enable", "0"), noted;
 
 	if (r == 0)
-		r = put(instance, "tracing_on", "1");
+		r = instance_put(instance, "tracing_on", "1");
 	if (r < 0)
 		return r;
 	snprintf(text, sizeof(text), "netflowd: lost %" PRIu64 " events\n", lost);
 	noted = mark(instance, text);
-	r = put(instance, "tracing_on", "0");
+	r = instance_put(instance, "tracing_on", "0");
 	return r < 0 ? r : noted;
 }
 
@@ -512,17 +389,6 @@ uint32_t instance_page_size(const struct instance *instance)
 
 /* ---- close --------------------------------------------------------------------------------- */
 
-/* The kernel refuses (EBUSY) while another instance has the event enabled: the last one removes it. */
-static void remove_kprobe(const struct tracepoint *point)
-{
-	struct tracefs_dynevent *event =
-		tracefs_dynevent_get(TRACEFS_DYNEVENT_KPROBE, point->system, point->name);
-
-	if (event)
-		tracefs_dynevent_destroy(event, false);
-	tracefs_dynevent_free(event);
-}
-
 int instance_close(struct instance **instance)
 {
 	struct instance *old = *instance;
@@ -533,16 +399,12 @@ int instance_close(struct instance **instance)
 	if (old->marker >= 0)
 		close(old->marker);
 	if (old->kernel) {
-		put(old, "tracing_on", "0");
-		put(old, "events/enable", "0");
+		instance_put(old, "tracing_on", "0");
+		instance_put(old, "events/enable", "0");
 		r = remove_instance(old->kernel, OWN_ATTEMPTS);
 		tracefs_instance_free(old->kernel);
 	}
-	for (size_t i = 0; i < NF_PROBE_COUNT; i++) {
-		if (old->probes[i].event && old->probes[i].event->function)
-			remove_kprobe(old->probes[i].event);
-		free(old->probes[i].filter);
-	}
+	instance_events_free(old);
 	free(old);
 	*instance = NULL;
 	return r;

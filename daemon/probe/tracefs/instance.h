@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A trace instance of netflowd's own: a directory in tracefs with its own ring buffers, events and filters, so that
- * neither another tracer on this host nor netflowd changes what the other one sees.  The only user of libtracefs.
+ * neither another tracer on this host nor netflowd changes what the other one sees.
  *
  * Its name is netflowd-PURPOSE-PID.  An instance whose process no longer exists is removed when the next one opens.
  */
@@ -57,7 +57,7 @@ int instance_close(struct instance **instance);
 int instance_enable(struct instance *instance, const bool disabled[NF_PROBE_COUNT],
 		    const struct exclusion *excluded, char *error);
 
-/* Switch the event of a probe off or on again.  Does nothing if it has none. */
+/* Switch the events of a probe off or on again.  Does nothing if it has none. */
 int instance_switch(struct instance *instance, enum nf_probe probe, bool on);
 
 /* The formats of the events, which the caller frees with tep_free(); NULL: they cannot be read. */
@@ -65,6 +65,10 @@ struct tep_handle;
 struct tep_handle *instance_formats(const struct instance *instance);
 
 const struct instance_probe *instance_probe(const struct instance *instance, enum nf_probe probe);
+
+/* The i-th event that is enabled for a probe; NULL: there are fewer.  Only xennet_start_xmit has more than one. */
+const struct tracepoint *instance_event(const struct instance *instance, enum nf_probe probe,
+					size_t i);
 
 /*
  * Begin to record on all CPUs at one moment, and end it.  Among the first events are two lines of the trace marker:

@@ -23,6 +23,7 @@
 #include "daemon/probe/tracefs/instance.h"
 #include "daemon/probe/tracefs/recorder.h"
 #include "daemon/probe/tracefs/sections.h"
+#include "daemon/probe/tracefs/slots.h"
 
 struct recording {
 	const char *path;
@@ -135,8 +136,12 @@ static int write_file(struct recording *recording, char *error)
 
 static void report_probes(const struct instance *instance)
 {
-	for (size_t i = 0; i < NF_PROBE_SLOTS_FIRST; i++) {
+	for (size_t i = 0; i <= NF_PROBE_XENNET_START_XMIT; i++) {
 		const struct instance_probe *probe = instance_probe(instance, i);
+
+		/* Most hosts have no use for it. */
+		if (i == NF_PROBE_XENNET_START_XMIT && !slots_has_xen())
+			continue;
 
 		if (!probe->event)
 			log_info("not recorded: %s: %s", probe_specs[i].name, probe->why);

@@ -76,10 +76,10 @@ static int add_formats(struct sections *sections, const struct instance *instanc
 {
 	int r = 0;
 
-	for (size_t i = 0; i < NF_PROBE_COUNT && r == 0; i++) {
-		const struct tracepoint *event = instance_probe(instance, i)->event;
+	for (size_t i = 0; i < NF_PROBE_COUNT; i++) {
+		const struct tracepoint *event;
 
-		if (event)
+		for (size_t j = 0; r == 0 && (event = instance_event(instance, i, j)); j++)
 			r = add_format(sections, instance, event->system, event->name);
 	}
 	if (r == 0)

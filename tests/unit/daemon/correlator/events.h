@@ -24,7 +24,8 @@ static struct {
 	struct event next; /* cpu, tid and context of the next event */
 	struct nf_journey_record journey;
 	struct nf_drop_record drop;
-	unsigned int journeys, drops;
+	struct nf_slots_record transmit;
+	unsigned int journeys, drops, transmits;
 } world;
 
 static inline void take_journey(void *userdata, const struct nf_journey_record *record)
@@ -41,9 +42,17 @@ static inline void take_drop(void *userdata, const struct nf_drop_record *record
 	world.drops++;
 }
 
+static inline void take_transmit(void *userdata, const struct nf_slots_record *record)
+{
+	(void)userdata;
+	world.transmit = *record;
+	world.transmits++;
+}
+
 static inline int world_open(void)
 {
-	static const struct correlator_sink sink = {.journey = take_journey, .drop = take_drop};
+	static const struct correlator_sink sink = {
+		.journey = take_journey, .drop = take_drop, .slots = take_transmit};
 
 	return correlator_new(&world.correlator, &world.settings, &sink);
 }
@@ -63,6 +72,9 @@ static inline int world_begin(void **state)
 		.drop_burst = 1000,
 		.journey_rate = 1000000,
 		.journey_burst = 1000000,
+		.slots_limit = 18,
+		.slots_rate = 1000,
+		.slots_burst = 1000,
 		.sample_one_in = 1,
 		.has_reason = true,
 		.not_specified = 2,

@@ -52,6 +52,32 @@
 	"\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"      \
 	"\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n"
 
+/* Kprobe events as netflowd defines them: of linear skbs and unusual heads, and of heads with skb->end = 704. */
+#define TRANSMIT_FIELDS                                                      \
+	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n" \
+	"\tfield:u64 skbaddr;\toffset:16;\tsize:8;\tsigned:0;\n"             \
+	"\tfield:__data_loc char[] dev;\toffset:24;\tsize:4;\tsigned:1;\n"   \
+	"\tfield:u32 len;\toffset:28;\tsize:4;\tsigned:0;\n"                 \
+	"\tfield:u32 data_len;\toffset:32;\tsize:4;\tsigned:0;\n"            \
+	"\tfield:u64 data;\toffset:36;\tsize:8;\tsigned:0;\n"                \
+	"\tfield:u32 end;\toffset:44;\tsize:4;\tsigned:0;\n"                 \
+	"\tfield:u64 sg;\toffset:48;\tsize:8;\tsigned:0;\n"                  \
+	"\tfield:u64 gso;\toffset:56;\tsize:8;\tsigned:0;\n"                 \
+	"\tfield:u64 tso;\toffset:64;\tsize:8;\tsigned:0;\n"
+#define TRANSMIT                                                             \
+	"name: xennet_start_xmit\nID: 910\nformat:\n" COMMON TRANSMIT_FIELDS \
+	"\nprint fmt: \"(%lx)\", REC->__probe_ip\n"
+#define TRANSMIT_704                                                             \
+	"name: xennet_start_xmit_704\nID: 911\nformat:\n" COMMON TRANSMIT_FIELDS \
+	"\tfield:u8 nr_frags;\toffset:72;\tsize:1;\tsigned:0;\n"                 \
+	"\tfield:u16 gso_size;\toffset:73;\tsize:2;\tsigned:0;\n"                \
+	"\tfield:u16 gso_segs;\toffset:75;\tsize:2;\tsigned:0;\n"                \
+	"\tfield:u64 frags0[];\toffset:77;\tsize:64;\tsigned:0;\n"               \
+	"\tfield:u64 frags32[];\toffset:141;\tsize:32;\tsigned:0;\n"             \
+	"\nprint fmt: \"(%lx)\", REC->__probe_ip\n"
+
+enum { TRANSMIT_ID = 910, TRANSMIT_704_ID = 911, TRANSMIT_BYTES = 180 };
+
 enum { KFREE_ID = 900, RECEIVE_ID = 901, MARKER_ID = 5 };
 
 static inline void format_add(struct tep_handle *tep, const char *system, const char *format)

@@ -187,15 +187,130 @@ static void test_markers(void **state)
 	assert_int_equal(decoder_marker(world.decoder, record, sizeof(record), &text), 0);
 }
 
+/* ---- transmits of xen-netfront ----------------------------------------------------- */
+
+static void open_with_transmits(void)
+{
+	const char *const formats[][2] = {
+		{"netflowd", TRANSMIT}, {"netflowd", TRANSMIT_704}, {NULL, NULL}};
+
+	open_with(formats);
+	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_XENNET_START_XMIT)->reason, "");
+}
+
+/* A transmit of 100 bytes in the linear part and two fragments, behind a head of this size. */
+static void fill_transmit(unsigned char record[TRANSMIT_BYTES], uint16_t id, uint32_t end)
+{
+	memset(record, 0, TRANSMIT_BYTES);
+	put_common(record, id, 0, 77);
+	put(record, 16, 0xffff888100001000, 8);
+	put(record, 24, 5 << 16 | 173, 4);
+	memcpy(record + 173, "eth0", 5);
+	put(record, 28, 5100, 4);
+	put(record, 32, 5000, 4);
+	put(record, 36, 0xffff888100002abc, 8);
+	put(record, 44, end, 4);
+	put(record, 48, 1, 8);
+	put(record, 64, 1, 8);
+	put(record, 72, 2, 1);
+	put(record, 73, 1448, 2);
+	put(record, 75, 4, 2);
+	put(record, 77 + 8, 4000, 4);
+	put(record, 77 + 12, 96, 4);
+	put(record, 77 + 24, 1000, 4);
+	put(record, 77 + 28, 8192, 4);
+}
+
+static int read_transmit(const unsigned char record[TRANSMIT_BYTES], struct event *event)
+{
+	return decoder_read(world.decoder, record, TRANSMIT_BYTES, event);
+}
+
+static void test_a_transmit(void **state)
+{
+	unsigned char record[TRANSMIT_BYTES];
+	struct event event;
+
+	(void)state;
+	open_with_transmits();
+	fill_transmit(record, TRANSMIT_704_ID, 704);
+	assert_int_equal(read_transmit(record, &event), 1);
+	assert_int_equal(event.probe, NF_PROBE_XENNET_START_XMIT);
+	assert_int_equal(event.skb, 0xffff888100001000);
+	assert_int_equal(event.len, 5100);
+	assert_string_equal(event.device, "eth0");
+	assert_int_equal(event.transmit->data, 0xffff888100002abc);
+	assert_int_equal(event.transmit->data_len, 5000);
+	assert_int_equal(event.transmit->gso_size, 1448);
+	assert_int_equal(event.transmit->gso_segs, 4);
+	assert_true(event.transmit->sg && event.transmit->tso && !event.transmit->gso);
+	assert_false(event.transmit->unknown);
+	assert_int_equal(event.transmit->frags, 2);
+	assert_int_equal(event.transmit->frag[0].size, 4000);
+	assert_int_equal(event.transmit->frag[0].offset, 96);
+	assert_int_equal(event.transmit->frag[1].size, 1000);
+	assert_int_equal(event.transmit->frag[1].offset, 8192);
+}
+
+/* Of the same transmit in several events, one counts; which one depends on its head. */
+static void test_each_transmit_is_in_one_event(void **state)
+{
+	unsigned char record[TRANSMIT_BYTES];
+	struct event event;
+
+	(void)state;
+	open_with_transmits();
+	fill_transmit(record, TRANSMIT_ID, 704);
+	assert_int_equal(read_transmit(record, &event), 0);
+	fill_transmit(record, TRANSMIT_704_ID, 1728);
+	assert_int_equal(read_transmit(record, &event), 0);
+	fill_transmit(record, TRANSMIT_ID, 1728);
+	assert_int_equal(read_transmit(record, &event), 1);
+	assert_true(event.transmit->unknown);
+	assert_int_equal(event.transmit->frags, 0);
+	put(record, 32, 0, 4);
+	assert_int_equal(read_transmit(record, &event), 1);
+	assert_false(event.transmit->unknown);
+	fill_transmit(record, TRANSMIT_704_ID, 704);
+	put(record, 32, 0, 4);
+	assert_int_equal(read_transmit(record, &event), 0);
+}
+
+/* The first field has room for 4 fragments only, so the fifth is not known. */
+static void test_more_fragments_than_fields(void **state)
+{
+	unsigned char record[TRANSMIT_BYTES];
+	struct event event;
+
+	(void)state;
+	open_with_transmits();
+	fill_transmit(record, TRANSMIT_704_ID, 704);
+	put(record, 72, 4, 1);
+	assert_int_equal(read_transmit(record, &event), 1);
+	assert_int_equal(event.transmit->frags, 4);
+	assert_false(event.transmit->unknown);
+	put(record, 72, 255, 1);
+	assert_int_equal(read_transmit(record, &event), 1);
+	assert_true(event.transmit->unknown);
+	assert_int_equal(decoder_read(world.decoder, record, 172, &event), -EBADMSG);
+}
+
 #define T(test) cmocka_unit_test_teardown(test, close_world)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_fields_and_context),   T(test_strings_outside_of_the_record),
-		T(test_short_records),	      T(test_events_of_others),
-		T(test_kernels_moved_fields), T(test_a_field_is_missing),
-		T(test_names_of_reasons),     T(test_markers),
+		T(test_fields_and_context),
+		T(test_strings_outside_of_the_record),
+		T(test_short_records),
+		T(test_events_of_others),
+		T(test_kernels_moved_fields),
+		T(test_a_field_is_missing),
+		T(test_names_of_reasons),
+		T(test_markers),
+		T(test_a_transmit),
+		T(test_each_transmit_is_in_one_event),
+		T(test_more_fragments_than_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
