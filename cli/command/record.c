@@ -16,6 +16,9 @@
 #define FOR_MAX_NS (365LL * 86400 * 1000000000)
 #define NS_PER_MS 1000000
 
+/* Ctrl-C reached the program, too: it has this time to end by itself. */
+#define GRACE_MS 2000
+
 static const struct argument arguments[] = {
 	OPTION("for", DURATION, for_ns, .value = "TIME", .min = 1, .max = FOR_MAX_NS,
 	       .help = "record for TIME, such as 30s or 5min; at most 365d (until PROGRAM ends, or Ctrl-C)"),
@@ -32,7 +35,7 @@ struct recording {
 	struct netflowd *netflowd;
 	int signals;
 	pid_t pid; /* of the program while it runs */
-	bool begun, ending;
+	bool begun, ending, interrupted;
 	int64_t until_ms; /* of time_monotonic_ms(), with --for */
 	enum report_status status;
 };
@@ -85,6 +88,8 @@ static bool read_signals(struct recording *recording)
 	while ((number = signals_next(recording->signals))) {
 		if (number != SIGCHLD)
 			asked = true;
+		if (number == SIGINT)
+			recording->interrupted = true;
 		if (asked && !recording->ending)
 			end(recording);
 	}
@@ -151,20 +156,32 @@ static void follow(struct recording *recording)
 	} while (!read_lines(recording));
 }
 
+/* Wait until the program has ended, or for `ms`, -1: without a limit.  Returns false if a signal asks to leave it alone. */
+static bool await_program(struct recording *recording, int64_t ms)
+{
+	struct pollfd fd = {.fd = recording->signals, .events = POLLIN};
+	int64_t until = time_monotonic_ms() + ms, left = ms;
+
+	while (recording->pid && (ms < 0 || left > 0)) {
+		poll(&fd, 1, (int)left);
+		if (read_signals(recording))
+			return false;
+		if (ms >= 0)
+			left = until - time_monotonic_ms();
+	}
+	return true;
+}
+
 /* The recording is over.  A program that still runs was only started for it; a second Ctrl-C leaves it alone. */
 static void leave_program(struct recording *recording)
 {
-	struct pollfd fd = {.fd = recording->signals, .events = POLLIN};
-
 	recording->ending = true;
 	read_signals(recording);
+	if (recording->interrupted && !await_program(recording, GRACE_MS))
+		return;
 	if (recording->pid)
 		kill(recording->pid, SIGTERM);
-	while (recording->pid) {
-		poll(&fd, 1, -1);
-		if (read_signals(recording))
-			break;
-	}
+	await_program(recording, -1);
 }
 
 static enum report_status record(struct recording *recording)
@@ -231,7 +248,7 @@ const struct command command_record = {
 	.word = "FILE [-- PROGRAM ARGUMENT...]",
 	.program = true,
 	.notes =
-		"With PROGRAM, the recording begins before PROGRAM and ends after it. If the time of --for ends first, PROGRAM gets SIGTERM.\n"
+		"With PROGRAM, the recording begins before PROGRAM and ends after it. If the time of --for ends first, PROGRAM gets SIGTERM; after Ctrl-C, which a terminal sends to PROGRAM as well, it gets SIGTERM if it still runs after 2 s.\n"
 		"FILE has every trace event of the probes, with the time of CLOCK_MONOTONIC, the names of functions and processes, and the difference to the time of day. It replaces an older FILE when it is complete. `trace-cmd report -i FILE` lists the events.\n"
 		"FILE says who talks with whom and which programs run: only its owner can read it.\n"
 		"record needs no running daemon, and neither uses nor disturbs it: it starts netflowd --record, beside netflowctl, in $PATH or in /usr/sbin. NETFLOWD in the environment names another one.\n"

@@ -218,10 +218,10 @@ def started(file, *arguments):
 
 
 def test_ctrl_c(tmp_path):
-    """The terminal sends SIGINT to every process of the group."""
+    """The terminal sends SIGINT to every process of the group, and a program may take its time."""
     file, mark = tmp_path / "trouble.dat", tmp_path / "mark"
     with started(file, "--", "sh", "-c",
-                 f"trap 'echo $? > {mark}; exit 1' INT; touch {mark}; "
+                 f"trap 'sleep 0.5; echo $? > {mark}; exit 1' INT; touch {mark}; "
                  "while :; do sleep 0.1; done") as process:
         waiting.until(mark.exists, bool)
         os.killpg(process.pid, signal.SIGINT)

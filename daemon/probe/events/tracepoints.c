@@ -4,6 +4,8 @@
 /* Vectors of include/linux/interrupt.h: NET_TX and NET_RX. */
 #define NET_SOFTIRQS "vec == 2 || vec == 3"
 #define NET_RX_SOFTIRQ "vec == 3"
+/* Sockets of AF_UNIX, AF_NETLINK and AF_PACKET have no packets that were received, but messages and clones. */
+#define OF_PACKETS "family != 1 && family != 16 && family != 17"
 
 const struct tracepoint tracepoints[] = {
 	{NF_PROBE_IRQ_HANDLER_ENTRY, "irq", "irq_handler_entry", NULL, NULL, NULL, NULL},
@@ -16,11 +18,15 @@ const struct tracepoint tracepoints[] = {
 	/* It names each datagram that is put into the queue of a socket. */
 	{NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB, TRACEPOINTS_KPROBES, "udp_enqueue_schedule_skb", NULL,
 	 "__udp_enqueue_schedule_skb", "skaddr=$arg1:x64 skbaddr=$arg2:x64", NULL},
-	{NF_PROBE_SK_DATA_READY, "sock", "sk_data_ready",
-	 "family != 1 && family != 16 && family != 17", NULL, NULL, NULL},
-	/* Before 6.3 (40e0b0908142) there is no such tracepoint, but this is what nearly all sockets call. */
-	{NF_PROBE_SK_DATA_READY, TRACEPOINTS_KPROBES, "sock_def_readable", NULL,
-	 "sock_def_readable", "skaddr=$arg1:x64", NULL},
+	{NF_PROBE_SK_DATA_READY, "sock", "sk_data_ready", OF_PACKETS, NULL, NULL, NULL},
+	/*
+	 * Before 6.3 (40e0b0908142) there is no such tracepoint, but this is what nearly all sockets call.  sk_protocol
+	 * has 16 bits since 5.6 (bf9765145b85).
+	 */
+	{NF_PROBE_SK_DATA_READY, TRACEPOINTS_KPROBES, "sock_def_readable", OF_PACKETS,
+	 "sock_def_readable",
+	 "skaddr=$arg1:x64 family=+{sock_common.skc_family}($arg1):u16 protocol=+{sock.sk_protocol}($arg1):u16",
+	 NULL},
 	{NF_PROBE_SCHED_WAKING, "sched", "sched_waking", NULL, NULL, NULL, NULL},
 	{NF_PROBE_SCHED_SWITCH, "sched", "sched_switch", "next_pid != 0", NULL, NULL, NULL},
 	{NF_PROBE_SKB_COPY_DATAGRAM_IOVEC, "skb", "skb_copy_datagram_iovec", NULL, NULL, NULL,

@@ -23,7 +23,10 @@ struct tracepoint {
 	enum nf_probe probe;
 	const char *system, *name; /* as in events/SYSTEM/NAME of tracefs */
 	const char *filter;	   /* the kernel drops other events; NULL: it keeps all */
-	/* Of a kprobe event: the function, and its arguments as in Documentation/trace/kprobetrace.rst; or NULL. */
+	/*
+	 * Of a kprobe event: the function, and its arguments as in Documentation/trace/kprobetrace.rst; or NULL.
+	 * {struct.member} stands for the member's offset in bytes, which the running kernel's types have.
+	 */
 	const char *function, *arguments;
 	const char *device; /* the field that names the device; NULL: it has none */
 };

@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "daemon/probe/events/tracepoints.h"
+#include "daemon/probe/kernel_types.h"
 
 /* One write is one command. */
 static int command(const char *text)
@@ -20,16 +21,51 @@ static int command(const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
+/* Write the offset of a member, described as {struct.member}. */
+static int put_offset(FILE *to, const struct btf *kernel, const char *text)
+{
+	char structure[32], member[32];
+	int offset = -EINVAL;
+
+	if (sscanf(text, "{%31[^.].%31[^}]}", structure, member) == 2)
+		offset = kernel_types_offset(kernel, structure, member);
+	if (offset >= 0)
+		fprintf(to, "%d", offset);
+	return offset < 0 ? offset : 0;
+}
+
+static int put_arguments(FILE *to, const char *text)
+{
+	OWN_TYPES struct btf *kernel = NULL;
+	int r = 0;
+
+	for (; *text && r == 0; text++) {
+		if (*text != '{') {
+			fputc(*text, to);
+			continue;
+		}
+		if (!kernel)
+			kernel = kernel_types_load();
+		r = kernel ? put_offset(to, kernel, text) : -ENODATA;
+		text += strcspn(text, "}");
+	}
+	return r;
+}
+
 static int create(const struct tracepoint *point)
 {
 	OWN_FREE char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	int r;
 
-	if (asprintf(&text, "p:%s/%s %s %s\n", point->system, point->name, point->function,
-		     point->arguments) < 0) {
-		text = NULL;
+	if (!to)
 		return -ENOMEM;
-	}
-	return command(text);
+	fprintf(to, "p:%s/%s %s ", point->system, point->name, point->function);
+	r = put_arguments(to, point->arguments);
+	if (fclose(to) != 0)
+		return -ENOMEM;
+	return r < 0 ? r : command(text);
 }
 
 int kprobes_create(const struct tracepoint *point, char *why, size_t size)
@@ -45,7 +81,13 @@ int kprobes_create(const struct tracepoint *point, char *why, size_t size)
 	r = create(point);
 	if (r == 0 || r == -EEXIST)
 		return 0;
-	snprintf(why, size, "the kernel takes no kprobe on %s: %s", point->function, strerror(-r));
+	if (r == -ENODATA)
+		snprintf(why, size,
+			 "a kprobe on %s needs the kernel's types, and this kernel has no BTF",
+			 point->function);
+	else
+		snprintf(why, size, "the kernel takes no kprobe on %s: %s", point->function,
+			 strerror(-r));
 	return r;
 }
 
