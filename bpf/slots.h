@@ -122,8 +122,8 @@ static __always_inline void nf_slots_read_frags(struct nf_slots_cpu *cpu, const 
 
 	if (size > sizeof(cpu->shinfo))
 		size = sizeof(cpu->shinfo);
-	if (!skb->data_len || bpf_probe_read_kernel(shinfo, size, skb->head + skb->end))
-		shinfo->nr_frags = 0;
+	if (bpf_probe_read_kernel(shinfo, size, skb->head + skb->end))
+		shinfo->nr_frags = shinfo->gso_size = shinfo->gso_segs = 0;
 }
 
 static __always_inline const struct nf_skb_frag *nf_slots_frags(const struct nf_slots_cpu *cpu)
@@ -276,6 +276,9 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->netns_id = NF_KEY_NETNS_ID(s->key);
 	BPF_CORE_READ_STR_INTO(&r->device, dev, name);
 	nf_slots_fill_features(r, dev);
+	/* nf_slots_of() reads it only if there are fragments; this one is of an skb before. */
+	if (!skb->data_len)
+		nf_slots_read_frags(cpu, skb);
 	nf_slots_fill_frags(cpu, r);
 	nf_task_fill(&r->task);
 	nf_bytes_fill(&r->bytes, skb);

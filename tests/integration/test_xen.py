@@ -8,11 +8,12 @@ first test loads the driver after the daemon has started.
 import collections
 import concurrent.futures
 import contextlib
+import signal
 import socket
 
 import pytest
 
-from lab import journeys, kernel, ledgers, memory, rocket, sockets, xen
+from lab import backends, journeys, kernel, ledgers, memory, recordings, rocket, sockets, xen
 from lab.alerts import Rules, reaches
 from lab.waiting import settled, until
 
@@ -362,6 +363,104 @@ def test_log_agrees(vif, start, messages):
     assert [(r["slots"], r["state"]) for r in log["newest"]] == [(19, "seen"), (31, "seen")]
     assert (log["rockets"], log["unseen"]) == (2, 0)
     assert daemon.coverage("slots_log")["state"] == "full"
+
+
+# ---- trace events ----
+
+
+@pytest.fixture
+def tracefs():
+    """tracefs is mounted longer than a daemon runs."""
+    with recordings.mounted():
+        yield
+
+
+def tracing(start):
+    return start("probes.backend=tracefs", f"probes.trace_buffer={backends.BUFFER_KIB}")
+
+
+# What of a record depends neither on when it was seen nor on what is left of its task.
+SEEN = ("kind", "device", "outcome", "slots", "limit", "length_bytes", "head", "frags", "gso_size",
+        "gso_segs", "offload", "involved")
+
+
+def shown(daemon, vif):
+    """(counts, records) of a device, without its network namespace: trace events do not show it."""
+    device = counts(daemon, vif)
+    held = daemon.call("GetSlotsRecords", device=vif.name, limit=1 << 16)["records"]
+    return ({name: value for name, value in device.items()
+             if name not in ("ifindex", "netns", "netns_name", "last_overflow")},
+            [{name: record.get(name) for name in SEEN}
+             for record in sorted(held, key=lambda record: record["time"])])
+
+
+def test_trace_events_show_what_the_programs_show(tracefs, vif, start, tmp_path):
+    """Each number of slots, segments of TCP and datagrams that are too big: the programs, the trace
+    events of this host and a recording have the same counts and records."""
+    programs, events = start(), tracing(start)
+    assert (source(events)["state"], source(events)["how"]) == ("attached", "event")
+    path = tmp_path / "trace.dat"
+    before, _ = vif.transmitted()
+    with recordings.recorder(path, "--buffer", backends.BUFFER_KIB) as recorder:
+        rocket.rocket(vif.host, vif.peer_address, PORT, *range(1, 20), 31, count=2)
+        assert vif.woven_bulk(turns=100) == 2 * (100 + 100 * 4096)
+        transmits = vif.transmitted()[0] - before
+        check_too_big(programs, vif)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(60) == 0
+    expected = settled(lambda: histogram(events, vif).total(), transmits + BIG)
+    assert expected == transmits + BIG
+    assert "transmits were not counted" not in events.coverage("slots")["reason"]
+    device, held = shown(programs, vif)
+    assert device["overflows"] and device["too_big"] == BIG and len(held) > device["overflows"]
+    assert shown(events, vif) == (device, held)
+    with recordings.served(path, tmp_path / "replay") as replay:
+        assert shown(replay, vif) == (device, held)
+
+
+def test_trace_events_of_a_driver_that_is_loaded_later(tracefs, start):
+    """The kernel attaches the events before the driver runs, also after it was unloaded.  They do
+    not depend on those that a pause disables."""
+    if xen.has_frontend():
+        xen.unload_frontend()
+    daemon = tracing(start)
+    assert source(daemon)["state"] == "unneeded"
+    daemon.call("Pause")
+    xen.load_frontend()
+    vif = xen.vif(3)
+    assert source(daemon)["state"] == "attached"
+    rocket.rocket(vif.host, vif.peer_address, PORT, *SLOTS, count=EACH)
+    seen = settled(lambda: histogram(daemon, vif).total(), vif.transmitted()[0])
+    assert seen == vif.transmitted()[0] == EACH * len(SLOTS)
+    assert histogram(daemon, vif) == dict.fromkeys(SLOTS, EACH)
+    assert outcomes(daemon, vif) == {"linearized": 2 * EACH}
+
+
+KPROBES = recordings.TRACEFS / "kprobe_events"
+
+
+def kprobe_events():
+    """The kernel's kprobe events, as GROUP/NAME."""
+    lines = KPROBES.read_text(encoding="ascii").splitlines()
+    return {line.split()[0].split(":")[1] for line in lines}
+
+
+def test_trace_events_that_were_left_behind(tracefs, start):
+    """netflowd removes its own kprobe events when it ends, and those of one that was killed when it
+    starts; it leaves those of others alone."""
+    stale, others = "netflowd/xennet_start_xmit_7", "lab/xennet_start_xmit"
+    for name in (stale, others):
+        kernel.append(KPROBES, f"p:{name} __udp_enqueue_schedule_skb")
+    try:
+        killed = tracing(start)
+        ours = {name for name in kprobe_events() if name.startswith("netflowd/xennet_start_xmit")}
+        assert len(ours) > 2 and stale not in ours
+        killed.stop(signal.SIGKILL)
+        assert ours <= kprobe_events()
+        assert tracing(start).stop() == 0
+        assert kprobe_events() == {others}
+    finally:
+        kernel.append(KPROBES, f"-:{others}")
 
 
 # This test must be the last: it does not restore the frontends of the others.

@@ -188,6 +188,13 @@ static const char *why_unneeded(const struct backend_events *events, enum nf_pro
 	}
 }
 
+static const char *why_unavailable(const struct decoder_probe *known, enum nf_probe probe)
+{
+	if (probe == NF_PROBE_XENNET_START_XMIT && !known->name)
+		return "there are no such events; they need devices of Xen, BTF and kprobe events";
+	return known->reason;
+}
+
 void events_probe(const struct backend *backend, enum nf_probe probe, struct probe_status *status)
 {
 	const struct decoder_probe *known = decoder_probe(of(backend)->decoder, probe);
@@ -198,9 +205,9 @@ void events_probe(const struct backend *backend, enum nf_probe probe, struct pro
 		*status = (struct probe_status){.state = PROBE_UNAVAILABLE,
 						.reason = "switched off by probes.disable"};
 	else if (known->reason[0])
-		*status = (struct probe_status){.state = unneeded ? PROBE_UNNEEDED
-								  : PROBE_UNAVAILABLE,
-						.reason = unneeded ? unneeded : known->reason};
+		*status = (struct probe_status){
+			.state = unneeded ? PROBE_UNNEEDED : PROBE_UNAVAILABLE,
+			.reason = unneeded ? unneeded : why_unavailable(known, probe)};
 }
 
 /* By question or criterion: what trace events do not show, and what the exclusion of devices adds; NULL: nothing. */

@@ -9,7 +9,6 @@ import bisect
 import collections
 import contextlib
 import functools
-import os
 import pathlib
 import re
 import secrets
@@ -55,21 +54,12 @@ def _probes(where):
     try:
         for name, function, argument in _PROBES:
             if name == "queued" or _exists(function):
-                _append(control, f"p:{group}/{name} {function} skb=$arg{argument}:x64")
+                kernel.append(control, f"p:{group}/{name} {function} skb=$arg{argument}:x64")
                 made.append(name)
         yield group
     finally:
         for name in made:
-            _append(control, f"-:{group}/{name}")
-
-
-def _append(file, line):
-    # open() would seek to the end, which this file refuses.
-    fd = os.open(file, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(fd, line.encode() + b"\n")
-    finally:
-        os.close(fd)
+            kernel.append(control, f"-:{group}/{name}")
 
 
 def _exists(function):

@@ -334,6 +334,23 @@ static void test_record(void **state)
 	assert_int_equal(count_of(VIF)->last_overflow_ns, 7000);
 }
 
+/* The record of a linear skb has nothing of the skb before it. */
+static void test_record_of_a_linear_skb(void **state)
+{
+	struct sk_buff *skb = with_slots(LIMIT + 1);
+
+	(void)state;
+	packet.shared.info.gso_size = 1448;
+	start(skb, VIF);
+	end(skb, VIF, 0);
+	skb = linear(0, NF_SLOTS_WIRE_MAX + 1);
+	start(skb, VIF);
+	end(skb, VIF, 0);
+	assert_int_equal(record()->len, NF_SLOTS_WIRE_MAX + 1);
+	assert_int_equal(record()->frags, 0);
+	assert_int_equal(record()->gso_size, 0);
+}
+
 /* What the driver did with an skb that needs too many slots. */
 static void test_outcomes(void **state)
 {
@@ -594,6 +611,7 @@ int main(void)
 		SLOTS_TEST(test_outcomes),
 		SLOTS_TEST(test_outcomes_on_xen),
 		SLOTS_TEST(test_linear_overflow),
+		SLOTS_TEST(test_record_of_a_linear_skb),
 		SLOTS_TEST(test_too_big),
 		SLOTS_TEST(test_xen_device_by_name),
 		SLOTS_TEST(test_kprobe),

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The types of the running kernel, as far as they are the same on all kernels with BTF. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/probe/kernel_types.h"
+
+static int load(void **state)
+{
+	*state = kernel_types_load();
+	return 0;
+}
+
+static int release(void **state)
+{
+	struct btf *kernel = *state;
+
+	kernel_types_free(&kernel);
+	assert_null(kernel);
+	return 0;
+}
+
+static const struct btf *needed(void **state)
+{
+	if (!*state)
+		skip();
+	return *state;
+}
+
+static void test_members(void **state)
+{
+	const struct btf *kernel = needed(state);
+
+	assert_int_equal(kernel_types_offset(kernel, "bio_vec", "bv_page"), 0);
+	assert_int_equal(kernel_types_offset(kernel, "bio_vec", "bv_len"), sizeof(void *));
+	assert_int_equal(kernel_types_size(kernel, "bio_vec"), sizeof(void *) + 8);
+	assert_true(kernel_types_offset(kernel, "skb_shared_info", "frags") > 0);
+}
+
+/* struct sk_buff begins with an anonymous union of an anonymous struct. */
+static void test_members_of_anonymous_structs(void **state)
+{
+	const struct btf *kernel = needed(state);
+
+	assert_int_equal(kernel_types_offset(kernel, "sk_buff", "next"), 0);
+	assert_int_equal(kernel_types_offset(kernel, "sk_buff", "prev"), sizeof(void *));
+}
+
+/* MAX_SKB_FRAGS is 17 to 45. */
+static void test_entries(void **state)
+{
+	const struct btf *kernel = needed(state);
+
+	assert_in_range(kernel_types_entries(kernel, "skb_shared_info", "frags"), 17, 45);
+	assert_int_equal(kernel_types_entries(kernel, "skb_shared_info", "nr_frags"), -ENOENT);
+}
+
+static void test_constants(void **state)
+{
+	const struct btf *kernel = needed(state);
+
+	assert_int_equal(kernel_types_constant(kernel, "NETIF_F_SG_BIT"), 0);
+	assert_int_equal(kernel_types_constant(kernel, "NETIF_F_IP_CSUM_BIT"), 1);
+}
+
+static void test_what_is_not_there(void **state)
+{
+	const struct btf *kernel = needed(state);
+
+	assert_int_equal(kernel_types_size(kernel, "netflowd"), -ENOENT);
+	assert_int_equal(kernel_types_offset(kernel, "netflowd", "len"), -ENOENT);
+	assert_int_equal(kernel_types_offset(kernel, "sk_buff", "netflowd"), -ENOENT);
+	assert_int_equal(kernel_types_entries(kernel, "sk_buff", "netflowd"), -ENOENT);
+	assert_int_equal(kernel_types_constant(kernel, "NETFLOWD_BIT"), -ENOENT);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, load, release)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_members),	   T(test_members_of_anonymous_structs),
+		T(test_entries),	   T(test_constants),
+		T(test_what_is_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
