@@ -156,7 +156,7 @@ static void follow(struct recording *recording)
 	} while (!read_lines(recording));
 }
 
-/* Wait until the program has ended, or for `ms`, -1: without a limit.  Returns false if a signal asks to leave it alone. */
+/* Wait until the program ends, for `ms` at most; -1: without a limit.  False: a signal asks to leave it alone. */
 static bool await_program(struct recording *recording, int64_t ms)
 {
 	struct pollfd fd = {.fd = recording->signals, .events = POLLIN};

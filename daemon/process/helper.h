@@ -34,7 +34,8 @@ void helper_free(struct helper **helper);
 
 /*
  * Start a process.  Returns its number, a child of the caller, who reaps it; -EMSGSIZE if the request is longer than
- * HELPER_REQUEST_MAX; -EPIPE if there is no helper (NULL), or it is gone or had not answered in time; or the negative errno of the fork.
+ * HELPER_REQUEST_MAX; -EPIPE if there is no helper (NULL), it is gone, or had not answered in time; or the negative
+ * errno of the fork.
  */
 pid_t helper_call(struct helper *helper, const char *request, size_t size,
 		  const int fds[HELPER_FDS]);

@@ -183,10 +183,10 @@ def compare(net, programs, trace):
 
 def attempts(scenario):
     """Compare what `scenario(attempt)` returns: a network, the answers of both, and what either
-    lost.  It is tried again when one of them lost something, because other processes' packets filled
-    its tables or ring buffers, or because the kernel skipped its programs (a real-time kernel that
-    preempts them does); and when medians differ, because on a busy host the one waits where the
-    other reads its clock."""
+    lost.  It is tried again when one of them lost something, because other processes' packets
+    filled its tables or ring buffers, or because the kernel skipped its programs (a real-time
+    kernel that preempts them does); and when medians differ, because on a busy host the one waits
+    where the other reads its clock."""
     lost, apart = None, None
     for attempt in range(ATTEMPTS):
         net, programs, trace, lost = scenario(attempt)

@@ -341,7 +341,8 @@ def test_confined(closed_port, tmp_path):
         pid, _, _ = struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET,
                                                                  socket.SO_PEERCRED, 12))
         process = pathlib.Path(f"/proc/{pid}")
-        status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines())
+        lines = (process / "status").read_text().splitlines()
+        status = dict(line.split(":\t", 1) for line in lines)
         assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
         assert int(status["CapPrm"], 16) == int(status["CapBnd"], 16) == 1 << DAC_READ_SEARCH
         assert (process / f"task/{pid}/children").read_text() == ""
