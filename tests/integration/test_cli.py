@@ -90,7 +90,7 @@ def test_status_shows_the_ledger(dropped):
     assert status["daemon"]["pid"] == daemon.pid
     text = fine(daemon.netflowctl("status"))
     assert str(daemon.pid) in text
-    for word in ("hits", "counted", "throttled", "ring", "begun", "overwritten", backends.NAME,
+    for word in ("hits", "counted", "throttled", "ring", "begun", "overwritten", backends.RUNNING,
                  os.uname().release):
         assert word in text, text
 

@@ -43,6 +43,7 @@ def delivered(daemon, pair, count=1, port=PORT):
 # ---- stages -----------------------------------------------------------------
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.smoke
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("transport", sockets.KINDS)
@@ -274,6 +275,7 @@ def test_transmit_probe_that_is_not_there(start, silent_pair):
         assert record["comparable"] is False
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 def test_wake_group_switched_off(start, silent_pair):
     """Its two stages are missing for that reason; all other stages are present."""
     pair = silent_pair

@@ -119,6 +119,7 @@ def wait_of_late_reader(pair, transport, version, sleep):
         return time.monotonic_ns() - sent
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.smoke
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("transport", sockets.KINDS)
@@ -165,6 +166,7 @@ def test_reader_woken_on_a_busy_cpu(start, pair, two_cpus, transport):
     check_histogram(daemon, pair.right_device, "wakeup_to_run", "rx", wait)
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.smoke
 def test_reader_woken_beside_a_capture(start, silent_pair):
     """A packet socket gets a clone first, and wakes its own reader: neither is part of the path."""

@@ -204,6 +204,7 @@ def set_up(wire, gro, threaded):
     thread_napi(wire.right_device, threaded)
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst, gro, threaded", CASES)
 def test_bursts(start, wire, burst, gro, threaded):
     """Every datagram has its stages; those of a burst are in order."""
@@ -221,6 +222,7 @@ def test_bursts(start, wire, burst, gro, threaded):
     ledgers.check_balanced(daemon)
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst, gro, threaded", CASES)
 def test_bursts_and_the_kernels_trace(start, wire, traced, burst, gro, threaded):
     """The times of every datagram are those of the kernel's trace of the same skb."""
@@ -310,6 +312,7 @@ def test_several_queues_and_the_kernels_trace(start, lab, traced, threaded):
     ledgers.check_balanced(daemon)
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst", [8, 64])
 def test_rps(start, wire, burst):
     """Another CPU than that of the card serves the packets."""
@@ -328,6 +331,7 @@ def test_rps(start, wire, burst):
         assert "irq" not in journeys.names(record), "the interrupt of another packet"
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 def test_tcp_and_the_kernels_trace(start, wire, traced):
     """TCP bulk: each record shows the receive and the copy of one and the same skb."""
     if not skbtrace.shows_addresses():
@@ -375,6 +379,7 @@ def clock_distance():
     return min(once() for _ in range(1000))[1]
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst", [1, 8])
 def test_tcp_has_every_stage(start, wire, burst):
     """Small messages, read as they come and late: each skb that a reader gets was queued."""
@@ -452,6 +457,7 @@ def check_consumed(daemon, before, count):
     assert change["delivered"] - change["consumed"] <= others, (others, change)
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.smoke
 def test_tun_writer(start, lab):
     """The kernel answers an echo request in the context of the task that wrote it: no task reads
@@ -493,6 +499,7 @@ def test_datagram_of_a_tun_writer(start, lab):
         assert record["comparable"] is True, record["missing"]
 
 
+@pytest.mark.needs("wake", "sk_data_ready")
 def test_threaded_napi_consumes(start, wire):
     """A kernel thread serves the card, so the kernel consumes the packets outside a softirq."""
     wire.right.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})

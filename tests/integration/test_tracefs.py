@@ -21,8 +21,6 @@ SENT = 4217
 # Then the daemon has read what happened before.
 SETTLED_SECONDS = 0.4
 ROUNDS, LATER_SECONDS = 50, 0.01
-WITHOUT_BTF = ["unshare", "--mount", "sh", "-c",
-               "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$@\"", "sh"]
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +53,7 @@ def tracing(start):
 
 def test_chosen_where_no_program_runs(start, bpf):
     """Without BTF, netflowd says which backend it runs instead, why, and what that costs."""
-    daemon = make(start, "probes.backend=auto", command=WITHOUT_BTF).start()
+    daemon = make(start, "probes.backend=auto", command=backends.WITHOUT_BTF).start()
     backend = daemon.status()["backend"]
     assert backend["name"] == "tracefs"
     assert "BTF" in backend["reason"]
@@ -66,7 +64,7 @@ def test_chosen_where_no_program_runs(start, bpf):
 
 
 def test_bpf_does_not_fall_back(start, bpf):
-    daemon = start("probes.backend=bpf", command=WITHOUT_BTF)
+    daemon = start("probes.backend=bpf", command=backends.WITHOUT_BTF)
     backend = daemon.status()["backend"]
     assert backend["name"] == "none"
     assert "BTF" in backend["reason"]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The backend of the daemons under test.
 
-NETFLOWD_TEST_BACKEND selects it: bpf (default) or tracefs.  With trace events a row has the name of
-a device only, and an EtherType instead of a protocol: the helpers of lab compare these.  What trace
-events do not show at all is for the mark `needs`.
+NETFLOWD_TEST_BACKEND selects it: bpf (default), tracefs, or fallback: the daemon does not see the
+kernel's BTF, and has to choose tracefs itself.  With trace events a row has the name of a device
+only, and an EtherType instead of a protocol: the helpers of lab compare these.  What trace events
+do not show at all is for the mark `needs`.
 """
 
 import functools
@@ -17,8 +18,13 @@ import pytest
 from . import kernel
 
 NAME = os.environ.get("NETFLOWD_TEST_BACKEND", "bpf")
-TRACE_EVENTS = NAME == "tracefs"
-assert NAME in ("bpf", "tracefs"), f"NETFLOWD_TEST_BACKEND={NAME}: it is bpf or tracefs"
+SETTINGS = {"bpf": None, "tracefs": "probes.backend=tracefs", "fallback": "probes.backend=auto"}
+assert NAME in SETTINGS, f"NETFLOWD_TEST_BACKEND={NAME}: it is one of {', '.join(SETTINGS)}"
+TRACE_EVENTS = NAME != "bpf"
+RUNNING = "tracefs" if TRACE_EVENTS else "bpf"
+# A command prefix that hides the kernel's BTF from a program, and nothing else.
+WITHOUT_BTF = ("unshare", "--mount", "--propagation", "slave", "sh", "-c",
+               "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$@\"", "sh")
 # The backend on trace events reads the ring buffers at this interval, with this margin.
 PERIOD_SECONDS = 0.1
 MARGIN_SECONDS = 0.03
@@ -32,7 +38,12 @@ BUFFER_KIB = 32768
 
 def settings():
     """The settings of every daemon; those of a test come after them."""
-    return ("probes.backend=tracefs", f"probes.trace_buffer={BUFFER_KIB}") if TRACE_EVENTS else ()
+    return (SETTINGS[NAME], f"probes.trace_buffer={BUFFER_KIB}") if TRACE_EVENTS else ()
+
+
+def command():
+    """The command prefix of every daemon that has none of its own."""
+    return WITHOUT_BTF if NAME == "fallback" else ()
 
 
 def instances_of(pid):
@@ -112,6 +123,7 @@ def _gaps():
             status = daemon.status()
         finally:
             daemon.stop()
+    assert status["backend"]["name"] == RUNNING, status["backend"]
     gaps = {row["question"]: row["reason"] for row in status["coverage"] if "reason" in row}
     if "unmeasurable" in status["cost"]:
         gaps["cost"] = status["cost"]["unmeasurable"]

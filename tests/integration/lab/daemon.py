@@ -28,7 +28,8 @@ class Daemon:
 
     `pass_fds` are inherited, and `environment` is added to that of the tests.  `history` is a
     directory for the history on disk; without it, there is none.  The governor is off unless
-    `settings` say otherwise, because most tests need every journey.
+    `settings` say otherwise, because most tests need every journey.  lab/backends.py says which
+    backend it runs.
     """
 
     def __init__(self, directory, *settings, options=(), command=(), binary=None, pass_fds=(),
@@ -38,7 +39,7 @@ class Daemon:
                     "cost.governor=off", *backends.settings(), *settings)
         self.socket_path = self.directory / "io.netflowd"
         self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
-        self.command = command
+        self.command = command or backends.command()
         self.binary = binary or paths.DAEMON
         self.pass_fds = pass_fds
         self.environment = environment or {}
