@@ -107,9 +107,7 @@ def test_refused_on_loopback(tracing, lab):
     device = namespace.loopback()
 
     def dropped():
-        return sum(row["packets"] for row in tracing.call("GetDrops")["rows"]
-                   if (row.get("device"), row.get("protocol"), row.get("reason")) ==
-                   (device.name, "ipv4", "NO_SOCKET"))
+        return refused(tracing.call("GetDrops")["rows"], device.name)
 
     first = waiting.until(dropped, lambda count: count == dropped())
     statistics = namespace.nstat()
@@ -117,7 +115,7 @@ def test_refused_on_loopback(tracing, lab):
         namespace.send_udp("127.0.0.1", 9, SENT)
     assert namespace.nstat().since(statistics, "UdpNoPorts") == {"UdpNoPorts": SENT}
     counted = waiting.until(dropped, lambda count: count - first >= SENT) - first
-    others = trace.matching(0x0800, "NO_SOCKET") - SENT
+    others = trace.matching(0x0800, reason()) - SENT
     assert SENT <= counted <= SENT + others, (counted, others)
     assert others or counted == SENT
     assert tracing.dropped() >= before + SENT

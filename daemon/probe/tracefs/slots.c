@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/cleanup.h"
 #include "daemon/probe/tracefs/slots_layout.h"
 
 #define FUNCTION "xennet_start_xmit"
@@ -47,14 +48,19 @@ _Static_assert(ENDS < SLOTS_POINTS_MAX, "an event for each, and one for the rest
 
 /* ---- the host ------------------------------------------------------------------------------ */
 
-bool slots_has_xen(void)
-{
-	return access("/sys/bus/xen", F_OK) == 0;
-}
-
 bool slots_has_driver(void)
 {
 	return access("/sys/module/" MODULE, F_OK) == 0;
+}
+
+/* The bus of Xen is on other hosts, too, if the kernel can run on Xen. */
+bool slots_has_xen(void)
+{
+	OWN_FILE FILE *type = fopen("/sys/hypervisor/type", "re");
+	char text[8];
+
+	return (type && fgets(text, sizeof(text), type) && !strcmp(text, "xen\n")) ||
+	       slots_has_driver();
 }
 
 /*

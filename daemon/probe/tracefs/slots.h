@@ -24,7 +24,7 @@ struct slots_points {
 	char *text[SLOTS_POINTS_MAX][3];	   /* names, filters and arguments of them */
 };
 
-/* Whether this host can have devices of xen-netfront, and has its driver. */
+/* Whether this host runs on Xen, and so can have devices of xen-netfront, and whether it has their driver. */
 bool slots_has_xen(void);
 bool slots_has_driver(void);
 
