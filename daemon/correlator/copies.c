@@ -35,6 +35,7 @@ static void deliver(struct correlator *c, enum nf_probe probe, struct inflight *
 	};
 	uint16_t device = inflight_device(e);
 
+	receive_taken(c, e);
 	end.slow = device_time(c, device, NF_SEGMENT_RECEIVE_TO_COPY, e->begin_ns, now);
 	end.slow |= device_time(c, device, NF_SEGMENT_RX_TOTAL, first, now);
 	if (e->run_ns) {

@@ -173,6 +173,8 @@ void receive_ready(struct correlator *c, struct cpu *cpu, const struct event *ev
 void receive_announced(struct cpu *cpu, const struct event *event);
 void receive_waking(struct correlator *c, struct cpu *cpu, const struct event *event);
 void receive_running(struct correlator *c, struct cpu *cpu, const struct event *event);
+/* A reader has the skb: a datagram was queued before that, even if the kernel has not announced it yet. */
+void receive_taken(struct correlator *c, struct inflight *e);
 /* Give the entry the times at which its reader was woken for it and got on a CPU, if it was. */
 void receive_woken(struct correlator *c, uint32_t tid, struct inflight *e);
 

@@ -225,6 +225,12 @@ void receive_enqueue(struct correlator *c, struct cpu *cpu, struct inflight *e,
 	cpu->enqueued = e->skb;
 }
 
+void receive_taken(struct correlator *c, struct inflight *e)
+{
+	if (e->enqueue_ns && !e->sock_queue_ns)
+		queued(c, e, e->enqueue_ns);
+}
+
 /* The datagram that this CPU has just queued. */
 static struct inflight *enqueued(struct correlator *c, struct cpu *cpu, const struct event *event)
 {

@@ -230,6 +230,23 @@ static void test_enqueue_names_the_datagram(void **state)
 	assert_ledger();
 }
 
+/* A reader on another CPU takes a datagram before the kernel announces it: it was in the queue nevertheless. */
+static void test_a_reader_before_the_announcement(void **state)
+{
+	(void)state;
+	softirq_entry(NET_RX);
+	receive(SKB, "lo", 100);
+	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = SOCK, .skb = SKB);
+	on_cpu(1);
+	world.next.softirq = false;
+	as_task(READER);
+	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_not_equal(world.journey.stage_ns[NF_STAGE_SOCK_QUEUE], 0);
+	assert_int_equal(segment_count("lo", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE), 1);
+	assert_ledger();
+}
+
 static void enqueue(uint64_t skb, uint64_t sk)
 {
 	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = sk, .skb = skb);
@@ -792,6 +809,7 @@ int main(void)
 		T(test_others_are_woken),
 		T(test_consumed_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
+		T(test_a_reader_before_the_announcement),
 		T(test_datagrams_of_hidden_devices),
 		T(test_announcements_of_hidden_devices),
 		T(test_memory_that_a_hidden_device_uses),
