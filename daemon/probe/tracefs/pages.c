@@ -2,6 +2,7 @@
 #include "daemon/probe/tracefs/pages.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -95,7 +96,10 @@ static void take_page(struct pages *pages, unsigned int cpu)
 	buffer->event = kbuffer_read_event(buffer->kbuffer, &buffer->time_ns);
 }
 
-/* Read pages until one has an event.  0, also if there is none, or a negative errno. */
+/*
+ * Read pages until one has an event.  0, also if there is none, or a negative errno.  A CPU that was not online since
+ * the instance was made has no ring buffer (ENODEV); it gets one when it comes online.
+ */
 static int load(struct pages *pages, unsigned int cpu)
 {
 	struct buffer *buffer = &pages->buffer[cpu];
@@ -106,7 +110,7 @@ static int load(struct pages *pages, unsigned int cpu)
 		if (bytes < 0 && errno == EINTR)
 			continue;
 		if (bytes < 0)
-			return errno == EAGAIN ? 0 : -errno;
+			return errno == EAGAIN || errno == ENODEV ? 0 : -errno;
 		if (bytes < (ssize_t)pages->page_size)
 			return 0;
 		take_page(pages, cpu);
@@ -203,16 +207,22 @@ int pages_new(struct pages **pages, const struct instance *instance, const struc
 	return 0;
 }
 
+/* Without a ring buffer, the file would be ready all the time. */
+static bool can_watch(const struct buffer *buffer)
+{
+	struct pollfd ready = {.fd = buffer->fd, .events = POLLIN};
+
+	return buffer->fd >= 0 && poll(&ready, 1, 0) >= 0 && !(ready.revents & POLLERR);
+}
+
 int pages_watch(const struct pages *pages, int epoll)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 
-	for (unsigned int cpu = 0; cpu < pages->cpus; cpu++) {
-		int fd = pages->buffer[cpu].fd;
-
-		if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) < 0)
+	for (unsigned int cpu = 0; cpu < pages->cpus; cpu++)
+		if (can_watch(&pages->buffer[cpu]) &&
+		    epoll_ctl(epoll, EPOLL_CTL_ADD, pages->buffer[cpu].fd, &readable) < 0)
 			return -errno;
-	}
 	return 0;
 }
 

@@ -176,7 +176,7 @@ static int drain_all(struct recorder *recorder)
 	return any;
 }
 
-/* The pages that are not full: read(2) returns these, too, and fills them with zeros. */
+/* The pages that are not full: read(2) returns these, too, and fills them with zeros.  ENODEV: see pages.c. */
 static int drain_rest(struct recorder *recorder, unsigned int cpu)
 {
 	struct recorder_cpu *to = &recorder->cpus[cpu];
@@ -188,7 +188,7 @@ static int drain_rest(struct recorder *recorder, unsigned int cpu)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got < 0 && errno != EAGAIN ? -errno : 0;
+			return got < 0 && errno != EAGAIN && errno != ENODEV ? -errno : 0;
 		memset(recorder->page + got, 0, recorder->page_size - (size_t)got);
 		r = write_all(to->pages, recorder->page, recorder->page_size);
 		if (r < 0)
