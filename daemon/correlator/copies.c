@@ -5,7 +5,7 @@
  * skb_copy_datagram_iovec also shows messages of AF_UNIX and netlink, whose skbs can have the memory of one that was
  * received and freed without an event.  Their reader consumes them (consume_skb) right after the copy, which TCP never
  * does, and UDP before 6.18 only with datagrams.  So a copy counts once the next event of its task, or of the skb's
- * memory, has shown that this did not happen.
+ * memory, has shown that this did not happen; or after a while, in which a task that was preempted goes on.
  */
 #include "daemon/correlator/internal.h"
 
@@ -13,7 +13,7 @@ enum {
 	UDP = 17,
 	MSG_PEEK_OR_ERRQUEUE = 0x2 | 0x2000, /* include/linux/socket.h */
 	BUSY_NS = 100000000,		     /* a reader at its socket copies by then */
-	SETTLED_NS = 1000000,		     /* a copy without another event counts after 1 ms */
+	SETTLED_NS = 20000000,		     /* a copy without another event counts after 20 ms */
 };
 
 /* `read.tid` 0: it is not known which task read. */

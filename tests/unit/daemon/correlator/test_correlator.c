@@ -469,8 +469,10 @@ static void test_a_copy_settles(void **state)
 	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 1448);
 	as_task(OTHER_TASK);
 	HAPPEN(CONSUME_SKB, .skb = SKB2);
+	at(world.next.time_ns + 5000000);
+	HAPPEN(CONSUME_SKB, .skb = SKB2);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
-	at(world.next.time_ns + 2000000);
+	at(world.next.time_ns + 20000000);
 	HAPPEN(CONSUME_SKB, .skb = SKB2);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
 	assert_ledger();
