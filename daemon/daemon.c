@@ -470,7 +470,7 @@ static void warn_of_cost(struct daemon *daemon)
 		return;
 	daemon->config.governor.on = false;
 	log_warning(
-		"the backend tracefs runs: each packet costs more than with BPF programs, and cost.budget is not kept; %s",
+		"the backend tracefs runs: netflowd reads every event, which costs it about 1 µs of CPU time per packet, and cost.budget is not kept; %s",
 		daemon->backend_reason);
 }
 

@@ -59,7 +59,7 @@ def test_chosen_where_no_program_runs(start, bpf):
     assert "BTF" in backend["reason"]
     text = daemon.netflowctl("status").stdout
     assert f"tracefs: {backend['reason']}" in text
-    assert "the backend tracefs runs: each packet costs more than with BPF programs" in daemon.log()
+    assert "the backend tracefs runs: netflowd reads every event" in daemon.log()
     assert "BTF" in daemon.log()
 
 

@@ -24,8 +24,8 @@
 
 /* Between two readings of all ring buffers, unless one has filled to a tenth of its size before. */
 #define PERIOD_NS (TIME_NS_PER_SECOND / 10)
-/* Of one dispatch, some 0.5 ms. */
-#define EVENTS_PER_DISPATCH 1024
+/* Of one dispatch, less than 1 ms. */
+#define EVENTS_PER_DISPATCH 8192
 /* A name is read again after this time: the thread may have run another program since. */
 #define TASK_AGE_NS TIME_NS_PER_SECOND
 #define TASKS 256 /* by thread id, direct-mapped; a power of two */

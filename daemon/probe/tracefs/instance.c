@@ -23,6 +23,9 @@
 #define PREFIX "netflowd-"
 /* A reader is woken when this share of a ring buffer is full.  The kernel's own value is 50 %. */
 #define WAKE_PERCENT "10"
+/* Larger pages of a ring buffer that has room for many. */
+#define PAGE_KIB 32
+#define PAGES_MIN 16
 /*
  * After its events were on, the kernel keeps an instance busy for a moment.  An instance that another process left
  * behind gets fewer attempts: it may be in use.
@@ -220,9 +223,22 @@ static uint64_t default_buffer(unsigned int cpus)
 	return share < INSTANCE_BUFFER_KIB ? share : INSTANCE_BUFFER_KIB;
 }
 
-static int set_buffer(struct instance *instance, uint64_t buffer_kib, char *error)
+/*
+ * The daemon reads each page with a system call of its own.  Since 6.8 pages can be larger.  Those of a recording are
+ * not, because older programs may read it.
+ */
+static void enlarge_pages(const struct instance *instance, const char *purpose)
 {
-	instance->buffer_kib = buffer_kib ? buffer_kib : default_buffer(instance->cpus);
+	char kib[16];
+
+	if (strcmp(purpose, INSTANCE_LIVE) != 0 || instance->buffer_kib < PAGES_MIN * PAGE_KIB)
+		return;
+	snprintf(kib, sizeof(kib), "%d", PAGE_KIB);
+	(void)instance_put(instance, "buffer_subbuf_size_kb", kib);
+}
+
+static int set_buffer(const struct instance *instance, char *error)
+{
 	if (tracefs_instance_set_buffer_size(instance->kernel, instance->buffer_kib, -1) == 0)
 		return 0;
 	return refusal(error, -errno,
@@ -231,7 +247,7 @@ static int set_buffer(struct instance *instance, uint64_t buffer_kib, char *erro
 		       instance->buffer_kib, instance->cpus, strerror(errno));
 }
 
-static int set_up(struct instance *instance, uint64_t buffer_kib, char *error)
+static int set_up(struct instance *instance, const char *purpose, uint64_t buffer_kib, char *error)
 {
 	int r = instance_put(instance, "tracing_on", "0");
 
@@ -245,7 +261,9 @@ static int set_up(struct instance *instance, uint64_t buffer_kib, char *error)
 	/* Kernels before 5.0 have no such file, and wake the reader at each event. */
 	instance->wakes_early = instance_put(instance, "buffer_percent", WAKE_PERCENT) == 0;
 	count_cpus(instance);
-	r = set_buffer(instance, buffer_kib, error);
+	instance->buffer_kib = buffer_kib ? buffer_kib : default_buffer(instance->cpus);
+	enlarge_pages(instance, purpose);
+	r = set_buffer(instance, error);
 	if (r < 0)
 		return r;
 	instance->page_size = read_page_size(instance);
@@ -267,7 +285,7 @@ static int create(struct instance *instance, const char *purpose, uint64_t buffe
 			error, -errno,
 			"cannot create the trace instance %s: %s; see `ls %s/instances` for those of other tracers",
 			name, strerror(errno), tracefs_tracing_dir());
-	return set_up(instance, buffer_kib, error);
+	return set_up(instance, purpose, buffer_kib, error);
 }
 
 int instance_open(struct instance **instance, const char *purpose, uint64_t buffer_kib, char *error)
