@@ -196,22 +196,6 @@ void copies_read_early(struct correlator *c, struct inflight *e, const struct qu
 }
 
 /*
- * skb_attempt_defer_free(): a reader is done with an skb that was in a socket's queue.  In a softirq it also frees
- * completed transmits.
- */
-void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
-		     const struct event *event)
-{
-	if (!e || e->journey != NF_JOURNEY_RX || (!e->udp && !e->sock_queue_ns))
-		return;
-	read_by_address(c, e);
-	if (context_is_task(cpu, event))
-		deliver_now(c, cpu, e, event);
-	else
-		inflight_end(c, event->probe, e, NF_EVENT_DELIVERED);
-}
-
-/*
  * Whether the skb can be a segment without payload, which TCP frees without an event.  The last ACK of a handshake is
  * announced: to the socket that listens.  Where there are no announcements, a datagram is known when it is queued.
  */
@@ -222,6 +206,24 @@ static bool may_be_ack(const struct correlator *c, const struct inflight *e)
 	if (e->udp || e->len > TCP_WITHOUT_PAYLOAD)
 		return false;
 	return e->tcp || (!has[NF_PROBE_SK_DATA_READY] && has[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB]);
+}
+
+/*
+ * skb_attempt_defer_free(): a reader is done with an skb that was in a socket's queue.  In a softirq it also frees
+ * completed transmits.  On 7.3, close() frees with it what is in the queue of a TCP socket, such as a FIN.
+ */
+void copies_deferred(struct correlator *c, struct cpu *cpu, struct inflight *e,
+		     const struct event *event)
+{
+	if (!e || e->journey != NF_JOURNEY_RX || (!e->udp && !e->sock_queue_ns))
+		return;
+	read_by_address(c, e);
+	if (may_be_ack(c, e))
+		inflight_end(c, event->probe, e, NF_EVENT_CONSUMED);
+	else if (context_is_task(cpu, event))
+		deliver_now(c, cpu, e, event);
+	else
+		inflight_end(c, event->probe, e, NF_EVENT_DELIVERED);
 }
 
 /* Whether a reader consumes the skb.  Without the announcements, what a task consumes was in a queue. */

@@ -326,6 +326,20 @@ static void test_memory_that_a_hidden_device_uses(void **state)
 	assert_ledger();
 }
 
+/* close() frees the FIN in the queue of a TCP socket as it frees what was spliced, which has payload. */
+static void test_a_fin_is_not_read(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 52, SOCK, TCP);
+	bring(SKB2, "eth0", 1500, SOCK, TCP);
+	as_task(READER);
+	HAPPEN(SKB_ATTEMPT_DEFER_FREE, .skb = SKB);
+	HAPPEN(SKB_ATTEMPT_DEFER_FREE, .skb = SKB2);
+	assert_int_equal(events(NF_EVENT_CONSUMED), 1);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_ledger();
+}
+
 /* GRO shows a list of skbs before it delivers the first; the pure ACK in it is not announced. */
 static void test_a_list_of_skbs(void **state)
 {
@@ -815,6 +829,7 @@ int main(void)
 		T(test_datagrams_of_hidden_devices),
 		T(test_announcements_of_hidden_devices),
 		T(test_memory_that_a_hidden_device_uses),
+		T(test_a_fin_is_not_read),
 		T(test_a_list_of_skbs),
 		T(test_a_message_is_not_delivered),
 		T(test_freed_before_the_read_is_reported),
