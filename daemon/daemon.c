@@ -701,6 +701,8 @@ static int open_control(struct daemon *daemon, int listening)
 		.pause = daemon->pause,
 		.limits = daemon->config.control,
 		.socket_path = daemon->socket_path,
+		/* A recording is its owner's. */
+		.group = daemon->config.backend.replay ? NULL : "netflow",
 		.listening = listening,
 		.started_ns = started_ns(daemon),
 		.reload = reload,

@@ -116,7 +116,7 @@ static int listen_on(struct control *control)
 	struct server_settings settings = {
 		.path = control->parts.socket_path,
 		.listening = control->parts.listening,
-		.group = "netflow",
+		.group = control->parts.group,
 		.vendor = "netflowd",
 		.product = "netflowd",
 		.version = NETFLOWD_VERSION,

@@ -64,6 +64,7 @@ struct control_parts {
 	const struct elsewhere *elsewhere; /* drops that the probes do not see */
 	struct pause *pause;
 	const char *socket_path;
+	const char *group; /* whose members may connect, too; NULL: only this user and root */
 	int listening; /* a socket that the service manager made, as in struct server_settings; 0: none */
 	struct control_limits limits;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */

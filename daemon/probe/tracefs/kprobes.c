@@ -11,12 +11,13 @@
 #include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/kernel_types.h"
 
-/* One write is one command. */
+/* One write is one command.  Since 5.0 there is a file for all kinds of such events: the service may write to this one. */
 static int command(const char *text)
 {
-	/* Without O_APPEND, the kernel would remove all kprobe events, those of other programs, too. */
-	OWN_FD int fd =
-		tracefs_instance_file_open(NULL, "kprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	const char *file =
+		tracefs_file_exists(NULL, "dynamic_events") ? "dynamic_events" : "kprobe_events";
+	/* Without O_APPEND, the kernel would remove all events, those of other programs, too. */
+	OWN_FD int fd = tracefs_instance_file_open(NULL, file, O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
