@@ -11,7 +11,7 @@
 #include "daemon/probe/events/tracepoints.h"
 #include "daemon/probe/kernel_types.h"
 
-/* One write is one command.  Since 5.0 there is a file for all kinds of such events: the service may write to this one. */
+/* One write is one command.  Since 5.0 a file takes all kinds of such events: the service may write to this one. */
 static int command(const char *text)
 {
 	const char *file =
