@@ -808,9 +808,9 @@ static int start_helper(struct daemon *daemon)
  * A live daemon gives up the rest when everything is open; one that serves a recording before it reads the file, which
  * may be hostile.  A kernel that refuses this leaves a daemon that works.
  */
-static void give_up_privileges(bool replay)
+static void give_up_privileges(int (*limit)(void))
 {
-	int r = replay ? privilege_limit_replay() : privilege_limit();
+	int r = limit();
 
 	if (r < 0)
 		log_warning(
@@ -870,7 +870,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 		return r;
 	r = open_stores(fresh);
 	if (r == 0 && replay) {
-		give_up_privileges(replay);
+		give_up_privileges(privilege_limit_replay);
 		r = open_recording(fresh);
 	}
 	if (r < 0)
@@ -919,7 +919,7 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	/* Reading the kernel's types and symbols needed many MiB for a moment. */
 	malloc_trim(0);
 	if (!replay)
-		give_up_privileges(replay);
+		give_up_privileges(privilege_limit);
 	/* Their threads have no more privileges than the loop's. */
 	history_start(fresh->history);
 	r = elsewhere_start(fresh->elsewhere, fresh->config.elsewhere_interval_ns);

@@ -220,10 +220,8 @@ void slots_put_nothing(struct page *page, const json_t *reply)
 		period_put_since(page, reply);
 		page_line(page, PAGE_PLAIN, ".");
 	} else {
-		page_paragraph(
-			page, PAGE_PLAIN, 0,
-			"No data: %s; %s. To count the pages that the transmits of any device need, start `netflowd --set slots.devices=DEVICE`.",
-			field_text(xen, "reason"), field_text(named, "reason"));
+		page_paragraph(page, PAGE_PLAIN, 0, "No data: %s; %s.", field_text(xen, "reason"),
+			       field_text(named, "reason"));
 	}
 }
 

@@ -195,6 +195,8 @@ def test_overview(closed_port):
     for title in ("== Drops", "== Latency", "== Slow packets", "== NAPI", "== Ring slots"):
         assert title in done.stdout
     assert "4,217" in done.stdout
+    # A setting of a running daemon is no advice for a recording.
+    assert "--set" not in done.stdout
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

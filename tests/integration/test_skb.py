@@ -331,7 +331,7 @@ def test_rps(start, wire, burst):
         assert "irq" not in journeys.names(record), "the interrupt of another packet"
 
 
-@pytest.mark.needs("wake", "sk_data_ready")
+@pytest.mark.needs("rx_latency", "by its address only")
 def test_tcp_and_the_kernels_trace(start, wire, traced):
     """TCP bulk: each record shows the receive and the copy of one and the same skb."""
     if not skbtrace.shows_addresses():

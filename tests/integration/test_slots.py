@@ -158,7 +158,9 @@ def test_not_loaded_unless_asked_for(daemon, pair):
     answer = daemon.call("GetSlots")
     assert answer["devices"] == []
     assert answer["named"] == {"state": "unneeded",
-                               "reason": "no device is named in slots.devices"}
+                               "reason": "no device is named in slots.devices: netflowd --set "
+                                         "slots.devices=DEVICE counts the pages that its transmits "
+                                         "need"}
     assert answer["ledger"]["hits"] == 0
     probes = {p["name"]: p for p in daemon.call("ListProbes")["probes"]}
     assert probes["slots_devices"]["state"] == "unneeded"

@@ -305,7 +305,9 @@ int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_set
 	slots->gso = feature_bit(kernel, "NETIF_F_GSO_BIT");
 	slots->tso = feature_bit(kernel, "NETIF_F_TSO_BIT");
 	set_state(slots, XEN, PROBE_UNNEEDED, no_driver);
-	set_state(slots, DEVICES, PROBE_UNNEEDED, "no device is named in slots.devices");
+	set_state(
+		slots, DEVICES, PROBE_UNNEEDED,
+		"no device is named in slots.devices: netflowd --set slots.devices=DEVICE counts the pages that its transmits need");
 	for (int i = 0; i < COPIES; i++)
 		if (settings->disabled[NF_PROBE_SLOTS_FIRST + i]) {
 			slots->copy[i].disabled = true;
