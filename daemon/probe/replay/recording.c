@@ -14,11 +14,16 @@
 #include <trace-cmd/trace-cmd.h>
 #include <unistd.h>
 
+#include "common/thread.h"
+#include "daemon/probe/replay/batches.h"
+
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
 
 /* Data that were read are released in parts of this size. */
 #define RELEASE_BYTES ((uintptr_t)1 << 20)
+
+#define READER_STACK_BYTES ((size_t)1 << 20)
 
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
@@ -26,9 +31,11 @@ struct recording {
 	int buffers;
 };
 
+/* What the thread that reads a file needs. */
 struct reading {
-	const struct recording_visitor *visitor;
-	int result;
+	const struct recording *recording;
+	struct batches *batches;
+	int result; /* 0 or a negative errno */
 	uint32_t cpus;
 	uintptr_t *
 		unread; /* of each CPU: where the data begin that are still in memory; 0: not known */
@@ -311,36 +318,56 @@ static int take_record(struct tracecmd_input *input, struct tep_record *record, 
 		       void *userdata)
 {
 	struct reading *reading = userdata;
-	const struct recording_visitor *visitor = reading->visitor;
+	const struct batches_record copy = {
+		.time_ns = record->ts,
+		.cpu = (uint32_t)cpu,
+		.after_loss = record->missed_events != 0,
+		.lost = record->missed_events > 0 ? (uint64_t)record->missed_events : 0,
+		.size = (size_t)record->size,
+		.data = record->data,
+	};
 
 	(void)input;
-	if (record->missed_events)
-		visitor->lost(visitor->userdata, (uint32_t)cpu,
-			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
-	if ((uint32_t)cpu < reading->cpus)
+	if (copy.cpu < reading->cpus)
 		release(&reading->unread[cpu], reading->page, (uintptr_t)record->data);
-	reading->result = visitor->record(visitor->userdata, (uint32_t)cpu, record->ts,
-					  record->data, (size_t)record->size);
+	reading->result = batches_add(reading->batches, &copy);
 	return reading->result;
+}
+
+/* A thread of its own: the library takes as long to find the records as the visitor takes for them. */
+static void *read_file(void *userdata)
+{
+	struct reading *reading = userdata;
+	const struct recording *recording = reading->recording;
+	int r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
+					      reading);
+
+	if (reading->result == 0 && r < 0)
+		reading->result = -EIO;
+	batches_end(reading->batches);
+	return NULL;
 }
 
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
+	OWN_BATCHES struct batches *batches = NULL;
 	struct reading reading = {
-		.visitor = visitor,
+		.recording = recording,
 		.cpus = recording_cpus(recording),
 		.page = (uintptr_t)sysconf(_SC_PAGESIZE),
 	};
 	OWN_FREE uintptr_t *unread = calloc(reading.cpus, sizeof(*unread));
-	int r;
+	int r = unread ? batches_new(&batches) : -ENOMEM;
+	pthread_t thread;
 
-	if (!unread)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	reading.unread = unread;
-	r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
-					  &reading);
-
-	if (reading.result < 0)
-		return reading.result;
-	return r < 0 ? -EIO : 0;
+	reading.batches = batches;
+	r = thread_start(&thread, READER_STACK_BYTES, read_file, &reading);
+	if (r < 0)
+		return r;
+	r = batches_visit(batches, visitor);
+	pthread_join(thread, NULL);
+	return r ? r : reading.result;
 }
