@@ -35,7 +35,9 @@ class Daemon:
     def __init__(self, directory, *settings, options=(), command=(), binary=None, pass_fds=(),
                  environment=None, history=None):
         self.directory = pathlib.Path(directory)
-        settings = (f"history.directory={history}" if history else "history.enabled=no",
+        # A pause is kept there, too: not where the next daemon finds it.
+        settings = (f"history.directory={history or self.directory.with_suffix('.state')}",
+                    *(() if history else ("history.enabled=no",)),
                     "cost.governor=off", *backends.settings(), *settings)
         self.socket_path = self.directory / "io.netflowd"
         self.options = [*options, *(o for setting in settings for o in ("--set", setting))]
