@@ -244,24 +244,27 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 .PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench bench-parts soak fuzz generated clean
 
+# What follows builds with all CPUs, unless make was told a number of jobs.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # The script asks apt only for missing packages: a machine that has them all needs no network.
 packages:
 	$(call say,DEB,tests/packages) tests/install-packages
 
 run: packages
-	+$(Q)$(MAKE) all
+	+$(Q)$(MAKE) $(JOBS) all
 	$(Q)$(AS_ROOT) tests/demo/live
 
 demo: packages
-	+$(Q)$(MAKE) all tools
+	+$(Q)$(MAKE) $(JOBS) all tools
 	$(Q)$(AS_ROOT) tests/demo/demo
 
 # The asan and fuzz builds have tests of their own; the clang build only has to compile.
 check: packages
-	+$(Q)$(MAKE) VARIANT=plain all tools unit $(BUILD)/bpf/empty.bpf.o
-	+$(Q)$(MAKE) VARIANT=asan all unit
-	+$(Q)$(MAKE) VARIANT=clang all
-	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools unit $(BUILD)/bpf/empty.bpf.o
+	+$(Q)$(MAKE) $(JOBS) VARIANT=asan all unit
+	+$(Q)$(MAKE) $(JOBS) VARIANT=clang all
+	+$(Q)$(MAKE) $(JOBS) VARIANT=fuzz fuzzers
 	$(Q)$(AS_ROOT) tests/run
 
 lint: packages
@@ -273,13 +276,13 @@ format:
 # The guests run the binaries that are built here.  The first run downloads the kernels to build/vm.
 VM_SUITE := vm
 check-vm: packages
-	+$(Q)$(MAKE) VARIANT=plain all tools
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run $(VM_SUITE)
 
 # The first run downloads Xen to build/vm.
 XEN_SUITE := xen
 check-xen: packages
-	+$(Q)$(MAKE) VARIANT=plain all tools
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run $(XEN_SUITE)
 
 # It builds the packages itself.  The first run builds a Debian image in build/vm.
@@ -287,12 +290,12 @@ check-systemd: packages
 	$(Q)$(AS_ROOT) tests/run systemd
 
 check-machines: packages
-	+$(Q)$(MAKE) VARIANT=plain all tools
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run systemd $(VM_SUITE) $(XEN_SUITE)
 
 # They build the packages themselves.  The first run fetches Debian systems to build/debian.
 check-deb: packages
-	+$(Q)$(MAKE) VARIANT=plain all
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all
 	$(Q)$(AS_ROOT) tests/run deb
 
 check-trixie: packages
@@ -302,11 +305,11 @@ check-arm64: packages
 	$(Q)$(AS_ROOT) tests/run arm64
 
 bench: packages
-	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
+	+$(Q)$(MAKE) $(JOBS) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)$(AS_ROOT) tests/bench/run $(BENCH)
 
 bench-parts: packages
-	+$(Q)$(MAKE) all tools $(BUILD)/bpf/empty.bpf.o
+	+$(Q)$(MAKE) $(JOBS) all tools $(BUILD)/bpf/empty.bpf.o
 	$(Q)$(AS_ROOT) tests/bench/drops
 	$(Q)$(AS_ROOT) tests/bench/steps
 	$(Q)$(AS_ROOT) tests/bench/scrape
@@ -315,12 +318,12 @@ bench-parts: packages
 	$(Q)$(AS_ROOT) tests/bench/history $(BUILD)
 
 soak: packages
-	+$(Q)$(MAKE) all tools
+	+$(Q)$(MAKE) $(JOBS) all tools
 	$(Q)$(AS_ROOT) tests/soak/run $(SOAK_SECONDS)
 	$(Q)$(AS_ROOT) tests/soak/months $(SOAK_NAMESPACES)
 
 fuzz: packages
-	+$(Q)$(MAKE) VARIANT=fuzz fuzzers
+	+$(Q)$(MAKE) $(JOBS) VARIANT=fuzz fuzzers
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
 # ---- files that are made from tables, and committed --------------------------
