@@ -40,6 +40,13 @@ def cpu_ns(pid):
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
 
 
+def host_cpu_ns():
+    """The time that the CPUs were busy since the boot."""
+    user, nice, system, _, _, irq, softirq, *_ = map(
+        int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+    return (user + nice + system + irq + softirq) * 10**9 // os.sysconf("SC_CLK_TCK")
+
+
 def last_line(path):
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip() if lines else "no output"

@@ -19,6 +19,8 @@ PERF = "perf record"
 RATE, P50, P99 = "rate", "p50", "p99"
 # The CPU time of the tracer's own process: what it reads and writes, not what its probes cost.
 CPU = "reader"
+# The time that all CPUs were busy: the load, the probes in it, and who reads them.
+HOST_CPU = "host"
 
 # The ratio of the medians of `figure`, of one contestant to another, under one load.
 Comparison = collections.namedtuple("Comparison", "load figure of base least most",
@@ -41,6 +43,7 @@ COMPARISONS = (
     Comparison("udp", RATE, OFF, RELEASE),
     # Without BPF: no worse than another reader of the same trace events.
     Comparison("udp", RATE, TRACEFS, PERF, least=1.0),
+    Comparison("udp", HOST_CPU, TRACEFS, PERF, most=1.0),
     Comparison("udp", CPU, TRACEFS, PERF, most=1.0),
     Comparison("udp", RATE, TRACEFS, OFF),
     Comparison("udp", CPU, TRACEFS, OFF),

@@ -8,9 +8,9 @@ import random
 import time
 
 import intervals
-from expectations import COMPARISONS, CPU
+from expectations import COMPARISONS, CPU, HOST_CPU
 from loads import SETTLED
-from daemon import Failed, cpu_ns
+from daemon import Failed, cpu_ns, host_cpu_ns
 
 MORE_ROUNDS = 5  # between two looks at a comparison that is undecided
 
@@ -115,15 +115,16 @@ class Runner:
 
     @staticmethod
     def _load(load, tracer):
-        """Load the host; the figures include the reader's CPU time, if it is one of the load's."""
-        reader = CPU in load.units and tracer.reader()
-        if not reader:
-            return load.run(tracer.stretch)
-        before = cpu_ns(reader.pid)
+        """Load the host; the figures include the CPU time per packet of what the load names."""
+        clocks = {HOST_CPU: host_cpu_ns}
+        if tracer.reader():
+            clocks[CPU] = lambda: cpu_ns(tracer.reader().pid)
+        before = {figure: clock() for figure, clock in clocks.items() if figure in load.units}
         outcome = load.run(tracer.stretch)
-        share = (cpu_ns(reader.pid) - before) / outcome.packets
+        shares = {figure: (clocks[figure]() - began) / outcome.packets
+                  for figure, began in before.items()}
         for figures in outcome.figures.values():
-            figures[CPU] = share
+            figures.update(shares)
         return outcome
 
     @staticmethod
