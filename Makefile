@@ -244,7 +244,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 .PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench bench-parts soak fuzz generated clean
 
-# What follows builds with all CPUs, unless make was told a number of jobs.
+# What follows builds with all CPUs, or with as many jobs as make -j names.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # The script asks apt only for missing packages: a machine that has them all needs no network.

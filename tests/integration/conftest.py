@@ -26,6 +26,10 @@ def pytest_configure(config):
                             "their own")
     config.addinivalue_line("markers", "patient: waits most of the time, and asks for nothing that "
                             "the tests beside it change")
+    config.addinivalue_line("markers", "shared(*settings): the tests of the file use one daemon, "
+                            "and ask it for what they did themselves; to load the programs "
+                            "for each test would take longer than the tests, above all in "
+                            "an emulated machine")
     config.addinivalue_line("markers", "needs(question, words): asks for what trace events do not "
                             "show; skipped if the coverage of the question says that the backend "
                             "lacks the words")
@@ -51,7 +55,7 @@ def repeat(items):
     times more, and the summary names it.  Nowhere else is a test repeated: the guests of tests/vm
     run the same tests once, on kernels that hide nothing."""
     for item in items:
-        if {"start", "recording"} & set(item.fixturenames):
+        if {"start", "daemon", "recording"} & set(item.fixturenames):
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 
@@ -137,15 +141,14 @@ class Starter:
         assert not failures, "\n".join(failures)
 
 
-@pytest.fixture
-def start(built, tmp_path):
-    """start(*settings) runs a daemon; start.make(…) prepares one."""
+@contextlib.contextmanager
+def starting(directory):
     # A test may let a client of another user connect to its socket.
-    for directory in (tmp_path, *tmp_path.parents):
-        if directory == pathlib.Path("/tmp"):
+    for parent in (directory, *directory.parents):
+        if parent == pathlib.Path("/tmp"):
             break
-        directory.chmod(directory.stat().st_mode | 0o011)
-    starter = Starter(tmp_path)
+        parent.chmod(parent.stat().st_mode | 0o011)
+    starter = Starter(directory)
     try:
         yield starter
     finally:
@@ -153,8 +156,49 @@ def start(built, tmp_path):
 
 
 @pytest.fixture
-def daemon(start):
-    """A running daemon with the default settings, on a kernel that runs its programs."""
+def start(built, tmp_path):
+    """start(*settings) runs a daemon; start.make(…) prepares one."""
+    with starting(tmp_path) as starter:
+        yield starter
+
+
+@pytest.fixture(scope="module")
+def kept(built, tmp_path_factory):
+    """Starts the daemon that the tests of a file share."""
+    with starting(tmp_path_factory.mktemp("kept")) as starter:
+        yield starter
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    item.failed = outcome.get_result().failed
+
+
+def shared(request, settings):
+    """The daemon of this file, unless a test stopped it or failed with it."""
+    starter = request.getfixturevalue("kept")
+    last = starter.daemons[-1] if starter.daemons else None
+    yield last if last and last.running else starter(*settings)
+    if request.node.failed:
+        starter.end()
+
+
+@pytest.fixture
+def daemon(request):
+    """A running daemon with the default settings, on a kernel that runs its programs.  With the
+    mark `shared`, it has seen what earlier tests of the file did, and has the mark's settings."""
+    needs_bpf()
+    mark = request.node.get_closest_marker("shared")
+    if mark:
+        yield from shared(request, mark.args)
+    else:
+        yield request.getfixturevalue("start")()
+
+
+@pytest.fixture
+def fresh(start):
+    """Such a daemon of the test's own, in a file that shares one."""
     needs_bpf()
     return start()
 

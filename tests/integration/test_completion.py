@@ -11,7 +11,7 @@ import pytest
 from lab import paths, patience, waiting
 from lab.shell import START, Shell
 
-pytestmark = pytest.mark.usefixtures("cli")
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("cli")]
 
 
 @pytest.fixture(scope="module", params=sorted(START))

@@ -10,6 +10,8 @@ import pytest
 from lab import journeys, ledgers, paths, sockets, waiting
 from lab.varlink import VarlinkError
 
+pytestmark = pytest.mark.patient
+
 PORT = 7777
 
 

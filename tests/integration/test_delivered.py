@@ -9,6 +9,8 @@ import pytest
 
 from lab import ledgers, packets, paths, sockets, waiting
 
+pytestmark = pytest.mark.shared
+
 
 @pytest.mark.simultaneous
 @pytest.mark.skipif(os.cpu_count() < 2, reason="needs two CPUs")

@@ -11,6 +11,8 @@ import pytest
 
 from lab import backends, kernel, packets, patience, waiting
 
+pytestmark = pytest.mark.shared
+
 SENT = 4217
 ETHER_TYPE = {4: packets.ETH_IPV4, 6: packets.ETH_IPV6}
 
@@ -270,13 +272,13 @@ def test_drop_on_loopback(daemon, lab):
 
 
 @pytest.mark.needs("devices", "several network namespaces")
-def test_two_devices_of_one_name_are_two(daemon, lab):
+def test_two_devices_of_one_name_are_two(fresh, lab):
     """Two devices of one name and ifindex in two namespaces are counted separately."""
     first, second = lab.namespace(), lab.namespace()
     first.send_udp("127.0.0.1", 9, 11)
     second.send_udp("127.0.0.1", 9, 13)
     for device, sent in ((first.loopback(), 11), (second.loopback(), 13)):
-        read = functools.partial(daemon.dropped, device, "ipv4/udp", "NO_SOCKET")
+        read = functools.partial(fresh.dropped, device, "ipv4/udp", "NO_SOCKET")
         assert waiting.settled(read, sent) == sent
 
 

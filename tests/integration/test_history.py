@@ -17,6 +17,8 @@ import pytest
 from lab import paths, waiting
 from lab.alerts import Rules
 
+pytestmark = pytest.mark.patient
+
 SENT = 421
 FAST = "history.interval=1s"
 

@@ -17,11 +17,8 @@ BUCKET_ERROR = 0.125
 SO_TIMESTAMPNS = 35
 
 
-@pytest.fixture
-def daemon(start, bpf):
-    """A daemon with enough room that other traffic of this host does not push out a waiting
-    packet."""
-    return start("inflight.entries=1048576")
+# With enough room that other traffic of this host does not push out a waiting packet.
+pytestmark = pytest.mark.shared("inflight.entries=1048576")
 
 
 def close_to(measured_ns, expected_ns):

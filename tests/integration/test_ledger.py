@@ -11,6 +11,8 @@ import pytest
 
 from lab import backends, kernel, paths, patience, waiting
 
+pytestmark = pytest.mark.shared
+
 FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")
 # Seconds within which the daemon answers while it streams 20,000 records per second, or fewer on a

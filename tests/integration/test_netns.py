@@ -13,7 +13,7 @@ from lab import journeys, waiting
 from lab.net import run
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.usefixtures("bpf", "cli")
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf", "cli")]
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 TO_RIGHT, TO_LEFT = 30, 7

@@ -19,7 +19,7 @@ PORT = 7777
 # Bytes of the TCP test; 10 GB take about ten seconds more.
 BULK = int(os.environ.get("NETFLOWD_TEST_BULK_BYTES", 10_000_000_000))
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 def send_and_read(pair, count=1, transport="udp", version=4, size=100, port=PORT, sleep=0.0):

@@ -18,6 +18,8 @@ import pytest
 from lab import paths, patience, waiting
 from lab.varlink import VarlinkError
 
+pytestmark = pytest.mark.shared
+
 SERVICE = "org.varlink.service"
 PROMPT = patience.seconds(0.5)  # an answer takes milliseconds
 

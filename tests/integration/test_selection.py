@@ -13,7 +13,7 @@ from lab.varlink import VarlinkError
 COUNT = 12
 OPEN, OTHER, TCP, CLOSED, CLOSED_OTHER = 7001, 7002, 7003, 9, 10
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 def exchange(pair, transport, version, port, size, count=COUNT):

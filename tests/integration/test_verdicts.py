@@ -130,6 +130,7 @@ def test_one_fault_leads_before_many_benign_drops(start, pair, guessed):
     assert " fault " in rows[0] and " benign " in rows[-1], everything
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_classes_select(start, pair, guessed):
     del guessed
@@ -166,6 +167,7 @@ def test_classes_select(start, pair, guessed):
     assert done.stdout.split("\t")[0] == "fault,unknown"
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_a_reason_selects_what_is_shown(start, pair, guessed):
     """By name what outputs show, by number what the kernel gave."""
@@ -379,6 +381,7 @@ def make_old(directory):
     assert kept and not [name for name, in kept if "inferred" in name]
 
 
+@pytest.mark.portable
 @pytest.mark.smoke
 def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
     """Its drops have the kernel's reason and the function, from which netflowd infers."""

@@ -334,8 +334,8 @@ bool decoder_has_reason(const struct decoder *decoder)
 
 /* ---- records -------------------------------------------------------------------- */
 
-static __always_inline uint64_t read_number(const struct decoder *decoder, const unsigned char *data,
-			    const struct field *field)
+static __always_inline uint64_t read_number(const struct decoder *decoder,
+					    const unsigned char *data, const struct field *field)
 {
 	const unsigned char *from = data + field->offset;
 	uint16_t two;
@@ -391,7 +391,7 @@ static int put_string(struct event *event, const struct field *field, const unsi
 }
 
 static __always_inline int read_field(struct decoder *decoder, const struct field *field,
-			     const unsigned char *data, size_t size, struct event *event)
+				      const unsigned char *data, size_t size, struct event *event)
 {
 	unsigned char *member = (unsigned char *)event + field->member;
 	const unsigned char *from = data + field->offset;

@@ -67,12 +67,13 @@ class Device:
 class Namespace:
     """A network namespace of `ip netns`."""
 
+    _indexes = itertools.count(100)
+
     def __init__(self, name, ipv6=True):
         self.name = name
         self.ipv6 = ipv6
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
-        self._indexes = itertools.count(100)
         # As little traffic as possible besides the test's own: no router solicitations, no
         # duplicate address detection, multicast listener reports at once or never.  And no limit
         # on the rate of ICMP errors.
@@ -94,8 +95,10 @@ class Namespace:
         return run("ip", "netns", "exec", self.name, *command, **kwargs)
 
     def new_index(self):
-        """An ifindex that no device has here; the kernel's own choices are far below."""
-        return next(self._indexes)
+        """An ifindex that no device of a test has or had: the kernel soon gives a namespace the
+        inode of one that is gone, and a daemon knows a device by both.  The kernel's own choices
+        are far below."""
+        return next(Namespace._indexes)
 
     def ip(self, *arguments):
         return run("ip", "-n", self.name, *arguments)
