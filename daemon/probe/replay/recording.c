@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/probe/replay/recording.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,6 +30,7 @@ struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
 	struct tracecmd_input **buffer;
 	int buffers;
+	uint32_t trace_page; /* bytes of a page of the traced kernel's ring buffers */
 };
 
 /* What the thread that reads a file needs. */
@@ -149,14 +151,35 @@ static off_t find_damage(int fd)
 	return lseek(fd, 0, SEEK_CUR);
 }
 
+/* "\027\010Dtracing", see trace-cmd.dat.v6(5) */
+static const unsigned char first_bytes[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+
 static bool has_mark(int fd)
 {
-	/* "\027\010Dtracing", see trace-cmd.dat.v6(5) */
-	static const unsigned char wanted[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
-	unsigned char mark[sizeof(wanted)];
+	unsigned char mark[sizeof(first_bytes)];
 
 	return pread(fd, mark, sizeof(mark), 0) == sizeof(mark) &&
-	       memcmp(mark, wanted, sizeof(mark)) == 0;
+	       memcmp(mark, first_bytes, sizeof(mark)) == 0;
+}
+
+/*
+ * The library knows the size of a page, and does not tell.  Behind the mark are the version with its NUL byte, the
+ * order of bytes, the size of a long, and the size of a page in 32 bits.  0: these are not there.
+ */
+static uint32_t read_page_size(int fd)
+{
+	struct {
+		char version[2];
+		uint8_t is_big_endian, long_bytes;
+		uint32_t page;
+	} head;
+	static_assert(sizeof(head) == 8, "as in the file");
+
+	if (pread(fd, &head, sizeof(head), sizeof(first_bytes)) != sizeof(head) || head.version[1])
+		return 0;
+	return head.is_big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+		       ? head.page
+		       : __builtin_bswap32(head.page);
 }
 
 static int refuse(int fd, const char *path, off_t bytes, char *error)
@@ -231,7 +254,7 @@ int recording_open(struct recording **recording, const char *path,
 	struct tracecmd_input *input;
 	OWN_FD int fd = -1;
 	off_t bytes = 0;
-	bool headers;
+	bool headers = false;
 	int r;
 
 	error[0] = 0;
@@ -241,7 +264,8 @@ int recording_open(struct recording **recording, const char *path,
 	if (r < 0)
 		return r;
 	tracecmd_set_loglevel(TEP_LOG_NONE);
-	input = open_fd(fd, &headers);
+	fresh->trace_page = read_page_size(fd);
+	input = fresh->trace_page ? open_fd(fd, &headers) : NULL;
 	if (!input && headers)
 		input = open_truncated(fd, bytes, error);
 	if (!input)
@@ -314,6 +338,17 @@ static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
 	*unread = at;
 }
 
+/*
+ * Whether the record ends within its page.  The library believes the lengths in a file: zeros behind a truncated one
+ * look like records of -4 bytes, and in a hostile one they could be any number.
+ */
+static bool is_whole(const struct recording *recording, const struct tep_record *record)
+{
+	return record->size > 0 && record->record_size > record->size &&
+	       (uint32_t)record->record_size <=
+		       recording->trace_page - record->offset % recording->trace_page;
+}
+
 static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
 		       void *userdata)
 {
@@ -323,7 +358,7 @@ static int take_record(struct tracecmd_input *input, struct tep_record *record, 
 		.cpu = (uint32_t)cpu,
 		.after_loss = record->missed_events != 0,
 		.lost = record->missed_events > 0 ? (uint64_t)record->missed_events : 0,
-		.size = (size_t)record->size,
+		.size = is_whole(reading->recording, record) ? (size_t)record->size : 0,
 		.data = record->data,
 	};
 
