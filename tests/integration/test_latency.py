@@ -23,36 +23,11 @@ pytestmark = pytest.mark.shared("inflight.entries=1048576")
 
 def close_to(measured_ns, expected_ns):
     """Within 5 % or 1 ms."""
-    return between(measured_ns, expected_ns, expected_ns)
-
-
-def between(measured_ns, least_ns, most_ns):
-    """From 5 % or 1 ms below the least to 5 % or 1 ms above the most."""
-    return (least_ns - max(0.05 * least_ns, patience.CLOCK_NS) <= measured_ns <=
-            most_ns + max(0.05 * most_ns, patience.CLOCK_NS))
+    return waiting.between(measured_ns, expected_ns, expected_ns)
 
 
 def mean(values):
     return sum(values) / len(values)
-
-
-class Wait:
-    """A wait that the test makes and measures from outside: it begins within one call, which sends,
-    and ends within another, which reads.  On a quiet machine its lower and upper limit differ by
-    some microseconds; a busy machine may stop the test in between."""
-
-    def __init__(self, send):
-        self._before = time.monotonic_ns()
-        send()
-        self._sent = time.monotonic_ns()
-        self.least_ns = self.most_ns = None
-
-    def end(self, read):
-        reading = time.monotonic_ns()
-        result = read()
-        self.least_ns = reading - self._sent
-        self.most_ns = time.monotonic_ns() - self._before
-        return result
 
 
 def all_counted(daemon, latency, count):
@@ -76,10 +51,10 @@ def check_waits(daemon, latency, waits):
         return
     least = sorted(w.least_ns for w in waits)
     most = sorted(w.most_ns for w in waits)
-    assert between(latency["mean_ns"], mean(least), mean(most))
-    assert between(latency["max_ns"], least[-1], most[-1])
+    assert waiting.between(latency["mean_ns"], mean(least), mean(most))
+    assert waiting.between(latency["max_ns"], least[-1], most[-1])
     middle = (len(waits) - 1) // 2
-    assert between(latency["p50_ns"], least[middle] * (1 - BUCKET_ERROR),
+    assert waiting.between(latency["p50_ns"], least[middle] * (1 - BUCKET_ERROR),
                    most[middle] * (1 + BUCKET_ERROR))
 
 
@@ -91,7 +66,7 @@ class Exchange:
         self.waits = []
 
     def begin(self, size=100):
-        self.waits.append(Wait(lambda: self.sender(b"x" * size)))
+        self.waits.append(waiting.Wait(lambda: self.sender(b"x" * size)))
 
     def end(self, i=-1):
         self.waits[i].end(lambda: self.reader(65536))
@@ -253,8 +228,8 @@ def test_shaped_qdisc(daemon, silent_pair):
     # stop the test or the kernel anywhere in between.
     least = [arrival - after for arrival, (_, after) in zip(arrivals, calls)]
     most = [arrival - before for arrival, (before, _) in zip(arrivals, calls)]
-    assert between(latency["mean_ns"], mean(least) - sent["mean_ns"], mean(most))
-    assert between(latency["max_ns"], max(least) - sent["max_ns"], max(most))
+    assert waiting.between(latency["mean_ns"], mean(least) - sent["mean_ns"], mean(most))
+    assert waiting.between(latency["max_ns"], max(least) - sent["max_ns"], max(most))
     # A shaper may be late on a busy machine, but is never early.
     model = _token_bucket(calls, length, burst, rate)
     assert latency["mean_ns"] >= mean(model) - max(0.05 * mean(model), patience.CLOCK_NS)
@@ -319,7 +294,7 @@ def test_device_that_completes_later(daemon, lab):
         waits = []
         with namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for _ in range(ROUNDS):
-                wait = Wait(lambda: sender.sendto(b"x" * 100, ("10.88.0.1", 9)))
+                wait = waiting.Wait(lambda: sender.sendto(b"x" * 100, ("10.88.0.1", 9)))
                 time.sleep(SLEEP)
                 assert len(wait.end(tunnel.read)) == 128
                 waits.append(wait)

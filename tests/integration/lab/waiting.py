@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Waits for a condition, with a time limit."""
+"""Waits for a condition, with a time limit; and waits that are measured."""
 
 import time
 
@@ -23,3 +23,32 @@ def settled(read, expected, seconds=5.0, still=0.1):
         time.sleep(still)
         value = read()
     return value
+
+
+def between(measured_ns, least_ns, most_ns):
+    """From 5 % or 1 ms below the least to 5 % or 1 ms above the most."""
+    return (least_ns - max(0.05 * least_ns, patience.CLOCK_NS) <= measured_ns <=
+            most_ns + max(0.05 * most_ns, patience.CLOCK_NS))
+
+
+class Wait:
+    """A wait that the test makes and measures from outside: it begins within one call, which sends,
+    and ends within another, which reads.  On a quiet machine its lower and upper limit differ by
+    some microseconds; a busy machine may stop the test in between."""
+
+    def __init__(self, send):
+        self._before = time.monotonic_ns()
+        send()
+        self._sent = time.monotonic_ns()
+        self.least_ns = self.most_ns = None
+
+    def end(self, read):
+        reading = time.monotonic_ns()
+        result = read()
+        self.least_ns = reading - self._sent
+        self.most_ns = time.monotonic_ns() - self._before
+        return result
+
+    def is_of(self, measured_ns):
+        """Whether that is what it lasted."""
+        return between(measured_ns, self.least_ns, self.most_ns)
