@@ -15,16 +15,11 @@
 #include <trace-cmd/trace-cmd.h>
 #include <unistd.h>
 
-#include "common/thread.h"
-#include "daemon/probe/replay/batches.h"
-
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
 
 /* Data that were read are released in parts of this size. */
 #define RELEASE_BYTES ((uintptr_t)1 << 20)
-
-#define READER_STACK_BYTES ((size_t)1 << 20)
 
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
@@ -33,11 +28,10 @@ struct recording {
 	uint32_t trace_page; /* bytes of a page of the traced kernel's ring buffers */
 };
 
-/* What the thread that reads a file needs. */
 struct reading {
 	const struct recording *recording;
-	struct batches *batches;
-	int result; /* 0 or a negative errno */
+	const struct recording_visitor *visitor;
+	int result; /* the visitor's */
 	uint32_t cpus;
 	uintptr_t *
 		unread; /* of each CPU: where the data begin that are still in memory; 0: not known */
@@ -164,7 +158,7 @@ static bool has_mark(int fd)
 
 /*
  * The library knows the size of a page, and does not tell.  Behind the mark are the version with its NUL byte, the
- * order of bytes, the size of a long, and the size of a page in 32 bits.  0: these are not there.
+ * order of bytes, the size of a long, and the size of a page in 32 bits, a power of two.  0: these are not there.
  */
 static uint32_t read_page_size(int fd)
 {
@@ -177,9 +171,9 @@ static uint32_t read_page_size(int fd)
 
 	if (pread(fd, &head, sizeof(head), sizeof(first_bytes)) != sizeof(head) || head.version[1])
 		return 0;
-	return head.is_big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-		       ? head.page
-		       : __builtin_bswap32(head.page);
+	if (head.is_big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
+		head.page = __builtin_bswap32(head.page);
+	return head.page & (head.page - 1) ? 0 : head.page;
 }
 
 static int refuse(int fd, const char *path, off_t bytes, char *error)
@@ -344,65 +338,48 @@ static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
  */
 static bool is_whole(const struct recording *recording, const struct tep_record *record)
 {
+	uint32_t at = (uint32_t)record->offset & (recording->trace_page - 1);
+
 	return record->size > 0 && record->record_size > record->size &&
-	       (uint32_t)record->record_size <=
-		       recording->trace_page - record->offset % recording->trace_page;
+	       (uint32_t)record->record_size <= recording->trace_page - at;
 }
 
 static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
 		       void *userdata)
 {
 	struct reading *reading = userdata;
-	const struct batches_record copy = {
-		.time_ns = record->ts,
-		.cpu = (uint32_t)cpu,
-		.after_loss = record->missed_events != 0,
-		.lost = record->missed_events > 0 ? (uint64_t)record->missed_events : 0,
-		.size = is_whole(reading->recording, record) ? (size_t)record->size : 0,
-		.data = record->data,
-	};
+	const struct recording_visitor *visitor = reading->visitor;
+	size_t size = is_whole(reading->recording, record) ? (size_t)record->size : 0;
 
 	(void)input;
-	if (copy.cpu < reading->cpus)
+	if (record->missed_events)
+		visitor->lost(visitor->userdata, (uint32_t)cpu,
+			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
+	if ((uint32_t)cpu < reading->cpus)
 		release(&reading->unread[cpu], reading->page, (uintptr_t)record->data);
-	reading->result = batches_add(reading->batches, &copy);
+	reading->result =
+		visitor->record(visitor->userdata, (uint32_t)cpu, record->ts, record->data, size);
 	return reading->result;
-}
-
-/* A thread of its own: the library takes as long to find the records as the visitor takes for them. */
-static void *read_file(void *userdata)
-{
-	struct reading *reading = userdata;
-	const struct recording *recording = reading->recording;
-	int r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
-					      reading);
-
-	if (reading->result == 0 && r < 0)
-		reading->result = -EIO;
-	batches_end(reading->batches);
-	return NULL;
 }
 
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
-	OWN_BATCHES struct batches *batches = NULL;
 	struct reading reading = {
 		.recording = recording,
+		.visitor = visitor,
 		.cpus = recording_cpus(recording),
 		.page = (uintptr_t)sysconf(_SC_PAGESIZE),
 	};
 	OWN_FREE uintptr_t *unread = calloc(reading.cpus, sizeof(*unread));
-	int r = unread ? batches_new(&batches) : -ENOMEM;
-	pthread_t thread;
+	int r;
 
-	if (r < 0)
-		return r;
+	if (!unread)
+		return -ENOMEM;
 	reading.unread = unread;
-	reading.batches = batches;
-	r = thread_start(&thread, READER_STACK_BYTES, read_file, &reading);
-	if (r < 0)
-		return r;
-	r = batches_visit(batches, visitor);
-	pthread_join(thread, NULL);
-	return r ? r : reading.result;
+	r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
+					  &reading);
+
+	if (reading.result < 0)
+		return reading.result;
+	return r < 0 ? -EIO : 0;
 }
