@@ -304,6 +304,34 @@ def test_truncated(closed_port, pair, tmp_path):
     assert all(count <= COUNT for count in shown)
 
 
+@pytest.mark.parametrize("size", [0, 2048, 5000, 1 << 30])
+def test_pages_that_no_kernel_has(closed_port, tmp_path, size):
+    at = 14
+    bent = tmp_path / "bent.dat"
+    whole = closed_port.read_bytes()
+    bent.write_bytes(whole[:at] + struct.pack("=I", size) + whole[at + 4:])
+    done = replay(bent, "drops")
+    assert done.returncode == 1
+    assert f"at offset {at} it has {size} as the bytes of a page" in done.stderr, done.stderr
+
+
+def test_event_that_is_longer_than_its_page(closed_port, tmp_path):
+    """It and what is behind it in this page are not shown, and it is counted."""
+    data = bytearray(closed_port.read_bytes())
+    table = data.index(b"flyrecord\0") + len(b"flyrecord\0")
+    # Of each CPU: where its pages begin, and their bytes.
+    cpus = [struct.unpack_from("=QQ", data, table + 16 * i) for i in range(os.cpu_count())]
+    page = max(cpus, key=lambda cpu: cpu[1])[0]
+    first, = struct.unpack_from("=I", data, page + 16)
+    # A type of 0 has the length in the word behind it.
+    struct.pack_into("=II", data, page + 16, first & ~31, 1 << 24)
+    bent = tmp_path / "bent.dat"
+    bent.write_bytes(data)
+    before, after = (replayed(file, "status")["trace"] for file in (closed_port, bent))
+    assert (before["unreadable"], after["unreadable"]) == (0, 1)
+    assert after["events"] < before["events"]
+
+
 def test_damaged(closed_port, tmp_path):
     """Whatever a file has, the answer comes, and is an answer or an error."""
     whole = closed_port.read_bytes()

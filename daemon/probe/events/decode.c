@@ -90,16 +90,12 @@ static bool is_optional(const struct wanted *field)
 	return false;
 }
 
-/* How a field gets into its member.  Recordings have millions of them, and almost all only need to be copied. */
-enum move { COPY_1, COPY_2, COPY_4, COPY_8, POINT_TO_STRING, CONVERT };
-
 struct field {
 	uint32_t offset;
+	uint8_t size; /* in the record */
+	enum part part;
 	uint16_t member;
 	uint8_t member_size; /* 0: a string */
-	uint8_t size;	     /* in the record */
-	enum part part;
-	enum move move;
 };
 
 /* Fragments of a transmit, in fields of their own: each is the page and a word of length and offset. */
@@ -136,26 +132,8 @@ struct decoder {
 
 /* ---- formats ------------------------------------------------------------------ */
 
-static enum move move_of(const struct decoder *decoder, const struct field *field)
-{
-	if (!field->member_size)
-		return POINT_TO_STRING;
-	if (field->part != EVENT || field->size != field->member_size || decoder->swapped)
-		return CONVERT;
-	switch (field->size) {
-	case 1:
-		return COPY_1;
-	case 2:
-		return COPY_2;
-	case 4:
-		return COPY_4;
-	default:
-		return COPY_8;
-	}
-}
-
-static int take_field(const struct decoder *decoder, struct field *field,
-		      const struct tep_format_field *format, const struct wanted *want)
+static int take_field(struct field *field, const struct tep_format_field *format,
+		      const struct wanted *want)
 {
 	bool number =
 		format->size == 1 || format->size == 2 || format->size == 4 || format->size == 8;
@@ -169,7 +147,6 @@ static int take_field(const struct decoder *decoder, struct field *field,
 		.member = want ? want->member : 0,
 		.member_size = want ? want->size : 0,
 	};
-	field->move = move_of(decoder, field);
 	return 0;
 }
 
@@ -214,7 +191,7 @@ static int take_event(struct decoder *decoder, struct tep_event *event, enum nf_
 		format = tep_find_field(event, want->name);
 		if (!format && is_optional(want))
 			continue;
-		if (!format || take_field(decoder, &row.field[row.fields], format, want) < 0) {
+		if (!format || take_field(&row.field[row.fields], format, want) < 0) {
 			snprintf(reason, DECODER_REASON_MAX,
 				 "the format of its event has no usable field %s", want->name);
 			return -EBADMSG;
@@ -236,9 +213,9 @@ static int take_common(struct decoder *decoder, struct tep_event *event)
 	const struct tep_format_field *flags = tep_find_common_field(event, "common_flags");
 	const struct tep_format_field *tid = tep_find_common_field(event, "common_pid");
 
-	if (!type || !flags || !tid || take_field(decoder, &decoder->type, type, NULL) < 0 ||
-	    take_field(decoder, &decoder->flags, flags, NULL) < 0 ||
-	    take_field(decoder, &decoder->tid, tid, NULL) < 0)
+	if (!type || !flags || !tid || take_field(&decoder->type, type, NULL) < 0 ||
+	    take_field(&decoder->flags, flags, NULL) < 0 ||
+	    take_field(&decoder->tid, tid, NULL) < 0)
 		return -EBADMSG;
 	return 0;
 }
@@ -334,8 +311,8 @@ bool decoder_has_reason(const struct decoder *decoder)
 
 /* ---- records -------------------------------------------------------------------- */
 
-static __always_inline uint64_t read_number(const struct decoder *decoder,
-					    const unsigned char *data, const struct field *field)
+static uint64_t read_number(const struct decoder *decoder, const unsigned char *data,
+			    const struct field *field)
 {
 	const unsigned char *from = data + field->offset;
 	uint16_t two;
@@ -388,34 +365,6 @@ static int put_string(struct event *event, const struct field *field, const unsi
 		return -EBADMSG;
 	*(const char **)((unsigned char *)event + field->member) = (const char *)data + offset;
 	return 0;
-}
-
-static __always_inline int read_field(struct decoder *decoder, const struct field *field,
-				      const unsigned char *data, size_t size, struct event *event)
-{
-	unsigned char *member = (unsigned char *)event + field->member;
-	const unsigned char *from = data + field->offset;
-
-	switch (field->move) {
-	case COPY_1:
-		*member = *from;
-		return 0;
-	case COPY_2:
-		memcpy(member, from, 2);
-		return 0;
-	case COPY_4:
-		memcpy(member, from, 4);
-		return 0;
-	case COPY_8:
-		memcpy(member, from, 8);
-		return 0;
-	case POINT_TO_STRING:
-		return put_string(event, field, data, size, read_number(decoder, data, field));
-	default:
-		put_number(field->part == TRANSMIT ? (void *)&decoder->transmit : event, field,
-			   read_number(decoder, data, field));
-		return 0;
-	}
 }
 
 static const struct row *row_of(const struct decoder *decoder, const unsigned char *data,
@@ -500,9 +449,16 @@ int decoder_read(struct decoder *decoder, const void *data, size_t size, struct 
 		event->transmit = &decoder->transmit;
 	}
 	read_context(decoder, data, event);
-	for (uint32_t i = 0; i < row->fields; i++)
-		if (read_field(decoder, &row->field[i], data, size, event) < 0)
+	for (uint32_t i = 0; i < row->fields; i++) {
+		const struct field *field = &row->field[i];
+		uint64_t value = read_number(decoder, data, field);
+
+		if (field->member_size)
+			put_number(field->part == TRANSMIT ? (void *)&decoder->transmit : event,
+				   field, value);
+		else if (put_string(event, field, data, size, value) < 0)
 			return -EBADMSG;
+	}
 	if (event->transmit && !shows(decoder, row))
 		return 0;
 	if (event->transmit)

@@ -79,6 +79,10 @@ static int take_record(void *userdata, uint32_t cpu, uint64_t time_ns, const voi
 	const char *text;
 	size_t len;
 
+	if (!size) {
+		replay->events.unreadable++;
+		return 0;
+	}
 	/* A record that is too short is counted. */
 	(void)backend_events_take(&replay->events, data, size, cpu, time_ns);
 	len = decoder_marker(replay->events.decoder, data, size, &text);

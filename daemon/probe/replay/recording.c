@@ -148,6 +148,8 @@ static off_t find_damage(int fd)
 /* "\027\010Dtracing", see trace-cmd.dat.v6(5) */
 static const unsigned char first_bytes[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
 
+#define PAGE_SIZE_AT (sizeof(first_bytes) + 4)
+
 static bool has_mark(int fd)
 {
 	unsigned char mark[sizeof(first_bytes)];
@@ -158,22 +160,41 @@ static bool has_mark(int fd)
 
 /*
  * The library knows the size of a page, and does not tell.  Behind the mark are the version with its NUL byte, the
- * order of bytes, the size of a long, and the size of a page in 32 bits, a power of two.  0: these are not there.
+ * order of bytes, the size of a long, and the size of a page in 32 bits.  false: these are not there.
  */
-static uint32_t read_page_size(int fd)
+static bool read_page_size(int fd, uint32_t *bytes)
 {
 	struct {
 		char version[2];
 		uint8_t is_big_endian, long_bytes;
 		uint32_t page;
 	} head;
-	static_assert(sizeof(head) == 8, "as in the file");
+	static_assert(offsetof(typeof(head), page) == PAGE_SIZE_AT - sizeof(first_bytes),
+		      "as in the file");
 
-	if (pread(fd, &head, sizeof(head), sizeof(first_bytes)) != sizeof(head) || head.version[1])
-		return 0;
-	if (head.is_big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
-		head.page = __builtin_bswap32(head.page);
-	return head.page & (head.page - 1) ? 0 : head.page;
+	if (!has_mark(fd) || pread(fd, &head, sizeof(head), sizeof(first_bytes)) != sizeof(head) ||
+	    head.version[1])
+		return false;
+	*bytes = head.is_big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+			 ? head.page
+			 : __builtin_bswap32(head.page);
+	return true;
+}
+
+/* Of a ring buffer: kernel/trace/ring_buffer.c has 20 bits for a place in it (RB_WRITE_MASK). */
+static bool is_page_size(uint32_t bytes)
+{
+	return bytes >= 4096 && bytes <= 1 << 20 && !(bytes & (bytes - 1));
+}
+
+/* With another size, the library divides by zero or finds no events. */
+static int refuse_page_size(const char *path, uint32_t bytes, char *error)
+{
+	snprintf(
+		error, RECORDING_ERROR_MAX,
+		"%.200s is damaged: at offset %zu it has %u as the bytes of a page, and no kernel has such pages; copy the file again, or record again",
+		path, PAGE_SIZE_AT, bytes);
+	return -EBADMSG;
 }
 
 static int refuse(int fd, const char *path, off_t bytes, char *error)
@@ -248,7 +269,7 @@ int recording_open(struct recording **recording, const char *path,
 	struct tracecmd_input *input;
 	OWN_FD int fd = -1;
 	off_t bytes = 0;
-	bool headers = false;
+	bool headers;
 	int r;
 
 	error[0] = 0;
@@ -258,8 +279,11 @@ int recording_open(struct recording **recording, const char *path,
 	if (r < 0)
 		return r;
 	tracecmd_set_loglevel(TEP_LOG_NONE);
-	fresh->trace_page = read_page_size(fd);
-	input = fresh->trace_page ? open_fd(fd, &headers) : NULL;
+	if (!read_page_size(fd, &fresh->trace_page))
+		return refuse(fd, path, bytes, error);
+	if (!is_page_size(fresh->trace_page))
+		return refuse_page_size(path, fresh->trace_page, error);
+	input = open_fd(fd, &headers);
 	if (!input && headers)
 		input = open_truncated(fd, bytes, error);
 	if (!input)
@@ -332,16 +356,19 @@ static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
 	*unread = at;
 }
 
-/*
- * Whether the record ends within its page.  The library believes the lengths in a file: zeros behind a truncated one
- * look like records of -4 bytes, and in a hostile one they could be any number.
- */
+/* The library believes the lengths in a file: in a damaged one they can be any number. */
 static bool is_whole(const struct recording *recording, const struct tep_record *record)
 {
 	uint32_t at = (uint32_t)record->offset & (recording->trace_page - 1);
 
 	return record->size > 0 && record->record_size > record->size &&
 	       (uint32_t)record->record_size <= recording->trace_page - at;
+}
+
+/* Zeros, as behind the end of a truncated file, look like records whose length includes 4 bytes for itself. */
+static bool is_zeros(const struct tep_record *record)
+{
+	return record->size == -4;
 }
 
 static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
@@ -357,6 +384,8 @@ static int take_record(struct tracecmd_input *input, struct tep_record *record, 
 			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
 	if ((uint32_t)cpu < reading->cpus)
 		release(&reading->unread[cpu], reading->page, (uintptr_t)record->data);
+	if (is_zeros(record))
+		return 0;
 	reading->result =
 		visitor->record(visitor->userdata, (uint32_t)cpu, record->ts, record->data, size);
 	return reading->result;

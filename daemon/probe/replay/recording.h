@@ -31,7 +31,8 @@ uint32_t recording_cpus(const struct recording *recording);
 
 /* What recording_read() visits. */
 struct recording_visitor {
-	/* The bytes are valid during the call.  A negative errno ends the reading. */
+	/* The bytes are valid during the call; `size` 0: they do not end within their page.  A negative errno ends
+	 * the reading. */
 	int (*record)(void *userdata, uint32_t cpu, uint64_t time_ns, const void *data,
 		      size_t size);
 	/* Events of a CPU were lost before its next record; 0: not known how many. */
