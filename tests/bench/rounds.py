@@ -116,9 +116,9 @@ class Runner:
     @staticmethod
     def _load(load, tracer):
         """Load the host; the figures include the CPU time per packet of what the load names."""
-        clocks = {HOST_CPU: host_cpu_ns}
-        if tracer.reader():
-            clocks[CPU] = lambda: cpu_ns(tracer.reader().pid)
+        reader, clocks = tracer.reader(), {HOST_CPU: host_cpu_ns}
+        if reader:
+            clocks[CPU] = lambda: cpu_ns(reader.pid)
         before = {figure: clock() for figure, clock in clocks.items() if figure in load.units}
         outcome = load.run(tracer.stretch)
         shares = {figure: (clocks[figure]() - began) / outcome.packets

@@ -27,7 +27,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "patient: waits most of the time, and asks for nothing that "
                             "the tests beside it change")
     config.addinivalue_line("markers", "shared(*settings): the tests of the file use one daemon, "
-                            "and ask it for what they did themselves; to load the programs "
+                            "and ask it for what they did themselves; loading the programs "
                             "for each test would take longer than the tests, above all in "
                             "an emulated machine")
     config.addinivalue_line("markers", "needs(question, words): asks for what trace events do not "
@@ -143,6 +143,7 @@ class Starter:
 
 @contextlib.contextmanager
 def starting(directory):
+    """A Starter whose daemons run below a directory, until the end of the block."""
     # A test may let a client of another user connect to its socket.
     for parent in (directory, *directory.parents):
         if parent == pathlib.Path("/tmp"):

@@ -212,11 +212,9 @@ class Lab:
 
     def veth(self, a, b, queues=1):
         """A veth pair between two namespaces; its two Devices, each with that number of queues."""
-        names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
-        # The kernel takes a device for a physical one if its peer has the same index, and
+        # Two indexes: the kernel takes a device for a physical one if its peer has the same, and
         # linkwatch reports the carrier of those only once per second (linkwatch_urgent_event).
-        if indexes[0] == indexes[1]:
-            indexes = indexes[0], b.new_index()
+        names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
         numbers = "numtxqueues", str(queues), "numrxqueues", str(queues)
         run("ip", "link", "add", names[0], "index", indexes[0], *numbers, "netns", a.name,
             "type", "veth", "peer", "name", names[1], "index", indexes[1], *numbers,

@@ -371,6 +371,11 @@ static void test_a_limit(void **state)
 
 #define PROCESSES 30000
 #define PODS 1000
+#ifdef __SANITIZE_ADDRESS__
+#define LONGEST_NS 20000000
+#else
+#define LONGEST_NS 2000000
+#endif
 
 static uint64_t own_cpu_ns(void)
 {
@@ -380,15 +385,10 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)time.tv_sec * TIME_NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
-/* The walk takes a second, and none of it belongs to a call in the thread of the event loop.  A call takes
- * 1 to 2 ms of CPU time with as many namespaces as are remembered; a shared host takes a part of it. */
-static void test_cost(void **state)
+static void make_processes(uint32_t inodes[PODS])
 {
-	uint32_t inodes[PODS];
-	uint64_t worst = 0, begun;
 	char name[32], text[64];
 
-	(void)state;
 	for (int i = 0; i < PODS; i++) {
 		snprintf(name, sizeof(name), "pod%d", i);
 		snprintf(text, sizeof(text), "%d", i + 1);
@@ -405,6 +405,13 @@ static void test_cost(void **state)
 		snprintf(text, sizeof(text), "%d", i % PODS + 1);
 		assert_int_equal(symlink(text, path_of(name)), 0);
 	}
+}
+
+/* Ask until all pods are known, with as many namespaces as are remembered; the CPU time of the longest call. */
+static uint64_t longest_call_ns(const uint32_t inodes[PODS])
+{
+	uint64_t worst = 0, begun;
+
 	for (uint32_t i = 0; i < NETNS_OWNERS_MAX - PODS; i++)
 		ask(100000 + i, 0xf0000000U + i);
 	usleep(500000);
@@ -426,7 +433,30 @@ static void test_cost(void **state)
 	print_message("%d processes, %d pods: known after %llu ms; the longest call took %llu us\n",
 		      PROCESSES, PODS, (unsigned long long)((time_monotonic() - begun) / 1000000),
 		      (unsigned long long)(worst / 1000));
-	assert_true(worst < 100 * 1000000ULL);
+	return worst;
+}
+
+/*
+ * No call takes the thread of the event loop 2 ms of CPU time, or 20 with ASan.  A host that takes this CPU away does so for some
+ * calls: another time it takes others.
+ */
+static void test_cost(void **state)
+{
+	uint32_t inodes[PODS];
+	uint64_t best;
+
+	(void)state;
+	make_processes(inodes);
+	best = longest_call_ns(inodes);
+	for (int i = 1; i < 10 && best >= LONGEST_NS; i++) {
+		uint64_t again;
+
+		netns_owners_free(&owners);
+		assert_int_equal(netns_owners_new(&owners, proc, fake_cookie, is_service), 0);
+		again = longest_call_ns(inodes);
+		best = again < best ? again : best;
+	}
+	assert_true(best < LONGEST_NS);
 	assert_int_equal(ask(500, inodes[499]), 0);
 	assert_string_equal(found, "/kubepods/pod499/main");
 }
