@@ -437,8 +437,8 @@ static uint64_t longest_call_ns(const uint32_t inodes[PODS])
 }
 
 /*
- * No call takes the thread of the event loop 2 ms of CPU time, or 20 with ASan.  A host that takes this CPU away does so for some
- * calls: another time it takes others.
+ * No call takes the thread of the event loop 2 ms of CPU time, or 20 with ASan.  A host that takes this CPU away does
+ * so for some calls: another time it takes others.
  */
 static void test_cost(void **state)
 {
