@@ -4,38 +4,26 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <trace-cmd/trace-cmd.h>
 #include <unistd.h>
 
+#include "daemon/probe/events/merge.h"
+#include "daemon/probe/replay/cpu_data.h"
+
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
-
-/* Data that were read are released in parts of this size. */
-#define RELEASE_BYTES ((uintptr_t)1 << 20)
 
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
 	struct tracecmd_input **buffer;
 	int buffers;
 	uint32_t trace_page; /* bytes of a page of the traced kernel's ring buffers */
-};
-
-struct reading {
-	const struct recording *recording;
-	const struct recording_visitor *visitor;
-	int result; /* the visitor's */
-	uint32_t cpus;
-	uintptr_t *
-		unread; /* of each CPU: where the data begin that are still in memory; 0: not known */
-	uintptr_t page; /* bytes of a page of memory */
 };
 
 /* ---- the library ------------------------------------------------------------------ */
@@ -322,93 +310,89 @@ uint32_t recording_cpus(const struct recording *recording)
 
 /* ---- read ----------------------------------------------------------------------------- */
 
-/* Whether one mapping of a file has all of this memory. */
-static bool is_file(uintptr_t begin, uintptr_t end)
-{
-	OWN_FILE FILE *maps = fopen("/proc/self/maps", "re");
-	uintptr_t from, to;
-	unsigned long inode;
-	char line[512];
+/* All CPUs of all buffers. */
+struct reading {
+	struct cpu_data **cpu;
+	uint32_t cpus;
+	struct cpu_data_event *event; /* of each: its next one */
+	struct merge *merge;
+};
 
-	while (maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %lu", &from, &to, &inode) ==
-			    3 &&
-		    from <= begin && begin < to)
-			return inode && end <= to;
-	return false;
+static void reading_end(struct reading *reading)
+{
+	while (reading->cpus)
+		cpu_data_free(&reading->cpu[--reading->cpus]);
+	free(reading->cpu);
+	free(reading->event);
+	merge_free(&reading->merge);
 }
 
-/*
- * The library maps the data of a CPU as a whole, or in large parts.  What was read is not needed any more: without
- * this, all of a large file would be in this process's memory.  Data that it has unpacked are in memory of its own,
- * which stays.  It may have unmapped a part since, and other memory may be there: so look each time.
- */
-static void release(uintptr_t *unread, uintptr_t page, uintptr_t data)
+/* 0 or a negative errno. */
+static int add_cpu(struct reading *reading, const struct recording *recording, uint32_t buffer,
+		   uint32_t index)
 {
-	uintptr_t at = data & ~(page - 1);
+	uint32_t at = reading->cpus;
+	int r = cpu_data_new(&reading->cpu[at], recording->buffer[buffer], (int)index,
+			     recording->trace_page);
 
-	if (!*unread || at < *unread)
-		*unread = at;
-	if (at - *unread < RELEASE_BYTES)
-		return;
-	if (is_file(*unread, at))
-		(void)madvise((void *)*unread, at - *unread, MADV_DONTNEED);
-	*unread = at;
+	if (r < 0)
+		return r;
+	reading->cpus++;
+	r = cpu_data_next(reading->cpu[at], &reading->event[at]);
+	if (r > 0)
+		merge_add(reading->merge, at, reading->event[at].time_ns);
+	return r < 0 ? r : 0;
 }
 
-/* The library believes the lengths in a file: in a damaged one they can be any number. */
-static bool is_whole(const struct recording *recording, const struct tep_record *record)
+/* In the file's order, so that of events with the same time that of the lower CPU comes first. */
+static int reading_begin(struct reading *reading, const struct recording *recording)
 {
-	uint32_t at = (uint32_t)record->offset & (recording->trace_page - 1);
+	uint32_t cpus = recording_cpus(recording), buffers = (uint32_t)recording->buffers;
+	int r = 0;
 
-	return record->size > 0 && record->record_size > record->size &&
-	       (uint32_t)record->record_size <= recording->trace_page - at;
+	reading->cpu = calloc((size_t)cpus * buffers, sizeof(struct cpu_data *));
+	reading->event = calloc((size_t)cpus * buffers, sizeof(*reading->event));
+	reading->merge = merge_new(cpus * buffers);
+	if (!reading->cpu || !reading->event || !reading->merge)
+		return -ENOMEM;
+	for (uint32_t buffer = 0; buffer < buffers; buffer++)
+		for (uint32_t i = 0; i < cpus && r == 0; i++)
+			r = add_cpu(reading, recording, buffer, i);
+	return r;
 }
 
-/* Zeros, as behind the end of a truncated file, look like records whose length includes 4 bytes for itself. */
-static bool is_zeros(const struct tep_record *record)
+/* Give the event of this CPU, which is the first of all, and read its next one. */
+static int give_first(struct reading *reading, uint32_t first,
+		      const struct recording_visitor *visitor)
 {
-	return record->size == -4;
-}
+	struct cpu_data_event *event = &reading->event[first];
+	struct cpu_data *data = reading->cpu[first];
+	int r;
 
-static int take_record(struct tracecmd_input *input, struct tep_record *record, int cpu,
-		       void *userdata)
-{
-	struct reading *reading = userdata;
-	const struct recording_visitor *visitor = reading->visitor;
-	size_t size = is_whole(reading->recording, record) ? (size_t)record->size : 0;
-
-	(void)input;
-	if (record->missed_events)
-		visitor->lost(visitor->userdata, (uint32_t)cpu,
-			      record->missed_events > 0 ? (uint64_t)record->missed_events : 0);
-	if ((uint32_t)cpu < reading->cpus)
-		release(&reading->unread[cpu], reading->page, (uintptr_t)record->data);
-	if (is_zeros(record))
-		return 0;
-	reading->result =
-		visitor->record(visitor->userdata, (uint32_t)cpu, record->ts, record->data, size);
-	return reading->result;
+	if (event->lost)
+		visitor->lost(visitor->userdata, cpu_data_cpu(data),
+			      event->lost > 0 ? (uint64_t)event->lost : 0);
+	r = visitor->record(visitor->userdata, cpu_data_cpu(data), event->time_ns, event->data,
+			    event->size);
+	if (r < 0)
+		return r;
+	r = cpu_data_next(data, event);
+	if (r > 0)
+		merge_advance(reading->merge, event->time_ns);
+	else
+		merge_drop(reading->merge);
+	return r < 0 ? r : 0;
 }
 
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
-	struct reading reading = {
-		.recording = recording,
-		.visitor = visitor,
-		.cpus = recording_cpus(recording),
-		.page = (uintptr_t)sysconf(_SC_PAGESIZE),
-	};
-	OWN_FREE uintptr_t *unread = calloc(reading.cpus, sizeof(*unread));
-	int r;
+	struct reading reading = {};
+	int r = reading_begin(&reading, recording);
+	uint64_t time_ns;
+	uint32_t first;
 
-	if (!unread)
-		return -ENOMEM;
-	reading.unread = unread;
-	r = tracecmd_iterate_events_multi(recording->buffer, recording->buffers, take_record,
-					  &reading);
-
-	if (reading.result < 0)
-		return reading.result;
-	return r < 0 ? -EIO : 0;
+	while (r == 0 && merge_first(reading.merge, &first, &time_ns))
+		r = give_first(&reading, first, visitor);
+	reading_end(&reading);
+	return r;
 }

@@ -10,6 +10,7 @@
 #include <traceevent/kbuffer.h>
 
 #include "common/time.h"
+#include "daemon/probe/events/merge.h"
 #include "daemon/probe/tracefs/instance.h"
 
 struct buffer {
@@ -25,62 +26,8 @@ struct pages {
 	unsigned int cpus;
 	uint32_t page_size;
 	struct buffer *buffer;
-	/* A heap of the CPUs that have an event, the earliest first. */
-	unsigned int *heap, count;
+	struct merge *merge; /* of the CPUs that have an event */
 };
-
-/* ---- the heap ------------------------------------------------------------------- */
-
-static bool is_before(const struct pages *pages, unsigned int a, unsigned int b)
-{
-	const struct buffer *x = &pages->buffer[pages->heap[a]],
-			    *y = &pages->buffer[pages->heap[b]];
-
-	return x->time_ns < y->time_ns;
-}
-
-static void swap(struct pages *pages, unsigned int a, unsigned int b)
-{
-	unsigned int cpu = pages->heap[a];
-
-	pages->heap[a] = pages->heap[b];
-	pages->heap[b] = cpu;
-}
-
-static void sift_down(struct pages *pages, unsigned int at)
-{
-	for (;;) {
-		unsigned int child = 2 * at + 1;
-
-		if (child >= pages->count)
-			return;
-		if (child + 1 < pages->count && is_before(pages, child + 1, child))
-			child++;
-		if (!is_before(pages, child, at))
-			return;
-		swap(pages, child, at);
-		at = child;
-	}
-}
-
-static void push(struct pages *pages, unsigned int cpu)
-{
-	unsigned int at = pages->count++;
-
-	pages->heap[at] = cpu;
-	while (at && is_before(pages, at, (at - 1) / 2)) {
-		swap(pages, at, (at - 1) / 2);
-		at = (at - 1) / 2;
-	}
-}
-
-/* The earliest has got its next event, or has none any more. */
-static void settle_first(struct pages *pages)
-{
-	if (!pages->buffer[pages->heap[0]].event)
-		pages->heap[0] = pages->heap[--pages->count];
-	sift_down(pages, 0);
-}
 
 /* ---- pages ------------------------------------------------------------------------- */
 
@@ -130,14 +77,14 @@ static int load_empty(struct pages *pages)
 		if (r < 0)
 			return r;
 		if (buffer->event)
-			push(pages, cpu);
+			merge_add(pages->merge, cpu, buffer->time_ns);
 	}
 	return 0;
 }
 
-static int give_first(struct pages *pages)
+/* Give the event of this CPU, which is the first of all. */
+static int give_first(struct pages *pages, unsigned int cpu)
 {
-	unsigned int cpu = pages->heap[0];
 	struct buffer *buffer = &pages->buffer[cpu];
 	int r = 0;
 
@@ -146,7 +93,10 @@ static int give_first(struct pages *pages)
 	buffer->event = kbuffer_next_event(buffer->kbuffer, &buffer->time_ns);
 	if (!buffer->event)
 		r = load(pages, cpu);
-	settle_first(pages);
+	if (buffer->event)
+		merge_advance(pages->merge, buffer->time_ns);
+	else
+		merge_drop(pages->merge);
 	return r;
 }
 
@@ -154,11 +104,13 @@ int pages_take(struct pages *pages, uint64_t limit)
 {
 	uint64_t horizon_ns = time_monotonic() - PAGES_MARGIN_NS;
 	int r = load_empty(pages);
+	uint64_t time_ns;
+	unsigned int cpu;
 
-	while (r == 0 && pages->count && pages->buffer[pages->heap[0]].time_ns <= horizon_ns) {
+	while (r == 0 && merge_first(pages->merge, &cpu, &time_ns) && time_ns <= horizon_ns) {
 		if (!limit--)
 			return 1;
-		r = give_first(pages);
+		r = give_first(pages, cpu);
 	}
 	return r;
 }
@@ -190,8 +142,8 @@ int pages_new(struct pages **pages, const struct instance *instance, const struc
 	fresh->sink = *sink;
 	fresh->page_size = instance_page_size(instance);
 	fresh->buffer = calloc(cpus, sizeof(*fresh->buffer));
-	fresh->heap = calloc(cpus, sizeof(*fresh->heap));
-	if (!fresh->buffer || !fresh->heap)
+	fresh->merge = merge_new(cpus);
+	if (!fresh->buffer || !fresh->merge)
 		return -ENOMEM;
 	for (; fresh->cpus < cpus; fresh->cpus++) {
 		int r;
@@ -242,7 +194,7 @@ void pages_free(struct pages **pages)
 			kbuffer_free(buffer->kbuffer);
 	}
 	free(old->buffer);
-	free(old->heap);
+	merge_free(&old->merge);
 	free(old);
 	*pages = NULL;
 }
