@@ -262,11 +262,12 @@ struct backend_table {
 
 /* The ledger of a trace: what was read, and what was not. */
 struct backend_trace {
-	uint64_t events;     /* of the probes */
-	uint64_t lost;	     /* that the kernel's buffers lost, as far as it knows how many */
-	uint64_t losses;     /* times that they lost some */
-	uint64_t unreadable; /* shorter than their format says, or longer than their page */
-	uint64_t disorder;   /* that came after one of a later time */
+	uint64_t events; /* of the probes */
+	uint64_t lost;	 /* that the kernel's buffers lost, as far as it knows how many */
+	uint64_t losses; /* times that they lost some */
+	uint64_t
+		unreadable; /* shorter than their format says, or longer than their page; and damaged pages */
+	uint64_t disorder; /* that came after one of a later time */
 };
 
 /* What a recording shows. */

@@ -2,6 +2,7 @@
 """netflowctl replay: what a recording shows is what happened while it was made."""
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -304,6 +305,77 @@ def test_truncated(closed_port, pair, tmp_path):
     assert all(count <= COUNT for count in shown)
 
 
+# What trace-cmd.dat.v6(5) says: the table of the CPUs, and the options.  Their numbers are
+# trace-cmd's.
+BUFFER, OFFSET, CYCLES = 3, 7, 14
+
+
+def table_of_cpus(data):
+    return data.index(b"flyrecord\0") + len(b"flyrecord\0")
+
+
+def cpus_of(data):
+    """Of each CPU: where its pages begin, and their bytes."""
+    return [struct.unpack_from("=QQ", data, table_of_cpus(data) + 16 * i)
+            for i in range(os.cpu_count())]
+
+
+def fullest_cpu(data):
+    """Where the pages of the CPU with the most of them begin."""
+    return max(cpus_of(data), key=lambda cpu: cpu[1])[0]
+
+
+def with_option(data, number, content):
+    """A file with one more option.  It takes the place of zeros before the first page."""
+    option = struct.pack("=HI", number, len(content)) + content
+    at = data.index(b"options  \0") + len(b"options  \0")
+    first = min(begin for begin, _ in cpus_of(data) if begin)
+    unused = first - len(option)
+    assert not any(data[unused:first]), "the recording has no room for an option"
+    return data[:at] + option + data[at:unused] + data[first:]
+
+
+def test_instance_of_a_recording(closed_port, tmp_path):
+    """trace-cmd record -B: the events are in a buffer of another name, of the same CPUs."""
+    data = with_option(closed_port.read_bytes(), BUFFER, struct.pack("=Q", 0) + b"other\0")
+    table = table_of_cpus(data)
+    table_bytes = 16 * os.cpu_count()
+    # The option names the place of a second table, which gets the first one's pages.
+    at = data.index(struct.pack("=Q", 0) + b"other\0")
+    second = b"flyrecord\0" + data[table:table + table_bytes]
+    data = bytearray(data[:at] + struct.pack("=Q", len(data)) + data[at + 8:] + second)
+    data[table:table + table_bytes] = bytes(table_bytes)
+    other = tmp_path / "instance.dat"
+    other.write_bytes(data)
+    for command, rows in (("drops", "rows"), ("napi", "cpus"), ("latency", "segments")):
+        assert replayed(other, command)[rows] == replayed(closed_port, command)[rows]
+
+
+def test_clock_of_cycles(closed_port, tmp_path):
+    """Of a clock that counts cycles, the file has the factor: 2048 / 1024 nanoseconds here."""
+    other = tmp_path / "cycles.dat"
+    other.write_bytes(with_option(closed_port.read_bytes(), CYCLES,
+                                  struct.pack("=IIQ", 2048, 10, 0)))
+    before, after = (replayed(file, "status") for file in (closed_port, other))
+    assert after["recording"]["duration_ns"] == 2 * before["recording"]["duration_ns"]
+    assert after["trace"] == before["trace"]
+    before, after = (replayed(file, "latency")["segments"] for file in (closed_port, other))
+    assert [row["max_ns"] for row in after] == [2 * row["max_ns"] for row in before]
+
+
+def test_clock_that_is_moved(closed_port, tmp_path):
+    """trace-cmd record --date: all times are moved by as much."""
+    other = tmp_path / "moved.dat"
+    other.write_bytes(with_option(closed_port.read_bytes(), OFFSET, b"%d\0" % (3600 * 10**9)))
+    before, after = (replayed(file, "status")["recording"] for file in (closed_port, other))
+    begins = [datetime.datetime.fromisoformat(recording["from"][:26])
+              for recording in (before, after)]
+    assert begins[1] - begins[0] == datetime.timedelta(hours=1)
+    assert after["duration_ns"] == before["duration_ns"]
+    before, after = (replayed(file, "latency")["segments"] for file in (closed_port, other))
+    assert after == before
+
+
 @pytest.mark.parametrize("size", [0, 2048, 5000, 1 << 30])
 def test_pages_that_no_kernel_has(closed_port, tmp_path, size):
     at = 14
@@ -318,10 +390,7 @@ def test_pages_that_no_kernel_has(closed_port, tmp_path, size):
 def test_event_that_is_longer_than_its_page(closed_port, tmp_path):
     """It and what is behind it in this page are not shown, and it is counted."""
     data = bytearray(closed_port.read_bytes())
-    table = data.index(b"flyrecord\0") + len(b"flyrecord\0")
-    # Of each CPU: where its pages begin, and their bytes.
-    cpus = [struct.unpack_from("=QQ", data, table + 16 * i) for i in range(os.cpu_count())]
-    page = max(cpus, key=lambda cpu: cpu[1])[0]
+    page = fullest_cpu(data)
     first, = struct.unpack_from("=I", data, page + 16)
     # A type of 0 has the length in the word behind it.
     struct.pack_into("=II", data, page + 16, first & ~31, 1 << 24)
@@ -330,6 +399,25 @@ def test_event_that_is_longer_than_its_page(closed_port, tmp_path):
     before, after = (replayed(file, "status")["trace"] for file in (closed_port, bent))
     assert (before["unreadable"], after["unreadable"]) == (0, 1)
     assert after["events"] < before["events"]
+
+
+@pytest.mark.parametrize("events", [
+    # The bytes of the page's events, and that events were lost before it, and how many.
+    3 << 30 | (1 << 27) - 1,
+    1 << 20,
+])
+def test_page_that_is_longer_than_its_file(closed_port, tmp_path, events):
+    """It is not shown, but what comes behind it is, and the ledger has both."""
+    data = bytearray(closed_port.read_bytes())
+    begin, size = max(cpus_of(data), key=lambda cpu: cpu[1])
+    assert size >= 3 * 4096
+    struct.pack_into("=Q", data, begin + 4096 + 8, events)
+    bent = tmp_path / "bent.dat"
+    bent.write_bytes(data)
+    before, after = (replayed(file, "status")["trace"] for file in (closed_port, bent))
+    assert (after["unreadable"], after["losses"]) == (1, 1)
+    # A page has at most as many events as bytes / 16.
+    assert before["events"] - 256 <= after["events"] < before["events"]
 
 
 def test_damaged(closed_port, tmp_path):

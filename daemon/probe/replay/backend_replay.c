@@ -96,10 +96,21 @@ static void take_loss(void *userdata, uint32_t cpu, uint64_t events)
 	backend_events_lost(&replay->events, cpu, events);
 }
 
+static void take_damage(void *userdata, uint64_t pages)
+{
+	struct backend_replay *replay = userdata;
+
+	replay->events.unreadable += pages;
+}
+
 static int read_all(struct backend_replay *replay)
 {
 	const struct recording_visitor visitor = {
-		.record = take_record, .lost = take_loss, .userdata = replay};
+		.record = take_record,
+		.lost = take_loss,
+		.damaged = take_damage,
+		.userdata = replay,
+	};
 	const struct correlator_totals *totals = correlator_totals(replay->events.correlator);
 	int r = recording_read(replay->recording, &visitor);
 

@@ -13,6 +13,8 @@
 
 #include <traceevent/kbuffer.h>
 
+#include "daemon/probe/replay/fault.h"
+
 /* Pages that were read are released in parts of this size. */
 #define RELEASE_BYTES ((uintptr_t)1 << 20)
 
@@ -24,15 +26,24 @@ struct cpu_data {
 	int index;
 	uint32_t cpu;
 	uint32_t page_bytes, header_bytes;
+	uint64_t file_bytes;
 	struct kbuffer *kbuffer;
-	unsigned char *page;   /* a copy of the one that is read */
-	const char *end;       /* of its events */
-	unsigned long long at; /* its place, as the library counts */
-	int last;	       /* the place of the last event in the page */
-	bool begun;
-	int lost;			    /* before the first event of the page */
-	uint64_t *converted_ns;		    /* the times of its events; NULL: no page needed any */
-	uint32_t converted, next_converted; /* how many there are, and which is next */
+
+	/* The page that is read: a copy, and where its events end. */
+	unsigned char *page;
+	const char *end;
+	int last; /* the place of its last event that was read; -1: none was */
+	int lost; /* events before its first one */
+	/* The times of its events where the library converts them; NULL: no page needed any. */
+	uint64_t *converted_ns;
+	uint32_t converted, next_converted;
+
+	/* The next page: its place, as the library counts.  0: it is the first. */
+	unsigned long long next;
+	struct tep_record *record; /* its first one, while it is being loaded */
+	bool is_other;		   /* it is another CPU's */
+	uint64_t damaged;	   /* pages before it that could not be read */
+
 	uintptr_t unread;      /* where the pages begin that are still in memory; 0: not known */
 	uintptr_t memory_page; /* bytes */
 };
@@ -78,45 +89,30 @@ static void release(struct cpu_data *data, uintptr_t page)
 static void free_record(struct tep_record **record)
 {
 	tracecmd_free_record(*record);
+	*record = NULL;
 }
 
 #define OWN_RECORD CLEANUP(free_record)
 
-static uint32_t place_in_page(const struct cpu_data *data, const struct tep_record *record)
+static uint32_t place_in_page(const struct cpu_data *data)
 {
-	return (uint32_t)record->offset & (data->page_bytes - 1);
+	return (uint32_t)data->record->offset & (data->page_bytes - 1);
 }
 
-static bool is_later_page(const struct cpu_data *data, const struct tep_record *record,
-			  unsigned long long from)
+static bool is_later_page(const struct cpu_data *data)
 {
-	uint32_t place = place_in_page(data, record);
+	uint32_t place = place_in_page(data);
 
 	/* A page that says it is longer than it is can put an event into the next one's header. */
-	return place >= data->header_bytes && record->offset - place >= from;
-}
-
-/* The first record on the next page that has one; NULL: there is none. */
-static struct tep_record *find_page(struct cpu_data *data)
-{
-	unsigned long long from = data->begun ? data->at + data->page_bytes : 0;
-	int index = data->index;
-	/* Behind the last page, this place can be in the data of another CPU. */
-	OWN_RECORD struct tep_record *record =
-		data->begun ? tracecmd_read_at(data->input, from, &index)
-			    : tracecmd_read_cpu_first(data->input, index);
-
-	data->begun = true;
-	if (!record || index != data->index || !is_later_page(data, record, from))
-		return NULL;
-	return TAKE_PTR(record);
+	return place >= data->header_bytes && data->record->offset - place >= data->next;
 }
 
 /* Only as many bytes as the page says it has: there need not be more in memory. */
-static void copy_page(struct cpu_data *data, const struct tep_record *record)
+static void copy_page(struct cpu_data *data)
 {
+	const struct tep_record *record = data->record;
 	uint32_t header = (uint32_t)record->record_size - (uint32_t)record->size;
-	char *page = (char *)record->data - header - place_in_page(data, record);
+	char *page = (char *)record->data - header - place_in_page(data);
 	uint32_t bytes;
 
 	release(data, (uintptr_t)page);
@@ -131,11 +127,53 @@ static void copy_page(struct cpu_data *data, const struct tep_record *record)
 	data->end = (char *)data->page + bytes;
 }
 
+/* The page at data->next, or behind it if that has no event. */
+static void read_page(void *userdata)
+{
+	struct cpu_data *data = userdata;
+	int index = data->index;
+
+	data->record = data->next ? tracecmd_read_at(data->input, data->next, &index)
+				  : tracecmd_read_cpu_first(data->input, index);
+	/* Behind the last page, this place can be in the data of another CPU. */
+	data->is_other = index != data->index;
+	if (data->record && !data->is_other && is_later_page(data))
+		copy_page(data);
+	else
+		free_record(&data->record);
+}
+
+/*
+ * Read the next page that can be read, and count those before it that cannot.  The library does not tell these from the
+ * end of the data: so look up to the end of the file.  Places in data that it has unpacked can be behind that, and then
+ * a page that cannot be read ends the data of its CPU.
+ */
+static bool find_page(struct cpu_data *data)
+{
+	uint32_t damaged = 0;
+
+	do {
+		if (fault_guard(read_page, data) && data->record) {
+			data->next = data->record->offset - place_in_page(data) + data->page_bytes;
+			data->damaged += damaged;
+			if (damaged && !data->lost)
+				data->lost = -1;
+			return true;
+		}
+		free_record(&data->record);
+		if (!data->next)
+			return false;
+		data->next += data->page_bytes;
+		damaged++;
+	} while (!data->is_other && data->next < data->file_bytes);
+	return false;
+}
+
 /*
  * The library converts times where a file says so: of a guest to the host's, cycles to nanoseconds.  It must read each
  * record of the page for that.
  */
-static int read_converted(struct cpu_data *data, const struct tep_record *first)
+static int read_converted(struct cpu_data *data)
 {
 	/* An event has 4 bytes or more. */
 	uint32_t most = data->page_bytes / 4;
@@ -144,11 +182,11 @@ static int read_converted(struct cpu_data *data, const struct tep_record *first)
 		data->converted_ns = calloc(most, sizeof(*data->converted_ns));
 	if (!data->converted_ns)
 		return -ENOMEM;
-	data->converted_ns[data->converted++] = first->ts;
+	data->converted_ns[data->converted++] = data->record->ts;
 	while (data->converted < most) {
 		OWN_RECORD struct tep_record *record = tracecmd_read_data(data->input, data->index);
 
-		if (!record || record->offset >= data->at + data->page_bytes)
+		if (!record || record->offset >= data->next)
 			break;
 		data->converted_ns[data->converted++] = record->ts;
 	}
@@ -158,21 +196,20 @@ static int read_converted(struct cpu_data *data, const struct tep_record *first)
 /* 1, 0: there are no more pages, or -ENOMEM. */
 static int load_page(struct cpu_data *data)
 {
-	OWN_RECORD struct tep_record *record = find_page(data);
 	unsigned long long first_ns;
-	int r = 0;
+	int r = 1;
 
-	if (!record)
+	if (!find_page(data))
 		return 0;
-	data->cpu = (uint32_t)record->cpu;
-	data->at = record->offset - place_in_page(data, record);
-	copy_page(data, record);
+	data->cpu = (uint32_t)data->record->cpu;
 	kbuffer_load_subbuffer(data->kbuffer, data->page);
 	data->last = -1;
 	data->converted = data->next_converted = 0;
-	if (kbuffer_read_event(data->kbuffer, &first_ns) && first_ns != record->ts)
-		r = read_converted(data, record);
-	return r < 0 ? r : 1;
+	if (kbuffer_read_event(data->kbuffer, &first_ns) && first_ns != data->record->ts &&
+	    read_converted(data) < 0)
+		r = -ENOMEM;
+	free_record(&data->record);
+	return r;
 }
 
 /* ---- events ------------------------------------------------------------------------- */
@@ -213,7 +250,7 @@ static char *next_in_page(struct cpu_data *data, unsigned long long *time_ns)
 int cpu_data_next(struct cpu_data *data, struct cpu_data_event *event)
 {
 	unsigned long long time_ns = 0;
-	char *next = data->begun ? next_in_page(data, &time_ns) : NULL;
+	char *next = data->next ? next_in_page(data, &time_ns) : NULL;
 	int size, r;
 
 	event->lost = 0;
@@ -221,7 +258,7 @@ int cpu_data_next(struct cpu_data *data, struct cpu_data_event *event)
 		r = load_page(data);
 		if (r <= 0)
 			return r;
-		event->lost = data->lost;
+		event->lost = event->lost ? event->lost : data->lost;
 		next = next_in_page(data, &time_ns);
 	}
 	size = kbuffer_event_size(data->kbuffer);
@@ -236,10 +273,15 @@ uint32_t cpu_data_cpu(const struct cpu_data *data)
 	return data->cpu;
 }
 
+uint64_t cpu_data_damaged(const struct cpu_data *data)
+{
+	return data->damaged;
+}
+
 /* ---- open, close -------------------------------------------------------------------- */
 
 int cpu_data_new(struct cpu_data **data, struct tracecmd_input *input, int index,
-		 uint32_t page_bytes)
+		 uint32_t page_bytes, uint64_t file_bytes)
 {
 	OWN_CPU_DATA struct cpu_data *fresh = calloc(1, sizeof(*fresh));
 	struct tep_handle *tep = tracecmd_get_tep(input);
@@ -249,7 +291,8 @@ int cpu_data_new(struct cpu_data **data, struct tracecmd_input *input, int index
 	fresh->input = input;
 	fresh->index = index;
 	fresh->page_bytes = page_bytes;
-	/* Its first time, and the bytes of its events in a long: kernel/trace/ring_buffer.c, struct buffer_data_page. */
+	fresh->file_bytes = file_bytes;
+	/* A time, and the bytes of the events in a long: kernel/trace/ring_buffer.c, struct buffer_data_page. */
 	fresh->header_bytes = 8 + (tep_get_long_size(tep) == 8 ? 8 : 4);
 	fresh->memory_page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	fresh->page = calloc(1, page_bytes + SLACK_BYTES);
@@ -270,6 +313,7 @@ void cpu_data_free(struct cpu_data **data)
 
 	if (!old)
 		return;
+	free_record(&old->record);
 	kbuffer_free(old->kbuffer);
 	free(old->page);
 	free(old->converted_ns);

@@ -24,10 +24,10 @@ struct cpu_data_event {
 
 /*
  * The data of the CPU that is `index` in this buffer of a recording, whose pages have `page_bytes`.  The input must
- * outlive it.  0 or -ENOMEM.  Free with cpu_data_free.
+ * outlive it, and fault_begin() be in force.  The file has `file_bytes`.  0 or -ENOMEM.  Free with cpu_data_free.
  */
 int cpu_data_new(struct cpu_data **data, struct tracecmd_input *input, int index,
-		 uint32_t page_bytes);
+		 uint32_t page_bytes, uint64_t file_bytes);
 void cpu_data_free(struct cpu_data **data);
 #define OWN_CPU_DATA CLEANUP(cpu_data_free)
 
@@ -36,5 +36,8 @@ int cpu_data_next(struct cpu_data *data, struct cpu_data_event *event);
 
 /* The number of the CPU that the last event is from. */
 uint32_t cpu_data_cpu(const struct cpu_data *data);
+
+/* Pages that could not be read, up to now. */
+uint64_t cpu_data_damaged(const struct cpu_data *data);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "daemon/probe/events/merge.h"
 #include "daemon/probe/replay/cpu_data.h"
+#include "daemon/probe/replay/fault.h"
 
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
@@ -24,6 +25,7 @@ struct recording {
 	struct tracecmd_input **buffer;
 	int buffers;
 	uint32_t trace_page; /* bytes of a page of the traced kernel's ring buffers */
+	uint64_t bytes;	     /* of the file */
 };
 
 /* ---- the library ------------------------------------------------------------------ */
@@ -271,6 +273,7 @@ int recording_open(struct recording **recording, const char *path,
 		return refuse(fd, path, bytes, error);
 	if (!is_page_size(fresh->trace_page))
 		return refuse_page_size(path, fresh->trace_page, error);
+	fresh->bytes = (uint64_t)bytes;
 	input = open_fd(fd, &headers);
 	if (!input && headers)
 		input = open_truncated(fd, bytes, error);
@@ -333,7 +336,7 @@ static int add_cpu(struct reading *reading, const struct recording *recording, u
 {
 	uint32_t at = reading->cpus;
 	int r = cpu_data_new(&reading->cpu[at], recording->buffer[buffer], (int)index,
-			     recording->trace_page);
+			     recording->trace_page, recording->bytes);
 
 	if (r < 0)
 		return r;
@@ -347,12 +350,14 @@ static int add_cpu(struct reading *reading, const struct recording *recording, u
 /* In the file's order, so that of events with the same time that of the lower CPU comes first. */
 static int reading_begin(struct reading *reading, const struct recording *recording)
 {
-	uint32_t cpus = recording_cpus(recording), buffers = (uint32_t)recording->buffers;
+	uint32_t cpus = recording_cpus(recording), buffers = (uint32_t)recording->buffers, all;
 	int r = 0;
 
-	reading->cpu = calloc((size_t)cpus * buffers, sizeof(struct cpu_data *));
-	reading->event = calloc((size_t)cpus * buffers, sizeof(*reading->event));
-	reading->merge = merge_new(cpus * buffers);
+	if (__builtin_mul_overflow(cpus, buffers, &all))
+		return -ENOMEM;
+	reading->cpu = calloc(all, sizeof(struct cpu_data *));
+	reading->event = calloc(all, sizeof(*reading->event));
+	reading->merge = merge_new(all);
 	if (!reading->cpu || !reading->event || !reading->merge)
 		return -ENOMEM;
 	for (uint32_t buffer = 0; buffer < buffers; buffer++)
@@ -386,13 +391,19 @@ static int give_first(struct reading *reading, uint32_t first,
 
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
+	struct fault_handlers others;
 	struct reading reading = {};
-	int r = reading_begin(&reading, recording);
 	uint64_t time_ns;
 	uint32_t first;
+	int r;
 
+	fault_begin(&others);
+	r = reading_begin(&reading, recording);
 	while (r == 0 && merge_first(reading.merge, &first, &time_ns))
 		r = give_first(&reading, first, visitor);
+	for (uint32_t cpu = 0; cpu < reading.cpus; cpu++)
+		visitor->damaged(visitor->userdata, cpu_data_damaged(reading.cpu[cpu]));
 	reading_end(&reading);
+	fault_end(&others);
 	return r;
 }

@@ -37,6 +37,8 @@ struct recording_visitor {
 		      size_t size);
 	/* Events of a CPU were lost before its next record; 0: not known how many. */
 	void (*lost)(void *userdata, uint32_t cpu, uint64_t events);
+	/* At the end: N pages could not be read. */
+	void (*damaged)(void *userdata, uint64_t pages);
 	void *userdata;
 };
 

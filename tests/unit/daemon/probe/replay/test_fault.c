@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/probe/replay/fault.h"
+
+enum { PAGE = 4096 };
+
+static volatile char *memory;
+static int calls;
+
+static void touch(void *userdata)
+{
+	calls++;
+	(void)memory[*(const size_t *)userdata];
+}
+
+/* A page of a file of one page, behind it one that the file does not have, and behind that nothing. */
+static int map_file(void **state)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	memory = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return munmap((void *)(memory + 2 * PAGE), PAGE);
+}
+
+static int unmap_file(void **state)
+{
+	(void)state;
+	return munmap((void *)memory, 2 * PAGE);
+}
+
+static void test_no_fault(void **state)
+{
+	struct fault_handlers others;
+	size_t at = 0;
+
+	(void)state;
+	fault_begin(&others);
+	calls = 0;
+	assert_true(fault_guard(touch, &at));
+	assert_int_equal(calls, 1);
+	fault_end(&others);
+}
+
+/* SIGBUS, and SIGSEGV where nothing is mapped; again and again. */
+static void test_faults(void **state)
+{
+	struct fault_handlers others;
+	size_t behind_file = PAGE, nowhere = 2 * PAGE, inside = 1;
+
+	(void)state;
+	fault_begin(&others);
+	for (int i = 0; i < 3; i++) {
+		assert_false(fault_guard(touch, &behind_file));
+		assert_false(fault_guard(touch, &nowhere));
+		assert_true(fault_guard(touch, &inside));
+	}
+	fault_end(&others);
+}
+
+/* What is not guarded ends the process. */
+static void test_unguarded(void **state)
+{
+	struct fault_handlers others;
+	size_t inside = 0, behind_file = PAGE;
+	int status;
+	pid_t child;
+
+	(void)state;
+	fault_begin(&others);
+	assert_true(fault_guard(touch, &inside));
+	child = fork();
+	if (!child) {
+		touch(&behind_file);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGBUS);
+	fault_end(&others);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_fault),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_unguarded),
+	};
+
+	return cmocka_run_group_tests(tests, map_file, unmap_file);
+}
