@@ -19,8 +19,8 @@ void fault_begin(struct fault_handlers *others);
 void fault_end(const struct fault_handlers *others);
 
 /*
- * Call `read`.  false: it met such a fault and was left at that moment.  So it must neither hold a lock nor own
- * anything while it reads from the file.
+ * Call `read`.  false: it met such a fault and was left at that moment.  So it must hold no lock while it reads from
+ * the file, and what it owns then is lost.
  */
 bool fault_guard(void (*read)(void *userdata), void *userdata);
 

@@ -61,26 +61,51 @@ static void silence_end(const struct silence *silence)
 	}
 }
 
-/*
- * Open a descriptor, which stays the caller's.  Plugins of trace-cmd are programs in their own right, and of no use
- * here.
- * NULL: it cannot be read; *headers says whether its headers can.
- */
-static struct tracecmd_input *open_fd(int fd, bool *headers)
+/* A call of the library that can crash on a damaged file. */
+static bool call_guarded(void (*call)(void *userdata), void *userdata)
 {
 	const struct silence silence = silence_begin();
+	struct fault_handlers others;
+	bool is_whole;
+
+	fault_begin(&others);
+	is_whole = fault_guard(call, userdata);
+	fault_end(&others);
+	silence_end(&silence);
+	return is_whole;
+}
+
+struct opening {
+	int fd;
 	struct tracecmd_input *input;
+	bool headers; /* can be read */
+	bool data;
+};
+
+/* Plugins of trace-cmd are programs in their own right, and of no use here. */
+static void open_input(void *userdata)
+{
+	struct opening *opening = userdata;
 	char path[32];
 
 	/* The library takes a path only; of a descriptor it crashes where data are missing (tracecmd_open_fd()). */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	input = tracecmd_open_head(path, TRACECMD_FL_LOAD_NO_PLUGINS);
-	*headers = input;
-	/* tracecmd_close() crashes then, so that this one is never freed. */
-	if (input && tracecmd_init_data(input) < 0)
-		input = NULL;
-	silence_end(&silence);
-	return input;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", opening->fd);
+	opening->input = tracecmd_open_head(path, TRACECMD_FL_LOAD_NO_PLUGINS);
+	opening->headers = opening->input;
+	opening->data = opening->input && tracecmd_init_data(opening->input) == 0;
+}
+
+/*
+ * Open a descriptor, which stays the caller's.  NULL: it cannot be read; *headers says whether its headers can.  Then
+ * what the library has opened is never freed: tracecmd_close() would crash.
+ */
+static struct tracecmd_input *open_fd(int fd, bool *headers)
+{
+	struct opening opening = {.fd = fd};
+	bool is_whole = call_guarded(open_input, &opening);
+
+	*headers = opening.headers;
+	return is_whole && opening.data ? opening.input : NULL;
 }
 
 /* ---- damaged files ----------------------------------------------------------------- */
@@ -123,15 +148,20 @@ static struct tracecmd_input *open_truncated(int fd, off_t bytes, char *error)
 	return input;
 }
 
+static void read_copy(void *userdata)
+{
+	const int *copy = userdata;
+
+	(void)tracecmd_open_fd(*copy, TRACECMD_FL_LOAD_NO_PLUGINS);
+}
+
 /* Where the library gives up the headers: a copy of a descriptor shares its position. */
 static off_t find_damage(int fd)
 {
-	const struct silence silence = silence_begin();
 	int copy = dup(fd);
 
 	if (copy >= 0 && lseek(copy, 0, SEEK_SET) == 0)
-		(void)tracecmd_open_fd(copy, TRACECMD_FL_LOAD_NO_PLUGINS);
-	silence_end(&silence);
+		call_guarded(read_copy, &copy);
 	return lseek(fd, 0, SEEK_CUR);
 }
 
@@ -187,11 +217,16 @@ static int refuse_page_size(const char *path, uint32_t bytes, char *error)
 	return -EBADMSG;
 }
 
-static int refuse(int fd, const char *path, off_t bytes, char *error)
+static int refuse(int fd, const char *path, off_t bytes, bool headers, char *error)
 {
 	off_t at = has_mark(fd) ? find_damage(fd) : -1;
 
-	if (at < 0)
+	if (headers)
+		snprintf(
+			error, RECORDING_ERROR_MAX,
+			"%.200s is damaged: its headers can be read up to offset %jd, but not the first page of a CPU; copy the file again, or record again",
+			path, (intmax_t)at);
+	else if (at < 0)
 		snprintf(
 			error, RECORDING_ERROR_MAX,
 			"%.200s is not a recording: it does not begin with the mark of trace.dat at offset 0; make one with netflowctl record or trace-cmd record",
@@ -270,7 +305,7 @@ int recording_open(struct recording **recording, const char *path,
 		return r;
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	if (!read_page_size(fd, &fresh->trace_page))
-		return refuse(fd, path, bytes, error);
+		return refuse(fd, path, bytes, false, error);
 	if (!is_page_size(fresh->trace_page))
 		return refuse_page_size(path, fresh->trace_page, error);
 	fresh->bytes = (uint64_t)bytes;
@@ -278,7 +313,7 @@ int recording_open(struct recording **recording, const char *path,
 	if (!input && headers)
 		input = open_truncated(fd, bytes, error);
 	if (!input)
-		return refuse(fd, path, bytes, error);
+		return refuse(fd, path, bytes, headers, error);
 	r = add_instances(fresh, input);
 	if (r < 0)
 		return r;
