@@ -86,8 +86,7 @@ OWNERS = {
                    r"|daemon/(json|varlink|control|alert|history)/.*)",
     r"traceevent/.*": r"daemon/kernel/symbols\.c|daemon/probe/events/.*|"
                       r"tests/fuzz/fuzz_trace\.c|tests/unit/daemon/probe/events/.*|"
-                      r"daemon/probe/tracefs/(pages|backend_tracefs)\.c|"
-                      r"daemon/probe/replay/cpu_data\.c",
+                      r"tests/fuzz/fuzz_subbuffer\.c|daemon/probe/tracefs/backend_tracefs\.c",
     r"trace-cmd/.*": r"daemon/probe/replay/(recording|cpu_data)\.c",
     r"tracefs/.*": r"daemon/probe/tracefs/(instance(_events)?|kprobes)\.c",
     r"systemd/sd-journal\.h": r"daemon/process/journal\.c",

@@ -11,29 +11,23 @@
 #include <trace-cmd/trace-cmd.h>
 #include <unistd.h>
 
-#include <traceevent/kbuffer.h>
-
+#include "daemon/probe/events/subbuffer.h"
 #include "daemon/probe/replay/fault.h"
 
 /* Pages that were read are released in parts of this size. */
 #define RELEASE_BYTES ((uintptr_t)1 << 20)
 
-/* libtraceevent reads the header of an event, or a number of lost ones, behind the last event of a damaged page. */
-#define SLACK_BYTES 16
-
 struct cpu_data {
 	struct tracecmd_input *input;
 	int index;
 	uint32_t cpu;
-	uint32_t page_bytes, header_bytes;
+	uint32_t page_bytes;
 	uint64_t file_bytes;
-	struct kbuffer *kbuffer;
 
-	/* The page that is read: a copy, and where its events end. */
+	/* The page that is read: a copy. */
 	unsigned char *page;
-	const char *end;
-	int last; /* the place of its last event that was read; -1: none was */
-	int lost; /* events before its first one */
+	struct subbuffer events;
+	int64_t lost; /* events before its first one; negative: not known how many */
 	/* The times of its events where the library converts them; NULL: no page needed any. */
 	uint64_t *converted_ns;
 	uint32_t converted, next_converted;
@@ -104,27 +98,23 @@ static bool is_later_page(const struct cpu_data *data)
 	uint32_t place = place_in_page(data);
 
 	/* A page that says it is longer than it is can put an event into the next one's header. */
-	return place >= data->header_bytes && data->record->offset - place >= data->next;
+	return place >= data->events.header_bytes && data->record->offset - place >= data->next;
 }
 
-/* Only as many bytes as the page says it has: there need not be more in memory. */
-static void copy_page(struct cpu_data *data)
+/* Only as many bytes as the page says it has: there need not be more in memory.  false: it says more than fit. */
+static bool copy_page(struct cpu_data *data)
 {
 	const struct tep_record *record = data->record;
-	uint32_t header = (uint32_t)record->record_size - (uint32_t)record->size;
+	uint32_t header = (uint32_t)record->record_size - (uint32_t)record->size, used;
 	char *page = (char *)record->data - header - place_in_page(data);
-	uint32_t bytes;
+	int64_t none;
 
 	release(data, (uintptr_t)page);
-	/* The library has done the same with this page, and taken its size for a possible one. */
-	kbuffer_load_subbuffer(data->kbuffer, page);
-	bytes = data->header_bytes + (uint32_t)kbuffer_subbuffer_size(data->kbuffer);
-	data->lost = kbuffer_missed_events(data->kbuffer);
-	if (bytes > data->page_bytes)
-		bytes = data->page_bytes;
-	memcpy(data->page, page, bytes);
-	memset(data->page + bytes, 0, SLACK_BYTES);
-	data->end = (char *)data->page + bytes;
+	if (subbuffer_load(&data->events, page, data->page_bytes, &data->lost) < 0)
+		return false;
+	used = subbuffer_used(&data->events, page);
+	memcpy(data->page, page, used);
+	return subbuffer_load(&data->events, data->page, used, &none) == 0;
 }
 
 /* The page at data->next, or behind it if that has no event. */
@@ -137,9 +127,7 @@ static void read_page(void *userdata)
 				  : tracecmd_read_cpu_first(data->input, index);
 	/* Behind the last page, this place can be in the data of another CPU. */
 	data->is_other = index != data->index;
-	if (data->record && !data->is_other && is_later_page(data))
-		copy_page(data);
-	else
+	if (!data->record || data->is_other || !is_later_page(data) || !copy_page(data))
 		free_record(&data->record);
 }
 
@@ -196,16 +184,16 @@ static int read_converted(struct cpu_data *data)
 /* 1, 0: there are no more pages, or -ENOMEM. */
 static int load_page(struct cpu_data *data)
 {
-	unsigned long long first_ns;
+	struct subbuffer first;
+	struct subbuffer_event event;
 	int r = 1;
 
 	if (!find_page(data))
 		return 0;
+	first = data->events;
 	data->cpu = (uint32_t)data->record->cpu;
-	kbuffer_load_subbuffer(data->kbuffer, data->page);
-	data->last = -1;
 	data->converted = data->next_converted = 0;
-	if (kbuffer_read_event(data->kbuffer, &first_ns) && first_ns != data->record->ts &&
+	if (subbuffer_next(&first, &event) > 0 && event.time_ns != data->record->ts &&
 	    read_converted(data) < 0)
 		r = -ENOMEM;
 	free_record(&data->record);
@@ -214,57 +202,35 @@ static int load_page(struct cpu_data *data)
 
 /* ---- events ------------------------------------------------------------------------- */
 
-/* Zeros, as behind the end of a truncated file, look like events whose length includes 4 bytes for itself. */
-static bool is_zeros(const struct cpu_data *data)
+/* As subbuffer_next(). */
+static int next_in_page(struct cpu_data *data, struct cpu_data_event *event)
 {
-	return kbuffer_event_size(data->kbuffer) == -4;
-}
+	struct subbuffer_event next = {.time_ns = data->events.time_ns};
+	int r = subbuffer_next(&data->events, &next);
 
-/* A length in a damaged file can be any number: so large that the next event would be before this one, too. */
-static bool goes_on(struct cpu_data *data)
-{
-	int place = kbuffer_curr_index(data->kbuffer);
-	bool is_later = place > data->last;
-
-	data->last = place;
-	return is_later;
-}
-
-/* The next event of the page; NULL: there is none. */
-static char *next_in_page(struct cpu_data *data, unsigned long long *time_ns)
-{
-	struct kbuffer *kbuffer = data->kbuffer;
-	char *event = data->last < 0 ? kbuffer_read_event(kbuffer, time_ns)
-				     : kbuffer_next_event(kbuffer, time_ns);
-
-	while (event && goes_on(data)) {
-		if (data->next_converted < data->converted)
-			*time_ns = data->converted_ns[data->next_converted++];
-		if (!is_zeros(data))
-			return event;
-		event = kbuffer_next_event(kbuffer, time_ns);
-	}
-	return NULL;
+	event->data = next.data;
+	event->size = next.size;
+	event->time_ns = next.time_ns;
+	if (r && data->next_converted < data->converted)
+		event->time_ns = data->converted_ns[data->next_converted++];
+	/* What cannot be read ends the page. */
+	if (r < 0)
+		data->events.at = data->events.end;
+	return r;
 }
 
 int cpu_data_next(struct cpu_data *data, struct cpu_data_event *event)
 {
-	unsigned long long time_ns = 0;
-	char *next = data->next ? next_in_page(data, &time_ns) : NULL;
-	int size, r;
+	int r = next_in_page(data, event);
 
 	event->lost = 0;
-	while (!next) {
+	while (!r) {
 		r = load_page(data);
 		if (r <= 0)
 			return r;
 		event->lost = event->lost ? event->lost : data->lost;
-		next = next_in_page(data, &time_ns);
+		r = next_in_page(data, event);
 	}
-	size = kbuffer_event_size(data->kbuffer);
-	event->data = next;
-	event->size = size > 0 && size <= data->end - next ? (size_t)size : 0;
-	event->time_ns = time_ns;
 	return 1;
 }
 
@@ -292,17 +258,12 @@ int cpu_data_new(struct cpu_data **data, struct tracecmd_input *input, int index
 	fresh->index = index;
 	fresh->page_bytes = page_bytes;
 	fresh->file_bytes = file_bytes;
-	/* A time, and the bytes of the events in a long: kernel/trace/ring_buffer.c, struct buffer_data_page. */
-	fresh->header_bytes = 8 + (tep_get_long_size(tep) == 8 ? 8 : 4);
+	subbuffer_init(&fresh->events, tep_is_file_bigendian(tep),
+		       tep_get_long_size(tep) == 8 ? 8 : 4);
 	fresh->memory_page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	fresh->page = calloc(1, page_bytes + SLACK_BYTES);
-	fresh->kbuffer = kbuffer_alloc(
-		tep_get_long_size(tep) == 8 ? KBUFFER_LSIZE_8 : KBUFFER_LSIZE_4,
-		tep_is_file_bigendian(tep) ? KBUFFER_ENDIAN_BIG : KBUFFER_ENDIAN_LITTLE);
-	if (!fresh->page || !fresh->kbuffer)
+	fresh->page = malloc(page_bytes);
+	if (!fresh->page)
 		return -ENOMEM;
-	if (tep_is_old_format(tep))
-		kbuffer_set_old_format(fresh->kbuffer);
 	*data = TAKE_PTR(fresh);
 	return 0;
 }
@@ -314,7 +275,6 @@ void cpu_data_free(struct cpu_data **data)
 	if (!old)
 		return;
 	free_record(&old->record);
-	kbuffer_free(old->kbuffer);
 	free(old->page);
 	free(old->converted_ns);
 	free(old);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The events of one CPU in a recording, in the order of their times.  libtracecmd finds the pages, and unpacks them
- * where they are compressed; libtraceevent walks each.  libtracecmd could walk them, too, but it allocates memory for
- * each event, and believes the lengths in a damaged file.
+ * where they are compressed.  It could read their events, too, but it allocates memory for each, and believes the
+ * lengths in a damaged file.
  */
 #ifndef DAEMON_PROBE_REPLAY_CPU_DATA_H
 #define DAEMON_PROBE_REPLAY_CPU_DATA_H
@@ -19,7 +19,7 @@ struct cpu_data_event {
 	const void *data; /* valid until the next event is read */
 	size_t size;	  /* bytes; 0: the event does not end within its page */
 	uint64_t time_ns;
-	int lost; /* events lost before this one; negative: not known how many */
+	int64_t lost; /* events lost before this one; negative: not known how many */
 };
 
 /*

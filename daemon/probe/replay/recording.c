@@ -217,6 +217,16 @@ static int refuse_page_size(const char *path, uint32_t bytes, char *error)
 	return -EBADMSG;
 }
 
+/* Before 2.6.31, when the kernel had none of the events that name an skb. */
+static int refuse_old(const char *path, char *error)
+{
+	snprintf(
+		error, RECORDING_ERROR_MAX,
+		"%.200s is of a kernel before Linux 2.6.31, whose ring buffer had another format; record on a later kernel",
+		path);
+	return -EBADMSG;
+}
+
 static int refuse(int fd, const char *path, off_t bytes, bool headers, char *error)
 {
 	off_t at = has_mark(fd) ? find_damage(fd) : -1;
@@ -314,6 +324,8 @@ int recording_open(struct recording **recording, const char *path,
 		input = open_truncated(fd, bytes, error);
 	if (!input)
 		return refuse(fd, path, bytes, headers, error);
+	if (tep_is_old_format(tracecmd_get_tep(input)))
+		return refuse_old(path, error);
 	r = add_instances(fresh, input);
 	if (r < 0)
 		return r;

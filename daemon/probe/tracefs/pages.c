@@ -7,18 +7,17 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <traceevent/kbuffer.h>
-
 #include "common/time.h"
 #include "daemon/probe/events/merge.h"
+#include "daemon/probe/events/subbuffer.h"
 #include "daemon/probe/tracefs/instance.h"
 
 struct buffer {
 	int fd; /* -1: there is no such CPU */
-	struct kbuffer *kbuffer;
 	void *page;
-	void *event; /* the next one; NULL: none is loaded */
-	unsigned long long time_ns;
+	struct subbuffer events; /* of the page */
+	struct subbuffer_event next;
+	bool has_next;
 };
 
 struct pages {
@@ -31,16 +30,27 @@ struct pages {
 
 /* ---- pages ------------------------------------------------------------------------- */
 
+/* The kernel's own pages are whole: if one is not, something is wrong with it, and events are missing. */
+static void take_next(struct pages *pages, unsigned int cpu)
+{
+	struct buffer *buffer = &pages->buffer[cpu];
+	int r = subbuffer_next(&buffer->events, &buffer->next);
+
+	buffer->has_next = r > 0;
+	if (r < 0)
+		pages->sink.lost(pages->sink.userdata, cpu, 0);
+}
+
 static void take_page(struct pages *pages, unsigned int cpu)
 {
 	struct buffer *buffer = &pages->buffer[cpu];
-	int missed;
+	int64_t lost;
 
-	kbuffer_load_subbuffer(buffer->kbuffer, buffer->page);
-	missed = kbuffer_missed_events(buffer->kbuffer);
-	if (missed)
-		pages->sink.lost(pages->sink.userdata, cpu, missed > 0 ? (uint64_t)missed : 0);
-	buffer->event = kbuffer_read_event(buffer->kbuffer, &buffer->time_ns);
+	if (subbuffer_load(&buffer->events, buffer->page, pages->page_size, &lost) < 0)
+		lost = -1;
+	if (lost)
+		pages->sink.lost(pages->sink.userdata, cpu, lost > 0 ? (uint64_t)lost : 0);
+	take_next(pages, cpu);
 }
 
 /*
@@ -51,7 +61,7 @@ static int load(struct pages *pages, unsigned int cpu)
 {
 	struct buffer *buffer = &pages->buffer[cpu];
 
-	while (!buffer->event) {
+	while (!buffer->has_next) {
 		ssize_t bytes = read(buffer->fd, buffer->page, pages->page_size);
 
 		if (bytes < 0 && errno == EINTR)
@@ -71,13 +81,13 @@ static int load_empty(struct pages *pages)
 		struct buffer *buffer = &pages->buffer[cpu];
 		int r;
 
-		if (buffer->fd < 0 || buffer->event)
+		if (buffer->fd < 0 || buffer->has_next)
 			continue;
 		r = load(pages, cpu);
 		if (r < 0)
 			return r;
-		if (buffer->event)
-			merge_add(pages->merge, cpu, buffer->time_ns);
+		if (buffer->has_next)
+			merge_add(pages->merge, cpu, buffer->next.time_ns);
 	}
 	return 0;
 }
@@ -88,13 +98,13 @@ static int give_first(struct pages *pages, unsigned int cpu)
 	struct buffer *buffer = &pages->buffer[cpu];
 	int r = 0;
 
-	pages->sink.event(pages->sink.userdata, cpu, buffer->time_ns, buffer->event,
-			  (size_t)kbuffer_event_size(buffer->kbuffer));
-	buffer->event = kbuffer_next_event(buffer->kbuffer, &buffer->time_ns);
-	if (!buffer->event)
+	pages->sink.event(pages->sink.userdata, cpu, buffer->next.time_ns, buffer->next.data,
+			  buffer->next.size);
+	take_next(pages, cpu);
+	if (!buffer->has_next)
 		r = load(pages, cpu);
-	if (buffer->event)
-		merge_advance(pages->merge, buffer->time_ns);
+	if (buffer->has_next)
+		merge_advance(pages->merge, buffer->next.time_ns);
 	else
 		merge_drop(pages->merge);
 	return r;
@@ -128,8 +138,8 @@ static int open_buffer(struct pages *pages, const struct instance *instance, uns
 		return fd;
 	buffer->fd = fd;
 	buffer->page = malloc(pages->page_size);
-	buffer->kbuffer = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
-	return buffer->page && buffer->kbuffer ? 0 : -ENOMEM;
+	subbuffer_init(&buffer->events, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, sizeof(long));
+	return buffer->page ? 0 : -ENOMEM;
 }
 
 int pages_new(struct pages **pages, const struct instance *instance, const struct pages_sink *sink)
@@ -190,8 +200,6 @@ void pages_free(struct pages **pages)
 		if (buffer->fd >= 0)
 			close(buffer->fd);
 		free(buffer->page);
-		if (buffer->kbuffer)
-			kbuffer_free(buffer->kbuffer);
 	}
 	free(old->buffer);
 	merge_free(&old->merge);
