@@ -88,6 +88,7 @@ void context_event(struct correlator *c, struct cpu *cpu, const struct event *ev
 		break;
 	case NF_PROBE_SOFTIRQ_ENTRY:
 		nf_softirq_enter(&cpu->state, event->number);
+		cpu->run[cpu->current - cpu->context] = cpu->state.runs;
 		break;
 	case NF_PROBE_SOFTIRQ_EXIT:
 		nf_softirq_leave(&cpu->state, event->number);
@@ -128,7 +129,8 @@ uint64_t context_run(const struct cpu *cpu, const struct event *event)
 	enum { IN_TASK = 1, IN_SOFTIRQ, IN_NET_RX };
 
 	if (context_in_net_rx(cpu))
-		return (uint64_t)IN_NET_RX << 62 | (uint64_t)event->cpu << 16 | cpu->state.runs;
+		return (uint64_t)IN_NET_RX << 62 | (uint64_t)event->cpu << 16 |
+		       cpu->run[cpu->current - cpu->context];
 	if (!context_is_task(cpu, event))
 		return (uint64_t)IN_SOFTIRQ << 62 | event->cpu;
 	return (uint64_t)IN_TASK << 62 | event->tid;

@@ -44,6 +44,7 @@ struct cpu {
 	struct nf_cpu state; /* of which bpf/softirq.h uses the first part */
 	struct nf_context context[NF_CONTEXTS];
 	struct nf_context *current; /* of the task of the event */
+	uint16_t run[NF_CONTEXTS];  /* of NET_RX, by state.runs when it began */
 	uint64_t now;
 	struct nf_hist wait;	 /* raise to entry of NET_RX */
 	struct nf_bucket bucket; /* of latency records */

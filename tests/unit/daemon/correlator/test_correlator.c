@@ -674,6 +674,28 @@ static void test_drops_are_counted_by_key(void **state)
 	assert_ledger();
 }
 
+/* With PREEMPT_RT, another task on this CPU can have a run of its own in the middle of one. */
+static void test_drops_in_a_run_that_is_preempted(void **state)
+{
+	(void)state;
+	as_task(READER);
+	softirq_entry(NET_RX);
+	receive(SKB, "eth0", 100);
+	as_task(OTHER_TASK);
+	softirq_entry(NET_RX);
+	receive(SKB2, "eth1", 100);
+	HAPPEN(KFREE_SKB, .skb = SKB2, .location = 0x77, .protocol = IP, .reason = 3);
+	assert_string_equal(world.drop.device, "eth1");
+	softirq_exit(NET_RX);
+	as_task(READER);
+	world.next.softirq = true;
+	HAPPEN(KFREE_SKB, .skb = SKB, .location = 0x77, .protocol = IP, .reason = 3);
+	assert_string_equal(world.drop.device, "eth0");
+	softirq_exit(NET_RX);
+	assert_int_equal(events(NF_EVENT_DROPPED), 2);
+	assert_ledger();
+}
+
 /* A message is no packet of the device that received what had its memory before. */
 static void test_a_dropped_message_has_no_device(void **state)
 {
@@ -848,6 +870,7 @@ int main(void)
 		T(test_through_a_vlan_device),
 		T(test_completed_by_net_tx),
 		T(test_drops_are_counted_by_key),
+		T(test_drops_in_a_run_that_is_preempted),
 		T(test_a_dropped_message_has_no_device),
 		T(test_a_drop_record),
 		T(test_strangers_fill_the_table_of_drops),
