@@ -47,7 +47,7 @@ static const char *const allowed[] = {
 	/* events and time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create1", "epoll_ctl",
 	"epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "gettimeofday", "nanosleep",
-	"poll", "ppoll", "pselect6", "select", "signalfd4", "time", "timerfd_create",
+	"poll", "ppoll", "pselect6", "select", "setitimer", "signalfd4", "time", "timerfd_create",
 	"timerfd_gettime", "timerfd_settime",
 	/* this process, its threads, and the programs of alerts */
 	"capget", "exit", "exit_group", "futex", "get_robust_list", "getcpu", "getegid", "geteuid",

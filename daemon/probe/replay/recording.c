@@ -20,6 +20,9 @@
 /* More than any recording: a file that ends too early continues with zeros, which are no events. */
 #define WHOLE_BYTES ((off_t)1 << 40)
 
+/* CPU time that the library never needs for the headers or a page. */
+#define CALL_SECONDS 10
+
 struct recording {
 	/* The first buffer is that of the file itself, the others those of its instances. */
 	struct tracecmd_input **buffer;
@@ -68,7 +71,7 @@ static bool call_guarded(void (*call)(void *userdata), void *userdata)
 	struct fault_handlers others;
 	bool is_whole;
 
-	fault_begin(&others);
+	fault_begin(&others, CALL_SECONDS);
 	is_whole = fault_guard(call, userdata);
 	fault_end(&others);
 	silence_end(&silence);
@@ -444,7 +447,7 @@ int recording_read(struct recording *recording, const struct recording_visitor *
 	uint32_t first;
 	int r;
 
-	fault_begin(&others);
+	fault_begin(&others, CALL_SECONDS);
 	r = reading_begin(&reading, recording);
 	while (r == 0 && merge_first(reading.merge, &first, &time_ns))
 		r = give_first(&reading, first, visitor);

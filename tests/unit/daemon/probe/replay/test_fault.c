@@ -24,6 +24,12 @@ static void touch(void *userdata)
 	(void)memory[*(const size_t *)userdata];
 }
 
+static void turn(void *userdata)
+{
+	for (;;)
+		touch(userdata);
+}
+
 /* A page of a file of one page, behind it one that the file does not have, and behind that nothing. */
 static int map_file(void **state)
 {
@@ -50,7 +56,7 @@ static void test_no_fault(void **state)
 	size_t at = 0;
 
 	(void)state;
-	fault_begin(&others);
+	fault_begin(&others, 1);
 	calls = 0;
 	assert_true(fault_guard(touch, &at));
 	assert_int_equal(calls, 1);
@@ -64,7 +70,7 @@ static void test_faults(void **state)
 	size_t behind_file = PAGE, nowhere = 2 * PAGE, inside = 1;
 
 	(void)state;
-	fault_begin(&others);
+	fault_begin(&others, 1);
 	for (int i = 0; i < 3; i++) {
 		assert_false(fault_guard(touch, &behind_file));
 		assert_false(fault_guard(touch, &nowhere));
@@ -82,7 +88,7 @@ static void test_unguarded(void **state)
 	pid_t child;
 
 	(void)state;
-	fault_begin(&others);
+	fault_begin(&others, 1);
 	assert_true(fault_guard(touch, &inside));
 	child = fork();
 	if (!child) {
@@ -95,12 +101,26 @@ static void test_unguarded(void **state)
 	fault_end(&others);
 }
 
+/* A call that would never return. */
+static void test_no_end(void **state)
+{
+	struct fault_handlers others;
+	size_t inside = 0;
+
+	(void)state;
+	fault_begin(&others, 1);
+	assert_false(fault_guard(turn, &inside));
+	assert_true(fault_guard(touch, &inside));
+	fault_end(&others);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_fault),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_unguarded),
+		cmocka_unit_test(test_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, map_file, unmap_file);
