@@ -46,15 +46,27 @@ static __always_inline void nf_gate_next_run(struct nf_cpu *state, const struct 
 
 #include "bpf/softirq.h"
 
-static struct nf_context *context_of(struct cpu *cpu, uint32_t tid)
+static bool begins(const struct event *event)
 {
-	struct nf_context *context = &cpu->context[tid & (NF_CONTEXTS - 1)];
+	return event->probe == NF_PROBE_SOFTIRQ_ENTRY ||
+	       event->probe == NF_PROBE_NET_DEV_START_XMIT;
+}
 
-	if (context->tid != tid) {
-		context->softirq = 0;
-		context->xmit_depth = 0;
-		context->tid = tid;
-	}
+/*
+ * Two tasks can need the same context.  Then the first keeps it while it is in a softirq or in start_xmit, until the
+ * other one begins such a thing, too.
+ */
+static struct nf_context *context_of(struct cpu *cpu, const struct event *event)
+{
+	struct nf_context *context = &cpu->context[event->tid & (NF_CONTEXTS - 1)];
+
+	if (context->tid == event->tid)
+		return context;
+	if ((context->softirq || context->xmit_depth) && !begins(event))
+		context = &cpu->context[NF_CONTEXTS];
+	context->softirq = 0;
+	context->xmit_depth = 0;
+	context->tid = event->tid;
 	return context;
 }
 
@@ -67,7 +79,7 @@ int context_enter(struct correlator *c, const struct event *event, struct cpu **
 	}
 	*cpu = c->cpu[event->cpu];
 	(*cpu)->now = event->time_ns;
-	(*cpu)->current = context_of(*cpu, event->tid);
+	(*cpu)->current = context_of(*cpu, event);
 	return 0;
 }
 
@@ -101,7 +113,7 @@ void context_event(struct correlator *c, struct cpu *cpu, const struct event *ev
 void context_forget(struct cpu *cpu)
 {
 	cpu->state = (struct nf_cpu){.rx_lines = cpu->state.rx_lines, .runs = cpu->state.runs};
-	for (int i = 0; i < NF_CONTEXTS; i++)
+	for (int i = 0; i <= NF_CONTEXTS; i++)
 		cpu->context[i] = (struct nf_context){.tid = cpu->context[i].tid};
 	cpu->received_count = 0;
 	cpu->enqueued = 0;

@@ -696,6 +696,25 @@ static void test_drops_in_a_run_that_is_preempted(void **state)
 	assert_ledger();
 }
 
+/* The kernel switches to another task in the middle of a run, one that would have the same context, and back. */
+static void test_a_run_that_is_interrupted(void **state)
+{
+	(void)state;
+	as_task(READER);
+	softirq_entry(NET_RX);
+	receive(SKB, "eth0", 100);
+	HAPPEN(SCHED_SWITCH, .number = READER + NF_CONTEXTS);
+	as_task(READER + NF_CONTEXTS);
+	world.next.softirq = false;
+	HAPPEN(SCHED_SWITCH, .number = READER);
+	as_task(READER);
+	world.next.softirq = true;
+	HAPPEN(KFREE_SKB, .skb = SKB, .location = 0x77, .protocol = IP, .reason = 3);
+	softirq_exit(NET_RX);
+	assert_string_equal(world.drop.device, "eth0");
+	assert_ledger();
+}
+
 /* A message is no packet of the device that received what had its memory before. */
 static void test_a_dropped_message_has_no_device(void **state)
 {
@@ -871,6 +890,7 @@ int main(void)
 		T(test_completed_by_net_tx),
 		T(test_drops_are_counted_by_key),
 		T(test_drops_in_a_run_that_is_preempted),
+		T(test_a_run_that_is_interrupted),
 		T(test_a_dropped_message_has_no_device),
 		T(test_a_drop_record),
 		T(test_strangers_fill_the_table_of_drops),
