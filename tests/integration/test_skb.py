@@ -160,17 +160,17 @@ def check_stages(records, threaded=False):
 
 
 def distance(ours, traced_):
-    """The distance of two clocks that both read the events of one CPU, one after the other: at each
-    event first the trace's clock and then ours, or first ours.  So each time of ours is between
-    two events of the trace, its own and the next one, however long the machine stops in
-    between.  Returns None if it is not: then a time belongs to another event."""
+    """The distance of two clocks that both read the events of one CPU, one right after the other.
+    The machine can stop in between, and the clock of an emulated one can step back after that, so
+    single times are off by any amount; the median is not.  But each time of ours is between two
+    events of the trace, the ones before and after its own.  Returns None if it is not: then a time
+    belongs to another event."""
     assert len(ours) == len(traced_)
-    low = min(a - b for a, b in zip(ours, traced_))
-    if all(a - low <= after + ROUNDING_NS for a, after in zip(ours, traced_[1:])):
-        return low
-    high = max(a - b for a, b in zip(ours, traced_))
-    if all(a - high >= before - ROUNDING_NS for a, before in zip(ours[1:], traced_)):
-        return high
+    middle = statistics.median_low(a - b for a, b in zip(ours, traced_))
+    times = [a - middle for a in ours]
+    if all(before - ROUNDING_NS <= time for before, time in zip(traced_, times[1:])) \
+            and all(time <= after + ROUNDING_NS for time, after in zip(times, traced_[1:])):
+        return middle
     return None
 
 
