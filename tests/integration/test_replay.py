@@ -406,9 +406,11 @@ def test_event_that_is_longer_than_its_page(closed_port, tmp_path):
     3 << 30 | (1 << 27) - 1,
     1 << 20,
 ])
-def test_page_that_is_longer_than_its_file(closed_port, tmp_path, events):
+@pytest.mark.parametrize("cycles", [False, True])
+def test_page_that_is_longer_than_its_file(closed_port, tmp_path, events, cycles):
     """It is not shown, but what comes behind it is, and the ledger has both."""
-    data = bytearray(closed_port.read_bytes())
+    data = closed_port.read_bytes()
+    data = bytearray(with_option(data, CYCLES, struct.pack("=IIQ", 2048, 10, 0)) if cycles else data)
     begin, size = max(cpus_of(data), key=lambda cpu: cpu[1])
     assert size >= 3 * 4096
     struct.pack_into("=Q", data, begin + 4096 + 8, events)

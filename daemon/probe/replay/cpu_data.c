@@ -157,27 +157,38 @@ static bool find_page(struct cpu_data *data)
 	return false;
 }
 
-/*
- * The library converts times where a file says so: of a guest to the host's, cycles to nanoseconds.  It must read each
- * record of the page for that.
- */
-static int read_converted(struct cpu_data *data)
+/* An event has 4 bytes or more. */
+static uint32_t events_most(const struct cpu_data *data)
 {
-	/* An event has 4 bytes or more. */
-	uint32_t most = data->page_bytes / 4;
+	return data->page_bytes / 4;
+}
 
-	if (!data->converted_ns)
-		data->converted_ns = calloc(most, sizeof(*data->converted_ns));
-	if (!data->converted_ns)
-		return -ENOMEM;
+/* The library goes on to the next page to find that this one has no more: what is damaged there ends this, too. */
+static void read_times(void *userdata)
+{
+	struct cpu_data *data = userdata;
+
 	data->converted_ns[data->converted++] = data->record->ts;
-	while (data->converted < most) {
+	while (data->converted < events_most(data)) {
 		OWN_RECORD struct tep_record *record = tracecmd_read_data(data->input, data->index);
 
 		if (!record || record->offset >= data->next)
 			break;
 		data->converted_ns[data->converted++] = record->ts;
 	}
+}
+
+/*
+ * The library converts times where a file says so: of a guest to the host's, cycles to nanoseconds.  It must read each
+ * record of the page for that.
+ */
+static int read_converted(struct cpu_data *data)
+{
+	if (!data->converted_ns)
+		data->converted_ns = calloc(events_most(data), sizeof(*data->converted_ns));
+	if (!data->converted_ns)
+		return -ENOMEM;
+	(void)fault_guard(read_times, data);
 	return 0;
 }
 
