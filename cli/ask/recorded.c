@@ -85,11 +85,14 @@ enum report_status recorded_start(struct recorded **recorded, const char *file)
 /* netflowd has ended before it served.  It reports a recording that it cannot read itself. */
 static void report_end(struct recorded *recorded)
 {
-	int status = netflowd_wait(recorded->netflowd);
+	int signal = netflowd_wait(recorded->netflowd) - 128;
 
-	if (status > 128)
-		report("%.200s cannot be read: its reader was killed by signal %d (%s); the file is probably damaged",
-		       recorded->file, status - 128, strsignal(status - 128));
+	if (signal > 0)
+		report("%.200s cannot be read: its reader was killed by signal %d (%s); %s",
+		       recorded->file, signal, strsignal(signal),
+		       signal == SIGKILL || signal == SIGTERM
+			       ? "another process did that, or the kernel for lack of memory: try again"
+			       : "the file is probably damaged");
 }
 
 /* The first line of netflowd says that it serves. */

@@ -410,7 +410,9 @@ def test_event_that_is_longer_than_its_page(closed_port, tmp_path):
 def test_page_that_is_longer_than_its_file(closed_port, tmp_path, events, cycles):
     """It is not shown, but what comes behind it is, and the ledger has both."""
     data = closed_port.read_bytes()
-    data = bytearray(with_option(data, CYCLES, struct.pack("=IIQ", 2048, 10, 0)) if cycles else data)
+    if cycles:
+        data = with_option(data, CYCLES, struct.pack("=IIQ", 2048, 10, 0))
+    data = bytearray(data)
     begin, size = max(cpus_of(data), key=lambda cpu: cpu[1])
     assert size >= 3 * 4096
     struct.pack_into("=Q", data, begin + 4096 + 8, events)
@@ -420,6 +422,18 @@ def test_page_that_is_longer_than_its_file(closed_port, tmp_path, events, cycles
     assert (after["unreadable"], after["losses"]) == (1, 1)
     # A page has at most as many events as bytes / 16.
     assert before["events"] - 256 <= after["events"] < before["events"]
+
+
+def test_last_page_of_a_cpu_is_damaged(closed_port, tmp_path):
+    """The next page is another CPU's, so this one is missing."""
+    data = bytearray(closed_port.read_bytes())
+    begin, size = min(cpu for cpu in cpus_of(data) if cpu[1])
+    if size < 2 * 4096 or begin + size == len(data):
+        pytest.skip("only the last CPU has more than one page")
+    struct.pack_into("=Q", data, begin + size - 4096 + 8, 1 << 20)
+    bent = tmp_path / "bent.dat"
+    bent.write_bytes(data)
+    assert replayed(bent, "status")["trace"]["unreadable"] == 1
 
 
 def test_damaged(closed_port, tmp_path):

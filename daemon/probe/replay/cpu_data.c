@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,29 +133,35 @@ static void read_page(void *userdata)
 }
 
 /*
- * Read the next page that can be read, and count those before it that cannot.  The library does not tell these from the
- * end of the data: so look up to the end of the file.  Places in data that it has unpacked can be behind that, and then
- * a page that cannot be read ends the data of its CPU.
+ * Read the next page that can be read, and count those before it that cannot.  To the library, such a page looks
+ * like the end of the data: so look up to the next CPU's pages or the end of the file.  Places in data that it has
+ * unpacked can be behind that, and then such a page ends the data of its CPU.
  */
 static bool find_page(struct cpu_data *data)
 {
-	uint32_t damaged = 0;
+	uint64_t before = data->damaged, perhaps = 0; /* perhaps damaged, or behind the end */
+	int signal;
 
-	do {
-		if (fault_guard(read_page, data) && data->record) {
-			data->next = data->record->offset - place_in_page(data) + data->page_bytes;
-			data->damaged += damaged;
-			if (damaged && !data->lost)
-				data->lost = -1;
-			return true;
-		}
+	while ((signal = fault_guard(read_page, data)) || !data->record) {
 		free_record(&data->record);
-		if (!data->next)
+		if (signal)
+			data->damaged++;
+		else if (data->is_other)
+			data->damaged += perhaps;
+		else
+			perhaps++;
+		/* The first one, the last one, or the file has been shortened. */
+		if (!data->next || data->is_other || signal == SIGBUS)
 			return false;
 		data->next += data->page_bytes;
-		damaged++;
-	} while (!data->is_other && data->next < data->file_bytes);
-	return false;
+		if (data->next >= data->file_bytes)
+			return false;
+	}
+	data->damaged += perhaps;
+	if (data->damaged > before && !data->lost)
+		data->lost = -1;
+	data->next = data->record->offset - place_in_page(data) + data->page_bytes;
+	return true;
 }
 
 /* An event has 4 bytes or more. */

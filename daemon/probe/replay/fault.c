@@ -13,16 +13,15 @@ static volatile unsigned int calls, timed;
 static void leave(int number)
 {
 	if (landing)
-		siglongjmp(*landing, 1);
+		siglongjmp(*landing, number);
 	/* The same instruction faults again. */
 	signal(number, SIG_DFL);
 }
 
 static void look(int number)
 {
-	(void)number;
 	if (landing && timed == calls)
-		siglongjmp(*landing, 1);
+		siglongjmp(*landing, number);
 	timed = calls;
 }
 
@@ -54,17 +53,16 @@ void fault_end(const struct fault_handlers *others)
 	sigaction(SIGVTALRM, &others->alarm, NULL);
 }
 
-bool fault_guard(void (*read)(void *userdata), void *userdata)
+int fault_guard(void (*read)(void *userdata), void *userdata)
 {
 	sigjmp_buf place;
+	int number = sigsetjmp(place, 0);
 
-	if (sigsetjmp(place, 0)) {
-		landing = NULL;
-		return false;
+	if (!number) {
+		calls++;
+		landing = &place;
+		read(userdata);
 	}
-	calls++;
-	landing = &place;
-	read(userdata);
 	landing = NULL;
-	return true;
+	return number;
 }

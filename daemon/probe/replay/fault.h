@@ -7,7 +7,6 @@
 #define DAEMON_PROBE_REPLAY_FAULT_H
 
 #include <signal.h>
-#include <stdbool.h>
 
 /* The handlers of others. */
 struct fault_handlers {
@@ -22,9 +21,10 @@ void fault_begin(struct fault_handlers *others, unsigned int cpu_seconds);
 void fault_end(const struct fault_handlers *others);
 
 /*
- * Call `read`.  false: it met such a fault, or took 1 to 2 times the CPU time, and was left at that moment.  So it must
- * hold no lock while it reads from the file, and what it owns then is lost.
+ * Call `read`.  0, or it met such a fault, or took 1 to 2 times the CPU time, and was left at that moment: then the
+ * signal.  SIGBUS says that the file has become too short.  It must hold no lock while it reads from the file, and what
+ * it owns then is lost.
  */
-bool fault_guard(void (*read)(void *userdata), void *userdata);
+int fault_guard(void (*read)(void *userdata), void *userdata);
 
 #endif

@@ -72,7 +72,7 @@ static bool call_guarded(void (*call)(void *userdata), void *userdata)
 	bool is_whole;
 
 	fault_begin(&others, CALL_SECONDS);
-	is_whole = fault_guard(call, userdata);
+	is_whole = fault_guard(call, userdata) == 0;
 	fault_end(&others);
 	silence_end(&silence);
 	return is_whole;

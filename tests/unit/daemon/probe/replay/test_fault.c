@@ -58,7 +58,7 @@ static void test_no_fault(void **state)
 	(void)state;
 	fault_begin(&others, 1);
 	calls = 0;
-	assert_true(fault_guard(touch, &at));
+	assert_int_equal(fault_guard(touch, &at), 0);
 	assert_int_equal(calls, 1);
 	fault_end(&others);
 }
@@ -72,9 +72,9 @@ static void test_faults(void **state)
 	(void)state;
 	fault_begin(&others, 1);
 	for (int i = 0; i < 3; i++) {
-		assert_false(fault_guard(touch, &behind_file));
-		assert_false(fault_guard(touch, &nowhere));
-		assert_true(fault_guard(touch, &inside));
+		assert_int_equal(fault_guard(touch, &behind_file), SIGBUS);
+		assert_int_equal(fault_guard(touch, &nowhere), SIGSEGV);
+		assert_int_equal(fault_guard(touch, &inside), 0);
 	}
 	fault_end(&others);
 }
@@ -89,7 +89,7 @@ static void test_unguarded(void **state)
 
 	(void)state;
 	fault_begin(&others, 1);
-	assert_true(fault_guard(touch, &inside));
+	assert_int_equal(fault_guard(touch, &inside), 0);
 	child = fork();
 	if (!child) {
 		touch(&behind_file);
@@ -109,8 +109,8 @@ static void test_no_end(void **state)
 
 	(void)state;
 	fault_begin(&others, 1);
-	assert_false(fault_guard(turn, &inside));
-	assert_true(fault_guard(touch, &inside));
+	assert_int_equal(fault_guard(turn, &inside), SIGVTALRM);
+	assert_int_equal(fault_guard(touch, &inside), 0);
 	fault_end(&others);
 }
 
