@@ -16,16 +16,16 @@ import time
 
 import pytest
 
-from lab import (backends, journeys, ledgers, nics, offload, packets, paths, patience, skbtrace,
-                 sockets, waiting)
+from lab import (backends, journeys, ledgers, nics, offload, one_clock, packets, paths, patience,
+                 skbtrace, sockets, waiting)
 
 PORT = 7777
 ROUNDS = 5
 SIZE = 77  # bytes of payload, as no other packet has; the first 8 are the datagram's number
 LENGTH = 20 + 8 + SIZE
 SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUSY_POLL, SO_INCOMING_NAPI_ID = 32, 33, 46, 56
-ROUNDING_NS = 2000  # the trace prints whole µs
-# netflowd's program and the kernel's trace read the clock at one event within less than this.
+# The median distance of the moments at which netflowd's program and the kernel's trace read the
+# clock at one event is less than this.
 SAME_NS = 500_000 * patience.FACTOR
 # The error of the time of day, which netflowd and this test derive from one clock each by itself.
 CLOCK_NS = 100_000
@@ -88,6 +88,7 @@ def send_bursts(wire, sender, burst, rounds=ROUNDS):
             sender.send(struct.pack(f"!Q{SIZE - 8}x", round_ * burst + n))
         shape(wire.left_device, verb, OPEN)
         waiting.until(lambda: wire.left_device.qdisc("tbf")["qlen"], lambda n: n == 0)
+        time.sleep(2 * one_clock.PAUSE_NS / 1e9)
     return rounds * burst
 
 
@@ -159,31 +160,19 @@ def check_stages(records, threaded=False):
         assert times == sorted(times), f"{stage} is not in the order of the datagrams"
 
 
-def distance(ours, traced_):
-    """The distance of two clocks that both read the events of one CPU, one right after the other.
-    The machine can stop in between, and the clock of an emulated one can step back after that, so
-    single times are off by any amount; the median is not.  But each time of ours is between two
-    events of the trace, the ones before and after its own.  Returns None if it is not: then a time
-    belongs to another event."""
-    assert len(ours) == len(traced_)
-    middle = statistics.median_low(a - b for a, b in zip(ours, traced_))
-    times = [a - middle for a in ours]
-    if all(before - ROUNDING_NS <= time for before, time in zip(traced_, times[1:])) \
-            and all(time <= after + ROUNDING_NS for time, after in zip(times, traced_[1:])):
-        return middle
-    return None
-
-
 def check_trace(records, seen):
     """The records of a flow and the kernel's trace of the same skbs, in the same order.  Both have
     one clock, but the records show the time of day."""
     assert len(seen) == len(records)
-    clocks = []
-    for stage, field in (("receive", "receive"), ("sock_queue", "queued"), ("copy", "read")):
-        ours, traced_ = [time_of(r, stage) for r in records], [getattr(s, field) for s in seen]
-        clocks.append(distance(ours, traced_))
-        assert clocks[-1] is not None, (stage, [a - b for a, b in zip(ours, traced_)])
-    assert max(clocks) - min(clocks) < SAME_NS, clocks
+    limits = {stage: one_clock.limits([time_of(r, stage) for r in records],
+                                      [getattr(s, field) for s in seen])
+              for stage, field in (("receive", "receive"), ("sock_queue", "queued"),
+                                   ("copy", "read"))}
+    for stage, of_stage in limits.items():
+        why = one_clock.disagreement(of_stage)
+        assert why is None, f"{stage}: {why}"
+    why = one_clock.disagreement([limit for of_stage in limits.values() for limit in of_stage])
+    assert why is None, f"{', '.join(limits)}: {why}"
 
 
 def case(burst, gro, threaded):
@@ -274,6 +263,7 @@ def send_flows(wire, senders, burst):
             verb = "change"
             send_all()
         waiting.until(lambda: wire.left_device.qdisc("tbf")["qlen"], lambda n: n == 0)
+        time.sleep(2 * one_clock.PAUSE_NS / 1e9)
     return next(count)
 
 
