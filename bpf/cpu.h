@@ -6,6 +6,7 @@
 #ifndef NF_CPU_H
 #define NF_CPU_H
 
+#include "context.h"
 #include "follow.h"
 #include "maps.h"
 
@@ -124,22 +125,30 @@ static __always_inline __u32 nf_hash(__u64 number, __u32 shift)
 	return number * 0x9e3779b97f4a7c15ULL >> shift;
 }
 
+/* A context of this CPU. */
+static __always_inline struct nf_context *nf_context_at(__u32 number)
+{
+	__u32 index = bpf_get_smp_processor_id() * NF_CONTEXTS + number;
+
+	return bpf_map_lookup_elem(&nf_contexts, &index);
+}
+
 /*
- * The context of the current task, on a kernel that preempts softirqs.  A task in a softirq or in
- * start_xmit stays on its CPU, so only tasks that this CPU preempted there share its contexts.  If
- * two of them need the same one, the first loses it: its context is empty then.
+ * The context of the current task, on a kernel that preempts softirqs.  It is looked up by its number once more: for
+ * the verifier, two ways to a pointer never become one again, and two ways to a number do.
  */
 static __always_inline struct nf_context *nf_task_context(void)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
-	__u32 index = bpf_get_smp_processor_id() * NF_CONTEXTS + (tid & (NF_CONTEXTS - 1));
-	struct nf_context *context = bpf_map_lookup_elem(&nf_contexts, &index);
+	__u32 tid = bpf_get_current_pid_tgid(), number = nf_context_first(tid);
+	const struct nf_context *first = nf_context_at(number);
+	const struct nf_context *second = nf_context_at(nf_context_second(tid));
+	struct nf_context *context;
 
-	if (context && context->tid != tid) {
-		context->softirq = 0;
-		context->xmit_depth = 0;
-		context->tid = tid;
-	}
+	if (first && second && nf_context_is_second(first, second, tid))
+		number = nf_context_second(tid);
+	context = nf_context_at(number);
+	if (context)
+		nf_context_give(context, tid);
 	return context;
 }
 

@@ -28,7 +28,7 @@ struct {
 	__type(value, struct nf_cpu);
 } nf_cpus SEC(".maps");
 
-/* Index: CPU * NF_CONTEXTS + lower bits of the thread id.  Only with PREEMPT_RT. */
+/* Index: CPU * NF_CONTEXTS + a number of context.h.  Only with PREEMPT_RT. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a CPU is doing: interrupts, softirqs and transmits in progress.  bpf/softirq.h has the rules.
+ * What a CPU is doing: interrupts, softirqs and transmits in progress.  bpf/softirq.h and bpf/context.h have the
+ * rules.
  *
  * Each task has a context of its own on a CPU.  Only with PREEMPT_RT can one task preempt another in a softirq; a
  * recording does not say which kernel it is of, and on all others this makes no difference.
@@ -44,29 +45,16 @@ static __always_inline void nf_gate_next_run(struct nf_cpu *state, const struct 
 	(void)context;
 }
 
+#include "bpf/context.h"
 #include "bpf/softirq.h"
 
-static bool begins(const struct event *event)
+static struct nf_context *context_of(struct cpu *cpu, uint32_t tid)
 {
-	return event->probe == NF_PROBE_SOFTIRQ_ENTRY ||
-	       event->probe == NF_PROBE_NET_DEV_START_XMIT;
-}
+	struct nf_context *first = &cpu->context[nf_context_first(tid)];
+	struct nf_context *second = &cpu->context[nf_context_second(tid)];
+	struct nf_context *context = nf_context_is_second(first, second, tid) ? second : first;
 
-/*
- * Two tasks can need the same context.  Then the first keeps it while it is in a softirq or in start_xmit, until the
- * other one begins such a thing, too.
- */
-static struct nf_context *context_of(struct cpu *cpu, const struct event *event)
-{
-	struct nf_context *context = &cpu->context[event->tid & (NF_CONTEXTS - 1)];
-
-	if (context->tid == event->tid)
-		return context;
-	if ((context->softirq || context->xmit_depth) && !begins(event))
-		context = &cpu->context[NF_CONTEXTS];
-	context->softirq = 0;
-	context->xmit_depth = 0;
-	context->tid = event->tid;
+	nf_context_give(context, tid);
 	return context;
 }
 
@@ -79,7 +67,7 @@ int context_enter(struct correlator *c, const struct event *event, struct cpu **
 	}
 	*cpu = c->cpu[event->cpu];
 	(*cpu)->now = event->time_ns;
-	(*cpu)->current = context_of(*cpu, event);
+	(*cpu)->current = context_of(*cpu, event->tid);
 	return 0;
 }
 
@@ -113,7 +101,7 @@ void context_event(struct correlator *c, struct cpu *cpu, const struct event *ev
 void context_forget(struct cpu *cpu)
 {
 	cpu->state = (struct nf_cpu){.rx_lines = cpu->state.rx_lines, .runs = cpu->state.runs};
-	for (int i = 0; i <= NF_CONTEXTS; i++)
+	for (int i = 0; i < NF_CONTEXTS; i++)
 		cpu->context[i] = (struct nf_context){.tid = cpu->context[i].tid};
 	cpu->received_count = 0;
 	cpu->enqueued = 0;

@@ -41,10 +41,10 @@ struct inflight {
 #define RECEIVED_MAX 64
 
 struct cpu {
-	struct nf_cpu state;			    /* of which bpf/softirq.h uses the first part */
-	struct nf_context context[NF_CONTEXTS + 1]; /* the last is that of a task that has none */
-	struct nf_context *current;		    /* of the task of the event */
-	uint16_t run[NF_CONTEXTS + 1];		    /* of NET_RX, by state.runs when it began */
+	struct nf_cpu state; /* of which bpf/softirq.h uses the first part */
+	struct nf_context context[NF_CONTEXTS];
+	struct nf_context *current; /* of the task of the event */
+	uint16_t run[NF_CONTEXTS];  /* of NET_RX, by state.runs when it began */
 	uint64_t now;
 	struct nf_hist wait;	 /* raise to entry of NET_RX */
 	struct nf_bucket bucket; /* of latency records */

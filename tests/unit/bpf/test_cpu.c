@@ -386,7 +386,16 @@ static void test_atomic_additions(void **state)
 
 /* ---- PREEMPT_RT: tasks serve softirqs, and preempt each other there ---- */
 
-enum { TASK_A = 100, TASK_B = 101, TASK_LIKE_A = TASK_A + NF_CONTEXTS };
+/*
+ * Tasks like A have the same first context, number 36, and TASK_LIKE_BOTH the same second one, number 37.  That is the
+ * first one of TASK_B.
+ */
+enum {
+	TASK_A = 100,
+	TASK_B = 101,
+	TASK_LIKE_A = TASK_A + NF_CONTEXTS,
+	TASK_LIKE_BOTH = TASK_A + NF_CONTEXTS * NF_CONTEXTS,
+};
 
 /* The task runs from now on; `serving`: inside a softirq. */
 static void as_task(__u32 tid, bool serving)
@@ -447,8 +456,8 @@ static void test_rt_transmits(void **state)
 	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 2, 1600 + 2400);
 }
 
-/* Two tasks of one CPU need the same context: the first loses its stages, and gets no others'. */
-static void test_rt_tasks_with_one_context(void **state)
+/* Tasks of one CPU with the same first context: each keeps its stages, whoever runs in between. */
+static void test_rt_tasks_with_like_ids(void **state)
 {
 	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
 	const __u64 *stage;
@@ -460,9 +469,51 @@ static void test_rt_tasks_with_one_context(void **state)
 	softirq_entry(NET_RX_SOFTIRQ);
 	at(11760);
 	start_xmit(a, NET_A);
+	/* It only passes. */
+	as_task(TASK_LIKE_BOTH, false);
+	stage = stages_of(NET_A, 11920);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
 	interrupt(IRQ_NIC2, 12000, 12160);
 	at(12800);
 	as_task(TASK_LIKE_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(12960);
+	start_xmit(b, NET_A);
+	as_task(TASK_A, true);
+	stage = stages_of(NET_A, 13600);
+	assert_int_equal(stage[NF_STAGE_IRQ], 10000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 11600);
+	at(14400);
+	end_xmit(a, NET_A);
+	softirq_exit(NET_RX_SOFTIRQ);
+	/* Its first context is free now, but it keeps the one that it has. */
+	as_task(TASK_LIKE_A, true);
+	stage = stages_of(NET_A, 15200);
+	assert_int_equal(stage[NF_STAGE_IRQ], 12000);
+	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 12800);
+	at(16000);
+	end_xmit(b, NET_A);
+	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 2, 14400 - 11760 + 16000 - 12960);
+}
+
+/* Others need both contexts that a task can have: one of them loses its stages, and gets no others'. */
+static void test_rt_tasks_without_a_context(void **state)
+{
+	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
+	const __u64 *stage;
+
+	(void)state;
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	as_task(TASK_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(11760);
+	start_xmit(a, NET_A);
+	as_task(TASK_B, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	interrupt(IRQ_NIC2, 12000, 12160);
+	at(12800);
+	as_task(TASK_LIKE_BOTH, true);
 	softirq_entry(NET_RX_SOFTIRQ);
 	start_xmit(b, NET_A);
 	as_task(TASK_A, true);
@@ -471,12 +522,9 @@ static void test_rt_tasks_with_one_context(void **state)
 	assert_int_equal(stage[NF_STAGE_SOFTIRQ_ENTRY], 0);
 	at(14400);
 	end_xmit(a, NET_A);
-	as_task(TASK_LIKE_A, true);
-	end_xmit(b, NET_A);
 	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 0, 0);
 	/* From the next softirq and transmit on, it has everything again. */
 	at(16000);
-	as_task(TASK_A, true);
 	softirq_entry(NET_RX_SOFTIRQ);
 	assert_int_equal(stages_of(NET_A, 17600)[NF_STAGE_SOFTIRQ_ENTRY], 16000);
 	at(18400);
@@ -521,7 +569,8 @@ int main(void)
 		PATH_TEST(test_atomic_additions),
 		PATH_TEST(test_rt_softirqs),
 		PATH_TEST(test_rt_transmits),
-		PATH_TEST(test_rt_tasks_with_one_context),
+		PATH_TEST(test_rt_tasks_with_like_ids),
+		PATH_TEST(test_rt_tasks_without_a_context),
 		PATH_TEST(test_rt_in_task),
 	};
 
