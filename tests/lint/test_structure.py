@@ -47,8 +47,8 @@ MAY_INCLUDE = {
                       "daemon/process/loop.h", "common/", "bpf/records.h"],
     "daemon/kernel/": ["daemon/core/", "daemon/process/loop.h", "common/"],
     "daemon/core/": ["common/", "bpf/records.h"],
-    "daemon/correlator/": ["common/", "bpf/records.h", "bpf/softirq.h", "bpf/throttle.h",
-                           "bpf/ethertypes.h", "bpf/pages.h"],
+    "daemon/correlator/": ["common/", "bpf/records.h", "bpf/softirq.h", "bpf/context.h",
+                           "bpf/throttle.h", "bpf/ethertypes.h", "bpf/pages.h"],
     "daemon/probe/": ["daemon/core/names.h", "common/", "bpf/records.h"],
     "daemon/probe/bpf/": ["daemon/probe/", "daemon/core/names.h", "daemon/core/histogram.h",
                           "daemon/core/drop_sums.h", "common/", "bpf/records.h", "build/bpf/"],
@@ -175,7 +175,8 @@ def test_each_library_has_one_owner():
 def test_the_shared_header_is_the_only_one():
     """Of bpf/, user space includes records.h and nothing else, except the programs' unit tests,
     and the correlator, which follows the same rules as the programs."""
-    rules = {"bpf/softirq.h", "bpf/throttle.h", "bpf/ethertypes.h", "bpf/pages.h"}
+    rules = {"bpf/softirq.h", "bpf/context.h", "bpf/throttle.h", "bpf/ethertypes.h",
+             "bpf/pages.h"}
     wrong = [f"{name} includes {what}" for name, what, quoted in includes()
              if quoted and not name.startswith(("bpf/", "tests/unit/bpf/"))
              and not name.endswith(".bpf.c")
