@@ -55,6 +55,8 @@ class Guest:
         self.console = place / "console.log"
         self.complaints = place / "qemu.log"
         self.result = place / "result"
+        # With --probes, what the guest wrote of them; the next guest leaves it.
+        self.probes = place / "probes.json"
         self._lock = None
 
     def __enter__(self):
@@ -76,6 +78,7 @@ class Guest:
         self._prepare(command)
         ended = self._emulate()
         self._complaints()
+        self._keep_probes()
         status = self._read("status")
         if status is None:
             raise Trouble(f"{ended}; {self._console_tail()}")
@@ -92,6 +95,8 @@ class Guest:
             initramfs.build(self.kernel, self.initramfs)
         shutil.rmtree(self.result, ignore_errors=True)
         self.result.mkdir()
+        if self.options.probes:
+            self.probes.unlink(missing_ok=True)
         (self.result / "command").write_text(command + "\n")
         if self.options.prepare:
             (self.result / "prepare").write_text(self.options.prepare + "\n")
@@ -198,6 +203,11 @@ class Guest:
         return "the guest ended without a result"
 
     # ---- after ----
+
+    def _keep_probes(self):
+        written = self.result / self.probes.name
+        if written.exists():
+            shutil.copy(written, self.probes)
 
     def _read(self, name):
         """A file that the guest wrote; None if it ended before."""
