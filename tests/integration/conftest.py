@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
@@ -18,6 +19,8 @@ NEEDED = ("ip", "tc", "nft", "nstat", "sysctl", "bpftool", "unshare", "setpriv")
 def pytest_configure(config):
     # ip, tc, nft and bpftool are not in every user's path.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
+    # A script starts commands in the background with SIGINT ignored; programs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
     config.addinivalue_line("markers", "portable: the kernel makes no difference, so continuous "
                             "integration runs it in no emulated machine")
