@@ -399,11 +399,15 @@ static bool is_stalled_too_long(const struct client *client, uint64_t now)
 	return limit && client->unsent && now - client->moved_ns > limit;
 }
 
-bool client_check(struct client *client, uint64_t now)
+bool client_check(struct client *client)
 {
+	uint64_t now;
+
 	if (client->broken || client->refused)
 		return false;
 	client_flush(client);
+	/* Not earlier: moved_ns may be new, and must not be behind `now`. */
+	now = time_monotonic();
 	if (is_stalled_too_long(client, now)) {
 		client_break(client);
 	} else if (!is_idle_too_long(client, now)) {

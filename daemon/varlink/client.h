@@ -76,7 +76,7 @@ void client_turn(struct client *client);
  * Disconnect the client if it has been idle, or has taken none of its replies, for longer than the settings allow.
  * Returns true if it did.
  */
-bool client_check(struct client *client, uint64_t now);
+bool client_check(struct client *client);
 
 /* The running call; NULL if there is none. */
 struct call *client_call(const struct client *client);

@@ -178,7 +178,7 @@ static void check_client(struct client *client, void *userdata)
 {
 	struct server *server = userdata;
 
-	if (client_check(client, time_monotonic()))
+	if (client_check(client))
 		server->stats.timed_out++;
 }
 

@@ -178,6 +178,40 @@ static void test_stall(void **state)
 	assert_int_equal(fixture->stats.unsent_bytes, 0);
 }
 
+static struct {
+	int fd;
+	ssize_t got;
+} reader;
+
+/* The watch for stalled clients is due, and the socket takes more. */
+static void be_busy_while_it_reads(struct fixture *fixture)
+{
+	static char bytes[200000];
+
+	(void)fixture;
+	usleep(600000);
+	reader.got = recv(reader.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+}
+
+static void test_a_busy_server_is_no_stall(void **state)
+{
+	struct fixture *fixture = *state;
+
+	serve(fixture, (struct server_settings){.stall_ns = 60000 * MS, .idle_ns = 60000 * MS});
+	reader.fd = client_open(fixture);
+	request(reader.fd, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
+	usleep(100000);
+	for (int i = 0; i < 5; i++) {
+		in_loop(fixture, be_busy_while_it_reads);
+		assert_true(reader.got > 0);
+		usleep(100000); /* it sends more */
+	}
+	in_loop(fixture, read_stats);
+	assert_int_equal(fixture->stats.timed_out, 0);
+	assert_int_equal(fixture->stats.clients, 1);
+	close(reader.fd);
+}
+
 /* ---- places ----------------------------------------------------------------- */
 
 static bool all_left(const struct fixture *fixture)
@@ -433,6 +467,7 @@ int main(void)
 		NONE(test_stream_is_not_idle),
 		NONE(test_slow_loris),
 		NONE(test_stall),
+		NONE(test_a_busy_server_is_no_stall),
 		NONE(test_users),
 		NONE(test_root_gets_in),
 		NONE(test_turns),
