@@ -346,7 +346,7 @@ def test_tcp_and_the_kernels_trace(start, wire, traced):
 
     records = waiting.until(received, lambda found: len(found) >= rounds)
     assert len(records) >= rounds
-    clock = clock_distance()
+    clock = one_clock.of_day()
     distances = []
     for record in records:
         assert "sock_queue" in journeys.names(record), record["missing"]
@@ -358,15 +358,6 @@ def test_tcp_and_the_kernels_trace(start, wire, traced):
         distances.append(min(max(abs(received[skb] - times[0]), abs(copied[skb] - times[1]))
                              for skb in same))
     assert statistics.median(distances) < SAME_NS
-
-
-def clock_distance():
-    """The time of day minus CLOCK_MONOTONIC, in ns."""
-    def once():
-        before, day, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        return after - before, day - before
-
-    return min(once() for _ in range(1000))[1]
 
 
 @pytest.mark.needs("wake", "sk_data_ready")

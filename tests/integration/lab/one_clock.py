@@ -7,6 +7,10 @@ events of a series come one after the other.  So a time of one program, moved by
 clocks, is not before the event before its own, and not after the event after it, in the series of
 the other.  That limits what the distance of the clocks can be, and one distance must fit all."""
 
+import bisect
+import collections
+import time
+
 from . import patience
 
 # A time limit between two events that are this far apart is halfway between them: nothing stops a
@@ -18,6 +22,30 @@ ROUNDING_NS = 2000  # the kernel's trace prints whole µs
 # it does so often: a few times may be off by this much there.
 STEP_NS = 1_000_000 if patience.FACTOR > 1 else 0
 STEPS_ONE_IN = 10
+
+# Of two series that lack events of each other.
+NEAR_NS, VOTE_NS = 2_000_000, 10_000
+
+
+def of_day():
+    """The time of day minus CLOCK_MONOTONIC, in ns."""
+    def once():
+        before, day, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return after - before, day - before
+
+    return min(once() for _ in range(1000))[1]
+
+
+def apart(ours, theirs):
+    """The distance of the clocks, theirs minus ours, to 2 * VOTE_NS, if it is at most NEAR_NS and
+    the two sorted series have most events in common: the distances of common events are alike, and
+    those of others are not."""
+    votes = collections.Counter()
+    for moment in theirs:
+        near = ours[bisect.bisect_left(ours, moment - NEAR_NS):
+                    bisect.bisect_right(ours, moment + NEAR_NS)]
+        votes.update((moment - one) // VOTE_NS for one in near)
+    return VOTE_NS * (1 + max(votes, key=lambda vote: votes[vote] + votes[vote + 1]))
 
 
 def limits(ours, theirs):
