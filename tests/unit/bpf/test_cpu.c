@@ -456,6 +456,17 @@ static void test_rt_transmits(void **state)
 	assert_hist(NET_A, NF_SEGMENT_START_TO_XMIT, 2, 1600 + 2400);
 }
 
+/* The interrupt is at 10000, the softirq begins at 11600, and the transmit at 11760. */
+static void a_sends_in_a_softirq(struct sk_buff *skb)
+{
+	interrupt(IRQ_NIC, 10000, 10160);
+	at(11600);
+	as_task(TASK_A, true);
+	softirq_entry(NET_RX_SOFTIRQ);
+	at(11760);
+	start_xmit(skb, NET_A);
+}
+
 /* Tasks of one CPU with the same first context: each keeps its stages, whoever runs in between. */
 static void test_rt_tasks_with_like_ids(void **state)
 {
@@ -463,12 +474,7 @@ static void test_rt_tasks_with_like_ids(void **state)
 	const __u64 *stage;
 
 	(void)state;
-	interrupt(IRQ_NIC, 10000, 10160);
-	at(11600);
-	as_task(TASK_A, true);
-	softirq_entry(NET_RX_SOFTIRQ);
-	at(11760);
-	start_xmit(a, NET_A);
+	a_sends_in_a_softirq(a);
 	/* It only passes. */
 	as_task(TASK_LIKE_BOTH, false);
 	stage = stages_of(NET_A, 11920);
@@ -503,12 +509,7 @@ static void test_rt_tasks_without_a_context(void **state)
 	const __u64 *stage;
 
 	(void)state;
-	interrupt(IRQ_NIC, 10000, 10160);
-	at(11600);
-	as_task(TASK_A, true);
-	softirq_entry(NET_RX_SOFTIRQ);
-	at(11760);
-	start_xmit(a, NET_A);
+	a_sends_in_a_softirq(a);
 	as_task(TASK_B, true);
 	softirq_entry(NET_RX_SOFTIRQ);
 	interrupt(IRQ_NIC2, 12000, 12160);

@@ -55,7 +55,7 @@ class Guest:
         self.console = place / "console.log"
         self.complaints = place / "qemu.log"
         self.result = place / "result"
-        # With --probes, what the guest wrote of them; the next guest leaves it.
+        # What the last guest with --probes wrote; guests without do not touch it.
         self.probes = place / "probes.json"
         self._lock = None
 

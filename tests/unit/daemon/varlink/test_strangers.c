@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The server and its clients of several users: time-outs, places, turns, the budget of unsent replies. */
+#include <poll.h>
 #include <sys/types.h>
 
 #include "common/json.h"
@@ -196,15 +197,15 @@ static void be_busy_while_it_reads(struct fixture *fixture)
 static void test_a_busy_server_is_no_stall(void **state)
 {
 	struct fixture *fixture = *state;
+	struct pollfd fd = {.events = POLLIN};
 
 	serve(fixture, (struct server_settings){.stall_ns = 60000 * MS, .idle_ns = 60000 * MS});
-	reader.fd = client_open(fixture);
+	fd.fd = reader.fd = client_open(fixture);
 	request(reader.fd, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
-	usleep(100000);
 	for (int i = 0; i < 5; i++) {
+		assert_int_equal(poll(&fd, 1, 20000), 1);
 		in_loop(fixture, be_busy_while_it_reads);
 		assert_true(reader.got > 0);
-		usleep(100000); /* it sends more */
 	}
 	in_loop(fixture, read_stats);
 	assert_int_equal(fixture->stats.timed_out, 0);
