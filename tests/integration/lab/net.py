@@ -248,9 +248,9 @@ def _wait_for_carrier(device):
         raise RuntimeError(f"{device.name} has no carrier")
 
 
-def _join(a, a4, a6, b, b4, b6):
-    """Give both ends addresses.  Each has a permanent neighbour entry for the other, so that ARP
-    and neighbour discovery add nothing to the packets that a test counts."""
+def join(a, a4, a6, b, b4, b6):
+    """Give two Devices that reach each other addresses.  Each has a permanent neighbour entry for
+    the other, so that ARP and neighbour discovery add nothing to the packets that a test counts."""
     for end, v4, v6, other, other4, other6 in ((a, a4, a6, b, b4, b6), (b, b4, b6, a, a4, a6)):
         known = f"lladdr {other.mac} dev {end.name} nud permanent"
         lines = [f"address add {v4}/24 dev {end.name}", f"neighbour replace {other4} {known}"]
@@ -269,8 +269,8 @@ class Pair:
     def __init__(self, lab, ipv6=True, **kwargs):
         self.left, self.right = lab.namespace(ipv6), lab.namespace(ipv6)
         self.left_device, self.right_device = lab.veth(self.left, self.right, **kwargs)
-        _join(self.left_device, self.LEFT4, self.LEFT6,
-              self.right_device, self.RIGHT4, self.RIGHT6)
+        join(self.left_device, self.LEFT4, self.LEFT6,
+             self.right_device, self.RIGHT4, self.RIGHT6)
 
     def right_address(self, version):
         return self.RIGHT4 if version == 4 else self.RIGHT6
@@ -286,10 +286,10 @@ class Path:
         self.left, self.router, self.right = (lab.namespace() for _ in range(3))
         self.left_device, self.near_device = lab.veth(self.left, self.router)
         self.far_device, self.right_device = lab.veth(self.router, self.right)
-        _join(self.left_device, self.LEFT4, self.LEFT6,
-              self.near_device, self.NEAR4, self.NEAR6)
-        _join(self.far_device, self.FAR4, self.FAR6,
-              self.right_device, self.RIGHT4, self.RIGHT6)
+        join(self.left_device, self.LEFT4, self.LEFT6,
+             self.near_device, self.NEAR4, self.NEAR6)
+        join(self.far_device, self.FAR4, self.FAR6,
+             self.right_device, self.RIGHT4, self.RIGHT6)
         self.router.sysctl(**{"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1})
         for namespace, v4, v6 in ((self.left, self.NEAR4, self.NEAR6),
                                   (self.right, self.FAR4, self.FAR6)):
