@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lab import kernel, ledgers, paths, patience, waiting
+from lab import backends, kernel, ledgers, paths, patience, waiting
 
 SLOW, FAST = 13_000, 10_000
 PORT = 9
@@ -16,7 +16,10 @@ EVENTS = {"kfree_skb": "skb/kfree_skb", "net_dev_start_xmit": "net/net_dev_start
 # The largest share of its runs that a program may miss, ten times what 7.3-rt in a guest missed.
 MOST_MISSED = 0.01
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [
+    pytest.mark.usefixtures("bpf"),
+    pytest.mark.skipif(backends.TRACE_EVENTS, reason="it is programs that the kernel skips"),
+]
 
 
 def send(namespace, *arguments, priority=None):
