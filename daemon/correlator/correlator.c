@@ -165,6 +165,13 @@ void correlator_hide_devices(struct correlator *c)
 	c->hides_devices = true;
 }
 
+/* An interrupt handler, with what it wakes, can come between two skbs of a list. */
+static void note_list(struct cpu *cpu, const struct event *event)
+{
+	if (!event->irq)
+		cpu->receiving = event->probe == NF_PROBE_NETIF_RECEIVE_SKB;
+}
+
 void correlator_event(struct correlator *c, const struct event *event)
 {
 	struct inflight *e;
@@ -179,7 +186,7 @@ void correlator_event(struct correlator *c, const struct event *event)
 	e = copies_before(c, cpu, event);
 	take(c, cpu, e, event);
 	receive_announced(cpu, event);
-	cpu->receiving = event->probe == NF_PROBE_NETIF_RECEIVE_SKB;
+	note_list(cpu, event);
 }
 
 void correlator_lost(struct correlator *c, uint32_t cpu, uint64_t events)

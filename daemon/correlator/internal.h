@@ -60,10 +60,10 @@ struct cpu {
 	uint64_t unshown, unshown_sk;
 	/*
 	 * The kernel shows a whole list of GRO at netif_receive_skb before it delivers the first.  Skbs that were
-	 * received with no other event between them are of one batch.
+	 * received with no other event between them, but those of interrupt handlers, are of one batch.
 	 */
 	uint64_t batch;
-	bool receiving;			  /* the last event was netif_receive_skb */
+	bool receiving;			  /* the last event but theirs was netif_receive_skb */
 	struct nf_bucket slots_bucket[2]; /* of slots records: near misses, all others */
 	struct nf_slots_frame slots_frame[NF_SLOTS_DEPTH]; /* the key is the index of the device */
 	uint32_t slots_depth;				   /* entries of slots_frame[] */

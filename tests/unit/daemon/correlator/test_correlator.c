@@ -362,6 +362,36 @@ static void test_a_list_of_skbs(void **state)
 	assert_ledger();
 }
 
+static void timer_wakes(uint32_t tid)
+{
+	world.next.irq = true;
+	HAPPEN(SCHED_WAKING, .number = tid);
+	world.next.irq = false;
+}
+
+/* A timer's interrupt while the kernel shows the list, and while it delivers it. */
+static void test_an_interrupt_in_a_list(void **state)
+{
+	(void)state;
+	softirq_entry(NET_RX);
+	receive(SKB, "eth0", 100);
+	timer_wakes(OTHER_TASK);
+	receive(SKB2, "eth0", 200);
+	receive(SKB3, "eth0", 300);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	timer_wakes(OTHER_TASK);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
+	softirq_exit(NET_RX);
+	as_task(READER);
+	for (uint32_t i = 1; i <= 3; i++) {
+		read_datagram(SOCK);
+		assert_int_equal(world.journey.bytes.len, 100 * i);
+	}
+	assert_int_equal(events(NF_EVENT_DELIVERED), 3);
+	assert_ledger();
+}
+
 /* A message of AF_UNIX has the memory of an ACK that was freed without an event: its reader consumes it. */
 static void test_a_message_is_not_delivered(void **state)
 {
@@ -872,6 +902,7 @@ int main(void)
 		T(test_memory_that_a_hidden_device_uses),
 		T(test_a_fin_is_not_read),
 		T(test_a_list_of_skbs),
+		T(test_an_interrupt_in_a_list),
 		T(test_a_message_is_not_delivered),
 		T(test_freed_before_the_read_is_reported),
 		T(test_a_copy_of_merged_segments),
