@@ -216,9 +216,11 @@ def test_cycles_leak_nothing_and_lose_no_drop(serve):
             ["python3", "-c", "import socket, sys, time\n"
              "s, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0\n"
              "import select\n"
-             "while not select.select([sys.stdin], [], [], 0)[0]:\n"
+             "while n <= 1000 or not select.select([sys.stdin], [], [], 0)[0]:\n"
              "    s.sendto(b'x', ('127.0.0.1', 9)); n += 1; time.sleep(0.0002)\n"
+             "    n == 1 and print('sends', flush=True)\n"
              "print(n)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sender:
+        assert sender.stdout.readline() == b"sends\n"
         for _ in range(CYCLES):
             daemon.call("Pause")
             daemon.call("Resume")

@@ -17,7 +17,7 @@ import time
 import pytest
 
 from lab import (backends, journeys, ledgers, nics, offload, one_clock, packets, paths, patience,
-                 skbtrace, sockets, waiting)
+                 probes, skbtrace, sockets, waiting)
 
 PORT = 7777
 ROUNDS = 5
@@ -92,20 +92,9 @@ def send_bursts(wire, sender, burst, rounds=ROUNDS):
     return rounds * burst
 
 
-def attached(daemon, probe):
-    return any(p["name"] == probe and p["state"] == "attached"
-               for p in daemon.call("ListProbes")["probes"])
-
-
-def follows_queues(daemon):
-    """True if this kernel does not let netflowd know which skb a UDP reader reads (bpf/reader.h).
-    A reader on another CPU can then be faster than netflowd."""
-    return attached(daemon, "sock_recv_length")
-
-
 def exchange(daemon, wire, burst):
     """Send bursts from left to right, and read all of them, if possible as they come."""
-    late = follows_queues(daemon)
+    late = probes.follows_queues(daemon)
     with sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, socket_):
         socket_.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 20)
         reader = Reader(socket_, ROUNDS * burst)
@@ -556,7 +545,7 @@ def test_reader_on_another_cpu(start, lab):
         pytest.skip("one CPU")
     namespace = lab.namespace(ipv6=False)
     daemon = start(*journeys.EVERY)
-    if not attached(daemon, "udp_enqueue_schedule_skb"):
+    if not probes.attached(daemon, "udp_enqueue_schedule_skb"):
         pytest.skip("this kernel runs no fentry programs: nothing names the datagram in time")
     words = namespace.run(paths.TOOLS.parent / "bench" / "udp_flood", "1", "64", str(cpus[0]),
                           str(cpus[1])).split()
