@@ -17,6 +17,7 @@
 #include "daemon/alert/alerts.h"
 #include "daemon/alert/deliver.h"
 #include "daemon/alert/exec_child.h"
+#include "daemon/alert/rules.h"
 #include "daemon/control/control.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/names.h"
@@ -82,7 +83,8 @@ struct daemon {
 	struct pause *pause;
 	struct readings *readings;
 	struct loop_source *input, *housekeeping, *every_second, *settle;
-	bool settles; /* the timer `settle` runs */
+	bool settles;	     /* the timer `settle` runs */
+	bool reload_refused; /* the last reload found a mistake, and changed nothing */
 	struct alerts *alerts;
 	struct history *history;
 	struct elsewhere *elsewhere;
@@ -354,8 +356,8 @@ static struct history_settings history_settings(const struct daemon *daemon)
 	};
 }
 
-/* Give the parts the values in force. */
-static int apply(struct daemon *daemon)
+/* Give the parts the values in force, and these alert rules. */
+static int apply(struct daemon *daemon, struct alert_rules **rules)
 {
 	struct backend_settings settings;
 	struct history_settings history;
@@ -372,12 +374,44 @@ static int apply(struct daemon *daemon)
 		log_warning("cannot read the kernel's other counters of drops: %s", strerror(-r));
 	exports_set(daemon->exports, &daemon->config.exporter, &daemon->config.lines);
 	(void)alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
-	return alerts_reload(daemon->alerts, daemon->config.alert_interval_ns);
+	return alerts_reload(daemon->alerts, daemon->config.alert_interval_ns, rules);
+}
+
+/* The first mistake, and how to see the others. */
+static void put_faults(const struct alert_rules *rules, char *text, size_t size)
+{
+	char others[96] = "";
+
+	if (rules->faults > 1)
+		snprintf(others, sizeof(others),
+			 "; %zu mistakes in the alert rules: netflowd --check-config lists them",
+			 rules->faults);
+	alert_fault_format(&rules->fault[0], text, size - strlen(others));
+	strcat(text, others);
+}
+
+/* Read everything that a reload reads.  It changes nothing; `error` says what is wrong with it. */
+static int read_files(const struct daemon *daemon, struct configuration **fresh,
+		      struct alert_rules **rules, char *error, size_t size)
+{
+	int r = configuration_read(fresh, daemon->arguments, error);
+
+	if (r < 0)
+		return r;
+	r = alerts_read_rules(daemon->alerts, rules);
+	if (r < 0) {
+		snprintf(error, size, "cannot read the alert rules: %s", strerror(-r));
+	} else if ((*rules)->faults) {
+		put_faults(*rules, error, size);
+		r = -EBADMSG;
+	}
+	return r;
 }
 
 static void reload(void *userdata, struct control_reloaded *reloaded)
 {
 	OWN_CONFIGURATION struct configuration *fresh = NULL;
+	OWN_RULES struct alert_rules *rules = NULL;
 	struct daemon *daemon = userdata;
 	int r;
 
@@ -387,15 +421,16 @@ static void reload(void *userdata, struct control_reloaded *reloaded)
 		return;
 	}
 	manager_reloading(daemon->manager);
-	r = configuration_read(&fresh, daemon->arguments, reloaded->error);
+	r = read_files(daemon, &fresh, &rules, reloaded->error, sizeof(reloaded->error));
 	if (r == 0) {
 		reloaded->error[0] = 0;
 		configuration_apply(fresh, &daemon->config, note_change, reloaded);
-		r = apply(daemon);
+		r = apply(daemon, &rules);
 		if (r < 0)
 			snprintf(reloaded->error, sizeof(reloaded->error),
-				 "cannot read the alert rules: %s", strerror(-r));
+				 "cannot use the alert rules: %s", strerror(-r));
 	}
+	daemon->reload_refused = reloaded->error[0];
 	manager_reloaded(daemon->manager, reloaded);
 }
 
@@ -744,6 +779,7 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 		.control = daemon->control,
 		.history = daemon->history,
 		.elsewhere = daemon->elsewhere,
+		.reload_refused = &daemon->reload_refused,
 		.pause = daemon->pause,
 		.runtime_dir = runtime_dir,
 		.socket_path = daemon->socket_path,
@@ -757,9 +793,16 @@ static int open_exports(struct daemon *daemon, const char *runtime_dir)
 static int start_alerts(struct daemon *daemon)
 {
 	const struct alert_clients clients = control_alert_clients(daemon->control);
+	OWN_RULES struct alert_rules *rules = NULL;
 	int r = alerts_set_alertmanager(daemon->alerts, &daemon->config.alertmanager);
 
-	return r < 0 ? r : alerts_start(daemon->alerts, &clients);
+	if (r == 0)
+		r = alerts_read_rules(daemon->alerts, &rules);
+	if (r == 0 && rules->faults) {
+		alert_rules_log_faults(rules);
+		return -EBADMSG;
+	}
+	return r < 0 ? r : alerts_start(daemon->alerts, &clients, &rules);
 }
 
 static int open_stores(struct daemon *daemon)

@@ -13,7 +13,8 @@ struct daemon;
 /*
  * Take the lock, open the backend (`replay`: on this recording; NULL: on this host), listen on runtime_dir/io.netflowd.
  * The daemon begins with the values of `configuration`, and reads the sources of `arguments`, which must outlive it,
- * again on SIGHUP.  Logs what failed and returns a negative errno.  Free with daemon_free.
+ * again on SIGHUP.  Logs what failed and returns a negative errno, -EBADMSG for mistakes in the alert rules.  Free with
+ * daemon_free.
  */
 int daemon_new(struct daemon **daemon, const struct configuration *configuration,
 	       const struct configuration_arguments *arguments, const char *runtime_dir,

@@ -83,7 +83,6 @@ static void fill_probes(const struct exports_parts *parts, struct metrics_snapsh
 static int fill_alerts(const struct alerts *alerts, struct metrics_snapshot *snapshot)
 {
 	const struct alert_engine *engine = alerts_engine(alerts);
-	size_t faults;
 
 	for (size_t i = 0; i < alert_engine_count(engine); i++) {
 		const struct alert *alert = alert_engine_get(engine, i);
@@ -103,8 +102,6 @@ static int fill_alerts(const struct alerts *alerts, struct metrics_snapshot *sna
 		_Static_assert(sizeof(row->name) >= ALERT_NAME_MAX + 1, "a name fits");
 		strcpy(row->name, alert->rule->name);
 	}
-	alert_engine_faults(engine, &faults);
-	snapshot->rule_faults = faults;
 	return 0;
 }
 
@@ -248,6 +245,7 @@ static int fill(struct metrics_snapshot *snapshot, void *userdata)
 	snapshot->traced = !backend_is_none(parts->backend);
 	snapshot->paused[0] = pause_state(parts->pause)->level == PAUSE_STAGES;
 	snapshot->paused[1] = pause_state(parts->pause)->level == PAUSE_ALL;
+	snapshot->reload_refused = *parts->reload_refused;
 	fill_host(snapshot);
 	fill_probes(parts, snapshot);
 	fill_cost(exports, snapshot);

@@ -3,6 +3,7 @@
 #ifndef DAEMON_EXPORTS_H
 #define DAEMON_EXPORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/export/exporter.h"
@@ -34,6 +35,7 @@ struct exports_parts {
 	const struct pause *pause;
 	const struct history *history;
 	const struct elsewhere *elsewhere;
+	const bool *reload_refused; /* whether the last reload was */
 	const char *runtime_dir, *socket_path;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };

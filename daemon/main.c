@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/version.h"
 #include "daemon/alert/keys.h"
+#include "daemon/alert/rules.h"
 #include "daemon/config.h"
 #include "daemon/configuration.h"
+#include "daemon/core/names.h"
 #include "daemon/daemon.h"
 #include "daemon/default_config.h"
 #include "daemon/metrics/families.h"
 #include "daemon/options.h"
+#include "daemon/probe/bpf/reasons.h"
 #include "daemon/probe/exclusion.h"
 #include "daemon/probe/tracefs/record.h"
 #include "daemon/process/privilege.h"
@@ -60,7 +65,8 @@ static void print_alerts_help(void)
 	printf("A rule file is INI. Each rule is a section [alert NAME] with these keys:\n\n");
 	alert_keys_help(stdout);
 	printf("\nThe shipped rules are part of netflowd. A file in the directory of alerts.rules replaces\n"
-	       "the shipped file of the same name; an empty file removes its rules.\n");
+	       "the shipped file of the same name; an empty file removes its rules. A rule there\n"
+	       "replaces the shipped rule of the same name.\n");
 }
 
 /* Returns as take(). */
@@ -170,14 +176,33 @@ static int run(const struct configuration *configuration,
 	if (r == 0)
 		r = daemon_run(daemon);
 	daemon_free(&daemon);
-	return r < 0 ? EXIT_FAILED : EXIT_FINE;
+	return r == -EBADMSG ? EXIT_USAGE : r < 0 ? EXIT_FAILED : EXIT_FINE;
 }
 
 static int check(const struct configuration *configuration)
 {
+	const char *directory = configuration_values(configuration)->alert_rules;
 	size_t files = configuration_files(configuration);
+	OWN_NAMES struct names *names = NULL;
+	OWN_RULES struct alert_rules *rules = NULL;
+	int r = names_new(&names);
 
-	printf("the settings are valid; read from %zu file%s\n", files, files == 1 ? "" : "s");
+	if (r < 0) {
+		log_error("%s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	/* A kernel whose reasons cannot be read leaves those of the knowledge. */
+	r = alert_rules_read(&rules, directory, bpf_reasons_of_kernel(names) < 0 ? NULL : names);
+	if (r < 0) {
+		log_error("cannot read the alert rules: %s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	alert_rules_log_faults(rules);
+	if (rules->faults)
+		return EXIT_USAGE;
+	printf("the settings are valid; read from %zu file%s\n"
+	       "the alert rules are valid; read %zu\n",
+	       files, files == 1 ? "" : "s", rules->count);
 	return EXIT_FINE;
 }
 

@@ -25,7 +25,8 @@ const struct option_row option_table[OPTION_COUNT] = {
 	[OPTION_PRINT_DEFAULT_CONFIG] =
 		{"print-default-config", NULL,
 		 "print the configuration file that packages install: every setting, its meaning and its default, in comments"},
-	[OPTION_CHECK_CONFIG] = {"check-config", NULL, "check the settings and exit"},
+	[OPTION_CHECK_CONFIG] = {"check-config", NULL,
+				 "check the settings and the alert rules, and exit"},
 	[OPTION_RUNTIME_DIR] =
 		{"runtime-dir", "DIR",
 		 "directory of the socket and the lock file (default " DAEMON_RUNTIME_DIR ")"},

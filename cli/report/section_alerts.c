@@ -120,9 +120,6 @@ static void put_now(struct html *html, const struct model *model)
 			html, HTML_WARN,
 			"netflowd cannot evaluate %zu of them; `netflowctl alerts` says why.",
 			unknown);
-	if (json_array_size(json_object_get(model->alerts, "faults")))
-		html_paragraph(html, HTML_WARN,
-			       "Rule files have mistakes; `netflowctl alerts` lists them.");
 	json_array_foreach(alerts, i, alert)
 	{
 		if (!model->past && !strcmp(field_text(alert, "state"), "firing"))

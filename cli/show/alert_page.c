@@ -214,29 +214,9 @@ static void put_alert(struct page *page, const json_t *alert, const char *now)
 	put_details(page, alert, now);
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
-
-static void put_fault(struct page *page, const json_t *fault)
-{
-	const char *rule = field_text_or(fault, "rule", NULL);
-	const char *key = field_text_or(fault, "key", NULL);
-	uint64_t line = field_count_or(fault, "line", 0);
-
-	page_put(page, PAGE_BAD, "%s", field_text(fault, "file"));
-	if (line)
-		page_put(page, PAGE_BAD, ":%llu", (unsigned long long)line);
-	page_paragraph(page, PAGE_PLAIN, INDENT, ": %s%s%s%s%s%s%s", rule ? "[alert " : "",
-		       rule ? rule : "", rule ? "] " : "", key ? key : "", key ? ": " : "",
-		       field_text(fault, "error"),
-		       field_true(fault, "old_runs")
-			       ? "; the previous version of the rule stays active"
-			       : "");
-}
-
 int alert_page_put(struct page *page, const json_t *reply)
 {
 	const json_t *alerts = json_object_get(reply, "alerts"), *alert;
-	const json_t *faults = json_object_get(reply, "faults"), *fault;
 	const char *now = field_text_or(reply, "time", NULL);
 	size_t i;
 	int r = 0;
@@ -251,9 +231,6 @@ int alert_page_put(struct page *page, const json_t *reply)
 		if (is_state(alert, "firing") || is_state(alert, "resolved"))
 			put_alert(page, alert, now);
 	}
-	if (json_array_size(faults))
-		page_end(page);
-	json_array_foreach(faults, i, fault) put_fault(page, fault);
 	return r;
 }
 

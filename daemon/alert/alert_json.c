@@ -211,11 +211,3 @@ json_t *alert_event_json(const struct alert_event *event, struct records *record
 			 "silenced", !event->reported, "summary", text(line), "alert",
 			 alert_json(event->alert, records));
 }
-
-json_t *alert_fault_json(const struct alert_fault *fault)
-{
-	return json_pack("{s:o, s:I, s:o*, s:o*, s:o, s:b}", "file", text(fault->file), "line",
-			 (json_int_t)fault->line, "rule", fault->rule[0] ? text(fault->rule) : NULL,
-			 "key", fault->key[0] ? text(fault->key) : NULL, "error", text(fault->text),
-			 "old_runs", fault->old_runs);
-}

@@ -7,7 +7,6 @@
 
 struct alert;
 struct alert_event;
-struct alert_fault;
 struct records;
 
 /*
@@ -16,6 +15,5 @@ struct records;
  */
 json_t *alert_json(const struct alert *alert, struct records *records);
 json_t *alert_event_json(const struct alert_event *event, struct records *records);
-json_t *alert_fault_json(const struct alert_fault *fault);
 
 #endif

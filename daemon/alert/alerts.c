@@ -15,11 +15,10 @@
 #include "daemon/alert/deliver.h"
 #include "daemon/alert/engine.h"
 #include "daemon/alert/exec.h"
+#include "daemon/alert/rules.h"
 #include "daemon/probe/backend.h"
 #include "daemon/process/loop.h"
 #include "daemon/store/readings.h"
-
-#define FAULT_TEXT_MAX 1024
 
 struct alerts {
 	struct alerts_parts parts;
@@ -188,41 +187,29 @@ static int on_timer(void *userdata)
 
 /* ---- rules --------------------------------------------------------------- */
 
-static void report_faults(const struct alerts *alerts)
-{
-	size_t count;
-	const struct alert_fault *fault = alert_engine_faults(alerts->engine, &count);
-	char text[FAULT_TEXT_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		alert_fault_format(&fault[i], text, sizeof(text));
-		log_warning("%s", text);
-	}
-}
-
 /* A kernel that gives drops no reasons has no names of reasons either. */
-static int load(struct alerts *alerts)
+int alerts_read_rules(const struct alerts *alerts, struct alert_rules **rules)
 {
 	const struct backend *backend = alerts->parts.backend;
 	bool reasons = !backend_is_none(backend) && backend_has_reasons(backend);
-	struct alert_rules *rules;
-	int r = alert_rules_read(&rules, alerts->parts.directory,
-				 reasons ? alerts->parts.names : NULL);
 
-	if (r == 0)
-		r = alert_engine_load(alerts->engine, &rules, time_monotonic());
+	return alert_rules_read(rules, alerts->parts.directory,
+				reasons ? alerts->parts.names : NULL);
+}
+
+static int load(struct alerts *alerts, struct alert_rules **rules)
+{
+	int r = alert_engine_load(alerts->engine, rules, time_monotonic());
+
 	/* New rules may need counters that were not read so far. */
 	if (r == 0)
 		r = on_timer(alerts);
-	if (r < 0) {
-		log_error("cannot read the alert rules: %s", strerror(-r));
-		return r;
-	}
-	report_faults(alerts);
-	return 0;
+	if (r < 0)
+		log_error("cannot use the alert rules: %s", strerror(-r));
+	return r;
 }
 
-int alerts_reload(struct alerts *alerts, uint64_t interval_ns)
+int alerts_reload(struct alerts *alerts, uint64_t interval_ns, struct alert_rules **rules)
 {
 	int r;
 
@@ -234,8 +221,7 @@ int alerts_reload(struct alerts *alerts, uint64_t interval_ns)
 		if (r < 0)
 			return r;
 	}
-	/* load() logs a failure, and the daemon keeps the rules that it has. */
-	r = load(alerts);
+	r = load(alerts, rules);
 	if (r == 0)
 		log_info("alert rules reloaded: %zu", alert_engine_count(alerts->engine));
 	return r;
@@ -310,7 +296,8 @@ struct alert_engine *alerts_engine(const struct alerts *alerts)
 	return alerts->engine;
 }
 
-int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
+int alerts_start(struct alerts *alerts, const struct alert_clients *clients,
+		 struct alert_rules **rules)
 {
 	const struct alerts_parts *parts = &alerts->parts;
 	int r;
@@ -324,7 +311,7 @@ int alerts_start(struct alerts *alerts, const struct alert_clients *clients)
 		log_error("cannot read the counters: %s", strerror(-r));
 		return r;
 	}
-	r = load(alerts);
+	r = load(alerts, rules);
 	if (r < 0)
 		return r;
 	r = loop_add_timer(parts->loop, &alerts->timer, parts->interval_ns, parts->interval_ns,

@@ -14,6 +14,7 @@
 struct alert;
 struct alert_clients;
 struct alert_engine;
+struct alert_rules;
 struct alerts;
 struct attribution;
 struct backend;
@@ -52,17 +53,18 @@ void alerts_free(struct alerts **alerts);
 
 struct alert_engine *alerts_engine(const struct alerts *alerts);
 
-/*
- * Read the rules and begin to evaluate them.  Changes also go to `clients`, which is copied.  Logs the cause of a
- * failure.  Returns 0 or a negative errno.
- */
-int alerts_start(struct alerts *alerts, const struct alert_clients *clients);
+/* Read the rules from the directory of the parts; see alert_rules_read().  They change nothing yet. */
+int alerts_read_rules(const struct alerts *alerts, struct alert_rules **rules);
 
 /*
- * Read the rules again, from the directory of the parts, and evaluate them at this interval from now on.  On failure
- * the rules stay as they are, and the log says why.  Returns 0 or a negative errno.
+ * Begin to evaluate the rules, which must have no faults and are taken, also on failure.  Changes also go to `clients`,
+ * which is copied.  Logs the cause of a failure.  Returns 0 or a negative errno.
  */
-int alerts_reload(struct alerts *alerts, uint64_t interval_ns);
+int alerts_start(struct alerts *alerts, const struct alert_clients *clients,
+		 struct alert_rules **rules);
+
+/* Evaluate these rules instead, at this interval.  Takes them, logs and returns as alerts_start(). */
+int alerts_reload(struct alerts *alerts, uint64_t interval_ns, struct alert_rules **rules);
 
 struct alertmanager_settings;
 struct alertmanager_stats;

@@ -25,7 +25,6 @@ struct alert_engine {
 	alert_sink sink;
 	void *userdata;
 	struct entries entries;
-	struct alert_rules *rules; /* as read: the faults; the rules moved to `entries` */
 };
 
 static void clear_entry(struct entry *entry)
@@ -46,19 +45,14 @@ int alert_engine_new(struct alert_engine **engine, const struct alert_source *so
 		     alert_sink sink, void *userdata)
 {
 	struct alert_engine *fresh = calloc(1, sizeof(*fresh));
-	int r;
 
 	if (!fresh)
 		return -ENOMEM;
 	fresh->source = *source;
 	fresh->sink = sink;
 	fresh->userdata = userdata;
-	r = alert_rules_new(&fresh->rules);
-	if (r < 0)
-		free(fresh);
-	else
-		*engine = fresh;
-	return r;
+	*engine = fresh;
+	return 0;
 }
 
 void alert_engine_free(struct alert_engine **engine)
@@ -66,7 +60,6 @@ void alert_engine_free(struct alert_engine **engine)
 	if (!*engine)
 		return;
 	clear_entries(&(*engine)->entries);
-	alert_rules_free(&(*engine)->rules);
 	free(*engine);
 	*engine = NULL;
 }
@@ -80,29 +73,6 @@ static struct entry *find(const struct entries *entries, const char *name)
 }
 
 /* ---- loading ------------------------------------------------------------- */
-
-/* Files are compared by name: a file that replaces a shipped one is in another directory. */
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The fault because of which an old rule is missing among the new ones, or NULL. */
-static struct alert_fault *broken_now(const struct alert_rules *rules, const struct alert_rule *old)
-{
-	for (size_t i = 0; i < rules->faults; i++) {
-		struct alert_fault *fault = &rules->fault[i];
-
-		if (rules->unread || !strcmp(fault->rule, old->name))
-			return fault;
-		/* A fault of the whole file. */
-		if (!fault->line && !strcmp(file_name(fault->file), file_name(old->file)))
-			return fault;
-	}
-	return NULL;
-}
 
 /* Make an entry for `rule` with the state of `old`, which may be NULL and loses what is kept. */
 static int make_entry(struct entry *entry, struct alert_rule **rule, struct entry *old)
@@ -123,34 +93,20 @@ static int make_entry(struct entry *entry, struct alert_rule **rule, struct entr
 	return 0;
 }
 
-/* All new rules, and the old rules whose new version has a mistake. */
 static int make_entries(struct entries *fresh, struct alert_rules *rules, struct entries *old)
 {
-	/* A directory that cannot be read may replace shipped rules; which ones is not known. */
-	size_t count = rules->unread && old->count ? 0 : rules->count;
-
-	fresh->entry = calloc(count + old->count + 1, sizeof(*fresh->entry));
+	fresh->entry = calloc(rules->count + 1, sizeof(*fresh->entry));
 	if (!fresh->entry)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct entry *before = find(old, rules->rule[i]->name);
-		int r = make_entry(&fresh->entry[fresh->count], &rules->rule[i], before);
+	for (; fresh->count < rules->count; fresh->count++) {
+		struct alert_rule **rule = &rules->rule[fresh->count];
+		struct entry *before = find(old, (*rule)->name);
+		int r = make_entry(&fresh->entry[fresh->count], rule, before);
 
 		if (r < 0)
 			return r;
-		fresh->count++;
 		if (before)
 			alert_rule_free(&before->rule);
-	}
-	for (size_t i = 0; i < old->count; i++) {
-		struct entry *before = &old->entry[i];
-		struct alert_fault *fault = before->rule ? broken_now(rules, before->rule) : NULL;
-
-		if (!fault)
-			continue;
-		fault->old_runs = true;
-		fresh->entry[fresh->count++] = *before;
-		*before = (struct entry){0};
 	}
 	return 0;
 }
@@ -178,16 +134,14 @@ int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, u
 	struct entries fresh = {0}, old = engine->entries;
 	int r = make_entries(&fresh, *rules, &old);
 
+	alert_rules_free(rules);
 	if (r < 0) {
 		/* Some old rules were moved already: no rules are better than parts of both sets. */
 		clear_entries(&fresh);
 		clear_entries(&engine->entries);
-		alert_rules_free(rules);
 		return r;
 	}
 	engine->entries = fresh;
-	alert_rules_free(&engine->rules);
-	engine->rules = TAKE_PTR(*rules);
 	for (size_t i = 0; i < old.count; i++)
 		if (old.entry[i].rule)
 			end(engine, &old.entry[i].alert, now, "its rule was removed");
@@ -302,12 +256,6 @@ const struct alert *alert_engine_find(const struct alert_engine *engine, const c
 		nearest_consider(&search, engine->entries.entry[i].rule->name);
 	*nearest = search.best;
 	return NULL;
-}
-
-const struct alert_fault *alert_engine_faults(const struct alert_engine *engine, size_t *count)
-{
-	*count = engine->rules->faults;
-	return engine->rules->fault;
 }
 
 int alert_engine_silence(struct alert_engine *engine, const char *name, uint64_t until_ns)

@@ -63,9 +63,8 @@ int alert_engine_new(struct alert_engine **engine, const struct alert_source *so
 void alert_engine_free(struct alert_engine **engine);
 
 /*
- * Replace all rules.  The engine owns `rules` from here on, also on failure.  A rule that existed before
- * keeps its state and its silence; if it now has a mistake, its previous version stays active.
- * -ENOMEM: there are no rules.
+ * Replace all rules by `rules`, which have no faults and are the engine's from here on, also on failure.  A rule that
+ * existed before keeps its state and its silence.  -ENOMEM: there are no rules.
  */
 int alert_engine_load(struct alert_engine *engine, struct alert_rules **rules, uint64_t now);
 
@@ -81,9 +80,6 @@ const struct alert *alert_engine_get(const struct alert_engine *engine, size_t i
 /* NULL if there is none; *nearest is then the nearest name, or NULL. */
 const struct alert *alert_engine_find(const struct alert_engine *engine, const char *name,
 				      const char **nearest);
-
-/* The mistakes in the rule files; valid until the next load. */
-const struct alert_fault *alert_engine_faults(const struct alert_engine *engine, size_t *count);
 
 /* Silence an alert until `until_ns`; 0 ends its silence.  -ENOENT: there is no alert of that name. */
 int alert_engine_silence(struct alert_engine *engine, const char *name, uint64_t until_ns);

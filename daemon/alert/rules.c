@@ -13,11 +13,12 @@
 #include <ini.h>
 
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "daemon/alert/keys.h"
 
 /* A file of config/alerts.d, as it is in the tree. */
 struct shipped {
-	const char *file; /* "shipped/NAME" */
+	const char *file; /* SHIPPED_PREFIX "NAME" */
 	const char *text;
 };
 
@@ -26,8 +27,10 @@ struct shipped {
 #include "shipped_rules.h"
 
 #define SHIPPED_COUNT (ARRAY_SIZE(shipped))
+#define SHIPPED_PREFIX "shipped/"
 #define SUFFIX ".conf"
 #define FILE_MAX_BYTES (1 << 20)
+#define FAULT_TEXT_MAX 1024
 
 /* inih reports no line numbers and only its first error, so read_line() counts the lines. */
 struct parsing {
@@ -40,7 +43,8 @@ struct parsing {
 	bool continues; /* the last line begins with blanks: it continues the value before it */
 	struct alert_draft draft; /* draft.rule is NULL outside rules */
 	unsigned int section_line;
-	bool broken; /* the draft has a mistake */
+	bool broken;   /* the draft has a mistake */
+	bool replaced; /* the administrator has a rule of the name of this shipped one */
 	char name[ALERT_NAME_MAX + 1];
 	/* a pair whose value the next line can continue */
 	char key[ALERT_KEY_MAX + 1];
@@ -109,12 +113,51 @@ static void end_pair(struct parsing *p)
 	p->value = NULL;
 }
 
-static const struct alert_rule *find(const struct alert_rules *rules, const char *name)
+static size_t find(const struct alert_rules *rules, const char *name)
 {
-	for (size_t i = 0; i < rules->count; i++)
-		if (!strcmp(rules->rule[i]->name, name))
-			return rules->rule[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < rules->count && strcmp(rules->rule[i]->name, name))
+		i++;
+	return i;
+}
+
+/* Whether the file is one of the program's, and not the administrator's. */
+static bool is_shipped(const char *file)
+{
+	return !strncmp(file, SHIPPED_PREFIX, strlen(SHIPPED_PREFIX));
+}
+
+static void remove_rule(struct alert_rules *rules, size_t i)
+{
+	alert_rule_free(&rules->rule[i]);
+	rules->count--;
+	memmove(&rules->rule[i], &rules->rule[i + 1],
+		(rules->count - i) * sizeof(struct alert_rule *));
+}
+
+/*
+ * A rule of the same name was read before.  Of a shipped rule and the administrator's, the administrator's is used: a
+ * release may bring a rule whose name a host has already.  Two rules of the administrator are a mistake.
+ */
+static void settle_name(struct parsing *p)
+{
+	size_t i = find(p->rules, p->name);
+	const struct alert_rule *other;
+	char wrong[PATH_MAX + 80];
+
+	if (i == p->rules->count)
+		return;
+	other = p->rules->rule[i];
+	if (is_shipped(p->file) && !is_shipped(other->file)) {
+		p->replaced = true;
+	} else if (is_shipped(other->file) && !is_shipped(p->file)) {
+		remove_rule(p->rules, i);
+	} else {
+		snprintf(wrong, sizeof(wrong), "a rule of this name exists already, in %s:%u",
+			 other->file, other->line);
+		blame(p, p->line, "", wrong);
+	}
 }
 
 static int add_rule(struct parsing *p)
@@ -144,11 +187,11 @@ static void end_section(struct parsing *p)
 
 		blame(p, line ? line : p->section_line, key, error);
 	}
-	if (p->draft.rule && !p->broken && p->result == 0)
+	if (p->draft.rule && !p->broken && !p->replaced && p->result == 0)
 		p->result = add_rule(p);
 	alert_draft_clear(&p->draft);
 	p->name[0] = 0;
-	p->broken = false;
+	p->broken = p->replaced = false;
 }
 
 static bool is_name(const char *name, size_t length)
@@ -162,8 +205,7 @@ static bool is_name(const char *name, size_t length)
 /* `text`: between the brackets. */
 static void begin_section(struct parsing *p, const char *text, size_t length)
 {
-	const struct alert_rule *other;
-	char wrong[PATH_MAX + 80];
+	char wrong[128];
 
 	end_section(p);
 	p->section_line = p->line;
@@ -184,12 +226,7 @@ static void begin_section(struct parsing *p, const char *text, size_t length)
 	}
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)length, text);
 	p->result = alert_draft_new(&p->draft, p->name, p->names);
-	other = find(p->rules, p->name);
-	if (other) {
-		snprintf(wrong, sizeof(wrong), "a rule of this name exists already, in %s:%u",
-			 other->file, other->line);
-		blame(p, p->line, "", wrong);
-	}
+	settle_name(p);
 }
 
 /* ---- lines --------------------------------------------------------------- */
@@ -327,13 +364,6 @@ static int is_rule_file(const struct dirent *entry)
 	       !strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX);
 }
 
-static void cleanup_rules(struct alert_rules **rules)
-{
-	alert_rules_free(rules);
-}
-
-#define OWN_RULES CLEANUP(cleanup_rules)
-
 /*
  * Read the files of the directory and the shipped files, both sorted, in the order of all names.  Of two
  * files with the same name, the directory's is read.
@@ -347,7 +377,7 @@ static int read_all(struct alert_rules *rules, const char *directory, struct dir
 		const struct shipped *own = next < SHIPPED_COUNT ? &shipped[next] : NULL;
 		int order = i == count ? 1
 			    : !own     ? -1
-				       : strcmp(entries[i]->d_name, strchr(own->file, '/') + 1);
+				   : strcmp(entries[i]->d_name, own->file + strlen(SHIPPED_PREFIX));
 
 		if (order <= 0)
 			r = read_one(rules, directory, entries[i++]->d_name, names);
@@ -367,11 +397,9 @@ int alert_rules_read(struct alert_rules **rules, const char *directory, const st
 	if (r < 0)
 		return r;
 	count = scandir(directory, &entries, is_rule_file, alphasort);
-	if (count < 0 && errno != ENOENT) {
+	if (count < 0 && errno != ENOENT)
 		r = add_fault(fresh, directory, 0, "", "", "cannot read the directory: %s",
 			      strerror(errno));
-		fresh->unread = true;
-	}
 	if (r == 0)
 		r = read_all(fresh, directory, entries, count < 0 ? 0 : (size_t)count, names);
 	for (int i = 0; i < count; i++)
@@ -418,6 +446,15 @@ void alert_fault_format(const struct alert_fault *fault, char *text, size_t size
 		snprintf(rule, sizeof(rule), "[alert %s] ", fault->rule);
 	if (fault->key[0])
 		snprintf(key, sizeof(key), "%s: ", fault->key);
-	snprintf(text, size, "%s%s: %s%s%s%s", fault->file, line, rule, key, fault->text,
-		 fault->old_runs ? "; the previous version of the rule stays active" : "");
+	snprintf(text, size, "%s%s: %s%s%s", fault->file, line, rule, key, fault->text);
+}
+
+void alert_rules_log_faults(const struct alert_rules *rules)
+{
+	char text[FAULT_TEXT_MAX];
+
+	for (size_t i = 0; i < rules->faults; i++) {
+		alert_fault_format(&rules->fault[i], text, sizeof(text));
+		log_error("%s", text);
+	}
 }

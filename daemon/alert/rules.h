@@ -2,16 +2,18 @@
 /*
  * Rule files: the shipped ones, which are part of the program, and all *.conf of a directory, in the
  * order of their names.  A file of the directory replaces the shipped one of the same name; an empty file
- * removes its rules.  A file is INI with a section [alert NAME] for each rule; alert_keys_help() (keys.h)
- * lists the keys.  A line that begins with blanks continues the value before it.
+ * removes its rules.  A rule of the directory replaces the shipped one of the same name.  A file is INI with a
+ * section [alert NAME] for each rule; alert_keys_help() (keys.h) lists the keys.  A line that begins with blanks
+ * continues the value before it.
  *
- * A mistake disables the rule that it is in, and no other.
+ * Rules with a mistake anywhere are not used: the daemon does not start with them, and a reload changes nothing.
  */
 #ifndef DAEMON_ALERT_RULES_H
 #define DAEMON_ALERT_RULES_H
 
 #include <stddef.h>
 
+#include "common/cleanup.h"
 #include "daemon/alert/rule.h"
 
 struct names;
@@ -25,7 +27,6 @@ struct alert_fault {
 	char rule[ALERT_NAME_MAX + 1]; /* empty: not in a rule */
 	char key[ALERT_KEY_MAX + 1];   /* empty: not about a key */
 	char *text;		       /* the mistake, and what is allowed */
-	bool old_runs;		       /* the previous version of the rule stays active */
 };
 
 struct alert_rules {
@@ -33,12 +34,11 @@ struct alert_rules {
 	size_t count;
 	struct alert_fault *fault;
 	size_t faults;
-	bool unread; /* the directory exists and cannot be read: these are the shipped rules */
 };
 
 /*
  * Read the shipped files and those of `directory`, which need not exist.  `names` are the kernel's drop
- * reasons, NULL if it has none.  A file that cannot be read is a fault in the result.  Fails only with
+ * reasons, NULL if it has none.  A file or a directory that cannot be read is a fault in the result.  Fails only with
  * -ENOMEM.  Free with alert_rules_free.
  */
 int alert_rules_read(struct alert_rules **rules, const char *directory, const struct names *names);
@@ -49,8 +49,12 @@ int alert_rules_parse(struct alert_rules *rules, const char *file, const char *t
 
 int alert_rules_new(struct alert_rules **rules);
 void alert_rules_free(struct alert_rules **rules);
+#define OWN_RULES CLEANUP(alert_rules_free)
 
 /* "FILE:LINE: [alert NAME] key: the mistake", cut to `size` bytes. */
 void alert_fault_format(const struct alert_fault *fault, char *text, size_t size);
+
+/* Log all faults as errors. */
+void alert_rules_log_faults(const struct alert_rules *rules);
 
 #endif

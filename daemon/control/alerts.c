@@ -17,18 +17,13 @@
 static int answer_alerts(const struct control *control, struct call *call)
 {
 	const struct alert_engine *engine = alerts_engine(control->parts.alerts);
-	json_t *alerts = json_array(), *faults = json_array();
-	const struct alert_fault *fault;
-	size_t count;
+	json_t *alerts = json_array();
 
 	for (size_t i = 0; i < alert_engine_count(engine); i++)
 		json_array_append_new(
 			alerts, alert_json(alert_engine_get(engine, i), control->parts.records));
-	fault = alert_engine_faults(engine, &count);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(faults, alert_fault_json(&fault[i]));
-	return control_reply(call, json_pack("{s:o, s:o, s:o}", "time", json_time(time_monotonic()),
-					     "alerts", alerts, "faults", faults));
+	return control_reply(call, json_pack("{s:o, s:o}", "time", json_time(time_monotonic()),
+					     "alerts", alerts));
 }
 
 int method_get_alerts(struct call *call, json_t *parameters, void *userdata)

@@ -262,7 +262,6 @@ static int work_alerts(struct reader *reader, struct past *past)
 		return r;
 	r = json_object_set_new(past->head, "time", past_time(past->period.to_us));
 	r |= json_object_set_new(past->head, "alerts", json_array());
-	r |= json_object_set_new(past->head, "faults", json_array());
 	return r ? -ENOMEM : 0;
 }
 

@@ -203,7 +203,8 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	ROW(ALERT_FIRED, COUNTER, "alert_fired", NULL, "How often the alert fired", "alert", "severity"),
 	ROW(ALERT_EVALUATED, GAUGE, "alert_evaluated", NULL,
 	    "0 if netflowd cannot evaluate the rule now", "alert", "severity"),
-	ROW(ALERT_RULE_FAULTS, GAUGE, "alert_rule_faults", NULL, "Mistakes in the alert rule files"),
+	ROW(RELOAD_REFUSED, GAUGE, "reload_refused", NULL,
+	    "1 if the last reload changed nothing, because the settings or the alert rules have a mistake"),
 
 	ROW(COST_CPU, COUNTER, "cost_daemon_cpu_seconds", SECONDS,
 	    "CPU time of the daemon. The programs in the kernel are not part of it"),

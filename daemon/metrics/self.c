@@ -103,7 +103,7 @@ static void write_alerts(struct metrics_text *text, const struct metrics_snapsho
 		metrics_labels(text, snapshot->alert[i].name, snapshot->alert[i].severity);
 		metrics_count(text, snapshot->alert[i].evaluated);
 	}
-	metrics_one(text, METRICS_ALERT_RULE_FAULTS, snapshot->rule_faults);
+	metrics_one(text, METRICS_RELOAD_REFUSED, snapshot->reload_refused);
 }
 
 /* Returns the memory of all tables. */

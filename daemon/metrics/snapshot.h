@@ -122,7 +122,7 @@ struct metrics_snapshot {
 	struct metrics_probe probe[NF_PROBE_COUNT];
 	struct metrics_alert *alert;
 	size_t alerts, alerts_room;
-	uint64_t rule_faults;
+	bool reload_refused;
 	struct metrics_part_cost part[READING_PARTS];
 	uint64_t cpu_ns, resident_bytes, anonymous_bytes, longest_turn_ns;
 	struct metrics_governor governor;

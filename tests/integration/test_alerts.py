@@ -575,9 +575,7 @@ def test_silence(watch, silent_pair, journal, program):
 # ---- rules ----
 
 
-def test_broken_rules_name_their_line(watch, rules):
-    """Each mistake disables its own rule only."""
-    rules.write("20-broken.conf", """# a file with mistakes
+BROKEN = """# a file with mistakes
 [alert good]
 condition = probe_lost
 over = 1000
@@ -600,24 +598,49 @@ windw = 5s
 condition = drop_rate
 
 what is this
-[alert other-good]
-condition = probe_lost
-over = 1000
-""")
-    daemon = watch("[alert first]\ncondition = probe_lost\nover = 1000\n")
-    answer = daemon.call("GetAlerts")
-    assert [a["name"] for a in answer["alerts"]] == ["first", "good", "other-good"]
-    faults = [(f["line"], f.get("rule"), f.get("key")) for f in answer["faults"]]
-    assert faults == [(7, "typo", "condition"), (13, "unit", "over"), (18, "reasonless", "windw"),
-                      (23, "no-threshold", None)]
-    texts = {f["rule"]: f["error"] for f in answer["faults"]}
-    assert "did you mean drop_rate?" in texts["typo"]
-    assert "duration" in texts["unit"] and "did you mean window?" in texts["reasonless"]
-    assert all(f["file"].endswith("20-broken.conf") and not f["old_runs"] for f in answer["faults"])
-    log = daemon.log()
-    assert "20-broken.conf:7: [alert typo] condition: there is no condition drop_rte" in log
-    shown = daemon.netflowctl("alerts").stdout
-    assert "20-broken.conf:18: [alert reasonless] windw:" in shown
+[alert other]
+condition = drop_rate
+reason = NO_SOCKT
+over = 1
+"""
+MISTAKES = ("7: [alert typo] condition: there is no condition drop_rte (did you mean drop_rate?)",
+            "13: [alert unit] over:",
+            "18: [alert reasonless] windw:",
+            "23: [alert no-threshold]",
+            "26: [alert other] reason: this kernel has no drop reason NO_SOCKT "
+            "(did you mean NO_SOCKET?)")
+
+
+def expect_mistakes(text, path):
+    for mistake in MISTAKES:
+        assert f"{path}:{mistake}" in text
+
+
+def test_broken_rules_are_an_error(start, bpf, rules):
+    """Of --check-config, of a start and of a reload, which changes nothing.  All name file, line
+    and key."""
+    path = rules.write("20-broken.conf", BROKEN)
+    done = subprocess.run([paths.DAEMON, "--set", rules.setting, "--check-config"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2 and not done.stdout
+    expect_mistakes(done.stderr, path)
+
+    daemon = start.make(rules.setting)
+    with pytest.raises(Exception):
+        daemon.start()
+    expect_mistakes(daemon.log(), path)
+
+    rules.write("20-broken.conf", "[alert kept]\ncondition = probe_lost\nover = 1000\n")
+    daemon = start(rules.setting)
+    before = daemon.call("GetAlerts")["alerts"]
+    rules.write("20-broken.conf", BROKEN)
+    done = daemon.netflowctl("reload", check=False)
+    assert done.returncode == 1 and not done.stdout
+    for said in done.stderr, daemon.log():
+        assert f"{path}:{MISTAKES[0]}" in said
+        assert "5 mistakes in the alert rules: netflowd --check-config lists them" in said
+    assert [(a["name"], a["over"]) for a in daemon.call("GetAlerts")["alerts"]] == \
+        [(a["name"], a["over"]) for a in before]
 
 
 def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
@@ -640,13 +663,11 @@ def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
     assert alert(daemon, "silent")["silenced_until"]
     assert alert(daemon, "new")["state"] == "inactive"
 
-    # The rule is broken now: its previous version stays active.
+    # A mistake changes nothing.
     rules.write("10-test.conf", rule.replace("50/s", "lots") + silent)
-    reload(daemon)
-    answer = daemon.call("GetAlerts")
-    assert [f["rule"] for f in answer["faults"]] == ["kept"] and answer["faults"][0]["old_runs"]
+    assert daemon.netflowctl("reload", check=False).returncode == 1
     assert alert(daemon, "kept")["over"] == 40
-    assert {a["name"] for a in answer["alerts"]} == {"kept", "silent"}
+    assert {a["name"] for a in daemon.call("GetAlerts")["alerts"]} == {"kept", "silent", "new"}
 
     # And it still resolves, once.
     reaches(daemon, "kept", "resolved", 10)
@@ -672,7 +693,6 @@ def test_shipped_rules(start, bpf, tmp_path):
     for slot overflow is enabled, and says whether it can see overflows."""
     daemon = start(f"alerts.rules={tmp_path}/nowhere")
     answer = daemon.call("GetAlerts")
-    assert answer["faults"] == []
     assert sorted({a["file"] for a in answer["alerts"]}) == [f"shipped/{name}" for name in SHIPPED]
     for rule in answer["alerts"]:
         source = paths.TREE / "config" / "alerts.d" / rule["file"].partition("/")[2]
@@ -687,7 +707,7 @@ def test_shipped_rules(start, bpf, tmp_path):
 
 def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
     """One file is changed, one removed, one unchanged and one new; without the directory the
-    shipped ones return.  A second rule of the same name is a fault, as in any two files."""
+    shipped ones return."""
     directory = tmp_path / "rules"
     directory.mkdir()
     (directory / "10-slots.conf").write_text("[alert slot-overflow]\ncondition = slot_overflow\n"
@@ -702,46 +722,32 @@ def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
     assert not {"slot-near-miss", "probe-lost", "ledger-gap"} & set(names)
     changed = alert(daemon, "slot-overflow")
     assert changed["over"] == 7 and changed["file"] == f"{directory}/10-slots.conf"
-    fault, = answer["faults"]
-    assert fault["file"] == f"{directory}/25-mine.conf" and fault["line"] == 4
-    assert f"already, in {directory}/10-slots.conf:1" in fault["error"]
 
     shutil.rmtree(directory)
     reload(daemon)
-    answer = daemon.call("GetAlerts")
-    assert answer["faults"] == [] and "mine" not in {a["name"] for a in answer["alerts"]}
+    assert "mine" not in {a["name"] for a in daemon.call("GetAlerts")["alerts"]}
     assert alert(daemon, "slot-overflow")["file"] == "shipped/10-slots.conf"
     assert alert(daemon, "probe-lost")["enabled"]
 
 
 def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
-    """The shipped rules run, or the rules that ran before, and netflowd reports the fault."""
+    """No start and no reload without the rules that the administrator wants."""
     path = tmp_path / "rules"
     path.write_text("")
-    daemon = start(f"alerts.rules={path}")
-    fault, = daemon.call("GetAlerts")["faults"]
-    assert fault["file"] == str(path) and fault["line"] == 0 and not fault["old_runs"]
-    assert "cannot read the directory: Not a directory" in fault["error"]
-    assert alert(daemon, "slot-overflow")["enabled"]
+    daemon = start.make(f"alerts.rules={path}")
+    with pytest.raises(Exception):
+        daemon.start()
+    assert f"{path}: cannot read the directory: Not a directory" in daemon.log()
 
     path.unlink()
-    path.mkdir()
-    (path / "10-slots.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n")
-    reload(daemon)
-    shutil.rmtree(path)
+    daemon = start(f"alerts.rules={path}")
     path.write_text("")
-    before = [(a["name"], a["file"]) for a in daemon.call("GetAlerts")["alerts"]]
-    assert before[0] == ("mine", f"{path}/10-slots.conf")
-    reload(daemon)
-    answer = daemon.call("GetAlerts")
-    assert [(a["name"], a["file"]) for a in answer["alerts"]] == before
-    fault, = answer["faults"]
-    assert fault["old_runs"]
+    done = daemon.netflowctl("reload", check=False)
+    assert done.returncode == 1 and "cannot read the directory" in done.stderr
 
 
 def test_no_rules_are_said_to_be_none(start, bpf, rules):
     daemon = start(rules.setting)
-    assert daemon.call("GetAlerts")["faults"] == []
     assert "There are no alert rules: netflowd evaluates no conditions." \
         in daemon.netflowctl("alerts").stdout
 

@@ -7,6 +7,8 @@
  * skb_drop_reason_subsys.  The reasons of a subsystem are in an enum of their own,
  * in the kernel's BTF or in that of the subsystem's module.
  */
+#include "daemon/probe/bpf/reasons.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -152,4 +154,15 @@ int bpf_reasons_read(struct names *names, const struct btf *kernel)
 			return r;
 	}
 	return add_subsystems(names, kernel);
+}
+
+int bpf_reasons_of_kernel(struct names *names)
+{
+	OWN_BTF struct btf *kernel = btf__load_vmlinux_btf();
+	int r;
+
+	if (!kernel)
+		return -errno;
+	r = bpf_reasons_read(names, kernel);
+	return r < 0 ? r : names_has_reasons(names, 0) ? 0 : -ENOENT;
 }

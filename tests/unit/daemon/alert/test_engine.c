@@ -780,43 +780,6 @@ static void test_reload_with_another_condition(void **state)
 	expect(f, 1, "drops", ALERT_ENDED);
 }
 
-static void test_reload_of_a_broken_rule(void **state)
-{
-	struct fixture *f = *state;
-	const struct alert_fault *faults;
-	size_t count;
-
-	fire(f);
-	load(f, "[alert drops]\ncondition = drop_rate\nover = lots\n");
-	faults = alert_engine_faults(f->engine, &count);
-	assert_int_equal(count, 1);
-	assert_true(faults[0].old_runs);
-	assert_true(get(f, "drops")->rule->over == 5);
-	assert_int_equal(get(f, "drops")->state.phase, ALERT_FIRING);
-	ticks(f, 10);
-	expect(f, 1, "drops", ALERT_ENDED);
-	assert_int_equal(f->count, 2);
-}
-
-/* The directory cannot be read: a reload changes no rule, but at startup the shipped rules load. */
-static void test_reload_of_an_unread_directory(void **state)
-{
-	static const char *const texts[] = {DROPS, "[alert probes]\ncondition = probe_lost\n"};
-	struct fixture *f = *state;
-
-	for (int i = 0; i < 2; i++) {
-		struct alert_rules *rules;
-
-		assert_int_equal(alert_rules_new(&rules), 0);
-		assert_int_equal(alert_rules_parse(rules, "x.conf", "[alert x]\n", f->names), 0);
-		assert_int_equal(alert_rules_parse(rules, "x.conf", texts[i], f->names), 0);
-		rules->unread = true;
-		assert_int_equal(alert_engine_load(f->engine, &rules, f->now), 0);
-		assert_int_equal(alert_engine_count(f->engine), 1);
-		assert_int_equal(get(f, "drops")->rule->kind, ALERT_DROP_RATE);
-	}
-}
-
 static void test_rule_removed_or_disabled(void **state)
 {
 	struct fixture *f = *state;
@@ -880,8 +843,6 @@ int main(void)
 		TEST(test_unknown),
 		TEST(test_reload_keeps_state),
 		TEST(test_reload_with_another_condition),
-		TEST(test_reload_of_a_broken_rule),
-		TEST(test_reload_of_an_unread_directory),
 		TEST(test_rule_removed_or_disabled),
 		TEST(test_find),
 	};

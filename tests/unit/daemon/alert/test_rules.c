@@ -317,7 +317,6 @@ static void test_shipped(void **state)
 
 	if (rules->faults)
 		fail_msg("%s", rules->fault[0].text);
-	assert_false(rules->unread);
 	assert_string_equal(rules->rule[0]->name, "slot-overflow");
 	assert_string_equal(rules->rule[0]->file, SHIPPED);
 	assert_true(find(rules, "slot-overflow")->enabled);
@@ -360,7 +359,7 @@ static void test_directory(void **state)
 /* A file replaces the shipped one of its name, also when it is empty or has a mistake. */
 static void test_shipped_is_replaced(void **state)
 {
-	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf"};
+	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf", "40-own.conf"};
 	char directory[] = "/tmp/netflowd-rules-XXXXXX";
 	struct alert_rules *rules;
 
@@ -375,14 +374,24 @@ static void test_shipped_is_replaced(void **state)
 	assert_null(find(rules, "probe-lost"));
 	assert_null(find(rules, "ledger-gap"));
 	assert_non_null(find(rules, "time-squeeze"));
-	/* The first rule with a name is used, and the second is a mistake. */
+	/* A rule of the administrator replaces the shipped one of its name, whichever file is read first. */
 	assert_int_equal(find(rules, "drops")->kind, ALERT_LEDGER_GAP);
+	assert_int_equal(rules->faults, 0);
+	write_file(directory, made[0], "[alert slot-overflow]\ncondition = slot_overflow\n");
+	write_file(
+		directory, made[2],
+		"[alert drops]\ncondition = ledger_gap\n[alert slot-overflow]\ncondition = ledger_gap\n");
+	rules = read_directory(*state, directory);
+	assert_int_equal(find(rules, "drops")->kind, ALERT_LEDGER_GAP);
+	/* Two rules of one name of the administrator are a mistake. */
+	assert_int_equal(find(rules, "slot-overflow")->kind, ALERT_SLOT_OVERFLOW);
 	assert_int_equal(rules->faults, 1);
-	assert_string_equal(rules->fault[0].file, "shipped/30-host.conf");
-	assert_string_equal(rules->fault[0].rule, "drops");
+	assert_non_null(strstr(rules->fault[0].file, "/40-own.conf"));
+	assert_string_equal(rules->fault[0].rule, "slot-overflow");
+	write_file(directory, made[2], "");
 	write_file(directory, made[0], "[alert slot-overflow]\ncondition = slot_overflo\n");
 	rules = read_directory(*state, directory);
-	delete (directory, made, 2);
+	delete (directory, made, 3);
 	assert_null(find(rules, "slot-overflow"));
 	assert_int_equal(rules->faults, 1);
 }
@@ -391,7 +400,6 @@ static void test_no_directory(void **state)
 {
 	struct alert_rules *rules = read_directory(*state, "/dev/null");
 
-	assert_true(rules->unread);
 	assert_int_equal(rules->faults, 1);
 	assert_int_equal(rules->fault[0].line, 0);
 	assert_string_equal(rules->fault[0].file, "/dev/null");
