@@ -13,6 +13,8 @@ from lab import backends, kernel, paths
 from lab.daemon import Daemon
 from lab.net import Lab
 
+# Signals that no test sends to a daemon.
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 NEEDED = ("ip", "tc", "nft", "nstat", "sysctl", "bpftool", "unshare", "setpriv")
 
 
@@ -59,7 +61,22 @@ def repeat(items):
     run the same tests once, on kernels that hide nothing."""
     for item in items:
         if {"start", "daemon", "recording"} & set(item.fixturenames):
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            item.add_marker(pytest.mark.flaky(reruns=2, condition=Repeatable(item)))
+
+
+class Unclean(Exception):
+    """A daemon crashed, ended with an error, left something behind, or has a sanitizer's report: no
+    hidden event is the cause."""
+
+
+class Repeatable:
+    """False as soon as an attempt of the test was unclean."""
+
+    def __init__(self, item):
+        self.item = item
+
+    def __bool__(self):
+        return not getattr(self.item, "unclean", False)
 
 
 @pytest.fixture(autouse=True)
@@ -139,9 +156,12 @@ class Starter:
                     failures.append(f"exit {status} after SIGTERM: {daemon.log()}")
                 if left:
                     failures.append(f"it left {sorted(left)}")
-            if "runtime error" in daemon.all_logs() or "AddressSanitizer" in daemon.all_logs():
+            elif daemon.process and -daemon.process.returncode in CRASHES:
+                failures.append(f"exit {daemon.process.returncode}: {daemon.log()}")
+            if "runtime error" in daemon.all_logs() or "Sanitizer: " in daemon.all_logs():
                 failures.append(daemon.all_logs())
-        assert not failures, "\n".join(failures)
+        if failures:
+            raise Unclean("\n".join(failures))
 
 
 @contextlib.contextmanager
@@ -174,9 +194,11 @@ def kept(built, tmp_path_factory):
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item):
+def pytest_runtest_makereport(item, call):
     outcome = yield
     item.failed = outcome.get_result().failed
+    if call.excinfo and call.excinfo.errisinstance(Unclean):
+        item.unclean = True
 
 
 def shared(request, settings):
