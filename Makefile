@@ -73,8 +73,10 @@ override LDFLAGS += -Wl,--build-id -Wl,--as-needed
 ifeq ($(VARIANT),asan)
 override CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
+# It is built for its warnings only, and never run.
 ifeq ($(VARIANT),clang)
 CC := $(CLANG)
+override CFLAGS += -O0 -g0
 endif
 ifeq ($(VARIANT),fuzz)
 CC := $(CLANG)
@@ -224,6 +226,10 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 BPF_UNIT_FLAGS := -Itests/unit/bpf/stand-in -fno-strict-aliasing -Wno-unknown-pragmas \
 	-Wno-unknown-attributes -Wno-ignored-attributes -Wno-pragma-clang-attribute \
 	-Wno-missing-prototypes -Wno-unused-parameter -Wno-missing-field-initializers
+# With sanitizers, gcc needs twice the time at -O2.
+ifeq ($(VARIANT),asan)
+BPF_UNIT_FLAGS += -O1
+endif
 $(OUT)/tests/unit/bpf/%.o: override CFLAGS += $(BPF_UNIT_FLAGS)
 $(OUT)/tests/unit/bpf/%: $(OUT)/tests/unit/bpf/%.o $(OUT)/tests/unit/bpf/stand_in.o
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
