@@ -33,7 +33,8 @@
 #define NF_ETH_BYTES 14
 #define NF_DHCP_SERVER 67 /* UDP ports */
 #define NF_DHCP_CLIENT 68
-#define NF_OWN_ADDRESSES 4 /* of a device, that are compared with the source */
+#define NF_IF_READY 0x80000000 /* IF_READY of include/net/if_inet6.h: set by addrconf_notify() */
+#define NF_OWN_ADDRESSES 4     /* of a device, that are compared with the source */
 
 typedef volatile struct nf_evidence_state nf_evidence;
 
@@ -166,7 +167,7 @@ static __always_inline void nf_evidence_device6(const struct net_device *dev, nf
 	if (!bpf_core_field_exists(idev->cnf.disable_ipv6) ||
 	    !bpf_core_field_exists(net->ipv6.devconf_all))
 		return;
-	if (!idev || NF_WALK(idev, cnf.disable_ipv6))
+	if (!idev || NF_WALK(idev, cnf.disable_ipv6) || !(NF_WALK(idev, if_flags) & NF_IF_READY))
 		e->bits |= NF_EVIDENCE_DISABLED;
 	if (dev->flags & IFF_LOOPBACK)
 		e->bits &= ~(__u64)NF_EVIDENCE_LOOPBACK;

@@ -150,6 +150,7 @@ struct in_device {
 
 struct inet6_dev {
 	struct ipv6_devconf cnf;
+	__u32 if_flags; /* IF_READY */
 };
 
 struct Qdisc {

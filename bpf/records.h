@@ -660,15 +660,15 @@ struct nf_drop_key {
  * part of its message of neighbour discovery, is not complete or gives an impossible length.
  * FILTER: its socket has a filter.
  *
- * LEAVING: its device is not the one that received it.  QUEUE: its device has a qdisc with a queue.
- * PORT: its device is a port of a bridge, a bond or the like.  DISABLED: its device has no
- * configuration for this version of IP, or disable_ipv6.  RP_FILTER: its device checks the sources of
- * IPv4.  OWN_SOURCE: the source is one of the first IPv4 addresses of its device.  LINK_LOCAL: the
- * source is an IPv6 address that is valid on one link only.  DHCP: a datagram for a DHCPv4 client.
- * BAD_MAC: the source of its Ethernet frame is multicast or zero.  MAC_CONTROL: the destination is
- * 01:80:c2:00:00:01, that of pause frames.  ND_FAR: a message of neighbour discovery whose hop limit
- * is not 255; ND_CODE: or whose code is not 0; ND_OPTIONS: or whose options
- * have a length of 0 or do not end with the message.
+ * LEAVING: its device is not the one that received it.  QUEUE: its device has a qdisc with a
+ * queue. PORT: its device is a port of a bridge, a bond or the like.  DISABLED: its device has no
+ * configuration for this version of IP, or disable_ipv6, or IPv6 has not come up on it yet.
+ * RP_FILTER: its device checks the sources of IPv4.  OWN_SOURCE: the source is one of the first
+ * IPv4 addresses of its device.  LINK_LOCAL: the source is an IPv6 address that is valid on one
+ * link only.  DHCP: a datagram for a DHCPv4 client. BAD_MAC: the source of its Ethernet frame is
+ * multicast or zero.  MAC_CONTROL: the destination is 01:80:c2:00:00:01, that of pause frames.
+ * ND_FAR: a message of neighbour discovery whose hop limit is not 255; ND_CODE: or whose code is
+ * not 0; ND_OPTIONS: or whose options have a length of 0 or do not end with the message.
  */
 /* clang-format off */
 #define NF_EVIDENCE_LIST(X)                                               \

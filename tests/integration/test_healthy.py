@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("bpf")
 
 ALONE = "NETFLOWD_VM" in os.environ
 REQUESTS = 2000
+PODS = 50
 
 
 def shown(row):
@@ -185,6 +186,30 @@ def test_containers_that_start_and_stop(silence, lab, tmp_path):
                 servers.ab(bridge.host, address, 20)
                 lab.forget(namespace)
                 silence.check()
+    silence.check()
+
+
+@pytest.mark.smoke
+def test_pods_by_the_dozen(silence, lab):
+    """Each has a veth pair to the node, IPv6 on at both ends, and a life of a moment.  The end that
+    comes up first reports its groups and checks its address (MLD, DAD) before the other has a route
+    for multicast."""
+    node = servers.host(lab)
+    silence.remember(node)
+    pods = []
+    for _ in range(PODS):
+        pods.append(servers.host(lab))
+        silence.remember(pods[-1])
+        lab.veth(node, pods[-1])
+        if len(pods) > PODS // 10:
+            lab.forget(pods.pop(0))
+    device = lab.veth(node, pods[-1])[1]
+    for state in ("down", "up") * 2:
+        device.namespace.ip("link", "set", device.name, state)
+    servers.wait_for_addresses(device)
+    silence.check()
+    for pod in pods:
+        lab.forget(pod)
     silence.check()
 
 

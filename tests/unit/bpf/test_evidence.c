@@ -64,7 +64,7 @@ static struct sk_buff *plain(void)
 	unsigned char *ip = ip_of(skb);
 
 	ipv4 = (struct in_device){0};
-	ipv6 = (struct inet6_dev){0};
+	ipv6 = (struct inet6_dev){.if_flags = NF_IF_READY};
 	all_ipv4 = (struct ipv4_devconf){0};
 	all_ipv6 = (struct ipv6_devconf){0};
 	machine.net[0].ipv4.devconf_all = &all_ipv4;
@@ -428,6 +428,10 @@ static void test_configuration6(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN | E(FORWARDING));
 	ipv6.cnf.disable_ipv6 = 1;
 	assert_int_equal(evidence_of(skb), PLAIN | E(FORWARDING) | E(DISABLED));
+	ipv6.cnf.disable_ipv6 = 0;
+	ipv6.if_flags = ~NF_IF_READY;
+	assert_int_equal(evidence_of(skb), PLAIN | E(FORWARDING) | E(DISABLED));
+	ipv6.cnf.disable_ipv6 = 1;
 	stand_in.missing[2] = "disable_ipv6";
 	assert_int_equal(evidence_of(skb), PLAIN);
 	stand_in.missing[2] = "ipv6.devconf_all";

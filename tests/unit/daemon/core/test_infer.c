@@ -185,6 +185,39 @@ static void test_kernels(void **state)
 	infer_set_kernel(NULL);
 }
 
+/* Multicast without a route is normal where IPv6 comes up; afterwards, and for unicast, it is a fault. */
+static void test_no_route_while_ipv6_comes_up(void **state)
+{
+	const uint64_t multicast = E(KNOWN) | E(RECEIVED) | E(DEVICE) | E(IP);
+	static const char *const kernels[] = {"5.10", "6.1", "6.18"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const char *reason = i < 2 ? NULL : "IP_INNOROUTES";
+		const struct {
+			uint64_t evidence;
+			enum knowledge_class class;
+		} cases[] = {
+			{multicast | E(UNICAST), KNOWLEDGE_FAULT},
+			{multicast | E(UNICAST) | E(DISABLED), KNOWLEDGE_FAULT},
+			{multicast | E(UNICAST) | E(EXPIRED) | E(BAD_SOURCE), KNOWLEDGE_FAULT},
+			{multicast, KNOWLEDGE_FAULT},
+			{multicast | E(LINK_LOCAL), KNOWLEDGE_FAULT},
+			{multicast | E(UDP) | E(EXPIRED), KNOWLEDGE_FAULT},
+			{multicast | E(EXPIRED) | E(OPTIONS), KNOWLEDGE_BENIGN}, /* MLD */
+			{multicast | E(BAD_SOURCE), KNOWLEDGE_BENIGN},		 /* DAD */
+			{multicast | E(LINK_LOCAL) | E(DISABLED), KNOWLEDGE_BENIGN},
+			{multicast | E(UDP) | E(DISABLED), KNOWLEDGE_BENIGN},
+		};
+
+		infer_set_kernel(kernels[i]);
+		for (size_t j = 0; j < sizeof(cases) / sizeof(cases[0]); j++)
+			check(inferred("ip6_pkt_discard", reason, cases[j].evidence),
+			      "IP_INNOROUTES", !reason, cases[j].class);
+	}
+	infer_set_kernel(NULL);
+}
+
 static void test_messages(void **state)
 {
 	struct inference out = inferred("unix_stream_connect", NULL, E(KNOWN) | E(MESSAGE));
@@ -247,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_cases_that_agree),
 		cmocka_unit_test(test_several_remain),
 		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_no_route_while_ipv6_comes_up),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_evidence_is_read_for_reasons_that_need_it),
 		cmocka_unit_test(test_all_places_with_any_evidence),
