@@ -110,18 +110,7 @@ COMPARE_BY(netns, first_of(ORDER(k->netns, l->netns), ORDER(a->drops.gone + 2 * 
 COMPARE_BY(cgroup,
 	   first_of(ORDER(k->cgroup, l->cgroup), first_of(compare_kind(a, b), compare_owner(a, b))))
 COMPARE_BY(flow, strcmp(a->flow, b->flow))
-/*
- * Many namespaces have devices of the same name, so the namespace and the ifindex identify a device.  Trace events have
- * the name only.
- */
-static int compare_name(const struct row *a, const struct row *b)
-{
-	return a->drops.key.ifindex ? 0 : strcmp(a->drops.device, b->drops.device);
-}
-
-COMPARE_BY(device,
-	   first_of(ORDER(NF_DEVICE_KEY(k->netns, k->ifindex), NF_DEVICE_KEY(l->netns, l->ifindex)),
-		    first_of(compare_name(a, b), compare_kind(a, b))))
+COMPARE_BY(device, first_of(ORDER(a->drops.identity, b->drops.identity), compare_kind(a, b)))
 /* The programs leave l4 at 0 where it is not known. */
 COMPARE_BY(protocol, first_of(ORDER((uint32_t)k->protocol << 16 | (uint32_t)k->flags << 8 | k->l4,
 				    (uint32_t)l->protocol << 16 | (uint32_t)l->flags << 8 | l->l4),
@@ -158,7 +147,7 @@ static int compare_key(const void *x, const void *y)
 	if (!order)
 		order = compare_rest(k, l);
 	if (!order)
-		order = compare_name(a, b);
+		order = ORDER(a->drops.identity, b->drops.identity);
 	if (!order)
 		order = compare_kind(a, b);
 	return order ? order : verdict_compare(a->verdict, b->verdict);
@@ -334,6 +323,8 @@ static int collect_record(struct rows *rows, const struct drop *drop)
 	row->drops = (struct backend_drops){.packets = 1,
 					    .segments = contents->bytes->segments,
 					    .bytes = contents->bytes->len,
+					    .unmeasured = !contents->bytes->segments ||
+							  contents->bytes->flags & NF_BYTES_UNKNOWN,
 					    .last_ns = drop->time_ns};
 	_Static_assert(sizeof(row->flow) >= sizeof(contents->protocol), "a protocol fits");
 	strcpy(row->flow, contents->flow[0] ? contents->flow : contents->protocol);

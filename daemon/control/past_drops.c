@@ -323,6 +323,23 @@ static void sort_rows(struct past *past, struct reader_rows *rows)
 		qsort(rows->row, kept, sizeof(*rows->row), by_packets);
 }
 
+/* NULL: it is not known, of some of the packets. */
+static json_t *measured(const uint64_t *value, int which)
+{
+	/* Files before version 4 have no segments then. */
+	bool unmeasured =
+		value[DROPS_UNMEASURED] || (value[DROPS_PACKETS] && !value[DROPS_SEGMENTS]);
+
+	return unmeasured ? NULL : json_integer(json_count(value[which]));
+}
+
+static int put_measured(json_t *object, const char *member, const uint64_t *value, int which)
+{
+	json_t *known = measured(value, which);
+
+	return known ? json_object_set_new(object, member, known) : 0;
+}
+
 static int put_rows(struct past *past, const struct reader_rows *rows)
 {
 	const struct drops_question *question = past->state;
@@ -338,14 +355,13 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 		struct baseline_rate rate;
 		json_t *object;
 
-		for (int j = DROPS_PACKETS; j < DROPS_VALUES; j++)
-			sum[j] += value[j];
+		vector_merge(sum, value, DROPS_VALUES);
 		if (i >= limit)
 			continue;
-		object = json_pack("{s:I, s:I, s:I, s:o}", "packets",
+		object = json_pack("{s:I, s:o*, s:o*, s:o}", "packets",
 				   json_count(value[DROPS_PACKETS]), "segments",
-				   json_count(value[DROPS_SEGMENTS]), "bytes",
-				   json_count(value[DROPS_BYTES]), "last",
+				   measured(value, DROPS_SEGMENTS), "bytes",
+				   measured(value, DROPS_BYTES), "last",
 				   past_time((int64_t)value[DROPS_LAST_US]));
 		rate = (struct baseline_rate){.mark = (enum baseline_mark)row->mark};
 		if (!question->by)
@@ -359,9 +375,8 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 	r = json_object_set_new(past->head, "exact", json_boolean(!flows));
 	r |= json_object_set_new(past->head, "packets",
 				 json_integer(json_count(sum[DROPS_PACKETS])));
-	r |= json_object_set_new(past->head, "segments",
-				 json_integer(json_count(sum[DROPS_SEGMENTS])));
-	r |= json_object_set_new(past->head, "bytes", json_integer(json_count(sum[DROPS_BYTES])));
+	r |= put_measured(past->head, "segments", sum, DROPS_SEGMENTS);
+	r |= put_measured(past->head, "bytes", sum, DROPS_BYTES);
 	if (question->view)
 		r |= json_object_set_new(past->head, "baseline",
 					 drop_marks_json(past->control, question->view));
@@ -390,12 +405,13 @@ static int add_flow(struct flows *flows, const json_t *record)
 	const char *flow = json_string_value(json_object_get(record, "flow"));
 	const char *class = knowledge_class_name(class_of(record));
 	OWN_FREE char *key = NULL;
-	json_int_t segments = json_integer_value(json_object_get(record, "segments"));
+	const json_t *segments = json_object_get(record, "segments");
+	const json_t *bytes = json_object_get(record, "length_bytes");
 	const uint64_t value[DROPS_VALUES] = {
 		[DROPS_PACKETS] = 1,
-		[DROPS_SEGMENTS] = segments > 0 ? (uint64_t)segments : 1,
-		[DROPS_BYTES] =
-			(uint64_t)json_integer_value(json_object_get(record, "length_bytes")),
+		[DROPS_SEGMENTS] = (uint64_t)json_integer_value(segments),
+		[DROPS_BYTES] = (uint64_t)json_integer_value(bytes),
+		[DROPS_UNMEASURED] = !segments || !bytes,
 	};
 	const json_t *known;
 

@@ -13,6 +13,7 @@
 #include "daemon/core/stages.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
+#include "daemon/json/json.h"
 
 #define RECORDS_BY_DEFAULT 100
 
@@ -23,77 +24,6 @@ struct records_question {
 	struct filter filter; /* without device and netns, whose names can be gone by now */
 	uint64_t hidden;
 };
-
-/* ---- a packet, as its record has it -------------------------------------------------- */
-
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static size_t from_hex(const char *text, uint8_t *bytes, size_t size)
-{
-	size_t count = 0;
-
-	while (text && count < size && digit(text[0]) >= 0 && digit(text[1]) >= 0) {
-		bytes[count++] = (uint8_t)(digit(text[0]) << 4 | digit(text[1]));
-		text += 2;
-	}
-	return count;
-}
-
-static bool read_mac(const char *text, uint8_t *mac)
-{
-	for (int i = 0; text && i < 6; i++, text += 3)
-		if (from_hex(text, mac + i, 1) != 1 || (i < 5 && text[2] != ':'))
-			return false;
-	return text;
-}
-
-static uint16_t ethertype_of(const json_t *record)
-{
-	const char *protocol = json_string_value(json_object_get(record, "protocol"));
-
-	if (!protocol)
-		return 0;
-	if (!strncmp(protocol, "ipv4", 4))
-		return 0x0800;
-	if (!strncmp(protocol, "ipv6", 4))
-		return 0x86dd;
-	return !strcmp(protocol, "arp") ? 0x0806 : (uint16_t)strtoul(protocol, NULL, 16);
-}
-
-static void read_bytes(const json_t *record, struct nf_bytes *bytes)
-{
-	const json_t *ethernet = json_object_get(record, "ethernet");
-	const json_t *vlan = json_object_get(record, "vlan");
-	uint16_t type = ethertype_of(record);
-
-	*bytes = (struct nf_bytes){
-		.len = (uint32_t)json_integer_value(json_object_get(record, "length_bytes")),
-		.protocol = type};
-	bytes->net_len = (uint8_t)from_hex(json_string_value(json_object_get(record, "header")),
-					   bytes->net, sizeof(bytes->net));
-	if (ethernet &&
-	    read_mac(json_string_value(json_object_get(ethernet, "destination")), bytes->l2) &&
-	    read_mac(json_string_value(json_object_get(ethernet, "source")), bytes->l2 + 6)) {
-		bytes->l2[12] = (uint8_t)(type >> 8);
-		bytes->l2[13] = (uint8_t)type;
-		bytes->l2_len = 14;
-	}
-	if (!vlan)
-		return;
-	bytes->flags = NF_BYTES_VLAN;
-	bytes->vlan_proto =
-		(uint16_t)strtoul(json_string_value(json_object_get(vlan, "protocol"))
-					  ? json_string_value(json_object_get(vlan, "protocol"))
-					  : "0",
-				  NULL, 16);
-	bytes->vlan_tci = (uint16_t)(json_integer_value(json_object_get(vlan, "id")) |
-				     json_integer_value(json_object_get(vlan, "priority")) << 13);
-}
 
 /* ---- a journey -------------------------------------------------------------------------- */
 
@@ -186,7 +116,7 @@ static bool takes(const json_t *record, void *userdata)
 	if (!takes_place(past, record) || !takes_journey(filter, record))
 		return false;
 	if (filter->selection) {
-		read_bytes(record, &bytes);
+		json_packet_bytes(record, &bytes);
 		if (!selection_takes_bytes(filter->selection, &bytes))
 			return false;
 	}

@@ -13,9 +13,11 @@
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
 
+/* The key of trace events has no device: only the identity distinguishes the rows of two devices. */
 static struct keymap_key row_key(const struct backend_drops *drops)
 {
-	struct keymap_key key = {.word = {drops->unkeyed, drops->netns}};
+	struct keymap_key key = {
+		.word = {drops->unkeyed | (uint64_t)drops->gone << 1, drops->identity}};
 
 	memcpy(&key.word[2], &drops->key, sizeof(drops->key));
 	return key;
@@ -47,12 +49,10 @@ static int begin(struct collect *run, const struct reading *base, const struct r
 	for (size_t i = 0; base && i < reading_count(base); i++) {
 		const struct backend_drops *drops = reading_drops(base, i);
 		struct collect_total *total = total_of(run, &drops->key);
-		struct keymap_key key = row_key(drops);
+		const struct keymap_key key = row_key(drops);
 		uint64_t count[3];
 
-		/* Numbers are those of the rows, so sums that folded have a key, too: one that no row has. */
-		if (drops->gone)
-			key.word[0] = 2;
+		/* Numbers are those of the rows, so sums that folded have a key, too. */
 		if (!total || collect_note(run, &key, i) < 0)
 			return -ENOMEM;
 		get_counts(drops, count);
@@ -76,13 +76,14 @@ static int begin(struct collect *run, const struct reading *base, const struct r
 }
 
 static int add(struct collect *run, struct series *series, const uint64_t count[static 3],
-	       uint64_t last_ns)
+	       uint64_t last_ns, bool unmeasured)
 {
 	const uint64_t value[DROPS_VALUES] = {
 		[DROPS_LAST_US] = last_ns ? time_realtime_of(last_ns) / 1000 : 0,
 		[DROPS_PACKETS] = count[0],
 		[DROPS_SEGMENTS] = count[1],
 		[DROPS_BYTES] = count[2],
+		[DROPS_UNMEASURED] = unmeasured ? count[0] : 0,
 	};
 
 	return series ? batch_add(run->batch, series, value) : -ENOMEM;
@@ -113,7 +114,8 @@ static int add_row(struct collect *run, const struct reading *base,
 		return -ENOMEM;
 	for (int i = 0; i < 3; i++)
 		total->own[i] += count[i];
-	return add(run, series_of_drops(run->sources.names, drops), count, drops->last_ns);
+	return add(run, series_of_drops(run->sources.names, drops), count, drops->last_ns,
+		   drops->unmeasured);
 }
 
 /*
@@ -162,8 +164,8 @@ static int add_rests(struct collect *run)
 		for (int j = 0; j < 3; j++)
 			count[j] = rest_of(total, j) > 0 ? (uint64_t)rest_of(total, j) : 0;
 		if (count[0])
-			r = add(run, series_of_gone(run->sources.names, &of), count,
-				total->last_ns);
+			r = add(run, series_of_gone(run->sources.names, &of), count, total->last_ns,
+				false);
 	}
 	return r;
 }

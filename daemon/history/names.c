@@ -259,7 +259,7 @@ struct series *series_of_drops(struct series_names *names, const struct backend_
 	struct entry *entry;
 
 	_Static_assert(sizeof(drops->key) + 16 <= sizeof(key), "the key fits");
-	key.word[1] = hash_text(drops->device) ^ drops->netns;
+	key.word[1] = hash_text(drops->device) ^ drops->identity;
 	memcpy(&key.word[2], &drops->key, sizeof(drops->key));
 	entry = find(names, &key);
 	if (!entry)

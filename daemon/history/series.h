@@ -30,7 +30,14 @@ enum history_kind {
 };
 
 /* Where the values of a kind are in its vector; index 0 is a maximum, see vector.h. */
-enum { DROPS_LAST_US, DROPS_PACKETS, DROPS_SEGMENTS, DROPS_BYTES, DROPS_VALUES };
+enum {
+	DROPS_LAST_US,
+	DROPS_PACKETS,
+	DROPS_SEGMENTS,
+	DROPS_BYTES,
+	DROPS_UNMEASURED, /* packets whose segments and bytes are not known */
+	DROPS_VALUES
+};
 enum {
 	LATENCY_MAX_NS,
 	LATENCY_SUM_NS,

@@ -109,6 +109,7 @@ int metrics_add_drops(struct metrics *metrics, const struct metrics_snapshot *sn
 		uint32_t group = groups[snapshot->drop_cause[i]];
 		const struct series_key key = key_of(drops, group, cause->location);
 
+		metrics->unmeasured |= drops->unmeasured;
 		if (cause->message)
 			messages += drops->packets;
 		else if (drops->gone || drops->unkeyed)
@@ -197,8 +198,10 @@ void metrics_write_drops(struct metrics_text *text, const struct metrics *metric
 		write_row(text, metrics, &row);
 	write_others(text, metrics);
 	write_reasons(text, metrics, METRICS_DROPS_BY_REASON, PACKETS);
-	write_reasons(text, metrics, METRICS_DROPS_BY_REASON_SEGMENTS, SEGMENTS);
-	write_reasons(text, metrics, METRICS_DROPS_BY_REASON_BYTES, BYTES);
+	if (!metrics->unmeasured) {
+		write_reasons(text, metrics, METRICS_DROPS_BY_REASON_SEGMENTS, SEGMENTS);
+		write_reasons(text, metrics, METRICS_DROPS_BY_REASON_BYTES, BYTES);
+	}
 	metrics_one(text, METRICS_DROPS_SERIES, metrics_series_shown(metrics->drops));
 	metrics_one(text, METRICS_DROPS_SERIES_LIMIT, metrics->limit);
 	metrics_one(text, METRICS_DROPS_OTHER_KEYS, metrics_series_others(metrics->drops));

@@ -28,6 +28,7 @@ struct metrics {
 	struct drop_group *group; /* reasons in their classes: some hundred at most */
 	size_t groups, groups_room;
 	uint64_t messages;   /* never decreases */
+	bool unmeasured;     /* segments and bytes of drops are not known */
 	struct kinds *kinds; /* histograms by kind of device */
 	struct cpu_counts *cpu;
 	size_t cpus, cpus_room;

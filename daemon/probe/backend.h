@@ -198,13 +198,14 @@ struct backend_napi {
 
 /* Drops of one key, or of several keys that have folded, of all CPUs. */
 struct backend_drops {
-	struct nf_drop_key key;		 /* its netns is an identity; do not show it */
-	uint32_t netns;			 /* inode number, 0 = not known */
-	uint64_t packets;		 /* skbs */
-	uint64_t segments;		 /* packets on the wire that these skbs were */
-	uint64_t bytes;			 /* of skb->len */
-	bool unmeasured;		 /* segments and bytes are not known */
-	uint64_t last_ns;		 /* of the newest */
+	struct nf_drop_key key; /* its netns is an identity; do not show it */
+	uint64_t identity;	/* as of a device; without an ifindex, the namespace's alone */
+	uint32_t netns;		/* inode number, 0 = not known */
+	uint64_t packets;	/* skbs */
+	uint64_t segments;	/* packets on the wire that these skbs were */
+	uint64_t bytes;		/* of skb->len */
+	bool unmeasured;	/* segments and bytes are not known */
+	uint64_t last_ns;	/* of the newest */
 	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
 	bool gone; /* folded: the key has only reason and location; location 0: the rest of the reason */
 	bool mixed; /* folded, and some of its keys had other evidence: what it means is not what they meant */

@@ -240,6 +240,7 @@ static int visit_sum(const struct drop_sum *sum, void *userdata)
 	const struct drops_visit *to = userdata;
 	struct backend_drops drops = {
 		.key = sum->key,
+		.identity = NF_DEVICE_KEY(sum->key.netns, sum->key.ifindex),
 		.netns = sum->netns,
 		.packets = sum->count.packets,
 		.segments = sum->count.segments,

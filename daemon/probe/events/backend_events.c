@@ -443,6 +443,7 @@ static void fill_drops(const struct backend_events *events, const struct correla
 		.key = {.location = drops->location,
 			.reason = drops->reason,
 			.protocol = drops->protocol},
+		.identity = drops->device,
 		.packets = drops->packets,
 		.last_ns = drops->last_ns,
 		.unmeasured = true,

@@ -17,6 +17,7 @@
 #include "common/time.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/names.h"
+#include "daemon/core/selection.h"
 #include "daemon/core/stages.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
@@ -242,6 +243,77 @@ static void test_record_vlan(void **state)
 	check(json_incref(json_object_get(object, "vlan")),
 	      "{'protocol':34984,'id':4094,'priority':7}");
 	json_decref(object);
+}
+
+/* ---- the bytes of a stored record ------------------------------------------- */
+
+/* Whether an expression selects the packet of the record.  What is read back from its JSON must be the same. */
+static bool selected(const char *text)
+{
+	struct selection *selection = NULL;
+	struct selection_error error;
+	struct nf_bytes stored;
+	json_t *object = drop();
+	bool taken;
+
+	assert_int_equal(selection_new(&selection, text, &error), 0);
+	json_packet_bytes(object, &stored);
+	taken = selection_takes_bytes(selection, &record.bytes);
+	if (selection_takes_bytes(selection, &stored) != taken)
+		fail_msg("%s: the packet %d, its record %d", text, taken, !taken);
+	selection_free(&selection);
+	json_decref(object);
+	return taken;
+}
+
+static void check_tagged(uint16_t protocol)
+{
+	assert_true(selected("vlan"));
+	assert_true(selected("vlan 42"));
+	assert_false(selected("vlan 43"));
+	assert_true(selected("vlan 42 and udp port 53"));
+	assert_true(selected("udp port 53"));
+	assert_true(selected("ether host 02:00:00:00:00:0b"));
+	assert_int_equal(selected("ether[12:2] == 0x88a8 and vlan 42"), protocol == 0x88a8);
+	assert_true(selected("vlan and ether[14] & 0xe0 == 0x60"));
+}
+
+static void test_stored_bytes(void **state)
+{
+	static const uint8_t tag[] = {0x60, 42, 8, 0};
+	struct nf_bytes *bytes = &record.bytes;
+
+	(void)state;
+	assert_true(selected("udp port 53"));
+	assert_false(selected("vlan"));
+	/* In the skb's metadata. */
+	bytes->flags = NF_BYTES_VLAN;
+	bytes->vlan_tci = 3 << 13 | 42;
+	for (int i = 0; i < 2; i++) {
+		bytes->vlan_proto = i ? 0x88a8 : 0x8100;
+		check_tagged(bytes->vlan_proto);
+	}
+	/* In front of the network header. */
+	bytes->flags = 0;
+	bytes->protocol = 0x8100;
+	bytes->l2[12] = 0x81;
+	memmove(bytes->net + sizeof(tag), bytes->net, bytes->net_len);
+	memcpy(bytes->net, tag, sizeof(tag));
+	bytes->net_len += sizeof(tag);
+	check_tagged(0x8100);
+	/* And one more in the metadata. */
+	bytes->flags = NF_BYTES_VLAN;
+	bytes->vlan_proto = 0x88a8;
+	bytes->vlan_tci = 7;
+	assert_true(selected("vlan 7 and vlan 42 and udp port 53"));
+	assert_false(selected("vlan 42 and vlan 7"));
+	bytes->flags = 0;
+	/* In the Ethernet header. */
+	memmove(bytes->net, bytes->net + sizeof(tag), bytes->net_len - sizeof(tag));
+	bytes->net_len -= sizeof(tag);
+	memcpy(bytes->l2 + 14, tag, sizeof(tag));
+	bytes->l2_len += sizeof(tag);
+	check_tagged(0x8100);
 }
 
 static void test_record_tcp(void **state)
@@ -986,6 +1058,7 @@ int main(void)
 		TEST(record_task_unknown),
 		TEST(record_device_bytes),
 		TEST(record_vlan),
+		TEST(stored_bytes),
 		TEST(record_tcp),
 		TEST(record_icmp),
 		TEST(record_stack),
