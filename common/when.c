@@ -144,7 +144,58 @@ static void set_midnight(struct tm *tm)
 	tm->tm_hour = tm->tm_min = tm->tm_sec = 0;
 }
 
-static int parse_local(const char *text, int64_t now_ns, int64_t *ns)
+/* Whether a local time is this moment: there is another one if it does not exist, or not with this offset. */
+static bool is_moment(const struct tm *tm, time_t seconds)
+{
+	struct tm back;
+
+	return seconds >= 0 && localtime_r(&seconds, &back) && back.tm_hour == tm->tm_hour &&
+	       back.tm_min == tm->tm_min && back.tm_mday == tm->tm_mday;
+}
+
+/* Each moment of a local time; the one of a time that does not exist is that of from_local(). */
+static void note_moments(const struct tm *tm, int64_t since_ns, int64_t *first)
+{
+	int64_t moment[3] = {-1, -1, -1};
+
+	from_local(tm, &moment[2]);
+	for (int summer = 0; summer < 2; summer++) {
+		struct tm copy = *tm, normal = *tm;
+		time_t seconds;
+
+		copy.tm_isdst = summer;
+		seconds = mktime(&copy);
+		/* The day may be the 0th or the 32nd. */
+		timegm(&normal);
+		if (is_moment(&normal, seconds))
+			moment[summer] = (int64_t)seconds * SECOND;
+	}
+	for (size_t i = 0; i < sizeof(moment) / sizeof(moment[0]); i++)
+		if (moment[i] > since_ns && (*first < 0 || moment[i] < *first))
+			*first = moment[i];
+}
+
+/* The first time of day after a moment, which can be the second one of a night in which it comes twice. */
+static int first_after(const struct tm *clock, int64_t since_ns, int64_t *ns)
+{
+	time_t since = (time_t)(since_ns / SECOND);
+	int64_t first = -1;
+	struct tm day;
+
+	localtime_r(&since, &day);
+	day.tm_hour = clock->tm_hour;
+	day.tm_min = clock->tm_min;
+	day.tm_sec = clock->tm_sec;
+	for (int i = 0; i < 2; i++, day.tm_mday++)
+		note_moments(&day, since_ns, &first);
+	if (first < 0)
+		return -EINVAL;
+	*ns = first;
+	return 0;
+}
+
+/* `since_ns` below 0: a time of day is the last one that has passed; otherwise the first one after it. */
+static int parse_local(const char *text, int64_t now_ns, int64_t since_ns, int64_t *ns)
 {
 	time_t now = (time_t)(now_ns / SECOND);
 	bool dated = true;
@@ -167,6 +218,8 @@ static int parse_local(const char *text, int64_t now_ns, int64_t *ns)
 		return -EINVAL;
 	if (!take_time(&text, &tm, NULL) || *text)
 		return -EINVAL;
+	if (!dated && since_ns >= 0)
+		return first_after(&tm, since_ns, ns);
 	r = from_local(&tm, ns);
 	if (r == 0 && !dated && *ns > now_ns) {
 		tm.tm_mday--;
@@ -175,7 +228,7 @@ static int parse_local(const char *text, int64_t now_ns, int64_t *ns)
 	return r;
 }
 
-int when_parse(const char *text, int64_t now_ns, int64_t *ns)
+static int parse(const char *text, int64_t now_ns, int64_t since_ns, int64_t *ns)
 {
 	const char *duration = *text == '-' ? text + 1 : text;
 	int64_t moment;
@@ -191,9 +244,19 @@ int when_parse(const char *text, int64_t now_ns, int64_t *ns)
 	} else {
 		r = when_parse_rfc3339(text, &moment);
 		if (r < 0)
-			r = parse_local(text, now_ns, &moment);
+			r = parse_local(text, now_ns, since_ns, &moment);
 	}
 	if (r == 0)
 		*ns = moment;
 	return r;
+}
+
+int when_parse(const char *text, int64_t now_ns, int64_t *ns)
+{
+	return parse(text, now_ns, -1, ns);
+}
+
+int when_parse_end(const char *text, int64_t now_ns, int64_t since_ns, int64_t *ns)
+{
+	return parse(text, now_ns, since_ns, ns);
 }

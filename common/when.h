@@ -15,7 +15,7 @@
  *
  *   15m, -15m, 1h, 7d        this time ago, a duration of duration.h
  *   now, today, yesterday    the last two are their midnight
- *   03:00, 03:00:30          today; yesterday if that is still to come
+ *   03:00, 03:00:30          the last one that has passed: today's, or yesterday's
  *   yesterday 03:00, today 03:00, 2026-11-21, 2026-11-21 03:00[:30]
  *   2026-11-21T03:00:00.5Z, 2026-11-21T03:00:00+01:00
  *
@@ -23,6 +23,12 @@
  * 2262.
  */
 int when_parse(const char *text, int64_t now_ns, int64_t *ns);
+
+/*
+ * The same for the end of a period that begins at `since_ns`: 03:00 is the first one after that.  So it can be still to
+ * come.
+ */
+int when_parse_end(const char *text, int64_t now_ns, int64_t since_ns, int64_t *ns);
 
 /* Read RFC 3339 only, in ns since 1970, with a T or a blank between date and time.  0 or -EINVAL. */
 int when_parse_rfc3339(const char *text, int64_t *ns);

@@ -138,7 +138,7 @@ static bool read_value(const struct argument *argument, const char *text, int64_
 		good = read_milliseconds(text, &number);
 	else if (argument->type == ARGUMENT_DURATION)
 		good = read_duration(text, &number);
-	else if (argument->type == ARGUMENT_MOMENT)
+	else if (argument->type == ARGUMENT_MOMENT || argument->type == ARGUMENT_END)
 		good = when_parse(text, (int64_t)time_realtime(), &number) == 0;
 	if (!good || number < argument->min || number > argument->max)
 		return false;
@@ -159,7 +159,7 @@ static int refuse_value(const struct argument *argument, const char *text,
 			"--%s must be a duration from %s to %s with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
 			argument->name, duration_format((uint64_t)argument->min).s,
 			duration_format((uint64_t)argument->max).s, text);
-	if (argument->type == ARGUMENT_MOMENT)
+	if (argument->type == ARGUMENT_MOMENT || argument->type == ARGUMENT_END)
 		return refuse(error, "--%s must be a time since 1970: " WHEN_FORMS ", not '%.60s'",
 			      argument->name, text);
 	return refuse(error, "--%s must be a number from %lld to %lld, not '%.60s'", argument->name,
@@ -254,6 +254,9 @@ static int set_value(const struct argument *argument, struct arguments *argument
 		return set_words(argument, text, value, error);
 	case ARGUMENT_NETNS:
 		return set_netns(argument, text, value, error);
+	case ARGUMENT_END:
+		arguments->until = text;
+		break;
 	case ARGUMENT_NUMBER:
 	case ARGUMENT_SECONDS:
 	case ARGUMENT_DURATION:
@@ -338,4 +341,10 @@ int arguments_parse(struct arguments *arguments, const struct argument *table, c
 			return r;
 	}
 	return 0;
+}
+
+void arguments_settle(struct arguments *arguments, int64_t now_ns)
+{
+	if (arguments->until && arguments->since_ns >= 0)
+		when_parse_end(arguments->until, now_ns, arguments->since_ns, &arguments->until_ns);
 }

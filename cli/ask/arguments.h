@@ -42,6 +42,7 @@ struct arguments {
 	int64_t interval_ms;
 	int64_t count;
 	int64_t since_ns, until_ns; /* since 1970 */
+	const char *until;	    /* until_ns as it was typed */
 	int64_t compare_ns;
 	int64_t buffer_kib;
 	const char *exclude;
@@ -61,6 +62,7 @@ enum argument_type {
 	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */
 	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 250us, 1.5s */
 	ARGUMENT_MOMENT,   /* int64_t in ns since 1970; typed as common/when.h says */
+	ARGUMENT_END, /* the same for `until_ns`: a time of day is the first one after `since_ns` */
 };
 
 /* One option; a table of them ends with a row without a name. */
@@ -94,6 +96,9 @@ extern const struct argument arguments_global[];
  */
 int arguments_parse(struct arguments *arguments, const struct argument *table, const char *of,
 		    int argc, char *const argv[], int *next, struct arguments_error *error);
+
+/* After all options: take the time of day that ends a period as the first one after its begin. */
+void arguments_settle(struct arguments *arguments, int64_t now_ns);
 
 /* Where the help text of an option begins, after arguments_describe(). */
 #define ARGUMENTS_HELP_COLUMN 28

@@ -51,11 +51,11 @@
 		     "show the newest N records, 1 to 1048576 (100); with --follow stop after N")
 
 /* The past; see session_show(). */
-#define OPTION_PERIOD                                                                                            \
-	OPTION("since", MOMENT, since_ns, .value = "TIME", .max = INT64_MAX,                                     \
-	       .help = "count from TIME on, from the history: 15m (ago), 03:00, \"yesterday 03:00\", RFC 3339"), \
-		OPTION("until", MOMENT, until_ns, .value = "TIME", .max = INT64_MAX,                             \
-		       .help = "count up to TIME (now), given like that of --since")
+#define OPTION_PERIOD                                                                                                           \
+	OPTION("since", MOMENT, since_ns, .value = "TIME", .max = INT64_MAX,                                                    \
+	       .help = "count from TIME on, from the history: 15m (ago), 03:00 (the last one), \"yesterday 03:00\", RFC 3339"), \
+		OPTION("until", END, until_ns, .value = "TIME", .max = INT64_MAX,                                               \
+		       .help = "count up to TIME (now), given like that of --since; 03:00 is the first one after --since")
 
 #define OPTION_PCAP                                 \
 	OPTION("pcap", TEXT, pcap, .value = "FILE", \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/ask/arguments.h"
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
@@ -107,6 +108,10 @@ static enum report_status report_error(const struct varlink *varlink)
 	const char *nearest = field_text_or(parameters, "nearest", NULL);
 	OWN_FREE char *dump = NULL;
 
+	if (!strcmp(error, COVERED_NOTHING)) {
+		report("%s", covered_nothing(parameters).s);
+		return REPORT_FAILED;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(sentences); i++) {
 		const struct sentence *sentence = &sentences[i];
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/ask/covered.h"
 #include "cli/ask/options.h"
 #include "cli/terminal/text.h"
 #include "common/array.h"
@@ -59,28 +60,53 @@ static bool reconnect(struct session *session)
  * A daemon that restarts drops the calls that it has not answered.  If the service manager keeps the socket, a new
  * connection waits there for the next daemon.
  */
+static int call(struct session *session, const char *method, json_t *parameters, int64_t timeout_ms,
+		json_t **reply)
+{
+	json_t *whole;
+	int r = rows_call(session->varlink, method, json_incref(parameters), timeout_ms, &whole);
+
+	if ((r == -ECONNRESET || r == -EPIPE) && only_reads(method) && reconnect(session)) {
+		json_decref(whole);
+		r = rows_call(session->varlink, method, json_incref(parameters), timeout_ms,
+			      &whole);
+	}
+	if (r)
+		json_decref(whole);
+	else
+		*reply = whole;
+	return r;
+}
+
 enum report_status session_call(struct session *session, const char *method, json_t *parameters,
 				int64_t extra_ms, json_t **reply)
 {
-	int64_t timeout_ms = session->arguments.timeout_ms + extra_ms;
 	OWN_JSON json_t *owned = parameters;
 	enum report_status status = session_connect(session);
-	json_t *whole;
 	int r;
 
 	if (status)
 		return status;
-	r = rows_call(session->varlink, method, json_incref(owned), timeout_ms, &whole);
-	if ((r == -ECONNRESET || r == -EPIPE) && only_reads(method) && reconnect(session)) {
-		json_decref(whole);
-		r = rows_call(session->varlink, method, json_incref(owned), timeout_ms, &whole);
-	}
-	if (r == 0) {
-		*reply = whole;
+	r = call(session, method, owned, session->arguments.timeout_ms + extra_ms, reply);
+	return r ? report_call(session->varlink, method, r) : REPORT_FINE;
+}
+
+enum report_status session_call_past(struct session *session, const char *method,
+				     json_t *parameters, json_t **reply)
+{
+	OWN_JSON json_t *owned = parameters;
+	enum report_status status = session_connect(session);
+	const json_t *about;
+	int r;
+
+	if (status)
+		return status;
+	r = call(session, method, owned, session->arguments.timeout_ms, reply);
+	if (r == -EREMOTEIO && !strcmp(varlink_error(session->varlink, &about), COVERED_NOTHING)) {
+		*reply = NULL;
 		return REPORT_FINE;
 	}
-	json_decref(whole);
-	return report_call(session->varlink, method, r);
+	return r ? report_call(session->varlink, method, r) : REPORT_FINE;
 }
 
 json_t *session_parameters(const char *name, ...)

@@ -35,6 +35,10 @@ enum report_status session_connect(struct session *session);
 enum report_status session_call(struct session *session, const char *method, json_t *parameters,
 				int64_t extra_ms, json_t **reply);
 
+/* As session_call(), but if the history has nothing of the time that was asked for: REPORT_FINE, and *reply is NULL. */
+enum report_status session_call_past(struct session *session, const char *method,
+				     json_t *parameters, json_t **reply);
+
 /*
  * Parameters from pairs of name and value, with NULL at the end.  Each value is
  * stolen; a value that is NULL leaves its name out.  NULL: out of memory.

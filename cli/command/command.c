@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/time.h"
+
 /* Append a word to an expression, with a blank between. */
 static int add_word(char **expression, const char *word)
 {
@@ -83,6 +85,7 @@ int command_main(int argc, char *const argv[])
 		if (parse_rest(&session, command, argc, argv, &next, &error))
 			return wrong_usage(&error, command);
 	}
+	arguments_settle(arguments, (int64_t)time_realtime());
 	term_init(&session.term, !arguments->no_color);
 	if (arguments->help)
 		return command_show_help(&session, command);

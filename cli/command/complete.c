@@ -229,7 +229,7 @@ static void complete_argument(struct complete *to, const struct argument *option
 {
 	if (option->type == ARGUMENT_NETNS)
 		names_netns(&to->source, add, to);
-	else if (option->type == ARGUMENT_MOMENT)
+	else if (option->type == ARGUMENT_MOMENT || option->type == ARGUMENT_END)
 		complete_moments(to);
 	else if (option->type == ARGUMENT_WORDS)
 		complete_words(to, option);

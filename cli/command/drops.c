@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/ask/classes.h"
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/ask/options.h"
 #include "cli/ask/stream.h"
@@ -310,6 +311,12 @@ static void put_baseline(struct page *page, const json_t *reply)
 			  reason);
 }
 
+/* Counters know no flows. */
+static bool counts_records(const struct session *session)
+{
+	return session->arguments.by && !strcmp(session->arguments.by, "flow");
+}
+
 static void put_counters_summary(const struct session *session, struct page *page,
 				 const json_t *reply)
 {
@@ -325,7 +332,7 @@ static void put_counters_summary(const struct session *session, struct page *pag
 	put_classes(session, page, reply, false);
 	put_classes(session, page, reply, true);
 	put_folded(page, reply);
-	if (!field_true(reply, "exact"))
+	if (counts_records(session))
 		page_put(page, PAGE_WARN, "; counted from the records still held, so not exact");
 	if (rows < matched)
 		page_put(page, PAGE_PLAIN, "; %s of %s rows", units_count(rows).s,
@@ -342,7 +349,7 @@ static void put_no_drops(const struct session *session, struct page *page, const
 		 none ? "No packet was dropped" : "netflowd counted no dropped packet");
 	session_put_selection(session, page);
 	period_put_since(page, reply);
-	if (!field_true(reply, "exact"))
+	if (counts_records(session))
 		page_put(page, PAGE_PLAIN, ", counted from the records still held");
 	put_classes(session, page, reply, true);
 	put_folded(page, reply);
@@ -493,6 +500,7 @@ static enum report_status print_compared(struct session *session, struct page *p
 {
 	size_t rows = json_array_size(json_object_get(compared, "rows"));
 	size_t most = session->arguments.all ? SIZE_MAX : OPTION_ROWS_SHOWN;
+	const json_t *before = json_object_get(compared, "before");
 	int r = 0;
 
 	(void)data;
@@ -504,38 +512,71 @@ static enum report_status print_compared(struct session *session, struct page *p
 			  units_duration((uint64_t)session->arguments.compare_ns).s);
 	session_put_rest(page, rows < most ? rows : most, rows);
 	period_put(page, compared, about);
+	if (!covered_whole(before))
+		period_put_covered(page, before, "compared with history that");
 	return coverage_print(session, page, r, about);
 }
 
 /* All rows of a period: the replies are compared, not shown. */
-static enum report_status ask_period(struct session *session, int64_t since_ns, int64_t until_ns,
-				     json_t **reply)
+static enum report_status period_parameters(const struct session *session, json_t **parameters)
 {
-	json_t *parameters = counters_parameters(session);
+	*parameters = counters_parameters(session);
+	json_object_del(*parameters, "limit");
+	json_object_del(*parameters, "top");
+	return session_add_period(session, *parameters);
+}
 
-	session->arguments.since_ns = since_ns;
-	session->arguments.until_ns = until_ns;
-	json_object_del(parameters, "limit");
-	json_object_del(parameters, "top");
-	session_add_period(session, parameters);
-	return session_call(session, COUNTERS_METHOD, parameters, 0, reply);
+static enum report_status ask_now(struct session *session, json_t **now)
+{
+	OWN_JSON json_t *parameters = NULL;
+	enum report_status status = period_parameters(session, &parameters);
+
+	return status ? status
+		      : session_call(session, COUNTERS_METHOD, TAKE_PTR(parameters), 0, now);
+}
+
+/* The time before `now`.  It ends where the buckets of that begin, so that none is in both. */
+static enum report_status ask_before(struct session *session, const json_t *now, json_t **before)
+{
+	OWN_JSON json_t *parameters = NULL;
+	const struct arguments given = session->arguments;
+	int64_t since = given.since_ns, compare = given.compare_ns;
+	enum report_status status;
+	uint64_t from;
+
+	if (field_epoch(json_object_get(now, "period"), "from", &from) && (int64_t)from < since)
+		since = (int64_t)from;
+	session->arguments.since_ns = since > compare ? since - compare : 0;
+	session->arguments.until_ns = since;
+	status = period_parameters(session, &parameters);
+	session->arguments = given;
+	return status ? status
+		      : session_call_past(session, COUNTERS_METHOD, TAKE_PTR(parameters), before);
+}
+
+/* Without enough of it, everything would be new. */
+static enum report_status refuse_comparison(const json_t *now, const json_t *before,
+					    uint64_t compare_ns)
+{
+	uint64_t covered = field_count_or(json_object_get(before, "period"), "asked_covered_ns", 0);
+
+	report("not enough history to compare: %s of %s; it begins at %s",
+	       covered ? units_duration(covered).s : "nothing", units_duration(compare_ns).s,
+	       field_date(json_object_get(now, "period"), "begins").s);
+	return REPORT_FAILED;
 }
 
 static enum report_status compare_periods(struct session *session)
 {
-	const struct arguments given = session->arguments;
 	OWN_JSON json_t *now = NULL, *before = NULL, *compared = NULL;
-	enum report_status status = ask_period(session, given.since_ns, given.until_ns, &now);
-	uint64_t from = (uint64_t)given.since_ns, compare = (uint64_t)given.compare_ns;
+	enum report_status status = ask_now(session, &now);
 
-	/* The earlier period ends where the buckets of the later one begin, so that none is in both. */
-	field_epoch(json_object_get(now, "period"), "from", &from);
 	if (!status)
-		status = ask_period(session, from > compare ? (int64_t)(from - compare) : 0,
-				    (int64_t)from, &before);
-	session->arguments = given;
+		status = ask_before(session, now, &before);
 	if (status)
 		return status;
+	if (!compare_has_enough(before))
+		return refuse_comparison(now, before, (uint64_t)session->arguments.compare_ns);
 	compared = compare_drops(now, before);
 	if (!compared) {
 		report("%s", strerror(ENOMEM));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/report/drawing.h"
 #include "cli/report/sections.h"
@@ -161,14 +162,11 @@ static void tell_trust(struct html *html, const struct model *model)
 {
 	const json_t *period = json_object_get(model->drops, "period");
 	const json_t *coverage = json_object_get(model->status, "coverage"), *row;
-	uint64_t from, to;
 	size_t i, full = 0;
 
 	json_array_foreach(coverage, i, row) full += !strcmp(field_text(row, "state"), "full");
-	if (field_epoch(period, "from", &from) && field_epoch(period, "to", &to))
-		html_text(html, "; netflowd recorded %s of %s, ",
-			  field_units_duration(period, "covered_ns").s,
-			  units_duration(to - from).s);
+	if (period)
+		html_text(html, "; the history %s; ", covered_sentence(period).s);
 	else
 		html_markup(html, "; ");
 	if (!model->blind)

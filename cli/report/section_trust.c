@@ -2,6 +2,7 @@
 /* How far the other sections can be trusted. */
 #include <string.h>
 
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/report/sections.h"
 #include "cli/show/ledger.h"
@@ -23,37 +24,34 @@ bool section_blind(struct html *html, const struct model *model)
 
 static void put_gaps(struct html *html, const json_t *period)
 {
-	const json_t *gaps = json_object_get(period, "gaps"), *gap;
-	uint64_t count = field_count_or(period, "gap_count", 0);
-	size_t i;
+	uint64_t left = covered_gaps_left(period, GAPS);
+	const json_t *gap;
+	size_t at = 0, shown = 0;
 
-	if (!count) {
-		html_paragraph(html, HTML_GOOD, "netflowd recorded all of that time.");
-		return;
-	}
-	html_paragraph(html, HTML_WARN, "netflowd did not record:");
-	html_markup(html, "<ul>\n");
-	json_array_foreach(gaps, i, gap)
-	{
-		if (i == GAPS)
-			break;
+	while ((gap = covered_next_gap(period, GAPS, &at))) {
+		if (!shown++) {
+			html_paragraph(html, HTML_WARN, "netflowd did not record:");
+			html_markup(html, "<ul>\n");
+		}
 		html_markup(html, "<li>");
 		html_text(html, "from %s to %s", field_date(gap, "from").s,
 			  field_date(gap, "to").s);
 		html_markup(html, "</li>\n");
 	}
-	if (count > GAPS) {
+	if (left) {
 		html_markup(html, "<li>");
-		html_text(html, "and %s more times", units_count(count - GAPS).s);
+		html_text(html, "and %s more times, earlier", units_count(left).s);
 		html_markup(html, "</li>\n");
 	}
-	html_markup(html, "</ul>\n");
+	if (shown)
+		html_markup(html, "</ul>\n");
 }
 
 void section_period(struct html *html, const struct model *model)
 {
 	const json_t *period = json_object_get(model->drops, "period");
 	uint64_t weight = field_count_or(period, "weight", 1);
+	const struct covered_text failing = covered_failing(period);
 
 	html_section(html, "period", "Period");
 	if (!period) {
@@ -67,12 +65,14 @@ void section_period(struct html *html, const struct model *model)
 		html_section_end(html);
 		return;
 	}
-	html_paragraph(html, HTML_PLAIN,
-		       "Asked for: %s to %s. Counted: %s to %s, in buckets of up to %s.",
+	html_paragraph(html, HTML_PLAIN, "Asked for: %s to %s. Counted: %s to %s.",
 		       field_date(period, "since").s, field_date(period, "until").s,
-		       field_date(period, "from").s, field_date(period, "to").s,
-		       field_units_duration(period, "resolution_ns").s);
+		       field_date(period, "from").s, field_date(period, "to").s);
+	html_paragraph(html, covered_whole(period) ? HTML_GOOD : HTML_WARN, "The history %s.",
+		       covered_sentence(period).s);
 	put_gaps(html, period);
+	if (failing.s[0])
+		html_paragraph(html, HTML_BAD, "%s.", failing.s);
 	if (weight > 1)
 		html_paragraph(
 			html, HTML_WARN,

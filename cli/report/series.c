@@ -68,19 +68,24 @@ static enum report_status ask(struct session *session, const struct model_cell *
 
 	if (parameters)
 		json_object_set_new(parameters, "by", json_string("reason"));
-	status = session_call(session, "io.netflowd.GetDrops", parameters, 0, &answer->drops);
+	status = session_call_past(session, "io.netflowd.GetDrops", parameters, &answer->drops);
 	if (status)
 		return status;
-	return session_call(session, "io.netflowd.GetLatency", moments(cell->from_ns, cell->to_ns),
-			    0, &answer->latency);
+	return session_call_past(session, "io.netflowd.GetLatency",
+				 moments(cell->from_ns, cell->to_ns), &answer->latency);
 }
 
-/* Whether the reply is about exactly this cell.  The time after the last bucket is in none yet. */
+/*
+ * Whether the reply is about exactly this cell; NULL: the cell is in a gap.  The time after the last bucket is in none
+ * yet.
+ */
 static bool is_about(const json_t *reply, const struct model_cell *cell)
 {
 	const json_t *period = json_object_get(reply, "period");
 	uint64_t from, to;
 
+	if (!reply)
+		return true;
 	return field_epoch(period, "from", &from) && field_epoch(period, "to", &to) &&
 	       from == cell->from_ns && to == cell->to_ns;
 }
@@ -222,18 +227,6 @@ static enum report_status ask_cells(struct session *session, struct model *model
 	return REPORT_FINE;
 }
 
-/* The timeline begins where netflowd began to record: the section about the period names the time before that. */
-static uint64_t first_recorded(const json_t *period, uint64_t from_ns, uint64_t resolution_ns)
-{
-	const json_t *gap = json_array_get(json_object_get(period, "gaps"), 0);
-	uint64_t begin, end;
-
-	if (!field_epoch(gap, "from", &begin) || !field_epoch(gap, "to", &end) || begin > from_ns)
-		return from_ns;
-	end -= end % resolution_ns;
-	return end > from_ns ? end : from_ns;
-}
-
 enum report_status series_ask(struct session *session, struct model *model)
 {
 	const json_t *period = json_object_get(model->drops, "period");
@@ -245,9 +238,6 @@ enum report_status series_ask(struct session *session, struct model *model)
 		return REPORT_FINE;
 	if (resolution < TIME_NS_PER_SECOND)
 		resolution = TIME_NS_PER_SECOND;
-	from = first_recorded(period, from, resolution);
-	if (from >= to)
-		return REPORT_FINE;
 	step = series_step((to - from) / TIME_NS_PER_SECOND, resolution / TIME_NS_PER_SECOND);
 	model->cells[0].from_ns = from;
 	status = ask_cells(session, model, to, step * TIME_NS_PER_SECOND);

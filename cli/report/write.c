@@ -42,8 +42,8 @@ static void put_title(struct html *html, const struct model *model)
 	html_text(html, "%s: what happened to packets", host(model));
 	html_markup(html, "</h1>\n<p>");
 	if (period)
-		html_text(html, "%s to %s", field_date(period, "from").s,
-			  field_date(period, "to").s);
+		html_text(html, "%s to %s", field_date(period, "since").s,
+			  field_date(period, "until").s);
 	else
 		html_text(html, "Since %s, when netflowd started",
 			  field_date(json_object_get(model->status, "daemon"), "started").s);

@@ -16,6 +16,16 @@
 /* A rate that is this many times the one before has grown: less is chance, or the time of day. */
 #define GROWN 1.5
 
+bool compare_has_enough(const json_t *before)
+{
+	const json_t *period = json_object_get(before, "period");
+	uint64_t asked = field_count_or(period, "asked_ns", 0);
+	uint64_t covered = field_count_or(period, "asked_covered_ns", 0);
+
+	return covered && covered >= asked / 2;
+}
+
+/* Rates are of the time that was recorded. */
 static double seconds_of(const json_t *reply)
 {
 	const json_t *period = json_object_get(reply, "period");

@@ -3,9 +3,17 @@
 #ifndef CLI_SHOW_COMPARE_H
 #define CLI_SHOW_COMPARE_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 struct page;
+
+/*
+ * Whether the history covers enough of the time before, half of it, to say what is new.
+ * `before` is a reply of GetDrops, or NULL: it covers nothing.
+ */
+bool compare_has_enough(const json_t *before);
 
 /*
  * Turn two replies of GetDrops into one object.  `rows` are the drops of `now` that are new or more frequent than

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/show/coverage.h"
 #include "cli/terminal/page.h"
@@ -23,36 +24,39 @@ void period_put_since(struct page *page, const json_t *reply)
 
 static void put_gaps(struct page *page, const json_t *period)
 {
-	const json_t *gaps = json_object_get(period, "gaps"), *gap;
-	uint64_t count = field_count_or(period, "gap_count", 0);
-	size_t i;
+	uint64_t left = covered_gaps_left(period, GAPS);
+	const json_t *gap;
+	size_t at = 0;
 
-	json_array_foreach(gaps, i, gap)
-	{
-		if (i == GAPS)
-			break;
+	while ((gap = covered_next_gap(period, GAPS, &at)))
 		page_line(page, PAGE_WARN, "  not recorded from %s to %s",
 			  field_date(gap, "from").s, field_date(gap, "to").s);
-	}
-	if (count > GAPS)
-		page_line(page, PAGE_WARN, "  and %s more gaps; --json lists the first 64",
-			  units_count(count - GAPS).s);
+	if (left)
+		page_line(page, PAGE_WARN, "  and %s older gaps; --json lists the newest 64",
+			  units_count(left).s);
+}
+
+void period_put_covered(struct page *page, const json_t *period, const char *name)
+{
+	uint64_t weight = field_count_or(period, "weight", 1);
+	struct covered_text failing = covered_failing(period);
+
+	page_line(page, covered_whole(period) ? PAGE_DIM : PAGE_WARN, "%s: %s%s", name,
+		  covered_sentence(period).s,
+		  weight > 1 ? "; sampled, so counts are estimates" : "");
+	put_gaps(page, period);
+	if (failing.s[0])
+		page_line(page, PAGE_BAD, "  %s", failing.s);
 }
 
 void period_put(struct page *page, const json_t *reply, const char *const *about)
 {
 	const json_t *period = json_object_get(reply, "period");
-	uint64_t from, to, covered, weight = field_count_or(period, "weight", 1);
 
-	if (!period || !field_epoch(period, "from", &from) || !field_epoch(period, "to", &to))
+	if (!period)
 		return;
-	covered = field_count_or(period, "covered_ns", 0);
 	page_end(page);
-	page_line(page, PAGE_DIM, "history: recorded %s of %s, in buckets of up to %s%s",
-		  units_duration(covered).s, units_duration(to - from).s,
-		  field_units_duration(period, "resolution_ns").s,
-		  weight > 1 ? "; sampled, so counts are estimates" : "");
-	put_gaps(page, period);
+	period_put_covered(page, period, "history");
 	coverage_put(page, json_object_get(period, "coverage"), about);
 }
 
@@ -67,5 +71,5 @@ bool period_is_whole(const json_t *reply, const char *question)
 		    !strcmp(field_text(row, "state"), "unavailable"))
 			return false;
 	}
-	return !field_count_or(period, "gap_count", 0);
+	return covered_whole(period);
 }

@@ -24,4 +24,7 @@ bool period_is_whole(const json_t *reply, const char *question);
  */
 void period_put(struct page *page, const json_t *reply, const char *const *about);
 
+/* Put the sentence about one period, after "NAME: ", and its gaps. */
+void period_put_covered(struct page *page, const json_t *period, const char *name);
+
 #endif

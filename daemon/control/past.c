@@ -71,15 +71,30 @@ bool past_takes_place(const struct past *past, const json_t *name)
 
 /* ---- the reply ------------------------------------------------------------------------ */
 
-static json_t *gaps(const struct reader_period *period)
+/* Newest first: what is missing now matters most. */
+static json_t *gaps(const struct covered *asked)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < period->gaps_listed; i++)
-		json_array_append_new(list, json_pack("{s:o, s:o}", "from",
-						      past_time(period->gap[i].from_us), "to",
-						      past_time(period->gap[i].to_us)));
+	for (size_t i = 0; i < covered_kept(asked); i++) {
+		const struct covered_gap *gap = covered_gap(asked, i);
+
+		json_array_append_new(list, json_pack("{s:o, s:o}", "from", past_time(gap->from_us),
+						      "to", past_time(gap->to_us)));
+	}
 	return list;
+}
+
+/* Why the end of the period cannot be written; NULL: it can, or it is. */
+static json_t *failing(const struct past *past)
+{
+	struct history_status status;
+
+	history_get_status(past->control->parts.history, &status);
+	if (status.writer.phase != WRITER_FAILING ||
+	    (status.writer.written_us && past->until_us <= status.writer.written_us))
+		return NULL;
+	return json_string(status.writer.reason);
 }
 
 /* Type Period. */
@@ -88,13 +103,44 @@ static json_t *period_to_json(const struct past *past)
 	const struct reader_period *period = &past->period;
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:I, s:O}", "since",
-		past_time(past->since_us), "until", past_time(past->until_us), "from",
-		past_time(period->from_us), "to", past_time(period->to_us), "resolution_ns",
+		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o*, s:I, s:O}", "since",
+		past_time(period->since_us), "until", past_time(past->until_us), "asked_ns",
+		(json_int_t)((past->until_us - period->since_us) * 1000), "asked_covered_ns",
+		(json_int_t)(period->asked.covered_us * 1000), "begins",
+		past_time(period->begun_us), "from", past_time(period->from_us), "to",
+		past_time(period->to_us), "resolution_ns",
 		(json_int_t)(period->step_s * (int64_t)TIME_NS_PER_SECOND), "covered_ns",
-		(json_int_t)(period->covered_us * 1000), "gaps", gaps(period), "gap_count",
-		json_count(period->gaps), "weight", (json_int_t)(past->weight ? past->weight : 1),
-		"coverage", period->coverage);
+		(json_int_t)(period->counted.covered_us * 1000), "gaps", gaps(&period->asked),
+		"gap_count", json_count(period->asked.gaps), "failing", failing(past), "weight",
+		(json_int_t)(past->weight ? past->weight : 1), "coverage", period->coverage);
+}
+
+/* Whether some of the time that was asked for is still to come; the counters are up to a second old. */
+static bool is_to_come(const struct past *past)
+{
+	return past->until_us - past->period.until_us > (int64_t)(TIME_NS_PER_SECOND / 1000);
+}
+
+bool past_is_whole(const struct past *past, const char *question)
+{
+	const struct reader_period *period = &past->period;
+	const json_t *row;
+	size_t i;
+
+	/* A copy of an incident has no gaps of its own. */
+	if (past->without_period)
+		return true;
+	if (period->asked.gaps || is_to_come(past))
+		return false;
+	json_array_foreach(period->coverage, i, row)
+	{
+		const char *of = json_string_value(json_object_get(row, "question"));
+		const char *state = json_string_value(json_object_get(row, "state"));
+
+		if (of && state && !strcmp(of, question) && !strcmp(state, "unavailable"))
+			return false;
+	}
+	return true;
 }
 
 static json_t *head(void *state)
@@ -123,6 +169,31 @@ static int next_row(void *state, json_t **row)
 static int fail(struct call *call, const char *error, const char *reason)
 {
 	return call_error(call, error, json_pack("{s:s}", "reason", reason));
+}
+
+/* Nothing of the time that was asked for is covered: an answer without rows would look like one that is exact. */
+static int refuse_time(struct call *call, const struct past *past)
+{
+	const struct reader_period *period = &past->period;
+	OWN_JSON json_t *writing = failing(past);
+	const char *reason = "the history is empty";
+
+	if (period->after_us && !period->before_us)
+		reason = "the history begins later, at `after`";
+	else if (period->after_us)
+		reason = "netflowd recorded nothing from `before` to `after`";
+	else if (writing)
+		reason = json_string_value(writing);
+	else if (period->before_us)
+		reason = "netflowd recorded nothing after `before`";
+	return call_error(
+		call, "io.netflowd.NotCovered",
+		json_pack("{s:s, s:o*, s:o, s:o*, s:o*, s:O*}", "reason", reason, "since",
+			  past->since_us == READER_BEGINNING ? NULL : past_time(past->since_us),
+			  "until", past_time(past->until_us), "before",
+			  period->before_us ? past_time(period->before_us) : NULL, "after",
+			  period->after_us ? past_time(period->after_us) : NULL, "failing",
+			  writing));
 }
 
 /* The history has answered, or could not. */
@@ -154,6 +225,9 @@ static int refuse(struct call *call, int error)
 	}
 }
 
+/* The result of a question about a time without history; no function of the C library or of the reader fails so. */
+#define NOT_COVERED (-EDOM)
+
 struct result {
 	struct past *past;
 	int error;
@@ -165,11 +239,14 @@ static int give(struct call *call, json_t *parameters, void *userdata)
 		.head = head, .next = next_row, .free = past_free};
 	const struct result *result = userdata;
 	struct past *past = result->past;
+	int r;
 
 	(void)parameters;
 	if (result->error < 0) {
+		r = result->error == NOT_COVERED ? refuse_time(call, past)
+						 : refuse(call, result->error);
 		past_free(past);
-		return refuse(call, result->error);
+		return r;
 	}
 	past->source = template;
 	past->source.member = past->kind->member;
@@ -189,7 +266,13 @@ static int work(struct reader *reader, void *userdata)
 			       (json_int_t)((past->period.to_us - past->period.from_us) * 1000));
 	if (r == 0 && (!past->rows || !past->head))
 		r = -ENOMEM;
-	return r < 0 ? r : past->kind->work(reader, past);
+	if (r == 0 && !past_text(past, "until"))
+		past->until_us = past->period.until_us;
+	if (r == 0)
+		r = past->kind->work(reader, past);
+	if (r < 0 || past->without_period || past->period.asked.covered_us)
+		return r;
+	return past->kind->outlives && json_array_size(past->rows) ? r : NOT_COVERED;
 }
 
 static void on_answer(int error, void *userdata)
@@ -233,16 +316,21 @@ static int read_time(struct past *past, const char *name, int64_t otherwise, int
 static int read_period(struct past *past)
 {
 	int64_t now_us = (int64_t)(time_realtime() / 1000);
-	int r = read_time(past, "since", 0, &past->since_us);
+	int r = read_time(past, "since", READER_BEGINNING, &past->since_us);
 
 	if (r == 0)
 		r = read_time(past, "until", now_us, &past->until_us);
 	if (r < 0)
 		return r;
-	if (past->until_us > now_us)
-		past->until_us = now_us;
 	if (past->since_us >= past->until_us) {
 		call_invalid_parameter(past->call, past_text(past, "since") ? "since" : "until");
+		return -EINVAL;
+	}
+	if (past->since_us >= now_us) {
+		call_error(past->call, "io.netflowd.NotCovered",
+			   json_pack("{s:s, s:o, s:o}", "reason", "this time is still to come",
+				     "since", past_time(past->since_us), "until",
+				     past_time(past->until_us)));
 		return -EINVAL;
 	}
 	return 0;
@@ -250,6 +338,7 @@ static int read_period(struct past *past)
 
 static int ask(struct past *past)
 {
+	int64_t now_us = (int64_t)(time_realtime() / 1000);
 	int r = read_period(past);
 
 	if (r == 0 && past->kind->prepare)
@@ -258,7 +347,7 @@ static int ask(struct past *past)
 		return r;
 	call_on_close(past->call, on_closed, past);
 	r = history_ask(past->control->parts.history, &past->question, past->since_us,
-			past->until_us, work, on_answer, past);
+			past->until_us < now_us ? past->until_us : now_us, work, on_answer, past);
 	if (r < 0)
 		call_on_close(past->call, NULL, NULL);
 	return r;

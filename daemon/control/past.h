@@ -28,9 +28,10 @@ struct past {
 	struct call *call;
 	const struct past_kind *kind;
 	json_t *parameters;
-	int64_t since_us, until_us; /* since 1970 */
-	size_t limit;		    /* of the rows */
-	uint32_t netns;		    /* the number of the parameter `netns` now; 0: not known */
+	/* Since 1970.  since_us: READER_BEGINNING if it was not given; until_us: can be still to come. */
+	int64_t since_us, until_us;
+	size_t limit;	/* of the rows */
+	uint32_t netns; /* the number of the parameter `netns` now; 0: not known */
 	/* Made in the thread. */
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
@@ -53,6 +54,7 @@ struct past_kind {
 	int (*work)(struct reader *reader, struct past *past);
 	/* Free `state`; NULL: nothing to do. */
 	void (*clear)(void *state);
+	bool outlives; /* the rows: they stay longer than the counters of their time */
 };
 
 /* Whether the call is about the past. */
@@ -76,6 +78,12 @@ struct past_method {
  */
 int past_or_now(struct control *control, struct call *call, json_t *parameters,
 		const struct past_method *method);
+
+/*
+ * Whether netflowd recorded in all of the time that was asked for, and could answer `question` (of coverage) in it:
+ * without that, no sum over this time is exact.
+ */
+bool past_is_whole(const struct past *past, const char *question);
 
 /* The device and the namespace, a number or a name at that time, that a series or a record must have. */
 bool past_takes_place(const struct past *past, const json_t *name);

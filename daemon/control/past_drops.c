@@ -372,7 +372,8 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 		    json_array_append_new(past->rows, object) != 0)
 			return -ENOMEM;
 	}
-	r = json_object_set_new(past->head, "exact", json_boolean(!flows));
+	r = json_object_set_new(past->head, "exact",
+				json_boolean(!flows && past_is_whole(past, "drops")));
 	r |= json_object_set_new(past->head, "packets",
 				 json_integer(json_count(sum[DROPS_PACKETS])));
 	r |= put_measured(past->head, "segments", sum, DROPS_SEGMENTS);

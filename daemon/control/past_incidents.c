@@ -42,7 +42,7 @@ static int work_incidents(struct reader *reader, struct past *past)
 }
 
 const struct past_kind past_incidents = {
-	.member = "incidents", .rows_by_default = 100, .work = work_incidents};
+	.member = "incidents", .rows_by_default = 100, .work = work_incidents, .outlives = true};
 
 /* ---- one of them ------------------------------------------------------------------------ */
 

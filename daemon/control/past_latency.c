@@ -259,7 +259,7 @@ int past_read_segments(struct reader *reader, struct past *past)
 static int put_followed(struct reader *reader, struct past *past)
 {
 	OWN_READER_ROWS struct reader_rows all = {0};
-	double covered_ns = (double)past->period.covered_us * 1000;
+	double covered_ns = (double)past->period.counted.covered_us * 1000;
 	struct seen_part seen;
 	json_t *followed;
 	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &all);

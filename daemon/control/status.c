@@ -269,22 +269,21 @@ static json_t *history_to_json(const struct control *control)
 	const char *off = history_off(control->parts.history);
 	struct history_status status;
 	const struct writer_status *writer = &status.writer;
-	int64_t oldest_s;
+	int64_t oldest_us;
 
 	if (off)
 		return json_pack("{s:s, s:o}", "state", "off", "reason", some_text(off));
 	history_get_status(control->parts.history, &status);
-	oldest_s = writer->archive.oldest_s;
-	return json_pack("{s:s, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-			 "state", phase_name(writer->phase), "reason", some_text(writer->reason),
-			 "set_aside", some_text(writer->set_aside), "oldest",
-			 oldest_s ? past_time(oldest_s * 1000000) : NULL, "written",
-			 writer->written_us ? past_time(writer->written_us) : NULL, "intervals",
-			 json_count(writer->written), "lost_intervals", json_count(writer->lost),
-			 "lost_records", json_count(writer->lost_records), "left_out",
-			 json_count(status.left_out), "waiting", json_count(writer->waiting),
-			 "file_bytes", json_count(writer->archive.file_bytes), "questions",
-			 json_count(status.questions));
+	oldest_us = writer->archive.oldest_us;
+	return json_pack(
+		"{s:s, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
+		phase_name(writer->phase), "reason", some_text(writer->reason), "set_aside",
+		some_text(writer->set_aside), "oldest", oldest_us ? past_time(oldest_us) : NULL,
+		"written", writer->written_us ? past_time(writer->written_us) : NULL, "intervals",
+		json_count(writer->written), "lost_intervals", json_count(writer->lost),
+		"lost_records", json_count(writer->lost_records), "left_out",
+		json_count(status.left_out), "waiting", json_count(writer->waiting), "file_bytes",
+		json_count(writer->archive.file_bytes), "questions", json_count(status.questions));
 }
 
 static int answer_status(struct call *call, json_t *parameters, void *userdata)

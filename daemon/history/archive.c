@@ -16,6 +16,8 @@
 #include "daemon/history/database.h"
 #include "daemon/history/plan.h"
 
+#define US INT64_C(1000000)
+
 /* ---- statements ------------------------------------------------------------ */
 
 sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement which)
@@ -292,6 +294,7 @@ static int connect_file(struct archive *archive, char *reason)
 	    archive_set_meta(archive, "clean", -1, 0) != SQLITE_OK ||
 	    archive_set_meta(archive, "batch", -1, 0) != SQLITE_OK)
 		return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
+	archive_read_begin(archive);
 	/* Instead of SQLite's own checkpoints; see archive_tidy(). */
 	sqlite3_wal_hook(archive->db, on_commit, archive);
 	archive->first = true;
@@ -428,11 +431,17 @@ void archive_free(struct archive **archive)
 	*archive = NULL;
 }
 
+void archive_read_begin(struct archive *archive)
+{
+	archive->begun_us = database_number(archive->db, "SELECT min(begun) FROM span", 0);
+}
+
 void archive_state(const struct archive *archive, struct archive_state *state)
 {
 	char path[ARCHIVE_PATH_MAX + 8];
 	struct stat file;
 	int64_t pages = database_number(archive->db, "PRAGMA page_count", 0);
+	int64_t oldest_s = INT64_MAX / US;
 
 	*state = (struct archive_state){0};
 	snprintf(path, sizeof(path), "%s-wal", archive->path);
@@ -444,10 +453,12 @@ void archive_state(const struct archive *archive, struct archive_state *state)
 		(uint64_t)(pages - database_number(archive->db, "PRAGMA freelist_count", 0)) *
 		DATABASE_PAGE;
 	for (int level = 0; level < PLAN_LEVELS; level++) {
-		int64_t cut = archive->levels.cut[level];
-
-		state->level_s[level] = cut;
-		if (cut && (!state->oldest_s || cut < state->oldest_s))
-			state->oldest_s = cut;
+		state->level_s[level] = archive->levels.cut[level];
+		if (state->level_s[level] < oldest_s)
+			oldest_s = state->level_s[level];
 	}
+	/* A span can be older than what is left of its numbers. */
+	if (archive->begun_us)
+		state->oldest_us =
+			archive->begun_us > oldest_s * US ? archive->begun_us : oldest_s * US;
 }

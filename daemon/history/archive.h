@@ -35,8 +35,8 @@ struct archive_limits {
 struct archive_state {
 	uint64_t file_bytes; /* of the file and its log */
 	uint64_t used_bytes; /* of the pages in use */
-	int64_t oldest_s;    /* of the numbers, since 1970; 0: there are none */
-	int64_t level_s[4];  /* the oldest bucket of each resolution */
+	int64_t oldest_us; /* the first moment that was recorded and is kept, since 1970; 0: none is */
+	int64_t level_s[4]; /* the oldest bucket of each resolution */
 };
 
 /*

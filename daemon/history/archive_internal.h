@@ -61,6 +61,7 @@ struct archive {
 	uint64_t generation; /* of the rows of series */
 	dev_t device;
 	ino_t inode;
+	int64_t begun_us;  /* of the first span; 0: there is none */
 	int64_t time_s;	   /* of the last batch */
 	int64_t expired_s; /* when nothing more was too old */
 	int log_pages;	   /* of the log, after the last transaction */
@@ -68,6 +69,9 @@ struct archive {
 	bool first;	   /* nothing was written since it was opened */
 	bool failed;	   /* it is corrupt */
 };
+
+/* Read begun_us: after spans came or went. */
+void archive_read_begin(struct archive *archive);
 
 sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement which);
 int archive_change(struct archive *archive, enum archive_statement which, int count,

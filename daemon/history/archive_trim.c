@@ -126,6 +126,7 @@ static int sweep(struct archive *archive)
 	/* A series in use was marked within the last hour of its use. */
 	oldest -= 2 * HOUR;
 	result = archive_change(archive, DELETE_SPANS, 1, &oldest_us);
+	archive_read_begin(archive);
 	if (result == SQLITE_OK)
 		result = archive_change(archive, DELETE_COVERAGE, 0, NULL);
 	if (result == SQLITE_OK)

@@ -383,6 +383,8 @@ int archive_write(struct archive *archive, const struct batch *batch, char *reas
 	}
 	if (r < 0)
 		return r;
+	if (archive->first)
+		archive_read_begin(archive);
 	archive->first = false;
 	archive->time_s = time;
 	return 0;

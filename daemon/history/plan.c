@@ -77,7 +77,7 @@ void plan_make(struct plan *plan, const struct plan_levels *levels, int64_t sinc
 	for (int i = 0; i < PLAN_LEVELS; i++)
 		if (levels->cut[i] < oldest)
 			oldest = levels->cut[i];
-	*plan = (struct plan){.step = plan_step[0]};
+	*plan = (struct plan){.step = plan_step[0], .oldest = oldest};
 	if (since < oldest)
 		since = oldest;
 	level = finest(levels, since);

@@ -39,6 +39,7 @@ struct plan {
 	 * the file no longer has it.
 	 */
 	int64_t from, to;
+	int64_t oldest; /* all before it is deleted */
 	int64_t step; /* the coarsest bucket at an end, in seconds: how far it is from the time that was asked for */
 };
 

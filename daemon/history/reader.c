@@ -21,9 +21,6 @@
 
 #define US INT64_C(1000000)
 
-/* Two spans so close to each other have no gap between them. */
-#define GAP_US (US / 10)
-
 /* Virtual instructions of SQLite between two looks at the clock. */
 #define LOOK_EVERY 20000
 
@@ -165,25 +162,14 @@ void reader_free(struct reader **reader)
 
 /* ---- the period ------------------------------------------------------------------ */
 
-/* Netflowd recorded from `from` to `to`; spans come in the order of their start. */
-static void add_span(struct reader_period *period, int64_t from, int64_t to, int64_t *seen)
+static int64_t earlier(int64_t one, int64_t other)
 {
-	if (from < *seen)
-		from = *seen;
-	if (to > period->to_us)
-		to = period->to_us;
-	if (to <= from)
-		return;
-	if (from - *seen > GAP_US) {
-		if (period->gaps < READER_GAPS) {
-			period->gap[period->gaps].from_us = *seen;
-			period->gap[period->gaps].to_us = from;
-			period->gaps_listed++;
-		}
-		period->gaps++;
-	}
-	period->covered_us += to - from;
-	*seen = to;
+	return one < other ? one : other;
+}
+
+static int64_t later(int64_t one, int64_t other)
+{
+	return one > other ? one : other;
 }
 
 /* What could not be seen in a part of the period, each once. */
@@ -204,71 +190,145 @@ static int add_coverage(json_t *all, const char *text)
 	return 0;
 }
 
-static int read_spans(struct reader *reader, struct reader_period *period, int64_t *seen)
+/* Where the history begins: the first moment that was recorded and is not deleted; `otherwise` if there is none. */
+static int64_t beginning(const struct reader *reader, int64_t otherwise)
+{
+	const struct batch *live = reader->request.live;
+	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM span", INT64_MAX);
+
+	if (live && live->from_us < begun)
+		begun = live->from_us;
+	if (begun == INT64_MAX)
+		return otherwise;
+	return begun < reader->plan.oldest * US ? reader->plan.oldest * US : begun;
+}
+
+/* What is deleted is not covered, though its span may still be there. */
+static void add_span(struct reader_period *period, int64_t from, int64_t to)
+{
+	from = later(from, period->begun_us);
+	covered_add(&period->asked, from, to);
+	covered_add(&period->counted, from, to);
+}
+
+static int read_spans(struct reader *reader, struct reader_period *period)
 {
 	OWN_STATEMENT sqlite3_stmt *spans = NULL;
 	int result = sqlite3_prepare_v2(
 		reader->db,
-		"SELECT begun, ended, (SELECT text FROM coverage WHERE coverage.id = span.coverage)"
-		" FROM span WHERE ended > ?1 AND begun < ?2 ORDER BY begun",
-		-1, &spans, NULL);
+		"SELECT begun, ended FROM span WHERE ended > ?1 AND begun < ?2 ORDER BY begun", -1,
+		&spans, NULL);
 
 	if (result != SQLITE_OK)
 		return failure(reader);
-	sqlite3_bind_int64(spans, 1, period->from_us);
-	sqlite3_bind_int64(spans, 2, period->to_us);
-	while ((result = sqlite3_step(spans)) == SQLITE_ROW) {
-		add_span(period, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1),
-			 seen);
-		if (add_coverage(period->coverage, (const char *)sqlite3_column_text(spans, 2)) < 0)
-			return -ENOMEM;
-	}
+	sqlite3_bind_int64(spans, 1, earlier(period->since_us, period->from_us));
+	sqlite3_bind_int64(spans, 2, later(period->until_us, period->to_us));
+	while ((result = sqlite3_step(spans)) == SQLITE_ROW)
+		add_span(period, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1));
 	return result == SQLITE_DONE ? 0 : failure(reader);
+}
+
+/* A host with thousands of spans has few texts. */
+static int read_coverage(struct reader *reader, struct reader_period *period)
+{
+	OWN_STATEMENT sqlite3_stmt *texts = NULL;
+	int result = sqlite3_prepare_v2(
+		reader->db,
+		"SELECT text FROM coverage WHERE id IN"
+		" (SELECT coverage FROM span WHERE ended > ?1 AND begun < ?2) ORDER BY id",
+		-1, &texts, NULL);
+
+	if (result != SQLITE_OK)
+		return failure(reader);
+	sqlite3_bind_int64(texts, 1, earlier(period->since_us, period->from_us));
+	sqlite3_bind_int64(texts, 2, later(period->until_us, period->to_us));
+	while ((result = sqlite3_step(texts)) == SQLITE_ROW)
+		if (add_coverage(period->coverage, (const char *)sqlite3_column_text(texts, 0)) < 0)
+			return -ENOMEM;
+	return result == SQLITE_DONE ? 0 : failure(reader);
+}
+
+/* The buckets that count. */
+static void choose_counted(const struct reader *reader, struct reader_period *period)
+{
+	const struct batch *live = reader->live;
+
+	period->from_us = reader->plan.from * US;
+	period->to_us = reader->plan.to * US;
+	/* The bucket of now has not ended. */
+	if (live)
+		period->to_us = live->to_us;
+	if (live && live->from_us < period->from_us && live->to_us > period->from_us &&
+	    !reader->plan.count)
+		period->from_us = live->from_us;
+	/* Before that, the first bucket has nothing. */
+	period->from_us = later(period->from_us, period->begun_us);
+	period->to_us = later(period->to_us, period->from_us);
+}
+
+/* The recorded time around a period without any. */
+static int read_around(struct reader *reader, struct reader_period *period)
+{
+	const struct batch *live = reader->request.live;
+	OWN_STATEMENT sqlite3_stmt *around = NULL;
+
+	if (sqlite3_prepare_v2(reader->db,
+			       "SELECT (SELECT max(ended) FROM span WHERE ended <= ?1),"
+			       " (SELECT min(begun) FROM span WHERE begun >= ?2)",
+			       -1, &around, NULL) != SQLITE_OK)
+		return failure(reader);
+	sqlite3_bind_int64(around, 1, period->since_us);
+	sqlite3_bind_int64(around, 2, period->until_us);
+	if (sqlite3_step(around) != SQLITE_ROW)
+		return failure(reader);
+	/* 0 if it is NULL. */
+	period->before_us = sqlite3_column_int64(around, 0);
+	period->after_us = sqlite3_column_int64(around, 1);
+	if (live && live->from_us >= period->until_us &&
+	    (!period->after_us || live->from_us < period->after_us))
+		period->after_us = live->from_us;
+	/* What was before is deleted, or a part of the span that was there goes on after it. */
+	if (period->before_us <= period->begun_us)
+		period->before_us = 0;
+	if (!period->before_us && period->begun_us >= period->until_us)
+		period->after_us = period->begun_us;
+	return 0;
 }
 
 int reader_period(struct reader *reader, struct reader_period *period)
 {
 	const struct reader_request *request = &reader->request;
-	const struct batch *live = reader->live;
-	int64_t seen;
+	const struct batch *live = request->live;
 	int r;
 
 	*period = (struct reader_period){.since_us = request->since_us,
 					 .until_us = request->until_us,
-					 .from_us = reader->plan.from * US,
-					 .to_us = reader->plan.to * US,
+					 .begun_us = beginning(reader, request->until_us),
 					 .step_s = reader->plan.step,
 					 .coverage = json_array()};
-	if (live && live->to_us > period->to_us)
-		period->to_us = live->to_us;
-	/* The bucket of now has not ended. */
-	if (live && live->to_us < period->to_us)
-		period->to_us = live->to_us;
-	if (live && live->from_us < period->from_us && live->to_us > period->from_us &&
-	    !reader->plan.count)
-		period->from_us = live->from_us;
-	if (period->to_us < period->from_us)
-		period->to_us = period->from_us;
-	seen = period->from_us;
-	r = read_spans(reader, period, &seen);
+	/* The live part can be of a reading that others had asked for a moment before. */
+	if (live)
+		period->until_us = earlier(period->until_us, live->to_us);
+	if (request->since_us == READER_BEGINNING)
+		period->since_us = earlier(period->begun_us, period->until_us);
+	choose_counted(reader, period);
+	covered_begin(&period->asked, period->since_us, period->until_us);
+	covered_begin(&period->counted, period->from_us, period->to_us);
+	r = read_spans(reader, period);
+	if (r == 0)
+		r = read_coverage(reader, period);
 	if (r == 0 && live) {
-		add_span(period, live->from_us, live->to_us, &seen);
-		r = add_coverage(period->coverage, live->coverage);
+		add_span(period, live->from_us, live->to_us);
+		if (reader->live)
+			r = add_coverage(period->coverage, live->coverage);
 	}
-	if (r < 0) {
+	covered_end(&period->asked);
+	covered_end(&period->counted);
+	if (r == 0 && !period->asked.covered_us)
+		r = read_around(reader, period);
+	if (r < 0)
 		reader_period_clear(period);
-		return r;
-	}
-	/* The rest of the period is a gap, too. */
-	if (period->to_us - seen > GAP_US) {
-		if (period->gaps < READER_GAPS) {
-			period->gap[period->gaps].from_us = seen;
-			period->gap[period->gaps].to_us = period->to_us;
-			period->gaps_listed++;
-		}
-		period->gaps++;
-	}
-	return 0;
+	return r;
 }
 
 /* ---- sums ---------------------------------------------------------------------------- */

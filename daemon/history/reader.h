@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "common/cleanup.h"
+#include "daemon/history/covered.h"
 
 struct batch;
 struct reader;
@@ -21,27 +22,30 @@ struct reader;
 /* What a question is about.  Times are us since 1970. */
 struct reader_request {
 	const char *directory;
-	int64_t since_us, until_us;
-	const struct batch *live;  /* what came after the last batch; NULL: not asked for */
-	uint64_t batch;		   /* the last batch; 0: none was sent */
-	uint64_t deadline_ns;	   /* CLOCK_MONOTONIC; a question that takes longer fails */
-	const atomic_bool *cancel; /* true: it fails at once; NULL: it cannot be cancelled */
+	int64_t since_us, until_us; /* since_us: or READER_BEGINNING */
+	const struct batch *live;   /* what came after the last batch; NULL: not asked for */
+	uint64_t batch;		    /* the last batch; 0: none was sent */
+	uint64_t deadline_ns;	    /* CLOCK_MONOTONIC; a question that takes longer fails */
+	const atomic_bool *cancel;  /* true: it fails at once; NULL: it cannot be cancelled */
 };
 
-/* Gaps that are listed. */
-#define READER_GAPS 64
+/* As `since_us`: from the beginning of the history. */
+#define READER_BEGINNING INT64_MIN
 
-/* The time that an answer covers. */
+/* The time that an answer is about. */
 struct reader_period {
-	int64_t since_us, until_us; /* that was asked for */
-	int64_t from_us,
-		to_us;	    /* of the buckets: from the first one's start to the last one's end */
-	int64_t step_s;	    /* the coarsest bucket at an end */
-	int64_t covered_us; /* in which netflowd recorded */
-	size_t gaps, gaps_listed;
-	struct {
-		int64_t from_us, to_us;
-	} gap[READER_GAPS];
+	int64_t since_us; /* that was asked for; the beginning of the history if that was asked for */
+	int64_t until_us; /* and what is later than the newest reading is still to come */
+	int64_t begun_us; /* where the history begins; until_us if it has nothing */
+	/* Of the buckets that count: from the first one's start, or the beginning of the history, to the last one's
+	 * end. */
+	int64_t from_us, to_us;
+	int64_t step_s;		/* the coarsest bucket at an end */
+	struct covered asked;	/* from since_us to until_us */
+	struct covered counted; /* from from_us to to_us */
+	/* If nothing of what was asked for is covered: where recorded time ends before it, and begins after it; 0:
+	 * nowhere. */
+	int64_t before_us, after_us;
 	json_t *coverage; /* the coverage of these times, an array of what could not be seen; owned */
 };
 

@@ -26,5 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	time_format_realtime(ns, printed);
 	assert(when_parse_rfc3339(printed, &again) == 0);
 	assert(again == ns);
+	/* A time of day is after the begin; all else is what it is. */
+	assert(when_parse_end(text, NOW, NOW - 7, &again) == 0);
+	assert(again == ns || again > NOW - 7);
 	return 0;
 }

@@ -199,6 +199,75 @@ static void test_summer_time_ends(void **state)
 	check(between, ARRAY_SIZE(between), AUTUMN + HOUR * 13 / 4);
 }
 
+struct end {
+	const char *text;
+	int64_t since, ns;
+};
+
+static void check_ends(const struct end *end, size_t count, int64_t now)
+{
+	for (size_t i = 0; i < count; i++) {
+		int64_t ns = -1;
+		int r = when_parse_end(end[i].text, now, end[i].since, &ns);
+
+		if (r || ns != end[i].ns)
+			fail_msg("'%s' after %lld: %d, %lld instead of %lld", end[i].text,
+				 (long long)end[i].since, r, (long long)ns, (long long)end[i].ns);
+	}
+}
+
+/* A time of day ends the period after its begin: the next one, of that day or the day after. */
+static void test_end(void **state)
+{
+	/* Now is 14:30. */
+	static const struct end ends[] = {
+		{"03:10", NOW - 11 * HOUR - HOUR / 2, NOW - 11 * HOUR - HOUR / 3},
+		/* From 23:00 to 01:00. */
+		{"01:00", NOW - 15 * HOUR - HOUR / 2, NOW - 13 * HOUR - HOUR / 2},
+		{"23:00", NOW - 3 * DAY, NOW - 3 * DAY + 8 * HOUR + HOUR / 2},
+		{"14:30", NOW - DAY, NOW},
+		{"14:30:00", NOW - DAY - SECOND, NOW - DAY},
+		/* It is still to come. */
+		{"14:31", NOW - HOUR, NOW + 60 * SECOND},
+		{"00:00", NOW - 14 * HOUR - HOUR / 2, NOW + 9 * HOUR + HOUR / 2},
+		/* These say by themselves when they are. */
+		{"now", NOW - DAY, NOW},
+		{"10m", NOW - DAY, NOW - HOUR / 6},
+		{"yesterday 03:10", NOW - 9 * DAY, NOW - 35 * HOUR - HOUR / 3},
+		{"2026-11-21 03:10", NOW - 9 * DAY, NOW - 35 * HOUR - HOUR / 3},
+		{"2026-11-22T14:30:00Z", NOW - 9 * DAY, NOW},
+	};
+
+	(void)state;
+	use_zone("UTC");
+	check_ends(ends, ARRAY_SIZE(ends), NOW);
+}
+
+static void test_end_in_summer_time(void **state)
+{
+	const struct end ends[] = {
+		/* Over the hour that is missing, and the one that comes twice. */
+		{"03:10", SPRING + HOUR * 119 / 60, SPRING + HOUR * 13 / 6},
+		{"02:30", SPRING + HOUR, SPRING + HOUR * 5 / 2},
+		{"02:30", SPRING + 3 * HOUR, SPRING + HOUR * 51 / 2},
+		{"01:30", SPRING - HOUR, SPRING + HOUR * 3 / 2},
+		{"03:10", AUTUMN + HOUR, AUTUMN + HOUR * 25 / 6},
+		{"02:30", AUTUMN + HOUR, AUTUMN + HOUR * 5 / 2},
+		/* From 02:50 to 02:10: the second one. */
+		{"02:10", AUTUMN + HOUR * 17 / 6, AUTUMN + HOUR * 19 / 6},
+		{"02:30", AUTUMN + HOUR * 5 / 2, AUTUMN + HOUR * 7 / 2},
+		{"02:30", AUTUMN + HOUR * 7 / 2, AUTUMN + HOUR * 55 / 2},
+	};
+
+	(void)state;
+	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
+	check_ends(ends, ARRAY_SIZE(ends), AUTUMN + 9 * DAY);
+	/* At the end of a month and a year. */
+	check_ends((const struct end[]){{"00:30", INT64_C(1798757100) * SECOND,
+					 INT64_C(1798759800) * SECOND}},
+		   1, AUTUMN);
+}
+
 static void test_rfc3339_only(void **state)
 {
 	int64_t ns;
@@ -219,6 +288,8 @@ int main(void)
 		cmocka_unit_test(test_summer_time),
 		cmocka_unit_test(test_summer_time_begins),
 		cmocka_unit_test(test_summer_time_ends),
+		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_end_in_summer_time),
 		cmocka_unit_test(test_rfc3339_only),
 	};
 

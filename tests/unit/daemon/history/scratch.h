@@ -76,7 +76,7 @@ static struct batch *new_batch(int64_t from_s, int64_t to_s)
 	return batch;
 }
 
-static void add_drops(struct batch *batch, struct series *series, uint64_t packets)
+static inline void add_drops(struct batch *batch, struct series *series, uint64_t packets)
 {
 	const uint64_t value[DROPS_VALUES] = {[DROPS_LAST_US] = (uint64_t)batch->to_us - 1,
 					      [DROPS_PACKETS] = packets,
