@@ -873,6 +873,20 @@ static void cleanup_daemon(struct daemon **daemon)
 
 #define OWN_DAEMON CLEANUP(cleanup_daemon)
 
+/* The first reading is where the counts begin. */
+static int count_traffic(struct daemon *daemon)
+{
+	int r = readings_count_traffic(daemon->readings, "/proc");
+
+	if (r == 0)
+		r = readings_take(daemon->readings, READING_BIT(TRAFFIC));
+	if (r < 0 && r != -ENOMEM) {
+		log_warning("cannot read the kernel's counters of packets: %s", strerror(-r));
+		return 0;
+	}
+	return r;
+}
+
 int daemon_new(struct daemon **daemon, const struct configuration *configuration,
 	       const struct configuration_arguments *arguments, const char *runtime_dir,
 	       const char *replay)
@@ -963,6 +977,9 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	malloc_trim(0);
 	if (!replay)
 		give_up_privileges(privilege_limit);
+	r = replay ? 0 : count_traffic(fresh);
+	if (r < 0)
+		return r;
 	/* Their threads have no more privileges than the loop's. */
 	history_start(fresh->history);
 	r = elsewhere_start(fresh->elsewhere, fresh->config.elsewhere_interval_ns);

@@ -83,6 +83,8 @@ static void put_columns(struct table *table, enum columns columns, const char *b
 		table_column(table, TABLE_RIGHT, "netns");
 	}
 	table_column(table, TABLE_LEFT, "segment");
+	if (columns == COLUMNS_DEVICE)
+		table_column(table, TABLE_RIGHT, "packets");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		table_column(table, TABLE_RIGHT, numbers[i]);
 }
@@ -101,6 +103,8 @@ static void put_latency(struct table *table, const json_t *latency, enum columns
 	}
 	table_cell(table, PAGE_PLAIN, "%s %s", field_text(latency, "direction"),
 		   segment_name_text(field_text(latency, "segment")).s);
+	if (columns == COLUMNS_DEVICE)
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "packets").s);
 	table_cell(table, PAGE_PLAIN, "%s", estimate_count(latency).s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_duration_real(latency, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
@@ -298,6 +302,56 @@ static void put_estimates(struct page *page, const json_t *segments)
 	}
 }
 
+static int put_counted_table(struct page *page, const json_t *rows, bool all)
+{
+	static const char *const columns[] = {"netns", "received", "bytes", "sent", "bytes"};
+	size_t most = all ? SIZE_MAX : OPTION_ROWS_SHOWN, i;
+	OWN_TABLE struct table *table = NULL;
+	const json_t *row;
+	int r = table_new(&table, page_term(page), 0);
+
+	if (r)
+		return r;
+	page_end(page);
+	page_line(page, PAGE_TITLE, "packets that the kernel counted, exact");
+	table_column(table, TABLE_LEFT, "device");
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		table_column(table, TABLE_RIGHT, columns[i]);
+	json_array_foreach(rows, i, row)
+	{
+		if (i >= most)
+			break;
+		table_row(table);
+		table_cell(table, PAGE_PLAIN, "%s", device_of(row).s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_number(row, "netns").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "received").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "received_bytes").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_count(row, "sent").s);
+		table_cell(table, PAGE_PLAIN, "%s", field_units_bytes(row, "sent_bytes").s);
+	}
+	r = table_put(table, page);
+	if (!r)
+		session_put_rest(page, i, json_array_size(rows));
+	return r;
+}
+
+/* What the kernel counted on each device, below the latencies. */
+static int put_counted(struct page *page, const json_t *counted, bool all)
+{
+	const json_t *rows = json_object_get(counted, "rows");
+	uint64_t uncounted = field_count_or(counted, "uncounted", 0);
+	int r = json_array_size(rows) ? put_counted_table(page, rows, all) : 0;
+
+	if (r || !uncounted)
+		return r;
+	page_end(page);
+	page_paragraph(
+		page, PAGE_DIM, 0,
+		"Devices whose packets the kernel's counters do not show: %s. They were deleted, or no process is in their network namespace.",
+		units_count(uncounted).s);
+	return 0;
+}
+
 static void put_followed(struct page *page, const json_t *followed)
 {
 	if (!followed)
@@ -326,6 +380,8 @@ static enum report_status print(struct session *session, struct page *page, cons
 		r = put_devices(page, reply, given->all);
 	else
 		r = put_summary(page, reply);
+	if (!r)
+		r = put_counted(page, json_object_get(reply, "counted"), given->all);
 	put_estimates(page, segments);
 	put_followed(page, json_object_get(reply, "followed"));
 	ledger_put_unseen(page, json_object_get(reply, "ledger"), 0);
@@ -397,6 +453,7 @@ const struct command command_latency = {
 	.notes =
 		"Without options it shows the segments of all devices together, the 10 devices with the highest p99, and one histogram. --dev, --netns, --by dev and --all show single devices; --json has the rows of single devices only with one of these.\n"
 		"Count, mean and max are exact, unless the count is shown as ≈ with its 95 % interval: then netflowd followed a part of the packets, and max is that of this part. Percentiles come from histograms and are at most 12.5 % off.\n"
+		"\"packets\" is what the kernel counted on the device, received for rx and sent for tx. It is exact, whatever netflowd followed; \"count\" is what passed both ends of the segment. Hardware counts packets on the wire, before GRO merges them.\n"
 		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
 		"A segment is shown only where packets passed both of its ends.\n"
 		"(other veth: 193) stands for 193 devices of this kind without histograms of their own; see the setting devices.memory.\n",

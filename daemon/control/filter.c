@@ -46,6 +46,7 @@ static void consider_readings(struct device_search *search, const struct control
 	const struct reading *devices = control_reading(control, DEVICES);
 	const struct reading *drops = control_reading(control, DROPS);
 	const struct reading *slots = control_reading(control, SLOTS);
+	const struct reading *traffic = control_reading(control, TRAFFIC);
 
 	for (size_t i = 0; devices && i < reading_count(devices); i++)
 		consider_device(search, reading_device_name(devices, i));
@@ -53,6 +54,8 @@ static void consider_readings(struct device_search *search, const struct control
 		consider_device(search, reading_drops(drops, i)->device);
 	for (size_t i = 0; slots && i < reading_count(slots); i++)
 		consider_device(search, reading_slots(slots, i)->name);
+	for (size_t i = 0; traffic && i < reading_traffic(traffic)->count; i++)
+		consider_device(search, reading_traffic(traffic)->at[i].name);
 }
 
 static void consider_host(struct device_search *search)

@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "common/json.h"
+#include "daemon/control/counted.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/governor.h"
 #include "daemon/control/internal.h"
@@ -23,7 +24,7 @@
 
 struct latency_reply {
 	const struct control *control;
-	const struct reading *reading;
+	const struct reading *reading, *traffic;
 	struct filter filter;
 	bool rows;		/* the call asks for single devices */
 	bool begun;		/* the first page was made */
@@ -33,6 +34,7 @@ struct latency_reply {
 	size_t summed;		/* rows of the reading in `sum` */
 	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
 	json_t *unseen;		/* the ledger of latency; NULL: all packets were followed */
+	json_t *counted;	/* by the kernel; NULL: not known */
 	json_t *followed;	/* for how much of the time; NULL: all of it */
 };
 
@@ -85,16 +87,18 @@ static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_s
 {
 	struct backend_device device;
 	struct nf_hist hist;
+	json_t *latency;
 
 	reading_device(reply->reading, i, &device);
 	reading_segment(reply->reading, i, segment, &hist);
-	return with_group(&device,
-			  json_latency(segment,
-				       device.name ? &(struct device){.name = device.name,
-								      .ifindex = device.ifindex,
-								      .netns = device.netns}
-						   : NULL,
-				       &hist));
+	latency = json_latency(segment,
+			       device.name ? &(struct device){.name = device.name,
+							      .ifindex = device.ifindex,
+							      .netns = device.netns}
+					   : NULL,
+			       &hist);
+	counted_add_packets(latency, reply->traffic, &device, segment);
+	return with_group(&device, latency);
 }
 
 static json_t *worst(const struct latency_reply *reply)
@@ -151,6 +155,8 @@ static json_t *head(void *state)
 		control_elapsed(reply->control, reading_time(reply->reading)), "devices",
 		json_count(reply->devices), "segments", first ? segments(reply) : json_array(),
 		"worst", first ? worst(reply) : json_array());
+	if (first && reply->counted)
+		json_object_set(object, "counted", reply->counted);
 	/* What is not in the histograms, only if there is such a thing. */
 	if (first && reply->unseen)
 		json_object_set(object, "ledger", reply->unseen);
@@ -196,9 +202,11 @@ static void latency_reply_free(void *state)
 	struct latency_reply *reply = state;
 
 	reading_release(&reply->reading);
+	reading_release(&reply->traffic);
 	filter_clear(&reply->filter);
 	free(reply->sum);
 	json_decref(reply->unseen);
+	json_decref(reply->counted);
 	json_decref(reply->followed);
 	free(reply);
 }
@@ -250,6 +258,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		return -ENOMEM;
 	reply->control = control;
 	reply->reading = reading_hold(control_reading(control, DEVICES));
+	reply->traffic = reading_hold(control_reading(control, TRAFFIC));
 	reply->unseen = unseen(control);
 	reply->followed = followed(control);
 	r = set_up(reply, call, parameters);
@@ -257,6 +266,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		latency_reply_free(reply);
 		return r;
 	}
+	reply->counted = control_counted(reply->traffic, reply->reading, &reply->filter);
 	return pages_reply(control, call, &source, reply, limit);
 }
 
@@ -271,11 +281,11 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	static const struct past_method method = {.parameters = table,
-						  .past = &past_latency,
-						  .parts = READING_BIT(DEVICES) |
-							   READING_BIT(COUNTERS),
-						  .answer = answer};
+	static const struct past_method method = {
+		.parameters = table,
+		.past = &past_latency,
+		.parts = READING_BIT(DEVICES) | READING_BIT(COUNTERS) | READING_BIT(TRAFFIC),
+		.answer = answer};
 
 	return past_or_now(userdata, call, parameters, &method);
 }

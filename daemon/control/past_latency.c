@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "daemon/control/counted.h"
 #include "daemon/control/governor.h"
 #include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
@@ -291,6 +292,8 @@ static int work(struct reader *reader, struct past *past)
 		r = put_worst(past, &devices);
 	if (r == 0)
 		r = put_followed(reader, past);
+	if (r == 0)
+		r = counted_put_past(reader, past);
 	return r == 0 && single ? put_rows(past, &devices) : r;
 }
 

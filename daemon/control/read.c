@@ -127,7 +127,8 @@ static void add_names(struct waiting *waiting)
 
 	if (!device || filter_knows_device(waiting->control, device))
 		return;
-	waiting->parts |= READING_BIT(DEVICES) | READING_BIT(DROPS) | READING_BIT(SLOTS);
+	waiting->parts |= READING_BIT(DEVICES) | READING_BIT(DROPS) | READING_BIT(SLOTS) |
+			  READING_BIT(TRAFFIC);
 	waiting->max_age_ns = 0;
 }
 

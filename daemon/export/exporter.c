@@ -19,7 +19,7 @@
 #define FORMAT_BIT(format) (1U << (format))
 #define PARTS                                                                                      \
 	(READING_BIT(COUNTERS) | READING_BIT(TABLES) | READING_BIT(DROPS) | READING_BIT(DEVICES) | \
-	 READING_BIT(NAPI) | READING_BIT(SLOTS))
+	 READING_BIT(NAPI) | READING_BIT(SLOTS) | READING_BIT(TRAFFIC))
 
 /* A request that waits for the text. */
 struct waiter {

@@ -23,6 +23,9 @@ struct readings;
 /* Devices with rows of their own in one interval, the busiest; all others have one together. */
 #define COLLECT_DEVICES 256
 
+/* The same for packets and bytes as the kernel counts them. */
+#define COLLECT_TRAFFIC 1024
+
 /* Newest records of a kind that are looked at in one interval. */
 #define COLLECT_RECORDS 1024
 

@@ -18,7 +18,7 @@
 /* What an interval is made of. */
 #define COLLECT_PARTS                                                                            \
 	(READING_BIT(COUNTERS) | READING_BIT(DROPS) | READING_BIT(DEVICES) | READING_BIT(NAPI) | \
-	 READING_BIT(SLOTS))
+	 READING_BIT(SLOTS) | READING_BIT(TRAFFIC))
 
 struct collect_base {
 	const struct reading *reading[READING_PARTS]; /* NULL: zeros */
@@ -84,6 +84,7 @@ uint64_t collect_left_out(const struct collect *run);
 
 int collect_drops(struct collect *run, uint64_t deadline_ns);
 int collect_devices(struct collect *run, uint64_t deadline_ns);
+int collect_traffic(struct collect *run);
 int collect_records(struct collect *run, enum record_kind kind);
 
 /* The growth of a counter that only grows, unless its row was given to another. */

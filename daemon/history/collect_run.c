@@ -14,8 +14,9 @@ static uint64_t seen_ns(const struct collect *run)
 {
 	uint64_t oldest = run->time_ns;
 
+	/* That of TRAFFIC can be older on purpose, and its rows have their own time. */
 	for (int part = 0; part < READING_PARTS; part++)
-		if (COLLECT_PARTS & 1U << part && run->reading[part] &&
+		if (COLLECT_PARTS & 1U << part && part != READING_TRAFFIC && run->reading[part] &&
 		    reading_time(run->reading[part]) < oldest)
 			oldest = reading_time(run->reading[part]);
 	return oldest;
@@ -360,15 +361,17 @@ static int do_step(struct collect *run, uint64_t deadline_ns)
 	case 5:
 		return collect_seen(run);
 	case 6:
-		return collect_devices(run, deadline_ns);
+		return collect_traffic(run);
 	case 7:
+		return collect_devices(run, deadline_ns);
+	case 8:
 		return collect_drops(run, deadline_ns);
 	default:
-		return collect_records(run, (enum record_kind)(run->step - 8));
+		return collect_records(run, (enum record_kind)(run->step - 9));
 	}
 }
 
-#define STEPS (8 + RECORDS_KINDS)
+#define STEPS (9 + RECORDS_KINDS)
 
 int collect_step(struct collect *run, uint64_t deadline_ns)
 {

@@ -18,8 +18,9 @@
  * that, so a file of version 1 becomes one of version 2 without a change of its rows.  Latency of
  * version 3 says how far its counts are estimates; without that they are exact, so no row of version 2 changes either.
  * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
+ * Version 5 has the kernel's counts of packets by device, which earlier ones lack.
  */
-#define DATABASE_VERSION 4
+#define DATABASE_VERSION 5
 #define DATABASE_VERSION_FIRST 1
 #define DATABASE_PAGE 4096
 

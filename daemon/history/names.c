@@ -361,6 +361,16 @@ struct series *series_of_probe(struct series_names *names, unsigned int probe)
 	return set(entry, HISTORY_EVENTS, json_pack("{s:s}", "probe", probe_specs[probe].name));
 }
 
+struct series *series_of_traffic(struct series_names *names, const struct series_device *device)
+{
+	struct entry *entry = find_device(names, HISTORY_TRAFFIC, 0, device);
+
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	return set(entry, HISTORY_TRAFFIC,
+		   device ? device_json(names, device) : json_pack("{s:s}", "group", "other"));
+}
+
 struct series *series_of_seen(struct series_names *names)
 {
 	struct entry *entry = find_device(names, HISTORY_SEEN, 0, NULL);

@@ -51,6 +51,8 @@ struct series *series_of_napi(struct series_names *names, const struct series_de
 struct series *series_of_cpu(struct series_names *names, uint32_t cpu);
 struct series *series_of_slots(struct series_names *names, const struct backend_slots *slots);
 struct series *series_of_probe(struct series_names *names, unsigned int probe);
+/* `device` NULL: all devices without a row of their own. */
+struct series *series_of_traffic(struct series_names *names, const struct series_device *device);
 struct series *series_of_seen(struct series_names *names);
 
 /* Call this once per interval: forgets the series that were not used for an hour. */

@@ -26,6 +26,7 @@ enum history_kind {
 	HISTORY_SLOTS = 6,   /* ring slots of a device */
 	HISTORY_EVENTS = 7,  /* the ledger: events of a probe */
 	HISTORY_SEEN = 8,    /* for how long no journey began to be followed */
+	HISTORY_TRAFFIC = 9, /* packets and bytes of a device, as the kernel counted them */
 	HISTORY_KIND_END,
 };
 
@@ -62,6 +63,8 @@ enum {
 };
 enum { EVENTS_FIRST = 1, EVENTS_VALUES = 64 };
 enum { SEEN_LONGEST_NS, SEEN_UNSEEN_NS, SEEN_VALUES };
+/* The sums are in the order of enum traffic_value. */
+enum { COUNTED_LAST_US, COUNTED_FIRST, COUNTED_VALUES = COUNTED_FIRST + 4 };
 
 /* A member of a name, true: netflowd could not find out in time whether the namespace has a name. */
 #define SERIES_UNSURE "unsure"

@@ -90,6 +90,9 @@ json_t *json_drops(const struct json_drops *row);
  */
 void json_drop_renew(json_t *object);
 
+/* Type Counted, without `since`; `value` is in the order of enum traffic_value; `device` NULL: it is added later. */
+json_t *json_counted(const struct device *device, const uint64_t value[4]);
+
 /*
  * Type Latency; `device` NULL: all devices without a slot of their own.  An empty histogram has a count of 0, and
  * neither mean, maximum nor quantiles.  The last bucket has no upper limit: its below_ns is INT64_MAX.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,4 +87,51 @@ int proc_net_sockets(int directory, const char *protocol, uint32_t *sockets)
 			*sockets = count;
 	}
 	return ferror(file) ? -EIO : 0;
+}
+
+/* A name has no colon (dev_valid_name()), and the first value can follow the colon without a blank. */
+static int parse_device(char *line, struct proc_net_device *device)
+{
+	char *colon = strchr(line, ':'), *name = line + strspn(line, " ");
+	size_t length = colon ? (size_t)(colon - name) : 0;
+
+	if (!length || length >= sizeof(device->name))
+		return -EBADMSG;
+	*device = (struct proc_net_device){0};
+	memcpy(device->name, name, length);
+	return sscanf(colon + 1,
+		      "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64
+		      "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64
+		      "%" SCNu64 "%" SCNu64,
+		      &device->rx_bytes, &device->rx_packets, &device->rx_errors,
+		      &device->rx_dropped, &device->rx_fifo, &device->rx_frame,
+		      &device->rx_compressed, &device->multicast, &device->tx_bytes,
+		      &device->tx_packets, &device->tx_errors, &device->tx_dropped,
+		      &device->tx_fifo, &device->collisions, &device->tx_carrier,
+		      &device->tx_compressed) == 16
+		       ? 0
+		       : -EBADMSG;
+}
+
+int proc_net_devices(int directory,
+		     int (*visit)(const struct proc_net_device *device, void *userdata),
+		     void *userdata)
+{
+	OWN_FILE FILE *file = NULL;
+	OWN_FREE char *line = NULL;
+	struct proc_net_device device;
+	size_t room = 0, lines = 0;
+	int r = open_file(directory, "dev", &file);
+
+	while (r == 0 && getline(&line, &room, file) > 0) {
+		/* Two lines of headings. */
+		if (++lines <= 2)
+			continue;
+		r = parse_device(line, &device);
+		if (r == 0)
+			r = visit(&device, userdata);
+	}
+	if (r < 0)
+		return r;
+	return ferror(file) ? -EIO : lines < 2 ? -EBADMSG : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NAPI polls and ring slots by device. */
+/* NAPI polls, ring slots, and the kernel's counts of packets by device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,6 +81,23 @@ int metrics_add_slots(struct metrics *metrics, const struct metrics_snapshot *sn
 	return r;
 }
 
+int metrics_add_traffic(struct metrics *metrics, const struct metrics_snapshot *snapshot)
+{
+	const struct traffic_list *list = reading_traffic(snapshot->reading[READING_TRAFFIC]);
+	int r = 0;
+
+	_Static_assert(TRAFFIC_VALUES <= SERIES_VALUES, "all values fit");
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		const struct traffic_device *device = &list->at[i];
+		const struct series_key key = key_of(device->name, device->netns);
+		uint64_t values[SERIES_VALUES] = {0};
+
+		memcpy(values, device->sum, sizeof(device->sum));
+		r = metrics_series_add(metrics->traffic, &key, 0, NULL, values);
+	}
+	return r;
+}
+
 /* ---- writing ----------------------------------------------------------------- */
 
 /* One counter of all series, with one more label if `outcome` is not NULL. */
@@ -121,6 +138,17 @@ void metrics_write_napi(struct metrics_text *text, const struct metrics *metrics
 		write_value(text, metrics->napi, rows[i].value, BACKLOG, NULL);
 	}
 	metrics_one(text, METRICS_NAPI_OTHER_DEVICES, metrics_series_others(metrics->napi));
+}
+
+void metrics_write_traffic(struct metrics_text *text, const struct metrics *metrics)
+{
+	metrics_family(text, METRICS_DEVICE_PACKETS);
+	write_value(text, metrics->traffic, TRAFFIC_RX_PACKETS, "", "received");
+	write_value(text, metrics->traffic, TRAFFIC_TX_PACKETS, "", "sent");
+	metrics_family(text, METRICS_DEVICE_BYTES);
+	write_value(text, metrics->traffic, TRAFFIC_RX_BYTES, "", "received");
+	write_value(text, metrics->traffic, TRAFFIC_TX_BYTES, "", "sent");
+	metrics_one(text, METRICS_DEVICE_OTHERS, metrics_series_others(metrics->traffic));
 }
 
 void metrics_write_slots(struct metrics_text *text, const struct metrics *metrics)

@@ -24,7 +24,7 @@ struct drop_group {
 };
 
 struct metrics {
-	struct series *drops, *napi, *slots;
+	struct series *drops, *napi, *slots, *traffic;
 	struct drop_group *group; /* reasons in their classes: some hundred at most */
 	size_t groups, groups_room;
 	uint64_t messages;   /* never decreases */
@@ -42,6 +42,8 @@ void metrics_write_drops(struct metrics_text *text, const struct metrics *metric
 /* devices.c */
 int metrics_add_napi(struct metrics *metrics, const struct metrics_snapshot *snapshot);
 int metrics_add_slots(struct metrics *metrics, const struct metrics_snapshot *snapshot);
+int metrics_add_traffic(struct metrics *metrics, const struct metrics_snapshot *snapshot);
+void metrics_write_traffic(struct metrics_text *text, const struct metrics *metrics);
 void metrics_write_napi(struct metrics_text *text, const struct metrics *metrics);
 void metrics_write_slots(struct metrics_text *text, const struct metrics *metrics);
 

@@ -15,7 +15,8 @@ int metrics_new(struct metrics **metrics)
 
 	if (!fresh || metrics_series_new(&fresh->drops, true) < 0 ||
 	    metrics_series_new(&fresh->napi, false) < 0 ||
-	    metrics_series_new(&fresh->slots, false) < 0 || kinds_new(&fresh->kinds) < 0)
+	    metrics_series_new(&fresh->slots, false) < 0 ||
+	    metrics_series_new(&fresh->traffic, false) < 0 || kinds_new(&fresh->kinds) < 0)
 		return -ENOMEM;
 	*metrics = TAKE_PTR(fresh);
 	return 0;
@@ -30,6 +31,7 @@ void metrics_free(struct metrics **metrics)
 	metrics_series_free(&old->drops);
 	metrics_series_free(&old->napi);
 	metrics_series_free(&old->slots);
+	metrics_series_free(&old->traffic);
 	kinds_free(&old->kinds);
 	free(old->group);
 	free(old->cpu);
@@ -68,6 +70,9 @@ int metrics_update(struct metrics *metrics, const struct metrics_snapshot *snaps
 	if (r == 0 && snapshot->reading[READING_SLOTS])
 		r = update(metrics, metrics->slots, snapshot, metrics_add_slots, limits->devices,
 			   limits->idle_ns);
+	if (r == 0 && snapshot->reading[READING_TRAFFIC])
+		r = update(metrics, metrics->traffic, snapshot, metrics_add_traffic,
+			   limits->devices, limits->idle_ns);
 	if (r == 0 && snapshot->reading[READING_DEVICES])
 		r = kinds_update(metrics->kinds, snapshot);
 	return r == 0 ? metrics_update_cpus(metrics) : r;
@@ -81,6 +86,7 @@ int metrics_write(const struct metrics *metrics, const struct metrics_snapshot *
 		metrics_write_drops(text, metrics);
 		metrics_write_ledger(text, snapshot);
 		metrics_write_latency(text, metrics);
+		metrics_write_traffic(text, metrics);
 		metrics_write_napi(text, metrics);
 		metrics_write_slots(text, metrics);
 	}

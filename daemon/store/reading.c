@@ -9,6 +9,7 @@
 #include "common/time.h"
 #include "daemon/core/histogram.h"
 #include "daemon/store/reading_rows.h"
+#include "daemon/store/traffic_reader.h"
 
 struct reading {
 	unsigned int holders;
@@ -20,6 +21,8 @@ struct reading {
 	struct reading_rows rows;
 	struct nf_hist *wait; /* NAPI: by CPU */
 	uint32_t waits, cpus;
+	struct traffic_list traffic;
+	bool begun; /* TRAFFIC: the reader works for this reading */
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -52,6 +55,7 @@ void reading_release(const struct reading **reading)
 		return;
 	reading_rows_clear(&old->rows);
 	free(old->wait);
+	traffic_list_clear(&old->traffic);
 	free(old);
 }
 
@@ -161,13 +165,26 @@ static int step_waits(struct reading *reading, const struct backend *backend, ui
 	return 0;
 }
 
-int reading_step(struct reading *reading, const struct backend *backend, struct ledger_watch *watch,
-		 uint64_t deadline_ns)
+static int step_traffic(struct reading *reading, struct traffic_reader *reader,
+			uint64_t deadline_ns)
 {
+	if (!reader)
+		return 0;
+	if (!reading->begun)
+		traffic_reader_begin(reader);
+	reading->begun = true;
+	return traffic_reader_step(reader, deadline_ns, &reading->traffic);
+}
+
+int reading_step(struct reading *reading, struct reading_sources *sources, uint64_t deadline_ns)
+{
+	const struct backend *backend = sources->backend;
 	int r;
 
+	if (reading->part == READING_TRAFFIC)
+		return step_traffic(reading, sources->traffic, deadline_ns);
 	if (reading->part == READING_COUNTERS || reading->part == READING_LEDGER)
-		return step_counters(reading, backend, watch, deadline_ns);
+		return step_counters(reading, backend, sources->watch, deadline_ns);
 	reading->rows.deadline_ns = deadline_ns;
 	r = reading_rows_step(&reading->rows, backend, reading->part, &reading->cursor);
 	if (r || reading->part != READING_NAPI)
@@ -255,4 +272,9 @@ const struct nf_hist *reading_all_devices(const struct reading *reading, enum nf
 const struct nf_hist *reading_softirq_wait(const struct reading *reading, uint32_t cpu)
 {
 	return cpu < reading->waits ? &reading->wait[cpu] : NULL;
+}
+
+const struct traffic_list *reading_traffic(const struct reading *reading)
+{
+	return &reading->traffic;
 }

@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "daemon/core/ledger.h"
 #include "daemon/probe/backend.h"
+#include "daemon/store/traffic.h"
 
 enum reading_part {
 	READING_COUNTERS, /* events, bytes of TCP, missed runs */
@@ -22,6 +23,7 @@ enum reading_part {
 	READING_DEVICES,  /* histograms by device */
 	READING_NAPI,	  /* polls by device and CPU, waits of the softirq by CPU */
 	READING_SLOTS,	  /* ring slots by device */
+	READING_TRAFFIC,  /* packets and bytes of devices, as the kernel counts them */
 	READING_PARTS,
 };
 
@@ -95,16 +97,25 @@ const struct nf_hist *reading_all_devices(const struct reading *reading, enum nf
 /* Of NAPI: the waits of the softirq of one CPU; NULL: there is no such CPU. */
 const struct nf_hist *reading_softirq_wait(const struct reading *reading, uint32_t cpu);
 
+/* Of TRAFFIC; no devices and no namespaces: nothing can be read. */
+const struct traffic_list *reading_traffic(const struct reading *reading);
+
 /* ---- for readings.c only ---------------------------------------------------- */
 
 /* Begin a reading; the caller holds it.  -ENOMEM. */
 int reading_begin(struct reading **reading, enum reading_part part);
 
+/* What all readings share. */
+struct reading_sources {
+	const struct backend *backend;
+	struct traffic_reader *traffic; /* NULL: nothing can be read */
+	struct ledger_watch watch[READING_EQUATIONS];
+};
+
 /*
  * Go on with a reading until `deadline_ns`, or a little longer.  0: it is complete; 1: call this again; or a negative
- * errno.  `watch` has READING_EQUATIONS entries, which the readings share.
+ * errno.
  */
-int reading_step(struct reading *reading, const struct backend *backend, struct ledger_watch *watch,
-		 uint64_t deadline_ns);
+int reading_step(struct reading *reading, struct reading_sources *sources, uint64_t deadline_ns);
 
 #endif

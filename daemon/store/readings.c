@@ -6,23 +6,24 @@
 
 #include "common/time.h"
 #include "daemon/process/loop.h"
+#include "daemon/store/traffic_reader.h"
 
 /* A part that was not read for a while may use its share of this time at once. */
 #define BURST_NS (5 * TIME_NS_PER_SECOND)
 
 #define MS UINT64_C(1000000)
 
-/* Shares are in thousandths of the loop's time, together 100. */
+/* Shares are in thousandths of the loop's time, together 120. */
 static const struct part {
 	const char *name;
 	uint64_t share;
-	/* A younger reading answers every request: these numbers need not follow an event at once. */
+	/* See least_age(): these numbers need not follow an event at once. */
 	uint64_t least_age_ns;
 } parts[READING_PARTS] = {
 	[READING_COUNTERS] = {"counters", 10, 0},   [READING_LEDGER] = {"ledger", 35, 0},
 	[READING_TABLES] = {"tables", 5, 500 * MS}, [READING_DROPS] = {"drops", 20, 0},
 	[READING_DEVICES] = {"devices", 20, 0},	    [READING_NAPI] = {"napi", 5, 0},
-	[READING_SLOTS] = {"slots", 5, 0},
+	[READING_SLOTS] = {"slots", 5, 0},	    [READING_TRAFFIC] = {"traffic", 20, 0},
 };
 
 struct readings_request {
@@ -36,19 +37,19 @@ struct readings_request {
 };
 
 struct readings {
-	const struct backend *backend;
+	struct reading_sources sources;
 	struct loop *loop;
 	struct loop_source *slice, *wait, *tidy;
 	struct readings_request *first, **last; /* the requests that wait, in their order */
 	struct reading *current;		/* under way; NULL: none */
 	enum reading_part part;			/* of `current` */
 	uint64_t cost_ns;			/* of `current` so far */
-	struct ledger_watch watch[READING_EQUATIONS];
 	struct {
 		const struct reading *latest;
 		uint64_t wanted_ns; /* the last request */
 		int64_t budget_ns; /* CPU time that its next readings may cost; the last one can exceed it */
-		uint64_t filled_ns; /* when the budget last grew */
+		uint64_t filled_ns;   /* when the budget last grew */
+		uint64_t last_cpu_ns; /* of the latest reading */
 		struct readings_cost cost;
 	} of[READING_PARTS];
 };
@@ -126,6 +127,16 @@ void readings_forget(struct readings_request **request)
 	unlink_request(old->readings, old);
 	free(old);
 	*request = NULL;
+}
+
+/*
+ * A younger reading of the part answers every request.  That of TRAFFIC walks through all processes of the host and is
+ * not worth waiting for, so it is as old as its share of the time makes it.
+ */
+static uint64_t least_age(const struct readings *readings, int part)
+{
+	return part == READING_TRAFFIC ? readings->of[part].last_cpu_ns * 1000 / parts[part].share
+				       : parts[part].least_age_ns;
 }
 
 /* ---- when the next reading may begin ---------------------------------------- */
@@ -223,7 +234,7 @@ static int begin(struct readings *readings, enum reading_part part)
 static int step(struct readings *readings, uint64_t deadline_ns)
 {
 	uint64_t before = time_thread_cpu();
-	int r = reading_step(readings->current, readings->backend, readings->watch, deadline_ns);
+	int r = reading_step(readings->current, &readings->sources, deadline_ns);
 
 	account(readings, time_thread_cpu() - before);
 	return r;
@@ -242,6 +253,7 @@ static void end(struct readings *readings, int result)
 	}
 	reading_release(&readings->of[part].latest);
 	readings->of[part].latest = fresh;
+	readings->of[part].last_cpu_ns = readings->cost_ns;
 	readings->of[part].cost.readings++;
 }
 
@@ -306,7 +318,7 @@ int readings_get(struct readings *readings, struct readings_request **request, u
 	fresh->done = done;
 	fresh->userdata = userdata;
 	for (int part = 0; part < READING_PARTS; part++) {
-		uint64_t age = parts[part].least_age_ns;
+		uint64_t age = least_age(readings, part);
 
 		if (age < max_age_ns)
 			age = max_age_ns;
@@ -406,7 +418,7 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
 	if (!fresh)
 		return -ENOMEM;
 	fresh->loop = loop;
-	fresh->backend = backend;
+	fresh->sources.backend = backend;
 	fresh->last = &fresh->first;
 	for (int part = 0; part < READING_PARTS; part++) {
 		fresh->of[part].filled_ns = now;
@@ -418,6 +430,11 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
 	else
 		*readings = fresh;
 	return r;
+}
+
+int readings_count_traffic(struct readings *readings, const char *proc)
+{
+	return readings->sources.traffic ? 0 : traffic_reader_new(&readings->sources.traffic, proc);
 }
 
 void readings_free(struct readings **readings)
@@ -439,6 +456,7 @@ void readings_free(struct readings **readings)
 	reading_release(&current);
 	for (int part = 0; part < READING_PARTS; part++)
 		reading_release(&old->of[part].latest);
+	traffic_reader_free(&old->sources.traffic);
 	free(old);
 	*readings = NULL;
 }

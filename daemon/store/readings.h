@@ -7,7 +7,7 @@
  * enough; otherwise it waits for the next one, with all other users that wait.  So ten viewers cost what one costs.
  *
  * A reading is taken in slices of READINGS_SLICE_NS, between which the loop takes records from the ring buffer.  Each
- * part has a share of the loop's time, together 10 %.  If clients ask more often, their calls wait.
+ * part has a share of the loop's time, together 12 %.  If clients ask more often, their calls wait.
  */
 #ifndef DAEMON_STORE_READINGS_H
 #define DAEMON_STORE_READINGS_H
@@ -25,6 +25,11 @@ struct readings_request;
 
 /* The loop and the backend must outlive the readings.  -ENOMEM or another negative errno.  Free with readings_free. */
 int readings_new(struct readings **readings, struct loop *loop, const struct backend *backend);
+/*
+ * Read the kernel's counters of devices from now on (READING_TRAFFIC), by `proc`, a directory like /proc that outlives
+ * the readings.  What the devices had counted before the first of these readings does not count.  -ENOMEM.
+ */
+int readings_count_traffic(struct readings *readings, const char *proc);
 /* Requests that wait are dropped without an answer. */
 void readings_free(struct readings **readings);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* /proc/PID/net/netstat and protocols, as kernels print them, and with invalid contents. */
+/* /proc/PID/net/netstat, protocols and dev, as kernels print them, and with invalid contents. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -33,6 +33,7 @@ static int teardown(void **state)
 	(void)state;
 	unlinkat(fd, "netstat", 0);
 	unlinkat(fd, "protocols", 0);
+	unlinkat(fd, "dev", 0);
 	close(fd);
 	return rmdir(directory);
 }
@@ -105,12 +106,78 @@ static void test_sockets(void **state)
 	assert_int_equal(sockets, 0);
 }
 
+#define HEADINGS                                                                                  \
+	"Inter-|   Receive                                                |  Transmit\n"          \
+	" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs" \
+	" drop fifo colls carrier compressed\n"
+
+struct devices {
+	size_t count;
+	struct proc_net_device last;
+};
+
+static int take_device(const struct proc_net_device *device, void *userdata)
+{
+	struct devices *devices = userdata;
+
+	devices->count++;
+	devices->last = *device;
+	return strcmp(device->name, "stop") ? 0 : -ECANCELED;
+}
+
+static void test_devices(void **state)
+{
+	struct devices found = {0};
+
+	(void)state;
+	write_file(
+		"dev", HEADINGS
+		"    lo:       0       0    0    0    0     0          0         0        0       0"
+		"    0    0    0     0       0          0\n"
+		"fifteen_letters:18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+	assert_int_equal(proc_net_devices(fd, take_device, &found), 0);
+	assert_int_equal(found.count, 2);
+	assert_string_equal(found.last.name, "fifteen_letters");
+	assert_true(found.last.rx_bytes == UINT64_MAX);
+	assert_int_equal(found.last.rx_packets, 2);
+	assert_int_equal(found.last.multicast, 8);
+	assert_int_equal(found.last.tx_bytes, 9);
+	assert_int_equal(found.last.tx_packets, 10);
+	assert_int_equal(found.last.tx_compressed, 16);
+	/* A namespace without devices is not an error. */
+	write_file("dev", HEADINGS);
+	assert_int_equal(proc_net_devices(fd, take_device, &found), 0);
+	write_file("dev", HEADINGS "stop: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+				   "lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+	assert_int_equal(proc_net_devices(fd, take_device, &found), -ECANCELED);
+	assert_int_equal(found.count, 3);
+}
+
+static void test_invalid_devices(void **state)
+{
+	static const char *const texts[] = {
+		"", HEADINGS "lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n",
+		HEADINGS "no colon 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n",
+		HEADINGS ": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n",
+		HEADINGS "sixteen_letters_: 1 2 3 4 5 6 7 8 9 10 11 12\n"};
+	struct devices found = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_file("dev", texts[i]);
+		assert_int_equal(proc_net_devices(fd, take_device, &found), -EBADMSG);
+	}
+	unlinkat(fd, "dev", 0);
+	assert_int_equal(proc_net_devices(fd, take_device, &found), -ENOENT);
+	assert_int_equal(found.count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_invalid),
-		cmocka_unit_test(test_sockets),
+		cmocka_unit_test(test_counters),	cmocka_unit_test(test_invalid),
+		cmocka_unit_test(test_sockets),		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_invalid_devices),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

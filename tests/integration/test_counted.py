@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the kernel counts on a device is shown exactly, whatever was followed: now, for the past and
+as a metric; or it is not shown, with the reason."""
+
+import contextlib
+import datetime
+import itertools
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from lab import waiting
+from lab.net import Device
+from lab.prometheus import scrape
+
+SENT = 30000
+SETTINGS = "history.interval=1s", "metrics.listen=unix"
+
+pytestmark = pytest.mark.patient
+
+
+@pytest.fixture(name="daemon")
+def fixture_daemon(kept, bpf, tmp_path_factory):
+    """One for all tests of the file, with a history."""
+    del bpf
+    last = kept.daemons[-1] if kept.daemons else None
+    return last if last and last.running else \
+        kept(*SETTINGS, history=tmp_path_factory.mktemp("history"))
+
+
+@contextlib.contextmanager
+def inhabited(*namespaces):
+    """A process is in each of the namespaces: others show their counters to nobody."""
+    with contextlib.ExitStack() as stack:
+        for namespace in namespaces:
+            process = stack.enter_context(subprocess.Popen(
+                ["ip", "netns", "exec", namespace.name, "sleep", "300"]))
+            stack.callback(process.kill)
+            place = pathlib.Path(f"/proc/{process.pid}/ns/net")
+            assert waiting.until(lambda at=place: at.stat().st_ino, namespace.inode.__eq__)
+        yield
+
+
+def kernels(device):
+    stats = device.statistics()
+    return {"received": stats["rx"]["packets"], "received_bytes": stats["rx"]["bytes"],
+            "sent": stats["tx"]["packets"], "sent_bytes": stats["tx"]["bytes"]}
+
+
+def counted(daemon, device, **parameters):
+    """The row of a device; {}: it has none."""
+    reply = daemon.call("GetLatency", device=device.name, netns=str(device.namespace.inode),
+                        **parameters)
+    rows = reply.get("counted", {}).get("rows", [])
+    assert len(rows) <= 1
+    return {key: value for key, value in (rows[0] if rows else {}).items()
+            if key in ("received", "received_bytes", "sent", "sent_bytes")}
+
+
+def in_metrics(daemon, device):
+    found = {}
+    for line in scrape(daemon.directory / "metrics.sock")[1].splitlines():
+        for way, what in itertools.product(("received", "sent"), ("packets", "bytes")):
+            if line.startswith(f"netflowd_device_{what}_total{{") and \
+                    f'device="{device.name}"' in line and f'direction="{way}"' in line:
+                found[way if what == "packets" else f"{way}_bytes"] = int(line.split()[-1])
+    return found
+
+
+def grown(before, after):
+    return {key: after[key] - before.get(key, 0) for key in after}
+
+
+def since(begun):
+    return {"since": datetime.datetime.fromtimestamp(
+        begun, datetime.timezone.utc).isoformat()}
+
+
+def check(daemon, devices, send):
+    """What the devices count from here on is the same, whoever is asked."""
+    begun = time.time() - 1
+    for device in devices:
+        assert waiting.settled(lambda at=device: counted(daemon, at), kernels(device)) == \
+            kernels(device)
+    before = {device.name: kernels(device) for device in devices}
+    send()
+    for device in devices:
+        now = kernels(device)
+        assert waiting.settled(lambda at=device: counted(daemon, at), now) == now
+        assert waiting.settled(lambda at=device: in_metrics(daemon, at), now) == now
+        # The devices were made after the daemon started, so that it has all that they counted.
+        assert waiting.settled(lambda at=device: counted(daemon, at, **since(begun - 3600)),
+                               now) == now
+    return [grown(before[device.name], kernels(device)) for device in devices]
+
+
+def test_burst(daemon, silent_pair):
+    left, right = silent_pair.left, silent_pair.right
+
+    def send():
+        assert left.send_udp(silent_pair.RIGHT4, 9, SENT) == SENT
+
+    with inhabited(left, right):
+        left_grown, right_grown = check(
+            daemon, (silent_pair.left_device, silent_pair.right_device), send)
+        assert left_grown["sent"] == right_grown["received"] == SENT
+        row = daemon.call("GetLatency", netns=str(right.inode), all=True)
+        rows = [at for at in row["latencies"] if at["direction"] == "rx"]
+        assert all(at["packets"] == counted(daemon, silent_pair.right_device)["received"]
+                   for at in rows)
+        shown = daemon.netflowctl("latency", "--dev", silent_pair.right_device.name).stdout
+        assert "packets that the kernel counted" in shown and "30,000" in shown
+
+
+def test_routed(daemon, path):
+    devices = path.left_device, path.near_device, path.far_device, path.right_device
+
+    def send():
+        assert path.left.send_udp(path.RIGHT4, 9, SENT) == SENT
+
+    with inhabited(path.left, path.router, path.right):
+        left, near, far, right = check(daemon, devices, send)
+    assert left["sent"] == near["received"] >= SENT
+    assert far["sent"] == right["received"] >= SENT
+
+
+def test_bridged(daemon, lab):
+    """left ── port, bridge, port ── right"""
+    left, bridge, right = (lab.namespace(ipv6=False) for _ in range(3))
+    ends = lab.veth(left, bridge), lab.veth(bridge, right)
+    bridge.ip_batch("link add br0 type bridge mcast_snooping 0", "link set br0 up",
+                    f"link set {ends[0][1].name} master br0",
+                    f"link set {ends[1][0].name} master br0")
+    for end, own, other, peer in ((ends[0][0], 1, 2, ends[1][1]), (ends[1][1], 2, 1, ends[0][0])):
+        end.namespace.ip_batch(
+            f"address add 10.77.1.{own}/24 dev {end.name}",
+            f"neighbour replace 10.77.1.{other} lladdr {peer.mac} dev {end.name} nud permanent")
+
+    def send():
+        assert left.send_udp("10.77.1.2", 9, SENT) == SENT
+
+    with inhabited(left, bridge, right):
+        rows = check(daemon, (ends[0][0], ends[0][1], ends[1][0], ends[1][1]), send)
+    assert [rows[0]["sent"], rows[1]["received"], rows[2]["sent"], rows[3]["received"]] == \
+        4 * [SENT]
+
+
+def test_no_source(daemon, silent_pair):
+    """A namespace without a process: no number, and the reason."""
+    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 100)
+    device = silent_pair.right_device
+    reply = daemon.call("GetLatency", netns=str(device.namespace.inode), all=True)
+    assert reply["latencies"] and not any("packets" in row for row in reply["latencies"])
+    assert not reply["counted"]["rows"] and reply["counted"]["uncounted"] >= 1
+    shown = daemon.netflowctl("latency", "--netns", device.namespace.inode).stdout
+    assert "no process is in their network namespace" in shown.replace("\n", " ")
+
+
+def test_renamed_and_made_again(daemon, silent_pair):
+    left, right = silent_pair.left, silent_pair.right
+    device = silent_pair.right_device
+    with inhabited(left, right):
+        left.send_udp(silent_pair.RIGHT4, 9, 1000)
+        assert waiting.settled(lambda: counted(daemon, device).get("received"), 1000) == 1000
+        # A new device of the same name begins at 0.
+        right.ip("link", "delete", device.name)
+        right.ip("link", "add", device.name, "type", "veth", "peer", "name", "other")
+        again = Device(right, device.name)
+        assert waiting.settled(lambda: counted(daemon, again).get("received"), 0) == 0
