@@ -31,7 +31,7 @@ static __always_inline void nf_count(struct nf_cpu *cpu, enum nf_probe probe, en
  * in NF_TIMED_ONE_IN is timed, see nf_end().
  */
 #ifndef NF_TIMED_ONE_IN /* tests/unit/bpf: more, because each reading of the clock moves it */
-#define NF_TIMED_ONE_IN 4096
+#define NF_TIMED_ONE_IN 256
 #endif
 
 static __always_inline struct nf_cpu *nf_begin(enum nf_probe probe)

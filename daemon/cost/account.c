@@ -17,7 +17,7 @@
 /* What a program takes that finds that it has nothing to do. */
 #define IDLE_PROGRAM_NS 4.0
 /*
- * A timed run counts for thousands, and a hypervisor or an interrupt may stop it for milliseconds.  So one reading
+ * A timed run counts for hundreds, and a hypervisor or an interrupt may stop it for milliseconds.  So one reading
  * raises a mean to this many times at most; a program that has become slow is known after a few.
  */
 #define MEAN_TIMES 4
@@ -30,14 +30,16 @@
 
 struct cpu {
 	struct account_cpu now;
-	uint64_t hits[NF_PROBE_COUNT];
+	bool counts; /* new_hits are those since the last reading */
+	uint64_t hits[NF_PROBE_COUNT], new_hits[NF_PROBE_COUNT];
 	uint64_t timed[NF_PROBE_COUNT], timed_ns[NF_PROBE_COUNT];
 };
 
 struct account {
 	uint32_t cpus;
 	unsigned int readings;
-	uint64_t time_ns, daemon_ns;
+	uint64_t time_ns;
+	struct account_daemon daemon;
 	enum account_group group[NF_PROBE_COUNT];
 	double mean_ns[NF_PROBE_COUNT]; /* of a run; 0: none was timed yet */
 	struct account_totals totals;
@@ -75,9 +77,9 @@ struct timed {
 	uint64_t runs[NF_PROBE_COUNT], ns[NF_PROBE_COUNT];
 };
 
-/* Keep the hits since the last reading in `hits`.  False: the CPU had none before that reading. */
+/* Keep the hits since the last reading.  False: the CPU had none before that reading. */
 static bool read_cpu(struct cpu *cpu, const struct backend *backend, uint32_t number,
-		     uint64_t hits[NF_PROBE_COUNT], struct timed *timed)
+		     struct timed *timed)
 {
 	struct backend_cpu_cost cost;
 	uint64_t sum = 0;
@@ -85,7 +87,7 @@ static bool read_cpu(struct cpu *cpu, const struct backend *backend, uint32_t nu
 
 	backend->ops->cpu_cost(backend, number, &cost);
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
-		hits[i] = cost.hits[i] - cpu->hits[i];
+		cpu->new_hits[i] = cost.hits[i] - cpu->hits[i];
 		timed->runs[i] += cost.timed[i] - cpu->timed[i];
 		timed->ns[i] += cost.timed_ns[i] - cpu->timed_ns[i];
 		sum += cost.hits[i];
@@ -117,14 +119,15 @@ static void take_means(struct account *account, const struct timed *timed)
 				  (double)timed->ns[i]);
 }
 
-static void weigh(const struct account *account, struct account_cpu *cpu, double hook_ns,
-		  const uint64_t hits[NF_PROBE_COUNT], double elapsed)
+static void weigh(const struct account *account, struct cpu *of, double hook_ns, double elapsed)
 {
+	struct account_cpu *cpu = &of->now;
+
 	cpu->share = (struct account_share){0};
 	cpu->sum = 0;
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		enum account_group group = account->group[i];
-		double runs = (double)hits[i] / elapsed;
+		double runs = (double)of->new_hits[i] / elapsed;
 		double beyond = account->mean_ns[i] - IDLE_PROGRAM_NS;
 
 		cpu->share.hooks[group] += runs * (hook_ns + IDLE_PROGRAM_NS);
@@ -143,6 +146,8 @@ static void add_hits(const struct account *account, struct account_totals *total
 	for (int i = 0; i < NF_PROBE_COUNT; i++)
 		totals->hits[account->group[i]] += each * (double)hits[i];
 	totals->packets += each * (double)hits[NF_PROBE_NETIF_RECEIVE_SKB];
+	totals->busiest = fmax(totals->busiest, each * (double)hits[NF_PROBE_NETIF_RECEIVE_SKB]);
+	totals->busiest = fmax(totals->busiest, each * (double)hits[NF_PROBE_NET_DEV_QUEUE]);
 	totals->switches += each * (double)hits[NF_PROBE_SCHED_SWITCH];
 }
 
@@ -166,35 +171,47 @@ static void add_cpu(struct account_totals *totals, const struct account_cpu *cpu
 	totals->worst_cpu = number;
 }
 
-void account_read(struct account *account, const struct backend *backend, uint32_t online,
-		  uint64_t now_ns, uint64_t daemon_ns)
+/* The hits of all CPUs since the last reading, and the means of what runs took in this time. */
+static void read_cpus(struct account *account, const struct backend *backend, bool all)
 {
-	double hook_ns = backend->ops->hook_ns(backend), part = 1.0 / (online ? online : 1);
-	double elapsed = (double)(now_ns - account->time_ns);
-	bool first = !account->readings, all = account->readings++ % UNUSED_EVERY == 0;
-	struct account_totals totals = {.elapsed_ns = first ? 0 : now_ns - account->time_ns};
-	uint64_t hits[NF_PROBE_COUNT];
 	struct timed timed = {0};
 
 	for (uint32_t i = 0; i < account->cpus; i++) {
 		struct cpu *cpu = &account->cpu[i];
 
-		if ((!all && !cpu->now.used) || !read_cpu(cpu, backend, i, hits, &timed) || first ||
-		    elapsed <= 0)
-			continue;
-		weigh(account, &cpu->now, hook_ns > 0 ? hook_ns : HOOK_UNKNOWN_NS, hits, elapsed);
-		add_cpu(&totals, &cpu->now, i, part);
-		add_hits(account, &totals, hits, elapsed);
+		cpu->counts = (all || cpu->now.used) && read_cpu(cpu, backend, i, &timed);
 	}
-	/* They count from the next reading on: a mean that this reading changes is of the past as well. */
 	take_means(account, &timed);
-	if (!first && elapsed > 0) {
-		totals.daemon = (double)(daemon_ns - account->daemon_ns) / elapsed * part;
-		totals.host_sum += totals.daemon;
+}
+
+void account_read(struct account *account, const struct backend *backend, uint32_t online,
+		  uint64_t now_ns, struct account_daemon daemon)
+{
+	double hook_ns = backend->ops->hook_ns(backend), part = 1.0 / (online ? online : 1);
+	double elapsed = (double)(now_ns - account->time_ns);
+	bool first = !account->readings, all = account->readings++ % UNUSED_EVERY == 0;
+	struct account_totals totals = {.elapsed_ns = first ? 0 : now_ns - account->time_ns};
+	uint64_t all_ns = daemon.all_ns - account->daemon.all_ns;
+	uint64_t switch_ns = daemon.switch_ns - account->daemon.switch_ns;
+
+	read_cpus(account, backend, all);
+	for (uint32_t i = 0; totals.elapsed_ns && i < account->cpus; i++) {
+		struct cpu *cpu = &account->cpu[i];
+
+		if (!cpu->counts)
+			continue;
+		weigh(account, cpu, hook_ns > 0 ? hook_ns : HOOK_UNKNOWN_NS, elapsed);
+		add_cpu(&totals, &cpu->now, i, part);
+		add_hits(account, &totals, cpu->new_hits, elapsed);
+	}
+	if (totals.elapsed_ns) {
+		totals.switching = (double)switch_ns / elapsed * part;
+		totals.daemon = fmax((double)all_ns - (double)switch_ns, 0) / elapsed * part;
+		totals.host_sum += totals.daemon + totals.switching;
 	}
 	account->totals = totals;
 	account->time_ns = now_ns;
-	account->daemon_ns = daemon_ns;
+	account->daemon = daemon;
 }
 
 const struct account_totals *account_totals(const struct account *account)

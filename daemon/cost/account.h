@@ -38,8 +38,10 @@ struct account_totals {
 	double hits[ACCOUNT_GROUPS]; /* of all CPUs, per second */
 	double packets;		     /* hits of netif_receive_skb, of all CPUs, per second */
 	double switches;	     /* hits of sched_switch */
-	double daemon;		     /* the daemon's own CPU time, as a share of the host */
-	double host_sum;	     /* with the daemon */
+	double busiest;		     /* packets received, or sent, on the CPU with the most */
+	double daemon;		     /* the daemon's own CPU time, as a share of the host, */
+	double switching;	     /* without that of attaching and detaching */
+	double host_sum;	     /* with both */
 	double worst_sum;
 	uint32_t worst_cpu;
 	uint64_t elapsed_ns;
@@ -51,12 +53,15 @@ struct account;
 int account_new(struct account **account, uint32_t cpus);
 void account_free(struct account **account);
 
-/*
- * Read the counters of all CPUs.  `daemon_ns`: CPU time of the daemon.  `online`: CPUs that are online.  The first
- * reading begins the first interval.
- */
+/* CPU time of the daemon since it started. */
+struct account_daemon {
+	uint64_t all_ns;
+	uint64_t switch_ns; /* of it: attaching and detaching for the budget */
+};
+
+/* Read the counters of all CPUs.  `online`: CPUs that are online.  The first reading begins the first interval. */
 void account_read(struct account *account, const struct backend *backend, uint32_t online,
-		  uint64_t now_ns, uint64_t daemon_ns);
+		  uint64_t now_ns, struct account_daemon daemon);
 
 const struct account_totals *account_totals(const struct account *account);
 uint32_t account_cpus(const struct account *account);

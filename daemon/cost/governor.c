@@ -16,10 +16,9 @@
 #define TICK_NS (50 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
 #define TICK_QUIET_NS (250 * MS)
-#define TICK_WAIT_NS (500 * MS) /* between windows */
 #define QUIET_PART 0.2		/* of the budget */
-/* On a quiet host, the first CPU that follows 1 in 8 packets ends the wait. */
-#define BUSY_SHIFT 3
+/* On a quiet host, the first CPU that does not follow all packets ends the wait. */
+#define BUSY_SHIFT 1
 /* A load that has just begun is measured for this time before windows are chosen for it. */
 #define AGAIN_NS (20 * MS)
 #define ONLINE_NS TIME_NS_PER_SECOND
@@ -27,12 +26,12 @@
  * The mean time from window to window.  The time itself is between 3/4 and 5/4 of it: so that windows keep
  * a distance, and a load of the same period is not met at the same point each time.
  */
-#define PERIOD_LEAST_NS TIME_NS_PER_SECOND
-#define PERIOD_MOST_NS (5 * TIME_NS_PER_SECOND)
-/* If only windows show the end of a load, it is seen after 2 s at most. */
-#define PERIOD_BLIND_NS (1600 * MS)
+#define PERIOD_LEAST_NS (200 * MS)
+#define PERIOD_MOST_NS (2 * TIME_NS_PER_SECOND)
+/* If only windows show the end of a load, it is seen after a second at most. */
+#define PERIOD_BLIND_NS (800 * MS)
 /* Attaching and detaching take at most this part of the host's budget, if the longest period allows. */
-#define SWITCHING_PART 0.075
+#define SWITCHING_PART 0.2
 /* After a window, whether its journeys have ended is looked at after this time, twice this time, and so on. */
 #define TAIL_LOOK_NS MS
 /* The weight of a reading in the means that are shown, for a reading of a full tick. */
@@ -63,7 +62,7 @@ struct governor {
 	uint64_t due_ns;	       /* when the last window was to open */
 	uint64_t stands_ns;	       /* the time that it stands for */
 	uint64_t opened_ns, closed_ns; /* when the last window opened, and when it closed */
-	uint64_t switch_ns;	       /* CPU time of attaching and detaching, in all */
+	uint64_t switch_ns;	       /* CPU time of attaching and detaching, since startup */
 	double switch_mean_ns;	       /* of one window */
 	uint64_t since_ns;	       /* the step in force */
 	struct backend_following following;
@@ -217,7 +216,7 @@ static void read_account(struct governor *governor)
 	double weight, hooks = 0, programs = 0;
 
 	account_read(governor->account, governor->backend, online(governor), time_monotonic(),
-		     cost_cpu_ns());
+		     (struct account_daemon){cost_cpu_ns(), governor->switch_ns});
 	for (int i = 0; i < ACCOUNT_GROUPS; i++) {
 		hooks += totals->host.hooks[i];
 		programs += totals->host.programs[i];
@@ -227,7 +226,7 @@ static void read_account(struct governor *governor)
 		weight = 1;
 	mean->hooks += weight * (hooks - mean->hooks);
 	mean->programs += weight * (programs - mean->programs);
-	mean->daemon += weight * (totals->daemon - mean->daemon);
+	mean->daemon += weight * (totals->daemon + totals->switching - mean->daemon);
 	mean->host += weight * (totals->host_sum - mean->host);
 	mean->cpu += weight * (totals->worst_sum - mean->cpu);
 	if (totals->worst_sum > 0)
@@ -246,23 +245,18 @@ static const struct pace *read_pace(struct governor *governor)
 
 /*
  * Take the account since the last reading.  Returns whether the step has changed: if stages were detached, the load has
- * ended and no windows are needed.  What attaching took is left out of the plan: it depends on the length of
- * the periods, and shedding more would not make it less.
+ * ended and no windows are needed.
  */
-static bool observe(struct governor *governor, bool attached, uint64_t switch_ns)
+static bool observe(struct governor *governor, bool attached)
 {
 	const struct plan_budget limits = budget(governor);
+	const struct account_totals *totals = account_totals(governor->account);
 	int step = governor->plan.step;
-	struct account_totals totals;
-	double taken;
 
 	read_account(governor);
-	totals = *account_totals(governor->account);
-	if (!totals.elapsed_ns)
+	if (!totals->elapsed_ns)
 		return false;
-	taken = (double)switch_ns / (double)totals.elapsed_ns / online(governor);
-	totals.daemon = totals.daemon > taken ? totals.daemon - taken : 0;
-	plan_observe(&governor->plan, &limits, &totals, read_pace(governor), attached,
+	plan_observe(&governor->plan, &limits, totals, read_pace(governor), attached,
 		     time_monotonic());
 	if (governor->plan.step == step)
 		return false;
@@ -276,12 +270,12 @@ static void open_window(struct governor *governor)
 {
 	uint64_t ns;
 
-	if (observe(governor, false, 0)) {
+	if (observe(governor, false)) {
 		follow_always(governor);
 		return;
 	}
 	ns = set_level(governor, BACKEND_NO_WAKE);
-	if (observe(governor, false, ns)) {
+	if (observe(governor, false)) {
 		follow_always(governor);
 		return;
 	}
@@ -328,11 +322,10 @@ static bool tail_goes_on(struct governor *governor, uint64_t now)
 /* The end of the tail: nothing is left of the window. */
 static void end_window(struct governor *governor, uint64_t now)
 {
-	uint64_t ns = set_level(governor, BACKEND_DROPS);
-
+	set_level(governor, BACKEND_DROPS);
 	plan_tail(&governor->plan, now - governor->closed_ns);
 	governor->phase = PHASE_WAIT;
-	if (observe(governor, false, ns)) {
+	if (observe(governor, false)) {
 		follow_always(governor);
 		return;
 	}
@@ -369,7 +362,7 @@ static void advance(struct governor *governor, uint64_t now)
 			end_window(governor, now);
 		return;
 	}
-	if (observe(governor, attached, 0) || governor->again)
+	if (observe(governor, attached) || governor->again)
 		apply_step(governor, now);
 	else if (governor->phase == PHASE_OPEN && over)
 		begin_tail(governor, now);
@@ -379,7 +372,7 @@ static void advance(struct governor *governor, uint64_t now)
 
 static uint64_t wait_ns(const struct governor *governor)
 {
-	uint64_t now = time_monotonic(), ns, most;
+	uint64_t now = time_monotonic(), ns;
 
 	if (governor->limit > BACKEND_NO_WAKE)
 		return loop_shared_ns(TICK_QUIET_NS);
@@ -388,8 +381,7 @@ static uint64_t wait_ns(const struct governor *governor)
 	if (governor->phase == PHASE_ALWAYS)
 		return is_quiet(governor) ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
-	most = governor->phase == PHASE_WAIT ? loop_shared_ns(TICK_WAIT_NS) : TICK_NS;
-	return ns < most ? ns : most;
+	return ns < TICK_NS ? ns : TICK_NS;
 }
 
 static int tick(void *userdata)

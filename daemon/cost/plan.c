@@ -5,21 +5,48 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Following one packet to its end takes about this on the machines that we measured. */
+/* Following one packet to its end takes from this to FOLLOWED_TIMES as much on the machines that we measured. */
 #define FOLLOWED_NS 400.0
-/* In windows, following takes at least this part of what programs take: the others that pass cost the rest. */
+#define FOLLOWED_TIMES 4
+/* Following takes at least this part of what programs take: packets that are passed over take the rest. */
 #define FOLLOWED_PART 0.1
-/* The parts of the budget: the first is for what hooks take, the second for all. */
-#define HOOKS_LIMIT 0.7
-#define ALL_LIMIT 0.8
+/*
+ * The parts of the budget: the first is for what hooks take, the second for all.  The third is for all where no interval
+ * helps, because packets that are passed over take that much: attaching and detaching for windows takes time, too.
+ */
+#define HOOKS_LIMIT 0.8
+#define ALL_LIMIT 0.9
+#define LEAST_LIMIT 1.0
+/*
+ * What is above the limits for a moment only sheds nothing but journeys: hooks may take this part of the budget of a
+ * second too much before more is shed.
+ */
+#define DEBT_MOST 0.05
+/*
+ * Programs take what they may if they take at least this part of it: N is a power of two, so that less than half of it
+ * can double.
+ */
+#define ROOM_USED 0.45
+#define ROOM_AIM 0.75
+/* The means of the programs show a change of the interval after this time. */
+#define SETTLE_NS (3 * SECOND / 20)
+/* Programs that take less than this part of what they may: there is no load. */
+#define ROOM_UNUSED 0.05
 /* What hooks may take in a second that has a window: programs, and what is not foreseen, come on top. */
 #define SECOND_LIMIT 0.7
-/* A lower step must be predicted to take less than this, and less than this in a second that has a window. */
-#define DOWN_LIMIT 0.55
+/* The hooks of a lower step must be predicted to take less than this, and less than this in a second with a window. */
+#define DOWN_LIMIT 0.68
 #define DOWN_SECOND_LIMIT 0.6
 /* The daemon's own time counts up to this, with attaching and detaching. */
-#define DAEMON_LIMIT 0.5
-#define CALM_NS (SECOND / 2)
+#define DAEMON_LIMIT 0.3
+#define CALM_NS (SECOND / 4)
+/*
+ * Between windows, the end of a load must be believed at once: what comes then is to be followed from its beginning.
+ * Unless it has just come back: a load that comes and goes is one.
+ */
+#define QUIET_NS (SECOND / 10)
+#define QUIET_AGAIN_NS (SECOND / 2)
+#define COMES_BACK_NS (10 * SECOND)
 /* Before the first tail; and how slowly the expected tail becomes shorter: by this part of the difference. */
 #define TAIL_FIRST_NS (SECOND / 40)
 #define TAIL_WEIGHT 4
@@ -34,9 +61,9 @@
 /* How many steps down are not chance. */
 #define FAR_DOWN 3
 #define HOLD_LEAST_NS (2 * SECOND)
-#define HOLD_MOST_NS (60 * SECOND)
-/* What the daemon itself takes varies much: its mean is that of some tens of measurements. */
-#define DAEMON_WEIGHT 0.05
+#define HOLD_MOST_NS (30 * SECOND)
+/* What the daemon itself takes varies much: its mean is that of some seconds. */
+#define DAEMON_LASTS_NS (2 * SECOND)
 
 uint32_t plan_window_shift(const struct plan *plan)
 {
@@ -120,58 +147,80 @@ static uint64_t second_of(const struct plan *plan)
 	return plan->period_ns < SECOND ? plan->period_ns : SECOND;
 }
 
-/* Whether the interval can bring a step into the budget. */
-static bool fits(const struct plan *plan, int step)
+/* How much too much a step would take, whatever the interval; at most 0: it fits. */
+static double excess(const struct plan *plan, int step, uint64_t now_ns)
 {
-	bool end = plan->interval_ns >= plan->longest_ns;
+	bool end = plan->interval_ns >= plan->longest_ns && now_ns >= plan->settle_ns;
+	double most = predict_hooks(plan, step, plan->period_ns) - HOOKS_LIMIT;
 
-	return predict_hooks(plan, step, plan->period_ns) <= HOOKS_LIMIT &&
-	       predict_hooks(plan, step, second_of(plan)) <= SECOND_LIMIT &&
-	       (!end || predict(plan, step, plan->period_ns) <= ALL_LIMIT);
+	if (step >= PLAN_WINDOWS)
+		most = fmax(most, predict_hooks(plan, step, second_of(plan)) - SECOND_LIMIT);
+	if (end)
+		most = fmax(most, predict(plan, step, plan->period_ns) - LEAST_LIMIT);
+	return most;
+}
+
+/* What a step would take in a time with one window, without what following may take of it. */
+static double predict_least(const struct plan *plan, int step, uint64_t time_ns)
+{
+	return predict_hooks(plan, step, time_ns) +
+	       (1 - plan->followed) * duty_of(plan, step, time_ns) * programs_of(plan, step);
 }
 
 /* Whether a lower step would fit for a while. */
 static bool fits_well(const struct plan *plan, int step)
 {
-	return predict(plan, step, plan->period_ns) < DOWN_LIMIT &&
-	       predict(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT;
+	return predict_least(plan, step, plan->period_ns) < DOWN_LIMIT &&
+	       (step < PLAN_WINDOWS ||
+		predict_least(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT);
 }
 
 /* What following can take while stages are attached. */
 static double room(const struct plan *plan)
 {
-	double left = (ALL_LIMIT - fixed(plan, plan->step, plan->period_ns)) /
-		      duty_of(plan, plan->step, plan->period_ns);
-	double hooks = hooks_of(plan, plan->step);
+	double duty = duty_of(plan, plan->step, plan->period_ns);
+	double left = ALL_LIMIT - predict_hooks(plan, plan->step, plan->period_ns);
 
-	return fmax(left - hooks, fmax(0.05, 0.3 * hooks));
+	return fmax(left, ALL_LIMIT - HOOKS_LIMIT) / duty;
 }
 
 /*
- * In windows, most of the programs' time can be that of packets that are passed over, which no interval makes less.  A
- * longer one would only leave windows without journeys.
+ * Most of the programs' time can be that of packets that are passed over, which no interval makes less.  A longer one
+ * would only leave too few journeys.
  */
-static double longest_interval(const struct plan *plan, const struct plan_budget *budget)
+static double longest_interval(double share, const struct plan_budget *budget)
 {
-	double share = programs_of(plan, plan->step) * fmin(budget->host, budget->cpu);
+	double ns = share > 0 ? 2 * FOLLOWED_NS / (FOLLOWED_PART * share) : INFINITY;
 
-	if (plan->step < PLAN_WINDOWS || share <= 0)
-		return (double)PLAN_INTERVAL_MAX_NS;
-	return fmin(2 * FOLLOWED_NS / (FOLLOWED_PART * share), (double)PLAN_INTERVAL_MAX_NS);
+	return fmin(fmax(ns, least_interval(budget)), (double)PLAN_INTERVAL_MAX_NS);
 }
 
-static void set_interval(struct plan *plan, const struct plan_budget *budget)
+/*
+ * Programs take the less the longer the interval is, once it is longer than what lies between two packets: so that one
+ * change is enough.
+ */
+static void set_interval(struct plan *plan, const struct plan_budget *budget,
+			 const struct account_totals *totals, uint64_t now_ns)
 {
-	double programs = programs_of(plan, plan->step), target = room(plan);
-	double ns = (double)plan->interval_ns, ratio = programs / target;
+	double ratio = programs_of(plan, plan->step) / room(plan);
+	double ns = (double)plan->interval_ns, before = ns;
+	double each_ns = (double)SECOND / totals->busiest;
+	double share = programs_of(plan, plan->step) * fmin(budget->host, budget->cpu);
 
-	if (ratio > 1)
-		ns *= fmin(ratio * 1.1, 4);
-	else if (ratio < 0.7)
-		ns *= fmax(ratio * 1.2, 0.8);
-	plan->longest_ns = (uint64_t)fmax(longest_interval(plan, budget), least_interval(budget));
+	plan->longest_ns = (uint64_t)longest_interval(share, budget);
+	plan->followed = fmin(2 * FOLLOWED_TIMES * FOLLOWED_NS / ns / share, 1);
+	if (ratio < ROOM_UNUSED)
+		ns = 0;
+	else if (now_ns < plan->settle_ns)
+		return;
+	else if (ratio > 1)
+		ns = fmax(ns, fmin(each_ns, (double)PLAN_INTERVAL_MAX_NS)) * ratio / ROOM_AIM;
+	else if (ratio < ROOM_USED)
+		ns *= ratio / ROOM_AIM;
 	ns = fmin(fmax(ns, least_interval(budget)), (double)plan->longest_ns);
 	plan->interval_ns = (uint64_t)ns;
+	if (fabs(ns - before) > before / 8)
+		plan->settle_ns = now_ns + SETTLE_NS;
 }
 
 static double larger(double host, double cpu, const struct plan_budget *budget)
@@ -207,8 +256,9 @@ static void take(struct plan *plan, const struct plan_budget *budget,
 		 const struct account_totals *totals, const struct pace *pace, bool attached)
 {
 	double daemon = fmin(totals->daemon / budget->host, 1);
+	double weight = fmin((double)totals->elapsed_ns / (double)DAEMON_LASTS_NS, 1);
 
-	plan->daemon += DAEMON_WEIGHT * (daemon - plan->daemon);
+	plan->daemon += weight * (daemon - plan->daemon);
 	see(plan, budget, totals, ACCOUNT_DROPS, 0);
 	if (attached)
 		see(plan, budget, totals, ACCOUNT_STAGES, totals->packets);
@@ -224,15 +274,17 @@ static void take(struct plan *plan, const struct plan_budget *budget,
 
 static void go_up(struct plan *plan, uint64_t now_ns)
 {
-	while (plan->step < PLAN_STEPS - 1 && !fits(plan, plan->step))
+	while (plan->step < PLAN_STEPS - 1 && excess(plan, plan->step, now_ns) > 0)
 		plan->step++;
 	plan->calm_ns = plan->quiet_ns = 0;
+	plan->debt = 0;
 	if (plan->down_ns &&
 	    now_ns - plan->down_ns <
 		    (plan->landed >= PLAN_WINDOWS ? FAILED_WINDOW_NS : FAILED_NS)) {
 		plan->hold_until_ns = now_ns + plan->hold_ns;
 		plan->hold_ns = plan->hold_ns * 2 > HOLD_MOST_NS ? HOLD_MOST_NS : plan->hold_ns * 2;
 		plan->failed = plan->hooks[ACCOUNT_STAGES];
+		plan->failed_ns = now_ns;
 		plan->down_ns = 0;
 	}
 }
@@ -279,10 +331,11 @@ static void observe_down(struct plan *plan, uint64_t now_ns)
 		go_down(plan, lowest, now_ns);
 }
 
-/* Between windows, the end of a load is enough. */
-static void foresee_down(struct plan *plan, uint64_t now_ns)
+/* Between windows, the end of a load is enough.  What comes then is another load. */
+static void foresee_down(struct plan *plan, const struct plan_budget *budget, uint64_t now_ns)
 {
 	int lowest = lowest_that_fits(plan);
+	bool again;
 
 	if (lowest >= PLAN_WINDOWS || now_ns < plan->hold_until_ns) {
 		plan->quiet_ns = 0;
@@ -290,8 +343,21 @@ static void foresee_down(struct plan *plan, uint64_t now_ns)
 	}
 	if (!plan->quiet_ns)
 		plan->quiet_ns = now_ns;
-	if (now_ns - plan->quiet_ns >= CALM_NS)
-		go_down(plan, lowest, now_ns);
+	again = plan->failed_ns && now_ns - plan->failed_ns < COMES_BACK_NS;
+	if (now_ns - plan->quiet_ns < (again ? QUIET_AGAIN_NS : QUIET_NS))
+		return;
+	plan->interval_ns = (uint64_t)least_interval(budget);
+	go_down(plan, lowest, now_ns);
+}
+
+/* Whether more must be shed: always in windows, and otherwise if it has lasted. */
+static bool is_too_much(struct plan *plan, const struct account_totals *totals, uint64_t now_ns)
+{
+	double above = excess(plan, plan->step, now_ns);
+
+	plan->debt += above * (double)totals->elapsed_ns / (double)SECOND;
+	plan->debt = fmax(plan->debt, 0);
+	return above > 0 && (plan->step >= PLAN_WINDOWS || plan->debt > DEBT_MOST);
 }
 
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
@@ -308,14 +374,14 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		plan->hold_ns = HOLD_LEAST_NS;
 	}
 	if (!attached) {
-		foresee_down(plan, now_ns);
+		foresee_down(plan, budget, now_ns);
 		return;
 	}
-	set_interval(plan, budget);
-	if (fits(plan, plan->step))
-		observe_down(plan, now_ns);
-	else
+	set_interval(plan, budget, totals, now_ns);
+	if (is_too_much(plan, totals, now_ns))
 		go_up(plan, now_ns);
+	else
+		observe_down(plan, now_ns);
 }
 
 bool plan_foresees(const struct plan *plan)

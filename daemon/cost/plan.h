@@ -6,8 +6,9 @@
  * windows of 1/2, 1/4, … 1/128 of the time.  On each step the interval between two journeys that a CPU begins to follow
  * is the first lever; in windows it grows only while following still takes a good part of the programs' time.
  *
- * A step is left upwards at once, and downwards if the lower one is predicted to fit; one that did not fit is tried
- * again after 2 s, then 4 s, up to 60 s.
+ * The least is shed that is enough: the hooks of a step decide whether it fits, because the interval can make all
+ * programs take the rest of the budget.  A step is left upwards at once, and downwards if the lower one is predicted to
+ * fit; one that did not fit is tried again after 2 s, then 4 s, up to 30 s.
  */
 #ifndef DAEMON_COST_PLAN_H
 #define DAEMON_COST_PLAN_H
@@ -24,7 +25,8 @@
 #define PLAN_WINDOWS 2 /* step PLAN_WINDOWS has a window_shift of 1 */
 #define PLAN_STEPS (PLAN_WINDOWS + PLAN_WINDOW_SHIFT_MAX)
 
-#define PLAN_INTERVAL_MAX_NS UINT64_C(100000000)
+/* A path of a load that lasts for a second is seen by some tens of journeys at least. */
+#define PLAN_INTERVAL_MAX_NS UINT64_C(10000000)
 
 struct plan_budget {
 	double host, cpu; /* fractions of 1 */
@@ -34,6 +36,9 @@ struct plan {
 	int step;
 	uint64_t interval_ns;
 	uint64_t longest_ns; /* a longer interval would save little */
+	uint64_t settle_ns;  /* when what programs take shows the last change of the interval */
+	double followed;     /* the part of the programs' time that following takes, at most */
+	double debt;	     /* what was above the limits lately, in seconds of the budget */
 	/* What was measured last, in units of the budget, with the daemon's own time apart. */
 	double daemon;
 	double switching;   /* attaching and detaching for windows; the caller sets it */
@@ -51,7 +56,8 @@ struct plan {
 	uint64_t down_ns;	/* of the last step down; 0: none */
 	uint64_t hold_until_ns; /* no step down before */
 	uint64_t hold_ns;	/* how long, the next time */
-	double failed;		/* the stages' load at the last failure */
+	double failed;		/* the stages' load at the last failure, */
+	uint64_t failed_ns;	/* and when that was; 0: none */
 };
 
 void plan_begin(struct plan *plan, const struct plan_budget *budget);

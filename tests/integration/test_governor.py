@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The budget: settings, what status shows, and what is shed under load."""
 
+import math
 import os
 import subprocess
 import time
 
 import pytest
 
-from lab import loads, paths, patience, waiting
+from lab import loads, paths, patience, sockets, waiting
 
 pytestmark = pytest.mark.usefixtures("bpf")
+
+PORT = 7000
 
 
 def check_config(*settings):
@@ -104,6 +107,52 @@ def test_slow_programs_keep_the_budget(start):
     assert daemon.log().count("slow_program: ") == 2
     # A period has one window, and these are a few periods.
     assert percent < 1.5 * now["budget_percent"], (percent, now)
+
+
+def sent_and_read(daemon, pair):
+    """The transmits of the left device and the deliveries of the right one, as rows."""
+    return (daemon.latency(pair.left_device, "queue_to_start_xmit", "tx"),
+            daemon.latency(pair.right_device, "receive_to_copy", "rx"))
+
+
+def grown(before, after, name):
+    return after.get(name, 0) - (before or {}).get(name, 0)
+
+
+def burst(daemon, pair, rate, seconds):
+    """Send datagrams to a reader.  Return their number and, of each path, the growth of its count, its
+    margin, and the growth of what was followed."""
+    before, number = sent_and_read(daemon, pair), int(rate * seconds)
+    assert pair.left.send_udp(pair.right_address(4), PORT, number, "-r", rate) == number
+    time.sleep(0.1)
+    after = sent_and_read(daemon, pair)
+    return number, [
+        (grown(old, new, "count"),
+         math.sqrt(max(0, new.get("count_margin", 0) ** 2 - (old or {}).get("count_margin", 0) ** 2)),
+         new.get("followed", new["count"]) - (old or {}).get("followed", (old or {}).get("count", 0)))
+        for old, new in zip(before, after)]
+
+
+@patience.needs_real_cpus
+def test_bursts_only_have_fewer_journeys(start, silent_pair):
+    """What hooks take fits, and what programs take fits as soon as they follow fewer journeys."""
+    daemon = start("cost.governor=on", "cost.budget=3%", "cost.cpu_budget=6%")
+    address = silent_pair.right_address(4)
+    with sockets.udp(silent_pair.left, silent_pair.right, address, PORT) as (_, reader), \
+            loads.reading(reader):
+        before = governor(daemon)["seen_percent"]
+        for _ in range(3):
+            number, paths_seen = burst(daemon, silent_pair, 10_000, 1.5)
+            for count, margin, followed in paths_seen:
+                assert abs(count - number) <= 2 * margin + 1, (number, paths_seen)
+                assert followed >= 100, paths_seen
+            time.sleep(0.25)
+            # A load that has gone is forgotten.
+            number, paths_seen = burst(daemon, silent_pair, 250, 0.5)
+            assert [seen[::2] for seen in paths_seen] == [(number, number)] * 2, paths_seen
+        now = governor(daemon)
+    assert now["seen_percent"] == before == 100, now
+    assert now["unseen_longest_ns"] == 0 and not now["wake_shed"], now
 
 
 def all_followed(cpus):

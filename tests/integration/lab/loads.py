@@ -8,6 +8,8 @@ import threading
 
 from . import patience
 
+SO_RCVBUFFORCE = 33
+
 
 class Load(threading.Thread):
     """Calls a function repeatedly until stop(), with a pause of `pause` seconds between."""
@@ -46,6 +48,19 @@ def loads(*turns):
     finally:
         for load in running:
             load.stop()
+
+
+@contextlib.contextmanager
+def reading(reader):
+    """A thread reads all that arrives at a socket, which has room for a second of it."""
+    def turn():
+        with contextlib.suppress(TimeoutError):
+            reader.recv(2048)
+
+    reader.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+    reader.settimeout(0.2)
+    with loads(turn):
+        yield
 
 
 def unix_turn(kind):

@@ -49,14 +49,14 @@ static void hits_times_hook_and_mean_are_the_share(void **state)
 	assert_int_equal(account_new(&account, 4), 0);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 5000, 5, 104);
 	run(0, NF_PROBE_KFREE_SKB, 1, 0, 0);
-	account_read(account, &backend, 4, SECOND, 0);
+	account_read(account, &backend, 4, SECOND, (struct account_daemon){0, 0});
 	totals = account_totals(account);
 	assert_float_equal(totals->host_sum, 0, 1e-9);
 	/* None is timed now: the mean stays known. */
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 100000, 0, 0);
 	run(1, NF_PROBE_SCHED_SWITCH, 200000, 0, 0);
 	run(0, NF_PROBE_KFREE_SKB, 1000, 0, 0);
-	account_read(account, &backend, 4, 2 * SECOND, SECOND / 100);
+	account_read(account, &backend, 4, 2 * SECOND, (struct account_daemon){SECOND / 100, 0});
 	assert_int_equal(totals->worst_cpu, 1);
 	assert_float_equal(totals->worst.hooks[ACCOUNT_STAGES], 0.005, 1e-6);
 	assert_float_equal(totals->worst.programs[ACCOUNT_STAGES], 0.010, 1e-6);
@@ -78,7 +78,7 @@ static void hits_times_hook_and_mean_are_the_share(void **state)
 static double program_share(struct account *account, uint64_t second)
 {
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1000000, 0, 0);
-	account_read(account, &backend, 4, second * SECOND, 0);
+	account_read(account, &backend, 4, second * SECOND, (struct account_daemon){0, 0});
 	return account_totals(account)->worst.programs[ACCOUNT_STAGES];
 }
 
@@ -90,7 +90,7 @@ static struct account *account_of_104_ns(void)
 	memset(cost, 0, sizeof(cost));
 	assert_int_equal(account_new(&account, 4), 0);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 1, 5, 104);
-	account_read(account, &backend, 4, SECOND, 0);
+	account_read(account, &backend, 4, SECOND, (struct account_daemon){0, 0});
 	return account;
 }
 
@@ -101,7 +101,7 @@ static void one_run_that_was_stopped_is_not_the_mean(void **state)
 	(void)state;
 	assert_float_equal(program_share(account, 2), 0.1, 1e-6);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 1, 5000000);
-	account_read(account, &backend, 4, 3 * SECOND, 0);
+	account_read(account, &backend, 4, 3 * SECOND, (struct account_daemon){0, 0});
 	assert_in_range(1000 * program_share(account, 4), 100, 200);
 	account_free(&account);
 }
@@ -113,7 +113,7 @@ static void a_program_that_became_slow_is_known(void **state)
 	(void)state;
 	for (uint64_t i = 2; i < 12; i++) {
 		run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 20, 100000);
-		account_read(account, &backend, 4, i * SECOND, 0);
+		account_read(account, &backend, 4, i * SECOND, (struct account_daemon){0, 0});
 	}
 	assert_in_range(program_share(account, 12), 95, 100);
 	account_free(&account);
@@ -127,10 +127,10 @@ static void cpus_that_never_ran_a_program_cost_little(void **state)
 	memset(cost, 0, sizeof(cost));
 	assert_int_equal(account_new(&account, CPUS), 0);
 	run(7, NF_PROBE_NETIF_RECEIVE_SKB, 1, 0, 0);
-	account_read(account, &backend, 8, SECOND, 0);
+	account_read(account, &backend, 8, SECOND, (struct account_daemon){0, 0});
 	reads = 0;
 	for (uint64_t i = 0; i < 80; i++)
-		account_read(account, &backend, 8, 2 * SECOND + i, 0);
+		account_read(account, &backend, 8, 2 * SECOND + i, (struct account_daemon){0, 0});
 	assert_int_equal(reads, 10 * CPUS + 70);
 	account_free(&account);
 }

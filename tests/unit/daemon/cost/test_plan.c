@@ -250,18 +250,69 @@ static void a_load_that_no_counter_shows_is_followed_within_a_period(void **stat
 	assert_int_equal(host.plan.step, PLAN_ALL);
 }
 
-/* Bursts with pauses of less than half a second. */
-static void short_pauses_are_not_the_end_of_a_load(void **state)
+/* What follows a burst is followed at once.  A load that comes and goes is one. */
+static void short_pauses_are_the_end_of_a_load_once(void **state)
 {
 	(void)state;
 	begin();
 	run(&flood, 5);
+	tick(&idle);
+	tick(&idle);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	tick(&flood);
 	host.changes = 0;
-	for (int i = 0; i < 300; i++) {
-		for (int j = 0; j < 4; j++)
-			tick(i % 2 ? &flood : &idle);
-	}
-	assert_true(host.changes <= 30);
+	for (int i = 0; i < 1200; i++)
+		tick(i / 4 % 2 ? &flood : &idle);
+	assert_true(host.changes <= 60);
+	run(&idle, 1);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+}
+
+/* 20,000 datagrams a second between two namespaces: all hooks fit, and all programs would not. */
+static void a_load_whose_hooks_fit_only_has_fewer_journeys(void **state)
+{
+	static const struct load load = {.stages = 1.6e5,
+					 .wakes = 6e4,
+					 .packets = 2e4,
+					 .slow_ns = 5,
+					 .followed = 1100,
+					 .received = 2e4,
+					 .cpus = 2};
+
+	(void)state;
+	begin();
+	run(&load, 12);
+	assert_int_equal(host.changes, 0);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	assert_true(host.longest_above < 10);
+	assert_true(host.cost > 0.5 && host.cost < 1);
+	/* A hundred journeys in 2 s, at least. */
+	assert_true(host.plan.interval_ns < 2 * SECOND / 100);
+	run(&idle, 1);
+	assert_in_range(host.plan.interval_ns, 1, 60000);
+}
+
+/* The daemon's own attaching, and a moment with more than the hooks may take, detach nothing. */
+static void what_passes_detaches_nothing(void **state)
+{
+	struct account_totals t;
+	const struct pace pace = {.packets = -1, .switches = -1};
+
+	(void)state;
+	begin();
+	run(&idle, 5);
+	t = measure(&idle);
+	t.switching = 0.02;
+	t.elapsed_ns = SECOND / 50;
+	for (int i = 0; i < 50; i++)
+		plan_observe(&host.plan, &budget, &t, &pace, true, host.now += SECOND / 50);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	t.host.hooks[ACCOUNT_STAGES] = 0.02;
+	plan_observe(&host.plan, &budget, &t, &pace, true, host.now += SECOND / 50);
+	assert_int_equal(host.plan.step, PLAN_ALL);
+	t.elapsed_ns = SECOND / 5;
+	plan_observe(&host.plan, &budget, &t, &pace, true, host.now += SECOND / 5);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
 }
 
 static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
@@ -299,7 +350,7 @@ static void the_scheduler_s_probes_are_shed_before_stages(void **state)
 	host.no_pace = true;
 	host.changes = 0;
 	run(&load, 60 * MINUTES);
-	/* It is tried again after 2, 4, 8, 16, 32, 60, 60 s at the soonest. */
+	/* It is tried again after 2, 4, 8, 16, 30, 30, 30 s at the soonest. */
 	assert_true(host.changes <= 2 * 8);
 	assert_true(host.longest_above < 20);
 	run(&idle, 70);
@@ -348,7 +399,9 @@ int main(void)
 		cmocka_unit_test(windows_are_the_longer_the_shorter_their_tail),
 		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
 		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
-		cmocka_unit_test(short_pauses_are_not_the_end_of_a_load),
+		cmocka_unit_test(short_pauses_are_the_end_of_a_load_once),
+		cmocka_unit_test(a_load_whose_hooks_fit_only_has_fewer_journeys),
+		cmocka_unit_test(what_passes_detaches_nothing),
 		cmocka_unit_test(many_packets_and_few_hooks_only_raise_the_interval),
 		cmocka_unit_test(the_scheduler_s_probes_are_shed_before_stages),
 		cmocka_unit_test(a_program_that_is_slow_is_shed_as_well),
