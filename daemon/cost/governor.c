@@ -16,7 +16,7 @@
 #define TICK_NS (50 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
 #define TICK_QUIET_NS (250 * MS)
-#define QUIET_PART 0.2		/* of the budget */
+#define QUIET_PART 0.2 /* of the budget */
 /* On a quiet host, the first CPU that does not follow all packets ends the wait. */
 #define BUSY_SHIFT 1
 /* A load that has just begun is measured for this time before windows are chosen for it. */
@@ -63,7 +63,8 @@ struct governor {
 	uint64_t stands_ns;	       /* the time that it stands for */
 	uint64_t opened_ns, closed_ns; /* when the last window opened, and when it closed */
 	uint64_t switch_ns;	       /* CPU time of attaching and detaching, since startup */
-	double switch_mean_ns;	       /* of one window */
+	uint64_t attach_ns;	       /* of it: what attaching for this window took */
+	double switch_mean_ns;	       /* of one window; 0: none is over yet */
 	uint64_t since_ns;	       /* the step in force */
 	struct backend_following following;
 	struct governor_state mean;
@@ -189,8 +190,12 @@ static void plan_window(struct governor *governor)
 static void enter_windows(struct governor *governor, uint64_t now)
 {
 	if (governor->phase != PHASE_WAIT) {
+		uint64_t ns;
+
 		follow(governor, false);
-		set_level(governor, BACKEND_DROPS);
+		ns = set_level(governor, BACKEND_DROPS);
+		if (governor->switch_mean_ns <= 0)
+			governor->switch_mean_ns = 2 * (double)ns;
 		governor->phase = PHASE_WAIT;
 	}
 	plan_window(governor);
@@ -268,21 +273,15 @@ static bool observe(struct governor *governor, bool attached)
 
 static void open_window(struct governor *governor)
 {
-	uint64_t ns;
-
 	if (observe(governor, false)) {
 		follow_always(governor);
 		return;
 	}
-	ns = set_level(governor, BACKEND_NO_WAKE);
+	governor->attach_ns = set_level(governor, BACKEND_NO_WAKE);
 	if (observe(governor, false)) {
 		follow_always(governor);
 		return;
 	}
-	governor->switch_mean_ns += (governor->switch_mean_ns > 0 ? 0.25 : 1) *
-				    (1.3 * (double)ns - governor->switch_mean_ns);
-	governor->plan.switching = governor->switch_mean_ns / (double)governor->plan.period_ns /
-				   online(governor) / budget(governor).host;
 	governor->phase = PHASE_OPEN;
 	follow(governor, true);
 	governor->opened_ns = time_monotonic();
@@ -322,7 +321,11 @@ static bool tail_goes_on(struct governor *governor, uint64_t now)
 /* The end of the tail: nothing is left of the window. */
 static void end_window(struct governor *governor, uint64_t now)
 {
-	set_level(governor, BACKEND_DROPS);
+	uint64_t ns = governor->attach_ns + set_level(governor, BACKEND_DROPS);
+
+	governor->switch_mean_ns += 0.25 * ((double)ns - governor->switch_mean_ns);
+	governor->plan.switching = governor->switch_mean_ns / (double)governor->plan.period_ns /
+				   online(governor) / budget(governor).host;
 	plan_tail(&governor->plan, now - governor->closed_ns);
 	governor->phase = PHASE_WAIT;
 	if (observe(governor, false)) {

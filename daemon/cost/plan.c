@@ -11,12 +11,16 @@
 /* Following takes at least this part of what programs take: packets that are passed over take the rest. */
 #define FOLLOWED_PART 0.1
 /*
- * The parts of the budget: the first is for what hooks take, the second for all.  The third is for all where no interval
- * helps, because packets that are passed over take that much: attaching and detaching for windows takes time, too.
+ * The parts of the budget: the first is for what hooks take, the second for all.  The third is for all where no
+ * interval helps, because packets that are passed over take that much: attaching and detaching for windows takes time,
+ * too.
  */
 #define HOOKS_LIMIT 0.8
 #define ALL_LIMIT 0.9
 #define LEAST_LIMIT 1.0
+/* The same in windows: there less can be seen of what is to come, and a shorter window costs nothing. */
+#define WINDOW_HOOKS_LIMIT 0.6
+#define WINDOW_ALL_LIMIT 0.75
 /*
  * What is above the limits for a moment only sheds nothing but journeys: hooks may take this part of the budget of a
  * second too much before more is shed.
@@ -36,8 +40,9 @@
 #define SECOND_LIMIT 0.7
 /* The hooks of a lower step must be predicted to take less than this, and less than this in a second with a window. */
 #define DOWN_LIMIT 0.68
+#define DOWN_WINDOW_LIMIT 0.5
 #define DOWN_SECOND_LIMIT 0.6
-/* The daemon's own time counts up to this, with attaching and detaching. */
+/* The daemon's own time counts up to this, and attaching and detaching up to this. */
 #define DAEMON_LIMIT 0.3
 #define CALM_NS (SECOND / 4)
 /*
@@ -112,8 +117,8 @@ static double fixed(const struct plan *plan, int step, uint64_t time_ns)
 	double switches = (double)plan->period_ns / (double)time_ns;
 	double switching = step < PLAN_WINDOWS ? 0 : switches * plan->switching;
 
-	return fmin(plan->daemon + switching, DAEMON_LIMIT) + plan->hooks[ACCOUNT_DROPS] +
-	       plan->programs[ACCOUNT_DROPS];
+	return fmin(plan->daemon, DAEMON_LIMIT) + fmin(switching, DAEMON_LIMIT) +
+	       plan->hooks[ACCOUNT_DROPS] + plan->programs[ACCOUNT_DROPS];
 }
 
 /* What the hooks of a step take while they are attached. */
@@ -151,12 +156,15 @@ static uint64_t second_of(const struct plan *plan)
 static double excess(const struct plan *plan, int step, uint64_t now_ns)
 {
 	bool end = plan->interval_ns >= plan->longest_ns && now_ns >= plan->settle_ns;
-	double most = predict_hooks(plan, step, plan->period_ns) - HOOKS_LIMIT;
+	bool windows = step >= PLAN_WINDOWS;
+	double most = predict_hooks(plan, step, plan->period_ns) -
+		      (windows ? WINDOW_HOOKS_LIMIT : HOOKS_LIMIT);
 
-	if (step >= PLAN_WINDOWS)
+	if (windows)
 		most = fmax(most, predict_hooks(plan, step, second_of(plan)) - SECOND_LIMIT);
 	if (end)
-		most = fmax(most, predict(plan, step, plan->period_ns) - LEAST_LIMIT);
+		most = fmax(most, predict(plan, step, plan->period_ns) -
+					  (windows ? WINDOW_ALL_LIMIT : LEAST_LIMIT));
 	return most;
 }
 
@@ -170,16 +178,18 @@ static double predict_least(const struct plan *plan, int step, uint64_t time_ns)
 /* Whether a lower step would fit for a while. */
 static bool fits_well(const struct plan *plan, int step)
 {
-	return predict_least(plan, step, plan->period_ns) < DOWN_LIMIT &&
-	       (step < PLAN_WINDOWS ||
-		predict_least(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT);
+	if (step < PLAN_WINDOWS)
+		return predict_least(plan, step, plan->period_ns) < DOWN_LIMIT;
+	return predict_least(plan, step, plan->period_ns) < DOWN_WINDOW_LIMIT &&
+	       predict_least(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT;
 }
 
 /* What following can take while stages are attached. */
 static double room(const struct plan *plan)
 {
 	double duty = duty_of(plan, plan->step, plan->period_ns);
-	double left = ALL_LIMIT - predict_hooks(plan, plan->step, plan->period_ns);
+	double all = plan->step < PLAN_WINDOWS ? ALL_LIMIT : WINDOW_ALL_LIMIT;
+	double left = all - predict_hooks(plan, plan->step, plan->period_ns);
 
 	return fmax(left, ALL_LIMIT - HOOKS_LIMIT) / duty;
 }

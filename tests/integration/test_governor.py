@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The budget: settings, what status shows, and what is shed under load."""
 
+import contextlib
 import math
 import os
 import subprocess
@@ -115,22 +116,19 @@ def sent_and_read(daemon, pair):
             daemon.latency(pair.right_device, "receive_to_copy", "rx"))
 
 
-def grown(before, after, name):
-    return after.get(name, 0) - (before or {}).get(name, 0)
+def since(before, after):
+    """Of two rows of a path, the growth of the count, its margin, and what was followed."""
+    old, new = ((row["count"], row.get("count_margin", 0), row.get("followed", row["count"]))
+                if row else (0, 0, 0) for row in (before, after))
+    return new[0] - old[0], math.sqrt(max(0, new[1] ** 2 - old[1] ** 2)), new[2] - old[2]
 
 
 def burst(daemon, pair, rate, seconds):
-    """Send datagrams to a reader.  Return their number and, of each path, the growth of its count, its
-    margin, and the growth of what was followed."""
+    """Send datagrams to a reader.  Return their number and since() of each path."""
     before, number = sent_and_read(daemon, pair), int(rate * seconds)
     assert pair.left.send_udp(pair.right_address(4), PORT, number, "-r", rate) == number
     time.sleep(0.1)
-    after = sent_and_read(daemon, pair)
-    return number, [
-        (grown(old, new, "count"),
-         math.sqrt(max(0, new.get("count_margin", 0) ** 2 - (old or {}).get("count_margin", 0) ** 2)),
-         new.get("followed", new["count"]) - (old or {}).get("followed", (old or {}).get("count", 0)))
-        for old, new in zip(before, after)]
+    return number, [since(*rows) for rows in zip(before, sent_and_read(daemon, pair))]
 
 
 @patience.needs_real_cpus
@@ -138,8 +136,10 @@ def test_bursts_only_have_fewer_journeys(start, silent_pair):
     """What hooks take fits, and what programs take fits as soon as they follow fewer journeys."""
     daemon = start("cost.governor=on", "cost.budget=3%", "cost.cpu_budget=6%")
     address = silent_pair.right_address(4)
-    with sockets.udp(silent_pair.left, silent_pair.right, address, PORT) as (_, reader), \
-            loads.reading(reader):
+    with contextlib.ExitStack() as stack:
+        ends = stack.enter_context(
+            sockets.udp(silent_pair.left, silent_pair.right, address, PORT))
+        stack.enter_context(loads.reading(ends[1]))
         before = governor(daemon)["seen_percent"]
         for _ in range(3):
             number, paths_seen = burst(daemon, silent_pair, 10_000, 1.5)
