@@ -11,6 +11,8 @@
 
 #define STATUS_METHOD "io.netflowd.GetStatus"
 #define NO_DATA "io.netflowd.NoData"
+#define NOT_COVERED "io.netflowd.NotCovered"
+#define ALERTS_METHOD "io.netflowd.GetAlerts"
 /* A page of a reply; the daemon sends as many as there are. */
 #define LIMIT (1 << 20)
 
@@ -31,8 +33,8 @@ static const struct source {
 	{"cpu", "io.netflowd.GetNapi", "cpus", ALWAYS},
 	{"napi", "io.netflowd.GetNapi", "napi", ALWAYS},
 	{"slots", "io.netflowd.GetSlots", "devices", ALWAYS},
-	{"alert", "io.netflowd.GetAlerts", "alerts", ONLY_NOW},
-	{"event", "io.netflowd.GetAlerts", "events", ONLY_PAST},
+	{"alert", ALERTS_METHOD, "alerts", ONLY_NOW},
+	{"event", ALERTS_METHOD, "events", ONLY_PAST},
 };
 
 struct export
@@ -101,6 +103,7 @@ static int ask(const struct export *export, const char *method, json_t **reply)
 	bool now = !is_past(export), status = !strcmp(method, STATUS_METHOD);
 	bool latency = options->all && strstr(method, "GetLatency");
 	json_t *parameters = json_object();
+	const char *error;
 	const json_t *of;
 	int r;
 
@@ -113,7 +116,12 @@ static int ask(const struct export *export, const char *method, json_t **reply)
 	if (options->until && !status)
 		json_object_set_new(parameters, "until", json_string(options->until));
 	r = rows_call(export->varlink, method, parameters, options->timeout_ms, reply);
-	if (r == -EREMOTEIO && !strcmp(varlink_error(export->varlink, &of), NO_DATA))
+	if (r != -EREMOTEIO)
+		return r;
+	error = varlink_error(export->varlink, &of);
+	/* Events are deleted before counters, which were asked for first. */
+	if (!strcmp(error, NO_DATA) ||
+	    (!strcmp(error, NOT_COVERED) && !strcmp(method, ALERTS_METHOD)))
 		return 1;
 	return r;
 }

@@ -46,8 +46,9 @@ static enum report_status out_of_memory(void)
 }
 
 /* Steals `parameters`, and adds the period if the report is about the past. */
-static enum report_status ask(struct session *session, const struct model *model,
-			      const char *method, json_t *parameters, json_t **reply)
+static enum report_status ask_with(struct session *session, const struct model *model,
+				   const char *method, json_t *parameters, bool records,
+				   json_t **reply)
 {
 	enum report_status status = REPORT_FINE;
 
@@ -55,10 +56,25 @@ static enum report_status ask(struct session *session, const struct model *model
 		return out_of_memory();
 	if (model->past)
 		status = session_add_period(session, parameters);
+	if (!status && records)
+		return session_call_past(session, method, parameters, reply);
 	if (!status)
 		return session_call(session, method, parameters, 0, reply);
 	json_decref(parameters);
 	return status;
+}
+
+static enum report_status ask(struct session *session, const struct model *model,
+			      const char *method, json_t *parameters, json_t **reply)
+{
+	return ask_with(session, model, method, parameters, false, reply);
+}
+
+/* Records are deleted before counters: *reply is NULL if only these are left. */
+static enum report_status ask_records(struct session *session, const struct model *model,
+				      const char *method, json_t *parameters, json_t **reply)
+{
+	return ask_with(session, model, method, parameters, true, reply);
 }
 
 static json_t *limit(int64_t rows)
@@ -102,8 +118,8 @@ static enum report_status ask_drops(struct session *session, struct model *model
 	if (!status)
 		status = ask(session, model, "io.netflowd.GetDrops", limit(PLACES), &model->places);
 	if (!status)
-		status = ask(session, model, "io.netflowd.GetDropRecords", limit(RECORDS),
-			     &model->records);
+		status = ask_records(session, model, "io.netflowd.GetDropRecords", limit(RECORDS),
+				     &model->records);
 	return status;
 }
 
@@ -113,10 +129,10 @@ static enum report_status ask_latency(struct session *session, struct model *mod
 		ask(session, model, "io.netflowd.GetLatency", json_object(), &model->latency);
 
 	if (!status)
-		status = ask(session, model, "io.netflowd.GetLatencyRecords",
-			     session_parameters("limit", json_integer(RECORDS), "slow", json_true(),
-						NULL),
-			     &model->slow);
+		status = ask_records(session, model, "io.netflowd.GetLatencyRecords",
+				     session_parameters("limit", json_integer(RECORDS), "slow",
+							json_true(), NULL),
+				     &model->slow);
 	return status;
 }
 
@@ -131,8 +147,8 @@ static enum report_status ask_rest(struct session *session, struct model *model)
 		status =
 			session_call(session, "io.netflowd.GetSlots", limit(1), 0, &model->sources);
 	if (!status && model->past)
-		status =
-			ask(session, model, "io.netflowd.GetAlerts", limit(EVENTS), &model->events);
+		status = ask_records(session, model, "io.netflowd.GetAlerts", limit(EVENTS),
+				     &model->events);
 	if (!status && model->past)
 		status = ask(session, model, "io.netflowd.GetIncidents", limit(EVENTS),
 			     &model->incidents);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "cli/ask/covered.h"
 #include "cli/ask/field.h"
 #include "cli/report/sections.h"
 #include "common/array.h"
@@ -87,7 +88,12 @@ static void put_past(struct html *html, const struct model *model)
 	size_t i;
 
 	if (!json_array_size(events)) {
-		html_paragraph(html, HTML_GOOD, "No alert fired or was resolved.");
+		if (covered_whole(json_object_get(model->events, "period")) && model->events)
+			html_paragraph(html, HTML_GOOD, "No alert fired or was resolved.");
+		else
+			html_paragraph(
+				html, HTML_WARN,
+				"The history has no alert, but it does not cover all of this time.");
 		return;
 	}
 	put_events(html, events, field_count_or(model->events, "matched", 0));

@@ -146,7 +146,11 @@ static void tell_alerts(struct html *html, const struct model *model)
 	while (fired_rule(model, count))
 		count++;
 	if (!count) {
-		html_text(html, "%s", model->past ? "No alert fired" : "No alert fires");
+		html_text(html, "%s",
+			  !model->past ? "No alert fires"
+			  : model->events && covered_whole(json_object_get(model->events, "period"))
+				  ? "No alert fired"
+				  : "The history has no alert");
 		return;
 	}
 	html_text(html, "%zu alert%s %s (", count, count == 1 ? "" : "s",

@@ -258,7 +258,7 @@ static int give(struct call *call, json_t *parameters, void *userdata)
 static int work(struct reader *reader, void *userdata)
 {
 	struct past *past = userdata;
-	int r = reader_period(reader, &past->period);
+	int r = reader_period(reader, past->records, &past->period);
 
 	past->rows = json_array();
 	past->head = json_pack("{s:o, s:o, s:I}", "time", past_time(past->period.to_us), "since",
@@ -375,6 +375,7 @@ int past_reply(struct control *control, struct call *call, json_t *parameters,
 	past->control = control;
 	past->call = call;
 	past->kind = kind;
+	past->records = kind->records;
 	past->parameters = json_incref(parameters);
 	past->limit = limit;
 	if (past_text(past, "netns"))

@@ -36,6 +36,7 @@ struct past {
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
 	struct reader_period period;
+	bool records;	     /* the answer is made of records */
 	bool without_period; /* the reply has none */
 	uint32_t weight;     /* the largest of a number in the reply */
 	/* For the pages. */
@@ -54,6 +55,7 @@ struct past_kind {
 	int (*work)(struct reader *reader, struct past *past);
 	/* Free `state`; NULL: nothing to do. */
 	void (*clear)(void *state);
+	bool records;  /* the rows are records */
 	bool outlives; /* the rows: they stay longer than the counters of their time */
 };
 

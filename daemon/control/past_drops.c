@@ -93,7 +93,8 @@ static int prepare(struct past *past)
 		question->classes = VERDICT_CLASSES_ALL;
 	question->by = past_text(past, "by");
 	question->by_reason = reason;
-	if (!question->by || strcmp(question->by, "flow") != 0)
+	past->records = question->by && !strcmp(question->by, "flow");
+	if (!past->records)
 		question->view = drop_marks_of_period(past->control, past->until_us);
 	question->top = control_read_count(past->call, past->parameters, "top", SIZE_MAX);
 	if (!question->top)

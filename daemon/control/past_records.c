@@ -195,20 +195,25 @@ static int work_alerts(struct reader *reader, struct past *past)
 	return r ? -ENOMEM : 0;
 }
 
-const struct past_kind past_drop_records = {.member = "records",
+const struct past_kind past_drop_records = {.records = true,
+					    .member = "records",
 					    .rows_by_default = RECORDS_BY_DEFAULT,
 					    .prepare = prepare,
 					    .work = work_drops,
 					    .clear = clear};
-const struct past_kind past_latency_records = {.member = "records",
+const struct past_kind past_latency_records = {.records = true,
+					       .member = "records",
 					       .rows_by_default = RECORDS_BY_DEFAULT,
 					       .prepare = prepare,
 					       .work = work_latency,
 					       .clear = clear};
-const struct past_kind past_slots_records = {.member = "records",
+const struct past_kind past_slots_records = {.records = true,
+					     .member = "records",
 					     .rows_by_default = RECORDS_BY_DEFAULT,
 					     .prepare = prepare,
 					     .work = work_slots,
 					     .clear = clear};
-const struct past_kind past_alerts = {
-	.member = "events", .rows_by_default = RECORDS_BY_DEFAULT, .work = work_alerts};
+const struct past_kind past_alerts = {.records = true,
+				      .member = "events",
+				      .rows_by_default = RECORDS_BY_DEFAULT,
+				      .work = work_alerts};

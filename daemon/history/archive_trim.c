@@ -99,8 +99,10 @@ static int cut_level(struct archive *archive, int level, int64_t cut, bool *more
 		       : result;
 }
 
+/* The file says from when on it has all records that were stored: they are deleted before the counters. */
 static int cut_records(struct archive *archive, int64_t cut_us, bool *more)
 {
+	int64_t before = sqlite3_total_changes64(archive->db);
 	int result = SQLITE_OK;
 
 	for (int kind = 0; kind < HISTORY_RECORD_KINDS && result == SQLITE_OK; kind++) {
@@ -108,6 +110,9 @@ static int cut_records(struct archive *archive, int64_t cut_us, bool *more)
 					(const int64_t[]){kind, cut_us, RECORDS_IN_SLICE});
 		*more |= sqlite3_changes64(archive->db) == RECORDS_IN_SLICE;
 	}
+	if (result == SQLITE_OK && sqlite3_total_changes64(archive->db) != before &&
+	    cut_us > database_number(archive->db, DATABASE_RECORDS_FROM, 0))
+		result = archive_set_meta(archive, "records", -1, cut_us);
 	return result;
 }
 

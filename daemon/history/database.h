@@ -42,6 +42,9 @@ int database_run(sqlite3 *db, const char *sql);
 /* The first number of the first row; `otherwise` if there is none. */
 int64_t database_number(sqlite3 *db, const char *sql, int64_t otherwise);
 
+/* From when on the file has all records that were stored, us since 1970; no row: none was deleted. */
+#define DATABASE_RECORDS_FROM "SELECT value FROM meta WHERE name = 'records'"
+
 /* What the levels hold. */
 int database_levels(sqlite3 *db, struct plan_levels *levels);
 

@@ -191,16 +191,19 @@ static int add_coverage(json_t *all, const char *text)
 }
 
 /* Where the history begins: the first moment that was recorded and is not deleted; `otherwise` if there is none. */
-static int64_t beginning(const struct reader *reader, int64_t otherwise)
+static int64_t beginning(const struct reader *reader, bool records, int64_t otherwise)
 {
 	const struct batch *live = reader->request.live;
+	int64_t kept = reader->plan.oldest * US;
 	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM span", INT64_MAX);
 
 	if (live && live->from_us < begun)
 		begun = live->from_us;
 	if (begun == INT64_MAX)
 		return otherwise;
-	return begun < reader->plan.oldest * US ? reader->plan.oldest * US : begun;
+	if (records)
+		kept = later(kept, database_number(reader->db, DATABASE_RECORDS_FROM, 0));
+	return later(begun, kept);
 }
 
 /* What is deleted is not covered, though its span may still be there. */
@@ -295,7 +298,7 @@ static int read_around(struct reader *reader, struct reader_period *period)
 	return 0;
 }
 
-int reader_period(struct reader *reader, struct reader_period *period)
+int reader_period(struct reader *reader, bool records, struct reader_period *period)
 {
 	const struct reader_request *request = &reader->request;
 	const struct batch *live = request->live;
@@ -303,7 +306,7 @@ int reader_period(struct reader *reader, struct reader_period *period)
 
 	*period = (struct reader_period){.since_us = request->since_us,
 					 .until_us = request->until_us,
-					 .begun_us = beginning(reader, request->until_us),
+					 .begun_us = beginning(reader, records, request->until_us),
 					 .step_s = reader->plan.step,
 					 .coverage = json_array()};
 	/* The live part can be of a reading that others had asked for a moment before. */

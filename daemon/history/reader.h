@@ -82,8 +82,11 @@ int reader_open(struct reader **reader, const struct reader_request *request);
 void reader_free(struct reader **reader);
 #define OWN_READER CLEANUP(reader_free)
 
-/* The period that the numbers of the request cover.  The caller clears it. */
-int reader_period(struct reader *reader, struct reader_period *period);
+/*
+ * The period that the numbers of the request cover; `records`: that its records cover, which are deleted earlier.  The
+ * caller clears it.
+ */
+int reader_period(struct reader *reader, bool records, struct reader_period *period);
 
 /*
  * The part of a series' name that its row has, a new reference: series with equal parts are summed up.  NULL: the

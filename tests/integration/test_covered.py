@@ -161,6 +161,8 @@ def test_gaps(start, directory):
                          " FROM coverage",
                          ((begun * 10**6, (begun + 20) * 10**6)
                           for begun in range(now - 300_040, now - 40, 30)))
+        # Records are deleted first.
+        file.execute("INSERT INTO meta VALUES ('records', ?)", ((now - 10) * 10**6,))
         file.commit()
     daemon.start()
     since = now - 300_000
@@ -187,6 +189,28 @@ def test_gaps(start, directory):
     done = daemon.netflowctl("latency", "--since", moment(begun), "--until", moment(begun + 2))
     assert done.returncode == 1 and re.search(
         r"no history from .*: netflowd recorded nothing from [-0-9: +]* to ", done.stderr), done
+
+
+    without_records(daemon, since, now - 60)
+
+
+def without_records(daemon, since, until):
+    """There are counters of that time, and no records any more."""
+    asked = {"since": moment(since), "until": moment(until)}
+    for method in ("GetDropRecords", "GetLatencyRecords", "GetSlotsRecords", "GetAlerts"):
+        with pytest.raises(VarlinkError, match="NotCovered"):
+            daemon.call(method, **asked)
+    with pytest.raises(VarlinkError, match="NotCovered"):
+        daemon.call("GetDrops", by="flow", **asked)
+    assert daemon.call("GetDrops", **asked)["period"]["asked_covered_ns"]
+    asked = ("--since", asked["since"], "--until", asked["until"])
+    page = daemon.netflowctl("report", "--html", "-", *asked)
+    assert page.returncode == 0 and not page.stderr
+    assert "The history has no alert, but it does not cover all of this time." in page.stdout
+    assert "No alert fired" not in page.stdout
+    lines = daemon.netflowctl("export", "--format", "ndjson", *asked)
+    assert lines.returncode == 0 and '"of":"drops"' in lines.stdout
+    assert '"of":"event"' not in lines.stdout
 
 
 def test_full_disk(start, tmp_path):

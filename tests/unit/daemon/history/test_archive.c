@@ -33,7 +33,7 @@ static void check_range(int64_t since_s, int64_t until_s)
 	struct reader_period period;
 	uint64_t expected;
 
-	assert_int_equal(reader_period(reader, &period), 0);
+	assert_int_equal(reader_period(reader, false, &period), 0);
 	/* It answers for what was asked, and says which buckets it took for that. */
 	assert_true(period.from_us <= since_s * US || since_s < START);
 	assert_true(since_s * US - period.from_us < period.step_s * US || since_s < START);
@@ -195,7 +195,7 @@ static void test_gaps(void **state)
 	write_batch(archive, new_batch(START + 305, START + 310));
 	archive_free(&archive);
 	reader = open_reader(START, START + 320);
-	assert_int_equal(reader_period(reader, &period), 0);
+	assert_int_equal(reader_period(reader, false, &period), 0);
 	assert_int_equal(period.asked.gaps, 3);
 	check_gap(&period.asked, 2, START + 100, START + 200);
 	check_gap(&period.asked, 1, START + 300, START + 305);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Covered time and gaps: by arithmetic, and as the file of the history answers over restarts and resolutions. */
+#include "common/json.h"
 #include "daemon/history/covered.h"
 #include "daemon/history/plan.h"
 #include "tests/unit/daemon/history/scratch.h"
@@ -87,7 +88,7 @@ static struct reader_period ask(int64_t since_s, int64_t until_s)
 	OWN_READER struct reader *reader = open_reader(since_s, until_s);
 	struct reader_period period;
 
-	assert_int_equal(reader_period(reader, &period), 0);
+	assert_int_equal(reader_period(reader, false, &period), 0);
 	json_decref(period.coverage);
 	period.coverage = NULL;
 	return period;
@@ -129,7 +130,7 @@ static void test_begin(void **state)
 		OWN_READER struct reader *reader = NULL;
 
 		assert_int_equal(reader_open(&reader, &all), 0);
-		assert_int_equal(reader_period(reader, &period), 0);
+		assert_int_equal(reader_period(reader, false, &period), 0);
 		assert_int_equal(period.since_us, begun * US);
 		assert_int_equal(period.asked.covered_us, 300 * US);
 		assert_int_equal(period.asked.gaps, 0);
@@ -219,6 +220,50 @@ static void test_deleted(void **state)
 	check_gap(&period.asked, 0, (oldest - 3600) * US, oldest * US);
 }
 
+/* Records are deleted first; the numbers of their time stay, and only they are covered. */
+static void test_records(void **state)
+{
+	const struct archive_limits small = {.bytes = ARCHIVE_BYTES_MIN, .age_s = 7 * 86400};
+	const int intervals = 600, each = 20;
+	struct archive *archive = open_archive(&small);
+	OWN_READER struct reader *reader = NULL;
+	OWN_JSON json_t *records = json_array();
+	struct reader_period period;
+	size_t matched;
+	int64_t kept_us;
+
+	(void)state;
+	for (int i = 0; i < intervals; i++) {
+		int64_t from = START + 10 * i;
+		struct batch *batch = new_batch(from, from + 10);
+
+		for (int j = 0; j < each; j++) {
+			char *text = NULL;
+
+			assert_true(asprintf(&text, "{\"text\": \"%0700d\"}", j) > 0);
+			assert_int_equal(batch_add_record(batch, HISTORY_RECORD_SLOTS,
+							  from * US + 1, text, NULL),
+					 0);
+		}
+		write_batch(archive, batch);
+	}
+	archive_free(&archive);
+	period = ask(START, START + 10 * intervals);
+	assert_int_equal(period.asked.gaps, 0);
+	reader = open_reader(START, START + 10 * intervals);
+	assert_int_equal(reader_period(reader, true, &period), 0);
+	kept_us = period.begun_us;
+	assert_true(kept_us > START * US);
+	assert_int_equal(period.asked.gaps, 1);
+	check_gap(&period.asked, 0, START * US, kept_us);
+	assert_int_equal(period.asked.covered_us, (START + 10 * intervals) * US - kept_us);
+	assert_int_equal(
+		reader_records(reader, HISTORY_RECORD_SLOTS, 0, NULL, NULL, records, &matched), 0);
+	/* From then on, all are there. */
+	assert_int_equal(matched, each * (((START + 10 * intervals) * US - kept_us) / (10 * US)));
+	reader_period_clear(&period);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_begin, make_scratch, remove_scratch),
 		cmocka_unit_test_setup_teardown(test_restarts, make_scratch, remove_scratch),
 		cmocka_unit_test_setup_teardown(test_deleted, make_scratch, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_records, make_scratch, remove_scratch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
