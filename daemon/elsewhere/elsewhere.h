@@ -64,6 +64,7 @@ struct elsewhere_findings {
 	uint64_t left_out; /* devices and counters beyond the limits of the tally */
 	size_t devices, namespaces;
 	size_t closed;	  /* namespaces whose devices could not be read, those in `kept` included */
+	size_t outside;	  /* of those, namespaces whose standard counters /proc shows */
 	size_t kept;	  /* namespaces whose devices are as in an earlier scan */
 	size_t unread;	  /* devices and namespaces of which some counters could not be read */
 	int unread_error; /* why, of the last one; a negative errno */

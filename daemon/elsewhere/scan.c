@@ -345,6 +345,56 @@ static int scan_entered(struct scanner *scanner, int proc_net)
 	return r < 0 ? r : scan_sockets(scanner, proc_net);
 }
 
+/*
+ * By name and without the kind and the number of the device, so these are counters of the namespace with the device as
+ * their label.  The file adds rx_missed_errors to rx_dropped, so the sum has the weaker name, and the same judgement.
+ */
+static int take_named_device(const struct proc_net_device *device, void *userdata)
+{
+	const struct scanner *scanner = userdata;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counters[] = {
+		{"rx_dropped", device->rx_dropped},  {"tx_dropped", device->tx_dropped},
+		{"rx_errors", device->rx_errors},    {"tx_errors", device->tx_errors},
+		{"rx_fifo_errors", device->rx_fifo}, {"rx_frame_errors", device->rx_frame},
+		{"tx_fifo_errors", device->tx_fifo}, {"tx_carrier_errors", device->tx_carrier},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
+		r = tally_add_counter(scanner->tally, ELSEWHERE_LINK, 0, device->name,
+				      counters[i].name, 0, counters[i].value);
+	return r;
+}
+
+/*
+ * A namespace that cannot be entered: one of its processes shows the devices' standard counters, and how many sockets
+ * pass the probes.  What a device had counted when it is first seen is not new, unless its namespace is.
+ */
+static int scan_closed(struct scanner *scanner, int proc_net)
+{
+	uint32_t packet = 0, xdp = 0;
+	int r = proc_net_devices(proc_net, take_named_device, scanner);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0)
+		r = proc_net_sockets(proc_net, "PACKET", &packet);
+	if (r == 0)
+		r = proc_net_sockets(proc_net, "XDP", &xdp);
+	/* The process has ended. */
+	if (r < 0) {
+		tally_unread(scanner->tally, ELSEWHERE_LINK);
+		return 0;
+	}
+	add_sockets(scanner, ELSEWHERE_PACKET_SOCKETS, packet);
+	add_sockets(scanner, ELSEWHERE_XDP_SOCKETS, xdp);
+	scanner->findings->outside++;
+	return 0;
+}
+
 static int scan_namespace(const struct netns_visit *at, void *userdata)
 {
 	struct scanner *scanner = userdata;
@@ -363,7 +413,10 @@ static int scan_namespace(const struct netns_visit *at, void *userdata)
 	else if (r < 0)
 		tally_unread(scanner->tally, ELSEWHERE_TCP);
 	r = scanner->error;
-	return r == 0 && at->entered ? scan_entered(scanner, at->proc_net) : r;
+	if (r < 0)
+		return r;
+	return at->entered ? scan_entered(scanner, at->proc_net)
+			   : scan_closed(scanner, at->proc_net);
 }
 
 /* ---- a scan ---------------------------------------------------------------------------- */
@@ -384,8 +437,9 @@ static void explain_closed(const struct netns_walk *walk, struct elsewhere_findi
 	else if (walk->refused)
 		snprintf(
 			findings->closed_why, sizeof(findings->closed_why),
-			"%zu of %zu network namespaces cannot be entered: %s; give netflowd CAP_SYS_ADMIN",
-			walk->refused, walk->namespaces, strerror(-walk->refused_error));
+			"%zu of %zu network namespaces cannot be entered: %s; of %zu of them the standard counters are read, but not those of drivers and XDP; give netflowd CAP_SYS_ADMIN",
+			walk->refused, walk->namespaces, strerror(-walk->refused_error),
+			findings->outside);
 	else if (walk->skipped)
 		snprintf(findings->closed_why, sizeof(findings->closed_why),
 			 "more than %d network namespaces: %zu are not read", NETNS_WALK_MAX,

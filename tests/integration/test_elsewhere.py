@@ -7,6 +7,7 @@ import errno
 import json
 import pathlib
 import socket
+import subprocess
 
 import pytest
 
@@ -301,11 +302,27 @@ def test_a_first_scan_comes_before_ready(start):
 
 
 def test_without_the_right_to_enter_namespaces(start, lab):
-    """Listening sockets' drops are known, because /proc/PID/net shows them; devices are not."""
-    lab.namespace()
+    """/proc/PID/net shows listening sockets' drops, and the devices' standard counters by name."""
+    device = ifb(lab)
+    inode = device.namespace.inode
     daemon = start(QUICK, command=("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all",))
+    with subprocess.Popen(["ip", "netns", "exec", device.namespace.name, "sleep", "300"]) as holder:
+        try:
+            place = pathlib.Path(f"/proc/{holder.pid}/ns/net")
+            assert waiting.until(lambda: place.stat().st_ino, lambda at: at == inode)
+            scanned(daemon)
+            with xdp.packet_socket(device) as sender:
+                for frame in frames(device):
+                    sender.send(frame)
+            found = waiting.until(
+                lambda: counters(daemon, netns=inode).get(("link", "rx_dropped"), {}),
+                lambda row: row.get("packets") == COUNT, SECONDS, PAUSE)
+            assert found["packets"] == COUNT and found["device"] == device.name
+        finally:
+            holder.kill()
     coverage = daemon.coverage("drops_elsewhere")
     assert coverage["state"] == "degraded" and "CAP_SYS_ADMIN" in coverage["reason"]
+    assert "standard counters are read" in coverage["reason"]
     assert daemon.status()["elsewhere"]["closed"] >= 1
 
 
