@@ -33,8 +33,8 @@ json_t *control_followed(const struct seen_part *seen)
 {
 	if (!seen->unseen_ns)
 		return NULL;
-	return json_pack("{s:f, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
-			 json_count(seen->longest_ns));
+	return json_pack("{s:f, s:I, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
+			 json_count(seen->longest_ns), "unseen_ns", json_count(seen->unseen_ns));
 }
 
 json_t *control_governor(const struct governor *governor)

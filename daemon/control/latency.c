@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatency. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -26,16 +27,17 @@ struct latency_reply {
 	const struct control *control;
 	const struct reading *reading, *traffic;
 	struct filter filter;
-	bool rows;		/* the call asks for single devices */
-	bool begun;		/* the first page was made */
-	size_t devices;		/* that were selected */
-	size_t worst[WORST];	/* their rows in the reading, the worst first */
-	size_t device, segment; /* the next row */
-	size_t summed;		/* rows of the reading in `sum` */
-	struct nf_hist *sum;	/* of the selected devices; NULL: all are selected */
-	json_t *unseen;		/* the ledger of latency; NULL: all packets were followed */
-	json_t *counted;	/* by the kernel; NULL: not known */
-	json_t *followed;	/* for how much of the time; NULL: all of it */
+	bool rows;		 /* the call asks for single devices */
+	bool begun;		 /* the first page was made */
+	size_t devices;		 /* that were selected */
+	size_t worst[WORST];	 /* their rows in the reading, the worst first */
+	size_t device, segment;	 /* the next row */
+	size_t summed;		 /* rows of the reading in `sum` */
+	struct nf_hist *sum;	 /* of the selected devices; NULL: all are selected */
+	json_t *unseen;		 /* the ledger of latency; NULL: all packets were followed */
+	json_t *counted;	 /* by the kernel; NULL: not known */
+	json_t *followed;	 /* for how much of the time; NULL: all of it */
+	uint64_t unseen_packets; /* that the host received in the rest of it */
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -83,6 +85,38 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 	return latency;
 }
 
+/* How many packets the device of a row can have had more or less than the row counts; the kernel may know better. */
+static uint64_t unseen_of(const struct latency_reply *reply, const json_t *latency, uint64_t count)
+{
+	const json_t *packets = json_object_get(latency, "packets");
+	uint64_t all = (uint64_t)json_integer_value(packets), most;
+
+	/* What was counted before the histograms were read does not have all that they have. */
+	if (!packets || reading_time(reply->traffic) < reading_time(reply->reading))
+		return reply->unseen_packets;
+	most = all > count ? all - count : count - all;
+	return most < reply->unseen_packets ? most : reply->unseen_packets;
+}
+
+/*
+ * What passed while no journey began is not in the histogram, or only as what windows make of it: the margin includes
+ * all of it.
+ */
+static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
+			   const struct nf_hist *hist)
+{
+	uint64_t unseen = latency ? unseen_of(reply, latency, histogram_count(hist)) : 0;
+	double margin = (double)histogram_count_margin(hist);
+
+	if (!unseen)
+		return latency;
+	margin = ceil(hypot(margin, (double)unseen));
+	json_object_set_new(latency, "followed",
+			    json_integer(json_count(histogram_followed(hist))));
+	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)margin)));
+	return latency;
+}
+
 static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_segment segment)
 {
 	struct backend_device device;
@@ -98,7 +132,7 @@ static json_t *segment_of(const struct latency_reply *reply, size_t i, enum nf_s
 					   : NULL,
 			       &hist);
 	counted_add_packets(latency, reply->traffic, &device, segment);
-	return with_group(&device, latency);
+	return with_group(&device, with_unseen(reply, latency, &hist));
 }
 
 static json_t *worst(const struct latency_reply *reply)
@@ -134,7 +168,10 @@ static json_t *segments(const struct latency_reply *reply)
 				   : reading_all_devices(reply->reading, (enum nf_segment)i);
 
 		if (histogram_count(hist))
-			json_array_append_new(rows, json_latency((enum nf_segment)i, NULL, hist));
+			json_array_append_new(
+				rows,
+				with_unseen(reply, json_latency((enum nf_segment)i, NULL, hist),
+					    hist));
 	}
 	return rows;
 }
@@ -237,11 +274,15 @@ static json_t *unseen(const struct control *control)
 	return ledger.passed ? control_latency_ledger(reading) : NULL;
 }
 
-static json_t *followed(const struct control *control)
+static json_t *followed(const struct control *control, uint64_t unseen_packets)
 {
 	const struct seen_part seen = governor_seen(control->parts.governor, 0);
+	json_t *object = control_followed(&seen);
 
-	return control_followed(&seen);
+	if (object)
+		json_object_set_new(object, "unseen_packets",
+				    json_integer(json_count(unseen_packets)));
+	return object;
 }
 
 static int answer(struct call *call, json_t *parameters, void *userdata)
@@ -260,7 +301,8 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->reading = reading_hold(control_reading(control, DEVICES));
 	reply->traffic = reading_hold(control_reading(control, TRAFFIC));
 	reply->unseen = unseen(control);
-	reply->followed = followed(control);
+	reply->unseen_packets = governor_unseen_packets(control->parts.governor);
+	reply->followed = followed(control, reply->unseen_packets);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {
 		latency_reply_free(reply);

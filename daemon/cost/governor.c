@@ -53,6 +53,12 @@ struct governor {
 	struct plan plan;
 	struct pace_meter pace;
 	struct seen seen;
+	uint64_t unseen_packets; /* that the host received in the gaps that are over */
+	struct {
+		bool counts; /* its packets are such ones: there is a gap, and netflowd is not paused */
+		uint32_t packets;
+		size_t cpus;
+	} gap; /* where the host's counter was when it began */
 	enum backend_level limit;
 	enum phase phase;
 	bool again;		       /* windows are needed; the load is measured again */
@@ -124,16 +130,55 @@ static bool is_quiet(const struct governor *governor)
 	       totals->worst_sum < QUIET_PART * limits.cpu;
 }
 
+/* ---- packets that came while no journey began ------------------------------ */
+
+static void begin_gap(struct governor *governor)
+{
+	governor->gap.counts = pace_packets(&governor->gap.packets, &governor->gap.cpus);
+}
+
+/* Until now.  With other CPUs, the sums say nothing about the time between them. */
+static uint64_t gap_packets(const struct governor *governor)
+{
+	uint32_t packets;
+	size_t cpus;
+
+	if (!governor->gap.counts || !pace_packets(&packets, &cpus) || cpus != governor->gap.cpus)
+		return 0;
+	return (uint32_t)(packets - governor->gap.packets);
+}
+
+static void end_gap(struct governor *governor)
+{
+	governor->unseen_packets += gap_packets(governor);
+	governor->gap.counts = false;
+}
+
+static void mark_seen(struct governor *governor, bool seen)
+{
+	if (governor->seen.now == seen)
+		return;
+	if (seen)
+		end_gap(governor);
+	else if (governor->limit <= BACKEND_NO_WAKE)
+		begin_gap(governor);
+	seen_set(&governor->seen, seen, time_monotonic());
+}
+
+/* A gap begins a little too early and ends too late, so that all of its packets count. */
 static void follow(struct governor *governor, bool begin)
 {
 	bool seen = begin && governor->limit <= BACKEND_NO_WAKE;
 
+	if (!seen)
+		mark_seen(governor, false);
 	governor->following.begin = begin;
 	governor->following.interval_ns = governor->settings.on ? governor->plan.interval_ns : 0;
 	governor->following.busy_shift =
 		begin && governor->phase == PHASE_ALWAYS && is_quiet(governor) ? BUSY_SHIFT : 0;
 	governor->backend->ops->follow(governor->backend, &governor->following);
-	seen_set(&governor->seen, seen, time_monotonic());
+	if (seen)
+		mark_seen(governor, true);
 }
 
 /* The level must be BACKEND_DROPS. */
@@ -472,6 +517,7 @@ void governor_limit(struct governor *governor, enum backend_level level)
 {
 	if (level == governor->limit)
 		return;
+	end_gap(governor);
 	governor->limit = level;
 	governor->again = false;
 	if (level > BACKEND_NO_WAKE) {
@@ -488,6 +534,7 @@ void governor_limit(struct governor *governor, enum backend_level level)
 		follow(governor, false);
 		set_level(governor, BACKEND_DROPS);
 		governor->phase = PHASE_WAIT;
+		begin_gap(governor);
 		enter_windows(governor, time_monotonic());
 	}
 }
@@ -524,6 +571,11 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns)
 {
 	return seen_part(&governor->seen, from_ns, time_monotonic());
+}
+
+uint64_t governor_unseen_packets(const struct governor *governor)
+{
+	return governor->unseen_packets + gap_packets(governor);
 }
 
 const struct account *governor_account(const struct governor *governor)

@@ -71,6 +71,12 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 /* For how much of the time since `from_ns` (CLOCK_MONOTONIC) latency was followed. */
 struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns);
 
+/*
+ * How many packets the host received (netif_receive_skb) while no journey began, because of the budget, since the
+ * daemon started.
+ */
+uint64_t governor_unseen_packets(const struct governor *governor);
+
 /* Of each CPU; valid until the governor is freed. */
 const struct account *governor_account(const struct governor *governor);
 

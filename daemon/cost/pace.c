@@ -11,6 +11,7 @@
 #include "common/time.h"
 #include "daemon/kernel/softnet.h"
 
+#define SOFTNET "/proc/net/softnet_stat"
 #define SWITCHES_LEAST_NS (400 * UINT64_C(1000000))
 
 static double rate(uint64_t count, uint64_t ns)
@@ -18,19 +19,34 @@ static double rate(uint64_t count, uint64_t ns)
 	return (double)count * (double)TIME_NS_PER_SECOND / (double)ns;
 }
 
-static void read_packets(struct pace_meter *meter, uint64_t now_ns, const char *path)
+static bool sum_packets(const char *path, uint32_t *packets, size_t *cpus)
 {
 	OWN_FREE struct softnet *rows = NULL;
+	uint32_t sum = 0;
+
+	if (softnet_read(path, &rows, cpus) < 0)
+		return false;
+	for (size_t i = 0; i < *cpus; i++)
+		sum += rows[i].processed;
+	*packets = sum;
+	return true;
+}
+
+bool pace_packets(uint32_t *packets, size_t *cpus)
+{
+	return sum_packets(SOFTNET, packets, cpus);
+}
+
+static void read_packets(struct pace_meter *meter, uint64_t now_ns, const char *path)
+{
 	size_t count = 0;
 	uint32_t sum = 0;
 
 	meter->pace.packets = -1;
-	if (softnet_read(path, &rows, &count) < 0) {
+	if (!sum_packets(path, &sum, &count)) {
 		meter->packets_ns = 0;
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
-		sum += rows[i].processed;
 	/* The rows are the online CPUs: with others, the sums say nothing about the time between them. */
 	if (meter->packets_ns && meter->cpus == count && now_ns > meter->packets_ns)
 		meter->pace.packets = rate(sum - meter->packets, now_ns - meter->packets_ns);
@@ -82,7 +98,7 @@ const struct pace *pace_read_files(struct pace_meter *meter, uint64_t now_ns, co
 
 const struct pace *pace_read(struct pace_meter *meter, uint64_t now_ns)
 {
-	return pace_read_files(meter, now_ns, "/proc/net/softnet_stat", "/proc/stat");
+	return pace_read_files(meter, now_ns, SOFTNET, "/proc/stat");
 }
 
 void pace_forget(struct pace_meter *meter)

@@ -6,6 +6,7 @@
 #ifndef DAEMON_COST_PACE_H
 #define DAEMON_COST_PACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ struct pace_meter {
  * so switches are the mean of at least 400 ms.
  */
 const struct pace *pace_read(struct pace_meter *meter, uint64_t now_ns);
+
+/* The packets that all CPUs received since the boot, modulo 2^32, and how many CPUs; false: they cannot be read. */
+bool pace_packets(uint32_t *packets, size_t *cpus);
 
 /* Forget what was read: the next rates begin with the next call. */
 void pace_forget(struct pace_meter *meter);

@@ -71,6 +71,28 @@ def test_counts_of_one_journey_in_n(start, silent_pair):
     assert abs(count - BATCH * BATCHES) <= 2 * margin + 1, answers
 
 
+def unseen(daemon):
+    """Packets that came while no journey began, and for how long none began."""
+    followed = daemon.call("GetLatency").get("followed", {})
+    return followed.get("unseen_packets", 0), followed.get("unseen_ns", 0)
+
+
+def test_bursts_in_windows_are_within_their_margin(start, silent_pair):
+    """Most bursts are over before a window opens."""
+    daemon = start(*LEAST)
+    answers, gaps = [sent(daemon, silent_pair.left_device)], [unseen(daemon)]
+    for _ in range(12):
+        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+        answers.append(sent(daemon, silent_pair.left_device))
+        gaps.append(unseen(daemon))
+        time.sleep(0.1)
+    bursts = [since(*pair) for pair in zip(answers, answers[1:])]
+    within = [abs(count - BATCH) <= margin + 1 for count, margin in bursts]
+    assert sum(within) >= len(within) - 1, (bursts, gaps)
+    assert gaps[-1][0] > BATCH and gaps[-1][1] > 0, gaps
+    assert "packets in the other" in daemon.netflowctl("latency").stdout
+
+
 def test_records_say_that_the_scheduler_s_probes_were_detached(start):
     """Without them it is not known whether the reader waited for a CPU."""
     daemon = start(*LEAST, *journeys.EVERY)
