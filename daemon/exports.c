@@ -179,6 +179,8 @@ static void fill_history(const struct history *history, struct metrics_snapshot 
 		.writing = status.writer.phase == WRITER_WRITING ||
 			   status.writer.phase == WRITER_STARTING,
 		.written = status.writer.written,
+		.begin_ns = (uint64_t)status.writer.archive.oldest_us * 1000,
+		.written_ns = (uint64_t)status.writer.written_us * 1000,
 		.lost = status.writer.lost,
 		.lost_records = status.writer.lost_records,
 		.file_bytes = status.writer.archive.file_bytes,

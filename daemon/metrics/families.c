@@ -266,6 +266,10 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 
 	ROW(HISTORY_WRITING, GAUGE, "history_writing", NULL,
 	    "1: the last interval was written. 0: it was not, and status says why. Absent if history.enabled is no"),
+	ROW(HISTORY_BEGIN, GAUGE, "history_begin_time_seconds", SECONDS,
+	    "The first moment that the history covers, since 1970; absent if it has nothing"),
+	ROW(HISTORY_WRITTEN, GAUGE, "history_written_time_seconds", SECONDS,
+	    "End of the last interval that was written, since 1970; absent if none was since netflowd started"),
 	ROW(HISTORY_INTERVALS, COUNTER, "history_intervals", NULL,
 	    "Intervals that were written to the history"),
 	ROW(HISTORY_LOST_INTERVALS, COUNTER, "history_lost_intervals", NULL,

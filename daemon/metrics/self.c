@@ -249,6 +249,15 @@ static void write_exports(struct metrics_text *text, const struct metrics_export
 	metrics_one(text, METRICS_ALERTMANAGER_PENDING, exports->posts_pending);
 }
 
+/* A moment since 1970; 0: nothing. */
+static void write_moment(struct metrics_text *text, enum metrics_family_id id, uint64_t ns)
+{
+	if (!ns)
+		return;
+	metrics_family(text, id);
+	metrics_seconds(text, ns);
+}
+
 static void write_history(struct metrics_text *text, const struct metrics_history *history)
 {
 	if (!history->wanted)
@@ -256,6 +265,8 @@ static void write_history(struct metrics_text *text, const struct metrics_histor
 	metrics_one(text, METRICS_HISTORY_WRITING, history->writing);
 	if (!history->known)
 		return;
+	write_moment(text, METRICS_HISTORY_BEGIN, history->begin_ns);
+	write_moment(text, METRICS_HISTORY_WRITTEN, history->written_ns);
 	metrics_one(text, METRICS_HISTORY_INTERVALS, history->written);
 	metrics_one(text, METRICS_HISTORY_LOST_INTERVALS, history->lost);
 	metrics_one(text, METRICS_HISTORY_LOST_RECORDS, history->lost_records);

@@ -86,6 +86,7 @@ struct metrics_history {
 	bool known;  /* it runs: the counts are known */
 	bool writing;
 	uint64_t written, lost, lost_records, file_bytes;
+	uint64_t begin_ns, written_ns; /* since 1970; 0: there is no such moment */
 };
 
 struct metrics_clients {

@@ -435,10 +435,11 @@ def test_history(start, bpf, tmp_path):
                 if name.startswith("netflowd_history_")}
 
     assert values(start("metrics.listen=unix")) == {}
-    directory = tmp_path / "history"
+    directory, begun = tmp_path / "history", time.time()
     daemon = start("metrics.listen=unix", "history.interval=1s", history=directory)
     found = waiting.until(lambda: values(daemon), lambda v: v["intervals_total"] >= 2)
     assert found["writing"] == 1 and found["lost_intervals_total"] == 0
+    assert begun < found["begin_time_seconds"] < found["written_time_seconds"] <= time.time()
     assert found["file_bytes"] >= (directory / "history.db").stat().st_size > 0
     (tmp_path / "file").write_text("")
     assert values(start("metrics.listen=unix", history=tmp_path / "file")) == {"writing": 0}
