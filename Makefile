@@ -11,6 +11,7 @@
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
+#   make check-shapes  compare what is shown with the truth in every network and load of tests/shapes
 #   make bench      measure what netflowd costs under load, beside an untraced host and other tracers;
 #                   BENCH="--load udp --rounds 6" for a quick look; make bench-parts: drops, steps of load, services, disk, replay
 #   make soak       check memory, ledger and times under mixed load for SOAK_SECONDS=1800, and then with
@@ -248,7 +249,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 bench bench-parts soak fuzz generated clean
+.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
 
 # What follows builds with all CPUs, or with as many jobs as make -j names.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -309,6 +310,11 @@ check-trixie: packages
 
 check-arm64: packages
 	$(Q)$(AS_ROOT) tests/run arm64
+
+# Half an hour.
+check-shapes: packages
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
+	$(Q)$(AS_ROOT) tests/run shapes
 
 bench: packages
 	+$(Q)$(MAKE) $(JOBS) all tools $(BUILD)/bpf/empty.bpf.o

@@ -7,11 +7,11 @@ import socket
 import struct
 
 SIOCETHTOOL = 0x8946
-STSO, SGSO, SGRO = 0x1F, 0x24, 0x2C
+STXCSUM, STSO, SGSO, SGRO = 0x17, 0x1F, 0x24, 0x2C
 
 
 def switch(device, command, on):
-    """Turn one offload (STSO, SGSO, SGRO) of a lab Device on or off."""
+    """Turn one offload (STXCSUM, STSO, SGSO, SGRO) of a lab Device on or off."""
     value = array.array("B", struct.pack("II", command, int(on)))
     address, _ = value.buffer_info()
     request = struct.pack("16sP16x", device.name.encode(), address)

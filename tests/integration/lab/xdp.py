@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""XDP programs of two instructions, AF_XDP sockets, and packet sockets that bypass the queue."""
+"""XDP programs of a few instructions, AF_XDP sockets, and packet sockets that bypass the queue."""
 
 import contextlib
 import ctypes
@@ -14,6 +14,7 @@ from . import kernel
 BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 PROG_LOAD, LINK_CREATE = 5, 28
 PROG_TYPE_XDP, ATTACH_XDP = 6, 37
+FUNC_REDIRECT = 23
 ABORTED, DROP, PASS = 0, 1, 2
 GENERIC, NATIVE = 1 << 1, 1 << 2  # XDP_FLAGS_SKB_MODE, XDP_FLAGS_DRV_MODE
 AF_XDP, SOL_XDP = 44, 283
@@ -32,21 +33,23 @@ def _bpf(command, attributes):
     return result
 
 
-def _load(action):
-    """r0 = action; exit"""
+def _move(register, value):
+    return struct.pack("<BBhi", 0xb7, register, 0, value)
+
+
+def _load(*instructions):
+    """The instructions, then exit."""
     # Before 5.11, the memory of programs counts as locked memory.
     if kernel.release() < (5, 11):
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY,) * 2)
-    program = struct.pack("<BBhi", 0xb7, 0, 0, action) + struct.pack("<BBhi", 0x95, 0, 0, 0)
+    program = b"".join(instructions) + struct.pack("<BBhi", 0x95, 0, 0, 0)
     code, licence = ctypes.create_string_buffer(program), ctypes.create_string_buffer(b"GPL")
-    return _bpf(PROG_LOAD, struct.pack("=IIQQ", PROG_TYPE_XDP, 2, ctypes.addressof(code),
-                                       ctypes.addressof(licence)))
+    return _bpf(PROG_LOAD, struct.pack("=IIQQ", PROG_TYPE_XDP, len(program) // 8,
+                                       ctypes.addressof(code), ctypes.addressof(licence)))
 
 
 @contextlib.contextmanager
-def attached(device, action=DROP, mode=NATIVE):
-    """A program that returns the action for each packet of a lab Device."""
-    program = _load(action)
+def _attached(program, device, mode):
     try:
         with device.namespace.entered():
             link = _bpf(LINK_CREATE, struct.pack("=IIII", program, device.ifindex, ATTACH_XDP,
@@ -57,6 +60,17 @@ def attached(device, action=DROP, mode=NATIVE):
             os.close(link)
     finally:
         os.close(program)
+
+
+def attached(device, action=DROP, mode=NATIVE):
+    """A program that returns the action for each packet of a lab Device."""
+    return _attached(_load(_move(0, action)), device, mode)
+
+
+def redirecting(device, to, mode=NATIVE):
+    """A program that sends each packet of a lab Device out of another one of its namespace."""
+    call = struct.pack("<BBhi", 0x85, 0, 0, FUNC_REDIRECT)
+    return _attached(_load(_move(1, to.ifindex), _move(2, 0), call), device, mode)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two daemons for all cells, one without and one with the governor, and what is judged over all of
+them: the share of estimates that miss their margin."""
+
+import os
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "integration"),
+                str(pathlib.Path(__file__).resolve().parent)]
+
+import pytest
+
+import matrix
+import topologies
+from judge import Judge
+from lab import kernel
+from lab.daemon import Daemon
+from lab.net import Lab
+
+GOVERNORS = ("off", "on")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--sample", default="", metavar="COMMIT",
+                     help="run only the cells that this text draws, such as a commit's hash")
+
+
+def pytest_generate_tests(metafunc):
+    if "cell" in metafunc.fixturenames:
+        sample = metafunc.config.getoption("--sample")
+        cells = matrix.sample(sample) if sample else matrix.CELLS
+        metafunc.parametrize("cell", cells, ids=str)
+
+
+def pytest_collection_modifyitems(items):
+    """The sum of all cells comes last."""
+    items.sort(key=lambda item: "judge" in item.fixturenames and "cell" not in item.fixturenames)
+    if os.geteuid() or not kernel.has_btf():
+        reason = pytest.mark.skip(reason="only root can make namespaces, and BPF needs BTF")
+        for item in items:
+            item.add_marker(reason)
+
+
+@pytest.fixture(scope="session")
+def daemons(tmp_path_factory):
+    """{governor: daemon}, both with default settings otherwise."""
+    running = {}
+    topologies.prepared()
+    try:
+        for governor in GOVERNORS:
+            directory = tmp_path_factory.mktemp(f"governor-{governor}")
+            running[governor] = Daemon(directory, f"cost.governor={governor}").start()
+        yield running
+    finally:
+        for daemon in running.values():
+            daemon.stop()
+
+
+VERDICTS = Judge()
+
+
+@pytest.fixture(scope="session")
+def judge():
+    return VERDICTS
+
+
+def pytest_terminal_summary(terminalreporter):
+    """All that is not right; with -v the whole table."""
+    everything = terminalreporter.config.option.verbose > 0
+    terminalreporter.write_line(VERDICTS.table(everything))
+
+
+@pytest.fixture
+def lab():
+    made = Lab()
+    try:
+        yield made
+    finally:
+        made.delete()

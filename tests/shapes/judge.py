@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares what netflowd shows with the truth, and keeps all verdicts."""
+
+import collections
+import math
+
+# The 95 % margin may miss 5 of 100 estimates: more than this by chance less often than once in
+# 1,000 runs.
+MISSES, CHANCE = 0.05, 0.001
+# No estimate of a daemon whose margins are right is that many margins away: one in 10^8.
+ABSURD = 3
+
+Verdict = collections.namedtuple(
+    "Verdict", "cell governor question low high shown margin right known")
+
+
+def at_least(misses, estimates):
+    """The chance of as many misses or more, if each has the chance MISSES."""
+    return sum(math.comb(estimates, k) * MISSES ** k * (1 - MISSES) ** (estimates - k)
+               for k in range(misses, estimates + 1))
+
+
+class Judge:
+    """`low` to `high`: the truth, one number or what is known of it.  `margin` None: the number
+    is said to be exact."""
+
+    def __init__(self):
+        self.verdicts = []
+
+    def number(self, cell, governor, question, truth, shown, margin=None):
+        """Whether this number can be: True for what is known to be false, too."""
+        low, high = truth if isinstance(truth, tuple) else (truth, truth)
+        off = max(low - shown, shown - high, 0)
+        right, known = off <= (margin or 0), cell.known(governor, question)
+        self.verdicts.append(Verdict(str(cell), governor, question, low, high, shown, margin, right,
+                                     known))
+        return right or known is not None or off <= ABSURD * (margin or 0)
+
+    def misses(self):
+        """(estimates that miss their margin, all estimates)"""
+        estimates = [v for v in self.verdicts if v.margin is not None and not v.known]
+        return sum(not v.right for v in estimates), len(estimates)
+
+    def mended(self):
+        """Lines of KNOWN that were asked, and whose numbers were all right."""
+        asked = [v for v in self.verdicts if v.known]
+        return {v.known for v in asked} - {v.known for v in asked if not v.right}
+
+    def table(self, everything=True):
+        lines = [("cell", "governor", "question", "truth", "shown", "margin", "verdict")]
+        for v in self.verdicts:
+            if v.right and not everything:
+                continue
+            truth = f"{v.low}" if v.low == v.high else f"{v.low} to {v.high}"
+            lines.append((v.cell, v.governor, v.question, truth, f"{v.shown}",
+                          "exact" if v.margin is None else f"{v.margin}",
+                          "right" if v.right else
+                          ("outside" if v.margin is not None else "FALSE")
+                          + (", known" if v.known else "")))
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip()
+                         for line in lines)

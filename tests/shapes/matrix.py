@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The matrix: topology × load × family, as a table; each cell asks both governors.
+
+What is known to be false stands in KNOWN with the reason.  A line of it all of whose numbers are
+right in a whole run is a failure: it has to go.
+"""
+
+import collections
+import fnmatch
+import random
+
+from topologies import BUILDERS
+from traffic import LOADS
+
+# Cells of a sample, and the longest time of their load in s: continuous integration waits for it.
+SAMPLE, SAMPLE_SECONDS = 8, 2
+
+Known = collections.namedtuple("Known", "topology load family governor question reason")
+GOVERNED = "the governor's estimates of streams are not within their margins"
+NEW_HEAD = "a journey does not survive a new skb->head"
+KNOWN = [
+    *(Known("*", load, "*", "on", question, GOVERNED)
+      for load in ("tcp_*", "zerocopy", "sendfile", "udp_gso*")
+      for question in ("transmitted", "delivered")),
+    Known("redirected", "*", "*", "on", "delivered", "journeys of redirected frames do not begin"),
+    Known("pods", "*", "*", "*", "forwarded 1", NEW_HEAD),
+    Known("*", "zerocopy", "*", "*", "delivered", NEW_HEAD),
+    Known("*", "udp_gso_only", "*", "*", "delivered", NEW_HEAD),
+]
+
+
+class Cell(collections.namedtuple("Cell", "topology load family")):
+    __slots__ = ()
+
+    def __str__(self):
+        return f"{self.topology}-{self.load.name}-{self.family}"
+
+    def known(self, governor, question):
+        """The line of KNOWN for a number of this cell; None if it must be true."""
+        words = self.topology, self.load.name, str(self.family), governor, question
+        return next((known for known in KNOWN
+                     if all(map(fnmatch.fnmatchcase, words, known[:-1]))), None)
+
+
+def makes_sense(topology, load, family):
+    """The relay's networks have IPv4 only.  One that loses packets needs a protocol that repeats
+    them, and time for it."""
+    if topology in ("tun", "lossy") and family == 6:
+        return False
+    return topology != "lossy" or (load.kind == "tcp" and load.name != "tcp_io_uring")
+
+
+CELLS = [Cell(topology, load, family) for topology in BUILDERS for load in LOADS.values()
+         for family in (4, 6) if makes_sense(topology, load, family)]
+
+
+def sample(text):
+    """The same cells for the same text: of as many topologies and loads as possible."""
+    draw = random.Random(text)
+    quick = [load for load in LOADS.values() if load.seconds <= SAMPLE_SECONDS]
+    topologies = draw.sample(sorted(BUILDERS), SAMPLE)
+    loads = draw.sample(quick, SAMPLE)
+    cells = [Cell(*words, draw.choice((4, 6))) for words in zip(topologies, loads)]
+    return [cell for cell in cells if makes_sense(*cell)]
