@@ -24,7 +24,7 @@ struct proc_net_device {
 
 /*
  * Call `visit` for each device in the file dev, until it returns a negative errno, which is returned.  The kernel does
- * not lock its list of devices for this: about 15 µs and 2 µs for each device.  0; -EBADMSG: the file has another
+ * not lock its list of devices for this: about 50 µs and 2 µs for each device.  0; -EBADMSG: the file has another
  * format; or the negative errno of open(2) or read(2).
  */
 int proc_net_devices(int directory,

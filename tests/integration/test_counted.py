@@ -5,17 +5,22 @@ as a metric; or it is not shown, with the reason."""
 import contextlib
 import datetime
 import itertools
+import os
 import pathlib
+import shutil
 import subprocess
 import time
 
 import pytest
 
-from lab import waiting
+from lab import paths, waiting
 from lab.net import Device
 from lab.prometheus import scrape
 
 SENT = 30000
+NOBODY = 65534
+# Those of systemd/netflowd.service.
+CAPABILITIES = "+bpf,+perfmon,+syslog,+sys_ptrace,+dac_read_search"
 SETTINGS = "history.interval=1s", "metrics.listen=unix"
 
 pytestmark = pytest.mark.patient
@@ -169,3 +174,30 @@ def test_renamed_and_made_again(daemon, silent_pair):
         right.ip("link", "add", device.name, "type", "veth", "peer", "name", "other")
         again = Device(right, device.name)
         assert waiting.settled(lambda: counted(daemon, again).get("received"), 0) == 0
+
+
+def test_with_the_rights_of_the_service(start, silent_pair, tmp_path, bpf):
+    """A user with five capabilities, none of which lets it enter a namespace; and what 300 more
+    namespaces cost."""
+    del bpf
+    binary = tmp_path / "netflowd"
+    shutil.copy(paths.DAEMON, binary)
+    binary.chmod(0o755)
+    daemon = start.make(binary=binary, command=[
+        "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps",
+        CAPABILITIES, "--ambient-caps", CAPABILITIES, "--bounding-set", f"-all,{CAPABILITIES}"])
+    os.chown(daemon.directory, NOBODY, NOBODY)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(inhabited(silent_pair.left, silent_pair.right))
+        for _ in range(300):
+            process = stack.enter_context(subprocess.Popen(["unshare", "--net", "sleep", "300"]))
+            stack.callback(process.kill)
+        daemon.start()
+        before = silent_pair.right_device.statistics()["rx"]["packets"]
+        silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 1234)
+        assert silent_pair.right_device.statistics()["rx"]["packets"] == before + 1234
+        received = waiting.settled(
+            lambda: counted(daemon, silent_pair.right_device).get("received"), 1234)
+        [cost] = [part for part in daemon.status()["readings"] if part["part"] == "traffic"]
+    assert received == 1234
+    assert cost["cpu_ns"] / cost["readings"] < 300e6
