@@ -297,8 +297,10 @@ static void put_folded(struct page *page, const json_t *reply)
 	uint64_t folded = field_count_or(reply, "folded", 0);
 
 	if (folded)
-		page_put(page, PAGE_WARN, "; of %s more the device or namespace is no longer known",
-			 units_count(folded).s);
+		page_put(
+			page, PAGE_WARN,
+			"; of %s more the device or namespace is no longer known, or was another one of that name",
+			units_count(folded).s);
 }
 
 /* Why no row has a mark, if there is too little history. */

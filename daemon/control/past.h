@@ -30,8 +30,9 @@ struct past {
 	json_t *parameters;
 	/* Since 1970.  since_us: READER_BEGINNING if it was not given; until_us: can be still to come. */
 	int64_t since_us, until_us;
-	size_t limit;	/* of the rows */
-	uint32_t netns; /* the number of the parameter `netns` now; 0: not known */
+	size_t limit;	    /* of the rows */
+	uint32_t netns;	    /* the number of the parameter `netns` now; 0: not known */
+	uint64_t netns_key; /* place_key() of the namespace that has the name now; 0: not known */
 	/* Made in the thread. */
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
@@ -88,6 +89,12 @@ int past_or_now(struct control *control, struct call *call, json_t *parameters,
 bool past_is_whole(const struct past *past, const char *question);
 
 /* The device and the namespace, a number or a name at that time, that a series or a record must have. */
+enum past_place {
+	PAST_ELSEWHERE,
+	PAST_HERE,
+	PAST_EARLIER, /* of a namespace that had the name or the number before the one that has it now */
+};
+enum past_place past_place(const struct past *past, const json_t *name);
 bool past_takes_place(const struct past *past, const json_t *name);
 
 /* A time of the history as a string. */

@@ -13,6 +13,7 @@
 #include "daemon/core/reason.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
+#include "daemon/history/place_key.h"
 #include "daemon/history/series.h"
 #include "daemon/history/vector.h"
 #include "daemon/store/records.h"
@@ -75,7 +76,7 @@ static bool takes(const json_t *name, void *userdata)
 	const struct past *past = userdata;
 
 	return is_reason(past, name) &&
-	       (has_lost_place(past, name) || past_takes_place(past, name));
+	       (has_lost_place(past, name) || past_place(past, name) != PAST_ELSEWHERE);
 }
 
 static int prepare(struct past *past)
@@ -119,9 +120,9 @@ static const struct grouping {
 	 {"reason", "inferred", "kernel_reason", "reason_number", "subsystem", "candidates",
 	  "class"}},
 	{"location", {"location", "function", "class"}},
-	{"dev", {"device", "ifindex", "netns", "netns_name", "class"}},
+	{"dev", {"device", "ifindex", "netns", "netns_name", "class", PLACE_NETNS}},
 	{"proto", {"protocol", "class"}},
-	{"netns", {"netns", "netns_name", "class"}},
+	{"netns", {"netns", "netns_name", "class", PLACE_NETNS}},
 	{"cgroup", {"cgroup_id", "owner", "class"}},
 	{"flow", {"flow", "class"}},
 };
@@ -147,7 +148,7 @@ static enum lot lot_of(const struct past *past, const json_t *name)
 {
 	if (json_is_true(json_object_get(name, "message")))
 		return LOT_MESSAGE;
-	if (has_lost_place(past, name))
+	if (has_lost_place(past, name) || past_place(past, name) == PAST_EARLIER)
 		return LOT_FOLDED;
 	return is_hidden(past->state, name) ? LOT_HIDDEN : LOT_ROW;
 }

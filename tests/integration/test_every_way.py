@@ -8,6 +8,7 @@ import time
 import pytest
 
 from lab import packets, recordings, waiting
+from lab.net import Namespace, run
 
 pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
 
@@ -63,6 +64,38 @@ def test_two_devices_that_only_their_names_distinguish(by_events, lab):
             assert [row["packets"] for row in reply["rows"]] == [count], key
     text = daemon.netflowctl("drops", "--since", "1m", "--dev", name, "--json").stdout
     assert json.loads(text)["packets"] == count
+
+
+# ---- a namespace is itself ----
+
+
+@pytest.mark.usefixtures("bpf")
+def test_a_namespace_with_the_name_and_the_number_of_another(start, lab, tmp_path):
+    daemon = start(FAST, history=tmp_path / "history")
+    pair = lab.pair(ipv6=False)
+    name, inode = pair.right.name, pair.right.inode
+    pair.left.send_udp(pair.RIGHT4, 9, 22)
+
+    def counts(**question):
+        return [packets_of(daemon, netns=name, **question, **past)
+                for past in ({}, {"since": since(60)})]
+
+    assert waiting.until(counts, lambda got: got == [22, 22]) == [22, 22]
+    written(daemon)
+    run("ip", "netns", "delete", name)
+    # The kernel gives the number to the next namespace, sooner or later.
+    again = Namespace(name, ipv6=False)
+    again.send_udp("127.0.0.1", 9, 8)
+    written(daemon)
+    assert waiting.until(counts, lambda got: got == [8, 8]) == [8, 8], again.inode == inode
+    for by in ("dev", "netns", "reason"):
+        assert counts(by=by) == [8, 8]
+    reply = daemon.call("GetDrops", netns=name, since=since(60))
+    assert reply["folded"] == 22
+    # Nobody has the name any more: then all that had it are meant.
+    run("ip", "netns", "delete", name)
+    assert packets_of(daemon, netns=name, since=since(60)) == 30
+    pair.right = again
 
 
 # ---- what a record has, now and in the past ----
