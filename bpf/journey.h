@@ -140,6 +140,8 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 {
 	if (e->journey == NF_JOURNEY_RX) {
 		nf_journey_receive_side(r, e->begin_ns, &e->rx);
+		if (e->flags & NF_INFLIGHT_GAP)
+			r->stage_ns[NF_STAGE_GAP_FILLED] = e->gap_ns;
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
@@ -190,7 +192,7 @@ static __noinline int nf_journey_send(void *ctx, struct nf_cpu *cpu, const struc
 		r->weight_shift = nf_inflight_share(e).shift + live.window_shift;
 	if (end->slow || nf_journey_slow(e))
 		r->flags |= NF_JOURNEY_SLOW;
-	if (e->flags & NF_INFLIGHT_NO_QUEUE)
+	if (e->journey >= NF_JOURNEY_TX && e->flags & NF_INFLIGHT_NO_QUEUE)
 		r->flags |= NF_JOURNEY_NO_QUEUE;
 	if (e->flags & NF_INFLIGHT_POLLED)
 		r->flags |= NF_JOURNEY_POLLED;

@@ -265,9 +265,19 @@ struct inet_connection_sock {
 	struct hlist_node icsk_listen_portaddr_node;
 };
 
+struct tcp_sack_block {
+	__u32 start_seq;
+	__u32 end_seq; /* the number behind its last byte */
+};
+
 struct tcp_sock {
 	struct sock sk; /* only its place is used, as in udp_sock */
 	__u32 rcv_nxt;
+	struct tcp_sack_block selective_acks[4];
+};
+
+struct tcp_skb_cb {
+	__u32 seq; /* host byte order */
 };
 
 struct udp_sock {
@@ -282,6 +292,7 @@ struct sk_buff {
 	unsigned int len;
 	unsigned int data_len;
 	int skb_iif;
+	char cb[8]; /* of the protocol, only its beginning: struct tcp_skb_cb */
 	__u16 vlan_proto;
 	__u16 vlan_tci;
 	__u16 protocol;

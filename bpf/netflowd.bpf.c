@@ -603,7 +603,7 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 		event = NF_EVENT_INVALIDATED;
 	} else {
 		udp = nf_queued_udp(skb);
-		timed = settings.udp_reader && path.sk;
+		timed = settings.udp_reader && path.sk && !(path.flags & NF_INFLIGHT_GAP);
 		timed |= udp && !softirq && !settings.udp_deferred;
 		event = timed || udp || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
 	}

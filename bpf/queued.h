@@ -9,7 +9,7 @@
  * the queue itself is read, from its tail on backward, as far as its skbs are in
  * the in-flight table and do not have the stage yet.  These are usually just one,
  * and more when
- *   - TCP fills a gap and appends the skbs that waited behind it (tcp_ofo_queue());
+ *   - TCP fills a gap and appends the skbs that waited behind it (tcp_ofo_queue()), see below;
  *   - since 6.18 a CPU queues the datagrams of others together with its own
  *     (udp_prod_queue in __udp_enqueue_schedule_skb());
  *   - two CPUs queue at the same time, and the first sees both.
@@ -23,6 +23,19 @@
  * is in the queue, and that moment is its stage.  Without it, a reader on another CPU that
  * does not sleep takes 1 datagram in 100 before it is announced, and its record lacks
  * the stage.  The announcement that follows on the same CPU shows that the socket took it.
+ *
+ * A gap.  A segment that TCP receives ahead of its sequence waits in out_of_order_queue until the
+ * missing one comes, which the network lost or overtook, or this host dropped.  The kernel shows no
+ * event of it, and then announces all of them at once.  That wait is not the time that the stack
+ * takes, so it is a segment of its own, gap_wait, which ends when the missing one is received; and
+ * the skb has no receive→sock_queue, because the moment at which TCP put it aside is not known.
+ * These show that an skb has waited:
+ *   - it was received before the first of its announcement, which is before it in the sequence;
+ *   - TCP appended the missing segment to the last skb of the queue: then the first itself has
+ *     waited.  Its sequence number is in one of the blocks that the socket reported as received
+ *     behind a gap (SACK).  With more than four gaps at a time, the socket forgets the oldest blocks.
+ * Other reasons for a late announcement show neither: the backlog of a busy socket, SO_RCVLOWAT,
+ * IPsec that decrypts on another CPU.
  *
  * The skbs behind the first are read with bpf_probe_read_kernel() only, which
  * does not fault if one of them is freed; then its address, or its head, does not
@@ -70,26 +83,84 @@ static __always_inline bool nf_queued_is_new(const struct nf_inflight *e, __u64 
 }
 
 /*
- * End receive→sock_queue; returns whether it was slow.  A function of its own keeps the
- * programs short.
+ * End receive→sock_queue, or gap_wait; returns whether it was slow.  `share`: the shift and, in the
+ * upper byte, the rank.  A function of its own keeps the programs short.
  */
-static __noinline int nf_queued_time(struct nf_device_stats *stats, __u64 from_ns, __u64 to_ns,
-				     __u8 shift, __u8 rank)
+static __noinline int nf_queued_time(struct nf_device_stats *stats, __u32 segment, __u64 from_ns,
+				     __u64 to_ns, __u16 share)
 {
-	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns,
-			      nf_weight_of(shift, rank));
+	struct nf_weight w = nf_weight_of(share & 0xff, share >> 8);
+
+	if (segment == NF_SEGMENT_GAP_WAIT)
+		return nf_segment_add(stats, NF_SEGMENT_GAP_WAIT, from_ns, to_ns, w);
+	return nf_segment_add(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, from_ns, to_ns, w);
 }
 
-/* Give the skb of a new entry the stage. */
-static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now)
+static __always_inline __u16 nf_queued_share(struct nf_share share)
+{
+	return share.shift | share.rank << 8;
+}
+
+/*
+ * Give the skb of a new entry the stage.  `filled_ns`: when the gap was filled behind which it
+ * waited; 0: behind none.
+ */
+static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now, __u64 filled_ns)
 {
 	__u64 ns = settings.udp_enqueue && e->enqueue_ns ? e->enqueue_ns : now;
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
+	__u16 share = nf_queued_share(nf_inflight_share(e));
+	__u32 segment = NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE;
 
 	e->sock_queue = nf_ticks(e->begin_ns, ns);
-	if (likely(stats) &&
-	    nf_queued_time(stats, e->begin_ns, ns, nf_inflight_share(e).shift, e->rank))
+	if (unlikely(filled_ns)) {
+		/* Not after the stage, which is rounded to ticks. */
+		ns = e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
+		e->gap_ns = ns = filled_ns < ns ? filled_ns : ns;
+		e->flags |= NF_INFLIGHT_GAP;
+		segment = NF_SEGMENT_GAP_WAIT;
+	}
+	if (likely(stats) && nf_queued_time(stats, segment, e->begin_ns, ns, share))
 		e->flags |= NF_INFLIGHT_SLOW;
+}
+
+/* ---- gaps ---------------------------------------------------------------- */
+
+#define NF_QUEUED_BLOCKS 4 /* of tcp_sock.selective_acks */
+
+/*
+ * Whether the TCP socket `sk` has reported the skb as received behind a gap.  When a gap is filled,
+ * the kernel does not clear the blocks behind it (tcp_sack_remove()).  Both are numbers like
+ * nf_inflight.skb.  A global function, see nf_queued_one().
+ */
+__noinline int nf_queued_sacked(__u64 skb, __u64 sk, __u64 base)
+{
+	const struct tcp_sock *tp = (const void *)(sk + base);
+	const struct sk_buff *at = (const void *)(skb + base);
+	struct tcp_sack_block block[NF_QUEUED_BLOCKS];
+	struct tcp_skb_cb cb;
+	__u32 inside = 0;
+	int i;
+
+	if (bpf_probe_read_kernel(block, sizeof(block), &tp->selective_acks) ||
+	    bpf_probe_read_kernel(&cb, sizeof(cb), &at->cb))
+		return 0;
+#pragma unroll
+	for (i = 0; i < NF_QUEUED_BLOCKS; i++)
+		inside |= cb.seq - block[i].start_seq < block[i].end_seq - block[i].start_seq;
+	return inside;
+}
+
+/*
+ * Whether an skb may have waited: this run of NET_RX has not brought it.  Of most skbs this saves
+ * reading the socket.
+ */
+static __always_inline bool nf_queued_is_late(struct nf_cpu *cpu, const struct nf_inflight *e)
+{
+	const struct nf_context *context = nf_context(cpu);
+
+	return !context || !nf_in_net_rx(context) || context->entry_ns <= NF_UNTIMED ||
+	       e->begin_ns < context->entry_ns;
 }
 
 /* Whether the skb was found in a queue before, by its entry. */
@@ -101,13 +172,18 @@ static __always_inline bool nf_queued_is_old(const struct nf_inflight *e, __u64 
 /* Added to the number of an skb, which is a multiple of 8. */
 #define NF_QUEUED_NOT_FOLLOWED 1
 
+/* What a walk is for; all others give the stage to skbs of TCP. */
+#define NF_QUEUED_UDP 0	 /* to give it to datagrams */
+#define NF_QUEUED_LOOK 1 /* to find the first */
+
 /*
  * Give an skb in a queue the stage if it is new.  Returns the skb before it, with
  * NF_QUEUED_NOT_FOLLOWED if this one is not new; 0 if this one is old.  `skb` is a number like
- * nf_inflight.skb, and `base` is the distance of these from addresses.  A global function, so
- * that the verifier checks it once, not for each skb of a walk.
+ * nf_inflight.skb, and `base` is the distance of these from addresses.  `filled_ns`: what
+ * was received before that has waited behind a gap until then; or NF_QUEUED_*.  A global function,
+ * so that the verifier checks it once, not for each skb of a walk.
  */
-__noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now)
+__noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns)
 {
 	const struct sk_buff *at = (const void *)(skb + base);
 	struct nf_inflight *e = nf_inflight_at(skb);
@@ -118,26 +194,29 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now)
 	before = (__u64)BPF_CORE_READ(at, prev) - base;
 	if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
 		return before + NF_QUEUED_NOT_FOLLOWED;
-	nf_queued_stamp(e, now);
+	if (filled_ns == NF_QUEUED_LOOK)
+		return before;
+	nf_queued_stamp(e, now, e->begin_ns < filled_ns ? filled_ns : 0);
 	return before;
 }
 
 /*
  * Give the skb and those before it the stage.  `queue` is the head of the queue, a number as
- * `skb`; `locked`: the queue stays as it is.  Returns the first skb of them, 0 if there is
- * none.  A global function, too.
+ * `skb`; `filled_ns`: as above.  Returns the first skb of them, 0 if there is none.  A global
+ * function, too.
  *
  * If two CPUs find the same skb of a UDP socket within a few ns, the histogram counts
  * it twice.
  */
-__noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now, bool locked)
+__noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now, __u64 filled_ns)
 {
 	__u64 oldest = 0, before, unknown, unknowns = 0;
-	__u64 unknowns_max = locked ? NF_QUEUED_UNKNOWN_MAX : 0;
+	/* TCP holds the socket's lock when it announces data. */
+	__u64 unknowns_max = filled_ns == NF_QUEUED_UDP ? 0 : NF_QUEUED_UNKNOWN_MAX;
 	int i;
 
 	for (i = 0; i < NF_QUEUED_MAX && skb != queue; i++) {
-		before = nf_queued_one(skb, base, now);
+		before = nf_queued_one(skb, base, now, filled_ns);
 		if (!before)
 			break;
 		/* Without branches: the verifier would follow both at every skb. */
@@ -153,6 +232,22 @@ __noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now,
 	return oldest;
 }
 
+/*
+ * The same of the skb and those before it in the queue of a TCP socket, in two walks: what has
+ * waited behind a gap shows only when the first is known.
+ */
+static __noinline __u64 nf_queued_stream(__u64 skb, __u64 queue, __u64 base, __u64 now)
+{
+	__u64 sk = queue - bpf_core_field_offset(struct sock, sk_receive_queue);
+	__u64 first = nf_queued_before(skb, queue, base, now, NF_QUEUED_LOOK);
+	const struct nf_inflight *e = first ? nf_inflight_at(first) : 0;
+
+	if (!e)
+		return 0;
+	return nf_queued_before(skb, queue, base, now,
+				nf_queued_sacked(first, sk, base) ? now : e->begin_ns);
+}
+
 /* TCP holds the socket's lock when it announces data. */
 static __always_inline bool nf_queued_is_locked(__u16 protocol)
 {
@@ -160,19 +255,26 @@ static __always_inline bool nf_queued_is_locked(__u16 protocol)
 }
 
 /*
- * Give the tail of the queue, which is new, and the new skbs before it the stage.  Returns the
- * first of them.
+ * Give the tail of the queue of a socket, which is new, and the new skbs before it the stage.
+ * Returns the first of them.
  */
 static __always_inline __u64 nf_queued_tail(struct nf_cpu *cpu, const struct sk_buff *tail,
-					    __u64 queue, struct nf_inflight *e, __u64 now,
+					    const struct sock *sk, struct nf_inflight *e, __u64 now,
 					    bool locked)
 {
 	__u64 skb = nf_address(tail), before = nf_address(tail->prev), oldest = 0;
-
-	nf_queued_stamp(e, now);
+	__u64 queue = nf_address(&sk->sk_receive_queue), filled_ns = 0;
 	/* Usually it is the only one, or the one before it has been announced. */
-	if (unlikely(before != queue && !nf_queued_is_old(nf_inflight_at(before), before)))
-		oldest = nf_queued_before(before, queue, nf_base(cpu), now, locked);
+	bool several = before != queue && !nf_queued_is_old(nf_inflight_at(before), before);
+
+	if (unlikely(several) && locked)
+		return nf_queued_stream(skb, queue, nf_base(cpu), now);
+	if (locked && unlikely(nf_queued_is_late(cpu, e)) &&
+	    nf_queued_sacked(skb, nf_address(sk), nf_base(cpu)))
+		filled_ns = now;
+	nf_queued_stamp(e, now, filled_ns);
+	if (unlikely(several))
+		oldest = nf_queued_before(before, queue, nf_base(cpu), now, NF_QUEUED_UDP);
 	return oldest ? oldest : skb;
 }
 
@@ -184,7 +286,7 @@ static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struc
 	__u64 base = nf_base(cpu);
 
 	return nf_queued_before((__u64)BPF_CORE_READ(up, reader_queue.prev) - base,
-				nf_address(&up->reader_queue), base, now, false);
+				nf_address(&up->reader_queue), base, now, NF_QUEUED_UDP);
 }
 
 /*
@@ -204,7 +306,7 @@ static __always_inline bool nf_queued_any(struct nf_cpu *cpu, __u64 tail)
 /* The receive queue of a socket whose type the verifier does not know (kprobe). */
 static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct sock *sk)
 {
-	__u64 base = nf_base(cpu), now, tail;
+	__u64 base = nf_base(cpu), now, queue, tail;
 
 	cpu->ready = 0;
 	if (!nf_queued_family(BPF_CORE_READ(sk, __sk_common.skc_family)))
@@ -214,8 +316,11 @@ static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct s
 		return;
 	now = bpf_ktime_get_ns();
 	cpu->ready_ns = now;
-	cpu->ready = nf_queued_before(tail, (__u64)&sk->sk_receive_queue - base, base, now,
-				      nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)));
+	queue = (__u64)&sk->sk_receive_queue - base;
+	if (nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)))
+		cpu->ready = nf_queued_stream(tail, queue, base, now);
+	else
+		cpu->ready = nf_queued_before(tail, queue, base, now, NF_QUEUED_UDP);
 }
 
 /* A UDP socket is about to queue a datagram, or to drop it because its buffer is full. */
@@ -261,8 +366,8 @@ static __always_inline __u64 nf_queued_announced(struct nf_cpu *cpu, const struc
 		e->sock_queue = nf_ticks(enqueue->begin_ns, enqueue->ns);
 	stats = nf_device_stats(enqueue->slot);
 	if (stats &&
-	    nf_queued_time(stats, enqueue->begin_ns, enqueue->ns, enqueue->share.shift,
-			   enqueue->share.rank) &&
+	    nf_queued_time(stats, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, enqueue->begin_ns, enqueue->ns,
+			   nf_queued_share(enqueue->share)) &&
 	    e)
 		e->flags |= NF_INFLIGHT_SLOW;
 	return skb;
@@ -302,10 +407,10 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	if (likely(nf_queued_is_new(e, skb) && e->head == (__u64)tail->head)) {
 		/* Usually it has just been named: no need to read the clock again. */
 		now = named && cpu->enqueue.skb == skb ? cpu->enqueue.ns : bpf_ktime_get_ns();
-		oldest = nf_queued_tail(cpu, tail, queue, e, now, locked);
+		oldest = nf_queued_tail(cpu, tail, sk, e, now, locked);
 	} else if (locked && skb != queue && !nf_queued_is_old(e, skb)) {
 		now = bpf_ktime_get_ns();
-		oldest = nf_queued_before(skb, queue, nf_base(cpu), now, locked);
+		oldest = nf_queued_stream(skb, queue, nf_base(cpu), now);
 	}
 	if (unlikely(!oldest) && sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();

@@ -109,7 +109,8 @@ enum nf_segment {
 	NF_SEGMENT_IRQ_TO_SOFTIRQ,	  /* rx: irq → softirq_entry */
 	NF_SEGMENT_RAISE_TO_SOFTIRQ,	  /* rx: softirq_raise → softirq_entry */
 	NF_SEGMENT_SOFTIRQ_TO_RECEIVE,	  /* rx: softirq_entry → receive */
-	NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, /* rx: receive → sock_queue */
+	NF_SEGMENT_GAP_WAIT,		  /* rx: receive → gap_filled, see bpf/queued.h */
+	NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, /* rx: receive → sock_queue, without a gap */
 	NF_SEGMENT_WAKEUP_TO_RUN,	  /* rx: the reader is woken → gets on a CPU */
 	NF_SEGMENT_RUN_TO_COPY,		  /* rx: the woken reader gets on a CPU → copy */
 	NF_SEGMENT_RECEIVE_TO_COPY,	  /* rx: receive → copy */
@@ -129,6 +130,7 @@ enum nf_stage {
 	NF_STAGE_SOFTIRQ_RAISE,
 	NF_STAGE_SOFTIRQ_ENTRY,
 	NF_STAGE_RECEIVE,
+	NF_STAGE_GAP_FILLED, /* TCP got what was missing before it */
 	NF_STAGE_SOCK_QUEUE,
 	NF_STAGE_WAKEUP,
 	NF_STAGE_RUN,
@@ -464,7 +466,8 @@ enum nf_journey {
 	NF_JOURNEY_FORWARD, /* received, then queued for transmit */
 };
 
-#define NF_INFLIGHT_NO_QUEUE 0x1  /* began at start_xmit: GSO segment, or its entry was lost */
+#define NF_INFLIGHT_NO_QUEUE 0x1  /* tx: began at start_xmit: GSO segment, or its entry was lost */
+#define NF_INFLIGHT_GAP 0x1	  /* rx: it waited behind a gap, until gap_ns */
 #define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
 #define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
 #define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/softirq.h */
@@ -508,9 +511,10 @@ struct nf_inflight {
 			__u64 xmit_ns;	/* see NF_XMIT_PENDING */
 		};
 	};
-	union {			  /* rx; which one depends on settings.udp_reader */
+	union {			  /* rx; of a datagram, which one depends on settings.udp_reader */
 		__u64 sk;	  /* the UDP socket where it is next in line, 0 = not known */
 		__u64 enqueue_ns; /* when it was put into the queue of a UDP socket, 0 = not yet */
+		__u64 gap_ns;	  /* of TCP, with NF_INFLIGHT_GAP: when the gap was filled */
 	};
 	__u16 slot;   /* device slot of the last stage */
 	__u8 journey; /* enum nf_journey */
@@ -1033,6 +1037,6 @@ _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
 _Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
-_Static_assert(sizeof(struct nf_journey_record) == 16 + 96 + 16 + 24 + 112 + 168, "layout");
+_Static_assert(sizeof(struct nf_journey_record) == 16 + 104 + 16 + 24 + 112 + 168, "layout");
 
 #endif

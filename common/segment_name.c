@@ -14,6 +14,11 @@ static const struct {
 	const char *direction, *name;
 } totals[] = {{"rx", "rx_total"}, {"fwd", "forward_total"}, {"tx", "tx_total"}};
 
+/* Segments with a name of their own. */
+static const struct {
+	const char *from, *to, *name;
+} own_names[] = {{"receive", "gap_filled", "gap_wait"}};
+
 static const struct {
 	const char *stage, *name;
 } short_names[] = {{"softirq_raise", "raise"}, {"softirq_entry", "softirq"}};
@@ -24,11 +29,16 @@ struct half {
 	int length;
 };
 
+static bool is_stage(struct half half, const char *stage)
+{
+	return strlen(stage) == (size_t)half.length &&
+	       !strncasecmp(stage, half.text, (size_t)half.length);
+}
+
 static struct half shorten(struct half half)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(short_names); i++)
-		if (strlen(short_names[i].stage) == (size_t)half.length &&
-		    !strncasecmp(short_names[i].stage, half.text, (size_t)half.length))
+		if (is_stage(half, short_names[i].stage))
 			return (struct half){short_names[i].name, (int)strlen(short_names[i].name)};
 	return half;
 }
@@ -37,6 +47,12 @@ static struct segment_text join(struct half from, struct half to)
 {
 	struct segment_text name;
 
+	for (size_t i = 0; i < ARRAY_SIZE(own_names); i++) {
+		if (!is_stage(from, own_names[i].from) || !is_stage(to, own_names[i].to))
+			continue;
+		snprintf(name.s, sizeof(name.s), "%s", own_names[i].name);
+		return name;
+	}
 	from = shorten(from);
 	to = shorten(to);
 	snprintf(name.s, sizeof(name.s), "%.*s" JOINT "%.*s", from.length, from.text, to.length,

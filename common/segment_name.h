@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names of segments.  The identifier is ASCII and the same everywhere: in JSON, parameters,
- * settings, alert rules and the knowledge.  It joins two stages ("raise_to_softirq"), or names the
- * total of one direction ("rx_total").  In it the stages softirq_raise and softirq_entry are
- * "raise" and "softirq".  The form with the arrow is for people, and only made here.
+ * settings, alert rules and the knowledge.  It joins two stages ("raise_to_softirq"), has a name
+ * of its own ("gap_wait"), or names the total of one direction ("rx_total").  In it the stages
+ * softirq_raise and softirq_entry are "raise" and "softirq".  The form with the arrow is for
+ * people, and only made here.
  */
 #ifndef COMMON_SEGMENT_NAME_H
 #define COMMON_SEGMENT_NAME_H

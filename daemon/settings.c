@@ -84,6 +84,8 @@ const struct setting setting_table[] = {
 	SLOW_SEGMENT("raise_to_softirq", NF_SEGMENT_RAISE_TO_SOFTIRQ,
 		     "raise→softirq (wait of the softirq)"),
 	SLOW_SEGMENT("softirq_to_receive", NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "softirq→receive"),
+	SLOW_SEGMENT("gap_wait", NF_SEGMENT_GAP_WAIT,
+		     "gap_wait (wait behind a hole in TCP's sequence)"),
 	SLOW_SEGMENT("receive_to_sock_queue", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE,
 		     "receive→sock_queue"),
 	SLOW_SEGMENT("wakeup_to_run", NF_SEGMENT_WAKEUP_TO_RUN, "wakeup→run (wait for a CPU)"),
@@ -103,7 +105,7 @@ const struct setting setting_table[] = {
 	{"latency.burst", SETTING_NUMBER, AT(backend.journey_burst), 1, 1000000, "200", "records",
 	 "latency records at once on one CPU", NULL, LIVE},
 	{"latency.recent", SETTING_NUMBER, AT(latency_recent), 1, 1 << 20, "4096", "records",
-	 "latency records that netflowd keeps in memory, fairly by cause; 496 bytes each, and 168 for each cause",
+	 "latency records that netflowd keeps in memory, fairly by cause; 504 bytes each, and 168 for each cause",
 	 NULL, RESTART},
 
 	{"slots.limit", SETTING_NUMBER, AT(backend.slots.limit), 2, NF_SLOTS_BUCKETS - 1, "18",

@@ -26,6 +26,7 @@ static const struct {
 	[READING_IRQ_TO_SOFTIRQ] = {"rx", "irq_to_softirq"},
 	[READING_RAISE_TO_SOFTIRQ] = {"rx", "raise_to_softirq"},
 	[READING_SOFTIRQ_TO_RECEIVE] = {"rx", "softirq_to_receive"},
+	[READING_GAP_WAIT] = {"rx", "gap_wait"},
 	[READING_RECEIVE_TO_SOCK_QUEUE] = {"rx", "receive_to_sock_queue"},
 	[READING_WAKEUP_TO_RUN] = {"rx", "wakeup_to_run"},
 	[READING_RUN_TO_COPY] = {"rx", "run_to_copy"},

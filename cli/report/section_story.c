@@ -15,6 +15,9 @@
 #define PACKETS_MIN 100
 #define RULES_NAMED 3
 
+#define GAP_WAIT "gap_wait"
+#define RECEIVE_TO_COPY "receive_to_copy" /* contains the other */
+
 /* ---- drops --------------------------------------------------------------------------------- */
 
 static const struct model_cell *peak(const struct model *model)
@@ -65,8 +68,35 @@ static void tell_drops(struct html *html, const struct model *model)
 
 /* ---- latency ------------------------------------------------------------------------------- */
 
-/* The segment with the highest p99: a total, or in `direction` any other; those of many packets before all others. */
-static const json_t *slowest(const struct model *model, const char *direction)
+static const json_t *find_segment(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->segment_count; i++)
+		if (!strcmp(field_text(model->segments[i].total, "segment"), name))
+			return model->segments[i].total;
+	return NULL;
+}
+
+/* The p99 without the waits behind gaps in TCP's sequence, which receive→copy contains. */
+static uint64_t p99_without_gaps(const struct model *model, const json_t *row)
+{
+	uint64_t all = field_count_or(row, "p99_ns", 0), gaps;
+
+	if (strcmp(field_text(row, "segment"), RECEIVE_TO_COPY) != 0)
+		return all;
+	gaps = field_count_or(find_segment(model, GAP_WAIT), "p99_ns", 0);
+	return all > gaps ? all - gaps : 0;
+}
+
+static bool is_gap(const json_t *row)
+{
+	return row && !strcmp(field_text(row, "segment"), GAP_WAIT);
+}
+
+/*
+ * The segment with the highest p99: a total, or in `direction` any other; those of many packets before all others.
+ * `own`: only what contains no gap.
+ */
+static const json_t *slowest(const struct model *model, const char *direction, bool own)
 {
 	const json_t *worst = NULL;
 
@@ -77,34 +107,48 @@ static const json_t *slowest(const struct model *model, const char *direction)
 		bool worst_many = field_count_or(worst, "count", 0) >= PACKETS_MIN;
 
 		if (total != !direction ||
-		    (direction && strcmp(direction, field_text(row, "direction")) != 0))
+		    (direction && strcmp(direction, field_text(row, "direction")) != 0) ||
+		    (own && (is_gap(row) || !strcmp(field_text(row, "segment"), RECEIVE_TO_COPY))))
 			continue;
 		if (!worst || many > worst_many ||
 		    (many == worst_many &&
-		     field_count_or(row, "p99_ns", 0) > field_count_or(worst, "p99_ns", 0)))
+		     p99_without_gaps(model, row) > p99_without_gaps(model, worst)))
 			worst = row;
 	}
 	return worst;
 }
 
+static void tell_segment(struct html *html, const char *before, const json_t *row)
+{
+	html_text(html, "%s", before);
+	html_markup(html, "<b>");
+	html_text(html, "%s", segment_name_text(field_text(row, "segment")).s);
+	html_markup(html, "</b>");
+	html_text(html, " (p99 %s)", field_units_duration(row, "p99_ns").s);
+}
+
 static void tell_latency(struct html *html, const struct model *model)
 {
-	const json_t *total = slowest(model, NULL);
-	const json_t *part = total ? slowest(model, field_text(total, "direction")) : NULL;
+	const json_t *total = slowest(model, NULL, false), *part, *own;
 
 	html_markup(html, "<p>");
 	if (!total) {
 		html_markup(html, "No latency was measured.</p>\n");
 		return;
 	}
+	part = slowest(model, field_text(total, "direction"), false);
 	html_text(html, "The slowest path was %s, with p99 %s and at most %s for %s packets",
 		  field_text(total, "direction"), field_units_duration(total, "p99_ns").s,
 		  field_units_duration(total, "max_ns").s, estimate_count(total).s);
-	if (part) {
-		html_markup(html, "; its slowest segment was <b>");
-		html_text(html, "%s", segment_name_text(field_text(part, "segment")).s);
-		html_markup(html, "</b>");
-		html_text(html, " (p99 %s)", field_units_duration(part, "p99_ns").s);
+	if (part)
+		tell_segment(html, "; its slowest segment was ", part);
+	if (is_gap(part)) {
+		own = slowest(model, field_text(total, "direction"), true);
+		html_text(
+			html,
+			", the wait for TCP segments that the network lost or reordered, or that this host dropped");
+		if (own)
+			tell_segment(html, "; of this host's own segments it was ", own);
 	}
 	html_markup(html, ".</p>\n");
 }

@@ -16,6 +16,7 @@ const struct segment_histogram segment_histograms[NF_SEGMENT_COUNT] = {
 					 STAGES(SOFTIRQ_RAISE, SOFTIRQ_ENTRY)},
 	[NF_SEGMENT_SOFTIRQ_TO_RECEIVE] = {"softirq_to_receive", "rx",
 					   STAGES(SOFTIRQ_ENTRY, RECEIVE)},
+	[NF_SEGMENT_GAP_WAIT] = {"gap_wait", "rx", STAGES(RECEIVE, GAP_FILLED)},
 	[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = {"receive_to_sock_queue", "rx",
 					      STAGES(RECEIVE, SOCK_QUEUE)},
 	[NF_SEGMENT_WAKEUP_TO_RUN] = {"wakeup_to_run", "rx", STAGES(WAKEUP, RUN)},
@@ -147,6 +148,10 @@ bool segment_time(const struct stages *stages, const struct segment *segment, ui
 	}
 	if (!segment->total)
 		from = stages_ns(stages, segment->from);
+	/* The wait behind a gap is not the stack's, whose own time is not known then, see bpf/queued.h. */
+	if (segment->from == NF_STAGE_RECEIVE && segment->to == NF_STAGE_SOCK_QUEUE &&
+	    stages_ns(stages, NF_STAGE_GAP_FILLED))
+		return false;
 	if (!from || !to || to < from)
 		return false;
 	*ns = to - from;

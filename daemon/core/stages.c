@@ -102,6 +102,7 @@ static const struct stage {
 	[NF_STAGE_SOFTIRQ_RAISE] = {"softirq_raise", P(SOFTIRQ_RAISE) | SOFTIRQ, why_no_raise},
 	[NF_STAGE_SOFTIRQ_ENTRY] = {"softirq_entry", SOFTIRQ, NULL},
 	[NF_STAGE_RECEIVE] = {"receive", P(NETIF_RECEIVE_SKB), why_no_receive},
+	[NF_STAGE_GAP_FILLED] = {"gap_filled", P(SK_DATA_READY), NULL},
 	[NF_STAGE_SOCK_QUEUE] = {"sock_queue", P(SK_DATA_READY), why_no_sock_queue},
 	[NF_STAGE_WAKEUP] = {"wakeup", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY), NULL},
 	[NF_STAGE_RUN] = {"run", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY), NULL},
@@ -119,7 +120,8 @@ static const struct outcome {
 	enum nf_stage anchor;
 } outcomes[] = {
 	[NF_OUTCOME_DELIVERED] = {"delivered",
-				  RECEIVE_SIDE | S(SOCK_QUEUE) | S(WAKEUP) | S(RUN) | S(COPY),
+				  RECEIVE_SIDE | S(GAP_FILLED) | S(SOCK_QUEUE) | S(WAKEUP) |
+					  S(RUN) | S(COPY),
 				  NF_STAGE_RECEIVE},
 	[NF_OUTCOME_TRANSMITTED] = {"transmitted", TRANSMIT_SIDE, NF_STAGE_QUEUE},
 	[NF_OUTCOME_FORWARDED] = {"forwarded", RECEIVE_SIDE | TRANSMIT_SIDE, NF_STAGE_QUEUE},

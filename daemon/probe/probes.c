@@ -25,7 +25,7 @@ const struct probe_spec probe_specs[NF_PROBE_COUNT] = {
 		 "receive_to_sock_queue of datagrams that a reader takes at once"},
 	[NF_PROBE_SK_DATA_READY] =
 		{"sk_data_ready", "rx",
-		 "receive_to_sock_queue, wakeup_to_run, run_to_copy; on 6.18 and later UDP's receive_to_copy"},
+		 "gap_wait, receive_to_sock_queue, wakeup_to_run, run_to_copy; on 6.18 and later UDP's receive_to_copy"},
 	[NF_PROBE_SCHED_WAKING] = {"sched_waking", "wake", "wakeup_to_run and run_to_copy"},
 	[NF_PROBE_SCHED_SWITCH] = {"sched_switch", "wake", "wakeup_to_run and run_to_copy"},
 	[NF_PROBE_SKB_COPY_DATAGRAM_IOVEC] = {"skb_copy_datagram_iovec", "rx",

@@ -375,7 +375,7 @@ def test_tcp_has_every_stage(start, wire, burst):
 def test_tcp_fills_a_gap(start, lab, count):
     """The kernel announces all segments that waited behind a gap at once: each was queued, as far
     as netflowd's walk goes, and the records of the others say so."""
-    walk = 257  # the last segment, and NF_QUEUED_MAX before it
+    walk = 256  # NF_QUEUED_MAX
     wire = lab.pair(ipv6=False)
     wire.left.ip("route", "change", "10.77.1.0/24", "dev", wire.left_device.name,
                  "initcwnd", "1000")
@@ -411,6 +411,9 @@ def test_tcp_fills_a_gap(start, lab, count):
             assert "more segments at once" in journeys.missing(record)["sock_queue"]
         else:
             assert time_of(record, "sock_queue") > filled_ns
+            # The missing one is the only one with 1 byte.
+            waited = not journeys.carries(record, 1)
+            assert ("gap_filled" in journeys.names(record)) == waited
 
 
 # ---- consumed, not delivered -------------------------------------------------

@@ -13,7 +13,7 @@
 #include "build/bpf/netflowd.skel.h"
 #include "daemon/probe/bpf/internal.h"
 
-/* Blocks of a chunk: 2.2 MiB.  Smaller if the memory of devices is less than four chunks. */
+/* Blocks of a chunk: 2.4 MiB.  Smaller if the memory of devices is less than four chunks. */
 #define CHUNK_SHIFT 7
 
 /*

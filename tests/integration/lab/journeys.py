@@ -13,7 +13,7 @@ EVERY = ("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=10000
 # netflowd records only journeys that a test makes slow.
 NONE = ("latency.sample_one_in=0", "latency.rate=1000000", "latency.burst=1000000")
 
-RX = ("irq", "softirq_raise", "softirq_entry", "receive", "sock_queue", "wakeup", "run", "copy")
+RX = ("irq", "softirq_raise", "softirq_entry", "receive", "gap_filled", "sock_queue", "wakeup", "run", "copy")
 TX = ("queue", "start_xmit", "xmit", "free")
 ORDER = {"delivered": RX, "transmitted": TX, "forwarded": RX[:4] + TX}
 
@@ -112,7 +112,8 @@ def segment(time):
     """The identifier of a record's StageTime, as histograms and parameters have it."""
     short = {"softirq_raise": "raise", "softirq_entry": "softirq"}
     first, last = (short.get(stage, stage) for stage in (time["from"], time["to"]))
-    return f"{first}_to_{last}"
+    name = f"{first}_to_{last}"
+    return {"receive_to_gap_filled": "gap_wait"}.get(name, name)
 
 
 def check(record, lived_ns=None):

@@ -20,7 +20,7 @@
 #define MACHINE_CPUS 4
 #define MACHINE_NETS 3
 #define MACHINE_DEVICES 4 /* of each namespace; the first is lo */
-#define MACHINE_SKBS 4096
+#define MACHINE_SKBS 8192
 #define MACHINE_HEAD 256 /* bytes of an skb's linear memory */
 #define MACHINE_NESTED 8 /* programs that interrupt each other */
 
@@ -29,6 +29,7 @@ struct machine_socket {
 	union {
 		struct sock sk;
 		struct udp_sock udp;
+		struct tcp_sock tcp;
 	};
 };
 
@@ -233,7 +234,8 @@ static inline void socket_init(struct machine_socket *s, __u16 type, __u16 proto
 	s->sk.sk_type = type;
 	s->sk.sk_protocol = protocol;
 	queue_init(&s->sk.sk_receive_queue);
-	queue_init(&s->udp.reader_queue);
+	if (protocol == IPPROTO_UDP)
+		queue_init(&s->udp.reader_queue);
 }
 
 /* UDP keeps sizes in the place of skb->dev (udp_set_dev_scratch()): truesize, len, linear. */

@@ -348,20 +348,37 @@ static inline void model_queued(struct model_journey *j, const struct net_device
 	model_add(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, begin, ns);
 }
 
-/* The new skbs at the end of a queue get the stage; the first of them, NULL: there is none. */
-static inline struct model_skb *model_announce_queue(const struct model_queue *q, __u64 now)
+/* It was received before the one that TCP was waiting for. */
+static inline void model_waited(struct model_journey *j, __u64 filled, __u64 now)
 {
-	struct model_skb *first = NULL;
-	int end = q->count > MODEL_ANNOUNCED ? q->count - MODEL_ANNOUNCED : 0;
+	j->queued = true;
+	j->stage[NF_STAGE_GAP_FILLED] = filled;
+	j->stage[NF_STAGE_SOCK_QUEUE] = now;
+	model_add(model_device(j), NF_SEGMENT_GAP_WAIT, j->stage[NF_STAGE_RECEIVE], filled);
+}
 
-	for (int i = q->count - 1; i >= end && model_is_new(q->skb[i]); i--) {
+/* The new skbs at the end of a queue get the stage; the first of them, NULL: there is none. */
+static inline struct model_skb *model_announce_queue(const struct model_queue *q, bool udp,
+						     __u64 now)
+{
+	int end = q->count > MODEL_ANNOUNCED ? q->count - MODEL_ANNOUNCED : 0, first = q->count;
+	__u64 came;
+
+	while (first > end && model_is_new(q->skb[first - 1]))
+		first--;
+	if (first == q->count)
+		return NULL;
+	came = q->skb[first]->journey.stage[NF_STAGE_RECEIVE];
+	for (int i = q->count - 1; i >= first; i--) {
 		struct model_journey *j = &q->skb[i]->journey;
 
-		first = q->skb[i];
-		model_queued(j, model_device(j), j->stage[NF_STAGE_RECEIVE],
-			     j->enqueued ? j->enqueued : now);
+		if (!udp && j->stage[NF_STAGE_RECEIVE] < came)
+			model_waited(j, came, now);
+		else
+			model_queued(j, model_device(j), j->stage[NF_STAGE_RECEIVE],
+				     j->enqueued ? j->enqueued : now);
 	}
-	return first;
+	return q->skb[first];
 }
 
 static inline void model_enqueue(struct model_cpu *c, const struct model_socket *to,
@@ -411,9 +428,9 @@ static inline void model_announce(struct model_cpu *c, struct model_socket *to, 
 		c->ready_since = c->enqueue.ns;
 		return;
 	}
-	first = model_announce_queue(&to->receive, now);
+	first = model_announce_queue(&to->receive, to->udp, now);
 	if (!first && to->udp)
-		first = model_announce_queue(&to->reader, now);
+		first = model_announce_queue(&to->reader, true, now);
 	if (others)
 		own = model_announce_own(c, to);
 	c->ready = first ? first : own;

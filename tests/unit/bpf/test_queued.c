@@ -122,7 +122,7 @@ static void test_coalesced(void **state)
 	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
 }
 
-/* An skb fills a gap, and those that waited behind it follow: the reader reads the first. */
+/* SO_RCVLOWAT: TCP announces only the third. The reader reads the first. */
 static void test_several(void **state)
 {
 	struct sk_buff *first, *skb[3];
@@ -141,7 +141,208 @@ static void test_several(void **state)
 	assert_int_equal(queued_after(first), 160);
 	assert_ptr_equal(ready(), skb[0]);
 	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 4, 160 + 3 * 8000 - 3 * 1600);
+	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 0, 0);
 }
+
+/* ---- gaps ---- */
+
+static void set_sequence(struct sk_buff *skb, __u32 sequence)
+{
+	((struct tcp_skb_cb *)skb->cb)->seq = sequence;
+}
+
+static void sack(int block, __u32 start, __u32 end)
+{
+	tcp.tcp.selective_acks[block] = (struct tcp_sack_block){start, end};
+}
+
+/* Its gap was filled that many ns after receive; 0: it did not wait behind one. */
+static __u64 waited(const struct sk_buff *skb)
+{
+	const struct nf_inflight *e = entry_of(skb);
+
+	return e->flags & NF_INFLIGHT_GAP ? e->gap_ns - e->begin_ns : 0;
+}
+
+/* Three segments wait for the one before them. */
+static void test_gap(void **state)
+{
+	struct sk_buff *skb[3], *missing;
+
+	(void)state;
+	settings.udp_reader = true;
+	for (int i = 0; i < 3; i++)
+		skb[i] = received_at(BEGIN + 1600 * i);
+	missing = received_at(BEGIN + 160000);
+	append(&tcp, missing);
+	for (int i = 0; i < 3; i++)
+		append(&tcp, skb[i]);
+	announced_at(&tcp, BEGIN + 161600);
+	assert_int_equal(queued_after(missing), 1600);
+	assert_int_equal(waited(missing), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(waited(skb[i]), 160000 - 1600 * i);
+		assert_int_equal(queued_after(skb[i]), 161600 - 1600 * i);
+	}
+	assert_ptr_equal(ready(), missing);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 3, 3 * 160000 - 3 * 1600);
+	at(BEGIN + 170000);
+	copy(skb[1], 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_GAP_FILLED], BEGIN + 160000);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], BEGIN + 161600);
+	assert_false(journey()->flags & NF_JOURNEY_NO_QUEUE);
+	/* When it was filled is not the socket of a datagram, which ends its journey. */
+	at(BEGIN + 180000);
+	consume(skb[2]);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_COPY, 1, 170000 - 1600);
+	assert_balanced();
+}
+
+/* A journey with a long gap_wait is slow. */
+static void test_slow_gap(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN), *missing = received_at(BEGIN + 1600);
+
+	(void)state;
+	live.sample = 0;
+	live.threshold_ns[NF_SEGMENT_GAP_WAIT] = 1599;
+	append(&tcp, missing);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 3200);
+	copy(skb, 10);
+	assert_true(journey()->flags & NF_JOURNEY_SLOW);
+}
+
+/* TCP appends the missing one to the tail: only the blocks show that the next one waited. */
+static void test_gap_and_coalesced(void **state)
+{
+	struct sk_buff *tail = received_at(BEGIN), *skb[2];
+
+	(void)state;
+	append(&tcp, tail);
+	announced_at(&tcp, BEGIN + 160);
+	for (int i = 0; i < 2; i++) {
+		skb[i] = received_at(BEGIN + 1600 * i);
+		set_sequence(skb[i], 0xffffff00 + 0x100 * i);
+	}
+	sack(2, 0xffffff00, 0x200);
+	received_at(BEGIN + 16000);
+	append(&tcp, skb[0]);
+	append(&tcp, skb[1]);
+	announced_at(&tcp, BEGIN + 16160);
+	assert_int_equal(waited(skb[0]), 16160);
+	assert_int_equal(waited(skb[1]), 16160 - 1600);
+	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 2, 2 * 16160 - 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 160);
+}
+
+/* The same with one that waited, at each edge of each block. */
+static void test_gap_of_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4 * 4; i++) {
+		static const __u32 sequence[] = {999, 1000, 1999, 2000};
+		struct sk_buff *skb = received_at(BEGIN);
+		bool inside = i % 4 == 1 || i % 4 == 2;
+
+		socket_init(&tcp, 1, IPPROTO_TCP);
+		sack(i / 4, 1000, 2000);
+		set_sequence(skb, sequence[i % 4]);
+		append(&tcp, skb);
+		announced_at(&tcp, BEGIN + 1600);
+		assert_int_equal(waited(skb), inside ? 1600 : 0);
+	}
+}
+
+/* The stage is rounded to ticks, and the gap was filled before it. */
+static void test_gap_and_ticks(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	sack(0, 1000, 2000);
+	set_sequence(skb, 1000);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600 + 15);
+	copy(skb, 10);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_GAP_FILLED], BEGIN + 1600);
+	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], BEGIN + 1600);
+	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 1, 1600);
+}
+
+/* What this run of NET_RX has brought did not wait, whatever the socket reported before. */
+static void test_no_gap_in_this_run(void **state)
+{
+	struct sk_buff *before = received_at(BEGIN), *skb;
+
+	(void)state;
+	sack(0, 1000, 3000);
+	at(BEGIN + 1600);
+	softirq_entry(NET_RX_SOFTIRQ);
+	skb = received_at(BEGIN + 3200);
+	set_sequence(skb, 2000);
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 4800);
+	assert_int_equal(waited(skb), 0);
+	assert_int_equal(queued_after(skb), 1600);
+	/* And another one has. */
+	set_sequence(before, 2500);
+	append(&tcp, before);
+	announced_at(&tcp, BEGIN + 6400);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(waited(before), 6400);
+}
+
+/* The socket or the skb cannot be read: nothing shows that it waited. */
+static void test_gap_of_unreadable(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	sack(0, 1000, 2000);
+	set_sequence(skb, 1000);
+	append(&tcp, skb);
+	stand_in.unreadable[0].from = &tcp.tcp.selective_acks;
+	stand_in.unreadable[0].size = sizeof(tcp.tcp.selective_acks);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_int_equal(waited(skb), 0);
+	assert_int_equal(queued_after(skb), 1600);
+	stand_in.unreadable[0].size = 0;
+}
+
+/* Datagrams have no sequence. */
+static void test_no_gap_of_udp(void **state)
+{
+	struct sk_buff *older = received_at(BEGIN), *newer = received_at(BEGIN + 1600);
+
+	(void)state;
+	append(&udp, newer);
+	append(&udp, older);
+	announced_at(&udp, BEGIN + 3200);
+	assert_int_equal(queued_after(older), 3200);
+	assert_int_equal(waited(older), 0);
+	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 0, 0);
+}
+
+/* Without fentry, too. */
+static void test_gap_kprobe(void **state)
+{
+	struct pt_regs regs = {.di = (uintptr_t)&tcp.sk};
+	struct sk_buff *skb = received_at(BEGIN), *missing = received_at(BEGIN + 1600);
+
+	(void)state;
+	append(&tcp, missing);
+	append(&tcp, skb);
+	at(BEGIN + 3200);
+	assert_int_equal(nf_sk_data_ready_kprobe(&regs), 0);
+	assert_int_equal(waited(skb), 1600);
+	assert_int_equal(waited(missing), 0);
+	assert_ptr_equal(ready(), missing);
+}
+
+/* ---- the end of a walk ---- */
 
 /* The walk has an end, also where a queue would have none. */
 static void test_limit(void **state)
@@ -155,12 +356,11 @@ static void test_limit(void **state)
 		append(&tcp, skb[i]);
 	}
 	announced_at(&tcp, BEGIN + 1600);
-	/* The tail, and those before it that one walk reaches. */
 	for (int i = 0; i < NF_QUEUED_MAX + 4; i++)
 		count += queued_after(skb[i]) == 1600;
-	assert_int_equal(count, NF_QUEUED_MAX + 1);
-	assert_int_equal(queued_after(skb[2]), 0);
-	assert_ptr_equal(ready(), skb[3]);
+	assert_int_equal(count, NF_QUEUED_MAX);
+	assert_int_equal(queued_after(skb[3]), 0);
+	assert_ptr_equal(ready(), skb[4]);
 }
 
 /* A clone, or an skb whose entry was lost, before and behind the skbs that the table knows. */
@@ -397,6 +597,7 @@ static void test_reader_queue(void **state)
 	assert_int_equal(queued_after(skb), 1600);
 	assert_ptr_equal(ready(), skb);
 	/* A socket of TCP has no such queue there. */
+	queue_init(&tcp.udp.reader_queue);
 	queue_append(&tcp.udp.reader_queue, other);
 	announced_at(&tcp, BEGIN + 3200);
 	assert_int_equal(queued_after(other), 0);
@@ -624,6 +825,15 @@ int main(void)
 		QUEUED_TEST(test_gro_list),
 		QUEUED_TEST(test_coalesced),
 		QUEUED_TEST(test_several),
+		QUEUED_TEST(test_gap),
+		QUEUED_TEST(test_slow_gap),
+		QUEUED_TEST(test_gap_and_coalesced),
+		QUEUED_TEST(test_gap_of_one),
+		QUEUED_TEST(test_gap_and_ticks),
+		QUEUED_TEST(test_no_gap_in_this_run),
+		QUEUED_TEST(test_gap_of_unreadable),
+		QUEUED_TEST(test_no_gap_of_udp),
+		QUEUED_TEST(test_gap_kprobe),
 		QUEUED_TEST(test_limit),
 		QUEUED_TEST(test_unknown),
 		QUEUED_TEST(test_unknown_limit),

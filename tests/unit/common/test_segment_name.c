@@ -19,6 +19,8 @@ static void test_join(void **state)
 			    "raise_to_softirq");
 	assert_string_equal(segment_name_join("irq", "softirq_raise").s, "irq_to_raise");
 	assert_string_equal(segment_name_join("raise", "softirq").s, "raise_to_softirq");
+	assert_string_equal(segment_name_join("receive", "gap_filled").s, "gap_wait");
+	assert_string_equal(segment_name_join("gap_filled", "copy").s, "gap_filled_to_copy");
 }
 
 static void test_totals(void **state)
@@ -49,6 +51,8 @@ static void test_read(void **state)
 		{"tx  queue→start_xmit", "queue_to_start_xmit"},
 		{"softirq_to_receive", "softirq_to_receive"},
 		{"softirq_entry→receive", "softirq_to_receive"},
+		{"receive→gap_filled", "gap_wait"},
+		{"gap_wait", "gap_wait"},
 		{"rx total", "rx_total"},
 		{"fwd total", "forward_total"},
 		{"tx Total", "tx_total"},

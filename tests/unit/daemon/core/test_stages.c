@@ -164,7 +164,8 @@ static void test_no_time_passed(void **state)
 	(void)state;
 	for (int i = 0; i <= NF_STAGE_COPY; i++)
 		record.stage_ns[i] = record.header.time_ns;
-	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
+	check_stages(
+		"irq softirq_raise softirq_entry receive gap_filled sock_queue wakeup run copy");
 	assert_int_equal(stages.total_ns, 0);
 	assert_int_equal(stages.dominant, 0);
 }
@@ -291,7 +292,7 @@ static void test_probes_off(void **state)
 		{NF_PROBE_SOFTIRQ_ENTRY, deliver, B(IRQ) | B(SOFTIRQ_RAISE) | B(SOFTIRQ_ENTRY),
 		 "irq softirq_raise softirq_entry"},
 		{NF_PROBE_SK_DATA_READY, deliver, B(SOCK_QUEUE) | B(WAKEUP) | B(RUN),
-		 "sock_queue wakeup run"},
+		 "gap_filled sock_queue wakeup run"},
 		{NF_PROBE_SCHED_WAKING, deliver, B(WAKEUP) | B(RUN), "wakeup run"},
 		{NF_PROBE_SCHED_SWITCH, deliver, B(WAKEUP) | B(RUN), "wakeup run"},
 		{NF_PROBE_NET_DEV_QUEUE, transmit, B(QUEUE), "queue"},
@@ -528,6 +529,28 @@ static void test_segment_times(void **state)
 	assert_int_equal(ns, 1800);
 }
 
+/* The wait behind a gap is not the time that the stack took. */
+static void test_segment_of_a_gap(void **state)
+{
+	const struct segment gap = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_GAP_FILLED};
+	const struct segment stack = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_SOCK_QUEUE};
+	uint64_t ns = 0;
+
+	(void)state;
+	assert_int_equal(stages_read(&stages, &record, &probes), 0);
+	assert_true(segment_time(&stages, &stack, &ns));
+	assert_false(segment_time(&stages, &gap, &ns));
+	record.stage_ns[NF_STAGE_GAP_FILLED] = record.stage_ns[NF_STAGE_SOCK_QUEUE] - 1;
+	check_stages(
+		"irq softirq_raise softirq_entry receive gap_filled sock_queue wakeup run copy");
+	check_missing("", "");
+	assert_false(segment_time(&stages, &stack, &ns));
+	assert_true(segment_time(&stages, &gap, &ns));
+	assert_int_equal(ns,
+			 record.stage_ns[NF_STAGE_GAP_FILLED] - record.stage_ns[NF_STAGE_RECEIVE]);
+	assert_string_equal(segment_between(NF_STAGE_RECEIVE, NF_STAGE_GAP_FILLED).s, "gap_wait");
+}
+
 static uint64_t time_of(const char *name)
 {
 	struct segment segment;
@@ -590,6 +613,7 @@ int main(void)
 		TEST(segment_unknown),
 		TEST(segments_with_histograms),
 		TEST(segment_times),
+		TEST(segment_of_a_gap),
 		TEST(total_times),
 	};
 

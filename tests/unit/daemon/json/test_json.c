@@ -745,6 +745,7 @@ static void test_segments(void **state)
 		{NF_SEGMENT_IRQ_TO_SOFTIRQ, "rx", "irq_to_softirq"},
 		{NF_SEGMENT_RAISE_TO_SOFTIRQ, "rx", "raise_to_softirq"},
 		{NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "rx", "softirq_to_receive"},
+		{NF_SEGMENT_GAP_WAIT, "rx", "gap_wait"},
 		{NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, "rx", "receive_to_sock_queue"},
 		{NF_SEGMENT_WAKEUP_TO_RUN, "rx", "wakeup_to_run"},
 		{NF_SEGMENT_RUN_TO_COPY, "rx", "run_to_copy"},
