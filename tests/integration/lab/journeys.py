@@ -13,7 +13,8 @@ EVERY = ("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=10000
 # netflowd records only journeys that a test makes slow.
 NONE = ("latency.sample_one_in=0", "latency.rate=1000000", "latency.burst=1000000")
 
-RX = ("irq", "softirq_raise", "softirq_entry", "receive", "gap_filled", "sock_queue", "wakeup", "run", "copy")
+RX = ("irq", "softirq_raise", "softirq_entry", "receive", "gap_filled", "sock_queue", "wakeup",
+      "run", "copy")
 TX = ("queue", "start_xmit", "xmit", "free")
 ORDER = {"delivered": RX, "transmitted": TX, "forwarded": RX[:4] + TX}
 
