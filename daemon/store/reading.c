@@ -165,15 +165,19 @@ static int step_waits(struct reading *reading, const struct backend *backend, ui
 	return 0;
 }
 
+/* Who asks for latency or history gets that also where /proc cannot be read: then no namespace is counted. */
 static int step_traffic(struct reading *reading, struct traffic_reader *reader,
 			uint64_t deadline_ns)
 {
+	int r;
+
 	if (!reader)
 		return 0;
 	if (!reading->begun)
 		traffic_reader_begin(reader);
 	reading->begun = true;
-	return traffic_reader_step(reader, deadline_ns, &reading->traffic);
+	r = traffic_reader_step(reader, deadline_ns, &reading->traffic);
+	return r < 0 && r != -ENOMEM ? 0 : r;
 }
 
 int reading_step(struct reading *reading, struct reading_sources *sources, uint64_t deadline_ns)
