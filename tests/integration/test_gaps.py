@@ -77,7 +77,8 @@ def test_loss(start, lab):
     with relay.Relay(lab, ROUND_TRIP_MS) as net:
         net.drop(relay.A, "1/50")
         report = transfer(net, 1500)
-        assert net.left.nstat()["TcpRetransSegs"] == report["dropped"] > 0
+        # On a slow machine TCP also sends again what is only late.
+        assert net.left.nstat()["TcpRetransSegs"] >= report["dropped"] > 0
         pairs = matched(report, records_of(daemon, net))
         gaps, queued = histograms(daemon, net)
     page = daemon.netflowctl("report", "--html", "-").stdout
