@@ -137,7 +137,7 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	ROW(DEVICE_PACKETS, COUNTER, "device_packets", NULL,
 	    "Packets that a device received and sent, as the kernel counts them: exact, whatever netflowd followed. The busiest devices have a series each",
 	    "device", "netns", "direction"),
-	ROW(DEVICE_BYTES, COUNTER, "device_bytes", NULL, "Bytes of these packets", "device",
+	ROW(DEVICE_BYTES, COUNTER, "device_bytes", BYTES, "Bytes of these packets", "device",
 	    "netns", "direction"),
 	ROW(DEVICE_OTHERS, GAUGE, "device_others", NULL,
 	    "Devices that count in the series of netflowd_device_* whose labels are other"),

@@ -713,8 +713,7 @@ def test_shipped_files_are_replaced_by_their_name(start, bpf, tmp_path):
     (directory / "10-slots.conf").write_text("[alert slot-overflow]\ncondition = slot_overflow\n"
                                              "over = 7\n")
     (directory / "20-netflowd.conf").symlink_to("/dev/null")
-    (directory / "25-mine.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n"
-                                            "[alert slot-overflow]\ncondition = slot_overflow\n")
+    (directory / "25-mine.conf").write_text("[alert mine]\ncondition = ledger_gap\nover = 5\n")
     daemon = start(f"alerts.rules={directory}")
     answer = daemon.call("GetAlerts")
     names = [a["name"] for a in answer["alerts"]]
