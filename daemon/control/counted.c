@@ -150,6 +150,7 @@ int counted_put_past(struct reader *reader, struct past *past)
 		if (i < COUNTED_ROWS)
 			json_array_append_new(rows, past_row_of(&all.row[i]));
 	}
+	past_hide_keys(rows);
 	counted = json_pack("{s:o, s:I, s:o}", "time", past_time((int64_t)last_us), "devices",
 			    json_count(all.count), "rows", rows);
 	return json_object_set_new(past->head, "counted", counted) ? -ENOMEM : 0;

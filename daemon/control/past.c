@@ -81,8 +81,7 @@ bool past_takes_place(const struct past *past, const json_t *name)
 	return past_place(past, name) == PAST_HERE;
 }
 
-/* Rows of a reply do not have the key. */
-static void hide_keys(json_t *rows)
+void past_hide_keys(json_t *rows)
 {
 	json_t *row;
 	size_t i;
@@ -305,7 +304,7 @@ static int work(struct reader *reader, void *userdata)
 		past->until_us = past->period.until_us;
 	if (r == 0)
 		r = past->kind->work(reader, past);
-	hide_keys(past->rows);
+	past_hide_keys(past->rows);
 	if (r < 0 || past->without_period || past->period.asked.covered_us)
 		return r;
 	return past->kind->outlives && json_array_size(past->rows) ? r : NOT_COVERED;

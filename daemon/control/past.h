@@ -97,6 +97,9 @@ enum past_place {
 enum past_place past_place(const struct past *past, const json_t *name);
 bool past_takes_place(const struct past *past, const json_t *name);
 
+/* Rows of a reply are named as the series are, without the key of the namespace: remove it from those of an array. */
+void past_hide_keys(json_t *rows);
+
 /* A time of the history as a string. */
 json_t *past_time(int64_t us);
 

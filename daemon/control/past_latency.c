@@ -189,6 +189,7 @@ static int put_worst(struct past *past, const struct reader_rows *rows)
 	qsort(all, kept, sizeof(*all), by_worse);
 	for (size_t i = 0; i < kept && i < WORST; i++)
 		json_array_append_new(list, row_to_json(all[i].row));
+	past_hide_keys(list);
 	if (json_object_set_new(past->head, "devices", json_integer(json_count(kept))) ||
 	    json_object_set_new(past->head, "worst", list))
 		return -ENOMEM;
