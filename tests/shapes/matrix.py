@@ -10,7 +10,7 @@ import fnmatch
 import random
 
 from topologies import BUILDERS
-from traffic import LOADS
+from shape_loads import LOADS
 
 # Cells of a sample, and the longest time of their load in s: continuous integration waits for it.
 SAMPLE, SAMPLE_SECONDS = 8, 2

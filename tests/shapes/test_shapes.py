@@ -15,8 +15,8 @@ import time
 
 import pytest
 
+import shape_loads
 import topologies
-import traffic
 from judge import CHANCE, at_least
 from lab import kernel, waiting
 
@@ -81,7 +81,7 @@ class Made:
     """A load that took place: what the tool and the kernel know, and netflowd showed before."""
 
     shape: topologies.Shape
-    sent: traffic.Sent
+    sent: shape_loads.Sent
     counted: list  # counters() of the load alone
     before: dict  # {governor: rows of `transmitted`}
 
@@ -96,7 +96,7 @@ def attempt(cell, build, lab, daemons):
         before = counters(shape)
         shown = {governor: total(Shown(daemon, shape).transmitted())
                  for governor, daemon in daemons.items()}
-        sent = traffic.run(cell.load, shape, cell.family)
+        sent = shape_loads.run(cell.load, shape, cell.family)
         if sent.took_place() or shape.loses:
             after = counters(shape)
             return Made(shape, sent, [b - a for a, b in zip(before, after)], shown)
