@@ -14,6 +14,10 @@
  * by a device (skb_iif), which is never true of AF_UNIX and netlink skbs.  An
  * entry that does not match is stale: it is counted as invalidated, not timed.
  *
+ * A new head.  Who wants to write to the head of a clone copies it first
+ * (pskb_expand_head()), and every TCP segment is a clone: a router, NAT and a
+ * tunnel do so with each.  The skb stays the same, see nf_inflight_is_renewed().
+ *
  * Exactness.  Each journey that begins is removed from the table exactly once:
  * the owner word is exchanged atomically, and the program that gets the old
  * owner from the exchange counts the end of its journey.  So
@@ -158,6 +162,17 @@ static __always_inline bool nf_inflight_holds(struct nf_cpu *cpu, enum nf_probe 
 		return true;
 	nf_count(cpu, probe, NF_EVENT_TORN);
 	return false;
+}
+
+/*
+ * Whether the entry is that of an skb to which the kernel gave a new head.  No other skb has that head, while a
+ * clone in the memory of an skb that was freed silently shares its own.  Ask only where this skb has certainly passed
+ * the stage of the entry at this address: then the entry of another one would have been replaced there.
+ */
+static __always_inline bool nf_inflight_is_renewed(const struct nf_inflight *e,
+						   const struct sk_buff *skb, __u64 number)
+{
+	return !BPF_CORE_READ_BITFIELD(skb, cloned) && nf_inflight_intact(e, number);
 }
 
 /*

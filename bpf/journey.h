@@ -256,8 +256,9 @@ struct nf_arrival {
 	__u64 joined;
 	bool this_run; /* then: in this run of NET_RX */
 	bool inherits; /* it was followed up to here: the share is that of its journey */
-	struct nf_share share;
-	bool simple; /* the segments up to receive get no histograms */
+	struct nf_share share, inherited;
+	bool unknown; /* nothing is known of what brought it */
+	bool simple;  /* the segments up to receive get no histograms */
 };
 
 /*
@@ -314,7 +315,7 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_co
 	if (likely(stats))
 		nf_device_refresh(stats, slot, dev, now);
 
-	if (likely(stats && nf_in_net_rx(context))) {
+	if (likely(stats && nf_in_net_rx(context) && !by->unknown)) {
 		if (context->entry_ns || by->this_run)
 			flags = nf_journey_brought(cpu, context, stats, by,
 						   nf_weight_of(by->share.shift, by->share.rank),

@@ -161,6 +161,17 @@ struct netdev_queue {
 	struct Qdisc *qdisc;
 };
 
+struct bpf_prog;
+
+struct bpf_xdp_link;
+
+struct bpf_xdp_entity {
+	struct bpf_prog *prog;
+	struct bpf_xdp_link *link; /* instead of it */
+};
+
+enum { XDP_MODE_DRV = 1 };
+
 struct net_device {
 	char name[NF_DEVICE_NAME];
 	const struct rtnl_link_ops *rtnl_link_ops;
@@ -174,6 +185,7 @@ struct net_device {
 	struct in_device *ip_ptr;
 	struct inet6_dev *ip6_ptr;
 	struct netdev_queue *_tx;
+	struct bpf_xdp_entity xdp_state[3]; /* since 5.9 (7f0a838254bd) */
 	void *rx_handler;		    /* of a bridge, a bond, … */
 	void *miniq_ingress, *miniq_egress; /* tc programs, until 6.5 */
 	void *tcx_ingress, *tcx_egress;	    /* and since 6.6 */
@@ -292,7 +304,8 @@ struct sk_buff {
 	unsigned int len;
 	unsigned int data_len;
 	int skb_iif;
-	char cb[8]; /* of the protocol, only its beginning: struct tcp_skb_cb */
+	char cb[8];	 /* of the protocol, only its beginning: struct tcp_skb_cb */
+	__u8 cloned : 1; /* another skb may have the same head */
 	__u16 vlan_proto;
 	__u16 vlan_tci;
 	__u16 protocol;

@@ -117,14 +117,22 @@ static __always_inline bool nf_receive_draw(struct nf_cpu *cpu, struct nf_contex
 }
 
 /*
- * A virtual device receives what was sent on this host, or what another device received.  If that was
- * not followed, neither is this.
+ * Whether a device draws what it receives.  A virtual device receives what was sent on this host, or what another
+ * device received: if that was not followed, neither is this.  But a veth with a program of XDP copies it to another
+ * skb, and may receive what a card redirects to it: there, it is not known what was drawn before.
  */
-static __noinline int nf_receive_is_local(__u32 slot)
+static __noinline int nf_receive_draws(__u32 slot, bool xdp)
 {
 	const struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
 
-	return info && info->local;
+	return !info || !info->local || xdp;
+}
+
+/* Whether the driver runs a program of XDP for what the device receives. */
+static __always_inline bool nf_receive_has_xdp(const struct net_device *dev)
+{
+	return bpf_core_field_exists(dev->xdp_state) &&
+	       (dev->xdp_state[XDP_MODE_DRV].prog || dev->xdp_state[XDP_MODE_DRV].link);
 }
 
 /* An skb with an entry.  True: its journey goes on. */
@@ -134,10 +142,13 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 					     __u64 number, __u64 head, __u64 now,
 					     struct nf_arrival *by)
 {
-	if (unlikely(!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head))) {
+	if (unlikely(!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head) &&
+		     !(e->journey == NF_JOURNEY_RX && skb->skb_iif &&
+		       nf_inflight_is_renewed(e, skb, number)))) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 	} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 		nf_hops_add(e, number);
+		e->head = head;
 		e->slot = nf_device_slot(dev);
 		nf_inflight_seal(e, number);
 		return true;
@@ -146,16 +157,33 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 		by->joined = e->start_ns;
 		by->this_run = e->origin == nf_origin(cpu);
 		by->inherits = true;
-		by->share = nf_inflight_share(e);
+		by->inherited = nf_inflight_share(e);
 		nf_journey_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_journey_tx_event(e));
 	} else {
 		/* A tunnel gives a received skb to its device in another namespace. */
 		by->inherits = e->journey == NF_JOURNEY_RX;
-		by->share = nf_inflight_share(e);
+		by->inherited = nf_inflight_share(e);
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 	}
 	return false;
+}
+
+/* Whether the skb is followed; `drawn`: it would be if the device draws. */
+static __always_inline bool nf_receive_begins(const struct net_device *dev, __u32 slot, bool drawn,
+					      struct nf_arrival *by)
+{
+	bool xdp = nf_receive_has_xdp(dev);
+
+	by->unknown = xdp && !by->joined;
+	if (!settings.governor)
+		return true;
+	if (nf_receive_draws(slot, xdp)) {
+		by->inherits = false;
+		return drawn;
+	}
+	by->share = by->inherited;
+	return by->inherits && !live.hold;
 }
 
 static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simple)
@@ -185,7 +213,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	if (known && nf_receive_known(ctx, cpu, skb, dev, e, number, head, now, &by))
 		return;
 	slot = nf_device_slot(dev);
-	if (settings.governor && (by.inherits ? live.hold : !drawn || nf_receive_is_local(slot))) {
+	if (!nf_receive_begins(dev, slot, drawn, &by)) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_PASSED);
 		if (known)
 			nf_inflight_free(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number);
@@ -380,25 +408,88 @@ NF_PROGRAM("kprobe/skb_attempt_defer_free", nf_skb_attempt_defer_free_kprobe, st
 
 /* ---- transmit ---------------------------------------------------------- */
 
+/*
+ * The copies of an skb that a bridge sends to several ports are clones of the last one that was received: they
+ * are followed if it is.
+ */
+static __always_inline bool nf_queue_draw_copy(const struct nf_cpu *cpu, __u64 head,
+					       struct nf_share *share)
+{
+	__u64 of = cpu->received;
+	const struct nf_inflight *e = of ? nf_inflight_at(of) : 0;
+
+	if (!e || e->skb != of || e->head != head)
+		return false;
+	*share = nf_inflight_share(e);
+	return !live.hold;
+}
+
+/* Draw an skb that is sent, as `share`; false: it is not followed, unless it was before. */
+static __always_inline bool nf_queue_draw(struct nf_cpu *cpu, const struct sk_buff *skb, __u64 head,
+					  struct nf_share *share)
+{
+	const struct nf_context *context = nf_context(cpu);
+	__u32 inner = context ? context->xmit_depth - 1 : NF_XMIT_DEPTH;
+	__u8 shift;
+
+	if (!settings.governor)
+		return true;
+	/* Inside start_xmit of another device (VLAN, bond, tunnel): its packet was drawn. */
+	if (inner < NF_XMIT_DEPTH) {
+		*share = context->xmit[inner].share;
+		return context->xmit[inner].start_ns && !live.hold;
+	}
+	/* A forwarded skb was drawn when it was received. */
+	if (skb->skb_iif)
+		return nf_queue_draw_copy(cpu, head, share);
+	shift = nf_gate_packet(cpu, NF_GATE_TX);
+	share->shift = shift & 15;
+	return shift != NF_PASSES && !live.hold;
+}
+
+/* How long the stack may take from receive to queue to give a forwarded skb a new head. */
+#define NF_RENEWED_NS 1000000000
+
+/*
+ * Whether the entry is that of this skb: it has the same head or, inside start_xmit or since it was received, got a
+ * new one.
+ */
+static __always_inline bool nf_queue_is_same(struct nf_cpu *cpu, const struct nf_inflight *e,
+					     const struct sk_buff *skb, __u64 number, __u64 head,
+					     __u64 now)
+{
+	const struct nf_context *context = nf_context(cpu);
+
+	if (likely(nf_inflight_holds(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head)))
+		return true;
+	if (e->journey != NF_JOURNEY_RX)
+		return context && nf_journey_in_start_xmit(context, number) &&
+		       nf_inflight_intact(e, number);
+	return skb->skb_iif && now - e->begin_ns < NF_RENEWED_NS &&
+	       nf_inflight_is_renewed(e, skb, number);
+}
+
+/* The skb is followed, and comes to start_xmit next, unless a qdisc keeps it. */
+static __always_inline void nf_queue_keep(struct nf_cpu *cpu, __u64 number)
+{
+	struct nf_context *context = nf_context(cpu);
+
+	if (likely(context))
+		context->queued = number;
+}
+
 /* net_dev_queue(struct sk_buff *skb): ends receive→queue of a forwarded skb. */
 static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct sk_buff *skb)
 {
 	__u64 number = nf_address(skb), head = (__u64)skb->head, now;
 	struct nf_share share = {};
 	struct nf_inflight *e;
-	bool drawn = true, known;
-	__u8 shift;
+	bool drawn = nf_queue_draw(cpu, skb, head, &share), known;
 	__u32 slot;
 
-	if (settings.governor) {
-		/* A forwarded skb was drawn when it was received. */
-		shift = skb->skb_iif ? NF_PASSES : nf_gate_packet(cpu, NF_GATE_TX);
-		share.shift = shift & 15;
-		drawn = shift != NF_PASSES && !live.hold;
-		if (!drawn && !nf_inflight_may_have(number)) {
-			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
-			return;
-		}
+	if (!drawn && !nf_inflight_may_have(number)) {
+		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
+		return;
 	}
 	e = nf_inflight_at(number);
 	if (unlikely(!e))
@@ -407,16 +498,15 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 	slot = nf_device_slot(skb->dev);
 	known = e->skb == number;
 	if (unlikely(known)) {
-		if (!nf_inflight_holds(cpu, NF_PROBE_NET_DEV_QUEUE, e, number, head)) {
+		if (!nf_queue_is_same(cpu, e, skb, number, head, now)) {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 			nf_journey_forward(e, number, head, slot, now);
+			nf_queue_keep(cpu, number);
 			return;
 		} else if (e->journey != NF_JOURNEY_RX && e->start_ns) {
 			/* Inside start_xmit of a stacked device: VLAN, bond. */
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, nf_journey_tx_event(e));
-			share = nf_inflight_share(e);
-			drawn = !settings.governor || !live.hold;
 		} else {
 			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
 		}
@@ -435,6 +525,7 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 		nf_gate_clock(&cpu->gate[NF_GATE_TX], now);
 	}
 	nf_inflight_fill_tx(e, number, head, slot, now, 0, 0, share);
+	nf_queue_keep(cpu, number);
 }
 
 NF_PROGRAM("tp_btf/net_dev_queue", nf_net_dev_queue, __u64, NF_PROBE_NET_DEV_QUEUE,
@@ -449,6 +540,7 @@ static __always_inline void nf_start_push(struct nf_cpu *cpu, __u64 number, __u6
 
 	if (unlikely(!context))
 		return;
+	context->queued = 0;
 	depth = context->xmit_depth;
 	if (likely(depth < NF_XMIT_DEPTH)) {
 		context->xmit[depth].skb = number;
@@ -471,6 +563,19 @@ static __always_inline bool nf_start_begins(const struct nf_cpu *cpu)
 }
 
 /*
+ * Whether the entry is that of this skb, which may have got a new head since net_dev_queue: for a VLAN tag, or
+ * linearized.  A segment of GSO has not passed net_dev_queue.
+ */
+static __always_inline bool nf_start_is_same(const struct nf_context *context,
+					     const struct nf_inflight *e, const struct sk_buff *skb,
+					     __u64 number, __u64 head)
+{
+	if (likely(e->head == head))
+		return nf_inflight_intact(e, number);
+	return context && context->queued == number && nf_inflight_is_renewed(e, skb, number);
+}
+
+/*
  * net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev):
  * ends queue→start_xmit.
  */
@@ -487,8 +592,9 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 	if (nf_inflight_may_have(number) || nf_start_begins(cpu))
 		e = nf_inflight_at(number);
 	known = e && e->skb == number;
-	if (likely(known && e->head == head && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
-		   nf_inflight_intact(e, number))) {
+	if (likely(known && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
+		   nf_start_is_same(nf_context(cpu), e, skb, number, head))) {
+		e->head = head;
 		now = bpf_ktime_get_ns();
 		slot = e->slot;
 		share = nf_inflight_share(e);

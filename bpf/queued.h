@@ -83,6 +83,22 @@ static __always_inline bool nf_queued_is_new(const struct nf_inflight *e, __u64 
 }
 
 /*
+ * Whether a new entry is that of this skb, which has been received: the entry of another one at its address was
+ * replaced then.  A new head that the skb got since is kept, see nf_inflight_is_renewed().
+ */
+static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb, __u64 head, int iif,
+					      bool cloned)
+{
+	if (likely(e->head == head))
+		return true;
+	if (cloned || !iif)
+		return false;
+	e->head = head;
+	nf_inflight_seal(e, skb);
+	return true;
+}
+
+/*
  * End receive→sock_queue, or gap_wait; returns whether it was slow.  `share`: the shift and, in the
  * upper byte, the rank.  A function of its own keeps the programs short.
  */
@@ -192,7 +208,9 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns
 	if (nf_queued_is_old(e, skb))
 		return 0;
 	before = (__u64)BPF_CORE_READ(at, prev) - base;
-	if (!nf_queued_is_new(e, skb) || e->head != (__u64)BPF_CORE_READ(at, head))
+	if (!nf_queued_is_new(e, skb) ||
+	    !nf_queued_is_same(e, skb, (__u64)BPF_CORE_READ(at, head), BPF_CORE_READ(at, skb_iif),
+			       BPF_CORE_READ_BITFIELD_PROBED(at, cloned)))
 		return before + NF_QUEUED_NOT_FOLLOWED;
 	if (filled_ns == NF_QUEUED_LOOK)
 		return before;
@@ -331,7 +349,9 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 
 	cpu->enqueue.skb = 0;
-	if (!nf_queued_is_new(e, number) || e->head != (__u64)skb->head)
+	if (!nf_queued_is_new(e, number) ||
+	    !nf_queued_is_same(e, number, (__u64)skb->head, skb->skb_iif,
+			       BPF_CORE_READ_BITFIELD(skb, cloned)))
 		return;
 	cpu->enqueue.sk = nf_address(sk);
 	cpu->enqueue.begin_ns = e->begin_ns;
@@ -404,7 +424,9 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 	if (!nf_queued_any(cpu, skb))
 		return false;
 	e = skb != queue ? nf_inflight_at(skb) : 0;
-	if (likely(nf_queued_is_new(e, skb) && e->head == (__u64)tail->head)) {
+	if (likely(nf_queued_is_new(e, skb) &&
+		   nf_queued_is_same(e, skb, (__u64)tail->head, tail->skb_iif,
+				     BPF_CORE_READ_BITFIELD(tail, cloned)))) {
 		/* Usually it has just been named: no need to read the clock again. */
 		now = named && cpu->enqueue.skb == skb ? cpu->enqueue.ns : bpf_ktime_get_ns();
 		oldest = nf_queued_tail(cpu, tail, sk, e, now, locked);

@@ -391,7 +391,8 @@ struct nf_context {
 	__u8 shift;	   /* one run in 2^shift */
 	__u16 reserved0;
 	__u32 ranks; /* journeys that have begun in it */
-	__u64 reserved[3];
+	__u64 queued; /* the followed skb that passed net_dev_queue last, until the next start_xmit */
+	__u64 reserved[2];
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 };
 

@@ -103,6 +103,7 @@ static __always_inline void nf_softirq_enter(struct nf_cpu *cpu, __u32 vec)
 	if (unlikely(!context))
 		return;
 	context->softirq = 1 + vec;
+	context->xmit_depth = 0; /* it never runs inside start_xmit: an end was not seen */
 	if (vec != NET_RX_SOFTIRQ)
 		return;
 	context->followed = cpu->next_run != NF_PASSES;

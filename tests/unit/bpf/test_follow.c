@@ -522,6 +522,140 @@ static void test_forwarded(void **state)
 	assert_balanced();
 }
 
+/* A router copies the head of the clones that it forwards, and so does what stands between receive and a socket. */
+static void new_head(struct sk_buff *skb)
+{
+	skb->head = machine.head[machine.skbs++];
+	skb->cloned = 0;
+}
+
+static void test_forwarded_with_a_new_head(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A);
+
+	(void)state;
+	skb->cloned = 1;
+	choose(NF_GATE_DIRECT);
+	receive(skb);
+	receive(passed);
+	skb->skb_iif = passed->skb_iif = 2;
+	new_head(skb);
+	new_head(passed);
+	skb->dev = passed->dev = NET_B;
+	queue(passed);
+	queue(skb);
+	new_head(skb); /* a VLAN tag */
+	start_xmit(skb, NET_B);
+	end_xmit(skb, NET_B);
+	consume(skb);
+	assert_null(entry_of(passed));
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 0);
+	assert_int_equal(events(NF_EVENT_FORWARDED), 1);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_RECEIVE_TO_QUEUE).count, 16);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_START_TO_XMIT).count, 16);
+	assert_balanced();
+}
+
+/* A clone in the memory of an skb that was freed silently is another one, and so is what comes much later. */
+static void test_not_a_new_head(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *late = skb_new(NET_A);
+
+	(void)state;
+	receive(skb);
+	receive(late);
+	skb->skb_iif = late->skb_iif = 2;
+	new_head(skb);
+	new_head(late);
+	skb->cloned = 1;
+	queue(skb);
+	advance(2000000000);
+	queue(late);
+	assert_null(entry_of(skb));
+	assert_null(entry_of(late));
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 2);
+	assert_balanced();
+}
+
+/* A bridge gives clones of a followed skb to several ports. */
+static void test_copies_of_a_bridge(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *copy = skb_new(NET_A), *other = skb_new(NET_A);
+
+	(void)state;
+	choose(NF_GATE_DIRECT);
+	receive(skb);
+	skb->skb_iif = copy->skb_iif = other->skb_iif = 2;
+	copy->head = skb->head;
+	copy->cloned = skb->cloned = 1;
+	queue(copy);
+	queue(other);
+	assert_int_equal(nf_inflight_share(entry_of(copy)).shift, 4);
+	assert_null(entry_of(other));
+	assert_balanced();
+}
+
+/* Inside start_xmit of a tunnel: its packet was drawn, and the new head, or the new skb, is not drawn again. */
+static void test_tunnel(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A), *inner = skb_new(NET_B);
+
+	(void)state;
+	choose(NF_GATE_TX);
+	queue(skb);
+	start_xmit(skb, NET_A);
+	set_shift(NF_GATE_TX, 0);
+	new_head(skb);
+	skb->dev = NET_B;
+	queue(skb);
+	queue(inner);
+	assert_int_equal(events(NF_EVENT_TRANSMITTED), 1);
+	assert_int_equal(nf_inflight_share(entry_of(skb)).shift, 4);
+	assert_int_equal(nf_inflight_share(entry_of(inner)).shift, 4);
+	end_xmit(skb, NET_A);
+	pass(NF_GATE_TX);
+	queue(passed);
+	start_xmit(passed, NET_A);
+	set_shift(NF_GATE_TX, 0);
+	queue(passed);
+	assert_null(entry_of(passed));
+	/* The end of a transmit that nobody saw: no softirq runs inside of one. */
+	softirq_entry(NET_RX_SOFTIRQ);
+	queue(passed);
+	assert_non_null(entry_of(passed));
+	assert_balanced();
+}
+
+/* What a veth with a program of XDP receives is drawn there, once, whatever was drawn before. */
+static void test_veth_with_xdp(void **state)
+{
+	struct sk_buff *a = skb_new(LO), *b = skb_new(LO), *fresh = skb_new(LO);
+
+	(void)state;
+	LO->xdp_state[XDP_MODE_DRV].prog = (void *)LO;
+	choose(NF_GATE_TX);
+	queue(a);
+	start_xmit(a, LO);
+	end_xmit(a, LO);
+	set_shift(NF_GATE_TX, 0);
+	queue(b);
+	start_xmit(b, LO);
+	end_xmit(b, LO);
+	cpu_state(0)->next_run = NF_PASSES;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(a);
+	softirq_exit(NET_RX_SOFTIRQ);
+	cpu_state(0)->next_run = 3;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(b);
+	receive(fresh);
+	assert_null(entry_of(a));
+	assert_int_equal(nf_inflight_share(entry_of(b)).shift, 3);
+	assert_int_equal(nf_inflight_share(entry_of(fresh)).shift, 3);
+	assert_int_equal(entry_of(fresh)->rx.entry, 0);
+	assert_balanced();
+}
+
 /* A segment of GSO begins at start_xmit, but not where it may be an skb that was passed over. */
 static void test_segments(void **state)
 {
@@ -871,6 +1005,11 @@ int main(void)
 		FOLLOW_TEST(test_lo_in_one_run),
 		FOLLOW_TEST(test_lo_on_another_cpu),
 		FOLLOW_TEST(test_forwarded),
+		FOLLOW_TEST(test_forwarded_with_a_new_head),
+		FOLLOW_TEST(test_not_a_new_head),
+		FOLLOW_TEST(test_copies_of_a_bridge),
+		FOLLOW_TEST(test_tunnel),
+		FOLLOW_TEST(test_veth_with_xdp),
 		FOLLOW_TEST(test_segments),
 		FOLLOW_TEST(test_reused),
 		FOLLOW_TEST(test_older_than_the_stages),

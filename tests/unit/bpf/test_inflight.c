@@ -72,7 +72,7 @@ static void test_free_entry_is_taken(void **state)
 	assert_balanced();
 }
 
-/* ---- a new head: the kernel freed the skb silently, its memory is another skb now ---- */
+/* ---- another head: the kernel freed the skb silently, its memory is a clone of another one now ---- */
 
 static struct sk_buff *stale_rx(void)
 {
@@ -81,6 +81,7 @@ static struct sk_buff *stale_rx(void)
 	received(skb);
 	at(stand_in.now + 1000000);
 	skb_reuse(skb, NET_A);
+	skb->cloned = 1;
 	return skb;
 }
 
@@ -155,10 +156,11 @@ static void test_new_head_at_start_xmit(void **state)
 
 	(void)state;
 	queue(skb);
+	start_xmit(skb_new(NET_B), NET_B);
 	skb_reuse(skb, NET_B);
 	start_xmit(skb, NET_B);
 	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
-	assert_int_equal(events(NF_EVENT_BEGUN), 2);
+	assert_int_equal(events(NF_EVENT_BEGUN), 3);
 	assert_hist(NET_B, NF_SEGMENT_QUEUE_TO_START, 0, 0);
 	assert_true(entry_of(skb)->flags & NF_INFLIGHT_NO_QUEUE);
 	assert_balanced();

@@ -802,12 +802,12 @@ static void test_completed(void **state)
 	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
 	stand_in.number[0].value = 2;
 	queue(skb);
-	start_xmit(skb, NET_B);
 	softirq_entry(NET_TX_SOFTIRQ);
+	start_xmit(skb, NET_B);
 	drop(skb, 0x1000, 2); /* still inside start_xmit: a drop */
 	assert_int_equal(events(NF_EVENT_COMPLETED), 0);
-	softirq_exit(NET_TX_SOFTIRQ);
 	end_xmit(skb, NET_B);
+	softirq_exit(NET_TX_SOFTIRQ);
 	queue(skb);
 	start_xmit(skb, NET_B);
 	end_xmit(skb, NET_B);

@@ -459,6 +459,7 @@ static void test_other_head(void **state)
 		append(&tcp, skb[i]);
 	}
 	skb[0]->head = machine.head[machine.skbs++];
+	skb[0]->cloned = 1;
 	announced_at(&tcp, BEGIN + 1600);
 	assert_int_equal(queued_after(skb[0]), 0);
 	assert_int_equal(queued_after(skb[1]), 1600);
@@ -467,6 +468,7 @@ static void test_other_head(void **state)
 	skb[0] = received_at(BEGIN);
 	append(&tcp, skb[0]);
 	skb[0]->head = machine.head[machine.skbs++];
+	skb[0]->cloned = 1;
 	announced_at(&tcp, BEGIN + 3200);
 	assert_int_equal(queued_after(skb[0]), 0);
 	assert_null(ready());
@@ -718,6 +720,7 @@ static void test_enqueue_of_a_full_socket(void **state)
 	/* What the table does not know, or has with another head, is nobody's. */
 	next = received_at(BEGIN);
 	next->head = machine.head[machine.skbs++];
+	next->cloned = 1;
 	enqueue(&udp.sk, received_at(BEGIN));
 	enqueue(&udp.sk, next);
 	assert_int_equal(cpu_state(0)->enqueue.skb, 0);

@@ -542,6 +542,7 @@ static void clone_of(const struct sim_skb *s)
 
 	if (!other)
 		return;
+	s->model.skb->cloned = 1;
 	*other->model.skb = *s->model.skb;
 	to->locked = true;
 	append(to, other);

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A journey survives a new head: what the receiver's namespace shows of packets whose head a
+router, NAT or XDP copied on the way, while all are followed and while some are."""
+
+import contextlib
+import socket
+import time
+
+import pytest
+
+from lab import loads, patience, sockets, waiting, xdp
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+ALL = ("cost.governor=off",)
+# One journey in N, and no windows.
+FEW = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
+PORT = 7777
+SIZE = 100
+COUNT = patience.fewer(5_000)
+NAT = """
+table ip heads {
+	chain to { type nat hook prerouting priority -100; ip daddr %s tcp dport 7778 dnat to %s:7777; }
+	chain from { type nat hook postrouting priority 100; masquerade; }
+}
+"""
+
+
+def exchange(sender, reader, count):
+    """Each message is read before the next one is sent, so that TCP merges none of them."""
+    for _ in range(count):
+        sender.send(b"x" * SIZE)
+        assert len(reader.recv(SIZE)) == SIZE
+
+
+def delivered(daemon, device):
+    row = daemon.latency(device, "rx_total") or {"count": 0}
+    return row["count"], row.get("count_margin", 0), row.get("followed", row["count"])
+
+
+def through_nat(path, stack):
+    path.router.run("nft", "-f", "-", input=NAT % (path.NEAR4, path.RIGHT4))
+    with path.right.entered():
+        listener = stack.enter_context(socket.create_server((path.RIGHT4, PORT)))
+    with path.left.entered():
+        sender = stack.enter_context(socket.create_connection((path.NEAR4, PORT + 1)))
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sender, stack.enter_context(listener.accept()[0])
+
+
+def through(path, stack, shape, version):
+    """A sender and a reader of this shape."""
+    if shape == "nat":
+        return through_nat(path, stack)
+    if shape == "xdp":
+        stack.enter_context(xdp.attached(path.right_device, xdp.PASS))
+    if shape == "sniffer":
+        stack.enter_context(sockets.packet(path.near_device))
+    return stack.enter_context(sockets.KINDS["udp" if shape == "udp" else "tcp"](
+        path.left, path.right, path.right_address(version), PORT))
+
+
+@pytest.mark.parametrize("governor", ["off", "on"])
+@pytest.mark.parametrize("shape, version", [("tcp", 4), ("tcp", 6), ("udp", 4), ("nat", 4),
+                                            ("sniffer", 4), ("xdp", 4)])
+def test_receiver_behind_a_router(start, path, shape, version, governor):
+    daemon = start(*(ALL if governor == "off" else FEW))
+    with contextlib.ExitStack() as stack:
+        sender, reader = through(path, stack, shape, version)
+        time.sleep(0.3)
+        if governor == "on":
+            stack.enter_context(loads.Flood())
+            time.sleep(1)
+        before = delivered(daemon, path.right_device)
+        exchange(sender, reader, COUNT)
+        after = waiting.until(lambda: delivered(daemon, path.right_device),
+                              lambda row: row[0] >= before[0] + COUNT, 1)
+    count = after[0] - before[0]
+    print(shape, version, governor, count, after)
+    if governor == "off":
+        assert abs(count - COUNT) <= COUNT / 1000, (before, after)
+    else:
+        assert abs(count - COUNT) <= 2 * after[1] + COUNT / 50, (before, after)
