@@ -261,6 +261,7 @@ struct sock {
 	struct sock_cgroup_data sk_cgrp_data;
 	void *sk_filter;
 	int sk_rcvbuf; /* bytes */
+	int sk_rcvlowat;
 	unsigned int sk_ack_backlog;
 	unsigned int sk_max_ack_backlog;
 	struct {

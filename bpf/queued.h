@@ -34,7 +34,8 @@
  *   - TCP appended the missing segment to the last skb of the queue: then the first itself has
  *     waited.  Its sequence number is in one of the blocks that the socket reported as received
  *     behind a gap (SACK).  With more than four gaps at a time, the socket forgets the oldest blocks.
- * Other reasons for a late announcement show neither: the backlog of a busy socket, SO_RCVLOWAT,
+ *   - one announcement is of more skbs than the walk reaches, and the socket has no SO_RCVLOWAT.
+ * Other reasons for a late announcement show none of these: the backlog of a busy socket, SO_RCVLOWAT,
  * IPsec that decrypts on another CPU.
  *
  * The skbs behind the first are read with bpf_probe_read_kernel() only, which
@@ -251,6 +252,20 @@ __noinline __u64 nf_queued_before(__u64 skb, __u64 queue, __u64 base, __u64 now,
 }
 
 /*
+ * Whether one announcement is of more skbs than a walk reaches, the first of which is `first`.  Without
+ * SO_RCVLOWAT, TCP announces what comes in sequence one by one: all but the missing one have waited.
+ */
+static __always_inline bool nf_queued_is_cut(__u64 first, __u64 queue, __u64 sk, __u64 base)
+{
+	const struct sk_buff *at = (const void *)(first + base);
+	const struct sock *socket = (const void *)(sk + base);
+	__u64 before = (__u64)BPF_CORE_READ(at, prev) - base;
+
+	return before != queue && nf_queued_is_new(nf_inflight_at(before), before) &&
+	       BPF_CORE_READ(socket, sk_rcvlowat) <= 1;
+}
+
+/*
  * The same of the skb and those before it in the queue of a TCP socket, in two walks: what has
  * waited behind a gap shows only when the first is known.
  */
@@ -259,11 +274,14 @@ static __noinline __u64 nf_queued_stream(__u64 skb, __u64 queue, __u64 base, __u
 	__u64 sk = queue - bpf_core_field_offset(struct sock, sk_receive_queue);
 	__u64 first = nf_queued_before(skb, queue, base, now, NF_QUEUED_LOOK);
 	const struct nf_inflight *e = first ? nf_inflight_at(first) : 0;
+	__u64 filled_ns;
 
 	if (!e)
 		return 0;
-	return nf_queued_before(skb, queue, base, now,
-				nf_queued_sacked(first, sk, base) ? now : e->begin_ns);
+	filled_ns = e->begin_ns;
+	if (nf_queued_sacked(first, sk, base) || nf_queued_is_cut(first, queue, sk, base))
+		filled_ns = now;
+	return nf_queued_before(skb, queue, base, now, filled_ns);
 }
 
 /* TCP holds the socket's lock when it announces data. */

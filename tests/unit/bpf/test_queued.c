@@ -344,23 +344,38 @@ static void test_gap_kprobe(void **state)
 
 /* ---- the end of a walk ---- */
 
-/* The walk has an end, also where a queue would have none. */
-static void test_limit(void **state)
+/* The walk has an end, also where a queue would have none; and what it reaches has waited for the first. */
+static void check_limit(int lowat, __u64 wait)
 {
 	struct sk_buff *skb[NF_QUEUED_MAX + 4];
-	int count = 0;
+	int count = 0, waits = 0;
 
-	(void)state;
+	tcp.sk.sk_rcvlowat = lowat;
 	for (int i = 0; i < NF_QUEUED_MAX + 4; i++) {
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
 	}
 	announced_at(&tcp, BEGIN + 1600);
-	for (int i = 0; i < NF_QUEUED_MAX + 4; i++)
+	for (int i = 0; i < NF_QUEUED_MAX + 4; i++) {
 		count += queued_after(skb[i]) == 1600;
+		waits += waited(skb[i]) == 1600;
+	}
 	assert_int_equal(count, NF_QUEUED_MAX);
+	assert_int_equal(waits, wait ? NF_QUEUED_MAX : 0);
 	assert_int_equal(queued_after(skb[3]), 0);
 	assert_ptr_equal(ready(), skb[4]);
+}
+
+static void test_limit(void **state)
+{
+	(void)state;
+	check_limit(1, 1600);
+}
+
+static void test_limit_of_low_water(void **state)
+{
+	(void)state;
+	check_limit(1 << 20, 0);
 }
 
 /* A clone, or an skb whose entry was lost, before and behind the skbs that the table knows. */
@@ -838,6 +853,7 @@ int main(void)
 		QUEUED_TEST(test_no_gap_of_udp),
 		QUEUED_TEST(test_gap_kprobe),
 		QUEUED_TEST(test_limit),
+		QUEUED_TEST(test_limit_of_low_water),
 		QUEUED_TEST(test_unknown),
 		QUEUED_TEST(test_unknown_limit),
 		QUEUED_TEST(test_unknown_udp),
