@@ -263,7 +263,7 @@ struct backend_table {
 
 /* The ledger of a trace: what was read, and what was not. */
 struct backend_trace {
-	uint64_t events; /* of the probes */
+	uint64_t events; /* of the probes, and netflowd's own marks in a recording */
 	uint64_t lost;	 /* that the kernel's buffers lost, as far as it knows how many */
 	uint64_t losses; /* times that they lost some */
 	uint64_t

@@ -2,13 +2,22 @@
 """One number, every way: what was made is what each view shows, to the unit, whoever has the name
 or the number now."""
 
+import collections
+import contextlib
+import itertools
 import json
+import re
+import socket
 import time
 
 import pytest
 
-from lab import packets, recordings, waiting
+from lab import deaths, kernel, packets, patience, recordings, waiting
+from lab.alerts import Rules
+from lab.daemon import netflowctl
 from lab.net import Namespace, run
+from lab.prometheus import scrape
+from test_report import number, write
 
 pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
 
@@ -127,3 +136,222 @@ def test_a_tag_is_found_in_the_past(start, tap, tmp_path):
     assert waiting.until(found, lambda got: got == expressions) == expressions
     written(daemon)
     assert found(since=since(60)) == expressions
+
+
+# ---- every view of what was made ----
+
+# Each in namespaces of its own, so that a namespace has one cause and its replies.
+KINDS = """nft-prerouting nft-input nft-output nft-forward nft-ingress ipv4-version ipv4-checksum
+    ipv4-truncated ipv4-other-host ipv4-ttl ipv4-no-route ipv4-blackhole-route ipv4-martian-source
+    igmp-checksum unknown-ethertype tc-ingress tc-egress device-down tcp-closed-port tcp-checksum
+    tcp-listener-ack udp-closed-port udp-checksum udp-length udp-full-buffer udp-socket-filter
+    icmp-checksum raw-socket-filter""".split()
+FEWEST = 11
+# A trace event names no device of these: the packet is a copy, or no stage saw it before.
+NOT_IN_TRACE = ("raw-socket-filter", "tc-egress")
+DELIVERED, FORWARDED, FLOODED = 311, 287, 4000
+FLOOD = """
+[alert flood]
+condition = drop_rate
+over = 1000/s
+window = 2s
+severity = warning
+"""
+
+
+def opened(namespace):
+    with namespace.entered():
+        return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+class Made:
+    """Drops of many kinds, deliveries and forwards, each of a known number."""
+
+    def __init__(self, lab, stack):
+        self.lab = lab
+        self.recorded = None  # (events, lost events) of the recording
+        self.kinds = {}    # {name of a death: (how many, its functions, its namespaces)}
+        known = {death.name: death for death in deaths.DEATHS
+                 if kernel.release() >= max(death.since, death.untraced_before)}
+        for count, name in enumerate(filter(known.get, KINDS), FEWEST):
+            namespaces = []
+            scene = deaths.Scene(lab, count, lambda *new, to=namespaces: to.extend(new))
+            stack.callback(scene.close)
+            with contextlib.suppress(deaths.Lacking):
+                known[name].make(scene)
+                self.kinds[name] = count, known[name].places, namespaces
+        self.path = lab.path()
+        self.deliver(stack)
+        # What the rule of the alert is about.
+        self.flooded = lab.pair(ipv6=False)
+        self.flooded.left.send_udp(self.flooded.RIGHT4, 9, FLOODED)
+
+    def deliver(self, stack):
+        """Datagrams through a router to a reader, and others to a port that no socket has."""
+        path = self.path
+        sender, reader = (stack.enter_context(opened(namespace))
+                          for namespace in (path.left, path.right))
+        reader.bind((path.RIGHT4, 7000))
+        reader.settimeout(patience.seconds(10))
+        for _ in range(DELIVERED):
+            sender.sendto(b"x", (path.RIGHT4, 7000))
+            reader.recv(2048)
+        path.left.send_udp(path.RIGHT4, 9, FORWARDED)
+
+    def wrong(self, rows):
+        """{kind: (made, shown)} where the rows of drops, or records, show another number."""
+        kind_of = {namespace.inode: name for name, (_, _, namespaces) in self.kinds.items()
+                   for namespace in namespaces}
+        shown = collections.Counter()
+        for row in rows:
+            name = kind_of.get(row.get("netns"))
+            functions = {row.get("function"), re.split(r"[.+]", row.get("location", ""))[0]}
+            if name and functions & set(self.kinds[name][1]):
+                shown[name] += row.get("packets", 1)
+        return {name: (count, shown[name]) for name, (count, _, _) in self.kinds.items()
+                if shown[name] != count}
+
+
+@pytest.fixture(name="views")
+def fixture_views(start, lab, tmp_path, bpf):
+    """(a daemon, what was made while it ran, and a recording of it)"""
+    del bpf
+    rules = Rules(tmp_path / "rules")
+    rules.write("10-flood.conf", FLOOD)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(recordings.mounted())
+        daemon = start(FAST, "metrics.listen=unix", "alerts.interval=200ms", rules.setting,
+                       "latency.sample_one_in=1", history=tmp_path / "history")
+        written(daemon, 1)
+        file = tmp_path / "made.dat"
+        with recordings.recorder(file, "--buffer", 8192) as process:
+            made = Made(lab, stack)
+            time.sleep(0.2)
+            process.terminate()
+            made.recorded = recordings.summary(process.communicate()[0])
+        yield daemon, made, file
+
+
+def exported(daemon, *arguments):
+    """{type: rows}, the same as lines and as a document."""
+    lines = collections.defaultdict(list)
+    for line in daemon.netflowctl("export", "--format", "ndjson", *arguments).stdout.splitlines():
+        line = json.loads(line)
+        lines[line["type"]].append(line)
+    document = json.loads(daemon.netflowctl("export", "--format", "json", *arguments).stdout)
+    for rows in (lines, document):
+        yield rows
+
+
+def samples(daemon, family):
+    """The samples of a family of metrics, as rows."""
+    for line in scrape(daemon.directory / "metrics.sock")[1].splitlines():
+        if line.startswith(family + "{"):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+            netns = labels.get("netns", "")
+            yield {**labels, "netns": int(netns) if netns.isdigit() else None,
+                   "packets": int(line.split()[-1])}
+
+
+def check_drops(daemon, made, tmp_path):
+    """Of all kinds, by each key, in each view."""
+    assert waiting.until(lambda: made.wrong(daemon.call("GetDrops")["rows"]),
+                         lambda wrong: not wrong) == {}
+    written(daemon)
+    past = {"since": since(120)}
+    assert made.wrong(daemon.call("GetDrops", **past)["rows"]) == {}
+    assert made.wrong(daemon.call("GetDropRecords", limit=1 << 20)["records"]) == {}
+    for when, key in itertools.product(({}, past), (*KEYS, "cgroup")):
+        for name, (count, _, namespaces) in made.kinds.items():
+            replies = [daemon.call("GetDrops", netns=str(namespace.inode), by=key, **when)
+                       for namespace in namespaces]
+            shown = [sum(reply["packets"] for reply in replies),
+                     sum(row["packets"] for reply in replies for row in reply["rows"])]
+            assert shown == [count, count], (name, key, when)
+    for when in ((), ("--since", "2min")):
+        shown = json.loads(daemon.netflowctl("drops", "--json", "--all", *when).stdout)
+        assert made.wrong(shown["rows"]) == {}, when
+        for rows in exported(daemon, *when):
+            assert made.wrong(rows["drops"]) == {}, when
+        page = write(daemon, tmp_path / "page.html", *when)
+        listed = page.tables["drops by location, device, protocol and namespace"]
+        own = {namespace.name: count for count, _, namespaces in made.kinds.values()
+               for namespace in namespaces}
+        listed = [row for row in listed if row["netns"] in own]
+        assert listed and all(number(row["packets"]) == own[row["netns"]] for row in listed), when
+    assert made.wrong(samples(daemon, "netflowd_drops_total")) == {}
+
+
+def check_incident(daemon, made):
+    def complete():
+        return [one for one in daemon.call("GetIncidents")["incidents"] if one["complete"]]
+
+    incident = waiting.until(complete, bool)[0]
+    one = daemon.call("GetIncident", id=incident["id"])
+    assert made.wrong(one["drops"]) == {}
+
+
+def check_top(daemon, device, count):
+    """The column `total` of the device's drops."""
+    text = daemon.netflowctl("top", "--count", 1, "--dev", device.name).stdout
+    head, *rows = re.search(r"^drops .*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+    end = head.index("total") + len("total")
+    assert sum(number(row[:end].split()[-1]) for row in rows) == count
+
+
+def check_latency(daemon, made):
+    """Of packets that were delivered and forwarded, where all were followed."""
+    path = made.path
+    expected = {(path.right_device.name, "rx_total"): DELIVERED,
+                (path.right_device.name, "receive_to_sock_queue"): DELIVERED,
+                (path.far_device.name, "forward_total"): DELIVERED + FORWARDED,
+                (made.flooded.left_device.name, "tx_total"): FLOODED}
+
+    def shown(rows):
+        sums = collections.Counter()
+        for row in rows:
+            assert "count_margin" not in row
+            sums[row.get("device"), row["segment"]] += row["count"]
+        return {key: sums[key] for key in expected}
+
+    assert shown(daemon.call("GetLatency", all=True)["latencies"]) == expected
+    assert shown(daemon.call("GetLatency", all=True, since=since(120))["latencies"]) == expected
+    for when in ((), ("--since", "2min")):
+        for rows in exported(daemon, "--all", *when):
+            assert shown(rows["latency"]) == expected, when
+        text = daemon.netflowctl("latency", "--dev", path.right_device.name, *when).stdout
+        assert re.search(rf"rx total +\S+ +{DELIVERED} ", text), text
+
+
+def check_replay(daemon, made, file):
+    def replayed(*arguments):
+        return json.loads(netflowctl("replay", file, *arguments, "--json").stdout)
+
+    assert replayed("status")["trace"]["events"] == made.recorded[0] and made.recorded[1] == 0
+
+    def by_device(rows):
+        sums = collections.Counter()
+        missing = {namespace.inode for name in NOT_IN_TRACE if name in made.kinds
+                   for namespace in made.kinds[name][2]}
+        for row in rows:
+            if row.get("device", "").startswith(made.lab.prefix) and \
+                    row.get("netns") not in missing:
+                sums[row["device"], row["function"]] += row["packets"]
+        return sums
+
+    assert by_device(replayed("drops", "--all")["rows"]) == \
+        by_device(daemon.call("GetDrops")["rows"])
+    rows = [row for row in replayed("latency", "--all")["latencies"]
+            if row["segment"] == "rx_total" and row["device"] == made.path.right_device.name]
+    assert [row["count"] for row in rows] == [DELIVERED]
+
+
+@pytest.mark.needs("drops", "headers")
+def test_every_view(views, tmp_path):
+    daemon, made, file = views
+    assert len(made.kinds) >= 20
+    check_drops(daemon, made, tmp_path)
+    check_incident(daemon, made)
+    check_top(daemon, made.flooded.right_device, FLOODED)
+    check_latency(daemon, made)
+    check_replay(daemon, made, file)

@@ -3,6 +3,7 @@
 the recording is left on the host."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from lab import kernel, paths, patience, recordings, waiting
+from lab.daemon import netflowctl
 from lab.recordings import record
 
 NOBODY = 65534
@@ -163,6 +165,8 @@ def test_lost_events(namespace, tmp_path):
     assert lost > COUNT and re.search(r"were lost, because the ring buffers of 64 KiB per CPU were "
                                       r"full; record again with a larger one: --buffer KIB", err)
     assert len(recordings.events(file)) == recorded
+    status = json.loads(netflowctl("replay", file, "status", "--json").stdout)
+    assert (status["trace"]["events"], status["trace"]["lost"]) == (recorded, lost)
     statistics = recordings.trace_cmd("report", "--stat", "-i", file)
     counters = re.findall(r"^(?:overrun|commit overrun|dropped events): (\d+)$", statistics,
                           re.MULTILINE)

@@ -16,6 +16,8 @@
 /* netflowctl record writes it into the trace. */
 #define OFFSET_MARKER "netflowd: CLOCK_REALTIME - CLOCK_MONOTONIC = "
 #define LOST_MARKER "netflowd: lost "
+/* Each line that netflowd itself writes into a recording begins with this. */
+#define OWN_MARKER "netflowd: "
 
 /* A later time than this is one since 1970, in 2001 or later, and no host has run for that long. */
 #define SINCE_1970_NS UINT64_C(1000000000000000000)
@@ -25,7 +27,8 @@ struct backend_replay {
 	struct recording *recording;
 	bool realtime_known;
 	int64_t realtime_ns;
-	uint64_t lost; /* events, as the recording says itself; 0: none, or it does not say */
+	uint64_t lost;	/* events, as the recording says itself; 0: none, or it does not say */
+	uint64_t marks; /* netflowd's own lines: events like the others to those who count them */
 };
 
 /* The number behind `words` at the beginning of a text that is not always ended by NUL. */
@@ -64,6 +67,8 @@ static int take_marker(struct backend_replay *replay, const char *text, size_t l
 {
 	int64_t lost;
 
+	if (len >= sizeof(OWN_MARKER) - 1 && !memcmp(text, OWN_MARKER, sizeof(OWN_MARKER) - 1))
+		replay->marks++;
 	if (number_behind(OFFSET_MARKER, text, len, &replay->realtime_ns))
 		replay->realtime_known = true;
 	/* It includes the events that the pages say were lost. */
@@ -192,6 +197,7 @@ static bool replay_trace(const struct backend *backend, struct backend_trace *tr
 	const struct backend_replay *replay = (const struct backend_replay *)backend;
 
 	events_trace(backend, trace);
+	trace->events += replay->marks;
 	if (replay->lost > trace->lost)
 		trace->lost = replay->lost;
 	if (replay->lost && !trace->losses)
