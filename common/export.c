@@ -29,6 +29,7 @@ static const struct source {
 	{"drops", "io.netflowd.GetDrops", "rows", ALWAYS},
 	{"latency", "io.netflowd.GetLatency", "segments", ALWAYS},
 	{"latency", "io.netflowd.GetLatency", "worst", ONLY_SUMMARY},
+	{"counted", "io.netflowd.GetLatency", "counted", ALWAYS},
 	{"latency", "io.netflowd.GetLatency", "latencies", ONLY_ALL},
 	{"cpu", "io.netflowd.GetNapi", "cpus", ALWAYS},
 	{"napi", "io.netflowd.GetNapi", "napi", ALWAYS},
@@ -84,7 +85,14 @@ static int put_rows(const struct export *export, const struct source *source, co
 	size_t i;
 	int r = 0;
 
-	json_array_foreach(json_object_get(reply, source->member), i, row)
+	json_t *rows = json_object_get(reply, source->member);
+
+	/* Rows with a time of their own. */
+	if (json_is_object(rows)) {
+		time = json_object_get(rows, "time");
+		rows = json_object_get(rows, "rows");
+	}
+	json_array_foreach(rows, i, row)
 	{
 		/* An event has a time of its own. */
 		json_t *own = source->when == ONLY_PAST ? json_object_get(row, "time") : NULL;
@@ -154,6 +162,8 @@ static int put_period(struct export *export, const char *type, const json_t *rep
 	if (!row)
 		return 0;
 	json_object_set_new(row, "of", json_string(type));
+	/* For how much of that time latency was followed. */
+	json_object_set(row, "followed", json_object_get(reply, "followed"));
 	if (json_object_get(reply, "events")) {
 		json_object_set_new(row, "matched", json_integer(matched));
 		if (matched > (int64_t)events)

@@ -873,13 +873,20 @@ static void cleanup_daemon(struct daemon **daemon)
 
 #define OWN_DAEMON CLEANUP(cleanup_daemon)
 
+static uint64_t unseen_packets(void *userdata)
+{
+	const struct daemon *daemon = userdata;
+
+	return governor_unseen_packets(daemon->governor);
+}
+
 /* The first reading is where the counts begin. */
 static int count_traffic(struct daemon *daemon)
 {
-	int r = readings_count_traffic(daemon->readings, "/proc");
+	int r = readings_count_traffic(daemon->readings, "/proc", unseen_packets, daemon);
 
 	if (r == 0)
-		r = readings_take(daemon->readings, READING_BIT(TRAFFIC));
+		r = readings_take(daemon->readings, READING_BIT(TRAFFIC) | READING_BIT(COUNTERS));
 	if (r < 0 && r != -ENOMEM) {
 		log_warning("cannot read the kernel's counters of packets: %s", strerror(-r));
 		return 0;

@@ -14,7 +14,7 @@
 #define METHOD "io.netflowd.GetStatus"
 #define MEASURE_MS 50
 #define NAME_COLUMN 12
-#define PACKETS_COLUMN 15
+#define PACKETS_COLUMN 16
 
 static void put_title(struct page *page, const char *title)
 {
@@ -85,22 +85,67 @@ static void put_recording(struct page *page, const json_t *status)
 			       : "; it does not say the time of day, so times count from 1970");
 }
 
+static void put_packets_name(struct page *page, const char *name)
+{
+	page_put(page, PAGE_PLAIN, "  %s", name);
+	page_pad(page, PACKETS_COLUMN, 2);
+}
+
+/* The kernel's exact count, and beside it what netflowd saw if that was a part. */
+static void put_counted(struct page *page, const json_t *packets, const char *seen,
+			const char *counted, bool whole)
+{
+	const json_t *kernel = json_object_get(packets, "counted");
+
+	put_packets_name(page, seen);
+	if (!json_object_get(kernel, counted))
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
+			       field_units_count(packets, seen).s);
+	else if (whole)
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
+			       field_units_count(kernel, counted).s);
+	else
+		page_paragraph(
+			page, PAGE_PLAIN, NAME_COLUMN, "%s by the kernel's count; netflowd saw %s",
+			field_units_count(kernel, counted).s, field_units_count(packets, seen).s);
+}
+
+static void put_unseen(struct page *page, const json_t *counted)
+{
+	uint64_t unseen = field_count_or(counted, "unseen", 0);
+	uint64_t received = field_count_or(counted, "received", 0);
+
+	if (!unseen || !received)
+		return;
+	put_packets_name(page, "not followed");
+	page_paragraph(page, PAGE_WARN, NAME_COLUMN,
+		       "%s of the received packets: %s came while no journey began",
+		       units_percent(100 * (double)unseen / (double)received).s,
+		       units_count(unseen).s);
+}
+
 static void put_packets(struct page *page, const json_t *status)
 {
-	static const char *const names[] = {"received", "delivered", "transmitted", "dropped"};
 	const json_t *packets = json_object_get(status, "packets");
+	const json_t *counted = json_object_get(packets, "counted");
+	bool whole = !field_count_or(counted, "unseen", 0) &&
+		     !field_count_or(json_object_get(status, "latency"), "passed", 0);
 
 	put_title(page, "packets");
 	if (no_backend(status)) {
 		page_line(page, PAGE_BAD, "  not seen: no backend runs");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		page_put(page, PAGE_PLAIN, "  %s", names[i]);
-		page_pad(page, PACKETS_COLUMN, 2);
-		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
-			       field_units_count(packets, names[i]).s);
-	}
+	put_counted(page, packets, "received", "received", whole);
+	put_packets_name(page, "delivered");
+	page_paragraph(
+		page, PAGE_PLAIN, NAME_COLUMN, "%s%s", field_units_count(packets, "delivered").s,
+		whole ? "" : " of those that were followed; `netflowctl latency` estimates all");
+	put_counted(page, packets, "transmitted", "sent", whole);
+	put_packets_name(page, "dropped");
+	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
+		       field_units_count(packets, "dropped").s);
+	put_unseen(page, counted);
 }
 
 static int put_tables(struct page *page, const json_t *status)

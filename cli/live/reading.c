@@ -70,10 +70,50 @@ static int64_t uptime_ns(const json_t *status)
 	return (int64_t)field_count_or(json_object_get(status, "daemon"), "uptime_ns", 0);
 }
 
+/* What was counted between two readings; false: it is not known. */
+static bool growth(const json_t *now, const json_t *before, const char *name, uint64_t *more)
+{
+	uint64_t count, old;
+
+	if (!field_count(now, name, &count) || !field_count(before, name, &old) || count < old)
+		return false;
+	*more = count - old;
+	return true;
+}
+
+/* The kernel's own counts, which are exact where the probes saw a part. */
+static void compare_counted(struct reading *reading, const struct reading *before, double seconds)
+{
+	const json_t *now = json_object_get(json_object_get(reading->status, "packets"), "counted");
+	const json_t *old = json_object_get(json_object_get(before->status, "packets"), "counted");
+	uint64_t received, unseen, sent, elapsed_ns;
+
+	if (growth(now, old, "received", &received) && growth(now, old, "unseen", &unseen)) {
+		reading->packets_per_second[READING_RECEIVED] = rate_between(0, received, seconds);
+		reading->unseen_percent = received ? 100 * (double)unseen / (double)received : 0;
+		reading->whole &= !unseen;
+	}
+	if (!reading->whole && growth(now, old, "sent", &sent) &&
+	    growth(now, old, "sent_elapsed_ns", &elapsed_ns))
+		reading->packets_per_second[READING_TRANSMITTED] =
+			rate_between(0, sent, (double)elapsed_ns / NS_PER_S);
+}
+
+static bool was_whole(const struct reading *reading, const struct reading *before)
+{
+	uint64_t passed = 0;
+
+	growth(json_object_get(reading->status, "latency"),
+	       json_object_get(before->status, "latency"), "passed", &passed);
+	return !passed;
+}
+
 static void compare_packets(struct reading *reading, const struct reading *before)
 {
 	const json_t *packets = json_object_get(reading->status, "packets");
 
+	reading->unseen_percent = -1;
+	reading->whole = !before || was_whole(reading, before);
 	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
 		uint64_t now, old;
 
@@ -86,6 +126,19 @@ static void compare_packets(struct reading *reading, const struct reading *befor
 					     seconds_between(uptime_ns(before->status),
 							     uptime_ns(reading->status)));
 	}
+	if (before)
+		compare_counted(
+			reading, before,
+			seconds_between(uptime_ns(before->status), uptime_ns(reading->status)));
+}
+
+/* The count of the followed journeys is no rate of packets; the latency of all devices estimates that. */
+static void estimate_delivered(struct reading *reading, const struct reading_scope *scope)
+{
+	if (!reading->whole)
+		reading->packets_per_second[READING_DELIVERED] =
+			scope->device ? RATE_UNKNOWN
+				      : reading->segments[READING_RX_TOTAL].per_second;
 }
 
 static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
@@ -254,6 +307,8 @@ int reading_new(struct reading **reading, const struct reading *before, reading_
 		r = read_drops(new, before, ask, data, scope);
 	if (!r)
 		r = read_latency(new, before, ask, data, scope);
+	if (!r)
+		estimate_delivered(new, scope);
 	if (!r)
 		r = read_polls(new, before, ask, data, scope);
 	if (r)

@@ -62,6 +62,8 @@ struct reading {
 	int64_t polls_ns;
 	double packets_per_second
 		[READING_PACKETS_COUNT]; /* RATE_UNKNOWN without an earlier reading */
+	bool whole;			 /* every packet of the interval was followed */
+	double unseen_percent; /* of the interval's received packets; negative: not known */
 	struct drop_rates drops;
 	struct reading_segment segments[READING_SEGMENTS_COUNT];
 	struct polls polls;

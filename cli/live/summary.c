@@ -93,9 +93,13 @@ static void put_packets(struct page *page, const struct reading *reading)
 		bool bad = i == READING_FAULTS && per_second > 0;
 
 		/* All rates have one width, so that the line always breaks at the same part. */
-		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %-8s", words[i],
+		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %s%-8s", words[i],
+			 i == READING_DELIVERED && !reading->whole && per_second >= 0 ? "≈ " : "",
 			 rate_text(per_second).s);
 	}
+	if (reading->unseen_percent > 0)
+		put_part(page, PAGE_WARN, "not followed %s of received",
+			 units_percent(reading->unseen_percent).s);
 	page_end(page);
 }
 

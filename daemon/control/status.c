@@ -112,15 +112,37 @@ static int sum_drops(struct control *control, struct freed *freed)
 	return r;
 }
 
-static json_t *packets(const ledger_events events, const struct freed *freed)
+/* Type CountedPackets; NULL: the kernel's counters are not read. */
+static json_t *counted(const struct control *control, const struct reading_counters *counters)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "received",
-			 json_count(events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT]), "delivered",
-			 json_count(ledger_sum(events, NF_EVENT_DELIVERED) +
-				    ledger_sum(events, NF_EVENT_CONSUMED)),
-			 "transmitted", json_count(events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT]),
-			 "dropped", json_count(freed->drops), "faults", json_count(freed->faults),
-			 "messages", json_count(freed->messages));
+	const struct reading *traffic = control_reading(control, TRAFFIC);
+	const struct traffic_list *list = reading_traffic(traffic);
+	json_t *object;
+
+	if (!counters->host.known)
+		return NULL;
+	object = json_pack("{s:I, s:I}", "received", json_count(counters->host.received), "unseen",
+			   json_count(counters->host.unseen));
+	if (!object || !list->namespaces)
+		return object;
+	json_object_set_new(object, "sent",
+			    json_integer(json_count(list->total[TRAFFIC_TX_PACKETS])));
+	json_object_set_new(object, "sent_elapsed_ns",
+			    json_integer(control_elapsed(control, reading_time(traffic))));
+	return object;
+}
+
+static json_t *packets(const struct control *control, const struct reading_counters *counters,
+		       const struct freed *freed)
+{
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "received",
+		json_count(counters->events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT]), "delivered",
+		json_count(ledger_sum(counters->events, NF_EVENT_DELIVERED) +
+			   ledger_sum(counters->events, NF_EVENT_CONSUMED)),
+		"transmitted", json_count(counters->events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT]),
+		"dropped", json_count(freed->drops), "faults", json_count(freed->faults),
+		"messages", json_count(freed->messages), "counted", counted(control, counters));
 }
 
 static json_t *tcp_bytes(const uint64_t bytes[NF_STREAM_COUNT])
@@ -309,7 +331,7 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 			daemon_to_json(control, reading), "backend", "name",
 			parts->backend->ops->name, "reason", parts->backend_reason, "host",
 			host(control), "recording", recording(control), "trace", trace(control),
-			"packets", packets(counters->events, &freed), "coverage",
+			"packets", packets(control, counters, &freed), "coverage",
 			coverage_json(control, counters->events), "drops",
 			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),
 			"latency", control_latency_ledger(reading), "slots",
@@ -329,7 +351,8 @@ int method_get_status(struct call *call, json_t *parameters, void *userdata)
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	return control_read(userdata, call, parameters,
-			    READING_BIT(LEDGER) | READING_BIT(TABLES) | READING_BIT(DROPS),
+			    READING_BIT(LEDGER) | READING_BIT(TABLES) | READING_BIT(DROPS) |
+				    READING_BIT(TRAFFIC),
 			    answer_status);
 }
 

@@ -19,22 +19,9 @@ static double rate(uint64_t count, uint64_t ns)
 	return (double)count * (double)TIME_NS_PER_SECOND / (double)ns;
 }
 
-static bool sum_packets(const char *path, uint32_t *packets, size_t *cpus)
-{
-	OWN_FREE struct softnet *rows = NULL;
-	uint32_t sum = 0;
-
-	if (softnet_read(path, &rows, cpus) < 0)
-		return false;
-	for (size_t i = 0; i < *cpus; i++)
-		sum += rows[i].processed;
-	*packets = sum;
-	return true;
-}
-
 bool pace_packets(uint32_t *packets, size_t *cpus)
 {
-	return sum_packets(SOFTNET, packets, cpus);
+	return softnet_packets(SOFTNET, packets, cpus) == 0;
 }
 
 static void read_packets(struct pace_meter *meter, uint64_t now_ns, const char *path)
@@ -43,7 +30,7 @@ static void read_packets(struct pace_meter *meter, uint64_t now_ns, const char *
 	uint32_t sum = 0;
 
 	meter->pace.packets = -1;
-	if (!sum_packets(path, &sum, &count)) {
+	if (softnet_packets(path, &sum, &count) < 0) {
 		meter->packets_ns = 0;
 		return;
 	}

@@ -8,7 +8,6 @@
 #include "daemon/kernel/softnet.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,5 +99,35 @@ int softnet_read(const char *path, struct softnet **rows, size_t *count)
 		return -EBADMSG;
 	*rows = TAKE_PTR(fresh);
 	*count = read;
+	return 0;
+}
+
+int softnet_packets(const char *path, uint32_t *packets, size_t *cpus)
+{
+	OWN_FREE struct softnet *rows = NULL;
+	uint32_t sum = 0;
+	int r = softnet_read(path, &rows, cpus);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < *cpus; i++)
+		sum += rows[i].processed;
+	*packets = sum;
+	return 0;
+}
+
+int softnet_sum_add(struct softnet_sum *sum, const char *path)
+{
+	uint32_t packets;
+	size_t cpus;
+	int r = softnet_packets(path, &packets, &cpus);
+
+	if (r < 0)
+		return r;
+	if (sum->begun && cpus == sum->cpus)
+		sum->packets += (uint32_t)(packets - sum->last);
+	sum->begun = true;
+	sum->last = packets;
+	sum->cpus = cpus;
 	return 0;
 }

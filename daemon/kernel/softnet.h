@@ -3,6 +3,7 @@
 #ifndef DAEMON_KERNEL_SOFTNET_H
 #define DAEMON_KERNEL_SOFTNET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,25 @@ struct softnet {
  * Returns 0; -EBADMSG if the file has another format; -ENOMEM; or the negative errno of open(2) or read(2).
  */
 int softnet_read(const char *path, struct softnet **rows, size_t *count);
+
+/*
+ * The packets that all CPUs passed into the network stack (`processed`) since the first softnet_sum_add(), in 64 bits.
+ * All zero: nothing was read.
+ */
+struct softnet_sum {
+	uint64_t packets;
+	bool begun;
+	uint32_t last; /* of the online CPUs together, modulo 2^32 */
+	size_t cpus;
+};
+
+/*
+ * Add what came since the last call, which must be less than 2^32 packets ago.  If CPUs went online or offline, the
+ * counters say nothing about the time since then, and nothing is added.  0, or as softnet_read().
+ */
+int softnet_sum_add(struct softnet_sum *sum, const char *path);
+
+/* That sum of the counters, modulo 2^32, and how many CPUs are online.  0, or as softnet_read(). */
+int softnet_packets(const char *path, uint32_t *packets, size_t *cpus);
 
 #endif

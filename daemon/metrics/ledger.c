@@ -14,6 +14,18 @@ static void write_counts(struct metrics_text *text, const struct count *count, s
 		metrics_one(text, count[i].family, count[i].value);
 }
 
+/* The kernel's own numbers; a recording has none. */
+static void write_counted(struct metrics_text *text, const struct reading_counters *counters,
+			  const struct traffic_list *traffic)
+{
+	if (counters->host.known) {
+		metrics_one(text, METRICS_COUNTED_RECEIVED, counters->host.received);
+		metrics_one(text, METRICS_COUNTED_UNSEEN, counters->host.unseen);
+	}
+	if (traffic->namespaces)
+		metrics_one(text, METRICS_COUNTED_SENT, traffic->total[TRAFFIC_TX_PACKETS]);
+}
+
 static void write_packets(struct metrics_text *text, const struct reading_counters *counters)
 {
 	static const char *const skbs[NF_STREAM_COUNT] = {
@@ -176,6 +188,8 @@ void metrics_write_ledger(struct metrics_text *text, const struct metrics_snapsh
 	counters = reading_counters(snapshot->reading[READING_COUNTERS]);
 	walked = reading_counters(snapshot->reading[READING_LEDGER]);
 	write_packets(text, counters);
+	if (snapshot->reading[READING_TRAFFIC])
+		write_counted(text, counters, reading_traffic(snapshot->reading[READING_TRAFFIC]));
 	write_drops(text, counters);
 	write_inflight(text, walked);
 	write_latency(text, counters);

@@ -126,12 +126,25 @@ static void read_missed(struct reading *reading, const struct backend *backend)
 	}
 }
 
-static int step_counters(struct reading *reading, const struct backend *backend,
-			 struct ledger_watch *watch, uint64_t deadline_ns)
+static void read_host(struct reading *reading, struct reading_sources *sources)
 {
 	struct reading_counters *counters = &reading->counters;
 
+	if (!sources->softnet || softnet_sum_add(&sources->received, sources->softnet) < 0)
+		return;
+	counters->host.known = true;
+	counters->host.received = sources->received.packets;
+	counters->host.unseen = sources->unseen(sources->userdata);
+}
+
+static int step_counters(struct reading *reading, struct reading_sources *sources,
+			 uint64_t deadline_ns)
+{
+	struct reading_counters *counters = &reading->counters;
+	const struct backend *backend = sources->backend;
+
 	if (!reading->cpus) {
+		read_host(reading, sources);
 		reading->cpus = backend->ops->cpus(backend);
 		read_missed(reading, backend);
 		backend->ops->streams(backend, counters->streams);
@@ -143,7 +156,7 @@ static int step_counters(struct reading *reading, const struct backend *backend,
 					&counters->in_flight))
 		if (time_monotonic() >= deadline_ns)
 			return 1;
-	check_all(reading, backend, watch);
+	check_all(reading, backend, sources->watch);
 	return 0;
 }
 
@@ -188,7 +201,7 @@ int reading_step(struct reading *reading, struct reading_sources *sources, uint6
 	if (reading->part == READING_TRAFFIC)
 		return step_traffic(reading, sources->traffic, deadline_ns);
 	if (reading->part == READING_COUNTERS || reading->part == READING_LEDGER)
-		return step_counters(reading, backend, sources->watch, deadline_ns);
+		return step_counters(reading, sources, deadline_ns);
 	reading->rows.deadline_ns = deadline_ns;
 	r = reading_rows_step(&reading->rows, backend, reading->part, &reading->cursor);
 	if (r || reading->part != READING_NAPI)

@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "daemon/core/ledger.h"
+#include "daemon/kernel/softnet.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/traffic.h"
 
@@ -46,6 +47,13 @@ struct reading_counters {
 	uint64_t missed
 		[NF_PROBE_COUNT]; /* runs that the kernel skipped; 0 if it does not count them */
 	struct backend_in_flight in_flight; /* LEDGER only */
+	/* Packets that the host received, as the kernel counts them, since the first reading. */
+	struct {
+		bool known;
+		uint64_t received;
+		uint64_t
+			unseen; /* of these, while no journey began, see governor_unseen_packets() */
+	} host;
 	struct {
 		uint64_t moved; /* events during the reading */
 		bool balanced;
@@ -109,6 +117,10 @@ int reading_begin(struct reading **reading, enum reading_part part);
 struct reading_sources {
 	const struct backend *backend;
 	struct traffic_reader *traffic; /* NULL: nothing can be read */
+	char *softnet; /* the path of /proc/net/softnet_stat; NULL: the host is not counted */
+	struct softnet_sum received;
+	uint64_t (*unseen)(void *userdata);
+	void *userdata;
 	struct ledger_watch watch[READING_EQUATIONS];
 };
 

@@ -2,6 +2,7 @@
 #include "daemon/store/readings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/time.h"
@@ -432,9 +433,20 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
 	return r;
 }
 
-int readings_count_traffic(struct readings *readings, const char *proc)
+int readings_count_traffic(struct readings *readings, const char *proc,
+			   uint64_t (*unseen)(void *userdata), void *userdata)
 {
-	return readings->sources.traffic ? 0 : traffic_reader_new(&readings->sources.traffic, proc);
+	struct reading_sources *sources = &readings->sources;
+
+	if (sources->traffic)
+		return 0;
+	if (!sources->softnet && asprintf(&sources->softnet, "%s/net/softnet_stat", proc) < 0) {
+		sources->softnet = NULL;
+		return -ENOMEM;
+	}
+	sources->unseen = unseen;
+	sources->userdata = userdata;
+	return traffic_reader_new(&sources->traffic, proc);
 }
 
 void readings_free(struct readings **readings)
@@ -457,6 +469,7 @@ void readings_free(struct readings **readings)
 	for (int part = 0; part < READING_PARTS; part++)
 		reading_release(&old->of[part].latest);
 	traffic_reader_free(&old->sources.traffic);
+	free(old->sources.softnet);
 	free(old);
 	*readings = NULL;
 }

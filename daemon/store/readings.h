@@ -26,10 +26,13 @@ struct readings_request;
 /* The loop and the backend must outlive the readings.  -ENOMEM or another negative errno.  Free with readings_free. */
 int readings_new(struct readings **readings, struct loop *loop, const struct backend *backend);
 /*
- * Read the kernel's counters of devices from now on (READING_TRAFFIC), by `proc`, a directory like /proc that outlives
- * the readings.  What the devices had counted before the first of these readings does not count.  -ENOMEM.
+ * Read the kernel's counters of packets from now on: those of devices (READING_TRAFFIC), and of the host (`host` of
+ * COUNTERS and LEDGER).  `proc` is a directory like /proc that outlives the readings.  `unseen` returns how many
+ * packets the host received while no journey began.  What was counted before the first of these readings does not
+ * count.  -ENOMEM.
  */
-int readings_count_traffic(struct readings *readings, const char *proc);
+int readings_count_traffic(struct readings *readings, const char *proc,
+			   uint64_t (*unseen)(void *userdata), void *userdata);
 /* Requests that wait are dropped without an answer. */
 void readings_free(struct readings **readings);
 

@@ -18,6 +18,7 @@ struct traffic {
 	size_t netns_at;	 /* where its devices begin */
 	uint64_t netns_left_out; /* and what had been left out before it */
 	uint64_t now_ns, ids;
+	uint64_t total[TRAFFIC_VALUES];
 	bool begun; /* there was a reading */
 };
 
@@ -242,6 +243,9 @@ static void take(struct traffic *traffic, struct traffic_device *device)
 		advance(traffic, before, device);
 	else
 		begin_device(traffic, device);
+	for (int i = 0; i < TRAFFIC_VALUES; i++)
+		traffic->total[i] +=
+			device->sum[i] - (before && before->id == device->id ? before->sum[i] : 0);
 }
 
 int traffic_end(struct traffic *traffic, struct traffic_list *list)
@@ -262,6 +266,7 @@ int traffic_end(struct traffic *traffic, struct traffic_list *list)
 	if (fresh->count)
 		memcpy(copy, fresh->at, fresh->count * sizeof(*copy));
 	*list = *fresh;
+	memcpy(list->total, traffic->total, sizeof(list->total));
 	list->at = copy;
 	list->room = fresh->count + 1;
 	traffic->known = *fresh;

@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import itertools
 import os
-import pathlib
 import shutil
 import subprocess
 import time
@@ -14,7 +13,7 @@ import time
 import pytest
 
 from lab import paths, waiting
-from lab.net import Device
+from lab.net import Device, inhabited
 from lab.prometheus import scrape
 from lab.varlink import VarlinkError
 
@@ -34,19 +33,6 @@ def fixture_daemon(kept, bpf, tmp_path_factory):
     last = kept.daemons[-1] if kept.daemons else None
     return last if last and last.running else \
         kept(*SETTINGS, history=tmp_path_factory.mktemp("history"))
-
-
-@contextlib.contextmanager
-def inhabited(*namespaces):
-    """A process is in each of the namespaces: others show their counters to nobody."""
-    with contextlib.ExitStack() as stack:
-        for namespace in namespaces:
-            process = stack.enter_context(subprocess.Popen(
-                ["ip", "netns", "exec", namespace.name, "sleep", "300"]))
-            stack.callback(process.kill)
-            place = pathlib.Path(f"/proc/{process.pid}/ns/net")
-            assert waiting.until(lambda at=place: at.stat().st_ino, namespace.inode.__eq__)
-        yield
 
 
 def kernels(device):

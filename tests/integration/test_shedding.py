@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What stays true while load is shed: drops are exact, and estimates are within their margin."""
 
+import json
 import math
+import re
 import socket
+import subprocess
 import time
 
 import pytest
 
-from lab import journeys, loads, patience, waiting
+from lab import journeys, loads, paths, patience, waiting
+from lab.net import inhabited
+from lab.prometheus import scrape
+from lab.softnet import softnet
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -77,9 +83,51 @@ def unseen(daemon):
     return followed.get("unseen_packets", 0), followed.get("unseen_ns", 0)
 
 
+def received_by_host():
+    return sum(row[0] for row in softnet().values())
+
+
+def check_counted(daemon, before, pair, made):
+    """Every view has the kernel's count, and how much of it was not followed."""
+    counted = waiting.until(lambda: daemon.status()["packets"]["counted"],
+                            lambda now: now["sent"] >= made)
+    assert made <= counted["received"] <= received_by_host() - before, counted
+    assert made <= counted["sent"] and BATCH < counted["unseen"] <= counted["received"], counted
+    text = daemon.netflowctl("status").stdout
+    assert re.search(r"received +[\d,]+ by the kernel's count; netflowd saw [\d,]+\n", text), text
+    assert re.search(r"not followed +[\d.]+ % of the received packets: ", text), text
+    lines = [json.loads(line) for line in
+             daemon.netflowctl("export", "--format", "ndjson").stdout.splitlines()]
+    status, = (line for line in lines if line["type"] == "status")
+    assert status["packets"]["counted"]["unseen"] >= counted["unseen"]
+    assert [line["received"] for line in lines if line["type"] == "counted"
+            and line.get("device") == pair.right_device.name] == [made]
+    shown = dict(line.rsplit(" ", 1) for line in
+                 scrape(daemon.directory / "metrics.sock")[1].splitlines() if line[0] != "#")
+    for name in ("received", "sent", "unseen"):
+        assert int(shown[f"netflowd_counted_{name}_total"]) >= counted[name], name
+
+
+def check_top(daemon, pair):
+    with subprocess.Popen([paths.CLI, "--socket", daemon.socket_path, "top", "--interval", "0.5",
+                           "--count", "4"], stdout=subprocess.PIPE, text=True) as top:
+        while top.poll() is None:
+            pair.left.send_udp(pair.right_address(4), 9, BATCH)
+        text = top.stdout.read()
+    assert re.search(r"^packets .* not followed [\d.]+ % of received$", text, re.MULTILINE), text
+
+
 def test_bursts_in_windows_are_within_their_margin(start, silent_pair):
     """Most bursts are over before a window opens."""
-    daemon = start(*LEAST)
+    before = received_by_host()
+    daemon = start(*LEAST, "metrics.listen=unix")
+    with inhabited(silent_pair.left, silent_pair.right):
+        check_bursts(daemon, silent_pair)
+        check_counted(daemon, before, silent_pair, 12 * BATCH)
+        check_top(daemon, silent_pair)
+
+
+def check_bursts(daemon, silent_pair):
     answers, gaps = [sent(daemon, silent_pair.left_device)], [unseen(daemon)]
     for _ in range(12):
         silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)

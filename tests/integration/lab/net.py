@@ -180,6 +180,19 @@ table {family} drops_{hook} {{
         return accepted
 
 
+@contextlib.contextmanager
+def inhabited(*namespaces):
+    """A process is in each of the namespaces: others show their counters to nobody."""
+    with contextlib.ExitStack() as stack:
+        for namespace in namespaces:
+            process = stack.enter_context(subprocess.Popen(
+                ["ip", "netns", "exec", namespace.name, "sleep", "300"]))
+            stack.callback(process.kill)
+            place = pathlib.Path(f"/proc/{process.pid}/ns/net")
+            assert waiting.until(lambda at=place: at.stat().st_ino, namespace.inode.__eq__)
+        yield
+
+
 class _Counters(dict):
     def __missing__(self, key):
         return 0

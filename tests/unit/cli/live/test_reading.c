@@ -155,6 +155,47 @@ static void test_packets(void **state)
 	assert_true(now->packets_per_second[READING_DROPPED] < 0);
 }
 
+/* A burst of 20,000 in two seconds, of which the probes saw 100 and the kernel says the rest. */
+static void test_counted(void **state)
+{
+	const struct answers first = {
+		.status = "{\"daemon\":{\"uptime_ns\":1000000000},\"latency\":{\"passed\":0},"
+			  "\"packets\":{\"received\":10,\"delivered\":5,\"transmitted\":10,"
+			  "\"counted\":{\"received\":10,\"unseen\":0,\"sent\":10,"
+			  "\"sent_elapsed_ns\":900000000}}}",
+		.drops = "{}",
+		.latency = "{}",
+		.napi = "{}"};
+	const struct answers second = {
+		.status = "{\"daemon\":{\"uptime_ns\":3000000000},\"latency\":{\"passed\":0},"
+			  "\"packets\":{\"received\":110,\"delivered\":55,\"transmitted\":110,"
+			  "\"counted\":{\"received\":20010,\"unseen\":12000,\"sent\":16010,"
+			  "\"sent_elapsed_ns\":2500000000}}}",
+		.drops = "{}",
+		.latency = "{\"segments\":[{\"direction\":\"rx\",\"segment\":\"rx_total\","
+			   "\"count\":8000,\"followed\":50,\"max_ns\":600,\"buckets\":[{"
+			   "\"from_ns\":512,\"below_ns\":640,\"count\":8000}]}]}",
+		.napi = "{}"};
+	const struct reading_scope all = {}, one = {.device = "a"};
+	struct answers early_answers = first, late_answers = second, again = second;
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+	OWN_READING struct reading *of_one = NULL;
+
+	(void)state;
+	assert_int_equal(reading_new(&before, NULL, answer, &early_answers, &all), 0);
+	before->latency_ns -= 2000000000;
+	assert_int_equal(reading_new(&now, before, answer, &late_answers, &all), 0);
+	assert_false(now->whole);
+	assert_true(now->packets_per_second[READING_RECEIVED] == 10000);
+	assert_true(now->packets_per_second[READING_TRANSMITTED] == 10000);
+	assert_about(now->packets_per_second[READING_DELIVERED], 4000);
+	assert_true(now->unseen_percent == 60);
+	/* Of all devices, nothing estimates what was delivered. */
+	assert_int_equal(reading_new(&of_one, before, answer, &again, &one), 0);
+	assert_true(of_one->packets_per_second[READING_DELIVERED] < 0);
+}
+
 static void test_drops(void **state)
 {
 	OWN_READING struct reading *before = NULL;
@@ -442,12 +483,13 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets), cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_latency), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_views),	cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_history), cmocka_unit_test(test_frame_text),
-		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_times),
-		cmocka_unit_test(test_epoch),	cmocka_unit_test(test_record),
+		cmocka_unit_test(test_packets),	   cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_latency),
+		cmocka_unit_test(test_failures),   cmocka_unit_test(test_views),
+		cmocka_unit_test(test_polls),	   cmocka_unit_test(test_history),
+		cmocka_unit_test(test_frame_text), cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_times),	   cmocka_unit_test(test_epoch),
+		cmocka_unit_test(test_record),
 	};
 
 	return cmocka_run_group_tests_name("reading", tests, setup, NULL);

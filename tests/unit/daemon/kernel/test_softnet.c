@@ -138,6 +138,38 @@ static void test_long_line(void **state)
 	assert_int_equal(read_text(text, &rows, &count), -EBADMSG);
 }
 
+static void add_text(struct softnet_sum *sum, const char *text)
+{
+	char path[] = "/tmp/test_softnet_XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(softnet_sum_add(sum, path), 0);
+	unlink(path);
+}
+
+/* What was counted before the first reading does not count; the kernel's counters wrap. */
+static void test_sum(void **state)
+{
+	struct softnet_sum sum = {0};
+
+	(void)state;
+	add_text(&sum, "fffffff0 00000000 00000000\n00000005 00000000 00000000\n");
+	assert_int_equal(sum.packets, 0);
+	add_text(&sum, "00000010 00000000 00000000\n00000006 00000000 00000000\n");
+	assert_int_equal(sum.packets, 33);
+	assert_int_equal(softnet_sum_add(&sum, "/nonexistent"), -ENOENT);
+	/* A CPU went offline, and came back. */
+	add_text(&sum, "00000020 00000000 00000000\n");
+	assert_int_equal(sum.packets, 33);
+	add_text(&sum, "00000021 00000000 00000000\n");
+	assert_int_equal(sum.packets, 34);
+	add_text(&sum, "00000021 00000000 00000000\n00000006 00000000 00000000\n");
+	assert_int_equal(sum.packets, 34);
+}
+
 static void test_no_file(void **state)
 {
 	struct softnet *rows = NULL;
@@ -166,9 +198,10 @@ static void test_this_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layouts), cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_refuses), cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_no_file), cmocka_unit_test(test_this_host),
+		cmocka_unit_test(test_layouts),	  cmocka_unit_test(test_many_cpus),
+		cmocka_unit_test(test_refuses),	  cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_sum),	  cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_this_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

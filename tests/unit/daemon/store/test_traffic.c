@@ -162,6 +162,22 @@ static void test_may_have_moved(void **state)
 	expect(8, "f", 10, 100, 5);
 }
 
+/* The sum of all devices keeps what those that are gone had counted. */
+static void test_total(void **state)
+{
+	(void)state;
+	READ({7, "a", 100, 1000}, {8, "b", 10, 100});
+	assert_int_equal(list.total[TRAFFIC_TX_PACKETS], 0);
+	READ({7, "a", 130, 1300}, {8, "b", 14, 140}, {8, "c", 5, 50});
+	assert_int_equal(list.total[TRAFFIC_TX_PACKETS], 39);
+	READ({7, "a", 131, 1310});
+	assert_int_equal(list.total[TRAFFIC_TX_PACKETS], 40);
+	/* Made again, and counted from 0. */
+	READ({7, "a", 3, 30});
+	assert_int_equal(list.total[TRAFFIC_TX_PACKETS], 43);
+	assert_int_equal(list.total[TRAFFIC_RX_BYTES], 430);
+}
+
 /* The process of a namespace ended while its file was read. */
 static void test_forget(void **state)
 {
@@ -209,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_growth), TEST(test_new_device), TEST(test_made_again),
 		TEST(test_wrap),   TEST(test_renamed),	  TEST(test_may_have_moved),
-		TEST(test_forget), TEST(test_too_many),
+		TEST(test_forget), TEST(test_too_many),	  TEST(test_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
