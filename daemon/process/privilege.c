@@ -47,7 +47,7 @@ static const struct {
 	 false},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
 	 "open a cgroup by its id, and read files that are not for the daemon's user: the configuration on a reload, tracefs, directories of namespaces",
-	 "a cgroup is searched in the directories and can be gone by then; rules in a private directory are not reloaded",
+	 "a cgroup is searched in the directories and can be gone by then; a reload of rules in a private directory fails",
 	 false},
 	{CAP_KILL, "CAP_KILL",
 	 "end the programs of alerts at their time limit, which run as another user",

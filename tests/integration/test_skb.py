@@ -400,11 +400,13 @@ def test_tcp_fills_a_gap(start, lab, count):
         got = 0
         while got < 1 + 100 * count:
             got += len(reader.recv(65536))
+    # On a slow machine, the kernel merges a few of them.
+    skbs = count + 1 - wire.right.nstat()["TcpExtTCPRcvCoalesce"]
     records = journeys.to_port(
-        journeys.wait_for(daemon, count + 1, wire.right_device, "delivered"), PORT)
-    assert len(records) == count + 1
+        journeys.wait_for(daemon, skbs, wire.right_device, "delivered"), PORT)
+    assert len(records) == skbs
     lacking = [r for r in records if "sock_queue" not in journeys.names(r)]
-    assert len(lacking) == max(0, count + 1 - walk)
+    assert len(lacking) == max(0, skbs - walk)
     for record in records:
         journeys.check(record)
         if record in lacking:

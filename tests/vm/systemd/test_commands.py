@@ -25,11 +25,13 @@ REFUSED = 1
 USAGE = 2
 UNREACHABLE = 3
 
+# The history may have begun just now.
+COMPARED = ["--since", "10s", "--compare", "10s"]
 # By command: words that must work.  {id} is an incident, {file} a recording, {new} one to be made.
 COMMANDS = {
     "status": [[]],
     "drops": [["--all"], ["--records"], ["--since", "15m"], ["--by", "cgroup"],
-              ["--since", "1h", "--compare", "2h"]],
+              COMPARED],
     "latency": [[], ["--since", "15m"]],
     "slow": [["--samples"]],
     "slots": [[]],
@@ -85,6 +87,7 @@ def flood():
                       lambda rows: rows and rows[0]["complete"])
         netflowctl("record", RECORDING, "--for", "1s")
         RECORDING.chmod(0o644)
+        until(lambda: netflowctl("drops", *COMPARED, check=False).returncode, lambda code: not code)
         yield found[0]["id"], after
     finally:
         (RULES / "flood.conf").unlink()
