@@ -529,6 +529,8 @@ static void on_pause(enum pause_event event, const struct pause_state *state, co
 	struct daemon *daemon = userdata;
 
 	pausing_report(event, state, text);
+	if (daemon->history)
+		history_note(daemon->history, state->level == PAUSE_ALL, state->changed_ns);
 	if (daemon->manager)
 		manager_probes_changed(daemon->manager);
 }
@@ -690,7 +692,12 @@ static int open_history(struct daemon *daemon)
 		.userdata = daemon,
 	};
 
-	return history_new(&daemon->history, &parts, &settings);
+	int r = history_new(&daemon->history, &parts, &settings);
+
+	/* A pause of an earlier run goes on. */
+	if (r == 0 && pause_state(daemon->pause)->level == PAUSE_ALL)
+		history_note(daemon->history, true, time_monotonic());
+	return r;
 }
 
 /* The service manager may have made the socket (netflowd.socket). */

@@ -103,6 +103,15 @@ const json_t *covered_next_gap(const json_t *period, size_t most, size_t *at)
 	return gap;
 }
 
+struct covered_text covered_gap_text(const json_t *gap)
+{
+	struct covered_text text = {""};
+
+	put(&text, "from %s to %s%s", field_date(gap, "from").s, field_date(gap, "to").s,
+	    strcmp(field_text_or(gap, "reason", ""), "paused") ? "" : ": netflowd was paused");
+	return text;
+}
+
 uint64_t covered_gaps_left(const json_t *period, size_t most)
 {
 	uint64_t count = field_count_or(period, "gap_count", 0);

@@ -33,6 +33,9 @@ struct covered_text covered_nothing(const json_t *parameters);
  */
 const json_t *covered_next_gap(const json_t *period, size_t most, size_t *at);
 
+/* "from DATE to DATE: netflowd was paused", of a gap. */
+struct covered_text covered_gap_text(const json_t *gap);
+
 /* Gaps beyond `most`. */
 uint64_t covered_gaps_left(const json_t *period, size_t most);
 

@@ -34,8 +34,7 @@ static void put_gaps(struct html *html, const json_t *period)
 			html_markup(html, "<ul>\n");
 		}
 		html_markup(html, "<li>");
-		html_text(html, "from %s to %s", field_date(gap, "from").s,
-			  field_date(gap, "to").s);
+		html_text(html, "%s", covered_gap_text(gap).s);
 		html_markup(html, "</li>\n");
 	}
 	if (left) {

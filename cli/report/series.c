@@ -77,17 +77,21 @@ static enum report_status ask(struct session *session, const struct model_cell *
 
 /*
  * Whether the reply is about exactly this cell; NULL: the cell is in a gap.  The time after the last bucket is in none
- * yet.
+ * yet.  *end: where the cell must end because an interval is not divided.
  */
-static bool is_about(const json_t *reply, const struct model_cell *cell)
+static bool is_about(const json_t *reply, const struct model_cell *cell, uint64_t *end)
 {
 	const json_t *period = json_object_get(reply, "period");
 	uint64_t from, to;
 
 	if (!reply)
 		return true;
-	return field_epoch(period, "from", &from) && field_epoch(period, "to", &to) &&
-	       from == cell->from_ns && to == cell->to_ns;
+	if (!field_epoch(period, "from", &from) || !field_epoch(period, "to", &to) ||
+	    from != cell->from_ns || to < cell->to_ns)
+		return false;
+	if (to > *end)
+		*end = to;
+	return true;
 }
 
 static bool same_text(const json_t *one, const json_t *other, const char *name)
@@ -205,18 +209,24 @@ static enum report_status ask_cells(struct session *session, struct model *model
 {
 	struct model_cell *cell = &model->cells[0];
 	enum report_status status;
+	uint64_t end = 0;
 
 	for (;;) {
 		OWN_ANSWER struct answer answer = {};
 
 		cell->to_ns = (cell->from_ns / step_ns + 1) * step_ns;
+		if (cell->to_ns < end)
+			cell->to_ns = end;
 		if (cell->to_ns >= to_ns || model->cell_count == MODEL_CELLS - 1)
 			break;
 		status = ask(session, cell, &answer);
 		if (status)
 			return status;
-		if (!is_about(answer.drops, cell) || !is_about(answer.latency, cell))
+		if (!is_about(answer.drops, cell, &end) || !is_about(answer.latency, cell, &end))
 			break;
+		/* Ask again for the longer cell. */
+		if (end > cell->to_ns)
+			continue;
 		if (add(model, model->cell_count, &answer))
 			return out_of_memory();
 		model->cell_count++;

@@ -29,8 +29,7 @@ static void put_gaps(struct page *page, const json_t *period)
 	size_t at = 0;
 
 	while ((gap = covered_next_gap(period, GAPS, &at)))
-		page_line(page, PAGE_WARN, "  not recorded from %s to %s",
-			  field_date(gap, "from").s, field_date(gap, "to").s);
+		page_line(page, PAGE_WARN, "  not recorded %s", covered_gap_text(gap).s);
 	if (left)
 		page_line(page, PAGE_WARN, "  and %s older gaps; --json lists the newest 64",
 			  units_count(left).s);

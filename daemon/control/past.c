@@ -113,8 +113,10 @@ static json_t *gaps(const struct covered *asked)
 	for (size_t i = 0; i < covered_kept(asked); i++) {
 		const struct covered_gap *gap = covered_gap(asked, i);
 
-		json_array_append_new(list, json_pack("{s:o, s:o}", "from", past_time(gap->from_us),
-						      "to", past_time(gap->to_us)));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o, s:s*}", "from", past_time(gap->from_us),
+						"to", past_time(gap->to_us), "reason",
+						gap->reason == READER_PAUSED ? "paused" : NULL));
 	}
 	return list;
 }

@@ -88,11 +88,15 @@ static void set(struct pause *pause, enum pause_source source, const struct paus
 	};
 
 	enum pause_level before = pause->state.level;
+	uint64_t begun_ns = time_monotonic();
 
 	pause->state.source[source] = *order;
 	combine(&pause->state);
-	if (pause->state.level != before)
+	if (pause->state.level != before) {
 		governor_limit(pause->parts.governor, levels[pause->state.level]);
+		/* Detaching and attaching take a while, in which some probes run. */
+		pause->state.changed_ns = pause->state.level > before ? begun_ns : time_monotonic();
+	}
 	if (pause->parts.report)
 		pause->parts.report(event, &pause->state, pause->state.text, pause->parts.userdata);
 }

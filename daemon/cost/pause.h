@@ -38,6 +38,7 @@ struct pause_state {
 	enum pause_level level; /* PAUSE_NONE: not paused */
 	int64_t since_ns;	/* of the host's clock; of the earliest source */
 	int64_t until_ns;	/* when no source is left; 0: no end is known */
+	uint64_t changed_ns; /* of the level: a pause began, or probes ran again, CLOCK_MONOTONIC */
 	struct pause_order source[PAUSE_SOURCES];
 	const char *file;			      /* the administrator's */
 	char wrong[PAUSE_PATH_MAX + PAUSE_ERROR_MAX]; /* what is wrong in it; empty: nothing */

@@ -40,8 +40,10 @@ sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement wh
 		[SET_META] = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
 		[FIND_COVERAGE] = "SELECT id FROM coverage WHERE text = ?1",
 		[ADD_COVERAGE] = "INSERT INTO coverage (text) VALUES (?1)",
-		[LAST_SPAN] = "SELECT id, ended, coverage FROM span ORDER BY id DESC LIMIT 1",
-		[ADD_SPAN] = "INSERT INTO span (begun, ended, coverage) VALUES (?1, ?2, ?3)",
+		[LAST_SPAN] =
+			"SELECT id, ended, coverage, kind FROM span WHERE kind != 2 ORDER BY id DESC LIMIT 1",
+		[ADD_SPAN] =
+			"INSERT INTO span (begun, ended, coverage, kind) VALUES (?1, ?2, ?3, ?4)",
 		[EXTEND_SPAN] = "UPDATE span SET ended = ?2 WHERE id = ?1",
 		[ADD_RECORD] =
 			"INSERT INTO record (kind, time, weight, text) VALUES (?1, ?2, ?3, ?4)",
@@ -191,14 +193,22 @@ static int check_version(struct archive *archive, char *reason)
 /* From here on, an older netflowd leaves the file alone: it would show what was inferred as the kernel's own. */
 static int migrate(struct archive *archive, char *reason)
 {
+	int64_t version = database_number(archive->db, "PRAGMA user_version", 0);
 	char sql[64];
+	int r;
 
-	if (database_number(archive->db, "PRAGMA user_version", 0) == DATABASE_VERSION)
+	if (version == DATABASE_VERSION)
 		return 0;
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", DATABASE_VERSION);
-	if (database_run(archive->db, sql) == SQLITE_OK)
+	if (database_run(archive->db, "BEGIN IMMEDIATE") == SQLITE_OK &&
+	    (version >= DATABASE_VERSION_KINDS ||
+	     database_run(archive->db, database_upgrade) == SQLITE_OK) &&
+	    database_run(archive->db, sql) == SQLITE_OK &&
+	    database_run(archive->db, "COMMIT") == SQLITE_OK)
 		return 0;
-	return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
+	r = database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
+	database_run(archive->db, "ROLLBACK");
+	return r;
 }
 
 static int create(struct archive *archive, char *reason)
@@ -433,7 +443,8 @@ void archive_free(struct archive **archive)
 
 void archive_read_begin(struct archive *archive)
 {
-	archive->begun_us = database_number(archive->db, "SELECT min(begun) FROM span", 0);
+	archive->begun_us =
+		database_number(archive->db, "SELECT min(begun) FROM span WHERE kind = 0", 0);
 }
 
 void archive_state(const struct archive *archive, struct archive_state *state)

@@ -117,7 +117,7 @@ static int read_spans(struct load *load, int64_t from_us)
 	int result = sqlite3_prepare_v2(
 		load->archive->db,
 		"SELECT begun, ended, (SELECT text FROM coverage WHERE coverage.id = span.coverage)"
-		" FROM span WHERE ended > ?1",
+		" FROM span WHERE kind = 0 AND ended > ?1",
 		-1, &spans, NULL);
 
 	if (result != SQLITE_OK)

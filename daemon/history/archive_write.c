@@ -285,28 +285,75 @@ static int find_coverage(struct archive *archive, const char *text, int64_t *id)
 	return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-/* The first batch of a run begins a span, also if the daemon was away only for a moment. */
-static int write_span(struct archive *archive, const struct batch *batch)
-{
-	int64_t coverage = 0, id = 0, ended = 0, same = 0;
-	int result = find_coverage(archive, batch->coverage ? batch->coverage : "[]", &coverage);
-	sqlite3_stmt *last = archive_prepare(archive, LAST_SPAN);
+/* A time of the batch, from its start to its end. */
+struct stretch {
+	int64_t from_us, to_us, coverage;
+	enum database_span kind;
+};
 
-	if (result != SQLITE_OK || !last)
-		return result != SQLITE_OK ? result : SQLITE_ERROR;
+/* The first batch of a run begins a span, also if the daemon was away only for a moment. */
+static int write_span(struct archive *archive, const struct stretch *stretch, bool first)
+{
+	int64_t id = 0, ended = 0;
+	bool same = false;
+	sqlite3_stmt *last = archive_prepare(archive, LAST_SPAN);
+	int result;
+
+	if (stretch->from_us >= stretch->to_us)
+		return SQLITE_OK;
+	if (!last)
+		return SQLITE_ERROR;
 	result = sqlite3_step(last);
 	if (result == SQLITE_ROW) {
 		id = sqlite3_column_int64(last, 0);
 		ended = sqlite3_column_int64(last, 1);
-		same = sqlite3_column_int64(last, 2) == coverage;
+		same = sqlite3_column_int64(last, 2) == stretch->coverage &&
+		       sqlite3_column_int64(last, 3) == stretch->kind;
 	}
 	sqlite3_reset(last);
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
 		return result;
-	if (id && same && !archive->first && llabs(batch->from_us - ended) <= SPAN_SLACK_US)
-		return archive_change(archive, EXTEND_SPAN, 2, (const int64_t[]){id, batch->to_us});
-	return archive_change(archive, ADD_SPAN, 3,
-			      (const int64_t[]){batch->from_us, batch->to_us, coverage});
+	if (id && same && !first && llabs(stretch->from_us - ended) <= SPAN_SLACK_US)
+		return archive_change(archive, EXTEND_SPAN, 2,
+				      (const int64_t[]){id, stretch->to_us});
+	return archive_change(archive, ADD_SPAN, 4,
+			      (const int64_t[]){stretch->from_us, stretch->to_us, stretch->coverage,
+						stretch->kind});
+}
+
+/* What was recorded, and what was not; and the buckets of an interval that is longer than one. */
+static int write_spans(struct archive *archive, const struct batch *batch)
+{
+	struct batch_buckets buckets = batch_buckets(batch);
+	struct stretch stretch = {.from_us = batch->from_us};
+	bool first = archive->first;
+	int result =
+		find_coverage(archive, batch->coverage ? batch->coverage : "[]", &stretch.coverage);
+
+	for (size_t i = 0; i < batch->gaps && result == SQLITE_OK; i++) {
+		const struct batch_gap *gap = &batch->gap[i];
+
+		stretch.kind = DATABASE_RECORDED;
+		stretch.to_us = gap->from_us;
+		result = write_span(archive, &stretch, first);
+		first = false;
+		stretch.kind = DATABASE_PAUSED;
+		stretch.from_us = gap->from_us;
+		stretch.to_us = gap->to_us;
+		if (result == SQLITE_OK)
+			result = write_span(archive, &stretch, first);
+		stretch.from_us = gap->to_us;
+	}
+	stretch.kind = DATABASE_RECORDED;
+	stretch.to_us = batch->to_us;
+	if (result == SQLITE_OK)
+		result = write_span(archive, &stretch, first);
+	if (result != SQLITE_OK || buckets.first == buckets.last || !batch->rows)
+		return result;
+	return archive_change(archive, ADD_SPAN, 4,
+			      (const int64_t[]){buckets.first * US,
+						(buckets.last + plan_step[0]) * US,
+						stretch.coverage, DATABASE_LONG});
 }
 
 /* ---- a batch ------------------------------------------------------------------------------------ */
@@ -318,7 +365,7 @@ static int write_all(struct archive *archive, const struct batch *batch, int64_t
 	for (size_t i = 0; i < batch->rows && result == SQLITE_OK; i++)
 		result = write_row(archive, batch, &batch->row[i], time);
 	if (result == SQLITE_OK)
-		result = write_span(archive, batch);
+		result = write_spans(archive, batch);
 	for (size_t i = 0; i < batch->records && result == SQLITE_OK; i++)
 		result = archive_add_record(archive, &batch->record[i]);
 	for (size_t i = 0; i < batch->records && result == SQLITE_OK; i++)
@@ -369,8 +416,7 @@ static int write_once(struct archive *archive, const struct batch *batch, int64_
 
 int archive_write(struct archive *archive, const struct batch *batch, char *reason)
 {
-	/* The middle, because an interval ends a little after its bucket does. */
-	int64_t time = plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0);
+	int64_t time = batch_buckets(batch).middle;
 	int r;
 
 	reason[0] = 0;

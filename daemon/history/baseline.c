@@ -459,8 +459,7 @@ bool baseline_is_blind(const char *coverage)
 
 int baseline_add_batch(struct baseline *baseline, const struct batch *batch)
 {
-	/* As the file has it: the middle. */
-	int64_t time = plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0);
+	int64_t time = batch_buckets(batch).middle;
 	int r = 0;
 
 	baseline_set_present(baseline, batch->to_us);

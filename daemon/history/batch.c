@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "daemon/history/plan.h"
 #include "daemon/history/series.h"
 #include "daemon/history/vector.h"
+
+#define US INT64_C(1000000)
 
 int batch_new(struct batch **batch)
 {
@@ -87,6 +90,25 @@ int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text,
 	batch->record[batch->records++] = (struct batch_record){kind, time_us, text, incident};
 	batch->memory += strlen(text);
 	return 0;
+}
+
+void batch_add_gap(struct batch *batch, int64_t from_us, int64_t to_us)
+{
+	if (batch->gaps == BATCH_GAPS)
+		batch->gap[BATCH_GAPS - 1].to_us = to_us;
+	else
+		batch->gap[batch->gaps++] = (struct batch_gap){from_us, to_us};
+}
+
+struct batch_buckets batch_buckets(const struct batch *batch)
+{
+	/* The middle, because an interval ends a little after its bucket does. */
+	int64_t middle = plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0);
+
+	if (batch->to_us - batch->from_us <= (plan_step[0] + 1) * US)
+		return (struct batch_buckets){middle, middle, middle};
+	return (struct batch_buckets){plan_floor((batch->from_us + US) / US, 0), middle,
+				      plan_floor((batch->to_us - US) / US, 0)};
 }
 
 size_t batch_memory(const struct batch *batch)

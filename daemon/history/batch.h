@@ -34,10 +34,19 @@ struct batch_record {
 	char *incident;	 /* of an alert that fired the name of its rule; NULL otherwise */
 };
 
+struct batch_gap {
+	int64_t from_us, to_us;
+};
+
+/* Pauses of one interval; more are joined to the last one. */
+#define BATCH_GAPS 16
+
 struct batch {
-	struct batch *next;	/* in a queue */
-	uint64_t number;	/* of the daemon's batches, from 1 */
-	int64_t from_us, to_us; /* the interval, since 1970 */
+	struct batch *next;		  /* in a queue */
+	uint64_t number;		  /* of the daemon's batches, from 1 */
+	int64_t from_us, to_us;		  /* the interval, since 1970 */
+	struct batch_gap gap[BATCH_GAPS]; /* in which no probe ran, in their order */
+	size_t gaps;
 	int64_t seen_us;  /* the batch has everything that was counted before; 0: before to_us */
 	uint64_t seen_ns; /* the same, CLOCK_MONOTONIC; 0: not known */
 	char *coverage;	  /* what could not be seen: a JSON array */
@@ -59,6 +68,18 @@ void batch_free(struct batch **batch);
 int batch_add(struct batch *batch, struct series *series, const uint64_t *value);
 /* Add a record; takes `text` and `incident` on success.  -ENOMEM. */
 int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text, char *incident);
+
+/* A time in which no probe ran; the next one begins later. */
+void batch_add_gap(struct batch *batch, int64_t from_us, int64_t to_us);
+
+/*
+ * The first seconds of the first and the last bucket that an interval is in, and of the one between them that gets its
+ * numbers: all the same, unless it is longer than a bucket and the second by which readings may be late.
+ */
+struct batch_buckets {
+	int64_t first, middle, last;
+};
+struct batch_buckets batch_buckets(const struct batch *batch);
 
 /* The memory of a batch, in bytes. */
 size_t batch_memory(const struct batch *batch);

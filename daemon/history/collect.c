@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "common/array.h"
+#include "common/cleanup.h"
+#include "common/json.h"
 #include "common/time.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
@@ -27,12 +31,22 @@ struct alert_record {
 	char *text, *rule;
 };
 
+/* A time in which no probe ran, CLOCK_MONOTONIC. */
+struct blind {
+	uint64_t from_ns, to_ns;
+};
+
 struct collector {
 	struct collector_parts parts;
 	struct series_names *names;
 	struct readings_request *request;
 	struct loop_source *slice;
 	struct collect_base base;
+	/* Of the interval: what could not be seen so far, NULL: not known; and the times without a probe. */
+	json_t *coverage;
+	struct blind blind[BATCH_GAPS];
+	size_t blinds;
+	uint64_t blind_ns; /* since then no probe runs; 0: they run */
 	struct alert_record alert[ALERTS_MAX];
 	size_t alerts;
 	uint64_t left_out;
@@ -93,6 +107,7 @@ void collector_free(struct collector **collector)
 	for (int part = 0; part < READING_PARTS; part++)
 		reading_release(&old->base.reading[part]);
 	free_alerts(old);
+	json_decref(old->coverage);
 	series_names_free(&old->names);
 	free(old);
 	*collector = NULL;
@@ -143,6 +158,91 @@ static int add_alerts(struct collector *collector, struct batch *batch, bool kee
 	return r;
 }
 
+/* ---- what could not be seen ---------------------------------------------------------- */
+
+/* Add what can not be seen now, each once. */
+static void add_coverage(struct collector *collector)
+{
+	OWN_FREE char *text = collector->parts.coverage
+				      ? collector->parts.coverage(collector->parts.userdata)
+				      : NULL;
+	OWN_JSON json_t *now = text ? json_loads(text, 0, NULL) : NULL;
+	const json_t *entry, *other;
+	size_t i, j;
+
+	if (!collector->coverage) {
+		collector->coverage = TAKE_PTR(now);
+		return;
+	}
+	json_array_foreach(now, i, entry)
+	{
+		bool known = false;
+
+		json_array_foreach(collector->coverage, j, other) known |= json_equal(entry, other);
+		if (!known)
+			json_array_append(collector->coverage, (json_t *)entry);
+	}
+}
+
+void collector_note(struct collector *collector, bool blind, uint64_t time_ns)
+{
+	add_coverage(collector);
+	if (blind == (collector->blind_ns != 0))
+		return;
+	if (!blind && collector->blinds < BATCH_GAPS)
+		collector->blind[collector->blinds++] =
+			(struct blind){collector->blind_ns, time_ns};
+	else if (!blind)
+		collector->blind[BATCH_GAPS - 1].to_ns = time_ns;
+	collector->blind_ns = blind ? time_ns : 0;
+}
+
+/* A moment in the interval, of CLOCK_MONOTONIC, in us since 1970. */
+static int64_t moment(const struct collector *collector, uint64_t time_ns)
+{
+	const struct batch *batch = collect_batch(collector->run);
+
+	if (time_ns <= collector->base.time_ns)
+		return batch->from_us;
+	return batch->to_us - (int64_t)(collect_time(collector->run) - time_ns) / 1000;
+}
+
+static void add_gaps(const struct collector *collector, struct batch *batch)
+{
+	for (size_t i = 0; i < collector->blinds; i++)
+		batch_add_gap(batch, moment(collector, collector->blind[i].from_ns),
+			      moment(collector, collector->blind[i].to_ns));
+	if (collector->blind_ns)
+		batch_add_gap(batch, moment(collector, collector->blind_ns), batch->to_us);
+}
+
+/* Those before the end of the interval are in its batch; others came while it was made. */
+static void drop_gaps(struct collector *collector, uint64_t end_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < collector->blinds; i++) {
+		struct blind blind = collector->blind[i];
+
+		if (blind.from_ns < end_ns)
+			blind.from_ns = end_ns;
+		if (blind.to_ns > end_ns)
+			collector->blind[kept++] = blind;
+	}
+	collector->blinds = kept;
+	if (collector->blind_ns && collector->blind_ns < end_ns)
+		collector->blind_ns = end_ns;
+}
+
+/* The next interval begins with what can not be seen now. */
+static void begin_coverage(struct collector *collector)
+{
+	json_decref(collector->coverage);
+	collector->coverage = NULL;
+	add_coverage(collector);
+	drop_gaps(collector, collector->base.time_ns);
+}
+
 /* ---- jobs ---------------------------------------------------------------------------- */
 
 static int begin_next(struct collector *collector);
@@ -162,6 +262,7 @@ static void keep_base(struct collector *collector, const struct collect *run)
 	collector->base.time_ns = collect_time(run);
 	for (int kind = 0; kind < RECORDS_KINDS; kind++)
 		collector->base.records[kind] = collect_records_end(run, (enum record_kind)kind);
+	begin_coverage(collector);
 	series_names_tidy(collector->names);
 }
 
@@ -223,10 +324,14 @@ static int begin_run(struct collector *collector, bool keep)
 		sources.unseen =
 			collector->parts.unseen(collector->base.time_ns, collector->parts.userdata);
 	r = collect_new(&collector->run, &sources);
-	if (r == 0 && collector->parts.coverage)
+	if (r < 0)
+		return r;
+	add_coverage(collector);
+	add_gaps(collector, collect_batch(collector->run));
+	if (collector->coverage)
 		collect_batch(collector->run)->coverage =
-			collector->parts.coverage(collector->parts.userdata);
-	return r;
+			json_dumps(collector->coverage, JSON_COMPACT | JSON_SORT_KEYS);
+	return 0;
 }
 
 static void on_readings(int result, void *userdata)

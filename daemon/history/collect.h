@@ -65,6 +65,12 @@ void collector_forget(struct collector *collector, const void *userdata);
 /* The same at once, for the end of the daemon.  NULL: no memory, or a job is under way. */
 struct batch *collector_finish(struct collector *collector);
 
+/*
+ * What can be seen has changed at `time_ns`, CLOCK_MONOTONIC: the interval has the coverage of now, too.  `blind`: from
+ * then on no probe runs; otherwise they run again.
+ */
+void collector_note(struct collector *collector, bool blind, uint64_t time_ns);
+
 /* A record of an alert, JSON text, which the collector takes; `rule` is set if it fired. */
 void collector_add_alert(struct collector *collector, int64_t time_us, char *text, char *rule);
 

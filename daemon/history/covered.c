@@ -6,12 +6,19 @@ void covered_begin(struct covered *covered, int64_t from_us, int64_t to_us)
 	*covered = (struct covered){.from_us = from_us, .to_us = to_us, .seen_us = from_us};
 }
 
-static void note_gap(struct covered *covered, int64_t to_us)
+static void note_gap(struct covered *covered, int64_t to_us, int reason)
 {
-	if (to_us - covered->seen_us <= COVERED_SLACK_US)
+	struct covered_gap *last = &covered->gap[(covered->gaps - 1) % COVERED_GAPS];
+
+	/* A pause that goes on. */
+	if (reason && covered->gaps && last->to_us == covered->seen_us && last->reason == reason) {
+		last->to_us = to_us;
+		return;
+	}
+	if (!reason && to_us - covered->seen_us <= COVERED_SLACK_US)
 		return;
 	covered->gap[covered->gaps++ % COVERED_GAPS] =
-		(struct covered_gap){covered->seen_us, to_us};
+		(struct covered_gap){covered->seen_us, to_us, reason};
 }
 
 void covered_add(struct covered *covered, int64_t from_us, int64_t to_us)
@@ -22,14 +29,28 @@ void covered_add(struct covered *covered, int64_t from_us, int64_t to_us)
 		to_us = covered->to_us;
 	if (to_us <= from_us)
 		return;
-	note_gap(covered, from_us);
+	note_gap(covered, from_us, 0);
 	covered->covered_us += to_us - from_us;
+	covered->seen_us = to_us;
+}
+
+void covered_miss(struct covered *covered, int64_t from_us, int64_t to_us, int reason)
+{
+	if (from_us < covered->seen_us)
+		from_us = covered->seen_us;
+	if (to_us > covered->to_us)
+		to_us = covered->to_us;
+	if (to_us <= from_us)
+		return;
+	note_gap(covered, from_us, 0);
+	covered->seen_us = from_us;
+	note_gap(covered, to_us, reason);
 	covered->seen_us = to_us;
 }
 
 void covered_end(struct covered *covered)
 {
-	note_gap(covered, covered->to_us);
+	note_gap(covered, covered->to_us, 0);
 }
 
 size_t covered_kept(const struct covered *covered)

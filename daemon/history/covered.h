@@ -17,6 +17,7 @@
 
 struct covered_gap {
 	int64_t from_us, to_us;
+	int reason; /* 0: not known; enum reader_gap */
 };
 
 struct covered {
@@ -31,6 +32,8 @@ struct covered {
 void covered_begin(struct covered *covered, int64_t from_us, int64_t to_us);
 /* netflowd recorded from `from_us` to `to_us`.  Spans come in the order of their starts; they may overlap. */
 void covered_add(struct covered *covered, int64_t from_us, int64_t to_us);
+/* It recorded nothing in this time, for a reason that is known.  In the order of the starts, with the spans. */
+void covered_miss(struct covered *covered, int64_t from_us, int64_t to_us, int reason);
 /* There are no more spans: what is left of the period is a gap. */
 void covered_end(struct covered *covered);
 

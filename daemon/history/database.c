@@ -8,7 +8,8 @@
 /*
  * bucket: the numbers of a series in a bucket of a level, a vector (vector.h).  Ordered by time, so that new rows are
  * neighbours, and a question reads one stretch for each of its ranges.
- * span: the times in which netflowd recorded, each with the coverage that held then; what lies between is a gap.
+ * span: the times in which netflowd recorded, each with the coverage that held then; what lies between is a gap.  Other
+ * kinds of spans are gaps with a reason, and intervals that are longer than their bucket (enum database_span).
  * record: drop, latency and slots records and events of alerts, as JSON.
  * incident_*: copies, which stay when their originals get too old.
  * Every number has a weight: how many events one counted event stands for.  It is 1: netflowd counts them all.
@@ -23,7 +24,7 @@ const char database_schema[] =
 	" PRIMARY KEY (level, kind, time, series)) WITHOUT ROWID;"
 	"CREATE TABLE coverage (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
 	"CREATE TABLE span (id INTEGER PRIMARY KEY, begun INTEGER NOT NULL, ended INTEGER NOT NULL,"
-	" coverage INTEGER NOT NULL);"
+	" coverage INTEGER NOT NULL, kind INTEGER NOT NULL DEFAULT 0);"
 	"CREATE INDEX span_ended ON span (ended);"
 	"CREATE TABLE record (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, time INTEGER NOT NULL,"
 	" weight INTEGER NOT NULL, text TEXT NOT NULL);"
@@ -37,6 +38,8 @@ const char database_schema[] =
 	"CREATE TABLE incident_record (id INTEGER PRIMARY KEY, incident INTEGER NOT NULL,"
 	" kind INTEGER NOT NULL, time INTEGER NOT NULL, weight INTEGER NOT NULL, text TEXT NOT NULL);"
 	"CREATE INDEX incident_record_time ON incident_record (incident, kind, time);";
+
+const char database_upgrade[] = "ALTER TABLE span ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;";
 
 void database_close(sqlite3 **db)
 {

@@ -18,14 +18,24 @@
  * that, so a file of version 1 becomes one of version 2 without a change of its rows.  Latency of
  * version 3 says how far its counts are estimates; without that they are exact, so no row of version 2 changes either.
  * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
- * Version 5 has the kernel's counts of packets by device, which earlier ones lack.
+ * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans.
  */
-#define DATABASE_VERSION 5
+#define DATABASE_VERSION 6
+#define DATABASE_VERSION_KINDS 6
 #define DATABASE_VERSION_FIRST 1
 #define DATABASE_PAGE 4096
 
-/* Create the tables in an empty file. */
+/* What a row of the table span is.  The numbers are part of the file's format. */
+enum database_span {
+	DATABASE_RECORDED, /* netflowd recorded */
+	DATABASE_PAUSED,   /* it ran, and all its probes were paused */
+	/* Buckets of an interval that is longer than one: one of them has its numbers.  This says nothing of gaps. */
+	DATABASE_LONG,
+};
+
+/* Create the tables in an empty file, and those of this version in an older one. */
 extern const char database_schema[];
+extern const char database_upgrade[];
 
 void database_close(sqlite3 **db);
 #define OWN_DATABASE CLEANUP(database_close)

@@ -310,6 +310,12 @@ struct baseline_view *history_baseline(const struct history *history)
 	return history->writer ? writer_baseline(history->writer) : NULL;
 }
 
+void history_note(struct history *history, bool blind, uint64_t time_ns)
+{
+	if (!history->off[0])
+		collector_note(history->collector, blind, time_ns);
+}
+
 void history_add_alert(struct history *history, uint64_t time_ns, char *text, const char *rule)
 {
 	char *copy = rule ? strdup(rule) : NULL;

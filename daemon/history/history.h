@@ -77,6 +77,9 @@ void history_get_status(const struct history *history, struct history_status *st
  */
 struct baseline_view *history_baseline(const struct history *history);
 
+/* Probes were paused or run again at `time_ns`, see collector_note(). */
+void history_note(struct history *history, bool blind, uint64_t time_ns);
+
 /* A change of an alert, JSON text, which the history takes; `rule`: it fired, the rule's name. */
 void history_add_alert(struct history *history, uint64_t time_ns, char *text, const char *rule);
 

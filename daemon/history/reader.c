@@ -91,6 +91,12 @@ static int begin(struct reader *reader)
 	if (database_number(reader->db, "PRAGMA application_id", 0) != DATABASE_APPLICATION ||
 	    version < DATABASE_VERSION_FIRST || version > DATABASE_VERSION)
 		return -EPROTONOSUPPORT;
+	/* A file that cannot be written is not upgraded. */
+	if (database_run(reader->db,
+			 version < DATABASE_VERSION_KINDS
+				 ? "CREATE TEMP VIEW spans AS SELECT *, 0 AS kind FROM span"
+				 : "CREATE TEMP VIEW spans AS SELECT * FROM span") != SQLITE_OK)
+		return failure(reader);
 	batch = database_number(reader->db, "SELECT value FROM meta WHERE name = 'batch'", 0);
 	return reader->request.live && (uint64_t)batch > reader->request.batch &&
 			       reader->request.batch
@@ -98,30 +104,99 @@ static int begin(struct reader *reader)
 		       : 0;
 }
 
+static int64_t earlier(int64_t one, int64_t other)
+{
+	return one < other ? one : other;
+}
+
+static int64_t later(int64_t one, int64_t other)
+{
+	return one > other ? one : other;
+}
+
 static int64_t seconds_up(int64_t us)
 {
 	return us / US + (us % US > 0);
 }
 
-/* Whether the bucket that the batch will be in begins before `until`. */
-static bool is_before(const struct batch *batch, int64_t until)
+/* A time, in buckets: seconds. */
+struct range {
+	int64_t from, to;
+};
+
+/* Add buckets that cannot be divided, if a part of them is wanted. */
+static void widen(struct range *range, int64_t from, int64_t to)
 {
-	return plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0) < until;
+	if (from >= range->to || to <= range->from)
+		return;
+	range->from = earlier(range->from, from);
+	range->to = later(range->to, to);
+}
+
+/*
+ * An interval of a daemon that was stopped is as long as that: all its numbers are in one bucket, so an answer has all
+ * of it or nothing.
+ */
+static int widen_by_file(struct reader *reader, struct range *range)
+{
+	OWN_STATEMENT sqlite3_stmt *spans = NULL;
+	int result = sqlite3_prepare_v2(
+		reader->db,
+		"SELECT begun / 1000000, ended / 1000000 FROM spans"
+		" WHERE kind = 2 AND ended > ?1 * 1000000 AND begun < ?2 * 1000000",
+		-1, &spans, NULL);
+
+	if (result != SQLITE_OK)
+		return failure(reader);
+	sqlite3_bind_int64(spans, 1, range->from);
+	sqlite3_bind_int64(spans, 2, range->to);
+	while ((result = sqlite3_step(spans)) == SQLITE_ROW)
+		widen(range, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1));
+	return result == SQLITE_DONE ? 0 : failure(reader);
+}
+
+/* Such intervals can follow each other; those after the first few are divided. */
+#define WIDENED 64
+
+/* The plan, with ends that divide no interval. */
+static int plan_whole(struct reader *reader, const struct plan_levels *levels, struct range wanted)
+{
+	const struct batch *live = reader->live;
+	struct range range = wanted, whole;
+	int r = 0;
+
+	for (int i = 0; i < WIDENED && r == 0; i++) {
+		plan_make(&reader->plan, levels, range.from, range.to);
+		whole = (struct range){earlier(range.from, reader->plan.from),
+				       later(range.to, reader->plan.to)};
+		if (live && batch_buckets(live).first != batch_buckets(live).last)
+			widen(&whole, batch_buckets(live).first,
+			      batch_buckets(live).last + plan_step[0]);
+		r = widen_by_file(reader, &whole);
+		if (whole.from == range.from && whole.to == range.to)
+			break;
+		range = whole;
+	}
+	/* How far the ends are from what was asked for. */
+	reader->plan.step = later(reader->plan.step, plan_step[0] + later(wanted.from - range.from,
+									  range.to - wanted.to));
+	return r;
 }
 
 static int make_plan(struct reader *reader)
 {
 	const struct batch *live = reader->request.live;
-	int64_t until = seconds_up(reader->request.until_us);
+	/* The end of the bucket that the end is in. */
+	struct range wanted = {
+		plan_floor(reader->request.since_us / US, 0),
+		plan_floor(seconds_up(reader->request.until_us) + plan_step[0] - 1, 0)};
 	struct plan_levels levels;
 
 	if (database_levels(reader->db, &levels) != SQLITE_OK)
 		return failure(reader);
-	/* The end of the bucket that the end is in. */
-	until = plan_floor(until + plan_step[0] - 1, 0);
-	plan_make(&reader->plan, &levels, reader->request.since_us / US, until);
-	reader->live = live && is_before(live, until) ? live : NULL;
-	return 0;
+	if (live && batch_buckets(live).first < wanted.to)
+		reader->live = live;
+	return plan_whole(reader, &levels, wanted);
 }
 
 int reader_open(struct reader **reader, const struct reader_request *request)
@@ -162,16 +237,6 @@ void reader_free(struct reader **reader)
 
 /* ---- the period ------------------------------------------------------------------ */
 
-static int64_t earlier(int64_t one, int64_t other)
-{
-	return one < other ? one : other;
-}
-
-static int64_t later(int64_t one, int64_t other)
-{
-	return one > other ? one : other;
-}
-
 /* What could not be seen in a part of the period, each once. */
 static int add_coverage(json_t *all, const char *text)
 {
@@ -195,7 +260,8 @@ static int64_t beginning(const struct reader *reader, bool records, int64_t othe
 {
 	const struct batch *live = reader->request.live;
 	int64_t kept = reader->plan.oldest * US;
-	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM span", INT64_MAX);
+	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM spans WHERE kind = 0",
+					INT64_MAX);
 
 	if (live && live->from_us < begun)
 		begun = live->from_us;
@@ -207,27 +273,48 @@ static int64_t beginning(const struct reader *reader, bool records, int64_t othe
 }
 
 /* What is deleted is not covered, though its span may still be there. */
-static void add_span(struct reader_period *period, int64_t from, int64_t to)
+static void add_span(struct reader_period *period, int64_t from, int64_t to,
+		     enum database_span kind)
 {
 	from = later(from, period->begun_us);
-	covered_add(&period->asked, from, to);
-	covered_add(&period->counted, from, to);
+	if (kind == DATABASE_PAUSED) {
+		covered_miss(&period->asked, from, to, READER_PAUSED);
+		covered_miss(&period->counted, from, to, READER_PAUSED);
+	} else {
+		covered_add(&period->asked, from, to);
+		covered_add(&period->counted, from, to);
+	}
+}
+
+/* What the file does not have yet. */
+static void add_live_spans(struct reader_period *period, const struct batch *live)
+{
+	int64_t from_us = live->from_us;
+
+	for (size_t i = 0; i < live->gaps; i++) {
+		add_span(period, from_us, live->gap[i].from_us, DATABASE_RECORDED);
+		add_span(period, live->gap[i].from_us, live->gap[i].to_us, DATABASE_PAUSED);
+		from_us = live->gap[i].to_us;
+	}
+	add_span(period, from_us, live->to_us, DATABASE_RECORDED);
 }
 
 static int read_spans(struct reader *reader, struct reader_period *period)
 {
 	OWN_STATEMENT sqlite3_stmt *spans = NULL;
-	int result = sqlite3_prepare_v2(
-		reader->db,
-		"SELECT begun, ended FROM span WHERE ended > ?1 AND begun < ?2 ORDER BY begun", -1,
-		&spans, NULL);
+	int result =
+		sqlite3_prepare_v2(reader->db,
+				   "SELECT begun, ended, kind FROM spans"
+				   " WHERE kind != 2 AND ended > ?1 AND begun < ?2 ORDER BY begun",
+				   -1, &spans, NULL);
 
 	if (result != SQLITE_OK)
 		return failure(reader);
 	sqlite3_bind_int64(spans, 1, earlier(period->since_us, period->from_us));
 	sqlite3_bind_int64(spans, 2, later(period->until_us, period->to_us));
 	while ((result = sqlite3_step(spans)) == SQLITE_ROW)
-		add_span(period, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1));
+		add_span(period, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1),
+			 (enum database_span)sqlite3_column_int(spans, 2));
 	return result == SQLITE_DONE ? 0 : failure(reader);
 }
 
@@ -238,7 +325,7 @@ static int read_coverage(struct reader *reader, struct reader_period *period)
 	int result = sqlite3_prepare_v2(
 		reader->db,
 		"SELECT text FROM coverage WHERE id IN"
-		" (SELECT coverage FROM span WHERE ended > ?1 AND begun < ?2) ORDER BY id",
+		" (SELECT coverage FROM spans WHERE ended > ?1 AND begun < ?2) ORDER BY id",
 		-1, &texts, NULL);
 
 	if (result != SQLITE_OK)
@@ -275,10 +362,11 @@ static int read_around(struct reader *reader, struct reader_period *period)
 	const struct batch *live = reader->request.live;
 	OWN_STATEMENT sqlite3_stmt *around = NULL;
 
-	if (sqlite3_prepare_v2(reader->db,
-			       "SELECT (SELECT max(ended) FROM span WHERE ended <= ?1),"
-			       " (SELECT min(begun) FROM span WHERE begun >= ?2)",
-			       -1, &around, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(
+		    reader->db,
+		    "SELECT (SELECT max(ended) FROM spans WHERE kind = 0 AND ended <= ?1),"
+		    " (SELECT min(begun) FROM spans WHERE kind = 0 AND begun >= ?2)",
+		    -1, &around, NULL) != SQLITE_OK)
 		return failure(reader);
 	sqlite3_bind_int64(around, 1, period->since_us);
 	sqlite3_bind_int64(around, 2, period->until_us);
@@ -321,7 +409,7 @@ int reader_period(struct reader *reader, bool records, struct reader_period *per
 	if (r == 0)
 		r = read_coverage(reader, period);
 	if (r == 0 && live) {
-		add_span(period, live->from_us, live->to_us);
+		add_live_spans(period, live);
 		if (reader->live)
 			r = add_coverage(period->coverage, live->coverage);
 	}

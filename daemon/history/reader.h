@@ -32,6 +32,9 @@ struct reader_request {
 /* As `since_us`: from the beginning of the history. */
 #define READER_BEGINNING INT64_MIN
 
+/* The reason of a gap; READER_UNKNOWN: netflowd did not run, or could not write, or the clock was set. */
+enum reader_gap { READER_UNKNOWN, READER_PAUSED };
+
 /* The time that an answer is about. */
 struct reader_period {
 	int64_t since_us; /* that was asked for; the beginning of the history if that was asked for */

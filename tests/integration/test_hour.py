@@ -130,9 +130,13 @@ class Play:
         written(self.daemon, self.clock.now)
 
     def days(self, until):
-        """Silent time passes, in steps of half an hour."""
+        """Silent time passes, in steps of half an hour, which no bucket of minutes divides: an
+        answer has all of an interval."""
+        while (floor(self.clock.now) + 10) % (10 * MINUTE):
+            self.tick()
         while self.clock.now < until:
-            self.tick(1790)
+            at = floor(self.clock.now) + 10
+            self.tick(floor(at, HOUR // 2) + HOUR // 2 - at)
 
     def away(self, number_, minutes):
         """The daemon ends, and starts again minutes later."""

@@ -375,6 +375,7 @@ def make_old(directory):
         file.create_function("old", 1, old)
         file.execute("UPDATE series SET name = old(name), hash = id WHERE kind = 1")
         file.execute("UPDATE record SET text = old(text) WHERE kind = 0")
+        file.execute("ALTER TABLE span DROP COLUMN kind")
         file.execute("PRAGMA user_version = 1")
         file.commit()
         kept = file.execute("SELECT name FROM series WHERE kind = 1").fetchall()
@@ -422,4 +423,4 @@ def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
                              if row.get(key) != rows[0].get(key)} for row in rows]
     daemon.stop()
     with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
-        assert file.execute("PRAGMA user_version").fetchone() == (5,)
+        assert file.execute("PRAGMA user_version").fetchone() == (6,)

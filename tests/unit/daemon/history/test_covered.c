@@ -264,12 +264,39 @@ static void test_records(void **state)
 	reader_period_clear(&period);
 }
 
+/* A pause is a gap with a reason, however short; one that goes on is one gap. */
+static void test_pauses(void **state)
+{
+	struct covered covered;
+
+	(void)state;
+	covered_begin(&covered, 0, 100 * US);
+	covered_add(&covered, -5 * US, 10 * US);
+	covered_miss(&covered, 10 * US, 10 * US + 7, READER_PAUSED);
+	covered_add(&covered, 10 * US + 7, 20 * US);
+	covered_miss(&covered, 30 * US, 40 * US, READER_PAUSED);
+	covered_miss(&covered, 40 * US, 50 * US, READER_PAUSED);
+	covered_miss(&covered, 95 * US, 110 * US, READER_PAUSED);
+	covered_end(&covered);
+	assert_int_equal(covered.gaps, 5);
+	assert_int_equal(covered.covered_us, 20 * US - 7);
+	check_gap(&covered, 4, 10 * US, 10 * US + 7);
+	check_gap(&covered, 3, 20 * US, 30 * US);
+	check_gap(&covered, 2, 30 * US, 50 * US);
+	check_gap(&covered, 1, 50 * US, 95 * US);
+	check_gap(&covered, 0, 95 * US, 100 * US);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(covered_gap(&covered, i)->reason,
+				 i % 2 ? READER_UNKNOWN : READER_PAUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_many_gaps),
+		cmocka_unit_test(test_pauses),
 		cmocka_unit_test_setup_teardown(test_begin, make_scratch, remove_scratch),
 		cmocka_unit_test_setup_teardown(test_restarts, make_scratch, remove_scratch),
 		cmocka_unit_test_setup_teardown(test_deleted, make_scratch, remove_scratch),
