@@ -91,6 +91,43 @@ static __always_inline __u32 nf_netns_id(const struct net *net)
 }
 
 /*
+ * BPF_CORE_READ() for a pointer whose type the verifier knows: loads instead of a call for each step.
+ * They read 0 where the memory is not readable.
+ */
+#ifndef NF_WALK
+#define NF_WALK_1(from, a) ((from)->a)
+#define NF_WALK_2(from, a, b) ((from)->a->b)
+#define NF_WALK_3(from, a, b, c) ((from)->a->b->c)
+#define NF_WALK_PICK(a, b, c, macro, ...) macro
+#define NF_WALK(from, ...) \
+	NF_WALK_PICK(__VA_ARGS__, NF_WALK_3, NF_WALK_2, NF_WALK_1, )(from, __VA_ARGS__)
+#endif
+
+/* `id` with the ifindex in its place if it is 0; without a branch, see nf_elapsed(). */
+static __always_inline __u32 nf_device_number_of(__u64 id, __u32 ifindex)
+{
+	__u64 none = ((__u64)(__u32)id - 1) >> 63;
+
+	barrier_var(none);
+	return (__u32)id | (__u32)none * (NF_DEVICE_BY_INDEX | ifindex);
+}
+
+/*
+ * What distinguishes a device from all others, those that are gone included: the number of its directory in sysfs,
+ * whose lower half is unique for the first 2 billion directories.  It stays when the device is renamed or moved to
+ * another namespace.  Since 5.5 (67c0496e87d1) the number has one type; where it is not known, and while the device is
+ * being removed, this is the ifindex.
+ */
+static __always_inline __u32 nf_device_number(const struct net_device *dev)
+{
+	const struct kernfs_node *node = NF_WALK(dev, dev.kobj.sd);
+
+	if (!bpf_core_field_exists(node->id))
+		return NF_DEVICE_BY_INDEX | dev->ifindex;
+	return nf_device_number_of(NF_WALK(node, id), dev->ifindex);
+}
+
+/*
  * Up to 6.1 the bit skb->vlan_present says whether the skb has a VLAN tag, and
  * vlan_proto and vlan_tci can keep the values of a removed tag.  6.2 removed
  * the bit (354259fa73e2): the skb has a tag when vlan_all is not 0.

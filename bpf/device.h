@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Devices and the data of each: its slot, histograms and NAPI counters.
- *
- * The pair (namespace, ifindex) identifies a device.  The address of a
- * net_device is reused, and many namespaces use the same ifindex.
  */
 #ifndef NF_DEVICE_H
 #define NF_DEVICE_H
@@ -12,7 +9,7 @@
 
 static __always_inline __u64 nf_device_key(const struct net_device *dev)
 {
-	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
+	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), nf_device_number(dev));
 }
 
 /*
@@ -175,6 +172,7 @@ __noinline __u32 nf_device_claim(__u64 key, __u64 number)
 	__builtin_memset(info, 0, sizeof(*info));
 	BPF_CORE_READ_STR_INTO(&info->name, dev, name);
 	info->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	info->ifindex = BPF_CORE_READ(dev, ifindex);
 	nf_device_read_kind(info, dev);
 	info->group = nf_group_slot(info);
 	nf_slot_publish(slot, key);

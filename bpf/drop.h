@@ -24,11 +24,12 @@ struct nf_dropped {
 	__u64 evidence; /* NF_EVIDENCE_* */
 	__u32 netns;	/* inode number */
 	__u32 ifindex;
+	__u32 device_id; /* as in nf_drop_key, also of a coarse key */
 	__u32 segments;
 	__u8 l4;
 	__u8 l4_known;
-	__u8 reserved[2];
-	char device[NF_DEVICE_NAME];
+	__u8 reserved[6];
+	char device[NF_DEVICE_NAME] __attribute__((aligned(8)));
 };
 
 /* ---- the key ------------------------------------------------------------- */
@@ -43,8 +44,9 @@ static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
 	if (!info || !device_key)
 		return false;
 	key->netns = NF_KEY_NETNS_ID(device_key);
-	key->ifindex = NF_KEY_IFINDEX(device_key);
+	key->device = NF_KEY_DEVICE(device_key);
 	dropped->netns = info->netns;
+	dropped->ifindex = info->ifindex;
 	__builtin_memcpy(dropped->device, info->name, NF_DEVICE_NAME);
 	return true;
 }
@@ -74,7 +76,8 @@ static __always_inline void nf_drop_find_device(const struct sk_buff *skb,
 {
 	if (nf_device_is_real(dev)) {
 		key->netns = nf_netns_id(dev->nd_net.net);
-		key->ifindex = dev->ifindex;
+		key->device = nf_device_number(dev);
+		dropped->ifindex = dev->ifindex;
 		dropped->netns = dev->nd_net.net->ns.inum;
 		bpf_probe_read_kernel_str(dropped->device, NF_DEVICE_NAME, dev->name);
 		return;
@@ -82,7 +85,8 @@ static __always_inline void nf_drop_find_device(const struct sk_buff *skb,
 	if (e && nf_drop_last_device(e, key, dropped))
 		return;
 	/* Of the device that received the skb only the ifindex is known. */
-	key->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
+	dropped->ifindex = skb->skb_iif > 0 ? skb->skb_iif : 0;
+	key->device = dropped->ifindex ? NF_DEVICE_BY_INDEX | dropped->ifindex : 0;
 }
 
 /* The protocol of the IPv4 header, or the next header of IPv6; false if it cannot be read. */
@@ -168,6 +172,19 @@ static __always_inline void nf_drop_add(struct nf_drop_entry *entry, const struc
 	shard->last_ns = now;
 }
 
+/* A device can be renamed.  CPUs that meet here write the same; a drop of a moment before can have the old name. */
+static __always_inline void nf_drop_name(struct nf_drop_entry *entry,
+					 const struct nf_dropped *dropped)
+{
+	const __u64 *from = (const void *)dropped->device;
+	__u64 *to = (void *)entry->device;
+
+	if (unlikely(to[0] != from[0] || to[1] != from[1])) {
+		to[0] = from[0];
+		to[1] = from[1];
+	}
+}
+
 /* A generation has reached its limit: say so once, so that the daemon begins the next one. */
 static __always_inline void nf_drop_report(__u32 generation)
 {
@@ -190,7 +207,7 @@ static __always_inline void nf_drop_report(__u32 generation)
 static __always_inline void nf_drop_coarsen(struct nf_drop_key *key)
 {
 	key->cgroup = 0;
-	key->ifindex = 0;
+	key->device = 0;
 	key->protocol = 0;
 	key->l4 = 0;
 	key->flags = (key->flags & NF_KEY_GENERATION) | NF_KEY_COARSE;
@@ -255,7 +272,7 @@ static __noinline struct nf_drop_entry *nf_drop_insert(struct nf_drop_key *key,
 	}
 	entry->netns = dropped->netns;
 	if (!(key->flags & NF_KEY_COARSE))
-		__builtin_memcpy(entry->device, dropped->device, NF_DEVICE_NAME);
+		entry->ifindex = dropped->ifindex;
 	nf_drop_keep_bucket(entry, key);
 	__sync_fetch_and_add(quota, 1);
 	__sync_fetch_and_add(&drop_generations[generation & 1].keys, 1);
@@ -304,7 +321,7 @@ static __always_inline void nf_drop_fill(const void *ctx, const struct nf_cpu *c
 	r->evidence = dropped->evidence;
 	r->ifindex = dropped->ifindex;
 	r->l4 = dropped->l4;
-	r->reserved = 0;
+	r->device_id = dropped->device_id;
 	r->stack_len = 0;
 	if (dropped->l4_known)
 		r->flags |= NF_DROP_L4;
@@ -366,6 +383,8 @@ nf_drop_count(struct nf_cpu *cpu, const struct sk_buff *skb, struct nf_drop_key 
 		entry = nf_drop_by_reason(key->reason);
 	}
 	nf_count(cpu, NF_PROBE_KFREE_SKB, event);
+	if (entry && key->device && event == NF_EVENT_COUNTED)
+		nf_drop_name(entry, dropped);
 	if (entry)
 		nf_drop_add(entry, skb, dropped->segments, now);
 	return entry;
@@ -397,7 +416,7 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 	       nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
 	nf_drop_find_protocol(skb, &key, &dropped);
 	nf_drop_find_device(skb, dev, ours ? e : 0, &key, &dropped);
-	dropped.ifindex = key.ifindex;
+	dropped.device_id = key.device;
 
 	if (e && e->skb == number)
 		nf_inflight_end(cpu, NF_PROBE_KFREE_SKB, e, number,

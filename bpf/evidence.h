@@ -38,19 +38,6 @@
 
 typedef volatile struct nf_evidence_state nf_evidence;
 
-/*
- * BPF_CORE_READ() for a pointer whose type the verifier knows: loads instead of a call for each step.
- * They read 0 where the memory is not readable.
- */
-#ifndef NF_WALK
-#define NF_WALK_1(from, a) ((from)->a)
-#define NF_WALK_2(from, a, b) ((from)->a->b)
-#define NF_WALK_3(from, a, b, c) ((from)->a->b->c)
-#define NF_WALK_PICK(a, b, c, macro, ...) macro
-#define NF_WALK(from, ...) \
-	NF_WALK_PICK(__VA_ARGS__, NF_WALK_3, NF_WALK_2, NF_WALK_1, )(from, __VA_ARGS__)
-#endif
-
 /* ---- the packet ---------------------------------------------------------------- */
 
 /* Of a socket, or of an skb without one: whether it is no packet. */

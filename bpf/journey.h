@@ -73,9 +73,10 @@ static __always_inline void nf_journey_device(struct nf_journey_record *r, __u32
 	/* Without a key, another CPU is about to give the slot to its device. */
 	if (n >= NF_JOURNEY_DEVICES || !info || !device)
 		return;
-	r->device[n].ifindex = NF_KEY_IFINDEX(device);
+	r->device[n].ifindex = info->ifindex;
 	r->device[n].netns = info->netns;
 	r->device[n].netns_id = NF_KEY_NETNS_ID(device);
+	r->device[n].device_id = NF_KEY_DEVICE(device);
 	__builtin_memcpy(r->device[n].name, info->name, NF_DEVICE_NAME);
 	r->devices = n + 1;
 }

@@ -171,9 +171,17 @@ struct bpf_xdp_entity {
 };
 
 enum { XDP_MODE_DRV = 1 };
+struct kobject {
+	const struct kernfs_node *sd;
+};
+
+struct device {
+	struct kobject kobj;
+};
 
 struct net_device {
 	char name[NF_DEVICE_NAME];
+	struct device dev;
 	const struct rtnl_link_ops *rtnl_link_ops;
 	int ifindex;
 	unsigned int flags;

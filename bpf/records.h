@@ -217,8 +217,7 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 /* ---- devices ------------------------------------------------------------ */
 
 /*
- * A device slot belongs to one (namespace, ifindex).  The namespace is its
- * nf_netns_id(), because the kernel soon reuses inode numbers of namespaces.  The
+ * A device slot belongs to one device in one namespace: see NF_DEVICE_KEY.  The
  * key selects two sets of NF_DEVICE_SET slots, whose keys fill one cache line.
  * The first NF_SLOT_RESERVED slots are not devices.
  */
@@ -230,9 +229,16 @@ static inline __attribute__((always_inline)) __u32 nf_hist_bucket(__u64 ns)
 #define NF_DEVICE_KIND 16
 #define NF_KEY_RESERVED (~0ULL) /* the key of the slots that are not devices */
 
-#define NF_DEVICE_KEY(netns_id, ifindex) ((__u64)(netns_id) << 32 | (__u32)(ifindex))
+/*
+ * The identity of a device in a namespace: the nf_netns_id() of the namespace, because the kernel soon reuses its inode
+ * number, and the nf_device_number() of the device.  The kernel uses neither again, so a device that is made with the
+ * ifindex or the name of one that is gone is another one; a rename changes neither.
+ */
+#define NF_DEVICE_KEY(netns_id, device) ((__u64)(netns_id) << 32 | (__u32)(device))
 #define NF_KEY_NETNS_ID(key) ((__u32)((key) >> 32))
-#define NF_KEY_IFINDEX(key) ((__u32)(key))
+#define NF_KEY_DEVICE(key) ((__u32)(key))
+/* In a number: the rest is an ifindex, because the number is not known. */
+#define NF_DEVICE_BY_INDEX 0x80000000U
 /* No namespace has the identity 0, so these keys are those of groups, one for each kind. */
 #define NF_GROUP_KEY(kind_hash) ((__u64)(__u32)(kind_hash) | 1)
 /* The slots of groups follow those of devices, in sets of their own. */
@@ -255,7 +261,7 @@ struct nf_device_info {
 	__u8 shared; /* on a CPU it counts in its group; set by both sides, cleared by the daemon */
 	__u8 local;  /* what it receives was sent or received before by a device of this host */
 	__u32 shared_packets; /* in its group, one in NF_SHARED_SAMPLE; a rate, not exact */
-	__u32 reserved2;
+	__u32 ifindex;
 };
 
 /*
@@ -617,7 +623,7 @@ struct nf_drop_key {
 	__u64 evidence; /* NF_EVIDENCE_*; also of the first NF_DROP_EVIDENCES coarse keys */
 	__u32 reason;	/* enum skb_drop_reason, with the subsystem in the upper 16 bits */
 	__u32 netns;	/* nf_netns_id(), 0 = not known */
-	__u32 ifindex;	/* 0 = not known */
+	__u32 device;	/* nf_device_number(), 0 = not known */
 	__u16 protocol; /* EtherType, 0 = none, NF_PROTOCOL_LENGTH = an 802.3 length */
 	__u8 l4;	/* IP protocol number, valid with NF_KEY_L4 */
 	__u8 flags;	/* NF_KEY_* */
@@ -625,7 +631,7 @@ struct nf_drop_key {
 #define NF_KEY_L4 0x01
 #define NF_KEY_OTHER_PROTOCOL 0x02 /* protocol is 0: an EtherType that is not well known */
 #define NF_KEY_OTHER_L4 0x04	   /* l4 is 0: an IP protocol that is not well known */
-#define NF_KEY_COARSE 0x08	   /* cgroup, ifindex, protocol and l4 are 0: see NF_DROP_QUOTAS */
+#define NF_KEY_COARSE 0x08	   /* cgroup, device, protocol and l4 are 0: see NF_DROP_QUOTAS */
 #define NF_KEY_GENERATION_SHIFT 7
 #define NF_KEY_GENERATION (1 << NF_KEY_GENERATION_SHIFT)
 #define NF_PROTOCOL_LENGTH 1 /* ETH_P_802_3, which the kernel gives to such frames */
@@ -772,9 +778,9 @@ struct nf_drop_shard {
  */
 struct nf_drop_entry {
 	struct nf_bucket bucket;     /* of the records */
-	char device[NF_DEVICE_NAME]; /* its name at the first drop, empty = not known */
+	char device[NF_DEVICE_NAME]; /* its name at the newest drop, empty = not known */
 	__u32 netns;		     /* inode number, 0 = not known */
-	__u32 reserved;
+	__u32 ifindex;		     /* 0 = not known */
 	struct nf_drop_shard shard[NF_DROP_SHARDS];
 };
 #define NF_DROP_ENTRY_BYTES(shards) \
@@ -856,8 +862,8 @@ struct nf_drop_record {
 	__u8 flags;	 /* NF_DROP_* */
 	__u16 stack_len; /* entries of stack[] */
 	__u32 netns_id;	 /* nf_netns_id(), 0 = not known */
-	__u32 reserved;
-	__u64 evidence; /* as in nf_drop_key */
+	__u32 device_id; /* nf_device_number(), 0 = not known */
+	__u64 evidence;	 /* as in nf_drop_key */
 	struct nf_task task;
 	char device[NF_DEVICE_NAME]; /* name, empty = not known */
 	struct nf_bytes bytes;
@@ -880,8 +886,9 @@ enum nf_outcome {
 
 struct nf_journey_device {
 	__u32 ifindex;
-	__u32 netns;	/* inode number */
-	__u32 netns_id; /* nf_netns_id() */
+	__u32 netns;	 /* inode number */
+	__u32 netns_id;	 /* nf_netns_id() */
+	__u32 device_id; /* nf_device_number() */
 	char name[NF_DEVICE_NAME];
 };
 
@@ -949,7 +956,9 @@ struct nf_slots_count {
 struct nf_slots_info {
 	char device[NF_DEVICE_NAME]; /* its name at its first transmit */
 	__u32 netns;		     /* inode number */
-	__u32 xen;		     /* 1: its driver is xen-netfront */
+	__u32 ifindex;
+	__u32 xen; /* 1: its driver is xen-netfront */
+	__u32 reserved;
 };
 
 #define NF_SLOTS_TASK 0x01     /* process context: the task sent it */
@@ -974,8 +983,10 @@ struct nf_slots_record {
 	__u32 head_offset;	 /* of the linear part within its page of NF_SLOT_BYTES */
 	__u32 head_len;		 /* bytes of the linear part */
 	__u32 ifindex;
-	__u32 netns;	/* inode number */
-	__u32 netns_id; /* nf_netns_id() */
+	__u32 netns;	 /* inode number */
+	__u32 netns_id;	 /* nf_netns_id() */
+	__u32 device_id; /* nf_device_number() */
+	__u32 reserved2;
 	__u16 gso_size; /* bytes, 0 = not a GSO skb */
 	__u16 gso_segs;
 	__u8 outcome; /* enum nf_slots_outcome */
@@ -1035,9 +1046,9 @@ _Static_assert(sizeof(struct nf_stream) == 24, "layout");
 _Static_assert(sizeof(struct nf_bytes) == 168, "layout");
 _Static_assert(sizeof(struct nf_drop_record) == 16 + 48 + 24 + 16 + 168 + 256, "layout");
 _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
-_Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 40 + 16 + 24 + 168, "layout");
+_Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 48 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
 _Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
-_Static_assert(sizeof(struct nf_journey_record) == 16 + 104 + 16 + 24 + 112 + 168, "layout");
+_Static_assert(sizeof(struct nf_journey_record) == 16 + 104 + 16 + 24 + 128 + 168, "layout");
 
 #endif

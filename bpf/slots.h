@@ -160,10 +160,20 @@ static __always_inline __u32 nf_slots_of(struct nf_slots_cpu *cpu, const struct 
 /* The key of a device that is readable directly. */
 static __always_inline __u64 nf_slots_key(const struct net_device *dev)
 {
-	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), dev->ifindex);
+	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), nf_device_number(dev));
 }
 
 /* The same where the verifier does not know the type of `dev` (kprobe). */
+static __always_inline __u32 nf_device_number_untyped(const struct net_device *dev)
+{
+	const struct kernfs_node *node = BPF_CORE_READ(dev, dev.kobj.sd);
+	__u64 id = 0;
+
+	if (bpf_core_field_exists(node->id))
+		id = BPF_CORE_READ(node, id);
+	return nf_device_number_of(id, BPF_CORE_READ(dev, ifindex));
+}
+
 static __always_inline __u64 nf_slots_key_untyped(const struct net_device *dev)
 {
 	const struct net *net = BPF_CORE_READ(dev, nd_net.net);
@@ -173,7 +183,7 @@ static __always_inline __u64 nf_slots_key_untyped(const struct net_device *dev)
 		id = BPF_CORE_READ(net, net_cookie);
 	if (!id)
 		id = BPF_CORE_READ(net, ns.inum);
-	return NF_DEVICE_KEY(id, BPF_CORE_READ(dev, ifindex));
+	return NF_DEVICE_KEY(id, nf_device_number_untyped(dev));
 }
 
 /*
@@ -197,6 +207,7 @@ static __noinline struct nf_slots_count *nf_slots_new_device(__u64 *key,
 		return bpf_map_lookup_elem(&nf_slots_counts, key);
 	}
 	info.netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	info.ifindex = BPF_CORE_READ(dev, ifindex);
 	BPF_CORE_READ_STR_INTO(&info.device, dev, name);
 	bpf_map_update_elem(&nf_slots_infos, key, &info, BPF_NOEXIST);
 	return count;
@@ -274,6 +285,7 @@ static __always_inline void nf_slots_fill(void *ctx, struct nf_slots_cpu *cpu,
 	r->ifindex = BPF_CORE_READ(dev, ifindex);
 	r->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
 	r->netns_id = NF_KEY_NETNS_ID(s->key);
+	r->device_id = NF_KEY_DEVICE(s->key);
 	BPF_CORE_READ_STR_INTO(&r->device, dev, name);
 	nf_slots_fill_features(r, dev);
 	/* nf_slots_of() reads it only if there are fragments; this one is of an skb before. */

@@ -213,7 +213,9 @@ static int read_drops(void *userdata, int (*visit)(const struct alert_drops *, v
 			.location = drops->key.location,
 			.cause = causes_of(state->causes, &drops->key),
 			.evidence = drops->key.evidence,
-			.ifindex = drops->key.ifindex,
+			.identity = drops->identity,
+			.named_ns = drops->named_ns,
+			.ifindex = drops->ifindex,
 			.netns = drops->netns,
 			.protocol = drops->key.protocol,
 			.key_flags = drops->key.flags,
@@ -261,6 +263,7 @@ static int read_devices(void *userdata, enum nf_segment segment,
 		reading_device(reading, i, &device);
 		reading_segment(reading, i, segment, &hist);
 		one = (struct alert_device){.name = device.name,
+					    .identity = device.identity,
 					    .ifindex = device.ifindex,
 					    .netns = device.netns,
 					    .hist = &hist};

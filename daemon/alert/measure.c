@@ -125,6 +125,7 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 {
 	struct reading *reading = userdata;
 	char protocol[PACKET_PROTOCOL_MAX];
+	bool moved;
 
 	if ((drops->gone || drops->unkeyed) && !counts_everywhere(reading->rule))
 		return 0;
@@ -141,7 +142,10 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
 			return 0;
 	}
 	reading->total += drops->packets;
-	return drops->gone ? 0 : alert_origins_add(reading->measure->origins, drops);
+	/* A device that got the name of the rule brings the drops that it had under another name. */
+	moved = reading->rule->device[0] && reading->measure->marked &&
+		drops->named_ns > reading->measure->mark;
+	return drops->gone ? 0 : alert_origins_add(reading->measure->origins, drops, moved);
 }
 
 /*

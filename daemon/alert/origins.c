@@ -12,6 +12,7 @@
 struct origin {
 	uintptr_t reason; /* see reason_of() */
 	bool inferred;
+	uint64_t identity;
 	uint32_t netns, ifindex;
 	uint32_t number;   /* of the key that was added last */
 	uint64_t evidence; /* of the same key */
@@ -78,7 +79,9 @@ static int compare(const struct origin *a, const struct alert_drops *b)
 		order = ORDER(a->location, b->location);
 	if (!order)
 		order = ORDER(a->netns, b->netns);
-	return order ? order : ORDER(a->ifindex, b->ifindex);
+	if (!order)
+		order = ORDER(a->ifindex, b->ifindex);
+	return order ? order : ORDER(a->identity, b->identity);
 }
 
 /* Where the origin of such drops is, or belongs. */
@@ -104,13 +107,14 @@ static int insert(struct alert_origins *origins, size_t at, const struct alert_d
 	memmove(origin + 1, origin, (origins->count++ - at) * sizeof(*origin));
 	*origin = (struct origin){.reason = reason_of(drops->cause),
 				  .inferred = drops->cause->verdict.inferred,
+				  .identity = drops->identity,
 				  .netns = drops->netns,
 				  .ifindex = drops->ifindex,
 				  .location = drops->location};
 	return 0;
 }
 
-int alert_origins_add(struct alert_origins *origins, const struct alert_drops *drops)
+int alert_origins_add(struct alert_origins *origins, const struct alert_drops *drops, bool moved)
 {
 	size_t at = find(origins, drops);
 
@@ -123,6 +127,8 @@ int alert_origins_add(struct alert_origins *origins, const struct alert_drops *d
 	/* A device can be renamed. */
 	strncpy(origins->origin[at].device, drops->device, NF_DEVICE_NAME);
 	origins->origin[at].total += drops->packets;
+	if (moved)
+		origins->origin[at].before += drops->packets;
 	origins->origin[at].number = drops->cause->reason;
 	origins->origin[at].evidence = drops->evidence;
 	return 0;

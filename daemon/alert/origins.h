@@ -20,8 +20,11 @@ void alert_origins_free(struct alert_origins **origins);
 
 /* Begin a reading of all counters. */
 void alert_origins_begin(struct alert_origins *origins);
-/* Add a counter; counters of the same origin are summed.  -ENOMEM. */
-int alert_origins_add(struct alert_origins *origins, const struct alert_drops *drops);
+/*
+ * Add a counter; counters of the same origin are summed.  `moved`: the counter was not one of these at the reading
+ * before, and so has not grown since.  -ENOMEM.
+ */
+int alert_origins_add(struct alert_origins *origins, const struct alert_drops *drops, bool moved);
 /*
  * End a reading, after it was added to `window`, which must always be the same one.  Without counters
  * added since the last time, their totals are those of the last reading.  -ENOMEM.

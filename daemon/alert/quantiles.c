@@ -13,6 +13,7 @@
 struct series {
 	struct series *next;
 	char name[NF_DEVICE_NAME + 1];
+	uint64_t identity;
 	uint32_t ifindex, netns;
 	bool seen; /* in the current reading */
 	struct nf_hist reading[READINGS];
@@ -78,8 +79,11 @@ static bool is_of(const struct series *series, const struct alert_device *device
 {
 	const char *name = device->name ? device->name : "";
 
-	return series->ifindex == device->ifindex && series->netns == device->netns &&
-	       !strncmp(series->name, name, NF_DEVICE_NAME);
+	if (series->ifindex != device->ifindex || series->netns != device->netns)
+		return false;
+	/* A device can be renamed. */
+	return device->identity ? series->identity == device->identity
+				: !strncmp(series->name, name, NF_DEVICE_NAME);
 }
 
 static struct series *find(const struct alert_quantiles *quantiles,
@@ -104,13 +108,14 @@ int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_de
 		series = calloc(1, sizeof(*series));
 		if (!series)
 			return -ENOMEM;
-		if (device->name)
-			strncpy(series->name, device->name, NF_DEVICE_NAME);
+		series->identity = device->identity;
 		series->ifindex = device->ifindex;
 		series->netns = device->netns;
 		*quantiles->end = series;
 		quantiles->end = &series->next;
 	}
+	if (device->name)
+		strncpy(series->name, device->name, NF_DEVICE_NAME);
 	quantiles->expected = series->next;
 	series->seen = true;
 	series->reading[quantiles->at] = *hist;

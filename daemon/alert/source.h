@@ -32,7 +32,10 @@ struct alert_drops {
 	uint64_t location;	   /* address of the caller of kfree_skb */
 	const struct cause *cause; /* without evidence; valid until the next reading */
 	uint64_t evidence;	   /* as in struct nf_drop_key */
-	uint32_t netns;		   /* inode number; 0: not known */
+	uint64_t identity;	   /* as of a device */
+	uint64_t
+		named_ns; /* when its device got this name, as a mark of drops_mark(); 0: it never had another one */
+	uint32_t netns; /* inode number; 0: not known */
 	uint32_t ifindex;
 	uint16_t protocol;
 	uint8_t key_flags; /* NF_KEY_* */
@@ -52,6 +55,7 @@ struct alert_drop_names {
 
 struct alert_device {
 	const char *name; /* NULL: all devices without a slot of their own */
+	uint64_t identity;
 	uint32_t ifindex;
 	uint32_t netns;
 	const struct nf_hist *hist; /* of the segment that was asked for */
@@ -88,7 +92,7 @@ struct alert_source {
 			       const struct alert_rule *rule);
 	/* The inode number of the network namespace that `text` names now, as netns_names_number(). */
 	int (*netns)(void *userdata, const char *text, uint32_t *inode);
-	/* A number that stays while drops() visits the same numbers. */
+	/* The time of the numbers that drops() visits. */
 	uint64_t (*drops_mark)(void *userdata);
 	/*
 	 * The functions with a visitor return 0, their own negative errno, or that of the visitor.  -EAGAIN: these

@@ -39,7 +39,7 @@ static size_t uncounted(const struct traffic_list *list, const struct reading *d
 		struct backend_device device;
 
 		reading_device(devices, i, &device);
-		count += name && filter_takes(filter, NULL, name, device.netns) &&
+		count += name && filter_takes(filter, NULL, name, device.identity, device.netns) &&
 			 !traffic_find(list, device.netns, name);
 	}
 	return count;
@@ -71,7 +71,7 @@ json_t *control_counted(const struct reading *traffic, const struct reading *dev
 	}
 	selected = calloc(list->count + 1, sizeof(const struct traffic_device *));
 	for (size_t i = 0; selected && i < list->count; i++)
-		if (filter_takes(filter, NULL, list->at[i].name, list->at[i].netns))
+		if (filter_takes(filter, NULL, list->at[i].name, 0, list->at[i].netns))
 			selected[count++] = &list->at[i];
 	if (count)
 		qsort(selected, count, sizeof(const struct traffic_device *), by_packets);

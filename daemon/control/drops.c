@@ -121,7 +121,7 @@ COMPARE_BY(packets, first_of(drop_marks_order(a->rate.mark, b->rate.mark),
 /* The other fields of a key than location, namespace and evidence, as one order. */
 static int compare_rest(const struct nf_drop_key *k, const struct nf_drop_key *l)
 {
-	int order = ORDER(k->ifindex, l->ifindex);
+	int order = ORDER(k->device, l->device);
 
 	if (!order)
 		order = ORDER(k->cgroup, l->cgroup);
@@ -226,7 +226,9 @@ static bool has_lost_field(const struct filter *filter, const struct backend_dro
 			   const struct cause *cause)
 {
 	bool folded = drops->gone || drops->unkeyed;
-	bool by_device = filter->by_device && (folded || drops->key.flags & NF_KEY_COARSE);
+	bool by_device = filter->by_device &&
+			 (folded || drops->key.flags & NF_KEY_COARSE ||
+			  filter_place(filter, drops->device, drops->identity) == DEVICE_EARLIER);
 	bool by_netns = filter->by_netns && folded;
 
 	if (filter->by_reason && !reason_takes(&filter->reason, cause))
@@ -247,7 +249,7 @@ static int collect_counter(struct rows *rows, const struct backend_drops *drops)
 		rows->folded += cause->verdict.message ? 0 : drops->packets;
 		return 0;
 	}
-	if (!filter_takes(rows->filter, cause, drops->device, drops->netns))
+	if (!filter_takes(rows->filter, cause, drops->device, drops->identity, drops->netns))
 		return 0;
 	row = add_row(rows);
 	if (!row)
@@ -418,7 +420,7 @@ static json_t *row_to_json(const struct control *control, const struct row *row,
 		.cause = &cause,
 		.fields = fields,
 		.device = {.name = row->drops.device,
-			   .ifindex = key->ifindex,
+			   .ifindex = row->drops.ifindex,
 			   .netns = row->drops.netns},
 		.protocol = protocol,
 		.cgroup = key->cgroup,
@@ -492,10 +494,11 @@ static json_t *head(void *state)
 	bool lossy = reply->filter.by_device || reply->filter.by_netns;
 
 	return json_pack(
-		"{s:o, s:o, s:I, s:b, s:I, s:o*, s:o*, s:o, s:I, s:o*, s:o*, s:o*, s:I, s:o*}",
+		"{s:o, s:o, s:I, s:s*, s:b, s:I, s:o*, s:o*, s:o, s:I, s:o*, s:o*, s:o*, s:I, s:o*}",
 		"time", json_time(reply->time_ns), "since",
 		json_time(reply->control->parts.started_ns), "elapsed_ns",
-		control_elapsed(reply->control, reply->time_ns), "exact",
+		control_elapsed(reply->control, reply->time_ns), "renamed",
+		reply->filter.renamed ? reply->filter.device : NULL, "exact",
 		!by || by->compare != compare_flow, "packets", json_count(reply->packets),
 		"segments", measured(reply, reply->segments), "bytes",
 		measured(reply, reply->bytes), "classes", classes_to_json(&reply->rows), "messages",

@@ -63,7 +63,7 @@ static int count_recorded(const struct control *control, const struct elsewhere_
 	qsort(all->at, all->count, sizeof(all->at[0]), compare_recorded);
 	for (size_t i = 0; reading && i < reading_count(reading); i++) {
 		const struct backend_drops *drops = reading_drops(reading, i);
-		struct recorded *one = find_recorded(all, drops->netns, drops->key.ifindex);
+		struct recorded *one = find_recorded(all, drops->netns, drops->ifindex);
 
 		if (one)
 			one->packets += drops->packets;

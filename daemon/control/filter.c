@@ -17,6 +17,8 @@
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/netns_names.h"
 #include "daemon/probe/backend.h"
+#include "daemon/store/device_names.h"
+#include "daemon/store/readings.h"
 #include "daemon/store/records.h"
 
 /* A search for a device by name, among the devices that netflowd has seen and those that the host has. */
@@ -88,15 +90,25 @@ static int read_device(struct filter *filter, const struct control *control, str
 		       const char *name)
 {
 	struct device_search search = {.name = name};
+	const char *now;
+	int r = device_names_holders(readings_names(control->parts.readings), name,
+				     &filter->holders, &now);
 
+	if (r < 0)
+		return r;
+	/* Without a packet, netflowd has not seen the device that has the name now. */
+	if (now && if_nametoindex(name))
+		device_holders_clear(&filter->holders);
+	else
+		filter->renamed = now;
 	search_device(&search, control);
-	if (!search.found) {
+	if (!search.found && !filter->renamed) {
 		call_error(
 			call, "io.netflowd.UnknownDevice",
 			json_pack("{s:s, s:s*}", "device", name, "nearest", search.nearest.best));
 		return -EINVAL;
 	}
-	snprintf(filter->device, sizeof(filter->device), "%s", name);
+	snprintf(filter->device, sizeof(filter->device), "%s", filter->renamed ? now : name);
 	filter->by_device = true;
 	return 0;
 }
@@ -269,26 +281,34 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 	if (r < 0)
 		return r;
 	*filter = fresh;
-	fresh.selection = NULL;
+	fresh = (struct filter){0};
 	return 0;
 }
 
 void filter_clear(struct filter *filter)
 {
 	selection_free(&filter->selection);
+	device_holders_clear(&filter->holders);
 	*filter = (struct filter){0};
 }
 
 /* ---- selecting ----------------------------------------------------------- */
 
+enum device_place filter_place(const struct filter *filter, const char *device, uint64_t identity)
+{
+	return device_holders_place(&filter->holders, NF_KEY_NETNS_ID(identity),
+				    device_own_identity(identity),
+				    !strncmp(filter->device, device, NF_DEVICE_NAME));
+}
+
 bool filter_takes(const struct filter *filter, const struct cause *cause, const char *device,
-		  uint32_t netns)
+		  uint64_t identity, uint32_t netns)
 {
 	if (filter->by_reason && !reason_takes(&filter->reason, cause))
 		return false;
 	if (filter->by_netns && filter->netns != netns)
 		return false;
-	return !filter->by_device || !strncmp(filter->device, device, NF_DEVICE_NAME);
+	return !filter->by_device || filter_place(filter, device, identity) == DEVICE_HERE;
 }
 
 bool filter_hides(const struct filter *filter, const struct cause *cause)
@@ -311,7 +331,8 @@ static bool takes_device(const struct filter *filter, const struct device *devic
 {
 	if (filter->by_netns && !takes_netns(filter, device))
 		return false;
-	return !filter->by_device || !strncmp(filter->device, device->name, NF_DEVICE_NAME);
+	return !filter->by_device ||
+	       filter_place(filter, device->name, device->identity) == DEVICE_HERE;
 }
 
 static bool takes_contents(const struct filter *filter, const struct contents *contents)

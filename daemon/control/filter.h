@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "daemon/core/reason.h"
 #include "daemon/core/stages.h"
+#include "daemon/store/device_names.h"
 
 struct call;
 struct cause;
@@ -31,8 +32,10 @@ struct filter {
 	uint32_t netns;		       /* the number that the name has now */
 	uint32_t netns_id;	       /* of the namespace that has the name now; 0: not known */
 	char netns_name[NAME_MAX + 1]; /* empty: the client gave a number */
-	char device[NF_DEVICE_NAME];
-	struct selection *selection; /* a tcpdump expression, owned; NULL: none */
+	char device[NF_DEVICE_NAME];   /* its name now */
+	bool renamed;		       /* the client gave a name that the device had before */
+	struct device_holders holders; /* of the name, owned */
+	struct selection *selection;   /* a tcpdump expression, owned; NULL: none */
 	/* Latency records only. */
 	bool by_segment, by_over, by_slow;
 	struct segment segment; /* without by_segment: the total */
@@ -56,9 +59,12 @@ void filter_clear(struct filter *filter);
 
 #define OWN_FILTER CLEANUP(filter_clear)
 
-/* Whether the filter selects a counter by reason, device and namespace; ignores the class. */
+/* Whether the filter selects a counter by reason, device and namespace; ignores the class.  `identity` 0: not known. */
 bool filter_takes(const struct filter *filter, const struct cause *cause, const char *device,
-		  uint32_t netns);
+		  uint64_t identity, uint32_t netns);
+
+/* Whether a device is the one that the filter asks for. */
+enum device_place filter_place(const struct filter *filter, const char *device, uint64_t identity);
 
 /* The classes that `parameters` ask for; *classes is unchanged if they ask for none.  -EINVAL: the call has ended. */
 int filter_read_classes(struct call *call, const json_t *parameters, unsigned int *classes);

@@ -46,7 +46,7 @@ static bool is_taken(const struct latency_reply *reply, size_t i)
 	const char *name = reading_device_name(reply->reading, i);
 
 	reading_device(reply->reading, i, &device);
-	return filter_takes(&reply->filter, 0, name ? name : "", device.netns);
+	return filter_takes(&reply->filter, 0, name ? name : "", device.identity, device.netns);
 }
 
 /* ---- the worst devices ------------------------------------------------------ */

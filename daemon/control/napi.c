@@ -138,7 +138,8 @@ static int select_rows(struct napi_reply *reply)
 	for (size_t i = 0; i < reading_count(reading); i++) {
 		const struct backend_napi *napi = reading_napi(reading, i);
 
-		if (filter_takes(&reply->filter, 0, napi->name ? napi->name : "", napi->netns))
+		if (filter_takes(&reply->filter, 0, napi->name ? napi->name : "", napi->identity,
+				 napi->netns))
 			reply->row[reply->count++] = i;
 	}
 	qsort_r(reply->row, reply->count, sizeof(*reply->row), compare_polls, (void *)reading);

@@ -9,8 +9,6 @@
 #include "common/time.h"
 #include "common/when.h"
 #include "daemon/history/history.h"
-#include "daemon/history/place_key.h"
-#include "daemon/kernel/attribution.h"
 
 static void past_free(void *state)
 {
@@ -19,6 +17,7 @@ static void past_free(void *state)
 	if (past->kind->clear && past->state)
 		past->kind->clear(past->state);
 	reader_period_clear(&past->period);
+	past_places_clear(&past->places);
 	json_decref(past->parameters);
 	json_decref(past->head);
 	json_decref(past->rows);
@@ -41,66 +40,6 @@ json_t *past_time(int64_t us)
 const char *past_text(const struct past *past, const char *name)
 {
 	return json_string_value(json_object_get(past->parameters, name));
-}
-
-/* ---- what to take ------------------------------------------------------------------- */
-
-/*
- * By the identity of the namespace that has the name now.  Otherwise by the name at that time, or the number; without a
- * name, by the number of the namespace that has the name now.
- */
-static enum past_place netns_place(const struct past *past, const json_t *name, const char *wanted)
-{
-	const char *text = json_string_value(json_object_get(name, "netns_name"));
-	const json_t *number = json_object_get(name, "netns");
-	uint64_t key = (uint64_t)json_integer_value(json_object_get(name, PLACE_NETNS));
-	bool same = text ? !strcmp(text, wanted)
-			 : past->netns && json_integer_value(number) == past->netns;
-	char digits[24];
-
-	if (key && key == past->netns_key)
-		return PAST_HERE;
-	if (same)
-		return key && past->netns_key ? PAST_EARLIER : PAST_HERE;
-	snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(number));
-	return number && !strcmp(digits, wanted) ? PAST_HERE : PAST_ELSEWHERE;
-}
-
-enum past_place past_place(const struct past *past, const json_t *name)
-{
-	const char *device = past_text(past, "device"), *netns = past_text(past, "netns");
-	const char *own = json_string_value(json_object_get(name, "device"));
-
-	if (device && (!own || strcmp(own, device) != 0))
-		return PAST_ELSEWHERE;
-	return netns ? netns_place(past, name, netns) : PAST_HERE;
-}
-
-bool past_takes_place(const struct past *past, const json_t *name)
-{
-	return past_place(past, name) == PAST_HERE;
-}
-
-void past_hide_keys(json_t *rows)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row) json_object_del(row, PLACE_NETNS);
-}
-
-static void find_netns(struct past *past)
-{
-	const struct attribution *attribution = past->control->parts.attribution;
-	const char *netns = past_text(past, "netns");
-	uint32_t id;
-
-	if (!netns)
-		return;
-	attribution_netns_number(attribution, netns, &past->netns);
-	id = attribution_netns_id(attribution, netns);
-	if (id)
-		past->netns_key = place_key(id);
 }
 
 /* ---- the reply ------------------------------------------------------------------------ */
@@ -415,8 +354,9 @@ int past_reply(struct control *control, struct call *call, json_t *parameters,
 	past->records = kind->records;
 	past->parameters = json_incref(parameters);
 	past->limit = limit;
-	find_netns(past);
-	r = ask(past);
+	r = past_places_find(past, control);
+	if (r == 0)
+		r = ask(past);
 	if (r < 0)
 		past_free(past);
 	return r == -EBUSY ? refuse(call, r) : r;

@@ -14,6 +14,7 @@
 
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/past_places.h"
 #include "daemon/history/reader.h"
 
 /* The parameters of a method that can answer for the past. */
@@ -30,9 +31,8 @@ struct past {
 	json_t *parameters;
 	/* Since 1970.  since_us: READER_BEGINNING if it was not given; until_us: can be still to come. */
 	int64_t since_us, until_us;
-	size_t limit;	    /* of the rows */
-	uint32_t netns;	    /* the number of the parameter `netns` now; 0: not known */
-	uint64_t netns_key; /* place_key() of the namespace that has the name now; 0: not known */
+	size_t limit;		   /* of the rows */
+	struct past_places places; /* of the parameters `device` and `netns` */
 	/* Made in the thread. */
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
@@ -88,17 +88,8 @@ int past_or_now(struct control *control, struct call *call, json_t *parameters,
  */
 bool past_is_whole(const struct past *past, const char *question);
 
-/* The device and the namespace, a number or a name at that time, that a series or a record must have. */
-enum past_place {
-	PAST_ELSEWHERE,
-	PAST_HERE,
-	PAST_EARLIER, /* of a namespace that had the name or the number before the one that has it now */
-};
-enum past_place past_place(const struct past *past, const json_t *name);
+/* Whether a series or a record is of the device and the namespace of the question, see past_place(). */
 bool past_takes_place(const struct past *past, const json_t *name);
-
-/* Rows of a reply are named as the series are, without the key of the namespace: remove it from those of an array. */
-void past_hide_keys(json_t *rows);
 
 /* A time of the history as a string. */
 json_t *past_time(int64_t us);

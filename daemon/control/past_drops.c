@@ -114,13 +114,13 @@ static int prepare(struct past *past)
 /* The members that the rows of a group have in common. */
 static const struct grouping {
 	const char *by;
-	const char *member[8];
+	const char *member[9];
 } groupings[] = {
 	{"reason",
 	 {"reason", "inferred", "kernel_reason", "reason_number", "subsystem", "candidates",
 	  "class"}},
 	{"location", {"location", "function", "class"}},
-	{"dev", {"device", "ifindex", "netns", "netns_name", "class", PLACE_NETNS}},
+	{"dev", {"device", "ifindex", "netns", "netns_name", "class", PLACE_DEVICE, PLACE_NETNS}},
 	{"proto", {"protocol", "class"}},
 	{"netns", {"netns", "netns_name", "class", PLACE_NETNS}},
 	{"cgroup", {"cgroup_id", "owner", "class"}},

@@ -71,6 +71,7 @@ static int put_records(struct reader *reader, struct past *past, int kind, const
 		json_decref(records);
 		return r;
 	}
+	past_hide_keys(records);
 	snprintf(count, sizeof(count), "%s_matched", member);
 	return json_object_set_new(past->head, member, records) ||
 			       json_object_set_new(past->head, count,

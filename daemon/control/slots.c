@@ -82,8 +82,8 @@ static bool is_taken(const struct filter *filter, const struct backend_slots *de
 
 	for (int i = 0; i < NF_SLOTS_BUCKETS; i++)
 		transmits += device->slots[i];
-	return transmits &&
-	       filter_takes(filter, 0, device->name ? device->name : "", device->netns);
+	return transmits && filter_takes(filter, 0, device->name ? device->name : "",
+					 device->identity, device->netns);
 }
 
 /* ---- probes, log ------------------------------------------------- */

@@ -11,6 +11,7 @@ struct device {
 	uint32_t ifindex;	/* 0: not known */
 	uint32_t netns;		/* inode number, 0: not known */
 	uint32_t netns_id;	/* nf_netns_id(), 0: not known */
+	uint64_t identity;	/* as of a device in probe/backend.h; 0: not known */
 	const char *netns_name; /* "host", or its name in `ip netns`; NULL: none */
 };
 

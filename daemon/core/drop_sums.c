@@ -108,6 +108,14 @@ static void add_count(struct drop_count *to, const struct drop_count *from)
 		to->last_ns = from->last_ns;
 }
 
+/* Of two names of a device, that of the newer drop. */
+static void take_name(struct row *row, const struct drop_sum *sum)
+{
+	if (sum->device[0] && sum->count.last_ns >= row->sum.count.last_ns &&
+	    sum->count.last_ns >= row->read.last_ns)
+		memcpy(row->sum.device, sum->device, sizeof(row->sum.device));
+}
+
 void drop_sums_begin(struct drop_sums *sums)
 {
 	/* Each is the first one of its hash when it is its turn. */
@@ -131,6 +139,7 @@ int drop_sums_add(struct drop_sums *sums, const struct drop_sum *sum)
 			return r;
 		row = append(sums, sum);
 	}
+	take_name(row, sum);
 	add_count(&row->read, &sum->count);
 	return 0;
 }
@@ -159,6 +168,7 @@ void drop_sums_keep(struct drop_sums *sums, const struct drop_sum *sum)
 		sums->kept = sums->count;
 	}
 	row->times++;
+	take_name(row, sum);
 	add_count(&row->sum.count, &sum->count);
 }
 

@@ -36,7 +36,8 @@ struct drop_sum {
 	struct nf_drop_key
 		key; /* without NF_KEY_GENERATION; of a folded sum only reason, evidence and location, 0 = any */
 	uint32_t netns;			 /* inode number, 0 = not known */
-	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
+	uint32_t ifindex;		 /* 0 = not known */
+	char device[NF_DEVICE_NAME + 1]; /* its name at the newest drop, empty = not known */
 	struct drop_count count;
 	bool gone; /* a folded sum */
 	bool mixed; /* a folded sum of keys that had other evidence or locations than its own: they meant others */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/core/keymap.h"
 #include "daemon/history/collect.h"
-#include "daemon/history/keymap.h"
 #include "daemon/history/names.h"
 #include "daemon/history/vector.h"
 #include "daemon/store/reading.h"

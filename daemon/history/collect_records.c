@@ -12,6 +12,7 @@
 #include "daemon/history/batch.h"
 #include "daemon/history/collect.h"
 #include "daemon/history/collect_internal.h"
+#include "daemon/history/place_key.h"
 #include "daemon/json/json.h"
 
 /* Causes with a counter of their own; others share one. */
@@ -71,15 +72,37 @@ static bool is_message(enum record_kind kind, const union any_record *any)
 	return kind == RECORDS_DROPS && any->drop.cause.verdict.message;
 }
 
+static void add_keys(json_t *object, const struct device *device)
+{
+	place_keys_add(object, device->identity, device->netns);
+}
+
+static json_t *journey_to_json(const struct journey *journey)
+{
+	json_t *object = json_latency_record(journey);
+	const json_t *devices = json_object_get(object, "devices");
+
+	for (size_t i = 0; i < json_array_size(devices) && i < journey->devices; i++)
+		add_keys(json_array_get(devices, i), &journey->device[i]);
+	return object;
+}
+
+/* With the keys of its devices, which its reader removes. */
 static json_t *to_json(enum record_kind kind, const union any_record *any)
 {
+	json_t *object;
+
 	switch (kind) {
 	case RECORDS_DROPS:
-		return json_drop_record(&any->drop);
+		object = json_drop_record(&any->drop);
+		add_keys(object, &any->drop.device);
+		return object;
 	case RECORDS_LATENCY:
-		return json_latency_record(&any->journey);
+		return journey_to_json(&any->journey);
 	default:
-		return json_slots_record(&any->transmit);
+		object = json_slots_record(&any->transmit);
+		add_keys(object, &any->transmit.device);
+		return object;
 	}
 }
 

@@ -10,10 +10,10 @@
 #include "common/array.h"
 #include "common/json.h"
 #include "daemon/core/drop.h"
+#include "daemon/core/keymap.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/packet.h"
 #include "daemon/core/stages.h"
-#include "daemon/history/keymap.h"
 #include "daemon/history/place_key.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
@@ -145,13 +145,6 @@ static void add_netns_name(const struct series_names *names, json_t *name, uint3
 		json_object_set_new(name, SERIES_UNSURE, json_true());
 }
 
-/* Trace events show no namespace: then `netns` is 0. */
-static void add_key(json_t *name, uint32_t id, uint32_t netns)
-{
-	if (name && netns && id)
-		json_object_set_new(name, PLACE_NETNS, json_integer((json_int_t)place_key(id)));
-}
-
 static json_t *device_json(const struct series_names *names, const struct series_device *device)
 {
 	json_t *name = json_object();
@@ -162,12 +155,9 @@ static json_t *device_json(const struct series_names *names, const struct series
 		json_object_set_new(name, "ifindex", json_integer(device->ifindex));
 	if (device->netns)
 		json_object_set_new(name, "netns", json_integer(device->netns));
-	if (device->netns) {
-		uint32_t id = NF_KEY_NETNS_ID(device->identity);
-
-		add_netns_name(names, name, id, device->netns);
-		add_key(name, id, device->netns);
-	}
+	if (device->netns)
+		add_netns_name(names, name, NF_KEY_NETNS_ID(device->identity), device->netns);
+	place_keys_add(name, device->identity, device->netns);
 	return name;
 }
 
@@ -217,7 +207,7 @@ static json_t *drops_json(const struct series_names *names, const struct backend
 	const struct json_drops out = {
 		.cause = &cause,
 		.fields = fields_of(drops),
-		.device = {.name = drops->device, .ifindex = key->ifindex, .netns = drops->netns},
+		.device = {.name = drops->device, .ifindex = drops->ifindex, .netns = drops->netns},
 		.protocol = protocol,
 		.cgroup = key->cgroup,
 		.owner = owner,
@@ -236,7 +226,7 @@ static json_t *drops_json(const struct series_names *names, const struct backend
 	json_object_del(name, "last");
 	if (out.fields & JSON_DROPS_NETNS) {
 		add_netns_name(names, name, key->netns, drops->netns);
-		add_key(name, key->netns, drops->netns);
+		place_keys_add(name, drops->identity, drops->netns);
 	}
 	return name;
 }

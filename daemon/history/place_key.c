@@ -4,8 +4,10 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "bpf/records.h"
 #include "common/cleanup.h"
 #include "daemon/history/series.h"
+#include "daemon/store/device_names.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define KEY_BITS 53
@@ -22,15 +24,37 @@ static void read_boot(void)
 		boot = series_hash(0, text);
 }
 
-uint64_t place_key(uint32_t netns_id)
+uint64_t place_key(uint64_t identity)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint64_t hash;
 
 	pthread_once(&once, read_boot);
 	/* The finalizer of MurmurHash3: each bit of the result depends on all of both. */
-	hash = boot ^ netns_id * 0x9e3779b97f4a7c15ULL;
+	hash = boot ^ identity * 0x9e3779b97f4a7c15ULL;
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
 	return (hash ^ hash >> 33) >> (64 - KEY_BITS) | 1;
+}
+
+static void set(json_t *object, const char *member, uint64_t key)
+{
+	json_object_set_new(object, member, json_integer((json_int_t)key));
+}
+
+void place_keys_add(json_t *object, uint64_t identity, uint32_t netns)
+{
+	uint32_t netns_id = NF_KEY_NETNS_ID(identity);
+
+	if (!object || !netns || !netns_id)
+		return;
+	set(object, PLACE_NETNS, place_key(netns_id));
+	if (device_own_identity(identity))
+		set(object, PLACE_DEVICE, place_key(identity));
+}
+
+void place_keys_remove(json_t *object)
+{
+	json_object_del(object, PLACE_NETNS);
+	json_object_del(object, PLACE_DEVICE);
 }

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What identifies a namespace in the history.  Inode numbers are soon given to others, and cookies begin again with
- * each boot, so a key is a hash of the boot and of the cookie.
+ * What identifies a namespace or a device in the history.  Inode numbers and interface indexes are soon given to
+ * others, and cookies begin again with each boot, so a key is a hash of the boot and of the identity in it.
  */
 #ifndef DAEMON_HISTORY_PLACE_KEY_H
 #define DAEMON_HISTORY_PLACE_KEY_H
 
 #include <stdint.h>
 
-/* A member of the names of series; replies do not have it. */
+#include <jansson.h>
+
+/* Members of the names of series, and of stored records; replies do not have them. */
+#define PLACE_DEVICE "device_key"
 #define PLACE_NETNS "netns_key"
 
-/* Of the namespace with this nf_netns_id(): a positive number of 53 bits.  Any thread may call this. */
-uint64_t place_key(uint32_t netns_id);
+/*
+ * Of a device its identity, see struct backend_device; of a namespace its nf_netns_id().  A positive number of 53 bits,
+ * which JSON can hold.  Any thread may call this.
+ */
+uint64_t place_key(uint64_t identity);
+
+/* Give an object the keys of a device, see struct backend_device, and of its namespace; `netns` 0: none is known. */
+void place_keys_add(json_t *object, uint64_t identity, uint32_t netns);
+void place_keys_remove(json_t *object);
 
 #endif

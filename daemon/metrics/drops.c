@@ -114,9 +114,12 @@ int metrics_add_drops(struct metrics *metrics, const struct metrics_snapshot *sn
 			messages += drops->packets;
 		else if (drops->gone || drops->unkeyed)
 			r = metrics_series_add_rest(series, group, values);
+		else if (metrics->drops_ns && drops->named_ns > metrics->drops_ns)
+			r = metrics_series_add_moved(series, &key, group, cause->location, values);
 		else
 			r = metrics_series_add(series, &key, group, cause->location, values);
 	}
+	metrics->drops_ns = reading_time(reading);
 	if (messages > metrics->messages)
 		metrics->messages = messages;
 	return r;

@@ -28,6 +28,7 @@ struct metrics {
 	struct drop_group *group; /* reasons in their classes: some hundred at most */
 	size_t groups, groups_room;
 	uint64_t messages;   /* never decreases */
+	uint64_t drops_ns;   /* the reading of drops of the last round; 0: none */
 	bool unmeasured;     /* segments and bytes of drops are not known */
 	struct kinds *kinds; /* histograms by kind of device */
 	struct cpu_counts *cpu;

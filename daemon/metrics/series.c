@@ -195,6 +195,16 @@ int metrics_series_add(struct series *series, const struct series_key *key, uint
 	return 0;
 }
 
+int metrics_series_add_moved(struct series *series, const struct series_key *key, uint32_t number,
+			     const char *text, const uint64_t values[SERIES_VALUES])
+{
+	int r = metrics_series_add(series, key, number, text, values);
+
+	if (r == 0)
+		add(series->entry[*slot_of(series, key) - 1].last, values);
+	return r;
+}
+
 int metrics_series_add_rest(struct series *series, uint32_t number,
 			    const uint64_t values[SERIES_VALUES])
 {

@@ -56,6 +56,9 @@ void metrics_series_begin(struct series *series);
 /* `text`, which is copied, belongs to the key and can be NULL. */
 int metrics_series_add(struct series *series, const struct series_key *key, uint32_t group,
 		       const char *text, const uint64_t values[SERIES_VALUES]);
+/* Of a row that had another key in the round before, which counted it: the key counts what comes after this round. */
+int metrics_series_add_moved(struct series *series, const struct series_key *key, uint32_t group,
+			     const char *text, const uint64_t values[SERIES_VALUES]);
 /* Counts of a group that have no key. */
 int metrics_series_add_rest(struct series *series, uint32_t group,
 			    const uint64_t values[SERIES_VALUES]);

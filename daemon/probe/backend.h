@@ -201,12 +201,15 @@ struct backend_drops {
 	struct nf_drop_key key; /* its netns is an identity; do not show it */
 	uint64_t identity;	/* as of a device; without an ifindex, the namespace's alone */
 	uint32_t netns;		/* inode number, 0 = not known */
+	uint32_t ifindex;	/* 0 = not known */
 	uint64_t packets;	/* skbs */
 	uint64_t segments;	/* packets on the wire that these skbs were */
 	uint64_t bytes;		/* of skb->len */
 	bool unmeasured;	/* segments and bytes are not known */
 	uint64_t last_ns;	/* of the newest */
-	char device[NF_DEVICE_NAME + 1]; /* empty = not known */
+	char device[NF_DEVICE_NAME + 1]; /* its newest name; empty = not known */
+	uint64_t
+		named_ns; /* of a reading: when netflowd first saw this name, instead of another one; 0: always */
 	bool gone; /* folded: the key has only reason and location; location 0: the rest of the reason */
 	bool mixed; /* folded, and some of its keys had other evidence: what it means is not what they meant */
 	bool unkeyed; /* the table of keys was full: the key has only the reason */

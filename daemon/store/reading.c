@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/time.h"
 #include "daemon/core/histogram.h"
+#include "daemon/store/device_names.h"
 #include "daemon/store/reading_rows.h"
 #include "daemon/store/traffic_reader.h"
 
@@ -207,6 +208,73 @@ int reading_step(struct reading *reading, struct reading_sources *sources, uint6
 	if (r || reading->part != READING_NAPI)
 		return r;
 	return step_waits(reading, backend, deadline_ns);
+}
+
+static void rename_drops(struct backend_drops *drops, const struct device_names *names)
+{
+	const struct device_name *name = device_names_find(names, drops->identity);
+
+	if (!name || !drops->device[0])
+		return;
+	memcpy(drops->device, name->name, sizeof(drops->device));
+	drops->named_ns = name->was[0] ? name->since_ns : 0;
+}
+
+/* `name`: the row's own; nothing is known of groups and of what has no device. */
+static void rename_row(char *name, uint64_t identity, const struct device_names *names)
+{
+	const struct device_name *newest = device_names_find(names, identity);
+
+	if (newest)
+		memcpy(name, newest->name, sizeof(newest->name));
+}
+
+/* A device has a row for each CPU, one after another. */
+static bool is_next_cpu(const struct reading_rows *rows, size_t i)
+{
+	return i && rows->napi[i].row.identity == rows->napi[i - 1].row.identity;
+}
+
+/* What the names of the rows say, of a part that reads them again as packets pass or are dropped. */
+static void note_names(const struct reading *reading, struct device_names *names)
+{
+	const struct reading_rows *rows = &reading->rows;
+	struct backend_device device;
+
+	for (size_t i = 0; rows->drops && i < rows->count; i++)
+		device_names_dropped(names, rows->drops[i].identity, rows->drops[i].device,
+				     rows->drops[i].last_ns);
+	for (size_t i = 0; rows->device && i < rows->count; i++) {
+		reading_rows_device(rows, i, &device);
+		device_names_passed(names, device.identity, rows->device[i].name);
+	}
+	for (size_t i = 0; rows->napi && i < rows->count; i++)
+		if (!is_next_cpu(rows, i))
+			device_names_passed(names, rows->napi[i].row.identity, rows->napi[i].name);
+}
+
+void reading_name_devices(struct reading *reading, struct device_names *names)
+{
+	struct reading_rows *rows = &reading->rows;
+	struct backend_device device;
+
+	device_names_begin(names, reading->began_ns);
+	note_names(reading, names);
+	for (size_t i = 0; i < rows->count; i++) {
+		if (rows->drops)
+			rename_drops(&rows->drops[i], names);
+		if (rows->napi && is_next_cpu(rows, i))
+			memcpy(rows->napi[i].name, rows->napi[i - 1].name,
+			       sizeof(rows->napi[i].name));
+		else if (rows->napi)
+			rename_row(rows->napi[i].name, rows->napi[i].row.identity, names);
+		if (rows->slots)
+			rename_row(rows->slots[i].name, rows->slots[i].row.identity, names);
+		if (!rows->device)
+			continue;
+		reading_rows_device(rows, i, &device);
+		rename_row(rows->device[i].name, device.identity, names);
+	}
 }
 
 /* ---- queries -------------------------------------------------------------- */

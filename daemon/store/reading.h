@@ -130,4 +130,8 @@ struct reading_sources {
  */
 int reading_step(struct reading *reading, struct reading_sources *sources, uint64_t deadline_ns);
 
+/* Of a complete reading: learn the names of devices from it, and give all rows of a device its newest one. */
+struct device_names;
+void reading_name_devices(struct reading *reading, struct device_names *names);
+
 #endif

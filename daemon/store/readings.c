@@ -7,6 +7,7 @@
 
 #include "common/time.h"
 #include "daemon/process/loop.h"
+#include "daemon/store/device_names.h"
 #include "daemon/store/traffic_reader.h"
 
 /* A part that was not read for a while may use its share of this time at once. */
@@ -45,6 +46,7 @@ struct readings {
 	struct reading *current;		/* under way; NULL: none */
 	enum reading_part part;			/* of `current` */
 	uint64_t cost_ns;			/* of `current` so far */
+	struct device_names *names;
 	struct {
 		const struct reading *latest;
 		uint64_t wanted_ns; /* the last request */
@@ -247,11 +249,13 @@ static void end(struct readings *readings, int result)
 	int part = (int)readings->part;
 	const struct reading *fresh = readings->current;
 
-	readings->current = NULL;
 	if (result < 0) {
+		readings->current = NULL;
 		reading_release(&fresh);
 		return;
 	}
+	reading_name_devices(readings->current, readings->names);
+	readings->current = NULL;
 	reading_release(&readings->of[part].latest);
 	readings->of[part].latest = fresh;
 	readings->of[part].last_cpu_ns = readings->cost_ns;
@@ -425,7 +429,9 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
 		fresh->of[part].filled_ns = now;
 		fresh->of[part].budget_ns = (int64_t)(BURST_NS / 1000 * parts[part].share);
 	}
-	r = add_sources(fresh);
+	r = device_names_new(&fresh->names);
+	if (r == 0)
+		r = add_sources(fresh);
 	if (r < 0)
 		readings_free(&fresh);
 	else
@@ -470,6 +476,12 @@ void readings_free(struct readings **readings)
 		reading_release(&old->of[part].latest);
 	traffic_reader_free(&old->sources.traffic);
 	free(old->sources.softnet);
+	device_names_free(&old->names);
 	free(old);
 	*readings = NULL;
+}
+
+const struct device_names *readings_names(const struct readings *readings)
+{
+	return readings->names;
 }

@@ -18,6 +18,7 @@
 #include "daemon/store/reading.h"
 
 struct loop;
+struct device_names;
 struct readings;
 struct readings_request;
 
@@ -79,5 +80,8 @@ struct readings_cost {
 };
 
 struct readings_cost readings_cost(const struct readings *readings, enum reading_part part);
+
+/* The names of all devices in the readings; valid until the next one. */
+const struct device_names *readings_names(const struct readings *readings);
 
 #endif

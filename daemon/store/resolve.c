@@ -61,6 +61,12 @@ static size_t entries_of(const struct nf_record *header, size_t plain, size_t si
 	return count < room ? count : room;
 }
 
+/* 0: the device is not known. */
+static uint64_t identity_of(uint32_t netns_id, uint32_t device_id)
+{
+	return device_id ? NF_DEVICE_KEY(netns_id, device_id) : 0;
+}
+
 /* ---- drops --------------------------------------------------------------- */
 
 /* Of the key, only reason, location and evidence count. */
@@ -128,6 +134,7 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 	name_stack(resolver, record, drop);
 	drop->device = (struct device){.name = record->device,
 				       .ifindex = record->ifindex,
+				       .identity = identity_of(record->netns_id, record->device_id),
 				       .netns = record->netns,
 				       .netns_id = record->netns_id,
 				       .netns_name = netns_name};
@@ -146,11 +153,14 @@ static void name_devices(const struct nf_journey_record *record, const char *con
 	journey->devices =
 		record->devices < NF_JOURNEY_DEVICES ? record->devices : NF_JOURNEY_DEVICES;
 	for (size_t i = 0; i < journey->devices; i++)
-		journey->device[i] = (struct device){.name = record->device[i].name,
-						     .ifindex = record->device[i].ifindex,
-						     .netns = record->device[i].netns,
-						     .netns_id = record->device[i].netns_id,
-						     .netns_name = netns_names[i]};
+		journey->device[i] =
+			(struct device){.name = record->device[i].name,
+					.ifindex = record->device[i].ifindex,
+					.netns = record->device[i].netns,
+					.netns_id = record->device[i].netns_id,
+					.identity = identity_of(record->device[i].netns_id,
+								record->device[i].device_id),
+					.netns_name = netns_names[i]};
 }
 
 int resolve_journey(struct resolver *resolver, const struct nf_journey_record *record,
@@ -207,6 +217,7 @@ void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *r
 			   .ifindex = record->ifindex,
 			   .netns = record->netns,
 			   .netns_id = record->netns_id,
+			   .identity = identity_of(record->netns_id, record->device_id),
 			   .netns_name = netns_name},
 		.task = &record->task,
 	};

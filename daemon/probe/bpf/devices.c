@@ -214,7 +214,7 @@ static int visit_device(struct reading *reading, const struct nf_device_info *in
 	reading->device.name = name;
 	reading->device.kind = kind[0] ? kind : NULL;
 	reading->device.netns = info->netns;
-	reading->device.ifindex = NF_KEY_IFINDEX(key);
+	reading->device.ifindex = info->ifindex;
 	reading->device.identity = key;
 	reading->device.group = false;
 	reading->device.devices = 1;
@@ -462,7 +462,7 @@ static int visit_polls(const struct backend_bpf_state *state, uint32_t slot,
 		napi[cpu].cpu = cpu;
 		if (!slot_is_group(state, slot)) {
 			napi[cpu].name = name;
-			napi[cpu].ifindex = NF_KEY_IFINDEX(*slot_key(state, slot));
+			napi[cpu].ifindex = info->ifindex;
 			napi[cpu].netns = info->netns;
 			napi[cpu].identity = *slot_key(state, slot);
 		}

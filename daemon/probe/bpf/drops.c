@@ -152,6 +152,7 @@ static void read_entry(const struct bpf_drops *drops, const struct nf_drop_entry
 		       struct drop_sum *sum)
 {
 	sum->netns = entry->netns;
+	sum->ifindex = entry->ifindex;
 	memcpy(sum->device, entry->device, NF_DEVICE_NAME);
 	for (uint32_t i = 0; i < drops->shards; i++) {
 		const struct nf_drop_shard *shard = &entry->shard[i];
@@ -240,8 +241,9 @@ static int visit_sum(const struct drop_sum *sum, void *userdata)
 	const struct drops_visit *to = userdata;
 	struct backend_drops drops = {
 		.key = sum->key,
-		.identity = NF_DEVICE_KEY(sum->key.netns, sum->key.ifindex),
+		.identity = NF_DEVICE_KEY(sum->key.netns, sum->key.device),
 		.netns = sum->netns,
+		.ifindex = sum->ifindex,
 		.packets = sum->count.packets,
 		.segments = sum->count.segments,
 		.bytes = sum->count.bytes,

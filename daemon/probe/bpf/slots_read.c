@@ -52,7 +52,7 @@ static int read_device(const struct backend_bpf_state *state, uint64_t key,
 	memcpy(name, info.device, NF_DEVICE_NAME);
 	name[NF_DEVICE_NAME] = '\0';
 	device->name = name;
-	device->ifindex = NF_KEY_IFINDEX(key);
+	device->ifindex = info.ifindex;
 	device->netns = info.netns;
 	device->identity = key;
 	device->xen = info.xen;

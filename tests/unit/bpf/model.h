@@ -146,6 +146,7 @@ static inline void model_record_device(const struct net_device *dev)
 	d->ifindex = dev->ifindex;
 	d->netns = dev->nd_net.net->ns.inum;
 	d->netns_id = dev->nd_net.net->net_cookie;
+	d->device_id = NF_DEVICE_BY_INDEX | dev->ifindex;
 	memcpy(d->name, dev->name, sizeof(d->name));
 }
 

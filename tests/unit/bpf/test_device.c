@@ -21,7 +21,26 @@ static __u64 *key_of(__u32 slot)
 	return &set->key[slot % NF_DEVICE_SET];
 }
 
-/* (namespace, ifindex) is the device, not its address or its name. */
+/* The directory in sysfs is the device: a rename keeps it, and a successor with the same ifindex has another one. */
+static void test_number_of_a_device(void **state)
+{
+	struct kernfs_node first = {.id = 1ULL << 32 | 77}, second = {.id = 2ULL << 32 | 78};
+	struct net_device dev = *NET_A;
+	__u32 slot;
+
+	(void)state;
+	assert_int_equal(nf_device_number(&dev), NF_DEVICE_BY_INDEX | dev.ifindex);
+	dev.dev.kobj.sd = &first;
+	assert_int_equal(nf_device_number(&dev), 77);
+	slot = nf_device_slot(&dev);
+	assert_int_equal(info_of(slot)->ifindex, dev.ifindex);
+	strcpy(dev.name, "renamed");
+	assert_int_equal(nf_device_slot(&dev), slot);
+	dev.dev.kobj.sd = &second;
+	assert_int_not_equal(nf_device_slot(&dev), slot);
+}
+
+/* (namespace, number) is the device, not its address or its name. */
 static void test_slot_of_a_device(void **state)
 {
 	struct net_device copy_of_a = *NET_A;
@@ -532,6 +551,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PATH_TEST(test_slot_of_a_device),
+		PATH_TEST(test_number_of_a_device),
 		PATH_TEST(test_no_free_slot),
 		PATH_TEST(test_two_sets),
 		PATH_TEST(test_two_cpus_claim_one_device),

@@ -103,7 +103,7 @@ static void test_key_and_record(void **state)
 	assert_int_equal(key()->location, LOCATION);
 	assert_int_equal(key()->reason, REASON);
 	assert_int_equal(key()->netns, 1);
-	assert_int_equal(key()->ifindex, 2);
+	assert_int_equal(key()->device, NF_DEVICE_BY_INDEX | 2);
 	assert_int_equal(key()->protocol, 0x0800);
 	assert_int_equal(key()->l4, IPPROTO_UDP);
 	assert_int_equal(key()->flags, NF_KEY_L4);
@@ -125,6 +125,31 @@ static void test_key_and_record(void **state)
 	assert_int_equal(r->bytes.net_len, 100);
 	assert_int_equal(r->bytes.l2_len, 14);
 	assert_memory_equal(r->bytes.net, skb->head + MACHINE_NETWORK, 100);
+	assert_drops_balanced();
+}
+
+/* A renamed device keeps its key, which has the name of its newest drop.  One with its name and ifindex has another. */
+static void test_device_is_itself(void **state)
+{
+	struct kernfs_node first = {.id = 77}, second = {.id = 78};
+	struct net_device dev = *NET_A;
+	struct sk_buff *skb = skb_new(&dev);
+
+	(void)state;
+	dev.dev.kobj.sd = &first;
+	drop(skb, LOCATION, REASON);
+	strcpy(dev.name, "renamed");
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(key()->device, 77);
+	assert_int_equal(packets_of(key()), 2);
+	assert_string_equal(entry_at(key())->device, "renamed");
+	assert_int_equal(entry_at(key())->ifindex, dev.ifindex);
+	assert_int_equal(record()->device_id, 77);
+	dev.dev.kobj.sd = &second;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(stand_in_keys(&nf_drops), 2);
+	assert_int_equal(packets_of(stand_in_key(&nf_drops, 0)), 2);
+	assert_int_equal(packets_of(stand_in_key(&nf_drops, 1)), 1);
 	assert_drops_balanced();
 }
 
@@ -289,7 +314,7 @@ static void test_dev_is_a_tree_node(void **state)
 	loopback.nd_net.net = NULL;
 	drop(skb, LOCATION, REASON);
 	assert_int_equal(key()->netns, 0);
-	assert_int_equal(key()->ifindex, 5);
+	assert_int_equal(key()->device, NF_DEVICE_BY_INDEX | 5);
 	assert_int_equal(record()->netns, 0);
 	assert_string_equal(record()->device, "");
 	third.loopback_dev = &loopback;
@@ -341,7 +366,7 @@ static void test_device_of_the_last_stage(void **state)
 	third.loopback_dev = NET_A;
 	drop(skb, LOCATION, REASON);
 	assert_int_equal(key()->netns, 2);
-	assert_int_equal(key()->ifindex, 3);
+	assert_int_equal(key()->device, NF_DEVICE_BY_INDEX | 3);
 	assert_string_equal(record()->device, "eth1");
 	assert_int_equal(record()->netns, 4026531841U);
 	assert_int_equal(events(NF_EVENT_DROPPED), 1);
@@ -364,7 +389,7 @@ static void test_device_that_lost_its_slot(void **state)
 	skb->dev = NULL;
 	drop(skb, LOCATION, REASON);
 	assert_int_equal(key()->netns, 0);
-	assert_int_equal(key()->ifindex, 3);
+	assert_int_equal(key()->device, NF_DEVICE_BY_INDEX | 3);
 	assert_string_equal(record()->device, "");
 }
 
@@ -725,10 +750,11 @@ static void test_quota(void **state)
 	assert_int_equal(k->reason, REASON);
 	assert_int_equal(k->netns, 1);
 	assert_int_equal(k->cgroup, 0);
-	assert_int_equal(k->ifindex, 0);
+	assert_int_equal(k->device, 0);
 	assert_int_equal(k->protocol, 0);
 	assert_int_equal(k->l4, 0);
 	assert_int_equal(k->flags, NF_KEY_COARSE);
+	assert_int_equal(entry_at(k)->ifindex, 0);
 	assert_string_equal(entry_at(k)->device, "");
 	assert_int_equal(entry_at(k)->netns, 4026531840U);
 	/* Its record is exact. */
@@ -954,6 +980,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PATH_TEST(test_key_and_record),
+		PATH_TEST(test_device_is_itself),
 		PATH_TEST(test_every_cpu_counts),
 		PATH_TEST(test_dev_is_a_tree_node),
 		PATH_TEST(test_dev_is_real),

@@ -44,6 +44,7 @@ static void test_copy_is_timed_from_receive(void **state)
 	assert_int_equal(r->device[0].ifindex, 2);
 	assert_int_equal(r->device[0].netns, 4026531840U);
 	assert_int_equal(r->device[0].netns_id, 1);
+	assert_int_equal(r->device[0].device_id, NF_DEVICE_BY_INDEX | r->device[0].ifindex);
 	assert_string_equal(r->device[0].name, "eth0");
 	assert_balanced();
 }

@@ -243,14 +243,14 @@ static __u64 events(enum nf_slots_event event)
 
 static struct nf_slots_count *count_of(const struct net_device *dev)
 {
-	__u64 key = NF_DEVICE_KEY(dev->nd_net.net->net_cookie, dev->ifindex);
+	__u64 key = NF_DEVICE_KEY(dev->nd_net.net->net_cookie, NF_DEVICE_BY_INDEX | dev->ifindex);
 
 	return stand_in_value(&nf_slots_counts, &key, 0);
 }
 
 static struct nf_slots_info *info_of(const struct net_device *dev)
 {
-	__u64 key = NF_DEVICE_KEY(dev->nd_net.net->net_cookie, dev->ifindex);
+	__u64 key = NF_DEVICE_KEY(dev->nd_net.net->net_cookie, NF_DEVICE_BY_INDEX | dev->ifindex);
 
 	return stand_in_value(&nf_slots_infos, &key, 0);
 }

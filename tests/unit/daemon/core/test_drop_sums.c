@@ -27,7 +27,7 @@ static struct drop_sum sum(uint32_t reason, uint64_t location, uint32_t netns, u
 			   uint64_t packets, uint64_t last_ns)
 {
 	return (struct drop_sum){
-		.key = {.reason = reason, .location = location, .netns = netns, .ifindex = ifindex},
+		.key = {.reason = reason, .location = location, .netns = netns, .device = ifindex},
 		.netns = netns ? 4026532000U + netns : 0,
 		.device = "eth0",
 		.count = {packets, 2 * packets, 100 * packets, last_ns},
@@ -53,7 +53,7 @@ static int see(const struct drop_sum *sum, void *userdata)
 	seen->with_namespace += sum->netns != 0;
 	if (sum->gone) {
 		assert_int_equal(sum->netns, 0);
-		assert_int_equal(sum->key.ifindex, 0);
+		assert_int_equal(sum->key.device, 0);
 		assert_string_equal(sum->device, "");
 	}
 	return 0;

@@ -241,7 +241,7 @@ static void drop(unsigned int key, uint64_t packets, uint64_t now)
 	struct drop_sum sum = {.key = {.reason = 2 + key % REASONS,
 				       .location = 0x1000 + key % LOCATIONS,
 				       .netns = 1 + key,
-				       .ifindex = key,
+				       .device = key,
 				       .protocol = 0x800},
 			       .netns = 100 + key,
 			       .count = {packets, 2 * packets, 100 * packets, now}};

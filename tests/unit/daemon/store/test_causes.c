@@ -136,7 +136,7 @@ static void test_index(void **state)
 		assert_int_equal(cause_index_find(index, &key), 0);
 		assert_int_equal(cause_index_add(index, &key, i), 0);
 		/* Other members do not count. */
-		key.ifindex = i;
+		key.device = i;
 		assert_int_equal(cause_index_find(index, &key), i);
 	}
 	for (uint32_t i = 1; i <= 10000; i++)

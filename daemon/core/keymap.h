@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds rows of a reading by what identifies them.  Pure arithmetic. */
-#ifndef DAEMON_HISTORY_KEYMAP_H
-#define DAEMON_HISTORY_KEYMAP_H
+#ifndef DAEMON_CORE_KEYMAP_H
+#define DAEMON_CORE_KEYMAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/history/keymap.h"
+#include "daemon/core/keymap.h"
 
 #include <errno.h>
 #include <stdlib.h>
