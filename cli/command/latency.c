@@ -354,22 +354,12 @@ static int put_counted(struct page *page, const json_t *counted, bool all)
 
 static void put_followed(struct page *page, const json_t *followed)
 {
-	uint64_t unseen;
+	const struct estimate_sentences text = estimate_unfollowed(followed);
 
-	if (!followed)
+	if (!text.s[0])
 		return;
 	page_end(page);
-	page_paragraph(
-		page, PAGE_WARN, 0,
-		"Journeys were followed for %s of this time; the longest time in which none began is %s.",
-		field_units_percent(followed, "percent").s,
-		field_units_duration(followed, "longest_gap_ns").s);
-	if (!field_count(followed, "unseen_packets", &unseen) || !unseen)
-		return;
-	page_paragraph(
-		page, PAGE_WARN, 0,
-		"This host received %s packets in the other %s. The margin of each count includes them.",
-		units_count(unseen).s, field_units_duration(followed, "unseen_ns").s);
+	page_paragraph(page, PAGE_WARN, 0, "%s", text.s);
 }
 
 static enum report_status print(struct session *session, struct page *page, const json_t *reply,

@@ -109,6 +109,9 @@ static void put_slow(struct html *html, const json_t *records)
 
 void section_latency(struct html *html, const struct model *model)
 {
+	const struct estimate_sentences unfollowed =
+		estimate_unfollowed(json_object_get(model->latency, "followed"));
+
 	html_section(html, "latency", "Latency");
 	if (section_blind(html, model)) {
 		html_section_end(html);
@@ -129,6 +132,8 @@ void section_latency(struct html *html, const struct model *model)
 	} else {
 		html_paragraph(html, HTML_DIM, "No latency was measured.");
 	}
+	if (unfollowed.s[0])
+		html_paragraph(html, HTML_WARN, "%s", unfollowed.s);
 	put_slow(html, json_object_get(model->slow, "records"));
 	html_section_end(html);
 }

@@ -24,3 +24,24 @@ struct estimate_text estimate_count(const json_t *latency)
 				 .s);
 	return text;
 }
+
+struct estimate_sentences estimate_unfollowed(const json_t *followed)
+{
+	struct estimate_sentences text = {""};
+	uint64_t unseen;
+	int length;
+
+	if (!followed)
+		return text;
+	length = snprintf(
+		text.s, sizeof(text.s),
+		"Journeys were followed for %s of this time; the longest time in which none began is %s.",
+		field_units_percent(followed, "percent").s,
+		field_units_duration(followed, "longest_gap_ns").s);
+	if (field_count(followed, "unseen_packets", &unseen) && unseen)
+		snprintf(
+			text.s + length, sizeof(text.s) - (size_t)length,
+			" This host received %s packets in the other %s. The margin of each count includes them.",
+			units_count(unseen).s, field_units_duration(followed, "unseen_ns").s);
+	return text;
+}

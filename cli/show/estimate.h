@@ -16,4 +16,12 @@ bool estimate_is(const json_t *latency);
 /* "-" if there is no count. */
 struct estimate_text estimate_count(const json_t *latency);
 
+/* Sentences. */
+struct estimate_sentences {
+	char s[320];
+};
+
+/* For how much of the time journeys were followed, of type Followed; empty: all the time. */
+struct estimate_sentences estimate_unfollowed(const json_t *followed);
+
 #endif

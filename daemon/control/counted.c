@@ -2,6 +2,8 @@
 #include "daemon/control/counted.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +11,15 @@
 #include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/past.h"
+#include "daemon/core/histogram.h"
 #include "daemon/core/stages.h"
+#include "daemon/history/place_key.h"
 #include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/store/reading.h"
+
+/* A number of 64 bits, a slash, and the name of a device. */
+#define DEVICE_KEY_MAX (24 + IF_NAMESIZE)
 
 /* ---- now --------------------------------------------------------------------------- */
 
@@ -83,6 +90,15 @@ json_t *control_counted(const struct reading *traffic, const struct reading *dev
 			 json_count(uncounted(list, devices, filter)), "rows", rows);
 }
 
+/* A forwarded packet has two devices. */
+static void put_packets(json_t *latency, const uint64_t sum[TRAFFIC_VALUES], const char *direction)
+{
+	uint64_t packets = sum[strcmp(direction, "rx") ? TRAFFIC_TX_PACKETS : TRAFFIC_RX_PACKETS];
+
+	if (strcmp(direction, "fwd") != 0)
+		json_object_set_new(latency, "packets", json_integer(json_count(packets)));
+}
+
 void counted_add_packets(json_t *latency, const struct reading *traffic,
 			 const struct backend_device *device, enum nf_segment segment)
 {
@@ -91,13 +107,25 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 		device->name ? traffic_find(reading_traffic(traffic), device->netns, device->name)
 			     : NULL;
 
-	/* A forwarded packet has two devices. */
-	if (!latency || !counted || !strcmp(direction, "fwd"))
+	if (latency && counted)
+		put_packets(latency, counted->sum, direction);
+}
+
+void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen)
+{
+	const json_t *packets = json_object_get(latency, "packets");
+	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
+	uint64_t most = all > count ? all - count : count - all;
+	double margin = (double)histogram_count_margin(hist);
+
+	if (packets && most < unseen)
+		unseen = most;
+	if (!latency || !unseen)
 		return;
-	json_object_set_new(latency, "packets",
-			    json_integer(json_count(
-				    counted->sum[strcmp(direction, "rx") ? TRAFFIC_TX_PACKETS
-									 : TRAFFIC_RX_PACKETS])));
+	margin = ceil(hypot(margin, (double)unseen));
+	json_object_set_new(latency, "followed",
+			    json_integer(json_count(histogram_followed(hist))));
+	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)margin)));
 }
 
 /* ---- the past ------------------------------------------------------------------------- */
@@ -133,25 +161,96 @@ static json_t *past_row_of(const struct reader_row *row)
 	return object;
 }
 
-int counted_put_past(struct reader *reader, struct past *past)
+/* What the kernel shows of a device: its name, and the number of its namespace. */
+static void device_key(const json_t *name, char key[static DEVICE_KEY_MAX])
 {
-	OWN_READER_ROWS struct reader_rows all = {0};
+	const char *device = json_string_value(json_object_get(name, "device"));
+
+	snprintf(key, DEVICE_KEY_MAX, "%" JSON_INTEGER_FORMAT "/%s",
+		 json_integer_value(json_object_get(name, "netns")), device ? device : "");
+}
+
+void counted_past_clear(struct counted_past *counted)
+{
+	reader_rows_clear(&counted->rows);
+	json_decref(counted->by_device);
+	counted->by_device = NULL;
+}
+
+int counted_past_read(struct reader *reader, struct past *past, struct counted_past *counted)
+{
+	struct reader_rows *rows = &counted->rows;
+	int r = reader_sums(reader, HISTORY_TRAFFIC, part_of, past, rows);
+
+	counted->by_device = json_object();
+	if (r < 0 || !counted->by_device)
+		return r < 0 ? r : -ENOMEM;
+	if (rows->count)
+		qsort(rows->row, rows->count, sizeof(*rows->row), by_packets_in);
+	for (size_t i = 0; i < rows->count; i++) {
+		char key[DEVICE_KEY_MAX];
+
+		/* Some packets of any device can be among those of all others: then none is known exactly. */
+		if (!json_object_get(rows->row[i].name, "device"))
+			return json_object_clear(counted->by_device);
+		device_key(rows->row[i].name, key);
+		if (json_object_set_new(counted->by_device, key, json_integer((json_int_t)i)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int counted_past_part(struct counted_past *counted, const struct reader_rows *devices)
+{
+	OWN_JSON json_t *owners = json_object();
+
+	for (size_t i = 0; i < devices->count; i++) {
+		const json_t *name = devices->row[i].name, *owner;
+		json_int_t own = json_integer_value(json_object_get(name, PLACE_NETNS));
+		char key[DEVICE_KEY_MAX];
+
+		device_key(name, key);
+		owner = json_object_get(owners, key);
+		if (owner && json_integer_value(owner) != own)
+			json_object_del(counted->by_device, key);
+		if (!owner && json_object_set_new(owners, key, json_integer(own)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void counted_past_add_packets(json_t *latency, const struct counted_past *counted,
+			      const json_t *name, enum nf_segment segment)
+{
+	char key[DEVICE_KEY_MAX];
+	const json_t *row;
+
+	device_key(name, key);
+	row = json_object_get(counted->by_device, key);
+	if (row && latency)
+		put_packets(latency,
+			    counted->rows.row[json_integer_value(row)].value + COUNTED_FIRST,
+			    segment_histograms[segment].direction);
+}
+
+int counted_past_put(struct past *past, struct counted_past *all)
+{
 	json_t *rows, *counted;
 	uint64_t last_us = 0;
-	int r = reader_sums(reader, HISTORY_TRAFFIC, part_of, past, &all);
 
-	if (r < 0 || !all.count)
-		return r;
-	qsort(all.row, all.count, sizeof(*all.row), by_packets_in);
+	if (!all->rows.count)
+		return 0;
 	rows = json_array();
-	for (size_t i = 0; i < all.count; i++) {
-		if (all.row[i].value[COUNTED_LAST_US] > last_us)
-			last_us = all.row[i].value[COUNTED_LAST_US];
+	for (size_t i = 0; i < all->rows.count; i++) {
+		const struct reader_row *row = &all->rows.row[i];
+
+		if (row->value[COUNTED_LAST_US] > last_us)
+			last_us = row->value[COUNTED_LAST_US];
 		if (i < COUNTED_ROWS)
-			json_array_append_new(rows, past_row_of(&all.row[i]));
+			json_array_append_new(rows, past_row_of(row));
 	}
 	past_hide_keys(rows);
 	counted = json_pack("{s:o, s:I, s:o}", "time", past_time((int64_t)last_us), "devices",
-			    json_count(all.count), "rows", rows);
+			    json_count(all->rows.count), "rows", rows);
 	return json_object_set_new(past->head, "counted", counted) ? -ENOMEM : 0;
 }

@@ -6,11 +6,12 @@
 #include <jansson.h>
 
 #include "bpf/records.h"
+#include "common/cleanup.h"
+#include "daemon/history/reader.h"
 
 struct backend_device;
 struct filter;
 struct past;
-struct reader;
 struct reading;
 
 /* Devices in a reply, the busiest. */
@@ -24,7 +25,35 @@ json_t *control_counted(const struct reading *traffic, const struct reading *dev
 void counted_add_packets(json_t *latency, const struct reading *traffic,
 			 const struct backend_device *device, enum nf_segment segment);
 
-/* In the thread of a question about the past: add the member `counted` to the head of the reply.  Negative errno. */
-int counted_put_past(struct reader *reader, struct past *past);
+/*
+ * What passed while no journey began is not in the histogram of a Latency, or only as what windows make of it: the
+ * margin of its count includes all of it.  `unseen`: the packets of the whole host; of a device of which the kernel
+ * counted all packets, there are no more than the difference.
+ */
+void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen);
+
+/* ---- the past, in the thread of a question ------------------------------------------------ */
+
+/* All zero at first; clear it with counted_past_clear(). */
+struct counted_past {
+	struct reader_rows rows; /* the busiest device first */
+	json_t *by_device;	 /* the number of a device's row, by its name and namespace */
+};
+
+void counted_past_clear(struct counted_past *counted);
+#define OWN_COUNTED_PAST CLEANUP(counted_past_clear)
+
+/* What the kernel counted on the selected devices in the period of a question.  Negative errno. */
+int counted_past_read(struct reader *reader, struct past *past, struct counted_past *counted);
+/*
+ * The kernel soon gives the number of a namespace to another one, so two devices can be one row.  Forget what such a
+ * row counted if `devices`, rows of latency, know them as two.  -ENOMEM.
+ */
+int counted_past_part(struct counted_past *counted, const struct reader_rows *devices);
+/* As counted_add_packets(), for the device of a series. */
+void counted_past_add_packets(json_t *latency, const struct counted_past *counted,
+			      const json_t *name, enum nf_segment segment);
+/* Add the member `counted` to the head of the reply, the last to use the names of the rows.  Negative errno. */
+int counted_past_put(struct past *past, struct counted_past *counted);
 
 #endif

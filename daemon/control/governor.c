@@ -29,12 +29,13 @@ static json_t *governed_cpus(const struct account *account)
 	return rows;
 }
 
-json_t *control_followed(const struct seen_part *seen)
+json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets)
 {
 	if (!seen->unseen_ns)
 		return NULL;
-	return json_pack("{s:f, s:I, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
-			 json_count(seen->longest_ns), "unseen_ns", json_count(seen->unseen_ns));
+	return json_pack("{s:f, s:I, s:I, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
+			 json_count(seen->longest_ns), "unseen_ns", json_count(seen->unseen_ns),
+			 "unseen_packets", json_count(unseen_packets));
 }
 
 json_t *control_governor(const struct governor *governor)

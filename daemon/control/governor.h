@@ -3,6 +3,8 @@
 #ifndef DAEMON_CONTROL_GOVERNOR_H
 #define DAEMON_CONTROL_GOVERNOR_H
 
+#include <stdint.h>
+
 #include <jansson.h>
 
 struct governor;
@@ -12,7 +14,7 @@ struct seen_part;
 extern const char control_detached[];
 
 /* Type Followed; NULL: journeys began to be followed all the time, or no memory. */
-json_t *control_followed(const struct seen_part *seen);
+json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets);
 
 /* Type Governor of the interface; NULL: no memory. */
 json_t *control_governor(const struct governor *governor);

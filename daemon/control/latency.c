@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatency. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -85,35 +84,19 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 	return latency;
 }
 
-/* How many packets the device of a row can have had more or less than the row counts; the kernel may know better. */
-static uint64_t unseen_of(const struct latency_reply *reply, const json_t *latency, uint64_t count)
-{
-	const json_t *packets = json_object_get(latency, "packets");
-	uint64_t all = (uint64_t)json_integer_value(packets), most;
-
-	/* What was counted before the histograms were read does not have all that they have. */
-	if (!packets || reading_time(reply->traffic) < reading_time(reply->reading))
-		return reply->unseen_packets;
-	most = all > count ? all - count : count - all;
-	return most < reply->unseen_packets ? most : reply->unseen_packets;
-}
-
-/*
- * What passed while no journey began is not in the histogram, or only as what windows make of it: the margin includes
- * all of it.
- */
+/* What was counted before the histograms were read does not have all that they have: then it limits nothing. */
 static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 			   const struct nf_hist *hist)
 {
-	uint64_t unseen = latency ? unseen_of(reply, latency, histogram_count(hist)) : 0;
-	double margin = (double)histogram_count_margin(hist);
+	json_t *packets = NULL;
 
-	if (!unseen)
-		return latency;
-	margin = ceil(hypot(margin, (double)unseen));
-	json_object_set_new(latency, "followed",
-			    json_integer(json_count(histogram_followed(hist))));
-	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)margin)));
+	if (reading_time(reply->traffic) < reading_time(reply->reading)) {
+		packets = json_incref(json_object_get(latency, "packets"));
+		json_object_del(latency, "packets");
+	}
+	counted_add_unseen(latency, hist, reply->unseen_packets);
+	if (packets)
+		json_object_set_new(latency, "packets", packets);
 	return latency;
 }
 
@@ -277,12 +260,8 @@ static json_t *unseen(const struct control *control)
 static json_t *followed(const struct control *control, uint64_t unseen_packets)
 {
 	const struct seen_part seen = governor_seen(control->parts.governor, 0);
-	json_t *object = control_followed(&seen);
 
-	if (object)
-		json_object_set_new(object, "unseen_packets",
-				    json_integer(json_count(unseen_packets)));
-	return object;
+	return control_followed(&seen, unseen_packets);
 }
 
 static int answer(struct call *call, json_t *parameters, void *userdata)

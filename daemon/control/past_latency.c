@@ -40,8 +40,14 @@ static void to_hist(const uint64_t *value, struct nf_hist *hist)
 								     : hist->journeys;
 }
 
+/* What the rows are compared with. */
+struct exact {
+	struct counted_past counted; /* by device */
+	uint64_t unseen_packets;     /* of the whole host, while no journey began */
+};
+
 /* Type Latency, of a series with its device as it was named then. */
-static json_t *row_to_json(const struct reader_row *row)
+static json_t *row_to_json(const struct reader_row *row, const struct exact *exact)
 {
 	int segment = segment_of(row->name);
 	struct nf_hist hist;
@@ -51,8 +57,11 @@ static json_t *row_to_json(const struct reader_row *row)
 		return NULL;
 	to_hist(row->value, &hist);
 	object = json_latency((enum nf_segment)segment, NULL, &hist);
-	if (object)
-		json_object_update_missing(object, row->name);
+	if (!object)
+		return NULL;
+	counted_past_add_packets(object, &exact->counted, row->name, (enum nf_segment)segment);
+	counted_add_unseen(object, &hist, exact->unseen_packets);
+	json_object_update_missing(object, row->name);
 	return object;
 }
 
@@ -95,7 +104,8 @@ static uint64_t count_of(const struct reader_row *row)
 	return sum;
 }
 
-static int put_segments(struct past *past, const struct reader_rows *rows)
+static int put_segments(struct past *past, const struct reader_rows *rows,
+			const struct exact *exact)
 {
 	json_t *by_segment[NF_SEGMENT_COUNT] = {0}, *list = json_array();
 
@@ -104,7 +114,7 @@ static int put_segments(struct past *past, const struct reader_rows *rows)
 
 		if (segment >= 0 && count_of(&rows->row[i])) {
 			json_decref(by_segment[segment]);
-			by_segment[segment] = row_to_json(&rows->row[i]);
+			by_segment[segment] = row_to_json(&rows->row[i], exact);
 		}
 	}
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
@@ -171,7 +181,7 @@ static size_t list_totals(const struct reader_rows *rows, struct candidate *all)
 }
 
 /* The worst total of each device; `devices` counts them. */
-static int put_worst(struct past *past, const struct reader_rows *rows)
+static int put_worst(struct past *past, const struct reader_rows *rows, const struct exact *exact)
 {
 	OWN_FREE struct candidate *all = calloc(rows->count + 1, sizeof(*all));
 	json_t *list = json_array();
@@ -188,7 +198,7 @@ static int put_worst(struct past *past, const struct reader_rows *rows)
 			all[kept++] = all[i];
 	qsort(all, kept, sizeof(*all), by_worse);
 	for (size_t i = 0; i < kept && i < WORST; i++)
-		json_array_append_new(list, row_to_json(all[i].row));
+		json_array_append_new(list, row_to_json(all[i].row, exact));
 	past_hide_keys(list);
 	if (json_object_set_new(past->head, "devices", json_integer(json_count(kept))) ||
 	    json_object_set_new(past->head, "worst", list))
@@ -214,20 +224,20 @@ static int by_device(const void *a, const void *b)
 	return segment_of(x) - segment_of(y);
 }
 
-static int put_rows(struct past *past, struct reader_rows *rows)
+static int put_rows(struct past *past, struct reader_rows *rows, const struct exact *exact)
 {
 	if (rows->count)
 		qsort(rows->row, rows->count, sizeof(*rows->row), by_device);
 	for (size_t i = 0; i < rows->count && json_array_size(past->rows) < past->limit; i++)
 		if (count_of(&rows->row[i]) &&
-		    json_array_append_new(past->rows, row_to_json(&rows->row[i])) != 0)
+		    json_array_append_new(past->rows, row_to_json(&rows->row[i], exact)) != 0)
 			return -ENOMEM;
 	return 0;
 }
 
 /* ---- all selected devices together ------------------------------------------------------ */
 
-static int put_sums(struct past *past, const struct reader_rows *rows)
+static int put_sums(struct past *past, const struct reader_rows *rows, const struct exact *exact)
 {
 	OWN_READER_ROWS struct reader_rows sums = {.width = LATENCY_VALUES};
 	int r = 0;
@@ -246,38 +256,55 @@ static int put_sums(struct past *past, const struct reader_rows *rows)
 				json_pack("{s:s}", "segment", segment_histograms[segment].name),
 				rows->row[i].value, 1);
 	}
-	return r == 0 ? put_segments(past, &sums) : r;
+	return r == 0 ? put_segments(past, &sums, exact) : r;
+}
+
+/* For how much of the time that was recorded journeys began to be followed. */
+static int put_followed(struct past *past, const struct reader_rows *all)
+{
+	double covered_ns = (double)past->period.counted.covered_us * 1000;
+	struct seen_part seen;
+	json_t *followed;
+
+	if (!all->count || covered_ns <= 0)
+		return 0;
+	seen.unseen_ns = all->row[0].value[SEEN_UNSEEN_NS];
+	seen.longest_ns = all->row[0].value[SEEN_LONGEST_NS];
+	seen.share = 1 - (double)seen.unseen_ns / covered_ns;
+	if (seen.share < 0)
+		seen.share = 0;
+	followed = control_followed(&seen, all->row[0].value[SEEN_UNSEEN_PACKETS]);
+	return followed ? json_object_set_new(past->head, "followed", followed) : 0;
+}
+
+/* The numbers that are exact, whatever was followed. */
+static int read_exact(struct reader *reader, struct past *past, struct exact *exact)
+{
+	OWN_READER_ROWS struct reader_rows all = {0};
+	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &all);
+
+	if (r < 0)
+		return r;
+	if (all.count)
+		exact->unseen_packets = all.row[0].value[SEEN_UNSEEN_PACKETS];
+	r = counted_past_read(reader, past, &exact->counted);
+	return r == 0 ? put_followed(past, &all) : r;
 }
 
 int past_read_segments(struct reader *reader, struct past *past)
 {
-	OWN_READER_ROWS struct reader_rows all = {0};
-	int r = reader_sums(reader, HISTORY_LATENCY, NULL, NULL, &all);
+	OWN_READER_ROWS struct reader_rows all = {0}, seen = {0};
+	struct exact exact = {0};
+	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &seen);
 
-	return r == 0 ? put_segments(past, &all) : r;
+	if (r == 0 && seen.count)
+		exact.unseen_packets = seen.row[0].value[SEEN_UNSEEN_PACKETS];
+	if (r == 0)
+		r = reader_sums(reader, HISTORY_LATENCY, NULL, NULL, &all);
+	return r == 0 ? put_segments(past, &all, &exact) : r;
 }
 
-/* For how much of the time that was recorded journeys began to be followed. */
-static int put_followed(struct reader *reader, struct past *past)
-{
-	OWN_READER_ROWS struct reader_rows all = {0};
-	double covered_ns = (double)past->period.counted.covered_us * 1000;
-	struct seen_part seen;
-	json_t *followed;
-	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &all);
-
-	if (r < 0 || !all.count || covered_ns <= 0)
-		return r;
-	seen.unseen_ns = all.row[0].value[SEEN_UNSEEN_NS];
-	seen.longest_ns = all.row[0].value[SEEN_LONGEST_NS];
-	seen.share = 1 - (double)seen.unseen_ns / covered_ns;
-	if (seen.share < 0)
-		seen.share = 0;
-	followed = control_followed(&seen);
-	return followed ? json_object_set_new(past->head, "followed", followed) : 0;
-}
-
-static int work(struct reader *reader, struct past *past)
+static int put_all(struct reader *reader, struct past *past, struct exact *exact)
 {
 	bool placed = past_text(past, "device") || past_text(past, "netns");
 	bool single = placed || json_is_true(json_object_get(past->parameters, "all"));
@@ -285,17 +312,28 @@ static int work(struct reader *reader, struct past *past)
 	int r = reader_sums(reader, HISTORY_DEVICE, single ? part_of : part_of_total, past,
 			    &devices);
 
+	if (r == 0)
+		r = counted_past_part(&exact->counted, &devices);
 	if (r == 0 && !placed)
 		r = reader_sums(reader, HISTORY_LATENCY, part_of, past, &all);
 	if (r == 0)
-		r = placed ? put_sums(past, &devices) : put_segments(past, &all);
+		r = placed ? put_sums(past, &devices, exact) : put_segments(past, &all, exact);
 	if (r == 0)
-		r = put_worst(past, &devices);
+		r = put_worst(past, &devices, exact);
+	return r == 0 && single ? put_rows(past, &devices, exact) : r;
+}
+
+static int work(struct reader *reader, struct past *past)
+{
+	struct exact exact = {0};
+	int r = read_exact(reader, past, &exact);
+
 	if (r == 0)
-		r = put_followed(reader, past);
+		r = put_all(reader, past, &exact);
 	if (r == 0)
-		r = counted_put_past(reader, past);
-	return r == 0 && single ? put_rows(past, &devices) : r;
+		r = counted_past_put(past, &exact.counted);
+	counted_past_clear(&exact.counted);
+	return r;
 }
 
 const struct past_kind past_latency = {.member = "latencies", .rows_by_default = 100, .work = work};

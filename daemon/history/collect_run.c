@@ -333,9 +333,13 @@ static int collect_slots(struct collect *run)
 /* A quiet host follows journeys all the time, so that nothing is kept. */
 static int collect_seen(struct collect *run)
 {
+	const struct reading *base = base_of(run, READING_COUNTERS);
+	const struct reading_counters *now = reading_counters(run->reading[READING_COUNTERS]);
 	const uint64_t value[SEEN_VALUES] = {
 		[SEEN_LONGEST_NS] = run->sources.unseen.longest_ns,
 		[SEEN_UNSEEN_NS] = run->sources.unseen.all_ns,
+		[SEEN_UNSEEN_PACKETS] =
+			now->host.unseen - (base ? reading_counters(base)->host.unseen : 0),
 	};
 
 	if (!value[SEEN_UNSEEN_NS])

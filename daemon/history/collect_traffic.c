@@ -35,7 +35,7 @@ static const struct traffic_device *find_before(const struct reading *base,
 	const struct traffic_list *list = base ? reading_traffic(base) : NULL;
 	const struct traffic_device *same;
 
-	if (!list || device->since_ns > reading_time(base))
+	if (!list || device->since_ns > list->time_ns)
 		return NULL;
 	same = traffic_find(list, device->netns, device->name);
 	if (same && same->id == device->id)

@@ -18,7 +18,8 @@
  * that, so a file of version 1 becomes one of version 2 without a change of its rows.  Latency of
  * version 3 says how far its counts are estimates; without that they are exact, so no row of version 2 changes either.
  * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
- * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans.
+ * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans,
+ * and the packets that came while no journey began.
  */
 #define DATABASE_VERSION 6
 #define DATABASE_VERSION_KINDS 6

@@ -266,6 +266,7 @@ int traffic_end(struct traffic *traffic, struct traffic_list *list)
 	if (fresh->count)
 		memcpy(copy, fresh->at, fresh->count * sizeof(*copy));
 	*list = *fresh;
+	list->time_ns = traffic->now_ns;
 	memcpy(list->total, traffic->total, sizeof(list->total));
 	list->at = copy;
 	list->room = fresh->count + 1;

@@ -42,6 +42,8 @@ struct traffic_list {
 	struct traffic_device *at; /* sorted by namespace and name */
 	size_t count, room;
 	size_t namespaces;
+	uint64_t
+		time_ns; /* of traffic_begin(): `since_ns` of the devices that are new in the list */
 	uint64_t left_out;		/* devices beyond TRAFFIC_DEVICES_MAX */
 	uint64_t total[TRAFFIC_VALUES]; /* of all devices that there were since the first reading */
 };

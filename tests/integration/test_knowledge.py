@@ -84,7 +84,8 @@ def test_every_kind_of_alert_is_known():
 
 # Group of metrics → the type of the interface that has these numbers.
 GROUPS = {"packets": "Packets", "counted": "CountedPackets", "drops": "DropLedger",
-          "inflight": "InflightLedger", "tcp_bytes": "TcpBytes", "latency": "LatencyLedger", "latencies": "Latency",
+          "inflight": "InflightLedger", "tcp_bytes": "TcpBytes", "latency": "LatencyLedger",
+          "latencies": "Latency",
           "cost": "Cost", "tables": "Table", "napi": "Napi", "cpus": "Softnet", "slots": "Slots"}
 NO_METRIC = {"ifindex", "netns", "cpu", "sent_elapsed_ns"}
 

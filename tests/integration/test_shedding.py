@@ -157,17 +157,32 @@ def test_records_say_that_the_scheduler_s_probes_were_detached(start):
 
 def test_the_past_says_for_how_much_of_it_journeys_were_followed(start, silent_pair, tmp_path):
     daemon = start(*LEAST, "history.interval=1s", history=tmp_path)
-    begin = time.time()
+    begin, made = time.time(), 0
     end = time.monotonic() + patience.seconds(8)
-    while time.monotonic() < end:
-        silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
-    since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(begin))
-    past = daemon.call("GetLatency", since=since)["followed"]
-    now = governor(daemon)
-    assert 0 < past["percent"] < 50, past
-    assert 0.2e9 < past["longest_gap_ns"] <= now["unseen_longest_ns"], (past, now)
-    text = daemon.netflowctl("latency", "--since", "1h").stdout
-    assert "Journeys were followed for" in text, text
+    with inhabited(silent_pair.left, silent_pair.right):
+        while time.monotonic() < end:
+            made += silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
+        since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(begin))
+        past = daemon.call("GetLatency", since=since)["followed"]
+        now = governor(daemon)
+        assert 0 < past["percent"] < 50, past
+        assert 0.2e9 < past["longest_gap_ns"] <= now["unseen_longest_ns"], (past, now)
+        text = daemon.netflowctl("latency", "--since", "1h").stdout
+        assert "Journeys were followed for" in text and "packets in the other" in text, text
+        check_past(daemon, silent_pair.left_device, since, made)
+
+
+def check_past(daemon, device, since, made):
+    """The kernel's count is exact there, too, and the margin includes what was not followed."""
+    def rows():
+        reply = daemon.call("GetLatency", device=device.name, since=since)
+        return reply["followed"], [row for row in reply["latencies"]
+                                   if row["segment"] == "queue_to_start_xmit"]
+
+    followed, (row,) = waiting.until(rows, lambda now: now[1][0].get("packets") == made)
+    assert row["packets"] == made, row
+    assert BATCH < followed["unseen_packets"] <= unseen(daemon)[0]
+    assert row["followed"] < made and abs(row["count"] - made) <= row["count_margin"] + 1, row
 
 
 def make_two_bands(pair):
