@@ -72,7 +72,21 @@ enum columns {
 	COLUMNS_GROUP,	 /* the group of --by */
 };
 
-static void put_columns(struct table *table, enum columns columns, const char *by)
+/* Where counts are estimates, the table says how many packets they come from. */
+static bool has_estimates(const json_t *latencies)
+{
+	const json_t *latency;
+	size_t i;
+
+	json_array_foreach(latencies, i, latency)
+	{
+		if (estimate_is(latency))
+			return true;
+	}
+	return false;
+}
+
+static void put_columns(struct table *table, enum columns columns, const char *by, bool estimates)
 {
 	static const char *const numbers[] = {"count", "mean", "p50", "p90", "p99", "p99.9", "max"};
 
@@ -85,12 +99,14 @@ static void put_columns(struct table *table, enum columns columns, const char *b
 	table_column(table, TABLE_LEFT, "segment");
 	if (columns == COLUMNS_DEVICE)
 		table_column(table, TABLE_RIGHT, "packets");
+	if (estimates)
+		table_column(table, TABLE_RIGHT, "followed");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		table_column(table, TABLE_RIGHT, numbers[i]);
 }
 
 static void put_latency(struct table *table, const json_t *latency, enum columns columns,
-			const char *by)
+			const char *by, bool estimates)
 {
 	static const char *const durations[] = {"p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"};
 
@@ -105,6 +121,10 @@ static void put_latency(struct table *table, const json_t *latency, enum columns
 		   segment_name_text(field_text(latency, "segment")).s);
 	if (columns == COLUMNS_DEVICE)
 		table_cell(table, PAGE_PLAIN, "%s", field_units_count(latency, "packets").s);
+	if (estimates)
+		table_cell(
+			table, PAGE_PLAIN, "%s",
+			field_units_count(latency, estimate_is(latency) ? "followed" : "count").s);
 	table_cell(table, PAGE_PLAIN, "%s", estimate_count(latency).s);
 	table_cell(table, PAGE_PLAIN, "%s", field_units_duration_real(latency, "mean_ns").s);
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
@@ -115,17 +135,18 @@ static int put_table(struct page *page, const json_t *latencies, size_t most, en
 		     const char *by)
 {
 	OWN_TABLE struct table *table = NULL;
+	bool estimates = has_estimates(latencies);
 	const json_t *latency;
 	size_t i;
 	int r = table_new(&table, page_term(page), 0);
 
 	if (r)
 		return r;
-	put_columns(table, columns, by);
+	put_columns(table, columns, by, estimates);
 	json_array_foreach(latencies, i, latency)
 	{
 		if (i < most)
-			put_latency(table, latency, columns, by);
+			put_latency(table, latency, columns, by, estimates);
 	}
 	r = table_put(table, page);
 	if (!r)
@@ -287,19 +308,12 @@ static bool selects_devices(const struct arguments *given)
 
 static void put_estimates(struct page *page, const json_t *segments)
 {
-	const json_t *segment;
-	size_t i;
-
-	json_array_foreach(segments, i, segment)
-	{
-		if (!estimate_is(segment))
-			continue;
-		page_end(page);
-		page_paragraph(
-			page, PAGE_DIM, 0,
-			"≈ is an estimate with its 95 %% interval: netflowd followed a part of the packets, to keep its cost within the budget. Mean and percentiles are estimates too, and max is that of the followed packets.");
+	if (!has_estimates(segments))
 		return;
-	}
+	page_end(page);
+	page_paragraph(
+		page, PAGE_DIM, 0,
+		"≈ is an estimate with its 95 %% interval: netflowd followed a part of the packets, to keep its cost within the budget. \"packets\" is exact. Mean and percentiles are estimates too, and max is that of the followed packets.");
 }
 
 static int put_counted_table(struct page *page, const json_t *rows, bool all)
@@ -451,7 +465,7 @@ const struct command command_latency = {
 	.notes =
 		"Without options it shows the segments of all devices together, the 10 devices with the highest p99, and one histogram. --dev, --netns, --by dev and --all show single devices; --json has the rows of single devices only with one of these.\n"
 		"Count, mean and max are exact, unless the count is shown as ≈ with its 95 % interval: then netflowd followed a part of the packets, and max is that of this part. Percentiles come from histograms and are at most 12.5 % off.\n"
-		"\"packets\" is what the kernel counted on the device, received for rx and sent for tx. It is exact, whatever netflowd followed; \"count\" is what passed both ends of the segment. Hardware counts packets on the wire, before GRO merges them.\n"
+		"\"packets\" is what the kernel counted on the device, received for rx and sent for tx. It is exact, whatever netflowd followed; \"count\" is what passed both ends of the segment. Where it is an estimate, \"followed\" says of how many packets. Hardware counts packets on the wire, before GRO merges them.\n"
 		"With --by cgroup or --by process all numbers come from latency records: slow packets and a random sample.\n"
 		"A segment is shown only where packets passed both of its ends.\n"
 		"(other veth: 193) stands for 193 devices of this kind without histograms of their own; see the setting devices.memory.\n",

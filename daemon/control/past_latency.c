@@ -91,8 +91,9 @@ static json_t *part_of_total(json_t *name, bool full, void *userdata)
 {
 	int segment = segment_of(name);
 
-	return segment >= 0 && segment_histograms[segment].total ? part_of(name, full, userdata)
-								 : NULL;
+	if (segment < 0 || !segment_is_total((enum nf_segment)segment))
+		return NULL;
+	return part_of(name, full, userdata);
 }
 
 static uint64_t count_of(const struct reader_row *row)
@@ -170,7 +171,7 @@ static size_t list_totals(const struct reader_rows *rows, struct candidate *all)
 		int segment = segment_of(row->name);
 		struct nf_hist hist;
 
-		if (segment < 0 || !segment_histograms[segment].total || !count_of(row))
+		if (segment < 0 || !segment_is_total((enum nf_segment)segment) || !count_of(row))
 			continue;
 		to_hist(row->value, &hist);
 		all[count] = (struct candidate){

@@ -39,6 +39,14 @@ static const struct {
 	      {NF_SEGMENT_FORWARD_TOTAL, NF_OUTCOME_FORWARDED},
 	      {NF_SEGMENT_TX_TOTAL, NF_OUTCOME_TRANSMITTED}};
 
+bool segment_is_total(enum nf_segment segment)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
+		if (totals[i].segment == segment)
+			return true;
+	return false;
+}
+
 struct segment_text segment_between(enum nf_stage from, enum nf_stage to)
 {
 	return segment_name_join(stage_name(from), stage_name(to));

@@ -70,6 +70,9 @@ struct segment_histogram {
 
 extern const struct segment_histogram segment_histograms[NF_SEGMENT_COUNT];
 
+/* Whether it is the time of a whole journey: one of the three totals, of which a packet has one on a device. */
+bool segment_is_total(enum nf_segment segment);
+
 /* The identifier for the time between two stages: "raise_to_softirq". */
 struct segment_text segment_between(enum nf_stage from, enum nf_stage to);
 

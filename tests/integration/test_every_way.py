@@ -316,6 +316,10 @@ def check_latency(daemon, made):
 
     assert shown(daemon.call("GetLatency", all=True)["latencies"]) == expected
     assert shown(daemon.call("GetLatency", all=True, since=since(120))["latencies"]) == expected
+    sender = made.flooded.left_device.name
+    for when in ({}, {"since": since(120)}):
+        reply = daemon.call("GetLatency", device=sender, **when)
+        assert [row["count"] for row in reply["worst"]] == [FLOODED] and reply["devices"] == 1, when
     for when in ((), ("--since", "2min")):
         for rows in exported(daemon, "--all", *when):
             assert shown(rows["latency"]) == expected, when

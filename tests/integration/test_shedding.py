@@ -169,6 +169,7 @@ def test_the_past_says_for_how_much_of_it_journeys_were_followed(start, silent_p
         assert 0.2e9 < past["longest_gap_ns"] <= now["unseen_longest_ns"], (past, now)
         text = daemon.netflowctl("latency", "--since", "1h").stdout
         assert "Journeys were followed for" in text and "packets in the other" in text, text
+        assert re.search(r"^device +netns +segment +packets +followed +count ", text, re.M), text
         check_past(daemon, silent_pair.left_device, since, made)
 
 
