@@ -8,6 +8,7 @@
 
 #include "common/knowledge.h"
 #include "common/nearest.h"
+#include "common/time.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/words.h"
 #include "daemon/core/drop.h"
@@ -16,6 +17,7 @@
 #include "daemon/core/transmit.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/netns_names.h"
+#include "daemon/kernel/own_device.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/device_names.h"
 #include "daemon/store/readings.h"
@@ -86,13 +88,23 @@ bool filter_knows_device(const struct control *control, const char *name)
 	return search.found;
 }
 
+int filter_find_holders(const struct control *control, const char *name,
+			struct device_holders *holders, const char **now)
+{
+	struct device_names *names = readings_names(control->parts.readings);
+	uint32_t netns_id, number;
+
+	if (own_device(name, &netns_id, &number) == 0)
+		device_names_is(names, NF_DEVICE_KEY(netns_id, number), name, time_monotonic());
+	return device_names_holders(names, name, holders, now);
+}
+
 static int read_device(struct filter *filter, const struct control *control, struct call *call,
 		       const char *name)
 {
 	struct device_search search = {.name = name};
 	const char *now;
-	int r = device_names_holders(readings_names(control->parts.readings), name,
-				     &filter->holders, &now);
+	int r = filter_find_holders(control, name, &filter->holders, &now);
 
 	if (r < 0)
 		return r;

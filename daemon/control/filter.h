@@ -54,6 +54,13 @@ int filter_read(struct filter *filter, const struct control *control, struct cal
 /* Whether the host or the newest readings have a device of this name. */
 bool filter_knows_device(const struct control *control, const char *name);
 
+/*
+ * The devices that have a name now, see device_names_holders().  Asks the kernel, too, for the daemon's own namespace:
+ * there a device that got the name counts at once, in all others with its first packet.
+ */
+int filter_find_holders(const struct control *control, const char *name,
+			struct device_holders *holders, const char **now);
+
 /* Free what the filter owns. */
 void filter_clear(struct filter *filter);
 

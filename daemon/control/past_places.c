@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/control/filter.h"
 #include "daemon/control/past.h"
 #include "daemon/history/place_key.h"
 #include "daemon/kernel/attribution.h"
-#include "daemon/store/readings.h"
 
 /* ---- who has the name now ---------------------------------------------------------- */
 
@@ -23,8 +23,7 @@ static void find_netns(struct past_places *places, const struct control *control
 static int find_devices(struct past_places *places, const struct control *control, const char *name)
 {
 	const char *now;
-	int r = device_names_holders(readings_names(control->parts.readings), name,
-				     &places->holders, &now);
+	int r = filter_find_holders(control, name, &places->holders, &now);
 
 	for (size_t i = 0; i < places->holders.count; i++) {
 		struct device_holder *holder = &places->holders.at[i];

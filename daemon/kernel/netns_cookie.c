@@ -37,17 +37,19 @@ static void release(struct question *question)
 	free(question);
 }
 
-int netns_cookie_enter(int fd, uint64_t *cookie)
+int netns_cookie_own(uint64_t *cookie)
 {
+	OWN_FD int inside = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	socklen_t size = sizeof(*cookie);
-	OWN_FD int inside = -1;
 
-	if (setns(fd, CLONE_NEWNET) < 0)
-		return -errno;
-	inside = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (inside < 0 || getsockopt(inside, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &size) < 0)
 		return -errno;
 	return 0;
+}
+
+int netns_cookie_enter(int fd, uint64_t *cookie)
+{
+	return setns(fd, CLONE_NEWNET) < 0 ? -errno : netns_cookie_own(cookie);
 }
 
 /* A thread leaves the namespace as it ends. */

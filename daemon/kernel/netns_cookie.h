@@ -25,4 +25,7 @@ int netns_cookie(int fd, uint64_t *cookie);
 /* The same for a thread of its own: the calling thread enters the namespace and stays there.  About 10 µs. */
 int netns_cookie_enter(int fd, uint64_t *cookie);
 
+/* The cookie of the calling thread's namespace. */
+int netns_cookie_own(uint64_t *cookie);
+
 #endif

@@ -112,6 +112,15 @@ void device_names_passed(struct device_names *names, uint64_t identity, const ch
 	set(&entry->device, name, names->now_ns);
 }
 
+void device_names_is(struct device_names *names, uint64_t identity, const char *name,
+		     uint64_t now_ns)
+{
+	struct entry *entry = take(names, identity);
+
+	if (entry)
+		set(&entry->device, name, now_ns);
+}
+
 const struct device_name *device_names_find(const struct device_names *names, uint64_t identity)
 {
 	const struct keymap_key key = key_of(identity);

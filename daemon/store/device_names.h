@@ -38,6 +38,9 @@ void device_names_dropped(struct device_names *names, uint64_t identity, const c
 			  uint64_t time_ns);
 /* The name that is read again as packets pass: as long as it stays the same, it says nothing new. */
 void device_names_passed(struct device_names *names, uint64_t identity, const char *name);
+/* The name that a device has now. */
+void device_names_is(struct device_names *names, uint64_t identity, const char *name,
+		     uint64_t now_ns);
 
 /* NULL: the device is not known. */
 const struct device_name *device_names_find(const struct device_names *names, uint64_t identity);

@@ -481,7 +481,7 @@ void readings_free(struct readings **readings)
 	*readings = NULL;
 }
 
-const struct device_names *readings_names(const struct readings *readings)
+struct device_names *readings_names(const struct readings *readings)
 {
 	return readings->names;
 }

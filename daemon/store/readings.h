@@ -81,7 +81,10 @@ struct readings_cost {
 
 struct readings_cost readings_cost(const struct readings *readings, enum reading_part part);
 
-/* The names of all devices in the readings; valid until the next one. */
-const struct device_names *readings_names(const struct readings *readings);
+/*
+ * The names of all devices in the readings; valid until the next one.  What is learnt otherwise counts from the next
+ * reading on.
+ */
+struct device_names *readings_names(const struct readings *readings);
 
 #endif

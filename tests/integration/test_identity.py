@@ -2,13 +2,14 @@
 """A device is itself: a rename follows, and a device with the name and the ifindex of one that is
 gone does not inherit its drops."""
 
+import contextlib
 import json
 import time
 
 import pytest
 
 from conftest import needs_bpf
-from lab import waiting
+from lab import packets, sockets, waiting
 from lab.alerts import SETTINGS, Rules, alert, seconds
 from lab.net import Device, Pair, join, run
 from lab.prometheus import scrape
@@ -175,3 +176,73 @@ def test_a_device_that_comes_back(historian, lab):
     device.drop(7)
     agrees(daemon, 12, device=names[2])
     agrees(daemon, 6, device=names[1])
+
+
+def received(daemon, name, now, past):
+    """Wait until the device has received so many packets, by the name that a row shows."""
+    def read():
+        return [{row["device"]: row["count"]
+                 for row in daemon.call("GetLatency", device=name, all=True, **when)["latencies"]
+                 if row["segment"] == "rx_total"} for when in ({}, {"since": since(60)})]
+
+    got = waiting.until(read, lambda got: got == [now, past], pause=0.2)
+    assert got == [now, past]
+
+
+def test_latency_is_of_the_device(historian, lab):
+    daemon, device = historian, Changing(lab, lab.name())
+    first, second = device.device.name, lab.name()
+    with sockets.udp(device.pair.left, device.home, Pair.RIGHT4, 9000) as (sender, reader):
+        def deliver(count):
+            for _ in range(count):
+                sender.send(b"x")
+                reader.recv(10)
+
+        deliver(10)
+        received(daemon, first, {first: 10}, {first: 10})
+        written(daemon)
+        device.rename(second)
+        deliver(5)
+        for name in (first, second):
+            received(daemon, name, {second: 15}, {first: 10, second: 5})
+        written(daemon)
+        device.replace()
+        deliver(3)
+        received(daemon, second, {second: 3}, {second: 3})
+
+
+class Host:
+    """The namespace of the daemon and of the tests."""
+
+    entered = staticmethod(contextlib.nullcontext)
+
+    @staticmethod
+    def ip(*arguments):
+        return run("ip", *arguments)
+
+
+@pytest.fixture
+def host_tap(lab):
+    """A TAP device in the daemon's own namespace, and a name for it."""
+    with packets.Tunnel(Host, lab.name(), packets.IFF_TAP) as tunnel:
+        yield tunnel, lab.name()
+
+
+def test_the_kernel_is_asked_for_the_name(historian, host_tap, lab):
+    """In the daemon's own namespace, no packet has to pass after a rename, or a successor."""
+    daemon, (tap, second) = historian, host_tap
+    first = tap.device.name
+    for _ in range(4):
+        tap.write(packets.ethernet(tap.device.mac, "02:00:00:00:00:77", 0x88b5, b"x" * 60))
+    agrees(daemon, 4, device=first)
+    written(daemon)
+    Host.ip("link", "set", first, "down")
+    Host.ip("link", "set", first, "name", second)
+    agrees(daemon, 4, device=second)
+    Host.ip("link", "add", first, "type", "veth", "peer", "name", lab.name())
+    try:
+        agrees(daemon, 0, device=first)
+        assert daemon.call("GetDrops", device=first).get("renamed") is None
+        agrees(daemon, 4, device=second)
+    finally:
+        Host.ip("link", "delete", first)
