@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +29,10 @@
 /* A reading that another user asked for serves the status line, too. */
 #define STATUS_AGE_NS TIME_NS_PER_SECOND
 
-/* The counters whose rates the status line shows. */
-enum counter { RECEIVED, DELIVERED, TRANSMITTED, DROPPED, COUNTERS };
+/* The counters whose rates the status line shows, and those that say whether these are of all packets. */
+enum counter { RECEIVED, DELIVERED, TRANSMITTED, DROPPED, SHOWN, UNSEEN = SHOWN, PASSED, COUNTERS };
 
-static const char *const counter_names[COUNTERS] = {"received", "delivered", "transmitted",
-						    "dropped"};
+static const char *const counter_names[SHOWN] = {"received", "delivered", "transmitted", "dropped"};
 
 struct manager {
 	struct manager_parts parts;
@@ -64,30 +64,57 @@ static void count_probes(const struct manager *manager, int *attached, int *want
 
 static void count_packets(const struct reading_counters *counters, uint64_t count[static COUNTERS])
 {
-	count[RECEIVED] = counters->events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT];
+	count[RECEIVED] = counters->host.known
+				  ? counters->host.received
+				  : counters->events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_HIT];
 	count[DELIVERED] = ledger_sum(counters->events, NF_EVENT_DELIVERED) +
 			   ledger_sum(counters->events, NF_EVENT_CONSUMED);
 	count[TRANSMITTED] = counters->events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT];
 	count[DROPPED] = counters->events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT];
+	count[UNSEEN] = counters->host.unseen;
+	count[PASSED] = ledger_sum(counters->events, NF_EVENT_PASSED);
+}
+
+/* While stages are detached, the kernel counts received packets, and the programs count drops. */
+static bool is_whole(enum counter counter, const uint64_t more[static COUNTERS])
+{
+	if (counter == DELIVERED)
+		return !more[UNSEEN] && !more[PASSED];
+	return counter != TRANSMITTED || !more[UNSEEN];
+}
+
+__attribute__((format(printf, 2, 3))) static void add_rate(struct manager *manager,
+							   const char *format, ...)
+{
+	size_t length = strlen(manager->rates);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(manager->rates + length, sizeof(manager->rates) - length, format, list);
+	va_end(list);
 }
 
 /* The rates since the last reading; the first one only begins the interval. */
 static void take_rates(struct manager *manager, const struct reading *reading)
 {
-	uint64_t count[COUNTERS], elapsed = reading_time(reading) - manager->time_ns;
-	size_t length = 0;
+	uint64_t count[COUNTERS], more[COUNTERS];
+	uint64_t elapsed = reading_time(reading) - manager->time_ns;
+	bool known = manager->time_ns && elapsed;
 
 	count_packets(reading_counters(reading), count);
-	for (int i = 0; manager->time_ns && elapsed && i < COUNTERS; i++) {
-		double events = (double)(count[i] - manager->count[i]);
-
-		length += (size_t)snprintf(
-			manager->rates + length, sizeof(manager->rates) - length, "%s%s %s",
-			i ? ", " : "; ", counter_names[i],
-			units_rate(events * (double)TIME_NS_PER_SECOND / (double)elapsed).s);
-		if (length >= sizeof(manager->rates))
-			break;
-	}
+	for (int i = 0; i < COUNTERS; i++)
+		more[i] = count[i] - manager->count[i];
+	if (known)
+		manager->rates[0] = 0;
+	for (int i = 0; known && i < SHOWN; i++)
+		if (is_whole((enum counter)i, more))
+			add_rate(manager, "%s%s %s", i ? ", " : "; ", counter_names[i],
+				 units_rate((double)more[i] * (double)TIME_NS_PER_SECOND /
+					    (double)elapsed)
+					 .s);
+	if (known && more[UNSEEN] && more[RECEIVED])
+		add_rate(manager, ", not followed %s of received",
+			 units_percent(100 * (double)more[UNSEEN] / (double)more[RECEIVED]).s);
 	memcpy(manager->count, count, sizeof(count));
 	manager->time_ns = reading_time(reading);
 }
