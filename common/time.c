@@ -55,14 +55,34 @@ int64_t time_monotonic_ms(void)
 	return (int64_t)time_monotonic() / 1000000;
 }
 
-/* Read CLOCK_REALTIME - CLOCK_MONOTONIC in ns; the error is at most `width` / 2. */
-static int64_t read_offset(int64_t *width)
+/* Read CLOCK_REALTIME less a clock that is not stepped, in ns; the error is at most `width` / 2. */
+static int64_t read_offset(clockid_t clock, int64_t *width)
 {
-	int64_t before = clock_ns(CLOCK_MONOTONIC);
+	int64_t before = clock_ns(clock);
 	int64_t realtime = clock_ns(CLOCK_REALTIME);
 
-	*width = clock_ns(CLOCK_MONOTONIC) - before;
+	*width = clock_ns(clock) - before;
 	return realtime - (before + *width / 2);
+}
+
+/* Read again if the process was interrupted between the clocks. */
+static int64_t read_quickly(clockid_t clock, int64_t *width)
+{
+	int64_t offset = 0;
+
+	for (unsigned int i = 0; i < READINGS; i++) {
+		offset = read_offset(clock, width);
+		if (*width < STEP_NS)
+			break;
+	}
+	return offset;
+}
+
+int64_t time_clock(void)
+{
+	int64_t width;
+
+	return read_quickly(CLOCK_BOOTTIME, &width);
 }
 
 /*
@@ -76,12 +96,7 @@ static int64_t realtime_offset(void)
 
 	if (recording.used)
 		return recording.realtime_ns;
-	/* Read again if the process was interrupted between the clocks. */
-	for (unsigned int i = 0; i < READINGS; i++) {
-		offset = read_offset(&width);
-		if (width < STEP_NS)
-			break;
-	}
+	offset = read_quickly(CLOCK_MONOTONIC, &width);
 	if (old && llabs(offset - old) < STEP_NS + width)
 		return old;
 	atomic_store(&kept, offset);

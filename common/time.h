@@ -19,6 +19,12 @@ uint64_t time_thread_cpu(void);
 /* CLOCK_MONOTONIC, ms, signed because deadlines are subtracted from it. */
 int64_t time_monotonic_ms(void);
 
+/*
+ * CLOCK_REALTIME less CLOCK_BOOTTIME in ns, which changes only when the host's clock is stepped, or by the error of
+ * reading both: some us.
+ */
+int64_t time_clock(void);
+
 /* The host's time of day in ns since 1970, now, and for a time of CLOCK_MONOTONIC. */
 uint64_t time_realtime(void);
 uint64_t time_realtime_of(uint64_t monotonic_ns);

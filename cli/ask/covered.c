@@ -112,6 +112,19 @@ struct covered_text covered_gap_text(const json_t *gap)
 	return text;
 }
 
+struct covered_text covered_step(const json_t *period, size_t index)
+{
+	const json_t *step = json_array_get(json_object_get(period, "clock_steps"), index);
+	json_int_t by_ns = json_integer_value(json_object_get(step, "by_ns"));
+	struct covered_text text = {""};
+
+	if (step)
+		put(&text, "the clock was set %s by %s at %s", by_ns < 0 ? "back" : "forward",
+		    units_duration((uint64_t)(by_ns < 0 ? -by_ns : by_ns)).s,
+		    field_date(step, "at").s);
+	return text;
+}
+
 uint64_t covered_gaps_left(const json_t *period, size_t most)
 {
 	uint64_t count = field_count_or(period, "gap_count", 0);

@@ -36,6 +36,9 @@ const json_t *covered_next_gap(const json_t *period, size_t most, size_t *at);
 /* "from DATE to DATE: netflowd was paused", of a gap. */
 struct covered_text covered_gap_text(const json_t *gap);
 
+/* "the clock was set back by 8 d at DATE", the step with this index, newest first; empty: there are no more. */
+struct covered_text covered_step(const json_t *period, size_t index);
+
 /* Gaps beyond `most`. */
 uint64_t covered_gaps_left(const json_t *period, size_t most);
 

@@ -51,6 +51,7 @@ void section_period(struct html *html, const struct model *model)
 	const json_t *period = json_object_get(model->drops, "period");
 	uint64_t weight = field_count_or(period, "weight", 1);
 	const struct covered_text failing = covered_failing(period);
+	struct covered_text step;
 
 	html_section(html, "period", "Period");
 	if (!period) {
@@ -70,6 +71,8 @@ void section_period(struct html *html, const struct model *model)
 	html_paragraph(html, covered_whole(period) ? HTML_GOOD : HTML_WARN, "The history %s.",
 		       covered_sentence(period).s);
 	put_gaps(html, period);
+	for (size_t i = 0; (step = covered_step(period, i)).s[0]; i++)
+		html_paragraph(html, HTML_WARN, "In that time, %s.", step.s);
 	if (failing.s[0])
 		html_paragraph(html, HTML_BAD, "%s.", failing.s);
 	if (weight > 1)

@@ -38,12 +38,14 @@ static void put_gaps(struct page *page, const json_t *period)
 void period_put_covered(struct page *page, const json_t *period, const char *name)
 {
 	uint64_t weight = field_count_or(period, "weight", 1);
-	struct covered_text failing = covered_failing(period);
+	struct covered_text failing = covered_failing(period), step;
 
 	page_line(page, covered_whole(period) ? PAGE_DIM : PAGE_WARN, "%s: %s%s", name,
 		  covered_sentence(period).s,
 		  weight > 1 ? "; sampled, so counts are estimates" : "");
 	put_gaps(page, period);
+	for (size_t i = 0; (step = covered_step(period, i)).s[0]; i++)
+		page_line(page, PAGE_WARN, "  %s", step.s);
 	if (failing.s[0])
 		page_line(page, PAGE_BAD, "  %s", failing.s);
 }

@@ -60,6 +60,17 @@ static json_t *gaps(const struct covered *asked)
 	return list;
 }
 
+static json_t *clock_steps(const struct reader_period *period)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < period->steps; i++)
+		json_array_append_new(list, json_pack("{s:o, s:I}", "at",
+						      past_time(period->step[i].at_us), "by_ns",
+						      (json_int_t)(period->step[i].by_us * 1000)));
+	return list;
+}
+
 /* Why the end of the period cannot be written; NULL: it can, or it is. */
 static json_t *failing(const struct past *past)
 {
@@ -78,16 +89,17 @@ static json_t *period_to_json(const struct past *past)
 	const struct reader_period *period = &past->period;
 
 	return json_pack(
-		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o*, s:I, s:O}", "since",
-		past_time(period->since_us), "until", past_time(past->until_us), "asked_ns",
-		(json_int_t)((past->until_us - period->since_us) * 1000), "asked_covered_ns",
-		(json_int_t)(period->asked.covered_us * 1000), "begins",
+		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o, s:o*, s:I, s:O}",
+		"since", past_time(period->since_us), "until", past_time(past->until_us),
+		"asked_ns", (json_int_t)((past->until_us - period->since_us) * 1000),
+		"asked_covered_ns", (json_int_t)(period->asked.covered_us * 1000), "begins",
 		past_time(period->begun_us), "from", past_time(period->from_us), "to",
 		past_time(period->to_us), "resolution_ns",
 		(json_int_t)(period->step_s * (int64_t)TIME_NS_PER_SECOND), "covered_ns",
 		(json_int_t)(period->counted.covered_us * 1000), "gaps", gaps(&period->asked),
-		"gap_count", json_count(period->asked.gaps), "failing", failing(past), "weight",
-		(json_int_t)(past->weight ? past->weight : 1), "coverage", period->coverage);
+		"gap_count", json_count(period->asked.gaps), "clock_steps", clock_steps(period),
+		"failing", failing(past), "weight", (json_int_t)(past->weight ? past->weight : 1),
+		"coverage", period->coverage);
 }
 
 /* Whether some of the time that was asked for is still to come; the counters are up to a second old. */

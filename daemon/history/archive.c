@@ -36,12 +36,20 @@ sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement wh
 			"DELETE FROM bucket WHERE level = ?1 AND kind = ?2 AND time < ?3",
 		[NEXT_BUCKET] =
 			"SELECT min(time) FROM bucket WHERE level = ?1 AND kind = ?2 AND time >= ?3",
+		[DELETE_RANGE] =
+			"DELETE FROM bucket WHERE level = ?1 AND kind = ?2 AND time >= ?3 AND time <= ?4",
+		[FIRST_OF_RANGE] =
+			"SELECT time, series, weight, value FROM bucket"
+			" WHERE level = 0 AND kind = ?1 AND time >= ?2 AND time <= ?3 ORDER BY time LIMIT 1",
+		[DELETE_BUCKET] =
+			"DELETE FROM bucket WHERE level = 0 AND kind = ?1 AND time = ?2 AND series = ?3",
 		[LAST_BUCKET] = "SELECT max(time) FROM bucket WHERE level = ?1 AND kind = ?2",
 		[SET_META] = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
 		[FIND_COVERAGE] = "SELECT id FROM coverage WHERE text = ?1",
 		[ADD_COVERAGE] = "INSERT INTO coverage (text) VALUES (?1)",
 		[LAST_SPAN] =
-			"SELECT id, ended, coverage, kind FROM span WHERE kind != 2 ORDER BY id DESC LIMIT 1",
+			"SELECT id, ended, coverage, kind FROM span WHERE kind < 2 ORDER BY id DESC LIMIT 1",
+		[LAST_ENDED] = "SELECT max(ended) FROM span WHERE kind = 0 AND ended <= ?1",
 		[ADD_SPAN] =
 			"INSERT INTO span (begun, ended, coverage, kind) VALUES (?1, ?2, ?3, ?4)",
 		[EXTEND_SPAN] = "UPDATE span SET ended = ?2 WHERE id = ?1",
@@ -73,7 +81,7 @@ sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement wh
 		[DELETE_INCIDENT_BUCKETS] = "DELETE FROM incident_bucket WHERE incident = ?1",
 		[DELETE_INCIDENT_RECORDS] = "DELETE FROM incident_record WHERE incident = ?1",
 		[DELETE_INCIDENT] = "DELETE FROM incident WHERE id = ?1",
-		[DELETE_SPANS] = "DELETE FROM span WHERE ended < ?1",
+		[DELETE_SPANS] = "DELETE FROM span WHERE ended < ?1 AND begun < ?1",
 		[DELETE_SERIES] =
 			"DELETE FROM series WHERE used < ?1 AND id NOT IN (SELECT series FROM incident_bucket)",
 		[DELETE_COVERAGE] =
@@ -301,6 +309,7 @@ static int connect_file(struct archive *archive, char *reason)
 		return sqlite3_errcode(archive->db) == SQLITE_ERROR ? -EBADMSG : r;
 	}
 	if (database_levels(archive->db, &archive->levels) != SQLITE_OK ||
+	    archive_read_clock(archive) != SQLITE_OK ||
 	    archive_set_meta(archive, "clean", -1, 0) != SQLITE_OK ||
 	    archive_set_meta(archive, "batch", -1, 0) != SQLITE_OK)
 		return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
@@ -439,6 +448,11 @@ void archive_free(struct archive **archive)
 	disconnect(old);
 	free(old);
 	*archive = NULL;
+}
+
+bool archive_has_moved(const struct archive *archive)
+{
+	return archive->moved;
 }
 
 void archive_read_begin(struct archive *archive)

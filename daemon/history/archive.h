@@ -58,6 +58,9 @@ void archive_set_limits(struct archive *archive, const struct archive_limits *li
  */
 int archive_write(struct archive *archive, const struct batch *batch, char *reason);
 
+/* Whether the last batch has moved what was recorded before, because the clock had been ahead. */
+bool archive_has_moved(const struct archive *archive);
+
 /*
  * Delete a little of what is too old or too much, which takes a few ms: after each batch, until it returns 0.  1: there
  * is more to delete; -EBADMSG as above; or another negative errno: try again after the next batch.

@@ -19,12 +19,16 @@ enum archive_statement {
 	PUT_BUCKET,
 	READ_BUCKETS,
 	DELETE_BUCKETS,
+	DELETE_RANGE,
+	FIRST_OF_RANGE,
+	DELETE_BUCKET,
 	NEXT_BUCKET,
 	LAST_BUCKET,
 	SET_META,
 	FIND_COVERAGE,
 	ADD_COVERAGE,
 	LAST_SPAN,
+	LAST_ENDED,
 	ADD_SPAN,
 	EXTEND_SPAN,
 	ADD_RECORD,
@@ -64,10 +68,14 @@ struct archive {
 	int64_t begun_us;  /* of the first span; 0: there is none */
 	int64_t time_s;	   /* of the last batch */
 	int64_t expired_s; /* when nothing more was too old */
-	int log_pages;	   /* of the log, after the last transaction */
-	bool shrinks;	   /* it was larger than it should be, and still is */
-	bool first;	   /* nothing was written since it was opened */
-	bool failed;	   /* it is corrupt */
+	/* Of the last batch: the boot of the host; the clock less CLOCK_BOOTTIME, and that. */
+	int64_t boot, clock_us, up_us;
+	int64_t present_us; /* by which things get old, see archive_clock.c; 0: not known */
+	int log_pages;	    /* of the log, after the last transaction */
+	bool shrinks;	    /* it was larger than it should be, and still is */
+	bool moved;	    /* the last batch moved what was recorded before */
+	bool first;	    /* nothing was written since it was opened */
+	bool failed;	    /* it is corrupt */
 };
 
 /* Read begun_us: after spans came or went. */
@@ -80,6 +88,18 @@ int archive_number(struct archive *archive, enum archive_statement which, int co
 		   const int64_t *number, int64_t *found, int64_t otherwise);
 int archive_set_meta(struct archive *archive, const char *name, int level, int64_t value);
 int archive_set_cut(struct archive *archive, int level, int64_t cut);
+
+/* In a transaction: add to a bucket of the finest level, and to the coarser ones that are made from it already. */
+int archive_add_bucket(struct archive *archive, const struct archive_bucket *bucket,
+		       const uint8_t *bytes, size_t size);
+
+/*
+ * What the file knows of the host's clock; and before and after a batch, in its transaction: whether it was set, and
+ * how much time has passed.
+ */
+int archive_read_clock(struct archive *archive);
+int archive_before_batch(struct archive *archive, const struct batch *batch);
+int archive_after_batch(struct archive *archive, const struct batch *batch);
 
 /* In a transaction, results of SQLite: records, and the alerts among them that begin an incident. */
 int archive_add_record(struct archive *archive, const struct batch_record *record);

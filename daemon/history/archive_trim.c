@@ -141,16 +141,24 @@ static int sweep(struct archive *archive)
 	return result;
 }
 
+/* A clock that is ahead makes nothing old, and one that is behind makes nothing too old. */
+static int64_t present(const struct archive *archive)
+{
+	int64_t present_s = archive->present_us / US;
+
+	return present_s < archive->time_s ? present_s : archive->time_s;
+}
+
 static bool is_due(const struct archive *archive)
 {
-	int64_t since = archive->time_s - archive->expired_s;
+	int64_t since = present(archive) - archive->expired_s;
 
 	return !archive->expired_s || since < 0 || since >= EXPIRE_S;
 }
 
 static int expire(struct archive *archive, bool *more)
 {
-	int64_t age = archive->limits.age_s, now = archive->time_s;
+	int64_t age = archive->limits.age_s, now = present(archive);
 	int result = SQLITE_OK;
 
 	for (int level = 0; level < PLAN_LEVELS && result == SQLITE_OK; level++)
@@ -210,6 +218,9 @@ static bool extent(struct archive *archive, const struct stock *stock, int64_t *
 		if (last > *to)
 			*to = last;
 	}
+	/* What a clock that was ahead has left in the future. */
+	if (archive->time_s && *to > archive->time_s)
+		*to = archive->time_s;
 	return *from <= *to;
 }
 

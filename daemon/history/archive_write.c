@@ -131,27 +131,36 @@ static int merge_bucket(struct archive *archive, struct archive_bucket *bucket,
 	return put_bucket(archive, bucket, merged, vector_encode(value, width, merged));
 }
 
-/*
- * A row of a batch.  After the clock was set back, a bucket may be older than the buckets that were rolled up, and then
- * belongs to the coarser ones, too.
- */
+/* After the clock was set back, a bucket may be older than the buckets that were rolled up. */
+int archive_add_bucket(struct archive *archive, const struct archive_bucket *bucket,
+		       const uint8_t *bytes, size_t size)
+{
+	int result = SQLITE_OK;
+
+	for (int level = 0; level < PLAN_LEVELS && result == SQLITE_OK; level++) {
+		struct archive_bucket one = *bucket;
+
+		if (level && bucket->time >= archive->levels.rolled[level])
+			break;
+		one.level = level;
+		one.time = plan_floor(bucket->time, level);
+		result = merge_bucket(archive, &one, bytes, size);
+	}
+	return result;
+}
+
 static int write_row(struct archive *archive, const struct batch *batch,
 		     const struct batch_row *row, int64_t time)
 {
 	int result = find_series(archive, row->series, time);
+	const struct archive_bucket bucket = {.kind = row->series->kind,
+					      .time = time,
+					      .series = row->series->row,
+					      .weight = row->weight};
 
-	for (int level = 0; level < PLAN_LEVELS && result == SQLITE_OK; level++) {
-		struct archive_bucket bucket = {.level = level,
-						.kind = row->series->kind,
-						.time = plan_floor(time, level),
-						.series = row->series->row,
-						.weight = row->weight};
-
-		if (level && time >= archive->levels.rolled[level])
-			break;
-		result = merge_bucket(archive, &bucket, batch->bytes + row->at, row->size);
-	}
-	return result;
+	if (result != SQLITE_OK)
+		return result;
+	return archive_add_bucket(archive, &bucket, batch->bytes + row->at, row->size);
 }
 
 /* ---- rolling up ----------------------------------------------------------------------- */
@@ -360,8 +369,10 @@ static int write_spans(struct archive *archive, const struct batch *batch)
 
 static int write_all(struct archive *archive, const struct batch *batch, int64_t time)
 {
-	int result = begin_levels(archive, time);
+	int result = archive_before_batch(archive, batch);
 
+	if (result == SQLITE_OK)
+		result = begin_levels(archive, time);
 	for (size_t i = 0; i < batch->rows && result == SQLITE_OK; i++)
 		result = write_row(archive, batch, &batch->row[i], time);
 	if (result == SQLITE_OK)
@@ -375,6 +386,8 @@ static int write_all(struct archive *archive, const struct batch *batch, int64_t
 		result = archive_end_incidents(archive, batch, time);
 	for (int level = 1; level < PLAN_LEVELS && result == SQLITE_OK; level++)
 		result = roll_level(archive, level, time);
+	if (result == SQLITE_OK)
+		result = archive_after_batch(archive, batch);
 	/* So that a reader knows which batches it sees. */
 	if (result == SQLITE_OK)
 		result = archive_set_meta(archive, "batch", -1, (int64_t)batch->number);
@@ -394,6 +407,7 @@ static int roll_back(struct archive *archive, int result, char *reason)
 
 	database_run(archive->db, "ROLLBACK");
 	database_levels(archive->db, &archive->levels);
+	archive_read_clock(archive);
 	archive->generation += UINT64_C(1) << 32;
 	if (r == -EBADMSG)
 		archive->failed = true;
@@ -429,7 +443,7 @@ int archive_write(struct archive *archive, const struct batch *batch, char *reas
 	}
 	if (r < 0)
 		return r;
-	if (archive->first)
+	if (archive->first || archive->moved)
 		archive_read_begin(archive);
 	archive->first = false;
 	archive->time_s = time;

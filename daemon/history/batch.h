@@ -42,9 +42,14 @@ struct batch_gap {
 #define BATCH_GAPS 16
 
 struct batch {
-	struct batch *next;		  /* in a queue */
-	uint64_t number;		  /* of the daemon's batches, from 1 */
-	int64_t from_us, to_us;		  /* the interval, since 1970 */
+	struct batch *next;	/* in a queue */
+	uint64_t number;	/* of the daemon's batches, from 1 */
+	int64_t from_us, to_us; /* the interval, since 1970 */
+	/*
+	 * The boot of the host, 0: not known; the clock of these times less CLOCK_BOOTTIME; and by how much it was set
+	 * at their end, because of which the next interval begins elsewhere.
+	 */
+	int64_t boot, clock_us, step_us;
 	struct batch_gap gap[BATCH_GAPS]; /* in which no probe ran, in their order */
 	size_t gaps;
 	int64_t seen_us;  /* the batch has everything that was counted before; 0: before to_us */

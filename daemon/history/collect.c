@@ -13,6 +13,7 @@
 #include "common/time.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
+#include "daemon/history/place_key.h"
 #include "daemon/process/loop.h"
 
 /* Jobs that wait, and events of alerts that wait for their interval. */
@@ -42,6 +43,7 @@ struct collector {
 	struct readings_request *request;
 	struct loop_source *slice;
 	struct collect_base base;
+	int64_t boot; /* of the host */
 	/* Of the interval: what could not be seen so far, NULL: not known; and the times without a probe. */
 	json_t *coverage;
 	struct blind blind[BATCH_GAPS];
@@ -68,7 +70,9 @@ int collector_new(struct collector **collector, const struct collector_parts *pa
 		return -ENOMEM;
 	fresh->parts = *parts;
 	fresh->base.time_us = (int64_t)(time_realtime() / 1000);
+	fresh->base.clock_us = time_clock() / 1000;
 	fresh->base.time_ns = time_monotonic();
+	fresh->boot = place_boot();
 	r = series_names_new(&fresh->names, &parts->sources);
 	if (r == 0)
 		r = loop_add_defer(parts->loop, &fresh->slice, on_slice, fresh);
@@ -259,6 +263,7 @@ static void keep_base(struct collector *collector, const struct collect *run)
 		collector->base.reading[part] = reading_hold(fresh);
 	}
 	collector->base.time_us = collect_end(run);
+	collector->base.clock_us = collect_clock(run);
 	collector->base.time_ns = collect_time(run);
 	for (int kind = 0; kind < RECORDS_KINDS; kind++)
 		collector->base.records[kind] = collect_records_end(run, (enum record_kind)kind);
@@ -315,6 +320,7 @@ static int begin_run(struct collector *collector, bool keep)
 		.names = collector->names,
 		.records = collector->parts.sources.records,
 		.records_max = keep ? collector->parts.records : COLLECT_RECORDS,
+		.boot = collector->boot,
 		.stepped = keep && collector->parts.stepped &&
 			   collector->parts.stepped(collector->parts.userdata),
 	};

@@ -23,6 +23,7 @@
 struct collect_base {
 	const struct reading *reading[READING_PARTS]; /* NULL: zeros */
 	int64_t time_us;			      /* since 1970 */
+	int64_t clock_us;			      /* the same clock less CLOCK_BOOTTIME */
 	uint64_t time_ns;			      /* CLOCK_MONOTONIC */
 	uint64_t records[RECORDS_KINDS];	      /* that came before, see records_added() */
 };
@@ -34,7 +35,8 @@ struct collect_sources {
 	struct series_names *names;
 	struct records *records;
 	uint64_t records_max; /* of each kind */
-	bool stepped;	      /* the host's clock was stepped since the base */
+	bool stepped; /* the host's clock was stepped since the base, or the host was suspended */
+	int64_t boot; /* of the host */
 	struct collect_unseen unseen;
 };
 
@@ -49,7 +51,8 @@ struct collect {
 	const struct reading *reading[READING_PARTS];
 	struct batch *batch;
 	uint64_t time_ns;
-	int64_t time_us; /* since 1970, where the next interval begins */
+	int64_t time_us;  /* since 1970, where the next interval begins */
+	int64_t clock_us; /* this clock less CLOCK_BOOTTIME */
 	uint64_t records[RECORDS_KINDS];
 	int step;  /* which part is at work */
 	size_t at; /* its next row */
@@ -78,6 +81,8 @@ uint64_t collect_time(const struct collect *run);
 uint64_t collect_records_end(const struct collect *run, enum record_kind kind);
 /* Where the next interval begins: in us since 1970. */
 int64_t collect_end(const struct collect *run);
+/* The clock that says so less CLOCK_BOOTTIME. */
+int64_t collect_clock(const struct collect *run);
 uint64_t collect_left_out(const struct collect *run);
 
 /* ---- the parts: as collect_step() ------------------------------------------------ */

@@ -22,6 +22,9 @@ static uint64_t seen_ns(const struct collect *run)
 	return oldest;
 }
 
+/* A smaller step is one that the kernel reports, or an error of reading two clocks. */
+#define STEP_US INT64_C(100000)
+
 /*
  * A clock that was stepped has left the interval at an unknown moment, a few ms ago.  So the interval ends where the
  * clock would be without the step, and the next one begins where it is.
@@ -32,11 +35,17 @@ static void set_interval(struct collect *run)
 	struct batch *batch = run->batch;
 
 	run->time_us = (int64_t)(time_realtime() / 1000);
+	run->clock_us = time_clock() / 1000;
 	batch->from_us = base->time_us;
 	batch->to_us = run->time_us;
-	if (run->sources.stepped)
+	batch->boot = run->sources.boot;
+	batch->clock_us = run->clock_us;
+	if (run->sources.stepped || llabs(run->clock_us - base->clock_us) > STEP_US) {
 		batch->to_us = base->time_us + (int64_t)((run->time_ns - base->time_ns) / 1000);
-	/* The clock was set back, and the kernel has not reported it. */
+		batch->clock_us = base->clock_us;
+		batch->step_us = run->clock_us - base->clock_us;
+	}
+	/* A small step back that the kernel has not reported. */
 	if (batch->from_us > batch->to_us)
 		batch->from_us = batch->to_us;
 }
@@ -110,6 +119,11 @@ uint64_t collect_time(const struct collect *run)
 int64_t collect_end(const struct collect *run)
 {
 	return run->time_us;
+}
+
+int64_t collect_clock(const struct collect *run)
+{
+	return run->clock_us;
 }
 
 uint64_t collect_records_end(const struct collect *run, enum record_kind kind)

@@ -32,6 +32,8 @@ enum database_span {
 	DATABASE_PAUSED,   /* it ran, and all its probes were paused */
 	/* Buckets of an interval that is longer than one: one of them has its numbers.  This says nothing of gaps. */
 	DATABASE_LONG,
+	/* A step of the host's clock: `begun` is what it said after it, and `ended` what it would have said. */
+	DATABASE_STEP,
 };
 
 /* Create the tables in an empty file, and those of this version in an older one. */

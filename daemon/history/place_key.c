@@ -24,14 +24,20 @@ static void read_boot(void)
 		boot = series_hash(0, text);
 }
 
-uint64_t place_key(uint64_t identity)
+int64_t place_boot(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	uint64_t hash;
 
 	pthread_once(&once, read_boot);
+	return (int64_t)boot;
+}
+
+uint64_t place_key(uint64_t identity)
+{
+	uint64_t hash = (uint64_t)place_boot();
+
 	/* The finalizer of MurmurHash3: each bit of the result depends on all of both. */
-	hash = boot ^ identity * 0x9e3779b97f4a7c15ULL;
+	hash ^= identity * 0x9e3779b97f4a7c15ULL;
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
 	return (hash ^ hash >> 33) >> (64 - KEY_BITS) | 1;

@@ -14,6 +14,9 @@
 #define PLACE_DEVICE "device_key"
 #define PLACE_NETNS "netns_key"
 
+/* A number of this boot of the host; 0: not known. */
+int64_t place_boot(void);
+
 /*
  * Of a device its identity, see struct backend_device; of a namespace its nf_netns_id().  A positive number of 53 bits,
  * which JSON can hold.  Any thread may call this.

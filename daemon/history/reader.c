@@ -305,7 +305,7 @@ static int read_spans(struct reader *reader, struct reader_period *period)
 	int result =
 		sqlite3_prepare_v2(reader->db,
 				   "SELECT begun, ended, kind FROM spans"
-				   " WHERE kind != 2 AND ended > ?1 AND begun < ?2 ORDER BY begun",
+				   " WHERE kind < 2 AND ended > ?1 AND begun < ?2 ORDER BY begun",
 				   -1, &spans, NULL);
 
 	if (result != SQLITE_OK)
@@ -316,6 +316,25 @@ static int read_spans(struct reader *reader, struct reader_period *period)
 		add_span(period, sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1),
 			 (enum database_span)sqlite3_column_int(spans, 2));
 	return result == SQLITE_DONE ? 0 : failure(reader);
+}
+
+static int read_steps(struct reader *reader, struct reader_period *period)
+{
+	OWN_STATEMENT sqlite3_stmt *steps = NULL;
+	int result = sqlite3_prepare_v2(
+		reader->db,
+		"SELECT begun, begun - ended FROM spans WHERE kind = 3 AND begun >= ?1 AND begun <= ?2"
+		" ORDER BY id DESC",
+		-1, &steps, NULL);
+
+	if (result != SQLITE_OK)
+		return failure(reader);
+	sqlite3_bind_int64(steps, 1, period->since_us);
+	sqlite3_bind_int64(steps, 2, period->until_us);
+	while (period->steps < READER_STEPS && (result = sqlite3_step(steps)) == SQLITE_ROW)
+		period->step[period->steps++] = (struct reader_step){
+			sqlite3_column_int64(steps, 0), sqlite3_column_int64(steps, 1)};
+	return result == SQLITE_DONE || result == SQLITE_ROW ? 0 : failure(reader);
 }
 
 /* A host with thousands of spans has few texts. */
@@ -406,6 +425,8 @@ int reader_period(struct reader *reader, bool records, struct reader_period *per
 	covered_begin(&period->asked, period->since_us, period->until_us);
 	covered_begin(&period->counted, period->from_us, period->to_us);
 	r = read_spans(reader, period);
+	if (r == 0)
+		r = read_steps(reader, period);
 	if (r == 0)
 		r = read_coverage(reader, period);
 	if (r == 0 && live) {

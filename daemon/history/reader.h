@@ -35,6 +35,13 @@ struct reader_request {
 /* The reason of a gap; READER_UNKNOWN: netflowd did not run, or could not write, or the clock was set. */
 enum reader_gap { READER_UNKNOWN, READER_PAUSED };
 
+/* Steps of the clock that are listed: the newest. */
+#define READER_STEPS 16
+
+struct reader_step {
+	int64_t at_us, by_us; /* the time after it */
+};
+
 /* The time that an answer is about. */
 struct reader_period {
 	int64_t since_us; /* that was asked for; the beginning of the history if that was asked for */
@@ -43,7 +50,10 @@ struct reader_period {
 	/* Of the buckets that count: from the first one's start, or the beginning of the history, to the last one's
 	 * end. */
 	int64_t from_us, to_us;
-	int64_t step_s;		/* the coarsest bucket at an end */
+	int64_t step_s; /* the coarsest bucket at an end */
+	struct reader_step
+		step[READER_STEPS]; /* of the clock, from since_us to until_us, newest first */
+	size_t steps;
 	struct covered asked;	/* from since_us to until_us */
 	struct covered counted; /* from from_us to to_us */
 	/* If nothing of what was asked for is covered: where recorded time ends before it, and begins after it; 0:

@@ -107,6 +107,19 @@ static void load_baseline(struct writer *writer)
 	show_baseline(writer);
 }
 
+/* What was recorded while the clock was ahead is elsewhere now, and the baseline had forgotten what was before. */
+static void reload_baseline(struct writer *writer)
+{
+	struct baseline *fresh = NULL;
+
+	if (baseline_new(&fresh) < 0)
+		return;
+	baseline_free(&writer->baseline);
+	writer->baseline = fresh;
+	writer->loaded = false;
+	load_baseline(writer);
+}
+
 /* A view is made once per minute of the batches: it takes milliseconds if there are thousands of causes. */
 static void add_to_baseline(struct writer *writer, const struct batch *batch)
 {
@@ -235,7 +248,10 @@ static void *run(void *userdata)
 	}
 	while ((batch = next(writer))) {
 		note(writer, batch, write_batch(writer, batch));
-		add_to_baseline(writer, batch);
+		if (writer->archive && archive_has_moved(writer->archive))
+			reload_baseline(writer);
+		else
+			add_to_baseline(writer, batch);
 		batch_free(&batch);
 		tidy(writer);
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An interval is what it was: one in which netflowd was paused, or was stopped and read its
-counters late, says so in all answers that touch it."""
+counters late, says so in all answers that touch it; and one in which the host's clock was wrong is
+found where it was."""
 
 import os
 import re
@@ -106,4 +107,51 @@ def test_a_stopped_daemon_has_a_long_interval(start, silent_pair, tmp_path):
     page = daemon.netflowctl("report", "--html", "-", "--since", text(BEGIN), "--until",
                              text(BEGIN + 89), env={**os.environ, **clock.environment})
     assert page.returncode == 0, page
+    clock.close()
+
+
+def test_a_clock_that_was_ahead(start, silent_pair, tmp_path):
+    """It is ahead by 30 days for 13 s, and is corrected: what was before, while and after is found
+    by all that asks for the last minutes, also after a restart."""
+    pair, clock = silent_pair, Clock(tmp_path, BEGIN + 10.1)
+    where, ahead = str(pair.right.inode), 30 * 86400
+    daemon = start(FAST, history=tmp_path / "history", environment=clock.environment)
+    environment = {**os.environ, **clock.environment}
+    sent = 0
+
+    def refuse(count, then):
+        nonlocal sent
+        sent += count
+        pair.left.send_udp(pair.RIGHT4, 9, count)
+        assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), sent) == sent
+        clock.advance(clock.now + then)
+        intervals(daemon, 1)
+
+    def step(now):
+        clock.step(now)
+        intervals(daemon, 1)
+
+    def check():
+        reply = daemon.call("GetDrops", netns=where, since=text(BEGIN + 10.2),
+                            until=text(clock.now))
+        assert reply["packets"] == 127 and not reply["period"]["gaps"], reply
+        assert [(round(at["by_ns"] / 1e9), round(seconds(at["at"])))
+                for at in reply["period"]["clock_steps"]] == \
+            [(-ahead, BEGIN + 33), (ahead, BEGIN + 20)]
+        records = daemon.call("GetDropRecords", netns=where, since=text(BEGIN))["records"]
+        assert len(records) >= 20
+        assert all(BEGIN <= seconds(record["time"]) <= clock.now for record in records)
+        shown = daemon.netflowctl("drops", "--since", "10m", "--netns", where, env=environment)
+        assert re.search(r"\b127\b", shown.stdout), shown
+        assert "the clock was set back by 30 d" in shown.stdout, shown
+
+    refuse(30, 10)
+    step(clock.now + ahead)
+    refuse(20, 13)
+    step(clock.now - ahead)
+    refuse(77, 10)
+    check()
+    assert daemon.stop() == 0
+    daemon.start()
+    check()
     clock.close()

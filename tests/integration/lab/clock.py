@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A host's clock that a test moves (tests/tools/preload/wall_clock.c): hours and days pass in
-seconds.  Only CLOCK_REALTIME is the test's; packets, timers and delays are real."""
+seconds.  Only CLOCK_REALTIME and CLOCK_BOOTTIME are the test's; packets, timers and delays are
+real."""
 
 import datetime
 import os
@@ -25,20 +26,20 @@ class Clock:
     def __init__(self, directory, now):
         self._file = directory / "clock"
         self._steps = directory / "clock.steps"
-        self._file.write_bytes(bytes(8))
+        self._file.write_bytes(bytes(16))
         os.mkfifo(self._steps)
         # Kept open, so that a step without a daemon is lost and does not wait.
         self._fifo = os.open(self._steps, os.O_RDWR | os.O_NONBLOCK)
-        self.now = None
-        self._set(now)
+        self.now = now
+        self.up = 1000.0
+        self._set()
 
     def close(self):
         os.close(self._fifo)
 
-    def _set(self, now):
-        self.now = now
+    def _set(self):
         with open(self._file, "r+b", buffering=0) as file:
-            file.write(struct.pack("=q", round(now * 1e9)))
+            file.write(struct.pack("=qq", round(self.now * 1e9), round(self.up * 1e9)))
 
     @property
     def environment(self):
@@ -49,11 +50,14 @@ class Clock:
     def advance(self, now):
         """Time passes until then."""
         assert now >= self.now
-        self._set(now)
+        self.up += now - self.now
+        self.now = now
+        self._set()
 
     def step(self, now):
         """Somebody sets the clock; the kernel tells programs that ask for it."""
-        self._set(now)
+        self.now = now
+        self._set()
         os.write(self._fifo, b"x")
 
 

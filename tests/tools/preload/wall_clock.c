@@ -2,11 +2,13 @@
 /*
  * A library for LD_PRELOAD: the host's clock, CLOCK_REALTIME, shows what a test wants.  So an hour passes in seconds.
  *
- * WALL_CLOCK_FILE has the time, a 64-bit number of ns since 1970 in the byte order of the host.  The clock stands still
- * until the test writes another time.  CLOCK_MONOTONIC, timers and the kernel go on as ever.
+ * WALL_CLOCK_FILE has the time, a 64-bit number of ns since 1970 in the byte order of the host, and CLOCK_BOOTTIME,
+ * another one.  Both clocks stand still until the test writes other times.  CLOCK_MONOTONIC, timers and the kernel go
+ * on as ever.
  *
- * Time that passes is no step: the kernel reports none.  WALL_CLOCK_STEPS is a FIFO for steps, as of clock_settime(2).
- * A byte in it cancels the timers that wait for one (TFD_TIMER_CANCEL_ON_SET): read() fails with ECANCELED.
+ * Time that passes changes both clocks and is no step: the kernel reports none.  WALL_CLOCK_STEPS is a FIFO for
+ * steps, as of clock_settime(2).  A byte in it cancels the timers that wait for one (TFD_TIMER_CANCEL_ON_SET): read()
+ * fails with ECANCELED.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +24,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-static const volatile int64_t *wall;
+static const volatile int64_t *wall; /* and CLOCK_BOOTTIME */
 static int watch = -1; /* the timer that is canceled by steps; the FIFO has its place */
 
 /* Before main(), and before any other thread. */
@@ -34,7 +36,7 @@ static __attribute__((constructor)) void begin(void)
 
 	if (fd < 0)
 		return;
-	map = mmap(NULL, sizeof(*wall), PROT_READ, MAP_SHARED, fd, 0);
+	map = mmap(NULL, 2 * sizeof(*wall), PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (map == MAP_FAILED) {
 		perror("wall_clock");
@@ -47,8 +49,9 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int (*real)(clockid_t, struct timespec *);
 
-	if (wall && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
-		int64_t ns = *wall;
+	if (wall && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ||
+		     clock == CLOCK_BOOTTIME)) {
+		int64_t ns = wall[clock == CLOCK_BOOTTIME];
 
 		*now = (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
 		return 0;

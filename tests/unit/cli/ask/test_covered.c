@@ -67,6 +67,29 @@ static void test_sentences(void **state)
 		"The history cannot be written now: the disk is full; what happens until it can is missing");
 }
 
+static void test_reasons(void **state)
+{
+	OWN_JSON json_t *gap = json_pack("{s:s, s:s}", "from", "2026-11-28T03:00:00+01:00", "to",
+					 "2026-11-28T03:01:00+01:00");
+	OWN_JSON json_t *period =
+		json_pack("{s:[{s:s, s:I}, {s:s, s:I}]}", "clock_steps", "at",
+			  "2026-11-28T03:00:13+01:00", "by_ns", (json_int_t)-691200000000000, "at",
+			  "2026-11-28T03:00:00+01:00", "by_ns", (json_int_t)691200000000000);
+
+	(void)state;
+	assert_string_equal(covered_gap_text(gap).s,
+			    "from 2026-11-28 03:00:00 +01:00 to 2026-11-28 03:01:00 +01:00");
+	json_object_set_new(gap, "reason", json_string("paused"));
+	assert_string_equal(
+		covered_gap_text(gap).s,
+		"from 2026-11-28 03:00:00 +01:00 to 2026-11-28 03:01:00 +01:00: netflowd was paused");
+	assert_string_equal(covered_step(period, 0).s,
+			    "the clock was set back by 8 d 00 h at 2026-11-28 03:00:13 +01:00");
+	assert_string_equal(covered_step(period, 1).s,
+			    "the clock was set forward by 8 d 00 h at 2026-11-28 03:00:00 +01:00");
+	assert_string_equal(covered_step(period, 2).s, "");
+}
+
 static void check_nothing(const char *before, const char *after, const char *failing,
 			  const char *expected)
 {
@@ -99,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_nothing),
 	};
 

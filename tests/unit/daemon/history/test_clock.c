@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include "common/array.h"
+#include "common/json.h"
+#include "common/time.h"
 #include "daemon/history/plan.h"
 #include "tests/unit/daemon/history/scratch.h"
 
@@ -56,6 +58,8 @@ static struct batch *interval(uint64_t drops)
 
 	batch->from_us = host.begun_us + host.clock_us;
 	batch->to_us = host.up_us + host.clock_us;
+	batch->boot = host.boot;
+	batch->clock_us = host.clock_us;
 	add_drops(batch, host.series, drops);
 	assert_int_equal(
 		batch_add_record(batch, HISTORY_RECORD_DROP, batch->to_us - 1, strdup("{}"), NULL),
@@ -78,6 +82,28 @@ static void run(int64_t seconds)
 		host.up_us = next < end ? next : end;
 		write_batch(host.archive, interval(1 + count % 3));
 	}
+}
+
+/* The kernel reports it, and netflowd reads its counters; the interval ends by the clock that it began by. */
+static void step(int64_t by_s)
+{
+	struct batch *batch;
+
+	host.up_us += US / 200;
+	batch = interval(1);
+	batch->step_us = by_s * US;
+	host.clock_us += by_s * US;
+	write_batch(host.archive, batch);
+}
+
+static void reboot(int64_t off_s, int64_t wall_s)
+{
+	int64_t now_us = passed_us + host.up_us + off_s * US;
+
+	stop_netflowd();
+	start_host(wall_s);
+	passed_us = now_us - host.up_us;
+	start_netflowd();
 }
 
 static int64_t wall_s(void)
@@ -178,6 +204,226 @@ static void check_all(int64_t last_s)
 	check(last_s, 30);
 	check(last_s, 170);
 	check(last_s, 700);
+}
+
+static void check_step(size_t index, int64_t by_s, int64_t at_us)
+{
+	struct reader_period period;
+
+	ask((wall_s() - 2 * 3600) * US, wall_s() * US, &period);
+	if (index >= period.steps)
+		fail_msg("step %zu of %zu, by %lld", index, period.steps, (long long)by_s);
+	assert_int_equal(period.step[index].by_us, by_s * US);
+	assert_in_range(period.step[index].at_us, at_us - US, at_us + US);
+	reader_period_clear(&period);
+}
+
+static size_t records(void)
+{
+	OWN_READER struct reader *reader = open_reader(wall_s() - 3 * 3600, wall_s() + 10);
+	json_t *list = json_array();
+	size_t matched;
+
+	assert_int_equal(reader_records(reader, HISTORY_RECORD_DROP, 5, NULL, NULL, list, &matched),
+			 0);
+	json_decref(list);
+	return matched;
+}
+
+/* ---- a clock that is wrong for a while ------------------------------------------------------ */
+
+/* `restart`: the clock is set while netflowd does not run. */
+static void wrong_for_a_while(int64_t by_s, int64_t length_s, bool restart)
+{
+	int64_t ahead_us, back_us;
+	struct reader_period period;
+
+	begin();
+	run(900);
+	ahead_us = host.up_us + host.clock_us;
+	if (restart) {
+		stop_netflowd();
+		host.clock_us += by_s * US;
+		start_netflowd();
+	} else {
+		step(by_s);
+	}
+	run(length_s);
+	/* Also by the wrong clock, what is there now is found. */
+	assert_true(ask((wall_s() - 8) * US, wall_s() * US, &period) >= happened[count - 1].drops);
+	reader_period_clear(&period);
+	if (restart) {
+		stop_netflowd();
+		host.clock_us -= by_s * US;
+		start_netflowd();
+	} else {
+		step(-by_s);
+	}
+	back_us = host.up_us + host.clock_us;
+	run(900);
+	check_all(2000 + length_s);
+	assert_int_equal(records(), count);
+	/* What passed is covered, or was while netflowd did not run. */
+	ask((START + 60) * US, (wall_s() - 20) * US, &period);
+	assert_int_equal(period.asked.gaps, 0);
+	reader_period_clear(&period);
+	check_step(0, -by_s, back_us);
+	check_step(1, by_s, ahead_us);
+	stop_netflowd();
+}
+
+static void test_wrong_for_a_while(void **state)
+{
+	static const int64_t by_s[] = {30, 3600, 8 * DAY, 30 * DAY};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(by_s); i++)
+		for (int restart = 0; restart < 2; restart++) {
+			wrong_for_a_while(by_s[i], 13, restart);
+			remove_scratch(NULL);
+			make_scratch(NULL);
+		}
+	/* Over the ends of coarse buckets. */
+	wrong_for_a_while(DAY + 600, 1500, false);
+}
+
+/* A board without a battery begins its history 8 days ahead; and its clock is never right before it goes off. */
+static void test_wrong_at_startup(void **state)
+{
+	(void)state;
+	begin();
+	host.clock_us += 8 * DAY * US;
+	run(100);
+	step(-8 * DAY);
+	run(900);
+	check_all(1100);
+	/* Nothing says how long the host was off: what is there stays, and what follows is found. */
+	reboot(60, START + 9 * DAY);
+	run(300);
+	reboot(60, START + 2000);
+	count = 0;
+	run(900);
+	check(880, 30);
+	stop_netflowd();
+}
+
+/* An alert fires while the clock is ahead: its incident is one of that time, and its event says so. */
+static void test_incident(void **state)
+{
+	static const int64_t by_s[] = {30, 8 * DAY};
+	char text[100], when[TIME_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(by_s); i++) {
+		OWN_READER struct reader *reader = NULL;
+		OWN_READER_ROWS struct reader_rows rows = {0};
+		OWN_JSON json_t *incidents = json_array(), *one = NULL;
+		struct batch *batch;
+		int64_t fired_us;
+
+		begin();
+		step(by_s[i] + 600);
+		run(100);
+		host.up_us += 5 * US;
+		batch = interval(1);
+		fired_us = batch->to_us - 1;
+		time_format_realtime(fired_us * 1000, when);
+		snprintf(text, sizeof(text), "{\"time\":\"%s\",\"name\":\"%s\"}", when, when + 1);
+		assert_int_equal(batch_add_record(batch, HISTORY_RECORD_ALERT, fired_us,
+						  strdup(text), strdup("rule")),
+				 0);
+		write_batch(host.archive, batch);
+		run(10);
+		step(-by_s[i]);
+		run(10);
+		fired_us -= by_s[i] * US;
+		time_format_realtime(fired_us * 1000, when);
+		reader = open_reader(START, wall_s());
+		assert_int_equal(reader_incidents(reader, incidents), 0);
+		assert_int_equal(json_array_size(incidents), 1);
+		one = json_incref(json_array_get(incidents, 0));
+		assert_int_equal(json_integer_value(json_object_get(one, "time_us")), fired_us);
+		assert_string_equal(
+			json_string_value(json_object_get(json_object_get(one, "event"), "time")),
+			when);
+		json_decref(one);
+		assert_int_equal(reader_use_incident(reader, 1, &one), 0);
+		assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+		/* Those of the time since the clock was set. */
+		assert_int_equal(rows.count, 1);
+		assert_in_range(rows.row[0].value[DROPS_PACKETS], 10, 25);
+		stop_netflowd();
+		remove_scratch(NULL);
+		make_scratch(NULL);
+	}
+}
+
+/* What a wrong date deleted of 7 days: at most as much as passed while it was wrong. */
+static void test_nothing_expires(void **state)
+{
+	struct reader_period period;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 30; i++)
+		run(20);
+	step(30 * DAY);
+	run(3600);
+	ask(START * US, (START + 600) * US, &period);
+	assert_int_equal(period.begun_us, START * US);
+	assert_int_equal(period.asked.covered_us, 600 * US);
+	reader_period_clear(&period);
+	stop_netflowd();
+}
+
+/* A version before believed the clock: it cut what it had in the future. */
+static void test_poisoned(void **state)
+{
+	static const struct {
+		int64_t ahead_s, cut[PLAN_LEVELS];
+		bool all;
+	} files[] = {
+		{8 * DAY, {7 * DAY, 5 * DAY, DAY, DAY}, true},
+		{30 * 3600, {6 * 3600, -42 * 3600, -7200, -7200}, false},
+	};
+	char sql[2000];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		begin();
+		run(7210);
+		/* Coarser buckets have the two hours, and the last one goes with its level. */
+		happened[count - 1].drops = 0;
+		stop_netflowd();
+		snprintf(sql, sizeof(sql),
+			 "ALTER TABLE span DROP COLUMN kind; PRAGMA user_version = 5;"
+			 "DELETE FROM meta WHERE name IN ('boot', 'clock', 'up', 'present');"
+			 "INSERT INTO span (begun, ended, coverage) VALUES (%lld, %lld, 1);"
+			 "UPDATE meta SET value = %lld WHERE name LIKE 'rolled_'",
+			 (long long)((START + 7200 + files[i].ahead_s) * US),
+			 (long long)((START + 7213 + files[i].ahead_s) * US),
+			 (long long)(START + 7200 + files[i].ahead_s));
+		run_sql(sql);
+		for (int level = 0; level < PLAN_LEVELS; level++) {
+			int64_t cut = START + 7200 + files[i].cut[level];
+
+			snprintf(sql, sizeof(sql),
+				 "UPDATE meta SET value = %lld WHERE name = 'cut%d';"
+				 "DELETE FROM bucket WHERE level = %d AND time < %lld",
+				 (long long)cut, level, level, (long long)cut);
+			run_sql(sql);
+		}
+		if (files[i].all)
+			count = 0;
+		start_netflowd();
+		run(1800);
+		check(1790, 30);
+		if (!files[i].all)
+			check(8000, 700);
+		stop_netflowd();
+		remove_scratch(NULL);
+		make_scratch(NULL);
+	}
 }
 
 /* ---- intervals -------------------------------------------------------------------------------- */
@@ -281,6 +527,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
 	const struct CMUnitTest tests[] = {
+		TEST(test_wrong_for_a_while),
+		TEST(test_wrong_at_startup),
+		TEST(test_incident),
+		TEST(test_nothing_expires),
+		TEST(test_poisoned),
 		TEST(test_long_interval),
 		TEST(test_pause),
 		TEST(test_versions),
