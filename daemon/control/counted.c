@@ -99,6 +99,12 @@ static void put_packets(json_t *latency, const uint64_t sum[TRAFFIC_VALUES], con
 		json_object_set_new(latency, "packets", json_integer(json_count(packets)));
 }
 
+/* The ifindex is not known in other namespaces: there a device that is gone has the counts of its successor. */
+static bool is_device(const struct traffic_device *counted, const struct backend_device *device)
+{
+	return !counted->ifindex || !device->ifindex || counted->ifindex == device->ifindex;
+}
+
 void counted_add_packets(json_t *latency, const struct reading *traffic,
 			 const struct backend_device *device, enum nf_segment segment)
 {
@@ -107,7 +113,7 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 		device->name ? traffic_find(reading_traffic(traffic), device->netns, device->name)
 			     : NULL;
 
-	if (latency && counted)
+	if (latency && counted && is_device(counted, device))
 		put_packets(latency, counted->sum, direction);
 }
 

@@ -4,12 +4,13 @@ gone does not inherit its drops."""
 
 import contextlib
 import json
+import socket
 import time
 
 import pytest
 
 from conftest import needs_bpf
-from lab import packets, sockets, waiting
+from lab import packets, patience, sockets, waiting
 from lab.alerts import SETTINGS, Rules, alert, seconds
 from lab.net import Device, Pair, join, run
 from lab.prometheus import scrape
@@ -226,6 +227,32 @@ def host_tap(lab):
     """A TAP device in the daemon's own namespace, and a name for it."""
     with packets.Tunnel(Host, lab.name(), packets.IFF_TAP) as tunnel:
         yield tunnel, lab.name()
+
+
+def test_counts_of_the_kernel_are_of_the_device(historian, lab):
+    """A device of the daemon's own namespace that is made again under its name."""
+    daemon, name = historian, lab.name()
+    peer, own = "192.0.2.1", "192.0.2.2"
+
+    def rows():
+        return sorted((row["count"], row.get("packets"))
+                      for row in daemon.call("GetLatency", all=True)["latencies"]
+                      if row.get("device") == name and row["segment"] == "rx_total")
+
+    def deliver(count, expected):
+        with packets.Tunnel(Host, name, packets.IFF_TUN) as tun, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
+            Host.ip("address", "add", f"{own}/30", "dev", name)
+            reader.bind((own, 9001))
+            reader.settimeout(patience.seconds(5))
+            for _ in range(count):
+                tun.write(packets.ipv4(peer, own, packets.UDP,
+                                       packets.udp(peer, own, 1, 9001, b"x")))
+                reader.recv(10)
+            return waiting.until(rows, lambda got: got == expected, pause=0.2) == expected
+
+    assert deliver(4, [(4, 4)]), rows()
+    assert deliver(3, [(3, 3), (4, None)]), rows()
 
 
 def test_the_kernel_is_asked_for_the_name(historian, host_tap, lab):
