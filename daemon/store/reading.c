@@ -127,15 +127,24 @@ static void read_missed(struct reading *reading, const struct backend *backend)
 	}
 }
 
+/*
+ * The part is read before the whole, so that it is not larger.  Where a file cannot be read for once, what was known
+ * stays: neither number ever falls.
+ */
 static void read_host(struct reading *reading, struct reading_sources *sources)
 {
 	struct reading_counters *counters = &reading->counters;
+	uint64_t unseen;
 
-	if (!sources->softnet || softnet_sum_add(&sources->received, sources->softnet) < 0)
+	if (!sources->softnet)
 		return;
-	counters->host.known = true;
+	unseen = sources->unseen(sources->userdata);
+	if (unseen > sources->unseen_packets)
+		sources->unseen_packets = unseen;
+	(void)softnet_sum_add(&sources->received, sources->softnet);
+	counters->host.known = sources->received.begun;
 	counters->host.received = sources->received.packets;
-	counters->host.unseen = sources->unseen(sources->userdata);
+	counters->host.unseen = sources->unseen_packets;
 }
 
 static int step_counters(struct reading *reading, struct reading_sources *sources,

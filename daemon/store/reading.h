@@ -120,6 +120,7 @@ struct reading_sources {
 	char *softnet; /* the path of /proc/net/softnet_stat; NULL: the host is not counted */
 	struct softnet_sum received;
 	uint64_t (*unseen)(void *userdata);
+	uint64_t unseen_packets; /* the most that it returned */
 	void *userdata;
 	struct ledger_watch watch[READING_EQUATIONS];
 };

@@ -146,14 +146,17 @@ KINDS = """nft-prerouting nft-input nft-output nft-forward nft-ingress ipv4-vers
     igmp-checksum unknown-ethertype tc-ingress tc-egress device-down tcp-closed-port tcp-checksum
     tcp-listener-ack udp-closed-port udp-checksum udp-length udp-full-buffer udp-socket-filter
     icmp-checksum raw-socket-filter""".split()
+# Each is asked for dozens of times, which takes minutes in an emulated machine.
+SOME_KINDS = KINDS if patience.FACTOR == 1 else KINDS[::5]
 FEWEST = 11
 # A trace event names no device of these: the packet is a copy, or no stage saw it before.
 NOT_IN_TRACE = ("raw-socket-filter", "tc-egress")
 DELIVERED, FORWARDED, FLOODED = 311, 287, 4000
-FLOOD = """
+LONG = round(patience.seconds(120))  # ago: before the test began
+FLOOD = f"""
 [alert flood]
 condition = drop_rate
-over = 1000/s
+over = {patience.fewer(1000)}/s
 window = 2s
 severity = warning
 """
@@ -173,7 +176,7 @@ class Made:
         self.kinds = {}    # {name of a death: (how many, its functions, its namespaces)}
         known = {death.name: death for death in deaths.DEATHS
                  if kernel.release() >= max(death.since, death.untraced_before)}
-        for count, name in enumerate(filter(known.get, KINDS), FEWEST):
+        for count, name in enumerate(filter(known.get, SOME_KINDS), FEWEST):
             namespaces = []
             scene = deaths.Scene(lab, count, lambda *new, to=namespaces: to.extend(new))
             stack.callback(scene.close)
@@ -258,7 +261,7 @@ def check_drops(daemon, made, tmp_path):
     assert waiting.until(lambda: made.wrong(daemon.call("GetDrops")["rows"]),
                          lambda wrong: not wrong) == {}
     written(daemon)
-    past = {"since": since(120)}
+    past = {"since": since(LONG)}
     assert made.wrong(daemon.call("GetDrops", **past)["rows"]) == {}
     assert made.wrong(daemon.call("GetDropRecords", limit=1 << 20)["records"]) == {}
     for when, key in itertools.product(({}, past), (*KEYS, "cgroup")):
@@ -268,7 +271,7 @@ def check_drops(daemon, made, tmp_path):
             shown = [sum(reply["packets"] for reply in replies),
                      sum(row["packets"] for reply in replies for row in reply["rows"])]
             assert shown == [count, count], (name, key, when)
-    for when in ((), ("--since", "2min")):
+    for when in ((), ("--since", f"{LONG}s")):
         shown = json.loads(daemon.netflowctl("drops", "--json", "--all", *when).stdout)
         assert made.wrong(shown["rows"]) == {}, when
         for rows in exported(daemon, *when):
@@ -315,12 +318,12 @@ def check_latency(daemon, made):
         return {key: sums[key] for key in expected}
 
     assert shown(daemon.call("GetLatency", all=True)["latencies"]) == expected
-    assert shown(daemon.call("GetLatency", all=True, since=since(120))["latencies"]) == expected
+    assert shown(daemon.call("GetLatency", all=True, since=since(LONG))["latencies"]) == expected
     sender = made.flooded.left_device.name
-    for when in ({}, {"since": since(120)}):
+    for when in ({}, {"since": since(LONG)}):
         reply = daemon.call("GetLatency", device=sender, **when)
         assert [row["count"] for row in reply["worst"]] == [FLOODED] and reply["devices"] == 1, when
-    for when in ((), ("--since", "2min")):
+    for when in ((), ("--since", f"{LONG}s")):
         for rows in exported(daemon, "--all", *when):
             assert shown(rows["latency"]) == expected, when
         text = daemon.netflowctl("latency", "--dev", path.right_device.name, *when).stdout
@@ -353,7 +356,7 @@ def check_replay(daemon, made, file):
 @pytest.mark.needs("drops", "headers")
 def test_every_view(views, tmp_path):
     daemon, made, file = views
-    assert len(made.kinds) >= 20
+    assert len(made.kinds) > len(SOME_KINDS) / 2
     check_drops(daemon, made, tmp_path)
     check_incident(daemon, made)
     check_top(daemon, made.flooded.right_device, FLOODED)
