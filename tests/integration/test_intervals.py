@@ -46,13 +46,13 @@ def test_a_pause_is_a_gap(start, silent_pair, tmp_path):
     pair.left.send_udp(pair.RIGHT4, 9, 40)
     time.sleep(1.2)
     # An answer of now, before the interval is over.
-    now = daemon.call("GetDrops", since=since, netns=str(pair.right.inode))
+    now = daemon.call("GetDrops", since=since, device=pair.right_device.name)
     daemon.call("Resume")
     ended = time.time()
     pair.left.send_udp(pair.RIGHT4, 9, 7)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), 37) == 37
     intervals(daemon, 2)
-    reply = daemon.call("GetDrops", since=since, netns=str(pair.right.inode))
+    reply = daemon.call("GetDrops", since=since, device=pair.right_device.name)
     for answer, packets in ((now, 30), (reply, 37)):
         period = answer["period"]
         assert period["gap_count"] == 1, (since, period["begins"], period["gaps"])
@@ -63,7 +63,7 @@ def test_a_pause_is_a_gap(start, silent_pair, tmp_path):
         missing = (period["asked_ns"] - period["asked_covered_ns"]) / 1e9
         assert missing == pytest.approx(seconds(gap["to"]) - seconds(gap["from"]), abs=1e-3)
         assert answer["exact"] is False
-    shown = daemon.netflowctl("drops", "--since", since, "--netns", str(pair.right.inode)).stdout
+    shown = daemon.netflowctl("drops", "--since", since, "--dev", pair.right_device.name).stdout
     assert re.search(r"not recorded from .*: netflowd was paused", shown), shown
     page = daemon.netflowctl("report", "--html", "-", "--since", since).stdout
     assert ": netflowd was paused" in page
@@ -85,7 +85,7 @@ def test_a_stopped_daemon_has_a_long_interval(start, silent_pair, tmp_path):
     """What the kernel counted while netflowd could not read it is not put beside a silence: an
     answer has the whole time that it stood, or nothing of it."""
     pair, clock = silent_pair, Clock(tmp_path, BEGIN + 9.9)
-    where = str(pair.right.inode)
+    where = pair.right_device.name
     daemon = start(FAST, history=tmp_path / "history", environment=clock.environment)
     os.kill(daemon.pid, signal.SIGSTOP)
     try:
@@ -98,12 +98,12 @@ def test_a_stopped_daemon_has_a_long_interval(start, silent_pair, tmp_path):
         clock.advance(BEGIN + at)
         written(daemon, clock.now)
     for at in range(10, 60, 10):
-        reply = daemon.call("GetDrops", netns=where, since=text(BEGIN + at),
+        reply = daemon.call("GetDrops", device=where, since=text(BEGIN + at),
                             until=text(BEGIN + at + 10))
         period = reply["period"]
         assert reply["packets"] == 1055
         assert seconds(period["from"]) <= BEGIN + 10.1 and seconds(period["to"]) >= BEGIN + 52
-    assert daemon.call("GetDrops", netns=where, since=text(BEGIN + 70))["packets"] == 0
+    assert daemon.call("GetDrops", device=where, since=text(BEGIN + 70))["packets"] == 0
     page = daemon.netflowctl("report", "--html", "-", "--since", text(BEGIN), "--until",
                              text(BEGIN + 89), env={**os.environ, **clock.environment})
     assert page.returncode == 0, page
@@ -114,7 +114,7 @@ def test_a_clock_that_was_ahead(start, silent_pair, tmp_path):
     """It is ahead by 30 days for 13 s, and is corrected: what was before, while and after is found
     by all that asks for the last minutes, also after a restart."""
     pair, clock = silent_pair, Clock(tmp_path, BEGIN + 10.1)
-    where, ahead = str(pair.right.inode), 30 * 86400
+    where, ahead = pair.right_device.name, 30 * 86400
     daemon = start(FAST, history=tmp_path / "history", environment=clock.environment)
     environment = {**os.environ, **clock.environment}
     sent = 0
@@ -132,16 +132,16 @@ def test_a_clock_that_was_ahead(start, silent_pair, tmp_path):
         intervals(daemon, 1)
 
     def check():
-        reply = daemon.call("GetDrops", netns=where, since=text(BEGIN + 10.2),
+        reply = daemon.call("GetDrops", device=where, since=text(BEGIN + 10.2),
                             until=text(clock.now))
         assert reply["packets"] == 127 and not reply["period"]["gaps"], reply
         assert [(round(at["by_ns"] / 1e9), round(seconds(at["at"])))
                 for at in reply["period"]["clock_steps"]] == \
             [(-ahead, BEGIN + 33), (ahead, BEGIN + 20)]
-        records = daemon.call("GetDropRecords", netns=where, since=text(BEGIN))["records"]
+        records = daemon.call("GetDropRecords", device=where, since=text(BEGIN))["records"]
         assert len(records) >= 20
         assert all(BEGIN <= seconds(record["time"]) <= clock.now for record in records)
-        shown = daemon.netflowctl("drops", "--since", "10m", "--netns", where, env=environment)
+        shown = daemon.netflowctl("drops", "--since", "10m", "--dev", where, env=environment)
         assert re.search(r"\b127\b", shown.stdout), shown
         assert "the clock was set back by 30 d" in shown.stdout, shown
 
