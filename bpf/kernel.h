@@ -67,6 +67,10 @@ struct inet_hashinfo {
 	struct inet_listen_hashbucket *lhash2;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
 struct hlist_head {
 	void *first;
 };
@@ -120,6 +124,7 @@ struct net {
 	struct netns_xfrm xfrm;
 	__u64 net_cookie;
 	struct net_device *loopback_dev;
+	struct hlist_head *dev_index_head; /* by the lower bits of the ifindex */
 };
 
 typedef struct {
@@ -181,6 +186,7 @@ struct device {
 
 struct net_device {
 	char name[NF_DEVICE_NAME];
+	struct hlist_node index_hlist; /* of dev_index_head */
 	struct device dev;
 	const struct rtnl_link_ops *rtnl_link_ops;
 	int ifindex;
@@ -275,10 +281,6 @@ struct sock {
 	struct {
 		atomic_t rmem_alloc; /* sk_rmem_alloc, bytes */
 	} sk_backlog;
-};
-
-struct hlist_node {
-	struct hlist_node *next;
 };
 
 struct inet_connection_sock {

@@ -38,6 +38,10 @@
  * Other reasons for a late announcement show none of these: the backlog of a busy socket, SO_RCVLOWAT,
  * IPsec that decrypts on another CPU.
  *
+ * A device above.  VLAN, macvlan, ipvlan and VRF devices get what a device below received without another
+ * netif_receive_skb(), and may be in another namespace: that of a pod.  The kernel then notes their ifindex in the
+ * skb (skb_iif), so a socket's queue shows it, and the journey goes on at that device, see nf_queued_lift().
+ *
  * The skbs behind the first are read with bpf_probe_read_kernel() only, which
  * does not fault if one of them is freed; then its address, or its head, does not
  * match an entry.
@@ -97,6 +101,42 @@ static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb, 
 	e->head = head;
 	nf_inflight_seal(e, skb);
 	return true;
+}
+
+/*
+ * If the skb has come to a device above the one that received it, its journey goes on there.  `net`: the namespace
+ * of its socket, a number like nf_inflight.skb.  A global function like nf_device_claim().
+ */
+__noinline int nf_queued_lift(__u64 skb, __u64 net, __u32 iif)
+{
+	struct nf_inflight *e = nf_inflight_at(skb);
+	__u32 slot = nf_device_by_index(net, iif);
+
+	if (!e || slot == NF_SLOT_OTHER || slot == e->slot)
+		return 0;
+	nf_hops_add(e, skb);
+	e->slot = slot;
+	nf_inflight_seal(e, skb);
+	return 0;
+}
+
+/* Whether the skb is still at the device where it was received. */
+static __always_inline bool nf_queued_is_there(const struct nf_inflight *e, __u32 netns, __u32 iif)
+{
+	__u32 slot = e->slot;
+	const struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
+
+	return !info || !info->ifindex || !iif || (info->ifindex == iif && info->netns == netns);
+}
+
+/* The same of a socket whose type the verifier knows. */
+static __always_inline void nf_queued_settle(const struct nf_inflight *e, const struct sock *sk,
+					     __u64 skb, __u32 iif)
+{
+	const struct net *net = sk->__sk_common.skc_net.net;
+
+	if (unlikely(!nf_queued_is_there(e, net->ns.inum, iif)))
+		nf_queued_lift(skb, nf_address(net), iif);
 }
 
 /*
@@ -204,7 +244,9 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns
 {
 	const struct sk_buff *at = (const void *)(skb + base);
 	struct nf_inflight *e = nf_inflight_at(skb);
+	const struct net *net;
 	__u64 before;
+	__u32 iif;
 
 	if (nf_queued_is_old(e, skb))
 		return 0;
@@ -215,6 +257,11 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns
 		return before + NF_QUEUED_NOT_FOLLOWED;
 	if (filled_ns == NF_QUEUED_LOOK)
 		return before;
+	/* TCP has given it to its socket. */
+	net = filled_ns == NF_QUEUED_UDP ? 0 : BPF_CORE_READ(at, sk, __sk_common.skc_net.net);
+	iif = BPF_CORE_READ(at, skb_iif);
+	if (net && unlikely(!nf_queued_is_there(e, BPF_CORE_READ(net, ns.inum), iif)))
+		nf_queued_lift(skb, (__u64)net - base, iif);
 	nf_queued_stamp(e, now, e->begin_ns < filled_ns ? filled_ns : 0);
 	return before;
 }
@@ -371,6 +418,7 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 	    !nf_queued_is_same(e, number, (__u64)skb->head, skb->skb_iif,
 			       BPF_CORE_READ_BITFIELD(skb, cloned)))
 		return;
+	nf_queued_settle(e, sk, number, skb->skb_iif);
 	cpu->enqueue.sk = nf_address(sk);
 	cpu->enqueue.begin_ns = e->begin_ns;
 	cpu->enqueue.slot = e->slot;
@@ -447,6 +495,8 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 				     BPF_CORE_READ_BITFIELD(tail, cloned)))) {
 		/* Usually it has just been named: no need to read the clock again. */
 		now = named && cpu->enqueue.skb == skb ? cpu->enqueue.ns : bpf_ktime_get_ns();
+		if (!named)
+			nf_queued_settle(e, sk, skb, tail->skb_iif);
 		oldest = nf_queued_tail(cpu, tail, sk, e, now, locked);
 	} else if (locked && skb != queue && !nf_queued_is_old(e, skb)) {
 		now = bpf_ktime_get_ns();

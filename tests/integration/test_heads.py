@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A journey survives a new head: what the receiver's namespace shows of packets whose head a
-router, NAT or XDP copied on the way, while all are followed and while some are."""
+"""A journey survives a new head and a device above: what the receiver's namespace shows of packets
+whose head a router, NAT or XDP copied on the way, or which came through a macvlan, VLAN or ipvlan
+device, while all are followed and while some are."""
 
 import contextlib
 import socket
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from lab import loads, patience, sockets, waiting, xdp
+from lab import loads, net, patience, sockets, waiting, xdp
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -67,17 +68,57 @@ def test_receiver_behind_a_router(start, path, shape, version, governor):
     daemon = start(*(ALL if governor == "off" else FEW))
     with contextlib.ExitStack() as stack:
         sender, reader = through(path, stack, shape, version)
-        time.sleep(0.3)
-        if governor == "on":
-            stack.enter_context(loads.Flood())
-            time.sleep(1)
-        before = delivered(daemon, path.right_device)
-        exchange(sender, reader, COUNT)
-        after = waiting.until(lambda: delivered(daemon, path.right_device),
-                              lambda row: row[0] >= before[0] + COUNT, 1)
+        check(daemon, stack, governor, path.right_device, lambda: exchange(sender, reader, COUNT))
+
+
+def check(daemon, stack, governor, device, send):
+    """That the device shows COUNT delivered packets more after `send`."""
+    time.sleep(0.3)
+    if governor == "on":
+        stack.enter_context(loads.Flood())
+        time.sleep(1)
+    before = delivered(daemon, device)
+    send()
+    after = waiting.until(lambda: delivered(daemon, device),
+                          lambda row: row[0] >= before[0] + COUNT, 1)
     count = after[0] - before[0]
-    print(shape, version, governor, count, after)
+    print(governor, count, after)
     if governor == "off":
         assert abs(count - COUNT) <= COUNT / 1000, (before, after)
     else:
         assert abs(count - COUNT) <= 2 * after[1] + COUNT / 50, (before, after)
+
+
+ABOVE = {"macvlan": ("type", "macvlan", "mode", "bridge"),
+         "vlan": ("type", "vlan", "id", "7"),
+         "ipvlan": ("type", "ipvlan", "mode", "l2")}
+
+
+def pods(lab, kind):
+    """Two pods whose devices are on top of those of their nodes; their addresses are a Pair's."""
+    nodes, ends = lab.pair(ipv6=False), []
+    for below in (nodes.left_device, nodes.right_device):
+        pod, name = lab.namespace(), lab.name()
+        try:
+            below.namespace.ip("link", "add", "link", below.name, "name", name, *ABOVE[kind])
+        except RuntimeError as error:
+            assert "Unknown device type" in str(error), error
+            pytest.skip(f"this kernel has no {kind} devices")
+        below.namespace.ip("link", "set", name, "netns", pod.name)
+        pod.ip("link", "set", name, "up")
+        ends.append(net.Device(pod, name))
+    net.join(ends[0], net.Pair.LEFT4, net.Pair.LEFT6, ends[1], net.Pair.RIGHT4, net.Pair.RIGHT6)
+    return ends
+
+
+@pytest.mark.parametrize("kind, protocol, governor", [
+    *(("macvlan", protocol, governor) for protocol in ("udp", "tcp") for governor in ("off", "on")),
+    pytest.param("vlan", "tcp", "off", marks=pytest.mark.smoke),
+    pytest.param("ipvlan", "udp", "off", marks=pytest.mark.smoke)])
+def test_receiver_with_a_device_above(start, lab, kind, protocol, governor):
+    left, right = pods(lab, kind)
+    daemon = start(*(ALL if governor == "off" else FEW))
+    with contextlib.ExitStack() as stack:
+        sender, reader = stack.enter_context(sockets.KINDS[protocol](
+            left.namespace, right.namespace, net.Pair.RIGHT4, PORT))
+        check(daemon, stack, governor, right, lambda: exchange(sender, reader, COUNT))

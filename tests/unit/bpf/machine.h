@@ -41,6 +41,7 @@ struct machine_run {
 static struct machine {
 	struct net net[MACHINE_NETS];
 	struct net_device dev[MACHINE_NETS][MACHINE_DEVICES];
+	struct hlist_head index[MACHINE_NETS][256]; /* of net_device.index_hlist, as dev_by_index() has it */
 	struct net_device_ops ops;
 	struct sk_buff *skb; /* [MACHINE_SKBS] */
 	unsigned char (*head)[MACHINE_HEAD];
@@ -77,6 +78,7 @@ static inline void machine_devices(void)
 		machine.net[n].ns.inum = 4026531840U + n;
 		machine.net[n].net_cookie = 1 + n;
 		machine.net[n].loopback_dev = &machine.dev[n][0];
+		machine.net[n].dev_index_head = machine.index[n];
 		for (int d = 0; d < MACHINE_DEVICES; d++) {
 			struct net_device *dev = &machine.dev[n][d];
 
@@ -85,6 +87,7 @@ static inline void machine_devices(void)
 			dev->flags = d ? 0 : IFF_LOOPBACK;
 			dev->nd_net.net = &machine.net[n];
 			dev->netdev_ops = &machine.ops;
+			machine.index[n][dev->ifindex & 255].first = &dev->index_hlist;
 		}
 	}
 }

@@ -836,10 +836,113 @@ static void test_wakeup_of_nobody(void **state)
 	assert_int_equal(event_of(NF_PROBE_SCHED_WAKING, NF_EVENT_HIT), 0);
 }
 
+/* ---- devices above ---- */
+
+/* A pod's device, behind another one with the same hash. */
+static struct net_device *above(int ifindex)
+{
+	struct net_device *dev = &machine.dev[1][2], *other = &machine.dev[1][3];
+
+	dev->ifindex = ifindex;
+	other->ifindex = ifindex + 256;
+	other->index_hlist.next = &dev->index_hlist;
+	machine.index[1][ifindex & 255].first = &other->index_hlist;
+	return dev;
+}
+
+static void check_lifted(struct net_device *dev, struct machine_socket *s, int ifindex)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	s->sk.__sk_common.skc_net.net = &machine.net[1];
+	skb->skb_iif = ifindex;
+	if (s == &udp) {
+		settings.udp_enqueue = true;
+		at(BEGIN + 1600);
+		enqueue(&s->sk, skb);
+	} else {
+		skb->sk = &s->sk;
+	}
+	append(s, skb);
+	announced_at(s, BEGIN + 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
+	assert_hist(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+	skb->sk = NULL;
+	at(20000);
+	copy(skb, 10);
+	assert_int_equal(journey()->devices, 2);
+	assert_string_equal(journey()->device[0].name, NET_A->name);
+	assert_string_equal(journey()->device[1].name, dev->name);
+	assert_int_equal(journey()->device[1].netns, dev->nd_net.net->ns.inum);
+	assert_hist(dev, NF_SEGMENT_RECEIVE_TO_COPY, 1, 20000 - BEGIN);
+	assert_balanced();
+}
+
+/* macvlan, VLAN and the like: no second netif_receive_skb() says that the skb is there. */
+static void test_a_device_above(void **state)
+{
+	(void)state;
+	check_lifted(above(77), &tcp, 77);
+}
+
+static void test_a_device_above_gets_datagrams(void **state)
+{
+	(void)state;
+	check_lifted(above(77), &udp, 77);
+}
+
+static void test_a_device_above_with_the_same_number(void **state)
+{
+	(void)state;
+	check_lifted(above(NET_A->ifindex), &tcp, NET_A->ifindex);
+}
+
+static void test_several_at_a_device_above(void **state)
+{
+	struct net_device *dev = above(77);
+	struct sk_buff *skb[3];
+
+	(void)state;
+	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
+	for (int i = 0; i < 3; i++) {
+		skb[i] = received_at(BEGIN + 160 * i);
+		skb[i]->skb_iif = dev->ifindex;
+		skb[i]->sk = &tcp.sk;
+	}
+	for (int i = 0; i < 3; i++)
+		append(&tcp, skb[i]);
+	announced_at(&tcp, BEGIN + 8000);
+	for (int i = 0; i < 3; i++)
+		skb[i]->sk = NULL;
+	assert_int_equal(hist(NET_A, NF_SEGMENT_GAP_WAIT).count, 0);
+	assert_int_equal(hist(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE).count +
+				 hist(dev, NF_SEGMENT_GAP_WAIT).count,
+			 3);
+}
+
+/* The device is gone, or its namespace has more devices than are looked at. */
+static void test_an_unknown_device_above(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	skb->skb_iif = 78;
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+	copy(skb, 10);
+	assert_int_equal(journey()->devices, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		QUEUED_TEST(test_one),
+		QUEUED_TEST(test_a_device_above),
+		QUEUED_TEST(test_a_device_above_gets_datagrams),
+		QUEUED_TEST(test_a_device_above_with_the_same_number),
+		QUEUED_TEST(test_several_at_a_device_above),
+		QUEUED_TEST(test_an_unknown_device_above),
 		QUEUED_TEST(test_gro_list),
 		QUEUED_TEST(test_coalesced),
 		QUEUED_TEST(test_several),
