@@ -23,7 +23,7 @@ KNOWN = [
       for load in ("tcp_*", "zerocopy", "sendfile", "udp_gso*")
       for question in ("transmitted", "delivered")),
     *(Known(stacked, "*", "*", "on", question, "a packet of two devices is drawn at each of them")
-      for stacked in ("macvlan", "ipvlan_*", "vlan", "bond", "vxlan", "gre", "pods")
+      for stacked in ("ipvlan_*", "vlan", "bond", "vxlan", "gre", "pods")
       for question in ("transmitted", "delivered", "forwarded *")),
     Known("redirected", "*", "*", "on", "delivered", "journeys of redirected frames do not begin"),
     Known("pods", "*", "*", "*", "forwarded 1", NEW_HEAD),

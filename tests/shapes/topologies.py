@@ -174,31 +174,32 @@ def gre(lab):
 
 
 def _sublink(lab, kind, mode):
-    """A pod whose device is a slave of the veth in its node; the other node is the receiver."""
-    pair = lab.pair()
-    pod = lab.namespace()
-    name = lab.name()
-    _link(pair.left, name, "link", pair.left_device.name, "type", kind, "mode", mode)
-    pair.left.ip("link", "set", name, "netns", pod.name)
-    pod.ip("link", "set", name, "up")
-    return _joined(Device(pod, name), pair.right_device)
+    """Two pods whose devices are slaves of the veths in their nodes."""
+    pods = []
+    for below in (pair := lab.pair()).left_device, pair.right_device:
+        pod, name = lab.namespace(), lab.name()
+        _link(below.namespace, name, "link", below.name, "type", kind, "mode", mode)
+        below.namespace.ip("link", "set", name, "netns", pod.name)
+        pod.ip("link", "set", name, "up")
+        pods.append(Device(pod, name))
+    return _joined(*pods)
 
 
 @topology
 def macvlan(lab):
-    """A pod with a macvlan device."""
+    """Pods with macvlan devices."""
     return _sublink(lab, "macvlan", "bridge")
 
 
 @topology
 def ipvlan_l2(lab):
-    """A pod with an ipvlan device in mode l2."""
+    """Pods with ipvlan devices in mode l2."""
     return _sublink(lab, "ipvlan", "l2")
 
 
 @topology
 def ipvlan_l3(lab):
-    """A pod with an ipvlan device in mode l3."""
+    """Pods with ipvlan devices in mode l3."""
     return _sublink(lab, "ipvlan", "l3")
 
 

@@ -41,7 +41,8 @@ struct machine_run {
 static struct machine {
 	struct net net[MACHINE_NETS];
 	struct net_device dev[MACHINE_NETS][MACHINE_DEVICES];
-	struct hlist_head index[MACHINE_NETS][256]; /* of net_device.index_hlist, as dev_by_index() has it */
+	struct hlist_head index[MACHINE_NETS]
+			       [256]; /* of net_device.index_hlist, as dev_by_index() has it */
 	struct net_device_ops ops;
 	struct sk_buff *skb; /* [MACHINE_SKBS] */
 	unsigned char (*head)[MACHINE_HEAD];
