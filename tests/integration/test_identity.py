@@ -1,275 +1,196 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A device is itself: a rename follows, and a device with the name and the ifindex of one that is
-gone does not inherit its drops."""
+"""Identity: the kernel reuses skbs, frees them unseen, and uses them for messages that cross no
+device.  A stale entry must never make a time: none is negative, and none is longer than the packet
+can have lived."""
 
 import contextlib
-import json
 import socket
+import threading
 import time
 
 import pytest
 
-from conftest import needs_bpf
-from lab import packets, patience, sockets, waiting
-from lab.alerts import SETTINGS, Rules, alert, seconds
-from lab.net import Device, Pair, join, run
-from lab.prometheus import scrape
-from test_every_way import FAST, KEYS, packets_of, since, written
+from lab import journeys, ledgers, patience, sockets
+from lab.loads import loads, netlink_turn, unix_turn
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
+SECONDS = 6
+TINIEST = ("inflight.entries=8", *journeys.EVERY)
+TINY = ("inflight.entries=64", *journeys.EVERY)
 
-FIRST, SECOND = "itself1", "itself2"
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
-@pytest.fixture(scope="module")
-def historian(kept, tmp_path_factory):
-    """A daemon with a history, metrics, and a rule for each of two names."""
-    needs_bpf()
-    rules = Rules(tmp_path_factory.mktemp("rules") / "rules")
-    rules.write("10-test.conf", "".join(
-        f"[alert {name}]\ncondition = drop_rate\ndevice = {name}\nwindow = 1m\nover = 0\n"
-        for name in (FIRST, SECOND)))
-    return kept(FAST, rules.setting, *SETTINGS, "metrics.listen=unix",
-                history=tmp_path_factory.mktemp("history"))
+class Exchange:
+    """Ping-pong that knows the longest time one message can have lived, from send to read."""
+
+    def __init__(self, sender, reader):
+        self.sender, self.reader = sender, reader
+        self.longest_ns = 0
+        self.messages = 0
+
+    def turn(self):
+        for _ in range(20):
+            begin = time.monotonic_ns()
+            self.sender.send(b"x" * 300)
+            self.reader.recv(1000)
+            self.longest_ns = max(self.longest_ns, time.monotonic_ns() - begin)
+            self.messages += 1
 
 
-class Changing:
-    """A device that drops datagrams to a closed port, and changes its name and namespace."""
-
-    def __init__(self, lab, name):
-        self.pair = lab.pair(ipv6=False)
-        self.home = self.namespace = self.pair.right
-        self.device = self.pair.right_device
-        self.rename(name)
-
-    def drop(self, count):
-        assert self.pair.left.send_udp(Pair.RIGHT4, 9, count) == count
-
-    def _up(self, name):
-        self.namespace.ip("link", "set", name, "up")
-        self.device = Device(self.namespace, name)
-
-    def rename(self, name):
-        self.namespace.ip_batch(f"link set {self.device.name} down",
-                                f"link set {self.device.name} name {name}")
-        self._up(name)
-
-    def move(self, namespace, name):
-        self.namespace.ip("link", "set", self.device.name, "netns", namespace.name, "name", name)
-        self.namespace = namespace
-        self._up(name)
-        self.namespace.ip_batch(f"address add {Pair.RIGHT4}/24 dev {name}")
-
-    def replace(self):
-        """Delete it, and make one with its name and ifindex."""
-        self.namespace.ip("link", "delete", self.device.name)
-        left = self.pair.left_device
-        run("ip", "link", "add", self.device.name, "index", self.device.ifindex,
-            "netns", self.namespace.name, "type", "veth", "peer", "name", left.name,
-            "netns", left.namespace.name)
-        left.namespace.ip("link", "set", left.name, "up")
-        self._up(self.device.name)
-        self.pair.left_device = Device(left.namespace, left.name)
-        join(self.pair.left_device, Pair.LEFT4, None, self.device, Pair.RIGHT4, None)
+@contextlib.contextmanager
+def exchanges(pair):
+    """UDP and TCP, IPv4, side by side."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for port, connect in enumerate(sockets.KINDS.values(), 7001):
+            ends = stack.enter_context(connect(pair.left, pair.right, pair.RIGHT4, port))
+            found[port] = Exchange(*ends)
+        yield found
 
 
-def every_way(daemon, **where):
-    """The packets that each view has of a device."""
-    found = {}
-    for when, past in (("now", {}), ("past", {"since": since(60)})):
-        found[when] = packets_of(daemon, **where, **past)
-        for by in KEYS:
-            rows = daemon.call("GetDrops", by=by, **where, **past)["rows"]
-            found[when, by] = sum(row["packets"] for row in rows)
-    found["records"] = daemon.call("GetDropRecords", **where)["matched"]
-    text = daemon.netflowctl("drops", "--dev", where["device"], "--json").stdout
-    found["netflowctl"] = json.loads(text)["packets"]
-    return found
+class Watch(threading.Thread):
+    """Reads the stream of latency records, and keeps the impossible ones."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client = client
+        self.records = self.gaps = 0
+        self.wrong, self.longest = [], {}
+        self.begin = time.monotonic_ns()
+
+    def run(self):
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                reply = self.client.receive()["parameters"]
+                self.gaps += reply.get("gap") or 0
+                if reply.get("latency"):
+                    self.look(reply["latency"])
+
+    def look(self, record):
+        self.records += 1
+        wrong = journeys.impossible(record, time.monotonic_ns() - self.begin)
+        if wrong:
+            self.wrong.append(wrong)
+        if record["outcome"] == "delivered":
+            port = journeys.destination_port(record)
+            if record["total_ns"] > self.longest.get(port, {"total_ns": -1})["total_ns"]:
+                self.longest[port] = record
 
 
-def agrees(daemon, count, **where):
-    """Wait until all views have this number."""
-    got = waiting.until(lambda: every_way(daemon, **where),
-                        lambda got: set(got.values()) == {count}, pause=0.2)
-    assert set(got.values()) == {count}, (where, got)
+def histograms_possible(daemon, device, longest_ns):
+    """Check that no segment of the device is longer than the longest life of any message."""
+    rows = [l for l in daemon.call("GetLatency", all=True)["latencies"]
+            if (l.get("netns"), l.get("ifindex")) == (device.namespace.inode, device.ifindex)]
+    assert rows
+    for row in rows:
+        assert row["max_ns"] <= longest_ns, (row["segment"], row["max_ns"], longest_ns)
 
 
-def stored(daemon, device):
-    """The records of a device in the history, which keeps a few of each cause and interval."""
-    return daemon.call("GetDropRecords", device=device, since=since(60))["records"]
+@pytest.mark.parametrize("settings", [TINIEST, TINY, journeys.EVERY],
+                         ids=["8 entries", "64 entries", "default table"])
+def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
+    daemon = start(*settings, "control.queue_bytes=67108864")
+    pair = silent_pair
+    with daemon.client(timeout=None) as client, exchanges(pair) as exchange:
+        client.monitor(records=["latency"], netns=str(pair.right.inode))
+        watch = Watch(client)
+        watch.start()
+        turns = [unix_turn(socket.SOCK_DGRAM), unix_turn(socket.SOCK_STREAM), netlink_turn(),
+                 *(e.turn for e in exchange.values())]
+        with loads(*turns):
+            time.sleep(SECONDS)
+        status = ledgers.check_balanced(daemon)
+        time.sleep(0.5)
+        longest = {port: e.longest_ns for port, e in exchange.items()}
+        client.socket.shutdown(socket.SHUT_RDWR)
+        watch.join(timeout=patience.seconds(20))
+    assert not watch.wrong
+    assert watch.records > 1000
+    for port, record in watch.longest.items():
+        if port in longest:
+            assert record["total_ns"] <= longest[port], (record, longest[port])
+    histograms_possible(daemon, pair.right_device, max(longest.values()))
+    if settings is TINIEST:
+        assert status["inflight"]["overwritten"] > 0, "the table was large enough"
 
 
-def of_series(daemon, device, expected):
-    """The drops of a device in metrics, whose text can be a second old."""
-    def read():
-        text = scrape(daemon.directory / "metrics.sock")[1]
-        return sum(int(line.split()[-1]) for line in text.splitlines()
-                   if line.startswith("netflowd_drops_total{") and f'device="{device}"' in line)
-
-    return waiting.until(read, lambda got: got == expected, pause=0.2)
-
-
-def test_a_rename_follows(historian, lab):
-    daemon, device = historian, Changing(lab, FIRST)
-    device.drop(7)
-    agrees(daemon, 7, device=FIRST)
-    written(daemon)
-    assert of_series(daemon, FIRST, 7) == 7
-    device.rename(SECOND)
-    # The first drop shows the new name.
-    device.drop(1)
-    agrees(daemon, 8, device=SECOND)
-    written(daemon)
-    scrape(daemon.directory / "metrics.sock")
-    device.drop(4)
-    agrees(daemon, 12, device=SECOND)
-    assert {record["device"] for record in stored(daemon, SECOND)} == {FIRST, SECOND}
-    # The old name means the same device, as long as no other one has it.
-    agrees(daemon, 12, device=FIRST)
-    assert daemon.call("GetDrops", device=FIRST)["renamed"] == SECOND
-    text = daemon.netflowctl("drops", "--dev", FIRST).stdout
-    assert f"The device has another name now: {SECOND}." in text
-    # What was counted under a name stays there.
-    assert of_series(daemon, SECOND, 4) == 4
-    assert of_series(daemon, FIRST, 7) == 7
-    for name, count in ((FIRST, 7), (SECOND, 4)):
-        found = waiting.until(lambda n=name: alert(daemon, n), lambda got: got["state"] == "firing")
-        assert found["state"] == "firing" and found["evidence"]["count"] == count, name
-    # Another device gets the old name.
-    other = Changing(lab, FIRST)
-    other.drop(3)
-    agrees(daemon, 3, device=FIRST, netns=other.home.name)
-    agrees(daemon, 12, device=SECOND)
+def test_floods_in_a_tiny_table(start, silent_pair):
+    """Two floods, one read and one dropped, make the kernel reuse skbs at the highest rate."""
+    pair = silent_pair
+    daemon = start(*TINY)
+    begin = time.monotonic_ns()
+    with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7001) as (_, reader):
+        reader.settimeout(0.5)
+        senders = [threading.Thread(target=pair.left.send_udp,
+                                    args=(pair.RIGHT4, port, patience.fewer(150_000)))
+                   for port in (7001, 9)]
+        for sender in senders:
+            sender.start()
+        with loads(unix_turn(socket.SOCK_DGRAM)):
+            while any(sender.is_alive() for sender in senders):
+                with contextlib.suppress(TimeoutError):
+                    reader.recv(1000)
+        for sender in senders:
+            sender.join()
+        reader.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                reader.recv(1000)
+    status = ledgers.check_balanced(daemon)
+    lived = time.monotonic_ns() - begin
+    assert status["inflight"]["overwritten"] > 0
+    records = [record for namespace in (pair.right, pair.left)
+               for record in daemon.call("GetLatencyRecords", limit=20000,
+                                         netns=str(namespace.inode))["records"]]
+    assert records
+    assert [w for w in (journeys.impossible(r, lived) for r in records) if w] == []
+    for row in daemon.call("GetLatency", all=True)["latencies"]:
+        if row.get("netns") in (pair.left.inode, pair.right.inode):
+            assert row["max_ns"] <= lived, row["segment"]
 
 
-def test_a_successor_does_not_inherit(historian, lab):
-    daemon, device = historian, Changing(lab, lab.name())
-    name, index = device.device.name, device.device.ifindex
-    device.drop(12)
-    agrees(daemon, 12, device=name)
-    written(daemon)
-    device.replace()
-    replaced = time.time()
-    assert device.device.ifindex == index
-    device.drop(20)
-    agrees(daemon, 20, device=name)
-    records = stored(daemon, name)
-    assert records and all(seconds(record["time"]) > replaced for record in records)
-    for past in ({}, {"since": since(60)}):
-        assert daemon.call("GetDrops", device=name, **past)["folded"] == 12
-        rows = daemon.call("GetDrops", by="dev", netns=device.home.name, **past)["rows"]
-        of_each = sorted(row["packets"] for row in rows if row["device"] == name)
-        assert of_each == [12, 20], past
+@pytest.mark.needs("rx_latency", "by its address only")
+def test_skbs_that_end_unseen(start, silent_pair):
+    """A closed socket with datagrams in it, and a closed TCP connection with unread data: the
+    kernel frees their skbs without a reader.  A later skb in the same memory is timed by its own
+    arrival."""
+    pair = silent_pair
+    daemon = start(*TINY)
+    longest = 0
+    for _ in range(30):
+        for connect in sockets.KINDS.values():
+            with connect(pair.left, pair.right, pair.RIGHT4, 7003) as (sender, _):
+                for _ in range(20):
+                    sender.send(b"x" * 300)
+        time.sleep(0.02)
+        with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7004) as (sender, reader):
+            exchange = Exchange(sender, reader)
+            exchange.turn()
+            longest = max(longest, exchange.longest_ns)
+    records = journeys.to_port(journeys.wait_for(daemon, 1, pair.right_device, "delivered"), 7004)
+    assert records
+    for record in records:
+        journeys.check(record, lived_ns=longest)
+    ledgers.check_balanced(daemon)
 
 
-def test_a_device_that_comes_back(historian, lab):
-    """Moved to another namespace and back, under a new name each time."""
-    daemon, device = historian, Changing(lab, lab.name())
-    names = [device.device.name, lab.name(), lab.name()]
-    device.drop(5)
-    agrees(daemon, 5, device=names[0])
-    written(daemon)
-    away = lab.namespace(ipv6=False)
-    device.move(away, names[1])
-    device.drop(6)
-    agrees(daemon, 6, device=names[1])
-    device.move(device.home, names[2])
-    device.drop(7)
-    agrees(daemon, 12, device=names[2])
-    agrees(daemon, 6, device=names[1])
-
-
-def received(daemon, name, now, past):
-    """Wait until the device has received so many packets, by the name that a row shows."""
-    def read():
-        return [{row["device"]: row["count"]
-                 for row in daemon.call("GetLatency", device=name, all=True, **when)["latencies"]
-                 if row["segment"] == "rx_total"} for when in ({}, {"since": since(60)})]
-
-    got = waiting.until(read, lambda got: got == [now, past], pause=0.2)
-    assert got == [now, past]
-
-
-def test_latency_is_of_the_device(historian, lab):
-    daemon, device = historian, Changing(lab, lab.name())
-    first, second = device.device.name, lab.name()
-    with sockets.udp(device.pair.left, device.home, Pair.RIGHT4, 9000) as (sender, reader):
-        def deliver(count):
-            for _ in range(count):
-                sender.send(b"x")
-                reader.recv(10)
-
-        deliver(10)
-        received(daemon, first, {first: 10}, {first: 10})
-        written(daemon)
-        device.rename(second)
-        deliver(5)
-        for name in (first, second):
-            received(daemon, name, {second: 15}, {first: 10, second: 5})
-        written(daemon)
-        device.replace()
-        deliver(3)
-        received(daemon, second, {second: 3}, {second: 3})
-
-
-class Host:
-    """The namespace of the daemon and of the tests."""
-
-    entered = staticmethod(contextlib.nullcontext)
-
-    @staticmethod
-    def ip(*arguments):
-        return run("ip", *arguments)
-
-
-@pytest.fixture
-def host_tap(lab):
-    """A TAP device in the daemon's own namespace, and a name for it."""
-    with packets.Tunnel(Host, lab.name(), packets.IFF_TAP) as tunnel:
-        yield tunnel, lab.name()
-
-
-def test_counts_of_the_kernel_are_of_the_device(historian, lab):
-    """A device of the daemon's own namespace that is made again under its name."""
-    daemon, name = historian, lab.name()
-    peer, own = "192.0.2.1", "192.0.2.2"
-
-    def rows():
-        return sorted((row["count"], row.get("packets"))
-                      for row in daemon.call("GetLatency", all=True)["latencies"]
-                      if row.get("device") == name and row["segment"] == "rx_total")
-
-    def deliver(count, expected):
-        with packets.Tunnel(Host, name, packets.IFF_TUN) as tun, \
-                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
-            Host.ip("address", "add", f"{own}/30", "dev", name)
-            reader.bind((own, 9001))
-            reader.settimeout(patience.seconds(5))
-            for _ in range(count):
-                tun.write(packets.ipv4(peer, own, packets.UDP,
-                                       packets.udp(peer, own, 1, 9001, b"x")))
-                reader.recv(10)
-            return waiting.until(rows, lambda got: got == expected, pause=0.2) == expected
-
-    assert deliver(4, [(4, 4)]), rows()
-    assert deliver(3, [(3, 3), (4, None)]), rows()
-
-
-def test_the_kernel_is_asked_for_the_name(historian, host_tap, lab):
-    """In the daemon's own namespace, no packet has to pass after a rename, or a successor."""
-    daemon, (tap, second) = historian, host_tap
-    first = tap.device.name
-    for _ in range(4):
-        tap.write(packets.ethernet(tap.device.mac, "02:00:00:00:00:77", 0x88b5, b"x" * 60))
-    agrees(daemon, 4, device=first)
-    written(daemon)
-    Host.ip("link", "set", first, "down")
-    Host.ip("link", "set", first, "name", second)
-    agrees(daemon, 4, device=second)
-    Host.ip("link", "add", first, "type", "veth", "peer", "name", lab.name())
-    try:
-        agrees(daemon, 0, device=first)
-        assert daemon.call("GetDrops", device=first).get("renamed") is None
-        agrees(daemon, 4, device=second)
-    finally:
-        Host.ip("link", "delete", first)
+def test_merged_and_split_tcp(start, silent_pair):
+    """TCP merges many small waiting segments in the socket's queue; merged ones have no time."""
+    pair = silent_pair
+    daemon = start(*journeys.EVERY)
+    with sockets.tcp(pair.left, pair.right, pair.RIGHT4, 7005) as (sender, reader):
+        begin = time.monotonic_ns()
+        for _ in range(200):
+            sender.send(b"x" * 100)
+        time.sleep(0.05)
+        read = 0
+        while read < 20_000:
+            read += len(reader.recv(30))
+        lived = time.monotonic_ns() - begin
+        records = journeys.to_port(journeys.wait_for(daemon, 1, pair.right_device, "delivered"),
+                                   7005)
+    assert records
+    for record in records:
+        journeys.check(record, lived_ns=lived)
+    assert sum(r["length_bytes"] for r in records) <= 20_000
+    ledgers.check_balanced(daemon)
