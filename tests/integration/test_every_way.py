@@ -17,6 +17,7 @@ from lab.alerts import Rules
 from lab.daemon import netflowctl
 from lab.net import Namespace, run
 from lab.prometheus import scrape
+from lab.varlink import VarlinkError
 from test_report import number, write
 
 pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
@@ -37,7 +38,12 @@ def written(daemon, count=2):
 
 
 def packets_of(daemon, **parameters):
-    return daemon.call("GetDrops", **parameters)["packets"]
+    try:
+        return daemon.call("GetDrops", **parameters)["packets"]
+    except VarlinkError as error:
+        # With trace events, netflowd knows a device from its first packet on.
+        assert error.name == "UnknownDevice", error
+        return 0
 
 
 # ---- trace events: devices have a name only ----
