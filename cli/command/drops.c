@@ -294,11 +294,11 @@ static void put_candidates(struct page *page, const json_t *rows)
 /* The drops that the selection cannot find any more; nothing without --dev and --netns. */
 static void put_folded(struct page *page, const json_t *reply)
 {
-	const char *renamed = field_text(reply, "renamed");
+	const char *renamed = field_text_or(reply, "renamed", NULL);
 	uint64_t folded = field_count_or(reply, "folded", 0);
 
 	if (renamed)
-		page_put(page, PAGE_PLAIN, "The device has another name now: %s.\n", renamed);
+		page_put(page, PAGE_PLAIN, "; the device has another name now: %s", renamed);
 	if (folded)
 		page_put(
 			page, PAGE_WARN,

@@ -130,7 +130,8 @@ def test_a_rename_follows(historian, lab):
     agrees(daemon, 12, device=FIRST)
     assert daemon.call("GetDrops", device=FIRST)["renamed"] == SECOND
     text = daemon.netflowctl("drops", "--dev", FIRST).stdout
-    assert f"The device has another name now: {SECOND}." in text
+    assert f"; the device has another name now: {SECOND}" in text
+    assert "another name" not in daemon.netflowctl("drops", "--dev", SECOND).stdout
     # What was counted under a name stays there.
     assert of_series(daemon, SECOND, 4) == 4
     assert of_series(daemon, FIRST, 7) == 7
