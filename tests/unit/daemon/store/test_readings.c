@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -425,15 +428,76 @@ static void test_a_forgotten_request(void **state)
 	assert_int_equal(fixture.asked[1].answers, 1);
 }
 
+static uint64_t unseen_now;
+
+static uint64_t unseen(void *userdata)
+{
+	(void)userdata;
+	return unseen_now;
+}
+
+/* A reading of counters while the host has received that many packets since it booted; 0: that cannot be read. */
+static void expect_host(const char *softnet, uint32_t packets, uint64_t received,
+			uint64_t unseen_packets)
+{
+	const struct reading_counters *counters;
+	FILE *file = packets ? fopen(softnet, "w") : NULL;
+
+	if (file) {
+		fprintf(file, "%08x 00000000 00000000\n", packets);
+		fclose(file);
+	} else {
+		assert_int_equal(remove(softnet), 0);
+	}
+	assert_int_equal(readings_take(fixture.readings, READING_BIT(COUNTERS)), 0);
+	counters = reading_counters(readings_latest(fixture.readings, READING_COUNTERS));
+	assert_true(counters->host.known);
+	assert_int_equal(counters->host.received, received);
+	assert_int_equal(counters->host.unseen, unseen_packets);
+}
+
+/* What the host received counts from the first reading on, and never falls. */
+static void test_the_host(void **state)
+{
+	char proc[] = "/tmp/test_readings_XXXXXX", net[64], softnet[96];
+
+	(void)state;
+	assert_int_equal(readings_take(fixture.readings, READING_BIT(COUNTERS)), 0);
+	assert_false(
+		reading_counters(readings_latest(fixture.readings, READING_COUNTERS))->host.known);
+	assert_non_null(mkdtemp(proc));
+	snprintf(net, sizeof(net), "%s/net", proc);
+	snprintf(softnet, sizeof(softnet), "%s/softnet_stat", net);
+	assert_int_equal(mkdir(net, 0700), 0);
+	assert_int_equal(readings_count_traffic(fixture.readings, proc, unseen, NULL), 0);
+	unseen_now = 0;
+	expect_host(softnet, 5000, 0, 0);
+	unseen_now = 30;
+	expect_host(softnet, 5100, 100, 30);
+	unseen_now = 0;
+	expect_host(softnet, 0, 100, 30);
+	unseen_now = 70;
+	expect_host(softnet, 5200, 200, 70);
+	remove(softnet);
+	rmdir(net);
+	rmdir(proc);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_ten_share_one_reading),      TEST(test_a_call_sees_what_was_before_it),
-		TEST(test_an_old_reading_is_enough),   TEST(test_slices),
-		TEST(test_strangers_do_not_cost_more), TEST(test_devices_are_kept_whole),
-		TEST(test_a_held_reading_stays),       TEST(test_the_ledger),
-		TEST(test_a_failure_ends_the_request), TEST(test_a_forgotten_request),
+		TEST(test_ten_share_one_reading),
+		TEST(test_a_call_sees_what_was_before_it),
+		TEST(test_an_old_reading_is_enough),
+		TEST(test_slices),
+		TEST(test_strangers_do_not_cost_more),
+		TEST(test_devices_are_kept_whole),
+		TEST(test_a_held_reading_stays),
+		TEST(test_the_ledger),
+		TEST(test_a_failure_ends_the_request),
+		TEST(test_a_forgotten_request),
+		TEST(test_the_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
