@@ -914,6 +914,8 @@ static void simulation_begin(const struct world *world, __u64 seed)
 		sim.task[i].pid = i;
 	choose_addresses();
 	begin_devices();
+	/* A socket gets what devices of all namespaces received, and none of them is above another. */
+	memset(machine.index, 0, sizeof(machine.index));
 	stand_in.hook = on_helper;
 	stand_in.on_record = on_record;
 }
