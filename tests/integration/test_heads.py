@@ -94,21 +94,17 @@ ABOVE = {"macvlan": ("type", "macvlan", "mode", "bridge"),
          "ipvlan": ("type", "ipvlan", "mode", "l2")}
 
 
-def pods(lab, kind):
-    """Two pods whose devices are on top of those of their nodes; their addresses are a Pair's."""
-    nodes, ends = lab.pair(ipv6=False), []
-    for below in (nodes.left_device, nodes.right_device):
-        pod, name = lab.namespace(), lab.name()
-        try:
-            below.namespace.ip("link", "add", "link", below.name, "name", name, *ABOVE[kind])
-        except RuntimeError as error:
-            assert "Unknown device type" in str(error), error
-            pytest.skip(f"this kernel has no {kind} devices")
-        below.namespace.ip("link", "set", name, "netns", pod.name)
-        pod.ip("link", "set", name, "up")
-        ends.append(net.Device(pod, name))
-    net.join(ends[0], net.Pair.LEFT4, net.Pair.LEFT6, ends[1], net.Pair.RIGHT4, net.Pair.RIGHT6)
-    return ends
+def pod_above(lab, below, kind):
+    """The device of a pod on top of its node's."""
+    pod, name = lab.namespace(), lab.name()
+    try:
+        below.namespace.ip("link", "add", "link", below.name, "name", name, *ABOVE[kind])
+    except RuntimeError as error:
+        assert "Unknown device type" in str(error), error
+        pytest.skip(f"this kernel has no {kind} devices")
+    below.namespace.ip("link", "set", name, "netns", pod.name)
+    pod.ip("link", "set", name, "up")
+    return net.Device(pod, name)
 
 
 @pytest.mark.parametrize("kind, protocol, governor", [
@@ -116,7 +112,10 @@ def pods(lab, kind):
     pytest.param("vlan", "tcp", "off", marks=pytest.mark.smoke),
     pytest.param("ipvlan", "udp", "off", marks=pytest.mark.smoke)])
 def test_receiver_with_a_device_above(start, lab, kind, protocol, governor):
-    left, right = pods(lab, kind)
+    nodes = lab.pair(ipv6=False)
+    left, right = (pod_above(lab, below, kind)
+                   for below in (nodes.left_device, nodes.right_device))
+    net.join(left, net.Pair.LEFT4, net.Pair.LEFT6, right, net.Pair.RIGHT4, net.Pair.RIGHT6)
     daemon = start(*(ALL if governor == "off" else FEW))
     with contextlib.ExitStack() as stack:
         sender, reader = stack.enter_context(sockets.KINDS[protocol](

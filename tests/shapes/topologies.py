@@ -175,14 +175,15 @@ def gre(lab):
 
 def _sublink(lab, kind, mode):
     """Two pods whose devices are slaves of the veths in their nodes."""
-    pods = []
-    for below in (pair := lab.pair()).left_device, pair.right_device:
+    def pod_above(below):
         pod, name = lab.namespace(), lab.name()
         _link(below.namespace, name, "link", below.name, "type", kind, "mode", mode)
         below.namespace.ip("link", "set", name, "netns", pod.name)
         pod.ip("link", "set", name, "up")
-        pods.append(Device(pod, name))
-    return _joined(*pods)
+        return Device(pod, name)
+
+    nodes = lab.pair()
+    return _joined(pod_above(nodes.left_device), pod_above(nodes.right_device))
 
 
 @topology
