@@ -292,6 +292,27 @@ static inline struct nf_inflight *entry_of(const struct sk_buff *skb)
 	return e && e->skb == nf_address(skb) ? e : NULL;
 }
 
+/*
+ * `count` new skbs, at most 3, that share one set of the in-flight table.  It has few sets from now on: wherever the
+ * skbs are, some set has `count` of the first 33.
+ */
+static inline void skbs_of_one_set(struct sk_buff **skb, __u32 count)
+{
+	enum { SETS_LOG2 = 4, MOST = 3 };
+	struct sk_buff *seen[1 << SETS_LOG2][MOST];
+	__u32 used[1 << SETS_LOG2] = {0}, set;
+
+	assert_in_range(count, 1, MOST);
+	settings.inflight_shift = 64 - SETS_LOG2;
+	do {
+		struct sk_buff *next = skb_new(&machine.dev[0][1]);
+
+		set = nf_hash(nf_address(next), settings.inflight_shift);
+		seen[set][used[set]++] = next;
+	} while (used[set] < count);
+	memcpy(skb, seen[set], count * sizeof(*skb));
+}
+
 /* Each journey that began ended exactly once, or is in flight. */
 static inline void assert_balanced(void)
 {

@@ -721,30 +721,20 @@ static void test_older_than_the_stages(void **state)
 	assert_balanced();
 }
 
-/* Two skbs with the same set. */
-static struct sk_buff *same_set(struct sk_buff *skb)
-{
-	struct sk_buff *other;
-
-	do
-		other = skb_new(NET_A);
-	while (nf_presence_at(nf_address(other)) != nf_presence_at(nf_address(skb)));
-	return other;
-}
-
 static void test_presence(void **state)
 {
-	struct sk_buff *a = skb_new(NET_A), *b = same_set(a);
+	struct sk_buff *skb[2];
 
 	(void)state;
-	assert_false(nf_inflight_may_have(nf_address(a)));
-	queue(a);
-	assert_true(nf_inflight_may_have(nf_address(a)));
-	queue(b);
-	consume(a);
-	assert_true(nf_inflight_may_have(nf_address(b)));
-	consume(b);
-	assert_false(nf_inflight_may_have(nf_address(a)));
+	skbs_of_one_set(skb, 2);
+	assert_false(nf_inflight_may_have(nf_address(skb[0])));
+	queue(skb[0]);
+	assert_true(nf_inflight_may_have(nf_address(skb[0])));
+	queue(skb[1]);
+	consume(skb[0]);
+	assert_true(nf_inflight_may_have(nf_address(skb[1])));
+	consume(skb[1]);
+	assert_false(nf_inflight_may_have(nf_address(skb[0])));
 	assert_balanced();
 }
 
@@ -771,18 +761,19 @@ static void test_presence_races(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++) {
-		struct sk_buff *a = skb_new(NET_A), *b = same_set(a);
+		struct sk_buff *skb[2];
 
-		queue(a);
-		intruder = b;
+		skbs_of_one_set(skb, 2);
+		queue(skb[0]);
+		intruder = skb[1];
 		intrudes = points[i];
 		stand_in.hook = intrude;
-		consume(a);
+		consume(skb[0]);
 		stand_in.hook = NULL;
 		assert_null(intruder);
-		if (entry_of(b))
-			assert_true(nf_inflight_may_have(nf_address(b)));
-		consume(b);
+		if (entry_of(skb[1]))
+			assert_true(nf_inflight_may_have(nf_address(skb[1])));
+		consume(skb[1]);
 		assert_balanced();
 	}
 }

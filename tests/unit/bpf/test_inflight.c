@@ -5,21 +5,6 @@
 #define NET_A (&machine.dev[0][1])
 #define NET_B (&machine.dev[0][2])
 
-/* `count` skbs that share one set of the in-flight table. */
-static void skbs_of_one_set(struct sk_buff **skb, int count)
-{
-	__u32 set;
-
-	settings.inflight_shift = 64 - 4; /* few sets: wherever the skbs are, some share one */
-	skb[0] = skb_new(NET_A);
-	set = nf_hash(nf_address(skb[0]), settings.inflight_shift);
-	for (int found = 1; found < count;) {
-		skb[found] = skb_new(NET_A);
-		if (nf_hash(nf_address(skb[found]), settings.inflight_shift) == set)
-			found++;
-	}
-}
-
 static void received(struct sk_buff *skb)
 {
 	at(stand_in.now + 1600);
