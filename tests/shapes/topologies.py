@@ -14,6 +14,9 @@ from lab import net, offload, relay, sockets, xdp
 from lab.net import Device, join, run
 
 MTU = "1400"  # of what is put into a tunnel
+# The networks of devices on top of others: IPv4, IPv6.
+UPPER_NETWORKS = "10.77.5.0/24", "fd77:5::/64"
+UPPER_LEFT, UPPER_RIGHT = ("10.77.5.1", "fd77:5::1"), ("10.77.5.2", "fd77:5::2")
 SO_RCVBUFFORCE = 33
 
 
@@ -145,8 +148,8 @@ def _upper(lab, a, b, *words, **more):
 
 def _joined(left, right, **more):
     """Both get addresses of their own network, and know each other."""
-    join(left, "10.77.5.1", "fd77:5::1", right, "10.77.5.2", "fd77:5::2")
-    return Shape(left.namespace, right.namespace, {4: "10.77.5.2", 6: "fd77:5::2"}, left, **more)
+    join(left, *UPPER_LEFT, right, *UPPER_RIGHT)
+    return Shape(left.namespace, right.namespace, dict(zip((4, 6), UPPER_RIGHT)), left, **more)
 
 
 @topology
@@ -183,7 +186,18 @@ def _sublink(lab, kind, mode):
         return Device(pod, name)
 
     nodes = lab.pair()
-    return _joined(pod_above(nodes.left_device), pod_above(nodes.right_device))
+    shape = _joined(pod_above(nodes.left_device), pod_above(nodes.right_device))
+    if mode == "l3":
+        # The node's namespace routes what its pods send (ipvlan_process_v4_outbound), and asks for
+        # a neighbour that does not answer: the other node has no such address.
+        for here, there, ends in ((nodes.left_device, nodes.right_device, UPPER_RIGHT),
+                                  (nodes.right_device, nodes.left_device, UPPER_LEFT)):
+            here.namespace.ip_batch(
+                *(line for end, network in zip(ends, UPPER_NETWORKS)
+                  for line in (f"route add {network} dev {here.name}",
+                               f"neighbour replace {end} lladdr {there.mac} dev {here.name} "
+                               "nud permanent")))
+    return shape
 
 
 @topology
