@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two daemons for all cells, one without and one with the governor, and what is judged over all of
-them: the share of estimates that miss their margin."""
+them: the share of estimates that miss their margin.  Bursts have a daemon of their own."""
 
 import os
 import pathlib
@@ -31,6 +31,9 @@ def pytest_generate_tests(metafunc):
         sample = metafunc.config.getoption("--sample")
         cells = matrix.sample(sample) if sample else matrix.CELLS
         metafunc.parametrize("cell", cells, ids=str)
+    if "burst" in metafunc.fixturenames:
+        bursts = matrix.bursts(metafunc.config.getoption("--sample"))
+        metafunc.parametrize("burst", bursts, ids=[f"{i}-{b}" for i, b in enumerate(bursts)])
 
 
 def pytest_collection_modifyitems(items):

@@ -21,15 +21,15 @@ def at_least(misses, estimates):
 
 
 class Judge:
-    """`low` to `high`: the truth, one number or what is known of it.  `margin` None: the number
-    is said to be exact."""
+    """`low` to `high`: what is known of the truth.  `margin` None: the number is said to be
+    exact."""
 
     def __init__(self):
         self.verdicts = []
 
     def number(self, cell, governor, question, truth, shown, margin=None):
         """Whether this number can be: True for what is known to be false, too."""
-        low, high = truth if isinstance(truth, tuple) else (truth, truth)
+        low, high = truth
         off = max(low - shown, shown - high, 0)
         right, known = off <= (margin or 0), cell.known(governor, question)
         self.verdicts.append(Verdict(str(cell), governor, question, low, high, shown, margin, right,

@@ -65,3 +65,23 @@ def sample(text):
     loads = draw.sample(quick, SAMPLE)
     cells = [Cell(*words, draw.choice((4, 6))) for words in zip(topologies, loads)]
     return [cell for cell in cells if makes_sense(*cell)]
+
+
+# ---- bursts ----
+
+BURST_TOPOLOGIES = ("direct", "routed", "sniffed", "gro", "bridge", "translated", "rps", "vxlan",
+                    "threaded", "pods", "macvlan", "vrf")
+BURST_LOADS = ("burst_2", "burst_0.2", "tcp_merged", "burst_2", "on_off", "tcp_burst")
+BURSTS, LONG_BURSTS, SAMPLED_BURSTS = 120, 6, 3
+
+
+def bursts(text=""):
+    """Each topology has each load, some of them with IPv6, and a few are long; or a sample, the
+    same for the same text."""
+    drawn = [Cell(BURST_TOPOLOGIES[i % len(BURST_TOPOLOGIES)],
+                  LOADS[BURST_LOADS[(i + i // len(BURST_TOPOLOGIES)) % len(BURST_LOADS)]],
+                  (4, 6)[i // len(BURST_TOPOLOGIES) % 2]) for i in range(BURSTS)]
+    if text:
+        return random.Random(text).sample(drawn, SAMPLED_BURSTS)
+    return drawn + [Cell(topology, LOADS["burst_10"], 4)
+                    for topology in BURST_TOPOLOGIES[:LONG_BURSTS]]

@@ -44,6 +44,7 @@ LOADS = {load.name: load for load in (
     Load("one_in_100_slow", "udp", 200, 3, slow_one_in=100),
     Load("tcp_slow", "tcp", 250, 2),
     Load("tcp_merged", "tcp", 10000, 2, whole=False),
+    Load("tcp_burst", "tcp", 10000, 0.2, whole=False),
     Load("tcp_gso", "tcp", 2000, 1, size=8000, whole=False),
     Load("zerocopy", "tcp", 2000, 1, size=8000, send="zerocopy", whole=False),
     Load("sendfile", "tcp", 2000, 1, size=8000, send="sendfile", whole=False),

@@ -19,12 +19,12 @@ import shape_loads
 import topologies
 from judge import CHANCE, at_least
 from lab import kernel, waiting
+from replies import Answer, between
 
 ATTEMPTS = 3
 SETTLE_SECONDS = 1
 QUIET_SECONDS = 0.2
 UNTIMED = 0.99
-SEEN_SECONDS = 2  # a load of this length is seen, whatever was shed
 BUCKET = 1.125  # percentiles come from a histogram
 CLASSES = ("fault", "unknown")
 
@@ -36,44 +36,27 @@ def counters(shape):
     return shape.sends.statistics()["tx"]["packets"], received
 
 
-class Shown:
-    """One daemon's answers about a shape: about its own devices, because a namespace can have the
-    number of one that is gone.  No two devices of a run have the same ifindex."""
-
-    def __init__(self, daemon, shape):
-        self.daemon, self.shape = daemon, shape
-
-    def rows(self, devices, direction, segment):
-        wanted = {(device.namespace.inode, device.ifindex) for device in devices}
-        reply = self.daemon.call("GetLatency", all=True, max_age_ms=0,
-                                 netns=str(devices[0].namespace.inode))
-        return [row for row in reply["latencies"]
-                if (row.get("netns"), row.get("ifindex")) in wanted
-                and (row["direction"], row["segment"]) == (direction, segment)]
-
-    def transmitted(self):
-        return self.rows([self.shape.sends], "tx", "queue_to_start_xmit")
-
-    def delivered(self):
-        return self.rows(topologies.devices(self.shape.right), "rx", "receive_to_copy")
-
-    def forwarded(self, namespace):
-        return self.rows(topologies.devices(namespace), "fwd", "receive_to_queue")
-
-    def faults(self):
-        wanted = {(device.namespace.inode, device.ifindex)
-                  for namespace in (self.shape.left, self.shape.right, *self.shape.forwards)
-                  for device in topologies.devices(namespace)}
-        return [row for row in self.daemon.call("GetDrops")["rows"]
-                if (row.get("netns"), row.get("ifindex")) in wanted
-                and row.get("class") in CLASSES]
+def places(shape):
+    """{question: (devices, direction, segment)}"""
+    return {
+        "transmitted": ([shape.sends], "tx", "queue_to_start_xmit"),
+        "delivered": (topologies.devices(shape.right), "rx", "receive_to_copy"),
+        **{f"forwarded {number}": (topologies.devices(namespace), "fwd", "receive_to_queue")
+           for number, namespace in enumerate(shape.forwards, 1)}}
 
 
-def total(rows):
-    """The count of rows, and its margin, None if all are exact; variances add up."""
-    margins = [row["count_margin"] for row in rows if "count_margin" in row]
-    margin = round(sum(m * m for m in margins) ** 0.5) if margins else None
-    return sum(row["count"] for row in rows), margin
+def ask(daemon, shape):
+    """{question: Answer} about the devices of a shape."""
+    reply = daemon.call("GetLatency", all=True, max_age_ms=0, limit=1 << 20)
+    return {question: Answer(reply, *place) for question, place in places(shape).items()}
+
+
+def faults(daemon, shape):
+    wanted = {(device.namespace.inode, device.ifindex)
+              for namespace in (shape.left, shape.right, *shape.forwards)
+              for device in topologies.devices(namespace)}
+    return [row for row in daemon.call("GetDrops")["rows"]
+            if (row.get("netns"), row.get("ifindex")) in wanted and row.get("class") in CLASSES]
 
 
 @dataclasses.dataclass
@@ -83,7 +66,7 @@ class Made:
     shape: topologies.Shape
     sent: shape_loads.Sent
     counted: list  # counters() of the load alone
-    before: dict  # {governor: rows of `transmitted`}
+    before: dict  # {governor: what ask() returned}
 
 
 def attempt(cell, build, lab, daemons):
@@ -94,12 +77,11 @@ def attempt(cell, build, lab, daemons):
         # The devices that came up have reported their multicast groups.
         time.sleep(QUIET_SECONDS)
         before = counters(shape)
-        shown = {governor: total(Shown(daemon, shape).transmitted())
-                 for governor, daemon in daemons.items()}
+        asked = {governor: ask(daemon, shape) for governor, daemon in daemons.items()}
         sent = shape_loads.run(cell.load, shape, cell.family)
         if sent.took_place() or shape.loses:
             after = counters(shape)
-            return Made(shape, sent, [b - a for a, b in zip(before, after)], shown)
+            return Made(shape, sent, [b - a for a, b in zip(before, after)], asked)
         shape.stack.close()
     return pytest.skip(f"this machine did not let the load take place: {sent}")
 
@@ -110,31 +92,23 @@ def floor(read):
     return read if kernel.release() < (6, 18) else math.floor(UNTIMED * read)
 
 
-def questions(cell, made, governor, shown):
-    """(question, truth, a function for (count, margin)) of all that is known."""
-    shape, sent = made.shape, made.sent
+def truths(cell, made):
+    """{question: (low, high)} of all that is known."""
+    shape, sent, known = made.shape, made.sent, {}
     whole = cell.load.whole and not shape.loses
     if whole or not shape.splits:
-        yield "transmitted", made.counted[0], \
-            lambda: since(made.before[governor], total(shown.transmitted()))
+        known["transmitted"] = (made.counted[0], made.counted[0])
     if cell.load.kind == "udp" and whole:
-        yield "delivered", (floor(sent.read), sent.read), lambda: total(shown.delivered())
-        for number, namespace in enumerate(shape.forwards, 1):
-            yield f"forwarded {number}", sent.sent, lambda n=namespace: total(shown.forwarded(n))
+        known["delivered"] = (floor(sent.read), sent.read)
+        known.update((f"forwarded {number}", (sent.sent, sent.sent))
+                     for number, _ in enumerate(shape.forwards, 1))
     elif cell.load.kind == "tcp":
-        yield "delivered", (sent.calls, made.counted[1]), lambda: total(shown.delivered())
+        known["delivered"] = (sent.calls, made.counted[1])
     elif not shape.loses:
         # UDP may split an skb for readers that cannot take it whole: how many of the parts have a
         # journey is not known.
-        yield "delivered", (1, sent.read), lambda: total(shown.delivered())
-
-
-def since(before, after):
-    """What came between two counts with their margins."""
-    margin = None
-    if before[1] is not None or after[1] is not None:
-        margin = round(max(0, (after[1] or 0) ** 2 - (before[1] or 0) ** 2) ** 0.5)
-    return after[0] - before[0], margin
+        known["delivered"] = (1, sent.read)
+    return known
 
 
 def quantiles(load, sent, rows):
@@ -159,36 +133,36 @@ def fixture_made(cell, lab, daemons):
 
 def answers(cell, made, governor, daemon):
     """(question, truth, shown, margin)"""
-    shown = Shown(daemon, made.shape)
-    for question, truth, ask in questions(cell, made, governor, shown):
-        settled(governor, ask, truth[0] if isinstance(truth, tuple) else truth)
-        count, margin = ask()
-        # A load that was over before it was looked at has no number, which is not a false one.
-        if count or governor == "off" or cell.load.seconds >= SEEN_SECONDS:
-            yield question, truth, count, margin
+    known = truths(cell, made)
+    asked = settled(governor, lambda: ask(daemon, made.shape), known)
+    for question, truth in known.items():
+        seen = between(made.before[governor][question], asked[question])
+        yield question, truth, seen.count, seen.margin
     if governor == "off":
-        for question, truth, number in quantiles(cell.load, made.sent, shown.delivered()):
+        for question, truth, number in quantiles(cell.load, made.sent, asked["delivered"].rows):
             yield question, truth, number, None
-    faults = shown.faults()
+    wrong = faults(daemon, made.shape)
     print(*(" ".join(map(str, (row["packets"], row.get("reason"), row.get("location"),
-                               row.get("protocol")))) for row in faults), sep="\n")
-    yield "faults", 0, sum(row["packets"] for row in faults), None
+                               row.get("protocol")))) for row in wrong), sep="\n")
+    yield "faults", (0, 0), sum(row["packets"] for row in wrong), None
 
 
 def test_cell(cell, made, daemons, judge):
-    wrong = [f"governor {governor}: {question}: {shown} ± {margin or 0}, the truth is {truth}"
+    wrong = [f"governor {governor}: {question}: {shown} ± {margin or 0}, not {truth}"
              for governor, daemon in daemons.items()
              for question, truth, shown, margin in answers(cell, made, governor, daemon)
              if not judge.number(cell, governor, question, truth, shown, margin)]
     assert not wrong, "\n".join((str(made.sent), *wrong))
 
 
-def settled(governor, ask, low):
+def settled(governor, read, known):
     """What is exact may take a moment; an estimate is not waited for until it is right."""
-    if governor == "off":
-        waiting.until(lambda: ask()[0], lambda count: count >= low, seconds=SETTLE_SECONDS)
-    else:
+    if governor == "on":
         time.sleep(0.1)
+        return read()
+    return waiting.until(read, lambda asked: all(asked[question].count() >= low
+                                                 for question, (low, _) in known.items()),
+                         seconds=SETTLE_SECONDS)
 
 
 def test_margins(judge):

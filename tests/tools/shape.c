@@ -325,9 +325,13 @@ static ssize_t read_many(const struct options *o, int fd)
 	return n;
 }
 
-/* A negative number at the end of a stream, or if nothing came. */
+/*
+ * A negative number at the end of a stream, or if nothing came.  TCP merges what waits into one skb of more than 64 KB,
+ * and each read of a stream has to take one skb at least: so it has room for all that fits into one.
+ */
 static ssize_t read_once(const struct options *o, int fd)
 {
+	size_t room = o->stream ? sizeof(buffer) : MESSAGE_MAX;
 	ssize_t n;
 
 	if (o->read == MMSG)
@@ -335,9 +339,9 @@ static ssize_t read_once(const struct options *o, int fd)
 	if (o->read == PEEK && recv(fd, buffer[0], MESSAGE_MAX, MSG_PEEK) <= 0)
 		return -1;
 	if (o->read == URING)
-		n = ring_do(IORING_OP_RECV, fd, buffer[0], MESSAGE_MAX);
+		n = ring_do(IORING_OP_RECV, fd, buffer, room);
 	else
-		n = recv(fd, buffer[0], MESSAGE_MAX, 0);
+		n = recv(fd, buffer, room, 0);
 	if (n > 0)
 		took(o, buffer[0], (size_t)n);
 	return n;
