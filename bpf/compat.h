@@ -127,6 +127,23 @@ static __always_inline __u32 nf_device_number(const struct net_device *dev)
 	return nf_device_number_of(NF_WALK(node, id), dev->ifindex);
 }
 
+static __always_inline __u64 nf_device_key(const struct net_device *dev)
+{
+	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), nf_device_number(dev));
+}
+
+/* The same where the verifier does not know the type of `dev`. */
+static __always_inline __u64 nf_device_key_untyped(const struct net_device *dev)
+{
+	const struct net *net = BPF_CORE_READ(dev, nd_net.net);
+	const struct kernfs_node *node = BPF_CORE_READ(dev, dev.kobj.sd);
+	__u32 netns = bpf_core_field_exists(net->net_cookie) ? BPF_CORE_READ(net, net_cookie) : 0;
+	__u64 id = bpf_core_field_exists(node->id) ? BPF_CORE_READ(node, id) : 0;
+
+	return NF_DEVICE_KEY(netns ? netns : BPF_CORE_READ(net, ns.inum),
+			     nf_device_number_of(id, BPF_CORE_READ(dev, ifindex)));
+}
+
 /*
  * Up to 6.1 the bit skb->vlan_present says whether the skb has a VLAN tag, and
  * vlan_proto and vlan_tci can keep the values of a removed tag.  6.2 removed

@@ -7,11 +7,6 @@
 
 #include "cpu.h"
 
-static __always_inline __u64 nf_device_key(const struct net_device *dev)
-{
-	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), nf_device_number(dev));
-}
-
 /*
  * Whether `dev` points to a live net_device: the loopback device of its
  * namespace is in that same namespace.  No other memory has this cycle.
@@ -196,18 +191,6 @@ static __always_inline __u32 nf_device_slot(const struct net_device *dev)
 	return nf_device_claim(key, nf_address(dev));
 }
 
-/* nf_device_key() of a device whose type the verifier does not know. */
-static __always_inline __u64 nf_device_key_of(const struct net_device *dev)
-{
-	const struct net *net = BPF_CORE_READ(dev, nd_net.net);
-	const struct kernfs_node *node = BPF_CORE_READ(dev, dev.kobj.sd);
-	__u32 cookie = bpf_core_field_exists(net->net_cookie) ? BPF_CORE_READ(net, net_cookie) : 0;
-	__u64 id = bpf_core_field_exists(node->id) ? BPF_CORE_READ(node, id) : 0;
-
-	return NF_DEVICE_KEY(cookie ? cookie : BPF_CORE_READ(net, ns.inum),
-			     nf_device_number_of(id, BPF_CORE_READ(dev, ifindex)));
-}
-
 #define NF_INDEX_HASH 256 /* NETDEV_HASHENTRIES of include/linux/netdevice.h and net/core/dev.c */
 #define NF_INDEX_CHAIN 64 /* a namespace with more than 16,384 devices is not searched to the end */
 
@@ -215,25 +198,19 @@ static __always_inline __u64 nf_device_key_of(const struct net_device *dev)
  * The slot of the device with this ifindex in the namespace `net`, a number like nf_inflight.skb;
  * NF_SLOT_OTHER: there is none.  Inlined, because the calls of its caller are as deep as the verifier allows.
  */
-static __always_inline __u32 nf_device_by_index(__u64 net, __u32 ifindex)
+static __always_inline __u32 nf_device_by_index(struct nf_cpu *cpu, __u64 net, __u32 ifindex)
 {
-	struct nf_cpu *cpu = nf_this_cpu();
+	__u64 base = nf_base(cpu), node, key;
+	const struct net *in = (const void *)(net + base);
+	const struct hlist_head *heads = BPF_CORE_READ(in, dev_index_head);
 	const struct net_device *dev;
-	const struct hlist_head *heads;
-	const struct net *in;
-	__u64 node, key, base;
 	int i;
 
-	if (!cpu)
-		return NF_SLOT_OTHER;
-	base = nf_base(cpu);
-	in = (const void *)(net + base);
-	heads = BPF_CORE_READ(in, dev_index_head);
 	node = (__u64)BPF_CORE_READ(&heads[ifindex & (NF_INDEX_HASH - 1)], first);
 	for (i = 0; i < NF_INDEX_CHAIN && node; i++) {
 		dev = (const void *)(node - bpf_core_field_offset(struct net_device, index_hlist));
 		if ((__u32)BPF_CORE_READ(dev, ifindex) == ifindex) {
-			key = nf_device_key_of(dev);
+			key = nf_device_key_untyped(dev);
 			return key ? nf_device_claim(key, (__u64)dev - base) : NF_SLOT_OTHER;
 		}
 		node = (__u64)BPF_CORE_READ(dev, index_hlist.next);

@@ -428,6 +428,15 @@ struct nf_evidence_state {
  * The programs of the CPU write it; the daemon reads context.xmit, stream_bytes, hook, gate, calls,
  * timing and events.  While stages are detached it clears the rest.
  */
+/* The slot of the device above that has an ifindex in a namespace in this tick, see nf_queued_above(). */
+#define NF_ABOVE 8
+struct nf_above {
+	__u64 net; /* a number like nf_inflight.skb */
+	__u32 ifindex;
+	__u32 slot;
+	__u64 seal; /* of the others and the tick: a softirq can come between two writes */
+};
+
 struct nf_cpu {
 	/* What the next received skb gets, see bpf/softirq.h. */
 	__u64 irq_ns;	/* irq_handler_entry, 0 outside a handler, NF_UNTIMED */
@@ -458,6 +467,7 @@ struct nf_cpu {
 	__u64 zero;	/* always 0, which the verifier does not know */
 	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
+	struct nf_above above[NF_ABOVE];       /* by the ifindex */
 	__u64 calls[NF_PROBE_SLOTS_FIRST + 1]; /* of each program; the last fills a cache line */
 	struct nf_context context;	       /* not with PREEMPT_RT */
 	struct nf_timing timing[NF_PROBE_SLOTS_FIRST + 1]; /* the last fills a cache line */

@@ -63,7 +63,7 @@ static __always_inline int nf_slots_typed(void *ctx, const struct sk_buff *skb,
 		return 0;
 	s.number = nf_slots_number(cpu, skb);
 	s.dev_number = nf_slots_number(cpu, dev);
-	s.key = nf_slots_key(dev);
+	s.key = nf_device_key(dev);
 	if (xen && nf_slots_counted(cpu, &s))
 		return 0;
 	nf_slots_start(ctx, cpu, &s, row);
@@ -108,7 +108,7 @@ int nf_slots_xen_kprobe(struct pt_regs *ctx)
 	if (!cpu)
 		return 0;
 	s.dev = (const void *)s.dev_number;
-	s.key = nf_slots_key_untyped(s.dev);
+	s.key = nf_device_key_untyped(s.dev);
 	if (nf_slots_counted(cpu, &s))
 		return 0;
 	if (size > sizeof(cpu->skb))

@@ -157,35 +157,6 @@ static __always_inline __u32 nf_slots_of(struct nf_slots_cpu *cpu, const struct 
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* The key of a device that is readable directly. */
-static __always_inline __u64 nf_slots_key(const struct net_device *dev)
-{
-	return NF_DEVICE_KEY(nf_netns_id(dev->nd_net.net), nf_device_number(dev));
-}
-
-/* The same where the verifier does not know the type of `dev` (kprobe). */
-static __always_inline __u32 nf_device_number_untyped(const struct net_device *dev)
-{
-	const struct kernfs_node *node = BPF_CORE_READ(dev, dev.kobj.sd);
-	__u64 id = 0;
-
-	if (bpf_core_field_exists(node->id))
-		id = BPF_CORE_READ(node, id);
-	return nf_device_number_of(id, BPF_CORE_READ(dev, ifindex));
-}
-
-static __always_inline __u64 nf_slots_key_untyped(const struct net_device *dev)
-{
-	const struct net *net = BPF_CORE_READ(dev, nd_net.net);
-	__u32 id = 0;
-
-	if (bpf_core_field_exists(net->net_cookie))
-		id = BPF_CORE_READ(net, net_cookie);
-	if (!id)
-		id = BPF_CORE_READ(net, ns.inum);
-	return NF_DEVICE_KEY(id, nf_device_number_untyped(dev));
-}
-
 /*
  * The entries of a device, made at its first transmit.  If the table is full,
  * `key` becomes 0, and this is the count that all such devices share.

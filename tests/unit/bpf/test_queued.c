@@ -934,10 +934,56 @@ static void test_an_unknown_device_above(void **state)
 	assert_int_equal(journey()->devices, 1);
 }
 
+static __u64 lifted_to(const struct net_device *dev)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+	__u64 before = hist(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE).count;
+
+	skb->skb_iif = dev->ifindex;
+	skb->sk = &tcp.sk;
+	append(&tcp, skb);
+	announced_at(&tcp, BEGIN + 1600);
+	skb->sk = NULL;
+	copy(skb, 10);
+	return hist(dev, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE).count - before;
+}
+
+/* It is looked for once a tick, and never believed for longer. */
+static void test_a_device_above_goes(void **state)
+{
+	struct net_device *dev = above(77);
+
+	(void)state;
+	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
+	assert_int_equal(lifted_to(dev), 1);
+	machine.index[1][77].first = NULL;
+	assert_int_equal(lifted_to(dev), 1);
+	stand_in.jiffies++;
+	assert_int_equal(lifted_to(dev), 0);
+}
+
+/* Devices in the same place of the cache, by turns; and one half of an entry that a softirq left. */
+static void test_devices_above_by_turns(void **state)
+{
+	struct net_device *dev = above(77), *next = &machine.dev[1][1];
+
+	(void)state;
+	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
+	next->ifindex = 77 + NF_ABOVE;
+	machine.index[1][next->ifindex].first = &next->index_hlist;
+	assert_int_equal(lifted_to(dev), 1);
+	assert_int_equal(lifted_to(next), 1);
+	assert_int_equal(lifted_to(dev), 1);
+	cpu_state(0)->above[77 & (NF_ABOVE - 1)].slot++;
+	assert_int_equal(lifted_to(dev), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		QUEUED_TEST(test_one),
+		QUEUED_TEST(test_a_device_above_goes),
+		QUEUED_TEST(test_devices_above_by_turns),
 		QUEUED_TEST(test_a_device_above),
 		QUEUED_TEST(test_a_device_above_gets_datagrams),
 		QUEUED_TEST(test_a_device_above_with_the_same_number),
