@@ -117,9 +117,9 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 		put_packets(latency, counted->sum, direction);
 }
 
-void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen)
+void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen, bool limits)
 {
-	const json_t *packets = json_object_get(latency, "packets");
+	const json_t *packets = limits ? json_object_get(latency, "packets") : NULL;
 	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
 	uint64_t most = all > count ? all - count : count - all;
 	double margin = (double)histogram_count_margin(hist);

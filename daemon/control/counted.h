@@ -3,6 +3,8 @@
 #ifndef DAEMON_CONTROL_COUNTED_H
 #define DAEMON_CONTROL_COUNTED_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "bpf/records.h"
@@ -28,9 +30,9 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 /*
  * What passed while no journey began is not in the histogram of a Latency, or only as what windows make of it: the
  * margin of its count includes all of it.  `unseen`: the packets of the whole host; of a device of which the kernel
- * counted all packets, there are no more than the difference.
+ * counted all packets, there are no more than the difference.  `limits`: its member `packets` is not older than `hist`.
  */
-void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen);
+void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen, bool limits);
 
 /* ---- the past, in the thread of a question ------------------------------------------------ */
 

@@ -88,15 +88,8 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 			   const struct nf_hist *hist)
 {
-	json_t *packets = NULL;
-
-	if (reading_time(reply->traffic) < reading_time(reply->reading)) {
-		packets = json_incref(json_object_get(latency, "packets"));
-		json_object_del(latency, "packets");
-	}
-	counted_add_unseen(latency, hist, reply->unseen_packets);
-	if (packets)
-		json_object_set_new(latency, "packets", packets);
+	counted_add_unseen(latency, hist, reply->unseen_packets,
+			   reading_time(reply->traffic) >= reading_time(reply->reading));
 	return latency;
 }
 

@@ -60,7 +60,7 @@ static json_t *row_to_json(const struct reader_row *row, const struct exact *exa
 	if (!object)
 		return NULL;
 	counted_past_add_packets(object, &exact->counted, row->name, (enum nf_segment)segment);
-	counted_add_unseen(object, &hist, exact->unseen_packets);
+	counted_add_unseen(object, &hist, exact->unseen_packets, true);
 	json_object_update_missing(object, row->name);
 	return object;
 }
@@ -278,28 +278,32 @@ static int put_followed(struct past *past, const struct reader_rows *all)
 	return followed ? json_object_set_new(past->head, "followed", followed) : 0;
 }
 
+static int read_seen(struct reader *reader, struct reader_rows *seen, struct exact *exact)
+{
+	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, seen);
+
+	if (r == 0 && seen->count)
+		exact->unseen_packets = seen->row[0].value[SEEN_UNSEEN_PACKETS];
+	return r;
+}
+
 /* The numbers that are exact, whatever was followed. */
 static int read_exact(struct reader *reader, struct past *past, struct exact *exact)
 {
-	OWN_READER_ROWS struct reader_rows all = {0};
-	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &all);
+	OWN_READER_ROWS struct reader_rows seen = {0};
+	int r = read_seen(reader, &seen, exact);
 
-	if (r < 0)
-		return r;
-	if (all.count)
-		exact->unseen_packets = all.row[0].value[SEEN_UNSEEN_PACKETS];
-	r = counted_past_read(reader, past, &exact->counted);
-	return r == 0 ? put_followed(past, &all) : r;
+	if (r == 0)
+		r = counted_past_read(reader, past, &exact->counted);
+	return r == 0 ? put_followed(past, &seen) : r;
 }
 
 int past_read_segments(struct reader *reader, struct past *past)
 {
 	OWN_READER_ROWS struct reader_rows all = {0}, seen = {0};
 	struct exact exact = {0};
-	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, &seen);
+	int r = read_seen(reader, &seen, &exact);
 
-	if (r == 0 && seen.count)
-		exact.unseen_packets = seen.row[0].value[SEEN_UNSEEN_PACKETS];
 	if (r == 0)
 		r = reader_sums(reader, HISTORY_LATENCY, NULL, NULL, &all);
 	return r == 0 ? put_segments(past, &all, &exact) : r;
