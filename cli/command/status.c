@@ -92,22 +92,35 @@ static void put_packets_name(struct page *page, const char *name)
 }
 
 /* The kernel's exact count, and beside it what netflowd saw if that was a part. */
-static void put_counted(struct page *page, const json_t *packets, const char *seen,
-			const char *counted, bool whole)
+static void put_received(struct page *page, const json_t *packets, bool whole)
 {
 	const json_t *kernel = json_object_get(packets, "counted");
+	struct units_text seen = field_units_count(packets, "received");
 
-	put_packets_name(page, seen);
-	if (!json_object_get(kernel, counted))
-		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
-			       field_units_count(packets, seen).s);
-	else if (whole)
-		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
-			       field_units_count(kernel, counted).s);
+	put_packets_name(page, "received");
+	if (whole || !json_object_get(kernel, "received"))
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", seen.s);
 	else
-		page_paragraph(
-			page, PAGE_PLAIN, NAME_COLUMN, "%s by the kernel's count; netflowd saw %s",
-			field_units_count(kernel, counted).s, field_units_count(packets, seen).s);
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+			       "%s by the kernel's count; netflowd saw %s",
+			       field_units_count(kernel, "received").s, seen.s);
+}
+
+/* netflowd sees a part, and cannot read the counters of every device: there is no exact count of the rest. */
+static void put_transmitted(struct page *page, const json_t *packets, bool whole)
+{
+	uint64_t seen = field_count_or(packets, "transmitted", 0);
+	uint64_t sent = field_count_or(json_object_get(packets, "counted"), "sent", 0);
+
+	put_packets_name(page, "transmitted");
+	if (whole)
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s", units_count(seen).s);
+	else
+		page_paragraph(page, PAGE_PLAIN, NAME_COLUMN,
+			       "at least %s; netflowd saw %s, and the counters of devices that it "
+			       "can read show %s",
+			       units_count(seen > sent ? seen : sent).s, units_count(seen).s,
+			       units_count(sent).s);
 }
 
 static void put_unseen(struct page *page, const json_t *counted)
@@ -136,12 +149,12 @@ static void put_packets(struct page *page, const json_t *status)
 		page_line(page, PAGE_BAD, "  not seen: no backend runs");
 		return;
 	}
-	put_counted(page, packets, "received", "received", whole);
+	put_received(page, packets, whole);
 	put_packets_name(page, "delivered");
 	page_paragraph(
 		page, PAGE_PLAIN, NAME_COLUMN, "%s%s", field_units_count(packets, "delivered").s,
 		whole ? "" : " of those that were followed; `netflowctl latency` estimates all");
-	put_counted(page, packets, "transmitted", "sent", whole);
+	put_transmitted(page, packets, whole);
 	put_packets_name(page, "dropped");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",
 		       field_units_count(packets, "dropped").s);

@@ -2,6 +2,7 @@
 #include "cli/live/reading.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -81,11 +82,15 @@ static bool growth(const json_t *now, const json_t *before, const char *name, ui
 	return true;
 }
 
-/* The kernel's own counts, which are exact where the probes saw a part. */
+/*
+ * The kernel's own counts, where the probes saw a part.  What was received is exact; of what was sent, both are parts,
+ * because the counters of some devices cannot be read.
+ */
 static void compare_counted(struct reading *reading, const struct reading *before, double seconds)
 {
 	const json_t *now = json_object_get(json_object_get(reading->status, "packets"), "counted");
 	const json_t *old = json_object_get(json_object_get(before->status, "packets"), "counted");
+	double *transmitted = &reading->packets_per_second[READING_TRANSMITTED];
 	uint64_t received, unseen, sent, elapsed_ns;
 
 	if (growth(now, old, "received", &received) && growth(now, old, "unseen", &unseen)) {
@@ -95,8 +100,8 @@ static void compare_counted(struct reading *reading, const struct reading *befor
 	}
 	if (!reading->whole && growth(now, old, "sent", &sent) &&
 	    growth(now, old, "sent_elapsed_ns", &elapsed_ns))
-		reading->packets_per_second[READING_TRANSMITTED] =
-			rate_between(0, sent, (double)elapsed_ns / NS_PER_S);
+		*transmitted =
+			fmax(*transmitted, rate_between(0, sent, (double)elapsed_ns / NS_PER_S));
 }
 
 static bool was_whole(const struct reading *reading, const struct reading *before)

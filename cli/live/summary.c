@@ -87,6 +87,12 @@ static void put_packets(struct page *page, const struct reading *reading)
 		[READING_FAULTS] = "faults",
 	};
 
+	/* Where netflowd saw a part: an estimate, and the least. */
+	static const char *const marks[READING_PACKETS_COUNT] = {
+		[READING_DELIVERED] = "≈ ",
+		[READING_TRANSMITTED] = "≥ ",
+	};
+
 	put_name(page, "packets");
 	for (size_t i = 0; i < READING_PACKETS_COUNT; i++) {
 		double per_second = reading->packets_per_second[i];
@@ -94,7 +100,7 @@ static void put_packets(struct page *page, const struct reading *reading)
 
 		/* All rates have one width, so that the line always breaks at the same part. */
 		put_part(page, bad ? PAGE_BAD : PAGE_PLAIN, "%s %s%-8s", words[i],
-			 i == READING_DELIVERED && !reading->whole && per_second >= 0 ? "≈ " : "",
+			 marks[i] && !reading->whole && per_second >= 0 ? marks[i] : "",
 			 rate_text(per_second).s);
 	}
 	if (reading->unseen_percent > 0)

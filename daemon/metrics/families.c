@@ -34,7 +34,7 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 	ROW(COUNTED_UNSEEN, COUNTER, "counted_unseen", NULL,
 	    "Of counted_received, packets that came while no journey began, because netflowd kept its budget. Estimates may lack them"),
 	ROW(COUNTED_SENT, COUNTER, "counted_sent", NULL,
-	    "Packets that devices sent, as the kernel counts them: exact. A packet counts again on each device that it crosses"),
+	    "Packets that devices sent, as the kernel counts them, without those whose counters cannot be read. A packet counts again on each device that it crosses"),
 	ROW(TCP_COPIED, COUNTER, "tcp_copied_bytes", BYTES,
 	    "Bytes of TCP payload that the kernel copied to readers, by how their skb was followed",
 	    "skb"),

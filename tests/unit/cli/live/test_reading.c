@@ -196,6 +196,33 @@ static void test_counted(void **state)
 	assert_true(of_one->packets_per_second[READING_DELIVERED] < 0);
 }
 
+/* The counters of a namespace without a process cannot be read: the probes saw 100 sent packets, the counters show 6. */
+static void test_counted_in_part(void **state)
+{
+	const struct reading_scope all = {};
+	struct answers first = {
+		.status = "{\"daemon\":{\"uptime_ns\":1000000000},\"latency\":{\"passed\":0},"
+			  "\"packets\":{\"received\":10,\"transmitted\":10,\"counted\":{"
+			  "\"received\":10,\"unseen\":0,\"sent\":10,"
+			  "\"sent_elapsed_ns\":1000000000}}}",
+		.drops = "{}",
+		.latency = "{}",
+		.napi = "{}"};
+	struct answers second = first;
+	OWN_READING struct reading *before = NULL;
+	OWN_READING struct reading *now = NULL;
+
+	(void)state;
+	second.status = "{\"daemon\":{\"uptime_ns\":3000000000},\"latency\":{\"passed\":1},"
+			"\"packets\":{\"received\":110,\"transmitted\":110,\"counted\":{"
+			"\"received\":210,\"unseen\":100,\"sent\":16,"
+			"\"sent_elapsed_ns\":3000000000}}}";
+	assert_int_equal(reading_new(&before, NULL, answer, &first, &all), 0);
+	assert_int_equal(reading_new(&now, before, answer, &second, &all), 0);
+	assert_false(now->whole);
+	assert_true(now->packets_per_second[READING_TRANSMITTED] == 50);
+}
+
 static void test_drops(void **state)
 {
 	OWN_READING struct reading *before = NULL;
@@ -483,13 +510,13 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets),	   cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_latency),
-		cmocka_unit_test(test_failures),   cmocka_unit_test(test_views),
-		cmocka_unit_test(test_polls),	   cmocka_unit_test(test_history),
-		cmocka_unit_test(test_frame_text), cmocka_unit_test(test_ledger),
-		cmocka_unit_test(test_times),	   cmocka_unit_test(test_epoch),
-		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_packets),		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_counted_in_part), cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_latency),		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_views),		cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_history),		cmocka_unit_test(test_frame_text),
+		cmocka_unit_test(test_ledger),		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_epoch),		cmocka_unit_test(test_record),
 	};
 
 	return cmocka_run_group_tests_name("reading", tests, setup, NULL);
