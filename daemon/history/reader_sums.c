@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/json.h"
+#include "daemon/core/keymap.h"
+#include "daemon/history/batch.h"
+#include "daemon/history/reader_internal.h"
+#include "daemon/history/series.h"
+#include "daemon/history/sums.h"
+#include "daemon/history/vector.h"
+#include "daemon/json/json.h"
+
+/* ---- rows --------------------------------------------------------------------- */
+
+void reader_rows_clear(struct reader_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		json_decref(rows->row[i].name);
+		free(rows->row[i].value);
+	}
+	free(rows->row);
+	*rows = (struct reader_rows){0};
+}
+
+int reader_rows_add(struct reader_rows *rows, json_t *name, const uint64_t *value, uint32_t weight)
+{
+	uint64_t *copy = malloc(rows->width * sizeof(*copy));
+
+	if (!copy || ARRAY_GROW(rows->row, rows->count, rows->room) < 0) {
+		free(copy);
+		json_decref(name);
+		return -ENOMEM;
+	}
+	memcpy(copy, value, rows->width * sizeof(*copy));
+	rows->row[rows->count++] =
+		(struct reader_row){.name = name, .value = copy, .weight = weight};
+	return 0;
+}
+
+/* ---- sums ---------------------------------------------------------------------- */
+
+/* No row: the series is not wanted. */
+#define NO_ROW 0
+
+/* The series of a question, each with the row that it counts for.  Their names are forgotten again. */
+struct question {
+	struct reader *reader;
+	int kind;
+	reader_project project;
+	void *userdata;
+	struct sums series; /* value[0]: the number of its row + 1, or NO_ROW */
+	size_t known;	    /* series that have one */
+	struct keymap names;
+	struct reader_rows *rows;
+	sqlite3_stmt *find_name, *find_row;
+	int64_t unknown; /* the last row of a series that the file does not have; below 0 */
+};
+
+/* The row of a name, which is stolen; it is new if no series before had the name. */
+static int row_of(struct question *question, json_t *name, bool unsure, uint64_t *row)
+{
+	OWN_FREE char *text = json_dumps(name, JSON_COMPACT | JSON_SORT_KEYS);
+	static const uint64_t zeros[VECTOR_MAX];
+	struct keymap_key key = {{0}};
+	size_t before = question->names.count, number;
+	int r;
+
+	if (!text) {
+		json_decref(name);
+		return -ENOMEM;
+	}
+	/* Two hashes and the length: other names do not have all three. */
+	key.word[0] = series_hash(0, text);
+	key.word[1] = series_hash(0x5bd1e995, text);
+	key.word[2] = strlen(text) << 1 | unsure;
+	if (keymap_add(&question->names, &key, &number) < 0) {
+		json_decref(name);
+		return -ENOMEM;
+	}
+	*row = number + 1;
+	if (question->names.count == before) {
+		json_decref(name);
+		return 0;
+	}
+	r = reader_rows_add(question->rows, name, zeros, 0);
+	if (r == 0)
+		question->rows->row[number].unsure = unsure;
+	return r;
+}
+
+static int add_name(struct question *question, const char *text, uint64_t *row)
+{
+	OWN_JSON json_t *name = text ? json_loads(text, 0, NULL) : NULL;
+	bool full = question->rows->count >= READER_ROWS_MAX;
+	bool unsure = name && json_object_del(name, SERIES_UNSURE) == 0;
+	json_t *part = NULL;
+
+	*row = NO_ROW;
+	if (name && question->kind == HISTORY_DROPS)
+		json_drop_renew(name);
+	if (name)
+		part = question->project ? question->project(name, full, question->userdata)
+					 : json_incref(name);
+	/* A part that says nothing of namespaces has no doubt. */
+	unsure = unsure && json_object_get(part, "netns");
+	return part ? row_of(question, part, unsure, row) : 0;
+}
+
+static int name_series(struct question *question, int64_t series, uint64_t *row)
+{
+	int result, r;
+
+	sqlite3_bind_int64(question->find_name, 1, series);
+	result = sqlite3_step(question->find_name);
+	if (result != SQLITE_ROW && result != SQLITE_DONE)
+		r = reader_failure(question->reader);
+	else
+		r = add_name(question,
+			     result == SQLITE_ROW
+				     ? (const char *)sqlite3_column_text(question->find_name, 0)
+				     : NULL,
+			     row);
+	sqlite3_reset(question->find_name);
+	return r;
+}
+
+/* Add a vector to the row of its series; `text` is its name, NULL: the file has it. */
+static int add_vector(struct question *question, int64_t series, const char *text, uint32_t weight,
+		      const void *bytes, size_t size)
+{
+	struct reader_row *to;
+	uint64_t row;
+	size_t index;
+	int r = sums_find(&question->series, series, &index);
+
+	if (r < 0)
+		return r;
+	if (index == question->known) {
+		r = text ? add_name(question, text, &row) : name_series(question, series, &row);
+		if (r < 0)
+			return r;
+		question->known++;
+		sums_value(&question->series, index)[0] = row;
+	}
+	row = sums_value(&question->series, index)[0];
+	if (row == NO_ROW)
+		return 0;
+	to = &question->rows->row[row - 1];
+	if (weight > to->weight)
+		to->weight = weight;
+	return vector_add(to->value, question->rows->width, bytes, size);
+}
+
+static int add_range(struct question *question, sqlite3_stmt *read)
+{
+	int result = SQLITE_ROW, r = 0;
+
+	while (r == 0 && (result = sqlite3_step(read)) == SQLITE_ROW)
+		r = add_vector(question, sqlite3_column_int64(read, 0), NULL,
+			       (uint32_t)sqlite3_column_int64(read, 1),
+			       sqlite3_column_blob(read, 2), (size_t)sqlite3_column_bytes(read, 2));
+	if (r == 0 && result != SQLITE_DONE)
+		r = reader_failure(question->reader);
+	sqlite3_reset(read);
+	return r;
+}
+
+static int read_ranges(struct question *question)
+{
+	const struct plan *plan = &question->reader->plan;
+	OWN_STATEMENT sqlite3_stmt *read = NULL;
+	int r = 0;
+
+	if (sqlite3_prepare_v2(question->reader->db,
+			       "SELECT series, weight, value FROM bucket"
+			       " WHERE level = ?1 AND kind = ?2 AND time >= ?3 AND time < ?4",
+			       -1, &read, NULL) != SQLITE_OK)
+		return reader_failure(question->reader);
+	for (size_t i = 0; i < plan->count && r == 0; i++) {
+		sqlite3_bind_int(read, 1, plan->range[i].level);
+		sqlite3_bind_int(read, 2, question->kind);
+		sqlite3_bind_int64(read, 3, plan->range[i].from);
+		sqlite3_bind_int64(read, 4, plan->range[i].to);
+		r = add_range(question, read);
+	}
+	return r;
+}
+
+static int read_incident(struct question *question)
+{
+	OWN_STATEMENT sqlite3_stmt *read = NULL;
+
+	if (sqlite3_prepare_v2(
+		    question->reader->db,
+		    "SELECT series, weight, value FROM incident_bucket WHERE incident = ?1 AND kind = ?2",
+		    -1, &read, NULL) != SQLITE_OK)
+		return reader_failure(question->reader);
+	sqlite3_bind_int64(read, 1, question->reader->incident);
+	sqlite3_bind_int(read, 2, question->kind);
+	return add_range(question, read);
+}
+
+/* The row that the file has for a series of the live batch, or a new number below 0. */
+static int find_row(struct question *question, const struct series *series, int64_t *row)
+{
+	sqlite3_stmt *find = question->find_row;
+	int result;
+
+	sqlite3_bind_int64(find, 1, (int64_t)series->hash);
+	sqlite3_bind_int(find, 2, series->kind);
+	sqlite3_bind_text(find, 3, series->name, -1, SQLITE_STATIC);
+	result = sqlite3_step(find);
+	*row = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : --question->unknown;
+	sqlite3_reset(find);
+	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : reader_failure(question->reader);
+}
+
+static int add_live(struct question *question)
+{
+	const struct batch *live = question->reader->live;
+	int r = 0;
+
+	for (size_t i = 0; live && i < live->rows && r == 0; i++) {
+		const struct batch_row *from = &live->row[i];
+		int64_t row;
+
+		if (from->series->kind != question->kind)
+			continue;
+		r = find_row(question, from->series, &row);
+		if (r == 0)
+			r = add_vector(question, row, from->series->name, from->weight,
+				       live->bytes + from->at, from->size);
+	}
+	return r;
+}
+
+/* What a row is about, without the name of the namespace; NULL: no memory. */
+static char *place_of(const struct reader_row *row)
+{
+	OWN_JSON json_t *rest = json_copy(row->name);
+
+	json_object_del(rest, "netns_name");
+	return rest ? json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+}
+
+/* The number of the row of each place; -1 where there are more than one, of several namespaces with one number. */
+static json_t *index_places(const struct reader_rows *rows)
+{
+	json_t *places = json_object();
+
+	for (size_t i = 0; i < rows->count; i++) {
+		OWN_FREE char *place = rows->row[i].unsure ? NULL : place_of(&rows->row[i]);
+
+		if (place)
+			json_object_set_new(
+				places, place,
+				json_integer(json_object_get(places, place) ? -1 : (json_int_t)i));
+	}
+	return places;
+}
+
+static void join_row(struct reader_rows *rows, size_t from, json_int_t to)
+{
+	struct reader_row *row = &rows->row[from];
+
+	vector_merge(rows->row[to].value, row->value, rows->width);
+	if (row->weight > rows->row[to].weight)
+		rows->row[to].weight = row->weight;
+	json_decref(row->name);
+	free(row->value);
+	*row = (struct reader_row){0};
+}
+
+/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
+static void join_unsure(struct reader_rows *rows)
+{
+	OWN_JSON json_t *places = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		OWN_FREE char *place = rows->row[i].unsure ? place_of(&rows->row[i]) : NULL;
+		const json_t *to;
+
+		if (place && !places)
+			places = index_places(rows);
+		to = place ? json_object_get(places, place) : NULL;
+		if (to && json_integer_value(to) >= 0)
+			join_row(rows, i, json_integer_value(to));
+	}
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->row[i].value)
+			rows->row[kept++] = rows->row[i];
+	rows->count = kept;
+}
+
+static void question_clear(struct question *question)
+{
+	sums_clear(&question->series);
+	keymap_clear(&question->names);
+	database_finalize(&question->find_name);
+	database_finalize(&question->find_row);
+}
+
+int reader_sums(struct reader *reader, int kind, reader_project project, void *userdata,
+		struct reader_rows *rows)
+{
+	struct question question = {.reader = reader,
+				    .kind = kind,
+				    .project = project,
+				    .userdata = userdata,
+				    .rows = rows};
+	int r = 0;
+
+	rows->width = history_width(kind);
+	sums_init(&question.series, 1);
+	if (sqlite3_prepare_v2(reader->db, "SELECT name FROM series WHERE id = ?1", -1,
+			       &question.find_name, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(reader->db,
+			       "SELECT id FROM series WHERE hash = ?1 AND kind = ?2 AND name = ?3",
+			       -1, &question.find_row, NULL) != SQLITE_OK)
+		r = reader_failure(reader);
+	if (r == 0)
+		r = reader->incident ? read_incident(&question) : read_ranges(&question);
+	if (r == 0 && !reader->incident)
+		r = add_live(&question);
+	question_clear(&question);
+	if (r == 0)
+		join_unsure(rows);
+	return r;
+}
