@@ -196,7 +196,7 @@ static void test_counted(void **state)
 	assert_true(of_one->packets_per_second[READING_DELIVERED] < 0);
 }
 
-/* The counters of a namespace without a process cannot be read: the probes saw 100 sent packets, the counters show 6. */
+/* Counters of a namespace without a process cannot be read: the probes saw 100 sent packets, the counters show 6. */
 static void test_counted_in_part(void **state)
 {
 	const struct reading_scope all = {};
