@@ -9,6 +9,9 @@
 #                   VM_SUITE=vm-smoke runs a few tests (half an hour)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
+#   make check-guests  a few of their machines, which the commit draws (NETFLOWD_DRAW=all: a short
+#                   form of all of them); .ci/run runs this, and check with NETFLOWD_DRAW set
+#   make check-all  everything there is, for hours: all these checks, soak and fuzz
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
 #   make check-shapes  compare what is shown with the truth in every network and load of tests/shapes
@@ -249,7 +252,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
+.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-guests check-all check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
 
 # What follows builds with all CPUs, or with as many jobs as make -j names.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -299,6 +302,16 @@ check-systemd: packages
 check-machines: packages
 	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run systemd $(VM_SUITE) $(XEN_SUITE)
+
+check-guests: packages
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
+	$(Q)$(AS_ROOT) tests/run guests-sample
+
+# One after the other, and all of them even if one fails.
+ALL_CHECKS := check check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak
+check-all:
+	+$(Q)failed=; for check in $(ALL_CHECKS); do $(MAKE) $$check || failed="$$failed $$check"; done; \
+		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 # They build the packages themselves.  The first run fetches Debian systems to build/debian.
 check-deb: packages

@@ -9,13 +9,19 @@ import signal
 
 import pytest
 
-from lab import backends, kernel, paths
+from lab import backends, draw, kernel, paths
 from lab.daemon import Daemon
 from lab.net import Lab
 
 # Signals that no test sends to a daemon.
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 NEEDED = ("ip", "tc", "nft", "nstat", "sysctl", "bpftool", "unshare", "setpriv")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--leave-out", default="", metavar="WHAT",
+                     help="leave out what the text of NETFLOWD_DRAW does not draw: `long`, of the "
+                     "tests in the file `long`; any other name, half of all tests")
 
 
 def pytest_configure(config):
@@ -40,7 +46,20 @@ def pytest_configure(config):
                             "lacks the words")
 
 
-def pytest_collection_modifyitems(items):
+def leave_out(config, items):
+    """Deselect what the draw leaves out; tests/run prints what that is."""
+    what = config.getoption("--leave-out")
+    if not what:
+        return
+    names = {item: draw.function_of(item.nodeid) for item in items}
+    left = (draw.long_left_out() if what == "long" else
+            draw.half_left_out(set(names.values()), what))
+    config.hook.pytest_deselected(items=[item for item in items if names[item] in left])
+    items[:] = [item for item in items if names[item] not in left]
+
+
+def pytest_collection_modifyitems(config, items):
+    leave_out(config, items)
     missing = [tool for tool in NEEDED if not shutil.which(tool)]
     reason = None
     if os.geteuid():

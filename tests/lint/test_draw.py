@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What .ci/run leaves out is drawn so that nothing is left out for long."""
+
+import pathlib
+import sys
+
+import tree
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+
+from lab import draw
+
+
+def test_the_long_tests_are_those_that_exist():
+    """.ci/run leaves out a part of the tests in this list: a name that no test has is a mistake."""
+    gone = []
+    for name in draw.listed():
+        file, _, function = name.partition("::")
+        if f"def {function}(" not in tree.read(f"tests/integration/{file}"):
+            gone.append(name)
+    assert not gone
+
+
+def test_ten_commits_draw_all_long_tests():
+    parts = draw.parts_of(draw.listed(), draw.LONG_PARTS)
+    assert sorted(sum(parts, [])) == sorted(draw.listed())
+    sums = [sum(draw.listed()[name] for name in part) for part in parts]
+    assert max(sums) - min(sums) <= 5
+    assert set.intersection(*(draw.long_left_out(str(n)) for n in range(10))) == set()
+    names = {f"test {n}" for n in range(100)}
+    assert {len(draw.half_left_out(names, "x", str(n))) for n in range(10)} == {
+        len(draw.half_left_out(names, "x", "0")), 100 - len(draw.half_left_out(names, "x", "0"))}
+    assert not draw.long_left_out("all") and not draw.half_left_out(names, "x", "all")
