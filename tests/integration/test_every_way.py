@@ -276,7 +276,7 @@ def check_drops(daemon, made, tmp_path):
                        for namespace in namespaces]
             shown = [sum(reply["packets"] for reply in replies),
                      sum(row["packets"] for reply in replies for row in reply["rows"])]
-            assert shown == [count, count], (name, key, when)
+            assert shown == [count, count], (name, key, when, [reply["rows"] for reply in replies])
     for when in ((), ("--since", f"{LONG}s")):
         shown = json.loads(daemon.netflowctl("drops", "--json", "--all", *when).stdout)
         assert made.wrong(shown["rows"]) == {}, when

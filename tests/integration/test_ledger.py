@@ -231,9 +231,7 @@ def _send_and_ask(daemon, pair, flood):
     sender.start()
     answers = []
     while sender.is_alive():
-        begin = time.monotonic()
-        daemon.call("GetStatus")
-        answers.append(time.monotonic() - begin)
+        answers.append(waiting.time_of(lambda: daemon.call("GetStatus"), daemon.pid))
         time.sleep(0.01)
     sender.join()
     waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), flood)

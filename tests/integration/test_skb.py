@@ -377,8 +377,10 @@ def test_tcp_fills_a_gap(start, lab, count):
     as netflowd's walk goes, and the records of the others say so."""
     walk = 256  # NF_QUEUED_MAX
     wire = lab.pair(ipv6=False)
+    # A timeout before the last one is sent would close the window: on a busy machine that took more
+    # than the usual 200 ms.
     wire.left.ip("route", "change", "10.77.1.0/24", "dev", wire.left_device.name,
-                 "initcwnd", "1000")
+                 "initcwnd", "1000", "rto_min", f"{patience.milliseconds(1000)}ms")
     daemon = start(*journeys.EVERY)
     with sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
         sender.settimeout(patience.seconds(10))

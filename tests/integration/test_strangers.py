@@ -66,21 +66,13 @@ def status_of(daemon):
 # ---- hostile clients ----
 
 
-def waited(*pids):
-    """Seconds for which these processes were ready to run, and other processes had the CPUs."""
-    return sum(int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[1])
-               for pid in pids) / 1e9
-
-
 def answer_time(daemon, uid):
-    """Seconds that GetStatus took on a new connection, without the time in which the daemon or this
-    process waited for a CPU: any other program on this machine can cause that."""
-    before = waited(daemon.pid, os.getpid())
-    begin = time.monotonic()
-    with connect_as(uid, daemon) as client:
-        client.call("GetStatus")
-        took = time.monotonic() - begin
-    return took - (waited(daemon.pid, os.getpid()) - before)
+    """Seconds that GetStatus took on a new connection."""
+    def ask():
+        with connect_as(uid, daemon) as client:
+            client.call("GetStatus")
+
+    return waiting.time_of(ask, daemon.pid)
 
 
 def slowest(daemon, uid, calls=40):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Waits for a condition, with a time limit; and waits that are measured."""
 
+import contextlib
+import os
+import pathlib
 import time
 
 from . import patience
@@ -52,3 +55,25 @@ class Wait:
     def is_of(self, measured_ns):
         """Whether that is what it lasted."""
         return between(measured_ns, self.least_ns, self.most_ns)
+
+
+def time_of(call, pid):
+    """Seconds that a call took, without those in which a thread of this process or of the process
+    that answers was ready to run and others had the CPUs: any program of the machine causes that.
+    """
+    before = _waited(os.getpid(), pid)
+    begin = time.monotonic()
+    call()
+    took = time.monotonic() - begin
+    after = _waited(os.getpid(), pid)
+    return took - sum(after[thread] - before[thread] for thread in after.keys() & before.keys())
+
+
+def _waited(*pids):
+    """{thread: seconds that it waited for a CPU}"""
+    waited = {}
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                waited[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
+    return waited
