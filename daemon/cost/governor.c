@@ -2,6 +2,7 @@
 #include "daemon/cost/governor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
@@ -14,11 +15,16 @@
 
 #define MS UINT64_C(1000000)
 #define TICK_NS (50 * MS)
+/* While the load is steady.  Fewer wakeups leave more of the budget for probes. */
+#define TICK_STEADY_NS (150 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
 #define TICK_QUIET_NS (250 * MS)
 #define QUIET_PART 0.2 /* of the budget */
-/* On a quiet host, the first CPU that does not follow all packets ends the wait. */
-#define BUSY_SHIFT 1
+/* A CPU whose N becomes 2^2 times that of now ends the wait; on a quiet host, one that does not follow all packets. */
+#define BUSY_MORE 2
+#define BUSY_QUIET 1
+/* A load of bursts must not keep the daemon awake. */
+#define BUSY_AGAIN_NS (500 * MS)
 /* A load that has just begun is measured for this time before windows are chosen for it. */
 #define AGAIN_NS (20 * MS)
 #define ONLINE_NS TIME_NS_PER_SECOND
@@ -62,6 +68,7 @@ struct governor {
 	enum backend_level limit;
 	enum phase phase;
 	bool again;		       /* windows are needed; the load is measured again */
+	uint64_t hurried_ns;	       /* when a CPU ended the wait last */
 	uint32_t online;	       /* CPUs; 0: not read yet */
 	uint64_t online_ns;	       /* when it was read */
 	uint64_t window_ns, until_ns;  /* until_ns: the end of the phase */
@@ -165,6 +172,20 @@ static void mark_seen(struct governor *governor, bool seen)
 	seen_set(&governor->seen, seen, time_monotonic());
 }
 
+/* The N with which a CPU wakes the daemon, as log2; 0: none does. */
+static uint32_t busy_shift(const struct governor *governor)
+{
+	double each = account_totals(governor->account)->busiest *
+		      (double)governor->plan.interval_ns / (double)TIME_NS_PER_SECOND;
+	uint32_t shift = (each > 1 ? (uint32_t)log2(each) + 1 : 0) + BUSY_MORE;
+
+	if (is_quiet(governor))
+		return BUSY_QUIET;
+	if (shift > NF_SHIFT_MAX || time_monotonic() - governor->hurried_ns < BUSY_AGAIN_NS)
+		return 0;
+	return shift;
+}
+
 /* A gap begins a little too early and ends too late, so that all of its packets count. */
 static void follow(struct governor *governor, bool begin)
 {
@@ -175,7 +196,7 @@ static void follow(struct governor *governor, bool begin)
 	governor->following.begin = begin;
 	governor->following.interval_ns = governor->settings.on ? governor->plan.interval_ns : 0;
 	governor->following.busy_shift =
-		begin && governor->phase == PHASE_ALWAYS && is_quiet(governor) ? BUSY_SHIFT : 0;
+		begin && governor->phase == PHASE_ALWAYS ? busy_shift(governor) : 0;
 	governor->backend->ops->follow(governor->backend, &governor->following);
 	if (seen)
 		mark_seen(governor, true);
@@ -283,13 +304,15 @@ static void read_account(struct governor *governor)
 		mean->worst_cpu = totals->worst_cpu;
 }
 
-/* Only what is detached must be foreseen, so that a quiet host reads nothing. */
-static const struct pace *read_pace(struct governor *governor)
+/* Only what is detached must be foreseen: reading a file takes as long as the rest of a tick. */
+static const struct pace *read_pace(struct governor *governor, bool attached)
 {
 	if (governor->plan.step == PLAN_ALL) {
 		pace_forget(&governor->pace);
 		return &governor->pace.pace;
 	}
+	if (attached)
+		return pace_read_switches(&governor->pace, time_monotonic());
 	return pace_read(&governor->pace, time_monotonic());
 }
 
@@ -306,7 +329,7 @@ static bool observe(struct governor *governor, bool attached)
 	read_account(governor);
 	if (!totals->elapsed_ns)
 		return false;
-	plan_observe(&governor->plan, &limits, totals, read_pace(governor), attached,
+	plan_observe(&governor->plan, &limits, totals, read_pace(governor, attached), attached,
 		     time_monotonic());
 	if (governor->plan.step == step)
 		return false;
@@ -426,8 +449,13 @@ static uint64_t wait_ns(const struct governor *governor)
 		return loop_shared_ns(TICK_QUIET_NS);
 	if (governor->again)
 		return AGAIN_NS;
-	if (governor->phase == PHASE_ALWAYS)
-		return is_quiet(governor) ? loop_shared_ns(TICK_QUIET_NS) : TICK_NS;
+	if (governor->phase == PHASE_ALWAYS) {
+		if (is_quiet(governor))
+			return loop_shared_ns(TICK_QUIET_NS);
+		return governor->following.busy_shift && plan_is_steady(&governor->plan, now)
+			       ? TICK_STEADY_NS
+			       : TICK_NS;
+	}
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
 	return ns < TICK_NS ? ns : TICK_NS;
 }
@@ -510,6 +538,7 @@ void governor_hurry(struct governor *governor)
 	/* What was before the load must not be part of its measurement. */
 	read_account(governor);
 	governor->again = true;
+	governor->hurried_ns = time_monotonic();
 	loop_timer_restart(governor->timer, AGAIN_NS);
 }
 

@@ -88,6 +88,14 @@ const struct pace *pace_read(struct pace_meter *meter, uint64_t now_ns)
 	return pace_read_files(meter, now_ns, SOFTNET, "/proc/stat");
 }
 
+const struct pace *pace_read_switches(struct pace_meter *meter, uint64_t now_ns)
+{
+	meter->packets_ns = 0;
+	meter->pace.packets = -1;
+	read_switches(meter, now_ns, "/proc/stat");
+	return &meter->pace;
+}
+
 void pace_forget(struct pace_meter *meter)
 {
 	*meter = (struct pace_meter){.pace = {.packets = -1, .switches = -1}};

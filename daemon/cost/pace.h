@@ -31,6 +31,9 @@ struct pace_meter {
  */
 const struct pace *pace_read(struct pace_meter *meter, uint64_t now_ns);
 
+/* Read the switches only: the probes that see packets are attached. */
+const struct pace *pace_read_switches(struct pace_meter *meter, uint64_t now_ns);
+
 /* The packets that all CPUs received since the boot, modulo 2^32, and how many CPUs; false: they cannot be read. */
 bool pace_packets(uint32_t *packets, size_t *cpus);
 

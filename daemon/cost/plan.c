@@ -11,6 +11,11 @@
 /* Following takes at least this part of what programs take: packets that are passed over take the rest. */
 #define FOLLOWED_PART 0.1
 /*
+ * What programs take differs from moment to moment.  A moment must not make the longest interval shorter, because they
+ * would take more then: without windows, it shrinks by this with each observation.
+ */
+#define LONGEST_LASTS 0.9
+/*
  * The parts of the budget: the first is for what hooks take, the second for all.  The third is for all where no
  * interval helps, because packets that are passed over take that much: attaching and detaching for windows takes time,
  * too.
@@ -22,10 +27,12 @@
 #define WINDOW_HOOKS_LIMIT 0.6
 #define WINDOW_ALL_LIMIT 0.75
 /*
- * What is above the limits for a moment only sheds nothing but journeys: hooks may take this part of the budget of a
- * second too much before more is shed.
+ * What is above the limits for a moment only sheds nothing but journeys: a step may take this part of the budget of a
+ * second too much before it is left.
  */
-#define DEBT_MOST 0.05
+#define DEBT_MOST 0.2
+/* With less than this, the load is steady. */
+#define DEBT_STEADY 0.05
 /*
  * Programs take what they may if they take at least this part of it: N is a power of two, so that less than half of it
  * can double.
@@ -38,8 +45,10 @@
 #define ROOM_UNUSED 0.05
 /* What hooks may take in a second that has a window: programs, and what is not foreseen, come on top. */
 #define SECOND_LIMIT 0.7
-/* The hooks of a lower step must be predicted to take less than this, and less than this in a second with a window. */
-#define DOWN_LIMIT 0.68
+/* The hooks of a lower step without windows must be predicted to take less than this, and all less than that. */
+#define DOWN_HOOKS_LIMIT 0.75
+#define DOWN_LIMIT 1.0
+/* Of one with windows: all that it takes, and in a second that has a window. */
 #define DOWN_WINDOW_LIMIT 0.5
 #define DOWN_SECOND_LIMIT 0.6
 /* The daemon's own time counts up to this, and attaching and detaching up to this. */
@@ -152,34 +161,52 @@ static uint64_t second_of(const struct plan *plan)
 	return plan->period_ns < SECOND ? plan->period_ns : SECOND;
 }
 
+/* Whether programs take as little as an interval can make them take. */
+static bool at_longest(const struct plan *plan, uint64_t now_ns)
+{
+	return plan->interval_ns >= plan->longest_ns && now_ns >= plan->settle_ns;
+}
+
 /* How much too much a step would take, whatever the interval; at most 0: it fits. */
 static double excess(const struct plan *plan, int step, uint64_t now_ns)
 {
-	bool end = plan->interval_ns >= plan->longest_ns && now_ns >= plan->settle_ns;
 	bool windows = step >= PLAN_WINDOWS;
 	double most = predict_hooks(plan, step, plan->period_ns) -
 		      (windows ? WINDOW_HOOKS_LIMIT : HOOKS_LIMIT);
 
 	if (windows)
 		most = fmax(most, predict_hooks(plan, step, second_of(plan)) - SECOND_LIMIT);
-	if (end)
+	if (at_longest(plan, now_ns))
 		most = fmax(most, predict(plan, step, plan->period_ns) -
 					  (windows ? WINDOW_ALL_LIMIT : LEAST_LIMIT));
 	return most;
+}
+
+/*
+ * What programs take for the packets that they pass over, while they are attached: at least what following cannot
+ * explain, and as much as was left at the longest interval.
+ */
+static double passed_of(const struct plan *plan, int step)
+{
+	double programs = programs_of(plan, step);
+
+	return fmin(fmax((1 - plan->followed) * programs, plan->passed * hooks_of(plan, step)),
+		    programs);
 }
 
 /* What a step would take in a time with one window, without what following may take of it. */
 static double predict_least(const struct plan *plan, int step, uint64_t time_ns)
 {
 	return predict_hooks(plan, step, time_ns) +
-	       (1 - plan->followed) * duty_of(plan, step, time_ns) * programs_of(plan, step);
+	       duty_of(plan, step, time_ns) * passed_of(plan, step);
 }
 
 /* Whether a lower step would fit for a while. */
 static bool fits_well(const struct plan *plan, int step)
 {
 	if (step < PLAN_WINDOWS)
-		return predict_least(plan, step, plan->period_ns) < DOWN_LIMIT;
+		return predict_hooks(plan, step, plan->period_ns) < DOWN_HOOKS_LIMIT &&
+		       predict_least(plan, step, plan->period_ns) < DOWN_LIMIT;
 	return predict_least(plan, step, plan->period_ns) < DOWN_WINDOW_LIMIT &&
 	       predict_least(plan, step, second_of(plan)) < DOWN_SECOND_LIMIT;
 }
@@ -205,6 +232,11 @@ static double longest_interval(double share, const struct plan_budget *budget)
 	return fmin(fmax(ns, least_interval(budget)), (double)PLAN_INTERVAL_MAX_NS);
 }
 
+static double longest_lasts(const struct plan *plan)
+{
+	return plan->step < PLAN_WINDOWS ? LONGEST_LASTS * (double)plan->longest_ns : 0;
+}
+
 /*
  * Programs take the less the longer the interval is, once it is longer than what lies between two packets: so that one
  * change is enough.
@@ -217,10 +249,12 @@ static void set_interval(struct plan *plan, const struct plan_budget *budget,
 	double each_ns = (double)SECOND / totals->busiest;
 	double share = programs_of(plan, plan->step) * fmin(budget->host, budget->cpu);
 
-	plan->longest_ns = (uint64_t)longest_interval(share, budget);
+	plan->longest_ns = (uint64_t)fmax(longest_interval(share, budget), longest_lasts(plan));
 	plan->followed = fmin(2 * FOLLOWED_TIMES * FOLLOWED_NS / ns / share, 1);
+	if (at_longest(plan, now_ns))
+		plan->passed = programs_of(plan, plan->step) / hooks_of(plan, plan->step);
 	if (ratio < ROOM_UNUSED)
-		ns = 0;
+		ns = plan->passed = 0;
 	else if (now_ns < plan->settle_ns)
 		return;
 	else if (ratio > 1)
@@ -282,12 +316,25 @@ static void take(struct plan *plan, const struct plan_budget *budget,
 	}
 }
 
+static void forget_debts(struct plan *plan)
+{
+	for (int i = 0; i < PLAN_WINDOWS; i++)
+		plan->debt[i] = 0;
+}
+
+/* Whether more must be shed than a step does: always in windows, and otherwise if it has lasted. */
+static bool is_too_much(const struct plan *plan, int step, uint64_t now_ns)
+{
+	return excess(plan, step, now_ns) > 0 &&
+	       (step >= PLAN_WINDOWS || plan->debt[step] > DEBT_MOST);
+}
+
 static void go_up(struct plan *plan, uint64_t now_ns)
 {
-	while (plan->step < PLAN_STEPS - 1 && excess(plan, plan->step, now_ns) > 0)
+	while (plan->step < PLAN_STEPS - 1 && is_too_much(plan, plan->step, now_ns))
 		plan->step++;
 	plan->calm_ns = plan->quiet_ns = 0;
-	plan->debt = 0;
+	forget_debts(plan);
 	if (plan->down_ns &&
 	    now_ns - plan->down_ns <
 		    (plan->landed >= PLAN_WINDOWS ? FAILED_WINDOW_NS : FAILED_NS)) {
@@ -302,16 +349,18 @@ static void go_up(struct plan *plan, uint64_t now_ns)
 static void go_down(struct plan *plan, int lowest, uint64_t now_ns)
 {
 	plan->step = plan->landed = lowest;
+	forget_debts(plan);
 	plan->calm_ns = plan->quiet_ns = 0;
 	plan->down_ns = now_ns;
 }
 
+/* Attaching for windows takes time, too: so a step without them can fit where shorter windows do not. */
 static int lowest_that_fits(const struct plan *plan)
 {
-	int step = plan->step;
+	int step = PLAN_ALL;
 
-	while (step > PLAN_ALL && fits_well(plan, step - 1))
-		step--;
+	while (step < plan->step && !fits_well(plan, step))
+		step++;
 	return step;
 }
 
@@ -360,14 +409,13 @@ static void foresee_down(struct plan *plan, const struct plan_budget *budget, ui
 	go_down(plan, lowest, now_ns);
 }
 
-/* Whether more must be shed: always in windows, and otherwise if it has lasted. */
-static bool is_too_much(struct plan *plan, const struct account_totals *totals, uint64_t now_ns)
+/* What each step without windows would have taken too much lately. */
+static void owe(struct plan *plan, const struct account_totals *totals, uint64_t now_ns)
 {
-	double above = excess(plan, plan->step, now_ns);
+	double part = (double)totals->elapsed_ns / (double)SECOND;
 
-	plan->debt += above * (double)totals->elapsed_ns / (double)SECOND;
-	plan->debt = fmax(plan->debt, 0);
-	return above > 0 && (plan->step >= PLAN_WINDOWS || plan->debt > DEBT_MOST);
+	for (int i = plan->step; i < PLAN_WINDOWS; i++)
+		plan->debt[i] = fmax(plan->debt[i] + part * excess(plan, i, now_ns), 0);
 }
 
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
@@ -388,10 +436,17 @@ void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		return;
 	}
 	set_interval(plan, budget, totals, now_ns);
-	if (is_too_much(plan, totals, now_ns))
+	owe(plan, totals, now_ns);
+	if (is_too_much(plan, plan->step, now_ns))
 		go_up(plan, now_ns);
 	else
 		observe_down(plan, now_ns);
+}
+
+bool plan_is_steady(const struct plan *plan, uint64_t now_ns)
+{
+	return plan->step < PLAN_WINDOWS && now_ns >= plan->settle_ns && !plan->calm_ns &&
+	       plan->debt[plan->step] < DEBT_STEADY;
 }
 
 bool plan_foresees(const struct plan *plan)

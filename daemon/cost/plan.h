@@ -38,7 +38,9 @@ struct plan {
 	uint64_t longest_ns; /* a longer interval would save little */
 	uint64_t settle_ns;  /* when what programs take shows the last change of the interval */
 	double followed;     /* the part of the programs' time that following takes, at most */
-	double debt;	     /* what was above the limits lately, in seconds of the budget */
+	double passed; /* what programs took at the longest interval, per what hooks took; 0: not known */
+	/* What was above the limits of a step without windows lately, in seconds of the budget. */
+	double debt[PLAN_WINDOWS];
 	/* What was measured last, in units of the budget, with the daemon's own time apart. */
 	double daemon;
 	double switching;   /* attaching and detaching for windows; the caller sets it */
@@ -69,6 +71,9 @@ void plan_begin(struct plan *plan, const struct plan_budget *budget);
 void plan_observe(struct plan *plan, const struct plan_budget *budget,
 		  const struct account_totals *totals, const struct pace *pace, bool attached,
 		  uint64_t now_ns);
+
+/* Whether neither step nor interval is about to change, unless the load does. */
+bool plan_is_steady(const struct plan *plan, uint64_t now_ns);
 
 /* Whether the end of a load shows while stages are detached. */
 bool plan_foresees(const struct plan *plan);

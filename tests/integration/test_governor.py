@@ -155,6 +155,27 @@ def test_bursts_only_have_fewer_journeys(start, silent_pair):
     assert now["unseen_longest_ns"] == 0 and not now["wake_shed"], now
 
 
+@patience.needs_real_cpus
+def test_a_steady_load_uses_the_budget(start, silent_pair):
+    """What hooks take fits, so nothing but journeys is shed, and the next load is followed whole.
+    The budget is larger than the default, for slow machines and for what runs beside the test."""
+    daemon = start("cost.governor=on", "cost.budget=3%", "cost.cpu_budget=9%")
+    with contextlib.ExitStack() as stack:
+        ends = stack.enter_context(sockets.udp(silent_pair.left, silent_pair.right,
+                                               silent_pair.right_address(4), PORT))
+        stack.enter_context(loads.reading(ends[1]))
+        number, paths_seen = burst(daemon, silent_pair, 20_000, 3)
+        now = governor(daemon)
+        for count, margin, _ in paths_seen:
+            assert abs(count - number) <= 2 * margin + 1, (number, paths_seen)
+        assert now["windows_one_in"] == 1 and now["seen_percent"] == 100, now
+        # The mean of about a second, in which there was load all the time.
+        assert now["host_percent"] >= 0.4 * now["budget_percent"], now
+        time.sleep(0.25)
+        number, paths_seen = burst(daemon, silent_pair, 250, 0.5)
+    assert [seen[::2] for seen in paths_seen] == [(number, number)] * 2, paths_seen
+
+
 def all_followed(cpus):
     return all(cpu["rx_one_in"] == cpu["tx_one_in"] == 1 for cpu in cpus)
 

@@ -26,6 +26,7 @@ struct load {
 	double slow_ns;	 /* more, of each hit of a stage, followed or not */
 	double followed; /* ns of a journey */
 	double received; /* packets that netif_receive_skb() sees */
+	double daemon;	 /* the share of the host that the daemon itself takes; 0: little */
 	uint32_t cpus;
 };
 
@@ -49,7 +50,8 @@ static struct account_totals measure(const struct load *load)
 {
 	double interval = (double)host.plan.interval_ns / 1e9;
 	double each = fmax(fmin(load->packets, 1 / interval), load->packets / 4096);
-	struct account_totals t = {.elapsed_ns = TICK, .daemon = 0.0002};
+	struct account_totals t = {.elapsed_ns = TICK,
+				   .daemon = load->daemon > 0 ? load->daemon : 0.0002};
 
 	t.worst.hooks[ACCOUNT_STAGES] = load->stages * 49e-9;
 	t.worst.programs[ACCOUNT_STAGES] =
@@ -315,6 +317,58 @@ static void what_passes_detaches_nothing(void **state)
 	assert_true(host.plan.step >= PLAN_WINDOWS);
 }
 
+/*
+ * The same load as measured on a slow machine of two CPUs: 8 hooks of a packet, 45 ns of each program for a packet that
+ * it passes over, and a daemon that takes a fifth of the budget.  `rate` is that of packets.
+ */
+static struct load slow_machine(double rate)
+{
+	return (struct load){.stages = 8.2 * rate,
+			     .wakes = 5 * rate,
+			     .packets = rate,
+			     .slow_ns = 40,
+			     .followed = 700,
+			     .received = rate,
+			     .daemon = 0.002,
+			     .cpus = 2};
+}
+
+/* A sender that was stopped makes up for it: for a moment hooks take more than they may. */
+static void a_moment_of_a_higher_rate_opens_no_windows(void **state)
+{
+	const struct load usual = slow_machine(18000), more = slow_machine(45000);
+
+	(void)state;
+	begin();
+	run(&idle, 2);
+	for (int i = 0; i < 60 * 10; i++) {
+		tick(i % 10 ? &usual : &more);
+		assert_true(host.plan.step < PLAN_WINDOWS);
+	}
+	assert_true(host.cost > 0.5 && host.cost < 1.1);
+}
+
+/* Shorter windows would not fit, because attaching takes time: but without windows the load fits. */
+static void windows_end_when_the_hooks_fit(void **state)
+{
+	const struct load usual = slow_machine(18000), more = slow_machine(300000);
+	unsigned int ticks = 0;
+
+	(void)state;
+	begin();
+	run(&more, 3);
+	assert_true(host.plan.step >= PLAN_WINDOWS);
+	host.plan.switching = 0.3;
+	while (host.plan.step >= PLAN_WINDOWS && ticks++ < 600)
+		tick(&usual);
+	/* The first observation shows it, and a window lasts for that long. */
+	assert_true(ticks < 10);
+	host.changes = 0;
+	run(&usual, 60);
+	assert_true(host.plan.step < PLAN_WINDOWS);
+	assert_true(host.changes <= 1);
+}
+
 static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
 {
 	static const struct load load = {
@@ -402,6 +456,8 @@ int main(void)
 		cmocka_unit_test(short_pauses_are_the_end_of_a_load_once),
 		cmocka_unit_test(a_load_whose_hooks_fit_only_has_fewer_journeys),
 		cmocka_unit_test(what_passes_detaches_nothing),
+		cmocka_unit_test(a_moment_of_a_higher_rate_opens_no_windows),
+		cmocka_unit_test(windows_end_when_the_hooks_fit),
 		cmocka_unit_test(many_packets_and_few_hooks_only_raise_the_interval),
 		cmocka_unit_test(the_scheduler_s_probes_are_shed_before_stages),
 		cmocka_unit_test(a_program_that_is_slow_is_shed_as_well),
