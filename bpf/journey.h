@@ -141,8 +141,11 @@ static __always_inline void nf_journey_stages(struct nf_journey_record *r,
 {
 	if (e->journey == NF_JOURNEY_RX) {
 		nf_journey_receive_side(r, e->begin_ns, &e->rx);
-		if (e->flags & NF_INFLIGHT_GAP)
-			r->stage_ns[NF_STAGE_GAP_FILLED] = e->gap_ns;
+		if (e->flags & NF_INFLIGHT_GAP) {
+			r->stage_ns[NF_STAGE_GAP_FILLED] =
+				e->begin_ns + ((__u64)e->gap << NF_TICK_SHIFT);
+			r->missing = e->missing;
+		}
 		if (e->sock_queue)
 			r->stage_ns[NF_STAGE_SOCK_QUEUE] =
 				e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);

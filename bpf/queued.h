@@ -186,11 +186,40 @@ static __always_inline __u16 nf_queued_share(struct nf_share share)
 	return share.shift | share.rank << 8;
 }
 
+/* Added to the number of an skb that shows where a gap was: it waited itself, so the gap was before it. */
+#define NF_QUEUED_WAITED 1
+
+/* A sequence number that was missing, 0: not known.  A global function, see nf_queued_one(). */
+__noinline __u32 nf_queued_missing(__u64 gap, __u64 base)
+{
+	const struct sk_buff *at = (const void *)((gap & ~(__u64)NF_QUEUED_WAITED) + base);
+	struct tcp_skb_cb cb;
+
+	if (!gap || bpf_probe_read_kernel(&cb, sizeof(cb), &at->cb))
+		return 0;
+	return cb.seq - (gap & NF_QUEUED_WAITED);
+}
+
+/*
+ * Note that the skb of the entry, which has the stage, waited.  `gap`: an skb at the gap; 0: that of nf_cpu.gap, which
+ * is of this announcement, as one that interrupts it brings back what it found.  Returns when the gap was filled.
+ */
+static __noinline __u64 nf_queued_wait(struct nf_inflight *e, __u64 filled_ns, __u64 gap)
+{
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	e->gap = nf_ticks(e->begin_ns, filled_ns);
+	e->missing = cpu ? nf_queued_missing(gap ? gap : cpu->gap, nf_base(cpu)) : 0;
+	e->flags |= NF_INFLIGHT_GAP;
+	return e->begin_ns + ((__u64)e->gap << NF_TICK_SHIFT);
+}
+
 /*
  * Give the skb of a new entry the stage.  `filled_ns`: when the gap was filled behind which it
- * waited; 0: behind none.
+ * waited; 0: behind none.  `gap`: see nf_queued_wait().
  */
-static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now, __u64 filled_ns)
+static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now, __u64 filled_ns,
+					    __u64 gap)
 {
 	__u64 ns = settings.udp_enqueue && e->enqueue_ns ? e->enqueue_ns : now;
 	struct nf_device_stats *stats = nf_device_stats(e->slot);
@@ -199,10 +228,7 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now, __
 
 	e->sock_queue = nf_ticks(e->begin_ns, ns);
 	if (unlikely(filled_ns)) {
-		/* Not after the stage, which is rounded to ticks. */
-		ns = e->begin_ns + ((__u64)e->sock_queue << NF_TICK_SHIFT);
-		e->gap_ns = ns = filled_ns < ns ? filled_ns : ns;
-		e->flags |= NF_INFLIGHT_GAP;
+		ns = nf_queued_wait(e, filled_ns, gap);
 		segment = NF_SEGMENT_GAP_WAIT;
 	}
 	if (likely(stats) && nf_queued_time(stats, segment, e->begin_ns, ns, share))
@@ -290,7 +316,7 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns
 	iif = BPF_CORE_READ(at, skb_iif);
 	if (net && unlikely(!nf_queued_is_there(e, BPF_CORE_READ(net, ns.inum), iif)))
 		nf_queued_lift(skb, (__u64)net - base, iif);
-	nf_queued_stamp(e, now, e->begin_ns < filled_ns ? filled_ns : 0);
+	nf_queued_stamp(e, now, e->begin_ns < filled_ns ? filled_ns : 0, 0);
 	return before;
 }
 
@@ -344,19 +370,27 @@ static __always_inline bool nf_queued_is_cut(__u64 first, __u64 queue, __u64 sk,
  * The same of the skb and those before it in the queue of a TCP socket, in two walks: what has
  * waited behind a gap shows only when the first is known.
  */
-static __noinline __u64 nf_queued_stream(__u64 skb, __u64 queue, __u64 base, __u64 now)
+static __noinline __u64 nf_queued_stream(struct nf_cpu *cpu, __u64 skb, __u64 queue, __u64 now)
 {
+	__u64 base = nf_base(cpu), outer = cpu->gap, oldest, filled_ns;
 	__u64 sk = queue - bpf_core_field_offset(struct sock, sk_receive_queue);
 	__u64 first = nf_queued_before(skb, queue, base, now, NF_QUEUED_LOOK);
 	const struct nf_inflight *e = first ? nf_inflight_at(first) : 0;
-	__u64 filled_ns;
 
 	if (!e)
 		return 0;
 	filled_ns = e->begin_ns;
-	if (nf_queued_sacked(first, sk, base) || nf_queued_is_cut(first, queue, sk, base))
+	cpu->gap = first;
+	if (nf_queued_is_cut(first, queue, sk, base)) {
 		filled_ns = now;
-	return nf_queued_before(skb, queue, base, now, filled_ns);
+		cpu->gap = 0;
+	} else if (nf_queued_sacked(first, sk, base)) {
+		filled_ns = now;
+		cpu->gap |= NF_QUEUED_WAITED;
+	}
+	oldest = nf_queued_before(skb, queue, base, now, filled_ns);
+	cpu->gap = outer;
+	return oldest;
 }
 
 /* TCP holds the socket's lock when it announces data. */
@@ -379,11 +413,11 @@ static __always_inline __u64 nf_queued_tail(struct nf_cpu *cpu, const struct sk_
 	bool several = before != queue && !nf_queued_is_old(nf_inflight_at(before), before);
 
 	if (unlikely(several) && locked)
-		return nf_queued_stream(skb, queue, nf_base(cpu), now);
+		return nf_queued_stream(cpu, skb, queue, now);
 	if (locked && unlikely(nf_queued_is_late(cpu, e)) &&
 	    nf_queued_sacked(skb, nf_address(sk), nf_base(cpu)))
 		filled_ns = now;
-	nf_queued_stamp(e, now, filled_ns);
+	nf_queued_stamp(e, now, filled_ns, skb | NF_QUEUED_WAITED);
 	if (unlikely(several))
 		oldest = nf_queued_before(before, queue, nf_base(cpu), now, NF_QUEUED_UDP);
 	return oldest ? oldest : skb;
@@ -429,7 +463,7 @@ static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct s
 	cpu->ready_ns = now;
 	queue = (__u64)&sk->sk_receive_queue - base;
 	if (nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)))
-		cpu->ready = nf_queued_stream(tail, queue, base, now);
+		cpu->ready = nf_queued_stream(cpu, tail, queue, now);
 	else
 		cpu->ready = nf_queued_before(tail, queue, base, now, NF_QUEUED_UDP);
 }
@@ -528,7 +562,7 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 		oldest = nf_queued_tail(cpu, tail, sk, e, now, locked);
 	} else if (locked && skb != queue && !nf_queued_is_old(e, skb)) {
 		now = bpf_ktime_get_ns();
-		oldest = nf_queued_stream(skb, queue, nf_base(cpu), now);
+		oldest = nf_queued_stream(cpu, skb, queue, now);
 	}
 	if (unlikely(!oldest) && sk->sk_protocol == IPPROTO_UDP) {
 		now = bpf_ktime_get_ns();

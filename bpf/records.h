@@ -467,9 +467,10 @@ struct nf_cpu {
 	__u64 zero;	/* always 0, which the verifier does not know */
 	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
-	struct nf_above above[NF_ABOVE];       /* by the ifindex */
-	__u64 calls[NF_PROBE_SLOTS_FIRST + 1]; /* of each program; the last fills a cache line */
-	struct nf_context context;	       /* not with PREEMPT_RT */
+	struct nf_above above[NF_ABOVE];   /* by the ifindex */
+	__u64 gap;			   /* what shows where a gap was, see nf_queued_wait() */
+	__u64 calls[NF_PROBE_SLOTS_FIRST]; /* of each program */
+	struct nf_context context;	   /* not with PREEMPT_RT */
 	struct nf_timing timing[NF_PROBE_SLOTS_FIRST + 1]; /* the last fills a cache line */
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
 };
@@ -484,7 +485,7 @@ enum nf_journey {
 };
 
 #define NF_INFLIGHT_NO_QUEUE 0x1  /* tx: began at start_xmit: GSO segment, or its entry was lost */
-#define NF_INFLIGHT_GAP 0x1	  /* rx: it waited behind a gap, until gap_ns */
+#define NF_INFLIGHT_GAP 0x1	  /* rx: it waited behind a gap */
 #define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
 #define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
 #define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/softirq.h */
@@ -528,10 +529,13 @@ struct nf_inflight {
 			__u64 xmit_ns;	/* see NF_XMIT_PENDING */
 		};
 	};
-	union {			  /* rx; of a datagram, which one depends on settings.udp_reader */
-		__u64 sk;	  /* the UDP socket where it is next in line, 0 = not known */
-		__u64 enqueue_ns; /* when it was put into the queue of a UDP socket, 0 = not yet */
-		__u64 gap_ns;	  /* of TCP, with NF_INFLIGHT_GAP: when the gap was filled */
+	union {			   /* rx; of a datagram, which one depends on settings.udp_reader */
+		__u64 sk;	   /* the UDP socket where it is next in line, 0 = not known */
+		__u64 enqueue_ns;  /* when it was put into the queue of a UDP socket, 0 = not yet */
+		struct {	   /* of TCP, with NF_INFLIGHT_GAP */
+			__u32 gap; /* ticks after receive: when the gap was filled */
+			__u32 missing; /* as in nf_journey_record */
+		};
 	};
 	__u16 slot;   /* device slot of the last stage */
 	__u8 journey; /* enum nf_journey */
@@ -912,6 +916,8 @@ struct nf_journey_record {
 	__u8 devices;			/* entries of device[] */
 	__u8 weight_shift;		/* one journey in 2^weight_shift was followed */
 	__u32 merged;			/* delivered by TCP: bytes that were merged into this skb */
+	__u32 reserved;
+	__u32 missing; /* with NF_STAGE_GAP_FILLED: a sequence number that was missing, 0 = not known */
 	struct nf_task task;
 	struct nf_journey_device device[NF_JOURNEY_DEVICES]; /* in the order of crossing */
 	struct nf_bytes bytes;
@@ -1059,6 +1065,6 @@ _Static_assert(sizeof(struct nf_slots_frag) == 8, "layout");
 _Static_assert(NF_SLOTS_RECORD_PLAIN == 16 + 48 + 16 + 24 + 168, "layout");
 _Static_assert(sizeof(struct nf_slots_count) == (NF_SLOTS_BUCKETS + 8) * 8, "no hidden padding");
 _Static_assert(sizeof(struct nf_slots_frame) % 8 == 0, "layout");
-_Static_assert(sizeof(struct nf_journey_record) == 16 + 104 + 16 + 24 + 128 + 168, "layout");
+_Static_assert(sizeof(struct nf_journey_record) == 16 + 104 + 16 + 24 + 8 + 128 + 168, "layout");
 
 #endif

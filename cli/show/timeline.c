@@ -163,10 +163,27 @@ static void put_missing(struct page *page, const json_t *record)
 		       *text ? "; stages not known: " : "", text);
 }
 
+/* The drop that made this segment wait. */
+static void put_missing_segment(struct page *page, const json_t *record, const char *now)
+{
+	const json_t *drop = json_object_get(record, "missing_segment");
+	const char *device = field_text_or(drop, "device", NULL);
+
+	if (!drop)
+		return;
+	page_pad(page, INDENT, 0);
+	page_paragraph(page, PAGE_BAD, INDENT,
+		       "the missing segment was dropped on this host at %s: %s in %s%s%s",
+		       field_time(drop, "time", now).s, field_text(drop, "reason"),
+		       field_text(drop, "location"), device ? ", device " : "",
+		       device ? device : "");
+}
+
 void timeline_put(struct page *page, const json_t *record, const char *now)
 {
 	put_head(page, record, now);
 	put_stages(page, record);
+	put_missing_segment(page, record, now);
 	if (!field_true(record, "comparable"))
 		put_missing(page, record);
 }

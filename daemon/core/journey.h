@@ -13,6 +13,7 @@
 #include "bpf/records.h"
 #include "daemon/core/contents.h"
 #include "daemon/core/device.h"
+#include "daemon/core/drop.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/stages.h"
 
@@ -32,6 +33,8 @@ struct journey {
 	uint32_t merged; /* delivered by TCP: bytes of other skbs that TCP merged into this one */
 	const struct nf_task *task; /* the reader, or the sender in its context; NULL: none */
 	const struct owner *owner;  /* NULL: not known */
+	bool has_missing; /* this host dropped the TCP segment that was missing before this one */
+	struct drop missing;
 };
 
 #endif

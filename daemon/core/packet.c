@@ -119,6 +119,14 @@ static void parse_udp(struct view l4, struct packet *packet)
 	packet->parts |= PACKET_PORTS;
 }
 
+/* `header`: bytes of the TCP header. */
+static void note_payload(struct packet *packet, uint32_t header)
+{
+	header += packet->ip.header;
+	if (packet->parts & PACKET_LENGTH && packet->ip.length > header)
+		packet->transport.payload = packet->ip.length - header;
+}
+
 static void parse_tcp(struct view l4, struct packet *packet)
 {
 	parse_udp(l4, packet);
@@ -133,6 +141,7 @@ static void parse_tcp(struct view l4, struct packet *packet)
 	if (l4.len >= 14) {
 		packet->transport.flags = l4.data[13];
 		packet->parts |= PACKET_FLAGS;
+		note_payload(packet, (uint32_t)(l4.data[12] >> 4) * 4);
 	}
 }
 
@@ -187,6 +196,7 @@ static void parse_ipv4(struct view net, struct packet *packet)
 	if (get16(net.data + 2))
 		limit(&net, get16(net.data + 2), packet);
 	/* If the options are cut off, there is no transport header to read, but its protocol is known. */
+	ip->header = (uint16_t)header;
 	skip(&net, header < net.len ? header : net.len);
 	parse_transport(net, packet);
 }
@@ -224,6 +234,7 @@ static void parse_extensions(struct view net, struct packet *packet)
 		if (header == IPPROTO_FRAGMENT)
 			ip->fragment = get16(net.data + 2) >> 3;
 		ip->protocol = net.data[0];
+		ip->header += (uint16_t)bytes;
 		skip(&net, bytes);
 	}
 	if (!is_extension(ip->protocol))
@@ -244,6 +255,7 @@ static void parse_ipv6(struct view net, struct packet *packet)
 	packet->parts |= PACKET_IP;
 	if (get16(net.data + 4))
 		limit(&net, IPV6_BYTES + (uint32_t)get16(net.data + 4), packet);
+	ip->header = IPV6_BYTES;
 	skip(&net, IPV6_BYTES);
 	parse_extensions(net, packet);
 }

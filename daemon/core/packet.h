@@ -26,7 +26,7 @@ enum packet_part {
 	PACKET_PORTS = 1 << 5,	/* of TCP or UDP */
 	PACKET_SEQUENCE = 1 << 6,
 	PACKET_ACKNOWLEDGEMENT = 1 << 7,
-	PACKET_FLAGS = 1 << 8, /* of TCP */
+	PACKET_FLAGS = 1 << 8, /* of TCP; with PACKET_LENGTH, payload too */
 	PACKET_ICMP = 1 << 9,  /* type and code of ICMP or ICMPv6 */
 };
 
@@ -48,8 +48,10 @@ struct packet_ethernet {
 struct packet_ip {
 	uint8_t version; /* 4 or 6 */
 	uint8_t ttl;
-	uint8_t protocol;   /* without PACKET_L4, the type of an extension header */
-	bool fragment;	    /* not the first fragment: has no transport header */
+	uint8_t protocol; /* without PACKET_L4, the type of an extension header */
+	bool fragment;	  /* not the first fragment: has no transport header */
+	uint16_t
+		header; /* bytes before the transport header, options and extension headers included */
 	uint32_t length;    /* bytes, IP header included, as the header says */
 	uint8_t source[16]; /* version 4: the first 4 bytes */
 	uint8_t destination[16];
@@ -59,6 +61,8 @@ struct packet_transport {
 	uint16_t source_port;
 	uint16_t destination_port;
 	uint8_t flags; /* as in the TCP header: FIN is bit 0, CWR bit 7 */
+	uint32_t
+		payload; /* bytes after the TCP header, as the headers say; 0: none, or not known */
 	uint32_t sequence;
 	uint32_t acknowledgement;
 };

@@ -105,5 +105,7 @@ json_t *json_latency_record(const struct journey *journey)
 	if (journey->task)
 		fill_task(&f, journey->task, &(bool){true});
 	fill_owner(&f, journey->owner);
+	if (journey->has_missing)
+		fill_put(&f, "missing_segment", json_drop_record(&journey->missing));
 	return f.object;
 }

@@ -2,6 +2,8 @@
 #include "daemon/store/records.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/core/drop.h"
 #include "daemon/core/journey.h"
@@ -9,6 +11,7 @@
 #include "daemon/core/reason.h"
 #include "daemon/core/transmit.h"
 #include "daemon/store/captures.h"
+#include "daemon/store/missing.h"
 #include "daemon/store/recent.h"
 #include "daemon/store/resolve.h"
 
@@ -25,10 +28,17 @@ struct device_capture {
 	struct captured *owner; /* of a drop; otherwise NULL */
 };
 
+/* A drop record, which its own store can give up, without its stack. */
+struct kept_drop {
+	struct nf_drop_record record;
+	struct device_capture names;
+};
+
 /* The capture of a latency record. */
 struct journey_capture {
 	struct captured *netns[NF_JOURNEY_DEVICES];
 	struct captured *owner;
+	struct kept_drop *missing; /* the segment that was missing; NULL: not known */
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -50,6 +60,9 @@ static void release_journey(void *userdata, void *capture)
 	for (size_t i = 0; i < NF_JOURNEY_DEVICES; i++)
 		captures_release(records->captures, captured->netns[i]);
 	captures_release(records->captures, captured->owner);
+	if (captured->missing)
+		release_device(userdata, &captured->missing->names);
+	free(captured->missing);
 }
 
 static const struct recent_layout layouts[RECORDS_KINDS] = {
@@ -190,6 +203,23 @@ static enum nf_stage slowest_stage(const struct nf_journey_record *record)
 	return slowest;
 }
 
+/* The drop of the segment for which the journey waited; NULL: this host did not drop it, or has no memory. */
+static struct kept_drop *keep_missing(struct records *records,
+				      const struct nf_journey_record *journey)
+{
+	const struct nf_drop_record *drop = missing_find(records->recent[RECORDS_DROPS], journey);
+	struct kept_drop *kept = drop ? calloc(1, sizeof(*kept)) : NULL;
+
+	if (!kept)
+		return NULL;
+	memcpy(&kept->record, drop, NF_DROP_RECORD_PLAIN);
+	kept->record.header.size = NF_DROP_RECORD_PLAIN;
+	kept->names = (struct device_capture){
+		.netns = captures_netns(records->captures, drop->netns_id, drop->netns),
+		.owner = capture_owner(records, drop->cgroup, drop->netns_id, drop->netns)};
+	return kept;
+}
+
 void records_add_journey(struct records *records, const struct nf_journey_record *record)
 {
 	size_t devices =
@@ -200,7 +230,8 @@ void records_add_journey(struct records *records, const struct nf_journey_record
 		.member = last ? NF_DEVICE_KEY(last->netns_id, last->ifindex) : 0};
 	struct journey_capture captured = {.owner = capture_owner(records, record->cgroup,
 								  last ? last->netns_id : 0,
-								  last ? last->netns : 0)};
+								  last ? last->netns : 0),
+					   .missing = keep_missing(records, record)};
 
 	for (size_t i = 0; i < devices; i++)
 		captured.netns[i] = captures_netns(records->captures, record->device[i].netns_id,
@@ -273,13 +304,21 @@ int records_journey(struct records *records, size_t i, struct journey *journey)
 		recent_capture(records->recent[RECORDS_LATENCY], i);
 	const struct nf_record *record = recent_newest(records->recent[RECORDS_LATENCY], i);
 	const char *netns_names[NF_JOURNEY_DEVICES];
+	const struct kept_drop *missing;
+	int r;
 
 	if (!record)
 		return -ENOENT;
 	for (size_t j = 0; j < NF_JOURNEY_DEVICES; j++)
 		netns_names[j] = captures_netns_name(captured->netns[j]);
-	return resolve_journey(records->resolver, (const struct nf_journey_record *)record,
-			       netns_names, captures_owner_names(captured->owner), journey);
+	r = resolve_journey(records->resolver, (const struct nf_journey_record *)record,
+			    netns_names, captures_owner_names(captured->owner), journey);
+	missing = captured->missing;
+	if (r == 0 && missing)
+		resolve_missing(records->resolver, &missing->record,
+				captures_netns_name(missing->names.netns),
+				captures_owner_names(missing->names.owner), journey);
+	return r;
 }
 
 int records_transmit(struct records *records, size_t i, struct transmit *transmit)

@@ -183,7 +183,15 @@ int resolve_journey(struct resolver *resolver, const struct nf_journey_record *r
 	journey->merged = record->merged;
 	journey->task = record->flags & NF_JOURNEY_TASK ? &record->task : NULL;
 	journey->owner = owner;
+	journey->has_missing = false;
 	return 0;
+}
+
+void resolve_missing(struct resolver *resolver, const struct nf_drop_record *record,
+		     const char *netns_name, const struct owner *owner, struct journey *journey)
+{
+	resolve_drop(resolver, record, netns_name, owner, &journey->missing);
+	journey->has_missing = true;
 }
 
 /* ---- transmits ----------------------------------------------------------- */

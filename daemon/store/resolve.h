@@ -50,6 +50,9 @@ void resolve_drop(struct resolver *resolver, const struct nf_drop_record *record
 int resolve_journey(struct resolver *resolver, const struct nf_journey_record *record,
 		    const char *const netns_names[static NF_JOURNEY_DEVICES],
 		    const struct owner *owner, struct journey *journey);
+/* Add the drop of the segment that was missing, as resolve_drop(). */
+void resolve_missing(struct resolver *resolver, const struct nf_drop_record *record,
+		     const char *netns_name, const struct owner *owner, struct journey *journey);
 /* Reads frag[] only as far as header.size covers it. */
 void resolve_transmit(struct resolver *resolver, const struct nf_slots_record *record,
 		      const char *netns_name, struct transmit *transmit);

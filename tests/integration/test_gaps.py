@@ -82,8 +82,10 @@ def test_loss(start, lab):
         report = transfer(net, 1500)
         # On a slow machine TCP also sends again what is only late.
         assert net.left.nstat()["TcpRetransSegs"] >= report["dropped"] > 0
-        pairs = matched(report, records_of(daemon, net))
+        records = records_of(daemon, net)
+        pairs = matched(report, records)
         gaps, queued = histograms(daemon, net)
+    assert not any("missing_segment" in r for r in records.values()), "the network lost them"
     page = daemon.netflowctl("report", "--html", "-").stdout
     assert "gap_wait" in page
     assert "its slowest segment was <b>receive→sock_queue" not in page, "this host is blamed"
@@ -94,6 +96,30 @@ def test_loss(start, lab):
     # A busy machine delays single segments; that none has waited for another one is proven above.
     assert queued["p50_ns"] <= 200_000 * patience.FACTOR, queued
     ledgers.check_balanced(daemon)
+
+
+def test_dropped_here(start, lab):
+    """A rule of this host drops one segment in 50: all that waited name one of its drops."""
+    daemon = start(*journeys.EVERY)
+    with relay.Relay(lab, ROUND_TRIP_MS) as net:
+        net.right.nft_drop("prerouting", f"tcp dport {PORT} tcp flags & (syn | fin) == 0 "
+                                         "numgen inc mod 50 20")
+        report = transfer(net, 600)
+        counted = net.right.nft_counter("prerouting")
+        waited = {n: r for n, r in records_of(daemon, net).items() if gap_of(r) is not None}
+        drops = [r for r in daemon.call("GetDropRecords")["records"]
+                 if r.get("netns") == net.right.inode and r["reason"] == "NETFILTER_DROP"]
+        page = daemon.netflowctl("slow", "--segment", "gap_wait").stdout
+    assert not report["dropped"] and len(drops) == counted >= 10
+    known = {(r["flow"], sequence(r), r["time"]) for r in drops}
+    assert len(waited) >= counted, "no segment waited"
+    for number, record in waited.items():
+        missing = record["missing_segment"]
+        assert (missing["flow"], sequence(missing), missing["time"]) in known
+        assert missing["flow"] == record["flow"]
+        assert 0 < (number - sequence(missing)) % 2**32 < 2**31, "it is before the one that waited"
+        assert missing["time"] < record["time"]
+    assert "the missing segment was dropped on this host at" in page and "NETFILTER_DROP" in page
 
 
 def test_no_loss(start, lab):

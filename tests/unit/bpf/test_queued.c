@@ -161,7 +161,7 @@ static __u64 waited(const struct sk_buff *skb)
 {
 	const struct nf_inflight *e = entry_of(skb);
 
-	return e->flags & NF_INFLIGHT_GAP ? e->gap_ns - e->begin_ns : 0;
+	return e->flags & NF_INFLIGHT_GAP ? (__u64)e->gap << NF_TICK_SHIFT : 0;
 }
 
 /* Three segments wait for the one before them. */
@@ -174,6 +174,7 @@ static void test_gap(void **state)
 	for (int i = 0; i < 3; i++)
 		skb[i] = received_at(BEGIN + 1600 * i);
 	missing = received_at(BEGIN + 160000);
+	set_sequence(missing, 4242);
 	append(&tcp, missing);
 	for (int i = 0; i < 3; i++)
 		append(&tcp, skb[i]);
@@ -190,6 +191,7 @@ static void test_gap(void **state)
 	at(BEGIN + 170000);
 	copy(skb[1], 10);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_GAP_FILLED], BEGIN + 160000);
+	assert_int_equal(journey()->missing, 4242);
 	assert_int_equal(journey()->stage_ns[NF_STAGE_SOCK_QUEUE], BEGIN + 161600);
 	assert_false(journey()->flags & NF_JOURNEY_NO_QUEUE);
 	/* When it was filled is not the socket of a datagram, which ends its journey. */
@@ -234,6 +236,8 @@ static void test_gap_and_coalesced(void **state)
 	announced_at(&tcp, BEGIN + 16160);
 	assert_int_equal(waited(skb[0]), 16160);
 	assert_int_equal(waited(skb[1]), 16160 - 1600);
+	assert_int_equal(entry_of(skb[0])->missing, 0xfffffeff);
+	assert_int_equal(entry_of(skb[1])->missing, 0xfffffeff);
 	assert_hist(NET_A, NF_SEGMENT_GAP_WAIT, 2, 2 * 16160 - 1600);
 	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 160);
 }
@@ -253,6 +257,8 @@ static void test_gap_of_one(void **state)
 		append(&tcp, skb);
 		announced_at(&tcp, BEGIN + 1600);
 		assert_int_equal(waited(skb), inside ? 1600 : 0);
+		if (inside)
+			assert_int_equal(entry_of(skb)->missing, sequence[i % 4] - 1);
 	}
 }
 
@@ -355,7 +361,11 @@ static void check_limit(int lowat, __u64 wait)
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
 	}
+	set_sequence(skb[4], 4242);
 	announced_at(&tcp, BEGIN + 1600);
+	/* What is before the first of the walk has waited, too. */
+	if (wait)
+		assert_int_equal(entry_of(skb[5])->missing, 0);
 	for (int i = 0; i < NF_QUEUED_MAX + 4; i++) {
 		count += queued_after(skb[i]) == 1600;
 		waits += waited(skb[i]) == 1600;
