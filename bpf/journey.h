@@ -602,6 +602,77 @@ static __always_inline bool nf_journey_xmit_total(struct nf_device_stats *stats,
 	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now, nf_inflight_weight(e));
 }
 
+/*
+ * Whether a clone of a received skb that is freed goes on.  IPv6 forwards a packet that has too little room for the
+ * headers of a tunnel as a clone with a head of its own (skb_expand_head(), since 5.15).  It has its route then; what
+ * this host consumes itself has one to lo.
+ */
+static __always_inline bool nf_journey_parts(struct nf_cpu *cpu, const struct sk_buff *skb,
+					     __u64 number)
+{
+	const struct dst_entry *dst = (const void *)(skb->_skb_refdst & ~1UL);
+	const struct net_device *dev;
+
+	if (!dst || !BPF_CORE_READ_BITFIELD(skb, cloned))
+		return false;
+	dev = BPF_CORE_READ(dst, dev);
+	if (!dev || BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
+		return false;
+	cpu->parted = number;
+	cpu->parted_dev = (__u64)dev;
+	return true;
+}
+
+/*
+ * The first skb that is queued on this CPU after one parted: if it is the clone, give it the entry.  Its length is that
+ * of the packet, and no other skb has its new head.  It is inlined, because load.c removes exchanges for 5.10 from
+ * programs only, not from functions.
+ */
+static __always_inline void nf_journey_move(struct nf_cpu *cpu, const struct sk_buff *skb,
+					    __u64 number)
+{
+	__u64 from = cpu->parted, owner;
+	struct nf_inflight *old = nf_inflight_at(from), *e = nf_inflight_at(number), path;
+	struct nf_hops *hops = nf_hops_at(number);
+	const struct nf_hops *crossed = nf_hops_at(from);
+
+	cpu->parted = 0;
+	if (!old || !e || old->skb != from || !hops || !crossed)
+		return;
+	path = *old;
+	if (path.journey != NF_JOURNEY_RX || !skb->skb_iif ||
+	    !nf_inflight_is_renewed(&path, skb, from) ||
+	    nf_address(skb->dev) + nf_base(cpu) != cpu->parted_dev ||
+	    path.len != ((skb->len - (skb->network_header - skb->mac_header)) & 0xffffff))
+		return;
+	owner = nf_inflight_release(old, from);
+	if (owner != from) {
+		if (owner)
+			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_OVERWRITTEN);
+		return;
+	}
+	owner = nf_exchange(&e->skb, number);
+	if (owner)
+		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE,
+			 owner == number ? NF_EVENT_INVALIDATED : NF_EVENT_OVERWRITTEN);
+	nf_presence_set(number);
+	if (path.flags & NF_INFLIGHT_HOPS) {
+		*hops = *crossed;
+		hops->skb = number;
+	}
+	e->head = (__u64)skb->head;
+	e->begin_ns = path.begin_ns;
+	e->rx = path.rx;
+	e->sock_queue = 0;
+	e->sk = 0;
+	e->len = path.len;
+	e->rank = path.rank;
+	e->slot = path.slot;
+	e->journey = NF_JOURNEY_RX;
+	e->flags = path.flags;
+	nf_inflight_seal(e, number);
+}
+
 /* A received skb is queued for transmit: its entry continues as that of a forwarded skb. */
 static __always_inline void nf_journey_forward(struct nf_inflight *e, __u64 skb, __u64 head,
 					       __u32 slot, __u64 now)

@@ -484,9 +484,12 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 	__u64 number = nf_address(skb), head = (__u64)skb->head, now;
 	struct nf_share share = {};
 	struct nf_inflight *e;
-	bool drawn = nf_queue_draw(cpu, skb, head, &share), known;
+	bool drawn, known;
 	__u32 slot;
 
+	if (unlikely(cpu->parted))
+		nf_journey_move(cpu, skb, number);
+	drawn = nf_queue_draw(cpu, skb, head, &share);
 	if (!drawn && !nf_inflight_may_have(number)) {
 		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_PASSED);
 		return;
@@ -712,6 +715,8 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 		timed = settings.udp_reader && path.sk && !(path.flags & NF_INFLIGHT_GAP);
 		timed |= udp && !softirq && !settings.udp_deferred;
 		event = timed || udp || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
+		if (event == NF_EVENT_CONSUMED && nf_journey_parts(cpu, skb, number))
+			return;
 	}
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return;

@@ -459,12 +459,15 @@ struct nf_cpu {
 	__u64 ready_ns; /* when `ready` was announced */
 	struct nf_evidence_state evidence;
 	__u64 received; /* the followed skb that was received last and is not announced, 0 = none */
-	__u64 random;	/* the state of nf_random() */
-	__u32 timed;	/* bit n: a run of program n is being timed */
-	__u32 window;	/* live.window when `ranks` began */
-	__u32 ranks;	/* journeys that have begun in this window on this CPU */
-	__u32 closed;	/* the daemon writes it, 1: stages are detached, or are being detached */
-	__u64 zero;	/* always 0, which the verifier does not know */
+	__u64 parted; /* the followed skb of which a clone goes on, 0 = none; see nf_journey_parts() */
+	__u64 parted_dev; /* and the address of the device that it goes to */
+	__u64 random;	  /* the state of nf_random() */
+	__u32 timed;	  /* bit n: a run of program n is being timed */
+	__u32 window;	  /* live.window when `ranks` began */
+	__u32 ranks;	  /* journeys that have begun in this window on this CPU */
+	__u32 closed;	  /* the daemon writes it, 1: stages are detached, or are being detached */
+	__u64 zero;	  /* always 0, which the verifier does not know */
+	__u64 spare[6];	  /* fills a cache line */
 	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
 	struct nf_above above[NF_ABOVE];   /* by the ifindex */

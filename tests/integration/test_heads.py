@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A journey survives a new head and a device above: what the receiver's namespace shows of packets
-whose head a router, NAT or XDP copied on the way, or which came through a macvlan, VLAN or ipvlan
-device, while all are followed and while some are."""
+"""A journey survives a new head, a clone and a device above: what the receiver's namespace shows of
+packets whose head a router, NAT or XDP copied on the way, which a router passed on as a clone, or
+which came through a macvlan, VLAN or ipvlan device, while all are followed and while some are."""
 
 import contextlib
 import socket
@@ -121,3 +121,33 @@ def test_receiver_with_a_device_above(start, lab, kind, protocol, governor):
         sender, reader = stack.enter_context(sockets.KINDS[protocol](
             left.namespace, right.namespace, net.Pair.RIGHT4, PORT))
         check(daemon, stack, governor, right, lambda: exchange(sender, reader, COUNT))
+
+
+def tunnel(lab, below, own, peer):
+    """The device of a VXLAN tunnel between two nodes."""
+    node, name = below.namespace, lab.name()
+    node.ip("link", "add", "name", name, "index", node.new_index(), "mtu", "1400", "type", "vxlan",
+            "id", "7", "local", own, "remote", peer, "dstport", "4789", "dev", below.name)
+    node.ip("link", "set", name, "up")
+    return net.Device(node, name)
+
+
+@pytest.mark.parametrize("governor", [pytest.param("off", marks=pytest.mark.smoke), "on"])
+def test_router_into_a_tunnel(start, lab, governor):
+    """IPv6 passes on a clone, because the packet has too little room for the tunnel's headers."""
+    nodes, pod = lab.pair(), lab.namespace()
+    inside, outside = lab.veth(pod, nodes.left)
+    near, far = (tunnel(lab, nodes.left_device, nodes.LEFT4, nodes.RIGHT4),
+                 tunnel(lab, nodes.right_device, nodes.RIGHT4, nodes.LEFT4))
+    net.join(inside, "10.78.1.2", "fd78:1::2", outside, "10.78.1.1", "fd78:1::1")
+    net.join(near, "10.77.5.1", "fd77:5::1", far, "10.77.5.2", "fd77:5::2")
+    pod.ip("route", "add", "default", "via", "fd78:1::1")
+    nodes.right.ip("route", "add", "fd78:1::/64", "via", "fd77:5::1")
+    nodes.left.sysctl(**{"net.ipv6.conf.all.forwarding": 1})
+    daemon = start(*(ALL if governor == "off" else FEW))
+    with contextlib.ExitStack() as stack:
+        sender, reader = stack.enter_context(sockets.udp(pod, nodes.right, "fd77:5::2", PORT))
+        check(daemon, stack, governor, far, lambda: exchange(sender, reader, COUNT))
+    forwarded = daemon.latency(near, "receive_to_queue", "fwd") or {"count": 0}
+    margin = 2 * forwarded.get("count_margin", 0) + COUNT / 50
+    assert abs(forwarded["count"] - COUNT) <= margin, forwarded

@@ -577,6 +577,89 @@ static void test_not_a_new_head(void **state)
 	assert_balanced();
 }
 
+/* IPv6 frees a received skb whose head has too little room for a tunnel, and passes on a clone. */
+static struct sk_buff *part(struct sk_buff *skb)
+{
+	static struct dst_entry dst = {.dev = NET_B};
+	struct sk_buff *clone = skb_new(NET_B);
+
+	receive(skb);
+	skb->skb_iif = clone->skb_iif = 2;
+	skb->cloned = 1;
+	skb->_skb_refdst = (unsigned long)&dst | 1;
+	clone->mac_header = skb->network_header - 14;
+	clone->network_header = skb->network_header;
+	clone->len = skb->len + 14;
+	new_head(clone);
+	consume(skb);
+	return clone;
+}
+
+static void test_clone_that_is_forwarded(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *clone;
+
+	(void)state;
+	choose(NF_GATE_DIRECT);
+	clone = part(skb);
+	queue(clone);
+	assert_null(entry_of(skb));
+	assert_int_equal(entry_of(clone)->journey, NF_JOURNEY_FORWARD);
+	start_xmit(clone, NET_B);
+	end_xmit(clone, NET_B);
+	consume(clone);
+	assert_int_equal(events(NF_EVENT_BEGUN), 1);
+	assert_int_equal(events(NF_EVENT_CONSUMED), 0);
+	assert_int_equal(events(NF_EVENT_FORWARDED), 1);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_RECEIVE_TO_QUEUE).count, 16);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_START_TO_XMIT).count, 16);
+	assert_balanced();
+}
+
+/* Another length, another device, a head that is not its own: other packets. */
+static void test_not_the_clone(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct sk_buff *skb = skb_new(NET_A), *other;
+
+		choose(NF_GATE_DIRECT);
+		other = part(skb);
+		other->len += i == 0;
+		other->dev = i == 1 ? NET_A : NET_B;
+		other->cloned = i == 2;
+		if (i == 3)
+			queue(skb_new(NET_B)); /* it came first */
+		queue(other);
+		assert_null(entry_of(other));
+		assert_int_equal(entry_of(skb)->journey, NF_JOURNEY_RX);
+	}
+	assert_int_equal(events(NF_EVENT_FORWARDED), 0);
+	assert_balanced();
+}
+
+/* This host consumes what has a route to lo, and what nobody shares. */
+static void test_consumed_here(void **state)
+{
+	struct dst_entry here = {.dev = &machine.dev[0][0]}, there = {.dev = NET_B};
+
+	(void)state;
+	machine.dev[0][0].flags = IFF_LOOPBACK;
+	for (int i = 0; i < 2; i++) {
+		struct sk_buff *skb = skb_new(NET_A);
+
+		choose(NF_GATE_DIRECT);
+		receive(skb);
+		skb->skb_iif = 2;
+		skb->cloned = i == 0;
+		skb->_skb_refdst = (unsigned long)(i ? &there : &here);
+		consume(skb);
+		assert_null(entry_of(skb));
+	}
+	assert_int_equal(events(NF_EVENT_CONSUMED), 2);
+	assert_balanced();
+}
+
 /* A bridge gives clones of a followed skb to several ports. */
 static void test_copies_of_a_bridge(void **state)
 {
@@ -998,6 +1081,9 @@ int main(void)
 		FOLLOW_TEST(test_forwarded),
 		FOLLOW_TEST(test_forwarded_with_a_new_head),
 		FOLLOW_TEST(test_not_a_new_head),
+		FOLLOW_TEST(test_clone_that_is_forwarded),
+		FOLLOW_TEST(test_not_the_clone),
+		FOLLOW_TEST(test_consumed_here),
 		FOLLOW_TEST(test_copies_of_a_bridge),
 		FOLLOW_TEST(test_tunnel),
 		FOLLOW_TEST(test_veth_with_xdp),
