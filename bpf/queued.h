@@ -87,16 +87,32 @@ static __always_inline bool nf_queued_is_new(const struct nf_inflight *e, __u64 
 	       nf_inflight_intact(e, skb);
 }
 
+/* A frame without payload has this length behind its Ethernet header. */
+#define NF_QUEUED_PADDED 46
+
+/* Whether a datagram in a queue, without its headers, has the length that was received. */
+static __always_inline bool nf_queued_has_length(const struct nf_inflight *e,
+						 const struct sk_buff *at)
+{
+	__u64 headers = (__u64)BPF_CORE_READ(at, data) - (__u64)BPF_CORE_READ(at, head) -
+			BPF_CORE_READ(at, network_header);
+	__u32 len = (headers + BPF_CORE_READ(at, len)) & 0xffffff;
+
+	return e->len == len || (e->len == NF_QUEUED_PADDED && len < NF_QUEUED_PADDED);
+}
+
 /*
  * Whether a new entry is that of this skb, which has been received: the entry of another one at its address was
- * replaced then.  A new head that the skb got since is kept, see nf_inflight_is_renewed().
+ * replaced then.  A new head that the skb got since is kept, see nf_inflight_is_renewed().  But the parts into which
+ * UDP splits an skb have not been received: the length tells them from the skb whose memory they have.
  */
-static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb, __u64 head, int iif,
-					      bool cloned)
+static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb,
+					      const struct sk_buff *at, __u64 head, int iif,
+					      bool cloned, bool stream)
 {
 	if (likely(e->head == head))
 		return true;
-	if (cloned || !iif)
+	if (cloned || !iif || !(stream || nf_queued_has_length(e, at)))
 		return false;
 	e->head = head;
 	nf_inflight_seal(e, skb);
@@ -306,8 +322,9 @@ __noinline __u64 nf_queued_one(__u64 skb, __u64 base, __u64 now, __u64 filled_ns
 		return 0;
 	before = (__u64)BPF_CORE_READ(at, prev) - base;
 	if (!nf_queued_is_new(e, skb) ||
-	    !nf_queued_is_same(e, skb, (__u64)BPF_CORE_READ(at, head), BPF_CORE_READ(at, skb_iif),
-			       BPF_CORE_READ_BITFIELD_PROBED(at, cloned)))
+	    !nf_queued_is_same(
+		    e, skb, at, (__u64)BPF_CORE_READ(at, head), BPF_CORE_READ(at, skb_iif),
+		    BPF_CORE_READ_BITFIELD_PROBED(at, cloned), filled_ns != NF_QUEUED_UDP))
 		return before + NF_QUEUED_NOT_FOLLOWED;
 	if (filled_ns == NF_QUEUED_LOOK)
 		return before;
@@ -477,8 +494,8 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 
 	cpu->enqueue.skb = 0;
 	if (!nf_queued_is_new(e, number) ||
-	    !nf_queued_is_same(e, number, (__u64)skb->head, skb->skb_iif,
-			       BPF_CORE_READ_BITFIELD(skb, cloned)))
+	    !nf_queued_is_same(e, number, skb, (__u64)skb->head, skb->skb_iif,
+			       BPF_CORE_READ_BITFIELD(skb, cloned), false))
 		return;
 	nf_queued_settle(e, sk, number, skb->skb_iif);
 	cpu->enqueue.sk = nf_address(sk);
@@ -553,8 +570,8 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 		return false;
 	e = skb != queue ? nf_inflight_at(skb) : 0;
 	if (likely(nf_queued_is_new(e, skb) &&
-		   nf_queued_is_same(e, skb, (__u64)tail->head, tail->skb_iif,
-				     BPF_CORE_READ_BITFIELD(tail, cloned)))) {
+		   nf_queued_is_same(e, skb, tail, (__u64)tail->head, tail->skb_iif,
+				     BPF_CORE_READ_BITFIELD(tail, cloned), locked))) {
 		/* Usually it has just been named: no need to read the clock again. */
 		now = named && cpu->enqueue.skb == skb ? cpu->enqueue.ns : bpf_ktime_get_ns();
 		if (!named)

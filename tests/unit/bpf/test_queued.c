@@ -755,6 +755,31 @@ static void test_enqueue_of_a_full_socket(void **state)
 	assert_balanced();
 }
 
+/* A head of its own: of a datagram that was received, but for padding, or of a part into which UDP split one. */
+static void test_parts_of_a_datagram(void **state)
+{
+	static const struct {
+		__u32 received, length;
+		bool same;
+	} cases[] = {{100, 100, true}, {100, 99, false}, {46, 30, true}, {46, 47, false}};
+
+	(void)state;
+	settings.udp_enqueue = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sk_buff *skb = skb_new(NET_A);
+
+		skb->len = cases[i].received;
+		at(BEGIN);
+		receive(skb);
+		skb->skb_iif = 2;
+		skb->head = machine.head[machine.skbs++];
+		skb->data = skb->head + MACHINE_NETWORK + 28; /* the headers were pulled */
+		skb->len = cases[i].length - 28;
+		enqueue(&udp.sk, skb);
+		assert_int_equal(cpu_state(0)->enqueue.skb != 0, cases[i].same);
+	}
+}
+
 /* Since 6.18 one CPU queues and announces the datagrams of others with its own. */
 static void test_enqueue_for_others(void **state)
 {
@@ -1030,6 +1055,7 @@ int main(void)
 		QUEUED_TEST(test_enqueue),
 		QUEUED_TEST(test_enqueue_and_fast_reader),
 		QUEUED_TEST(test_enqueue_of_a_full_socket),
+		QUEUED_TEST(test_parts_of_a_datagram),
 		QUEUED_TEST(test_enqueue_for_others),
 		QUEUED_TEST(test_enqueue_for_others_and_fast_reader),
 		QUEUED_TEST(test_reader_of_several),
