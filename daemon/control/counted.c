@@ -128,6 +128,7 @@ void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t un
 		unseen = most;
 	if (!latency || !unseen)
 		return;
+	json_object_set_new(latency, "drawn_margin", json_integer(json_count((uint64_t)margin)));
 	margin = ceil(hypot(margin, (double)unseen));
 	json_object_set_new(latency, "followed",
 			    json_integer(json_count(histogram_followed(hist))));

@@ -63,6 +63,7 @@ json_t *json_latency(enum nf_segment segment, const struct device *device,
 	if (histogram_is_estimate(hist)) {
 		fill_int(&f, "followed", hist->journeys);
 		fill_int(&f, "count_margin", histogram_count_margin(hist));
+		fill_int(&f, "drawn_margin", histogram_count_margin(hist));
 	}
 	if (histogram_mean(hist, &mean) == 0) {
 		fill_put(&f, "mean_ns", json_real(mean));

@@ -15,7 +15,6 @@ class Answer:
                      if (row.get("netns"), row.get("ifindex")) in wanted
                      and (row["direction"], row["segment"]) == (direction, segment)]
         self.unseen = reply.get("followed", {}).get("unseen_packets", 0)
-        self._counted = reply.get("counted", {}).get("time", "") >= reply["time"]
 
     def count(self):
         return sum(row["count"] for row in self.rows)
@@ -25,14 +24,7 @@ class Answer:
 
     def drawn(self):
         """The sum of the squares of the margins, without what was not followed."""
-        return sum(row["count_margin"] ** 2 - self._unseen(row) ** 2
-                   for row in self.rows if "count_margin" in row)
-
-    def _unseen(self, row):
-        """How much of a row's margin: no more than the kernel counted."""
-        if "packets" not in row or not self._counted:
-            return self.unseen
-        return min(self.unseen, abs(row["packets"] - row["count"]))
+        return sum(row.get("drawn_margin", 0) ** 2 for row in self.rows)
 
 
 def between(before, after):

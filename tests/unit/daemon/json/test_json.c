@@ -706,7 +706,7 @@ static void test_latency_estimate(void **state)
 	(void)state;
 	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
 	      "{'direction':'tx','segment':'xmit_to_free','count':400,'followed':100,"
-	      "'count_margin':68,'mean_ns':3.0,'max_ns':3,'p50_ns':3,'p90_ns':3,'p99_ns':3,"
+	      "'count_margin':68,'drawn_margin':68,'mean_ns':3.0,'max_ns':3,'p50_ns':3,'p90_ns':3,'p99_ns':3,"
 	      "'p999_ns':3,'p50_low_ns':3,'p50_high_ns':3,'p90_low_ns':3,'p90_high_ns':3,"
 	      "'buckets':[{'from_ns':3,'below_ns':4,'count':400}]}");
 }
