@@ -192,6 +192,7 @@ def test_reader_woken_beside_a_capture(start, silent_pair):
 # ---- transmit, forward ------------------------------------------------------
 
 COUNT, PAYLOAD, BURST = 40, 1000, 2000
+ATTEMPTS = 10
 RATE = round(1_000_000 / patience.FACTOR)  # bytes per second
 THRESHOLD_MS = patience.milliseconds(20)
 LENGTH = PAYLOAD + 8 + 20 + 14
@@ -217,12 +218,31 @@ def delays_of_shaper(arrivals_ns=(0,) * COUNT):
     return delays
 
 
+class Disturbed(Exception):
+    """A packet waited for longer than the shaper's rate says, because on a busy machine its timer
+    fires late; or the shaper had a packet of the kernel's own."""
+
+
+def undisturbed(attempt):
+    """What `attempt` returns, with devices of its own, the first time that nothing disturbs it."""
+    reasons = []
+    while len(reasons) < ATTEMPTS:
+        try:
+            return attempt()
+        except Disturbed as reason:
+            reasons.append(str(reason))
+    raise AssertionError(f"disturbed {ATTEMPTS} times: {reasons}")
+
+
 def check_shaped(daemon, device, outcome, direction, total_begins):
     """Check that every packet has the delay of its position in the queue; returns the records."""
     records = journeys.to_port(journeys.wait_for(daemon, COUNT, device, outcome,
                                                  filter="udp dst port 9"), 9)
     records = [r for r in records if backends.is_about(r["devices"][-1], device)]
-    assert len(records) == COUNT == device.qdisc("tbf")["packets"]
+    passed = device.qdisc("tbf")["packets"]
+    if passed != COUNT:
+        raise Disturbed(f"the shaper had {passed} packets")
+    assert len(records) == COUNT
     assert device.qdisc("tbf")["drops"] == 0
     records.sort(key=queued_ns)
     expected = delays_of_shaper([queued_ns(r) for r in records])
@@ -230,7 +250,9 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
     for record, wait in zip(records, expected):
         journeys.check(record)
         measured = journeys.between(record, "queue", "start_xmit")
-        assert close_to(measured, wait) or wait < measured < wait + SHAPER_LATE_NS, (measured, wait)
+        if not close_to(measured, wait) and measured >= wait + SHAPER_LATE_NS:
+            raise Disturbed(f"{measured} ns instead of {wait}")
+        assert close_to(measured, wait) or measured > wait, (measured, wait)
         longest = max(longest, measured)
         assert record["comparable"] is True, record["missing"]
         assert names_from(record, total_begins)
@@ -256,12 +278,16 @@ def names_from(record, first):
 
 
 @pytest.mark.simultaneous
-def test_qdisc(start, silent_pair):
-    pair = silent_pair
+def test_qdisc(start, lab):
     daemon = start(*journeys.EVERY)
-    shape(pair.left_device)
-    pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
-    records = check_shaped(daemon, pair.left_device, "transmitted", "tx", "queue")
+
+    def attempt():
+        pair = lab.pair(ipv6=False)
+        shape(pair.left_device)
+        pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
+        return check_shaped(daemon, pair.left_device, "transmitted", "tx", "queue")
+
+    records = undisturbed(attempt)
     assert all(len(r["devices"]) == 1 for r in records)
 
 
@@ -315,12 +341,17 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
 
 
 @pytest.mark.simultaneous
-def test_forwarding(start, path):
+def test_forwarding(start, lab):
     """A router with a shaped output: one record from receive to xmit, with both devices."""
     daemon = start(*journeys.EVERY)
-    shape(path.far_device)
-    path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)
-    records = check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
+
+    def attempt():
+        path = lab.path()
+        shape(path.far_device)
+        path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)
+        return path, check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
+
+    path, records = undisturbed(attempt)
     for record in records:
         names = journeys.names(record)
         assert names[names.index("receive"):] == ["receive", "queue", "start_xmit", "xmit"]
