@@ -17,6 +17,8 @@
 #define TICK_NS (50 * MS)
 /* While the load is steady.  Fewer wakeups leave more of the budget for probes. */
 #define TICK_STEADY_NS (150 * MS)
+/* Between windows, where a tick reads the kernel's counters. */
+#define TICK_WAIT_NS (100 * MS)
 /* While little is attached or the host is quiet, nothing is urgent, and a wakeup of an idle CPU takes 100 us. */
 #define TICK_QUIET_NS (250 * MS)
 #define QUIET_PART 0.2 /* of the budget */
@@ -443,6 +445,7 @@ static void advance(struct governor *governor, uint64_t now)
 
 static uint64_t wait_ns(const struct governor *governor)
 {
+	uint64_t most = governor->phase == PHASE_WAIT ? TICK_WAIT_NS : TICK_NS;
 	uint64_t now = time_monotonic(), ns;
 
 	if (governor->limit > BACKEND_NO_WAKE)
@@ -457,7 +460,7 @@ static uint64_t wait_ns(const struct governor *governor)
 			       : TICK_NS;
 	}
 	ns = governor->until_ns > now ? governor->until_ns - now : 1;
-	return ns < TICK_NS ? ns : TICK_NS;
+	return ns < most ? ns : most;
 }
 
 static int tick(void *userdata)

@@ -58,7 +58,7 @@
  * Between windows, the end of a load must be believed at once: what comes then is to be followed from its beginning.
  * Unless it has just come back: a load that comes and goes is one.
  */
-#define QUIET_NS (SECOND / 10)
+#define QUIET_NS (SECOND / 20)
 #define QUIET_AGAIN_NS (SECOND / 2)
 #define COMES_BACK_NS (10 * SECOND)
 /* Before the first tail; and how slowly the expected tail becomes shorter: by this part of the difference. */
