@@ -135,6 +135,9 @@ static __always_inline bool nf_receive_has_xdp(const struct net_device *dev)
 	       (dev->xdp_state[XDP_MODE_DRV].prog || dev->xdp_state[XDP_MODE_DRV].link);
 }
 
+/* How long the stack may take to give a received skb a new head. */
+#define NF_RENEWED_NS 1000000000
+
 /* An skb with an entry.  True: its journey goes on. */
 static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 					     const struct sk_buff *skb,
@@ -143,7 +146,7 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 					     struct nf_arrival *by)
 {
 	if (unlikely(!nf_inflight_holds(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number, head) &&
-		     !(e->journey == NF_JOURNEY_RX && skb->skb_iif &&
+		     !(e->journey == NF_JOURNEY_RX && now - e->begin_ns < NF_RENEWED_NS &&
 		       nf_inflight_is_renewed(e, skb, number)))) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
 	} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
@@ -161,7 +164,7 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 		nf_journey_transmitted(ctx, cpu, NF_PROBE_NETIF_RECEIVE_SKB, skb, e, now);
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, nf_journey_tx_event(e));
 	} else {
-		/* A tunnel gives a received skb to its device in another namespace. */
+		/* A tunnel gives a received skb to its device, maybe with a new head (GSO). */
 		by->inherits = e->journey == NF_JOURNEY_RX;
 		by->inherited = nf_inflight_share(e);
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_INVALIDATED);
@@ -446,9 +449,6 @@ static __always_inline bool nf_queue_draw(struct nf_cpu *cpu, const struct sk_bu
 	share->shift = shift & 15;
 	return shift != NF_PASSES && !live.hold;
 }
-
-/* How long the stack may take from receive to queue to give a forwarded skb a new head. */
-#define NF_RENEWED_NS 1000000000
 
 /*
  * Whether the entry is that of this skb: it has the same head or, inside start_xmit or since it was received, got a

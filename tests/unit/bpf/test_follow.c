@@ -709,6 +709,31 @@ static void test_tunnel(void **state)
 	assert_balanced();
 }
 
+/* The receiving end of a tunnel gives a GSO skb a new head, and forgets skb_iif: it is followed if it was before. */
+static void test_out_of_a_tunnel(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A), *late = skb_new(NET_A);
+
+	(void)state;
+	choose(NF_GATE_DIRECT);
+	receive(skb);
+	receive(passed);
+	choose(NF_GATE_DIRECT);
+	receive(late);
+	new_head(skb);
+	new_head(passed);
+	new_head(late);
+	skb->dev = passed->dev = late->dev = LO;
+	receive(skb);
+	receive(passed);
+	assert_int_equal(nf_inflight_share(entry_of(skb)).shift, 4);
+	assert_null(entry_of(passed));
+	advance(2000000000);
+	receive(late);
+	assert_null(entry_of(late));
+	assert_balanced();
+}
+
 /* What a veth with a program of XDP receives is drawn there, once, whatever was drawn before. */
 static void test_veth_with_xdp(void **state)
 {
@@ -1086,6 +1111,7 @@ int main(void)
 		FOLLOW_TEST(test_consumed_here),
 		FOLLOW_TEST(test_copies_of_a_bridge),
 		FOLLOW_TEST(test_tunnel),
+		FOLLOW_TEST(test_out_of_a_tunnel),
 		FOLLOW_TEST(test_veth_with_xdp),
 		FOLLOW_TEST(test_segments),
 		FOLLOW_TEST(test_reused),
