@@ -82,7 +82,6 @@ def test_margins_of_bursts(question):
     assert at_least(len(outside), len(asked)) > CHANCE, "\n".join(map(str, outside))
 
 
-@pytest.mark.xfail(reason="windows are seconds apart", strict=False)
 def test_bursts_are_seen():
     """By 100 journeys on each path, if they last for 2 s."""
     asked = [s for s in SEEN if s.seconds >= SEEN_SECONDS]
