@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from lab import ledgers, packets, paths, sockets, waiting
+from lab import kernel, ledgers, packets, paths, sockets, waiting
 
 pytestmark = pytest.mark.shared
 
@@ -31,11 +31,14 @@ def test_a_datagram_is_timed_once(daemon, lab):
     change = ledgers.since(after["inflight"], before["inflight"])
     others = after["packets"]["received"] - before["packets"]["received"] - sent
     unseen = change["missed"] + change["in_flight"] + change["stale"]
-    # Each is delivered once.
-    assert received - unseen <= change["delivered"] <= received + others, (received, change)
-    assert count <= received
     # One is not timed if its reader takes it before netflowd sees it in the queue: 1 in 100, or
-    # 1 in 20 where a host takes this CPU away in between.
+    # 1 in 20 where a host takes this CPU away in between.  From 6.18 on, the kernel frees it
+    # silently if that is the CPU that allocated it.
+    silent = min(change["invalidated"], received // 20) if kernel.release() >= (6, 18) else 0
+    # Each is delivered once.
+    assert received - unseen - silent <= change["delivered"] <= received + others, \
+        (received, change)
+    assert count <= received
     assert count >= received * 0.8
 
 
