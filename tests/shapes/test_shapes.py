@@ -3,7 +3,7 @@
 
 transmitted  the skbs that the kernel counts on the sender's device, less the few of an entry in
              which two CPUs met, which the ledger has as invalidated
-forwarded    of each router in between: the datagrams that were sent
+forwarded    of each router in between: the datagrams that were sent, less such ones
 delivered    the datagrams that were read, all but 1 % from 6.18 on; of a stream, at least an skb
              for each read with data, and at most those that the receiver's devices counted
 quantiles    no packet waits longer in the receiver than from before it was sent until it was read
@@ -110,7 +110,7 @@ def truths(cell, made):
         known["transmitted"] = (made.counted[0] - made.mixed, made.counted[0])
     if cell.load.kind == "udp" and whole:
         known["delivered"] = (floor(sent.read), sent.read)
-        known.update((f"forwarded {number}", (sent.sent, sent.sent))
+        known.update((f"forwarded {number}", (sent.sent - made.mixed, sent.sent))
                      for number, _ in enumerate(shape.forwards, 1))
     elif cell.load.kind == "tcp":
         known["delivered"] = (sent.calls, made.counted[1])
