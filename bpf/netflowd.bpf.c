@@ -502,7 +502,10 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 	known = e->skb == number;
 	if (unlikely(known)) {
 		if (!nf_queue_is_same(cpu, e, skb, number, head, now)) {
-			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
+			/* Its reader may be about to end it, see nf_reader_end(): one of both does. */
+			nf_inflight_end(cpu, NF_PROBE_NET_DEV_QUEUE, e, number,
+					NF_EVENT_INVALIDATED);
+			known = false;
 		} else if (e->journey == NF_JOURNEY_RX && skb->skb_iif) {
 			nf_journey_forward(e, number, head, slot, now);
 			nf_queue_keep(cpu, number);

@@ -132,6 +132,29 @@ static __always_inline void nf_reader_rest(struct nf_reader *r, __u64 number, co
 		nf_reader_expect(r, number, nf_reader_first(sk));
 }
 
+/*
+ * End the journey of an skb that was read, of which `path` is a copy.  The skb is freed.  If an interrupt
+ * came since the copy was made, another CPU can have ended the journey, and the memory can be that of a new
+ * skb with the same number: then the entry is its, and is given back.
+ */
+static __always_inline bool nf_reader_end(struct nf_cpu *cpu, struct nf_inflight *e,
+					  const struct nf_inflight *path, __u64 skb)
+{
+	__u64 old = nf_inflight_release(e, skb);
+
+	if (old == skb && unlikely(*(volatile __u64 *)&e->check != path->check)) {
+		if (nf_replace(&e->skb, 0, skb))
+			nf_presence_set(skb);
+		else
+			nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_OVERWRITTEN);
+		return false;
+	}
+	if (old)
+		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH,
+			 old == skb ? NF_EVENT_DELIVERED : NF_EVENT_OVERWRITTEN);
+	return old == skb;
+}
+
 static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, const struct sock *sk)
 {
 	__u64 number = nf_address(sk), skb, last;
@@ -154,8 +177,7 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 	e = skb ? nf_inflight_at(skb) : 0;
 	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX) {
 		path = *e;
-		if (nf_inflight_intact(&path, skb) &&
-		    nf_inflight_end(cpu, NF_PROBE_SOCK_RECV_LENGTH, e, skb, NF_EVENT_DELIVERED))
+		if (nf_inflight_intact(&path, skb) && nf_reader_end(cpu, e, &path, skb))
 			nf_journey_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
 					     NF_READER_IN_TASK);
 	}

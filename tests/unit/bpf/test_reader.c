@@ -204,6 +204,72 @@ static void test_expected_skb_was_reused(void **state)
 	assert_balanced();
 }
 
+/* The memory of the skb that is read is freed, and sent, before its journey is ended. */
+static struct sk_buff *again;
+
+static void reuse_before_the_end(enum stand_in_point point)
+{
+	if (point != STAND_IN_BEFORE_EXCHANGE)
+		return;
+	stand_in.hook = NULL;
+	on_cpu(1);
+	softirq_entry(NET_RX_SOFTIRQ);
+	consume(again);
+	softirq_exit(NET_RX_SOFTIRQ);
+	skb_reuse(again, NET_A);
+	at(30000);
+	queue(again);
+	on_cpu(0);
+}
+
+static void test_reused_during_read(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
+
+	(void)state;
+	take();
+	again = a;
+	stand_in.hook = reuse_before_the_end;
+	recv_length(&sock.sk, 72, 0);
+	assert_null(stand_in.hook);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_non_null(entry_of(a));
+	on_cpu(1);
+	at(31600);
+	start_xmit(a, NET_A);
+	assert_hist(NET_A, NF_SEGMENT_QUEUE_TO_START, 1, 1600);
+	assert_balanced();
+}
+
+/* The kernel freed it silently, and its memory is sent: the reader or that CPU ends the journey, not both. */
+static void queue_before_the_end(enum stand_in_point point)
+{
+	if (point != STAND_IN_BEFORE_EXCHANGE)
+		return;
+	stand_in.hook = NULL;
+	on_cpu(1);
+	recv_length(&sock.sk, 72, 0);
+	on_cpu(0);
+}
+
+static void test_read_during_reuse(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
+
+	(void)state;
+	take();
+	skb_reuse(a, NET_A);
+	at(30000);
+	stand_in.hook = queue_before_the_end;
+	queue(a);
+	assert_null(stand_in.hook);
+	at(31600);
+	start_xmit(a, NET_A);
+	assert_int_equal(events(NF_EVENT_DELIVERED) + events(NF_EVENT_INVALIDATED), 1);
+	assert_hist(NET_A, NF_SEGMENT_QUEUE_TO_START, 1, 1600);
+	assert_balanced();
+}
+
 /* An skb arrives between the look into the empty queue and the note that nothing is expected. */
 static struct sk_buff *late;
 
@@ -375,6 +441,8 @@ int main(void)
 		READER_TEST(test_freed_before_recv_length),
 		READER_TEST(test_freed_and_reused_before_recv_length),
 		READER_TEST(test_expected_skb_was_reused),
+		READER_TEST(test_reused_during_read),
+		READER_TEST(test_read_during_reuse),
 		READER_TEST(test_arrival_during_read),
 		READER_TEST(test_unreadable_headers),
 		READER_TEST(test_tcp_segment),
