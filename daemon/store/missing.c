@@ -7,6 +7,8 @@
 #include "daemon/core/packet.h"
 #include "daemon/store/recent.h"
 
+#define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
 #define SEGMENT (PACKET_IP | PACKET_PORTS | PACKET_SEQUENCE)
 
 static bool is_segment(const struct packet *packet)
@@ -23,6 +25,26 @@ static bool is_same_flow(const struct packet *one, const struct packet *other)
 	       one->transport.destination_port == other->transport.destination_port;
 }
 
+/* Where the ports are behind a plain IP header; 0 if there is another. */
+static size_t ports_at(const struct nf_bytes *bytes)
+{
+	if (bytes->protocol == ETHERTYPE_IPV4 && bytes->net[0] >> 4 == 4)
+		return (size_t)(bytes->net[0] & 0xf) * 4;
+	return bytes->protocol == ETHERTYPE_IPV6 && bytes->net[6] == IPPROTO_TCP ? 40 : 0;
+}
+
+/* Tells most packets of other flows without parsing them. */
+static bool can_be_same_flow(const struct nf_bytes *one, const struct nf_bytes *other)
+{
+	bool ipv4 = one->protocol == ETHERTYPE_IPV4;
+	size_t addresses = ipv4 ? 12 : 8, ports = ports_at(one);
+
+	if (!ports || ports != ports_at(other) || one->protocol != other->protocol)
+		return true;
+	return !memcmp(one->net + ports, other->net + ports, 4) &&
+	       !memcmp(one->net + addresses, other->net + addresses, ipv4 ? 8 : 32);
+}
+
 const struct nf_drop_record *missing_find(struct recent *drops,
 					  const struct nf_journey_record *journey)
 {
@@ -35,14 +57,12 @@ const struct nf_drop_record *missing_find(struct recent *drops,
 	packet_parse(&journey->bytes, &waited);
 	if (!is_segment(&waited))
 		return NULL;
-	for (size_t i = 0; (record = recent_newest(drops, i)); i++) {
+	for (size_t i = 0; i < MISSING_RECORDS && (record = recent_newest(drops, i)); i++) {
 		const struct nf_drop_record *drop = (const struct nf_drop_record *)record;
 
-		/* Records are not quite in the order of their times. */
-		if (record->time_ns + 2 * MISSING_NS < filled_ns)
-			break;
 		if (!(drop->flags & NF_DROP_L4) || drop->l4 != IPPROTO_TCP ||
-		    record->time_ns > filled_ns || record->time_ns + MISSING_NS < filled_ns)
+		    record->time_ns > filled_ns || record->time_ns + MISSING_NS < filled_ns ||
+		    !can_be_same_flow(&journey->bytes, &drop->bytes))
 			continue;
 		packet_parse(&drop->bytes, &dropped);
 		if (!is_segment(&dropped) || !is_same_flow(&waited, &dropped) ||

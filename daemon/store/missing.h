@@ -9,14 +9,15 @@ struct recent;
 
 /* How long before a gap was filled a drop can have made it: TCP_RTO_MAX of include/net/tcp.h. */
 #define MISSING_NS 120000000000ULL
+/* The newest records that are searched: 255 CPUs can send 25,500 latency records a second. */
+#define MISSING_RECORDS 1024
 
 /*
- * The newest drop record in `drops` with a segment of the journey's flow that has the sequence number that was missing.
- * NULL: there is none, or the journey did not wait behind a gap, or what was missing is not known.  Valid as long as
- * that of recent_newest().
+ * The newest of the last MISSING_RECORDS drop records in `drops` with a segment of the journey's flow that has the
+ * sequence number that was missing.  NULL: none is known.  Valid as long as that of recent_newest().
  *
- * A flow whose addresses or ports were translated after the drop is another one.  The search takes about 10 ns for each
- * record that is not older than MISSING_NS.
+ * A flow whose addresses or ports were translated after the drop is another one.  The search takes about 8 ns for each
+ * record of another flow, and 50 ns for one of this flow.
  */
 const struct nf_drop_record *missing_find(struct recent *drops,
 					  const struct nf_journey_record *journey);

@@ -142,6 +142,37 @@ static void test_time(void **state)
 	assert_false(is_found(&dropped, FILLED - MISSING_NS - 1));
 }
 
+/* Only the newest records are searched, however many there are. */
+static void test_many(void **state)
+{
+	static const struct share_cause cause;
+	struct nf_drop_record drop = {.header = {.type = NF_RECORD_DROP,
+						 .size = NF_DROP_RECORD_PLAIN,
+						 .time_ns = FILLED - SECOND},
+				      .flags = NF_DROP_L4,
+				      .l4 = IPPROTO_TCP};
+	struct nf_journey_record journey = waited(4);
+	struct segment other = dropped;
+	struct recent *recent = NULL;
+
+	(void)state;
+	assert_int_equal(recent_new(&recent, MISSING_RECORDS + 1,
+				    &(struct recent_layout){.record_size = sizeof(drop),
+							    .plain_size = NF_DROP_RECORD_PLAIN},
+				    NULL),
+			 0);
+	fill(&drop.bytes, &dropped);
+	recent_add(recent, &drop.header, &cause, NULL);
+	other.source_port++;
+	fill(&drop.bytes, &other);
+	for (int i = 0; i < MISSING_RECORDS - 1; i++)
+		recent_add(recent, &drop.header, &cause, NULL);
+	assert_non_null(missing_find(recent, &journey));
+	recent_add(recent, &drop.header, &cause, NULL);
+	assert_null(missing_find(recent, &journey));
+	recent_free(&recent);
+}
+
 /* A journey that did not wait, or of which what was missing is not known; and headers that are cut. */
 static void test_nothing_known(void **state)
 {
@@ -169,9 +200,8 @@ static int forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flow),
-		cmocka_unit_test(test_sequence),
-		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_flow),	      cmocka_unit_test(test_sequence),
+		cmocka_unit_test(test_time),	      cmocka_unit_test(test_many),
 		cmocka_unit_test(test_nothing_known),
 	};
 
