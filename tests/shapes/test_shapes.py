@@ -3,7 +3,7 @@
 
 transmitted  the skbs that the kernel counts on the sender's device
 forwarded    of each router in between: the datagrams that were sent
-delivered    the datagrams that were read, all but 1 % from 6.18 on; of a stream, at least an skb
+delivered    the datagrams that were read, all but 5 % from 6.18 on; of a stream, at least an skb
              for each read with data, and at most those that the receiver's devices counted
 quantiles    no packet waits longer in the receiver than from before it was sent until it was read
 faults       none
@@ -24,7 +24,8 @@ from replies import Answer, between
 ATTEMPTS = 3
 SETTLE_SECONDS = 1
 QUIET_SECONDS = 0.2
-UNTIMED = 0.99
+# 1 in 100 is not timed, 1 in 20 where the host takes the reader's CPU away.
+TIMED = 0.95
 BUCKET = 1.125  # percentiles come from a histogram
 CLASSES = ("fault", "unknown")
 
@@ -89,7 +90,7 @@ def attempt(cell, build, lab, daemons):
 def floor(read):
     """From 6.18 on, a datagram that a reader takes before netflowd sees it in the queue has no
     latency: README.md, "What it does not see"."""
-    return read if kernel.release() < (6, 18) else math.floor(UNTIMED * read)
+    return read if kernel.release() < (6, 18) else math.floor(TIMED * read)
 
 
 def truths(cell, made):
