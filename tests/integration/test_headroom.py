@@ -13,7 +13,7 @@ from lab import alerts, journeys, kernel, ledgers, paths, sockets, waiting
 LIMIT = 100_000
 SOURCE = (paths.TREE / "bpf" / "netflowd.bpf.c").read_text()
 # Probes that have a simpler program.
-SIMPLE = re.findall(r"^int nf_(\w+)_simple\(", SOURCE, re.MULTILINE)
+SIMPLE = re.findall(r"^NF_PROGRAM\(.*, nf_(\w+)_simple,", SOURCE, re.MULTILINE)
 PORT, COUNT = 7777, 200
 UP_TO_RECEIVE = ("raise_to_softirq", "softirq_to_receive")
 
@@ -60,7 +60,6 @@ def test_each_program_is_far_from_the_limit_of_the_verifier(start, capsys):
     check_figures(start("slots.devices=*"), capsys)
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("probe", SIMPLE)
 @plain
 def test_a_simpler_program_is_simpler(start, capsys, probe):

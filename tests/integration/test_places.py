@@ -54,7 +54,7 @@ def test_the_list_of_functions_is_true():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("release", sorted(btf.fetched_kernels()))
+@btf.FETCHED
 def test_symbols_of_a_fetched_kernel_are_read(release):
     """The reader of the table finds what each kernel has."""
     found = symbols.of_image(release)

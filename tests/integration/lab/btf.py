@@ -9,6 +9,8 @@ import pathlib
 import subprocess
 import tempfile
 
+import pytest
+
 from . import paths
 
 RUNNING = pathlib.Path("/sys/kernel/btf/vmlinux")
@@ -27,6 +29,11 @@ def fetched_kernels():
     return {image.name.removeprefix("vmlinuz-"): image
             for image in sorted(root.glob("*/root/boot/vmlinuz-*"))} | \
         {image.parent.name: image for image in sorted(root.glob("*/root/lib/modules/*/vmlinuz"))}
+
+
+# A test of each of them.
+FETCHED = pytest.mark.parametrize("release", sorted(fetched_kernels()) or [pytest.param(
+    "none", marks=pytest.mark.skip(reason="build/vm has no kernel; tests/vm/run fetches them"))])
 
 
 def running():
