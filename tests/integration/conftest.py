@@ -6,12 +6,18 @@ import os
 import pathlib
 import shutil
 import signal
+import sys
 
 import pytest
 
 from lab import backends, draw, kernel, paths
 from lab.daemon import Daemon
 from lab.net import Lab
+
+# pytest rewrites every assertion of what it imports from here on, which takes seconds, above all in
+# an emulated machine: it keeps the result here, which such a machine reads, too.
+sys.pycache_prefix = str(paths.TREE / "build" / "python")
+sys.dont_write_bytecode = "NETFLOWD_VM" in os.environ
 
 # Signals that no test sends to a daemon.
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
