@@ -393,6 +393,21 @@ static __always_inline void nf_device_refresh(struct nf_device_stats *stats, __u
 		bpf_probe_read_kernel_str(info->name, sizeof(info->name), dev->name);
 }
 
+/*
+ * Add up the weights of what a device receives where the kernel counts the same packets: at lo, and at a veth that
+ * passes them on one by one.  One with GRO counts them before it merges them; XDP on a veth switches GRO on.
+ */
+static __always_inline void nf_device_received(struct nf_device_stats *stats,
+					       const struct net_device *dev, struct nf_weight w)
+{
+	bool merges = !settings.gro || dev->features & settings.gro;
+
+	if (!settings.governor || (merges && !(dev->flags & IFF_LOOPBACK)))
+		return;
+	nf_add(&stats->received, w.weight);
+	nf_add(&stats->received_variance, w.variance);
+}
+
 /* The segment of a histogram, see enum nf_hist_index. */
 static __always_inline __u32 nf_hist_segment(__u32 index)
 {

@@ -312,18 +312,19 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_co
 						__u64 head, __u32 slot, const struct nf_arrival *by,
 						__u64 now)
 {
+	struct nf_weight w = nf_weight_of(by->share.shift, by->share.rank);
 	struct nf_device_stats *stats = nf_device_stats(slot);
 	struct nf_rx_stages rx = {};
 	__u8 flags = 0;
 
-	if (likely(stats))
+	if (likely(stats)) {
 		nf_device_refresh(stats, slot, dev, now);
+		nf_device_received(stats, dev, w);
+	}
 
 	if (likely(stats && nf_in_net_rx(context) && !by->unknown)) {
 		if (context->entry_ns || by->this_run)
-			flags = nf_journey_brought(cpu, context, stats, by,
-						   nf_weight_of(by->share.shift, by->share.rank),
-						   now, &rx);
+			flags = nf_journey_brought(cpu, context, stats, by, w, now, &rx);
 		else
 			/* This run was not expected to have it: its entry is not known, but the wait is. */
 			rx.raise = nf_ticks(by->joined, now);

@@ -277,7 +277,8 @@ struct nf_device_stats {
 	__u64 named_ns;			    /* when this CPU last read a device's name: last used */
 	__u64 packets;			    /* received and sent; a rate, not exact */
 	__u64 owner;			    /* NF_BLOCK_OWNER, 0 = free */
-	__u64 reserved[2];
+	__u64 received;		 /* weights of what was followed, see nf_device_received() */
+	__u64 received_variance; /* of their sum */
 };
 
 #define NF_BLOCK_OWNER(slot, cpu) (1ULL << 63 | (__u64)(slot) << 16 | (cpu))

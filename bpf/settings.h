@@ -32,6 +32,7 @@ NF_SETTINGS struct {
 	__u64 udp_table; /* address of the kernel's, see bpf/udp.h; 0: not known */
 	__u64 raw_table,
 		raw6_table;   /* raw_v4_hashinfo and raw_v6_hashinfo, see bpf/raw.h; 0: not known */
+	__u64 gro;	      /* NETIF_F_GRO, the bit of net_device.features; 0: not known */
 	__u32 noproto_reason; /* the number of IP_NOPROTO; 0: this kernel does not have it */
 	__u8 evidence[NF_EVIDENCE_REASONS]; /* enum nf_evidence_level, by the core's reason */
 	/* Features of the running kernel, see bpf/compat.h. */

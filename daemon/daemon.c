@@ -880,11 +880,12 @@ static void cleanup_daemon(struct daemon **daemon)
 
 #define OWN_DAEMON CLEANUP(cleanup_daemon)
 
-static uint64_t unseen_packets(void *userdata)
+static struct reading_unseen unseen_packets(void *userdata)
 {
 	const struct daemon *daemon = userdata;
+	const struct governor_unseen unseen = governor_unseen(daemon->governor);
 
-	return governor_unseen_packets(daemon->governor);
+	return (struct reading_unseen){unseen.packets, unseen.undrawn};
 }
 
 /* The first reading is where the counts begin. */

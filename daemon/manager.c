@@ -71,7 +71,7 @@ static void count_packets(const struct reading_counters *counters, uint64_t coun
 			   ledger_sum(counters->events, NF_EVENT_CONSUMED);
 	count[TRANSMITTED] = counters->events[NF_PROBE_NET_DEV_XMIT][NF_EVENT_HIT];
 	count[DROPPED] = counters->events[NF_PROBE_KFREE_SKB][NF_EVENT_HIT];
-	count[UNSEEN] = counters->host.unseen;
+	count[UNSEEN] = counters->host.unseen.packets;
 	count[PASSED] = ledger_sum(counters->events, NF_EVENT_PASSED);
 }
 

@@ -117,22 +117,22 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 		put_packets(latency, counted->sum, direction);
 }
 
-void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen, bool limits)
+void counted_add_margin(json_t *latency, const struct nf_hist *hist,
+			const struct counted_margin *margin)
 {
-	const json_t *packets = limits ? json_object_get(latency, "packets") : NULL;
+	const json_t *packets = margin->limits ? json_object_get(latency, "packets") : NULL;
 	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
-	uint64_t most = all > count ? all - count : count - all;
-	double margin = (double)histogram_count_margin(hist);
+	uint64_t most = (all > count ? all - count : count - all) + margin->tied;
+	uint64_t unseen = packets && most < margin->unseen ? most : margin->unseen;
+	uint64_t drawn = histogram_margin(margin->variance);
+	double both = ceil(hypot((double)drawn, (double)unseen));
 
-	if (packets && most < unseen)
-		unseen = most;
-	if (!latency || !unseen)
+	if (!latency || (!drawn && !unseen))
 		return;
-	json_object_set_new(latency, "drawn_margin", json_integer(json_count((uint64_t)margin)));
-	margin = ceil(hypot(margin, (double)unseen));
+	json_object_set_new(latency, "drawn_margin", json_integer(json_count(drawn)));
 	json_object_set_new(latency, "followed",
 			    json_integer(json_count(histogram_followed(hist))));
-	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)margin)));
+	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)both)));
 }
 
 /* ---- the past ------------------------------------------------------------------------- */

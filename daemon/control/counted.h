@@ -27,12 +27,20 @@ json_t *control_counted(const struct reading *traffic, const struct reading *dev
 void counted_add_packets(json_t *latency, const struct reading *traffic,
 			 const struct backend_device *device, enum nf_segment segment);
 
+struct counted_margin {
+	uint64_t variance; /* of the count: of what was drawn */
+	uint64_t unseen;   /* packets of the whole host that passed while no journey began */
+	uint64_t tied;	   /* LATENCY_UNSEEN of a row of the past, see daemon/history/tie.h */
+	bool limits;	   /* the member `packets` is not older than the histogram */
+};
+
 /*
- * What passed while no journey began is not in the histogram of a Latency, or only as what windows make of it: the
- * margin of its count includes all of it.  `unseen`: the packets of the whole host; of a device of which the kernel
- * counted all packets, there are no more than the difference.  `limits`: its member `packets` is not older than `hist`.
+ * The margin of the count of a Latency, unless it is exact.  What passed while no journey began is not in the
+ * histogram, or only as what windows and ties make of it: the margin includes all of it.  Of a device of which the
+ * kernel counted all packets, that is no more than the difference, and what is in `tied`.
  */
-void counted_add_unseen(json_t *latency, const struct nf_hist *hist, uint64_t unseen, bool limits);
+void counted_add_margin(json_t *latency, const struct nf_hist *hist,
+			const struct counted_margin *margin);
 
 /* ---- the past, in the thread of a question ------------------------------------------------ */
 

@@ -88,8 +88,12 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 			   const struct nf_hist *hist)
 {
-	counted_add_unseen(latency, hist, reply->unseen_packets,
-			   reading_time(reply->traffic) >= reading_time(reply->reading));
+	const struct counted_margin margin = {.variance = hist->variance,
+					      .unseen = reply->unseen_packets,
+					      .limits = reading_time(reply->traffic) >=
+							reading_time(reply->reading)};
+
+	counted_add_margin(latency, hist, &margin);
 	return latency;
 }
 
@@ -273,7 +277,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->reading = reading_hold(control_reading(control, DEVICES));
 	reply->traffic = reading_hold(control_reading(control, TRAFFIC));
 	reply->unseen = unseen(control);
-	reply->unseen_packets = governor_unseen_packets(control->parts.governor);
+	reply->unseen_packets = governor_unseen(control->parts.governor).packets;
 	reply->followed = followed(control, reply->unseen_packets);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {

@@ -33,7 +33,7 @@ static void to_hist(const uint64_t *value, struct nf_hist *hist)
 {
 	hist->max_ns = value[LATENCY_MAX_NS];
 	hist->sum_ns = value[LATENCY_SUM_NS];
-	hist->variance = value[LATENCY_VARIANCE];
+	hist->variance = value[LATENCY_VARIANCE] + value[LATENCY_SPREAD];
 	memcpy(hist->bucket, value + LATENCY_BUCKET, sizeof(hist->bucket));
 	hist->journeys = histogram_count(hist);
 	hist->journeys -= value[LATENCY_UNFOLLOWED] < hist->journeys ? value[LATENCY_UNFOLLOWED]
@@ -60,7 +60,11 @@ static json_t *row_to_json(const struct reader_row *row, const struct exact *exa
 	if (!object)
 		return NULL;
 	counted_past_add_packets(object, &exact->counted, row->name, (enum nf_segment)segment);
-	counted_add_unseen(object, &hist, exact->unseen_packets, true);
+	counted_add_margin(object, &hist,
+			   &(struct counted_margin){.variance = row->value[LATENCY_VARIANCE],
+						    .unseen = exact->unseen_packets,
+						    .tied = row->value[LATENCY_UNSEEN],
+						    .limits = true});
 	json_object_update_missing(object, row->name);
 	return object;
 }

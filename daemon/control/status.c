@@ -122,7 +122,7 @@ static json_t *counted(const struct control *control, const struct reading_count
 	if (!counters->host.known)
 		return NULL;
 	object = json_pack("{s:I, s:I}", "received", json_count(counters->host.received), "unseen",
-			   json_count(counters->host.unseen));
+			   json_count(counters->host.unseen.packets));
 	if (!object || !list->namespaces)
 		return object;
 	json_object_set_new(object, "sent",

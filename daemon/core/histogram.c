@@ -114,7 +114,10 @@ int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns)
 
 /* ---- estimates ------------------------------------------------------------------- */
 
-#define Z_95 1.96 /* 95 % of a normal distribution are within 1.96 standard deviations */
+uint64_t histogram_margin(uint64_t variance)
+{
+	return (uint64_t)ceil(HISTOGRAM_Z_95 * sqrt((double)variance));
+}
 
 bool histogram_is_estimate(const struct nf_hist *hist)
 {
@@ -128,7 +131,7 @@ uint64_t histogram_followed(const struct nf_hist *hist)
 
 uint64_t histogram_count_margin(const struct nf_hist *hist)
 {
-	return (uint64_t)ceil(Z_95 * sqrt((double)hist->variance));
+	return histogram_margin(hist->variance);
 }
 
 double histogram_effective(const struct nf_hist *hist)
@@ -153,7 +156,7 @@ int histogram_quantile_interval(const struct nf_hist *hist, double q, uint64_t *
 		return -EINVAL;
 	if (!count)
 		return -ENODATA;
-	half = Z_95 * sqrt(n * q * (1 - q));
+	half = HISTOGRAM_Z_95 * sqrt(n * q * (1 - q));
 	if (histogram_is_estimate(hist) && (n * q - half < 1 || n * q + half > n - 1))
 		return -ENODATA;
 	if (!histogram_is_estimate(hist))

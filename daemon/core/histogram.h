@@ -39,6 +39,11 @@ int histogram_quantile(const struct nf_hist *hist, double q, uint64_t *ns);
 
 /* ---- estimates: not every journey was followed, see struct nf_hist -------------- */
 
+#define HISTOGRAM_Z_95 1.96 /* 95 % of a normal distribution are within 1.96 standard deviations */
+
+/* Half the width of the 95 % interval of a number with this variance, rounded up. */
+uint64_t histogram_margin(uint64_t variance);
+
 /* Whether the count is an estimate; otherwise it is exact. */
 bool histogram_is_estimate(const struct nf_hist *hist);
 

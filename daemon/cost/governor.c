@@ -61,7 +61,8 @@ struct governor {
 	struct plan plan;
 	struct pace_meter pace;
 	struct seen seen;
-	uint64_t unseen_packets; /* that the host received in the gaps that are over */
+	uint64_t unseen_packets;  /* that the host received in the gaps that are over, */
+	uint64_t undrawn_packets; /* and in those that are not between windows */
 	struct {
 		bool counts; /* its packets are such ones: there is a gap, and netflowd is not paused */
 		uint32_t packets;
@@ -157,9 +158,18 @@ static uint64_t gap_packets(const struct governor *governor)
 	return (uint32_t)(packets - governor->gap.packets);
 }
 
+/* What a window stands for is not known before it opens; then the weights of its journeys say it. */
+static bool is_drawn(const struct governor *governor)
+{
+	return governor->following.window_shift != 0;
+}
+
 static void end_gap(struct governor *governor)
 {
-	governor->unseen_packets += gap_packets(governor);
+	uint64_t packets = gap_packets(governor);
+
+	governor->unseen_packets += packets;
+	governor->undrawn_packets += is_drawn(governor) ? 0 : packets;
 	governor->gap.counts = false;
 }
 
@@ -605,9 +615,13 @@ struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns
 	return seen_part(&governor->seen, from_ns, time_monotonic());
 }
 
-uint64_t governor_unseen_packets(const struct governor *governor)
+struct governor_unseen governor_unseen(const struct governor *governor)
 {
-	return governor->unseen_packets + gap_packets(governor);
+	uint64_t packets = gap_packets(governor);
+
+	return (struct governor_unseen){.packets = governor->unseen_packets + packets,
+					.undrawn = governor->undrawn_packets +
+						   (is_drawn(governor) ? 0 : packets)};
 }
 
 const struct account *governor_account(const struct governor *governor)

@@ -71,11 +71,13 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 /* For how much of the time since `from_ns` (CLOCK_MONOTONIC) latency was followed. */
 struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns);
 
-/*
- * How many packets the host received (netif_receive_skb) while no journey began, because of the budget, since the
- * daemon started.
- */
-uint64_t governor_unseen_packets(const struct governor *governor);
+/* Packets that the host received (netif_receive_skb) while no journey began, because of the budget, since the start. */
+struct governor_unseen {
+	uint64_t packets;
+	uint64_t undrawn; /* of these, those that no window stands for */
+};
+
+struct governor_unseen governor_unseen(const struct governor *governor);
 
 /* Of each CPU; valid until the governor is freed. */
 const struct account *governor_account(const struct governor *governor);

@@ -63,7 +63,8 @@ struct collect {
 	size_t totals_room;
 	size_t *device; /* devices: the rows of the busiest */
 	size_t devices;
-	uint64_t (*own)[VECTOR_MAX]; /* devices: by segment, what has rows of its own */
+	uint64_t (*own)[VECTOR_MAX]; /* devices: by segment, what has rows of its own, as drawn */
+	int64_t (*tied)[VECTOR_MAX]; /* and what these rows have more, see tie.h */
 };
 
 /* -ENOMEM.  The readings are the newest ones.  Free with collect_free(). */
@@ -90,6 +91,7 @@ uint64_t collect_left_out(const struct collect *run);
 int collect_drops(struct collect *run, uint64_t deadline_ns);
 int collect_devices(struct collect *run, uint64_t deadline_ns);
 int collect_traffic(struct collect *run);
+int collect_segments(struct collect *run);
 int collect_records(struct collect *run, enum record_kind kind);
 
 /* The growth of a counter that only grows, unless its row was given to another. */
@@ -100,6 +102,13 @@ static inline uint64_t collect_growth(uint64_t before, uint64_t now)
 
 /* The difference of two histograms as a vector. */
 void collect_hist(const struct nf_hist *before, const struct nf_hist *now, uint64_t *value);
+
+/*
+ * The packets that the kernel counted as received by a device, in the interval, and since it is counted; false: it is
+ * not known.
+ */
+bool collect_received(const struct collect *run, const struct backend_device *device,
+		      uint64_t *packets, uint64_t *all);
 
 /* Note the key of the next row of the base; of rows with one key, the first one counts.  -ENOMEM. */
 int collect_note(struct collect *run, const struct keymap_key *key, size_t row);

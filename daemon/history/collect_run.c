@@ -91,6 +91,7 @@ void collect_free(struct collect **run)
 	free(old->total);
 	free(old->device);
 	free(old->own);
+	free(old->tied);
 	batch_free(&old->batch);
 	free(old);
 	*run = NULL;
@@ -214,25 +215,6 @@ static int collect_events(struct collect *run)
 	return r;
 }
 
-static int collect_segments(struct collect *run)
-{
-	static const struct nf_hist none;
-	const struct reading *base = base_of(run, READING_DEVICES);
-	uint64_t value[LATENCY_VALUES];
-	int r = 0;
-
-	for (unsigned int i = 0; i < NF_SEGMENT_COUNT && r == 0; i++) {
-		const struct nf_hist *now =
-			reading_all_devices(run->reading[READING_DEVICES], (enum nf_segment)i);
-
-		collect_hist(base ? reading_all_devices(base, (enum nf_segment)i) : &none, now,
-			     value);
-		if (value[LATENCY_MAX_NS] || value[LATENCY_SUM_NS])
-			r = add(run, series_of_segment(run->sources.names, i), value);
-	}
-	return r;
-}
-
 static struct keymap_key napi_key(const struct backend_napi *napi)
 {
 	return (struct keymap_key){.word = {NF_DEVICE_KEY(napi->netns, napi->ifindex), napi->cpu,
@@ -352,8 +334,8 @@ static int collect_seen(struct collect *run)
 	const uint64_t value[SEEN_VALUES] = {
 		[SEEN_LONGEST_NS] = run->sources.unseen.longest_ns,
 		[SEEN_UNSEEN_NS] = run->sources.unseen.all_ns,
-		[SEEN_UNSEEN_PACKETS] =
-			now->host.unseen - (base ? reading_counters(base)->host.unseen : 0),
+		[SEEN_UNSEEN_PACKETS] = now->host.unseen.packets -
+					(base ? reading_counters(base)->host.unseen.packets : 0),
 	};
 
 	if (!value[SEEN_UNSEEN_NS])
@@ -369,19 +351,19 @@ static int do_step(struct collect *run, uint64_t deadline_ns)
 	case 0:
 		return collect_events(run);
 	case 1:
-		return collect_segments(run);
-	case 2:
 		return collect_napi(run);
-	case 3:
+	case 2:
 		return collect_softirqs(run);
-	case 4:
+	case 3:
 		return collect_slots(run);
-	case 5:
+	case 4:
 		return collect_seen(run);
-	case 6:
+	case 5:
 		return collect_traffic(run);
-	case 7:
+	case 6:
 		return collect_devices(run, deadline_ns);
+	case 7:
+		return collect_segments(run);
 	case 8:
 		return collect_drops(run, deadline_ns);
 	default:

@@ -58,6 +58,25 @@ static bool grow(const struct reading *base, const struct traffic_device *device
 	return any;
 }
 
+bool collect_received(const struct collect *run, const struct backend_device *device,
+		      uint64_t *packets, uint64_t *all)
+{
+	const struct reading *base = run->sources.base->reading[READING_TRAFFIC];
+	const struct reading *now = run->reading[READING_TRAFFIC];
+	const struct traffic_device *counted, *before;
+
+	if (!base || !now)
+		return false;
+	counted = traffic_find(reading_traffic(now), device->netns, device->name);
+	/* The ifindex is known in the own namespace only. */
+	if (!counted || (counted->ifindex && counted->ifindex != device->ifindex))
+		return false;
+	before = find_before(base, counted);
+	*all = counted->sum[TRAFFIC_RX_PACKETS];
+	*packets = *all - (before ? before->sum[TRAFFIC_RX_PACKETS] : 0);
+	return true;
+}
+
 static int add_row(struct collect *run, const struct grown *grown)
 {
 	const struct traffic_device *device = grown->device;

@@ -19,9 +19,9 @@
  * version 3 says how far its counts are estimates; without that they are exact, so no row of version 2 changes either.
  * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
  * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans,
- * and the packets that came while no journey began.
+ * and the packets that came while no journey began.  Latency of version 7 can be tied to the kernel's counts (tie.h).
  */
-#define DATABASE_VERSION 6
+#define DATABASE_VERSION 7
 #define DATABASE_VERSION_KINDS 6
 #define DATABASE_VERSION_FIRST 1
 #define DATABASE_PAGE 4096

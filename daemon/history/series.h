@@ -50,6 +50,9 @@ enum {
 	LATENCY_UNFOLLOWED =
 		LATENCY_BUCKET + NF_HIST_BUCKETS, /* the count less the followed journeys */
 	LATENCY_VARIANCE,			  /* of the count */
+	/* See tie.h; both are 0 in files before version 7. */
+	LATENCY_SPREAD, /* what the variance of the weights has more */
+	LATENCY_UNSEEN, /* packets for which no weight stands, at most */
 	LATENCY_VALUES,
 };
 enum { NAPI_POLLS = 1, NAPI_PACKETS, NAPI_FULL, NAPI_VALUES };

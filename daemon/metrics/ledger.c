@@ -20,7 +20,7 @@ static void write_counted(struct metrics_text *text, const struct reading_counte
 {
 	if (counters->host.known) {
 		metrics_one(text, METRICS_COUNTED_RECEIVED, counters->host.received);
-		metrics_one(text, METRICS_COUNTED_UNSEEN, counters->host.unseen);
+		metrics_one(text, METRICS_COUNTED_UNSEEN, counters->host.unseen.packets);
 	}
 	if (traffic->namespaces)
 		metrics_one(text, METRICS_COUNTED_SENT, traffic->total[TRAFFIC_TX_PACKETS]);

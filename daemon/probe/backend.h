@@ -175,6 +175,11 @@ struct backend_device {
 	uint32_t used;	  /* bit n: segment n is not empty */
 	struct nf_hist segment[NF_SEGMENT_COUNT];
 	uint64_t polls, poll_packets, full_budgets;
+	/*
+	 * The weights of the followed ones among the packets that the kernel counts as received, and the variance of
+	 * this sum; 0: the kernel counts others, or it is not known.
+	 */
+	uint64_t received, received_variance;
 };
 
 /* Devices without histograms of their own. */

@@ -88,3 +88,10 @@ int kernel_types_constant(const struct btf *kernel, const char *name)
 	}
 	return -ENOENT;
 }
+
+uint64_t kernel_types_feature(const struct btf *kernel, const char *name)
+{
+	int bit = kernel_types_constant(kernel, name);
+
+	return bit < 0 ? 0 : UINT64_C(1) << (bit & 63);
+}

@@ -3,6 +3,8 @@
 #ifndef DAEMON_PROBE_KERNEL_TYPES_H
 #define DAEMON_PROBE_KERNEL_TYPES_H
 
+#include <stdint.h>
+
 #include "common/cleanup.h"
 
 struct btf;
@@ -20,5 +22,7 @@ int kernel_types_offset(const struct btf *kernel, const char *name, const char *
 int kernel_types_entries(const struct btf *kernel, const char *name, const char *member);
 /* The value of a constant of an anonymous enum. */
 int kernel_types_constant(const struct btf *kernel, const char *name);
+/* The mask of such a constant, NETIF_F_…_BIT, in net_device.features; 0: not known. */
+uint64_t kernel_types_feature(const struct btf *kernel, const char *name);
 
 #endif

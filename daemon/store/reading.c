@@ -134,17 +134,19 @@ static void read_missed(struct reading *reading, const struct backend *backend)
 static void read_host(struct reading *reading, struct reading_sources *sources)
 {
 	struct reading_counters *counters = &reading->counters;
-	uint64_t unseen;
+	struct reading_unseen unseen, *most = &sources->most_unseen;
 
 	if (!sources->softnet)
 		return;
 	unseen = sources->unseen(sources->userdata);
-	if (unseen > sources->unseen_packets)
-		sources->unseen_packets = unseen;
+	if (unseen.packets > most->packets)
+		most->packets = unseen.packets;
+	if (unseen.undrawn > most->undrawn)
+		most->undrawn = unseen.undrawn;
 	(void)softnet_sum_add(&sources->received, sources->softnet);
 	counters->host.known = sources->received.begun;
 	counters->host.received = sources->received.packets;
-	counters->host.unseen = sources->unseen_packets;
+	counters->host.unseen = *most;
 }
 
 static int step_counters(struct reading *reading, struct reading_sources *sources,

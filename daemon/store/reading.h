@@ -39,6 +39,11 @@ enum reading_equation {
 	READING_EQUATIONS,
 };
 
+/* Packets that the host received while no journey began, see struct governor_unseen. */
+struct reading_unseen {
+	uint64_t packets, undrawn;
+};
+
 /* Of the parts COUNTERS and LEDGER. */
 struct reading_counters {
 	ledger_events events;
@@ -51,8 +56,7 @@ struct reading_counters {
 	struct {
 		bool known;
 		uint64_t received;
-		uint64_t
-			unseen; /* of these, while no journey began, see governor_unseen_packets() */
+		struct reading_unseen unseen; /* of these */
 	} host;
 	struct {
 		uint64_t moved; /* events during the reading */
@@ -119,8 +123,8 @@ struct reading_sources {
 	struct traffic_reader *traffic; /* NULL: nothing can be read */
 	char *softnet; /* the path of /proc/net/softnet_stat; NULL: the host is not counted */
 	struct softnet_sum received;
-	uint64_t (*unseen)(void *userdata);
-	uint64_t unseen_packets; /* the most that it returned */
+	struct reading_unseen (*unseen)(void *userdata);
+	struct reading_unseen most_unseen; /* that it returned */
 	void *userdata;
 	struct ledger_watch watch[READING_EQUATIONS];
 };

@@ -440,7 +440,7 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
 }
 
 int readings_count_traffic(struct readings *readings, const char *proc,
-			   uint64_t (*unseen)(void *userdata), void *userdata)
+			   struct reading_unseen (*unseen)(void *userdata), void *userdata)
 {
 	struct reading_sources *sources = &readings->sources;
 

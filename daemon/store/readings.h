@@ -33,7 +33,7 @@ int readings_new(struct readings **readings, struct loop *loop, const struct bac
  * count.  -ENOMEM.
  */
 int readings_count_traffic(struct readings *readings, const char *proc,
-			   uint64_t (*unseen)(void *userdata), void *userdata);
+			   struct reading_unseen (*unseen)(void *userdata), void *userdata);
 /* Requests that wait are dropped without an answer. */
 void readings_free(struct readings **readings);
 

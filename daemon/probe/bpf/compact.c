@@ -13,7 +13,7 @@
 #define NUMBER_MAX 10
 
 /* The longest form: every histogram, each with its index, its range, its sums and its maximum. */
-#define COMPACT_MAX ((NF_HIST_COUNT * (3 + 4 + NF_HIST_BUCKETS) + 4) * (size_t)NUMBER_MAX)
+#define COMPACT_MAX ((NF_HIST_COUNT * (3 + 4 + NF_HIST_BUCKETS) + 6) * (size_t)NUMBER_MAX)
 
 static unsigned char *put(unsigned char *to, uint64_t number)
 {
@@ -50,6 +50,8 @@ void compact_merge(struct nf_device_stats *into, const struct nf_device_stats *f
 	into->polls += from->polls;
 	into->poll_packets += from->poll_packets;
 	into->full_budgets += from->full_budgets;
+	into->received += from->received;
+	into->received_variance += from->received_variance;
 }
 
 static unsigned char *put_hist(unsigned char *to, unsigned int index, const struct nf_hist *hist)
@@ -105,6 +107,8 @@ int compact_new(struct compact **compact, const struct nf_device_stats *stats)
 	to = put(to, stats->polls);
 	to = put(to, stats->poll_packets);
 	to = put(to, stats->full_budgets);
+	to = put(to, stats->received);
+	to = put(to, stats->received_variance);
 	for (unsigned int i = 0; i < NF_HIST_COUNT; i++)
 		if (!compact_hist_is_empty(&stats->hist[i]))
 			to = put_hist(to, i, &stats->hist[i]);
@@ -132,6 +136,10 @@ void compact_add(const struct compact *compact, struct nf_device_stats *into)
 	into->poll_packets += number;
 	from = get(from, &number);
 	into->full_budgets += number;
+	from = get(from, &number);
+	into->received += number;
+	from = get(from, &number);
+	into->received_variance += number;
 	for (from = get(from, &index); index; from = get(from, &index))
 		from = add_hist(from, &into->hist[index - 1]);
 }

@@ -196,7 +196,10 @@ static int visit_sum(struct reading *reading)
 	device->polls = sum->polls;
 	device->poll_packets = sum->poll_packets;
 	device->full_budgets = sum->full_budgets;
+	device->received = sum->received;
+	device->received_variance = sum->received_variance;
 	sum->polls = sum->poll_packets = sum->full_budgets = 0;
+	sum->received = sum->received_variance = 0;
 	r = reading->visit(device, reading->userdata);
 	for (unsigned int i = 0; i < NF_SEGMENT_COUNT; i++)
 		if (device->used & UINT32_C(1) << i)

@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "daemon/probe/bpf/internal.h"
+#include "daemon/probe/kernel_types.h"
 
 /* The prototype of a tracepoint's probes, or NULL. */
 static const struct btf_type *tracepoint_prototype(const struct btf *kernel, const char *name)
@@ -164,6 +165,7 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 		.udp_frees_deferred = deferred,
 		.fentry_udp_enqueue = supports_fentry(kernel, "__udp_enqueue_schedule_skb"),
 		.fentry_defer_free = deferred && supports_fentry(kernel, "skb_attempt_defer_free"),
+		.gro = kernel_types_feature(kernel, "NETIF_F_GRO_BIT"),
 		.prefer_kprobe = preempts_tasks(kernel) && supports_kprobe(),
 		.stats = supports_stats(),
 		/* A helper of 5.11, since which the kernel charges the cgroup instead. */

@@ -26,6 +26,7 @@ struct bpf_features {
 	bool preempt_rt;       /* CONFIG_PREEMPT_RT: a task can preempt another one in a softirq */
 	bool kfree_skb_reason; /* the tracepoint kfree_skb has the argument reason */
 	bool kfree_skb_rx_sk;  /* and rx_sk */
+	uint64_t gro;	       /* see struct settings in bpf/settings.h */
 	bool udp_frees_deferred; /* UDP readers pass no tracepoint but sock_recv_length */
 	bool fentry_udp_enqueue; /* fentry programs run at __udp_enqueue_schedule_skb() */
 	bool fentry_defer_free;	 /* fentry programs run at skb_attempt_defer_free() */

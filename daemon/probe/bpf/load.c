@@ -178,6 +178,7 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->preempt_rt = state->features.preempt_rt;
 	to->kfree_skb_reason = state->features.kfree_skb_reason;
 	to->kfree_skb_rx_sk = state->features.kfree_skb_rx_sk;
+	to->gro = state->features.gro;
 	to->wake = state->probe[NF_PROBE_SCHED_WAKING].state == PROBE_ATTACHED &&
 		   state->probe[NF_PROBE_SCHED_SWITCH].state == PROBE_ATTACHED;
 	to->softirq_exit = state->probe[NF_PROBE_SOFTIRQ_EXIT].state == PROBE_ATTACHED;

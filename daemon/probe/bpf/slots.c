@@ -67,14 +67,6 @@ static void set_state(struct bpf_ring_slots *slots, enum copy copy, enum probe_s
 
 /* ---- what the kernel has ------------------------------------------------- */
 
-/* The mask of a bit in net_device.features; 0: not known. */
-static uint64_t feature_bit(const struct btf *kernel, const char *name)
-{
-	int bit = kernel_types_constant(kernel, name);
-
-	return bit < 0 ? 0 : UINT64_C(1) << (bit & 63);
-}
-
 /* ---- loading ------------------------------------------------------------- */
 
 static int set_map_sizes(const struct backend_bpf_state *state, struct slots *skel)
@@ -301,9 +293,9 @@ int bpf_ring_slots_new(struct backend_bpf_state *state, const struct backend_set
 	slots->settings = settings->slots;
 	for (int i = 0; i < OWN_MAPS; i++)
 		slots->map[i] = -1;
-	slots->sg = feature_bit(kernel, "NETIF_F_SG_BIT");
-	slots->gso = feature_bit(kernel, "NETIF_F_GSO_BIT");
-	slots->tso = feature_bit(kernel, "NETIF_F_TSO_BIT");
+	slots->sg = kernel_types_feature(kernel, "NETIF_F_SG_BIT");
+	slots->gso = kernel_types_feature(kernel, "NETIF_F_GSO_BIT");
+	slots->tso = kernel_types_feature(kernel, "NETIF_F_TSO_BIT");
 	set_state(slots, XEN, PROBE_UNNEEDED, no_driver);
 	set_state(
 		slots, DEVICES, PROBE_UNNEEDED,

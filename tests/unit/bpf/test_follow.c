@@ -292,6 +292,38 @@ static void test_records_say_the_weight(void **state)
 
 /* ---- receive ---- */
 
+/* Weights add up where the kernel counts the same packets: not where GRO merges them behind its count. */
+static void test_weights_of_the_received(void **state)
+{
+	struct sk_buff *skb = skb_new(LO);
+	struct nf_device_stats *stats;
+
+	(void)state;
+	settings.gro = 1 << 14;
+	choose(NF_GATE_DIRECT);
+	receive(skb_new(NET_A));
+	stats = nf_device_stats(nf_device_slot(NET_A));
+	assert_int_equal(stats->received, 16);
+	assert_int_equal(stats->received_variance, 240);
+	NET_A->features = settings.gro;
+	choose(NF_GATE_DIRECT);
+	receive(skb_new(NET_A));
+	assert_int_equal(stats->received, 16);
+	NET_A->features = settings.gro = 0; /* not known */
+	choose(NF_GATE_DIRECT);
+	receive(skb_new(NET_A));
+	assert_int_equal(stats->received, 16);
+	choose(NF_GATE_TX);
+	queue(skb);
+	start_xmit(skb, LO);
+	receive(skb);
+	assert_int_equal(nf_device_stats(nf_device_slot(LO))->received, 16);
+	settings.gro = 1 << 14;
+	settings.governor = false;
+	receive(skb_new(NET_A));
+	assert_int_equal(stats->received, 16);
+}
+
 static __u64 clocks;
 
 static void count_clocks(enum stand_in_point point)
@@ -1095,6 +1127,7 @@ int main(void)
 		FOLLOW_TEST(test_polls_of_a_window),
 		FOLLOW_TEST(test_variance_of_a_window),
 		FOLLOW_TEST(test_records_say_the_weight),
+		FOLLOW_TEST(test_weights_of_the_received),
 		FOLLOW_TEST(test_run_without_a_clock),
 		FOLLOW_TEST(test_followed_run),
 		FOLLOW_TEST(test_untimed_interrupt),

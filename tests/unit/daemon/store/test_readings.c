@@ -430,10 +430,10 @@ static void test_a_forgotten_request(void **state)
 
 static uint64_t unseen_now;
 
-static uint64_t unseen(void *userdata)
+static struct reading_unseen unseen(void *userdata)
 {
 	(void)userdata;
-	return unseen_now;
+	return (struct reading_unseen){unseen_now, unseen_now / 10};
 }
 
 /* A reading of counters while the host has received that many packets since it booted; 0: that cannot be read. */
@@ -453,7 +453,8 @@ static void expect_host(const char *softnet, uint32_t packets, uint64_t received
 	counters = reading_counters(readings_latest(fixture.readings, READING_COUNTERS));
 	assert_true(counters->host.known);
 	assert_int_equal(counters->host.received, received);
-	assert_int_equal(counters->host.unseen, unseen_packets);
+	assert_int_equal(counters->host.unseen.packets, unseen_packets);
+	assert_int_equal(counters->host.unseen.undrawn, unseen_packets / 10);
 }
 
 /* What the host received counts from the first reading on, and never falls. */
