@@ -37,6 +37,14 @@ static bool agree(const struct tie_sums *sums, double slack)
 	return counted <= weights + (double)sums->unseen + off && counted >= weights - off;
 }
 
+/* Whether the weights say as much as the kernel's count: then they stay. */
+static bool suffice(const struct tie_sums *sums, double slack)
+{
+	double off = fabs((double)sums->counted - (double)sums->weights);
+
+	return off + HISTOGRAM_Z_95 * sqrt((double)sums->variance) <= slack * (double)sums->counted;
+}
+
 bool tie_holds(const struct tie *tie)
 {
 	const struct tie_sums *now = &tie->interval;
@@ -46,10 +54,7 @@ bool tie_holds(const struct tie *tie)
 	    (double)tie->skew_ns > SKEW_MOST * (double)tie->ns)
 		return false;
 	slack = slack_of(tie);
-	/* All that came was followed. */
-	if (!now->variance && (double)now->counted <= (double)now->weights * (1 + slack))
-		return false;
-	return agree(now, slack) && agree(&tie->all, slack);
+	return !suffice(now, slack) && agree(now, slack) && agree(&tie->all, slack);
 }
 
 /* Half of the 95 % interval of a proportion (Wilson): of its longer side, so never 0. */

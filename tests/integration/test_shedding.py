@@ -27,6 +27,7 @@ DROPS = patience.fewer(1_000_000)
 BATCH = 20_000
 BATCHES = 20
 Z_95 = 1.96
+EPOCH = "1970-01-01T00:00:00Z"
 LATE_NS = 2 << 20  # where a bucket begins
 IP_UDP = 28  # bytes of both headers
 
@@ -139,6 +140,24 @@ def check_bursts(daemon, silent_pair):
     assert sum(within) >= len(within) - 1, (bursts, gaps)
     assert gaps[-1][0] > BATCH and gaps[-1][1] > 0, gaps
     assert "packets in the other" in daemon.netflowctl("latency").stdout
+
+
+@patience.needs_real_cpus
+def test_the_past_is_tied_to_what_the_kernel_counted(start, silent_pair, tmp_path):
+    """The same packets now and in the history, where they are a part of an exact number."""
+    daemon = start(*SOME_JOURNEYS, "history.interval=2s", history=tmp_path)
+    device, segment = silent_pair.right_device, "receive_to_copy"
+    with inhabited(silent_pair.right):
+        _, number = exchange(silent_pair, 4)
+        now = daemon.latency(device, segment)
+        time.sleep(2.5)
+        rows = daemon.call("GetLatency", since=EPOCH, all=True, limit=1 << 20)["latencies"]
+    past = next(row for row in rows if row["segment"] == segment and
+                (row.get("netns"), row["ifindex"]) == (device.namespace.inode, device.ifindex))
+    assert now["followed"] < now["count"], "nothing was shed"
+    assert past["packets"] >= number
+    assert abs(past["count"] - number) <= past["count_margin"], (past, number)
+    assert past["drawn_margin"] <= 1.5 * now["drawn_margin"], (past, now)
 
 
 def test_records_say_that_the_scheduler_s_probes_were_detached(start):

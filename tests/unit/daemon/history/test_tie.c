@@ -242,6 +242,13 @@ static void test_what_is_left(void **state)
 	runs(&s, 1000, 0, 0.5, SHORT_NS);
 	assert_false(is_tied(&s));
 
+	/* Nearly all were: the weights say more than two readings that are apart. */
+	begin(&s);
+	runs(&s, 100000, 0, 0.5, SHORT_NS);
+	runs(&s, 100, 1, 0.5, SHORT_NS);
+	assert_true(s.tie.interval.variance > 0);
+	assert_false(is_tied(&s));
+
 	/* The kernel counts others, in this interval or ever. */
 	begin(&s);
 	runs(&s, 20000, 4, 1, SHORT_NS);
