@@ -317,6 +317,8 @@ struct sk_buff {
 	int skb_iif;
 	char cb[8];	 /* of the protocol, only its beginning: struct tcp_skb_cb */
 	__u8 cloned : 1; /* another skb may have the same head */
+	__u8 head_frag : 1;
+	__u8 slow_gro : 1; /* since 5.15 (5fc88f93edf2, 9efb4b5baf6c) */
 	__u16 vlan_proto;
 	__u16 vlan_tci;
 	__u16 protocol;
@@ -331,6 +333,13 @@ struct sk_buff {
 	unsigned int end;	   /* offset of skb_shared_info from head, on 64-bit kernels */
 	unsigned char *head;
 	unsigned char *data;
+};
+
+/* What XDP passes on.  It is at the begin of the packet's memory. */
+struct xdp_frame {
+	void *data;
+	__u32 headroom; /* bytes between it and the data */
+	struct net_device *dev_rx;
 };
 
 struct skb_frag {

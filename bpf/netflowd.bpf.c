@@ -116,16 +116,39 @@ static __always_inline bool nf_receive_draw(struct nf_cpu *cpu, struct nf_contex
 	return shift != NF_PASSES && !live.hold;
 }
 
-/*
- * Whether a device draws what it receives.  A virtual device receives what was sent on this host, or what another
- * device received: if that was not followed, neither is this.  But a veth with a program of XDP copies it to another
- * skb, and may receive what a card redirects to it: there, it is not known what was drawn before.
- */
-static __noinline int nf_receive_draws(__u32 slot, bool xdp)
+/* Whether a device receives only what was sent on this host, or what another device received. */
+static __noinline int nf_receive_is_local(__u32 slot)
 {
 	const struct nf_device_info *info = bpf_map_lookup_elem(&nf_device_infos, &slot);
 
-	return !info || !info->local || xdp;
+	return info && info->local;
+}
+
+/*
+ * Whether a frame that XDP redirected is at the head of the skb, which a veth built around it
+ * (__xdp_build_skb_from_frame()).  The frame has lost its pointers (xdp_scrub_frame()), but its headroom fits.
+ */
+static __noinline int nf_receive_has_frame(__u64 head, __u32 mac_header)
+{
+	const struct xdp_frame *frame = (const void *)head;
+
+	if (!bpf_core_field_exists(frame->dev_rx))
+		return 0;
+	return !BPF_CORE_READ(frame, data) && !BPF_CORE_READ(frame, dev_rx) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(frame, headroom) +
+			       bpf_core_type_size(struct xdp_frame) ==
+		       mac_header;
+}
+
+/*
+ * Whether an skb of a virtual device is one that nobody has sent: XDP redirected a frame to its peer.  Another skb can
+ * have the memory of such a frame, but what has had a route, or was sent to a veth with NAPI, has slow_gro.
+ */
+static __always_inline bool nf_receive_was_redirected(const struct sk_buff *skb)
+{
+	return BPF_CORE_READ_BITFIELD(skb, head_frag) && bpf_core_field_exists(skb->slow_gro) &&
+	       !BPF_CORE_READ_BITFIELD(skb, slow_gro) &&
+	       nf_receive_has_frame((__u64)skb->head, skb->mac_header);
 }
 
 /* Whether the driver runs a program of XDP for what the device receives. */
@@ -172,16 +195,23 @@ static __always_inline bool nf_receive_known(void *ctx, struct nf_cpu *cpu,
 	return false;
 }
 
-/* Whether the skb is followed; `drawn`: it would be if the device draws. */
-static __always_inline bool nf_receive_begins(const struct net_device *dev, __u32 slot, bool drawn,
+/*
+ * Whether the skb is followed; `drawn`: it would be if the device draws.  What a local device receives was drawn
+ * before: if that was not followed, neither is this.  But a veth with a program of XDP copies it to another skb, and
+ * XDP redirects what a card has received: there, it is not known what was drawn before.
+ */
+static __always_inline bool nf_receive_begins(const struct sk_buff *skb,
+					      const struct net_device *dev, __u32 slot, bool drawn,
 					      struct nf_arrival *by)
 {
-	bool xdp = nf_receive_has_xdp(dev);
+	bool local = nf_receive_is_local(slot), xdp = nf_receive_has_xdp(dev);
 
+	if (local && !by->joined && !by->inherits)
+		xdp |= nf_receive_was_redirected(skb);
 	by->unknown = xdp && !by->joined;
 	if (!settings.governor)
 		return true;
-	if (nf_receive_draws(slot, xdp)) {
+	if (!local || xdp) {
 		by->inherits = false;
 		return drawn;
 	}
@@ -216,7 +246,7 @@ static __always_inline void nf_receive(__u64 *ctx, struct nf_cpu *cpu, bool simp
 	if (known && nf_receive_known(ctx, cpu, skb, dev, e, number, head, now, &by))
 		return;
 	slot = nf_device_slot(dev);
-	if (!nf_receive_begins(dev, slot, drawn, &by)) {
+	if (!nf_receive_begins(skb, dev, slot, drawn, &by)) {
 		nf_count(cpu, NF_PROBE_NETIF_RECEIVE_SKB, NF_EVENT_PASSED);
 		if (known)
 			nf_inflight_free(cpu, NF_PROBE_NETIF_RECEIVE_SKB, e, number);

@@ -17,8 +17,6 @@ SAMPLE, SAMPLE_SECONDS = 8, 2
 
 Known = collections.namedtuple("Known", "topology load family governor question reason")
 KNOWN = [
-    Known("redirected", "*", "*", "on", "delivered",
-          "a veth without a program of XDP draws nothing: not what XDP redirects to it either"),
     Known("sniffed", "zerocopy", "*", "*", "delivered",
           "a packet socket has a clone: nothing shows that the skb's new head is its own"),
     Known("*", "udp_gso_only", "*", "*", "delivered",

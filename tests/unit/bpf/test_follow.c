@@ -7,6 +7,7 @@
 #define NET_B (&machine.dev[0][2])
 #define JIFFY_NS 4000000
 #define INTERVAL_NS 50000
+#define BEGIN_NS 2000000000
 
 static int follow_begin(void **state)
 {
@@ -796,6 +797,52 @@ static void test_veth_with_xdp(void **state)
 	assert_balanced();
 }
 
+/* An skb that a veth built around a frame; XDP has taken its pointers out. */
+static struct sk_buff *redirected(struct net_device *dev)
+{
+	struct sk_buff *skb = skb_new(dev);
+	struct xdp_frame *frame = (void *)skb->head;
+
+	skb->head_frag = 1;
+	skb->mac_header = sizeof(*frame) + 6;
+	*frame = (struct xdp_frame){.headroom = 6};
+	return skb;
+}
+
+/* What XDP redirects to the peer of a veth without a program is drawn there: it was not sent. */
+static void test_redirected(void **state)
+{
+	struct sk_buff *skb = redirected(LO), *routed = redirected(LO), *other = redirected(LO);
+	struct sk_buff *whole = redirected(LO), *card = redirected(NET_A), *passed = redirected(LO);
+
+	(void)state;
+	nf_device_slot(LO);
+	routed->slow_gro = 1;
+	((struct xdp_frame *)other->head)->headroom++;
+	((struct xdp_frame *)whole->head)->dev_rx = LO;
+	cpu_state(0)->next_run = 3;
+	at(BEGIN_NS);
+	softirq_raise(NET_RX_SOFTIRQ);
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(skb);
+	receive(routed);
+	receive(other);
+	receive(whole);
+	receive(card);
+	softirq_exit(NET_RX_SOFTIRQ);
+	assert_int_equal(nf_inflight_share(entry_of(skb)).shift, 3);
+	assert_int_equal(entry_of(skb)->rx.entry, 0);
+	assert_null(entry_of(routed));
+	assert_null(entry_of(other));
+	assert_null(entry_of(whole));
+	assert_int_not_equal(entry_of(card)->rx.entry, 0);
+	cpu_state(0)->next_run = NF_PASSES;
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(passed);
+	assert_null(entry_of(passed));
+	assert_balanced();
+}
+
 /* A segment of GSO begins at start_xmit, but not where it may be an skb that was passed over. */
 static void test_segments(void **state)
 {
@@ -1146,6 +1193,7 @@ int main(void)
 		FOLLOW_TEST(test_tunnel),
 		FOLLOW_TEST(test_out_of_a_tunnel),
 		FOLLOW_TEST(test_veth_with_xdp),
+		FOLLOW_TEST(test_redirected),
 		FOLLOW_TEST(test_segments),
 		FOLLOW_TEST(test_reused),
 		FOLLOW_TEST(test_older_than_the_stages),
