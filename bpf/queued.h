@@ -105,6 +105,10 @@ static __always_inline bool nf_queued_has_length(const struct nf_inflight *e,
  * Whether a new entry is that of this skb, which has been received: the entry of another one at its address was
  * replaced then.  A new head that the skb got since is kept, see nf_inflight_is_renewed().  But the parts into which
  * UDP splits an skb have not been received: the length tells them from the skb whose memory they have.
+ *
+ * A packet socket beside it has a clone with that head, which is new if the pages of a zero-copy send were copied for
+ * it (skb_orphan_frags_rx()).  Of a stream, only what was received comes into the queue, so that there the length is
+ * enough for an skb with clones.  A raw socket of TCP has clones.
  */
 static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb,
 					      const struct sk_buff *at, __u64 head, int iif,
@@ -112,7 +116,9 @@ static __always_inline bool nf_queued_is_same(struct nf_inflight *e, __u64 skb,
 {
 	if (likely(e->head == head))
 		return true;
-	if (cloned || !iif || !(stream || nf_queued_has_length(e, at)))
+	if (!iif || (cloned && (!stream || BPF_CORE_READ(at, sk, sk_type) != SOCK_STREAM)))
+		return false;
+	if ((cloned || !stream) && !nf_queued_has_length(e, at))
 		return false;
 	e->head = head;
 	nf_inflight_seal(e, skb);

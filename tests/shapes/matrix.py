@@ -17,8 +17,6 @@ SAMPLE, SAMPLE_SECONDS = 8, 2
 
 Known = collections.namedtuple("Known", "topology load family governor question reason")
 KNOWN = [
-    Known("sniffed", "zerocopy", "*", "*", "delivered",
-          "a packet socket has a clone: nothing shows that the skb's new head is its own"),
     Known("*", "udp_gso_only", "*", "*", "delivered",
           "UDP splits an skb for a reader that cannot take it whole: the parts have no journeys"),
 ]

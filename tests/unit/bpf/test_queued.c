@@ -499,6 +499,27 @@ static void test_other_head(void **state)
 	assert_null(ready());
 }
 
+/* A segment of a zero-copy send got a new head, of which a packet socket then took a clone. */
+static void test_clone_beside(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct sk_buff *skb = received_at(BEGIN);
+		bool longer = i == 1, raw = i == 2;
+
+		append(&tcp, skb);
+		skb->head = machine.head[machine.skbs++];
+		skb->data = skb->head + MACHINE_NETWORK + 52; /* the headers were pulled */
+		skb->len += longer - 52;
+		skb->cloned = 1;
+		skb->sk = &tcp.sk;
+		tcp.sk.sk_type = raw ? 3 : SOCK_STREAM;
+		announced_at(&tcp, BEGIN + 1600);
+		assert_int_equal(queued_after(skb), longer || raw ? 0 : 1600);
+		queue_init(&tcp.sk.sk_receive_queue);
+	}
+}
+
 /* An entry that two CPUs have mixed, and memory that is not readable. */
 static void test_torn_and_unreadable(void **state)
 {
@@ -760,8 +781,12 @@ static void test_parts_of_a_datagram(void **state)
 {
 	static const struct {
 		__u32 received, length;
-		bool same;
-	} cases[] = {{100, 100, true}, {100, 99, false}, {46, 30, true}, {46, 47, false}};
+		bool same, cloned;
+	} cases[] = {{100, 100, true, false},
+		     {100, 99, false, false},
+		     {46, 30, true, false},
+		     {46, 47, false, false},
+		     {100, 100, false, true}};
 
 	(void)state;
 	settings.udp_enqueue = true;
@@ -775,6 +800,7 @@ static void test_parts_of_a_datagram(void **state)
 		skb->head = machine.head[machine.skbs++];
 		skb->data = skb->head + MACHINE_NETWORK + 28; /* the headers were pulled */
 		skb->len = cases[i].length - 28;
+		skb->cloned = cases[i].cloned;
 		enqueue(&udp.sk, skb);
 		assert_int_equal(cpu_state(0)->enqueue.skb != 0, cases[i].same);
 	}
@@ -1043,6 +1069,7 @@ int main(void)
 		QUEUED_TEST(test_unknown_udp),
 		QUEUED_TEST(test_no_received_skb),
 		QUEUED_TEST(test_other_head),
+		QUEUED_TEST(test_clone_beside),
 		QUEUED_TEST(test_torn_and_unreadable),
 		QUEUED_TEST(test_process_context),
 		QUEUED_TEST(test_families),
