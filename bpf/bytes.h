@@ -27,13 +27,15 @@ static __always_inline __u32 nf_net_bytes(const struct sk_buff *skb)
 	return end > start && end - start < 1 << 16 ? end - start : 0;
 }
 
+#define NF_SKB_GSO_UDP_L4 (1U << 17)
+
 /*
  * The bytes of a GSO skb that each of its segments has: its headers.  The kernel itself
  * computes them so (qdisc_pkt_len_init()).
  */
 static __always_inline __u32 nf_gso_header_bytes(const struct sk_buff *skb, __u32 gso_type)
 {
-	enum { SKB_GSO_TCPV4 = 1 << 0, SKB_GSO_TCPV6 = 1 << 4, SKB_GSO_UDP_L4 = 1 << 17 };
+	enum { SKB_GSO_TCPV4 = 1 << 0, SKB_GSO_TCPV6 = 1 << 4 };
 	const __u32 tcp_offset = 12, udp_bytes = 8; /* of the data offset, in words of 32 bits */
 	__u64 before = (__u64)skb->head + skb->transport_header - (__u64)skb->data;
 	__u8 words = 0;
@@ -42,7 +44,7 @@ static __always_inline __u32 nf_gso_header_bytes(const struct sk_buff *skb, __u3
 	barrier_var(before);
 	if (skb->transport_header == 0xffff || before >= 1 << 16)
 		return 0;
-	if (gso_type & SKB_GSO_UDP_L4)
+	if (gso_type & NF_SKB_GSO_UDP_L4)
 		return before + udp_bytes;
 	if (!(gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)))
 		return before;

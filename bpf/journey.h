@@ -625,6 +625,32 @@ static __always_inline bool nf_journey_parts(struct nf_cpu *cpu, const struct sk
 }
 
 /*
+ * UDP splits what came as one skb for a reader that takes single datagrams (udp_rcv_segment()): it frees the skb, and
+ * puts its parts, which are new skbs, into the queue of their socket at once.  Their journeys go on from here, see
+ * nf_queued_part().
+ */
+static __always_inline void nf_journey_split(struct nf_cpu *cpu, const struct sk_buff *skb,
+					     __u64 number, const struct nf_inflight *e)
+{
+	const struct skb_shared_info *info = (const void *)(skb->head + skb->end);
+	struct nf_split *split = &cpu->split;
+
+	if (likely(!(BPF_CORE_READ(info, gso_type) & NF_SKB_GSO_UDP_L4)))
+		return;
+	split->skb = number;
+	split->begin_ns = e->begin_ns;
+	split->rx = e->rx;
+	split->iif = skb->skb_iif;
+	split->size = BPF_CORE_READ(info, gso_size);
+	split->left = nf_segments(skb);
+	split->begun = 0;
+	split->slot = e->slot;
+	split->share = nf_inflight_share(e);
+	split->flags = e->flags & (NF_INFLIGHT_SLOW | NF_INFLIGHT_HOPS | NF_INFLIGHT_POLLED);
+	cpu->received = NF_PARTS;
+}
+
+/*
  * The first skb that is queued on this CPU after one parted: if it is the clone, give it the entry.  Its length is that
  * of the packet, and no other skb has its new head.  It is inlined, because load.c removes exchanges for 5.10 from
  * programs only, not from functions.

@@ -141,7 +141,7 @@ static __noinline int nf_receive_has_frame(__u64 head, __u32 mac_header)
 }
 
 /*
- * Whether an skb of a virtual device is one that nobody has sent: XDP redirected a frame to its peer.  Another skb can
+ * Whether an skb of a virtual device is one that was not sent: XDP redirected a frame to its peer.  Another skb can
  * have the memory of such a frame, but what has had a route, or was sent to a veth with NAPI, has slow_gro.
  */
 static __always_inline bool nf_receive_was_redirected(const struct sk_buff *skb)
@@ -753,6 +753,8 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 	}
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))
 		return;
+	if (event == NF_EVENT_CONSUMED)
+		nf_journey_split(cpu, skb, number, &path);
 	if (timed)
 		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0,
 				     softirq ? NF_READER_IN_SOFTIRQ : NF_READER_IN_TASK);
@@ -773,6 +775,8 @@ static __always_inline void nf_on_kfree_skb(__u64 *ctx, struct nf_cpu *cpu)
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 
+	if (unlikely(cpu->received == NF_PARTS))
+		nf_queued_part_dropped(cpu, skb);
 	if (!nf_journey_completed(ctx, cpu, skb, ctx[1], NF_KFREE_SKB_REASON(ctx)))
 		nf_drop(ctx, cpu, skb, NF_KFREE_SKB_RX_SK(ctx), ctx[1], NF_KFREE_SKB_REASON(ctx));
 }

@@ -42,6 +42,9 @@
  * netif_receive_skb(), and may be in another namespace: that of a pod.  The kernel then notes their ifindex in the
  * skb (skb_iif), so a socket's queue shows it, and the journey goes on at that device, see nf_queued_lift().
  *
+ * Parts.  UDP splits an skb for a reader that takes single datagrams.  The parts come into the queue one after the
+ * other, on this CPU and at once, and have passed no stage: see nf_queued_part().
+ *
  * The skbs behind the first are read with bpf_probe_read_kernel() only, which
  * does not fault if one of them is freed; then its address, or its head, does not
  * match an entry.
@@ -257,6 +260,102 @@ static __always_inline void nf_queued_stamp(struct nf_inflight *e, __u64 now, __
 		e->flags |= NF_INFLIGHT_SLOW;
 }
 
+/* ---- parts ---------------------------------------------------------------- */
+
+/*
+ * Whether an skb, which comes into the queue of a UDP socket on this CPU after one was split, is a part of that one.
+ * Others of its list that were received behind it have entries of their own.  A global function like nf_queued_one().
+ */
+__noinline int nf_queued_is_part(__u64 skb, __u64 base)
+{
+	const struct sk_buff *at = (const void *)(skb + base);
+	const struct nf_inflight *e = nf_inflight_at(skb);
+	struct nf_cpu *cpu = nf_this_cpu();
+
+	if (!cpu || !e || !cpu->split.left)
+		return 0;
+	if (e->skb == skb && e->journey == NF_JOURNEY_RX && e->begin_ns > cpu->split.begin_ns)
+		return 0;
+	return (__u32)BPF_CORE_READ(at, skb_iif) == cpu->split.iif &&
+	       BPF_CORE_READ(at, len) <= cpu->split.size &&
+	       !BPF_CORE_READ_BITFIELD_PROBED(at, cloned);
+}
+
+/* The parts vary together, and with the journeys that were drawn with the skb that was split. */
+static __always_inline struct nf_share nf_queued_part_share(struct nf_split *split)
+{
+	struct nf_share share = split->share;
+	__u32 rank = share.rank + nf_rank(++split->begun);
+
+	share.rank = rank < 31 ? rank : 31;
+	return share;
+}
+
+/*
+ * Begin the journey of a part as that of the skb that was split.  Inlined for nf_inflight_take(), see
+ * nf_journey_move().
+ */
+static __always_inline void nf_queued_part(struct nf_cpu *cpu, enum nf_probe probe, __u64 skb)
+{
+	__u64 base = nf_base(cpu);
+	struct nf_split *split = &cpu->split;
+	const struct sk_buff *at = (const void *)(skb + base);
+	struct nf_inflight *e = nf_inflight_at(skb);
+	const struct nf_hops *crossed = nf_hops_at(split->skb);
+	struct nf_hops *hops = nf_hops_at(skb);
+	bool known;
+
+	if (!e || !crossed || !hops || !nf_queued_is_part(skb, base))
+		return;
+	split->left--;
+	known = e->skb == skb;
+	if (known)
+		nf_count(cpu, probe, NF_EVENT_INVALIDATED);
+	nf_inflight_take(cpu, probe, e, skb, known);
+	if (split->flags & NF_INFLIGHT_HOPS) {
+		*hops = *crossed;
+		if (hops->skb == split->skb)
+			hops->skb = skb;
+	}
+	e->head = (__u64)BPF_CORE_READ(at, head);
+	e->begin_ns = split->begin_ns;
+	e->rx = split->rx;
+	e->sock_queue = 0;
+	e->sk = 0;
+	e->len = 0;
+	e->slot = split->slot;
+	e->journey = NF_JOURNEY_RX;
+	nf_inflight_set_share(e, split->flags, nf_queued_part_share(split));
+	nf_inflight_seal(e, skb);
+}
+
+/* A part is dropped before it comes into the queue, and has no journey. */
+static __always_inline void nf_queued_part_dropped(struct nf_cpu *cpu, const struct sk_buff *skb)
+{
+	const struct nf_inflight *e = nf_inflight_at(nf_address(skb));
+
+	if (cpu->split.left && (!e || e->skb != nf_address(skb)) &&
+	    (__u32)skb->skb_iif == cpu->split.iif)
+		cpu->split.left--;
+}
+
+/* The same of the last skb of a UDP socket, which the kernel announces now: its reader may have moved the queue. */
+static __always_inline void nf_queued_part_announced(struct nf_cpu *cpu, __u64 tail, __u64 queue,
+						     __u64 sk)
+{
+	__u64 base = nf_base(cpu);
+	const struct udp_sock *up = (const void *)(sk + base);
+	__u16 left = cpu->split.left;
+
+	if (tail == queue)
+		tail = (__u64)BPF_CORE_READ(up, reader_queue.prev) - base;
+	if (tail != sk + bpf_core_field_offset(struct udp_sock, reader_queue))
+		nf_queued_part(cpu, NF_PROBE_SK_DATA_READY, tail);
+	/* Or its reader has taken it already. */
+	if (left && cpu->split.left == left)
+		cpu->split.left--;
+}
+
 /* ---- gaps ---------------------------------------------------------------- */
 
 #define NF_QUEUED_BLOCKS 4 /* of tcp_sock.selective_acks */
@@ -457,17 +556,22 @@ static __always_inline __u64 nf_queued_at_reader(struct nf_cpu *cpu, const struc
 				nf_address(&up->reader_queue), base, now, NF_QUEUED_UDP);
 }
 
+/* What was received last is announced.  Parts are announced one by one. */
+static __always_inline void nf_queued_forget(struct nf_cpu *cpu)
+{
+	if (cpu->received != NF_PARTS || !cpu->split.left)
+		cpu->received = 0;
+}
+
 /*
  * Whether a followed skb can be new in a queue with this tail: the tail is followed, or one was received on
  * this CPU and is not announced yet.
  */
 static __always_inline bool nf_queued_any(struct nf_cpu *cpu, __u64 tail)
 {
-	if (!settings.governor)
-		return true;
-	if (!cpu->received && !nf_inflight_may_have(tail))
+	if (settings.governor && !cpu->received && !nf_inflight_may_have(tail))
 		return false;
-	cpu->received = 0;
+	nf_queued_forget(cpu);
 	return true;
 }
 
@@ -480,11 +584,14 @@ static __always_inline void nf_queued_untyped(struct nf_cpu *cpu, const struct s
 	if (!nf_queued_family(BPF_CORE_READ(sk, __sk_common.skc_family)))
 		return;
 	tail = (__u64)BPF_CORE_READ(sk, sk_receive_queue.prev) - base;
+	queue = (__u64)&sk->sk_receive_queue - base;
+	if (unlikely(cpu->received == NF_PARTS) && !settings.udp_enqueue &&
+	    BPF_CORE_READ(sk, sk_protocol) == IPPROTO_UDP)
+		nf_queued_part_announced(cpu, tail, queue, (__u64)sk - base);
 	if (!nf_queued_any(cpu, tail))
 		return;
 	now = bpf_ktime_get_ns();
 	cpu->ready_ns = now;
-	queue = (__u64)&sk->sk_receive_queue - base;
 	if (nf_queued_is_locked(BPF_CORE_READ(sk, sk_protocol)))
 		cpu->ready = nf_queued_stream(cpu, tail, queue, now);
 	else
@@ -499,6 +606,10 @@ static __always_inline void nf_queued_enqueue(struct nf_cpu *cpu, const struct s
 	struct nf_inflight *e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 
 	cpu->enqueue.skb = 0;
+	if (unlikely(cpu->received == NF_PARTS)) {
+		nf_queued_part(cpu, NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB, number);
+		e = nf_inflight_at(number);
+	}
 	if (!nf_queued_is_new(e, number) ||
 	    !nf_queued_is_same(e, number, skb, (__u64)skb->head, skb->skb_iif,
 			       BPF_CORE_READ_BITFIELD(skb, cloned), false))
@@ -565,13 +676,15 @@ static __always_inline bool nf_queued(struct nf_cpu *cpu, const struct sock *sk)
 		if (oldest) {
 			cpu->ready_ns = cpu->enqueue.ns;
 			cpu->ready = oldest;
-			cpu->received = 0;
+			nf_queued_forget(cpu);
 			return true;
 		}
 	}
 	tail = sk->sk_receive_queue.prev;
 	skb = nf_address(tail);
 	queue = nf_address(&sk->sk_receive_queue);
+	if (unlikely(cpu->received == NF_PARTS) && !named && sk->sk_protocol == IPPROTO_UDP)
+		nf_queued_part_announced(cpu, skb, queue, nf_address(sk));
 	if (!nf_queued_any(cpu, skb))
 		return false;
 	e = skb != queue ? nf_inflight_at(skb) : 0;

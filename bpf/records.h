@@ -421,6 +421,31 @@ struct nf_evidence_state {
 	__u64 ip;      /* address of the network header */
 };
 
+/* Stages before receive, in ticks before it; 0 = not passed, or not known. */
+struct nf_rx_stages {
+	__u32 irq;
+	__u32 raise;
+	__u32 entry;
+};
+
+/* The followed skb that UDP has split on this CPU, see nf_journey_split(): each part has what it had. */
+struct nf_split {
+	__u64 skb; /* a number like nf_inflight.skb, for its nf_hops */
+	__u64 begin_ns;
+	struct nf_rx_stages rx;
+	__u32 iif;
+	__u16 size;  /* payload of each part but the last, bytes */
+	__u16 left;  /* parts that are not in a queue yet */
+	__u16 begun; /* journeys of parts */
+	__u16 slot;
+	struct nf_share share;
+	__u8 flags;
+	__u8 reserved[5];
+};
+
+/* In place of the skb that was received last: the parts of nf_cpu.split come, and are not announced. */
+#define NF_PARTS 1
+
 #define NF_PASSES 0xff
 /* In place of a time: the clock was not read, because nothing would use it. */
 #define NF_UNTIMED 1
@@ -459,7 +484,7 @@ struct nf_cpu {
 	struct nf_enqueue enqueue;
 	__u64 ready_ns; /* when `ready` was announced */
 	struct nf_evidence_state evidence;
-	__u64 received; /* the followed skb that was received last and is not announced, 0 = none */
+	__u64 received; /* the followed skb that was received last and is not announced, 0 = none, NF_PARTS */
 	__u64 parted; /* the followed skb of which a clone goes on, 0 = none; see nf_journey_parts() */
 	__u64 parted_dev; /* and the address of the device that it goes to */
 	__u64 random;	  /* the state of nf_random() */
@@ -468,7 +493,7 @@ struct nf_cpu {
 	__u32 ranks;	  /* journeys that have begun in this window on this CPU */
 	__u32 closed;	  /* the daemon writes it, 1: stages are detached, or are being detached */
 	__u64 zero;	  /* always 0, which the verifier does not know */
-	__u64 spare[6];	  /* fills a cache line */
+	struct nf_split split;
 	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
 	struct nf_above above[NF_ABOVE];   /* by the ifindex */
@@ -502,13 +527,6 @@ enum nf_journey {
  */
 #define NF_TICK_SHIFT 4
 #define NF_TICK_MAX 0xffffffffU
-
-/* Stages before receive, in ticks before it; 0 = not passed, or not known. */
-struct nf_rx_stages {
-	__u32 irq;
-	__u32 raise;
-	__u32 entry;
-};
 
 /*
  * The entry of one live skb.  `skb` is the owner: the skb's address, as an opaque

@@ -17,8 +17,6 @@ SAMPLE, SAMPLE_SECONDS = 8, 2
 
 Known = collections.namedtuple("Known", "topology load family governor question reason")
 KNOWN = [
-    Known("*", "udp_gso_only", "*", "*", "delivered",
-          "UDP splits an skb for a reader that cannot take it whole: the parts have no journeys"),
 ]
 
 

@@ -106,9 +106,9 @@ def truths(cell, made):
     elif cell.load.kind == "tcp":
         known["delivered"] = (sent.calls, made.counted[1])
     elif not shape.loses:
-        # UDP may split an skb for readers that cannot take it whole: how many of the parts have a
-        # journey is not known.
-        known["delivered"] = (1, sent.read)
+        # UDP splits an skb for a reader that takes single datagrams.
+        single = cell.load.read != "gro"
+        known["delivered"] = (floor(sent.read) if single else 1, sent.read)
     return known
 
 

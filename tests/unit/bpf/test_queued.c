@@ -806,6 +806,163 @@ static void test_parts_of_a_datagram(void **state)
 	}
 }
 
+/* An skb of segments of 32 bytes. */
+static void segmented(struct sk_buff *skb, __u32 type, __u32 segments)
+{
+	struct skb_shared_info *info;
+
+	skb->end = MACHINE_HEAD - sizeof(*info);
+	info = (void *)(skb->head + skb->end);
+	*info = (struct skb_shared_info){.gso_type = type, .gso_size = 32, .gso_segs = segments};
+}
+
+/* A datagram that was received at BEGIN is split. */
+static void split_at(__u64 ns, __u32 parts)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	segmented(skb, NF_SKB_GSO_UDP_L4, parts);
+	at(ns);
+	consume(skb);
+}
+
+/* The next part is put into the queue. */
+static struct sk_buff *part_at(struct sk_buff *skb, __u64 ns)
+{
+	skb->skb_iif = NET_A->ifindex;
+	skb->len = 32;
+	at(ns);
+	if (settings.udp_enqueue)
+		enqueue(&udp.sk, skb);
+	append(&udp, skb);
+	announced_at(&udp, ns);
+	return skb;
+}
+
+/* Each part goes on from the skb that was split: with fentry, from 6.18 on too, and without it. */
+static void test_parts(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct sk_buff *part, *memory;
+
+		path_end(state);
+		queued_begin(state);
+		settings.udp_enqueue = way > 0;
+		settings.udp_deferred = way > 1;
+		settings.udp_reader = !way;
+		memory = received_at(BEGIN - 1600);
+		at(BEGIN - 800);
+		softirq_entry(NET_RX_SOFTIRQ);
+		split_at(BEGIN + 800, 3);
+		for (int i = 0; i < 3; i++) {
+			/* The memory of one was that of an skb that was freed silently. */
+			part = part_at(i == 1 ? memory : skb_new(NET_A), BEGIN + 1600 * (i + 1));
+			assert_int_equal(queued_after(part), 1600 * (i + 1));
+			assert_int_equal(entry_of(part)->rx.entry, 800 / 16);
+			assert_ptr_equal(ready(), part);
+		}
+		/* Another datagram, which is not followed. */
+		part = part_at(skb_new(NET_A), BEGIN + 16000);
+		assert_null(entry_of(part));
+		assert_int_equal(events(NF_EVENT_CONSUMED), 1);
+		assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+		assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 3, 1600 * 6);
+		assert_balanced();
+	}
+}
+
+/* Not parts: too long, of another device, a clone, with an entry of its own; and behind one that was dropped. */
+static void test_not_a_part(void **state)
+{
+	struct sk_buff *skb[6], *own;
+
+	(void)state;
+	settings.udp_enqueue = true;
+	own = received_at(BEGIN);
+	segmented(own, 1, 3); /* of TCP */
+	consume(own);
+	assert_int_not_equal(cpu_state(0)->received, NF_PARTS);
+	split_at(BEGIN, 3);
+	own = received_at(BEGIN + 16);
+	cpu_state(0)->received = NF_PARTS;
+	for (int i = 0; i < 5; i++) {
+		skb[i] = i == 3 ? own : skb_new(NET_A);
+		skb[i]->skb_iif = i == 1 ? 3 : NET_A->ifindex;
+		skb[i]->len = i == 0 ? 33 : 32;
+		skb[i]->cloned = i == 2;
+		if (i == 4) {
+			drop(skb[i], 1, 2);
+			drop(own, 1, 2);
+			assert_int_equal(cpu_state(0)->split.left, 2);
+			continue;
+		}
+		enqueue(&udp.sk, skb[i]);
+		assert_int_equal(cpu_state(0)->split.left, 3);
+	}
+	for (int i = 0; i < 4; i++)
+		drop(skb[4], 1, 2);
+	enqueue(&udp.sk, skb[4]);
+	assert_int_equal(events(NF_EVENT_BEGUN), 3);
+	/* Behind the next that is received. */
+	skb[5] = received_at(BEGIN + 1600);
+	part_at(skb[0], BEGIN + 1600);
+	assert_null(entry_of(skb[0]));
+	assert_balanced();
+}
+
+/* Its reader has taken a part, or moved it with the queue, before it is announced. */
+static void test_part_at_reader(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	(void)state;
+	split_at(BEGIN, 2);
+	announced_at(&udp, BEGIN + 1600);
+	skb->skb_iif = NET_A->ifindex;
+	skb->len = 32;
+	append(&udp, skb);
+	queue_splice(&udp.sk.sk_receive_queue, &udp.udp.reader_queue);
+	announced_at(&udp, BEGIN + 1600);
+	assert_int_equal(queued_after(skb), 1600);
+	assert_int_equal(cpu_state(0)->split.left, 0);
+	assert_balanced();
+}
+
+/* The parts have crossed what the whole has. */
+static void test_parts_have_hops(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN), *part = skb_new(NET_A);
+
+	(void)state;
+	at(BEGIN + 16);
+	receive(skb); /* it goes up to a bridge */
+	segmented(skb, NF_SKB_GSO_UDP_L4, 1);
+	consume(skb);
+	part_at(part, BEGIN + 1600);
+	assert_int_equal(entry_of(part)->flags & NF_INFLIGHT_HOPS, NF_INFLIGHT_HOPS);
+	assert_int_equal(nf_hops_at(nf_address(part))->skb, nf_address(part));
+	assert_int_equal(nf_hops_at(nf_address(part))->count, 1);
+}
+
+/* What was drawn together varies together: n parts of one skb count n² times. */
+static void test_parts_vary_together(void **state)
+{
+	__u64 variance = 0;
+
+	(void)state;
+	settings.governor = true;
+	split_at(BEGIN, 4);
+	cpu_state(0)->split.share.shift = 3;
+	for (int i = 0; i < 4; i++) {
+		struct sk_buff *part = part_at(skb_new(NET_A), BEGIN + 1600);
+
+		assert_int_equal(nf_inflight_weight(entry_of(part)).weight, 8);
+		variance += nf_inflight_weight(entry_of(part)).variance;
+	}
+	assert_in_range(variance, 16 * 8 * 7, 2 * 16 * 8 * 7);
+}
+
 /* Since 6.18 one CPU queues and announces the datagrams of others with its own. */
 static void test_enqueue_for_others(void **state)
 {
@@ -1083,6 +1240,11 @@ int main(void)
 		QUEUED_TEST(test_enqueue_and_fast_reader),
 		QUEUED_TEST(test_enqueue_of_a_full_socket),
 		QUEUED_TEST(test_parts_of_a_datagram),
+		QUEUED_TEST(test_parts),
+		QUEUED_TEST(test_not_a_part),
+		QUEUED_TEST(test_part_at_reader),
+		QUEUED_TEST(test_parts_have_hops),
+		QUEUED_TEST(test_parts_vary_together),
 		QUEUED_TEST(test_enqueue_for_others),
 		QUEUED_TEST(test_enqueue_for_others_and_fast_reader),
 		QUEUED_TEST(test_reader_of_several),
