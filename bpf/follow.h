@@ -67,8 +67,9 @@ static __always_inline void nf_tell_busy(void)
 }
 
 /*
- * Choose N for the rate since the last time.  It rises at once.  It falls when a fourth of it would be enough, so
- * that a rate near a power of two does not make it change all the time.
+ * Choose N for the rate since the last time.  It doubles at most: nothing may stand for the rest of a burst that ends
+ * within a block, and the margin covers that if the blocks before had half as many.  It falls when a fourth of it would
+ * be enough, so that a rate near a power of two does not make it change all the time.
  */
 static __always_inline void nf_gate_measure(struct nf_gate *gate, __u64 now)
 {
@@ -83,7 +84,7 @@ static __always_inline void nf_gate_measure(struct nf_gate *gate, __u64 now)
 	if (!one_in)
 		gate->next_shift = 0;
 	else if (shift > gate->shift)
-		gate->next_shift = shift;
+		gate->next_shift = gate->shift + 1;
 	else if (shift + 2 <= gate->shift)
 		gate->next_shift = shift + 1;
 	else
