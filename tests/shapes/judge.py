@@ -11,7 +11,7 @@ MISSES, CHANCE = 0.05, 0.001
 ABSURD = 3
 
 Verdict = collections.namedtuple(
-    "Verdict", "cell governor question low high shown margin right known")
+    "Verdict", "cell governor question low high shown margin right")
 
 
 def at_least(misses, estimates):
@@ -28,23 +28,18 @@ class Judge:
         self.verdicts = []
 
     def number(self, cell, governor, question, truth, shown, margin=None):
-        """Whether this number can be: True for what is known to be false, too."""
+        """Whether this number can be."""
         low, high = truth
         off = max(low - shown, shown - high, 0)
-        right, known = off <= (margin or 0), cell.known(governor, question)
-        self.verdicts.append(Verdict(str(cell), governor, question, low, high, shown, margin, right,
-                                     known))
-        return right or known is not None or off <= ABSURD * (margin or 0)
+        right = off <= (margin or 0)
+        self.verdicts.append(Verdict(str(cell), governor, question, low, high, shown, margin,
+                                     right))
+        return off <= ABSURD * (margin or 0)
 
     def misses(self):
         """(estimates that miss their margin, all estimates)"""
-        estimates = [v for v in self.verdicts if v.margin is not None and not v.known]
+        estimates = [v for v in self.verdicts if v.margin is not None]
         return sum(not v.right for v in estimates), len(estimates)
-
-    def mended(self):
-        """Lines of KNOWN that were asked, and whose numbers were all right."""
-        asked = [v for v in self.verdicts if v.known]
-        return {v.known for v in asked} - {v.known for v in asked if not v.right}
 
     def table(self, everything=True):
         lines = [("cell", "governor", "question", "truth", "shown", "margin", "verdict")]
@@ -55,8 +50,7 @@ class Judge:
             lines.append((v.cell, v.governor, v.question, truth, f"{v.shown}",
                           "exact" if v.margin is None else f"{v.margin}",
                           "right" if v.right else
-                          ("outside" if v.margin is not None else "FALSE")
-                          + (", known" if v.known else "")))
+                          "outside" if v.margin is not None else "FALSE"))
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip()
                          for line in lines)

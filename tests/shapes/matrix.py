@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The matrix: topology × load × family, as a table; each cell asks both governors.
-
-What is known to be false stands in KNOWN with the reason.  A line of it all of whose numbers are
-right in a whole run is a failure: it has to go.
-"""
+"""The matrix: topology × load × family, as a table; each cell asks both governors."""
 
 import collections
-import fnmatch
 import random
 
 from topologies import BUILDERS
@@ -15,22 +10,12 @@ from shape_loads import LOADS
 # Cells of a sample, and the longest time of their load in s: continuous integration waits for it.
 SAMPLE, SAMPLE_SECONDS = 8, 2
 
-Known = collections.namedtuple("Known", "topology load family governor question reason")
-KNOWN = [
-]
-
 
 class Cell(collections.namedtuple("Cell", "topology load family")):
     __slots__ = ()
 
     def __str__(self):
         return f"{self.topology}-{self.load.name}-{self.family}"
-
-    def known(self, governor, question):
-        """The line of KNOWN for a number of this cell; None if it must be true."""
-        words = self.topology, self.load.name, str(self.family), governor, question
-        return next((known for known in KNOWN
-                     if all(map(fnmatch.fnmatchcase, words, known[:-1]))), None)
 
 
 def makes_sense(topology, load, family):

@@ -171,10 +171,3 @@ def test_margins(judge):
     misses, estimates = judge.misses()
     print(f"{misses} of {estimates} estimates miss their margin of 95 %")
     assert at_least(misses, estimates) > CHANCE, f"{misses} of {estimates}"
-
-
-def test_what_is_known_is_still_false(judge, pytestconfig):
-    """Only all cells together can show that a line of KNOWN has to go."""
-    if pytestconfig.getoption("--sample"):
-        pytest.skip("a sample shows some cells of each line")
-    assert not judge.mended()
