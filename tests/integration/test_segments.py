@@ -344,15 +344,14 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
 @pytest.mark.simultaneous
 def test_forwarding(start, lab):
     """A router with a shaped output: one record from receive to xmit, with both devices."""
-    daemon = start(*journeys.EVERY)
-
     def attempt():
         path = lab.path()
         shape(path.far_device)
+        daemon = start(*journeys.EVERY)
         path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)
-        return path, check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
+        return daemon, path, check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
 
-    path, records = undisturbed(attempt)
+    daemon, path, records = undisturbed(attempt)
     for record in records:
         names = journeys.names(record)
         assert names[names.index("receive"):] == ["receive", "queue", "start_xmit", "xmit"]
