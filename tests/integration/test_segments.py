@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lab import backends, delay, journeys, patience, sockets, waiting
+from lab import attempts, backends, delay, journeys, patience, sockets, waiting
 
 PORT = 7777
 # Well above the delays of a busy machine, well below those that the tests make.
@@ -192,7 +192,6 @@ def test_reader_woken_beside_a_capture(start, silent_pair):
 # ---- transmit, forward ------------------------------------------------------
 
 COUNT, PAYLOAD, BURST = 40, 1000, 2000
-ATTEMPTS = 10
 RATE = round(1_000_000 / patience.FACTOR)  # bytes per second
 THRESHOLD_MS = patience.milliseconds(20)
 LENGTH = PAYLOAD + 8 + 20 + 14
@@ -219,30 +218,15 @@ def delays_of_shaper(arrivals_ns=(0,) * COUNT):
     return delays
 
 
-class Disturbed(Exception):
-    """A packet waited for longer than the shaper's rate says, because on a busy machine its timer
-    fires late; or the shaper had a packet of the kernel's own."""
-
-
-def undisturbed(attempt):
-    """What `attempt` returns, with devices of its own, the first time that nothing disturbs it."""
-    reasons = []
-    while len(reasons) < ATTEMPTS:
-        try:
-            return attempt()
-        except Disturbed as reason:
-            reasons.append(str(reason))
-    raise AssertionError(f"disturbed {ATTEMPTS} times: {reasons}")
-
-
 def check_shaped(daemon, device, outcome, direction, total_begins):
-    """Check that every packet has the delay of its position in the queue; returns the records."""
+    """Check that every packet has the delay of its position in the queue; returns the records.
+    The attempt is not valid if a packet waited for longer than the shaper's rate says, because on
+    a busy machine its timer fires late, or if the shaper had a packet of the kernel's own."""
     records = journeys.to_port(journeys.wait_for(daemon, COUNT, device, outcome,
                                                  filter="udp dst port 9"), 9)
     records = [r for r in records if backends.is_about(r["devices"][-1], device)]
     passed = device.qdisc("tbf")["packets"]
-    if passed != COUNT:
-        raise Disturbed(f"the shaper had {passed} packets")
+    attempts.need(passed == COUNT, f"the shaper had {passed} packets")
     assert len(records) == COUNT
     assert device.qdisc("tbf")["drops"] == 0
     records.sort(key=queued_ns)
@@ -251,8 +235,8 @@ def check_shaped(daemon, device, outcome, direction, total_begins):
     for record, wait in zip(records, expected):
         journeys.check(record)
         measured = journeys.between(record, "queue", "start_xmit")
-        if not close_to(measured, wait) and measured >= wait + SHAPER_LATE_NS:
-            raise Disturbed(f"{measured} ns instead of {wait}")
+        attempts.need(close_to(measured, wait) or measured < wait + SHAPER_LATE_NS,
+                      f"the shaper held a packet for {measured} ns instead of {wait:.0f}")
         assert close_to(measured, wait) or measured > wait, (measured, wait)
         longest = max(longest, measured)
         assert record["comparable"] is True, record["missing"]
@@ -288,7 +272,7 @@ def test_qdisc(start, lab):
         pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
         return check_shaped(daemon, pair.left_device, "transmitted", "tx", "queue")
 
-    records = undisturbed(attempt)
+    records = attempts.valid(attempt)
     assert all(len(r["devices"]) == 1 for r in records)
 
 
@@ -351,7 +335,7 @@ def test_forwarding(start, lab):
         path.left.send_udp(path.RIGHT4, 9, COUNT, "-s", PAYLOAD)
         return daemon, path, check_shaped(daemon, path.far_device, "forwarded", "fwd", "receive")
 
-    daemon, path, records = undisturbed(attempt)
+    daemon, path, records = attempts.valid(attempt)
     for record in records:
         names = journeys.names(record)
         assert names[names.index("receive"):] == ["receive", "queue", "start_xmit", "xmit"]

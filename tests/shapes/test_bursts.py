@@ -10,9 +10,10 @@ import pytest
 import shape_loads
 import topologies
 from judge import CHANCE, at_least
+from lab import attempts
 from lab.daemon import Daemon
 from replies import between
-from test_shapes import ATTEMPTS, QUIET_SECONDS, ask, counters, floor
+from test_shapes import QUIET_SECONDS, ask, counters, floor
 
 SEEN_SECONDS, SEEN_JOURNEYS = 2, 100
 
@@ -40,26 +41,24 @@ def truths(burst, shape, sent, counted):
 
 
 def send(burst, lab, daemon):
-    """A burst that took place, and what was seen of it."""
-    for _ in range(ATTEMPTS):
-        shape = topologies.BUILDERS[burst.topology](lab)
-        with shape.stack:
-            time.sleep(QUIET_SECONDS)
-            asked, counted = ask(daemon, shape), counters(shape)
-            sent = shape_loads.run(burst.load, shape, burst.family)
-            counted = [after - before for before, after in zip(counted, counters(shape))]
-            time.sleep(QUIET_SECONDS)
-            answers = ask(daemon, shape)
-        if sent.took_place():
-            return [Seen(burst, question, burst.load.seconds, low, high,
-                         between(asked[question], answers[question]))
-                    for question, low, high in truths(burst, shape, sent, counted)]
-    return pytest.skip(f"this machine did not let the burst take place: {sent}")
+    """What was seen of a burst."""
+    shape = topologies.BUILDERS[burst.topology](lab)
+    with shape.stack:
+        time.sleep(QUIET_SECONDS)
+        asked, counted = ask(daemon, shape), counters(shape)
+        sent = shape_loads.run(burst.load, shape, burst.family)
+        attempts.need(sent.took_place(), sent)
+        counted = [after - before for before, after in zip(counted, counters(shape))]
+        time.sleep(QUIET_SECONDS)
+        answers = ask(daemon, shape)
+    return [Seen(burst, question, burst.load.seconds, low, high,
+                 between(asked[question], answers[question]))
+            for question, low, high in truths(burst, shape, sent, counted)]
 
 
 def test_burst_is_no_plain_zero(burst, lab, governed):
     try:
-        seen = send(burst, lab, governed)
+        seen = attempts.valid(lambda: send(burst, lab, governed))
     except topologies.Lacking as lacking:
         pytest.skip(str(lacking))
     SEEN.extend(seen)

@@ -9,6 +9,7 @@ quantiles    no packet waits longer in the receiver than from before it was sent
 faults       none
 """
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -18,10 +19,9 @@ import pytest
 import shape_loads
 import topologies
 from judge import CHANCE, at_least
-from lab import kernel, waiting
+from lab import attempts, kernel, waiting
 from replies import Answer, between
 
-ATTEMPTS = 3
 SETTLE_SECONDS = 1
 QUIET_SECONDS = 0.2
 # 1 in 100 is not timed, 1 in 20 where the host takes the reader's CPU away.
@@ -71,20 +71,19 @@ class Made:
 
 
 def attempt(cell, build, lab, daemons):
-    """Build the shape and run the load, again if the machine did not let it take place.  A lossy
-    network delays what it repeats."""
-    for _ in range(ATTEMPTS):
-        shape = build(lab)
+    """Build the shape and run the load.  A lossy network delays what it repeats."""
+    shape = build(lab)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(shape.stack)
         # The devices that came up have reported their multicast groups.
         time.sleep(QUIET_SECONDS)
         before = counters(shape)
         asked = {governor: ask(daemon, shape) for governor, daemon in daemons.items()}
         sent = shape_loads.run(cell.load, shape, cell.family)
-        if sent.took_place() or shape.loses:
-            after = counters(shape)
-            return Made(shape, sent, [b - a for a, b in zip(before, after)], asked)
-        shape.stack.close()
-    return pytest.skip(f"this machine did not let the load take place: {sent}")
+        attempts.need(sent.took_place() or shape.loses, sent)
+        stack.pop_all()
+    after = counters(shape)
+    return Made(shape, sent, [b - a for a, b in zip(before, after)], asked)
 
 
 def floor(read):
@@ -125,7 +124,8 @@ def quantiles(load, sent, rows):
 @pytest.fixture(name="made")
 def fixture_made(cell, lab, daemons):
     try:
-        made = attempt(cell, topologies.BUILDERS[cell.topology], lab, daemons)
+        build = topologies.BUILDERS[cell.topology]
+        made = attempts.valid(lambda: attempt(cell, build, lab, daemons))
     except topologies.Lacking as lacking:
         pytest.skip(str(lacking))
     with made.shape.stack:
