@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from lab import backends, draw, kernel, paths
+from lab.again import NEED_PROGRAMS, OUTCOME, Again, Unclean, summarize
 from lab.daemon import Daemon
 from lab.net import Lab
 
@@ -21,6 +22,7 @@ sys.dont_write_bytecode = "NETFLOWD_VM" in os.environ
 
 # Signals that no test sends to a daemon.
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+AGAIN = pytest.StashKey()
 NEEDED = ("ip", "tc", "nft", "nstat", "sysctl", "bpftool", "unshare", "setpriv")
 
 
@@ -50,6 +52,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "needs(question, words): asks for what trace events do not "
                             "show; skipped if the coverage of the question says that the backend "
                             "lacks the words")
+    if kernel.untraced() and not os.geteuid():
+        config.stash[AGAIN] = Again()
+        config.add_cleanup(config.stash[AGAIN].close)
 
 
 def leave_out(config, items):
@@ -75,33 +80,23 @@ def pytest_collection_modifyitems(config, items):
     if reason:
         for item in items:
             item.add_marker(pytest.mark.skip(reason=reason))
-    elif kernel.untraced():
-        repeat(items)
 
 
-def repeat(items):
-    """Where the kernel hides a share of all events from every program, one of them may be the
-    event that a test needs.  A test with a daemon or a recording that fails there runs up to two
-    times more, and the summary names it.  Nowhere else is a test repeated: the guests of tests/vm
-    run the same tests once, on kernels that hide nothing."""
-    for item in items:
-        if {"start", "daemon", "recording"} & set(item.fixturenames):
-            item.add_marker(pytest.mark.flaky(reruns=2, condition=Repeatable(item)))
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    again = item.config.stash.get(AGAIN, None)
+    if not again or not NEED_PROGRAMS & set(item.fixturenames):
+        return None
+    again.run(item, nextitem)
+    return True
 
 
-class Unclean(Exception):
-    """A daemon crashed, ended with an error, left something behind, or has a sanitizer's report: no
-    hidden event is the cause."""
+def pytest_report_teststatus(report):
+    return (OUTCOME, "R", "REPEATED") if report.outcome == OUTCOME else None
 
 
-class Repeatable:
-    """False as soon as an attempt of the test was unclean."""
-
-    def __init__(self, item):
-        self.item = item
-
-    def __bool__(self):
-        return not getattr(self.item, "unclean", False)
+def pytest_terminal_summary(terminalreporter):
+    summarize(terminalreporter)
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +152,7 @@ class Starter:
 
     def __init__(self, directory):
         self.directory = directory
+        self.failed = False
         self.daemons = []
 
     def make(self, *settings, **kwargs):
@@ -169,7 +165,8 @@ class Starter:
     def __call__(self, *settings, **kwargs):
         return self.make(*settings, **kwargs).start()
 
-    def end(self):
+    def end(self, failed=False):
+        """Of a test that failed, any exit with an error is one, too."""
         failures = []
         for daemon in self.daemons:
             if daemon.running:
@@ -181,7 +178,8 @@ class Starter:
                     failures.append(f"exit {status} after SIGTERM: {daemon.log()}")
                 if left:
                     failures.append(f"it left {sorted(left)}")
-            elif daemon.process and -daemon.process.returncode in CRASHES:
+            elif daemon.process and (-daemon.process.returncode in CRASHES or
+                                     failed and daemon.process.returncode > 0):
                 failures.append(f"exit {daemon.process.returncode}: {daemon.log()}")
             if "runtime error" in daemon.all_logs() or "Sanitizer: " in daemon.all_logs():
                 failures.append(daemon.all_logs())
@@ -201,14 +199,15 @@ def starting(directory):
     try:
         yield starter
     finally:
-        starter.end()
+        starter.end(starter.failed)
 
 
 @pytest.fixture
-def start(built, tmp_path):
+def start(request, built, tmp_path):
     """start(*settings) runs a daemon; start.make(…) prepares one."""
     with starting(tmp_path) as starter:
         yield starter
+        starter.failed = request.node.failed
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +231,7 @@ def shared(request, settings):
     last = starter.daemons[-1] if starter.daemons else None
     yield last if last and last.running else starter(*settings)
     if request.node.failed:
-        starter.end()
+        starter.end(failed=True)
 
 
 @pytest.fixture
