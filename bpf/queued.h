@@ -291,28 +291,15 @@ static __always_inline struct nf_share nf_queued_part_share(struct nf_split *spl
 	return share;
 }
 
-/*
- * Begin the journey of a part as that of the skb that was split.  Inlined for nf_inflight_take(), see
- * nf_journey_move().
- */
-static __always_inline void nf_queued_part(struct nf_cpu *cpu, enum nf_probe probe, __u64 skb)
+/* What the journey of a part has from the skb that was split.  Not inlined: it would not fit onto the stack of 6.1. */
+static __noinline void nf_queued_part_fill(struct nf_cpu *cpu, struct nf_inflight *e, __u64 skb)
 {
-	__u64 base = nf_base(cpu);
+	const struct sk_buff *at = (const void *)(skb + nf_base(cpu));
 	struct nf_split *split = &cpu->split;
-	const struct sk_buff *at = (const void *)(skb + base);
-	struct nf_inflight *e = nf_inflight_at(skb);
 	const struct nf_hops *crossed = nf_hops_at(split->skb);
 	struct nf_hops *hops = nf_hops_at(skb);
-	bool known;
 
-	if (!e || !crossed || !hops || !nf_queued_is_part(skb, base))
-		return;
-	split->left--;
-	known = e->skb == skb;
-	if (known)
-		nf_count(cpu, probe, NF_EVENT_INVALIDATED);
-	nf_inflight_take(cpu, probe, e, skb, known);
-	if (split->flags & NF_INFLIGHT_HOPS) {
+	if (split->flags & NF_INFLIGHT_HOPS && crossed && hops) {
 		*hops = *crossed;
 		if (hops->skb == split->skb)
 			hops->skb = skb;
@@ -329,6 +316,25 @@ static __always_inline void nf_queued_part(struct nf_cpu *cpu, enum nf_probe pro
 	nf_inflight_seal(e, skb);
 }
 
+/*
+ * Begin the journey of a part as that of the skb that was split.  Inlined for nf_inflight_take(), see
+ * nf_journey_move().
+ */
+static __always_inline void nf_queued_part(struct nf_cpu *cpu, enum nf_probe probe, __u64 skb)
+{
+	struct nf_inflight *e = nf_inflight_at(skb);
+	bool known;
+
+	if (!e || !nf_queued_is_part(skb, nf_base(cpu)))
+		return;
+	cpu->split.left--;
+	known = e->skb == skb;
+	if (known)
+		nf_count(cpu, probe, NF_EVENT_INVALIDATED);
+	nf_inflight_take(cpu, probe, e, skb, known);
+	nf_queued_part_fill(cpu, e, skb);
+}
+
 /* A part is dropped before it comes into the queue, and has no journey. */
 static __always_inline void nf_queued_part_dropped(struct nf_cpu *cpu, const struct sk_buff *skb)
 {
@@ -339,19 +345,26 @@ static __always_inline void nf_queued_part_dropped(struct nf_cpu *cpu, const str
 		cpu->split.left--;
 }
 
-/* The same of the last skb of a UDP socket, which the kernel announces now: its reader may have moved the queue. */
+/* The last skb of a UDP socket, whose reader may have moved the queue; 0: it has none.  All are numbers. */
+__noinline __u64 nf_queued_newest(__u64 tail, __u64 queue, __u64 sk, __u64 base)
+{
+	const struct udp_sock *up = (const void *)(sk + base);
+
+	if (tail != queue)
+		return tail;
+	tail = (__u64)BPF_CORE_READ(up, reader_queue.prev) - base;
+	return tail == sk + bpf_core_field_offset(struct udp_sock, reader_queue) ? 0 : tail;
+}
+
+/* The last skb of a UDP socket is announced: it is a part, or its reader has taken it already. */
 static __always_inline void nf_queued_part_announced(struct nf_cpu *cpu, __u64 tail, __u64 queue,
 						     __u64 sk)
 {
-	__u64 base = nf_base(cpu);
-	const struct udp_sock *up = (const void *)(sk + base);
+	__u64 newest = nf_queued_newest(tail, queue, sk, nf_base(cpu));
 	__u16 left = cpu->split.left;
 
-	if (tail == queue)
-		tail = (__u64)BPF_CORE_READ(up, reader_queue.prev) - base;
-	if (tail != sk + bpf_core_field_offset(struct udp_sock, reader_queue))
-		nf_queued_part(cpu, NF_PROBE_SK_DATA_READY, tail);
-	/* Or its reader has taken it already. */
+	if (newest)
+		nf_queued_part(cpu, NF_PROBE_SK_DATA_READY, newest);
 	if (left && cpu->split.left == left)
 		cpu->split.left--;
 }
