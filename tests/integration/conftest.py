@@ -43,8 +43,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "simultaneous: needs CPUs that run at the same time, or "
                             "timers that fire on time; emulated machines run these in a guest of "
                             "their own")
-    config.addinivalue_line("markers", "patient: waits most of the time, and asks for nothing that "
-                            "the tests beside it change")
+    config.addinivalue_line("markers", "alone: the packets, processes or trace buffers of other "
+                            "tests change its answers, so none runs at the same time")
     config.addinivalue_line("markers", "shared(*settings): the tests of the file use one daemon, "
                             "and ask it for what they did themselves; loading the programs "
                             "for each test would take longer than the tests, above all in "
@@ -69,8 +69,21 @@ def leave_out(config, items):
     items[:] = [item for item in items if names[item] not in left]
 
 
+def beside(items):
+    """Order tests for several processes: tests that share a daemon are a group, which one process
+    runs, and the longest come first, so that none of them runs on alone at the end."""
+    seconds = draw.listed()
+    for item in items:
+        if item.get_closest_marker("shared"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: -float("inf") if item.get_closest_marker("xdist_group") else
+               -seconds.get(draw.function_of(item.nodeid), 0))
+
+
 def pytest_collection_modifyitems(config, items):
     leave_out(config, items)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        beside(items)
     missing = [tool for tool in NEEDED if not shutil.which(tool)]
     reason = None
     if os.geteuid():
@@ -124,6 +137,16 @@ def needed(*files):
 
 @pytest.fixture
 def lab():
+    lab = Lab()
+    try:
+        yield lab
+    finally:
+        lab.delete()
+
+
+@pytest.fixture(scope="module")
+def kept_lab():
+    """A lab that the tests of a file share."""
     lab = Lab()
     try:
         yield lab

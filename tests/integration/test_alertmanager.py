@@ -18,8 +18,6 @@ from lab import paths, patience, waiting
 from lab.alerts import SETTINGS, Rules, alert, drop_rule
 from lab.prometheus import Alertmanager, free_port
 
-pytestmark = pytest.mark.patient
-
 NAME = "flood"
 
 

@@ -20,8 +20,6 @@ from lab.alerts import (SETTINGS, SHIPPED, Changes, Journal, Program, Rules, ale
 from lab.softnet import squeezed, squeezing
 from lab.varlink import INTERFACE, VarlinkError
 
-pytestmark = pytest.mark.patient
-
 MESSAGE_IDS = ("96a51bc4d28446abf3f1f556d38a9b0a", "134e662124490ad7e5cd8689a87e97d5")
 INTERVAL = 0.2
 SLACK = patience.seconds(0.5)  # the delay of a shared machine

@@ -12,7 +12,7 @@ import pytest
 from lab import patience, paths, waiting
 from lab.terminal import Terminal
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli", "bpf")]
+pytestmark = pytest.mark.usefixtures("cli", "bpf")
 
 FINE, UNREACHABLE = 0, 3
 # cli/ask/away.h

@@ -19,7 +19,6 @@ from lab import paths, waiting
 from lab.clock import Clock, seconds, text, written
 
 pytestmark = [
-    pytest.mark.patient,
     pytest.mark.usefixtures("bpf"),
     # The sanitizer's library must be the first one of a process.
     pytest.mark.skipif(paths.VARIANT == "asan", reason="LD_PRELOAD does not work with ASan")]

@@ -16,7 +16,7 @@ from lab import backends, paths, patience, waiting
 from lab.daemon import netflowctl
 from lab.terminal import Terminal
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
+pytestmark = pytest.mark.usefixtures("cli")
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 COMMANDS = ("status", "drops", "latency", "slow", "napi", "alerts", "top", "probes", "explain",

@@ -86,6 +86,7 @@ def live(daemon, silent_pair):
     return daemon, pair, f"netflowctl --socket {daemon.socket_path}"
 
 
+@pytest.mark.alone
 def test_names_of_the_daemon(shell, live):
     _, pair, program = live
     device, inode = pair.right_device.name, str(pair.right.inode)

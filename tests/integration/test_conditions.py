@@ -18,8 +18,6 @@ from lab import kernel, paths, patience, waiting
 from lab.daemon import NotReady
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 NOBODY = 65534
 
 

@@ -11,8 +11,6 @@ import pytest
 from lab import journeys, ledgers, paths, sockets, waiting
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 PORT = 7777
 
 

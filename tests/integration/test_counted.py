@@ -23,8 +23,6 @@ NOBODY = 65534
 CAPABILITIES = "+bpf,+perfmon,+syslog,+sys_ptrace,+dac_read_search"
 SETTINGS = "history.interval=1s", "metrics.listen=unix"
 
-pytestmark = pytest.mark.patient
-
 
 @pytest.fixture(name="daemon")
 def fixture_daemon(kept, bpf, tmp_path_factory):

@@ -16,8 +16,6 @@ from lab import waiting
 from lab.disk import small_disk
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 FAST = "history.interval=1s"
 METHODS = ("GetDrops", "GetDropRecords", "GetLatency", "GetLatencyRecords", "GetNapi", "GetSlots",
            "GetSlotsRecords", "GetAlerts", "GetIncidents")

@@ -13,8 +13,6 @@ import pytest
 from lab import patience, waiting
 from lab.prometheus import Prometheus, free_port, needed
 
-pytestmark = pytest.mark.patient
-
 TOP = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = TOP / "config"
 RULES = CONFIG / "prometheus" / "netflowd.rules.yml"

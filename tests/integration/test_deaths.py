@@ -17,7 +17,7 @@ import pytest
 from conftest import Starter, needs_bpf
 from lab import deaths, kernel, waiting
 
-pytestmark = pytest.mark.patient
+pytestmark = pytest.mark.xdist_group("deaths")
 
 # What labs do besides: reports of multicast groups when a device comes up.
 NOISE = (("ip6_mc_input", "ipv6/hopopt"),)

@@ -9,7 +9,7 @@ import pytest
 
 from lab import kernel, ledgers, packets, paths, sockets, waiting
 
-pytestmark = pytest.mark.shared
+pytestmark = [pytest.mark.alone, pytest.mark.shared]
 
 
 @pytest.mark.simultaneous

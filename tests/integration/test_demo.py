@@ -9,7 +9,7 @@ import pytest
 
 from lab import paths, patience
 
-pytestmark = pytest.mark.usefixtures("cli", "bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("cli", "bpf")]
 
 STATE = pathlib.Path("/var/lib/netflowd")
 

@@ -11,6 +11,8 @@ import pytest
 from lab import kernel, patience, waiting
 from lab.net import Device, run
 
+pytestmark = pytest.mark.alone
+
 MIB = 1 << 20
 NAMESPACES, PAIRS, BUSY = 500, 1000, 200
 
@@ -171,10 +173,10 @@ def _used_slots(daemon):
 
 
 def test_churn_frees_slots(start, bpf, lab):
-    """200 devices pass by 128 slots: each keeps its numbers, and the slots come free."""
-    daemon = start("devices.slots=128", "devices.idle=1")
+    """100 devices pass by 64 slots: each keeps its numbers, and the slots come free."""
+    daemon = start("devices.slots=64", "devices.idle=1")
     sent = {}
-    for count in range(100):
+    for count in range(50):
         pair = lab.pair(ipv6=False)
         _send(pair, 10 + count)
         sent[_key(pair.left_device)] = 10 + count
@@ -188,7 +190,7 @@ def test_churn_frees_slots(start, bpf, lab):
     own = _check_shares(daemon, sent)
     assert own == len(sent) or daemon.coverage("devices")["state"] == "degraded"
     assert own >= len(sent) // 2
-    assert _used_slots(daemon) < 128
+    assert _used_slots(daemon) < 64
 
 
 SMALL = 262144  # bytes: 14 blocks, so about seven devices on two CPUs
@@ -247,7 +249,8 @@ def test_an_idle_device_keeps_its_numbers(start, bpf, lab):
         pair = lab.pair(ipv6=False)
         _send(pair, 30 + count)
         sent[_key(pair.left_device)] = 30 + count
-        time.sleep(patience.seconds(2))
+        if count % 3 == 2:
+            time.sleep(patience.seconds(2))
     assert _check_shares(daemon, sent) >= len(sent) // 2
     _check_total(daemon)
 

@@ -8,6 +8,8 @@ import pytest
 
 from lab import kernel, waiting
 
+pytestmark = pytest.mark.alone
+
 PER_PAIR = 50
 # The lab uses at most four of the six slots at once: those of its newest pair, and those of the
 # pair before, until they have been idle for a second.

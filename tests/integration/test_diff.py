@@ -13,6 +13,8 @@ from lab import kernel, patience, paths, recordings, sockets, waiting
 from lab.daemon import netflowctl
 from lab.net import run
 
+pytestmark = pytest.mark.alone
+
 PORT = 7777
 FEWER, MORE = 500, 4217
 # Datagrams wait together in the reader's socket, this often.

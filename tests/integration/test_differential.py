@@ -24,6 +24,8 @@ import pytest
 from lab import attempts, backends, kernel, patience, probes, pump, recordings, waiting
 from lab.net import join
 
+pytestmark = pytest.mark.alone
+
 PORT = 7777
 SENT = 1000
 SO_RCVBUFFORCE = 33

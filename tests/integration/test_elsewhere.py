@@ -189,6 +189,7 @@ def test_a_device_that_moves_does_not_count_twice(quick, lab):
     assert sum(row["packets"] for row in rows) == COUNT
 
 
+@pytest.mark.alone
 def test_a_selection_leaves_them_out(quick, lab):
     first, second = ifb(lab), ifb(lab)
     for device in (first, second):

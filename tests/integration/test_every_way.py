@@ -20,7 +20,7 @@ from lab.prometheus import scrape
 from lab.varlink import VarlinkError
 from test_report import number, write
 
-pytestmark = pytest.mark.usefixtures("cli")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("cli")]
 
 FAST = "history.interval=1s"
 KEYS = ("reason", "location", "dev", "proto", "netns")

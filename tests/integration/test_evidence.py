@@ -12,7 +12,7 @@ import pytest
 from lab import journeys, kernel, patience, paths, waiting
 from lab.net import run
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("bpf")]
+pytestmark = pytest.mark.usefixtures("bpf")
 
 EVERY_DROP = ("drops.rate=1000000", "drops.burst=1000000", "ring.bytes=16777216")
 CAPACITY = 500

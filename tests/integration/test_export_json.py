@@ -14,8 +14,6 @@ import pytest
 from lab import patience, waiting
 from lab.varlink import INTERFACE
 
-pytestmark = pytest.mark.patient
-
 SENT = 1234
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" /
                      "export.schema.json").read_text())

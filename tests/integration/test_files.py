@@ -13,7 +13,7 @@ import pytest
 
 from lab import journeys, patience, waiting
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli")]
+pytestmark = pytest.mark.usefixtures("cli")
 
 SCHEMA = pathlib.Path(__file__).parent / "trace.schema.json"
 COUNT = 20

@@ -13,7 +13,7 @@ import pytest
 
 from lab import journeys, ledgers, patience, relay, sockets, waiting
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 ROUND_TRIP_MS = 20
 SEGMENT = 1448

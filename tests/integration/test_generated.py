@@ -11,7 +11,7 @@ import pytest
 
 from lab import paths
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("built")]
+pytestmark = pytest.mark.usefixtures("built")
 
 CONFIG = paths.TREE / "config/netflowd.conf"
 MAN = paths.TREE / "docs/man"

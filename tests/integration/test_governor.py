@@ -11,7 +11,7 @@ import pytest
 
 from lab import loads, paths, patience, sockets, waiting
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 PORT = 7000
 

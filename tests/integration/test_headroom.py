@@ -17,7 +17,7 @@ SIMPLE = re.findall(r"^NF_PROGRAM\(.*, nf_(\w+)_simple,", SOURCE, re.MULTILINE)
 PORT, COUNT = 7777, 200
 UP_TO_RECEIVE = ("raise_to_softirq", "softirq_to_receive")
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 plain = pytest.mark.skipif(paths.VARIANT != "plain",
                            reason="the sanitizer's library must be the first to be loaded")
 

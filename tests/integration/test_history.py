@@ -18,8 +18,6 @@ from lab.alerts import Rules
 from lab.disk import small_disk
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 SENT = 421
 FAST = "history.interval=1s"
 

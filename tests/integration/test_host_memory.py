@@ -10,6 +10,8 @@ import pytest
 
 from lab import patience, waiting
 
+pytestmark = pytest.mark.alone
+
 MIB = 1 << 20
 PAIRS = 32
 PACKETS = 20

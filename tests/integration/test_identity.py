@@ -17,7 +17,7 @@ SECONDS = 6
 TINIEST = ("inflight.entries=8", *journeys.EVERY)
 TINY = ("inflight.entries=64", *journeys.EVERY)
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 class Exchange:

@@ -17,7 +17,7 @@ from lab.prometheus import scrape
 from test_every_way import FAST, KEYS, packets_of, since, written
 
 # Trace events show the name of a device only.
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("cli"),
+pytestmark = [pytest.mark.usefixtures("cli"), pytest.mark.xdist_group("itself"),
               pytest.mark.needs("devices", "several network namespaces")]
 
 FIRST, SECOND = "itself1", "itself2"

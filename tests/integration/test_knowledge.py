@@ -17,8 +17,6 @@ from lab import btf, kernel, knowledge, paths, schema, waiting
 from lab.daemon import netflowctl
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 LISTS = sorted((paths.TREE / "tests" / "integration" / "reasons").iterdir(),
                key=lambda path: [int(n) for n in path.name.split(".")])

@@ -18,7 +18,7 @@ SO_TIMESTAMPNS = 35
 
 
 # With enough room that other traffic of this host does not push out a waiting packet.
-pytestmark = pytest.mark.shared("inflight.entries=1048576")
+pytestmark = [pytest.mark.alone, pytest.mark.shared("inflight.entries=1048576")]
 
 
 def close_to(measured_ns, expected_ns):

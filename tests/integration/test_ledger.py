@@ -11,7 +11,7 @@ import pytest
 
 from lab import backends, kernel, paths, patience, waiting
 
-pytestmark = pytest.mark.shared
+pytestmark = [pytest.mark.alone, pytest.mark.shared]
 
 FLOOD = 1_000_000
 UNBOUNDED = ("drops.rate=1000000", "drops.burst=1000000")

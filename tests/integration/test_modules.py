@@ -8,7 +8,7 @@ import pytest
 
 from lab import kernel, openvswitch, packets, waiting
 
-pytestmark = [pytest.mark.smoke, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.smoke, pytest.mark.usefixtures("bpf")]
 
 
 def modprobe(*arguments):

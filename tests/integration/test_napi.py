@@ -15,7 +15,7 @@ from lab.softnet import softnet
 WEIGHT = 64
 SO_SNDBUFFORCE = 32
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 def setting(name):

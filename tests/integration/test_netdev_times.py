@@ -14,6 +14,8 @@ from lab import netdev_times, patience, pump, recordings, sockets, two_traces
 from lab.net import Lab
 from lab.two_traces import COPY, FREE
 
+pytestmark = pytest.mark.alone
+
 PORT = 7777
 CLOSED = 9
 LONG, TALKS, REFUSED, REFUSED_LOCAL = 300, 300, 300, 100

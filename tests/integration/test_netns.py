@@ -13,24 +13,28 @@ from lab import journeys, waiting
 from lab.net import run
 from lab.varlink import VarlinkError
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf", "cli")]
+pytestmark = [
+    pytest.mark.alone, pytest.mark.usefixtures("bpf", "cli"),
+    pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")]
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 TO_RIGHT, TO_LEFT = 30, 7
+PAIRS = {}  # of each daemon, the one with its drops
 # Linux gives it to the first network namespace since 6.18 (NET_NS_INIT_INO).
 INIT_INODE = 0xEFFFFFF9
 
 
 @pytest.fixture
-def dropped(start, silent_pair):
+def dropped(daemon, kept_lab):
     """(daemon, pair) after 30 drops on the right and 7 on the left, each of which left a record."""
-    pair = silent_pair
-    daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
-    assert pair.left.send_udp(pair.RIGHT4, 9, TO_RIGHT) == TO_RIGHT
-    assert pair.right.send_udp(pair.LEFT4, 9, TO_LEFT) == TO_LEFT
-    for device, count in ((pair.right_device, TO_RIGHT), (pair.left_device, TO_LEFT)):
-        assert waiting.settled(lambda d=device: daemon.dropped(d, "ipv4/udp"), count) == count
-    return daemon, pair
+    if daemon not in PAIRS:
+        pair = kept_lab.pair(ipv6=False)
+        assert pair.left.send_udp(pair.RIGHT4, 9, TO_RIGHT) == TO_RIGHT
+        assert pair.right.send_udp(pair.LEFT4, 9, TO_LEFT) == TO_LEFT
+        for device, count in ((pair.right_device, TO_RIGHT), (pair.left_device, TO_LEFT)):
+            assert waiting.settled(lambda d=device: daemon.dropped(d, "ipv4/udp"), count) == count
+        PAIRS[daemon] = pair
+    return daemon, PAIRS[daemon]
 
 
 def packets(daemon, netns, **parameters):

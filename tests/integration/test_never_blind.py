@@ -18,6 +18,8 @@ import pytest
 from lab import kernel, packets, paths, patience, waiting
 from lab.net import run
 
+pytestmark = pytest.mark.alone
+
 FRAMES = 6000
 PROBE = 777
 ETH_P_MIN = 0x600

@@ -90,7 +90,7 @@ def test_sent_packet(start, silent_pair):
 @pytest.mark.needs("rx_latency", "headers")
 def test_fields_of_a_record(start, silent_pair):
     pair = silent_pair
-    daemon = start(*journeys.EVERY)
+    daemon = start(*journeys.EVERY, "latency.slow_total=60s")
     before = time.time()
     _, source_port = send_and_read(pair, 5, size=77)
     after = time.time()
@@ -298,6 +298,7 @@ def test_wake_group_switched_off(start, silent_pair):
     assert states == {"sched_waking": "unavailable", "sched_switch": "unavailable"}
 
 
+@pytest.mark.alone
 def test_began_before_the_daemon(start, silent_pair):
     """Packets that wait in a qdisc when the daemon starts: netflowd did not see them queued."""
     pair = silent_pair
@@ -324,6 +325,7 @@ def test_began_before_the_daemon(start, silent_pair):
     ledgers.check_balanced(daemon)
 
 
+@pytest.mark.alone
 def test_read_what_came_before_the_daemon(start, silent_pair):
     """netflowd does not record datagrams that are in a socket when it starts, whatever journeys
     their skbs had before."""
@@ -339,6 +341,7 @@ def test_read_what_came_before_the_daemon(start, silent_pair):
     ledgers.check_balanced(daemon)
 
 
+@pytest.mark.alone
 def test_segments_of_a_gso_packet(start, silent_pair):
     """TCP on a device without segmentation: the kernel segments after net_dev_queue, so the
     segments lack that stage."""
@@ -375,6 +378,7 @@ def test_samples(start, silent_pair):
     assert not daemon.call("GetLatencyRecords", netns=str(pair.left.inode), slow=True)["records"]
 
 
+@pytest.mark.alone
 def test_records_are_bounded_and_the_rest_is_counted(start, silent_pair):
     pair = silent_pair
     daemon = start("latency.sample_one_in=1", "latency.rate=10", "latency.burst=20",
@@ -390,6 +394,7 @@ def test_records_are_bounded_and_the_rest_is_counted(start, silent_pair):
     assert answer["ledger"]["chosen"] >= ledger["chosen"]
 
 
+@pytest.mark.alone
 @pytest.mark.needs("cost", "no BPF programs")
 def test_full_ring_is_counted(start, silent_pair):
     pair = silent_pair
@@ -472,6 +477,7 @@ def test_stream(start, silent_pair):
 # ---- accounting -------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_a_million_datagrams(start, silent_pair):
     """A million datagrams are read: netflowd counts a million as delivered, and none as consumed by
     the kernel.  The ledger is the host's, so the host's other packets may add to it."""
@@ -521,6 +527,7 @@ def try_in_bulk(daemon, namespace, size):
     return change, pumped.bytes_read
 
 
+@pytest.mark.alone
 @pytest.mark.needs("rx_latency", "bytes of TCP")
 def test_bulk_of_tcp(start, lab):
     """Bytes of delivered skbs + bytes of skbs merged into those (+ bytes of skbs that no program
@@ -529,6 +536,7 @@ def test_bulk_of_tcp(start, lab):
     assert change["merged"] > 0
 
 
+@pytest.mark.alone
 @pytest.mark.needs("rx_latency", "bytes of TCP")
 def test_records_of_bulk_tcp(start, lab):
     """The record of each delivered skb says how many of its bytes are its own."""

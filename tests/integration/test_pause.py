@@ -11,7 +11,7 @@ import pytest
 
 from lab import backends, kernel, patience, waiting
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 NOBODY = 65534
 CYCLES = int(os.environ.get("CYCLES", "200"))  # 10,000 take minutes

@@ -10,8 +10,6 @@ import pytest
 
 from lab import btf, functions, knowledge, paths, symbols
 
-pytestmark = pytest.mark.patient
-
 LEAST_PLACES, LEAST_NAMES = 220, 1000
 
 PLACES = knowledge.of_kind("place")

@@ -17,6 +17,7 @@ EVENTS = {"kfree_skb": "skb/kfree_skb", "net_dev_start_xmit": "net/net_dev_start
 MOST_MISSED = 0.01
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.usefixtures("bpf"),
     pytest.mark.skipif(backends.TRACE_EVENTS, reason="it is programs that the kernel skips"),
 ]

@@ -44,7 +44,7 @@ def namespace(lab):
     return lab.namespace()
 
 
-pytestmark = pytest.mark.usefixtures("recording")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("recording")]
 
 
 def inside(namespace, *command):

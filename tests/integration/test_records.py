@@ -14,8 +14,6 @@ import pytest
 from lab import kernel, packets, patience, waiting
 from lab.varlink import VarlinkError
 
-pytestmark = pytest.mark.patient
-
 SOURCE, OWN = "10.88.0.1", "10.88.0.2"
 SOURCE6, OWN6 = "fd88::1", "fd88::2"
 UNBOUNDED = "drops.rate=1000000", "drops.burst=1000000"

@@ -57,7 +57,7 @@ def tracefs():
         yield
 
 
-pytestmark = [pytest.mark.usefixtures("recording")]
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("recording")]
 
 
 @pytest.fixture

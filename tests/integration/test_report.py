@@ -123,6 +123,7 @@ def written(daemon, count):
     assert waiting.until(lambda: daemon.status()["history"]["intervals"] >= before + count, bool)
 
 
+@pytest.mark.alone
 @pytest.mark.portable
 @pytest.mark.smoke
 def test_numbers_are_those_of_the_commands(start, silent_pair, tmp_path):

@@ -13,7 +13,7 @@ PORT = 7777
 # Well above the delays of a busy machine, well below those that the tests make.
 SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 # In an emulated machine a shaper's timer fires late, never early.

@@ -13,7 +13,11 @@ from lab.varlink import VarlinkError
 COUNT = 12
 OPEN, OTHER, TCP, CLOSED, CLOSED_OTHER = 7001, 7002, 7003, 9, 10
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [
+    pytest.mark.alone, pytest.mark.usefixtures("bpf"),
+    pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")]
+
+PAIRS = {}  # of each daemon, the one with its traffic
 
 
 def exchange(pair, transport, version, port, size, count=COUNT):
@@ -34,13 +38,18 @@ def make_traffic(pair):
 
 
 @pytest.fixture
-def recorded(start, pair):
+def recorded(daemon, kept_lab):
     """(daemon, pair) after traffic of several kinds, each packet of which netflowd recorded."""
-    daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
-    make_traffic(pair)
-    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"),
-                    2 * COUNT + 1)
-    return daemon, pair
+    if daemon not in PAIRS:
+        pair = kept_lab.pair()
+        make_traffic(pair)
+        waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"),
+                        2 * COUNT + 1)
+        # The last of them.
+        journeys.wait_for(daemon, COUNT, pair.right_device, "delivered",
+                          filter=f"ip6 and tcp dst port {TCP}")
+        PAIRS[daemon] = pair
+    return daemon, PAIRS[daemon]
 
 
 def ports(record):
@@ -108,9 +117,8 @@ def test_size_is_part_of_it(recorded):
 
 @pytest.mark.portable
 @pytest.mark.smoke
-def test_streams(start, pair):
+def test_streams(daemon, pair):
     """Each stream has its own expression."""
-    daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as first, daemon.client() as second:
         first.monitor(records=["latency"], filter=f"udp port {OPEN}", netns=str(pair.right.inode))
         second.monitor(records=["drops"], filter=f"udp port {CLOSED_OTHER}",

@@ -14,7 +14,7 @@ import pytest
 from lab import patience
 from lab.daemon import Daemon, NotReady
 
-pytestmark = [pytest.mark.patient, pytest.mark.usefixtures("bpf")]
+pytestmark = pytest.mark.usefixtures("bpf")
 
 WATCHDOG = 4  # seconds
 

@@ -15,7 +15,7 @@ from lab.net import inhabited
 from lab.prometheus import scrape
 from lab.softnet import softnet
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 # With so small a budget, stages are attached in short windows; with so large a one, always.
 LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")

@@ -30,7 +30,7 @@ SAME_NS = 500_000 * patience.FACTOR
 # The error of the time of day, which netflowd and this test derive from one clock each by itself.
 CLOCK_NS = 100_000
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ PAGE = 4096
 HEAD = 14 + 20 + 8 + 8
 PIECE = 80
 
-pytestmark = [pytest.mark.patient, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
 
 
 def slots_of(daemon, device):

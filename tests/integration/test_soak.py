@@ -4,7 +4,11 @@
 import os
 import subprocess
 
+import pytest
+
 from lab import paths, patience
+
+pytestmark = pytest.mark.alone
 
 # Held records use memory too: with this few, the warm-up fills them on any machine.
 FEW = ("--set", "latency.recent=512", "--set", "drops.recent=512")

@@ -17,6 +17,8 @@ from lab import backends, kernel, ledgers, paths, recordings, waiting
 from lab.daemon import netflowctl
 from lab.pump import pump
 
+pytestmark = pytest.mark.alone
+
 SENT = 4217
 # Then the daemon has read what happened before.
 SETTLED_SECONDS = 0.4

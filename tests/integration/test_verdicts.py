@@ -16,6 +16,8 @@ from lab.alerts import Rules
 from lab.net import run
 from lab.prometheus import scrape
 
+pytestmark = pytest.mark.alone
+
 NETLINK_USERSOCK = 2  # linux/netlink.h
 VMADDR_CID_LOCAL = 1  # linux/vm_sockets.h
 CLASSES = ["fault", "unknown", "policy", "benign"]

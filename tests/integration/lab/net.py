@@ -67,7 +67,9 @@ class Device:
 class Namespace:
     """A network namespace of `ip netns`."""
 
-    _indexes = itertools.count(100)
+    # Of each process of pytest-xdist (gw0, gw1, …), others.
+    _indexes = itertools.count(
+        100 + 100_000 * int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")))
 
     def __init__(self, name, ipv6=True):
         self.name = name
