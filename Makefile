@@ -3,14 +3,17 @@
 #   make            build netflowd and netflowctl into build/
 #   make run        install missing packages, build, start the daemon, show live data until Ctrl-C
 #   make demo       make traffic and drops for 15 s, show them live, then drops, latency and status
-#   make check      install missing packages, check the style, build everything, run every test
+#   make check      install missing packages, check the style, build, run the tests of this host
+#   make check-deep  build with clang, sanitizers and fuzzers, and run the tests of those, those on
+#                   trace events, and the mutations
 #   make lint       check the style only: format, shell and Python scripts, texts
 #   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
 #                   VM_SUITE=vm-smoke runs a few tests (half an hour)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-guests  a few of their machines, which the commit draws (NETFLOWD_DRAW=all: a short
-#                   form of all of them); .ci/run runs this, and check with NETFLOWD_DRAW set
+#                   form of all of them); .ci/run runs check, check-deep and this, with
+#                   NETFLOWD_DRAW set
 #   make check-all  everything there is, for hours: all these checks, soak and fuzz
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
@@ -258,7 +261,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check lint format check-vm check-xen check-systemd check-machines check-guests check-all check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
+.PHONY: packages run demo check check-deep lint format check-vm check-xen check-systemd check-machines check-guests check-all check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
 
 # What follows builds with all CPUs, or with as many jobs as make -j names.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -275,13 +278,17 @@ demo: packages
 	+$(Q)$(MAKE) $(JOBS) all tools
 	$(Q)$(AS_ROOT) tests/demo/demo
 
-# The asan and fuzz builds have tests of their own; the clang build only has to compile.
 check: packages
 	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools unit $(BUILD)/bpf/empty.bpf.o
+	$(Q)$(AS_ROOT) tests/run
+
+# The asan and fuzz builds have tests of their own; the clang build only has to compile.
+check-deep: packages
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	+$(Q)$(MAKE) $(JOBS) VARIANT=asan all unit
 	+$(Q)$(MAKE) $(JOBS) VARIANT=clang all
 	+$(Q)$(MAKE) $(JOBS) VARIANT=fuzz fuzzers
-	$(Q)$(AS_ROOT) tests/run
+	$(Q)$(AS_ROOT) tests/run unit-asan integration-asan integration-tracefs mutations fuzz
 
 lint: packages
 	$(Q)tests/run lint
@@ -314,7 +321,7 @@ check-guests: packages
 	$(Q)$(AS_ROOT) tests/run guests-sample
 
 # One after the other, and all of them even if one fails.
-ALL_CHECKS := check check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak
+ALL_CHECKS := check check-deep check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak
 check-all:
 	+$(Q)failed=; for check in $(ALL_CHECKS); do $(MAKE) $$check || failed="$$failed $$check"; done; \
 		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
