@@ -3,8 +3,9 @@
  * Addresses from /proc/kallsyms: of functions in modules, for programs that recognize a function by its address, and of
  * the kernel's tables and secrets, for programs that look for a socket.
  */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,64 +14,89 @@
 #include "common/kallsyms.h"
 #include "daemon/probe/bpf/internal.h"
 
+/* A line of /proc/kallsyms: names have up to 512 bytes (KSYM_NAME_LEN). */
+#define LINE_ROOM 640
 #define NETBACK "/sys/module/xen_netback"
 
-/* The next line of /proc/kallsyms; false at the end. */
-static bool next_symbol(FILE *file, uint64_t *address, char name[64])
+/*
+ * The name in the next line of /proc/kallsyms, "ffffffff81000000 T name\t[module]\n", with the rest of the line; NULL
+ * at the end.  There are 200,000 lines, so each is only searched for the name.
+ */
+static const char *next_symbol(FILE *file, char line[LINE_ROOM])
 {
-	char line[512];
+	const char *space;
 
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%" SCNx64 " %*c %63s", address, name) == 2)
-			return true;
-	return false;
+	while (fgets(line, LINE_ROOM, file)) {
+		space = strchr(line, ' ');
+		if (space && space[1] && space[2] == ' ')
+			return space + 3;
+	}
+	return NULL;
+}
+
+static uint64_t address_of(const char *line)
+{
+	return strtoull(line, NULL, 16);
+}
+
+/* What follows `wanted` in a line's text that begins with it; NULL if it does not. */
+static const char *after(const char *text, const char *wanted)
+{
+	size_t len;
+
+	if (text[0] != wanted[0])
+		return NULL;
+	len = strlen(wanted);
+	return strncmp(text, wanted, len) ? NULL : text + len;
 }
 
 uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 {
 	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
 	uint64_t begin = 0, end = UINT64_MAX, address;
-	char name[64];
+	const char *name, *rest;
+	char line[LINE_ROOM];
 
 	/* The full name: parts that the compiler moved away have a suffix, as xennet_start_xmit.cold. */
-	while (file && !begin && next_symbol(file, &address, name))
-		if (!strcmp(name, wanted))
-			begin = address;
+	while (file && !begin && (name = next_symbol(file, line))) {
+		rest = after(name, wanted);
+		if (rest && strchr("\t\n", rest[0]))
+			begin = address_of(line);
+	}
 	if (!begin)
 		return 0;
 	rewind(file);
 	/* The symbols of a module are not sorted, so the end is the nearest symbol behind it. */
-	while (next_symbol(file, &address, name))
+	while (next_symbol(file, line)) {
+		address = address_of(line);
 		if (address > begin && address < end)
 			end = address;
+	}
 	*bytes = end - begin;
 	return begin;
-}
-
-/* The compiler appends ".isra.0" and the like to functions, ".12" to static variables. */
-static bool is_symbol(const char *name, const char *wanted)
-{
-	size_t len = strlen(wanted);
-
-	return !strncmp(name, wanted, len) && (!name[len] || name[len] == '.');
 }
 
 void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count)
 {
 	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
+	const char *name, *rest;
+	char line[LINE_ROOM];
 	size_t left = count;
-	char name[64];
-	uint64_t at;
 
 	memset(address, 0, count * sizeof(*address));
 
-	/* The first one of a name counts: the kernel's symbols precede those of modules. */
-	while (file && left && next_symbol(file, &at, name))
-		for (size_t i = 0; i < count; i++)
-			if (!address[i] && is_symbol(name, wanted[i])) {
-				address[i] = at;
-				left -= at != 0;
-			}
+	/*
+	 * The first one of a name counts: the kernel's symbols precede those of modules.  The compiler appends
+	 * ".isra.0" and the like to functions, ".12" to static variables.
+	 */
+	while (file && left && (name = next_symbol(file, line)))
+		for (size_t i = 0; i < count; i++) {
+			rest = after(name, wanted[i]);
+			if (address[i] || !rest || !strchr(".\t\n", rest[0]))
+				continue;
+			address[i] = address_of(line);
+			left -= address[i] != 0;
+		}
 }
 
 ino_t bpf_module(const char *directory)
