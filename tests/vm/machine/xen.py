@@ -36,11 +36,11 @@ class Hypervisor:
         """Variables for the guest, which finds Xen's tools with them."""
         return {"NETFLOWD_VM_XEN": str(self.root)}
 
-    def boot(self, kernel, initramfs, command_line, options):
+    def boot(self, kernel, initramfs, command_line, options, cpu):
         """QEMU's arguments; Xen gets the kernel and its initramfs as modules, after a comma."""
         memory = options.memory
         # Domain 0 crashes at boot if the emulated processor has SMAP.
-        yield from ("-cpu", "max,smap=off", "-m", str(memory + OWN_MEMORY),
+        yield from ("-cpu", f"{cpu},smap=off", "-m", str(memory + OWN_MEMORY),
                     "-kernel", str(self.image),
                     "-append", f"dom0_mem={memory}M,max:{memory}M console=com1 com1=115200,8n1 "
                     "noreboot",
