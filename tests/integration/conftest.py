@@ -10,15 +10,15 @@ import sys
 
 import pytest
 
+# Python compiles what it imports from here on, and pytest rewrites every assertion, which takes
+# seconds, above all in an emulated machine: the result stays here, where such a machine reads it.
+sys.pycache_prefix = str(pathlib.Path(__file__).resolve().parents[2] / "build" / "python")
+sys.dont_write_bytecode = "NETFLOWD_VM" in os.environ
+
 from lab import backends, draw, kernel, paths
 from lab.again import NEED_PROGRAMS, OUTCOME, Again, Unclean, summarize
 from lab.daemon import Daemon
 from lab.net import Lab
-
-# pytest rewrites every assertion of what it imports from here on, which takes seconds, above all in
-# an emulated machine: it keeps the result here, which such a machine reads, too.
-sys.pycache_prefix = str(paths.TREE / "build" / "python")
-sys.dont_write_bytecode = "NETFLOWD_VM" in os.environ
 
 # Signals that no test sends to a daemon.
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
@@ -227,7 +227,10 @@ def starting(directory):
 
 @pytest.fixture
 def start(request, built, tmp_path):
-    """start(*settings) runs a daemon; start.make(…) prepares one."""
+    """start(*settings) runs a daemon; start.make(…) prepares one.  One that the file's tests share
+    ends first: it would record what this test sends, too."""
+    if request.node.get_closest_marker("shared"):
+        request.getfixturevalue("kept").end()
     with starting(tmp_path) as starter:
         yield starter
         starter.failed = request.node.failed

@@ -19,7 +19,8 @@ PORT = 7777
 # Bytes of the TCP test; 10 GB take about ten seconds more.
 BULK = int(os.environ.get("NETFLOWD_TEST_BULK_BYTES", 10_000_000_000))
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000"),
+              pytest.mark.usefixtures("bpf")]
 
 
 def send_and_read(pair, count=1, transport="udp", version=4, size=100, port=PORT, sleep=0.0):
@@ -47,10 +48,9 @@ def delivered(daemon, pair, count=1, port=PORT):
 @pytest.mark.smoke
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("transport", sockets.KINDS)
-def test_reader_that_waits_has_every_stage(start, pair, transport, version):
+def test_reader_that_waits_has_every_stage(daemon, pair, transport, version):
     cpu = max(os.sched_getaffinity(0))
     backends.skip_without_switches(cpu)
-    daemon = start(*journeys.EVERY)
     address = pair.right_address(version)
     with sockets.KINDS[transport](pair.left, pair.right, address, PORT) as (sender, socket_):
         reader = delay.Reader(socket_, cpu)
@@ -70,9 +70,8 @@ def test_reader_that_waits_has_every_stage(start, pair, transport, version):
     assert record["missing"] == [] and record["comparable"] is True
 
 
-def test_sent_packet(start, silent_pair):
+def test_sent_packet(daemon, silent_pair):
     pair = silent_pair
-    daemon = start(*journeys.EVERY)
     pair.left.send_udp(pair.RIGHT4, 9, 20)
     records = journeys.to_port(journeys.wait_for(daemon, 20, pair.left_device), 9)
     assert len(records) == 20
@@ -228,11 +227,10 @@ def cgroup(name):
 
 @pytest.mark.needs("rx_latency", "cgroup")
 @pytest.mark.parametrize("kind", ["service", "container"])
-def test_owner(start, silent_pair, kind):
+def test_owner(daemon, silent_pair, kind):
     identity = secrets.token_hex(32)
     name = {"service": f"netflowd-test-{identity[:8]}.service",
             "container": f"docker-{identity}.scope"}[kind]
-    daemon = start(*journeys.EVERY)
     with cgroup(name) as directory:
         # On one CPU the reader cannot read a datagram before the kernel has announced it.  A reader
         # on another CPU sometimes can; then nobody knows which skb it read (bpf/reader.h).
@@ -452,11 +450,10 @@ def test_unknown_segment(daemon):
 
 
 @pytest.mark.smoke
-def test_stream(start, silent_pair):
+def test_stream(daemon, silent_pair):
     """Latency records as they happen, beside drop records, and only the requested ones."""
     pair = silent_pair
     over_ns = patience.milliseconds(20) * 1_000_000
-    daemon = start(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000")
     with daemon.client() as both, daemon.client() as slow:
         both.monitor(records=["drops", "latency"], netns=str(pair.right.inode), filter="udp")
         slow.monitor(records=["latency"], netns=str(pair.right.inode), over_ns=over_ns)
