@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which probes a daemon has on this kernel."""
 
+import os
+
+# Every probe is attached, if the host has its device.
+ALL = "slots.devices=*"
+
+
+def facts(daemon):
+    """What tests/vm/table compares, of a daemon with ALL."""
+    return {"release": os.uname().release,
+            "probes": daemon.call("ListProbes")["probes"],
+            "coverage": daemon.status()["coverage"]}
+
 
 def attached(daemon, probe):
     return any(p["name"] == probe and p["state"] == "attached"

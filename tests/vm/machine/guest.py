@@ -34,6 +34,8 @@ MACS = ("52:54:00:6e:66:0a", "52:54:00:6e:66:0b")
 
 # About how many times slower than hardware the guest is, for tests that wait.
 PATIENCE = "8"
+# The file for --probes, in the guest.
+PROBES = "/run/result/probes.json"
 CONSOLE_TAIL = 60  # lines
 # Time for a guest that hangs to panic and print where it hangs, see _interrupt().
 LAST_WORDS = 10  # seconds
@@ -119,6 +121,8 @@ class Guest:
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "NETFLOWD_VM_MODULES": str(self.kernel.modules),
         }
+        if self.options.probes and not self.options.starts:
+            environment["NETFLOWD_PROBES"] = PROBES
         if self.options.nics:
             environment |= {
                 "NETFLOWD_VM_NIC_MODULE": NICS[self.options.nics][1],
