@@ -24,13 +24,20 @@ GOVERNORS = ("off", "on")
 def pytest_addoption(parser):
     parser.addoption("--sample", default="", metavar="COMMIT",
                      help="run only the cells that this text draws, such as a commit's hash")
+    parser.addoption("--emulated", action="store_true",
+                     help="run only the cells for a machine that is emulated")
+
+
+def chosen(config):
+    sample = config.getoption("--sample")
+    if sample:
+        return matrix.sample(sample)
+    return matrix.emulated() if config.getoption("--emulated") else matrix.CELLS
 
 
 def pytest_generate_tests(metafunc):
     if "cell" in metafunc.fixturenames:
-        sample = metafunc.config.getoption("--sample")
-        cells = matrix.sample(sample) if sample else matrix.CELLS
-        metafunc.parametrize("cell", cells, ids=str)
+        metafunc.parametrize("cell", chosen(metafunc.config), ids=str)
     if "burst" in metafunc.fixturenames:
         bursts = matrix.bursts(metafunc.config.getoption("--sample"))
         metafunc.parametrize("burst", bursts, ids=[f"{i}-{b}" for i, b in enumerate(bursts)])

@@ -2,6 +2,7 @@
 """The matrix: topology × load × family, as a table; each cell asks both governors."""
 
 import collections
+import itertools
 import random
 
 from topologies import BUILDERS
@@ -28,6 +29,18 @@ def makes_sense(topology, load, family):
 
 CELLS = [Cell(topology, load, family) for topology in BUILDERS for load in LOADS.values()
          for family in (4, 6) if makes_sense(topology, load, family)]
+
+# Messages per second that an emulated machine sends in time.
+EMULATED_RATE = 2000
+
+
+def emulated():
+    """The cells for an emulated machine: each load that it can make in each topology, with IPv4 and
+    IPv6 by turns."""
+    pairs = itertools.groupby(CELLS, lambda cell: (cell.topology, cell.load.name))
+    cells = [list(families) for _, families in pairs]
+    return [families[number % len(families)] for number, families in enumerate(cells)
+            if families[0].load.rate <= EMULATED_RATE]
 
 
 def sample(text):
