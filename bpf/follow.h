@@ -53,6 +53,8 @@ static __always_inline bool nf_gate_is_open(const struct nf_gate *gate)
 static __always_inline void nf_gate_begin_block(struct nf_cpu *cpu, struct nf_gate *gate)
 {
 	gate->shift = gate->next_shift;
+	if (gate->shift > gate->most_shift)
+		gate->most_shift = gate->shift;
 	gate->at = 0;
 	gate->chosen = gate->shift ? nf_random(cpu) >> ((32 - gate->shift) & 31) : 0;
 }

@@ -316,7 +316,8 @@ struct nf_gate {
 	__u32 chosen; /* the position that is followed */
 	__u8 shift;
 	__u8 next_shift; /* of the next block */
-	__u8 reserved[2];
+	__u8 most_shift; /* of all blocks */
+	__u8 reserved;
 	__u32 packets;	/* since since_ns */
 	__u64 since_ns; /* when the current measurement of the rate began */
 	__u64 since_jiffies;

@@ -124,15 +124,16 @@ void counted_add_margin(json_t *latency, const struct nf_hist *hist,
 	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
 	uint64_t most = (all > count ? all - count : count - all) + margin->tied;
 	uint64_t unseen = packets && most < margin->unseen ? most : margin->unseen;
+	uint64_t missable = packets && most < margin->missable ? most : margin->missable;
 	uint64_t drawn = histogram_margin(margin->variance);
-	double both = ceil(hypot((double)drawn, (double)unseen));
+	double sum = ceil(hypot(hypot((double)drawn, (double)unseen), (double)missable));
 
-	if (!latency || (!drawn && !unseen))
+	if (!latency || (!drawn && !unseen && !missable))
 		return;
 	json_object_set_new(latency, "drawn_margin", json_integer(json_count(drawn)));
 	json_object_set_new(latency, "followed",
 			    json_integer(json_count(histogram_followed(hist))));
-	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)both)));
+	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)sum)));
 }
 
 /* ---- the past ------------------------------------------------------------------------- */

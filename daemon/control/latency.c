@@ -37,6 +37,7 @@ struct latency_reply {
 	json_t *counted;	 /* by the kernel; NULL: not known */
 	json_t *followed;	 /* for how much of the time; NULL: all of it */
 	uint64_t unseen_packets; /* that the host received in the rest of it */
+	uint64_t missable;	 /* see reading_missable() */
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -90,6 +91,7 @@ static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 {
 	const struct counted_margin margin = {.variance = hist->variance,
 					      .unseen = reply->unseen_packets,
+					      .missable = reply->missable,
 					      .limits = reading_time(reply->traffic) >=
 							reading_time(reply->reading)};
 
@@ -278,6 +280,8 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->traffic = reading_hold(control_reading(control, TRAFFIC));
 	reply->unseen = unseen(control);
 	reply->unseen_packets = governor_unseen(control->parts.governor).packets;
+	reply->missable =
+		reading_missable(reading_counters(control_reading(control, COUNTERS)), NULL);
 	reply->followed = followed(control, reply->unseen_packets);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {

@@ -63,6 +63,9 @@ json_t *control_latency_ledger(const struct reading *reading)
 			   "ring_full", json_count(l.ring_full));
 	if (l.passed)
 		json_object_set_new(ledger, "passed", json_integer(json_count(l.passed)));
+	if (l.passed)
+		json_object_set_new(ledger, "most_one_in",
+				    json_integer(json_count(counters->most_one_in)));
 	if (l.slow_unseen)
 		json_object_set_new(ledger, "slow_unseen", json_integer(json_count(l.slow_unseen)));
 	return add_balance(ledger, counters, READING_EQUATION_LATENCY);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GetLatency for the past. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static void to_hist(const uint64_t *value, struct nf_hist *hist)
 struct exact {
 	struct counted_past counted; /* by device */
 	uint64_t unseen_packets;     /* of the whole host, while no journey began */
+	uint64_t missable;	     /* see reading_missable() */
 };
 
 /* Type Latency, of a series with its device as it was named then. */
@@ -63,6 +65,7 @@ static json_t *row_to_json(const struct reader_row *row, const struct exact *exa
 	counted_add_margin(object, &hist,
 			   &(struct counted_margin){.variance = row->value[LATENCY_VARIANCE],
 						    .unseen = exact->unseen_packets,
+						    .missable = exact->missable,
 						    .tied = row->value[LATENCY_UNSEEN],
 						    .limits = true});
 	json_object_update_missing(object, row->name);
@@ -286,8 +289,10 @@ static int read_seen(struct reader *reader, struct reader_rows *seen, struct exa
 {
 	int r = reader_sums(reader, HISTORY_SEEN, NULL, NULL, seen);
 
-	if (r == 0 && seen->count)
+	if (r == 0 && seen->count) {
 		exact->unseen_packets = seen->row[0].value[SEEN_UNSEEN_PACKETS];
+		exact->missable = (uint64_t)ceil(sqrt((double)seen->row[0].value[SEEN_MISSABLE]));
+	}
 	return r;
 }
 

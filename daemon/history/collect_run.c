@@ -331,14 +331,16 @@ static int collect_seen(struct collect *run)
 {
 	const struct reading *base = base_of(run, READING_COUNTERS);
 	const struct reading_counters *now = reading_counters(run->reading[READING_COUNTERS]);
+	uint64_t missable = reading_missable(now, base ? reading_counters(base) : NULL);
 	const uint64_t value[SEEN_VALUES] = {
 		[SEEN_LONGEST_NS] = run->sources.unseen.longest_ns,
 		[SEEN_UNSEEN_NS] = run->sources.unseen.all_ns,
 		[SEEN_UNSEEN_PACKETS] = now->host.unseen.packets -
 					(base ? reading_counters(base)->host.unseen.packets : 0),
+		[SEEN_MISSABLE] = missable * missable,
 	};
 
-	if (!value[SEEN_UNSEEN_NS])
+	if (!value[SEEN_UNSEEN_NS] && !missable)
 		return 0;
 	return add(run, series_of_seen(run->sources.names), value);
 }

@@ -21,7 +21,7 @@
  * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans,
  * and the packets that came while no journey began.  Latency of version 7 can be tied to the kernel's counts (tie.h).
  */
-#define DATABASE_VERSION 7
+#define DATABASE_VERSION 8
 #define DATABASE_VERSION_KINDS 6
 #define DATABASE_VERSION_FIRST 1
 #define DATABASE_PAGE 4096

@@ -65,7 +65,13 @@ enum {
 	SLOTS_VALUES = SLOTS_BUCKET + NF_SLOTS_BUCKETS,
 };
 enum { EVENTS_FIRST = 1, EVENTS_VALUES = 64 };
-enum { SEEN_LONGEST_NS, SEEN_UNSEEN_NS, SEEN_UNSEEN_PACKETS, SEEN_VALUES };
+enum {
+	SEEN_LONGEST_NS,
+	SEEN_UNSEEN_NS,
+	SEEN_UNSEEN_PACKETS,
+	SEEN_MISSABLE, /* the square of reading_missable(): intervals are drawn one by one */
+	SEEN_VALUES,
+};
 /* The sums are in the order of enum traffic_value. */
 enum { COUNTED_LAST_US, COUNTED_FIRST, COUNTED_VALUES = COUNTED_FIRST + 4 };
 

@@ -99,6 +99,12 @@ double absent_hook_ns(const struct backend *backend)
 	return 0;
 }
 
+uint64_t absent_most_one_in(const struct backend *backend)
+{
+	(void)backend;
+	return 1;
+}
+
 int absent_set_stats(struct backend *backend, bool on)
 {
 	(void)backend;

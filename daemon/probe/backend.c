@@ -149,6 +149,7 @@ static const struct backend_ops backend_none = {
 	.follow = absent_follow,
 	.cpu_cost = absent_cpu_cost,
 	.hook_ns = absent_hook_ns,
+	.most_one_in = absent_most_one_in,
 	.stats_missing = none_missing,
 	.set_stats = absent_set_stats,
 	.stats = absent_stats,

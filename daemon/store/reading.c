@@ -162,6 +162,8 @@ static int step_counters(struct reading *reading, struct reading_sources *source
 		backend->ops->streams(backend, counters->streams);
 		backend->ops->slots_events(backend, counters->slots);
 		backend->ops->events(backend, counters->events);
+		/* After the packets that were passed over. */
+		counters->most_one_in = backend->ops->most_one_in(backend);
 	}
 	while (reading->part == READING_LEDGER &&
 	       !backend->ops->in_flight(backend, &reading->cursor, reading->began_ns,
@@ -298,6 +300,15 @@ uint64_t reading_time(const struct reading *reading)
 const struct reading_counters *reading_counters(const struct reading *reading)
 {
 	return &reading->counters;
+}
+
+uint64_t reading_missable(const struct reading_counters *now, const struct reading_counters *base)
+{
+	uint64_t before = base ? ledger_sum(base->events, NF_EVENT_PASSED) : 0;
+	uint64_t passed = ledger_sum(now->events, NF_EVENT_PASSED) - before;
+	uint64_t likely = 3 * now->most_one_in;
+
+	return passed < likely ? passed : likely;
 }
 
 uint64_t reading_missed(const struct reading_counters *counters, int first, int end)

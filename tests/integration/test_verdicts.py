@@ -425,4 +425,4 @@ def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
                              if row.get(key) != rows[0].get(key)} for row in rows]
     daemon.stop()
     with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
-        assert file.execute("PRAGMA user_version").fetchone() == (7,)
+        assert file.execute("PRAGMA user_version").fetchone() == (8,)

@@ -3,6 +3,7 @@
 within the margin of the burst, it is never a plain zero, and one of 2 s is seen."""
 
 import collections
+import concurrent.futures
 import time
 
 import pytest
@@ -16,6 +17,8 @@ from replies import between
 from test_shapes import QUIET_SECONDS, ask, counters, floor
 
 SEEN_SECONDS, SEEN_JOURNEYS = 2, 100
+FLOOD = shape_loads.Load("flood", "udp", 20000, 4)
+SMALL, SMALL_FLOWS = shape_loads.Load("small", "udp", 100, 0.25), 8
 
 Seen = collections.namedtuple("Seen", "burst question seconds low high estimate")
 SEEN = []
@@ -87,3 +90,22 @@ def test_bursts_are_seen():
     missed = [s for s in asked if s.estimate.journeys < SEEN_JOURNEYS]
     print(f"{len(missed)} of {len(asked)} are seen by fewer than {SEEN_JOURNEYS} journeys")
     assert not missed, "\n".join(map(str, missed))
+
+
+def test_small_flows_beside_a_flood(lab, governed):
+    """They share N with it: few of their packets are drawn, or none, and their margins say so."""
+    flood, small = topologies.direct(lab), topologies.direct(lab)
+    seen = []
+    with flood.stack, small.stack, concurrent.futures.ThreadPoolExecutor() as pool:
+        running = pool.submit(shape_loads.run, FLOOD, flood, 4)
+        time.sleep(QUIET_SECONDS)
+        for _ in range(SMALL_FLOWS):
+            asked = ask(governed, small)["delivered"]
+            sent = shape_loads.run(SMALL, small, 4)
+            estimate = between(asked, ask(governed, small)["delivered"])
+            seen.append(Seen(SMALL, "delivered", SMALL.seconds, floor(sent.read), sent.read,
+                             estimate))
+        running.result()
+    outside = [s for s in seen if is_outside(s)]
+    print(*seen, sep="\n")
+    assert at_least(len(outside), len(seen)) > CHANCE, "\n".join(map(str, outside))

@@ -449,6 +449,7 @@ const struct backend_ops backend_bpf = {
 	.recording = absent_recording,
 	.reasons_missing = bpf_reasons_missing,
 	.events = bpf_read_events,
+	.most_one_in = bpf_read_most_one_in,
 	.streams = bpf_read_streams,
 	.in_flight = bpf_read_in_flight,
 	.awaits_end = bpf_read_awaits_end,

@@ -43,6 +43,21 @@ void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COU
 		events[NF_PROBE_SLOTS_FIRST + i][NF_EVENT_HIT] = slots[i][NF_SLOTS_HIT];
 }
 
+uint64_t bpf_read_most_one_in(const struct backend *backend)
+{
+	const struct backend_bpf_state *state = bpf_state(backend);
+	uint8_t most = 0;
+
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		for (int i = 0; i < NF_GATES; i++) {
+			uint8_t shift = __atomic_load_n(&state->cpu[cpu].gate[i].most_shift,
+							__ATOMIC_RELAXED);
+
+			most = shift > most ? shift : most;
+		}
+	return UINT64_C(1) << most;
+}
+
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
 {
 	const struct backend_bpf_state *state = bpf_state(backend);

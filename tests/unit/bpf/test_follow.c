@@ -139,6 +139,7 @@ static void test_rate(void **state)
 	assert_in_range(send(1000, 100000000), 100000 / 64 - 2, 100000 / 64 + 2);
 	send(4000, 20000000);
 	assert_int_equal(gate(NF_GATE_TX)->shift, 5); /* 12.5, and room */
+	assert_int_equal(gate(NF_GATE_TX)->most_shift, 6);
 	send(1000000, 3 * JIFFY_NS);
 	assert_int_equal(gate(NF_GATE_TX)->shift, 0);
 	assert_in_range(send(100000, 20000000), 195, 200);

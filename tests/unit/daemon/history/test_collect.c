@@ -83,6 +83,12 @@ static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF
 	memset(to, 0, NF_PROBE_COUNT * sizeof(to[0]));
 }
 
+static uint64_t most_one_in(const struct backend *backend)
+{
+	(void)backend;
+	return 1;
+}
+
 static void streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
 {
 	(void)backend;
@@ -145,6 +151,7 @@ static const char *reasons_missing(const struct backend *backend)
 static const struct backend_ops ops = {
 	.name = "fake",
 	.events = events,
+	.most_one_in = most_one_in,
 	.streams = streams,
 	.cpus = cpus,
 	.slots_events = slots_events,

@@ -60,6 +60,12 @@ static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF
 	to[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_BEGUN] = fake.value;
 }
 
+static uint64_t most_one_in(const struct backend *backend)
+{
+	(void)backend;
+	return 1;
+}
+
 static void streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
 {
 	(void)backend;
@@ -144,6 +150,7 @@ static int drops(const struct backend *backend, struct backend_cursor *cursor,
 static const struct backend_ops ops = {
 	.name = "fake",
 	.events = events,
+	.most_one_in = most_one_in,
 	.streams = streams,
 	.in_flight = in_flight,
 	.cpus = cpus,
@@ -484,10 +491,29 @@ static void test_the_host(void **state)
 	rmdir(proc);
 }
 
+/* Of N packets one is drawn, so a row of a few may have none of them. */
+static void test_missable(void **state)
+{
+	struct reading_counters base = {.most_one_in = 1}, now = {.most_one_in = 4};
+	uint64_t(*events)[NF_EVENT_COUNT] = now.events;
+
+	(void)state;
+	assert_int_equal(reading_missable(&base, NULL), 0);
+	events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_PASSED] = 5;
+	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_PASSED] = 2;
+	assert_int_equal(reading_missable(&now, NULL), 7);
+	assert_int_equal(reading_missable(&now, &base), 7);
+	base.events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_PASSED] = 4;
+	assert_int_equal(reading_missable(&now, &base), 3);
+	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_PASSED] = 1000000;
+	assert_int_equal(reading_missable(&now, &base), 12);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_missable),
 		TEST(test_ten_share_one_reading),
 		TEST(test_a_call_sees_what_was_before_it),
 		TEST(test_an_old_reading_is_enough),
