@@ -45,6 +45,8 @@ def pytest_configure(config):
                             "their own")
     config.addinivalue_line("markers", "alone: the packets, processes or trace buffers of other "
                             "tests change its answers, so none runs at the same time")
+    config.addinivalue_line("markers", "xdist_group(name): one process runs these, one after the "
+                            "other; a guest has no processes for tests, and no plugin")
     config.addinivalue_line("markers", "shared(*settings): the tests of the file use one daemon, "
                             "and ask it for what they did themselves; loading the programs "
                             "for each test would take longer than the tests, above all in "
