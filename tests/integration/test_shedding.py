@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from lab import journeys, loads, paths, patience, waiting
+from lab import attempts, delay, journeys, loads, paths, patience, waiting
 from lab.net import inhabited
 from lab.prometheus import scrape
-from lab.softnet import softnet
+from lab.softnet import received
 
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
@@ -29,6 +29,7 @@ BATCHES = 20
 Z_95 = 1.96
 EPOCH = "1970-01-01T00:00:00Z"
 LATE_NS = 2 << 20  # where a bucket begins
+ENOUGH_LATE = 25
 IP_UDP = 28  # bytes of both headers
 
 
@@ -84,15 +85,11 @@ def unseen(daemon):
     return followed.get("unseen_packets", 0), followed.get("unseen_ns", 0)
 
 
-def received_by_host():
-    return sum(row[0] for row in softnet().values())
-
-
 def check_counted(daemon, before, pair, made):
     """Every view has the kernel's count, and how much of it was not followed."""
     counted = waiting.until(lambda: daemon.status()["packets"]["counted"],
                             lambda now: now["sent"] >= made)
-    assert made <= counted["received"] <= received_by_host() - before, counted
+    assert made <= counted["received"] <= received() - before, counted
     assert made <= counted["sent"] and BATCH < counted["unseen"] <= counted["received"], counted
     text = daemon.netflowctl("status").stdout
     assert re.search(r"received +[\d,]+ by the kernel's count; netflowd saw [\d,]+\n", text), text
@@ -120,7 +117,7 @@ def check_top(daemon, pair):
 
 def test_bursts_in_windows_are_within_their_margin(start, silent_pair):
     """Most bursts are over before a window opens."""
-    before = received_by_host()
+    before = received()
     daemon = start(*LEAST, "metrics.listen=unix")
     with inhabited(silent_pair.left, silent_pair.right):
         check_bursts(daemon, silent_pair)
@@ -225,7 +222,7 @@ def assert_share_of_late(row, share, drawn):
     `drawn` equal journeys would tell as much as those that were followed."""
     late = sum(bucket["count"] for bucket in row["buckets"] if bucket["from_ns"] >= LATE_NS)
     assert row["followed"] < row["count"], "nothing was shed"
-    assert drawn * share > 25, "too few were followed"
+    assert drawn * share > ENOUGH_LATE, "too few were followed"
     assert abs(late / row["count"] / share - 1) < 4 / math.sqrt(drawn * share), (share, drawn, row)
 
 
@@ -247,7 +244,7 @@ def growth(before, after):
 
 def exchange(pair, seconds):
     """Send and read datagrams one by one, of 128 the first late.  Return how many were late, and
-    the number of all: a busy machine stops the test now and then."""
+    the number of all: an interrupt stops the test now and then."""
     with pair.right.entered():
         reader = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     reader.bind((pair.right_address(4), 7777))
@@ -256,7 +253,7 @@ def exchange(pair, seconds):
     sender.connect(reader.getsockname())
     late = number = 0
     end = time.monotonic() + seconds
-    with reader, sender:
+    with reader, sender, delay.urgent():
         while time.monotonic() < end or number % 128:
             begin = time.monotonic_ns()
             sender.send(b"x")
@@ -274,11 +271,20 @@ def test_one_in_128_is_read_late(start, silent_pair):
     device, segment = silent_pair.right_device, "receive_to_copy"
     # At first the governor may choose windows, in which a second stands for two.
     exchange(silent_pair, 4)
-    before = daemon.latency(device, segment)
-    late, number = exchange(silent_pair, 8)
-    row = growth(before, daemon.latency(device, segment))
-    assert number / 128 <= late < 1.2 * number / 128
-    assert_share_of_late(row, late / number, effective(row))
+
+    def attempt():
+        before = daemon.latency(device, segment)
+        late, number = exchange(silent_pair, 8)
+        row = growth(before, daemon.latency(device, segment))
+        assert late >= number / 128
+        # The host may have delayed others before they were sent, which netflowd does not see.
+        attempts.need(late < 1.2 * number / 128, f"{late} of {number} were late")
+        attempts.need(row["followed"] < row["count"], "the load was too small to shed anything")
+        drawn, share = effective(row), late / number
+        attempts.need(drawn * share > ENOUGH_LATE, f"it followed as much as {drawn:.0f} packets")
+        assert_share_of_late(row, share, drawn)
+
+    attempts.valid(attempt)
 
 
 @patience.needs_real_cpus

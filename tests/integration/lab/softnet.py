@@ -20,6 +20,11 @@ def softnet():
     return rows
 
 
+def received():
+    """Packets that the whole host received."""
+    return sum(row[0] for row in softnet().values())
+
+
 def squeezed():
     """Receive softirqs of all CPUs that ended with packets left."""
     return sum(row[2] for row in softnet().values())
