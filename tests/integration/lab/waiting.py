@@ -61,12 +61,18 @@ def time_of(call, pid):
     """Seconds that a call took, without those in which a thread of this process or of the process
     that answers was ready to run and others had the CPUs: any program of the machine causes that.
     """
+    return time_and_result(call, pid)[0]
+
+
+def time_and_result(call, pid):
+    """time_of() the call, and what it returns."""
     before = _waited(os.getpid(), pid)
     begin = time.monotonic()
-    call()
+    result = call()
     took = time.monotonic() - begin
     after = _waited(os.getpid(), pid)
-    return took - sum(after[thread] - before[thread] for thread in after.keys() & before.keys())
+    waited = sum(after[thread] - before[thread] for thread in after.keys() & before.keys())
+    return took - waited, result
 
 
 def _waited(*pids):
