@@ -15,6 +15,8 @@ from lab import journeys, kernel, waiting
 from lab.net import Pair
 
 pytestmark = [
+    # The daemon looks at all processes of the host, a little at a time.
+    pytest.mark.alone,
     pytest.mark.usefixtures("bpf"),
     pytest.mark.skipif(kernel.release() < (5, 12), reason="namespaces have no cookies")]
 
