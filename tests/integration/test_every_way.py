@@ -6,13 +6,14 @@ import collections
 import contextlib
 import itertools
 import json
+import math
 import re
 import socket
 import time
 
 import pytest
 
-from lab import deaths, kernel, packets, patience, recordings, waiting
+from lab import attempts, backends, deaths, kernel, packets, patience, recordings, waiting
 from lab.alerts import Rules
 from lab.daemon import netflowctl
 from lab.net import Namespace, run
@@ -158,7 +159,6 @@ FEWEST = 11
 # A trace event names no device of these: the packet is a copy, or no stage saw it before.
 NOT_IN_TRACE = ("raw-socket-filter", "tc-egress")
 DELIVERED, FORWARDED, FLOODED = 311, 287, 4000
-LONG = round(patience.seconds(120))  # ago: before the test began
 FLOOD = f"""
 [alert flood]
 condition = drop_rate
@@ -178,6 +178,7 @@ class Made:
 
     def __init__(self, lab, stack):
         self.lab = lab
+        self.began = time.time()
         self.recorded = None  # (events, lost events) of the recording
         self.kinds = {}    # {name of a death: (how many, its functions, its namespaces)}
         known = {death.name: death for death in deaths.DEATHS
@@ -194,6 +195,10 @@ class Made:
         # What the rule of the alert is about.
         self.flooded = lab.pair(ipv6=False)
         self.flooded.left.send_udp(self.flooded.RIGHT4, 9, FLOODED)
+
+    def ago(self):
+        """Seconds since before anything was made."""
+        return math.ceil(time.time() - self.began) + 1
 
     def deliver(self, stack):
         """Datagrams through a router to a reader, and others to a port that no socket has."""
@@ -227,18 +232,28 @@ def fixture_views(start, lab, tmp_path, bpf):
     del bpf
     rules = Rules(tmp_path / "rules")
     rules.write("10-flood.conf", FLOOD)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(recordings.mounted())
-        daemon = start(FAST, "metrics.listen=unix", "alerts.interval=200ms", rules.setting,
-                       "latency.sample_one_in=1", history=tmp_path / "history")
-        written(daemon, 1)
-        file = tmp_path / "made.dat"
-        with recordings.recorder(file, "--buffer", 8192) as process:
-            made = Made(lab, stack)
-            time.sleep(0.2)
-            process.terminate()
-            made.recorded = recordings.summary(process.communicate()[0])
-        yield daemon, made, file
+    numbers = itertools.count()
+
+    def attempt(outer):
+        """The recording has the events of the whole host, and may lose some of them."""
+        with contextlib.ExitStack() as stack:
+            number = next(numbers)
+            daemon = start(FAST, "metrics.listen=unix", "alerts.interval=200ms", rules.setting,
+                           "latency.sample_one_in=1", history=tmp_path / f"history{number}")
+            stack.callback(daemon.stop)
+            written(daemon, 1)
+            file = tmp_path / f"made{number}.dat"
+            with recordings.recorder(file, "--buffer", backends.BUFFER_KIB) as process:
+                made = Made(lab, stack)
+                time.sleep(0.2)
+                process.terminate()
+                made.recorded = recordings.summary(process.communicate()[0])
+            attempts.need(not made.recorded[1], f"the recording lost {made.recorded[1]} events")
+            outer.push(stack.pop_all())
+        return daemon, made, file
+
+    with recordings.mounted(), contextlib.ExitStack() as outer:
+        yield attempts.valid(lambda: attempt(outer))
 
 
 def exported(daemon, *arguments):
@@ -267,7 +282,7 @@ def check_drops(daemon, made, tmp_path):
     assert waiting.until(lambda: made.wrong(daemon.call("GetDrops")["rows"]),
                          lambda wrong: not wrong) == {}
     written(daemon)
-    past = {"since": since(LONG)}
+    past = {"since": since(made.ago())}
     assert made.wrong(daemon.call("GetDrops", **past)["rows"]) == {}
     assert made.wrong(daemon.call("GetDropRecords", limit=1 << 20)["records"]) == {}
     for when, key in itertools.product(({}, past), (*KEYS, "cgroup")):
@@ -277,7 +292,7 @@ def check_drops(daemon, made, tmp_path):
             shown = [sum(reply["packets"] for reply in replies),
                      sum(row["packets"] for reply in replies for row in reply["rows"])]
             assert shown == [count, count], (name, key, when, [reply["rows"] for reply in replies])
-    for when in ((), ("--since", f"{LONG}s")):
+    for when in ((), ("--since", f"{made.ago()}s")):
         shown = json.loads(daemon.netflowctl("drops", "--json", "--all", *when).stdout)
         assert made.wrong(shown["rows"]) == {}, when
         for rows in exported(daemon, *when):
@@ -324,12 +339,13 @@ def check_latency(daemon, made):
         return {key: sums[key] for key in expected}
 
     assert shown(daemon.call("GetLatency", all=True)["latencies"]) == expected
-    assert shown(daemon.call("GetLatency", all=True, since=since(LONG))["latencies"]) == expected
+    past = since(made.ago())
+    assert shown(daemon.call("GetLatency", all=True, since=past)["latencies"]) == expected
     sender = made.flooded.left_device.name
-    for when in ({}, {"since": since(LONG)}):
+    for when in ({}, {"since": past}):
         reply = daemon.call("GetLatency", device=sender, **when)
         assert [row["count"] for row in reply["worst"]] == [FLOODED] and reply["devices"] == 1, when
-    for when in ((), ("--since", f"{LONG}s")):
+    for when in ((), ("--since", f"{made.ago()}s")):
         for rows in exported(daemon, "--all", *when):
             assert shown(rows["latency"]) == expected, when
         text = daemon.netflowctl("latency", "--dev", path.right_device.name, *when).stdout
@@ -340,7 +356,7 @@ def check_replay(daemon, made, file):
     def replayed(*arguments):
         return json.loads(netflowctl("replay", file, *arguments, "--json").stdout)
 
-    assert replayed("status")["trace"]["events"] == made.recorded[0] and made.recorded[1] == 0
+    assert (replayed("status")["trace"]["events"], 0) == made.recorded
 
     def by_device(rows):
         sums = collections.Counter()
