@@ -51,8 +51,11 @@ static void refuse_line(struct file *file, int result, const char *why)
 	snprintf(file->error, CONFIG_ERROR_MAX, "%.200s:%u: %.250s", file->path, file->line, why);
 }
 
-/* Skip the rest of a line that does not fit; inih would read it as a line of its own.  Comments can have any length. */
-static void skip_rest(struct file *file, const char *line, int size)
+/*
+ * Skip the rest of a line that does not fit; inih would read it as a line of its own, or from release 58 on refuse a
+ * line without an end.  Comments can have any length.
+ */
+static void skip_rest(struct file *file, char *line, int size)
 {
 	char why[128];
 	int c;
@@ -60,6 +63,7 @@ static void skip_rest(struct file *file, const char *line, int size)
 	do
 		c = fgetc(file->stream);
 	while (c != EOF && c != '\n');
+	line[size - 2] = '\n';
 	snprintf(why, sizeof(why),
 		 "the line has more than %d characters; a longer value can be given with --set",
 		 size - 2);
