@@ -13,8 +13,8 @@ import pytest
 from lab import patience, scans, servers
 from lab.daemon import netflowctl
 
-# All namespaces share each CPU's socket for resets (ipv4_tcp_sk): while another test's resets wait in
-# a queue, the kernel drops those of these servers, which is a fault.
+# Beside other tests, the kernel dropped resets of these servers in __ip_flush_pending_frames():
+# perhaps because all namespaces share each CPU's socket for resets.
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 ALONE = "NETFLOWD_VM" in os.environ
