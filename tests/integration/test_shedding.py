@@ -53,10 +53,11 @@ def since(before, after):
 @pytest.mark.smoke
 def test_drops_are_exact_in_windows(start, silent_pair):
     daemon = start(*LEAST)
-    before = silent_pair.right.nstat()
+    before, (_, unseen_ns) = silent_pair.right.nstat(), unseen(daemon)
     silent_pair.left.send_udp(silent_pair.right_address(4), 9, DROPS)
+    # Windows end with the load, so its end is too late to ask for them.
+    assert unseen(daemon)[1] > unseen_ns, "nothing was shed"
     assert silent_pair.right.nstat().since(before, "UdpNoPorts") == {"UdpNoPorts": DROPS}
-    assert governor(daemon)["windows_one_in"] > 1, "nothing was shed"
     assert daemon.dropped(silent_pair.right_device, "ipv4/udp") == DROPS
     drops = daemon.status()["drops"]
     assert drops["hits"] == drops["counted"] + drops["unkeyed"] + drops["completed"]
