@@ -180,6 +180,13 @@ static __always_inline __u8 nf_rank(__u32 number)
 	return number > 1 ? nf_log2(number - 1) + 1 : 0;
 }
 
+/* `ranks` journeys have begun in a run of NET_RX. */
+static __always_inline void nf_gate_end_run(struct nf_gate *gate, __u32 ranks)
+{
+	if (unlikely(ranks > 1U << (gate->most_rank & 31)))
+		gate->most_rank = nf_rank(ranks);
+}
+
 /* The rank of a journey that begins now; `drawn` journeys have begun with the same draw. */
 static __always_inline __u8 nf_rank_next(struct nf_cpu *cpu, __u32 *drawn)
 {

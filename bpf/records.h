@@ -317,9 +317,9 @@ struct nf_gate {
 	__u8 shift;
 	__u8 next_shift; /* of the next block */
 	__u8 most_shift; /* of all blocks */
-	__u8 reserved;
-	__u32 packets;	/* since since_ns */
-	__u64 since_ns; /* when the current measurement of the rate began */
+	__u8 most_rank;	 /* of a run: at most 2^most_rank journeys have begun with one draw */
+	__u32 packets;	 /* since since_ns */
+	__u64 since_ns;	 /* when the current measurement of the rate began */
 	__u64 since_jiffies;
 };
 

@@ -61,11 +61,11 @@ json_t *control_latency_ledger(const struct reading *reading)
 	ledger = json_pack("{s:I, s:I, s:I, s:I}", "chosen", json_count(l.chosen), "recorded",
 			   json_count(l.recorded), "throttled", json_count(l.throttled),
 			   "ring_full", json_count(l.ring_full));
-	if (l.passed)
+	if (l.passed) {
 		json_object_set_new(ledger, "passed", json_integer(json_count(l.passed)));
-	if (l.passed)
-		json_object_set_new(ledger, "most_one_in",
-				    json_integer(json_count(counters->most_one_in)));
+		json_object_set_new(ledger, "most_drawn",
+				    json_integer(json_count(counters->most_drawn)));
+	}
 	if (l.slow_unseen)
 		json_object_set_new(ledger, "slow_unseen", json_integer(json_count(l.slow_unseen)));
 	return add_balance(ledger, counters, READING_EQUATION_LATENCY);

@@ -45,6 +45,12 @@ static __always_inline void nf_gate_next_run(struct nf_cpu *state, const struct 
 	(void)context;
 }
 
+static __always_inline void nf_gate_end_run(struct nf_gate *gate, __u32 ranks)
+{
+	(void)gate;
+	(void)ranks;
+}
+
 #include "bpf/context.h"
 #include "bpf/softirq.h"
 

@@ -20,6 +20,7 @@
  * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
  * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans,
  * and the packets that came while no journey began.  Latency of version 7 can be tied to the kernel's counts (tie.h).
+ * Version 8 has what a row may lack because it was not drawn (SEEN_MISSABLE).
  */
 #define DATABASE_VERSION 8
 #define DATABASE_VERSION_KINDS 6

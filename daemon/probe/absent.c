@@ -99,7 +99,7 @@ double absent_hook_ns(const struct backend *backend)
 	return 0;
 }
 
-uint64_t absent_most_one_in(const struct backend *backend)
+uint64_t absent_most_drawn(const struct backend *backend)
 {
 	(void)backend;
 	return 1;

@@ -20,7 +20,7 @@ void absent_set_level(struct backend *backend, enum backend_level level);
 void absent_follow(struct backend *backend, const struct backend_following *following);
 void absent_cpu_cost(const struct backend *backend, uint32_t cpu, struct backend_cpu_cost *cost);
 double absent_hook_ns(const struct backend *backend);
-uint64_t absent_most_one_in(const struct backend *backend);
+uint64_t absent_most_drawn(const struct backend *backend);
 int absent_set_stats(struct backend *backend, bool on);
 void absent_stats(const struct backend *backend, struct probe_runs runs[NF_PROBE_COUNT],
 		  struct probe_runs *empty);

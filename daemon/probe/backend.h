@@ -314,8 +314,11 @@ struct backend_ops {
 	/* Events of all probes, sums over all CPUs. */
 	void (*events)(const struct backend *backend,
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
-	/* The largest N so far, of all CPUs: one journey in N was followed.  1: all were. */
-	uint64_t (*most_one_in)(const struct backend *backend);
+	/*
+	 * Packets among which one draw chose, at most so far: N, or those of N runs of NET_RX if these were drawn.
+	 * 1: all were followed.
+	 */
+	uint64_t (*most_drawn)(const struct backend *backend);
 	/* Bytes of TCP payload by enum nf_stream_bytes, sums over all CPUs. */
 	void (*streams)(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 	/*

@@ -163,7 +163,7 @@ static int step_counters(struct reading *reading, struct reading_sources *source
 		backend->ops->slots_events(backend, counters->slots);
 		backend->ops->events(backend, counters->events);
 		/* After the packets that were passed over. */
-		counters->most_one_in = backend->ops->most_one_in(backend);
+		counters->most_drawn = backend->ops->most_drawn(backend);
 	}
 	while (reading->part == READING_LEDGER &&
 	       !backend->ops->in_flight(backend, &reading->cursor, reading->began_ns,
@@ -306,7 +306,7 @@ uint64_t reading_missable(const struct reading_counters *now, const struct readi
 {
 	uint64_t before = base ? ledger_sum(base->events, NF_EVENT_PASSED) : 0;
 	uint64_t passed = ledger_sum(now->events, NF_EVENT_PASSED) - before;
-	uint64_t likely = 3 * now->most_one_in;
+	uint64_t likely = 3 * now->most_drawn;
 
 	return passed < likely ? passed : likely;
 }

@@ -47,7 +47,7 @@ struct reading_unseen {
 /* Of the parts COUNTERS and LEDGER. */
 struct reading_counters {
 	ledger_events events;
-	uint64_t most_one_in; /* the largest N so far: one journey in N was followed */
+	uint64_t most_drawn; /* packets among which one draw chose, at most so far */
 	uint64_t slots[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
 	uint64_t streams[NF_STREAM_COUNT];
 	uint64_t missed
@@ -79,9 +79,9 @@ void reading_release(const struct reading **reading);
 
 const struct reading_counters *reading_counters(const struct reading *reading);
 /*
- * How many packets a row may lack because none of them was drawn, beside those that what was drawn stands for: all that
- * were passed over since `base` (NULL: the start), and no more than three times the largest N: of these one is drawn in
- * 95 of 100 cases.
+ * How many packets a row may lack because none of them was drawn, beside those that what was drawn stands for: no more
+ * than all that were passed over since `base` (NULL: the start), and in 95 of 100 cases no more than those of three
+ * draws.
  */
 uint64_t reading_missable(const struct reading_counters *now, const struct reading_counters *base);
 

@@ -16,7 +16,7 @@ class Answer:
                      and (row["direction"], row["segment"]) == (direction, segment)]
         self.unseen = reply.get("followed", {}).get("unseen_packets", 0)
         ledger = reply.get("ledger", {})
-        self.passed, self.most_one_in = ledger.get("passed", 0), ledger.get("most_one_in", 1)
+        self.passed, self.most_drawn = ledger.get("passed", 0), ledger.get("most_drawn", 1)
 
     def count(self):
         return sum(row["count"] for row in self.rows)
@@ -32,7 +32,7 @@ class Answer:
 def between(before, after):
     """The margin of what came between two answers; None: the count is exact."""
     drawn, unseen = max(0, after.drawn() - before.drawn()), after.unseen - before.unseen
-    missable = min(after.passed - before.passed, 3 * after.most_one_in)
+    missable = min(after.passed - before.passed, 3 * after.most_drawn)
     exact = not unseen and not missable and not any("count_margin" in row for row in after.rows)
     return Estimate(after.count() - before.count(),
                     None if exact else round((drawn + unseen ** 2 + missable ** 2) ** 0.5),

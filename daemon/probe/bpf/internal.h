@@ -191,7 +191,7 @@ int bpf_read_slots(const struct backend *backend, struct backend_cursor *cursor,
 		   int (*visit)(const struct backend_slots *, void *), void *userdata);
 
 /* read.c: the functions of backend_ops that read tables. */
-uint64_t bpf_read_most_one_in(const struct backend *backend);
+uint64_t bpf_read_most_drawn(const struct backend *backend);
 void bpf_read_events(const struct backend *backend,
 		     uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);

@@ -43,15 +43,22 @@ void bpf_read_events(const struct backend *backend, uint64_t events[NF_PROBE_COU
 		events[NF_PROBE_SLOTS_FIRST + i][NF_EVENT_HIT] = slots[i][NF_SLOTS_HIT];
 }
 
-uint64_t bpf_read_most_one_in(const struct backend *backend)
+/* Runs that were not followed are taken to have had as many packets as those that were. */
+static uint32_t drawn_shift(const struct nf_gate *gate)
+{
+	uint8_t shift = __atomic_load_n(&gate->most_shift, __ATOMIC_RELAXED);
+
+	return shift ? shift + __atomic_load_n(&gate->most_rank, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t bpf_read_most_drawn(const struct backend *backend)
 {
 	const struct backend_bpf_state *state = bpf_state(backend);
-	uint8_t most = 0;
+	uint32_t most = 0;
 
 	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
 		for (int i = 0; i < NF_GATES; i++) {
-			uint8_t shift = __atomic_load_n(&state->cpu[cpu].gate[i].most_shift,
-							__ATOMIC_RELAXED);
+			uint32_t shift = drawn_shift(&state->cpu[cpu].gate[i]);
 
 			most = shift > most ? shift : most;
 		}

@@ -86,7 +86,7 @@ const char *events_stats_missing(const struct backend *backend);
 	.drops = events_drops, .tables = events_tables, .slots_events = events_slots_events,       \
 	.slots = events_slots, .refresh = absent_refresh, .name_reasons = absent_name_reasons,     \
 	.set_stack = absent_set_stack, .tune = events_tune, .follow = absent_follow,               \
-	.cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns, .most_one_in = absent_most_one_in, \
+	.cpu_cost = absent_cpu_cost, .hook_ns = absent_hook_ns, .most_drawn = absent_most_drawn,   \
 	.stats_missing = events_stats_missing, .set_stats = absent_set_stats,                      \
 	.stats = absent_stats
 

@@ -266,6 +266,24 @@ static void test_variance_of_a_draw(void **state)
 	}
 }
 
+/* What one draw of a run chooses; packets between runs are drawn by themselves. */
+static void test_most_packets_of_a_run(void **state)
+{
+	(void)state;
+	for (int packets = 1; packets <= 3; packets += 2) {
+		softirq_raise(NET_RX_SOFTIRQ);
+		softirq_entry(NET_RX_SOFTIRQ);
+		for (int i = 0; i < packets; i++)
+			receive(skb_new(NET_A));
+		softirq_exit(NET_RX_SOFTIRQ);
+		assert_int_equal(gate(NF_GATE_RX)->most_rank, nf_rank(packets));
+	}
+	for (int i = 0; i < 10; i++)
+		receive(skb_new(NET_A));
+	receive_in_softirq(skb_new(NET_A), stand_in.now, stand_in.now, stand_in.now);
+	assert_int_equal(gate(NF_GATE_RX)->most_rank, 2); /* 3 of 4 */
+}
+
 /* A poll stands for those of its window's time.  In the tail of the window, none counts. */
 static void test_polls_of_a_window(void **state)
 {
@@ -1200,6 +1218,7 @@ int main(void)
 		FOLLOW_TEST(test_hold),
 		FOLLOW_TEST(test_weight),
 		FOLLOW_TEST(test_variance_of_a_draw),
+		FOLLOW_TEST(test_most_packets_of_a_run),
 		FOLLOW_TEST(test_polls_of_a_window),
 		FOLLOW_TEST(test_variance_of_a_window),
 		FOLLOW_TEST(test_records_say_the_weight),

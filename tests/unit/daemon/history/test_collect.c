@@ -83,7 +83,7 @@ static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF
 	memset(to, 0, NF_PROBE_COUNT * sizeof(to[0]));
 }
 
-static uint64_t most_one_in(const struct backend *backend)
+static uint64_t most_drawn(const struct backend *backend)
 {
 	(void)backend;
 	return 1;
@@ -151,7 +151,7 @@ static const char *reasons_missing(const struct backend *backend)
 static const struct backend_ops ops = {
 	.name = "fake",
 	.events = events,
-	.most_one_in = most_one_in,
+	.most_drawn = most_drawn,
 	.streams = streams,
 	.cpus = cpus,
 	.slots_events = slots_events,

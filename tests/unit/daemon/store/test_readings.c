@@ -60,7 +60,7 @@ static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF
 	to[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_BEGUN] = fake.value;
 }
 
-static uint64_t most_one_in(const struct backend *backend)
+static uint64_t most_drawn(const struct backend *backend)
 {
 	(void)backend;
 	return 1;
@@ -150,7 +150,7 @@ static int drops(const struct backend *backend, struct backend_cursor *cursor,
 static const struct backend_ops ops = {
 	.name = "fake",
 	.events = events,
-	.most_one_in = most_one_in,
+	.most_drawn = most_drawn,
 	.streams = streams,
 	.in_flight = in_flight,
 	.cpus = cpus,
@@ -494,7 +494,7 @@ static void test_the_host(void **state)
 /* Of N packets one is drawn, so a row of a few may have none of them. */
 static void test_missable(void **state)
 {
-	struct reading_counters base = {.most_one_in = 1}, now = {.most_one_in = 4};
+	struct reading_counters base = {.most_drawn = 1}, now = {.most_drawn = 4};
 	uint64_t(*events)[NF_EVENT_COUNT] = now.events;
 
 	(void)state;
