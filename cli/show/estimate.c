@@ -12,16 +12,18 @@ bool estimate_is(const json_t *latency)
 
 struct estimate_text estimate_count(const json_t *latency)
 {
-	struct units_text count = field_units_count(latency, "count");
+	uint64_t count = field_count_or(latency, "count", 0);
+	uint64_t margin = field_count_or(latency, "count_margin", 0);
+	struct units_text known = field_units_count(latency, "count");
 	struct estimate_text text;
 
 	if (!estimate_is(latency))
-		snprintf(text.s, sizeof(text.s), "%s", count.s);
+		snprintf(text.s, sizeof(text.s), "%s", known.s);
+	else if (margin < count)
+		snprintf(text.s, sizeof(text.s), "≈ %s ±%s", known.s, units_share(margin, count).s);
 	else
-		snprintf(text.s, sizeof(text.s), "≈ %s ±%s", count.s,
-			 units_share(field_count_or(latency, "count_margin", 0),
-				     field_count_or(latency, "count", 0))
-				 .s);
+		snprintf(text.s, sizeof(text.s), "≈ %s, up to %s", known.s,
+			 units_count(count + margin).s);
 	return text;
 }
 

@@ -47,7 +47,7 @@ struct reading_unseen {
 /* Of the parts COUNTERS and LEDGER. */
 struct reading_counters {
 	ledger_events events;
-	uint64_t most_drawn; /* packets among which one draw chose, at most so far */
+	uint64_t most_drawn; /* the most packets that one draw stood for so far */
 	uint64_t slots[NF_SLOTS_PROBES][NF_SLOTS_EVENTS];
 	uint64_t streams[NF_STREAM_COUNT];
 	uint64_t missed
