@@ -2,6 +2,7 @@
 """Two daemons for all cells, one without and one with the governor, and what is judged over all of
 them: the share of estimates that miss their margin.  Bursts have a daemon of their own."""
 
+import contextlib
 import os
 import pathlib
 import sys
@@ -14,7 +15,7 @@ import pytest
 import matrix
 import topologies
 from judge import Judge
-from lab import kernel
+from lab import hidden, kernel
 from lab.daemon import Daemon
 from lab.net import Lab
 
@@ -65,6 +66,13 @@ def daemons(tmp_path_factory):
     finally:
         for daemon in running.values():
             daemon.stop()
+
+
+@pytest.fixture(scope="session")
+def exempted():
+    """The trace of the tasks for which the kernel runs no program, or None."""
+    with contextlib.ExitStack() as stack:
+        yield hidden.Trace(stack) if kernel.untraced() else None
 
 
 VERDICTS = Judge()

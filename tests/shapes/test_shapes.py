@@ -19,7 +19,7 @@ import pytest
 import shape_loads
 import topologies
 from judge import CHANCE, at_least
-from lab import attempts, kernel, waiting
+from lab import attempts, hidden, kernel, waiting
 from replies import Answer, between
 
 SETTLE_SECONDS = 1
@@ -70,7 +70,7 @@ class Made:
     before: dict  # {governor: what ask() returned}
 
 
-def attempt(cell, build, lab, daemons):
+def attempt(cell, build, lab, daemons, exempted):
     """Build the shape and run the load.  A lossy network delays what it repeats."""
     shape = build(lab)
     with contextlib.ExitStack() as stack:
@@ -79,7 +79,8 @@ def attempt(cell, build, lab, daemons):
         time.sleep(QUIET_SECONDS)
         before = counters(shape)
         asked = {governor: ask(daemon, shape) for governor, daemon in daemons.items()}
-        sent = shape_loads.run(cell.load, shape, cell.family)
+        with hidden.nothing(exempted):
+            sent = shape_loads.run(cell.load, shape, cell.family)
         attempts.need(sent.took_place() or shape.loses, sent)
         stack.pop_all()
     after = counters(shape)
@@ -122,10 +123,10 @@ def quantiles(load, sent, rows):
 
 
 @pytest.fixture(name="made")
-def fixture_made(cell, lab, daemons):
+def fixture_made(cell, lab, daemons, exempted):
     try:
         build = topologies.BUILDERS[cell.topology]
-        made = attempts.valid(lambda: attempt(cell, build, lab, daemons))
+        made = attempts.valid(lambda: attempt(cell, build, lab, daemons, exempted))
     except topologies.Lacking as lacking:
         pytest.skip(str(lacking))
     with made.shape.stack:

@@ -8,69 +8,22 @@ and the summary says what was hidden.  A test that fails while nothing was hidde
 one whose daemon crashed, ended with an error, left something behind, or has a sanitizer's report.
 """
 
-import collections
 import contextlib
-import os
-import pathlib
 import re
 
 from _pytest.runner import runtestprotocol
 
-from . import kernel
+from . import hidden
 
-# What may take away a packet's stage, or that a reader of the tests got on its CPU.
-EVENTS = {"net/netif_receive_skb": "0", "net/net_dev_queue": "0", "net/net_dev_start_xmit": "0",
-          "net/net_dev_xmit": "0", "napi/napi_poll": "0", "skb/kfree_skb": "0",
-          "sched/sched_switch": 'next_comm ~ "python*"'}
 TIMES, TIMES_IN_ALL = 2, 3
 NEED_PROGRAMS = {"start", "daemon", "recording"}
 SANITIZED = re.compile(r"Sanitizer: |runtime error: ")
-PREFIX = "nft-hidden-"
 OUTCOME = "repeated"
 
 
 class Unclean(Exception):
     """A daemon crashed, ended with an error, left something behind, or has a sanitizer's report: no
     hidden event is the cause."""
-
-
-class _Trace:
-    """The kernel's trace of the exempted tasks: the threads of process 1, as far as is known."""
-
-    def __init__(self, stack):
-        instances = stack.enter_context(kernel.tracefs()) / "instances"
-        _remove_abandoned(instances)
-        self._instance = instances / f"{PREFIX}{os.getpid()}"
-        self._instance.mkdir()
-        stack.callback(kernel.remove_instance, self._instance)
-        self._tasks = None
-        self.begin()
-        (self._instance / "buffer_size_kb").write_text("64")
-        for event, which in EVENTS.items():
-            (self._instance / "events" / event / "filter").write_text(which)
-            (self._instance / "events" / event / "enable").write_text("1")
-
-    def begin(self):
-        """Forget what was hidden until now."""
-        tasks = " ".join(sorted(os.listdir("/proc/1/task")))
-        if tasks != self._tasks:
-            (self._instance / "set_event_pid").write_text(tasks)
-            self._tasks = tasks
-        (self._instance / "trace").write_text("")
-
-    def hidden(self):
-        """{event: how many}"""
-        lines = (self._instance / "trace").read_text(errors="replace").splitlines()
-        events = (re.search(r": (\w+): ", line) for line in lines if line[0] != "#")
-        return collections.Counter(event[1] for event in events if event)
-
-
-def _remove_abandoned(instances):
-    """Those of processes that were killed."""
-    for instance in instances.glob(f"{PREFIX}*"):
-        if not pathlib.Path("/proc", instance.name.removeprefix(PREFIX)).exists():
-            with contextlib.suppress(OSError):
-                kernel.remove_instance(instance)
 
 
 class Again:
@@ -86,24 +39,24 @@ class Again:
 
     def run(self, item, nextitem):
         """Run the test, and again if that is due; the last run is its verdict."""
-        self._trace = self._trace or _Trace(self._stack)
+        self._trace = self._trace or hidden.Trace(self._stack)
         where = {"nodeid": item.nodeid, "location": item.location}
         item.ihook.pytest_runtest_logstart(**where)
         for left in reversed(range(TIMES + 1)):
             self._trace.begin()
             item.unclean = False
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
-            hidden = self._trace.hidden()
-            if not (hidden and left and self._left and _may_repeat(item, reports)):
+            events = self._trace.hidden()
+            if not (events and left and self._left and _may_repeat(item, reports)):
                 break
             self._left -= 1
-            self._log_repeated(item, reports, hidden)
+            self._log_repeated(item, reports, events)
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(**where)
 
-    def _log_repeated(self, item, reports, hidden):
-        what = ", ".join(f"{count} {event}" for event, count in sorted(hidden.items()))
+    def _log_repeated(self, item, reports, events):
+        what = hidden.words(events)
         # pytest copies it to the reports of the next run, and so to tests/run.
         item.user_properties.append((OUTCOME, f"hidden from the programs: {what}"))
         for report in reports:
