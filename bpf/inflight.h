@@ -176,21 +176,32 @@ static __always_inline bool nf_inflight_is_renewed(const struct nf_inflight *e,
 }
 
 /*
- * Free the entry and return its owner.  Its byte is cleared before another CPU can take the entry, unless the set
- * has another one in use.  If a CPU took an entry at this moment, its 1 may have come before this 0.
+ * Before an entry is freed: clear the byte of its set, unless the set has another one in use, and return the byte.
+ * Another CPU cannot have taken the entry yet.
  */
-static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 skb)
+static __always_inline volatile __u8 *nf_presence_leave(__u64 skb)
 {
 	volatile __u8 *present = settings.governor ? nf_presence_at(skb) : 0;
-	__u64 old;
 
-	if (!present)
-		return nf_exchange(&e->skb, 0);
-	if (!nf_inflight_others(skb, skb))
+	if (present && !nf_inflight_others(skb, skb))
 		*present = 0;
-	old = nf_exchange(&e->skb, 0);
-	if (nf_inflight_others(skb, 0))
+	return present;
+}
+
+/* Afterwards: if a CPU took an entry at this moment, its 1 may have come before this 0. */
+static __always_inline void nf_presence_left(volatile __u8 *present, __u64 skb)
+{
+	if (present && nf_inflight_others(skb, 0))
 		*present = 1;
+}
+
+/* Free the entry and return its owner. */
+static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 skb)
+{
+	volatile __u8 *present = nf_presence_leave(skb);
+	__u64 old = nf_exchange(&e->skb, 0);
+
+	nf_presence_left(present, skb);
 	return old;
 }
 
@@ -230,6 +241,13 @@ static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 	return (ticks | none) | -more;
 }
 
+/* Before a journey gets the entry: a reader that is late does not take it for what it was, see nf_reader_end(). */
+static __always_inline void nf_inflight_close(struct nf_inflight *e)
+{
+	if (settings.udp_reader)
+		*(volatile __u64 *)&e->check = 0;
+}
+
 /*
  * Begin a journey.  `known`: the owner of the entry is already this skb, and
  * the caller has counted the end of its previous journey, so that the owner
@@ -239,6 +257,7 @@ static __always_inline __u32 nf_ticks(__u64 from_ns, __u64 to_ns)
 static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe probe,
 					     struct nf_inflight *e, __u64 skb, bool known)
 {
+	nf_inflight_close(e);
 	if (!known && unlikely(nf_exchange(&e->skb, skb)))
 		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
 	nf_presence_set(skb);
@@ -276,6 +295,16 @@ static __always_inline struct nf_share nf_inflight_share(const struct nf_infligh
 static __always_inline struct nf_weight nf_inflight_weight(const struct nf_inflight *e)
 {
 	return nf_weight_of(e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank);
+}
+
+/*
+ * nf_inflight.sk until the socket of a received skb is known: a value that no other journey has there.  So the CPU
+ * that finds the skb in the queue of a UDP socket can replace it in one step, although another CPU may have read the
+ * skb, and a new one may have its memory.
+ */
+static __always_inline __u64 nf_inflight_no_reader(__u64 begin_ns)
+{
+	return settings.udp_reader ? ~begin_ns : 0;
 }
 
 static __always_inline void nf_inflight_fill_tx(struct nf_inflight *e, __u64 skb, __u64 head,

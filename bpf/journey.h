@@ -333,7 +333,7 @@ static __always_inline void nf_journey_received(struct nf_cpu *cpu, struct nf_co
 	e->begin_ns = now;
 	e->rx = rx;
 	e->sock_queue = 0;
-	e->sk = 0;
+	e->sk = nf_inflight_no_reader(now);
 	e->len = skb->len;
 	e->slot = slot;
 	e->journey = NF_JOURNEY_RX;
@@ -603,24 +603,46 @@ static __always_inline bool nf_journey_xmit_total(struct nf_device_stats *stats,
 	return nf_segment_add(stats, NF_SEGMENT_FORWARD_TOTAL, first, now, nf_inflight_weight(e));
 }
 
+/* A clone that did not come ends its journey. */
+static __always_inline void nf_journey_lost(struct nf_cpu *cpu, enum nf_probe probe)
+{
+	nf_count(cpu, probe, NF_EVENT_INVALIDATED);
+	cpu->parted.path.skb = 0;
+}
+
 /*
- * Whether a clone of a received skb that is freed goes on.  IPv6 forwards a packet that has too little room for the
- * headers of a tunnel as a clone with a head of its own (skb_expand_head(), since 5.15).  It has its route then; what
- * this host consumes itself has one to lo.
+ * Whether a clone of a received skb that is freed goes on: then the journey waits for it outside of the table, because
+ * another CPU can get the memory of the skb before.  IPv6 forwards a packet that has too little room for the headers of
+ * a tunnel as a clone with a head of its own (skb_expand_head(), since 5.15).  It has its route then; what this host
+ * consumes itself has one to lo.  It is inlined, because load.c removes exchanges for 5.10 from programs only, not from
+ * functions.
  */
 static __always_inline bool nf_journey_parts(struct nf_cpu *cpu, const struct sk_buff *skb,
-					     __u64 number)
+					     __u64 number, struct nf_inflight *e,
+					     const struct nf_inflight *path)
 {
 	const struct dst_entry *dst = (const void *)(skb->_skb_refdst & ~1UL);
+	const struct nf_hops *hops = nf_hops_at(number);
+	struct nf_parted *parted = &cpu->parted;
 	const struct net_device *dev;
+	__u64 owner;
 
-	if (!dst || !BPF_CORE_READ_BITFIELD(skb, cloned))
+	if (!dst || !hops || !BPF_CORE_READ_BITFIELD(skb, cloned))
 		return false;
 	dev = BPF_CORE_READ(dst, dev);
 	if (!dev || BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
 		return false;
-	cpu->parted = number;
-	cpu->parted_dev = (__u64)dev;
+	if (unlikely(parted->path.skb))
+		nf_journey_lost(cpu, NF_PROBE_CONSUME_SKB);
+	parted->path = *path;
+	parted->hops = *hops;
+	parted->dev = (__u64)dev;
+	owner = nf_inflight_release(e, number);
+	if (owner == number)
+		return true;
+	if (owner)
+		nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_OVERWRITTEN);
+	parted->path.skb = 0;
 	return true;
 }
 
@@ -652,52 +674,49 @@ static __always_inline void nf_journey_split(struct nf_cpu *cpu, const struct sk
 
 /*
  * The first skb that is queued on this CPU after one parted: if it is the clone, give it the entry.  Its length is that
- * of the packet, and no other skb has its new head.  It is inlined, because load.c removes exchanges for 5.10 from
- * programs only, not from functions.
+ * of the packet, and no other skb has its new head.  Inlined like nf_journey_parts().
  */
 static __always_inline void nf_journey_move(struct nf_cpu *cpu, const struct sk_buff *skb,
 					    __u64 number)
 {
-	__u64 from = cpu->parted, owner;
-	struct nf_inflight *old = nf_inflight_at(from), *e = nf_inflight_at(number), path;
+	const struct nf_parted *parted = &cpu->parted;
+	const struct nf_inflight *path = &parted->path;
+	struct nf_inflight *e = nf_inflight_at(number);
 	struct nf_hops *hops = nf_hops_at(number);
-	const struct nf_hops *crossed = nf_hops_at(from);
+	__u8 flags = path->flags;
+	__u64 owner;
 
-	cpu->parted = 0;
-	if (!old || !e || old->skb != from || !hops || !crossed)
-		return;
-	path = *old;
-	if (path.journey != NF_JOURNEY_RX || !skb->skb_iif ||
-	    !nf_inflight_is_renewed(&path, skb, from) ||
-	    nf_address(skb->dev) + nf_base(cpu) != cpu->parted_dev ||
-	    path.len != ((skb->len - (skb->network_header - skb->mac_header)) & 0xffffff))
-		return;
-	owner = nf_inflight_release(old, from);
-	if (owner != from) {
-		if (owner)
-			nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_OVERWRITTEN);
+	if (!e || !hops || path->journey != NF_JOURNEY_RX || !skb->skb_iif ||
+	    !nf_inflight_is_renewed(path, skb, path->skb) ||
+	    nf_address(skb->dev) + nf_base(cpu) != parted->dev ||
+	    path->len != ((skb->len - (skb->network_header - skb->mac_header)) & 0xffffff)) {
+		nf_journey_lost(cpu, NF_PROBE_NET_DEV_QUEUE);
 		return;
 	}
+	nf_inflight_close(e);
 	owner = nf_exchange(&e->skb, number);
 	if (owner)
 		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE,
 			 owner == number ? NF_EVENT_INVALIDATED : NF_EVENT_OVERWRITTEN);
 	nf_presence_set(number);
-	if (path.flags & NF_INFLIGHT_HOPS) {
-		*hops = *crossed;
+	if (parted->hops.skb != path->skb)
+		flags &= ~NF_INFLIGHT_HOPS; /* another skb has taken them */
+	if (flags & NF_INFLIGHT_HOPS) {
+		*hops = parted->hops;
 		hops->skb = number;
 	}
 	e->head = (__u64)skb->head;
-	e->begin_ns = path.begin_ns;
-	e->rx = path.rx;
+	e->begin_ns = path->begin_ns;
+	e->rx = path->rx;
 	e->sock_queue = 0;
-	e->sk = 0;
-	e->len = path.len;
-	e->rank = path.rank;
-	e->slot = path.slot;
+	e->sk = nf_inflight_no_reader(path->begin_ns);
+	e->len = path->len;
+	e->rank = path->rank;
+	e->slot = path->slot;
 	e->journey = NF_JOURNEY_RX;
-	e->flags = path.flags;
+	e->flags = flags;
 	nf_inflight_seal(e, number);
+	cpu->parted.path.skb = 0;
 }
 
 /* A received skb is queued for transmit: its entry continues as that of a forwarded skb. */

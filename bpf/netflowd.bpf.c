@@ -517,7 +517,7 @@ static __always_inline void nf_on_net_dev_queue(struct nf_cpu *cpu, const struct
 	bool drawn, known;
 	__u32 slot;
 
-	if (unlikely(cpu->parted))
+	if (unlikely(cpu->parted.path.skb))
 		nf_journey_move(cpu, skb, number);
 	drawn = nf_queue_draw(cpu, skb, head, &share);
 	if (!drawn && !nf_inflight_may_have(number)) {
@@ -745,10 +745,11 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 		event = NF_EVENT_INVALIDATED;
 	} else {
 		udp = nf_queued_udp(skb);
-		timed = settings.udp_reader && path.sk && !(path.flags & NF_INFLIGHT_GAP);
+		timed = settings.udp_reader && path.sk != nf_inflight_no_reader(path.begin_ns) &&
+			!(path.flags & NF_INFLIGHT_GAP);
 		timed |= udp && !softirq && !settings.udp_deferred;
 		event = timed || udp || path.sock_queue ? NF_EVENT_DELIVERED : NF_EVENT_CONSUMED;
-		if (event == NF_EVENT_CONSUMED && nf_journey_parts(cpu, skb, number))
+		if (event == NF_EVENT_CONSUMED && nf_journey_parts(cpu, skb, number, e, &path))
 			return;
 	}
 	if (!nf_inflight_end(cpu, NF_PROBE_CONSUME_SKB, e, number, event))

@@ -308,7 +308,7 @@ static __noinline void nf_queued_part_fill(struct nf_cpu *cpu, struct nf_infligh
 	e->begin_ns = split->begin_ns;
 	e->rx = split->rx;
 	e->sock_queue = 0;
-	e->sk = 0;
+	e->sk = nf_inflight_no_reader(split->begin_ns);
 	e->len = 0;
 	e->slot = split->slot;
 	e->journey = NF_JOURNEY_RX;

@@ -84,6 +84,15 @@ static __always_inline void nf_reader_keep(struct nf_reader *r, const struct sk_
 		r->net_len = bytes;
 }
 
+/* Mark the entry of the skb that is first in the queue of a socket, unless it has been read since. */
+static __always_inline bool nf_reader_mark(struct nf_inflight *e, __u64 skb, __u64 sk)
+{
+	__u64 none = nf_inflight_no_reader(*(volatile __u64 *)&e->begin_ns);
+
+	return e->skb == skb && e->journey == NF_JOURNEY_RX && nf_inflight_intact(e, skb) &&
+	       (nf_replace(&e->sk, none, sk) || e->sk == sk);
+}
+
 /* Make `first` the next skb of the socket; NULL: not known, the queue is empty. */
 static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
 					     const struct sk_buff *first)
@@ -91,10 +100,8 @@ static __always_inline void nf_reader_expect(struct nf_reader *r, __u64 sk,
 	__u64 skb = first ? nf_address(first) : 0;
 	struct nf_inflight *e = skb ? nf_inflight_at(skb) : 0;
 
-	if (e && e->skb == skb && e->journey == NF_JOURNEY_RX && nf_inflight_intact(e, skb)) {
-		e->sk = sk;
+	if (e && nf_reader_mark(e, skb, sk))
 		nf_reader_keep(r, first);
-	}
 	/*
 	 * A full barrier: of an skb that arrives now, either the caller sees it in the
 	 * queue, or nf_sk_data_ready sees that the next skb is not known.
@@ -133,25 +140,29 @@ static __always_inline void nf_reader_rest(struct nf_reader *r, __u64 number, co
 }
 
 /*
- * End the journey of an skb that was read, of which `path` is a copy.  The skb is freed.  If an interrupt
- * came since the copy was made, another CPU can have ended the journey, and the memory can be that of a new
- * skb with the same number: then the entry is its, and is given back.
+ * End the journey of an skb that was read, of which `path` is a copy.  The skb is freed.  Since the copy was made,
+ * another CPU can have ended the journey, and given the memory to a new skb with the same number: then the entry is
+ * its, and `check` is another one from its first moment on.  If that moment is between the look at `check` and the
+ * exchange, the entry is given back, but a stage may have passed without it.
  */
 static __always_inline bool nf_reader_end(struct nf_cpu *cpu, struct nf_inflight *e,
 					  const struct nf_inflight *path, __u64 skb)
 {
-	__u64 old = nf_inflight_release(e, skb);
+	volatile const __u64 *check = &e->check;
+	volatile __u8 *present = nf_presence_leave(skb);
+	__u64 old = 0;
 
-	if (old == skb && unlikely(*(volatile __u64 *)&e->check != path->check)) {
-		if (nf_replace(&e->skb, 0, skb))
-			nf_presence_set(skb);
-		else
-			nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_OVERWRITTEN);
-		return false;
-	}
-	if (old)
+	if (likely(*check == path->check))
+		old = nf_exchange(&e->skb, 0);
+	if (old == skb && unlikely(*check != path->check)) {
+		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH,
+			 nf_replace(&e->skb, 0, skb) ? NF_EVENT_PASSED : NF_EVENT_OVERWRITTEN);
+		old = 0;
+	} else if (old) {
 		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH,
 			 old == skb ? NF_EVENT_DELIVERED : NF_EVENT_OVERWRITTEN);
+	}
+	nf_presence_left(present, skb);
 	return old == skb;
 }
 
@@ -175,9 +186,10 @@ static __always_inline void nf_reader_has_read(void *ctx, struct nf_cpu *cpu, co
 		return;
 	}
 	e = skb ? nf_inflight_at(skb) : 0;
-	if (e && e->skb == skb && e->sk == number && e->journey == NF_JOURNEY_RX) {
+	if (e) {
 		path = *e;
-		if (nf_inflight_intact(&path, skb) && nf_reader_end(cpu, e, &path, skb))
+		if (path.skb == skb && path.sk == number && path.journey == NF_JOURNEY_RX &&
+		    nf_inflight_intact(&path, skb) && nf_reader_end(cpu, e, &path, skb))
 			nf_journey_delivered(ctx, cpu, NF_PROBE_SOCK_RECV_LENGTH, 0, &path, r, 0,
 					     NF_READER_IN_TASK);
 	}

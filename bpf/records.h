@@ -295,6 +295,151 @@ struct nf_block_row {
 	__u16 block[NF_BLOCK_ROW];
 };
 
+/* ---- the in-flight table ----------------------------------------------- */
+
+enum nf_journey {
+	NF_JOURNEY_NONE,
+	NF_JOURNEY_RX,
+	NF_JOURNEY_TX,
+	NF_JOURNEY_FORWARD, /* received, then queued for transmit */
+};
+
+#define NF_INFLIGHT_NO_QUEUE 0x1  /* tx: began at start_xmit: GSO segment, or its entry was lost */
+#define NF_INFLIGHT_GAP 0x1	  /* rx: it waited behind a gap */
+#define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
+#define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
+#define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/softirq.h */
+#define NF_INFLIGHT_SHARE_SHIFT 4 /* of the upper half of flags */
+#define NF_SHIFT_MAX 12		  /* of a share: one journey in 4096 */
+
+/*
+ * An entry keeps durations of the receive path in ticks of 2^NF_TICK_SHIFT = 16 ns,
+ * at least 1.  NF_TICK_MAX is 68 s or longer.
+ */
+#define NF_TICK_SHIFT 4
+#define NF_TICK_MAX 0xffffffffU
+
+/* Stages before receive, in ticks before it; 0 = not passed, or not known. */
+struct nf_rx_stages {
+	__u32 irq;
+	__u32 raise;
+	__u32 entry;
+};
+
+/*
+ * The entry of one live skb.  `skb` is the owner: the skb's address, as an opaque
+ * number counted from a base that is fixed while the programs are loaded; 0 =
+ * free.  It is exchanged atomically, the other fields are plain stores.  `check`
+ * is the exclusive or of owner, head, begin_ns, start_ns, rx, slot and journey,
+ * so that an entry which two CPUs wrote at once is detected.  It leaves out
+ * sock_queue, xmit_ns, sk and flags, which another CPU can set while the skb is
+ * at its next stage.  The daemon reads owner and slot.
+ */
+struct nf_inflight {
+	__u64 skb;
+	__u64 head;	/* skb->head: the second half of the identity */
+	__u64 begin_ns; /* rx: receive; tx, forward: queue */
+	union {
+		struct { /* rx */
+			struct nf_rx_stages rx;
+			__u32 sock_queue; /* ticks after receive, 0 = not passed */
+		};
+		struct {		/* tx, forward */
+			__u64 start_ns; /* 0 = not yet */
+			__u64 xmit_ns;	/* see NF_XMIT_PENDING */
+		};
+	};
+	union {		  /* rx; of a datagram, which one depends on settings.udp_reader */
+		__u64 sk; /* the UDP socket where it is next in line; nf_inflight_no_reader() */
+		__u64 enqueue_ns;  /* when it was put into the queue of a UDP socket, 0 = not yet */
+		struct {	   /* of TCP, with NF_INFLIGHT_GAP */
+			__u32 gap; /* ticks after receive: when the gap was filled */
+			__u32 missing; /* as in nf_journey_record */
+		};
+	};
+	__u16 slot;   /* device slot of the last stage */
+	__u8 journey; /* enum nf_journey */
+	__u8 flags;   /* NF_INFLIGHT_*, and nf_share.shift above them */
+	union {
+		__u32 len : 24; /* rx: skb->len at receive, bytes */
+		/* tx: where start_xmit began: the CPU, modulo 256, and its run of NET_RX */
+		__u32 origin : 24;
+		struct {
+			__u8 low[3];
+			__u8 rank; /* nf_share.rank */
+		};
+	};
+	__u64 check;
+};
+
+/*
+ * xmit_ns until start_xmit returns: a value that no other journey has there.  So the CPU that
+ * comes from start_xmit can replace it in one step, although the driver may have passed the
+ * skb on or freed it, and another CPU may fill the entry at this moment.
+ */
+#define NF_XMIT_PENDING(start_ns) (~(start_ns))
+#define NF_XMIT_SLOW (1ULL << 62) /* in xmit_ns: start_xmit or the total was slow */
+
+/* The entries in which an skb can be: two cache lines, which a processor fetches as a pair. */
+#define NF_INFLIGHT_WAYS 2
+struct nf_inflight_set {
+	struct nf_inflight way[NF_INFLIGHT_WAYS];
+};
+
+/*
+ * Which sets of the in-flight table have an entry in use: a byte each, so that the hooks of skbs that
+ * are not followed read one byte of a small table that is seldom written, see bpf/inflight.h.
+ */
+#define NF_PRESENCE_ROW 64
+struct nf_presence {
+	__u8 set[NF_PRESENCE_ROW];
+};
+
+/*
+ * Data that few skbs have and that their entry has no room for: the receive side
+ * of a forwarded skb, and the devices that it crossed.  Only the programs use it.
+ */
+#define NF_HOPS_MAX 3
+struct nf_hops {
+	__u64 skb; /* the owner, as in nf_inflight */
+	__u64 receive_ns;
+	struct nf_rx_stages rx;
+	__u8 count;		 /* entries of slot[] */
+	__u8 more;		 /* 1: it crossed more devices than fit */
+	__u16 slot[NF_HOPS_MAX]; /* device slots in the order of crossing, without the last */
+	__u32 reserved[7];
+};
+
+/* A woken task, and the skb whose arrival woke it.  Only the programs use it. */
+struct nf_wake {
+	__u64 skb; /* a number like nf_inflight.skb, 0 = none */
+	__u64 wakeup_ns;
+	__u64 run_ns; /* when the task got on a CPU, 0 = not yet */
+	__u32 tid;    /* thread id of the task */
+	__u32 reserved;
+};
+
+/* A UDP socket and the skb of its next read, see bpf/reader.h.  Only the programs use it. */
+#define NF_READER_HEADER 64 /* bytes */
+struct nf_reader {
+	__u64 sk;   /* a number like nf_inflight.skb, 0 = free */
+	__u64 next; /* a number like nf_inflight.skb, 0 = not known */
+	/* Of `next`, for its record: after the read the skb is freed. */
+	__u32 len;		    /* skb->len, bytes */
+	__u16 protocol;		    /* EtherType */
+	__u16 net_len;		    /* bytes of net[] */
+	__u8 net[NF_READER_HEADER]; /* from the network header on */
+	__u64 last; /* the followed skb that was queued last, 0 = none is in the queue */
+};
+
+/* A TCP socket and the skb that its reader is at, see bpf/stream.h.  Only the programs use it. */
+struct nf_stream {
+	__u64 sk;     /* a number like nf_inflight.skb, 0 = free */
+	__u64 skb;    /* a number like nf_inflight.skb, 0 = none */
+	__u32 own;    /* own bytes of the skb that are not copied yet */
+	__u32 copied; /* bytes of the skb copied so far */
+};
+
 /* ---- per CPU ----------------------------------------------------------- */
 
 /*
@@ -422,13 +567,6 @@ struct nf_evidence_state {
 	__u64 ip;      /* address of the network header */
 };
 
-/* Stages before receive, in ticks before it; 0 = not passed, or not known. */
-struct nf_rx_stages {
-	__u32 irq;
-	__u32 raise;
-	__u32 entry;
-};
-
 /* The followed skb that UDP has split on this CPU, see nf_journey_split(): each part has what it had. */
 struct nf_split {
 	__u64 skb; /* a number like nf_inflight.skb, for its nf_hops */
@@ -442,6 +580,14 @@ struct nf_split {
 	struct nf_share share;
 	__u8 flags;
 	__u8 reserved[5];
+};
+
+/* The journey of a received skb that was freed, while the clone that continues it is not queued, see nf_journey_parts(). */
+struct nf_parted {
+	struct nf_inflight path; /* without an owner: none */
+	struct nf_hops hops;
+	__u64 dev; /* the address of the device that the clone goes to */
+	__u64 reserved;
 };
 
 /* In place of the skb that was received last: the parts of nf_cpu.split come, and are not announced. */
@@ -486,14 +632,13 @@ struct nf_cpu {
 	__u64 ready_ns; /* when `ready` was announced */
 	struct nf_evidence_state evidence;
 	__u64 received; /* the followed skb that was received last and is not announced, 0 = none, NF_PARTS */
-	__u64 parted; /* the followed skb of which a clone goes on, 0 = none; see nf_journey_parts() */
-	__u64 parted_dev; /* and the address of the device that it goes to */
-	__u64 random;	  /* the state of nf_random() */
-	__u32 timed;	  /* bit n: a run of program n is being timed */
-	__u32 window;	  /* live.window when `ranks` began */
-	__u32 ranks;	  /* journeys that have begun in this window on this CPU */
-	__u32 closed;	  /* the daemon writes it, 1: stages are detached, or are being detached */
-	__u64 zero;	  /* always 0, which the verifier does not know */
+	struct nf_parted parted;
+	__u64 random; /* the state of nf_random() */
+	__u32 timed;  /* bit n: a run of program n is being timed */
+	__u32 window; /* live.window when `ranks` began */
+	__u32 ranks;  /* journeys that have begun in this window on this CPU */
+	__u32 closed; /* the daemon writes it, 1: stages are detached, or are being detached */
+	__u64 zero;   /* always 0, which the verifier does not know */
 	struct nf_split split;
 	struct nf_hook hook;
 	struct nf_gate gate[NF_GATES];
@@ -503,144 +648,6 @@ struct nf_cpu {
 	struct nf_context context;	   /* not with PREEMPT_RT */
 	struct nf_timing timing[NF_PROBE_SLOTS_FIRST + 1]; /* the last fills a cache line */
 	__u64 events[NF_PROBE_COUNT][NF_EVENT_ROOM];
-};
-
-/* ---- the in-flight table ----------------------------------------------- */
-
-enum nf_journey {
-	NF_JOURNEY_NONE,
-	NF_JOURNEY_RX,
-	NF_JOURNEY_TX,
-	NF_JOURNEY_FORWARD, /* received, then queued for transmit */
-};
-
-#define NF_INFLIGHT_NO_QUEUE 0x1  /* tx: began at start_xmit: GSO segment, or its entry was lost */
-#define NF_INFLIGHT_GAP 0x1	  /* rx: it waited behind a gap */
-#define NF_INFLIGHT_SLOW 0x2	  /* a segment was longer than its threshold */
-#define NF_INFLIGHT_HOPS 0x4	  /* crossed further devices, see struct nf_hops */
-#define NF_INFLIGHT_POLLED 0x8	  /* found by polling on: its irq is not known, see bpf/softirq.h */
-#define NF_INFLIGHT_SHARE_SHIFT 4 /* of the upper half of flags */
-#define NF_SHIFT_MAX 12		  /* of a share: one journey in 4096 */
-
-/*
- * An entry keeps durations of the receive path in ticks of 2^NF_TICK_SHIFT = 16 ns,
- * at least 1.  NF_TICK_MAX is 68 s or longer.
- */
-#define NF_TICK_SHIFT 4
-#define NF_TICK_MAX 0xffffffffU
-
-/*
- * The entry of one live skb.  `skb` is the owner: the skb's address, as an opaque
- * number counted from a base that is fixed while the programs are loaded; 0 =
- * free.  It is exchanged atomically, the other fields are plain stores.  `check`
- * is the exclusive or of owner, head, begin_ns, start_ns, rx, slot and journey,
- * so that an entry which two CPUs wrote at once is detected.  It leaves out
- * sock_queue, xmit_ns, sk and flags, which another CPU can set while the skb is
- * at its next stage.  The daemon reads owner and slot.
- */
-struct nf_inflight {
-	__u64 skb;
-	__u64 head;	/* skb->head: the second half of the identity */
-	__u64 begin_ns; /* rx: receive; tx, forward: queue */
-	union {
-		struct { /* rx */
-			struct nf_rx_stages rx;
-			__u32 sock_queue; /* ticks after receive, 0 = not passed */
-		};
-		struct {		/* tx, forward */
-			__u64 start_ns; /* 0 = not yet */
-			__u64 xmit_ns;	/* see NF_XMIT_PENDING */
-		};
-	};
-	union {			   /* rx; of a datagram, which one depends on settings.udp_reader */
-		__u64 sk;	   /* the UDP socket where it is next in line, 0 = not known */
-		__u64 enqueue_ns;  /* when it was put into the queue of a UDP socket, 0 = not yet */
-		struct {	   /* of TCP, with NF_INFLIGHT_GAP */
-			__u32 gap; /* ticks after receive: when the gap was filled */
-			__u32 missing; /* as in nf_journey_record */
-		};
-	};
-	__u16 slot;   /* device slot of the last stage */
-	__u8 journey; /* enum nf_journey */
-	__u8 flags;   /* NF_INFLIGHT_*, and nf_share.shift above them */
-	union {
-		__u32 len : 24; /* rx: skb->len at receive, bytes */
-		/* tx: where start_xmit began: the CPU, modulo 256, and its run of NET_RX */
-		__u32 origin : 24;
-		struct {
-			__u8 low[3];
-			__u8 rank; /* nf_share.rank */
-		};
-	};
-	__u64 check;
-};
-
-/*
- * xmit_ns until start_xmit returns: a value that no other journey has there.  So the CPU that
- * comes from start_xmit can replace it in one step, although the driver may have passed the
- * skb on or freed it, and another CPU may fill the entry at this moment.
- */
-#define NF_XMIT_PENDING(start_ns) (~(start_ns))
-#define NF_XMIT_SLOW (1ULL << 62) /* in xmit_ns: start_xmit or the total was slow */
-
-/* The entries in which an skb can be: two cache lines, which a processor fetches as a pair. */
-#define NF_INFLIGHT_WAYS 2
-struct nf_inflight_set {
-	struct nf_inflight way[NF_INFLIGHT_WAYS];
-};
-
-/*
- * Which sets of the in-flight table have an entry in use: a byte each, so that the hooks of skbs that
- * are not followed read one byte of a small table that is seldom written, see bpf/inflight.h.
- */
-#define NF_PRESENCE_ROW 64
-struct nf_presence {
-	__u8 set[NF_PRESENCE_ROW];
-};
-
-/*
- * Data that few skbs have and that their entry has no room for: the receive side
- * of a forwarded skb, and the devices that it crossed.  Only the programs use it.
- */
-#define NF_HOPS_MAX 3
-struct nf_hops {
-	__u64 skb; /* the owner, as in nf_inflight */
-	__u64 receive_ns;
-	struct nf_rx_stages rx;
-	__u8 count;		 /* entries of slot[] */
-	__u8 more;		 /* 1: it crossed more devices than fit */
-	__u16 slot[NF_HOPS_MAX]; /* device slots in the order of crossing, without the last */
-	__u32 reserved[7];
-};
-
-/* A woken task, and the skb whose arrival woke it.  Only the programs use it. */
-struct nf_wake {
-	__u64 skb; /* a number like nf_inflight.skb, 0 = none */
-	__u64 wakeup_ns;
-	__u64 run_ns; /* when the task got on a CPU, 0 = not yet */
-	__u32 tid;    /* thread id of the task */
-	__u32 reserved;
-};
-
-/* A UDP socket and the skb of its next read, see bpf/reader.h.  Only the programs use it. */
-#define NF_READER_HEADER 64 /* bytes */
-struct nf_reader {
-	__u64 sk;   /* a number like nf_inflight.skb, 0 = free */
-	__u64 next; /* a number like nf_inflight.skb, 0 = not known */
-	/* Of `next`, for its record: after the read the skb is freed. */
-	__u32 len;		    /* skb->len, bytes */
-	__u16 protocol;		    /* EtherType */
-	__u16 net_len;		    /* bytes of net[] */
-	__u8 net[NF_READER_HEADER]; /* from the network header on */
-	__u64 last; /* the followed skb that was queued last, 0 = none is in the queue */
-};
-
-/* A TCP socket and the skb that its reader is at, see bpf/stream.h.  Only the programs use it. */
-struct nf_stream {
-	__u64 sk;     /* a number like nf_inflight.skb, 0 = free */
-	__u64 skb;    /* a number like nf_inflight.skb, 0 = none */
-	__u32 own;    /* own bytes of the skb that are not copied yet */
-	__u32 copied; /* bytes of the skb copied so far */
 };
 
 /* ---- drops ------------------------------------------------------------- */

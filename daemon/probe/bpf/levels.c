@@ -25,7 +25,7 @@ static void forget_cpu(struct nf_cpu *cpu)
 {
 	cpu->irq_ns = cpu->raise_ns = cpu->raise_irq_ns = cpu->again_ns = 0;
 	cpu->raise_polled = cpu->irq_raised = cpu->wants_entry = cpu->known = 0;
-	cpu->ready = cpu->received = cpu->parted = 0;
+	cpu->ready = cpu->received = 0;
 	cpu->enqueue.skb = 0;
 	forget_context(&cpu->context);
 }

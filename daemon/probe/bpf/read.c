@@ -78,6 +78,19 @@ void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_CO
 /* Entries counted by one call: about 0.3 ms. */
 #define INFLIGHT_STEP 16384
 
+static void count_in_flight(const struct nf_inflight *entry, uint64_t now_ns,
+			    struct backend_in_flight *count)
+{
+	uint64_t begin_ns = load_u64(&entry->begin_ns);
+
+	if (!load_u64(&entry->skb))
+		return;
+	if (begin_ns < now_ns && now_ns - begin_ns >= BACKEND_STALE_NS)
+		count->stale++;
+	else
+		count->young++;
+}
+
 bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cursor,
 			uint64_t now_ns, struct backend_in_flight *count)
 {
@@ -86,19 +99,13 @@ bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cu
 
 	if (to - from > INFLIGHT_STEP)
 		to = from + INFLIGHT_STEP;
-	for (uint32_t i = from; i < to; i++) {
-		uint64_t begin_ns = load_u64(&state->inflight[i].begin_ns);
-
-		if (!load_u64(&state->inflight[i].skb))
-			continue;
-		if (begin_ns < now_ns && now_ns - begin_ns >= BACKEND_STALE_NS)
-			count->stale++;
-		else
-			count->young++;
-	}
+	for (uint32_t i = from; i < to; i++)
+		count_in_flight(&state->inflight[i], now_ns, count);
 	cursor->next = to;
 	if (to < state->inflight_entries)
 		return false;
+	for (uint32_t cpu = 0; cpu < state->cpus; cpu++)
+		count_in_flight(&state->cpu[cpu].parted.path, now_ns, count);
 	state->inflight_used = count->young + count->stale;
 	return true;
 }

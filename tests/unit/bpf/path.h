@@ -282,6 +282,8 @@ static inline __u64 in_flight(void)
 	for (__u32 i = 0; i < 1U << PATH_SETS_LOG2; i++)
 		for (int way = 0; way < NF_INFLIGHT_WAYS; way++)
 			count += set[i].way[way].skb != 0;
+	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++)
+		count += cpu_state(cpu)->parted.path.skb != 0;
 	return count;
 }
 

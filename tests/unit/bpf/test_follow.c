@@ -695,6 +695,42 @@ static void test_clone_that_is_forwarded(void **state)
 	assert_balanced();
 }
 
+/* Another CPU gets the memory of the skb that was freed before the clone is queued. */
+static void test_memory_that_another_cpu_takes(void **state)
+{
+	struct sk_buff *skb = skb_new(NET_A), *clone;
+
+	(void)state;
+	choose(NF_GATE_DIRECT);
+	clone = part(skb);
+	assert_int_equal(in_flight(), 1);
+	on_cpu(1);
+	choose(NF_GATE_DIRECT);
+	new_head(skb);
+	receive(skb);
+	on_cpu(0);
+	queue(clone);
+	assert_int_equal(entry_of(skb)->journey, NF_JOURNEY_RX);
+	assert_int_equal(entry_of(clone)->journey, NF_JOURNEY_FORWARD);
+	assert_int_equal(events(NF_EVENT_BEGUN), 2);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 0);
+	assert_int_equal(hist(NET_B, NF_SEGMENT_RECEIVE_TO_QUEUE).count, 16);
+	assert_balanced();
+}
+
+/* No skb is queued after the first of two: its clone is lost. */
+static void test_clone_that_is_not_queued(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		choose(NF_GATE_DIRECT);
+		part(skb_new(NET_A));
+		assert_balanced();
+	}
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_int_equal(in_flight(), 1);
+}
+
 /* Another length, another device, a head that is not its own: other packets. */
 static void test_not_the_clone(void **state)
 {
@@ -711,8 +747,9 @@ static void test_not_the_clone(void **state)
 			queue(skb_new(NET_B)); /* it came first */
 		queue(other);
 		assert_null(entry_of(other));
-		assert_int_equal(entry_of(skb)->journey, NF_JOURNEY_RX);
+		assert_null(entry_of(skb));
 	}
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 4);
 	assert_int_equal(events(NF_EVENT_FORWARDED), 0);
 	assert_balanced();
 }
@@ -1235,6 +1272,8 @@ int main(void)
 		FOLLOW_TEST(test_forwarded_with_a_new_head),
 		FOLLOW_TEST(test_not_a_new_head),
 		FOLLOW_TEST(test_clone_that_is_forwarded),
+		FOLLOW_TEST(test_memory_that_another_cpu_takes),
+		FOLLOW_TEST(test_clone_that_is_not_queued),
 		FOLLOW_TEST(test_not_the_clone),
 		FOLLOW_TEST(test_consumed_here),
 		FOLLOW_TEST(test_copies_of_a_bridge),

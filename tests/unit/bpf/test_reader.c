@@ -233,11 +233,50 @@ static void test_reused_during_read(void **state)
 	recv_length(&sock.sk, 72, 0);
 	assert_null(stand_in.hook);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_equal(events(NF_EVENT_PASSED), 1);
 	assert_non_null(entry_of(a));
 	on_cpu(1);
 	at(31600);
 	start_xmit(a, NET_A);
 	assert_hist(NET_A, NF_SEGMENT_QUEUE_TO_START, 1, 1600);
+	assert_balanced();
+}
+
+/* Its reader is done, and its memory is that of another one, before it is marked as the next in line. */
+static void receive_before_the_mark(enum stand_in_point point)
+{
+	if (point != STAND_IN_BEFORE_EXCHANGE)
+		return;
+	stand_in.hook = NULL;
+	on_cpu(1);
+	consume(take());
+	skb_reuse(again, NET_A);
+	at(30000);
+	receive(again);
+	again->skb_iif = 2;
+	on_cpu(0);
+}
+
+static void test_read_before_the_mark(void **state)
+{
+	(void)state;
+	arrives(skb_new(NET_A), 5000);
+	take();
+	recv_length(&sock.sk, 72, 0);
+	again = skb_new(NET_A);
+	at(10000);
+	softirq_entry(NET_RX_SOFTIRQ);
+	receive(again);
+	again->skb_iif = 2;
+	queue_udp(&sock, again);
+	stand_in.hook = receive_before_the_mark;
+	data_ready(&sock.sk);
+	assert_null(stand_in.hook);
+	softirq_exit(NET_RX_SOFTIRQ);
+	/* The host itself consumes the new one. */
+	consume(again);
+	assert_int_equal(events(NF_EVENT_DELIVERED), 2);
+	assert_int_equal(events(NF_EVENT_CONSUMED), 1);
 	assert_balanced();
 }
 
@@ -267,6 +306,38 @@ static void test_read_during_reuse(void **state)
 	start_xmit(a, NET_A);
 	assert_int_equal(events(NF_EVENT_DELIVERED) + events(NF_EVENT_INVALIDATED), 1);
 	assert_hist(NET_A, NF_SEGMENT_QUEUE_TO_START, 1, 1600);
+	assert_balanced();
+}
+
+/* The reader is late: another CPU has ended the journey, and begins that of a new skb in the memory. */
+static void read_at_the_begin(enum stand_in_point point)
+{
+	if (point != STAND_IN_AFTER_EXCHANGE)
+		return;
+	stand_in.hook = NULL;
+	on_cpu(0);
+	recv_length(&sock.sk, 72, 0);
+	on_cpu(1);
+}
+
+static void test_read_at_the_begin_of_the_next(void **state)
+{
+	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
+
+	(void)state;
+	take();
+	on_cpu(1);
+	softirq_entry(NET_RX_SOFTIRQ);
+	consume(a);
+	softirq_exit(NET_RX_SOFTIRQ);
+	skb_reuse(a, NET_A);
+	at(30000);
+	stand_in.hook = read_at_the_begin;
+	queue(a);
+	assert_null(stand_in.hook);
+	assert_non_null(entry_of(a));
+	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
+	assert_int_equal(events(NF_EVENT_PASSED), 0);
 	assert_balanced();
 }
 
@@ -442,7 +513,9 @@ int main(void)
 		READER_TEST(test_freed_and_reused_before_recv_length),
 		READER_TEST(test_expected_skb_was_reused),
 		READER_TEST(test_reused_during_read),
+		READER_TEST(test_read_before_the_mark),
 		READER_TEST(test_read_during_reuse),
+		READER_TEST(test_read_at_the_begin_of_the_next),
 		READER_TEST(test_arrival_during_read),
 		READER_TEST(test_unreadable_headers),
 		READER_TEST(test_tcp_segment),

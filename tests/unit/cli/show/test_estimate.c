@@ -33,7 +33,8 @@ static void test_margins_larger_than_the_count(void **state)
 	(void)state;
 	check(json_pack("{s:i, s:i}", "count", 12, "count_margin", 11), "≈ 12 ±91.7 %");
 	check(json_pack("{s:i, s:i}", "count", 12, "count_margin", 12), "≈ 12, up to 24");
-	check(json_pack("{s:i, s:i}", "count", 629, "count_margin", 232187), "≈ 629, up to 232,816");
+	check(json_pack("{s:i, s:i}", "count", 629, "count_margin", 232187),
+	      "≈ 629, up to 232,816");
 	check(json_pack("{s:i, s:I}", "count", 0, "count_margin", INT64_MAX),
 	      "≈ 0, up to 9,223,372,036,854,775,807");
 }
