@@ -582,7 +582,7 @@ struct nf_split {
 	__u8 reserved[5];
 };
 
-/* The journey of a received skb that was freed, while the clone that continues it is not queued, see nf_journey_parts(). */
+/* The journey of a received skb that was freed, until the clone that goes on is queued, see nf_journey_parts(). */
 struct nf_parted {
 	struct nf_inflight path; /* without an owner: none */
 	struct nf_hops hops;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The count of a Latency for people: "12,300"; or "≈ 12,300 ±4.00 %" if it is an estimate, and "≈ 12, up to 1,500" if its
- * margin is at least as large.
+ * The count of a Latency for people: "12,300"; or "≈ 12,300 ±4.00 %" if it is an estimate, and "≈ 12, up to 1,500" if
+ * its margin is at least as large.
  */
 #ifndef CLI_SHOW_ESTIMATE_H
 #define CLI_SHOW_ESTIMATE_H

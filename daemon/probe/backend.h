@@ -314,7 +314,7 @@ struct backend_ops {
 	/* Events of all probes, sums over all CPUs. */
 	void (*events)(const struct backend *backend,
 		       uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
-	/* The most packets that one draw stood for so far: N, or N runs of NET_RX with theirs.  1: all were followed. */
+	/* The most packets that one draw stood for so far: N, or N runs of NET_RX with theirs; 1: all are followed. */
 	uint64_t (*most_drawn)(const struct backend *backend);
 	/* Bytes of TCP payload by enum nf_stream_bytes, sums over all CPUs. */
 	void (*streams)(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
