@@ -612,6 +612,17 @@ static __always_inline bool nf_start_is_same(const struct nf_context *context,
 }
 
 /*
+ * Whether this skb was followed at net_dev_queue, just now on this CPU, and its entry is gone: its journey
+ * lacks queue→start_xmit and the total, so that it counts as one that was passed over.
+ */
+static __always_inline bool nf_start_has_lost(struct nf_cpu *cpu, __u64 number)
+{
+	const struct nf_context *context = nf_context(cpu);
+
+	return context && context->queued == number;
+}
+
+/*
  * net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev):
  * ends queue→start_xmit.
  */
@@ -649,6 +660,8 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 		slot = nf_device_slot(dev);
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
+		if (unlikely(nf_start_has_lost(cpu, number)))
+			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_PASSED);
 		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
 		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE, share);
 		e->origin = nf_origin(cpu);

@@ -223,10 +223,11 @@ def test_listen_overflow(quick, silent_pair):
             client.connect((silent_pair.RIGHT4, 7777))
         late.setblocking(False)
         assert late.connect_ex((silent_pair.RIGHT4, 7777)) == errno.EINPROGRESS
-        tcp = waiting.until(lambda: counters(quick, netns=right.inode),
-                            lambda rows: ("tcp", "ListenOverflows") in rows, SECONDS, PAUSE)
-        late.close()
+        waiting.until(lambda: counters(quick, netns=right.inode),
+                      lambda rows: ("tcp", "ListenOverflows") in rows, SECONDS, PAUSE)
+        late.close()  # it sends no more SYNs
         scanned(quick)
+        tcp = counters(quick, netns=right.inode)
         tcp = counters(quick, netns=right.inode)
         counted = right.nstat().since(before, "TcpExtListenOverflows", "TcpExtListenDrops")
         assert counted["TcpExtListenOverflows"] >= 1

@@ -151,6 +151,31 @@ static void test_new_head_at_start_xmit(void **state)
 	assert_balanced();
 }
 
+/* Another CPU took the entry: the total lacks this transmit, so no count of this time is exact. */
+static void test_entry_lost_before_start_xmit(void **state)
+{
+	struct sk_buff *skb[3];
+
+	(void)state;
+	skbs_of_one_set(skb, 3);
+	queue(skb[0]);
+	stand_in.cpu = 1;
+	received(skb[1]);
+	received(skb[2]);
+	stand_in.cpu = 0;
+	assert_null(entry_of(skb[0]));
+	assert_int_equal(events(NF_EVENT_PASSED), 0);
+	start_xmit(skb[0], NET_B);
+	end_xmit(skb[0], NET_B);
+	assert_int_equal(events(NF_EVENT_PASSED), 1);
+	assert_hist(NET_B, NF_SEGMENT_TX_TOTAL, 0, 0);
+	/* A segment of GSO never was at net_dev_queue, and lacks nothing. */
+	queue(skb[0]);
+	start_xmit(skb_new(NET_B), NET_B);
+	assert_int_equal(events(NF_EVENT_PASSED), 1);
+	assert_balanced();
+}
+
 static void test_new_head_at_drop(void **state)
 {
 	struct sk_buff *skb = stale_rx();
@@ -528,6 +553,7 @@ int main(void)
 		PATH_TEST(test_new_head_at_receive),
 		PATH_TEST(test_new_head_at_queue),
 		PATH_TEST(test_new_head_at_start_xmit),
+		PATH_TEST(test_entry_lost_before_start_xmit),
 		PATH_TEST(test_new_head_at_drop),
 		PATH_TEST(test_fresh_skb_with_the_same_head),
 		PATH_TEST(test_skb_of_no_device),
