@@ -205,6 +205,24 @@ static __always_inline __u64 nf_inflight_release(struct nf_inflight *e, __u64 sk
 	return old;
 }
 
+static __always_inline struct nf_weight nf_inflight_weight(const struct nf_inflight *e)
+{
+	return nf_weight_of(e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank);
+}
+
+/*
+ * Count a journey whose entry another one took: what it stood for is missing in the histograms of its end.  Of an entry
+ * that is older than the stages, the daemon has counted that already.
+ */
+static __always_inline void nf_inflight_overwritten(struct nf_cpu *cpu, enum nf_probe probe,
+						    const struct nf_inflight *e)
+{
+	nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
+	if (!nf_inflight_is_older(e))
+		nf_add(&cpu->events[probe][NF_EVENT_OVERWRITTEN_PACKETS],
+		       nf_inflight_weight(e).weight);
+}
+
 /*
  * Free the entry.  If it still belongs to this skb, count `event`, the end of
  * its journey, and return true.  Two CPUs can try to end the same journey: only
@@ -215,8 +233,10 @@ static __always_inline bool nf_inflight_end(struct nf_cpu *cpu, enum nf_probe pr
 {
 	__u64 old = nf_inflight_release(e, skb);
 
-	if (old)
-		nf_count(cpu, probe, old == skb ? event : NF_EVENT_OVERWRITTEN);
+	if (likely(old == skb))
+		nf_count(cpu, probe, event);
+	else if (old)
+		nf_inflight_overwritten(cpu, probe, e);
 	return old == skb;
 }
 
@@ -227,7 +247,7 @@ static __always_inline void nf_inflight_free(struct nf_cpu *cpu, enum nf_probe p
 	__u64 old = nf_inflight_release(e, skb);
 
 	if (old && old != skb)
-		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
+		nf_inflight_overwritten(cpu, probe, e);
 }
 
 /* A duration in ticks of 2^NF_TICK_SHIFT ns, 1 to NF_TICK_MAX; 0 is kept for "not passed". */
@@ -259,7 +279,7 @@ static __always_inline void nf_inflight_take(struct nf_cpu *cpu, enum nf_probe p
 {
 	nf_inflight_close(e);
 	if (!known && unlikely(nf_exchange(&e->skb, skb)))
-		nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
+		nf_inflight_overwritten(cpu, probe, e);
 	nf_presence_set(skb);
 	nf_count(cpu, probe, NF_EVENT_BEGUN);
 }
@@ -290,11 +310,6 @@ static __always_inline struct nf_share nf_inflight_share(const struct nf_infligh
 	struct nf_share share = {e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank};
 
 	return share;
-}
-
-static __always_inline struct nf_weight nf_inflight_weight(const struct nf_inflight *e)
-{
-	return nf_weight_of(e->flags >> NF_INFLIGHT_SHARE_SHIFT, e->rank);
 }
 
 /*

@@ -641,7 +641,7 @@ static __always_inline bool nf_journey_parts(struct nf_cpu *cpu, const struct sk
 	if (owner == number)
 		return true;
 	if (owner)
-		nf_count(cpu, NF_PROBE_CONSUME_SKB, NF_EVENT_OVERWRITTEN);
+		nf_inflight_overwritten(cpu, NF_PROBE_CONSUME_SKB, e);
 	parted->path.skb = 0;
 	return true;
 }
@@ -695,9 +695,10 @@ static __always_inline void nf_journey_move(struct nf_cpu *cpu, const struct sk_
 	}
 	nf_inflight_close(e);
 	owner = nf_exchange(&e->skb, number);
-	if (owner)
-		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE,
-			 owner == number ? NF_EVENT_INVALIDATED : NF_EVENT_OVERWRITTEN);
+	if (owner == number)
+		nf_count(cpu, NF_PROBE_NET_DEV_QUEUE, NF_EVENT_INVALIDATED);
+	else if (owner)
+		nf_inflight_overwritten(cpu, NF_PROBE_NET_DEV_QUEUE, e);
 	nf_presence_set(number);
 	if (parted->hops.skb != path->skb)
 		flags &= ~NF_INFLIGHT_HOPS; /* another skb has taken them */

@@ -154,13 +154,14 @@ static __always_inline bool nf_reader_end(struct nf_cpu *cpu, struct nf_inflight
 
 	if (likely(*check == path->check))
 		old = nf_exchange(&e->skb, 0);
-	if (old == skb && unlikely(*check != path->check)) {
-		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH,
-			 nf_replace(&e->skb, 0, skb) ? NF_EVENT_PASSED : NF_EVENT_OVERWRITTEN);
+	if (likely(old == skb && *check == path->check)) {
+		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_DELIVERED);
+	} else if (old == skb && nf_replace(&e->skb, 0, skb)) {
+		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_PASSED);
 		old = 0;
 	} else if (old) {
-		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH,
-			 old == skb ? NF_EVENT_DELIVERED : NF_EVENT_OVERWRITTEN);
+		nf_inflight_overwritten(cpu, NF_PROBE_SOCK_RECV_LENGTH, e);
+		old = 0;
 	}
 	nf_presence_left(present, skb);
 	return old == skb;

@@ -313,7 +313,7 @@ static void put_estimates(struct page *page, const json_t *segments)
 	page_end(page);
 	page_paragraph(
 		page, PAGE_DIM, 0,
-		"≈ is an estimate with its 95 %% interval: netflowd followed a part of the packets, to keep its cost within the budget. \"packets\" is exact. Mean and percentiles are estimates too, and max is that of the followed packets.");
+		"≈ is an estimate with its 95 %% interval: netflowd did not follow all packets to their end. \"packets\" is exact. Mean and percentiles are estimates too, and max is that of the followed packets.");
 }
 
 static int put_counted_table(struct page *page, const json_t *rows, bool all)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/show/estimate.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/ask/field.h"
 
@@ -27,23 +29,42 @@ struct estimate_text estimate_count(const json_t *latency)
 	return text;
 }
 
+static void add(struct estimate_sentences *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add(struct estimate_sentences *text, const char *format, ...)
+{
+	size_t length = strlen(text->s);
+	va_list arguments;
+
+	if (length && length < sizeof(text->s) - 1)
+		text->s[length++] = ' ';
+	va_start(arguments, format);
+	vsnprintf(text->s + length, sizeof(text->s) - length, format, arguments);
+	va_end(arguments);
+}
+
 struct estimate_sentences estimate_unfollowed(const json_t *followed)
 {
+	uint64_t unseen = field_count_or(followed, "unseen_packets", 0);
 	struct estimate_sentences text = {""};
-	uint64_t unseen;
-	int length;
 
-	if (!followed)
-		return text;
-	length = snprintf(
-		text.s, sizeof(text.s),
-		"Journeys were followed for %s of this time; the longest time in which none began is %s.",
-		field_units_percent(followed, "percent").s,
-		field_units_duration(followed, "longest_gap_ns").s);
-	if (field_count(followed, "unseen_packets", &unseen) && unseen)
-		snprintf(
-			text.s + length, sizeof(text.s) - (size_t)length,
-			" This host received %s packets in the other %s. The margin of each count includes them.",
-			units_count(unseen).s, field_units_duration(followed, "unseen_ns").s);
+	if (field_count_or(followed, "unseen_ns", 0))
+		add(&text,
+		    "Journeys were followed for %s of this time; the longest time in which none began is %s.",
+		    field_units_percent(followed, "percent").s,
+		    field_units_duration(followed, "longest_gap_ns").s);
+	if (unseen)
+		add(&text,
+		    "This host received %s packets in the other %s. The margin of each count includes them.",
+		    units_count(unseen).s, field_units_duration(followed, "unseen_ns").s);
+	if (field_count_or(followed, "detached_packets", 0))
+		add(&text,
+		    "About %s packets had not ended when netflowd detached its probes, up to 50 ms after a window. Waits of that length are missing, and percentiles of segments to copy are too low.",
+		    field_units_count(followed, "detached_packets").s);
+	if (field_count_or(followed, "overwritten_packets", 0))
+		add(&text,
+		    "About %s packets lost their place in the in-flight table before they ended. They are missing in segments to copy; a larger inflight.entries has room for them.",
+		    field_units_count(followed, "overwritten_packets").s);
 	return text;
 }

@@ -21,10 +21,10 @@ struct estimate_text estimate_count(const json_t *latency);
 
 /* Sentences. */
 struct estimate_sentences {
-	char s[320];
+	char s[800];
 };
 
-/* For how much of the time journeys were followed, of type Followed; empty: all the time. */
+/* For how much of the time journeys were followed and which were not to their end, of type Followed; empty: all. */
 struct estimate_sentences estimate_unfollowed(const json_t *followed);
 
 #endif

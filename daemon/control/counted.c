@@ -123,7 +123,8 @@ void counted_add_margin(json_t *latency, const struct nf_hist *hist,
 	const json_t *packets = margin->limits ? json_object_get(latency, "packets") : NULL;
 	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
 	uint64_t most = (all > count ? all - count : count - all) + margin->tied;
-	uint64_t unseen = packets && most < margin->unseen ? most : margin->unseen;
+	uint64_t all_unseen = margin->unseen + margin->unended;
+	uint64_t unseen = packets && most < all_unseen ? most : all_unseen;
 	uint64_t missable = packets && most < margin->missable ? most : margin->missable;
 	uint64_t drawn = histogram_margin(margin->variance);
 	double sum = ceil(hypot(hypot((double)drawn, (double)unseen), (double)missable));

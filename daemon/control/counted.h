@@ -30,6 +30,7 @@ void counted_add_packets(json_t *latency, const struct reading *traffic,
 struct counted_margin {
 	uint64_t variance; /* of the count: of what was drawn */
 	uint64_t unseen;   /* packets of the whole host that passed while no journey began */
+	uint64_t unended;  /* packets of journeys whose end was not seen */
 	uint64_t missable; /* see reading_missable() */
 	uint64_t tied;	   /* LATENCY_UNSEEN of a row of the past, see daemon/history/tie.h */
 	bool limits;	   /* the member `packets` is not older than the histogram */
@@ -37,9 +38,9 @@ struct counted_margin {
 
 /*
  * The margin of the count of a Latency, unless it is exact.  What passed while no journey began is not in the
- * histogram, or only as what windows and ties make of it: the margin includes all of it, and what no journey was drawn
- * of.  Of a device of which the kernel counted all packets, both are no more than the difference, and what is in
- * `tied`.
+ * histogram, or only as what windows and ties make of it: the margin includes all of it, what no journey was drawn
+ * of, and what has no end.  Of a device of which the kernel counted all packets, these are no more than the difference,
+ * and what is in `tied`.
  */
 void counted_add_margin(json_t *latency, const struct nf_hist *hist,
 			const struct counted_margin *margin);

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "daemon/store/reading.h"
+
 struct governor;
 struct seen_part;
 
@@ -14,7 +16,8 @@ struct seen_part;
 extern const char control_detached[];
 
 /* Type Followed; NULL: journeys began to be followed all the time, or no memory. */
-json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets);
+json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets,
+			 struct reading_unended unended);
 
 /* Type Governor of the interface; NULL: no memory. */
 json_t *control_governor(const struct governor *governor);

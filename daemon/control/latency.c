@@ -38,6 +38,7 @@ struct latency_reply {
 	json_t *followed;	 /* for how much of the time; NULL: all of it */
 	uint64_t unseen_packets; /* that the host received in the rest of it */
 	uint64_t missable;	 /* see reading_missable() */
+	struct reading_unended unended;
 };
 
 static bool is_taken(const struct latency_reply *reply, size_t i)
@@ -89,11 +90,12 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 			   const struct nf_hist *hist)
 {
-	const struct counted_margin margin = {.variance = hist->variance,
-					      .unseen = reply->unseen_packets,
-					      .missable = reply->missable,
-					      .limits = reading_time(reply->traffic) >=
-							reading_time(reply->reading)};
+	const struct counted_margin margin = {
+		.variance = hist->variance,
+		.unseen = reply->unseen_packets,
+		.unended = reply->unended.detached + reply->unended.overwritten,
+		.missable = reply->missable,
+		.limits = reading_time(reply->traffic) >= reading_time(reply->reading)};
 
 	counted_add_margin(latency, hist, &margin);
 	return latency;
@@ -256,11 +258,11 @@ static json_t *unseen(const struct control *control)
 	return ledger.passed ? control_latency_ledger(reading) : NULL;
 }
 
-static json_t *followed(const struct control *control, uint64_t unseen_packets)
+static json_t *followed(const struct latency_reply *reply)
 {
-	const struct seen_part seen = governor_seen(control->parts.governor, 0);
+	const struct seen_part seen = governor_seen(reply->control->parts.governor, 0);
 
-	return control_followed(&seen, unseen_packets);
+	return control_followed(&seen, reply->unseen_packets, reply->unended);
 }
 
 static int answer(struct call *call, json_t *parameters, void *userdata)
@@ -282,7 +284,9 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->unseen_packets = governor_unseen(control->parts.governor).packets;
 	reply->missable =
 		reading_missable(reading_counters(control_reading(control, COUNTERS)), NULL);
-	reply->followed = followed(control, reply->unseen_packets);
+	reply->unended =
+		reading_unended(reading_counters(control_reading(control, COUNTERS)), NULL);
+	reply->followed = followed(reply);
 	r = set_up(reply, call, parameters);
 	if (r < 0) {
 		latency_reply_free(reply);

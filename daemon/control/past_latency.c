@@ -46,6 +46,7 @@ struct exact {
 	struct counted_past counted; /* by device */
 	uint64_t unseen_packets;     /* of the whole host, while no journey began */
 	uint64_t missable;	     /* see reading_missable() */
+	struct reading_unended unended;
 };
 
 /* Type Latency, of a series with its device as it was named then. */
@@ -65,6 +66,8 @@ static json_t *row_to_json(const struct reader_row *row, const struct exact *exa
 	counted_add_margin(object, &hist,
 			   &(struct counted_margin){.variance = row->value[LATENCY_VARIANCE],
 						    .unseen = exact->unseen_packets,
+						    .unended = exact->unended.detached +
+							       exact->unended.overwritten,
 						    .missable = exact->missable,
 						    .tied = row->value[LATENCY_UNSEEN],
 						    .limits = true});
@@ -268,7 +271,7 @@ static int put_sums(struct past *past, const struct reader_rows *rows, const str
 }
 
 /* For how much of the time that was recorded journeys began to be followed. */
-static int put_followed(struct past *past, const struct reader_rows *all)
+static int put_followed(struct past *past, const struct reader_rows *all, const struct exact *exact)
 {
 	double covered_ns = (double)past->period.counted.covered_us * 1000;
 	struct seen_part seen;
@@ -281,7 +284,7 @@ static int put_followed(struct past *past, const struct reader_rows *all)
 	seen.share = 1 - (double)seen.unseen_ns / covered_ns;
 	if (seen.share < 0)
 		seen.share = 0;
-	followed = control_followed(&seen, all->row[0].value[SEEN_UNSEEN_PACKETS]);
+	followed = control_followed(&seen, exact->unseen_packets, exact->unended);
 	return followed ? json_object_set_new(past->head, "followed", followed) : 0;
 }
 
@@ -291,6 +294,8 @@ static int read_seen(struct reader *reader, struct reader_rows *seen, struct exa
 
 	if (r == 0 && seen->count) {
 		exact->unseen_packets = seen->row[0].value[SEEN_UNSEEN_PACKETS];
+		exact->unended.detached = seen->row[0].value[SEEN_DETACHED];
+		exact->unended.overwritten = seen->row[0].value[SEEN_OVERWRITTEN];
 		exact->missable = (uint64_t)ceil(sqrt((double)seen->row[0].value[SEEN_MISSABLE]));
 	}
 	return r;
@@ -304,7 +309,7 @@ static int read_exact(struct reader *reader, struct past *past, struct exact *ex
 
 	if (r == 0)
 		r = counted_past_read(reader, past, &exact->counted);
-	return r == 0 ? put_followed(past, &seen) : r;
+	return r == 0 ? put_followed(past, &seen, exact) : r;
 }
 
 int past_read_segments(struct reader *reader, struct past *past)

@@ -37,8 +37,10 @@ struct inflight *inflight_begin(struct correlator *c, const struct event *event,
 
 	if (e->skb && e->copied_ns)
 		copies_decide(c, e);
-	if (e->skb)
+	if (e->skb) {
 		count(c, event->probe, NF_EVENT_OVERWRITTEN);
+		count(c, event->probe, NF_EVENT_OVERWRITTEN_PACKETS);
+	}
 	count(c, event->probe, NF_EVENT_BEGUN);
 	*e = (struct inflight){
 		.skb = event->skb,

@@ -63,12 +63,13 @@ struct governor {
 	struct seen seen;
 	uint64_t unseen_packets;  /* that the host received in the gaps that are over, */
 	uint64_t undrawn_packets; /* and in those that are not between windows */
+	uint64_t unended_packets; /* of journeys that had not ended when stages were detached */
 	struct {
 		bool counts; /* its packets are such ones: there is a gap, and netflowd is not paused */
 		uint32_t packets;
 		size_t cpus;
-	} gap; /* where the host's counter was when it began */
-	enum backend_level limit;
+	} gap;				 /* where the host's counter was when it began */
+	enum backend_level limit, level; /* at least the limit; in force */
 	enum phase phase;
 	bool again;		       /* windows are needed; the load is measured again */
 	uint64_t hurried_ns;	       /* when a CPU ended the wait last */
@@ -125,6 +126,10 @@ static uint64_t set_level(struct governor *governor, enum backend_level level)
 
 	if (level < governor->limit)
 		level = governor->limit;
+	if (level > BACKEND_NO_WAKE && governor->level <= BACKEND_NO_WAKE)
+		governor->unended_packets +=
+			governor->backend->ops->awaited(governor->backend, time_monotonic());
+	governor->level = level;
 	governor->backend->ops->set_level(governor->backend, level);
 	ns = thread_cpu_ns() - before;
 	governor->switch_ns += ns;
@@ -390,7 +395,7 @@ static bool tail_goes_on(struct governor *governor, uint64_t now)
 	uint64_t passed_ns = now - governor->closed_ns;
 
 	if (passed_ns >= PLAN_TAIL_MOST_NS ||
-	    !governor->backend->ops->awaits_end(governor->backend, now))
+	    !governor->backend->ops->awaited(governor->backend, now))
 		return false;
 	governor->until_ns =
 		governor->closed_ns +
@@ -621,7 +626,8 @@ struct governor_unseen governor_unseen(const struct governor *governor)
 
 	return (struct governor_unseen){.packets = governor->unseen_packets + packets,
 					.undrawn = governor->undrawn_packets +
-						   (is_drawn(governor) ? 0 : packets)};
+						   (is_drawn(governor) ? 0 : packets),
+					.unended = governor->unended_packets};
 }
 
 const struct account *governor_account(const struct governor *governor)

@@ -331,16 +331,20 @@ static int collect_seen(struct collect *run)
 {
 	const struct reading *base = base_of(run, READING_COUNTERS);
 	const struct reading_counters *now = reading_counters(run->reading[READING_COUNTERS]);
-	uint64_t missable = reading_missable(now, base ? reading_counters(base) : NULL);
+	const struct reading_counters *before = base ? reading_counters(base) : NULL;
+	uint64_t missable = reading_missable(now, before);
+	struct reading_unended unended = reading_unended(now, before);
 	const uint64_t value[SEEN_VALUES] = {
 		[SEEN_LONGEST_NS] = run->sources.unseen.longest_ns,
 		[SEEN_UNSEEN_NS] = run->sources.unseen.all_ns,
-		[SEEN_UNSEEN_PACKETS] = now->host.unseen.packets -
-					(base ? reading_counters(base)->host.unseen.packets : 0),
+		[SEEN_UNSEEN_PACKETS] =
+			now->host.unseen.packets - (before ? before->host.unseen.packets : 0),
 		[SEEN_MISSABLE] = missable * missable,
+		[SEEN_DETACHED] = unended.detached,
+		[SEEN_OVERWRITTEN] = unended.overwritten,
 	};
 
-	if (!value[SEEN_UNSEEN_NS] && !missable)
+	if (!value[SEEN_UNSEEN_NS] && !missable && !unended.detached && !unended.overwritten)
 		return 0;
 	return add(run, series_of_seen(run->sources.names), value);
 }

@@ -325,10 +325,11 @@ struct backend_ops {
 	bool (*in_flight)(const struct backend *backend, struct backend_cursor *cursor,
 			  uint64_t now_ns, struct backend_in_flight *count);
 	/*
-	 * Whether the end of a journey that began since stages are attached can still come.  True, too, if the
-	 * table is so full that it takes long to find out.  False with .governor off.
+	 * Packets for which those journeys stand that began since stages are attached, and whose end can still
+	 * come.  If the table is so full that it takes long to find out, a part of it stands for all.  0 with
+	 * .governor off.
 	 */
-	bool (*awaits_end)(const struct backend *backend, uint64_t now_ns);
+	uint64_t (*awaited)(const struct backend *backend, uint64_t now_ns);
 	/* To be called every 250 ms: makes room for new devices.  Takes up to 5 ms. */
 	void (*housekeep)(struct backend *backend);
 	/* These are walks, see struct backend_cursor. */

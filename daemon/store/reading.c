@@ -146,6 +146,7 @@ static void read_host(struct reading *reading, struct reading_sources *sources)
 	(void)softnet_sum_add(&sources->received, sources->softnet);
 	counters->host.known = sources->received.begun;
 	counters->host.received = sources->received.packets;
+	most->unended = unseen.unended;
 	counters->host.unseen = *most;
 }
 
@@ -309,6 +310,21 @@ uint64_t reading_missable(const struct reading_counters *now, const struct readi
 	uint64_t likely = 3 * now->most_drawn;
 
 	return passed < likely ? passed : likely;
+}
+
+struct reading_unended reading_unended(const struct reading_counters *now,
+				       const struct reading_counters *base)
+{
+	struct reading_unended unended = {
+		.detached = now->host.unseen.unended,
+		.overwritten = ledger_sum(now->events, NF_EVENT_OVERWRITTEN_PACKETS),
+	};
+
+	if (base) {
+		unended.detached -= base->host.unseen.unended;
+		unended.overwritten -= ledger_sum(base->events, NF_EVENT_OVERWRITTEN_PACKETS);
+	}
+	return unended;
 }
 
 uint64_t reading_missed(const struct reading_counters *counters, int first, int end)

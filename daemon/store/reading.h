@@ -39,9 +39,9 @@ enum reading_equation {
 	READING_EQUATIONS,
 };
 
-/* Packets that the host received while no journey began, see struct governor_unseen. */
+/* See struct governor_unseen. */
 struct reading_unseen {
-	uint64_t packets, undrawn;
+	uint64_t packets, undrawn, unended;
 };
 
 /* Of the parts COUNTERS and LEDGER. */
@@ -84,6 +84,16 @@ const struct reading_counters *reading_counters(const struct reading *reading);
  * draws.
  */
 uint64_t reading_missable(const struct reading_counters *now, const struct reading_counters *base);
+
+/* Packets for which followed journeys stood whose end was not seen. */
+struct reading_unended {
+	uint64_t detached;    /* stages were detached before it came */
+	uint64_t overwritten; /* another journey took their entry */
+};
+
+/* Since `base`; NULL: since the start. */
+struct reading_unended reading_unended(const struct reading_counters *now,
+				       const struct reading_counters *base);
 
 /* The runs that the kernel skipped, of the probes from `first` to before `end`, without kfree_skb. */
 uint64_t reading_missed(const struct reading_counters *counters, int first, int end);

@@ -127,18 +127,25 @@ static bool awaits_end(const struct nf_inflight *entry, uint64_t since_ns, uint6
 	       now_ns < begin_ns + ACK_NS;
 }
 
+static uint64_t packets_of(const struct nf_inflight *entry, uint32_t window_shift)
+{
+	uint32_t shift = (entry->flags >> NF_INFLIGHT_SHARE_SHIFT) + window_shift;
+
+	return UINT64_C(1) << (shift & 63);
+}
+
 /* Sets whose entries one call looks at, at most. */
 #define SETS_MAX 4096
 
 /* A set that is not present has no entry in use, see struct nf_presence. */
-bool bpf_read_awaits_end(const struct backend *backend, uint64_t now_ns)
+uint64_t bpf_read_awaited(const struct backend *backend, uint64_t now_ns)
 {
 	static const struct nf_presence absent;
 	const struct backend_bpf_state *state = bpf_state(backend);
-	uint64_t since_ns = load_u64(&state->skel->bss->live.since_ns);
-	uint32_t sets = state->inflight_entries / NF_INFLIGHT_WAYS, looked = 0;
+	uint64_t since_ns = load_u64(&state->skel->bss->live.since_ns), packets = 0;
+	uint32_t sets = state->inflight_entries / NF_INFLIGHT_WAYS, looked = 0, set;
 
-	for (uint32_t set = 0; set < sets; set++) {
+	for (set = 0; set < sets && looked < SETS_MAX; set++) {
 		const struct nf_presence *row = &state->presence[set / NF_PRESENCE_ROW];
 		const struct nf_inflight *way = &state->inflight[(size_t)set * NF_INFLIGHT_WAYS];
 
@@ -148,11 +155,12 @@ bool bpf_read_awaits_end(const struct backend *backend, uint64_t now_ns)
 		}
 		if (!row->set[set % NF_PRESENCE_ROW])
 			continue;
-		if (++looked > SETS_MAX || awaits_end(&way[0], since_ns, now_ns) ||
-		    awaits_end(&way[1], since_ns, now_ns))
-			return true;
+		looked++;
+		for (int i = 0; i < NF_INFLIGHT_WAYS; i++)
+			if (awaits_end(&way[i], since_ns, now_ns))
+				packets += packets_of(&way[i], state->skel->bss->live.window_shift);
 	}
-	return false;
+	return set < sets ? packets * sets / set : packets;
 }
 
 /* ---- the tables themselves --------------------------------------------- */

@@ -80,7 +80,7 @@ const char *events_stats_missing(const struct backend *backend);
 
 #define BACKEND_EVENTS_OPS                                                                         \
 	.blind = events_blind, .reasons_missing = events_reasons_missing, .events = events_events, \
-	.streams = absent_streams, .in_flight = events_in_flight, .awaits_end = absent_awaits_end, \
+	.streams = absent_streams, .in_flight = events_in_flight, .awaited = absent_awaited,       \
 	.housekeep = absent_housekeep, .devices = events_devices, .napi = events_napi,             \
 	.cpus = events_cpus, .softirq_wait = events_softirq_wait, .sharing = events_sharing,       \
 	.drops = events_drops, .tables = events_tables, .slots_events = events_slots_events,       \

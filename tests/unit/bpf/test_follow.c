@@ -991,6 +991,28 @@ static void test_older_than_the_stages(void **state)
 	assert_balanced();
 }
 
+/* What was followed for 16, and lost its entry, is missing 16 times; what outlasted a window the daemon counts. */
+static void test_overwritten(void **state)
+{
+	struct sk_buff *skb[3];
+
+	(void)state;
+	skbs_of_one_set(skb, 3);
+	for (int i = 0; i < 3; i++) {
+		choose(NF_GATE_TX);
+		queue(skb[i]);
+		advance(1000);
+	}
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN), 1);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 16);
+	live.since_ns = stand_in.now;
+	choose(NF_GATE_TX);
+	queue(skb[0]);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN), 2);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 16);
+	assert_balanced();
+}
+
 static void test_presence(void **state)
 {
 	struct sk_buff *skb[2];
@@ -1284,6 +1306,7 @@ int main(void)
 		FOLLOW_TEST(test_segments),
 		FOLLOW_TEST(test_reused),
 		FOLLOW_TEST(test_older_than_the_stages),
+		FOLLOW_TEST(test_overwritten),
 		FOLLOW_TEST(test_presence),
 		FOLLOW_TEST(test_presence_races),
 		FOLLOW_TEST(test_task_not_known),

@@ -440,7 +440,7 @@ static uint64_t unseen_now;
 static struct reading_unseen unseen(void *userdata)
 {
 	(void)userdata;
-	return (struct reading_unseen){unseen_now, unseen_now / 10};
+	return (struct reading_unseen){unseen_now, unseen_now / 10, unseen_now / 5};
 }
 
 /* A reading of counters while the host has received that many packets since it booted; 0: that cannot be read. */
