@@ -15,7 +15,7 @@ import pytest
 sys.pycache_prefix = str(pathlib.Path(__file__).resolve().parents[2] / "build" / "python")
 sys.dont_write_bytecode = "NETFLOWD_VM" in os.environ
 
-from lab import backends, draw, kernel, paths
+from lab import backends, draw, kernel, paths, recordings
 from lab.again import NEED_PROGRAMS, OUTCOME, Again, Unclean, summarize
 from lab.daemon import Daemon
 from lab.net import Lab
@@ -165,6 +165,14 @@ def pair(lab):
 def silent_pair(lab):
     """A pair without IPv6, on which only the test's own packets move."""
     return lab.pair(ipv6=False)
+
+
+@pytest.fixture
+def tracefs():
+    """tracefs is where administrators find it.  Ask for it before `start`: it is unmounted after
+    the daemons, which have open files there, have ended."""
+    with recordings.mounted():
+        yield
 
 
 @pytest.fixture

@@ -47,11 +47,10 @@ RECORD_SECONDS = 10
 
 
 @pytest.fixture
-def both(start, bpf):
+def both(tracefs, start, bpf):
     """A daemon with each backend."""
-    with recordings.mounted():
-        yield (start("probes.backend=bpf", ROOM),
-               start("probes.backend=tracefs", f"probes.trace_buffer={backends.BUFFER_KIB}", ROOM))
+    return (start("probes.backend=bpf", ROOM),
+            start("probes.backend=tracefs", f"probes.trace_buffer={backends.BUFFER_KIB}", ROOM))
 
 
 class Net:

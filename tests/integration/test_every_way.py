@@ -51,9 +51,8 @@ def packets_of(daemon, **parameters):
 
 
 @pytest.fixture
-def by_events(start, tmp_path):
-    with recordings.mounted():
-        yield start(FAST, "probes.backend=tracefs", "probes.trace_buffer=8192",
+def by_events(tracefs, start, tmp_path):
+    return start(FAST, "probes.backend=tracefs", "probes.trace_buffer=8192",
                  history=tmp_path / "history")
 
 
