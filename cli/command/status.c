@@ -143,6 +143,8 @@ static void put_packets(struct page *page, const json_t *status)
 	const json_t *counted = json_object_get(packets, "counted");
 	bool whole = !field_count_or(counted, "unseen", 0) &&
 		     !field_count_or(json_object_get(status, "latency"), "passed", 0);
+	bool ended = whole &&
+		     !field_count_or(json_object_get(status, "inflight"), "overwritten", 0);
 
 	put_title(page, "packets");
 	if (no_backend(status)) {
@@ -153,7 +155,7 @@ static void put_packets(struct page *page, const json_t *status)
 	put_packets_name(page, "delivered");
 	page_paragraph(
 		page, PAGE_PLAIN, NAME_COLUMN, "%s%s", field_units_count(packets, "delivered").s,
-		whole ? "" : " of those that were followed; `netflowctl latency` estimates all");
+		ended ? "" : " of those followed to their end; `netflowctl latency` estimates all");
 	put_transmitted(page, packets, whole);
 	put_packets_name(page, "dropped");
 	page_paragraph(page, PAGE_PLAIN, NAME_COLUMN, "%s",

@@ -104,13 +104,16 @@ static void compare_counted(struct reading *reading, const struct reading *befor
 			fmax(*transmitted, rate_between(0, sent, (double)elapsed_ns / NS_PER_S));
 }
 
+/* Whether all packets were followed, and to their end. */
 static bool was_whole(const struct reading *reading, const struct reading *before)
 {
-	uint64_t passed = 0;
+	uint64_t passed = 0, overwritten = 0;
 
 	growth(json_object_get(reading->status, "latency"),
 	       json_object_get(before->status, "latency"), "passed", &passed);
-	return !passed;
+	growth(json_object_get(reading->status, "inflight"),
+	       json_object_get(before->status, "inflight"), "overwritten", &overwritten);
+	return !passed && !overwritten;
 }
 
 static void compare_packets(struct reading *reading, const struct reading *before)

@@ -84,6 +84,9 @@ def test_journeys_that_lose_their_entry(start, silent_pair, tmp_path):
         text = daemon.netflowctl("latency", "--dev", pair.right_device.name).stdout
         assert f"About {lost:,} packets lost their place" in text and "inflight.entries" in text
         assert "Journeys were followed for" not in text
+        delivered, = (line for line in daemon.netflowctl("status").stdout.splitlines()
+                      if line.split()[:1] == ["delivered"])
+        assert "of those followed to their end" in delivered
         past, followed = waiting.until(
             lambda: copied(daemon.call("GetLatency", since=EPOCH, **device)),
             lambda now: now[0].get("packets") == MANY and "overwritten_packets" in now[1])
