@@ -143,8 +143,8 @@ static void put_packets(struct page *page, const json_t *status)
 	const json_t *counted = json_object_get(packets, "counted");
 	bool whole = !field_count_or(counted, "unseen", 0) &&
 		     !field_count_or(json_object_get(status, "latency"), "passed", 0);
-	bool ended = whole &&
-		     !field_count_or(json_object_get(status, "inflight"), "overwritten", 0);
+	bool ended =
+		whole && !field_count_or(json_object_get(status, "inflight"), "overwritten", 0);
 
 	put_title(page, "packets");
 	if (no_backend(status)) {
