@@ -108,10 +108,16 @@ def test_names_outlive_their_namespace(start, lab, directory):
     name, inode = pair.right.name, pair.right.inode
     pair.left.send_udp(pair.RIGHT4, 9, SENT)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), SENT) == SENT
+
+    def rows():
+        reply = daemon.call("GetDrops", netns=name, since=moment(past.begun - 60))
+        return [row for row in reply["rows"] if row["protocol"] == "ipv4/udp"]
+
+    # Beside tests that make many namespaces, a name is found some intervals later.
+    assert waiting.until(rows, bool)
     past.written(2)
     lab.delete()
-    reply = daemon.call("GetDrops", netns=name, since=moment(past.begun - 60))
-    row, = [row for row in reply["rows"] if row["protocol"] == "ipv4/udp"]
+    row, = rows()
     assert row["packets"] == SENT
     assert row["netns_name"] == name and row["netns"] == inode
     assert row["reason"] and row["location"]
