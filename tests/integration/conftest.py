@@ -54,6 +54,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "needs(question, words): asks for what trace events do not "
                             "show; skipped if the coverage of the question says that the backend "
                             "lacks the words")
+    if backends.TRACE_EVENTS and not os.geteuid():
+        stack = contextlib.ExitStack()
+        stack.enter_context(recordings.mounted())
+        config.add_cleanup(stack.close)
     if kernel.untraced() and not os.geteuid():
         config.stash[AGAIN] = Again()
         config.add_cleanup(config.stash[AGAIN].close)
