@@ -211,16 +211,23 @@ static __always_inline struct nf_weight nf_inflight_weight(const struct nf_infli
 }
 
 /*
- * Count a journey whose entry another one took: what it stood for is missing in the histograms of its end.  Of an entry
- * that is older than the stages, the daemon has counted that already.
+ * A journey has lost its entry: what it stands for is missing in the histograms of its end.  Of an entry that is older
+ * than the stages, the daemon has counted that already.
  */
+static __always_inline void nf_inflight_lose(struct nf_cpu *cpu, enum nf_probe probe,
+					     const struct nf_inflight *e)
+{
+	if (!nf_inflight_is_older(e))
+		nf_add(&cpu->events[probe][NF_EVENT_OVERWRITTEN_PACKETS],
+		       nf_inflight_weight(e).weight);
+}
+
+/* Another journey took the entry. */
 static __always_inline void nf_inflight_overwritten(struct nf_cpu *cpu, enum nf_probe probe,
 						    const struct nf_inflight *e)
 {
 	nf_count(cpu, probe, NF_EVENT_OVERWRITTEN);
-	if (!nf_inflight_is_older(e))
-		nf_add(&cpu->events[probe][NF_EVENT_OVERWRITTEN_PACKETS],
-		       nf_inflight_weight(e).weight);
+	nf_inflight_lose(cpu, probe, e);
 }
 
 /*

@@ -598,6 +598,12 @@ static __always_inline bool nf_start_begins(const struct nf_cpu *cpu)
 	       (!live.hold && !live.window_shift && nf_gate_is_open(&cpu->gate[NF_GATE_TX]));
 }
 
+/* Whether this skb was followed at net_dev_queue, just now on this CPU. */
+static __always_inline bool nf_start_was_queued(const struct nf_context *context, __u64 number)
+{
+	return context && context->queued == number;
+}
+
 /*
  * Whether the entry is that of this skb, which may have got a new head since net_dev_queue: for a VLAN tag, or
  * linearized.  A segment of GSO has not passed net_dev_queue.
@@ -608,18 +614,7 @@ static __always_inline bool nf_start_is_same(const struct nf_context *context,
 {
 	if (likely(e->head == head))
 		return nf_inflight_intact(e, number);
-	return context && context->queued == number && nf_inflight_is_renewed(e, skb, number);
-}
-
-/*
- * Whether this skb was followed at net_dev_queue, just now on this CPU, and its entry is gone: its journey
- * lacks queue→start_xmit and the total, so that it counts as one that was passed over.
- */
-static __always_inline bool nf_start_has_lost(struct nf_cpu *cpu, __u64 number)
-{
-	const struct nf_context *context = nf_context(cpu);
-
-	return context && context->queued == number;
+	return nf_start_was_queued(context, number) && nf_inflight_is_renewed(e, skb, number);
 }
 
 /*
@@ -660,8 +655,9 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 		slot = nf_device_slot(dev);
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
-		if (unlikely(nf_start_has_lost(cpu, number)))
-			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_PASSED);
+		/* Its entry is gone: this journey lacks queue→start_xmit and the total. */
+		if (unlikely(nf_start_was_queued(nf_context(cpu), number)))
+			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_OVERWRITTEN_PACKETS);
 		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
 		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE, share);
 		e->origin = nf_origin(cpu);

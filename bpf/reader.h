@@ -157,7 +157,7 @@ static __always_inline bool nf_reader_end(struct nf_cpu *cpu, struct nf_inflight
 	if (likely(old == skb && *check == path->check)) {
 		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_DELIVERED);
 	} else if (old == skb && nf_replace(&e->skb, 0, skb)) {
-		nf_count(cpu, NF_PROBE_SOCK_RECV_LENGTH, NF_EVENT_PASSED);
+		nf_inflight_lose(cpu, NF_PROBE_SOCK_RECV_LENGTH, e);
 		old = 0;
 	} else if (old) {
 		nf_inflight_overwritten(cpu, NF_PROBE_SOCK_RECV_LENGTH, e);

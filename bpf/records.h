@@ -88,7 +88,7 @@ enum nf_event {
 	NF_EVENT_COMPLETED,   /* not a drop: kfree_skb of a completed transmit, see bpf/journey.h */
 	NF_EVENT_PASSED,      /* an skb at its first stage was not followed, see bpf/follow.h */
 	NF_EVENT_SLOW_UNSEEN, /* slow journeys that were not followed, as the followed ones suggest */
-	NF_EVENT_OVERWRITTEN_PACKETS, /* for which the journeys of OVERWRITTEN stood */
+	NF_EVENT_OVERWRITTEN_PACKETS, /* for which journeys stood that lost their entry, for a moment too */
 	NF_EVENT_COUNT,
 };
 /*

@@ -885,7 +885,7 @@ static struct reading_unseen unseen_packets(void *userdata)
 	const struct daemon *daemon = userdata;
 	const struct governor_unseen unseen = governor_unseen(daemon->governor);
 
-	return (struct reading_unseen){unseen.packets, unseen.undrawn, unseen.unended};
+	return (struct reading_unseen){unseen.packets, unseen.undrawn, unseen.detached};
 }
 
 /* The first reading is where the counts begin. */

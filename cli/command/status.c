@@ -143,8 +143,9 @@ static void put_packets(struct page *page, const json_t *status)
 	const json_t *counted = json_object_get(packets, "counted");
 	bool whole = !field_count_or(counted, "unseen", 0) &&
 		     !field_count_or(json_object_get(status, "latency"), "passed", 0);
-	bool ended =
-		whole && !field_count_or(json_object_get(status, "inflight"), "overwritten", 0);
+	const json_t *governor = json_object_get(json_object_get(status, "cost"), "governor");
+	bool ended = whole && !field_count_or(governor, "unseen_longest_ns", 0) &&
+		     !field_count_or(json_object_get(status, "inflight"), "overwritten", 0);
 
 	put_title(page, "packets");
 	if (no_backend(status)) {

@@ -60,11 +60,11 @@ struct estimate_sentences estimate_unfollowed(const json_t *followed)
 		    units_count(unseen).s, field_units_duration(followed, "unseen_ns").s);
 	if (field_count_or(followed, "detached_packets", 0))
 		add(&text,
-		    "About %s packets had not ended when netflowd detached its probes, up to 50 ms after a window. Waits of that length are missing, and percentiles of segments to copy are too low.",
+		    "About %s packets had not ended when netflowd detached its probes: at a pause, or 50 ms after a window at the latest. Long waits are missing, so percentiles can be too low.",
 		    field_units_count(followed, "detached_packets").s);
 	if (field_count_or(followed, "overwritten_packets", 0))
 		add(&text,
-		    "About %s packets lost their place in the in-flight table before they ended. They are missing in segments to copy; a larger inflight.entries has room for them.",
+		    "About %s packets lost their place in the in-flight table before they ended, and are missing in the segments that end later. Set a larger inflight.entries to make room for them.",
 		    field_units_count(followed, "overwritten_packets").s);
 	return text;
 }

@@ -61,9 +61,9 @@ struct governor {
 	struct plan plan;
 	struct pace_meter pace;
 	struct seen seen;
-	uint64_t unseen_packets;  /* that the host received in the gaps that are over, */
-	uint64_t undrawn_packets; /* and in those that are not between windows */
-	uint64_t unended_packets; /* of journeys that had not ended when stages were detached */
+	uint64_t unseen_packets;   /* that the host received in the gaps that are over, */
+	uint64_t undrawn_packets;  /* and in those that are not between windows */
+	uint64_t detached_packets; /* of journeys that had not ended when stages were detached */
 	struct {
 		bool counts; /* its packets are such ones: there is a gap, and netflowd is not paused */
 		uint32_t packets;
@@ -127,8 +127,8 @@ static uint64_t set_level(struct governor *governor, enum backend_level level)
 	if (level < governor->limit)
 		level = governor->limit;
 	if (level > BACKEND_NO_WAKE && governor->level <= BACKEND_NO_WAKE)
-		governor->unended_packets +=
-			governor->backend->ops->awaited(governor->backend, time_monotonic());
+		governor->detached_packets += governor->backend->ops->awaited(
+			governor->backend, time_monotonic(), UINT64_MAX);
 	governor->level = level;
 	governor->backend->ops->set_level(governor->backend, level);
 	ns = thread_cpu_ns() - before;
@@ -395,7 +395,7 @@ static bool tail_goes_on(struct governor *governor, uint64_t now)
 	uint64_t passed_ns = now - governor->closed_ns;
 
 	if (passed_ns >= PLAN_TAIL_MOST_NS ||
-	    !governor->backend->ops->awaited(governor->backend, now))
+	    !governor->backend->ops->awaited(governor->backend, now, 1))
 		return false;
 	governor->until_ns =
 		governor->closed_ns +
@@ -627,7 +627,7 @@ struct governor_unseen governor_unseen(const struct governor *governor)
 	return (struct governor_unseen){.packets = governor->unseen_packets + packets,
 					.undrawn = governor->undrawn_packets +
 						   (is_drawn(governor) ? 0 : packets),
-					.unended = governor->unended_packets};
+					.detached = governor->detached_packets};
 }
 
 const struct account *governor_account(const struct governor *governor)

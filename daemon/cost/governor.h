@@ -71,12 +71,13 @@ void governor_state(const struct governor *governor, struct governor_state *stat
 /* For how much of the time since `from_ns` (CLOCK_MONOTONIC) latency was followed. */
 struct seen_part governor_seen(const struct governor *governor, uint64_t from_ns);
 
-/* What was not seen because of the budget, since the start. */
+/* What was not seen since the start: because of the budget, or of a pause. */
 struct governor_unseen {
-	uint64_t packets; /* that the host received (netif_receive_skb) while no journey began */
+	/* That the host received (netif_receive_skb) while no journey began, because of the budget. */
+	uint64_t packets;
 	uint64_t undrawn; /* of these, those that no window stands for */
 	uint64_t
-		unended; /* packets for which journeys stood that had not ended when stages were detached */
+		detached; /* for which journeys stood that had not ended when stages were detached */
 };
 
 struct governor_unseen governor_unseen(const struct governor *governor);

@@ -43,10 +43,11 @@ void absent_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUN
 	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
 }
 
-uint64_t absent_awaited(const struct backend *backend, uint64_t now_ns)
+uint64_t absent_awaited(const struct backend *backend, uint64_t now_ns, uint64_t enough)
 {
 	(void)backend;
 	(void)now_ns;
+	(void)enough;
 	return 0;
 }
 

@@ -11,7 +11,7 @@ bool absent_recording(const struct backend *backend, struct backend_recording *r
 int absent_fd(const struct backend *backend);
 int absent_dispatch(struct backend *backend);
 void absent_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
-uint64_t absent_awaited(const struct backend *backend, uint64_t now_ns);
+uint64_t absent_awaited(const struct backend *backend, uint64_t now_ns, uint64_t enough);
 void absent_housekeep(struct backend *backend);
 bool absent_refresh(struct backend *backend);
 int absent_name_reasons(struct backend *backend, struct names *names);

@@ -326,10 +326,10 @@ struct backend_ops {
 			  uint64_t now_ns, struct backend_in_flight *count);
 	/*
 	 * Packets for which those journeys stand that began since stages are attached, and whose end can still
-	 * come.  If the table is so full that it takes long to find out, a part of it stands for all.  0 with
-	 * .governor off.
+	 * come; `enough` of them are not counted further.  If the table is so full that it takes long to find
+	 * out, a part of it stands for all.
 	 */
-	uint64_t (*awaited)(const struct backend *backend, uint64_t now_ns);
+	uint64_t (*awaited)(const struct backend *backend, uint64_t now_ns, uint64_t enough);
 	/* To be called every 250 ms: makes room for new devices.  Takes up to 5 ms. */
 	void (*housekeep)(struct backend *backend);
 	/* These are walks, see struct backend_cursor. */

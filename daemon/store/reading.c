@@ -146,7 +146,7 @@ static void read_host(struct reading *reading, struct reading_sources *sources)
 	(void)softnet_sum_add(&sources->received, sources->softnet);
 	counters->host.known = sources->received.begun;
 	counters->host.received = sources->received.packets;
-	most->unended = unseen.unended;
+	most->detached = unseen.detached;
 	counters->host.unseen = *most;
 }
 
@@ -316,12 +316,12 @@ struct reading_unended reading_unended(const struct reading_counters *now,
 				       const struct reading_counters *base)
 {
 	struct reading_unended unended = {
-		.detached = now->host.unseen.unended,
+		.detached = now->host.unseen.detached,
 		.overwritten = ledger_sum(now->events, NF_EVENT_OVERWRITTEN_PACKETS),
 	};
 
 	if (base) {
-		unended.detached -= base->host.unseen.unended;
+		unended.detached -= base->host.unseen.detached;
 		unended.overwritten -= ledger_sum(base->events, NF_EVENT_OVERWRITTEN_PACKETS);
 	}
 	return unended;

@@ -41,7 +41,7 @@ enum reading_equation {
 
 /* See struct governor_unseen. */
 struct reading_unseen {
-	uint64_t packets, undrawn, unended;
+	uint64_t packets, undrawn, detached;
 };
 
 /* Of the parts COUNTERS and LEDGER. */

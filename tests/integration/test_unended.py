@@ -132,3 +132,23 @@ def test_waits_that_outlast_a_window(start, silent_pair):
             assert abs(row["count"] - count) <= row["count_margin"] + 1, (row, followed)
     text = daemon.netflowctl("latency", "--dev", pair.right_device.name).stdout
     assert "packets had not ended when netflowd detached its probes" in text, text
+
+
+@pytest.mark.parametrize("governor", ["off", "on"])
+def test_waits_that_outlast_a_pause(start, silent_pair, governor):
+    """What was queued before the pause is read during it."""
+    daemon = start(f"cost.governor={governor}")
+    pair = silent_pair
+    with receiver(pair.right) as reader:
+        assert pair.left.send_udp(pair.right_address(4), PORT, MANY) == MANY
+        daemon.netflowctl("pause")
+        assert drain(reader) == MANY
+        daemon.netflowctl("resume")
+    followed = daemon.call("GetLatency")["followed"]
+    lost = followed["detached_packets"] + followed.get("overwritten_packets", 0)
+    if governor == "off":
+        # Journeys of other packets of this host can be among them.
+        assert MANY <= lost <= 1.05 * MANY, followed
+    else:
+        assert 0.7 * MANY <= lost <= 1.3 * MANY, followed
+    assert "of those followed to their end" in daemon.netflowctl("status").stdout

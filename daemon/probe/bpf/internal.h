@@ -197,7 +197,7 @@ void bpf_read_events(const struct backend *backend,
 void bpf_read_streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT]);
 bool bpf_read_in_flight(const struct backend *backend, struct backend_cursor *cursor,
 			uint64_t now_ns, struct backend_in_flight *count);
-uint64_t bpf_read_awaited(const struct backend *backend, uint64_t now_ns);
+uint64_t bpf_read_awaited(const struct backend *backend, uint64_t now_ns, uint64_t enough);
 int bpf_read_tables(const struct backend *backend, struct backend_cursor *cursor,
 		    int (*visit)(const struct backend_table *, void *), void *userdata);
 

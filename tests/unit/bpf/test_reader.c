@@ -233,7 +233,7 @@ static void test_reused_during_read(void **state)
 	recv_length(&sock.sk, 72, 0);
 	assert_null(stand_in.hook);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
-	assert_int_equal(events(NF_EVENT_PASSED), 1);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 1);
 	assert_non_null(entry_of(a));
 	on_cpu(1);
 	at(31600);
@@ -337,7 +337,7 @@ static void test_read_at_the_begin_of_the_next(void **state)
 	assert_null(stand_in.hook);
 	assert_non_null(entry_of(a));
 	assert_int_equal(events(NF_EVENT_DELIVERED), 1);
-	assert_int_equal(events(NF_EVENT_PASSED), 0);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 0);
 	assert_balanced();
 }
 
