@@ -45,8 +45,9 @@ def counted(daemon, device, **parameters):
         reply = daemon.call("GetLatency", device=device.name, netns=str(device.namespace.inode),
                             **parameters)
     except VarlinkError as error:
-        # The history of a daemon that was just started covers nothing yet.
-        assert "since" in parameters, error
+        # The history of a daemon that was just started covers nothing yet.  And beside tests that
+        # make many namespaces, the kernel's counts, which have the name, can be some 100 ms old.
+        assert "since" in parameters or error.name == "UnknownDevice", error
         return {}
     rows = reply.get("counted", {}).get("rows", [])
     assert len(rows) <= 1
