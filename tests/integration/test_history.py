@@ -205,15 +205,16 @@ condition = drop_rate
 over = 20/s
 window = 2s
 severity = warning
+device = {device.name}
 """
 
 
 def test_incident(start, silent_pair, directory, tmp_path):
     rules = Rules(tmp_path / "rules")
-    rules.write("10-flood.conf", ALERT)
+    device = silent_pair.right_device
+    rules.write("10-flood.conf", ALERT.format(device=device))
     daemon = start(FAST, "alerts.interval=200ms", rules.setting, history=directory)
     past = Past(daemon)
-    device = silent_pair.right_device
     past.written(1)
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, SENT)
 

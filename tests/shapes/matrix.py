@@ -57,7 +57,7 @@ def sample(text):
 
 BURST_TOPOLOGIES = ("direct", "routed", "sniffed", "gro", "bridge", "translated", "rps", "vxlan",
                     "threaded", "pods", "macvlan", "vrf")
-BURST_LOADS = ("burst_2", "burst_0.2", "tcp_merged", "burst_2", "on_off", "tcp_burst")
+BURST_LOADS = ("burst_2", "burst_0.2", "tcp_merged", "burst_2", "on_off", "tcp_burst", "stalled")
 BURSTS, LONG_BURSTS, SAMPLED_BURSTS = 120, 6, 3
 
 

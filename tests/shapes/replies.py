@@ -7,14 +7,17 @@ Estimate = collections.namedtuple("Estimate", "count margin journeys")
 
 
 class Answer:
-    """The rows of some devices for one segment, and what was not followed until then."""
+    """The rows of some devices for one segment, and what was not followed until then, or not to
+    its end."""
 
     def __init__(self, reply, devices, direction, segment):
         wanted = {(device.namespace.inode, device.ifindex) for device in devices}
         self.rows = [row for row in reply["latencies"]
                      if (row.get("netns"), row.get("ifindex")) in wanted
                      and (row["direction"], row["segment"]) == (direction, segment)]
-        self.unseen = reply.get("followed", {}).get("unseen_packets", 0)
+        followed = reply.get("followed", {})
+        self.unseen = sum(followed.get(f"{why}_packets", 0)
+                          for why in ("unseen", "detached", "overwritten"))
         ledger = reply.get("ledger", {})
         self.passed, self.most_drawn = ledger.get("passed", 0), ledger.get("most_drawn", 1)
 

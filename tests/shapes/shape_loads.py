@@ -24,6 +24,7 @@ class Load:
     seconds: float
     on_off_ms: tuple = ()
     slow_one_in: int = 0
+    slow_ms: int = 15
     size: int = 100
     send: str = "plain"
     read: str = "plain"
@@ -42,9 +43,11 @@ LOADS = {load.name: load for load in (
     Load("burst_10", "udp", 15000, 10),
     Load("on_off", "udp", 20000, 1, on_off_ms=(100, 100)),
     Load("one_in_100_slow", "udp", 200, 3, slow_one_in=100),
+    Load("stalled", "udp", 20000, 1, slow_one_in=4000, slow_ms=200),
     Load("tcp_slow", "tcp", 250, 2),
     Load("tcp_merged", "tcp", 10000, 2, whole=False),
     Load("tcp_burst", "tcp", 10000, 0.2, whole=False),
+    Load("tcp_stalled", "tcp", 10000, 1, slow_one_in=1000, slow_ms=50, whole=False),
     Load("tcp_gso", "tcp", 2000, 1, size=8000, whole=False),
     Load("zerocopy", "tcp", 2000, 1, size=8000, send="zerocopy", whole=False),
     Load("sendfile", "tcp", 2000, 1, size=8000, send="sendfile", whole=False),
@@ -87,7 +90,7 @@ def run(load, shape, version):
     if load.on_off_ms:
         words += ["-o", load.on_off_ms[0], "-O", load.on_off_ms[1]]
     if load.slow_one_in:
-        words += ["-k", load.slow_one_in]
+        words += ["-k", load.slow_one_in, "-K", load.slow_ms]
     words += [load.kind, load.send, load.read, shape.addresses[version], next(PORTS)]
     done = subprocess.run([str(word) for word in (paths.TOOLS / "shape", *words)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -39,7 +39,6 @@
 #define SILENCE_MS 500
 #define RECEIVE_BUFFER (256 << 20)
 #define LACKING 77
-#define SLOW_NS 15000000 /* a slow reader sleeps for that long */
 
 enum way { PLAIN, GSO, ZEROCOPY, SENDFILE, URING, MMSG, PEEK, REUSEPORT, GRO, WAYS };
 
@@ -54,6 +53,7 @@ struct options {
 	size_t size;
 	uint64_t on_ns, off_ns; /* it sends for this time, then pauses for that; 0: always */
 	uint64_t slow_one_in;	/* the reader sleeps after each of these; 0: never */
+	uint64_t slow_ns;	/* for that long */
 	bool stream;
 	enum way send, read;
 	const char *writer_netns, *reader_netns, *address, *port;
@@ -104,8 +104,9 @@ static _Noreturn void lacking(const char *what)
 
 static _Noreturn void usage(void)
 {
-	fputs("usage: shape [-n COUNT] [-r PER_SECOND] [-s BYTES] [-o ON_MS -O OFF_MS] [-k SLOW_ONE_IN]\n"
-	      "             -W WRITER_NETNS -R READER_NETNS udp|tcp SEND READ ADDRESS PORT   (a namespace is a path)\n"
+	fputs("usage: shape [-n COUNT] [-r PER_SECOND] [-s BYTES] [-o ON_MS -O OFF_MS]\n"
+	      "             [-k SLOW_ONE_IN -K SLOW_MS] -W WRITER_NETNS -R READER_NETNS udp|tcp SEND READ ADDRESS PORT\n"
+	      "A namespace is a path.\n"
 	      "SEND: plain, gso, zerocopy, sendfile, uring\n"
 	      "READ: plain, mmsg, peek, reuseport, gro, uring\n",
 	      stderr);
@@ -125,7 +126,7 @@ static struct options parse(int argc, char **argv)
 	struct options o = {.count = 1, .size = 64};
 	int c;
 
-	while ((c = getopt(argc, argv, "n:r:s:o:O:k:W:R:")) != -1) {
+	while ((c = getopt(argc, argv, "n:r:s:o:O:k:K:W:R:")) != -1) {
 		switch (c) {
 		case 'n':
 			o.count = strtoull(optarg, NULL, 10);
@@ -144,6 +145,9 @@ static struct options parse(int argc, char **argv)
 			break;
 		case 'k':
 			o.slow_one_in = strtoull(optarg, NULL, 10);
+			break;
+		case 'K':
+			o.slow_ns = strtoull(optarg, NULL, 10) * 1000000;
 			break;
 		case 'W':
 			o.writer_netns = optarg;
@@ -369,7 +373,7 @@ static _Noreturn void read_all(const struct options *o, struct pollfd *fds, nfds
 			shared->calls++;
 		}
 		if (slow && shared->messages >= slow) {
-			sleep_until(now() + SLOW_NS);
+			sleep_until(now() + o->slow_ns);
 			slow += o->slow_one_in;
 		}
 	}
