@@ -235,6 +235,11 @@ $(OUT)/netflowd-post: $(OUT)/daemon/post/main.o $(COMMON_LIB)
 $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
 
+# These wait for timers, in simulated time.
+$(addprefix $(OUT)/tests/unit/,common/test_log daemon/cost/test_governor \
+	daemon/kernel/test_attribution daemon/process/test_loop daemon/test_watchdog): \
+	$(OUT)/tests/unit/simulated_time.o
+
 # The programs for the kernel, compiled for user space against a stand-in for it.  They use pragmas
 # of clang's BPF target, and have the warnings that BPF_FLAGS turns off for them.
 BPF_UNIT_FLAGS := -Itests/unit/bpf/stand-in -fno-strict-aliasing -Wno-unknown-pragmas \
