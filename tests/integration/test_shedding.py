@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lab import attempts, delay, journeys, loads, paths, patience, waiting
+from lab import attempts, chance, delay, journeys, loads, paths, patience, waiting
 from lab.net import inhabited
 from lab.prometheus import scrape
 from lab.softnet import received
@@ -76,8 +76,8 @@ def test_counts_of_one_journey_in_n(start, silent_pair):
     count, margin = since(answers[0], answers[-1])
     followed = answers[-1][2] - answers[0][2]
     assert followed < 0.9 * BATCH * BATCHES, "nothing was shed"
-    assert within >= 0.8 * BATCHES, answers
-    assert abs(count - BATCH * BATCHES) <= 2 * margin + 1, answers
+    assert chance.believable(BATCHES - within, BATCHES), answers
+    assert abs(count - BATCH * BATCHES) <= chance.FAR * margin + 1, answers
 
 
 def unseen(daemon):
@@ -135,7 +135,7 @@ def check_bursts(daemon, silent_pair):
         time.sleep(0.1)
     bursts = [since(*pair) for pair in zip(answers, answers[1:])]
     within = [abs(count - BATCH) <= margin + 1 for count, margin in bursts]
-    assert sum(within) >= len(within) - 1, (bursts, gaps)
+    assert chance.believable(within.count(False), len(within)), (bursts, gaps)
     assert gaps[-1][0] > BATCH and gaps[-1][1] > 0, gaps
     assert "packets in the other" in daemon.netflowctl("latency").stdout
 
@@ -219,12 +219,12 @@ def make_two_bands(pair):
 
 
 def assert_share_of_late(row, share, drawn):
-    """Of the packets of a row, this share took LATE_NS or more, within four standard deviations.
+    """Of the packets of a row, this share took LATE_NS or more, within five standard deviations.
     `drawn` equal journeys would tell as much as those that were followed."""
     late = sum(bucket["count"] for bucket in row["buckets"] if bucket["from_ns"] >= LATE_NS)
     assert row["followed"] < row["count"], "nothing was shed"
     assert drawn * share > ENOUGH_LATE, "too few were followed"
-    assert abs(late / row["count"] / share - 1) < 4 / math.sqrt(drawn * share), (share, drawn, row)
+    assert abs(late / row["count"] / share - 1) < 5 / math.sqrt(drawn * share), (share, drawn, row)
 
 
 def effective(row):
@@ -309,7 +309,7 @@ def test_quantiles_are_those_of_all_packets(start, silent_pair):
     for quantile in ("p50_ns", "p90_ns", "p99_ns"):
         # A bucket is an eighth to a quarter of its value wide.
         assert 0.75 < row[quantile] / expected[quantile] < 1.34, (quantile, expected, row)
-    assert abs(row["count"] - expected["count"]) <= 2 * row["count_margin"]
+    assert abs(row["count"] - expected["count"]) <= chance.FAR * row["count_margin"]
 
 
 def two_bands(start, pair, budget, windows=False):
@@ -352,4 +352,4 @@ def test_counts_of_windows(start, silent_pair):
         total += BATCH
     count, margin = since(before, sent(daemon, device))
     assert governor(daemon)["windows_one_in"] > 1, "nothing was shed"
-    assert abs(count - total) <= 2 * margin, (count, margin, total)
+    assert abs(count - total) <= chance.FAR * margin, (count, margin, total)

@@ -2,22 +2,12 @@
 """Compares what netflowd shows with the truth, and keeps all verdicts."""
 
 import collections
-import math
 
-# The 95 % margin may miss 5 of 100 estimates: more than this by chance less often than once in
-# 1,000 runs.
-MISSES, CHANCE = 0.05, 0.001
 # No estimate of a daemon whose margins are right is that many margins away: one in 10^8.
 ABSURD = 3
 
 Verdict = collections.namedtuple(
     "Verdict", "cell governor question low high shown margin right")
-
-
-def at_least(misses, estimates):
-    """The chance of as many misses or more, if each has the chance MISSES."""
-    return sum(math.comb(estimates, k) * MISSES ** k * (1 - MISSES) ** (estimates - k)
-               for k in range(misses, estimates + 1))
 
 
 class Judge:

@@ -10,8 +10,7 @@ import pytest
 
 import shape_loads
 import topologies
-from judge import CHANCE, at_least
-from lab import attempts, hidden
+from lab import attempts, chance, hidden
 from lab.daemon import Daemon
 from replies import between
 from test_shapes import QUIET_SECONDS, ask, counters, floor
@@ -82,7 +81,7 @@ def test_margins_of_bursts(question):
     asked = [s for s in SEEN if s.question == question]
     outside = [s for s in asked if is_outside(s)]
     print(f"{question}: {len(outside)} of {len(asked)} bursts are outside of their margin")
-    assert at_least(len(outside), len(asked)) > CHANCE, "\n".join(map(str, outside))
+    assert chance.believable(len(outside), len(asked)), "\n".join(map(str, outside))
 
 
 def test_bursts_are_seen():
@@ -109,4 +108,4 @@ def test_small_flows_beside_a_flood(lab, governed):
         running.result()
     outside = [s for s in seen if is_outside(s)]
     print(*seen, sep="\n")
-    assert at_least(len(outside), len(seen)) > CHANCE, "\n".join(map(str, outside))
+    assert chance.believable(len(outside), len(seen)), "\n".join(map(str, outside))

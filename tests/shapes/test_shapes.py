@@ -18,8 +18,7 @@ import pytest
 
 import shape_loads
 import topologies
-from judge import CHANCE, at_least
-from lab import attempts, hidden, kernel, waiting
+from lab import attempts, chance, hidden, kernel, waiting
 from replies import Answer, between
 
 SETTLE_SECONDS = 1
@@ -171,4 +170,4 @@ def test_margins(judge):
     """95 of 100 estimates are within their margin."""
     misses, estimates = judge.misses()
     print(f"{misses} of {estimates} estimates miss their margin of 95 %")
-    assert at_least(misses, estimates) > CHANCE, f"{misses} of {estimates}"
+    assert chance.believable(misses, estimates), f"{misses} of {estimates}"
