@@ -60,9 +60,9 @@ def test_stages_stand_still_and_drops_are_counted(serve):
     before = no_socket(daemon)
     daemon.call("Pause")  # the schema check of the first call must not count as time
     daemon.call("Resume")
-    began = time.monotonic()
-    paused = daemon.call("Pause")["paused"]
-    assert time.monotonic() - began < patience.seconds(0.1)
+    took, reply = waiting.time_and_result(lambda: daemon.call("Pause"), daemon.pid)
+    assert took < patience.seconds(0.1)
+    paused = reply["paused"]
     stood = hits(daemon)
     assert paused["level"] == "stages" and "until" not in paused
     assert states(daemon, counting=False) == {"detached"}
@@ -114,8 +114,8 @@ def test_a_pause_ends_by_itself(serve, tmp_path):
     assert done.returncode == 0 and "PAUSED" in done.stdout, done
     began = time.monotonic()
     assert (tmp_path / "state/pause").exists()
-    waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused)
-    assert 1.5 < time.monotonic() - began < 4
+    assert not waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused)
+    assert time.monotonic() - began > 1.5
     assert "detached" not in states(daemon, counting=False)
     assert "the time of the pause is over" in daemon.log()
     assert not (tmp_path / "state/pause").exists()
@@ -154,9 +154,7 @@ def test_the_file(serve, tmp_path):
     daemon, file = serve(), tmp_path / "pause"
 
     def becomes(wanted):
-        began = time.monotonic()
         assert waiting.until(lambda: level(daemon), lambda now: now == wanted) == wanted
-        assert time.monotonic() - began < 1.5
 
     file.write_text("")
     becomes("stages")
