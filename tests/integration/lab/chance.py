@@ -11,10 +11,16 @@ RUNS = 100_000
 FAR = 5 / 1.96
 
 
+def _exactly(misses, estimates):
+    """The chance of just as many, by logarithms: the numbers are too large for others."""
+    ways = (math.lgamma(estimates + 1) - math.lgamma(misses + 1) -
+            math.lgamma(estimates - misses + 1))
+    return math.exp(ways + misses * math.log(MISSES) + (estimates - misses) * math.log(1 - MISSES))
+
+
 def at_least(misses, estimates):
     """The chance of as many misses or more, if each has the chance MISSES."""
-    return sum(math.comb(estimates, k) * MISSES ** k * (1 - MISSES) ** (estimates - k)
-               for k in range(misses, estimates + 1))
+    return sum(_exactly(n, estimates) for n in range(misses, estimates + 1))
 
 
 def believable(misses, estimates):
