@@ -83,7 +83,8 @@ static int epoll(int fd, struct epoll_event *events, int most, int timeout_ms)
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
 	int ready = epoll(fd, events, most, 0), first = first_due();
-	uint64_t until = timeout_ms < 0 ? UINT64_MAX : now + UINT64_C(1000000) * (uint64_t)timeout_ms;
+	uint64_t until =
+		timeout_ms < 0 ? UINT64_MAX : now + UINT64_C(1000000) * (uint64_t)timeout_ms;
 
 	if (ready || (first < 0 && timeout_ms < 0))
 		return ready ? ready : epoll(fd, events, most, timeout_ms);
@@ -104,7 +105,8 @@ int epoll_pwait2(int fd, struct epoll_event *events, int most, const struct time
 		 const sigset_t *mask)
 {
 	(void)mask;
-	return epoll_wait(fd, events, most,
-			  timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000)
-				  : -1);
+	return epoll_wait(
+		fd, events, most,
+		timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000)
+			: -1);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Windows and limits, with a backend whose rates the test sets, in simulated time.  It checks each call of the governor.
+ * Windows and limits, with a backend whose rates the test sets, in simulated time.  It checks each call of the
+ * governor.
  */
 #include <setjmp.h>
 #include <stdarg.h>
