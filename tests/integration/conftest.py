@@ -69,6 +69,10 @@ def leave_out(config, items):
     if not what:
         return
     names = {item: draw.function_of(item.nodeid) for item in items}
+    listed = draw.listed()
+    for item, name in names.items():
+        if name in listed and listed[name].alone != bool(item.get_closest_marker("alone")):
+            raise pytest.UsageError(f"{draw.LONG}: {name} is wrongly listed as alone, or as not")
     left = (draw.long_left_out() if what == "long" else
             draw.half_left_out(set(names.values()), what))
     config.hook.pytest_deselected(items=[item for item in items if names[item] in left])
@@ -78,12 +82,13 @@ def leave_out(config, items):
 def beside(items):
     """Order tests for several processes: tests that share a daemon are a group, which one process
     runs, and the longest come first, so that none of them runs on alone at the end."""
-    seconds = draw.listed()
+    listed = draw.listed()
     for item in items:
         if item.get_closest_marker("shared"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    none = draw.Long(0, False)
     items.sort(key=lambda item: -float("inf") if item.get_closest_marker("xdist_group") else
-               -seconds.get(draw.function_of(item.nodeid), 0))
+               -listed.get(draw.function_of(item.nodeid), none).seconds)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -13,7 +13,7 @@ from lab import kernel, patience, paths, recordings, sockets, waiting
 from lab.daemon import netflowctl
 from lab.net import run
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.xdist_group("recordings")
 
 PORT = 7777
 FEWER, MORE = 500, 4217

@@ -13,9 +13,10 @@ import pytest
 from lab import patience, scans, servers
 from lab.daemon import netflowctl
 
+pytestmark = pytest.mark.usefixtures("bpf")
 # Beside other tests, the kernel dropped resets of these servers in __ip_flush_pending_frames():
 # perhaps because all namespaces share each CPU's socket for resets.
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
+RESETS = pytest.mark.alone
 
 ALONE = "NETFLOWD_VM" in os.environ
 REQUESTS = 2000
@@ -110,6 +111,7 @@ def test_tls(silence, web, version):
     silence.check()
 
 
+@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_resets_by_the_client(silence, web, version):
     servers.reset(web.left, web.right_address(version), 200)
@@ -132,6 +134,7 @@ def test_the_server_ends(silence, link, tmp_path):
     silence.check()
 
 
+@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_closed_ports(silence, link, version):
     servers.refused(link.left, link.right_address(version), 50)
@@ -155,6 +158,7 @@ def test_iperf3(silence, link, tmp_path, options):
     silence.check()
 
 
+@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_router(silence, lab, tmp_path, version):
     client, router, server = (servers.host(lab) for _ in range(3))

@@ -13,8 +13,6 @@ import pytest
 from lab import waiting
 from lab.clock import Clock, seconds, text, written
 
-pytestmark = pytest.mark.alone
-
 FAST = "history.interval=1s"
 # 2026-03-01 00:00 UTC, on a boundary of every resolution.
 BEGIN = 1772323200

@@ -18,7 +18,7 @@ import pytest
 from lab import paths, patience, waiting
 from lab.varlink import VarlinkError
 
-pytestmark = [pytest.mark.alone, pytest.mark.shared]
+pytestmark = pytest.mark.shared
 
 SERVICE = "org.varlink.service"
 PROMPT = patience.seconds(0.5)  # an answer takes milliseconds

@@ -87,13 +87,13 @@ def many_devices(namespace, count):
                                           ("GetNapi", "napi"), ("GetStatus", "ledger")])
 def test_ten_viewers_cost_what_one_costs(daemon, method, part):
     before = readings(daemon, part)
-    with callers(daemon, 10, method, pause=0.2, max_age_ms=500) as durations:
-        time.sleep(3)
+    with callers(daemon, 10, method, pause=0.1, max_age_ms=250) as durations:
+        time.sleep(1.5)
     after = readings(daemon, part)
     # The status that asks is a call, too.
     assert after["requests"] - before["requests"] >= len(durations)
     assert len(durations) > 50
-    assert after["readings"] - before["readings"] <= 3 / 0.5 + 4
+    assert after["readings"] - before["readings"] <= 1.5 / 0.25 + 4
 
 
 def test_ten_tops_share(daemon, cli):
@@ -197,23 +197,6 @@ def test_the_ledger_balances_under_a_flood(daemon, pair):
     backends.skip_without("cost", "no BPF programs")
     # The host was not still: most readings of a busy machine find that something moved.
     assert moved > 0
-
-
-def test_what_has_long_gone_is_not_in_flight(daemon, silent_pair):
-    """A datagram that no process reads: in flight at first, stale after 10 s."""
-    with silent_pair.right.entered():
-        silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        silent.bind((silent_pair.RIGHT4, 7000))
-    try:
-        before = daemon.status()["inflight"]["stale"]
-        silent_pair.left.send_udp(silent_pair.RIGHT4, 7000, 150, "-s", 10)
-        assert daemon.status()["inflight"]["in_flight"] >= 150
-        time.sleep(10.5)
-        stale = waiting.until(lambda: daemon.status()["inflight"]["stale"] - before,
-                              lambda count: count >= 150, seconds=10)
-        assert stale >= 150
-    finally:
-        silent.close()
 
 
 # ---- pages ----------------------------------------------------------------------

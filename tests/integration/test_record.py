@@ -44,7 +44,9 @@ def namespace(lab):
     return lab.namespace()
 
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("recording")]
+# They mount tracefs, and look for what others leave there.
+pytestmark = [pytest.mark.xdist_group("recordings"),
+              pytest.mark.usefixtures("recording")]
 
 
 def inside(namespace, *command):

@@ -16,8 +16,6 @@ from lab.alerts import Rules
 from lab.net import run
 from lab.prometheus import scrape
 
-pytestmark = pytest.mark.alone
-
 NETLINK_USERSOCK = 2  # linux/netlink.h
 VMADDR_CID_LOCAL = 1  # linux/vm_sockets.h
 CLASSES = ["fault", "unknown", "policy", "benign"]
@@ -104,6 +102,7 @@ def guessed(bpf):
     del bpf
 
 
+@pytest.mark.alone
 @pytest.mark.smoke
 def test_one_fault_leads_before_many_benign_drops(start, pair, guessed):
     del guessed
@@ -132,6 +131,7 @@ def test_one_fault_leads_before_many_benign_drops(start, pair, guessed):
     assert " fault " in rows[0] and " benign " in rows[-1], everything
 
 
+@pytest.mark.alone
 @pytest.mark.portable
 @pytest.mark.smoke
 def test_classes_select(start, pair, guessed):
@@ -199,6 +199,7 @@ def metric_of(daemon, name, **labels):
     return found
 
 
+@pytest.mark.alone
 def test_all_outputs_agree(start, pair, guessed, tmp_path):
     """Counters, metrics, export, report, records, alerts, pcapng, the live view and the history."""
     del guessed
@@ -271,6 +272,7 @@ over = 0
     assert lines.count("NEIGH_FAILED (inferred)  fault") == FAULTS
 
 
+@pytest.mark.alone
 @pytest.mark.smoke
 def test_messages_are_counted_apart(start, bpf):
     """Calls of kfree_skb = packets + messages + completed."""
@@ -305,6 +307,7 @@ def test_messages_are_counted_apart(start, bpf):
     assert float(scraped[1]) >= reply["messages"]
 
 
+@pytest.mark.alone
 @pytest.mark.smoke
 @pytest.mark.parametrize("unread", [unread_unix, unread_netlink, unread_vsock])
 def test_each_message_is_counted_and_none_is_a_drop(start, unread, bpf):

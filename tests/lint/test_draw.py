@@ -22,10 +22,12 @@ def test_the_long_tests_are_those_that_exist():
 
 
 def test_ten_commits_draw_all_long_tests():
-    parts = draw.parts_of(draw.listed(), draw.LONG_PARTS)
-    assert sorted(sum(parts, [])) == sorted(draw.listed())
-    sums = [sum(draw.listed()[name] for name in part) for part in parts]
-    assert max(sums) - min(sums) <= 5
+    listed, parts = draw.listed(), draw.long_parts()
+    assert sorted(sum(parts, [])) == sorted(listed)
+    for alone in (True, False):
+        sums = [sum(listed[name].seconds for name in part if listed[name].alone == alone)
+                for part in parts]
+        assert max(sums) - min(sums) <= 5
     assert set.intersection(*(draw.long_left_out(str(n)) for n in range(10))) == set()
     names = {f"test {n}" for n in range(100)}
     assert {len(draw.half_left_out(names, "x", str(n))) for n in range(10)} == {

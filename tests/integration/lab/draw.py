@@ -7,15 +7,19 @@ one of them.  So the parts of one thing take the same time, and ten commits near
 of them.
 """
 
+import collections
 import hashlib
 import os
 import pathlib
 
 TEXT = os.environ.get("NETFLOWD_DRAW", "")
 EVERYTHING = TEXT in ("", "all")
-# Integration tests that take 4 s or more, each with its seconds on an idle machine of two CPUs.
+# Integration tests that take 4 s or more, each with its seconds on an idle machine of two CPUs, and
+# `alone` if it has the mark.
 LONG = pathlib.Path(__file__).resolve().parents[1] / "long"
 LONG_PARTS = 3
+
+Long = collections.namedtuple("Long", "seconds alone")
 
 
 def part(of, parts, text=TEXT):
@@ -28,9 +32,10 @@ def number(text):
 
 
 def listed():
-    """{test without its parameters: seconds}"""
+    """{test without its parameters: Long}"""
     lines = (line.split() for line in LONG.read_text().splitlines())
-    return {words[1]: float(words[0]) for words in lines if words and words[0] != "#"}
+    return {words[1]: Long(float(words[0]), words[2:] == ["alone"])
+            for words in lines if words and words[0] != "#"}
 
 
 def parts_of(seconds, parts):
@@ -43,12 +48,19 @@ def parts_of(seconds, parts):
     return divided
 
 
+def long_parts():
+    """The long tests in parts that take the same time: tests that are alone, and those that run
+    beside each other."""
+    kinds = ({name: long.seconds for name, long in listed().items() if long.alone == alone}
+             for alone in (True, False))
+    return [sum(lists, []) for lists in zip(*(parts_of(kind, LONG_PARTS) for kind in kinds))]
+
+
 def long_left_out(text=TEXT):
     """The long integration tests, without their parameters, that this run leaves out."""
     if text in ("", "all"):
         return set()
-    divided = parts_of(listed(), LONG_PARTS)
-    return set(listed()) - set(divided[part("long tests", LONG_PARTS, text)])
+    return set(listed()) - set(long_parts()[part("long tests", LONG_PARTS, text)])
 
 
 def half_left_out(names, of, text=TEXT):
