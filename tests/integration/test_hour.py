@@ -10,6 +10,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -526,8 +527,8 @@ def check_outputs(play, directory):
     path = directory / "report.html"
     play.cli("report", "--html", path, since=begin, until=end)
     page = Page(path.read_text(encoding="utf-8"))
-    # "NOT_SPECIFIED: XDP or NOMEM", of a drop of another process.
-    assert [(row["reason"].split(":")[0], number(row["packets"]))
+    # "NOT_SPECIFIED: XDP or NOMEM", "NO_SOCKET (inferred)", of a drop of another process.
+    assert [(re.split(r":| \(", row["reason"])[0], number(row["packets"]))
             for row in page.tables["drops by reason"]] == \
         [(row["reason"], row["packets"]) for row in table["rows"]]
     cells = page.tables["drops over time"]

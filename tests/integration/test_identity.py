@@ -13,7 +13,7 @@ import pytest
 from lab import journeys, ledgers, patience, sockets
 from lab.loads import loads, netlink_turn, unix_turn
 
-SECONDS = 6
+SECONDS = 2
 TINIEST = ("inflight.entries=8", *journeys.EVERY)
 TINY = ("inflight.entries=64", *journeys.EVERY)
 

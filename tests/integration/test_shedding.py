@@ -346,7 +346,7 @@ def test_windows_show_what_is_sent_late(start, silent_pair):
 def test_counts_of_windows(start, silent_pair):
     daemon = start(*LEAST)
     device = silent_pair.left_device
-    before, total, end = sent(daemon, device), 0, time.monotonic() + patience.seconds(15)
+    before, total, end = sent(daemon, device), 0, time.monotonic() + patience.seconds(8)
     while time.monotonic() < end:
         silent_pair.left.send_udp(silent_pair.right_address(4), 9, BATCH)
         total += BATCH
