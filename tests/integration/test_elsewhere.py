@@ -157,6 +157,7 @@ def test_a_device_that_drops_without_a_record(quick, lab):
     assert "rx_dropped" not in out
 
 
+@pytest.mark.alone
 def test_a_deleted_device_keeps_its_sum(quick, lab):
     device = ifb(lab)
     with xdp.packet_socket(device) as sender:
@@ -182,6 +183,7 @@ def test_what_was_counted_before_does_not_count(start, lab):
         assert moved(daemon, device, ("link", "rx_dropped"), 1)
 
 
+@pytest.mark.alone
 def test_a_device_that_moves_does_not_count_twice(quick, lab):
     device, other = ifb(lab), lab.namespace(ipv6=False)
     with xdp.packet_socket(device) as sender:

@@ -537,12 +537,6 @@ def check_outputs(play, directory):
         [row["count"] for row in latency["segments"]]
     changes = page.tables["changes of alerts"]
     assert changes[0]["alert"] == "flood" and changes[0]["change"] == "fired"
-    # 600 packets in the minute of the alert.
-    place = [row for row in page.tables["drops by location, device, protocol and namespace"]
-             if row["device"] == play.other.right_device.name]
-    assert [number(row["packets"]) for row in place] == [
-        Script.within(play.script.drops, period.begin, period.end)
-        [play.other.right.inode, "NO_SOCKET"]]
 
 
 def check_words(play):

@@ -157,6 +157,9 @@ def test_numbers_are_those_of_the_commands(start, silent_pair, tmp_path):
     if daemon.knows_reasons():
         by_cell = [number(cell["NO_SOCKET"]) for cell in cells]
         assert by_cell == [SENT, 33]
+    place, = [row for row in page.tables["drops by location, device, protocol and namespace"]
+              if row["device"] == pair.right_device.name]
+    assert number(place["packets"]) == sent
 
     latency = reply(daemon, "latency", "--by", "segment", *period)["segments"]
     shown = page.tables["latency by segment"]
