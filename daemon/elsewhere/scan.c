@@ -465,7 +465,7 @@ static int scan(struct scanner *scanner, const atomic_bool *stop,
 	tally_begin(scanner->tally, findings->begun_ns);
 	r = netns_walk(&walk, "/proc", stop, scan_namespace, scanner);
 	if (r == 0)
-		r = tally_end(scanner->tally, !walk.blind && !walk.skipped && !findings->kept);
+		r = tally_end(scanner->tally, !walk.blind && !walk.skipped);
 	if (r < 0)
 		return r;
 	findings->namespaces = walk.namespaces;

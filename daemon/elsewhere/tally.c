@@ -268,6 +268,14 @@ void tally_unread(struct tally *tally, enum elsewhere_source source)
 		place->unread |= TALLY_SOURCE(source);
 }
 
+/* A namespace that is new to netflowd was made since the last scan, if that one saw all namespaces. */
+static bool is_new_namespace(const struct tally *tally, const struct tally_place *place)
+{
+	const struct tally_place netns = {.cookie = place->cookie, .netns = place->netns};
+
+	return tally->complete && !find_place(&tally->places, &netns);
+}
+
 int tally_keep(struct tally *tally)
 {
 	struct tally_place like;
@@ -290,7 +298,12 @@ int tally_keep(struct tally *tally)
 		place.unread = ALL_SOURCES;
 		r = push_place(&tally->fresh_places, &place);
 	}
-	return r;
+	if (r < 0 || tally->fresh_places.count > tally->netns_places)
+		return r;
+	/* It was met for the first time: only if it is new, so are the devices that a later scan finds in it. */
+	like.unread = ALL_SOURCES;
+	like.closed = !is_new_namespace(tally, &like);
+	return push_place(&tally->fresh_places, &like);
 }
 
 /* ---- its end ------------------------------------------------------------------- */
@@ -310,14 +323,6 @@ static bool was_moved(const struct tally *tally, const struct tally_place *place
 			return true;
 	}
 	return false;
-}
-
-/* A namespace that is new to netflowd was made since the last scan, if that one saw all namespaces. */
-static bool is_new_namespace(const struct tally *tally, const struct tally_place *place)
-{
-	const struct tally_place netns = {.cookie = place->cookie, .netns = place->netns};
-
-	return tally->complete && !find_place(&tally->places, &netns);
 }
 
 /* Hardware exists before its device appears in a namespace.  A virtual device was made since the last scan. */

@@ -213,12 +213,65 @@ static void test_a_namespace_that_could_not_be_read(void **state)
 	scan_begin();
 	device(NETNS, 77, "veth", 9, 1000);
 	assert_int_equal(tally_keep(tally), 0);
-	assert_int_equal(tally_end(tally, false), 0);
+	scan_end();
 	assert_null(find(NETNS, 77));
 	assert_int_equal(sum(NETNS, 2), 2);
 	assert_int_equal(tally_gone_count(tally), 0);
 	scan("veth", 13);
 	assert_int_equal(sum(NETNS, 2), 3);
+}
+
+/* What another namespace hides says nothing about a new one. */
+static void test_a_new_namespace_beside_one_that_could_not_be_read(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan_begin();
+	assert_int_equal(tally_keep(tally), 0);
+	scan_end();
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 11);
+	begin(2);
+	device(2, 5, "veth", 8, 6);
+	scan_end();
+	assert_int_equal(sum(NETNS, 2), 1);
+	assert_int_equal(sum(2, 5), 6);
+}
+
+/* It was being set up: all that is in it later is as new as it is. */
+static void test_a_new_namespace_that_could_not_be_read(void **state)
+{
+	(void)state;
+	scan("veth", 10);
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 10);
+	begin(2);
+	device(2, 5, "veth", 8, 6);
+	assert_int_equal(tally_keep(tally), 0);
+	scan_end();
+	assert_null(find(2, 5));
+	scan_begin();
+	device(NETNS, 2, "veth", 7, 10);
+	begin(2);
+	device(2, 5, "veth", 8, 9);
+	scan_end();
+	assert_int_equal(sum(2, 5), 9);
+}
+
+/* It was there before netflowd. */
+static void test_a_namespace_that_could_never_be_read(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		scan_begin();
+		device(NETNS, 2, "veth", 7, 50);
+		assert_int_equal(tally_keep(tally), 0);
+		scan_end();
+	}
+	scan("veth", 50);
+	assert_int_equal(sum(NETNS, 2), 0);
+	scan("veth", 51);
+	assert_int_equal(sum(NETNS, 2), 1);
 }
 
 /* A namespace that could not be entered before: its devices can be old. */
@@ -344,7 +397,7 @@ static void test_sockets_of_a_namespace_that_could_not_be_read(void **state)
 	source(ELSEWHERE_XSK, 5, false);
 	scan_begin();
 	assert_int_equal(tally_keep(tally), 0);
-	assert_int_equal(tally_end(tally, false), 0);
+	scan_end();
 	source(ELSEWHERE_XSK, 6, false);
 	assert_int_equal(sum_of(ELSEWHERE_XSK), 3);
 }
@@ -475,6 +528,9 @@ int main(void)
 		TEST(test_a_moved_device_counts_once),
 		TEST(test_deleted_devices_are_added_up),
 		TEST(test_a_namespace_that_could_not_be_read),
+		TEST(test_a_new_namespace_beside_one_that_could_not_be_read),
+		TEST(test_a_new_namespace_that_could_not_be_read),
+		TEST(test_a_namespace_that_could_never_be_read),
 		TEST(test_a_namespace_that_opens),
 		TEST(test_a_driver_that_could_not_be_read),
 		TEST(test_sockets_that_are_closed),
