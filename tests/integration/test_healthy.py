@@ -17,6 +17,9 @@ pytestmark = pytest.mark.usefixtures("bpf")
 # Beside other tests, the kernel dropped resets of these servers in __ip_flush_pending_frames():
 # perhaps because all namespaces share each CPU's socket for resets.
 RESETS = pytest.mark.alone
+# On a busy machine, reports of multicast groups are sent when their device is down already: the
+# kernel drops them in __dev_queue_xmit() as QDISC_DROP, which is a fault of any other packet.
+GOES_DOWN = pytest.mark.alone
 
 ALONE = "NETFLOWD_VM" in os.environ
 REQUESTS = 2000
@@ -175,6 +178,7 @@ def test_a_router(silence, lab, tmp_path, version):
         silence.check()
 
 
+@GOES_DOWN
 def test_containers_that_start_and_stop(silence, lab, tmp_path):
     """They get their addresses by DHCP, serve and ask, and are deleted."""
     bridge = servers.Bridge(lab)
@@ -195,6 +199,7 @@ def test_containers_that_start_and_stop(silence, lab, tmp_path):
     silence.check()
 
 
+@GOES_DOWN
 @pytest.mark.smoke
 def test_pods_by_the_dozen(silence, lab):
     """Each has a veth pair to the node, IPv6 on at both ends, and a life of a moment.  The end that
@@ -219,6 +224,7 @@ def test_pods_by_the_dozen(silence, lab):
     silence.check()
 
 
+@GOES_DOWN
 def test_the_whole_lab_goes(start, lab, tmp_path):
     """What is deleted while connections are open ends without a fault, too."""
     silence = Silence(start(scans.QUICK), lab)
