@@ -533,7 +533,9 @@ def check_outputs(play, directory):
         [(row["reason"], row["packets"]) for row in table["rows"]]
     cells = page.tables["drops over time"]
     assert sum(number(cell["packets"]) for cell in cells) == table["packets"] == drops["packets"]
-    assert [number(row["count"]) for row in page.tables["latency by segment"]] == \
+    # "≈ 521494 ±<0.01 %", if packets of other processes lost their place in the in-flight table.
+    assert [number(re.sub(r"^≈ | ±.*", "", row["count"]))
+            for row in page.tables["latency by segment"]] == \
         [row["count"] for row in latency["segments"]]
     changes = page.tables["changes of alerts"]
     assert changes[0]["alert"] == "flood" and changes[0]["change"] == "fired"
