@@ -306,6 +306,7 @@ def test_totals_have_different_labels(start, lab):
     assert len(series) == len(set(series))
 
 
+@pytest.mark.alone
 def test_a_first_scan_comes_before_ready(start):
     scan = start().status()["elsewhere"]
     assert scan["scans"] >= 1 and scan["devices"] >= 1 and scan["namespaces"] >= 1

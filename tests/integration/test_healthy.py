@@ -13,13 +13,12 @@ import pytest
 from lab import patience, scans, servers
 from lab.daemon import netflowctl
 
-pytestmark = pytest.mark.usefixtures("bpf")
 # Beside other tests, the kernel dropped resets of these servers in __ip_flush_pending_frames():
-# perhaps because all namespaces share each CPU's socket for resets.
-RESETS = pytest.mark.alone
-# On a busy machine, reports of multicast groups are sent when their device is down already: the
-# kernel drops them in __dev_queue_xmit() as QDISC_DROP, which is a fault of any other packet.
-GOES_DOWN = pytest.mark.alone
+# perhaps because all namespaces share each CPU's socket for resets.  On a busy machine, reports of
+# multicast groups are sent when their device is down already: the kernel drops them in
+# __dev_queue_xmit() as QDISC_DROP, which is a fault of any other packet.  And these loads take all
+# CPUs from other tests.
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 ALONE = "NETFLOWD_VM" in os.environ
 REQUESTS = 2000
@@ -114,7 +113,6 @@ def test_tls(silence, web, version):
     silence.check()
 
 
-@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_resets_by_the_client(silence, web, version):
     servers.reset(web.left, web.right_address(version), 200)
@@ -137,7 +135,6 @@ def test_the_server_ends(silence, link, tmp_path):
     silence.check()
 
 
-@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_closed_ports(silence, link, version):
     servers.refused(link.left, link.right_address(version), 50)
@@ -161,7 +158,6 @@ def test_iperf3(silence, link, tmp_path, options):
     silence.check()
 
 
-@RESETS
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_router(silence, lab, tmp_path, version):
     client, router, server = (servers.host(lab) for _ in range(3))
@@ -178,7 +174,6 @@ def test_a_router(silence, lab, tmp_path, version):
         silence.check()
 
 
-@GOES_DOWN
 def test_containers_that_start_and_stop(silence, lab, tmp_path):
     """They get their addresses by DHCP, serve and ask, and are deleted."""
     bridge = servers.Bridge(lab)
@@ -199,7 +194,6 @@ def test_containers_that_start_and_stop(silence, lab, tmp_path):
     silence.check()
 
 
-@GOES_DOWN
 @pytest.mark.smoke
 def test_pods_by_the_dozen(silence, lab):
     """Each has a veth pair to the node, IPv6 on at both ends, and a life of a moment.  The end that
@@ -224,7 +218,6 @@ def test_pods_by_the_dozen(silence, lab):
     silence.check()
 
 
-@GOES_DOWN
 def test_the_whole_lab_goes(start, lab, tmp_path):
     """What is deleted while connections are open ends without a fault, too."""
     silence = Silence(start(scans.QUICK), lab)

@@ -209,6 +209,7 @@ device = {device.name}
 """
 
 
+@pytest.mark.alone
 def test_incident(start, silent_pair, directory, tmp_path):
     rules = Rules(tmp_path / "rules")
     device = silent_pair.right_device

@@ -14,7 +14,7 @@ import pytest
 
 from lab import loads, servers, waiting
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 ALONE = "NETFLOWD_VM" in os.environ
 COUNT = 20
