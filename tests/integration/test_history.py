@@ -172,9 +172,12 @@ def test_records(start, pair, directory):
         return [r for r in found["records"] if r["protocol"] == "ipv4/udp"]
 
     assert waiting.settled(lambda: len(records()), 20) == 20
-    live = [r for r in daemon.call("GetDropRecords", netns=netns)["records"]
-            if r["protocol"] == "ipv4/udp"]
+    # A new namespace's name can be known a second late.
+    live = waiting.until(lambda: [r for r in daemon.call("GetDropRecords", netns=netns)["records"]
+                                  if r["protocol"] == "ipv4/udp"],
+                         lambda found: all("netns_name" in r for r in found))
     past.written(2)
+
     def differences(found):
         return [(member, a.get(member), b.get(member)) for a, b in zip(found, live)
                 for member in sorted(a.keys() | b.keys()) if a.get(member) != b.get(member)]
