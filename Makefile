@@ -342,7 +342,7 @@ check-trixie: packages
 check-arm64: packages
 	$(Q)$(AS_ROOT) tests/run arm64
 
-# Half an hour.
+# 50 minutes.
 check-shapes: packages
 	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run shapes

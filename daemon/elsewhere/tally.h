@@ -95,7 +95,7 @@ void tally_unread(struct tally *tally, enum elsewhere_source source);
 
 /*
  * The namespace that was added last could not be read completely: what the scan has added of it is replaced by what
- * was known before.  -ENOMEM.
+ * was known before.  Of one that is met for the first time, only that is known, and whether it is new.  -ENOMEM.
  */
 int tally_keep(struct tally *tally);
 

@@ -16,7 +16,7 @@ class Answer:
                      if (row.get("netns"), row.get("ifindex")) in wanted
                      and (row["direction"], row["segment"]) == (direction, segment)]
         followed = reply.get("followed", {})
-        self.unseen = sum(followed.get(f"{why}_packets", 0)
+        self.unfollowed = sum(followed.get(f"{why}_packets", 0)
                           for why in ("unseen", "detached", "overwritten"))
         ledger = reply.get("ledger", {})
         self.passed, self.most_drawn = ledger.get("passed", 0), ledger.get("most_drawn", 1)
@@ -34,9 +34,9 @@ class Answer:
 
 def between(before, after):
     """The margin of what came between two answers; None: the count is exact."""
-    drawn, unseen = max(0, after.drawn() - before.drawn()), after.unseen - before.unseen
+    drawn, unfollowed = max(0, after.drawn() - before.drawn()), after.unfollowed - before.unfollowed
     missable = min(after.passed - before.passed, 3 * after.most_drawn)
-    exact = not unseen and not missable and not any("count_margin" in row for row in after.rows)
+    exact = not unfollowed and not missable and not any("count_margin" in row for row in after.rows)
     return Estimate(after.count() - before.count(),
-                    None if exact else round((drawn + unseen ** 2 + missable ** 2) ** 0.5),
+                    None if exact else round((drawn + unfollowed ** 2 + missable ** 2) ** 0.5),
                     after.journeys() - before.journeys())

@@ -2,11 +2,12 @@
 /*
  * Time that passes only while a program waits: a unit test that is linked with this has a CLOCK_MONOTONIC that stands
  * still while it computes, and that is at the next timer as soon as the loop waits for it.  So hours take no time, and
- * each run is the same, however busy the machine.  CPU clocks and the time of day stay real.
+ * no timer is late, however busy the machine.  CPU clocks and the time of day stay real.
  *
- * It replaces what sd-event calls: clock_gettime(), timerfd_settime() with absolute times, epoll_wait(); and usleep()
- * of the test.  It is for one thread.
+ * It replaces what sd-event calls: clock_gettime(), timerfd_settime() with absolute times, epoll_wait() or
+ * epoll_pwait2(); and usleep() of the test.  It is for one thread.
  */
+#include <err.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,7 +59,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new_value,
 	(void)flags;
 	(void)old_value;
 	if (fd >= FILES)
-		_exit(99);
+		errx(1, "simulated_time.c knows %d files, not file %d", FILES, fd);
 	due[fd] = (uint64_t)new_value->it_value.tv_sec * SECOND +
 		  (uint64_t)new_value->it_value.tv_nsec;
 	return set_kernel_timer(fd, false);
