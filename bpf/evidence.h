@@ -664,10 +664,11 @@ static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_
 	e->next = 0;
 	e->reason = reason;
 	e->sock = (__u64)sk;
-	if (level == NF_EVIDENCE_ALL) {
+	if (level >= NF_EVIDENCE_HEADERS) {
 		nf_evidence_packet(skb, dev, e);
-		if (!(e->bits & NF_EVIDENCE_MESSAGE)) {
+		if (!(e->bits & NF_EVIDENCE_MESSAGE))
 			nf_evidence_headers(skb, e);
+		if (level == NF_EVIDENCE_ALL && !(e->bits & NF_EVIDENCE_MESSAGE)) {
 			nf_evidence_transport(skb, e);
 			nf_evidence_devices(skb, dev, e);
 			nf_evidence_way(skb, dev, e);

@@ -799,6 +799,7 @@ struct nf_drop_key {
 enum nf_evidence_level {
 	NF_EVIDENCE_NONE,
 	NF_EVIDENCE_ONLY_MESSAGE, /* MESSAGE and KNOWN only */
+	NF_EVIDENCE_HEADERS,	  /* what the skb itself and its IP header say */
 	NF_EVIDENCE_ALL,
 };
 
@@ -807,6 +808,12 @@ enum nf_evidence { /* of 64 bits */
 		   NF_EVIDENCE_LIST(X)
 #undef X
 };
+
+/* What the level NF_EVIDENCE_HEADERS reads, and cases of a reason with that level may ask for. */
+#define NF_EVIDENCE_OF_HEADERS                                                                    \
+	(NF_EVIDENCE_MESSAGE | NF_EVIDENCE_KNOWN | NF_EVIDENCE_NO_BYTES | NF_EVIDENCE_MULTICAST | \
+	 NF_EVIDENCE_BROADCAST | NF_EVIDENCE_OTHERHOST | NF_EVIDENCE_RECEIVED | NF_EVIDENCE_IP |  \
+	 NF_EVIDENCE_OPTIONS | NF_EVIDENCE_EXPIRED | NF_EVIDENCE_UNICAST | NF_EVIDENCE_LINK_LOCAL)
 
 /* The drops that the CPUs with this number modulo the number of shards have counted. */
 struct nf_drop_shard {

@@ -112,6 +112,11 @@ static void refine(struct inference *out, const char *reason, uint64_t evidence,
 	if (one_reason(out) && out->candidates[0]->reason)
 		out->reason = out->candidates[0]->reason;
 	out->inferred = strcmp(out->reason, reason);
+	/* Without evidence, a reason that only its class divides has the class that most of its drops have. */
+	if (!(evidence & NF_EVIDENCE_KNOWN) && entry && one_reason(out) && !out->inferred) {
+		out->class = entry->class;
+		out->candidate_count = 0;
+	}
 }
 
 static void guess(struct inference *out, uint64_t evidence, uint32_t on)
@@ -151,27 +156,28 @@ void infer_stored(const char *function, const char *reason_name, struct inferenc
 	infer_on(0, function, reason_name, 0, out);
 }
 
-/* The programs must read the evidence of drops with this reason, NULL: with none. */
-static bool distinguishes(const char *reason_name)
+/* The evidence that distinguishes the cases of a reason. */
+static uint64_t evidence_of_cases(const char *reason)
 {
-	const char *reason = own_reason(reason_name);
 	const struct knowledge *entry;
+	uint64_t bits = 0;
 
-	if (!reason)
-		return true;
 	for (size_t i = 0; (entry = knowledge_at(i)); i++)
 		for (size_t j = 0; j < entry->case_count; j++)
-			if (same(entry->cases[j].kernel_reason, reason) &&
-			    (entry->cases[j].set || entry->cases[j].clear))
-				return true;
-	return false;
+			if (same(entry->cases[j].kernel_reason, reason))
+				bits |= entry->cases[j].set | entry->cases[j].clear;
+	return bits;
 }
 
 enum nf_evidence_level infer_needs(const char *reason_name)
 {
 	const struct knowledge *entry = reason_name ? knowledge_reason(reason_name) : NULL;
+	const char *reason = own_reason(reason_name);
+	uint64_t bits = reason ? evidence_of_cases(reason) : 0;
 
-	if (distinguishes(reason_name))
+	if (!reason || bits & ~(uint64_t)NF_EVIDENCE_OF_HEADERS)
 		return NF_EVIDENCE_ALL;
+	if (bits)
+		return NF_EVIDENCE_HEADERS;
 	return entry && entry->messages ? NF_EVIDENCE_ONLY_MESSAGE : NF_EVIDENCE_NONE;
 }

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lab import kernel, patience, waiting
+from lab import kernel, packets, patience, waiting, xdp
 from lab.alerts import Rules
 from lab.net import run
 from lab.prometheus import scrape
@@ -333,6 +333,35 @@ def test_each_message_is_counted_and_none_is_a_drop(start, unread, bpf):
     of_sockets = ("unix", "netlink", "vsock", "virtio")
     assert not [row for row in daemon.call("GetDrops")["rows"]
                 if any(word in row.get("function", "") for word in of_sockets)]
+
+
+REPORTS, ROUTING = 37, 20
+
+
+def test_reports_of_groups_on_a_device_without_a_link(start, silent_pair, bpf):
+    """The kernel repeats them, so nothing is lost; a hello of a routing protocol beside them is."""
+    del bpf
+    daemon, device = start(), silent_pair.left_device
+    silent_pair.right.ip("link", "set", silent_pair.right_device.name, "down")
+    waiting.until(lambda: silent_pair.left.run("tc", "qdisc", "show", "dev", device.name),
+                  lambda text: "noop" in text or "state DOWN" in text)
+    report = packets.ipv6("fe80::7", "ff02::16", 0, bytes.fromhex("3a00050200000000") + bytes(28),
+                          hop_limit=1)
+    hello = packets.ipv6("fe80::7", "ff02::5", 89, bytes(40), hop_limit=1)
+    with xdp.packet_socket(device) as sender:
+        for packet, count in ((report, REPORTS), (hello, ROUTING)):
+            for _ in range(count):
+                sender.send(packets.ethernet("33:33:00:00:00:16", device.mac, packets.ETH_IPV6,
+                                             packet))
+
+    def classes():
+        found = {}
+        for row in daemon.drop_rows(device):
+            found[row.get("class")] = found.get(row.get("class"), 0) + row["packets"]
+        return found
+
+    expected = {"benign": REPORTS, "fault": ROUTING}
+    assert waiting.settled(classes, expected) == expected, daemon.drop_rows(device)
 
 
 @pytest.mark.smoke

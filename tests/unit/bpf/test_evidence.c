@@ -182,6 +182,28 @@ static void test_only_whether_it_is_a_message(void **state)
 	assert_int_equal(evidence_with(skb, REASON), E(KNOWN) | E(MESSAGE));
 }
 
+/* Of a report of multicast groups: hop-by-hop options, a hop limit of 1, and nothing of sockets and devices. */
+static void test_only_the_headers(void **state)
+{
+	struct sk_buff *skb = plain6();
+	unsigned char *ip = ip_of(skb);
+
+	(void)state;
+	settings.evidence[REASON] = NF_EVIDENCE_HEADERS;
+	assert_int_equal(evidence_with(skb, REASON), E(KNOWN) | E(RECEIVED) | E(IP) | E(UNICAST));
+	ip[6] = 0;
+	ip[7] = 1;
+	ip[24] = 0xff;
+	ip[25] = 2;
+	assert_int_equal(evidence_with(skb, REASON),
+			 E(KNOWN) | E(RECEIVED) | E(IP) | E(OPTIONS) | E(EXPIRED));
+	skb->sk = &stream(1)->sk;
+	assert_int_equal(evidence_with(skb, REASON),
+			 E(KNOWN) | E(RECEIVED) | E(IP) | E(OPTIONS) | E(EXPIRED));
+	skb->sk->__sk_common.skc_family = AF_UNIX;
+	assert_int_equal(evidence_with(skb, REASON), E(KNOWN) | E(MESSAGE));
+}
+
 /* Drops with other evidence are counted by themselves, also where keys are coarse. */
 static void test_it_is_part_of_the_key(void **state)
 {
@@ -1481,6 +1503,7 @@ int main(void)
 		PATH_TEST(test_only_for_reasons_that_need_it),
 		PATH_TEST(test_a_kernel_without_reasons),
 		PATH_TEST(test_only_whether_it_is_a_message),
+		PATH_TEST(test_only_the_headers),
 		PATH_TEST(test_it_is_part_of_the_key),
 		PATH_TEST(test_messages_by_family),
 		PATH_TEST(test_messages_without_a_socket),

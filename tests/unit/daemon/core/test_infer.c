@@ -218,6 +218,40 @@ static void test_no_route_while_ipv6_comes_up(void **state)
 	infer_set_kernel(NULL);
 }
 
+/* A qdisc that drops reports of groups, which are repeated, loses nothing; OSPF's packets have no options. */
+static void test_reports_of_groups_in_a_qdisc(void **state)
+{
+	static const char *const places[] = {"__dev_queue_xmit", "kfree_skb_list_reason",
+					     "__tcf_kfree_skb_list"};
+	const uint64_t leaving = E(KNOWN) | E(DEVICE) | E(LEAVING) | E(QUEUE);
+	const struct {
+		uint64_t evidence;
+		enum knowledge_class class;
+	} cases[] = {
+		{E(IP) | E(OPTIONS) | E(EXPIRED), KNOWLEDGE_BENIGN},
+		{E(IP) | E(OPTIONS) | E(EXPIRED) | E(UNICAST), KNOWLEDGE_FAULT},
+		{E(IP) | E(EXPIRED), KNOWLEDGE_FAULT},
+		{E(IP) | E(OPTIONS), KNOWLEDGE_FAULT},
+		{E(IP) | E(UNICAST), KNOWLEDGE_FAULT},
+		{0, KNOWLEDGE_FAULT},
+	};
+
+	(void)state;
+	for (size_t j = 0; j < sizeof(cases) / sizeof(cases[0]); j++) {
+		infer_set_kernel("6.18");
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+			check(inferred(places[i], "QDISC_DROP", E(KNOWN) | cases[j].evidence),
+			      "QDISC_DROP", false, cases[j].class);
+		infer_set_kernel("5.10");
+		check(inferred("kfree_skb_list", NULL, leaving | cases[j].evidence), "QDISC_DROP",
+		      true, cases[j].class);
+	}
+	infer_set_kernel(NULL);
+	/* Nothing was read: on trace events, or in a history of the first format. */
+	check(inferred("__dev_queue_xmit", "QDISC_DROP", 0), "QDISC_DROP", false, KNOWLEDGE_FAULT);
+	assert_int_equal(inferred("__dev_queue_xmit", "QDISC_DROP", 0).candidate_count, 0);
+}
+
 static void test_messages(void **state)
 {
 	struct inference out = inferred("unix_stream_connect", NULL, E(KNOWN) | E(MESSAGE));
@@ -238,6 +272,8 @@ static void test_evidence_is_read_for_reasons_that_need_it(void **state)
 	assert_int_equal(infer_needs("QUEUE_PURGE"), NF_EVIDENCE_ONLY_MESSAGE);
 	assert_int_equal(infer_needs("NO_REASON"), NF_EVIDENCE_ALL);
 	assert_int_equal(infer_needs("NO_SOCKET"), NF_EVIDENCE_NONE);
+	assert_int_equal(infer_needs("IP_INNOROUTES"), NF_EVIDENCE_ALL);
+	assert_int_equal(infer_needs("QDISC_DROP"), NF_EVIDENCE_HEADERS);
 	assert_int_equal(infer_needs("REASON_OF_NO_KERNEL"), NF_EVIDENCE_NONE);
 	assert_int_equal(infer_needs("REASON_OF_NO_KERNEL"), NF_EVIDENCE_NONE);
 }
@@ -281,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_several_remain),
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_no_route_while_ipv6_comes_up),
+		cmocka_unit_test(test_reports_of_groups_in_a_qdisc),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_evidence_is_read_for_reasons_that_need_it),
 		cmocka_unit_test(test_all_places_with_any_evidence),
