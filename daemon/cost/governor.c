@@ -368,8 +368,8 @@ static void open_window(struct governor *governor)
 		return;
 	}
 	governor->phase = PHASE_OPEN;
-	follow(governor, true);
 	governor->opened_ns = time_monotonic();
+	follow(governor, true);
 	governor->until_ns = governor->opened_ns + governor->window_ns;
 }
 
@@ -377,13 +377,17 @@ static void open_window(struct governor *governor)
  * A window opens late if attaching took long, and closes early if more must be shed.  What it stands for is the time
  * that it was open, times 2^window_shift: on the average the next one is due then, so that the weights are right.
  */
-static void begin_tail(struct governor *governor, uint64_t now)
+static void begin_tail(struct governor *governor)
 {
+	uint64_t now;
+
+	follow(governor, false);
+	/* On a host with many CPUs, reading what they count has taken a part of the window. */
+	now = time_monotonic();
 	governor->stands_ns = (now - governor->opened_ns) << governor->following.window_shift;
 	/* The daemon was stopped while it was open: it must not wait for hours now. */
 	if (governor->stands_ns > 2 * PERIOD_MOST_NS)
 		governor->stands_ns = 2 * PERIOD_MOST_NS;
-	follow(governor, false);
 	governor->phase = PHASE_TAIL;
 	governor->closed_ns = now;
 	governor->until_ns = now + TAIL_LOOK_NS;
@@ -432,7 +436,7 @@ static void apply_step(struct governor *governor, uint64_t now)
 		if (!governor->again)
 			enter_windows(governor, now);
 	} else if (governor->phase == PHASE_OPEN) {
-		begin_tail(governor, now);
+		begin_tail(governor);
 	}
 }
 
@@ -453,7 +457,7 @@ static void advance(struct governor *governor, uint64_t now)
 	if (observe(governor, attached) || governor->again)
 		apply_step(governor, now);
 	else if (governor->phase == PHASE_OPEN && over)
-		begin_tail(governor, now);
+		begin_tail(governor);
 	else if (attached)
 		follow(governor, true);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +17,7 @@
 #include "daemon/process/loop.h"
 
 #define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
 #define AWAITED 64 /* packets of a journey */
 
 static struct {
@@ -24,10 +26,16 @@ static struct {
 	struct governor *governor;
 	enum backend_level level;
 	struct backend_following following;
-	double hits_per_ns; /* while stages are attached */
-	uint64_t last_ns;   /* how long the last journey of a window takes */
-	uint64_t closed_ns; /* when journeys ceased to begin */
-	uint64_t tail_ns;   /* the longest time from then until stages were detached */
+	double hits_per_ns;  /* while stages are attached */
+	uint64_t last_ns;    /* how long the last journey of a window takes */
+	uint64_t opened_ns;  /* when journeys began */
+	uint64_t closed_ns;  /* when journeys ceased to begin */
+	uint64_t stood_ns;   /* the time for which the journeys of windows stand by their weights */
+	uint64_t reading_ns; /* how long it takes to read the account while a window is open */
+	uint64_t stop_ns;    /* how long the daemon is stopped in the next window */
+	uint64_t stopped_ns; /* when that was over */
+	uint64_t resumed_ns; /* when the next window opened then */
+	uint64_t tail_ns;    /* the longest time from then until stages were detached */
 	uint64_t hits, time_ns;
 	unsigned int looks, most_looks; /* in a tail: whether its journeys have ended */
 	unsigned int windows, wrong;
@@ -64,8 +72,16 @@ static void follow(struct backend *backend, const struct backend_following *foll
 	run.wrong +=
 		following->window_shift != run.following.window_shift && run.level < BACKEND_DROPS;
 	run.windows += following->begin && !run.following.begin && following->window_shift;
+	if (!run.following.begin && following->begin) {
+		run.opened_ns = time_monotonic();
+		if (run.stopped_ns && !run.resumed_ns)
+			run.resumed_ns = run.opened_ns;
+	}
 	if (run.following.begin && !following->begin) {
 		run.closed_ns = time_monotonic();
+		run.stood_ns += following->window_shift
+					? (run.closed_ns - run.opened_ns) << following->window_shift
+					: 0;
 		run.looks = 0;
 	}
 	run.following = *following;
@@ -85,6 +101,14 @@ static void cpu_cost(const struct backend *backend, uint32_t cpu, struct backend
 	(void)backend;
 	(void)cpu;
 	count();
+	if (run.following.window_shift && run.following.begin) {
+		usleep((useconds_t)(run.reading_ns / 1000));
+		if (run.stop_ns && !run.stopped_ns) {
+			for (uint64_t ns = 0; ns < run.stop_ns; ns += SECOND)
+				usleep(1000000);
+			run.stopped_ns = time_monotonic();
+		}
+	}
 	*cost = (struct backend_cpu_cost){0};
 	/* The counters of this kernel do not show them, as if they were only sent. */
 	cost->hits[NF_PROBE_NET_DEV_QUEUE] = run.hits;
@@ -185,6 +209,35 @@ static void a_tail_is_as_long_as_its_journeys(void **state)
 	}
 }
 
+/* A window that closes late stands for a longer time, so that the next one is due later. */
+static void windows_stand_for_the_whole_time(void **state)
+{
+	const uint64_t ms = 120000;
+	double part;
+
+	(void)state;
+	begin(1, 0.004, ms);
+	run.reading_ns = 3 * MS;
+	turn();
+	part = (double)run.stood_ns / (double)(ms * MS);
+	print_message("%u windows stand for %.3f of the time\n", run.windows, part);
+	assert_true(run.windows > 200);
+	assert_true(part > 0.95 && part < 1.05);
+	end();
+}
+
+/* Four hours with the lid closed. */
+static void a_daemon_that_was_stopped_in_a_window(void **state)
+{
+	(void)state;
+	begin(1, 0.004, 4 * 3600 * 1000 + 30000);
+	run.stop_ns = 4 * 3600 * SECOND;
+	turn();
+	assert_true(run.resumed_ns > 0);
+	assert_in_range(run.resumed_ns - run.stopped_ns, 1, 6 * SECOND);
+	end();
+}
+
 static void a_quiet_host_is_followed_all_the_time(void **state)
 {
 	struct governor_state now;
@@ -267,6 +320,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_opens_windows),
 		cmocka_unit_test(a_tail_is_as_long_as_its_journeys),
+		cmocka_unit_test(windows_stand_for_the_whole_time),
+		cmocka_unit_test(a_daemon_that_was_stopped_in_a_window),
 		cmocka_unit_test(a_quiet_host_is_followed_all_the_time),
 		cmocka_unit_test(without_the_governor_nothing_is_shed),
 		cmocka_unit_test(a_backend_that_is_busy_ends_the_wait),
