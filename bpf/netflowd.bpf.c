@@ -269,9 +269,16 @@ NF_PROGRAM("tp_btf/netif_receive_skb", nf_netif_receive_skb_simple, __u64,
  * __udp_enqueue_schedule_skb(struct sock *sk, struct sk_buff *skb): a datagram is put into the
  * queue of its socket, see queued.h.
  */
+static __always_inline void nf_on_udp_enqueue(struct nf_cpu *cpu, const struct sock *sk,
+					      const struct sk_buff *skb)
+{
+	if (!nf_stays_alone())
+		nf_queued_enqueue(cpu, sk, skb);
+}
+
 NF_PROGRAM("fentry/__udp_enqueue_schedule_skb", nf_udp_enqueue_schedule_skb_fentry, __u64,
 	   NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB,
-	   nf_queued_enqueue(cpu, (const void *)ctx[0], (const void *)ctx[1]))
+	   nf_on_udp_enqueue(cpu, (const void *)ctx[0], (const void *)ctx[1]))
 
 /* sk_data_ready(const struct sock *sk): ends receive→sock_queue, see queued.h; for UDP see reader.h. */
 static __always_inline void nf_on_sk_data_ready(struct nf_cpu *cpu, const struct sock *sk)
@@ -286,8 +293,14 @@ NF_PROGRAM("tp_btf/sk_data_ready", nf_sk_data_ready, __u64, NF_PROBE_SK_DATA_REA
 	   nf_on_sk_data_ready(cpu, (const void *)ctx[0]))
 
 /* Before 6.3 (40e0b0908142) without the tracepoint: the default sk->sk_data_ready itself. */
+static __always_inline void nf_on_sock_def_readable(struct nf_cpu *cpu, const struct sock *sk)
+{
+	if (!nf_stays_alone())
+		nf_queued(cpu, sk);
+}
+
 NF_PROGRAM("fentry/sock_def_readable", nf_sk_data_ready_fentry, __u64, NF_PROBE_SK_DATA_READY,
-	   nf_queued(cpu, (const void *)ctx[0]))
+	   nf_on_sock_def_readable(cpu, (const void *)ctx[0]))
 
 /* The same function, for kernels that refuse fentry. */
 NF_PROGRAM("kprobe/sock_def_readable", nf_sk_data_ready_kprobe, struct pt_regs,

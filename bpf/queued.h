@@ -62,6 +62,12 @@
 #define NF_QUEUED_MAX 256
 #define NF_QUEUED_UNKNOWN_MAX 4 /* of them those that netflowd does not follow */
 
+/* Whether stages are detached, and a program of fentry had to stay, see settings.fentry_once. */
+static __always_inline bool nf_stays_alone(void)
+{
+	return settings.fentry_once && live.since_ns == ~0ULL;
+}
+
 /* False for sockets that no skb from a device reaches. */
 static __always_inline bool nf_queued_family(__u16 family)
 {

@@ -47,6 +47,7 @@ NF_SETTINGS struct {
 	bool udp_deferred; /* UDP readers do not free their skbs with consume_skb */
 	bool udp_reader;   /* follow UDP readers, see bpf/reader.h */
 	bool udp_enqueue;  /* the probe udp_enqueue_schedule_skb is attached; not with udp_reader */
+	bool fentry_once;  /* programs of fentry stay attached while stages are detached */
 	bool governor; /* journeys can be passed over, see follow.h; otherwise all are followed */
 	bool drop_shared; /* more than one writer at a time can add to a shard of drops */
 } settings;
@@ -69,7 +70,7 @@ volatile struct {
 	__u32 window;	       /* number of this window; 0: stages are attached all the time */
 	__u64 interval_ns;     /* see struct backend_following */
 	__u64 busy_shift;      /* of the next NF_RECORD_BUSY; 0: none is wanted */
-	__u64 since_ns;	     /* stages are attached since then: an older entry is not of this skb */
+	__u64 since_ns; /* all stages are attached since then: an older entry is not of this skb; U64_MAX: not all */
 	__u64 net_tx_action; /* address of the kernel's function, 0 = not known */
 	__u64 netback;	     /* address of xenvif_rx_copy_flush(), see nf_journey_completes() */
 	__u64 netback_bytes; /* its length; 0: xen-netback is not loaded */

@@ -85,6 +85,22 @@ def test_stages_stand_still_and_drops_are_counted(serve):
     assert "probes run again" in daemon.log()
 
 
+@pytest.mark.smoke
+def test_nothing_is_lost_by_a_pause(serve):
+    """Before 5.13 the kernel attaches a program of fentry only once."""
+    daemon = serve("cost.governor=off")
+
+    def known():
+        return daemon.status()["coverage"], [(p["name"], p["state"], p.get("how"),
+                                              p.get("reason")) for p in probes(daemon)]
+
+    before = known()
+    for everything in (False, True):
+        daemon.call("Pause", all=everything)
+        daemon.call("Resume")
+        assert known() == before
+
+
 def alert(daemon, name):
     """All that GetAlerts says of a rule, as text."""
     return next(str(a) for a in daemon.call("GetAlerts")["alerts"] if a["name"] == name)

@@ -112,30 +112,36 @@ static bool supports_exchange(void)
 }
 
 /*
- * Whether the kernel attaches a program to the entry of this function, and runs it.  A kernel
+ * How often, of two times, the kernel attaches a program to the entry of this function, and runs it.  A kernel
  * that cannot patch its text refuses only the attachment.
  */
-static bool supports_fentry(const struct btf *kernel, const char *function)
+static int fentry_attachments(const struct btf *kernel, const char *function)
 {
 	const struct bpf_insn program[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	int id = btf__find_by_name_kind(kernel, function, BTF_KIND_FUNC), fd, link;
+	int id = btf__find_by_name_kind(kernel, function, BTF_KIND_FUNC), fd, link, times = 0;
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
 		    .attach_btf_id = id > 0 ? (__u32)id : 0);
 
 	if (id <= 0 || bpf_silenced("fentry"))
-		return false;
+		return 0;
 	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "nf_try", "GPL", program, ARRAY_SIZE(program),
 			   &options);
 	if (fd < 0)
-		return false;
-	link = bpf_raw_tracepoint_open(NULL, fd);
-	if (link >= 0)
+		return 0;
+	while (times < 2 && (link = bpf_raw_tracepoint_open(NULL, fd)) >= 0) {
 		close(link);
+		times++;
+	}
 	close(fd);
-	return link >= 0;
+	return times;
+}
+
+static bool supports_fentry(const struct btf *kernel, const char *function)
+{
+	return fentry_attachments(kernel, function) > 0;
 }
 
 /* Program statistics require CAP_SYS_ADMIN; loading programs does not. */
@@ -155,6 +161,7 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 
 	/* New in 6.18 (b650bf0977d3), as is the deferral (6471658dc66c). */
 	bool deferred = btf__find_by_name_kind(kernel, "udp_prod_queue", BTF_KIND_STRUCT) > 0;
+	int udp_enqueue = fentry_attachments(kernel, "__udp_enqueue_schedule_skb");
 
 	*features = (struct bpf_features){
 		.atomic_fetch = supports_exchange(),
@@ -163,7 +170,8 @@ void bpf_features_find(struct bpf_features *features, const struct btf *kernel)
 		.kfree_skb_reason = kfree_skb >= 3,
 		.kfree_skb_rx_sk = kfree_skb >= 4,
 		.udp_frees_deferred = deferred,
-		.fentry_udp_enqueue = supports_fentry(kernel, "__udp_enqueue_schedule_skb"),
+		.fentry_udp_enqueue = udp_enqueue > 0,
+		.fentry_once = udp_enqueue == 1,
 		.fentry_defer_free = deferred && supports_fentry(kernel, "skb_attempt_defer_free"),
 		.gro = kernel_types_feature(kernel, "NETIF_F_GRO_BIT"),
 		.prefer_kprobe = preempts_tasks(kernel) && supports_kprobe(),

@@ -29,6 +29,7 @@ struct bpf_features {
 	uint64_t gro;	       /* see struct settings in bpf/settings.h */
 	bool udp_frees_deferred; /* UDP readers pass no tracepoint but sock_recv_length */
 	bool fentry_udp_enqueue; /* fentry programs run at __udp_enqueue_schedule_skb() */
+	bool fentry_once;	 /* the kernel attaches a program of fentry only once */
 	bool fentry_defer_free;	 /* fentry programs run at skb_attempt_defer_free() */
 	bool prefer_kprobe;	 /* a task can be preempted in a program of fentry */
 	bool stats;		 /* the daemon may switch on program statistics */

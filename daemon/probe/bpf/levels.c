@@ -56,12 +56,12 @@ void bpf_set_level(struct backend *backend, enum backend_level level)
 		return;
 	if (has_stages(before) && !has_stages(level))
 		set_closed(state, 1);
-	if (!has_stages(before) && has_stages(level)) {
+	if (!has_stages(before) && has_stages(level))
 		forget(state);
-		/* No entry is younger as long as none begins: the first can begin when all are attached. */
-		__atomic_store_n(&live->since_ns, UINT64_MAX, __ATOMIC_SEQ_CST);
-	}
 	bpf_attach_level(state, level);
+	/* No entry is younger until all are attached, and programs that must stay attached do nothing. */
+	if (!has_stages(level))
+		__atomic_store_n(&live->since_ns, UINT64_MAX, __ATOMIC_SEQ_CST);
 	if (!has_stages(before) && has_stages(level)) {
 		__atomic_store_n(&live->since_ns, time_monotonic(), __ATOMIC_SEQ_CST);
 		set_closed(state, 0);

@@ -187,6 +187,7 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->udp_reader = state->probe[NF_PROBE_SOCK_RECV_LENGTH].state == PROBE_ATTACHED;
 	to->udp_enqueue = state->probe[NF_PROBE_UDP_ENQUEUE_SCHEDULE_SKB].state == PROBE_ATTACHED;
 	to->wake_shift = 64 - WAKES_LOG2;
+	to->fentry_once = state->features.fentry_once;
 	to->governor = settings->governor;
 	set_evidence(state, settings);
 	set_tables(state);
@@ -531,10 +532,22 @@ static void attach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 	}
 }
 
+/* Before 5.13 (f3a95075549e), a program of fentry that is detached is lost: it stays, and returns at once. */
+static bool must_stay(const struct backend_bpf_state *state, const struct bpf_program *program)
+{
+	return state->features.fentry_once &&
+	       bpf_program__expected_attach_type(program) == BPF_TRACE_FENTRY;
+}
+
 static void detach_probe(struct backend_bpf_state *state, enum nf_probe probe)
 {
-	if (state->probe[probe].state == PROBE_ATTACHED)
-		bpf_link__destroy(TAKE_PTR(*link_of(state, bpf_probe_program(state, probe))));
+	const struct bpf_program *program;
+
+	if (state->probe[probe].state != PROBE_ATTACHED)
+		return;
+	program = bpf_probe_program(state, probe);
+	if (!must_stay(state, program))
+		bpf_link__destroy(TAKE_PTR(*link_of(state, program)));
 }
 
 /*

@@ -721,6 +721,25 @@ static void test_enqueue(void **state)
 	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
 }
 
+/* Before 5.13 the programs of fentry stay attached while the others are not: nothing is known of the skbs. */
+static void test_programs_that_stay_attached(void **state)
+{
+	struct sk_buff *skb = received_at(BEGIN);
+
+	(void)state;
+	settings.udp_enqueue = settings.fentry_once = true;
+	live.since_ns = UINT64_MAX;
+	enqueue(&udp.sk, skb);
+	append(&udp, skb);
+	RUN(nf_sk_data_ready_fentry, &udp.sk, 0, 0, 0);
+	assert_int_equal(queued_after(skb), 0);
+	live.since_ns = 0;
+	skb = enqueued_at(BEGIN, BEGIN + 1600);
+	RUN(nf_sk_data_ready_fentry, &udp.sk, 0, 0, 0);
+	assert_int_equal(queued_after(skb), 1600);
+	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 1, 1600);
+}
+
 /* Its reader takes it before it is announced: record and histogram have the stage. */
 static void test_enqueue_and_fast_reader(void **state)
 {
@@ -1237,6 +1256,7 @@ int main(void)
 		QUEUED_TEST(test_taken_before_its_announcement),
 		QUEUED_TEST(test_two_cpus),
 		QUEUED_TEST(test_enqueue),
+		QUEUED_TEST(test_programs_that_stay_attached),
 		QUEUED_TEST(test_enqueue_and_fast_reader),
 		QUEUED_TEST(test_enqueue_of_a_full_socket),
 		QUEUED_TEST(test_parts_of_a_datagram),
