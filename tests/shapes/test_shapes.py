@@ -65,8 +65,25 @@ class Made:
 
     shape: topologies.Shape
     sent: shape_loads.Sent
-    counted: list  # counters() of the load alone
     before: dict  # {governor: what ask() returned}
+    began: tuple  # counters() at the same time
+    counted: list  # counters() of the load alone
+
+
+def ask_all(daemons, shape):
+    """(counters(), {governor: ask()}) of a moment at which no packet comes."""
+    def once():
+        before = counters(shape)
+        asked = {governor: ask(daemon, shape) for governor, daemon in daemons.items()}
+        return (before, asked) if counters(shape) == before else None
+
+    quiet = waiting.until(once, bool)
+    attempts.need(quiet, "the new devices send all the time")
+    return quiet
+
+
+def since(began, shape):
+    return [after - before for before, after in zip(began, counters(shape))]
 
 
 def attempt(cell, build, lab, daemons, exempted):
@@ -76,14 +93,12 @@ def attempt(cell, build, lab, daemons, exempted):
         stack.enter_context(shape.stack)
         # The devices that came up have reported their multicast groups.
         time.sleep(QUIET_SECONDS)
-        before = counters(shape)
-        asked = {governor: ask(daemon, shape) for governor, daemon in daemons.items()}
+        before, asked = ask_all(daemons, shape)
         with hidden.nothing(exempted):
             sent = shape_loads.run(cell.load, shape, cell.family)
         attempts.need(sent.took_place() or shape.loses, sent)
         stack.pop_all()
-    after = counters(shape)
-    return Made(shape, sent, [b - a for a, b in zip(before, after)], asked)
+    return Made(shape, sent, asked, before, since(before, shape))
 
 
 def floor(read):
@@ -95,15 +110,17 @@ def floor(read):
 def truths(cell, made):
     """{question: (low, high)} of all that is known."""
     shape, sent, known = made.shape, made.sent, {}
+    # What came after the load, too, since a new device sends now and then.
+    counted = since(made.began, shape)
     whole = cell.load.whole and not shape.loses
     if whole or not shape.splits:
-        known["transmitted"] = (made.counted[0], made.counted[0])
+        known["transmitted"] = (made.counted[0], counted[0])
     if cell.load.kind == "udp" and whole:
         known["delivered"] = (floor(sent.read), sent.read)
         known.update((f"forwarded {number}", (sent.sent, sent.sent))
                      for number, _ in enumerate(shape.forwards, 1))
     elif cell.load.kind == "tcp":
-        known["delivered"] = (sent.calls, made.counted[1])
+        known["delivered"] = (sent.calls, counted[1])
     elif not shape.loses:
         # UDP splits an skb for a reader that takes single datagrams.
         single = cell.load.read != "gro"
@@ -136,7 +153,7 @@ def answers(cell, made, governor, daemon):
     """(question, truth, shown, margin)"""
     known = truths(cell, made)
     asked = settled(governor, lambda: ask(daemon, made.shape), known)
-    for question, truth in known.items():
+    for question, truth in truths(cell, made).items():
         seen = between(made.before[governor][question], asked[question])
         yield question, truth, seen.count, seen.margin
     if governor == "off":
