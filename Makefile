@@ -236,9 +236,13 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
 
 # These wait for timers, in simulated time.
-$(addprefix $(OUT)/tests/unit/,common/test_log daemon/cost/test_governor \
-	daemon/kernel/test_attribution daemon/process/test_loop daemon/test_watchdog): \
-	$(OUT)/tests/unit/simulated_time.o
+SIMULATED := $(addprefix tests/unit/,common/test_log daemon/cost/test_governor \
+	daemon/kernel/test_attribution daemon/process/test_loop daemon/test_watchdog)
+$(addprefix $(OUT)/,$(SIMULATED)): $(OUT)/tests/unit/simulated_time.o
+
+# A variable: tests/unit/mutations links unit tests itself.
+show-%:
+	@echo $($*)
 
 # The programs for the kernel, compiled for user space against a stand-in for it.  They use pragmas
 # of clang's BPF target, and have the warnings that BPF_FLAGS turns off for them.
@@ -289,7 +293,7 @@ check: packages
 
 # The asan and fuzz builds have tests of their own; the clang build only has to compile.
 check-deep: packages
-	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
+	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools unit
 	+$(Q)$(MAKE) $(JOBS) VARIANT=asan all unit
 	+$(Q)$(MAKE) $(JOBS) VARIANT=clang all
 	+$(Q)$(MAKE) $(JOBS) VARIANT=fuzz fuzzers

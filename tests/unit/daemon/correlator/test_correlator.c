@@ -189,6 +189,20 @@ static void test_consumed_in_a_later_run(void **state)
 	assert_ledger();
 }
 
+/* The skb of an earlier run that nothing announced is in no queue. */
+static void test_announced_in_a_later_run(void **state)
+{
+	(void)state;
+	bring(SKB, "eth0", 1500, 0, 0);
+	bring(SKB2, "eth0", 1500, SOCK, TCP);
+	as_task(READER);
+	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB2, .len = 1448);
+	correlator_settle(world.correlator);
+	assert_int_equal(world.journeys, 1);
+	assert_true(world.journey.stage_ns[NF_STAGE_SOCK_QUEUE] > 0);
+	assert_ledger();
+}
+
 /* Before 6.18 the reader consumes the datagram, and then its read is reported, too. */
 static void test_a_consumed_datagram_is_read_once(void **state)
 {
@@ -895,6 +909,7 @@ int main(void)
 		T(test_a_closed_socket_leaves_no_queue),
 		T(test_others_are_woken),
 		T(test_consumed_in_a_later_run),
+		T(test_announced_in_a_later_run),
 		T(test_enqueue_names_the_datagram),
 		T(test_a_reader_before_the_announcement),
 		T(test_datagrams_of_hidden_devices),

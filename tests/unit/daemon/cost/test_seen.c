@@ -39,6 +39,10 @@ static void gaps_count_since_the_start_and_since_a_time(void **state)
 	part = seen_part(&seen, 1600, 2000);
 	assert_float_equal(part.share, 0.5, 1e-9);
 	assert_int_equal(part.longest_ns, 100);
+	/* The last gap is over, and was not the longest. */
+	seen_set(&seen, true, 2000);
+	assert_int_equal(seen_part(&seen, 0, 2000).longest_ns, 200);
+	assert_int_equal(seen_part(&seen, 1600, 2000).longest_ns, 100);
 }
 
 static void old_gaps_are_not_kept_one_by_one(void **state)

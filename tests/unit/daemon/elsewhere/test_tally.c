@@ -187,6 +187,24 @@ static void test_a_moved_device_counts_once(void **state)
 	assert_int_equal(tally_gone_at(tally, 0)->sum, 20);
 }
 
+static void test_a_device_that_moves_to_a_known_namespace(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		scan_begin();
+		device(NETNS, 2, "veth", 7, 10);
+		begin(2);
+		scan_end();
+	}
+	scan_begin();
+	begin(2);
+	device(2, 9, "veth", 7, 11);
+	device(2, 10, "veth", 8, 3);
+	scan_end();
+	assert_int_equal(sum(2, 9), 0);
+	assert_int_equal(sum(2, 10), 3);
+}
+
 static void test_deleted_devices_are_added_up(void **state)
 {
 	(void)state;
@@ -287,17 +305,39 @@ static void test_a_namespace_that_opens(void **state)
 	assert_int_equal(sum(NETNS, 2), 1);
 }
 
-static void driver(uint64_t value, bool unread)
+static void driver_of(const char *kind, uint64_t value, bool unread)
 {
+	struct tally_place place = {.cookie = NETNS,
+				    .netns = NETNS,
+				    .ifindex = 2,
+				    .name = "d2",
+				    .unread = unread ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0};
+
+	snprintf(place.kind, sizeof(place.kind), "%s", kind);
 	scan_begin();
-	add(&(struct tally_place){.cookie = NETNS,
-				  .netns = NETNS,
-				  .ifindex = 2,
-				  .name = "d2",
-				  .unread = unread ? TALLY_SOURCE(ELSEWHERE_DRIVER) : 0});
+	add(&place);
 	assert_int_equal(tally_add_counter(tally, ELSEWHERE_DRIVER, 2, NULL, "rx_drop", 0, value),
 			 0);
 	scan_end();
+}
+
+static void driver(uint64_t value, bool unread)
+{
+	driver_of("", value, unread);
+}
+
+/* When the namespace is read, the driver cannot be: what it counted is as old. */
+static void test_a_driver_in_a_namespace_that_could_not_be_read(void **state)
+{
+	(void)state;
+	scan_begin();
+	assert_int_equal(tally_keep(tally), 0);
+	scan_end();
+	driver_of("veth", 0, true);
+	driver_of("veth", 1000, false);
+	assert_int_equal(sum(NETNS, 2), 0);
+	driver_of("veth", 1001, false);
+	assert_int_equal(sum(NETNS, 2), 1);
 }
 
 static void test_a_driver_that_could_not_be_read(void **state)
@@ -526,12 +566,14 @@ int main(void)
 		TEST(test_a_new_namespace_counts_from_0),
 		TEST(test_a_namespace_that_may_be_old),
 		TEST(test_a_moved_device_counts_once),
+		TEST(test_a_device_that_moves_to_a_known_namespace),
 		TEST(test_deleted_devices_are_added_up),
 		TEST(test_a_namespace_that_could_not_be_read),
 		TEST(test_a_new_namespace_beside_one_that_could_not_be_read),
 		TEST(test_a_new_namespace_that_could_not_be_read),
 		TEST(test_a_namespace_that_could_never_be_read),
 		TEST(test_a_namespace_that_opens),
+		TEST(test_a_driver_in_a_namespace_that_could_not_be_read),
 		TEST(test_a_driver_that_could_not_be_read),
 		TEST(test_sockets_that_are_closed),
 		TEST(test_values_of_one_name_are_added_up),

@@ -237,7 +237,8 @@ static void test_size(void **state)
 {
 	const struct archive_limits small = {.bytes = 8u << 20, .age_s = 7 * 86400};
 	struct archive *archive = open_archive(&small);
-	OWN_READER struct reader *reader = NULL;
+	OWN_READER struct reader *reader = NULL, *all = NULL;
+	struct reader_period counters, recorded;
 	json_t *records = json_array();
 	uint64_t most = 0;
 	size_t matched;
@@ -280,6 +281,13 @@ static void test_size(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(records, 4), "n")),
 			 3999);
 	json_decref(records);
+	/* Records are deleted before the counters, and answers that are made of them say so. */
+	all = open_reader(START, end);
+	assert_int_equal(reader_period(all, false, &counters), 0);
+	assert_int_equal(reader_period(all, true, &recorded), 0);
+	assert_true(recorded.begun_us > counters.begun_us);
+	reader_period_clear(&counters);
+	reader_period_clear(&recorded);
 	archive_free(&archive);
 }
 

@@ -1,43 +1,10 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-Put single faults into the programs of bpf/, one at a time, and run the unit test of their subject:
-it must fail.  A fault that no test notices is a gap in the tests.
+"""Faults for tests/unit/mutations: the programs.
 
-Each fault is a row of FAULTS.  The text that it replaces must occur exactly once in its file, so
-that a change to the programs cannot make a row void: then change the row, too.
-
-Usage: tests/unit/bpf/mutations [--part=N/PARTS] [WORD]...
-                                    only faults whose description contains a WORD; or only every
-                                    PARTS-th fault, beginning with the N-th,
-                                    and all that do not apply
-
-The output is TAP.  The exit status is 1 if a fault survived, did not apply or did not compile, or
-if the test ran on and on: then it said nothing of the fault.
+`test`: the unit test tests/unit/bpf/test_TEST.c.  `file`: in bpf/.
 """
 
-import collections
-import concurrent.futures
-import os
-import pathlib
-import re
-import resource
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-
-TOP = pathlib.Path(__file__).resolve().parents[3]
-UNIT = TOP / "tests/unit/bpf"
-CC = os.environ.get("CC", "gcc")
-FLAGS = ["-std=gnu17", "-O0", "-w", "-D_GNU_SOURCE", "-fno-strict-aliasing",
-         f"-I{UNIT}/stand-in"]
-# Of CPU time, so that a busy machine changes nothing; and in all, for a test that sleeps.
-CPU_SECONDS, RUN_SECONDS = 60, 600
-
-# `test`: the unit test that must fail.  `old` becomes `new` in bpf/`file`.
-Fault = collections.namedtuple("Fault", "what test file old new")
+from fault import Fault
 
 FAULTS = [
     # ---- follow.h ----
@@ -125,6 +92,8 @@ FAULTS = [
     Fault("the entry of a freed skb stays while its clone is on the way", "follow", "journey.h",
           "owner = nf_inflight_release(e, number);\n\tif (owner == number)\n\t\treturn true;",
           "owner = number;\n\tif (owner == number)\n\t\treturn true;"),
+    Fault("a program that has to stay attached acts alone", "queued", "queued.h",
+          "return settings.fentry_once && live.since_ns == ~0ULL;", "return false;"),
     Fault("a segment has a new head", "inflight", "netflowd.bpf.c",
           "return nf_start_was_queued(context, number) && nf_inflight_is_renewed",
           "return nf_inflight_is_renewed"),
@@ -489,6 +458,9 @@ FAULTS = [
     Fault("an addition that can be preempted is plain", "device", "device.h",
           "\tif (preemptible) {", "\tif (0) {"),
     # ---- evidence.h ----
+    Fault("all is read where the headers are enough", "evidence", "evidence.h",
+          "if (level == NF_EVIDENCE_ALL && !(e->bits & NF_EVIDENCE_MESSAGE)) {",
+          "if (!(e->bits & NF_EVIDENCE_MESSAGE)) {"),
     Fault("the checksum after the length", "evidence", "evidence.h",
           "\tif (header < NF_IPV4_MIN) {", "\tif (header < NF_IPV4_MIN || length < header) {"),
     Fault("a length of 0 is good", "evidence", "evidence.h",
@@ -680,92 +652,3 @@ FAULTS = [
     Fault("net_dev_xmit of another skb ends a transmit", "cpu", "netflowd.bpf.c",
           "depth >= NF_XMIT_DEPTH || context->xmit[depth].skb != number", "depth >= NF_XMIT_DEPTH"),
 ]
-
-
-def execute(command, **options):
-    return subprocess.run(command, cwd=TOP, check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", **options)
-
-
-def limit_cpu():
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-
-
-def compile_and_run(directory, test, stand_in):
-    """(whether its tests passed, output), or (None, why there is no result); `directory` has its
-    own bpf/."""
-    program = directory / f"test_{test}"
-    done = execute([CC, *FLAGS, f"-I{directory}", f"-I{TOP}", UNIT / f"test_{test}.c", stand_in,
-                    "-lcmocka", "-o", program])
-    if done.returncode:
-        return None, f"it does not compile:\n{done.stdout}"
-    try:
-        # A short simulation is enough: NETFLOWD_SIMULATION is its number of steps.
-        done = execute([program], timeout=RUN_SECONDS, preexec_fn=limit_cpu,
-                       env={**os.environ, "NETFLOWD_SIMULATION": "200000"})
-    except subprocess.TimeoutExpired:
-        return None, f"test_{test} still runs after {RUN_SECONDS} s"
-    if done.returncode == -signal.SIGXCPU:
-        return None, f"test_{test} still runs after {CPU_SECONDS} s of CPU time"
-    return not done.returncode, done.stdout
-
-
-def places(fault):
-    """How often the text to replace occurs; 1 is right."""
-    return (TOP / "bpf" / fault.file).read_text().count(fault.old)
-
-
-def try_fault(fault, stand_in):
-    """None if the test notices the fault, otherwise what is wrong."""
-    if places(fault) != 1:
-        return f"the text to replace occurs {places(fault)} times in bpf/{fault.file}"
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
-        shutil.copytree(TOP / "bpf", directory / "bpf")
-        path = directory / "bpf" / fault.file
-        path.write_text(path.read_text().replace(fault.old, fault.new))
-        passed, output = compile_and_run(directory, fault.test, stand_in)
-    if passed is None:
-        return output
-    return f"test_{fault.test} passes" if passed else None
-
-
-def try_without(test, stand_in):
-    """The same build without a fault: the test must pass."""
-    with tempfile.TemporaryDirectory() as directory:
-        shutil.copytree(TOP / "bpf", pathlib.Path(directory) / "bpf")
-        passed, output = compile_and_run(pathlib.Path(directory), test, stand_in)
-    return None if passed else output
-
-
-def main():
-    words = sys.argv[1:]
-    part = re.fullmatch(r"--part=(\d+)/(\d+)", words[0]) if words else None
-    if part:
-        del words[0]
-    faults = [fault for fault in FAULTS if not words or any(word in fault.what for word in words)]
-    if part:
-        # A row that a change made void shows at once.
-        void = [fault for fault in faults if places(fault) != 1]
-        faults = list(dict.fromkeys(faults[int(part[1]) - 1::int(part[2])] + void))
-    tests = sorted({fault.test for fault in faults})
-    with tempfile.TemporaryDirectory() as temporary:
-        stand_in = pathlib.Path(temporary) / "stand_in.o"
-        subprocess.run([CC, *FLAGS, f"-I{TOP}", "-c", UNIT / "stand_in.c", "-o", stand_in],
-                       check=True)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            clean = pool.map(lambda test: try_without(test, stand_in), tests)
-            results = list(zip([f"test_{test} without a fault" for test in tests], clean))
-            results += zip([f"bpf/{fault.file}: {fault.what}" for fault in faults],
-                           pool.map(lambda fault: try_fault(fault, stand_in), faults))
-    print(f"1..{len(results)}")
-    for number, (what, wrong) in enumerate(results, 1):
-        print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
-        for line in (wrong or "").splitlines():
-            print(f"# {line}")
-    return 1 if any(wrong for _, wrong in results) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
