@@ -112,8 +112,9 @@ static void refine(struct inference *out, const char *reason, uint64_t evidence,
 	if (one_reason(out) && out->candidates[0]->reason)
 		out->reason = out->candidates[0]->reason;
 	out->inferred = strcmp(out->reason, reason);
-	/* Without evidence, a reason that only its class divides has the class that most of its drops have. */
-	if (!(evidence & NF_EVIDENCE_KNOWN) && entry && one_reason(out) && !out->inferred) {
+	/* Without evidence, a reason whose cases differ in their class only has the class of most of its drops. */
+	if (!(evidence & NF_EVIDENCE_KNOWN) && entry && out->candidate_count > 1 &&
+	    one_reason(out) && !out->inferred) {
 		out->class = entry->class;
 		out->candidate_count = 0;
 	}

@@ -65,6 +65,9 @@ FAULTS = [
     Fault("the file has all records for ever", "daemon/history/test_archive",
           "daemon/history/archive_trim.c",
           "sqlite3_total_changes64(archive->db) != before &&", "0 &&"),
+    # ---- core ----
+    Fault("without evidence a place refines nothing", "daemon/core/test_infer",
+          "daemon/core/infer.c", "out->candidate_count > 1 &&", "1 &&"),
     # ---- control ----
     Fault("a name and a namespace need not be those of one device", "daemon/control/test_filter",
           "daemon/control/filter.c",

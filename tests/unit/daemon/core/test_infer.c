@@ -252,6 +252,15 @@ static void test_reports_of_groups_in_a_qdisc(void **state)
 	assert_int_equal(inferred("__dev_queue_xmit", "QDISC_DROP", 0).candidate_count, 0);
 }
 
+/* A place says what the reason alone does not: a bridge needs no target, and a tunnel does. */
+static void test_a_place_refines_without_evidence(void **state)
+{
+	(void)state;
+	check(inferred("br_handle_frame_finish", "NO_TX_TARGET", 0), "NO_TX_TARGET", false,
+	      KNOWLEDGE_BENIGN);
+	check(inferred("vxlan_xmit", "NO_TX_TARGET", 0), "NO_TX_TARGET", false, KNOWLEDGE_FAULT);
+}
+
 static void test_messages(void **state)
 {
 	struct inference out = inferred("unix_stream_connect", NULL, E(KNOWN) | E(MESSAGE));
@@ -318,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_no_route_while_ipv6_comes_up),
 		cmocka_unit_test(test_reports_of_groups_in_a_qdisc),
+		cmocka_unit_test(test_a_place_refines_without_evidence),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_evidence_is_read_for_reasons_that_need_it),
 		cmocka_unit_test(test_all_places_with_any_evidence),
