@@ -316,6 +316,9 @@ def test_truncated(closed_port, pair, tmp_path):
 BUFFER, OFFSET, CYCLES = 3, 7, 14
 
 
+PAGE = 4096
+
+
 def table_of_cpus(data):
     return data.index(b"flyrecord\0") + len(b"flyrecord\0")
 
@@ -332,13 +335,16 @@ def fullest_cpu(data):
 
 
 def with_option(data, number, content):
-    """A file with one more option.  It takes the place of zeros before the first page."""
+    """A file with one more option, whose pages begin a page later."""
     option = struct.pack("=HI", number, len(content)) + content
     at = data.index(b"options  \0") + len(b"options  \0")
     first = min(begin for begin, _ in cpus_of(data) if begin)
-    unused = first - len(option)
-    assert not any(data[unused:first]), "the recording has no room for an option"
-    return data[:at] + option + data[at:unused] + data[first:]
+    data = bytearray(data[:at] + option + data[at:first] + bytes(PAGE - len(option)) +
+                     data[first:])
+    for cpu, (begin, size) in enumerate(cpus_of(data)):
+        if begin:
+            struct.pack_into("=QQ", data, table_of_cpus(data) + 16 * cpu, begin + PAGE, size)
+    return bytes(data)
 
 
 def test_instance_of_a_recording(closed_port, tmp_path):

@@ -15,7 +15,8 @@ def test_what_has_long_gone_is_not_in_flight(daemon, silent_pair):
     try:
         before = daemon.status()["inflight"]["stale"]
         silent_pair.left.send_udp(silent_pair.RIGHT4, 7000, 150, "-s", 10)
-        assert daemon.status()["inflight"]["in_flight"] >= 150
+        assert waiting.until(lambda: daemon.status()["inflight"]["in_flight"],
+                             lambda count: count >= 150) >= 150
         time.sleep(10.5)
         stale = waiting.until(lambda: daemon.status()["inflight"]["stale"] - before,
                               lambda count: count >= 150, seconds=10)
