@@ -9,11 +9,12 @@ import time
 
 import pytest
 
-from lab import chance, loads, paths, patience, sockets, waiting
+from lab import chance, kernel, loads, paths, patience, sockets, waiting
 
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
 
 PORT = 7000
+TIMED = 0.95  # of the datagrams, where the host takes the reader's CPU away
 
 
 def check_config(*settings):
@@ -70,9 +71,9 @@ def test_programs_time_themselves_as_the_kernel_does(start):
         pytest.skip("this kernel has no statistics of programs")
     programs_ns = sum((new["hits"] - old["hits"]) * new["ns_per_hit"]
                       for old, new in zip(before, after) if "ns_per_hit" in new)
-    kernel = 100 * programs_ns / 1e9 / seconds / os.cpu_count()
+    measured = 100 * programs_ns / 1e9 / seconds / os.cpu_count()
     # netflowd's clock is read in the timed runs only, and a program that does nothing counts 4 ns.
-    assert 0.5 < own / kernel < 2, (own, kernel)
+    assert 0.5 < own / measured < 2, (own, measured)
 
 
 def kernel_percent(daemon, seconds):
@@ -131,6 +132,15 @@ def burst(daemon, pair, rate, seconds):
     return number, [since(*rows) for rows in zip(before, sent_and_read(daemon, pair))]
 
 
+def check_seen(number, paths_seen):
+    """From 6.18 on, a datagram that its reader takes before netflowd sees it in the queue has no
+    latency: README.md, "What it does not see"."""
+    timed = 1 if kernel.release() < (6, 18) else TIMED
+    for (count, margin, _), part in zip(paths_seen, (1, timed)):
+        off = chance.FAR * margin + 1
+        assert part * number - off <= count <= number + off, (number, paths_seen)
+
+
 @patience.needs_real_cpus
 def test_bursts_only_have_fewer_journeys(start, silent_pair):
     """What hooks take fits, and what programs take fits as soon as they follow fewer journeys."""
@@ -143,9 +153,8 @@ def test_bursts_only_have_fewer_journeys(start, silent_pair):
         before = governor(daemon)["seen_percent"]
         for _ in range(3):
             number, paths_seen = burst(daemon, silent_pair, 10_000, 1.5)
-            for count, margin, followed in paths_seen:
-                assert abs(count - number) <= chance.FAR * margin + 1, (number, paths_seen)
-                assert followed >= 100, paths_seen
+            check_seen(number, paths_seen)
+            assert all(followed >= 100 for *_, followed in paths_seen), paths_seen
             time.sleep(0.25)
             # A load that has gone is forgotten.
             number, paths_seen = burst(daemon, silent_pair, 250, 0.5)
@@ -166,8 +175,7 @@ def test_a_steady_load_uses_the_budget(start, silent_pair):
         stack.enter_context(loads.reading(ends[1]))
         number, paths_seen = burst(daemon, silent_pair, 20_000, 3)
         now = governor(daemon)
-        for count, margin, _ in paths_seen:
-            assert abs(count - number) <= chance.FAR * margin + 1, (number, paths_seen)
+        check_seen(number, paths_seen)
         assert now["windows_one_in"] == 1 and now["seen_percent"] == 100, now
         # The mean of about a second, in which there was load all the time.
         assert now["host_percent"] >= 0.4 * now["budget_percent"], now
