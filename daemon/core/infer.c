@@ -80,6 +80,13 @@ static bool collect(struct inference *out, const char *reason, uint64_t evidence
 	return any;
 }
 
+/* Whether the only case that remains has conditions, and nothing was read that could contradict them. */
+static bool is_unproven(const struct inference *out, uint64_t evidence)
+{
+	return !(evidence & NF_EVIDENCE_KNOWN) && out->candidate_count == 1 &&
+	       (out->candidates[0]->set || out->candidates[0]->clear);
+}
+
 static bool one_reason(const struct inference *out)
 {
 	for (size_t i = 1; i < out->candidate_count; i++)
@@ -108,16 +115,12 @@ static void refine(struct inference *out, const char *reason, uint64_t evidence,
 
 	out->reason = reason;
 	collect(out, reason, evidence, on);
+	if (is_unproven(out, evidence))
+		out->candidate_count = 0;
 	out->class = class_of(out, entry ? entry->class : KNOWLEDGE_UNKNOWN);
 	if (one_reason(out) && out->candidates[0]->reason)
 		out->reason = out->candidates[0]->reason;
 	out->inferred = strcmp(out->reason, reason);
-	/* Without evidence, a reason whose cases differ in their class only has the class of most of its drops. */
-	if (!(evidence & NF_EVIDENCE_KNOWN) && entry && out->candidate_count > 1 &&
-	    one_reason(out) && !out->inferred) {
-		out->class = entry->class;
-		out->candidate_count = 0;
-	}
 }
 
 static void guess(struct inference *out, uint64_t evidence, uint32_t on)

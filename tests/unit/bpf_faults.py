@@ -459,8 +459,7 @@ FAULTS = [
           "\tif (preemptible) {", "\tif (0) {"),
     # ---- evidence.h ----
     Fault("all is read where the headers are enough", "evidence", "evidence.h",
-          "if (level == NF_EVIDENCE_ALL && !(e->bits & NF_EVIDENCE_MESSAGE)) {",
-          "if (!(e->bits & NF_EVIDENCE_MESSAGE)) {"),
+          "if (level == NF_EVIDENCE_ALL) {", "if (1) {"),
     Fault("the checksum after the length", "evidence", "evidence.h",
           "\tif (header < NF_IPV4_MIN) {", "\tif (header < NF_IPV4_MIN || length < header) {"),
     Fault("a length of 0 is good", "evidence", "evidence.h",

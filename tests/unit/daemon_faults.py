@@ -67,7 +67,10 @@ FAULTS = [
           "sqlite3_total_changes64(archive->db) != before &&", "0 &&"),
     # ---- core ----
     Fault("without evidence a place refines nothing", "daemon/core/test_infer",
-          "daemon/core/infer.c", "out->candidate_count > 1 &&", "1 &&"),
+          "daemon/core/infer.c", "(out->candidates[0]->set || out->candidates[0]->clear)", "1"),
+    Fault("without evidence a condition holds", "daemon/core/test_infer",
+          "daemon/core/infer.c", "\tif (is_unproven(out, evidence))\n\t\tout->candidate_count = 0;",
+          ""),
     # ---- control ----
     Fault("a name and a namespace need not be those of one device", "daemon/control/test_filter",
           "daemon/control/filter.c",
