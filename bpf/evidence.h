@@ -666,14 +666,15 @@ static __always_inline __u64 nf_evidence_of(struct nf_cpu *cpu, const struct sk_
 	e->sock = (__u64)sk;
 	if (level >= NF_EVIDENCE_HEADERS) {
 		nf_evidence_packet(skb, dev, e);
-		if (!(e->bits & NF_EVIDENCE_MESSAGE))
+		if (!(e->bits & NF_EVIDENCE_MESSAGE)) {
 			nf_evidence_headers(skb, e);
-		if (level == NF_EVIDENCE_ALL && !(e->bits & NF_EVIDENCE_MESSAGE)) {
-			nf_evidence_transport(skb, e);
-			nf_evidence_devices(skb, dev, e);
-			nf_evidence_way(skb, dev, e);
-			nf_evidence_find(skb, e);
-			nf_evidence_socket(e);
+			if (level == NF_EVIDENCE_ALL) {
+				nf_evidence_transport(skb, e);
+				nf_evidence_devices(skb, dev, e);
+				nf_evidence_way(skb, dev, e);
+				nf_evidence_find(skb, e);
+				nf_evidence_socket(e);
+			}
 		}
 	} else if (nf_is_message(skb, (const void *)e->sock, nf_device_is_real(dev))) {
 		e->bits |= NF_EVIDENCE_MESSAGE;
