@@ -311,6 +311,8 @@ def sockets_of(pid):
 
 
 def test_two_hundred_clients_one_after_another(daemon, bystander):
+    # A daemon that has answered the bystander has its socket.
+    assert waiting.until(lambda: bystander.calls, bool)
     before = len(sockets_of(daemon.pid))
     for _ in range(200):
         with daemon.client() as client:
