@@ -21,6 +21,23 @@ def test_the_long_tests_are_those_that_exist():
     assert not gone
 
 
+def test_what_is_touched_is_pulled_forward():
+    files = {name.partition("::")[0] for name in draw.listed()}
+    for beginning, brought in draw.touches().items():
+        assert any(path.startswith(beginning) for path in tree.files()), beginning
+        assert brought and set(brought) <= files, beginning
+    names = set(draw.listed())
+    assert "test_deaths.py::test_death" in draw.pulled(names, ["config/knowledge/place-tcp.ini"])
+    assert draw.pulled(names, ["tests/integration/test_soak.py"]) == {
+        name for name in names if name.startswith("test_soak.py")}
+    assert not draw.pulled(names, ["README.md"])
+    everything = draw.pulled(names, draw.touches())
+    for alone in (True, False):
+        seconds = sum(draw.listed()[name].seconds for name in everything
+                      if draw.listed()[name].alone == alone)
+        assert draw.PULLED_SECONDS - 4 <= seconds <= draw.PULLED_SECONDS
+
+
 def test_ten_commits_draw_all_long_tests():
     listed, parts = draw.listed(), draw.long_parts()
     assert sorted(sum(parts, [])) == sorted(listed)
