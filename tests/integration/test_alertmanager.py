@@ -33,24 +33,21 @@ def watch(start, tmp_path, bpf):
 
 
 class Flood:
-    """Drops of one device at a steady rate until the end of the `with`."""
+    """Drops of one device at a steady rate until the end of the `with`, by one process: the start
+    of another one could take as long as the rule's window."""
 
     def __init__(self, pair):
-        self.pair = pair
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        while not self.stop.is_set():
-            self.pair.left.send_udp(self.pair.RIGHT4, 9, 100, "-r", 200)
+        self.command = ["ip", "netns", "exec", pair.left.name, paths.TOOLS / "udp_send",
+                        "-n", "1000000", "-r", "200", pair.RIGHT4, "9"]
+        self.process = None
 
     def __enter__(self):
-        self.thread.start()
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
         return self
 
     def __exit__(self, *_):
-        self.stop.set()
-        self.thread.join()
+        self.process.kill()
+        self.process.wait()
 
 
 class Receiver:

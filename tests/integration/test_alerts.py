@@ -67,14 +67,15 @@ def test_drop_rate_fires_and_resolves(watch, silent_pair):
     daemon = watch(drop_rule("flood", pair.right_device, "2s", "50/s", "clear = 5/s"))
     assert alert(daemon, "flood")["state"] == "inactive"
     with Changes(daemon) as changes:
-        begin = time.time()
+        begin, waited = time.time(), waiting.waited(daemon.pid)
         flood(pair, 1500, 500)
         end = time.time()
         fired, resolved = changes.next(), changes.next()
+        slack = SLACK + waiting.waited(daemon.pid) - waited
         assert changes.none_for(1)
     assert fired["change"] == "fired" and resolved["change"] == "resolved"
-    assert begin < seconds(fired["time"]) < begin + window + INTERVAL + SLACK
-    assert end < seconds(resolved["time"]) < end + window + 2 * INTERVAL + SLACK
+    assert begin < seconds(fired["time"]) < begin + window + INTERVAL + slack
+    assert end < seconds(resolved["time"]) < end + window + 2 * INTERVAL + slack
 
     found = fired["alert"]
     assert found["state"] == "firing" and found["value"] > 50 and found["unit"] == "per_second"
@@ -113,10 +114,12 @@ def test_only_what_the_rule_names(watch, silent_pair, reasons):
 def test_netns_by_name(watch, silent_pair, lab):
     """A rule names its namespace, which may come and go: the name is looked up at each reading."""
     pair, later = silent_pair, lab.name()
-    rule = "[alert {}]\ncondition = drop_rate\nnetns = {}\nwindow = 2s\nover = 20\n"
+    rule = "[alert {}]\ncondition = drop_rate\nnetns = {}\nwindow = {}\nover = 20\n"
     names = {"named": pair.right.name, "numbered": pair.right.inode, "other": pair.left.name,
              "later": later}
-    daemon = watch("".join(rule.format(*item) for item in names.items()))
+    # While it has its name, the last one fires.
+    daemon = watch("".join(rule.format(*item, "10s" if item[0] == "later" else "2s")
+                           for item in names.items()))
     missing = alert(daemon, "later")
     assert missing.get("value") is None
     assert missing["unknown"] == f"there is no network namespace named {later}"
@@ -175,8 +178,10 @@ def test_for_is_waited(watch, silent_pair):
     """A condition that does not last does not fire."""
     pair = silent_pair
     daemon = watch(drop_rule("lasting", pair.right_device, "1s", "50/s", "for = 5s"))
-    flood(pair, 400, 400)
-    assert alert(daemon, "lasting")["state"] == "pending"
+    sender = threading.Thread(target=flood, args=(pair, 400, 400))
+    sender.start()
+    reaches(daemon, "lasting", "pending")
+    sender.join()
     reaches(daemon, "lasting", "inactive")
     assert alert(daemon, "lasting")["fired"] == 0
 
@@ -196,13 +201,17 @@ window = 2s
 over = 50ms
 """, "latency.slow_receive_to_copy=50ms")
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
+        begin = time.monotonic_ns()
         for _ in range(8):
             sender.send(b"x" * 100)
         time.sleep(0.15)
         for _ in range(8):
             reader.recv(1000)
-        found = reaches(daemon, "slow-reader", "firing", 4)
-    assert 120e6 < found["value"] < patience.seconds(600e6) and found["unit"] == "ns"
+        longest = time.monotonic_ns() - begin
+        found = waiting.until(lambda: reaches(daemon, "slow-reader", "firing", 4),
+                              lambda a: a["evidence"]["count"] >= 8)
+    # A bucket is a quarter of its power of two wide.
+    assert 120e6 < found["value"] < 1.25 * longest and found["unit"] == "ns"
     assert found["evidence"]["count"] == 8
     assert pair.right_device.name in found["evidence"]["detail"]
     assert found["evidence"]["latencies"]
@@ -220,11 +229,13 @@ def test_ledger_gap(watch, silent_pair):
         flood(pair, 500, 5000)
     finally:
         daemon.process.send_signal(signal.SIGCONT)
-    found = reaches(daemon, "gap", "firing", 5)
     lost = daemon.status()["drops"]["ring_full"] - before
     assert lost > 300
-    assert "ring_full" in found["evidence"]["detail"]
+    # Drops of other tests fill the ring, too, before these and after them.
+    found = waiting.until(lambda: reaches(daemon, "gap", "firing", 5),
+                          lambda a: a["evidence"]["count"] >= lost)
     assert found["evidence"]["count"] >= lost
+    assert "ring_full" in found["evidence"]["detail"]
 
 
 def test_probe_lost(start, built, rules):
@@ -315,6 +326,7 @@ def _switch_off(switch):
         pytest.skip("this kernel refuses the switch while a program is at a function")
 
 
+@pytest.mark.alone
 def test_time_squeeze(watch, silent_pair):
     """With a budget of one packet, each poll squeezes: GetNapi, netflowctl napi and the alert show
     exactly the kernel's count."""
@@ -356,7 +368,9 @@ def test_slot_overflow(watch, silent_pair):
                    "\n[alert rings]\ncondition = slot_overflow\n",
                    f"slots.devices={pair.left_device.name}")
     rocket.rocket(pair.left, pair.RIGHT4, 9, 9, 17, 18, count=5)
-    assert reaches(daemon, "near", "firing", 4)["evidence"]["count"] == 10
+    near = waiting.until(lambda: reaches(daemon, "near", "firing", 4),
+                         lambda a: a["evidence"]["count"] >= 10)
+    assert near["evidence"]["count"] == 10
     assert alert(daemon, "overflow")["fired"] == 0
     with Changes(daemon) as changes:
         rocket.rocket(pair.left, pair.RIGHT4, 9, 19, count=5)
@@ -795,7 +809,7 @@ def test_netflowctl(watch, silent_pair, cli):
     follower = subprocess.Popen(
         [paths.CLI, "--socket", daemon.socket_path, "alerts", "--follow", "--json", "--limit", "1"],
         stdout=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    assert waiting.until(lambda: daemon.status()["clients"]["streams"], bool, 20)
     flood(pair, 400, 400)
     event = json.loads(follower.communicate(timeout=patience.seconds(20))[0])
     assert event["change"] == "fired" and event["alert"]["name"] == "shown"

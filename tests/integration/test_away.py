@@ -50,7 +50,7 @@ def restart(daemon, number=signal.SIGTERM, away=0.5):
 def test_streams_go_on(start, silent_pair, number):
     """Exactly the drops while a daemon runs are printed, by one process."""
     pair = silent_pair
-    daemon = start("drops.rate=1000000", "drops.burst=1000000")
+    daemon = start()
     follow = begin(daemon, "drops", "--follow", "--json", "--netns", str(pair.right.inode))
     wait_for_streams(daemon, 1)
     pair.left.send_udp(pair.RIGHT4, 2000, 3)
@@ -83,13 +83,15 @@ def test_interrupted_while_it_waits(start):
     follows = [begin(daemon, *words) for words in (*STREAMS, TOP)]
     export = begin(daemon, "export", "--format", "trace", "--follow", "2")
     wait_for_streams(daemon, len(STREAMS) + 1)
-    time.sleep(0.5)
+    assert follows[-1].stdout.readline()  # top has its first reading
     daemon.stop()
+    for follow in follows[:-1]:
+        assert follow.stderr.readline() == GONE
     time.sleep(0.5)
-    for follow, words in zip(follows, (*STREAMS, TOP)):
+    for follow in follows:
         assert follow.poll() is None
         _, errors, status = end(follow)
-        assert (errors, status) == ("" if words is TOP else GONE, FINE)
+        assert (errors, status) == ("", FINE)
     export.communicate(timeout=patience.seconds(20))
     assert export.returncode == FINE
 
@@ -99,7 +101,7 @@ def test_it_stays_away(start):
     daemon = start()
     follows = [begin(daemon, *words) for words in (*STREAMS, TOP)]
     wait_for_streams(daemon, len(STREAMS))
-    time.sleep(0.5)
+    assert follows[-1].stdout.readline()  # top has its first reading
     begun = time.monotonic()
     daemon.stop()
     for follow, words in zip(follows, (*STREAMS, TOP)):
@@ -117,13 +119,15 @@ def test_top_begins_again(start, silent_pair):
     daemon = start()
     pair.left.send_udp(pair.RIGHT4, 9, 500)
     top = begin(daemon, *TOP)
+    assert top.stdout.readline()
     time.sleep(1)
     restart(daemon)
+    back = top.stderr.readline()
+    assert re.fullmatch(r"netflowctl: the daemon was away for [\d.]+ (ms|s); "
+                        r"rates begin again\n", back), back
     time.sleep(1.5)
     text, errors, status = end(top)
-    assert status == FINE
-    assert re.fullmatch(r"netflowctl: the daemon was away for [\d.]+ (ms|s); "
-                        r"rates begin again\n", errors), errors
+    assert (errors, status) == ("", FINE)
     ups = [float(up) for up in re.findall(r"up ([\d.]+) (?:ms|s) ", text)]
     assert len(ups) > 4 and not re.search(r"[\d.]+ [TPE]/s", text), text
 
@@ -131,12 +135,10 @@ def test_top_begins_again(start, silent_pair):
 def test_top_on_a_terminal(start):
     daemon = start()
     screen = Terminal([paths.CLI, "--socket", daemon.socket_path, "top", "--interval", "0.3"])
-    screen.read_for(1)
+    screen.read_until("up ")
     daemon.stop()
-    screen.read_for(1.5)
-    assert "the daemon is away" in screen.text
+    screen.read_until("the daemon is away")
     daemon.start()
-    screen.read_for(patience.seconds(2))
-    assert "rates begin again" in screen.text
+    screen.read_until("rates begin again")
     screen.process.send_signal(signal.SIGINT)
     assert screen.wait() == FINE

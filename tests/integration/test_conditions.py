@@ -169,7 +169,8 @@ def test_without_symbols(start, pair, bpf):
     pair.left.send_udp(pair.RIGHT4, 9, 10)
     rows = waiting.until(lambda: daemon.drop_rows(pair.right_device, "ipv4/udp"), bool)
     assert all(row["location"].startswith("0x") for row in rows)
-    assert daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET") == 10
+    assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"),
+                           10) == 10
 
 
 def _kallsyms_hidden(pid):
@@ -264,7 +265,8 @@ def test_coverage_names_every_probe_that_is_not_there(start, bpf):
     names = ["irq_handler_entry", "irq_handler_exit", "softirq_raise", "softirq_entry",
              "softirq_exit", "netif_receive_skb", "sk_data_ready", "skb_copy_datagram_iovec",
              "sock_recv_length", "consume_skb"]
-    daemon = start(f"probes.disable={','.join(names)}")
+    # A scan could find other tests' XDP programs.
+    daemon = start(f"probes.disable={','.join(names)}", "elsewhere.interval=0")
     probes = {p["name"]: p for p in daemon.call("ListProbes")["probes"]}
     coverage = daemon.coverage("rx_latency")
     assert coverage["state"] == "unavailable"

@@ -115,7 +115,7 @@ def settled(watch, death):
     waiting.until(watch.causes, lambda causes: sum(causes.values()) >= death.count,
                   seconds=5 if traced else 0.3)
     waiting.until(watch.causes, lambda causes: {c.function for c in causes} <= set(death.places),
-                  seconds=1.5)
+                  seconds=10)
     time.sleep(0.1)
     return watch.causes()
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import kernel, patience, paths, recordings, sockets, waiting
+from lab import backends, kernel, patience, paths, recordings, sockets, waiting
 from lab.daemon import netflowctl
 from lab.net import run
 
@@ -50,7 +50,8 @@ def compared(directory, *files):
 def send(pair, file, count, seconds=2):
     """Record datagrams to a port without a socket, for a time."""
     program = f"{paths.TOOLS}/udp_send -n {count} {pair.RIGHT4} 9; " if count else ""
-    done = recordings.record(file, "--", "ip", "netns", "exec", pair.left.name, "sh", "-c",
+    done = recordings.record(file, "--buffer", backends.BUFFER_KIB, "--", "ip", "netns", "exec",
+                             pair.left.name, "sh", "-c",
                              f"{program}sleep {patience.seconds(seconds)}")
     assert done.returncode == 0, done.stderr
     assert recordings.summary(done.stdout)[1] == 0
@@ -146,6 +147,7 @@ def test_itself(counted):
 # ---- latency ----
 
 
+@pytest.mark.alone
 def test_a_late_reader(directory, silent_pair):
     """All devices are compared together, so most packets of the host that readers take must be of
     this test."""

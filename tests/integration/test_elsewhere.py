@@ -214,7 +214,7 @@ def test_a_selection_leaves_them_out(quick, lab):
 # ---- TCP ----
 
 
-def test_listen_overflow(quick, silent_pair):
+def test_listen_overflow(silent_pair, quick):
     """The kernel frees a SYN for a full accept queue with consume_skb.  The queue of 1 takes two
     connections."""
     left, right = silent_pair.left, silent_pair.right

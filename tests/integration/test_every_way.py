@@ -35,7 +35,8 @@ def since(seconds):
 def written(daemon, count=2):
     """Wait until this many more intervals are in the history."""
     before = daemon.status()["history"]["intervals"]
-    assert waiting.until(lambda: daemon.status()["history"]["intervals"] >= before + count, bool)
+    assert waiting.until(lambda: daemon.status()["history"]["intervals"] >= before + count, bool,
+                         10 + count)
 
 
 def packets_of(daemon, **parameters):

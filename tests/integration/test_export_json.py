@@ -100,10 +100,12 @@ def test_file(start, bpf, silent_pair, tmp_path):
     pair.left.send_udp(pair.RIGHT4, 9, SENT)
 
     def newest():
-        lines = lines_of(path.read_text())
+        # The last line may be half written.
+        whole = path.read_text().rpartition("\n")[0]
+        lines = lines_of(whole + "\n") if whole else []
         times = [i for i, line in enumerate(lines) if line["type"] == "status"]
-        return dropped([line for line in lines[times[-1]:] if line["type"] == "drops"],
-                       pair.right_device)
+        return times and dropped([line for line in lines[times[-1]:] if line["type"] == "drops"],
+                                 pair.right_device)
 
     assert waiting.until(newest, lambda n: n == SENT, seconds=10) == SENT
     assert path.stat().st_mode & 0o777 == 0o640
@@ -132,15 +134,21 @@ def test_a_directory_that_is_not_there(start, bpf, tmp_path):
 def test_rotation(start, bpf, tmp_path):
     """No file is longer than the limit, none is missing, and each has whole lines."""
     path = tmp_path / "export.ndjson"
-    start(f"export.json_file={path}", "export.interval=1s", "export.bytes=70000", "export.files=2")
+    daemon = start(f"export.json_file={path}", "export.interval=1s", "export.bytes=70000",
+                   "export.files=2")
     oldest = tmp_path / "export.ndjson.2"
     assert waiting.until(oldest.exists, bool, seconds=20)
     time.sleep(patience.seconds(3))
+    assert daemon.stop() == 0
     found = sorted(entry.name for entry in tmp_path.glob("export*"))
     assert found == ["export.ndjson", "export.ndjson.1", "export.ndjson.2"]
     for name in found:
         text = (tmp_path / name).read_text()
-        assert len(text.encode()) <= 70000 and lines_of(text)[0]["type"] == "status"
+        lines = lines_of(text)
+        assert lines[0]["type"] == "status"
+        # One export that is longer, of a host with many drops, has a file of its own.
+        exports = sum(line["type"] == "status" for line in lines)
+        assert len(text.encode()) <= 70000 or exports == 1
 
 
 def test_full_disk(start, bpf, tmp_path):

@@ -45,7 +45,7 @@ class Past:
         """Wait until this many more intervals are on disk."""
         before = self.daemon.status()["history"]["intervals"]
         assert waiting.until(lambda: self.daemon.status()["history"]["intervals"] >= before + count,
-                             bool)
+                             bool, 20)
 
 
 def database(directory):
@@ -164,19 +164,25 @@ def test_latency_as_if_read_live(start, pair, directory):
 def test_records(start, pair, directory):
     daemon = start(FAST, "latency.sample_one_in=1", "history.records=1024", history=directory)
     past = Past(daemon)
-    pair.left.send_udp(pair.RIGHT4, 4217, 20, "-p", 4999)
-    since = moment(past.begun)
     netns = str(pair.right_device.namespace.inode)
 
+    def named():
+        pair.left.send_udp(pair.RIGHT4, 9, 1)
+        return any("netns_name" in record for record in
+                   daemon.call("GetDropRecords", netns=netns)["records"])
+
+    # An interval that ended before a new namespace's name is known would lack it.
+    assert waiting.until(named, bool, seconds=20, pause=0.2)
+    pair.left.send_udp(pair.RIGHT4, 4217, 20, "-p", 4999)
+    since = moment(past.begun)
+
     def records(**parameters):
-        found = daemon.call("GetDropRecords", **{"since": since, "netns": netns, **parameters})
+        found = daemon.call("GetDropRecords", **{"since": since, "netns": netns,
+                                                 "filter": "udp dst port 4217", **parameters})
         return [r for r in found["records"] if r["protocol"] == "ipv4/udp"]
 
     assert waiting.settled(lambda: len(records()), 20) == 20
-    # A new namespace's name can be known a second late.
-    live = waiting.until(lambda: [r for r in daemon.call("GetDropRecords", netns=netns)["records"]
-                                  if r["protocol"] == "ipv4/udp"],
-                         lambda found: all("netns_name" in r for r in found))
+    live = daemon.call("GetDropRecords", netns=netns, filter="udp dst port 4217")["records"]
     past.written(2)
 
     def differences(found):
@@ -321,8 +327,11 @@ def test_removed_file(start, silent_pair, directory):
     daemon = start(FAST, history=directory)
     past = Past(daemon)
     past.written(2)
+    # SQLite deletes its own, too, once the first one is gone.
+    os.kill(daemon.pid, signal.SIGSTOP)
     for path in directory.iterdir():
         path.unlink()
+    os.kill(daemon.pid, signal.SIGCONT)
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, SENT)
     past.written(2)
     assert past.drops(silent_pair.right_device)[0] == SENT
@@ -342,12 +351,11 @@ def test_full_disk(start, silent_pair, tmp_path):
             while True:
                 to.write(bytes(4096))
         sent = SENT
-        while daemon.status()["history"]["state"] == "writing":
+        while (history := daemon.status()["history"])["state"] == "writing":
             # Records, so that the file must grow.
             silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 500)
             sent += 500
             time.sleep(0.5)
-        history = daemon.status()["history"]
         assert history["state"] == "failing" and "full" in history["reason"]
         assert waiting.settled(lambda: daemon.dropped(device, "ipv4/udp"), sent) == sent
         assert daemon.status()["history"]["lost_intervals"] >= 1

@@ -21,7 +21,7 @@ BEGIN = 1772323200
 def intervals(daemon, count):
     """Wait until this many more intervals are on disk."""
     wanted = daemon.status()["history"]["intervals"] + count
-    assert waiting.until(lambda: daemon.status()["history"]["intervals"] >= wanted, bool)
+    assert waiting.until(lambda: daemon.status()["history"]["intervals"] >= wanted, bool, 20)
 
 
 def paused(daemon, **parameters):
@@ -120,17 +120,25 @@ def test_a_clock_that_was_ahead(start, silent_pair, tmp_path):
     environment = {**os.environ, **clock.environment}
     sent = 0
 
+    def reached():
+        """An interval that ends at this time of the clock is on disk, not one that was under way
+        when the clock moved."""
+        def ended():
+            when = daemon.status()["history"].get("written")
+            return when and abs(seconds(when) - clock.now) < 1e-4
+        assert waiting.until(ended, bool, seconds=10)
+
     def refuse(count, then):
         nonlocal sent
         sent += count
         pair.left.send_udp(pair.RIGHT4, 9, count)
         assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), sent) == sent
         clock.advance(clock.now + then)
-        intervals(daemon, 1)
+        reached()
 
     def step(now):
         clock.step(now)
-        intervals(daemon, 1)
+        reached()
 
     def check():
         reply = daemon.call("GetDrops", device=where, since=text(BEGIN + 10.2),

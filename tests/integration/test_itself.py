@@ -50,6 +50,9 @@ class Changing:
     def _up(self, name):
         self.namespace.ip("link", "set", name, "up")
         self.device = Device(self.namespace, name)
+        # Without a carrier, a device drops what it is to send.
+        for end in (self.pair.left_device, self.device):
+            assert waiting.until(end.has_carrier, bool)
 
     def rename(self, name):
         self.namespace.ip_batch(f"link set {self.device.name} down",

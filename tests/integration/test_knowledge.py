@@ -596,16 +596,16 @@ def test_following_faults_hides_the_others(reasons, daemon, silent_pair):
     command = [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", "--faults", "--json",
                "--limit", "1", "--dev", pair.right_device.name,
                "--netns", str(pair.right_device.namespace.inode)]
-    # If it begins to follow in the middle of them, it hides fewer.
-    lines = waiting.until(lambda: _followed(command, pair), lambda lines: lines[1]["hidden"] >= 5)
+    lines = _followed(daemon, command, pair)
     assert [line.get("class") for line in lines] == ["fault", None]
     assert lines[1]["hidden"] >= 5
 
 
-def _followed(command, pair):
+def _followed(daemon, command, pair):
     """The lines that it prints while the test makes drops: in each round benign ones, then a
     fault."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert waiting.until(lambda: daemon.status()["clients"]["streams"], bool, 20)
         for _ in range(200):
             pair.left.send_udp(pair.RIGHT4, 9, 5)
             if waiting.until(lambda: following.poll() is not None, bool, seconds=0.1):

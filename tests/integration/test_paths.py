@@ -239,7 +239,10 @@ def test_owner(daemon, silent_pair, kind):
         pumped = pump.pump("udp", silent_pair.left, silent_pair.right, silent_pair.RIGHT4, PORT, 5,
                            before=command, patient=True)
         assert pumped.messages_read == 5
-        records = delivered(daemon, silent_pair, 5)
+        # netflowd looks up names for some milliseconds at most, and for others a moment later.
+        records = waiting.until(
+            lambda: delivered(daemon, silent_pair, 5),
+            lambda found: all("owner" in record for record in journeys.with_reader(found)))
     assert len(records) == 5
     for record in journeys.with_reader(records):
         assert record["task"]["comm"] == "pump"
@@ -369,7 +372,9 @@ def test_samples(start, silent_pair):
     pair = silent_pair
     daemon = start("latency.sample_one_in=10", *journeys.EVERY[1:], "latency.slow_total=60s")
     pair.left.send_udp(pair.RIGHT4, 9, 20_000)
-    time.sleep(0.5)
+    answer = waiting.until(lambda: daemon.call("GetLatencyRecords", limit=1),
+                           lambda a: a["held"] >= a["ledger"]["recorded"])
+    assert answer["held"] >= answer["ledger"]["recorded"]
     records = journeys.to_port(journeys.ask(daemon, pair.left_device), 9)
     assert abs(len(records) - 2000) < 6 * (20_000 * 0.1 * 0.9) ** 0.5
     assert not any(r["slow"] for r in records)
@@ -430,10 +435,11 @@ def test_over_and_segment(start, silent_pair):
             ({"over_ns": over, "segment": "total"}, lambda r: r["total_ns"] > over),
             ({"segment": "tx_total"}, lambda r: False),
             ({"segment": "forward_total"}, lambda r: False),
-            ({"over_ns": over, "segment": "softirq_to_receive"}, lambda r: False)):
+            ({"over_ns": over, "segment": "softirq_to_receive"},
+             took("softirq_entry", "receive", over))):
         got = journeys.ask(daemon, pair.right_device, **parameters)
         assert got == [r for r in everything if expected(r)], parameters
-    assert len(journeys.ask(daemon, pair.right_device, over_ns=over)) == 5
+    assert len(journeys.to_port(journeys.ask(daemon, pair.right_device, over_ns=over), PORT)) == 5
     newest = daemon.call("GetLatencyRecords", netns=str(pair.right.inode), limit=3)
     assert newest["records"] == everything[-3:]
     assert newest["matched"] == len(everything)
@@ -461,14 +467,15 @@ def test_stream(daemon, silent_pair):
         pair.left.send_udp(pair.RIGHT4, 9, 3)
         send_and_read(pair, 1, sleep=patience.seconds(0.03), port=PORT + 1)
         seen = [both.next_record() for _ in range(9)]
-        only = slow.next_record()
+        latencies = [reply["latency"] for reply in seen if reply.get("latency")]
+        # The last one; others, too, if the machine stopped the test in them.
+        late = [record for record in latencies if record["total_ns"] > over_ns]
+        only = [slow.next_record()["latency"] for _ in late]
     assert sum(bool(reply.get("drop")) for reply in seen) == 3
-    latencies = [reply["latency"] for reply in seen if reply.get("latency")]
     assert len(latencies) == 6
     for record in latencies:
         journeys.check(record)
-    assert only["latency"]["total_ns"] > over_ns
-    assert journeys.destination_port(only["latency"]) == PORT + 1
+    assert only == late and journeys.destination_port(late[-1]) == PORT + 1
 
 
 # ---- accounting -------------------------------------------------------------

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """netflowctl pause and resume, and the file that pauses: what is detached, counted and kept."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -26,6 +28,13 @@ def serve(start, tmp_path):
         return start(f"history.directory={tmp_path}/state", f"cost.pause_file={tmp_path}/pause",
                      *settings)
     return run
+
+
+@pytest.fixture
+def memory():
+    """A directory whose files are written at once, whatever the disk has to do."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        yield directory
 
 
 def probes(daemon):
@@ -55,8 +64,8 @@ def no_socket(daemon):
 
 
 @pytest.mark.needs("drops", "only if the packet passed it before")
-def test_stages_stand_still_and_drops_are_counted(serve):
-    daemon = serve()
+def test_stages_stand_still_and_drops_are_counted(serve, memory):
+    daemon = serve(f"history.directory={memory}")
     before = no_socket(daemon)
     daemon.call("Pause")  # the schema check of the first call must not count as time
     daemon.call("Resume")
@@ -126,12 +135,12 @@ def test_all_counts_nothing_and_says_so(serve):
 
 def test_a_pause_ends_by_itself(serve, tmp_path):
     daemon = serve()
+    began = time.monotonic()
     done = daemon.netflowctl("pause", "--for", "2s")
     assert done.returncode == 0 and "PAUSED" in done.stdout, done
-    began = time.monotonic()
     assert (tmp_path / "state/pause").exists()
     assert not waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused)
-    assert time.monotonic() - began > 1.5
+    assert time.monotonic() - began > 1.9
     assert "detached" not in states(daemon, counting=False)
     assert "the time of the pause is over" in daemon.log()
     assert not (tmp_path / "state/pause").exists()
@@ -207,9 +216,11 @@ def test_only_root_may_pause(serve):
 
 def open_files(pid):
     """How many files a daemon has open: the root of the cgroups, and others.  It opens the root
-    once, with the first drop whose cgroup it does not know."""
-    directory = f"/proc/{pid}/fd"
-    names = [os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory)]
+    once, with the first drop whose cgroup it does not know, and others for a moment each second."""
+    directory, names = f"/proc/{pid}/fd", []
+    for fd in os.listdir(directory):
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(f"{directory}/{fd}"))
     roots = sum(name.startswith("/sys/fs/cgroup") for name in names)
     return roots, len(names) - roots
 
@@ -225,7 +236,8 @@ def test_cycles_leak_nothing_and_lose_no_drop(serve):
     daemon.call("Pause")
     daemon.call("Resume")
     before, counted = kernel.bpf_objects(daemon.pid), no_socket(daemon)
-    files, mapped = open_files(daemon.pid), maps(daemon.pid)
+    files = min((open_files(daemon.pid) for _ in range(5)), key=lambda held: held[1])
+    mapped = maps(daemon.pid)
     with subprocess.Popen(
             ["python3", "-c", "import socket, sys, time\n"
              "s, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0\n"
@@ -244,7 +256,7 @@ def test_cycles_leak_nothing_and_lose_no_drop(serve):
     assert {kind: len(held) for kind, held in after.items()} == \
         {kind: len(held) for kind, held in before.items()}
     assert after["prog"] == before["prog"] and after["map"] == before["map"]
-    roots, others = open_files(daemon.pid)
+    roots, others = waiting.until(lambda: open_files(daemon.pid), lambda held: held[1] == files[1])
     assert roots <= 1 and others == files[1]
     assert abs(maps(daemon.pid) - mapped) <= 4
 

@@ -86,14 +86,14 @@ def many_devices(namespace, count):
 @pytest.mark.parametrize("method, part", [("GetDrops", "drops"), ("GetLatency", "devices"),
                                           ("GetNapi", "napi"), ("GetStatus", "ledger")])
 def test_ten_viewers_cost_what_one_costs(daemon, method, part):
-    before = readings(daemon, part)
+    before, begun = readings(daemon, part), time.monotonic()
     with callers(daemon, 10, method, pause=0.1, max_age_ms=250) as durations:
         time.sleep(1.5)
-    after = readings(daemon, part)
+    after, seconds = readings(daemon, part), time.monotonic() - begun
     # The status that asks is a call, too.
     assert after["requests"] - before["requests"] >= len(durations)
     assert len(durations) > 50
-    assert after["readings"] - before["readings"] <= 1.5 / 0.25 + 4
+    assert after["readings"] - before["readings"] <= seconds / 0.25 + 4
 
 
 def test_ten_tops_share(daemon, cli):
@@ -216,6 +216,8 @@ def test_every_record_is_in_one_page(start, pair, bpf):
                   lambda n: n >= 1500)
     with flood(pair.left, pair.RIGHT4, 10):
         pages = pages_of(daemon, "GetDropRecords", netns=netns)
+        waiting.until(lambda: daemon.call("GetDropRecords", limit=1, netns=netns)["matched"],
+                      lambda n: n >= 2000)
     records = [record for page in pages for record in page["records"]]
     assert all(len(page["records"]) <= 64 for page in pages)
     times = [(record["time"], record["cpu"]) for record in records]

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lab import kernel, paths, patience, recordings, waiting
+from lab import attempts, backends, kernel, paths, patience, recordings, waiting
 from lab.daemon import netflowctl
 from lab.recordings import record
 
@@ -93,10 +93,18 @@ def known_events():
 # ---- what is in the file ----
 
 
+def clock_offset():
+    """CLOCK_REALTIME - CLOCK_MONOTONIC in ns, read without an interruption."""
+    while True:
+        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        if after - before < patience.CLOCK_NS / 10:
+            return real - (before + after) // 2
+
+
 def test_every_datagram(namespace, tmp_path):
     file = tmp_path / "trouble.dat"
-    before, offset = time.monotonic_ns(), time.time_ns() - time.monotonic_ns()
-    done = record(file, "--", *send(namespace, COUNT))
+    before, offset = time.monotonic_ns(), clock_offset()
+    done = record(file, "--buffer", backends.BUFFER_KIB, "--", *send(namespace, COUNT))
     after = time.monotonic_ns()
     assert done.returncode == 0, done.stderr
     assert f"{COUNT} {COUNT}\n" in done.stdout
@@ -201,9 +209,16 @@ def test_the_program_is_reported(tmp_path):
 
 
 def test_the_time_ends_the_program(tmp_path):
-    file, mark = tmp_path / "trouble.dat", tmp_path / "mark"
-    done = record("--for", "300ms", file, "--", "sh", "-c",
-                  f"trap 'kill $!; echo ended > {mark}; exit 5' TERM; sleep 1000 & wait")
+    file, mark, ready = tmp_path / "trouble.dat", tmp_path / "mark", tmp_path / "ready"
+
+    def attempt():
+        made = record("--for", "300ms", file, "--", "sh", "-c",
+                      f"trap 'kill $!; echo ended > {mark}; exit 5' TERM; touch {ready}; "
+                      "sleep 1000 & wait")
+        attempts.need(ready.exists(), "the program began after the recording's end")
+        return made
+
+    done = attempts.valid(attempt)
     assert done.returncode == 0 and "exited" not in done.stderr, done.stderr
     assert mark.read_text(encoding="utf-8") == "ended\n" and recordings.events(file)
 
@@ -305,8 +320,9 @@ def test_other_instances_stay(namespace, tmp_path):
 
 def test_two_at_once(namespace, tmp_path):
     first, second = tmp_path / "first.dat", tmp_path / "second.dat"
-    with recordings.recorder(first) as process:
-        assert record(second, "--", *send(namespace, COUNT)).returncode == 0
+    with recordings.recorder(first, "--buffer", backends.BUFFER_KIB) as process:
+        assert record(second, "--buffer", backends.BUFFER_KIB, "--",
+                      *send(namespace, COUNT)).returncode == 0
         process.terminate()
         _, err = process.communicate(timeout=patience.seconds(PROMPT))
     assert process.returncode == 0, err

@@ -17,11 +17,13 @@ import time
 
 import pytest
 
-from lab import kernel, paths, patience, recordings, waiting
+from lab import backends, kernel, paths, patience, recordings, waiting
 from lab.daemon import netflowctl
 from lab.recordings import record
 
 COUNT = 4217
+# A recording has the packets of other tests, too.
+ROOM = ("--buffer", backends.BUFFER_KIB)
 DELAY = 0.03
 READS = 40
 NOBODY = 65534
@@ -81,8 +83,8 @@ def pair(lab):
 def closed_port(pair, tmp_path):
     """A recording of COUNT datagrams to a closed port; their device is pair.right_device."""
     file = tmp_path / "drops.dat"
-    done = record(file, "--", *in_namespace(pair.left, SEND, "-n", COUNT, "-s", 100,
-                                            pair.RIGHT4, 9))
+    done = record(file, *ROOM, "--", *in_namespace(pair.left, SEND, "-n", COUNT, "-s", 100,
+                                                   pair.RIGHT4, 9))
     assert done.returncode == 0, done.stderr
     assert recordings.summary(done.stdout)[1] == 0
     return file
@@ -104,7 +106,7 @@ def reader_and_writer(pair, file):
         reader = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with pair.left.entered():
         writer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with reader, writer, recordings.recorder(file) as recorder:
+    with reader, writer, recordings.recorder(file, *ROOM) as recorder:
         reader.bind((pair.RIGHT4, 0))
         writer.connect(reader.getsockname())
         yield reader, writer
@@ -174,8 +176,8 @@ def test_delivered_is_counted(pair, tmp_path):
 def test_forwarded_is_counted(lab, tmp_path):
     path = lab.path()
     file = tmp_path / "forward.dat"
-    done = record(file, "--", *in_namespace(path.left, SEND, "-n", COUNT, "-s", 100,
-                                            path.RIGHT4, 9))
+    done = record(file, *ROOM, "--", *in_namespace(path.left, SEND, "-n", COUNT, "-s", 100,
+                                                   path.RIGHT4, 9))
     assert done.returncode == 0, done.stderr
     assert segment(file, path.far_device, "forward_total")["count"] == COUNT
     rows = of_device(path.right_device, replayed(file, "drops")["rows"])

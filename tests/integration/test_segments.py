@@ -82,7 +82,8 @@ def test_softirq_wait(start, silent_pair, can_stall):
     check_histogram(daemon, pair.right_device, "raise_to_softirq", "rx", expected)
     softnet = daemon.call("GetNapi")["cpus"][1]
     assert softnet["cpu"] == 1
-    assert close_to(softnet["wait_max_ns"], expected)
+    # Another packet of the host may have come earlier in the stall.
+    assert waiting.between(softnet["wait_max_ns"], expected, patience.milliseconds(40) * 1e6)
 
 
 @pytest.mark.simultaneous
@@ -321,16 +322,15 @@ def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     threshold_ns = THRESHOLD_MS * 1e6
     shape(pair.left_device)
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)
-    # Packets that arrive later than the first wait less, so at most this many wait that long.
-    most = len([d for d in delays_of_shaper() if d > threshold_ns - patience.CLOCK_NS])
-    records = journeys.wait_for(daemon, most, pair.left_device, "transmitted", seconds=2)
-    assert 0 < len(records) <= most
-    latency = journeys.histogram(daemon, pair.left_device, "queue_to_start_xmit", "tx")
+    latency = waiting.until(
+        lambda: journeys.histogram(daemon, pair.left_device, "queue_to_start_xmit", "tx"),
+        lambda found: found and found["count"] >= COUNT)
     assert latency["count"] == COUNT
     # The histogram has them too; a bucket may span the threshold.
     surely = sum(b["count"] for b in latency["buckets"] if b["from_ns"] > threshold_ns)
     maybe = sum(b["count"] for b in latency["buckets"] if b["below_ns"] > threshold_ns)
-    assert surely <= len(records) <= maybe
+    records = journeys.wait_for(daemon, surely, pair.left_device, "transmitted")
+    assert 0 < surely <= len(records) <= maybe
     assert all(r["slow"] for r in records)
     assert all(journeys.between(r, "queue", "start_xmit") > threshold_ns for r in records)
 

@@ -254,7 +254,11 @@ def state(pid):
 def check_confined(daemon, capabilities):
     mask = sum(1 << CAPABILITIES[name] for name in capabilities)
     for thread in os.listdir(f"/proc/{daemon.pid}/task"):
-        found = state(thread)
+        try:
+            found = state(thread)
+        except (FileNotFoundError, ProcessLookupError):
+            assert thread != str(daemon.pid)  # one that looked up a namespace has ended
+            continue
         assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")
         assert int(found["CapPrm"], 16) == int(found["CapEff"], 16) == mask
         assert int(found["CapInh"], 16) == int(found["CapAmb"], 16) == 0
@@ -344,16 +348,15 @@ def test_dac_read_search_is_for_private_rules(start, tmp_path, missing):
 @pytest.mark.parametrize("missing", [(), ("CAP_KILL",)], ids=["with", "without"])
 def test_kill_is_for_programs_that_hang(start, tmp_path, missing):
     needs_bpf()
-    program = Program(tmp_path / "hangs", 'echo $$ >"$here/pid.0"; exec sleep 3')
+    program = Program(tmp_path / "hangs", 'echo $$ >"$here/pid.0"; sleep 3; echo >"$here/ended.0"')
     directory = tmp_path / "rules"
     directory.mkdir()
     (directory / "a.conf").write_text("[alert hangs]\ncondition = probe_lost\nover = 1000\n"
                                       f"exec = {program.path}\nexec_limit = 1s\n")
     daemon = start(f"alerts.rules={directory}", *SETTINGS,
                    command=without(*missing) if missing else ())
-    begin = time.monotonic()
     daemon.call("TestAlert", rule="hangs")
-    assert (time.monotonic() - begin < patience.seconds(2.5)) == (not missing)
+    assert program.files("pid") and bool(program.files("ended")) == bool(missing)
 
 
 def test_sys_admin_is_for_measuring(start):
@@ -378,7 +381,7 @@ def test_user_netflow(start, silent_pair, for_all, tmp_path):
     needs_bpf()
     pair = silent_pair
     group = tmp_path / "group"
-    daemon = start.make(binary=for_all, command=[
+    daemon = start.make("elsewhere.interval=1s", binary=for_all, command=[
         "unshare", "-m", "sh", "-c", GROUP.format(file=group, gid=OTHER), "sh",
         *as_user(OTHER, CAPABILITIES)])
     os.chown(daemon.directory, OTHER, OTHER)
@@ -389,10 +392,15 @@ def test_user_netflow(start, silent_pair, for_all, tmp_path):
     assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (OTHER, OTHER, 0o660)
     pair.left.send_udp(pair.RIGHT4, 9, 50)
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), 50) == 50
-    status = daemon.status()
-    states = {c["question"]: c["state"] for c in status["coverage"]}
-    as_root = {c["question"]: c["state"] for c in start().status()["coverage"]}
-    assert states == as_root
+    root = start("elsewhere.interval=1s")
+
+    def states():
+        return [{c["question"]: c["state"] for c in one.status()["coverage"]}
+                for one in (daemon, root)]
+
+    # What other tests do to a scan of the one, the scans of both see a second later, or neither.
+    of_user, of_root = waiting.until(states, lambda both: both[0] == both[1], 20, 0.2)
+    assert of_user == of_root
     assert daemon.call("GetStatus", measure_ms=20)["cost"]["measured_ns"] >= 20e6
     assert names_namespace(daemon, pair.left)
     with connect_as(OTHER, daemon) as client:

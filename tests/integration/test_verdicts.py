@@ -422,7 +422,8 @@ def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
     """Its drops have the kernel's reason and the function, from which netflowd infers."""
     del guessed
     directory = tmp_path / "history"
-    daemon = start("history.interval=1s", history=directory)
+    # An interval keeps 20 records, of other tests' drops, too.
+    daemon = start("history.interval=1s", "history.records=1024", history=directory)
     since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time() - 60))
     pair.left.send_udp(pair.RIGHT4, 9, 421)
     no_neighbour(pair, FAULTS)

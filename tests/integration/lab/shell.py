@@ -95,10 +95,12 @@ class Shell:
         assert found, repr(text)
         return re.findall(r"\{([^{}]*)\}", found[1])
 
-    def list(self, line):
-        """Type a line and Tab twice; what the shell prints."""
+    def list(self, line, *words):
+        """Type a line and Tab twice; what the shell prints, up to the last of these words or until
+        it is quiet."""
         self._type(line + TAB + TAB)
-        text = self._read()
+        text = self._read("(?s)" + "".join(f"(?=.*{re.escape(word)})" for word in words)
+                          if words else None)
         # Ctrl-C would discard what is typed after it.
         self._type(KILL_LINE)
         self.sync()

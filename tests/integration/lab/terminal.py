@@ -7,7 +7,7 @@ import select
 import subprocess
 import time
 
-from . import patience
+from . import patience, waiting
 
 
 class Terminal:
@@ -30,6 +30,10 @@ class Terminal:
                     self.text += os.read(self.master, 65536).decode(errors="replace")
                 except OSError:  # the program closed its side
                     return
+
+    def read_until(self, words):
+        waiting.until(lambda: self.read_for(0.1), lambda _: words in self.text, 20, 0)
+        assert words in self.text
 
     def wait(self):
         self.read_for(0.5)

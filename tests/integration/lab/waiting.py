@@ -75,6 +75,11 @@ def time_and_result(call, pid):
     return took - waited, result
 
 
+def waited(pid):
+    """Seconds for which the threads of a process were ready to run and others had the CPUs."""
+    return sum(_waited(pid).values())
+
+
 def _waited(*pids):
     """{thread: seconds that it waited for a CPU}"""
     waited = {}
