@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "common/json.h"
 #include "daemon/core/keymap.h"
 #include "daemon/history/batch.h"
+#include "daemon/history/place_key.h"
 #include "daemon/history/reader_internal.h"
 #include "daemon/history/series.h"
 #include "daemon/history/sums.h"
@@ -237,29 +239,46 @@ static int add_live(struct question *question)
 	return r;
 }
 
-/* What a row is about, without the name of the namespace; NULL: no memory. */
-static char *place_of(const struct reader_row *row)
-{
-	OWN_JSON json_t *rest = json_copy(row->name);
+/* ---- names of namespaces ---------------------------------------------------------- */
 
-	json_object_del(rest, "netns_name");
-	return rest ? json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
+
+/* The identity of a row's namespace, as the name of a member; false: it is not known. */
+static bool netns_of(const struct reader_row *row, char key[static 24])
+{
+	json_int_t number = json_integer_value(json_object_get(row->name, PLACE_NETNS));
+
+	snprintf(key, 24, "%" JSON_INTEGER_FORMAT, number);
+	return number;
 }
 
-/* The number of the row of each place; -1 where there are more than one, of several namespaces with one number. */
-static json_t *index_places(const struct reader_rows *rows)
+/* The name of each namespace; null if it had several. */
+static json_t *learn_names(const struct reader_rows *rows)
 {
-	json_t *places = json_object();
+	json_t *names = json_object();
 
-	for (size_t i = 0; i < rows->count; i++) {
-		OWN_FREE char *place = rows->row[i].unsure ? NULL : place_of(&rows->row[i]);
+	for (size_t i = 0; names && i < rows->count; i++) {
+		json_t *name = json_object_get(rows->row[i].name, "netns_name"), *known;
+		char key[24];
 
-		if (place)
-			json_object_set_new(
-				places, place,
-				json_integer(json_object_get(places, place) ? -1 : (json_int_t)i));
+		if (rows->row[i].unsure || !name || !netns_of(&rows->row[i], key))
+			continue;
+		known = json_object_get(names, key);
+		if (!known)
+			json_object_set(names, key, name);
+		else if (!json_equal(known, name))
+			json_object_set_new(names, key, json_null());
 	}
-	return places;
+	return names;
+}
+
+/* Whether a row has its name now. */
+static bool give_name(struct reader_row *row, const json_t *names)
+{
+	char key[24];
+	json_t *name = netns_of(row, key) ? json_object_get(names, key) : NULL;
+
+	return json_is_string(name) && json_object_set(row->name, "netns_name", name) == 0;
 }
 
 static void join_row(struct reader_rows *rows, size_t from, json_int_t to)
@@ -274,26 +293,54 @@ static void join_row(struct reader_rows *rows, size_t from, json_int_t to)
 	*row = (struct reader_row){0};
 }
 
-/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
-static void join_unsure(struct reader_rows *rows)
+/* Rows that have the same name now are one. */
+static int join_equal(struct reader_rows *rows)
 {
-	OWN_JSON json_t *places = NULL;
+	OWN_JSON json_t *index = json_object();
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		OWN_FREE char *place = rows->row[i].unsure ? place_of(&rows->row[i]) : NULL;
-		const json_t *to;
+		OWN_FREE char *text = NULL;
+		const json_t *first;
 
-		if (place && !places)
-			places = index_places(rows);
-		to = place ? json_object_get(places, place) : NULL;
-		if (to && json_integer_value(to) >= 0)
-			join_row(rows, i, json_integer_value(to));
+		if (rows->row[i].unsure)
+			continue;
+		text = json_dumps(rows->row[i].name, JSON_COMPACT | JSON_SORT_KEYS);
+		if (!text || !index)
+			return -ENOMEM;
+		first = json_object_get(index, text);
+		if (first)
+			join_row(rows, i, json_integer_value(first));
+		else
+			json_object_set_new(index, text, json_integer((json_int_t)i));
 	}
 	for (size_t i = 0; i < rows->count; i++)
 		if (rows->row[i].value)
 			rows->row[kept++] = rows->row[i];
 	rows->count = kept;
+	return 0;
+}
+
+static int name_unsure(struct reader_rows *rows)
+{
+	OWN_JSON json_t *names = NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		struct reader_row *row = &rows->row[i];
+
+		if (!row->unsure)
+			continue;
+		if (!names)
+			names = learn_names(rows);
+		if (!names)
+			return -ENOMEM;
+		if (give_name(row, names)) {
+			row->unsure = false;
+			any = true;
+		}
+	}
+	return any ? join_equal(rows) : 0;
 }
 
 static void question_clear(struct question *question)
@@ -327,7 +374,5 @@ int reader_sums(struct reader *reader, int kind, reader_project project, void *u
 	if (r == 0 && !reader->incident)
 		r = add_live(&question);
 	question_clear(&question);
-	if (r == 0)
-		join_unsure(rows);
-	return r;
+	return r == 0 ? name_unsure(rows) : r;
 }

@@ -65,6 +65,13 @@ FAULTS = [
     Fault("the file has all records for ever", "daemon/history/test_archive",
           "daemon/history/archive_trim.c",
           "sqlite3_total_changes64(archive->db) != before &&", "0 &&"),
+    Fault("a namespace has the name of another one with its number", "daemon/history/test_archive",
+          "daemon/history/reader_sums.c", 'json_object_get(row->name, PLACE_NETNS)',
+          'json_object_get(row->name, "netns")'),
+    Fault("one of two names of a namespace is its name", "daemon/history/test_archive",
+          "daemon/history/reader_sums.c", "json_object_set_new(names, key, json_null());", ";"),
+    Fault("rows of one name stay two rows", "daemon/history/test_archive",
+          "daemon/history/reader_sums.c", "return any ? join_equal(rows) : 0;", "return 0;"),
     # ---- core ----
     Fault("without evidence a place refines nothing", "daemon/core/test_infer",
           "daemon/core/infer.c", "(out->candidates[0]->set || out->candidates[0]->clear)", "1"),
