@@ -95,7 +95,7 @@ def _turnover(daemon, pairs):
 
 @pytest.mark.needs("devices", "several network namespaces")
 def test_slots_are_given_back(start, bpf, lab):
-    """Six slots for twice six devices and lo: none is counted as another, nothing is lost.
+    """Six slots for eight devices and lo: none is counted as another, nothing is lost.
 
     All devices of the host share the slots.  If devices of other processes take more than the lab
     leaves over, wrong numbers prove nothing, and the test tries again, at most twice.
@@ -103,7 +103,7 @@ def test_slots_are_given_back(start, bpf, lab):
     wrong = foreign = None
     for _ in range(3):
         daemon, made = start("devices.slots=8", "devices.idle=1"), []
-        wrong = _turnover(daemon, _pairs(lab, 6, made))
+        wrong = _turnover(daemon, _pairs(lab, 4, made))
         own = {namespace.inode for pair in made for namespace in (pair.left, pair.right)}
         foreign = _foreign(daemon, own)
         if not wrong or len(foreign) <= FOREIGN_MAX:

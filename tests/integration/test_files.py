@@ -29,7 +29,7 @@ def sent(start, silent_pair, bpf):
     """Datagrams without a reader: netflowd records the path of each, because it samples all, and
     its drop."""
     pair = silent_pair
-    daemon = start("latency.sample_one_in=1", "latency.rate=1000000", "latency.burst=1000000")
+    daemon = start(*journeys.EVERY)
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-p", 4444)
     waiting.until(lambda: daemon.records(netns=str(pair.right.inode)), lambda r: len(r) == COUNT)
     return daemon, pair

@@ -122,7 +122,7 @@ def test_resets_by_the_client(silence, web, version):
 
 def test_a_connection_that_is_kept(silence, web):
     with servers.kept_alive(web.left, web.right_address()):
-        time.sleep(5)
+        time.sleep(2)
         silence.check()
     silence.check()
 

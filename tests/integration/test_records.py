@@ -16,7 +16,8 @@ from lab.varlink import VarlinkError
 
 SOURCE, OWN = "10.88.0.1", "10.88.0.2"
 SOURCE6, OWN6 = "fd88::1", "fd88::2"
-UNBOUNDED = "drops.rate=1000000", "drops.burst=1000000"
+# The ring has room for a flood of another test.
+UNBOUNDED = "drops.rate=1000000", "drops.burst=1000000", "ring.bytes=67108864"
 
 
 @pytest.fixture

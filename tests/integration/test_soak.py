@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS sets its length (default 15)."""
+"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS sets its length (default 8)."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.alone
 
 # Held records use memory too: with this few, the warm-up fills them on any machine.
 FEW = ("--set", "latency.recent=512", "--set", "drops.recent=512")
-SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "15"))
+SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "8"))
 
 
 def test_mixed_load(built, bpf):

@@ -74,6 +74,8 @@ class Namespace:
     def __init__(self, name, ipv6=True):
         self.name = name
         self.ipv6 = ipv6
+        # How long it waits for the answer of a neighbour; None: as the kernel has it, 1 s.
+        self.probe_ms = None
         run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
         # As little traffic as possible besides the test's own: no router solicitations, no
@@ -236,6 +238,10 @@ class Lab:
             "netns", b.name)
         ends = Device(a, names[0]), Device(b, names[1])
         for end in ends:
+            if end.namespace.probe_ms:
+                end.namespace.sysctl(**{
+                    f"net.{ip}.neigh.{end.name}.retrans_time_ms": end.namespace.probe_ms
+                    for ip in ("ipv4", "ipv6")})
             end.namespace.ip("link", "set", end.name, "up")
         for end in ends:
             _wait_for_carrier(end)

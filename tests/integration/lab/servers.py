@@ -45,9 +45,12 @@ class Link:
 
 
 def host(lab):
-    """A namespace whose IPv6 is as the kernel has it without anybody's settings."""
+    """A namespace whose IPv6 is as the kernel has it without anybody's settings, but quicker: it
+    waits for a neighbour, and for other owners of an address, for 100 ms, not for 1 to 2 s."""
     namespace = lab.namespace()
-    namespace.sysctl(**{f"net.ipv6.conf.default.{key}": value for key, value in _USUAL.items()})
+    namespace.sysctl(**{f"net.ipv6.conf.default.{key}": value for key, value in _USUAL.items()},
+                     **{"net.ipv6.conf.default.router_solicitation_delay": 0})
+    namespace.probe_ms = 100
     return namespace
 
 
