@@ -270,7 +270,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o
 
 # ---- install, run, test -----------------------------------------------------
 
-.PHONY: packages run demo check check-deep lint format check-vm check-xen check-systemd check-machines check-guests check-all check-deb check-trixie check-arm64 check-shapes bench bench-parts soak fuzz generated clean
+.PHONY: packages run demo check check-deep lint format check-vm check-xen check-systemd check-machines check-guests check-all check-deb check-trixie check-arm64 check-shapes check-nowhere bench bench-parts soak fuzz generated clean
 
 # What follows builds with all CPUs, or with as many jobs as make -j names.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -330,7 +330,8 @@ check-guests: packages
 	$(Q)$(AS_ROOT) tests/run guests-sample
 
 # One after the other, and all of them even if one fails.
-ALL_CHECKS := check check-deep check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak
+ALL_CHECKS := check check-deep check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak \
+	      check-nowhere
 check-all:
 	+$(Q)failed=; for check in $(ALL_CHECKS); do $(MAKE) $$check || failed="$$failed $$check"; done; \
 		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
@@ -345,6 +346,10 @@ check-trixie: packages
 
 check-arm64: packages
 	$(Q)$(AS_ROOT) tests/run arm64
+
+# After the others: a test that passed in none of them is listed, or a failure.
+check-nowhere:
+	$(Q)$(AS_ROOT) tests/run nowhere
 
 # 50 minutes.
 check-shapes: packages

@@ -21,6 +21,16 @@ def test_the_long_tests_are_those_that_exist():
     assert not gone
 
 
+def test_tests_that_pass_nowhere_exist_and_have_a_reason():
+    for line in tree.read("tests/never").splitlines():
+        name, blanks, reason = line.partition("  ")
+        if not line.startswith("#"):
+            module, _, function = name.partition("::")
+            assert blanks and reason.endswith("."), line
+            assert f"def {function.partition('[')[0]}(" in tree.read(
+                f"{module.replace('.', '/')}.py"), line
+
+
 def test_what_is_touched_is_pulled_forward():
     files = {name.partition("::")[0] for name in draw.listed()}
     for beginning, brought in draw.touches().items():
