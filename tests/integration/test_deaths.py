@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import time
 
 import pytest
@@ -129,6 +130,8 @@ def parameter(death):
 def test_death(daemon, results, lab, death):
     if kernel.release() < death.since:
         pytest.skip(f"needs Linux {death.since[0]}.{death.since[1]}")
+    for module in death.modules:
+        subprocess.run(["modprobe", "-q", module], check=False)
     watch = Watch(daemon, death)
     scene = deaths.Scene(lab, death.count, watch.begin)
     try:

@@ -48,7 +48,7 @@ class Death:
     places: tuple
     # The kernel's own counters, of nstat in the namespace `scene.here`; each packet adds 1.
     counters: tuple = ()
-    modules: tuple = ()
+    modules: tuple = ()  # that it needs, which the kernel may not load by itself
     count: int = COUNT
     since: tuple = (0, 0)
     # Drops of other functions that come with these, of replies for example.

@@ -170,7 +170,7 @@ def sit_unknown_tunnel(scene):
         wire.ipv4(SIT, inner)
 
 
-@death(None, "policy", "mpls_forward", modules=("mpls_router",))
+@death(None, "policy", "mpls_forward", modules=("mpls_router",), undecided_before=ALL_KERNELS)
 def mpls_disabled(scene):
     """An MPLS packet on a device where MPLS is not enabled."""
     wire = scene.wire()
