@@ -25,7 +25,7 @@ LONG = pathlib.Path(__file__).resolve().parents[1] / "long"
 LONG_PARTS = 3
 # Which of them a change of a path pulls forward, and for how many seconds of each kind in a run.
 TOUCHED = LONG.with_name("touched")
-PULLED_SECONDS = 60
+PULLED_SECONDS = 40
 DAY_SECONDS = 86400
 
 Long = collections.namedtuple("Long", "seconds alone")
