@@ -63,6 +63,7 @@ struct daemon {
 	char socket_path[PATH_MAX];
 	char backend_reason[BACKEND_REASON_MAX];
 	char symbols_reason[160];
+	uint64_t addresses[BACKEND_SYMBOLS]; /* see backend_symbols */
 	int lock;
 	struct helper *helper;
 	struct names *names;
@@ -473,6 +474,7 @@ static int load_symbols(struct daemon *daemon)
 
 	if (r < 0)
 		return r;
+	symbols_want(daemon->symbols, backend_symbols, daemon->addresses, BACKEND_SYMBOLS);
 	r = symbols_load(daemon->symbols, kallsyms_path(), MODULES);
 	if (r == -ENODATA)
 		strcpy(daemon->symbols_reason, KALLSYMS
@@ -569,6 +571,7 @@ static int choose_backend(struct daemon *daemon)
 	int r;
 
 	config_backend(&daemon->config, &settings);
+	memcpy(settings.symbols, daemon->addresses, sizeof(settings.symbols));
 	r = backend_open(&daemon->backend, &settings, &sink, daemon->names, daemon->backend_reason);
 	if (r < 0 && daemon->backend_reason[0])
 		log_error("%s", daemon->backend_reason);

@@ -25,8 +25,16 @@ struct present {
 	uint64_t read_ns;	/* CLOCK_MONOTONIC; 0: not read yet */
 };
 
+/* See symbols_want(). */
+struct wanted {
+	const char *const *name;
+	uint64_t *address;
+	size_t count;
+};
+
 struct symbols {
 	struct tep_handle *tep;
+	struct wanted wanted;
 	size_t count;
 	const char *modules;	/* the path; NULL: they never change */
 	struct module_map *map; /* from before the table was read; NULL: could not be read */
@@ -37,7 +45,8 @@ struct symbols {
 struct load {
 	struct tep_handle *tep;
 	const struct module_map *map; /* may be NULL */
-	uint64_t address;	      /* of the newest entry */
+	struct wanted wanted;
+	uint64_t address; /* of the newest entry */
 	size_t count;
 	bool open;   /* the newest entry is a function, not a boundary */
 	bool hidden; /* text symbols without an address were seen */
@@ -101,6 +110,22 @@ static bool is_noise(const char *name)
 	return name[0] == '$' || strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0;
 }
 
+/* The compiler appends ".isra.0" and the like to functions, ".12" to static variables. */
+static void note_wanted(const struct wanted *wanted, uint64_t address, const char *symbol)
+{
+	size_t len;
+
+	for (size_t i = 0; i < wanted->count; i++) {
+		/* There are 200,000 lines. */
+		if (wanted->name[i][0] != symbol[0] || wanted->address[i])
+			continue;
+		len = strlen(wanted->name[i]);
+		if (!strncmp(symbol, wanted->name[i], len) &&
+		    (!symbol[len] || symbol[len] == '.' || symbol[len] == '\t'))
+			wanted->address[i] = address;
+	}
+}
+
 /* "ffffffff81000000 T _stext" or "ffffffffc0201000 t name\t[module]". */
 static int load_line(struct load *load, const char *line)
 {
@@ -117,6 +142,7 @@ static int load_line(struct load *load, const char *line)
 		load->hidden |= text;
 		return 0;
 	}
+	note_wanted(&load->wanted, address, end + 3);
 	if (!text)
 		return load->open && address != load->address ? add(load, address, BOUNDARY) : 0;
 	/* Of several names for one address keep the first, as the kernel does. */
@@ -180,14 +206,23 @@ void symbols_free(struct symbols **symbols)
 	*symbols = NULL;
 }
 
+void symbols_want(struct symbols *symbols, const char *const name[], uint64_t address[],
+		  size_t count)
+{
+	symbols->wanted = (struct wanted){.name = name, .address = address, .count = count};
+}
+
 int symbols_load(struct symbols *symbols, const char *path, const char *modules)
 {
 	OWN_MODULE_MAP struct module_map *map = NULL;
 	OWN_TEP struct tep_handle *tep = NULL;
 	OWN_FILE FILE *file = fopen(path, "re");
-	struct load load = {0};
+	struct load load = {.wanted = symbols->wanted};
 	int r;
 
+	for (size_t i = 0; i < load.wanted.count; i++)
+		load.wanted.address[i] = 0;
+	symbols->wanted.count = 0;
 	if (!file)
 		return -errno;
 	tep = tep_alloc();

@@ -23,6 +23,14 @@ int symbols_new(struct symbols **symbols);
 void symbols_free(struct symbols **symbols);
 
 /*
+ * Let the next symbols_load() set address[i] to the address of the symbol name[i], a function or data, with or
+ * without a suffix of the compiler; 0 if it is hidden or does not exist.  Of several with one name, the first: the
+ * kernel's symbols precede those of modules.  Both arrays have `count` entries, stay the caller's, and stay valid.
+ */
+void symbols_want(struct symbols *symbols, const char *const name[], uint64_t address[],
+		  size_t count);
+
+/*
  * Replace the table by the text symbols of a file like /proc/kallsyms.  On failure the table stays as it was.
  * `modules`: a file like /proc/modules, which symbols_format() reads too, so it must stay valid.  NULL: no module is
  * ever loaded or removed.

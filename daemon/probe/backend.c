@@ -196,6 +196,17 @@ static int open_tracefs(struct backend **backend, const struct backend_settings 
 	return r;
 }
 
+const char *const backend_symbols[BACKEND_SYMBOLS] = {
+	[BACKEND_INET_EHASH_SECRET] = "inet_ehash_secret",
+	[BACKEND_INET6_EHASH_SECRET] = "inet6_ehash_secret",
+	[BACKEND_IPV6_HASH_SECRET] = "ipv6_hash_secret",
+	[BACKEND_TCP_IPV6_HASH_SECRET] = "tcp_ipv6_hash_secret",
+	[BACKEND_UDP_TABLE] = "udp_table",
+	[BACKEND_RAW_V4_HASHINFO] = "raw_v4_hashinfo",
+	[BACKEND_RAW_V6_HASHINFO] = "raw_v6_hashinfo",
+	[BACKEND_NET_TX_ACTION] = "net_tx_action",
+};
+
 int backend_open(struct backend **backend, const struct backend_settings *settings,
 		 const struct backend_sink *sink, struct names *names, char *reason)
 {

@@ -50,6 +50,21 @@ struct backend_slots_settings {
 	char name[BACKEND_SLOTS_NAMES][NF_DEVICE_NAME]; /* padded with zeros */
 };
 
+/* Symbols of the kernel itself, functions or data, whose addresses the BPF programs need. */
+enum backend_symbol {
+	BACKEND_INET_EHASH_SECRET,
+	BACKEND_INET6_EHASH_SECRET,
+	BACKEND_IPV6_HASH_SECRET,
+	BACKEND_TCP_IPV6_HASH_SECRET,
+	BACKEND_UDP_TABLE,
+	BACKEND_RAW_V4_HASHINFO,
+	BACKEND_RAW_V6_HASHINFO,
+	BACKEND_NET_TX_ACTION,
+	BACKEND_SYMBOLS,
+};
+
+extern const char *const backend_symbols[BACKEND_SYMBOLS];
+
 struct backend_settings {
 	struct backend_slots_settings slots;
 	uint64_t inflight_entries;    /* a power of two, 4 … 2^24 */
@@ -74,6 +89,7 @@ struct backend_settings {
 	bool disabled[NF_PROBE_COUNT];
 	/* How much evidence drops need that have this reason, NULL: none.  NULL: no drop needs any. */
 	enum nf_evidence_level (*evidence)(const char *reason_name);
+	uint64_t symbols[BACKEND_SYMBOLS]; /* addresses; 0: not known */
 };
 
 /* The receiver of records.  The backend owns a record; it is valid during the call. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Addresses from /proc/kallsyms: of functions in modules, for programs that recognize a function by its address, and of
- * the kernel's tables and secrets, for programs that look for a socket.
- */
+/* Addresses of functions in modules, from /proc/kallsyms, for programs that recognize a function by its address. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,28 +36,17 @@ static uint64_t address_of(const char *line)
 	return strtoull(line, NULL, 16);
 }
 
-/* What follows `wanted` in a line's text that begins with it; NULL if it does not. */
-static const char *after(const char *text, const char *wanted)
-{
-	size_t len;
-
-	if (text[0] != wanted[0])
-		return NULL;
-	len = strlen(wanted);
-	return strncmp(text, wanted, len) ? NULL : text + len;
-}
-
 uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 {
 	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
 	uint64_t begin = 0, end = UINT64_MAX, address;
-	const char *name, *rest;
+	size_t len = strlen(wanted);
 	char line[LINE_ROOM];
+	const char *name;
 
 	/* The full name: parts that the compiler moved away have a suffix, as xennet_start_xmit.cold. */
 	while (file && !begin && (name = next_symbol(file, line))) {
-		rest = after(name, wanted);
-		if (rest && strchr("\t\n", rest[0]))
+		if (!strncmp(name, wanted, len) && strchr("\t\n", name[len]))
 			begin = address_of(line);
 	}
 	if (!begin)
@@ -74,29 +60,6 @@ uint64_t bpf_function(const char *wanted, uint64_t *bytes)
 	}
 	*bytes = end - begin;
 	return begin;
-}
-
-void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count)
-{
-	OWN_FILE FILE *file = fopen(kallsyms_path(), "re");
-	const char *name, *rest;
-	char line[LINE_ROOM];
-	size_t left = count;
-
-	memset(address, 0, count * sizeof(*address));
-
-	/*
-	 * The first one of a name counts: the kernel's symbols precede those of modules.  The compiler appends
-	 * ".isra.0" and the like to functions, ".12" to static variables.
-	 */
-	while (file && left && (name = next_symbol(file, line)))
-		for (size_t i = 0; i < count; i++) {
-			rest = after(name, wanted[i]);
-			if (address[i] || !rest || !strchr(".\t\n", rest[0]))
-				continue;
-			address[i] = address_of(line);
-			left -= address[i] != 0;
-		}
 }
 
 ino_t bpf_module(const char *directory)

@@ -131,12 +131,7 @@ const char *bpf_udp_unneeded(const struct backend_bpf_state *state,
 			     const struct backend_settings *settings, enum nf_probe probe);
 void bpf_udp_replace(struct backend_bpf_state *state, const struct backend_settings *settings);
 
-/*
- * functions.c: set address[i] to the address of the symbol wanted[i], a function or data, with or without a suffix of
- * the compiler; 0 if it is hidden or does not exist.  Of several with one name, the first.
- */
-void bpf_addresses(const char *const wanted[], uint64_t address[], size_t count);
-/* The address of a function, and its length in bytes; 0 if it is hidden or does not exist, and no length. */
+/* functions.c: the address of a function and its length in bytes; 0 and no length if it is hidden or does not exist. */
 uint64_t bpf_function(const char *name, uint64_t *bytes);
 /*
  * The inode number of a module's directory in /sys/module, a different number after

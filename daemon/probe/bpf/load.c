@@ -141,25 +141,22 @@ static void set_evidence(struct backend_bpf_state *state, const struct backend_s
  * kernels pass the socket to kfree_skb, but not a raw socket that they passed over: those tables are of all kernels.  A
  * kernel without CONFIG_KALLSYMS_ALL hides all of them; then sockets are not found.
  */
-static void set_tables(struct backend_bpf_state *state)
+static void set_tables(struct backend_bpf_state *state, const uint64_t symbols[BACKEND_SYMBOLS])
 {
-	static const char *const names[] = {"inet_ehash_secret", "inet6_ehash_secret",
-					    "ipv6_hash_secret",	 "tcp_ipv6_hash_secret",
-					    "udp_table",	 "raw_v4_hashinfo",
-					    "raw_v6_hashinfo",	 "net_tx_action"};
-	uint64_t address[ARRAY_SIZE(names)] = {0};
 	typeof(state->skel->rodata->settings) *to = &state->skel->rodata->settings;
 
-	bpf_addresses(names, address, ARRAY_SIZE(names));
-	to->raw_table = address[5];
-	to->raw6_table = address[6];
-	state->skel->bss->live.net_tx_action = address[7];
+	to->raw_table = symbols[BACKEND_RAW_V4_HASHINFO];
+	to->raw6_table = symbols[BACKEND_RAW_V6_HASHINFO];
+	state->skel->bss->live.net_tx_action = symbols[BACKEND_NET_TX_ACTION];
 	if (state->features.kfree_skb_rx_sk)
 		return;
-	to->ehash_secret = address[0];
-	to->ehash6_secret = address[1];
-	to->ehash6_address_secret = address[3] ? address[3] : address[2];
-	to->udp_table = state->features.kfree_skb_reason ? 0 : address[4];
+	to->ehash_secret = symbols[BACKEND_INET_EHASH_SECRET];
+	to->ehash6_secret = symbols[BACKEND_INET6_EHASH_SECRET];
+	to->ehash6_address_secret = symbols[BACKEND_TCP_IPV6_HASH_SECRET];
+	if (!to->ehash6_address_secret)
+		to->ehash6_address_secret = symbols[BACKEND_IPV6_HASH_SECRET];
+	if (!state->features.kfree_skb_reason)
+		to->udp_table = symbols[BACKEND_UDP_TABLE];
 }
 
 static void set_constants(struct backend_bpf_state *state, const struct backend_settings *settings)
@@ -190,7 +187,7 @@ static void set_constants(struct backend_bpf_state *state, const struct backend_
 	to->fentry_once = state->features.fentry_once;
 	to->governor = settings->governor;
 	set_evidence(state, settings);
-	set_tables(state);
+	set_tables(state, settings->symbols);
 }
 
 void bpf_tune(const struct backend_bpf_state *state, const struct backend_settings *settings)

@@ -121,6 +121,35 @@ static void test_not_text(void **state)
 	assert_string_equal(at(0xffffffffffffffff), "0xffffffffffffffff");
 }
 
+static void test_wanted(void **state)
+{
+	static const char *const names[] = {"udp_rcv", "some_data", "veth_data",	"not_there",
+					    "net_tx",  "udp_table", "fixed_percpu_data"};
+	static const uint64_t expected[] = {0xffffffff81000110,
+					    0xffffffff82000000,
+					    0xffffffffc0100080,
+					    0,
+					    0xffffffff84000000,
+					    0xffffffff84000100,
+					    0};
+	static const char suffixed[] = "ffffffff83ffff00 T net_tx_action\n"
+				       "ffffffff84000000 t net_tx.isra.0\n"
+				       "ffffffff84000100 b udp_table.12\n"
+				       "ffffffff84000200 D udp_table\n";
+	uint64_t address[ARRAY_SIZE(names)] = {1, 1, 1, 1, 1, 1, 1};
+	char text[sizeof(kernel) + sizeof(suffixed)];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", kernel, suffixed);
+	symbols_want(symbols, names, address, ARRAY_SIZE(names));
+	assert_int_equal(load(text), 0);
+	assert_memory_equal(address, expected, sizeof(expected));
+	/* Only that time, for another thread reads the table again. */
+	memset(address, 0, sizeof(address));
+	assert_int_equal(load(text), 0);
+	assert_int_equal(address[0], 0);
+}
+
 static void test_too_far(void **state)
 {
 	(void)state;
@@ -310,6 +339,7 @@ int main(void)
 		TEST(functions),
 		TEST(modules),
 		TEST(not_text),
+		TEST(wanted),
 		TEST(too_far),
 		TEST(not_loaded),
 		TEST(hidden),
