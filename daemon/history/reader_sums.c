@@ -241,8 +241,6 @@ static int add_live(struct question *question)
 
 /* ---- names of namespaces ---------------------------------------------------------- */
 
-/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
-
 /* The identity of a row's namespace, as the name of a member; false: it is not known. */
 static bool netns_of(const struct reader_row *row, char key[static 24])
 {
@@ -321,6 +319,7 @@ static int join_equal(struct reader_rows *rows)
 	return 0;
 }
 
+/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
 static int name_unsure(struct reader_rows *rows)
 {
 	OWN_JSON json_t *names = NULL;
