@@ -8,13 +8,12 @@ import time
 
 import pytest
 
-from lab import kernel, packets, patience, waiting
+from lab import kernel, packets, patience, sockets, waiting
 
 SLEEP = patience.seconds(0.030)
 ROUNDS = 20
 # Half a bucket of the histogram.
 BUCKET_ERROR = 0.125
-SO_TIMESTAMPNS = 35
 
 
 # With enough room that other traffic of this host does not push out a waiting packet.
@@ -210,10 +209,10 @@ def test_shaped_qdisc(daemon, silent_pair):
                   "rate", f"{rate * 8}bit", "burst", burst, "limit", "200000")
     with udp_exchange(pair, 4) as exchange:
         reader = exchange.reader.__self__
-        reader.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        sockets.stamp_arrivals(reader)
         time.sleep(0.1)  # the kernel begins to add timestamps a moment later
         calls = [_timed(lambda: exchange.sender(b"x" * payload)) for _ in range(count)]
-        arrivals = [_arrival(reader) for _ in range(count)]
+        arrivals = [sockets.arrival(reader) for _ in range(count)]
     latency = waiting.until(lambda: daemon.latency(device, "queue_to_start_xmit"),
                             lambda l: l and l["count"] >= count)
     qdisc = device.qdisc("tbf")
@@ -241,13 +240,6 @@ def _timed(call):
     before = time.time_ns()
     call()
     return before, time.time_ns()
-
-
-def _arrival(reader):
-    _, ancillary, _, _ = reader.recvmsg(2000, 100)
-    (_, _, stamp), = ancillary
-    seconds, nanoseconds = struct.unpack("qq", stamp)
-    return seconds * 1_000_000_000 + nanoseconds
 
 
 def _token_bucket(calls, length, burst, rate):

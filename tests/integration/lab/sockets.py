@@ -3,8 +3,11 @@
 
 import contextlib
 import socket
+import struct
 
 from . import patience
+
+SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 
 
 def _family(address):
@@ -57,3 +60,15 @@ def packet(device):
 
 
 KINDS = {"udp": udp, "tcp": tcp}
+
+
+def stamp_arrivals(reader):
+    """The kernel keeps the time at which each datagram arrives.  It begins a moment later."""
+    reader.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+
+
+def arrival(reader):
+    """Read a datagram; returns the time of its arrival, as time.time_ns()."""
+    _, ((_, _, stamp),), _, _ = reader.recvmsg(2048, 64)
+    second, nanosecond = struct.unpack("=qq", stamp)
+    return second * 10**9 + nanosecond
