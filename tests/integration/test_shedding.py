@@ -135,8 +135,9 @@ def check_bursts(daemon, silent_pair):
         time.sleep(0.1)
     bursts = [since(*pair) for pair in zip(answers, answers[1:])]
     within = [abs(count - BATCH) <= margin + 1 for count, margin in bursts]
-    # What no window saw is in the margin as a whole, so at least 95 of 100 are within theirs.
-    assert chance.believable(within.count(False), len(within)), (bursts, gaps)
+    # What no window saw is in the margin as a whole, so 99 of 100 are within theirs, and three of
+    # twelve miss it once in 5,000 runs.
+    assert within.count(False) <= 2, (bursts, gaps)
     assert gaps[-1][0] > BATCH and gaps[-1][1] > 0, gaps
     assert "packets in the other" in daemon.netflowctl("latency").stdout
 
