@@ -30,17 +30,13 @@ def makes_sense(topology, load, family):
 CELLS = [Cell(topology, load, family) for topology in BUILDERS for load in LOADS.values()
          for family in (4, 6) if makes_sense(topology, load, family)]
 
-# Messages per second that an emulated machine sends in time.
-EMULATED_RATE = 2000
 
-
-def emulated():
-    """The cells for an emulated machine: each load that it can make in each topology, with IPv4 and
-    IPv6 by turns."""
+def emulated(turn):
+    """The cells for an emulated machine: each load in each topology, with IPv4 and IPv6 by turns.
+    The next turn, on another kernel, has the others."""
     pairs = itertools.groupby(CELLS, lambda cell: (cell.topology, cell.load.name))
     cells = [list(families) for _, families in pairs]
-    return [families[number % len(families)] for number, families in enumerate(cells)
-            if families[0].load.rate <= EMULATED_RATE]
+    return [families[(number + turn) % len(families)] for number, families in enumerate(cells)]
 
 
 def sample(text):

@@ -10,13 +10,13 @@ import pytest
 
 import shape_loads
 import topologies
-from lab import attempts, chance, hidden
+from lab import attempts, chance, hidden, patience
 from lab.daemon import Daemon
 from replies import between
 from test_shapes import QUIET_SECONDS, ask, counters, floor
 
 SEEN_SECONDS, SEEN_JOURNEYS = 2, 100
-FLOOD = shape_loads.Load("flood", "udp", 20000, 4)
+FLOOD = shape_loads.here(shape_loads.Load("flood", "udp", 20000, 4))
 SMALL, SMALL_FLOWS = shape_loads.Load("small", "udp", 100, 0.25), 8
 
 Seen = collections.namedtuple("Seen", "burst question seconds low high estimate")
@@ -84,6 +84,7 @@ def test_margins_of_bursts(question):
     assert chance.believable(len(outside), len(asked)), "\n".join(map(str, outside))
 
 
+@patience.needs_real_cpus
 def test_bursts_are_seen():
     """By 100 journeys on each path, if they last for 2 s."""
     asked = [s for s in SEEN if s.seconds >= SEEN_SECONDS]
