@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+from conftest import shared
 from lab import (backends, journeys, ledgers, nics, offload, one_clock, packets, paths, patience,
                  probes, skbtrace, sockets, waiting)
 
@@ -37,6 +38,16 @@ pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bp
 def wire(lab):
     """left ── right: two cards if there are any."""
     return lab.pair(ipv6=False) if nics.why_not() else nics.pair(lab)
+
+
+@pytest.fixture
+def daemon(request):
+    """It records every journey.  Cards have the same index in each test, and namespaces soon the
+    same number, so that a daemon that tests share would take them for one device."""
+    if nics.why_not():
+        yield from shared(request, journeys.EVERY)
+    else:
+        yield request.getfixturevalue("start")(*journeys.EVERY)
 
 
 @pytest.fixture
@@ -74,7 +85,9 @@ def shape(device, verb, rate):
                          "burst", "20000" if rate == OPEN else "200", "limit", "1000000")
 
 
-CLOSED, OPEN = "800bit", "1gbit"
+# Closed, it has room for one datagram, and passes on the next when a timer fires, in 0.1 s or more,
+# also if it was opened before.  All of a burst must be in it by then.
+CLOSED, OPEN = f"{max(800, round(3200 / patience.FACTOR))}bit", "1gbit"
 
 
 def send_bursts(wire, sender, burst, rounds=ROUNDS):
@@ -184,10 +197,9 @@ def set_up(wire, gro, threaded):
 
 @pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst, gro, threaded", CASES)
-def test_bursts(start, wire, burst, gro, threaded):
+def test_bursts(daemon, wire, burst, gro, threaded):
     """Every datagram has its stages; those of a burst are in order."""
     set_up(wire, gro, threaded)
-    daemon = start(*journeys.EVERY)
     try:
         count = exchange(daemon, wire, burst)
     finally:
@@ -202,10 +214,9 @@ def test_bursts(start, wire, burst, gro, threaded):
 
 @pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst, gro, threaded", CASES)
-def test_bursts_and_the_kernels_trace(start, wire, traced, burst, gro, threaded):
+def test_bursts_and_the_kernels_trace(traced, daemon, wire, burst, gro, threaded):
     """The times of every datagram are those of the kernel's trace of the same skb."""
     set_up(wire, gro, threaded)
-    daemon = start(*journeys.EVERY)
     try:
         with skbtrace.tracing() as trace:
             count = exchange(daemon, wire, burst)
@@ -258,7 +269,7 @@ def send_flows(wire, senders, burst):
 
 @pytest.mark.needs("rx_latency", "headers")
 @pytest.mark.parametrize("threaded", [False, True], ids=["softirq", "threaded"])
-def test_several_queues_and_the_kernels_trace(start, lab, traced, threaded):
+def test_several_queues_and_the_kernels_trace(traced, daemon, lab, threaded):
     """Several queues of a device, each with its own NAPI, receive at the same time on two CPUs."""
     if not skbtrace.shows_addresses():
         pytest.skip("the kernel's trace does not show which skb is which")
@@ -266,7 +277,6 @@ def test_several_queues_and_the_kernels_trace(start, lab, traced, threaded):
     offload.switch(wire.left_device, offload.STSO, False)
     offload.switch(wire.right_device, offload.SGRO, True)
     thread_napi(wire.right_device, threaded)
-    daemon = start(*journeys.EVERY)
     with contextlib.ExitStack() as stack, skbtrace.tracing() as trace:
         pairs = [stack.enter_context(sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT + flow))
                  for flow in range(FLOWS)]
@@ -293,7 +303,7 @@ def test_several_queues_and_the_kernels_trace(start, lab, traced, threaded):
 
 @pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst", [8, 64])
-def test_rps(start, wire, burst):
+def test_rps(daemon, wire, burst):
     """Another CPU than that of the card serves the packets."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -301,7 +311,6 @@ def test_rps(start, wire, burst):
     wire.right_device.namespace.run(
         "sh", "-c", f"echo {1 << cpus[1]:x} > "
         f"/sys/class/net/{wire.right_device.name}/queues/rx-0/rps_cpus")
-    daemon = start(*journeys.EVERY)
     count = exchange(daemon, wire, burst)
     records = records_of(daemon, wire, count)
     check_stages(records)
@@ -311,11 +320,10 @@ def test_rps(start, wire, burst):
 
 
 @pytest.mark.needs("rx_latency", "by its address only")
-def test_tcp_and_the_kernels_trace(start, wire, traced):
+def test_tcp_and_the_kernels_trace(traced, daemon, wire):
     """TCP bulk: each record shows the receive and the copy of one and the same skb."""
     if not skbtrace.shows_addresses():
         pytest.skip("the kernel's trace does not show which skb is which")
-    daemon = start(*journeys.EVERY)
     rounds, size = 32, 1 << 17
     with skbtrace.tracing() as trace, \
             sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
@@ -351,9 +359,8 @@ def test_tcp_and_the_kernels_trace(start, wire, traced):
 
 @pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.parametrize("burst", [1, 8])
-def test_tcp_has_every_stage(start, wire, burst):
+def test_tcp_has_every_stage(daemon, wire, burst):
     """Small messages, read as they come and late: each skb that a reader gets was queued."""
-    daemon = start(*journeys.EVERY)
     count = 50
     with sockets.tcp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, reader):
         for _ in range(count):
@@ -437,10 +444,10 @@ def check_consumed(daemon, before, count):
 
 @pytest.mark.needs("wake", "sk_data_ready")
 @pytest.mark.smoke
-def test_tun_writer(start, lab):
+def test_tun_writer(daemon, lab):
     """The kernel answers an echo request in the context of the task that wrote it: no task reads
     it."""
-    daemon, count = start(*journeys.EVERY), 50
+    count = 50
     namespace = lab.namespace(ipv6=False)
     namespace.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
     with packets.Tunnel(namespace, lab.name()) as tunnel:
@@ -454,9 +461,9 @@ def test_tun_writer(start, lab):
 
 @pytest.mark.smoke
 @pytest.mark.needs("rx_latency", "headers")
-def test_datagram_of_a_tun_writer(start, lab):
+def test_datagram_of_a_tun_writer(daemon, lab):
     """Received outside a softirq: it has no stage of one, and all stages from receive on."""
-    daemon, count = start(*journeys.EVERY), 20
+    count = 20
     namespace = lab.namespace(ipv6=False)
     with packets.Tunnel(namespace, lab.name()) as tunnel, namespace.entered(), \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
@@ -478,11 +485,11 @@ def test_datagram_of_a_tun_writer(start, lab):
 
 
 @pytest.mark.needs("wake", "sk_data_ready")
-def test_threaded_napi_consumes(start, wire):
+def test_threaded_napi_consumes(daemon, wire):
     """A kernel thread serves the card, so the kernel consumes the packets outside a softirq."""
     wire.right.sysctl(**{"net.ipv4.icmp_echo_ignore_all": 1})
     set_up(wire, True, True)
-    daemon, count = start(*journeys.EVERY), 50
+    count = 50
     try:
         before = ledgers.quiet(daemon)
         with wire.left.entered(), \
@@ -497,9 +504,9 @@ def test_threaded_napi_consumes(start, wire):
     assert not journeys.ask(daemon, wire.right_device)
 
 
-def test_busy_polling(start, wire):
+def test_busy_polling(daemon, wire):
     """The reader polls the card itself."""
-    daemon, count = start(*journeys.EVERY), 100
+    count = 100
     with sockets.udp(wire.left, wire.right, wire.RIGHT4, PORT) as (sender, socket_):
         try:
             socket_.setsockopt(socket.SOL_SOCKET, SO_BUSY_POLL, 50_000)  # µs
