@@ -129,13 +129,14 @@ def test_hostile_client(daemon, kind):
     assert not what or clients[what] > before["clients"][what], clients
 
 
-@pytest.mark.alone
 def test_crowd_of_root(serve):
     """128 idle connections of root itself: root still gets in, once they are a second old."""
     daemon = serve()
     with contextlib.ExitStack() as crowd:
         for _ in range(128):
-            crowd.enter_context(daemon.client())
+            last = crowd.enter_context(daemon.client())
+        # The daemon takes connections in their order: after this answer it has taken all of them.
+        last.call("GetStatus")
         time.sleep(1.2)
         for _ in range(10):
             assert netflowctl("--socket", daemon.socket_path, "status").returncode == 0
@@ -180,7 +181,6 @@ def test_reader_that_stops(serve):
         assert clients["unsent_bytes"] == 0
 
 
-@pytest.mark.alone
 def test_top_with_a_long_interval(serve):
     """A client whose interval is longer than control.idle connects again."""
     daemon = serve("control.idle=1s")
@@ -192,7 +192,6 @@ def test_top_with_a_long_interval(serve):
 # ---- measuring ----
 
 
-@pytest.mark.alone
 def test_measuring_is_rationed(serve):
     """Users other than root share one measurement at a time, at most a tenth of the time."""
     needs_bpf()
@@ -201,7 +200,9 @@ def test_measuring_is_rationed(serve):
         pytest.skip("this kernel cannot measure programs")
     begin = time.monotonic()
     fresh, earlier = [], 0
-    while time.monotonic() - begin < 4:
+    # If others have the CPUs, a measurement takes longer, and so does the wait for the next one.
+    while time.monotonic() - begin < 4 or \
+            (len(fresh) < 2 and time.monotonic() - begin < patience.seconds(60)):
         with connect_as(NOBODY, daemon) as one, connect_as(OTHER, daemon) as two:
             for client in (one, two):
                 client.send("io.netflowd.GetStatus", {"measure_ms": 200})
