@@ -13,7 +13,7 @@ import pytest
 from lab import backends, patience, paths, waiting
 from lab.varlink import Client
 
-pytestmark = [pytest.mark.alone, pytest.mark.shared]
+pytestmark = pytest.mark.shared
 
 # CPU time of one turn of the daemon's loop, ns.  The sanitized build is slower.
 TURN_NS = 10_000_000 if paths.VARIANT == "plain" else 200_000_000
@@ -83,12 +83,15 @@ def many_devices(namespace, count):
 
 # ---- shared -----------------------------------------------------------------
 
+@pytest.mark.xdist_group("test_readings")
 @pytest.mark.parametrize("method, part", [("GetDrops", "drops"), ("GetLatency", "devices"),
                                           ("GetNapi", "napi"), ("GetStatus", "ledger")])
 def test_ten_viewers_cost_what_one_costs(daemon, method, part):
     before, begun = readings(daemon, part), time.monotonic()
     with callers(daemon, 10, method, pause=0.1, max_age_ms=250) as durations:
         time.sleep(1.5)
+        # On a busy machine the viewers themselves may need longer for these calls.
+        waiting.until(lambda: len(durations), lambda calls: calls > 50, seconds=30)
     after, seconds = readings(daemon, part), time.monotonic() - begun
     # The status that asks is a call, too.
     assert after["requests"] - before["requests"] >= len(durations)
@@ -96,6 +99,7 @@ def test_ten_viewers_cost_what_one_costs(daemon, method, part):
     assert after["readings"] - before["readings"] <= seconds / 0.25 + 4
 
 
+@pytest.mark.alone
 def test_ten_tops_share(daemon, cli):
     before = readings(daemon, "devices")
     tops = [subprocess.Popen([str(paths.CLI), "--socket", str(daemon.socket_path), "top",
@@ -110,6 +114,7 @@ def test_ten_tops_share(daemon, cli):
     assert after["readings"] - before["readings"] <= 12
 
 
+@pytest.mark.alone
 def test_a_call_sees_what_was_sent_before_it(daemon, pair):
     """Also while others have just read: 4,217 sent are 4,217."""
     with callers(daemon, 3, "GetDrops"):
@@ -118,6 +123,7 @@ def test_a_call_sees_what_was_sent_before_it(daemon, pair):
             assert daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET") == total
 
 
+@pytest.mark.alone
 def test_old_readings_are_shown_as_old(daemon, pair):
     pair.left.send_udp(pair.RIGHT4, 9, 100)
     first = daemon.call("GetDrops")
@@ -131,6 +137,7 @@ def test_old_readings_are_shown_as_old(daemon, pair):
 
 # ---- strangers ----------------------------------------------------------------
 
+@pytest.mark.alone
 def test_strangers_in_a_tight_loop(start, pair, bpf):
     """They get 10 % of the loop's time, and not one record is lost for them: the ring has room for
     the records of a few seconds, from which the records of other tests also come."""
@@ -165,6 +172,7 @@ def loop_under_load(daemon, pair):
     return daemon.status()["loop"]
 
 
+@pytest.mark.alone
 def test_the_longest_turn(start, pair, bpf):
     """Many devices, a full table of drop keys, ten viewers, records, pages and alerts: one turn of
     the loop takes less than 10 ms of CPU time."""
@@ -180,6 +188,7 @@ def test_the_longest_turn(start, pair, bpf):
 
 # ---- the ledger -----------------------------------------------------------------
 
+@pytest.mark.alone
 def test_the_ledger_balances_under_a_flood(daemon, pair):
     """It is evaluated each time, and it holds each time, with what moved as the only tolerance."""
     moved = 0
@@ -206,6 +215,7 @@ def pages_of(daemon, method, **parameters):
         return client.pages(f"io.netflowd.{method}", **parameters)
 
 
+@pytest.mark.alone
 def test_every_record_is_in_one_page(start, pair, bpf):
     """While more records come."""
     # Each key has at most 2,000 records at once, so that those of other tests push none out.
@@ -226,6 +236,7 @@ def test_every_record_is_in_one_page(start, pair, bpf):
     assert sum(len(page["records"]) for page in quiet) == quiet[0]["matched"] >= 2000
 
 
+@pytest.mark.alone
 def test_every_row_is_in_one_page(start, pair, bpf):
     daemon = start("devices.slots=1024")
     netns = str(pair.left.inode)
@@ -250,6 +261,7 @@ def test_every_row_is_in_one_page(start, pair, bpf):
     assert worst == sorted(worst, reverse=True) and (not totals or worst[0] == max(totals))
 
 
+@pytest.mark.alone
 def test_limits(daemon, pair):
     many_devices(pair.left, 100)
     waiting.until(lambda: daemon.call("GetLatency")["devices"], lambda n: n >= 50, seconds=20)
@@ -270,6 +282,7 @@ def lines_of(daemon, *arguments):
     return done.stdout.splitlines()
 
 
+@pytest.mark.alone
 def test_default_output_fits(daemon, pair, cli):
     many_devices(pair.left, DEVICES)
     waiting.until(lambda: daemon.call("GetLatency")["devices"], lambda n: n >= 40, seconds=20)
