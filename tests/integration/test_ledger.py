@@ -190,7 +190,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
         got, lost = _read_what_waits(stopped)
         pair.left.send_udp(pair.RIGHT4, 10, 1)
         collected.until_port(10)
-        more, gap = _read_what_waits(stopped)
+        more, gap = _read_what_waits(stopped, until_port=10)
         got, lost = got + more, lost + gap
         after = drops_balance(daemon)
     ring_full = after["ring_full"] - before["ring_full"]
@@ -238,15 +238,19 @@ def _send_and_ask(daemon, pair, flood):
     return answers
 
 
-def _read_what_waits(client):
-    """(records, records lost) of a stream, until it sends nothing for a second."""
+def _read_what_waits(client, until_port=None):
+    """(records, records lost) of a stream: all up to the first record of the port, however long
+    that takes, and then until it sends nothing for a moment."""
     got = lost = 0
-    client.socket.settimeout(patience.seconds(1.0))
+    client.socket.settimeout(patience.seconds(30 if until_port else 0.3))
     try:
         while True:
             reply = client.receive()["parameters"]
             lost += reply.get("gap") or 0
-            got += reply.get("drop") is not None
+            drop = reply.get("drop")
+            got += drop is not None
+            if drop and drop["transport"]["destination_port"] == until_port:
+                client.socket.settimeout(patience.seconds(0.3))
     except TimeoutError:
         return got, lost
 
