@@ -13,7 +13,8 @@ PORT = 7777
 # Well above the delays of a busy machine, well below those that the tests make.
 SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
 
-pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared(*journeys.NONE, SLOW),
+              pytest.mark.usefixtures("bpf")]
 
 
 # In an emulated machine a shaper's timer fires late, never early.
@@ -129,8 +130,7 @@ def wait_of_late_reader(pair, transport, version, sleep):
 @pytest.mark.smoke
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("transport", sockets.KINDS)
-def test_late_reader(start, pair, transport, version):
-    daemon = start(*journeys.NONE, SLOW)
+def test_late_reader(daemon, pair, transport, version):
     wait = wait_of_late_reader(pair, transport, version, patience.seconds(0.040))
     record = slow_record(daemon, pair.right_device, "delivered")
     for begin in ("receive", "sock_queue"):
