@@ -146,7 +146,8 @@ def test_all_counts_nothing_and_says_so(serve, loopback):
     assert daemon.coverage("drops")["state"] == "unavailable"
     assert "counters stand still" in " ".join(daemon.netflowctl("drops").stdout.split())
     assert daemon.netflowctl("status").stdout.startswith("PAUSED: netflowd counts nothing")
-    assert waiting.until(lambda: alert(daemon, "ledger-gap"), lambda shown: "paused since" in shown)
+    assert "paused since" in waiting.until(lambda: alert(daemon, "ledger-gap"),
+                                           lambda shown: "paused since" in shown, seconds=20)
     # A second pause replaces the first.
     assert daemon.call("Pause", for_ns=3600 * 10**9)["paused"]["level"] == "stages"
     burst(loopback, 100)
@@ -159,7 +160,8 @@ def test_a_pause_ends_by_itself(serve, tmp_path):
     done = daemon.netflowctl("pause", "--for", "2s")
     assert done.returncode == 0 and "PAUSED" in done.stdout, done
     assert (tmp_path / "state/pause").exists()
-    assert not waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused)
+    assert not waiting.until(lambda: daemon.status().get("paused"), lambda paused: not paused,
+                             seconds=20)
     assert time.monotonic() - began > 1.9
     assert "detached" not in states(daemon, counting=False)
     assert "the time of the pause is over" in daemon.log()
@@ -199,7 +201,7 @@ def test_the_file(serve, tmp_path):
     daemon, file = serve(), tmp_path / "pause"
 
     def becomes(wanted):
-        assert waiting.until(lambda: level(daemon), lambda now: now == wanted) == wanted
+        assert waiting.until(lambda: level(daemon), lambda now: now == wanted, 20) == wanted
 
     file.write_text("")
     becomes("stages")
@@ -300,4 +302,5 @@ def test_metrics_show_a_pause(serve):
     assert 'state="detached"' in metrics()
     daemon.call("Resume")
     # A reading serves several scrapes.
-    assert waiting.until(metrics, lambda text: 'netflowd_paused{level="stages"} 0' in text)
+    resumed = 'netflowd_paused{level="stages"} 0'
+    assert resumed in waiting.until(metrics, lambda text: resumed in text, seconds=20)

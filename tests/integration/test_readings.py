@@ -99,19 +99,20 @@ def test_ten_viewers_cost_what_one_costs(daemon, method, part):
     assert after["readings"] - before["readings"] <= seconds / 0.25 + 4
 
 
-@pytest.mark.alone
+@pytest.mark.xdist_group("test_readings")
 def test_ten_tops_share(daemon, cli):
-    before = readings(daemon, "devices")
+    before, begun = readings(daemon, "devices"), time.monotonic()
     tops = [subprocess.Popen([str(paths.CLI), "--socket", str(daemon.socket_path), "top",
                               "--interval", "1", "--count", "4"], stdout=subprocess.PIPE)
             for _ in range(10)]
     for top in tops:
         assert top.communicate(timeout=patience.seconds(30))[0]
         assert top.returncode == 0
-    after = readings(daemon, "devices")
+    after, seconds = readings(daemon, "devices"), time.monotonic() - begun
     assert after["requests"] - before["requests"] == 50
-    # Five readings of each top, 1 s apart; a reading serves half an interval.
-    assert after["readings"] - before["readings"] <= 12
+    # Five readings of each top, 1 s apart or, on a busy machine, more; a reading serves half an
+    # interval.
+    assert after["readings"] - before["readings"] <= seconds / 0.5 + 4
 
 
 @pytest.mark.alone
