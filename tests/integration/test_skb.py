@@ -43,8 +43,9 @@ def wire(lab):
 @pytest.fixture
 def daemon(request):
     """It records every journey.  Cards have the same index in each test, and namespaces soon the
-    same number, so that a daemon that tests share would take them for one device."""
-    if nics.why_not():
+    same number, so that a daemon that tests share would take them for one device.  With trace
+    events a daemon loads no programs, and starts soon."""
+    if nics.why_not() and not backends.TRACE_EVENTS:
         yield from shared(request, journeys.EVERY)
     else:
         yield request.getfixturevalue("start")(*journeys.EVERY)
