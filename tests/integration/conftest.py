@@ -91,6 +91,9 @@ def beside(items):
                -listed.get(draw.function_of(item.nodeid), none).seconds)
 
 
+# First: what appends the group to a test's name, for the process that distributes tests, is the
+# plugin's hook of the same name.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     leave_out(config, items)
     if "PYTEST_XDIST_WORKER" in os.environ:
