@@ -24,6 +24,8 @@ MESSAGE_IDS = ("96a51bc4d28446abf3f1f556d38a9b0a", "134e662124490ad7e5cd8689a87e
 INTERVAL = 0.2
 SLACK = patience.seconds(0.5)  # the delay of a shared machine
 NOBODY = 65534
+RULES = "10-test.conf"  # what a test writes
+LATE_MS = 50  # a wait for a reader that is slow
 
 
 @pytest.fixture
@@ -35,8 +37,46 @@ def rules(tmp_path):
 def watch(start, rules, bpf):
     """watch(text, …) starts a daemon that evaluates these rules five times per second."""
     def run(text, *settings, **kwargs):
-        rules.write("10-test.conf", text)
+        rules.write(RULES, text)
         return start(rules.setting, *SETTINGS, *settings, **kwargs)
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept_rules(tmp_path_factory):
+    """The rules of the daemon that tests share; between two tests there are none."""
+    return Rules(tmp_path_factory.mktemp("rules") / "rules")
+
+
+@pytest.fixture
+def daemon(request, kept, kept_rules, bpf):
+    """The daemon of the tests with the mark `shared`, without a rule: the states of earlier rules
+    went with them."""
+    del bpf
+    kept_rules.write(RULES, "")
+    last = kept.daemons[-1] if kept.daemons else None
+    running = last if last and last.running else kept(
+        kept_rules.setting, *SETTINGS, f"latency.slow_receive_to_copy={LATE_MS}ms")
+    yield running
+    if request.node.failed:
+        kept.end(failed=True)
+        return
+    kept_rules.write(RULES, "")
+    running.call("Reload")
+    assert running.call("GetAlerts")["alerts"] == []
+    assert not waiting.until(lambda: children(running.pid), lambda c: not c)
+    assert not waiting.until(lambda: running.status()["clients"]["streams"], lambda n: not n)
+
+
+@pytest.fixture
+def evaluate(daemon, kept_rules, tmp_path):
+    """evaluate(text) lets the shared daemon evaluate these rules, from now on."""
+    tmp_path.chmod(0o711)  # programs of rules are here, and run as nobody
+
+    def run(text):
+        kept_rules.write(RULES, text)
+        daemon.call("Reload")
+        return daemon
     return run
 
 
@@ -58,13 +98,14 @@ def reload(daemon):
 # ---- conditions ----
 
 
+@pytest.mark.shared
 @pytest.mark.portable
 @pytest.mark.smoke
-def test_drop_rate_fires_and_resolves(watch, silent_pair):
+def test_drop_rate_fires_and_resolves(evaluate, silent_pair):
     """It fires within one window after the flood begins, and resolves within one after it ends;
     once each."""
     pair, window = silent_pair, 2
-    daemon = watch(drop_rule("flood", pair.right_device, "2s", "50/s", "clear = 5/s"))
+    daemon = evaluate(drop_rule("flood", pair.right_device, "2s", "50/s", "clear = 5/s"))
     assert alert(daemon, "flood")["state"] == "inactive"
     with Changes(daemon) as changes:
         begin, waited = time.time(), waiting.waited(daemon.pid)
@@ -90,7 +131,8 @@ def test_drop_rate_fires_and_resolves(watch, silent_pair):
     assert after["state"] == "resolved" and after["fired"] == 1
 
 
-def test_only_what_the_rule_names(watch, silent_pair, reasons):
+@pytest.mark.shared
+def test_only_what_the_rule_names(evaluate, silent_pair, reasons):
     """Reason, protocol and device select: of five rules, only the two that match the flood fire."""
     pair = silent_pair
     device = f"device = {pair.right_device.name}\nnetns = {pair.right.inode}"
@@ -101,7 +143,7 @@ def test_only_what_the_rule_names(watch, silent_pair, reasons):
         "all-but-another": f"reason = ! TCP_CSUM\n{device}\nprotocol = ipv4",
         "another-protocol": f"{device}\nprotocol = ipv6",
     }
-    daemon = watch("\n".join(
+    daemon = evaluate("\n".join(
         f"[alert {name}]\ncondition = drop_rate\nwindow = 2s\nover = 20\n{text}"
         for name, text in names.items()))
     flood(pair, 400, 400)
@@ -174,10 +216,11 @@ def test_drop_rate_names_the_reason_of_most(watch, silent_pair, reasons, journal
     assert pair.right.nft_counter("input") == 20
 
 
-def test_for_is_waited(watch, silent_pair):
+@pytest.mark.shared
+def test_for_is_waited(evaluate, silent_pair):
     """A condition that does not last does not fire."""
     pair = silent_pair
-    daemon = watch(drop_rule("lasting", pair.right_device, "1s", "50/s", "for = 5s"))
+    daemon = evaluate(drop_rule("lasting", pair.right_device, "1s", "50/s", "for = 5s"))
     sender = threading.Thread(target=flood, args=(pair, 400, 400))
     sender.start()
     reaches(daemon, "lasting", "pending")
@@ -186,10 +229,11 @@ def test_for_is_waited(watch, silent_pair):
     assert alert(daemon, "lasting")["fired"] == 0
 
 
-def test_latency_quantile(watch, silent_pair):
+@pytest.mark.shared
+def test_latency_quantile(evaluate, silent_pair):
     """A reader is 150 ms late."""
     pair = silent_pair
-    daemon = watch(f"""
+    daemon = evaluate(f"""
 [alert slow-reader]
 condition = latency
 segment = receive→copy
@@ -198,8 +242,8 @@ netns = {pair.right.inode}
 quantile = p50
 at_least = 5
 window = 2s
-over = 50ms
-""", "latency.slow_receive_to_copy=50ms")
+over = {LATE_MS}ms
+""")
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
         begin = time.monotonic_ns()
         for _ in range(8):
@@ -264,6 +308,7 @@ def test_a_probe_that_is_not_wanted_is_not_lost(watch):
     assert "kfree_skb" in alert(daemon, "drops")["unknown"]
 
 
+@pytest.mark.shared
 def test_links_cannot_be_detached(daemon):
     """The kernel refuses BPF_LINK_DETACH for every way in which netflowd attaches probes, so
     netflowd does not check for detached links."""
@@ -274,10 +319,11 @@ def test_links_cannot_be_detached(daemon):
         assert done.returncode and "Operation not supported" in done.stdout
 
 
-def test_probe_that_the_kernel_silences(watch, silent_pair):
+@pytest.mark.shared
+def test_probe_that_the_kernel_silences(evaluate, silent_pair):
     """The kernel does not call a program at a function while kernel.ftrace_enabled is 0, although
     the program's link remains."""
-    daemon, pair = watch("[alert probes]\ncondition = probe_lost\n"), silent_pair
+    daemon, pair = evaluate("[alert probes]\ncondition = probe_lost\n"), silent_pair
     switch = pathlib.Path("/proc/sys/kernel/ftrace_enabled")
 
     def sk_data_ready():
@@ -398,11 +444,12 @@ def program(tmp_path):
     return Program(tmp_path / "program", REPORT)
 
 
-def test_program_gets_the_alert_once(watch, silent_pair, program):
+@pytest.mark.shared
+def test_program_gets_the_alert_once(evaluate, silent_pair, program):
     """One run when it fires and one when it ends, each with the whole alert and without rights."""
     pair = silent_pair
-    daemon = watch(drop_rule("paged", pair.right_device, "1s", "50/s",
-                             f"exec = {program.path} network\nrepeat = 0"))
+    daemon = evaluate(drop_rule("paged", pair.right_device, "1s", "50/s",
+                                f"exec = {program.path} network\nrepeat = 0"))
     with Changes(daemon) as changes:
         flood(pair, 400, 400)
         streamed = [changes.next(), changes.next()]
@@ -457,13 +504,14 @@ def test_program_of_a_daemon_that_is_not_root(start, built, rules, tmp_path):
     check_harmless(program.files("status")[0].read_text(), bounded=False)
 
 
-def test_program_that_hangs(watch, tmp_path):
+@pytest.mark.shared
+def test_program_that_hangs(evaluate, tmp_path):
     """netflowd kills it and its children at its limit, and answers all calls until then."""
     sleep = f"sleep {1000000 + os.getpid()}"
     program = Program(tmp_path / "hangs", f"{sleep} &\n{sleep}")
-    daemon = watch(f"[alert hangs]\ncondition = probe_lost\nover = 1000\n"
-                   f"exec = {program.path}\nexec_limit = 1s\n")
-    results = []
+    daemon = evaluate(f"[alert hangs]\ncondition = probe_lost\nover = 1000\n"
+                      f"exec = {program.path}\nexec_limit = 1s\n")
+    logged, results = len(daemon.log()), []
     with daemon.client() as client:
         tester = threading.Thread(
             target=lambda: results.append(client.call("TestAlert", rule="hangs")))
@@ -482,24 +530,26 @@ def test_program_that_hangs(watch, tmp_path):
     assert not children(daemon.pid)
     left = subprocess.run(["pgrep", "-u", "nobody", "-f", sleep], stdout=subprocess.PIPE)
     assert left.stdout == b""
-    assert "killed at its limit" in daemon.log()
+    assert "killed at its limit" in daemon.log()[logged:]
 
 
-def test_what_a_program_prints_and_how_it_ends(watch, tmp_path):
+@pytest.mark.shared
+def test_what_a_program_prints_and_how_it_ends(evaluate, tmp_path):
     talks = Program(tmp_path / "talks", "echo first\necho second >&2\n"
                                         "printf '\\033[31mred\\n'\nyes | head -c 100000\nexit 3")
     deaf = Program(tmp_path / "deaf", "exec true")
-    daemon = watch("".join(
+    daemon = evaluate("".join(
         f"[alert {name}]\ncondition = probe_lost\nover = 1000\nactions = exec\nexec = {path}\n"
         for name, path in (("talks", talks.path), ("deaf", deaf.path),
                            ("missing", tmp_path / "nothing"), ("no-program", "/etc/passwd"))))
+    logged = len(daemon.log())
     said = {name: daemon.call("TestAlert", rule=name)["results"]
             for name in ("talks", "deaf", "missing", "no-program")}
     assert said["talks"] == [{"action": "exec", "fine": False, "result": "exit status 3"}]
     assert said["deaf"] == [{"action": "exec", "fine": True, "result": "exit status 0"}]
     assert "execve: No such file" in said["missing"][0]["result"]
     assert "execve: Permission denied" in said["no-program"][0]["result"]
-    log = daemon.log()
+    log = daemon.log()[logged:]
     assert "alert talks: program output: first" in log
     assert "alert talks: program output: second" in log
     assert "\033" not in log and "?[31mred" in log
@@ -519,10 +569,11 @@ def test_programs_end_with_the_daemon(watch, tmp_path):
     assert not any(os.path.exists(f"/proc/{pid}") for pid in running)
 
 
-def test_client_that_leaves_a_test(watch, tmp_path):
+@pytest.mark.shared
+def test_client_that_leaves_a_test(evaluate, tmp_path):
     """The program continues; no client gets its result."""
     program = Program(tmp_path / "slow", 'sleep 0.5; : >"$here/done.0"')
-    daemon = watch(f"[alert slow]\ncondition = probe_lost\nover = 1000\nexec = {program.path}\n")
+    daemon = evaluate(f"[alert slow]\ncondition = probe_lost\nover = 1000\nexec = {program.path}\n")
     for _ in range(3):
         with daemon.client() as client:
             client.send("io.netflowd.TestAlert", {"rule": "slow"})
@@ -654,19 +705,20 @@ def test_broken_rules_are_an_error(start, bpf, rules):
         [(a["name"], a["over"]) for a in before]
 
 
-def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
+@pytest.mark.shared
+def test_reload_keeps_what_it_must(evaluate, kept_rules, silent_pair, program):
     pair = silent_pair
     silent = "[alert silent]\ncondition = probe_lost\nover = 1000\n"
     rule = drop_rule("kept", pair.right_device, "4s", "50/s", f"exec = {program.path}")
-    daemon = watch(rule + silent)
+    daemon = evaluate(rule + silent)
     daemon.call("SilenceAlert", rule="silent", for_ns=3600 * 10**9)
     flood(pair, 400, 400)
     before = reaches(daemon, "kept", "firing", 5)
 
     # Another text, another threshold, a new rule: a firing rule stays firing, a silenced rule
     # stays silenced.
-    rules.write("10-test.conf", rule.replace("50/s", "40/s").replace("4s", "5s") + silent +
-                "[alert new]\ncondition = probe_lost\nover = 1000\n")
+    kept_rules.write(RULES, rule.replace("50/s", "40/s").replace("4s", "5s") + silent +
+                     "[alert new]\ncondition = probe_lost\nover = 1000\n")
     reload(daemon)
     after = alert(daemon, "kept")
     assert after["state"] == "firing" and after["since"] == before["since"] and after["over"] == 40
@@ -675,7 +727,7 @@ def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
     assert alert(daemon, "new")["state"] == "inactive"
 
     # A mistake changes nothing.
-    rules.write("10-test.conf", rule.replace("50/s", "lots") + silent)
+    kept_rules.write(RULES, rule.replace("50/s", "lots") + silent)
     assert daemon.netflowctl("reload", check=False).returncode == 1
     assert alert(daemon, "kept")["over"] == 40
     assert {a["name"] for a in daemon.call("GetAlerts")["alerts"]} == {"kept", "silent", "new"}
@@ -686,13 +738,14 @@ def test_reload_keeps_what_it_must(watch, rules, silent_pair, program):
     assert [loads(p)["change"] for p in program.files("json")] == ["fired", "resolved"]
 
 
-def test_a_rule_that_is_removed_is_resolved(watch, rules, silent_pair):
+@pytest.mark.shared
+def test_a_rule_that_is_removed_is_resolved(evaluate, kept_rules, silent_pair):
     pair = silent_pair
-    daemon = watch(drop_rule("gone", pair.right_device, "60s", "1/s"))
+    daemon = evaluate(drop_rule("gone", pair.right_device, "60s", "1/s"))
     with Changes(daemon) as changes:
         flood(pair, 200, 400)
         assert changes.next()["change"] == "fired"
-        rules.write("10-test.conf", "")
+        kept_rules.write(RULES, "")
         reload(daemon)
         last = changes.next()
     assert last["change"] == "resolved" and "its rule was removed" in last["summary"]
@@ -756,8 +809,8 @@ def test_a_rules_directory_that_cannot_be_read(start, bpf, tmp_path):
     assert done.returncode == 1 and "cannot read the directory" in done.stderr
 
 
-def test_no_rules_are_said_to_be_none(start, bpf, rules):
-    daemon = start(rules.setting)
+@pytest.mark.shared
+def test_no_rules_are_said_to_be_none(daemon):
     assert "There are no alert rules: netflowd evaluates no conditions." \
         in daemon.netflowctl("alerts").stdout
 
@@ -771,18 +824,21 @@ def test_unknown_user(start, tmp_path):
 # ---- asking ----
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("method, more", [("TestAlert", {}), ("SilenceAlert", {"for_ns": 10}),
                                           ("UnsilenceAlert", {})])
-def test_unknown_rule(watch, method, more):
-    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+def test_unknown_rule(evaluate, method, more):
+    daemon = evaluate("[alert probes]\ncondition = probe_lost\n")
     with pytest.raises(VarlinkError) as caught:
         daemon.call(method, rule="probs", **more)
     assert caught.value.name == "UnknownAlert"
     assert caught.value.parameters == {"rule": "probs", "nearest": "probes"}
 
 
-def test_only_root_changes(watch):
-    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+@pytest.mark.shared
+def test_only_root_changes(evaluate):
+    daemon = evaluate("[alert probes]\ncondition = probe_lost\n")
+    mode = daemon.socket_path.stat().st_mode & 0o777
     daemon.socket_path.chmod(0o666)
     command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", paths.CLI,
                "--socket", daemon.socket_path, "alerts"]
@@ -800,12 +856,15 @@ def test_only_root_changes(watch):
                               timeout=patience.seconds(20)).returncode == 0
     finally:
         (daemon.socket_path.parent / "netflowctl").unlink(missing_ok=True)
+        daemon.socket_path.chmod(mode)
 
 
-def test_netflowctl(watch, silent_pair, cli):
+@pytest.mark.shared
+def test_netflowctl(evaluate, silent_pair, cli):
     pair = silent_pair
-    daemon = watch(drop_rule("shown", pair.right_device, "3s", "50/s", "remedy = Read faster:\n"
-                             "    start another one.") + "[alert idle]\ncondition = probe_lost\n")
+    daemon = evaluate(drop_rule("shown", pair.right_device, "3s", "50/s", "remedy = Read faster:\n"
+                                "    start another one.") +
+                      "[alert idle]\ncondition = probe_lost\n")
     follower = subprocess.Popen(
         [paths.CLI, "--socket", daemon.socket_path, "alerts", "--follow", "--json", "--limit", "1"],
         stdout=subprocess.PIPE, text=True)
@@ -830,6 +889,7 @@ def test_netflowctl(watch, silent_pair, cli):
     assert "shown resolved since" in daemon.netflowctl("alerts").stdout
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("words, says", [
     (["silence", "probes"], "--for 2h"),
     (["silence", "prob", "--for", "2h"], "did you mean probes?"),
@@ -838,7 +898,7 @@ def test_netflowctl(watch, silent_pair, cli):
     (["--limit", "3"], "--limit is only for --follow"),
     (["silence", "probes", "--for", "soon"], "duration"),
 ])
-def test_wrong_usage(watch, cli, words, says):
-    daemon = watch("[alert probes]\ncondition = probe_lost\n")
+def test_wrong_usage(evaluate, cli, words, says):
+    daemon = evaluate("[alert probes]\ncondition = probe_lost\n")
     done = daemon.netflowctl("alerts", *words)
     assert done.returncode == 2 and says in done.stderr
