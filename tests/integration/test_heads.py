@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from conftest import shared
 from lab import loads, net, patience, sockets, waiting, xdp
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -19,12 +20,24 @@ FEW = ("cost.governor=on", "cost.budget=100%", "cost.cpu_budget=100%")
 PORT = 7777
 SIZE = 100
 COUNT = patience.fewer(5_000)
+OFF = pytest.param("off", marks=pytest.mark.shared)
 NAT = """
 table ip heads {
 	chain to { type nat hook prerouting priority -100; ip daddr %s tcp dport 7778 dnat to %s:7777; }
 	chain from { type nat hook postrouting priority 100; masquerade; }
 }
 """
+
+
+@pytest.fixture
+def daemon(request, kept, governor):
+    """While all are followed, the tests share it.  One that follows some has a past of its own, and
+    no other daemon of the file beside it."""
+    if governor == "off":
+        yield from shared(request, ALL)
+    else:
+        kept.end()
+        yield request.getfixturevalue("start")(*FEW)
 
 
 def exchange(sender, reader, count):
@@ -61,11 +74,10 @@ def through(path, stack, shape, version):
         path.left, path.right, path.right_address(version), PORT))
 
 
-@pytest.mark.parametrize("governor", ["off", "on"])
+@pytest.mark.parametrize("governor", [OFF, "on"])
 @pytest.mark.parametrize("shape, version", [("tcp", 4), ("tcp", 6), ("udp", 4), ("nat", 4),
                                             ("sniffer", 4), ("xdp", 4)])
-def test_receiver_behind_a_router(start, path, shape, version, governor):
-    daemon = start(*(ALL if governor == "off" else FEW))
+def test_receiver_behind_a_router(path, daemon, shape, version, governor):
     with contextlib.ExitStack() as stack:
         sender, reader = through(path, stack, shape, version)
         check(daemon, stack, governor, path.right_device, lambda: exchange(sender, reader, COUNT))
@@ -98,7 +110,8 @@ def pod_above(lab, below, kind):
     """The device of a pod on top of its node's."""
     pod, name = lab.namespace(), lab.name()
     try:
-        below.namespace.ip("link", "add", "link", below.name, "name", name, *ABOVE[kind])
+        below.namespace.ip("link", "add", "link", below.name, "name", name,
+                           "index", pod.new_index(), *ABOVE[kind])
     except RuntimeError as error:
         assert "Unknown device type" in str(error), error
         pytest.skip(f"this kernel has no {kind} devices")
@@ -108,15 +121,17 @@ def pod_above(lab, below, kind):
 
 
 @pytest.mark.parametrize("kind, protocol, governor", [
-    *(("macvlan", protocol, governor) for protocol in ("udp", "tcp") for governor in ("off", "on")),
-    pytest.param("vlan", "tcp", "off", marks=pytest.mark.smoke),
-    pytest.param("ipvlan", "udp", "off", marks=pytest.mark.smoke)])
-def test_receiver_with_a_device_above(start, lab, kind, protocol, governor):
+    pytest.param("macvlan", "udp", "off", marks=pytest.mark.shared),
+    ("macvlan", "udp", "on"),
+    pytest.param("macvlan", "tcp", "off", marks=pytest.mark.shared),
+    ("macvlan", "tcp", "on"),
+    pytest.param("vlan", "tcp", "off", marks=[pytest.mark.shared, pytest.mark.smoke]),
+    pytest.param("ipvlan", "udp", "off", marks=[pytest.mark.shared, pytest.mark.smoke])])
+def test_receiver_with_a_device_above(daemon, lab, kind, protocol, governor):
     nodes = lab.pair(ipv6=False)
     left, right = (pod_above(lab, below, kind)
                    for below in (nodes.left_device, nodes.right_device))
     net.join(left, net.Pair.LEFT4, net.Pair.LEFT6, right, net.Pair.RIGHT4, net.Pair.RIGHT6)
-    daemon = start(*(ALL if governor == "off" else FEW))
     with contextlib.ExitStack() as stack:
         sender, reader = stack.enter_context(sockets.KINDS[protocol](
             left.namespace, right.namespace, net.Pair.RIGHT4, PORT))
@@ -132,8 +147,9 @@ def tunnel(lab, below, own, peer):
     return net.Device(node, name)
 
 
-@pytest.mark.parametrize("governor", [pytest.param("off", marks=pytest.mark.smoke), "on"])
-def test_router_into_a_tunnel(start, lab, governor):
+@pytest.mark.parametrize("governor", [
+    pytest.param("off", marks=[pytest.mark.shared, pytest.mark.smoke]), "on"])
+def test_router_into_a_tunnel(daemon, lab, governor):
     """IPv6 passes on a clone, because the packet has too little room for the tunnel's headers."""
     nodes, pod = lab.pair(), lab.namespace()
     inside, outside = lab.veth(pod, nodes.left)
@@ -144,7 +160,6 @@ def test_router_into_a_tunnel(start, lab, governor):
     pod.ip("route", "add", "default", "via", "fd78:1::1")
     nodes.right.ip("route", "add", "fd78:1::/64", "via", "fd77:5::1")
     nodes.left.sysctl(**{"net.ipv6.conf.all.forwarding": 1})
-    daemon = start(*(ALL if governor == "off" else FEW))
     with contextlib.ExitStack() as stack:
         sender, reader = stack.enter_context(sockets.udp(pod, nodes.right, "fd77:5::2", PORT))
         check(daemon, stack, governor, far, lambda: exchange(sender, reader, COUNT))
