@@ -12,6 +12,9 @@ from lab import journeys, ledgers, paths, sockets, waiting
 from lab.varlink import VarlinkError
 
 PORT = 7777
+# Of the daemon that tests share: few records, and so slow is no journey, even if the machine stops
+# for a moment.
+START = "[drops]\nrate = 1\nburst = 1\n[latency]\nslow_total = 60s\n"
 
 
 @pytest.fixture
@@ -29,6 +32,21 @@ class Files:
 
     def drop_in(self, name, text):
         (self.directory / name).write_text(text)
+
+
+class Started(Files):
+    """What the shared daemon reads when it starts and when it reloads: settings and rules."""
+
+    def __init__(self, directory):
+        super().__init__(directory / "netflowd.conf")
+        self.rules = directory / "rules"
+        self.rules.mkdir()
+        self.restore()
+
+    def restore(self):
+        self.main.write_text(START)
+        for file in (*self.directory.iterdir(), *self.rules.iterdir()):
+            file.unlink()
 
 
 def netflowd(*arguments):
@@ -122,6 +140,29 @@ def by_command(daemon):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    return Started(tmp_path_factory.mktemp("started"))
+
+
+@pytest.fixture
+def daemon(request, kept, started, bpf):
+    """The daemon of the tests with the mark `shared`.  For each of them, what it started with is in
+    force."""
+    del bpf
+    started.restore()
+    last = kept.daemons[-1] if kept.daemons else None
+    running = last if last and last.running else kept(
+        f"alerts.rules={started.rules}", *journeys.NONE, options=["--config", started.main])
+    yield running
+    if request.node.failed:
+        kept.end(failed=True)
+        return
+    started.restore()
+    assert running.call("Reload")["restart"] == []
+    running.forget_client()  # it was connected while another control.idle was in force
+
+
 RELOADS = {"SIGHUP": by_signal, "netflowctl": by_command}
 
 
@@ -134,26 +175,23 @@ def records_of_flood(daemon, pair, count):
     return after - before
 
 
+@pytest.mark.shared
 @pytest.mark.portable
 @pytest.mark.smoke
 @pytest.mark.parametrize("way", RELOADS)
-def test_reload_changes_the_rate_of_records(start, files, pair, bpf, way):
-    files.main.write_text("[drops]\nrate = 1\nburst = 1\n")
-    daemon = start(options=["--config", files.main])
+def test_reload_changes_the_rate_of_records(daemon, started, pair, way):
+    logged = len(daemon.log())
     assert records_of_flood(daemon, pair, 100) <= 2
-    files.drop_in("a.conf", "[drops]\nrate = 1000\nburst = 1000\n")
+    started.drop_in("a.conf", "[drops]\nrate = 1000\nburst = 1000\n")
     RELOADS[way](daemon)
     assert records_of_flood(daemon, pair, 100) == 100
-    assert "new values in force: drops.rate, drops.burst" in daemon.log()
+    assert "new values in force: drops.rate, drops.burst" in daemon.log()[logged:]
 
 
-def test_reload_changes_thresholds(start, files, silent_pair, bpf):
+@pytest.mark.shared
+def test_reload_changes_thresholds(daemon, started, silent_pair):
     """Journeys become slow records from the reload on, and no longer after the next one."""
     pair = silent_pair
-    # So slow is no journey, even if the machine stops for a moment.
-    never = "[latency]\nslow_total = 60s\n"
-    files.main.write_text(never)
-    daemon = start(*journeys.NONE, options=["--config", files.main])
 
     def records(count):
         with sockets.udp(pair.left, pair.right, pair.RIGHT4, PORT) as (sender, reader):
@@ -164,19 +202,19 @@ def test_reload_changes_thresholds(start, files, silent_pair, bpf):
         return len(journeys.to_port(journeys.ask(daemon, pair.right_device), PORT))
 
     assert records(20) == 0
-    files.main.write_text("[latency]\nslow_total = 1ns\n")
+    started.main.write_text(START.replace("60s", "1ns"))
     daemon.call("Reload")
     assert records(20) == 20
-    files.main.write_text(never)
+    started.main.write_text(START)
     daemon.call("Reload")
     assert records(20) == 20
 
 
-def test_reload_names_what_needs_a_restart(start, files, bpf):
-    daemon = start(options=["--config", files.main])
+@pytest.mark.shared
+def test_reload_names_what_needs_a_restart(daemon, started):
     assert daemon.call("Reload") == {"applied": [], "restart": []}
-    files.main.write_text("[inflight]\nentries = 1024\n[control]\nidle = 7s\n"
-                          "[alerts]\ninterval = 500ms\n")
+    started.main.write_text(START + "[inflight]\nentries = 1024\n[control]\nidle = 7s\n"
+                            "[alerts]\ninterval = 500ms\n")
     wanted = {"applied": ["control.idle", "alerts.interval"], "restart": ["inflight.entries"]}
     assert daemon.call("Reload") == wanted
     # The value in force is still the old one, and what was applied is no change any more.
@@ -186,27 +224,27 @@ def test_reload_names_what_needs_a_restart(start, files, bpf):
     assert "in force" not in out
 
 
-def test_set_wins_after_a_reload(start, files, bpf):
-    daemon = start("drops.rate=7", options=["--config", files.main])
-    files.main.write_text("[drops]\nrate = 8\n")
+@pytest.mark.shared
+def test_set_wins_after_a_reload(daemon, started):
+    assert "latency.rate=1000000" in journeys.NONE
+    started.main.write_text(START + "rate = 8\n")
     assert daemon.call("Reload") == {"applied": [], "restart": []}
 
 
-def test_a_broken_file_changes_nothing(start, files, tmp_path, bpf):
-    rules = tmp_path / "rules"
-    rules.mkdir()
-    daemon = start(f"alerts.rules={rules}", options=["--config", files.main])
-    (rules / "a.conf").write_text("[alert fresh]\ncondition = probe_lost\nover = 1000\n")
-    files.main.write_text("[drops]\nrate = 9\n")
-    files.drop_in("b.conf", "[drops]\nburst = lots\n")
+@pytest.mark.shared
+def test_a_broken_file_changes_nothing(daemon, started):
+    logged = len(daemon.log())
+    (started.rules / "a.conf").write_text("[alert fresh]\ncondition = probe_lost\nover = 1000\n")
+    started.main.write_text(START.replace("rate = 1", "rate = 9"))
+    started.drop_in("b.conf", "[drops]\nburst = lots\n")
     with pytest.raises(VarlinkError) as error:
         daemon.call("Reload")
     assert error.value.name == "InvalidSettings"
-    assert f"{files.directory}/b.conf:2: drops.burst = lots" in error.value.parameters["reason"]
+    assert f"{started.directory}/b.conf:2: drops.burst = lots" in error.value.parameters["reason"]
     assert "fresh" not in [a["name"] for a in daemon.call("GetAlerts")["alerts"]]
     done = daemon.netflowctl("reload")
     assert done.returncode == 1 and "b.conf:2: drops.burst = lots" in done.stderr
-    assert "nothing is reloaded" in daemon.log()
-    files.drop_in("b.conf", "")
+    assert "nothing is reloaded" in daemon.log()[logged:]
+    started.drop_in("b.conf", "")
     assert daemon.call("Reload") == {"applied": ["drops.rate"], "restart": []}
     assert "fresh" in [a["name"] for a in daemon.call("GetAlerts")["alerts"]]
