@@ -477,8 +477,8 @@ def test_explain_names_the_nearest():
     assert netflowctl("explain", "xyzzy").returncode == USAGE
 
 
-def test_the_daemon_explains_the_same(start):
-    daemon = start()
+@pytest.mark.shared
+def test_the_daemon_explains_the_same(daemon):
     mine = json.loads(fine(daemon.netflowctl("explain", "--json")))
     assert daemon.call("Explain") == mine
     answer = daemon.call("Explain", name="no_socket")["explanations"]
@@ -535,6 +535,7 @@ def of_device(device, **more):
     return {"device": device.name, "netns": str(device.namespace.inode), **more}
 
 
+@pytest.mark.shared
 def test_drops_have_a_class(dropped):
     daemon, device, expected = dropped
     answer = daemon.call("GetDrops", **of_device(device))
@@ -547,6 +548,7 @@ def test_drops_have_a_class(dropped):
     assert by_class(joined) == expected and len(joined) == len(expected)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("by", [None, "reason", "dev", "location"])
 def test_faults_hide_the_others_and_say_how_many(dropped, by):
     daemon, device, expected = dropped
@@ -556,6 +558,7 @@ def test_faults_hide_the_others_and_say_how_many(dropped, by):
     assert sum(row["packets"] for row in answer["rows"]) == expected["fault"]
 
 
+@pytest.mark.shared
 def test_faults_of_flows_and_records(dropped):
     """Records are limited for each cause (100 at once), and flows with them, because netflowd makes
     flows from records."""
@@ -569,6 +572,7 @@ def test_faults_of_flows_and_records(dropped):
     assert (flows["packets"], flows["hidden"]) == (held["fault"], 40)
 
 
+@pytest.mark.shared
 @pytest.mark.usefixtures("cli")
 def test_drops_for_people_show_class_and_hidden(dropped):
     daemon, device, expected = dropped
@@ -587,6 +591,7 @@ def test_drops_for_people_show_class_and_hidden(dropped):
     assert text.startswith("No packet was dropped") and "; hidden: benign 30" in text
 
 
+@pytest.mark.shared
 @pytest.mark.usefixtures("cli")
 def test_following_faults_hides_the_others(reasons, daemon, silent_pair):
     """The stream ends with the first fault, and hides the benign drops before it."""
