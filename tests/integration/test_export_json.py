@@ -45,6 +45,7 @@ def dropped(rows, device):
                and row.get("netns") == device.namespace.inode)
 
 
+@pytest.mark.shared
 @pytest.mark.portable
 @pytest.mark.smoke
 def test_lines_and_document(daemon, silent_pair):
@@ -70,6 +71,7 @@ def test_lines_and_document(daemon, silent_pair):
     assert document["status"]["drops"]["balanced"] is True
 
 
+@pytest.mark.shared
 def test_every_device(daemon, silent_pair):
     silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 200)
     few = [line for line in ndjson(daemon) if line["type"] == "latency"]
@@ -79,6 +81,7 @@ def test_every_device(daemon, silent_pair):
                line["segment"] == "softirq_to_receive" for line in many)
 
 
+@pytest.mark.shared
 def test_options(daemon, tmp_path):
     done = daemon.netflowctl("export", "--format", "json", "--dev", "eth0")
     assert done.returncode == 2 and "--dev selects latency records" in done.stderr
