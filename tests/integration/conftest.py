@@ -36,7 +36,10 @@ def pytest_configure(config):
     # ip, tc, nft and bpftool are not in every user's path.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     # A script starts commands in the background with SIGINT ignored; programs would inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The processes of pytest-xdist inherit the default from the first one.  On a busy machine they
+    # do not always run this in their main thread, and another one can set no handler.
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "smoke: the few that also run against the sanitized build")
     config.addinivalue_line("markers", "portable: the kernel makes no difference, so continuous "
                             "integration runs it in no emulated machine")
