@@ -16,7 +16,7 @@ from _pytest.runner import runtestprotocol
 from . import hidden
 
 TIMES, TIMES_IN_ALL = 2, 3
-NEED_PROGRAMS = {"start", "daemon", "recording"}
+NEED_PROGRAMS = {"start", "kept", "daemon", "recording"}
 SANITIZED = re.compile(r"Sanitizer: |runtime error: ")
 OUTCOME = "repeated"
 

@@ -190,7 +190,7 @@ def inhabited(*namespaces):
     with contextlib.ExitStack() as stack:
         for namespace in namespaces:
             process = stack.enter_context(subprocess.Popen(
-                ["ip", "netns", "exec", namespace.name, "sleep", "300"]))
+                ["ip", "netns", "exec", namespace.name, "sleep", str(patience.seconds(300))]))
             stack.callback(process.kill)
             place = pathlib.Path(f"/proc/{process.pid}/ns/net")
             assert waiting.until(lambda at=place: at.stat().st_ino, namespace.inode.__eq__)
