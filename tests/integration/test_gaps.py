@@ -13,7 +13,8 @@ import pytest
 
 from lab import journeys, ledgers, patience, relay, sockets, waiting
 
-pytestmark = [pytest.mark.alone, pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+pytestmark = [pytest.mark.alone, pytest.mark.shared(*journeys.EVERY),
+              pytest.mark.usefixtures("bpf")]
 
 ROUND_TRIP_MS = 20
 SEGMENT = 1448
@@ -74,9 +75,8 @@ def matched(report, records):
     return [(waits[n], gap_of(records[n])) for n in both]
 
 
-def test_loss(start, lab):
+def test_loss(daemon, lab):
     """2 % of the segments are lost: the wait for them is gap_wait, and not the stack's."""
-    daemon = start(*journeys.EVERY)
     with relay.Relay(lab, ROUND_TRIP_MS) as net:
         net.drop(relay.A, "1/50")
         report = transfer(net, 1500)
@@ -98,9 +98,8 @@ def test_loss(start, lab):
     ledgers.check_balanced(daemon)
 
 
-def test_dropped_here(start, lab):
+def test_dropped_here(daemon, lab):
     """A rule of this host drops one segment in 50: all that waited name one of its drops."""
-    daemon = start(*journeys.EVERY)
     with relay.Relay(lab, ROUND_TRIP_MS) as net:
         net.right.nft_drop("prerouting", f"tcp dport {PORT} tcp flags & (syn | fin) == 0 "
                                          "numgen inc mod 50 20")
@@ -109,7 +108,8 @@ def test_dropped_here(start, lab):
         waited = {n: r for n, r in records_of(daemon, net).items() if gap_of(r) is not None}
         drops = [r for r in daemon.call("GetDropRecords")["records"]
                  if r.get("netns") == net.right.inode and r["reason"] == "NETFILTER_DROP"]
-        page = daemon.netflowctl("slow", "--segment", "gap_wait").stdout
+        page = daemon.netflowctl("slow", "--segment", "gap_wait", "--dev",
+                                 net.right_device.name).stdout
     assert not report["dropped"] and len(drops) == counted >= 10
     known = {(r["flow"], sequence(r), r["time"]) for r in drops}
     assert len(waited) >= counted, "no segment waited"
@@ -122,9 +122,8 @@ def test_dropped_here(start, lab):
     assert "the missing segment was dropped on this host at" in page and "NETFILTER_DROP" in page
 
 
-def test_no_loss(start, lab):
+def test_no_loss(daemon, lab):
     """Nothing is lost: no segment has waited."""
-    daemon = start(*journeys.EVERY)
     with relay.Relay(lab, 2) as net:
         report = transfer(net, 500)
         records = records_of(daemon, net)
@@ -134,9 +133,8 @@ def test_no_loss(start, lab):
     assert all(gap_of(r) is None for r in records.values())
 
 
-def test_reordered(start, lab):
+def test_reordered(daemon, lab):
     """Each 40th segment is overtaken, and nothing is lost."""
-    daemon = start(*journeys.EVERY)
     with relay.Relay(lab, ROUND_TRIP_MS) as net:
         for n in range(40, 400, 40):
             net.hold(relay.A, n, 3)
@@ -151,10 +149,9 @@ def unread(reader):
     return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, bytes(4)))[0]
 
 
-def test_merged(start, lab):
+def test_merged(daemon, lab):
     """TCP appends the missing segment to the one before it, which nobody has read: what waited
     still shows that."""
-    daemon = start(*journeys.EVERY)
     with relay.Relay(lab, ROUND_TRIP_MS) as net, \
             sockets.tcp(net.left, net.right, net.RIGHT4, PORT) as (sender, reader):
         net.drop(relay.A, 2)
