@@ -22,7 +22,9 @@ SIMPLE = re.findall(r"^NF_PROGRAM\(.*, nf_(\w+)_simple,", SOURCE, re.MULTILINE)
 PORT, COUNT = 7777, 200
 UP_TO_RECEIVE = ("raise_to_softirq", "softirq_to_receive")
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("bpf")]
+pytestmark = pytest.mark.usefixtures("bpf")
+# Their ledger must be quiet, or each packet must raise its softirq.
+alone = pytest.mark.alone
 plain = pytest.mark.skipif(paths.VARIANT != "plain",
                            reason="the sanitizer's library must be the first to be loaded")
 
@@ -93,6 +95,8 @@ def delivered(silent_pair):
                 reader.recv(1000)
     return send
 
+
+@alone
 @plain
 def test_a_refused_program_is_replaced_by_a_simpler_one(start, silent_pair, delivered):
     """Journeys, their stages and the ledger stay exact; some histograms are missing."""
@@ -131,6 +135,7 @@ def test_coverage_names_what_is_lost_with_a_simpler_program(start):
         " ".join(text.split())
 
 
+@alone
 @plain
 def test_the_full_program_has_these_histograms(start, silent_pair, delivered):
     """The test above would see them."""
@@ -162,6 +167,7 @@ WITHOUT_KPROBE = {"refused": lambda: refusing("nf_skb_attempt_defer_free_kprobe"
                                            "EPERM"]}
 
 
+@alone
 @plain
 @pytest.mark.parametrize("why", WITHOUT_KPROBE)
 def test_the_reads_of_datagrams_without_kprobe(start, silent_pair, delivered, why):
