@@ -15,10 +15,13 @@ import time
 
 import pytest
 
-from lab import kernel, packets, paths, patience, waiting
+from lab import journeys, kernel, packets, paths, patience, waiting
 from lab.net import run
 
-pytestmark = pytest.mark.alone
+# Their ledger must be quiet, or they make and delete namespaces by the hundred.
+alone = pytest.mark.alone
+# These ask for their own devices only, so others may run at the same time, and drop packets, too.
+beside = pytest.mark.shared("drops.rate=1000000", "drops.burst=1000000")
 
 FRAMES = 6000
 PROBE = 777
@@ -129,6 +132,7 @@ def expect_new_cause(daemon, lab, count=PROBE):
 # ---- the table of the issue ----
 
 
+@alone
 @pytest.mark.smoke
 def test_random_ethertypes_hide_nothing(daemon, lab):
     """Six thousand EtherTypes from one container have one key; each record has its own."""
@@ -198,6 +202,7 @@ def unhandled(daemon):
     return total(all_rows(daemon), reason=REASON)
 
 
+@alone
 def test_namespaces_that_come_and_go(daemon, lab):
     """Four hundred namespaces, made, used and deleted one after another, leave 3,200 keys.
     NETFLOWD_CHURN=260000 makes a million keys."""
@@ -213,6 +218,7 @@ def test_namespaces_that_come_and_go(daemon, lab):
 # ---- folding ----
 
 
+@alone
 def test_folding_keeps_sums_exact(start, lab, bpf):
     """With room for 64 keys, namespaces churn so that keys fold hundreds of times, while another
     namespace drops all the time.  Its rows, and the sums by reason, are exact to the packet.
@@ -240,6 +246,7 @@ def test_folding_keeps_sums_exact(start, lab, bpf):
     assert len(rows) < 64 * 3 + len(gone) + 8
 
 
+@alone
 def test_steady_keys_never_fold(start, lab, bpf):
     """Keys whose drops come again and again stay, whatever comes and goes next to them."""
     daemon = start("drops.keys=256")
@@ -260,6 +267,7 @@ def test_steady_keys_never_fold(start, lab, bpf):
     check_sums(daemon)
 
 
+@alone
 def test_totals_by_reason_never_fall(start, lab, bpf):
     daemon = start("drops.keys=16")
     churner, last = Churner(), {}
@@ -271,6 +279,7 @@ def test_totals_by_reason_never_fall(start, lab, bpf):
     check_sums(daemon)
 
 
+@alone
 def test_full_table_counts_by_reason(start, lab, bpf):
     """While the daemon does not run, no keys fold.  Drops of new keys count under their reason, and
     have records."""
@@ -298,6 +307,7 @@ def test_full_table_counts_by_reason(start, lab, bpf):
     expect_new_cause(daemon, lab)
 
 
+@alone
 def test_hostile_namespace_has_a_quota(start, lab, bpf):
     """Hundreds of devices in one namespace take a quarter of the table; the others keep theirs."""
     daemon = start("drops.keys=128")
@@ -334,6 +344,7 @@ def test_hostile_namespace_has_a_quota(start, lab, bpf):
 # ---- packets on the wire ----
 
 
+@beside
 def test_gso_of_udp_counts_segments(daemon, silent_pair):
     """A datagram of ten segments reaches nft as one skb, and would be ten packets on the wire."""
     pair, segments, sends = silent_pair, 10, 50
@@ -357,6 +368,7 @@ def test_gso_of_udp_counts_segments(daemon, silent_pair):
         assert "segments" in daemon.netflowctl("drops", "--netns", pair.right.inode).stdout
 
 
+@beside
 def test_gso_of_tcp_counts_segments(daemon, silent_pair):
     """TCP sends more than a segment at once to a peer that drops what it gets: skbs and segments
     are those of the kernel's counters."""
@@ -377,12 +389,21 @@ def test_gso_of_tcp_counts_segments(daemon, silent_pair):
             with contextlib.suppress(BlockingIOError):
                 while True:
                     sender.send(b"x" * 65536)
-            time.sleep(0.5)
-            dropped = pair.right.nft_counter("input")
-            waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/tcp",
-                                                   "NETFILTER_DROP"), dropped)
-            rows = daemon.drop_rows(pair.right_device, "ipv4/tcp", "NETFILTER_DROP")
-            sent = pair.left.nstat().since(before, "TcpOutSegs", "TcpRetransSegs")
+
+            def of_kernel():
+                return (pair.right.nft_counter("input"),
+                        pair.left.nstat().since(before, "TcpOutSegs", "TcpRetransSegs"))
+
+            def all_of():
+                return (of_kernel(),
+                        daemon.drop_rows(pair.right_device, "ipv4/tcp", "NETFILTER_DROP"),
+                        of_kernel())
+
+            # TCP sends again after 0.2 s, 0.4 s more, and so on: between, the numbers are of the
+            # same packets.
+            (dropped, sent), rows, _ = waiting.until(
+                all_of, lambda found: found[0] == found[2] and found[0][1]["TcpRetransSegs"] and
+                total(found[1]) == found[0][0], seconds=10)
     # TcpOutSegs counts segments (gso_segs), without retransmissions since 2022, so both are added.
     wire = {sent["TcpOutSegs"], sent["TcpOutSegs"] + sent["TcpRetransSegs"]}
     if total(rows) == dropped:
@@ -429,18 +450,28 @@ for _ in range({count}):
 """)
 
 
+@beside
 def test_drops_by_cgroup(daemon, silent_pair):
     """Two cgroups send what a rule at the output drops: each is counted under its own sender."""
     pair = silent_pair
     pair.left.nft_drop("output", "udp dport 5555")
-    name = pair.left.name
+    name, begin = pair.left.name, time.time()
+
+    def dropped():
+        return total(daemon.call("GetDrops", netns=str(pair.left.inode))["rows"])
+
+    def records():
+        return [r for r in daemon.records(protocol="ipv4/udp")
+                if r.get("netns") == pair.left.inode and journeys.seconds_of(r["time"]) >= begin]
+
+    # The number can have been that of a namespace that is gone.
+    before = dropped()
     with own_cgroup(f"{name}-a") as a, own_cgroup(f"{name}-b") as b:
         ids = {a: os.stat(a).st_ino, b: os.stat(b).st_ino}
         send_from(a, pair, 5555, 321)
         send_from(b, pair, 5555, 123)
         assert pair.left.nft_counter("output") == 444
-        waiting.until(lambda: total(daemon.call("GetDrops", netns=str(pair.left.inode))["rows"]),
-                      lambda n: n >= 444)
+        waiting.until(dropped, lambda n: n - before >= 444)
         rows = {r.get("cgroup_id"): r for r in
                 daemon.call("GetDrops", by="cgroup", netns=str(pair.left.inode))["rows"]}
         if not rows.get(ids[a]) and kernel.release() < (5, 15):
@@ -449,11 +480,11 @@ def test_drops_by_cgroup(daemon, silent_pair):
         assert rows[ids[a]]["owner"]["cgroup"].endswith(f"{name}-a"), rows
         out = daemon.netflowctl("drops", "--by", "cgroup", "--netns", pair.left.inode).stdout
         assert re.search(rf"321 .*{name}-a", out), out
-        record = next(r for r in daemon.records(protocol="ipv4/udp")
-                      if r.get("netns") == pair.left.inode)
+        record = waiting.until(records, bool)[0]
         assert record["owner"]["cgroup"].rsplit("/", 1)[1] in (f"{name}-a", f"{name}-b")
 
 
+@beside
 def test_cgroup_of_the_receiver(daemon, silent_pair):
     """A socket whose buffer is full: since 6.11 the kernel names the receiving socket."""
     if kernel.release() < (6, 11):
