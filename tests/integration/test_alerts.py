@@ -373,13 +373,15 @@ def _switch_off(switch):
 
 
 @pytest.mark.alone
-def test_time_squeeze(watch, silent_pair):
+def test_time_squeeze(watch, rules, silent_pair):
     """With a budget of one packet, each poll squeezes: GetNapi, netflowctl napi and the alert show
-    exactly the kernel's count."""
+    exactly the kernel's count.  The window is long, so that all of them are in it at one reading;
+    a shorter one then ends."""
     pair, count, window = silent_pair, 600, round(patience.seconds(6))
     before = squeezed()
-    daemon = watch("[alert squeezed]\ncondition = time_squeeze\nclear = 0\n"
-                   f"window = {window}s\nover = {count / 20 / window}/s\n")
+    rule = ("[alert squeezed]\ncondition = time_squeeze\nclear = 0\n"
+            f"over = {count / 20 / window}/s\nwindow = ")
+    daemon = watch(f"{rule}{window}s\n")
     assert waiting.until(lambda: alert(daemon, "squeezed"), lambda a: a.get("value") is not None)
     if squeezed() != before:
         pytest.skip("this host squeezes by itself: the test cannot distinguish its own squeezes")
@@ -394,6 +396,8 @@ def test_time_squeeze(watch, silent_pair):
         answer = daemon.call("GetNapi")
         shown = json.loads(daemon.netflowctl("napi", "--json").stdout)
         assert squeezed() == after, "other traffic squeezed too"
+        rules.write("10-test.conf", f"{rule}1s\n")
+        reload(daemon)
         resolved = changes.next(timeout=4 * window)
     assert 0 < after - before <= sum(row["polls"] for row in answer["napi"]) - polls
     assert after - before > count / 2
