@@ -127,12 +127,14 @@ def written(daemon, count):
 @pytest.mark.alone
 @pytest.mark.portable
 def test_numbers_are_those_of_the_commands(start, silent_pair, tmp_path):
-    """A period that is over: drops, the timeline and latency agree to the unit."""
-    pair, host, sent = silent_pair, clock.Clock(tmp_path, BEGIN), 0
+    """A period that is over: drops, the timeline and latency agree to the unit.  The history is
+    written at whole seconds of the clock: one stands still shortly before them, so that this takes
+    a tenth of a second."""
+    pair, host, sent = silent_pair, clock.Clock(tmp_path, BEGIN - 0.1), 0
     daemon = start(FAST, history=tmp_path / "history", environment=host.environment)
     # Each bucket of 10 s has other drops.
     for count, begun in ((SENT, BEGIN), (33, BEGIN + 10)):
-        host.advance(begun + 0.1)
+        host.advance(begun + 0.9)
         clock.written(daemon, host.now)
         sent += pair.left.send_udp(pair.RIGHT4, 9, count)
         assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), sent) == sent
