@@ -67,15 +67,21 @@ def accept_queue(link, stack):
             client.setblocking(False)
             assert client.connect_ex((address, 8000)) == errno.EINPROGRESS
 
-    # The answers to some wait on this link, while others come over the busy one and fill the queue:
+    def queued():
+        return int(link.right.run("ss", "-Hltn", "sport", "=", ":8000").split()[1])
+
+    def arrived():
+        # In this order, because a connection goes from the second to the first.
+        return queued() + link.right.run("ss", "-Htn", "state", "syn-recv",
+                                         "sport", "=", ":8000").count("\n")
+
+    # The answers to most wait on this link, while others come over the busy one and fill the queue:
     # once it is full, the kernel answers no SYN.
     held(link.right_device, "add", "800bit")
     connect(link.right_address(), COUNT)
-    waiting.until(lambda: link.right.run("ss", "-Htn", "state", "syn-recv").count("\n"),
-                  lambda n: n >= COUNT)
+    assert waiting.until(arrived, lambda n: n >= COUNT) >= COUNT
     connect("10.80.1.2", backlog + 1)
-    waiting.until(lambda: link.right.run("ss", "-Hltn", "sport", "=", ":8000").split()[1:2],
-                  lambda words: words == [str(backlog + 1)])
+    waiting.until(queued, lambda n: n == backlog + 1)
     held(link.right_device, "change", "1gbit")
     waiting.until(lambda: link.right.nstat()["TcpExtListenOverflows"], lambda n: n >= COUNT)
     return link.right, lambda: link.right.nstat()["TcpExtListenOverflows"]
