@@ -24,7 +24,7 @@ def test_make_run_leaves_nothing(built, tmp_path):
     before = entries()
     environment = {**os.environ, "NETFLOWD_RUNTIME_DIR": str(tmp_path / "run")}
     done = subprocess.run([paths.TREE / "tests" / "demo" / "live", "--count", "2", "--interval",
-                           "0.5"], env=environment,
+                           "0.1"], env=environment,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=patience.seconds(60))
     assert (done.returncode, done.stderr) == (0, "")
