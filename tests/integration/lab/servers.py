@@ -3,12 +3,15 @@
 them.  Neighbours resolve each other, and IPv6 configures itself, as on any host."""
 
 import contextlib
+import functools
 import ipaddress
 import json
+import pathlib
 import re
 import socket
 import struct
 import subprocess
+import tempfile
 
 from . import patience, waiting
 from .net import Device, run
@@ -127,6 +130,16 @@ http {{
 """
 
 
+@functools.cache
+def _certificate():
+    """{name of a file: content}; a key takes up to half a second, so all tests use one."""
+    with tempfile.TemporaryDirectory() as temporary:
+        key, certificate = (pathlib.Path(temporary, name) for name in ("key", "certificate"))
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+            "/CN=healthy", "-keyout", key, "-out", certificate)
+        return {file.name: file.read_bytes() for file in (key, certificate)}
+
+
 @contextlib.contextmanager
 def nginx(namespace, directory):
     """Ports 80 and 443; the pages `small` and `big`."""
@@ -134,8 +147,8 @@ def nginx(namespace, directory):
     (directory / "small").write_bytes(b"x" * SMALL)
     (directory / "big").write_bytes(b"x" * BIG)
     (directory / "nginx.conf").write_text(_NGINX.format(directory=directory))
-    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-        "/CN=healthy", "-keyout", directory / "key", "-out", directory / "certificate")
+    for name, content in _certificate().items():
+        (directory / name).write_bytes(content)
     with serving(namespace, "nginx", "-c", directory / "nginx.conf", directory=directory,
                  ready=lambda: listens(namespace, 80) and listens(namespace, 443)) as process:
         yield process
@@ -212,7 +225,7 @@ def redis_benchmark(namespace, address, requests, *options):
 
 
 def iperf3(client, server, address, directory, *options):
-    """A transfer of two seconds; returns iperf3's own report."""
+    """A transfer of two seconds, unless the options say otherwise; returns iperf3's own report."""
     directory.mkdir(exist_ok=True)
     with serving(server, "iperf3", "-s", "-1", directory=directory,
                  ready=lambda: listens(server, 5201)):
@@ -287,3 +300,7 @@ class Bridge:
         outside, inside = self.lab.veth(self.host, namespace)
         self.host.ip("link", "set", outside.name, "master", self.name)
         return namespace, inside
+
+    def ports(self):
+        """How many devices are connected to it."""
+        return self.host.ip("-br", "link", "show", "master", self.name).count("\n")
