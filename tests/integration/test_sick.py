@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import socket
+import struct
 
 import pytest
 
@@ -64,6 +65,9 @@ def accept_queue(link, stack):
         for _ in range(count):
             with link.left.entered():
                 client = stack.enter_context(socket.socket())
+            # It resets its connection at the end.  A FIN that nobody acknowledges would keep the
+            # namespace, and be repeated, and dropped, while the next test runs.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.setblocking(False)
             assert client.connect_ex((address, 8000)) == errno.EINPROGRESS
 
