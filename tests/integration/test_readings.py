@@ -83,7 +83,6 @@ def many_devices(namespace, count):
 
 # ---- shared -----------------------------------------------------------------
 
-@pytest.mark.xdist_group("test_readings")
 @pytest.mark.parametrize("method, part", [("GetDrops", "drops"), ("GetLatency", "devices"),
                                           ("GetNapi", "napi"), ("GetStatus", "ledger")])
 def test_ten_viewers_cost_what_one_costs(daemon, method, part):
@@ -99,7 +98,6 @@ def test_ten_viewers_cost_what_one_costs(daemon, method, part):
     assert after["readings"] - before["readings"] <= seconds / 0.25 + 4
 
 
-@pytest.mark.xdist_group("test_readings")
 def test_ten_tops_share(daemon, cli):
     before, begun = readings(daemon, "devices"), time.monotonic()
     tops = [subprocess.Popen([str(paths.CLI), "--socket", str(daemon.socket_path), "top",
