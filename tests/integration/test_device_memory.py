@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lab import kernel, patience, waiting
+from lab import device_slots, kernel, patience, waiting
 from lab.net import Device, run
 
 pytestmark = pytest.mark.alone
@@ -159,13 +159,18 @@ def test_few_devices_take_little_memory(daemon, lab):
 def test_one_pair_after_another(start, bpf, lab):
     """45 pairs of namespaces, one after another: no device shares its histograms."""
     daemon = start("devices.idle=1")
-    for count in range(45):
+    sent = {}
+    for count in range(10, 55):
         pair = lab.pair(ipv6=False)
-        _send(pair, 10 + count)
-        assert waiting.settled(lambda p=pair: _count(daemon, p.left_device), 10 + count) == \
-            10 + count
+        _send(pair, count)
+        assert waiting.until(lambda p=pair: _count(daemon, p.left_device), count.__eq__) == count
         assert daemon.coverage("devices")["state"] == "full"
+        sent[_key(pair.left_device)] = count
         lab.delete()
+    # Those that came later have changed none of them.
+    time.sleep(0.1)
+    counts = _of_devices(_rows(daemon))
+    assert {key: counts.get(key) for key in sent} == sent
 
 
 def _used_slots(daemon):
@@ -182,8 +187,9 @@ def test_churn_frees_slots(start, bpf, lab):
         sent[_key(pair.left_device)] = 10 + count
         if count % 16 == 15:
             lab.delete()
-            # The time in which a slot comes free.
-            time.sleep(patience.seconds(3))
+            free = waiting.until(lambda: device_slots.free(daemon, 64),
+                                 lambda free: min(free) >= device_slots.FREE_MIN, seconds=60)
+            assert min(free) >= device_slots.FREE_MIN, free
     lab.delete()
     _check_total(daemon)
     # Other processes of the host may take slots too; then a device can be without one.
@@ -223,12 +229,17 @@ def test_the_busy_get_memory(start, bpf, lab):
 
     def grow():
         """Packets that the busy device's own histograms got, and those of the busiest other."""
+        def counted():
+            return _count(daemon, busy) - before.get(_key(busy), 0) + _in_group(daemon) - grouped
+
         # Others hum, so that they are not idle; the last one is busy.
         for pair in pairs[:-1]:
             _send(pair, 1)
-        before = _of_devices(_rows(daemon))
+        before, grouped = _of_devices(_rows(daemon)), _in_group(daemon)
         _send(pairs[-1], 5000)
-        waiting.settled(lambda: _count(daemon, busy) - before.get(_key(busy), 0), 5000)
+        # By its own histograms or by the group's, of which it is one.
+        waiting.until(counted, lambda packets: packets >= 5000)
+        time.sleep(0.1)
         grown = {key: count - before.get(key, 0)
                  for key, count in _of_devices(_rows(daemon)).items()}
         own = grown.pop(_key(busy), 0)

@@ -6,11 +6,12 @@ import time
 
 import pytest
 
-from lab import kernel, waiting
+from lab import device_slots, kernel, waiting
 
 pytestmark = pytest.mark.alone
 
 PER_PAIR = 50
+SLOTS = 8
 # The lab uses at most four of the six slots at once: those of its newest pair, and those of the
 # pair before, until they have been idle for a second.
 FOREIGN_MAX = 2
@@ -83,7 +84,9 @@ def _turnover(daemon, pairs):
         sent[pair.left_device] = count
         if _settled(daemon, pair.left_device, count) != count:
             return daemon.call("GetLatency", all=True)["latencies"]
-        time.sleep(2.6)
+        # Those of pairs that are idle, for the next one.
+        waiting.until(lambda: device_slots.free(daemon, SLOTS),
+                      lambda free: min(free) >= device_slots.FREE_MIN, seconds=40)
         coverage = daemon.coverage("devices")
         if coverage["state"] != "full":
             return coverage
@@ -102,7 +105,7 @@ def test_slots_are_given_back(start, bpf, lab):
     """
     wrong = foreign = None
     for _ in range(3):
-        daemon, made = start("devices.slots=8", "devices.idle=1"), []
+        daemon, made = start(f"devices.slots={SLOTS}", "devices.idle=1"), []
         wrong = _turnover(daemon, _pairs(lab, 4, made))
         own = {namespace.inode for pair in made for namespace in (pair.left, pair.right)}
         foreign = _foreign(daemon, own)
