@@ -21,7 +21,7 @@ from lab.prometheus import scrape
 from lab.varlink import VarlinkError
 from test_report import number, write
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("cli")]
+pytestmark = pytest.mark.usefixtures("cli")
 
 FAST = "history.interval=1s"
 KEYS = ("reason", "location", "dev", "proto", "netns")
@@ -57,6 +57,7 @@ def by_events(tracefs, start, tmp_path):
                  history=tmp_path / "history")
 
 
+@pytest.mark.alone
 def test_two_devices_that_only_their_names_distinguish(by_events, lab):
     """They have one reason, location and protocol."""
     daemon = by_events
@@ -67,7 +68,8 @@ def test_two_devices_that_only_their_names_distinguish(by_events, lab):
         made[pair.right_device.name] = count
     for name, count in made.items():
         assert waiting.settled(lambda n=name: packets_of(daemon, device=n), count) == count
-    written(daemon, 4)
+    # One may have begun before the drops, and one has them: then nothing may come in another.
+    written(daemon, 3)
     for name, count in made.items():
         for past in ({}, {"since": since(60)}):
             reply = daemon.call("GetDrops", device=name, **past)
@@ -85,6 +87,7 @@ def test_two_devices_that_only_their_names_distinguish(by_events, lab):
 # ---- a namespace is itself ----
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("bpf")
 def test_a_namespace_with_the_name_and_the_number_of_another(start, lab, tmp_path):
     daemon = start(FAST, history=tmp_path / "history")
@@ -127,7 +130,9 @@ def tap(lab):
 
 @pytest.mark.needs("drops", "headers")
 def test_a_tag_is_found_in_the_past(start, tap, tmp_path):
-    daemon = start(FAST, history=tmp_path / "history")
+    # The history keeps so many records of an interval, fairly by cause: also those of a test beside
+    # this one that has many causes.
+    daemon = start(FAST, "history.records=1024", history=tmp_path / "history")
     tap.device.namespace.nft_drop("ingress", "", family="netdev", device=tap.device)
     mac, source, own = tap.device.mac, "192.0.2.1", "192.0.2.2"
     packet = packets.ipv4(source, own, packets.UDP, packets.udp(source, own, 1, 2, b"x" * 30))
@@ -140,7 +145,7 @@ def test_a_tag_is_found_in_the_past(start, tap, tmp_path):
         return {text: daemon.call("GetDropRecords", netns=tap.device.namespace.name, filter=text,
                                   **past)["matched"] for text in expressions}
 
-    assert waiting.until(found, lambda got: got == expressions) == expressions
+    assert waiting.until(found, lambda got: got == expressions, 20) == expressions
     written(daemon)
     assert found(since=since(60)) == expressions
 
@@ -375,6 +380,7 @@ def check_replay(daemon, made, file):
     assert [row["count"] for row in rows] == [DELIVERED]
 
 
+@pytest.mark.alone
 @pytest.mark.needs("drops", "headers")
 def test_every_view(views, tmp_path):
     daemon, made, file = views
