@@ -26,7 +26,8 @@ def test_a_datagram_is_timed_once(daemon, lab):
     def timed():
         return daemon.latency(device, "receive_to_copy")["count"]
 
-    count = waiting.settled(timed, received)
+    # Some are never timed, so it does not wait for all.
+    count = waiting.still(timed)
     after = ledgers.quiet(daemon)
     change = ledgers.since(after["inflight"], before["inflight"])
     others = after["packets"]["received"] - before["packets"]["received"] - sent

@@ -28,6 +28,17 @@ def settled(read, expected, seconds=5.0, still=0.1):
     return value
 
 
+def still(read, seconds=5.0, pause=0.2):
+    """Read until the value is that of the reading before; returns it."""
+    end = time.monotonic() + patience.seconds(seconds)
+    value = read()
+    while True:
+        time.sleep(pause)
+        last, value = value, read()
+        if value == last or time.monotonic() > end:
+            return value
+
+
 def between(measured_ns, least_ns, most_ns):
     """From 5 % or 1 ms below the least to 5 % or 1 ms above the most."""
     return (least_ns - max(0.05 * least_ns, patience.CLOCK_NS) <= measured_ns <=
