@@ -16,8 +16,8 @@ import subprocess
 from . import patience, paths, waiting
 
 CLONE_NEWNET = 0x40000000
-SIOCGIFFLAGS, SIOCGIFHWADDR = 0x8913, 0x8927
-IFF_RUNNING = 0x40
+SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCGIFHWADDR = 0x8913, 0x8914, 0x8927
+IFF_UP, IFF_RUNNING = 0x1, 0x40
 ARPHRD_WITH_ADDRESS = (1, 772)  # Ethernet, loopback
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,12 +71,13 @@ class Namespace:
     _indexes = itertools.count(
         100 + 100_000 * int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")))
 
-    def __init__(self, name, ipv6=True):
+    def __init__(self, name, ipv6=True, made=False):
         self.name = name
         self.ipv6 = ipv6
         # How long it waits for the answer of a neighbour; None: as the kernel has it, 1 s.
         self.probe_ms = None
-        run("ip", "netns", "add", name)
+        if not made:
+            run("ip", "netns", "add", name)
         self.inode = os.stat(f"/run/netns/{name}").st_ino
         # As little traffic as possible besides the test's own: no router solicitations, no
         # duplicate address detection, multicast listener reports at once or never.  And no limit
@@ -93,7 +94,10 @@ class Namespace:
             "net.ipv4.icmp_ratelimit": 0,
             "net.ipv6.icmp.ratelimit": 0,
         })
-        self.ip("link", "set", "lo", "up")
+        if made:
+            self.set_up("lo")
+        else:
+            self.ip("link", "set", "lo", "up")
 
     def run(self, *command, **kwargs):
         return run("ip", "netns", "exec", self.name, *command, **kwargs)
@@ -110,6 +114,16 @@ class Namespace:
     def ip_batch(self, *lines):
         """Several `ip` commands, one per line, in one process."""
         run("ip", "-n", self.name, "-batch", "-", input="\n".join(lines))
+
+    def set_up(self, *names):
+        """`ip link set up` of many devices, without a process."""
+        with self.entered(), \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            for name in names:
+                request = struct.pack("16sH14x", name.encode(), 0)
+                flags, = struct.unpack("16xH14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))
+                fcntl.ioctl(any_socket, SIOCSIFFLAGS,
+                            struct.pack("16sH14x", name.encode(), flags | IFF_UP))
 
     def loopback(self):
         return Device(self, "lo")
@@ -226,6 +240,14 @@ class Lab:
         name = self.name()
         self._names.append(name)
         return Namespace(name, ipv6)
+
+    def namespaces(self, count, ipv6=True):
+        """Many, made by one process."""
+        names = [self.name() for _ in range(count)]
+        self._names += names
+        run("ip", "-batch", "-", input="\n".join(f"netns add {name}" for name in names),
+            timeout=300)
+        return [Namespace(name, ipv6, made=True) for name in names]
 
     def veth(self, a, b, queues=1):
         """A veth pair between two namespaces; its two Devices, each with that number of queues."""
