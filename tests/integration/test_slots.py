@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import re
+import secrets
 import subprocess
 import time
 
@@ -25,7 +26,12 @@ PAGE = 4096
 HEAD = 14 + 20 + 8 + 8
 PIECE = 80
 
-pytestmark = [pytest.mark.shared, pytest.mark.usefixtures("bpf")]
+# A name that only devices of this process have, one at a time.
+NAMED = f"nfs{secrets.token_hex(4)}"
+
+pytestmark = pytest.mark.usefixtures("bpf")
+# What a test recorded takes nothing from the token buckets of the next one.
+shared = pytest.mark.shared(f"slots.devices={NAMED}", "slots.rate=1000000", "slots.burst=1000000")
 
 
 def slots_of(daemon, device):
@@ -66,6 +72,14 @@ def watched(start, silent_pair):
     return start(f"slots.devices={silent_pair.left_device.name}"), silent_pair
 
 
+@pytest.fixture
+def followed(daemon, lab):
+    """The daemon of `shared`, and a pair whose left end it counts from now on."""
+    # Its answer comes after all records of an earlier test's device.
+    daemon.call("GetSlots")
+    return daemon, lab.pair(ipv6=False, name=NAMED)
+
+
 def ride(pair, *slots, count=EACH):
     """Send datagrams of each number of slots, and check that they arrive whole."""
     with rocket.reader(pair.right, pair.RIGHT4, PORT) as end:
@@ -104,9 +118,10 @@ def transmits(daemon, device):
     return (slots_of(daemon, device) or {}).get("transmits")
 
 
-def test_bulk_is_counted_to_the_packet(watched):
+@shared
+def test_bulk_is_counted_to_the_packet(followed):
     """TCP with segments of all sizes: netflowd counts as many transmits as the device packets."""
-    daemon, pair = watched
+    daemon, pair = followed
     for size, count in ((1, 10), (100, 10), (65536, 200)):
         done = pump("tcp", pair.left, pair.right, pair.RIGHT4, PORT + size % 7, count, size=size)
         assert done.bytes_read == size * count
@@ -180,8 +195,9 @@ def test_probe_switched_off(start, silent_pair):
 # ---- records ----
 
 
-def test_page_layout(watched):
-    daemon, pair = watched
+@shared
+def test_page_layout(followed):
+    daemon, pair = followed
     sent = {s.sequence: s for s in ride(pair, 17, 18, 19, 31)}
     records = waiting.until(lambda: records_of(daemon, pair.left_device),
                             lambda found: len(found) == len(sent))
@@ -204,8 +220,9 @@ def test_page_layout(watched):
     assert not sent
 
 
-def test_what_a_record_says(watched):
-    daemon, pair = watched
+@shared
+def test_what_a_record_says(followed):
+    daemon, pair = followed
     before = time.time()
     ride(pair, 19, count=1)
     record, = waiting.until(lambda: records_of(daemon, pair.left_device), bool)
@@ -221,9 +238,10 @@ def test_what_a_record_says(watched):
     assert abs(time.mktime(seconds) - before) < 86400
 
 
+@shared
 @pytest.mark.parametrize("command, member", [(offload.SGSO, "gso"), (offload.STSO, "tso")])
-def test_offload_is_that_of_the_moment(watched, command, member):
-    daemon, pair = watched
+def test_offload_is_that_of_the_moment(followed, command, member):
+    daemon, pair = followed
     ride(pair, 19, count=1)
     offload.switch(pair.left_device, command, False)
     ride(pair, 19, count=1)
@@ -280,9 +298,10 @@ def test_near_misses_do_not_hide_overflows(start, silent_pair):
     assert now["throttled"] == now["chosen"] - kinds.total()
 
 
-def test_dropped_in_start_xmit(watched):
+@shared
+def test_dropped_in_start_xmit(followed):
     """veth drops packets that are too long for its peer in its start_xmit, and counts them."""
-    daemon, pair = watched
+    daemon, pair = followed
     pair.right.ip("link", "set", pair.right_device.name, "mtu", "600")
     rocket.rocket(pair.left, pair.RIGHT4, PORT, *SLOTS, count=EACH)
     found = waiting.until(lambda: slots_of(daemon, pair.left_device),
@@ -297,8 +316,9 @@ def test_dropped_in_start_xmit(watched):
 # ---- streams, the command line ----
 
 
-def test_stream(watched):
-    daemon, pair = watched
+@shared
+def test_stream(followed):
+    daemon, pair = followed
     with daemon.client() as client:
         client.send("io.netflowd.Monitor", {"records": ["slots"]}, more=True)
         assert client.reply("io.netflowd.Monitor") == {}
@@ -308,8 +328,9 @@ def test_stream(watched):
     assert answer["slots"]["slots"] == 31
 
 
-def test_command_line_follows(watched, cli):
-    daemon, pair = watched
+@shared
+def test_command_line_follows(followed, cli):
+    daemon, pair = followed
     with subprocess.Popen([paths.CLI, "--socket", daemon.socket_path, "slots", "--follow", "--json",
                            "--limit", "2"], stdout=subprocess.PIPE, text=True) as following:
         # It ends by itself after two records, however long its start was.

@@ -249,11 +249,12 @@ class Lab:
             timeout=300)
         return [Namespace(name, ipv6, made=True) for name in names]
 
-    def veth(self, a, b, queues=1):
-        """A veth pair between two namespaces; its two Devices, each with that number of queues."""
+    def veth(self, a, b, queues=1, name=None):
+        """A veth pair between two namespaces; its two Devices, each with that number of queues,
+        and the first one with that name."""
         # Two indexes: the kernel takes a device for a physical one if its peer has the same, and
         # linkwatch reports the carrier of those only once per second (linkwatch_urgent_event).
-        names, indexes = (self.name(), self.name()), (a.new_index(), b.new_index())
+        names, indexes = (name or self.name(), self.name()), (a.new_index(), b.new_index())
         numbers = "numtxqueues", str(queues), "numrxqueues", str(queues)
         run("ip", "link", "add", names[0], "index", indexes[0], *numbers, "netns", a.name,
             "type", "veth", "peer", "name", names[1], "index", indexes[1], *numbers,
