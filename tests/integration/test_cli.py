@@ -15,21 +15,50 @@ from lab import backends, paths, patience, waiting
 from lab.daemon import netflowctl
 from lab.terminal import Terminal
 
-pytestmark = pytest.mark.usefixtures("cli")
+# All records of the tests that run beside these fit, so that none of `dropped` has to go.  And no
+# scan of the kernel's other counters comes between two answers that a test compares.
+pytestmark = [pytest.mark.shared("drops.recent=32768", "elsewhere.interval=1h"),
+              pytest.mark.usefixtures("cli")]
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 COMMANDS = ("status", "drops", "latency", "slow", "napi", "alerts", "top", "probes", "explain",
             "export")
 
 
-@pytest.fixture
-def dropped(silent_pair, daemon):
-    """Thirty drops because there is no socket, ten by a firewall."""
-    pair = silent_pair
+DROPPED = set()  # the daemons that have seen the drops of `dropped`
+
+
+@pytest.fixture(scope="module")
+def kept_pair(kept_lab):
+    """A pair whose right end drops what comes to port 5555, its left end what goes to 5556."""
+    pair = kept_lab.pair(ipv6=False)
     pair.right.nft_drop("input", "udp dport 5555")
-    pair.left.send_udp(pair.RIGHT4, 9, 30, "-p", 4444)
-    pair.left.send_udp(pair.RIGHT4, 5555, 10)
-    assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), 40) == 40
+    pair.left.nft_drop("output", "udp dport 5556")
+    return pair
+
+
+@pytest.fixture(scope="module")
+def quiet(kept_lab):
+    """A namespace in which nothing happens."""
+    return kept_lab.namespace(ipv6=False)
+
+
+@pytest.fixture
+def daemon(kept_pair, quiet, daemon):
+    """These namespaces are older than the daemon, and stay: it has seen no other with the number of
+    one of them, by which netflowctl selects."""
+    return daemon
+
+
+@pytest.fixture
+def dropped(kept_pair, daemon):
+    """Thirty drops because there is no socket, ten by a firewall; all that the right end drops."""
+    pair = kept_pair
+    if daemon not in DROPPED:
+        pair.left.send_udp(pair.RIGHT4, 9, 30, "-p", 4444)
+        pair.left.send_udp(pair.RIGHT4, 5555, 10)
+        assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), 40) == 40
+        DROPPED.add(daemon)
     return daemon, pair
 
 
@@ -138,21 +167,9 @@ def test_ascii_where_the_locale_is(dropped):
 
 
 @pytest.mark.parametrize("arguments", [["drops"], ["drops", "--records"], ["latency"]])
-def test_no_data_is_said(start, lab, bpf, arguments):
-    # A namespace that is older than the daemon cannot have the number of one with drops.
-    namespace = lab.namespace(ipv6=False)
-    text = fine(start().netflowctl(*arguments, "--netns", namespace.inode))
+def test_no_data_is_said(daemon, quiet, arguments):
+    text = fine(daemon.netflowctl(*arguments, "--netns", quiet.inode))
     assert re.search(r"\b[Nn]o\b", text), text
-
-
-def test_no_data_without_a_backend(start, built):
-    daemon = start("probes.backend=bpf",
-                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
-    for command in ("drops", "latency"):
-        done = daemon.netflowctl(command)
-        assert done.returncode == FAILED
-        assert "bpf" in done.stderr.lower(), done.stderr
-    assert "unavailable" in fine(daemon.netflowctl("status"))
 
 
 # ---- what goes wrong ----
@@ -227,14 +244,25 @@ def test_broken_pipe_is_quiet(dropped):
 # ---- streams and the live view ----
 
 
-def test_follow(start, silent_pair, bpf):
+def streams(daemon):
+    return daemon.status()["clients"]["streams"]
+
+
+def following(daemon, *options):
+    """netflowctl drops --follow with these options; the daemon sends it records from now on."""
+    # One that an earlier test ended is not taken for it.
+    assert waiting.until(lambda: streams(daemon), lambda n: n == 0) == 0
+    follow = subprocess.Popen(
+        [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert waiting.until(lambda: streams(daemon), bool, 20)
+    return follow
+
+
+def test_follow(daemon, silent_pair):
     """Records as they happen, one JSON object per line, until interrupted."""
     pair = silent_pair
-    daemon = start()
-    follow = subprocess.Popen(
-        [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", "--json", "--netns",
-         str(pair.right.inode)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert waiting.until(lambda: daemon.status()["clients"]["streams"], bool, 20)
+    follow = following(daemon, "--json", "--netns", str(pair.right.inode))
     for port in range(2000, 2020):
         pair.left.send_udp(pair.RIGHT4, port, 1)
     lines = [follow.stdout.readline() for _ in range(20)]
@@ -245,22 +273,17 @@ def test_follow(start, silent_pair, bpf):
     assert ports == list(range(2000, 2020))
 
 
-def test_follow_with_stacks(start, silent_pair, bpf):
+def test_follow_with_stacks(daemon, silent_pair):
     pair = silent_pair
-    daemon = start()
-    follow = subprocess.Popen(
-        [paths.CLI, "--socket", daemon.socket_path, "drops", "--follow", "--stack", "--limit", "1",
-         "--netns", str(pair.right.inode)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True)
-    assert waiting.until(lambda: daemon.status()["clients"]["streams"], bool, 20)
+    follow = following(daemon, "--stack", "--limit", "1", "--netns", str(pair.right.inode))
     pair.left.send_udp(pair.RIGHT4, 9, 1)
     text, errors = follow.communicate(timeout=patience.seconds(30))
     assert (follow.returncode, errors) == (FINE, "")
     assert "udp" in text and len(text.splitlines()) > 4, text
 
 
-def test_top_in_a_pipe(dropped):
-    daemon, pair = dropped
+def test_top_in_a_pipe(dropped, silent_pair):
+    daemon, pair = dropped[0], silent_pair
     sender = threading.Thread(target=pair.left.send_udp,
                               args=(pair.RIGHT4, 9, 3000, "-r", "2000"))
     sender.start()
@@ -295,10 +318,9 @@ def test_top_gives_the_screen_back(daemon, number):
     assert screen.text.rfind("\x1b[?1049l") > screen.text.rfind("\x1b[?1049h")
 
 
-def test_hostile_task_name_is_escaped(daemon, silent_pair, tmp_path):
+def test_hostile_task_name_is_escaped(daemon, kept_pair):
     """A program's name can contain any bytes; a terminal must not interpret them."""
-    pair = silent_pair
-    pair.left.nft_drop("output", "udp dport 5556")
+    pair = kept_pair
     with pair.left.entered():
         subprocess.run(["/usr/bin/python3", "-c", """
 import ctypes, socket
@@ -308,8 +330,19 @@ try:
 except PermissionError:
     pass
 """], check=True)
-    waiting.until(lambda: daemon.records(netns=str(pair.left.inode)), bool)
+    waiting.until(lambda: daemon.records(protocol="ipv4/udp", netns=str(pair.left.inode)), bool)
     text = fine(daemon.netflowctl("drops", "--records", "--netns", pair.left.inode))
     assert ":5556" in text
     assert "\x1b" not in text
     assert len([line for line in text.splitlines() if ":5556" in line]) == 1
+
+
+# The last test, because `start` ends the daemon that the others share.
+def test_no_data_without_a_backend(start, built):
+    daemon = start("probes.backend=bpf",
+                   command=[paths.TOOLS / "deny_syscall", "bpf", "EPERM"])
+    for command in ("drops", "latency"):
+        done = daemon.netflowctl(command)
+        assert done.returncode == FAILED
+        assert "bpf" in done.stderr.lower(), done.stderr
+    assert "unavailable" in fine(daemon.netflowctl("status"))
