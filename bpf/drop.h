@@ -34,6 +34,16 @@ struct nf_dropped {
 
 /* ---- the key ------------------------------------------------------------- */
 
+/*
+ * A packet of this host that has no device yet, as at a rule for output: the entry is of an older skb at its address,
+ * whose end was not seen.  A received skb has the index of the device that received it.
+ */
+static __always_inline bool nf_drop_is_new(const struct sk_buff *skb, const struct net_device *dev,
+					   const struct nf_inflight *e)
+{
+	return e->journey == NF_JOURNEY_RX && !skb->skb_iif && !nf_device_is_real(dev);
+}
+
 /* The device of the last stage that the skb passed; false if it is not known. */
 static __always_inline bool nf_drop_last_device(const struct nf_inflight *e,
 						struct nf_drop_key *key, struct nf_dropped *dropped)
@@ -413,7 +423,8 @@ static __always_inline void nf_drop(void *ctx, struct nf_cpu *cpu, const struct 
 
 	e = nf_inflight_may_have(number) ? nf_inflight_at(number) : 0;
 	ours = e && e->skb == number &&
-	       nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head);
+	       nf_inflight_holds(cpu, NF_PROBE_KFREE_SKB, e, number, (__u64)skb->head) &&
+	       !nf_drop_is_new(skb, dev, e);
 	nf_drop_find_protocol(skb, &key, &dropped);
 	nf_drop_find_device(skb, dev, ours ? e : 0, &key, &dropped);
 	dropped.device_id = key.device;

@@ -4,14 +4,16 @@ device.  A stale entry must never make a time: none is negative, and none is lon
 can have lived."""
 
 import contextlib
+import functools
 import socket
 import threading
 import time
 
 import pytest
 
-from lab import journeys, ledgers, patience, sockets
+from lab import journeys, ledgers, patience, sockets, waiting
 from lab.loads import loads, netlink_turn, unix_turn
+from lab.pump import pump
 
 SECONDS = 2
 TINIEST = ("inflight.entries=8", *journeys.EVERY)
@@ -194,3 +196,34 @@ def test_merged_and_split_tcp(start, silent_pair):
         journeys.check(record, lived_ns=lived)
     assert sum(r["length_bytes"] for r in records) <= 20_000
     ledgers.check_balanced(daemon)
+
+
+@pytest.mark.needs("drops", "headers")
+def test_a_drop_before_a_device(fresh, lab):
+    """A rule drops what a task sends, before it has a device: the packet gets none, and no
+    namespace but its own, whatever skb was at its address before."""
+    daemon, count = fresh, 4_000
+    pair, other = lab.pair(ipv6=False), lab.pair(ipv6=False)
+    pair.left.nft_drop("output", "udp dport 5556")
+    turns = [functools.partial(pump, kind, other.left, other.right, other.RIGHT4, port, 300)
+             for port, kind in enumerate(sockets.KINDS, 7001)]
+    turns.append(functools.partial(other.left.send_udp, other.RIGHT4, 9, 300))
+    with pair.left.entered():
+        refused = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with refused, loads(*turns):
+        for number in range(count):
+            with pytest.raises(PermissionError):
+                refused.sendto(b"x", (pair.RIGHT4, 5556))
+            if number % 50 == 0:
+                time.sleep(0.01)
+    assert pair.left.nft_counter("output") == count
+
+    def dropped():
+        rows = daemon.call("GetDrops", netns=str(pair.left.inode))["rows"]
+        return sum(row["packets"] for row in rows)
+
+    assert waiting.settled(dropped, count) == count
+    records = [record for record in daemon.records() if record.get("transport", {}).get(
+        "destination_port") == 5556]
+    assert records
+    assert {(r["netns"], r.get("device")) for r in records} == {(pair.left.inode, None)}

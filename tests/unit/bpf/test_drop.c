@@ -373,6 +373,45 @@ static void test_device_of_the_last_stage(void **state)
 	assert_drops_balanced();
 }
 
+/* A packet that is dropped before it has a device, at the address of a received one whose end was not seen. */
+static void test_new_packet_at_an_old_address(void **state)
+{
+	struct cgroup cgroup = {.kn = &(struct kernfs_node){0}};
+	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
+			  .__sk_common.skc_net.net = &machine.net[2]};
+	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
+
+	(void)state;
+	receive(skb);
+	skb->dev = NULL;
+	skb->skb_iif = 0;
+	skb->sk = &sk;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(key()->netns, 3);
+	assert_int_equal(key()->device, 0);
+	assert_int_equal(record()->netns, 4026531842U);
+	assert_string_equal(record()->device, "");
+	assert_int_equal(events(NF_EVENT_DROPPED), 0);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	assert_drops_balanced();
+}
+
+/* A packet of this host that fq keeps in a tree: it has passed a stage of its own. */
+static void test_queued_packet_of_this_host(void **state)
+{
+	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
+
+	(void)state;
+	queue(skb);
+	skb->dev = NULL;
+	skb->skb_iif = 0;
+	drop(skb, LOCATION, REASON);
+	assert_int_equal(key()->netns, 2);
+	assert_string_equal(record()->device, "eth1");
+	assert_int_equal(events(NF_EVENT_DROPPED), 1);
+	assert_drops_balanced();
+}
+
 /* The daemon took the slot from the device: nobody knows it any more. */
 static void test_device_that_lost_its_slot(void **state)
 {
@@ -985,6 +1024,8 @@ int main(void)
 		PATH_TEST(test_dev_is_a_tree_node),
 		PATH_TEST(test_dev_is_real),
 		PATH_TEST(test_device_of_the_last_stage),
+		PATH_TEST(test_new_packet_at_an_old_address),
+		PATH_TEST(test_queued_packet_of_this_host),
 		PATH_TEST(test_device_that_lost_its_slot),
 		PATH_TEST(test_namespace_of_the_socket),
 		PATH_TEST(test_namespace_without_cookie),
