@@ -35,8 +35,8 @@ struct nf_dropped {
 /* ---- the key ------------------------------------------------------------- */
 
 /*
- * A packet of this host that has no device yet, as at a rule for output: the entry is of an older skb at its address,
- * whose end was not seen.  A received skb has the index of the device that received it.
+ * A packet of this host that has no device yet, as one that an output rule drops: the entry is of an older skb at its
+ * address, whose end was not seen.  A received skb has the index of the device that received it.
  */
 static __always_inline bool nf_drop_is_new(const struct sk_buff *skb, const struct net_device *dev,
 					   const struct nf_inflight *e)
