@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from service import RESULT, ask, past_drops, seconds
+from service import PATIENCE, RESULT, ask, past_drops, seconds, until
 from traffic import sent_until
 
 SLACK = 0.5  # seconds
@@ -34,9 +34,11 @@ def test_it_was_writing(facts):
 
 
 def test_the_file_is_sound(facts):
-    with sqlite3.connect("file:/var/lib/netflowd/history.db?mode=ro", uri=True) as database:
+    with sqlite3.connect("file:/var/lib/netflowd/history.db?mode=ro", uri=True,
+                         timeout=30 * PATIENCE) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    history = ask("status")["history"]
+    # The boot started netflowd, maybe a moment ago.
+    history = until(lambda: ask("status")["history"], lambda now: now["state"] != "starting")
     # It is the same file: nothing was set aside.
     assert history["state"] == "writing" and "set_aside" not in history
     assert seconds(history["oldest"]) <= facts["known_from"]
