@@ -438,12 +438,20 @@ REPORT = """n=$(ls "$here" | grep -c '^json'); cat >"$here/json.$n"
 { grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs)' /proc/self/status; ls -l /proc/self/fd; \\
 } >"$here/status.$n"
 echo "$0 $1 $NETFLOWD_ALERT $PWD" >"$here/arguments.$n"
+: >"$here/done.$n"
 """
 
 
 @pytest.fixture
 def program(tmp_path):
     return Program(tmp_path / "program", REPORT)
+
+
+def ran(daemon, name, program, times):
+    """Wait until the program of that alert has run so often; returns what it was given."""
+    waiting.until(lambda: len(program.files("done")), lambda n: n >= times, 10)
+    assert len(program.files("done")) == times, (alert(daemon, name), daemon.log())
+    return [loads(path) for path in program.files("json")]
 
 
 @pytest.mark.shared
@@ -455,9 +463,9 @@ def test_program_gets_the_alert_once(evaluate, silent_pair, program):
     with Changes(daemon) as changes:
         flood(pair, 400, 400)
         streamed = [changes.next(), changes.next()]
-    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
+    ran(daemon, "paged", program, 2)
     time.sleep(0.5)
-    given = [loads(path) for path in program.files("json")]
+    given = ran(daemon, "paged", program, 2)
     assert [event["change"] for event in given] == ["fired", "resolved"]
     for event, same in zip(given, streamed):
         INTERFACE.check_type("AlertEvent", event)
@@ -631,8 +639,7 @@ def test_silence(watch, silent_pair, journal, program):
         assert changes.next()["change"] == "resolved"
     assert journal.next()["NETFLOWD_CHANGE"] == "fired"
     assert journal.next()["NETFLOWD_CHANGE"] == "resolved"
-    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
-    assert [loads(path)["change"] for path in program.files("json")] == ["fired", "resolved"]
+    assert [given["change"] for given in ran(daemon, "hushed", program, 2)] == ["fired", "resolved"]
     assert alert(daemon, "hushed")["fired"] == 1
 
 
@@ -736,8 +743,7 @@ def test_reload_keeps_what_it_must(evaluate, kept_rules, silent_pair, program):
 
     # And it still resolves, once.
     reaches(daemon, "kept", "resolved", 10)
-    waiting.until(lambda: len(program.files("arguments")), lambda n: n >= 2)
-    assert [loads(p)["change"] for p in program.files("json")] == ["fired", "resolved"]
+    assert [given["change"] for given in ran(daemon, "kept", program, 2)] == ["fired", "resolved"]
 
 
 @pytest.mark.shared

@@ -113,7 +113,7 @@ def test_slow_programs_keep_the_budget(start):
         # It measures the load, chooses windows, and is steady after a second at most.
         waiting.until(lambda: governor(daemon)["windows_one_in"], lambda one_in: one_in > 1, 3, 0.1)
         time.sleep(2)
-        percent = kernel_percent(daemon, 8)[0]
+        percent = kernel_percent(daemon, 5)[0]
         now = governor(daemon)
     assert daemon.log().count("slow_program: ") == 2
     # A period has one window, and these are a few periods.
@@ -161,7 +161,7 @@ def test_bursts_only_have_fewer_journeys(start, silent_pair):
             sockets.udp(silent_pair.left, silent_pair.right, address, PORT))
         stack.enter_context(loads.reading(ends[1]))
         before = governor(daemon)["seen_percent"]
-        for _ in range(3):
+        for _ in range(2):
             number, paths_seen = burst(daemon, silent_pair, 10_000, 1.5)
             check_seen(number, paths_seen)
             assert all(followed >= 100 for *_, followed in paths_seen), paths_seen

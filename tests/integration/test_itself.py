@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import needs_bpf
-from lab import kernel, packets, patience, sockets, waiting
+from lab import attempts, kernel, packets, patience, sockets, waiting
 from lab.alerts import SETTINGS, Rules, alert, seconds
 from lab.net import Device, Pair, join, run
 from lab.prometheus import scrape
@@ -237,15 +237,15 @@ def host_tap(lab):
 
 def test_counts_of_the_kernel_are_of_the_device(historian, lab):
     """A device of the daemon's own namespace that is made again under its name."""
-    daemon, name = historian, lab.name()
+    daemon = historian
     peer, own = "192.0.2.1", "192.0.2.2"
 
-    def rows():
+    def rows(name):
         return sorted((row["count"], row.get("packets"))
                       for row in daemon.call("GetLatency", all=True)["latencies"]
                       if row.get("device") == name and row["segment"] == "rx_total")
 
-    def deliver(count, expected):
+    def deliver(name, count, expected):
         with packets.Tunnel(Host, name, packets.IFF_TUN) as tun, \
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
             Host.ip("address", "add", f"{own}/30", "dev", name)
@@ -255,10 +255,20 @@ def test_counts_of_the_kernel_are_of_the_device(historian, lab):
                 tun.write(packets.ipv4(peer, own, packets.UDP,
                                        packets.udp(peer, own, 1, 9001, b"x")))
                 reader.recv(10)
-            return waiting.until(rows, lambda got: got == expected, pause=0.2) == expected
+            got = waiting.until(lambda: rows(name), lambda got: got == expected, pause=0.2)
+        # From 6.18 on, a datagram that its reader takes before netflowd sees it in the queue has no
+        # latency.
+        attempts.need(kernel.release() < (6, 18) or
+                      sum(row[0] for row in got) == sum(row[0] for row in expected),
+                      f"{got}, not {expected}")
+        return got == expected
 
-    assert deliver(4, [(4, 4)]), rows()
-    assert deliver(3, [(3, 3), (4, None)]), rows()
+    def attempt():
+        name = lab.name()
+        assert deliver(name, 4, [(4, 4)]), rows(name)
+        assert deliver(name, 3, [(3, 3), (4, None)]), rows(name)
+
+    attempts.valid(attempt)
 
 
 @pytest.mark.skipif(kernel.release() < (5, 14), reason="no socket shows the cookie")

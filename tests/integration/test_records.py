@@ -12,13 +12,16 @@ import time
 
 import pytest
 
-from lab import delay, kernel, packets, patience, waiting
+from lab import backends, delay, kernel, packets, patience, waiting
 from lab.varlink import VarlinkError
 
 SOURCE, OWN = "10.88.0.1", "10.88.0.2"
 SOURCE6, OWN6 = "fd88::1", "fd88::2"
 # The ring has room for a flood of another test.
 UNBOUNDED = "drops.rate=1000000", "drops.burst=1000000", "ring.bytes=67108864"
+MIXED = set()  # the daemons that have seen the drops of `mixed`
+# Tests beside these leave records, too.
+pytestmark = pytest.mark.shared("drops.recent=32768")
 
 
 @pytest.fixture
@@ -39,14 +42,20 @@ def tap(lab):
         yield tunnel
 
 
+def records_of(daemon, device):
+    """Without those of an earlier test's device that had its number."""
+    return [r for r in daemon.records(device)
+            if backends.TRACE_EVENTS or r.get("device") == device.name]
+
+
 def the_record(daemon, device, **fields):
     """The one record of a device that has these field values."""
     def read():
-        return [r for r in daemon.records(device)
+        return [r for r in records_of(daemon, device)
                 if all(r.get(k) == v for k, v in fields.items())]
 
     found = waiting.until(read, bool)
-    assert len(found) == 1, daemon.records(device)
+    assert len(found) == 1, records_of(daemon, device)
     return found[0]
 
 
@@ -115,8 +124,8 @@ def test_udp_behind_ipv6_extension_headers(daemon, tun):
     tun.write(packets.ipv6(SOURCE6, OWN6, hop_by_hop,
                            packets.extension(destination_options) +
                            packets.extension(packets.UDP) + segment))
-    records = waiting.until(lambda: [r for r in daemon.records(tun.device) if r.get("transport")],
-                            bool)
+    records = waiting.until(
+        lambda: [r for r in records_of(daemon, tun.device) if r.get("transport")], bool)
     record, = records
     assert record["ip"]["protocol"] == packets.UDP
     assert record["transport"]["destination_port"] == 4321
@@ -177,7 +186,7 @@ def test_unknown_ethertype(daemon, tap):
 def test_malformed_packet_gives_absent_fields(daemon, tun):
     """An IPv4 header that is cut short: the missing fields are absent, not zero."""
     tun.write(bytes([0x45]) + bytes(11))
-    records = waiting.until(lambda: daemon.records(tun.device), bool)
+    records = waiting.until(lambda: records_of(daemon, tun.device), bool)
     assert records
     for record in records:
         assert record.get("transport") is None
@@ -200,40 +209,8 @@ def test_task_is_involved_when_its_own_send_is_refused(daemon, pair):
 
 def test_task_is_not_involved_in_a_softirq(daemon, pair):
     pair.left.send_udp(pair.RIGHT4, 9, 5)
-    records = waiting.until(lambda: daemon.records(pair.right_device), lambda r: len(r) >= 5)
+    records = waiting.until(lambda: records_of(daemon, pair.right_device), lambda r: len(r) >= 5)
     assert {r["task"]["involved"] for r in records} == {False}
-
-
-def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
-    """Above 76 bytes, the kernel checks the checksum when the reader copies.  The test repeats this
-    with time between, so that interrupts and their softirqs meet the task in every state."""
-    daemon = start(*UNBOUNDED)
-    rounds = 300
-    namespace = lab.namespace(ipv6=False)
-    with packets.Tunnel(namespace, lab.name()) as tunnel, daemon.client() as client, \
-            namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
-        client.monitor(netns=str(namespace.inode))
-        namespace.ip("address", "add", f"{OWN}/24", "dev", tunnel.device.name)
-        reader.bind((OWN, 4321))
-        reader.setblocking(False)
-        segment = packets.udp(SOURCE, OWN, 1234, 4321, b"y" * 400, bad_checksum=True)
-        for _ in range(rounds):
-            tunnel.write(packets.ipv4(SOURCE, OWN, packets.UDP, segment))
-            with pytest.raises(BlockingIOError):
-                reader.recv(1000)
-            _busy_for(0.003)
-        records = [client.next_record()["drop"] for _ in range(rounds)]
-    assert namespace.nstat()["UdpInCsumErrors"] == rounds
-    assert {r["protocol"] for r in records} == {"ipv4/udp"}
-    assert {r["task"]["pid"] for r in records} == {_own_task()["pid"]}
-    assert sum(r["task"]["involved"] for r in records) == rounds
-
-
-def _busy_for(seconds):
-    """Spin in user mode, where the timer's interrupt finds the task's kernel stack empty."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pass
 
 
 def to_port(daemon, namespace, port):
@@ -252,65 +229,6 @@ def _own_task():
         return {"pid": int(stat.read().split()[0]), "comm": comm.read().strip()}
 
 
-# ---- the token bucket ----
-
-
-@pytest.mark.portable
-@pytest.mark.smoke
-@pytest.mark.needs("drops", "headers")
-def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
-    pair = silent_pair
-    rate, burst, flood = 10, 50, patience.fewer(100_000)
-    daemon = start(f"drops.rate={rate}", f"drops.burst={burst}", "drops.recent=1000")
-    pair.right.nft_drop("input", "udp dport 5555")
-    begin = time.monotonic()
-    pair.left.send_udp(pair.RIGHT4, 9, flood)
-    pair.left.send_udp(pair.RIGHT4, 5555, 3, "-p", 4444)
-    dropped = waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), flood + 3)
-    seconds = time.monotonic() - begin
-    assert dropped == flood + 3
-
-    records = daemon.records(pair.right_device)
-    by_port = {port: [r for r in records if r["transport"]["destination_port"] == port]
-               for port in (9, 5555)}
-    assert len(by_port[5555]) == 3
-    assert {r["transport"]["source_port"] for r in by_port[5555]} == {4444}
-    # A race between two CPUs may admit one more record each time.
-    assert burst <= len(by_port[9]) <= 2 * (burst + rate * seconds + 1)
-    # It is the host's: at a moment at which nothing was dropped.
-    ledger = waiting.until(lambda: daemon.status()["drops"], lambda drops: not drops["moved"], 20)
-    assert ledger["throttled"] >= flood - len(by_port[9])
-    assert ledger["recorded"] + ledger["throttled"] + ledger["ring_full"] == ledger["hits"]
-
-
-def test_bucket_fills_again(start, silent_pair, bpf):
-    pair = silent_pair
-    daemon = start("drops.rate=20", "drops.burst=5")
-    for _ in range(2):
-        pair.left.send_udp(pair.RIGHT4, 9, 1000)
-        time.sleep(0.5)  # 20 per second fill a bucket of 5
-    records = waiting.until(lambda: daemon.records(pair.right_device), lambda r: len(r) >= 10)
-    assert 10 <= len(records) <= 20
-
-
-@pytest.mark.alone
-@pytest.mark.needs("drops", "headers")
-def test_records_held_are_bounded_and_the_newest(start, silent_pair, bpf):
-    pair = silent_pair
-    daemon = start(*UNBOUNDED, "drops.recent=64")
-    # From one socket, because a program for each port takes longer than all the rest; and on one
-    # CPU, so that they are received in their order.
-    with pair.left.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, \
-            delay.on_cpu(min(os.sched_getaffinity(0))):
-        for port in range(1000, 1200):
-            sender.sendto(b"x", (pair.RIGHT4, port))
-    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 200)
-    answer = daemon.call("GetDropRecords", limit=10000)
-    assert answer["held"] == answer["capacity"] == 64 == len(answer["records"])
-    ports = [r["transport"]["destination_port"] for r in daemon.records(pair.right_device)]
-    assert ports == sorted(ports) and ports[-1] == 1199  # newest last
-
-
 def test_limit_gives_the_newest(daemon, silent_pair):
     pair = silent_pair
     for port in range(1000, 1020):
@@ -325,9 +243,22 @@ def test_limit_gives_the_newest(daemon, silent_pair):
 # ---- joining and filtering ----
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kept_pair(kept_lab):
+    """It is there before the daemon, so that no namespace of another test had its number."""
+    return kept_lab.pair()
+
+
 @pytest.fixture
-def mixed(daemon, pair):
-    """Drops of several reasons, protocols and devices; (daemon, pair, packets)."""
+def mixed(kept_pair, daemon):
+    """(daemon, pair) after drops of several reasons, protocols and devices."""
+    if daemon not in MIXED:
+        drop_several(daemon, kept_pair)
+        MIXED.add(daemon)
+    return daemon, kept_pair
+
+
+def drop_several(daemon, pair):
     pair.right.nft_drop("input", "udp dport 5555")
     pair.left.send_udp(pair.RIGHT4, 9, 30)
     pair.left.send_udp(pair.RIGHT6, 9, 20)
@@ -339,7 +270,6 @@ def mixed(daemon, pair):
 
     for device, sent in ((pair.right_device, 60), (pair.left_device, 5)):
         assert waiting.settled(functools.partial(dropped, device), sent) == sent
-    return daemon, pair
 
 
 CLASSES = ["fault", "unknown", "policy", "benign"]
@@ -453,19 +383,6 @@ def test_unknown_device_names_the_nearest(daemon, pair, method):
 # ---- streams ----
 
 
-@pytest.mark.portable
-@pytest.mark.smoke
-def test_monitor_gives_each_record_once(start, silent_pair, bpf):
-    pair = silent_pair
-    daemon = start(*UNBOUNDED)
-    with daemon.client() as client:
-        client.monitor(netns=str(pair.right.inode))
-        for port in range(2000, 2100):
-            pair.left.send_udp(pair.RIGHT4, port, 1)
-        ports = [client.next_record()["drop"]["transport"]["destination_port"] for _ in range(100)]
-    assert ports == list(range(2000, 2100))
-
-
 def test_monitor_filters_by_reason(daemon, pair, reasons):
     pair.right.nft_drop("input", "udp dport 5555")
     with daemon.client() as client:
@@ -490,16 +407,6 @@ def test_monitor_filters_by_device(daemon, pair):
     assert record["device"] == pair.left_device.name
 
 
-def test_device_without_drops_is_no_error(daemon, lab):
-    """The device exists on the host, without drops until now."""
-    namespace = lab.namespace()
-    assert daemon.call("GetDrops", device="lo", netns=str(namespace.inode))["rows"] == []
-    with daemon.client() as client:
-        client.monitor(device="lo", netns=str(namespace.inode))
-        namespace.send_udp("127.0.0.1", 9, 1)
-        assert client.next_record()["drop"]["device"] == "lo"
-
-
 def test_stack_on_request_only(daemon, silent_pair):
     pair = silent_pair
     with daemon.client() as client:
@@ -517,3 +424,118 @@ def test_stack_on_request_only(daemon, silent_pair):
 
     # The last call that asked for stacks ended a moment ago.
     assert waiting.until(without_stack, lambda stack: stack is None) is None
+
+
+# ---- a daemon for each test ----
+
+
+@pytest.mark.portable
+@pytest.mark.smoke
+@pytest.mark.needs("drops", "headers")
+def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
+    pair = silent_pair
+    rate, burst, flood = 10, 50, patience.fewer(100_000)
+    daemon = start(f"drops.rate={rate}", f"drops.burst={burst}", "drops.recent=1000")
+    pair.right.nft_drop("input", "udp dport 5555")
+    begin = time.monotonic()
+    pair.left.send_udp(pair.RIGHT4, 9, flood)
+    pair.left.send_udp(pair.RIGHT4, 5555, 3, "-p", 4444)
+    dropped = waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), flood + 3)
+    seconds = time.monotonic() - begin
+    assert dropped == flood + 3
+
+    records = daemon.records(pair.right_device)
+    by_port = {port: [r for r in records if r["transport"]["destination_port"] == port]
+               for port in (9, 5555)}
+    assert len(by_port[5555]) == 3
+    assert {r["transport"]["source_port"] for r in by_port[5555]} == {4444}
+    # A race between two CPUs may admit one more record each time.
+    assert burst <= len(by_port[9]) <= 2 * (burst + rate * seconds + 1)
+    # It is the host's: at a moment at which nothing was dropped.
+    ledger = waiting.until(lambda: daemon.status()["drops"], lambda drops: not drops["moved"], 20)
+    assert ledger["throttled"] >= flood - len(by_port[9])
+    assert ledger["recorded"] + ledger["throttled"] + ledger["ring_full"] == ledger["hits"]
+
+
+def test_bucket_fills_again(start, silent_pair, bpf):
+    pair = silent_pair
+    daemon = start("drops.rate=20", "drops.burst=5")
+    for _ in range(2):
+        pair.left.send_udp(pair.RIGHT4, 9, 1000)
+        time.sleep(0.5)  # 20 per second fill a bucket of 5
+    records = waiting.until(lambda: daemon.records(pair.right_device), lambda r: len(r) >= 10)
+    assert 10 <= len(records) <= 20
+
+
+@pytest.mark.alone
+@pytest.mark.needs("drops", "headers")
+def test_records_held_are_bounded_and_the_newest(start, silent_pair, bpf):
+    pair = silent_pair
+    daemon = start(*UNBOUNDED, "drops.recent=64")
+    # From one socket, because a program for each port takes longer than all the rest; and on one
+    # CPU, so that they are received in their order.
+    with pair.left.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, \
+            delay.on_cpu(min(os.sched_getaffinity(0))):
+        for port in range(1000, 1200):
+            sender.sendto(b"x", (pair.RIGHT4, port))
+    waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp", "NO_SOCKET"), 200)
+    answer = daemon.call("GetDropRecords", limit=10000)
+    assert answer["held"] == answer["capacity"] == 64 == len(answer["records"])
+    ports = [r["transport"]["destination_port"] for r in daemon.records(pair.right_device)]
+    assert ports == sorted(ports) and ports[-1] == 1199  # newest last
+
+
+def test_task_is_involved_in_a_checksum_found_by_its_recv(start, lab, bpf):
+    """Above 76 bytes, the kernel checks the checksum when the reader copies.  The test repeats this
+    with time between, so that interrupts and their softirqs meet the task in every state."""
+    daemon = start(*UNBOUNDED)
+    rounds = 300
+    namespace = lab.namespace(ipv6=False)
+    with packets.Tunnel(namespace, lab.name()) as tunnel, daemon.client() as client, \
+            namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
+        client.monitor(netns=str(namespace.inode))
+        namespace.ip("address", "add", f"{OWN}/24", "dev", tunnel.device.name)
+        reader.bind((OWN, 4321))
+        reader.setblocking(False)
+        segment = packets.udp(SOURCE, OWN, 1234, 4321, b"y" * 400, bad_checksum=True)
+        for _ in range(rounds):
+            tunnel.write(packets.ipv4(SOURCE, OWN, packets.UDP, segment))
+            with pytest.raises(BlockingIOError):
+                reader.recv(1000)
+            _busy_for(0.003)
+        records = [client.next_record()["drop"] for _ in range(rounds)]
+    assert namespace.nstat()["UdpInCsumErrors"] == rounds
+    assert {r["protocol"] for r in records} == {"ipv4/udp"}
+    assert {r["task"]["pid"] for r in records} == {_own_task()["pid"]}
+    assert sum(r["task"]["involved"] for r in records) == rounds
+
+
+def _busy_for(seconds):
+    """Spin in user mode, where the timer's interrupt finds the task's kernel stack empty."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+@pytest.mark.portable
+@pytest.mark.smoke
+def test_monitor_gives_each_record_once(start, silent_pair, bpf):
+    pair = silent_pair
+    daemon = start(*UNBOUNDED)
+    with daemon.client() as client:
+        client.monitor(netns=str(pair.right.inode))
+        for port in range(2000, 2100):
+            pair.left.send_udp(pair.RIGHT4, port, 1)
+        ports = [client.next_record()["drop"]["transport"]["destination_port"] for _ in range(100)]
+    assert ports == list(range(2000, 2100))
+
+
+def test_device_without_drops_is_no_error(start, lab, bpf):
+    """The device exists on the host, without drops until now."""
+    daemon = start()
+    namespace = lab.namespace()
+    assert daemon.call("GetDrops", device="lo", netns=str(namespace.inode))["rows"] == []
+    with daemon.client() as client:
+        client.monitor(device="lo", netns=str(namespace.inode))
+        namespace.send_udp("127.0.0.1", 9, 1)
+        assert client.next_record()["drop"]["device"] == "lo"

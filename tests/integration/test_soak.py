@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS sets its length (default 8)."""
+"""The short version of `make soak`; NETFLOWD_SOAK_SECONDS sets its length (default 5)."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.alone
 
 # Held records use memory too: with this few, the warm-up fills them on any machine.
 FEW = ("--set", "latency.recent=512", "--set", "drops.recent=512")
-SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "8"))
+SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "5"))
 
 
 def test_mixed_load(built, bpf):
@@ -26,7 +26,7 @@ def test_mixed_load(built, bpf):
 
 def test_months_go_by(built, bpf):
     """The short version of tests/soak/months: old counters, and thousands of namespaces."""
-    done = subprocess.run([paths.TREE / "tests" / "soak" / "months", "4000"],
+    done = subprocess.run([paths.TREE / "tests" / "soak" / "months", "2000"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, check=False, timeout=patience.seconds(180))
     print(done.stdout)

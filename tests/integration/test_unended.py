@@ -20,7 +20,7 @@ EPOCH = "1970-01-01T00:00:00Z"
 MANY, ENTRIES = 4217, 2048
 LEAST = ("cost.governor=on", "cost.budget=0.01%", "cost.cpu_budget=0.01%")
 # A tail lasts 50 ms, and a reader comes every 250 ms.
-LATE_SECONDS, LOAD_SECONDS, RATE = 0.25, 6, 10_000
+LATE_SECONDS, LOAD_SECONDS, RATE = 0.25, 3, 10_000
 
 
 @contextlib.contextmanager

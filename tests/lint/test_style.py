@@ -4,6 +4,7 @@
 `make format` formats the C sources.  For everything else the message names file and line.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -60,7 +61,7 @@ def test_shell_scripts():
 def test_python():
     need("pylint")
     names = sorted({*scripts("python3"), *(n for n in tree.files() if n.endswith(".py"))})
-    status, output = run("pylint", "-j", "0", "--score=n", *names)
+    status, output = run("pylint", "-j", str(os.cpu_count()), "--score=n", *names)
     assert names and status == 0, output
 
 
