@@ -31,7 +31,8 @@ def historian(kept, tmp_path_factory):
     rules.write("10-test.conf", "".join(
         f"[alert {name}]\ncondition = drop_rate\ndevice = {name}\nwindow = 1m\nover = 0\n"
         for name in (FIRST, SECOND)))
-    return kept(FAST, rules.setting, *SETTINGS, "metrics.listen=unix",
+    # Of each interval there is room for the records of all causes of tests beside these.
+    return kept(FAST, "history.records=1024", rules.setting, *SETTINGS, "metrics.listen=unix",
                 history=tmp_path_factory.mktemp("history"))
 
 

@@ -167,7 +167,7 @@ def loop_under_load(daemon, pair):
     with flood(pair.left, pair.RIGHT4), callers(daemon, 10, "GetLatency", pause=0.3, all=True), \
             callers(daemon, 4, "GetDrops", by="flow"), callers(daemon, 2, "GetDropRecords"), \
             callers(daemon, 4, "GetStatus"), callers(daemon, 2, "GetAlerts"):
-        time.sleep(5)
+        time.sleep(3)
     return daemon.status()["loop"]
 
 
