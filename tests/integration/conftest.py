@@ -82,6 +82,10 @@ def leave_out(config, items):
     items[:] = [item for item in items if names[item] not in left]
 
 
+# Seconds of the tests that share a daemon: only a few single tests take longer.
+GROUP_SECONDS = 30
+
+
 def beside(items):
     """Order tests for several processes: tests that share a daemon are a group, which one process
     runs, and the longest come first, so that none of them runs on alone at the end."""
@@ -90,7 +94,7 @@ def beside(items):
         if item.get_closest_marker("shared"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     none = draw.Long(0, False)
-    items.sort(key=lambda item: -float("inf") if item.get_closest_marker("xdist_group") else
+    items.sort(key=lambda item: -GROUP_SECONDS if item.get_closest_marker("xdist_group") else
                -listed.get(draw.function_of(item.nodeid), none).seconds)
 
 
