@@ -17,7 +17,7 @@ from lab.varlink import VarlinkError
 
 PORT = 7777
 # Bytes of the TCP test; 10 GB take about ten seconds more.
-BULK = int(os.environ.get("NETFLOWD_TEST_BULK_BYTES", 10_000_000_000))
+BULK = int(os.environ.get("NETFLOWD_TEST_BULK_BYTES", 5_000_000_000))
 
 pytestmark = [pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000", "drops.burst=1000000"),
               pytest.mark.usefixtures("bpf")]
@@ -482,11 +482,11 @@ def test_stream(daemon, silent_pair):
 
 
 @pytest.mark.alone
-def test_a_million_datagrams(start, silent_pair):
-    """A million datagrams are read: netflowd counts a million as delivered, and none as consumed by
-    the kernel.  The ledger is the host's, so the host's other packets may add to it."""
+def test_a_flood_that_is_read(start, silent_pair):
+    """300,000 datagrams are read: netflowd counts as many as delivered, and none as consumed by the
+    kernel.  The ledger is the host's, so the host's other packets may add to it."""
     pair = silent_pair
-    count = 1_000_000
+    count = patience.fewer(300_000)
     daemon = start()
     before = ledgers.quiet(daemon)
     received = pair.right.nstat()

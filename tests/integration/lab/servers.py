@@ -225,11 +225,11 @@ def redis_benchmark(namespace, address, requests, *options):
 
 
 def iperf3(client, server, address, directory, *options):
-    """A transfer of two seconds, unless the options say otherwise; returns iperf3's own report."""
+    """A transfer of a second, unless the options say otherwise; returns iperf3's own report."""
     directory.mkdir(exist_ok=True)
     with serving(server, "iperf3", "-s", "-1", directory=directory,
                  ready=lambda: listens(server, 5201)):
-        out = client.run("iperf3", "-J", "-t", 2, "-c", address, *options, timeout=120)
+        out = client.run("iperf3", "-J", "-t", 1, "-c", address, *options, timeout=120)
     report = json.loads(out)
     assert "error" not in report, report["error"]
     return report["end"]
