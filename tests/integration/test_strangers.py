@@ -115,7 +115,8 @@ def test_hostile_client(daemon, kind):
         assert netflowctl("--socket", daemon.socket_path, "status").returncode == 0
         what = COUNTED.get(kind)
         waiting.until(lambda: status_of(daemon)["clients"], lambda clients:
-                      what and clients[what] > before["clients"][what], seconds=1.5, pause=0.1)
+                      what and clients[what] > before["clients"][what],
+                      seconds=1.5 if what else 0.5, pause=0.1)
         status = status_of(daemon)
         prompt(daemon, OTHER)
     clients = status["clients"]
