@@ -239,6 +239,9 @@ $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB
 SIMULATED := $(addprefix tests/unit/,common/test_log daemon/cost/test_governor \
 	daemon/kernel/test_attribution daemon/process/test_loop daemon/test_watchdog)
 $(addprefix $(OUT)/,$(SIMULATED)): $(OUT)/tests/unit/simulated_time.o
+# These let time pass; other threads of theirs wait, too.
+MOVED := $(addprefix tests/unit/,daemon/store/test_records daemon/varlink/test_strangers)
+$(addprefix $(OUT)/,$(MOVED)): $(OUT)/tests/unit/moved_time.o
 
 # A variable: tests/unit/mutations links unit tests itself.
 show-%:

@@ -29,6 +29,9 @@
 #include "daemon/kernel/netns_cookie.h"
 #include "daemon/store/captures.h"
 #include "tests/unit/daemon/store/resolved.h"
+#include "tests/unit/moved_time.h"
+
+#define MS UINT64_C(1000000)
 
 static char top[] = "/tmp/test_records_XXXXXX";
 static char blue[sizeof(top) + 8], cgroups[sizeof(top) + 8], cgroup[sizeof(top) + 64];
@@ -175,17 +178,18 @@ static const char *netns_name_of_drop(void)
 static void expect_name_soon(const char *name)
 {
 	for (int attempt = 0; attempt < 300 && !netns_name_of_drop(); attempt++) {
-		usleep(10000);
+		let_pass(10 * MS);
+		usleep(1000); /* for the threads that look */
 		records_settle(records);
 	}
 	assert_non_null(netns_name_of_drop());
 	assert_string_equal(netns_name_of_drop(), name);
 }
 
-/* The lookup of a namespace is repeated after CAPTURES_FRESH_NS; wait for that. */
+/* The lookup of a namespace is repeated after CAPTURES_FRESH_NS. */
 static void pause_until_stale(void)
 {
-	usleep(2 * CAPTURES_FRESH_NS / 1000);
+	let_pass(2 * CAPTURES_FRESH_NS);
 }
 
 /* The name that was found first stays the name of that namespace, also without a file. */
@@ -305,9 +309,9 @@ static void test_a_number_used_again(void **state)
 		if (netns_with_inode(blue, stranger.inode, &named))
 			break;
 		captures_release(captures, first);
-		assert_true(attempt < 20);
+		assert_true(attempt < 60);
 		/* The kernel frees the numbers of this attempt later; the next one must not be above them. */
-		usleep(100000 * (useconds_t)attempt);
+		usleep(100000 * (useconds_t)(attempt < 5 ? attempt : 5));
 	}
 	assert_int_not_equal(named.id, stranger.id);
 	/* A record of the first that is only read now. */
@@ -315,14 +319,15 @@ static void test_a_number_used_again(void **state)
 	for (int i = 0; i < 30; i++) {
 		captures_settle(captures, CAPTURES_SETTLE_NS);
 		assert_null(captures_netns_name(again));
-		usleep(10000);
+		let_pass(10 * MS);
 	}
 	second = captures_netns(captures, named.id, named.inode);
 	for (int i = 0; i < 120; i++) {
 		captures_settle(captures, CAPTURES_SETTLE_NS);
 		captures_release(captures, captures_netns(captures, stranger.id, stranger.inode));
 		assert_null(captures_netns_name(first));
-		usleep(10000);
+		let_pass(10 * MS);
+		usleep(1000); /* for the threads that look */
 	}
 	assert_non_null(captures_netns_name(second));
 	assert_string_equal(captures_netns_name(second), "blue");
@@ -348,17 +353,18 @@ static void test_a_late_name(void **state)
 	early = captures_netns(captures, netns.id, netns.inode);
 	for (int i = 0; i < 15; i++) {
 		captures_settle(captures, CAPTURES_SETTLE_NS);
-		usleep(100000);
+		let_pass(100 * MS);
 	}
 	assert_null(captures_netns_name(early));
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", netns.keeper);
 	assert_int_equal(symlink(path, blue), 0);
-	usleep(1100000);
+	let_pass(1100 * MS);
 	later = captures_netns(captures, netns.id, netns.inode);
 	assert_ptr_equal(early, later);
 	/* A machine that is busy may not read the cookie in time, and tries again. */
 	for (int i = 0; i < 100 && !captures_netns_name(early); i++) {
-		usleep(20000);
+		let_pass(20 * MS);
+		usleep(1000); /* for the threads that look */
 		captures_settle(captures, CAPTURES_SETTLE_NS);
 	}
 	assert_non_null(captures_netns_name(early));

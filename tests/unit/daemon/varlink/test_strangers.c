@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "tests/unit/daemon/varlink/server_fixture.h"
+#include "tests/unit/moved_time.h"
 
 #define OTHER 65533
 #define MS 1000000ULL
@@ -96,7 +97,7 @@ static void test_idle(void **state)
 	stream = client_open(fixture);
 	for (int i = 0; i < 30; i++) {
 		expect_answer(busy);
-		usleep(100000);
+		let_pass(100 * MS);
 	}
 	expect_end(idle);
 	expect_end(stream); /* it called nothing */
@@ -116,7 +117,10 @@ static void test_stream_is_not_idle(void **state)
 	fd = client_open(fixture);
 	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
-	usleep(1500000);
+	for (int i = 0; i < 15; i++) {
+		let_pass(100 * MS);
+		usleep(2000); /* for its timers */
+	}
 	in_loop(fixture, read_stats);
 	assert_int_equal(fixture->stats.streams, 1);
 	assert_int_equal(fixture->stats.timed_out, 0);
@@ -136,7 +140,8 @@ static void test_slow_loris(void **state)
 		char byte;
 
 		assert_true(sent++ < 200);
-		usleep(50000);
+		let_pass(50 * MS);
+		usleep(2000); /* for its timers */
 		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
 			break;
 	}
@@ -153,11 +158,11 @@ static bool one_left(const struct fixture *fixture)
 	return fixture->stats.clients == 1;
 }
 
-/* One takes nothing of its reply, the other a part now and then. */
+/* One takes nothing of its reply, the other a part now and then, for longer than a client may stall. */
 static void test_stall(void **state)
 {
 	struct fixture *fixture = *state;
-	OWN_FREE char *bytes = malloc(400000);
+	OWN_FREE char *bytes = malloc(200000);
 	OWN_FD int stalled = -1, slow = -1;
 	size_t got = 0;
 
@@ -168,11 +173,12 @@ static void test_stall(void **state)
 	request(stalled, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
 	request(slow, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
 	while (got < 3000000) {
-		ssize_t part = recv(slow, bytes, 400000, 0);
+		ssize_t part = recv(slow, bytes, 200000, 0);
 
 		assert_true(part > 0);
 		got += (size_t)part;
-		usleep(200000);
+		usleep(2000); /* in which the server sends more */
+		let_pass(200 * MS);
 	}
 	assert_true(soon(fixture, one_left));
 	assert_int_equal(fixture->stats.timed_out, 1);
@@ -190,7 +196,7 @@ static void be_busy_while_it_reads(struct fixture *fixture)
 	static char bytes[200000];
 
 	(void)fixture;
-	usleep(600000);
+	let_pass(600 * MS);
 	reader.got = recv(reader.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 }
 
@@ -245,7 +251,7 @@ static void test_users(void **state)
 	expect_too_many(root[2], "clients", 8);
 	close(root[2]);
 	/* A second later, the oldest of the user with the most makes room; then they have 3 each. */
-	usleep(1200000);
+	let_pass(1200 * MS);
 	expect_answer(hog[1]);
 	fd = open_as(fixture, OTHER);
 	expect_answer(fd);
@@ -279,11 +285,11 @@ static void test_root_gets_in(void **state)
 		if (i != 2)
 			expect_json(fds[i], "{\"parameters\":{},\"continues\":true}");
 	}
-	usleep(1200000);
+	let_pass(1200 * MS);
 	fd = client_open(fixture);
 	expect_answer(fd);
 	expect_too_many(fds[2], "clients", 4);
-	usleep(1200000);
+	let_pass(1200 * MS);
 	expect_answer(fd);
 	close(fds[2]);
 	fds[2] = client_open(fixture);
@@ -366,6 +372,11 @@ static void test_rest(void **state)
 
 /* ---- the budget ------------------------------------------------------------- */
 
+static bool much_is_unsent(const struct fixture *fixture)
+{
+	return fixture->stats.unsent_bytes > 500000;
+}
+
 static void test_budget(void **state)
 {
 	struct fixture *fixture = *state;
@@ -377,7 +388,7 @@ static void test_budget(void **state)
 	hog = open_as(fixture, NOBODY);
 	other = open_as(fixture, OTHER);
 	request(hog, "org.example.Large", ",\"parameters\":{\"bytes\":1800000}");
-	usleep(200000);
+	assert_true(soon(fixture, much_is_unsent));
 	/* Together more than the budget: the one with less keeps its reply. */
 	request(other, "org.example.Large", ",\"parameters\":{\"bytes\":1000000}");
 	reply = receive(other);
@@ -402,7 +413,7 @@ static void test_budget_of_the_sender(void **state)
 	small = open_as(fixture, NOBODY);
 	large = open_as(fixture, OTHER);
 	request(small, "org.example.Large", ",\"parameters\":{\"bytes\":900000}");
-	usleep(200000);
+	assert_true(soon(fixture, much_is_unsent));
 	request(large, "org.example.Large", ",\"parameters\":{\"bytes\":1900000}");
 	expect_json(large, "{\"error\":\"org.example.Failed\",\"parameters\":{\"reason\":"
 			   "\"replies that clients have not read exceed 2000000 bytes together, "
