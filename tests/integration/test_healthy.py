@@ -6,6 +6,7 @@ In an emulated machine this asks about the whole host, elsewhere about the names
 """
 
 import collections
+import contextlib
 import os
 import time
 
@@ -170,9 +171,12 @@ def test_a_connection_that_is_kept(silence, web):
 
 def test_the_server_ends(silence, link, tmp_path):
     """It closes the connections that it has, and nobody listens any more."""
-    with servers.nginx(link.right, tmp_path / "nginx"), \
-            servers.kept_alive(link.left, link.right_address()):
-        servers.ab(link.left, link.right_address(), 100)
+    with contextlib.ExitStack() as server:
+        server.enter_context(servers.nginx(link.right, tmp_path / "nginx"))
+        with servers.kept_alive(link.left, link.right_address()):
+            servers.ab(link.left, link.right_address(), 100)
+            server.close()
+            silence.check()
     silence.check()
 
 

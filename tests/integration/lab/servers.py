@@ -196,15 +196,19 @@ def refused(namespace, address, count, port=4):
 
 @contextlib.contextmanager
 def kept_alive(namespace, address, port=80):
-    """A connection without data, whose kernel asks every second whether the peer is there."""
+    """A connection without data, whose kernel asks every second whether the peer is there.  Its end
+    waits for the peer's end: a FIN that comes after the namespace and its devices has no route."""
     with namespace.entered():
         client = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     with client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+        client.settimeout(patience.seconds(10))
         client.connect((address, port))
         yield client
+        client.shutdown(socket.SHUT_WR)
+        assert not client.recv(1)
 
 
 # ---- redis, iperf3 ----
