@@ -110,4 +110,24 @@ FAULTS = [
     Fault("a namespace that could not be read is new", "daemon/elsewhere/test_tally",
           "daemon/elsewhere/tally.c", "like.closed = !is_new_namespace(tally, &like);",
           "like.closed = false;"),
+    # ---- varlink ----
+    Fault("a client that reads slowly has stalled", "daemon/varlink/test_strangers",
+          "daemon/varlink/client.c",
+          "\telse if (framing_bytes(&client->output) < client->unsent)\n"
+          "\t\tclient->moved_ns = time_monotonic();", ""),
+    Fault("a client that reads nothing stays", "daemon/varlink/test_strangers",
+          "daemon/varlink/client.c", "now - client->moved_ns > limit;\n}\n\nbool", "0;\n}\n\nbool"),
+    Fault("a client with a running call is idle", "daemon/varlink/test_strangers",
+          "daemon/varlink/client.c",
+          "return limit && client_idle(client) && now", "return limit && now"),
+    Fault("a client that moves during the check has stalled", "daemon/varlink/test_strangers",
+          "daemon/varlink/client.c",
+          "\tclient_flush(client);\n"
+          "\t/* Not earlier: moved_ns may be new, and must not be behind `now`. */\n"
+          "\tnow = time_monotonic();", "\tnow = time_monotonic();\n\tclient_flush(client);"),
+    Fault("the newest client makes room", "daemon/varlink/test_strangers",
+          "daemon/varlink/places.c", "client_since(client) < client_since(loser->client)",
+          "client_since(client) > client_since(loser->client)"),
+    Fault("a client makes room in its first second", "daemon/varlink/test_strangers",
+          "daemon/varlink/places.c", " || now - client_since(client) < PLACES_QUIET_NS", ""),
 ]

@@ -320,6 +320,7 @@ static void test_a_number_used_again(void **state)
 		captures_settle(captures, CAPTURES_SETTLE_NS);
 		assert_null(captures_netns_name(again));
 		let_pass(10 * MS);
+		usleep(1000); /* for the threads that look */
 	}
 	second = captures_netns(captures, named.id, named.inode);
 	for (int i = 0; i < 120; i++) {
