@@ -258,9 +258,9 @@ def test_counts_of_the_kernel_are_of_the_device(historian, lab):
                 reader.recv(10)
             got = waiting.until(lambda: rows(name), lambda got: got == expected, pause=0.2)
         # From 6.18 on, a datagram that its reader takes before netflowd sees it in the queue has no
-        # latency.
+        # latency, and is missing here.
         attempts.need(kernel.release() < (6, 18) or
-                      sum(row[0] for row in got) == sum(row[0] for row in expected),
+                      sum(row[0] for row in got) >= sum(row[0] for row in expected),
                       f"{got}, not {expected}")
         return got == expected
 
