@@ -100,7 +100,7 @@ OWNERS = {
     r"seccomp\.h": r"daemon/process/confine\.c",
     r"curl/.*": r"daemon/post/main\.c",
     r"microhttpd\.h": r"daemon/http/http\.c",
-    r"cmocka\.h": r"tests/unit/.*",
+    r"cmocka\.h": r"tests/unit/test\.h",
 }
 
 LICENCE = "SPDX-License-Identifier: GPL-2.0-or-later"

@@ -8,14 +8,10 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #define MACHINE_CPUS 4
 #define MACHINE_NETS 3

@@ -125,8 +125,6 @@ static inline int path_end(void **state)
 	return 0;
 }
 
-#define PATH_TEST(name) cmocka_unit_test_setup_teardown(name, path_begin, path_end)
-
 /* ---- the tracepoints ---- */
 
 static inline void irq_entry(__u32 irq)

@@ -30,11 +30,12 @@ static const __u64 *stages_of(struct net_device *dev, __u64 ns)
 	return journey()->stage_ns;
 }
 
-static void test_interrupt_raise_entry(void **state)
+EACH_TEST(path_begin, path_end);
+
+TEST(test_interrupt_raise_entry)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -50,11 +51,10 @@ static void test_interrupt_raise_entry(void **state)
 }
 
 /* Two devices raise on one CPU before the softirq runs: its wait begins with the first raise. */
-static void test_two_napis_raise(void **state)
+TEST(test_two_napis_raise)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	interrupt(IRQ_NIC2, 11200, 11360);
 	at(11600);
@@ -67,11 +67,10 @@ static void test_two_napis_raise(void **state)
 }
 
 /* Each CPU has a softirq of its own. */
-static void test_cpus_apart(void **state)
+TEST(test_cpus_apart)
 {
 	const __u64 *stage;
 
-	(void)state;
 	on_cpu(1);
 	interrupt(IRQ_NIC, 10000, 10160);
 	on_cpu(2);
@@ -85,11 +84,10 @@ static void test_cpus_apart(void **state)
 }
 
 /* The second run has a raise of its own; what brought the first one is over. */
-static void test_runs_apart(void **state)
+TEST(test_runs_apart)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -105,11 +103,10 @@ static void test_runs_apart(void **state)
 }
 
 /* A raise of another softirq, and the run of one, change nothing. */
-static void test_other_vectors(void **state)
+TEST(test_other_vectors)
 {
 	const __u64 *stage;
 
-	(void)state;
 	at(8000);
 	softirq_raise(BLOCK_SOFTIRQ);
 	assert_int_equal(event_of(NF_PROBE_SOFTIRQ_RAISE, NF_EVENT_HIT), 0);
@@ -127,11 +124,10 @@ static void test_other_vectors(void **state)
 }
 
 /* An interrupt of a device that raises nothing does not bring packets. */
-static void test_interrupt_of_a_disk(void **state)
+TEST(test_interrupt_of_a_disk)
 {
 	const __u64 *stage;
 
-	(void)state;
 	at(9000);
 	irq_entry(IRQ_DISK);
 	irq_exit(IRQ_DISK);
@@ -160,11 +156,10 @@ static void test_interrupt_of_a_disk(void **state)
 }
 
 /* Packets of process context and of threaded NAPI have no softirq. */
-static void test_outside_net_rx(void **state)
+TEST(test_outside_net_rx)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -180,9 +175,8 @@ static void test_outside_net_rx(void **state)
 }
 
 /* Without the probe softirq_exit nobody knows where a softirq ends. */
-static void test_without_softirq_exit(void **state)
+TEST(test_without_softirq_exit)
 {
-	(void)state;
 	settings.softirq_exit = false;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
@@ -191,11 +185,10 @@ static void test_without_softirq_exit(void **state)
 }
 
 /* The handler finds its device being polled and raises nothing; the softirq raises itself. */
-static void test_interrupt_during_poll(void **state)
+TEST(test_interrupt_during_poll)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160); /* the line is known as one that raises NET_RX */
 	at(11600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -214,11 +207,10 @@ static void test_interrupt_during_poll(void **state)
 }
 
 /* The budget was used up: the softirq raises itself, and the packets have no interrupt. */
-static void test_polling_on(void **state)
+TEST(test_polling_on)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -241,9 +233,8 @@ static void test_polling_on(void **state)
 }
 
 /* An interrupt from before this run that found its device being polled is served by now. */
-static void test_old_interrupt_is_forgotten(void **state)
+TEST(test_old_interrupt_is_forgotten)
 {
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(10400);
 	irq_entry(IRQ_NIC);
@@ -263,11 +254,10 @@ static void test_old_interrupt_is_forgotten(void **state)
 }
 
 /* The handler raises NET_RX after the entry: the run that is going on serves it. */
-static void test_overtaken(void **state)
+TEST(test_overtaken)
 {
 	const __u64 *stage;
 
-	(void)state;
 	at(10000);
 	softirq_entry(NET_RX_SOFTIRQ);
 	interrupt(IRQ_NIC, 11200, 11360);
@@ -280,11 +270,10 @@ static void test_overtaken(void **state)
 }
 
 /* lo raises NET_RX inside start_xmit: the wait begins where the transmit began. */
-static void test_raise_inside_start_xmit(void **state)
+TEST(test_raise_inside_start_xmit)
 {
 	struct sk_buff *skb = skb_new(LO);
 
-	(void)state;
 	at(10000);
 	queue(skb);
 	at(11200);
@@ -312,11 +301,10 @@ static void test_raise_inside_start_xmit(void **state)
 }
 
 /* A device beyond the last level of start_xmit has no start of its own. */
-static void test_raise_in_deep_start_xmit(void **state)
+TEST(test_raise_in_deep_start_xmit)
 {
 	struct sk_buff *skb[NF_XMIT_DEPTH + 2];
 
-	(void)state;
 	for (int i = 0; i < NF_XMIT_DEPTH + 2; i++) {
 		skb[i] = skb_new(NET_A);
 		at(10000 + 160 * i);
@@ -333,12 +321,11 @@ static void test_raise_in_deep_start_xmit(void **state)
 }
 
 /* The task is involved only on its own stack, outside softirqs and interrupt handlers. */
-static void test_in_task(void **state)
+TEST(test_in_task)
 {
 	__u64 *ctx = machine.ctx[0];
 	volatile __u64 scratch;
 
-	(void)state;
 	in_task(true);
 	assert_true(nf_in_task(cpu_state(0), ctx, &scratch));
 	softirq_entry(BLOCK_SOFTIRQ);
@@ -354,11 +341,10 @@ static void test_in_task(void **state)
 }
 
 /* A CPU that has no state, because it is not possible: no program does anything. */
-static void test_impossible_cpu(void **state)
+TEST(test_impossible_cpu)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	on_cpu(MACHINE_CPUS);
 	interrupt(IRQ_NIC, 10000, 10160);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -375,9 +361,8 @@ static void test_impossible_cpu(void **state)
 }
 
 /* Before 6.1 an interrupt can start a program again in the middle of its addition. */
-static void test_atomic_additions(void **state)
+TEST(test_atomic_additions)
 {
-	(void)state;
 	settings.no_reentry = false;
 	irq_entry(IRQ_NIC);
 	irq_entry(IRQ_NIC);
@@ -406,11 +391,10 @@ static void as_task(__u32 tid, bool serving)
 }
 
 /* A softirq inside that of a preempted task leaves the stages of the outer one as they are. */
-static void test_rt_softirqs(void **state)
+TEST(test_rt_softirqs)
 {
 	const __u64 *stage;
 
-	(void)state;
 	interrupt(IRQ_NIC, 10000, 10160);
 	at(11600);
 	as_task(TASK_A, true);
@@ -436,11 +420,10 @@ static void test_rt_softirqs(void **state)
 }
 
 /* Transmits of two tasks on one CPU end in the order in which they began. */
-static void test_rt_transmits(void **state)
+TEST(test_rt_transmits)
 {
 	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
 
-	(void)state;
 	as_task(TASK_A, false);
 	at(10000);
 	start_xmit(a, NET_A);
@@ -468,12 +451,11 @@ static void a_sends_in_a_softirq(struct sk_buff *skb)
 }
 
 /* Tasks of one CPU with the same first context: each keeps its stages, whoever runs in between. */
-static void test_rt_tasks_with_like_ids(void **state)
+TEST(test_rt_tasks_with_like_ids)
 {
 	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
 	const __u64 *stage;
 
-	(void)state;
 	a_sends_in_a_softirq(a);
 	/* It only passes. */
 	as_task(TASK_LIKE_BOTH, false);
@@ -503,12 +485,11 @@ static void test_rt_tasks_with_like_ids(void **state)
 }
 
 /* Others need both contexts that a task can have: one of them loses its stages, and gets no others'. */
-static void test_rt_tasks_without_a_context(void **state)
+TEST(test_rt_tasks_without_a_context)
 {
 	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
 	const __u64 *stage;
 
-	(void)state;
 	a_sends_in_a_softirq(a);
 	as_task(TASK_B, true);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -536,44 +517,13 @@ static void test_rt_tasks_without_a_context(void **state)
 }
 
 /* A task in a softirq is not involved in its drops. */
-static void test_rt_in_task(void **state)
+TEST(test_rt_in_task)
 {
 	volatile __u64 scratch;
 
-	(void)state;
 	in_task(true);
 	as_task(TASK_A, false);
 	assert_true(nf_in_task(cpu_state(0), machine.ctx[0], &scratch));
 	as_task(TASK_A, true);
 	assert_false(nf_in_task(cpu_state(0), machine.ctx[0], &scratch));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_interrupt_raise_entry),
-		PATH_TEST(test_two_napis_raise),
-		PATH_TEST(test_cpus_apart),
-		PATH_TEST(test_runs_apart),
-		PATH_TEST(test_other_vectors),
-		PATH_TEST(test_interrupt_of_a_disk),
-		PATH_TEST(test_outside_net_rx),
-		PATH_TEST(test_without_softirq_exit),
-		PATH_TEST(test_interrupt_during_poll),
-		PATH_TEST(test_polling_on),
-		PATH_TEST(test_old_interrupt_is_forgotten),
-		PATH_TEST(test_overtaken),
-		PATH_TEST(test_raise_inside_start_xmit),
-		PATH_TEST(test_raise_in_deep_start_xmit),
-		PATH_TEST(test_in_task),
-		PATH_TEST(test_impossible_cpu),
-		PATH_TEST(test_atomic_additions),
-		PATH_TEST(test_rt_softirqs),
-		PATH_TEST(test_rt_transmits),
-		PATH_TEST(test_rt_tasks_with_like_ids),
-		PATH_TEST(test_rt_tasks_without_a_context),
-		PATH_TEST(test_rt_in_task),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,14 +21,15 @@ static __u64 *key_of(__u32 slot)
 	return &set->key[slot % NF_DEVICE_SET];
 }
 
+EACH_TEST(path_begin, path_end);
+
 /* The directory in sysfs is the device: a rename keeps it, and a successor with the same ifindex has another one. */
-static void test_number_of_a_device(void **state)
+TEST(test_number_of_a_device)
 {
 	struct kernfs_node first = {.id = 1ULL << 32 | 77}, second = {.id = 2ULL << 32 | 78};
 	struct net_device dev = *NET_A;
 	__u32 slot;
 
-	(void)state;
 	assert_int_equal(nf_device_number(&dev), NF_DEVICE_BY_INDEX | dev.ifindex);
 	dev.dev.kobj.sd = &first;
 	assert_int_equal(nf_device_number(&dev), 77);
@@ -41,12 +42,11 @@ static void test_number_of_a_device(void **state)
 }
 
 /* (namespace, number) is the device, not its address or its name. */
-static void test_slot_of_a_device(void **state)
+TEST(test_slot_of_a_device)
 {
 	struct net_device copy_of_a = *NET_A;
 	__u32 slot = nf_device_slot(NET_A);
 
-	(void)state;
 	assert_true(slot >= NF_SLOT_RESERVED);
 	assert_int_equal(nf_device_slot(&copy_of_a), slot);
 	assert_string_equal(info_of(slot)->name, "eth0");
@@ -71,13 +71,12 @@ static struct net_device device(int ifindex, const struct rtnl_link_ops *ops)
  * More devices than slots share the slot of all others, and the reserved ones stay reserved.  A
  * device has two sets to be in, so only full pairs of sets turn one away.
  */
-static void test_no_free_slot(void **state)
+TEST(test_no_free_slot)
 {
 	bool used[PATH_SLOTS] = {false};
 	__u32 slots = 0;
 	__u32 slot;
 
-	(void)state;
 	for (int i = 1; i <= 400; i++) {
 		struct net_device dev = device(i, NULL);
 
@@ -103,13 +102,12 @@ static void test_no_free_slot(void **state)
 }
 
 /* The second set is for devices that find the first one full; both are always different. */
-static void test_two_sets(void **state)
+TEST(test_two_sets)
 {
 	struct net_device dev;
 	__u32 first, slot;
 	int i = 1;
 
-	(void)state;
 	for (__u64 key = 1; key < 5000; key += 7)
 		assert_int_not_equal(nf_device_first_set(key << 32 | key),
 				     nf_device_second_set(key << 32 | key));
@@ -137,11 +135,10 @@ static void claim_another(enum stand_in_point point)
 }
 
 /* Two CPUs see the same device for the first time: one slot. */
-static void test_two_cpus_claim_one_device(void **state)
+TEST(test_two_cpus_claim_one_device)
 {
 	__u32 slot;
 
-	(void)state;
 	other_device = *NET_A;
 	stand_in.hook = claim_another;
 	slot = nf_device_slot(NET_A);
@@ -152,11 +149,10 @@ static void test_two_cpus_claim_one_device(void **state)
 }
 
 /* Two CPUs see two devices of one set at the same time: two slots. */
-static void test_two_cpus_claim_two_devices(void **state)
+TEST(test_two_cpus_claim_two_devices)
 {
 	__u32 slot;
 
-	(void)state;
 	other_device = *NET_A;
 	do
 		other_device.ifindex++;
@@ -170,11 +166,10 @@ static void test_two_cpus_claim_two_devices(void **state)
 }
 
 /* A record that is made while a CPU gives the slot to its device leaves the device out. */
-static void test_record_during_claim(void **state)
+TEST(test_record_during_claim)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	receive(skb);
 	skb->skb_iif = 2;
 	*key_of(nf_device_slot(NET_A)) = 0;
@@ -183,11 +178,10 @@ static void test_record_during_claim(void **state)
 }
 
 /* A device can be renamed: each CPU reads its name again after a millisecond. */
-static void test_renamed(void **state)
+TEST(test_renamed)
 {
 	__u32 slot = nf_device_slot(NET_A);
 
-	(void)state;
 	at(5000000);
 	receive(skb_new(NET_A));
 	strcpy(NET_A->name, "wan0");
@@ -199,12 +193,11 @@ static void test_renamed(void **state)
 	assert_string_equal(info_of(slot)->name, "wan0");
 }
 
-static void test_napi(void **state)
+TEST(test_napi)
 {
 	struct napi_struct napi = {.dev = NET_A};
 	struct nf_device_stats *stats;
 
-	(void)state;
 	napi_poll(&napi, 10, 64);
 	napi_poll(&napi, 64, 64);
 	napi_poll(&napi, 0, 64);
@@ -222,11 +215,10 @@ static void test_napi(void **state)
 }
 
 /* Clocks of two CPUs differ by a few ns; a duration is never negative. */
-static void test_durations(void **state)
+TEST(test_durations)
 {
 	struct nf_device_stats *stats = nf_device_stats(nf_device_slot(NET_A));
 
-	(void)state;
 	live.threshold_ns[NF_SEGMENT_RX_TOTAL] = 100;
 	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 200, 100, one));
 	assert_false(nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 100, 200, one));
@@ -247,12 +239,11 @@ static void test_durations(void **state)
 static const struct rtnl_link_ops veth = {.kind = "veth"}, vxlan = {.kind = "vxlan"};
 
 /* The devices of a kind have one group, whose slot is behind those of devices. */
-static void test_group_of_a_kind(void **state)
+TEST(test_group_of_a_kind)
 {
 	struct net_device a = device(10, &veth), b = device(11, &veth), c = device(12, &vxlan);
 	__u32 group;
 
-	(void)state;
 	group = info_of(nf_device_slot(&a))->group;
 	assert_true(group >= PATH_DEVICE_SETS * NF_DEVICE_SET);
 	assert_int_equal(info_of(nf_device_slot(&b))->group, group);
@@ -268,13 +259,12 @@ static void test_group_of_a_kind(void **state)
 }
 
 /* More kinds than groups: they share that of all others. */
-static void test_more_kinds_than_groups(void **state)
+TEST(test_more_kinds_than_groups)
 {
 	char kind[16];
 	const struct rtnl_link_ops ops = {.kind = kind};
 	__u32 others = 0;
 
-	(void)state;
 	settings.device_sets = 1; /* the sets of groups are the next ones */
 	for (int i = 0; i < 40; i++) {
 		struct nf_device_info info = {.netns = 1};
@@ -303,15 +293,12 @@ static int blocks_begin(void **state)
 	return 0;
 }
 
-#define BLOCKS_TEST(name) cmocka_unit_test_setup_teardown(name, blocks_begin, path_end)
-
 /* Each CPU that uses a device takes a block of its own, and only then. */
-static void test_block_of_each_cpu(void **state)
+TEST_WITH(test_block_of_each_cpu, blocks_begin, path_end)
 {
 	__u32 slot = nf_device_slot(&first_veth);
 	const struct nf_device_stats *found;
 
-	(void)state;
 	assert_int_equal(nf_block_counts.taken, 0);
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
 		on_cpu(cpu);
@@ -332,12 +319,11 @@ static void test_block_of_each_cpu(void **state)
 }
 
 /* No free block: what the devices of a kind count is in the block of their group. */
-static void test_no_free_block(void **state)
+TEST_WITH(test_no_free_block, blocks_begin, path_end)
 {
 	__u32 a = nf_device_slot(&first_veth), b = nf_device_slot(&second_veth);
 	const struct nf_device_stats *found;
 
-	(void)state;
 	path_blocks(4, 1);
 	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(blocks_of(a, 0, &found), 1);
@@ -361,12 +347,11 @@ static void test_no_free_block(void **state)
 }
 
 /* The daemon says that a device shares: then it takes no block, though there are free ones. */
-static void test_device_that_shares(void **state)
+TEST_WITH(test_device_that_shares, blocks_begin, path_end)
 {
 	__u32 slot = nf_device_slot(&first_veth);
 	const struct nf_device_stats *found;
 
-	(void)state;
 	info_of(slot)->shared = 1;
 	nf_segment_add(nf_device_stats(slot), NF_SEGMENT_RX_TOTAL, 0, 100, one);
 	assert_int_equal(nf_block_counts.taken, 0);
@@ -385,11 +370,10 @@ static void test_device_that_shares(void **state)
 }
 
 /* The two ends of a veth take turns in the block of their group: the sample has both. */
-static void test_devices_that_take_turns(void **state)
+TEST_WITH(test_devices_that_take_turns, blocks_begin, path_end)
 {
 	__u32 slot[2] = {nf_device_slot(&first_veth), nf_device_slot(&second_veth)};
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		info_of(slot[i])->shared = 1;
 	for (int i = 0; i < NF_SHARED_SAMPLE * NF_SHARED_SAMPLE; i++)
@@ -400,12 +384,11 @@ static void test_devices_that_take_turns(void **state)
 }
 
 /* No block for the group either: that of all others, and without that nothing, which counts. */
-static void test_no_group_block(void **state)
+TEST_WITH(test_no_group_block, blocks_begin, path_end)
 {
 	__u32 a = nf_device_slot(&first_veth), b = nf_device_slot(NET_A);
 	const struct nf_device_stats *found;
 
-	(void)state;
 	path_blocks(1, 0);
 	assert_non_null(nf_device_stats(NF_SLOT_OTHER));
 	nf_segment_add(nf_device_stats(a), NF_SEGMENT_RX_TOTAL, 0, 100, one);
@@ -430,11 +413,10 @@ static void test_no_group_block(void **state)
 }
 
 /* A number whose chunk the map does not have (yet). */
-static void test_no_chunk(void **state)
+TEST_WITH(test_no_chunk, blocks_begin, path_end)
 {
 	__u32 slot = nf_device_slot(&first_veth), second = 1;
 
-	(void)state;
 	path_blocks(1, 0);
 	stand_in_push(&nf_free_blocks, &(__u32){1 << PATH_CHUNK_SHIFT});
 	stand_in_show_inner(&nf_chunks, second, false);
@@ -446,12 +428,11 @@ static void test_no_chunk(void **state)
 }
 
 /* Few blocks are left: a record wakes the daemon, once until it sets the marks again. */
-static void test_few_blocks_left(void **state)
+TEST_WITH(test_few_blocks_left, blocks_begin, path_end)
 {
 	const struct nf_record *r;
 	size_t size;
 
-	(void)state;
 	nf_block_counts.low = 2;
 	nf_device_stats(nf_device_slot(&first_veth));
 	assert_int_equal(stand_in_records(), 0);
@@ -479,12 +460,11 @@ static void take_inside(enum stand_in_point point)
 }
 
 /* An interrupt uses the device while the program below it takes a block: both count. */
-static void test_interrupt_takes_a_block(void **state)
+TEST_WITH(test_interrupt_takes_a_block, blocks_begin, path_end)
 {
 	const struct nf_device_stats *found;
 	__u64 sum = 0;
 
-	(void)state;
 	taking_slot = nf_device_slot(&first_veth);
 	stand_in.hook = take_inside;
 	nf_segment_add(nf_device_stats(taking_slot), NF_SEGMENT_RX_TOTAL, 0, 1000, one);
@@ -505,11 +485,10 @@ static void count_adds(enum stand_in_point point)
 	adds += point == STAND_IN_BEFORE_ADD;
 }
 
-static void test_preemptible(void **state)
+TEST(test_preemptible)
 {
 	struct nf_device_stats *stats = nf_device_stats(nf_device_slot(NET_A));
 
-	(void)state;
 	adds = 0;
 	stand_in.hook = count_adds;
 	nf_segment_add(stats, NF_SEGMENT_RX_TOTAL, 0, 100, one);
@@ -523,12 +502,11 @@ static void test_preemptible(void **state)
 }
 
 /* A full bucket admits the burst at once, and then one record for each interval. */
-static void test_bucket(void **state)
+TEST(test_bucket)
 {
 	struct nf_bucket bucket = {0};
 	int admitted = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		admitted += nf_throttle_admit(&bucket, 1000000, 1000, 9000);
 	assert_int_equal(admitted, 10);
@@ -545,34 +523,4 @@ static void test_bucket(void **state)
 	assert_true(nf_throttle_admit(&bucket, 5, 1000, 0));
 	assert_false(nf_throttle_admit(&bucket, 1004, 1000, 0));
 	assert_true(nf_throttle_admit(&bucket, 1005, 1000, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_slot_of_a_device),
-		PATH_TEST(test_number_of_a_device),
-		PATH_TEST(test_no_free_slot),
-		PATH_TEST(test_two_sets),
-		PATH_TEST(test_two_cpus_claim_one_device),
-		PATH_TEST(test_two_cpus_claim_two_devices),
-		PATH_TEST(test_record_during_claim),
-		PATH_TEST(test_renamed),
-		PATH_TEST(test_napi),
-		PATH_TEST(test_durations),
-		PATH_TEST(test_group_of_a_kind),
-		PATH_TEST(test_more_kinds_than_groups),
-		BLOCKS_TEST(test_block_of_each_cpu),
-		BLOCKS_TEST(test_no_free_block),
-		BLOCKS_TEST(test_device_that_shares),
-		BLOCKS_TEST(test_devices_that_take_turns),
-		BLOCKS_TEST(test_no_group_block),
-		BLOCKS_TEST(test_no_chunk),
-		BLOCKS_TEST(test_few_blocks_left),
-		BLOCKS_TEST(test_interrupt_takes_a_block),
-		PATH_TEST(test_preemptible),
-		PATH_TEST(test_bucket),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,13 +91,14 @@ static void assert_drops_balanced(void)
 	assert_balanced();
 }
 
-static void test_key_and_record(void **state)
+EACH_TEST(path_begin, path_end);
+
+TEST(test_key_and_record)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 	const struct nf_drop_record *r;
 	size_t size;
 
-	(void)state;
 	at(5000);
 	drop(skb, LOCATION, REASON);
 	assert_int_equal(key()->location, LOCATION);
@@ -129,13 +130,12 @@ static void test_key_and_record(void **state)
 }
 
 /* A renamed device keeps its key, which has the name of its newest drop.  One with its name and ifindex has another. */
-static void test_device_is_itself(void **state)
+TEST(test_device_is_itself)
 {
 	struct kernfs_node first = {.id = 77}, second = {.id = 78};
 	struct net_device dev = *NET_A;
 	struct sk_buff *skb = skb_new(&dev);
 
-	(void)state;
 	dev.dev.kobj.sd = &first;
 	drop(skb, LOCATION, REASON);
 	strcpy(dev.name, "renamed");
@@ -154,9 +154,8 @@ static void test_device_is_itself(void **state)
 }
 
 /* Each CPU counts in its own shard of one key. */
-static void test_every_cpu_counts(void **state)
+TEST(test_every_cpu_counts)
 {
-	(void)state;
 	for (__u32 cpu = 0; cpu < MACHINE_CPUS; cpu++) {
 		on_cpu(cpu);
 		at(5000 + cpu);
@@ -182,9 +181,8 @@ static void count_adds(enum stand_in_point point)
 }
 
 /* More CPUs than shards: they share one, with atomic additions. */
-static void test_shared_shards(void **state)
+TEST(test_shared_shards)
 {
-	(void)state;
 	settings.drop_shards = 2;
 	settings.drop_shared = true;
 	drop(skb_new(NET_A), LOCATION, REASON);
@@ -211,13 +209,12 @@ static struct skb_shared_info *shared_info(struct sk_buff *skb)
 }
 
 /* The packets on the wire: those of the kernel, or as the kernel would cut them. */
-static void test_segments(void **state)
+TEST(test_segments)
 {
 	enum { TCPV4 = 1 << 0, UDP_L4 = 1 << 17, SIZE = 1448 };
 	struct sk_buff *skb = skb_new(NET_A);
 	struct skb_shared_info *info = shared_info(skb);
 
-	(void)state;
 	assert_int_equal(nf_segments(skb), 1);
 	info->gso_size = SIZE;
 	info->gso_segs = 7;
@@ -256,14 +253,13 @@ static void test_segments(void **state)
 
 /* ---- the socket's cgroup ---- */
 
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
 	struct cgroup cgroup = {.kn = &(struct kernfs_node){.id = 77}};
 	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
 			  .__sk_common.skc_net.net = &machine.net[0]};
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	stand_in.cgroup = 55;
 	in_task(true);
 	drop(skb, LOCATION, REASON);
@@ -300,13 +296,12 @@ static struct sk_buff *with_dev(struct net_device *no_device, struct net *net)
  * TCP's queue and fq keep the skb in a red-black tree: `dev` is its parent, another skb, and what
  * would be nd_net there points to a third one, and on from there.
  */
-static void test_dev_is_a_tree_node(void **state)
+TEST(test_dev_is_a_tree_node)
 {
 	static struct net_device parent, grandparent, loopback;
 	static struct net third, fourth;
 	struct sk_buff *skb = with_dev(&parent, &third);
 
-	(void)state;
 	skb->skb_iif = 5;
 	third.loopback_dev = &grandparent;
 	third.net_cookie = 0x1234;
@@ -327,12 +322,11 @@ static void test_dev_is_a_tree_node(void **state)
 }
 
 /* The node's parent is NULL there, or the memory has the cycle but no ifindex. */
-static void test_dev_is_real(void **state)
+TEST(test_dev_is_real)
 {
 	static struct net_device dev, loopback;
 	static struct net net;
 
-	(void)state;
 	dev = *NET_A;
 	assert_true(nf_device_is_real(&dev));
 	assert_true(nf_device_is_real(&machine.dev[1][0]));
@@ -351,13 +345,12 @@ static void test_dev_is_real(void **state)
 }
 
 /* netflowd saw the skb before: the device of its last stage. */
-static void test_device_of_the_last_stage(void **state)
+TEST(test_device_of_the_last_stage)
 {
 	static struct net_device parent;
 	static struct net third;
 	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
 
-	(void)state;
 	third.loopback_dev = &parent;
 	receive(skb);
 	skb->skb_iif = 3;
@@ -374,14 +367,13 @@ static void test_device_of_the_last_stage(void **state)
 }
 
 /* A packet that is dropped before it has a device, at the address of a received one whose end was not seen. */
-static void test_new_packet_at_an_old_address(void **state)
+TEST(test_new_packet_at_an_old_address)
 {
 	struct cgroup cgroup = {.kn = &(struct kernfs_node){0}};
 	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
 			  .__sk_common.skc_net.net = &machine.net[2]};
 	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
 
-	(void)state;
 	receive(skb);
 	skb->dev = NULL;
 	skb->skb_iif = 0;
@@ -397,11 +389,10 @@ static void test_new_packet_at_an_old_address(void **state)
 }
 
 /* A packet of this host that fq keeps in a tree: it has passed a stage of its own. */
-static void test_queued_packet_of_this_host(void **state)
+TEST(test_queued_packet_of_this_host)
 {
 	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
 
-	(void)state;
 	queue(skb);
 	skb->dev = NULL;
 	skb->skb_iif = 0;
@@ -413,13 +404,12 @@ static void test_queued_packet_of_this_host(void **state)
 }
 
 /* The daemon took the slot from the device: nobody knows it any more. */
-static void test_device_that_lost_its_slot(void **state)
+TEST(test_device_that_lost_its_slot)
 {
 	struct sk_buff *skb = skb_new(&machine.dev[1][2]);
 	struct nf_device_set *set;
 	__u32 index;
 
-	(void)state;
 	receive(skb);
 	index = entry_of(skb)->slot / NF_DEVICE_SET;
 	set = stand_in_value(&nf_device_sets, &index, 0);
@@ -433,14 +423,13 @@ static void test_device_that_lost_its_slot(void **state)
 }
 
 /* Of a queued skb at least the socket knows the namespace. */
-static void test_namespace_of_the_socket(void **state)
+TEST(test_namespace_of_the_socket)
 {
 	struct cgroup cgroup = {.kn = &(struct kernfs_node){0}};
 	struct sock sk = {.sk_cgrp_data.cgroup = &cgroup,
 			  .__sk_common.skc_net.net = &machine.net[2]};
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	skb->dev = NULL;
 	skb->sk = &sk;
 	drop(skb, LOCATION, REASON);
@@ -457,9 +446,8 @@ static void test_namespace_of_the_socket(void **state)
 }
 
 /* Without cookies (before 5.12) the inode number stands for the namespace. */
-static void test_namespace_without_cookie(void **state)
+TEST(test_namespace_without_cookie)
 {
-	(void)state;
 	stand_in.missing[2] = "net_cookie";
 	drop(skb_new(NET_A), LOCATION, REASON);
 	assert_int_equal(key()->netns, 4026531840U);
@@ -471,11 +459,10 @@ static void test_namespace_without_cookie(void **state)
 
 /* ---- what is not known of a packet ---- */
 
-static void test_no_l4(void **state)
+TEST(test_no_l4)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	skb->protocol = bpf_htons(0x0806); /* ARP */
 	drop(skb, LOCATION, REASON);
 	assert_int_equal(key()->flags, 0);
@@ -483,11 +470,10 @@ static void test_no_l4(void **state)
 }
 
 /* The header is shorter than the protocol's place, not set, or not readable. */
-static void test_unreadable_l4(void **state)
+TEST(test_unreadable_l4)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	skb->len = 9;
 	drop(skb, LOCATION, REASON);
 	skb->len = 100;
@@ -508,11 +494,10 @@ static void test_unreadable_l4(void **state)
 	assert_int_equal(record()->l4, IPPROTO_UDP);
 }
 
-static void test_l4_of_ipv6(void **state)
+TEST(test_l4_of_ipv6)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	skb->protocol = bpf_htons(0x86dd);
 	skb->head[MACHINE_NETWORK + 6] = 58;
 	drop(skb, LOCATION, REASON);
@@ -520,9 +505,8 @@ static void test_l4_of_ipv6(void **state)
 	assert_int_equal(key()->protocol, 0x86dd);
 }
 
-static void test_no_reason(void **state)
+TEST(test_no_reason)
 {
-	(void)state;
 	settings.kfree_skb_reason = false;
 	drop(skb_new(NET_A), LOCATION, REASON);
 	assert_int_equal(key()->reason, 0);
@@ -530,12 +514,11 @@ static void test_no_reason(void **state)
 }
 
 /* A tag in the skb's metadata; how the kernel shows it depends on the version. */
-static void test_vlan(void **state)
+TEST(test_vlan)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 	struct nf_bytes b;
 
-	(void)state;
 	skb->vlan_proto = bpf_htons(0x8100);
 	skb->vlan_tci = 5;
 	nf_bytes_fill(&b, skb);
@@ -562,12 +545,11 @@ static void test_vlan(void **state)
 }
 
 /* Only the linear part is read, and never more than the record holds. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 	struct nf_bytes b;
 
-	(void)state;
 	skb->len = 1000;
 	skb->data_len = 960;
 	nf_bytes_fill(&b, skb);
@@ -598,9 +580,8 @@ static void test_bytes(void **state)
 /* ---- limits ---- */
 
 /* More keys than the table holds: counted and recorded by their reason. */
-static void test_full_table(void **state)
+TEST(test_full_table)
 {
-	(void)state;
 	for (int i = 0; i < PATH_DROP_KEYS + 5; i++)
 		drop(skb_new(NET_A), LOCATION + i, i % 2 ? REASON : REASON + 1);
 	assert_int_equal(events(NF_EVENT_COUNTED), PATH_DROP_KEYS);
@@ -619,9 +600,8 @@ static void test_full_table(void **state)
 }
 
 /* More reasons than there is room for: those without a counter have one together. */
-static void test_full_reasons(void **state)
+TEST(test_full_reasons)
 {
-	(void)state;
 	for (int i = 0; i < PATH_DROP_KEYS; i++)
 		drop(skb_new(NET_A), LOCATION + i, REASON);
 	for (int i = 0; i < 10; i++)
@@ -651,9 +631,8 @@ static void begin_generation(__u32 generation)
 }
 
 /* A key has counters in each generation, and its record does not show which. */
-static void test_generations(void **state)
+TEST(test_generations)
 {
-	(void)state;
 	drop(skb_new(NET_A), LOCATION, REASON);
 	drop(skb_new(NET_A), LOCATION, REASON);
 	assert_int_equal(drop_generations[0].keys, 1);
@@ -691,11 +670,10 @@ static void end_generation(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_generation_ends_during_a_drop(void **state)
+TEST(test_generation_ends_during_a_drop)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	stand_in.hook = end_generation;
 	drop(skb, LOCATION, REASON);
 	assert_null(stand_in.hook);
@@ -707,9 +685,8 @@ static void test_generation_ends_during_a_drop(void **state)
 }
 
 /* The token bucket of a key goes on in the next generation. */
-static void test_bucket_of_the_next_generation(void **state)
+TEST(test_bucket_of_the_next_generation)
 {
-	(void)state;
 	live.drop_interval_ns = 1000000;
 	live.drop_burst_ns = 2000000;
 	at(10000000);
@@ -739,9 +716,8 @@ static __u64 key_reports(void)
 }
 
 /* The generation reaches its limit: one record wakes the daemon, and the keys go on. */
-static void test_limit_of_a_generation(void **state)
+TEST(test_limit_of_a_generation)
 {
-	(void)state;
 	settings.drop_keys = 4;
 	for (int i = 0; i < 3; i++)
 		drop(skb_new(NET_A), LOCATION + i, REASON);
@@ -766,12 +742,11 @@ static void test_limit_of_a_generation(void **state)
 /* ---- quotas ---- */
 
 /* A namespace that has used up its quota gets coarse keys; another one has its own. */
-static void test_quota(void **state)
+TEST(test_quota)
 {
 	const struct nf_drop_key *k;
 	struct net_device *other = &machine.dev[1][1];
 
-	(void)state;
 	settings.drop_quota = 3;
 	for (int i = 0; i < 3; i++) {
 		NET_A->ifindex = 10 + i;
@@ -810,12 +785,11 @@ static void test_quota(void **state)
 }
 
 /* Evidence that a sender chooses: beyond a limit it has no keys, and what has one keeps it. */
-static void test_evidence_is_limited(void **state)
+TEST(test_evidence_is_limited)
 {
 	enum { ROUNDS = 600, SMALL = 8 };
 	__u32 with = 0, without = 0;
 
-	(void)state;
 	settings.evidence[REASON] = NF_EVIDENCE_ALL;
 	settings.drop_quota = SMALL;
 	for (__u32 i = 0; i < 2 * ROUNDS; i++) {
@@ -849,9 +823,8 @@ static void test_evidence_is_limited(void **state)
 }
 
 /* The daemon's own namespace has a quota of its own, and each generation begins at 0. */
-static void test_quota_of_the_host(void **state)
+TEST(test_quota_of_the_host)
 {
-	(void)state;
 	settings.drop_quota = 1;
 	settings.host_quota = 4;
 	settings.host_netns = 4026531840U;
@@ -874,11 +847,10 @@ static void test_quota_of_the_host(void **state)
 
 /* ---- protocols that strangers choose ---- */
 
-static void test_unknown_protocols(void **state)
+TEST(test_unknown_protocols)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	for (__u32 protocol = 0x0600; protocol < 0x0700; protocol++) {
 		skb->protocol = bpf_htons(protocol);
 		drop(skb, LOCATION, REASON);
@@ -898,13 +870,12 @@ static void test_unknown_protocols(void **state)
 	assert_drops_balanced();
 }
 
-static void test_unknown_l4(void **state)
+TEST(test_unknown_l4)
 {
 	static const __u8 known[] = {0,	 1,  2,	 4,  6,	  17,  33,  41,	 43,  44,  47,	50, 51,
 				     58, 59, 60, 89, 103, 108, 112, 115, 132, 135, 136, 137};
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	for (__u32 l4 = 0; l4 < 256; l4++) {
 		skb->head[MACHINE_NETWORK + 9] = l4;
 		drop(skb, LOCATION, REASON);
@@ -922,9 +893,8 @@ static void test_unknown_l4(void **state)
 }
 
 /* A flood of one key does not hide the drops of another. */
-static void test_bucket_of_each_key(void **state)
+TEST(test_bucket_of_each_key)
 {
-	(void)state;
 	live.drop_interval_ns = 1000000;
 	live.drop_burst_ns = 2000000;
 	at(10000000);
@@ -942,9 +912,8 @@ static void test_bucket_of_each_key(void **state)
 	assert_drops_balanced();
 }
 
-static void test_ring_full(void **state)
+TEST(test_ring_full)
 {
-	(void)state;
 	stand_in.ring_full = true;
 	drop(skb_new(NET_A), LOCATION, REASON);
 	live.drop_stack = 1;
@@ -955,11 +924,10 @@ static void test_ring_full(void **state)
 	assert_drops_balanced();
 }
 
-static void test_stack(void **state)
+TEST(test_stack)
 {
 	const struct nf_drop_record *r;
 
-	(void)state;
 	live.drop_stack = 1;
 	for (int i = 0; i < STAND_IN_STACK; i++)
 		stand_in.stack[i] = LOCATION + i;
@@ -977,9 +945,8 @@ static void test_stack(void **state)
 	assert_int_equal(record()->stack_len, 0);
 }
 
-static void test_task(void **state)
+TEST(test_task)
 {
-	(void)state;
 	in_task(true);
 	drop(skb_new(NET_A), LOCATION, REASON);
 	assert_true(record()->flags & NF_DROP_TASK);
@@ -1001,11 +968,10 @@ static void insert_first(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_two_cpus_insert_a_key(void **state)
+TEST(test_two_cpus_insert_a_key)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	stand_in.hook = insert_first;
 	drop(skb, LOCATION, REASON);
 	assert_null(stand_in.hook);
@@ -1013,48 +979,4 @@ static void test_two_cpus_insert_a_key(void **state)
 	assert_int_equal(events(NF_EVENT_COUNTED), 2);
 	assert_int_equal(stand_in_keys(&nf_drops), 1);
 	assert_drops_balanced();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_key_and_record),
-		PATH_TEST(test_device_is_itself),
-		PATH_TEST(test_every_cpu_counts),
-		PATH_TEST(test_dev_is_a_tree_node),
-		PATH_TEST(test_dev_is_real),
-		PATH_TEST(test_device_of_the_last_stage),
-		PATH_TEST(test_new_packet_at_an_old_address),
-		PATH_TEST(test_queued_packet_of_this_host),
-		PATH_TEST(test_device_that_lost_its_slot),
-		PATH_TEST(test_namespace_of_the_socket),
-		PATH_TEST(test_namespace_without_cookie),
-		PATH_TEST(test_no_l4),
-		PATH_TEST(test_unreadable_l4),
-		PATH_TEST(test_l4_of_ipv6),
-		PATH_TEST(test_no_reason),
-		PATH_TEST(test_vlan),
-		PATH_TEST(test_bytes),
-		PATH_TEST(test_shared_shards),
-		PATH_TEST(test_segments),
-		PATH_TEST(test_cgroup),
-		PATH_TEST(test_full_table),
-		PATH_TEST(test_full_reasons),
-		PATH_TEST(test_generations),
-		PATH_TEST(test_generation_ends_during_a_drop),
-		PATH_TEST(test_bucket_of_the_next_generation),
-		PATH_TEST(test_limit_of_a_generation),
-		PATH_TEST(test_quota),
-		PATH_TEST(test_evidence_is_limited),
-		PATH_TEST(test_quota_of_the_host),
-		PATH_TEST(test_unknown_protocols),
-		PATH_TEST(test_unknown_l4),
-		PATH_TEST(test_bucket_of_each_key),
-		PATH_TEST(test_ring_full),
-		PATH_TEST(test_stack),
-		PATH_TEST(test_task),
-		PATH_TEST(test_two_cpus_insert_a_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

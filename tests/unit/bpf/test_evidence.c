@@ -149,9 +149,10 @@ static struct tcp_sock *stream(__u8 state)
 
 /* ---- when it is read ---- */
 
-static void test_only_for_reasons_that_need_it(void **state)
+EACH_TEST(path_begin, path_end);
+
+TEST(test_only_for_reasons_that_need_it)
 {
-	(void)state;
 	assert_int_equal(evidence_with(plain(), REASON), 0);
 	assert_int_equal(evidence_with(plain(), 0), 0);
 	assert_int_equal(evidence_of(plain()), PLAIN);
@@ -161,19 +162,17 @@ static void test_only_for_reasons_that_need_it(void **state)
 	assert_int_equal(evidence_with(plain(), NF_EVIDENCE_REASONS - 1), PLAIN);
 }
 
-static void test_a_kernel_without_reasons(void **state)
+TEST(test_a_kernel_without_reasons)
 {
-	(void)state;
 	settings.kfree_skb_reason = false;
 	settings.evidence[0] = NF_EVIDENCE_ALL;
 	assert_int_equal(evidence_with(plain(), 77), PLAIN);
 }
 
-static void test_only_whether_it_is_a_message(void **state)
+TEST(test_only_whether_it_is_a_message)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	settings.evidence[REASON] = NF_EVIDENCE_ONLY_MESSAGE;
 	assert_int_equal(evidence_with(skb, REASON), E(KNOWN));
 	skb->sk = &stream(1)->sk;
@@ -183,12 +182,11 @@ static void test_only_whether_it_is_a_message(void **state)
 }
 
 /* Of a report of multicast groups: hop-by-hop options, a hop limit of 1, and nothing of sockets and devices. */
-static void test_only_the_headers(void **state)
+TEST(test_only_the_headers)
 {
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	settings.evidence[REASON] = NF_EVIDENCE_HEADERS;
 	assert_int_equal(evidence_with(skb, REASON), E(KNOWN) | E(RECEIVED) | E(IP) | E(UNICAST));
 	ip[6] = 0;
@@ -205,11 +203,10 @@ static void test_only_the_headers(void **state)
 }
 
 /* Drops with other evidence are counted by themselves, also where keys are coarse. */
-static void test_it_is_part_of_the_key(void **state)
+TEST(test_it_is_part_of_the_key)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	settings.drop_quota = settings.host_quota = 0;
 	evidence_of(skb);
 	skb->skb_iif = 0;
@@ -226,13 +223,12 @@ static void test_it_is_part_of_the_key(void **state)
 
 /* ---- messages ---- */
 
-static void test_messages_by_family(void **state)
+TEST(test_messages_by_family)
 {
 	static const __u16 families[] = {AF_UNIX, AF_NETLINK, AF_KEY, AF_ALG, AF_VSOCK};
 	struct sk_buff *skb = plain();
 	struct sock *sk = &stream(1)->sk;
 
-	(void)state;
 	skb->sk = sk;
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		sk->__sk_common.skc_family = families[i];
@@ -245,12 +241,11 @@ static void test_messages_by_family(void **state)
 }
 
 /* Netlink drops skbs that have no socket yet. */
-static void test_messages_without_a_socket(void **state)
+TEST(test_messages_without_a_socket)
 {
 	const struct sk_buff fresh = {.mac_header = 0xffff, .len = 20};
 	struct sk_buff *skb = plain(), was = *skb;
 
-	(void)state;
 	*skb = fresh;
 	skb->head = was.head;
 	skb->data = was.head;
@@ -273,12 +268,11 @@ static void test_messages_without_a_socket(void **state)
 
 /* ---- the skb ---- */
 
-static void test_skb(void **state)
+TEST(test_skb)
 {
 	static const __u64 types[] = {0, E(BROADCAST), E(MULTICAST), E(OTHERHOST), 0};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (__u8 type = 0; type < 5; type++) {
 		skb->pkt_type = type;
 		assert_int_equal(evidence_of(skb), PLAIN | types[type]);
@@ -293,13 +287,12 @@ static void test_skb(void **state)
 	assert_true(evidence_of(skb) & E(NO_BYTES));
 }
 
-static void test_checksum(void **state)
+TEST(test_checksum)
 {
 	static const bool checked[] = {false, true, false,
 				       true}; /* none, unnecessary, complete, partial */
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (__u8 summed = 0; summed < 4; summed++) {
 		skb->ip_summed = summed;
 		assert_int_equal(evidence_of(skb), PLAIN | (checked[summed] ? E(CHECKED) : 0));
@@ -311,12 +304,11 @@ static void test_checksum(void **state)
 
 /* ---- its device and namespace ---- */
 
-static void test_device(void **state)
+TEST(test_device)
 {
 	struct sk_buff *skb = plain();
 	struct skb_shared_info *info = (void *)(skb->head + skb->end);
 
-	(void)state;
 	NET_A->mtu = BYTES;
 	assert_int_equal(evidence_of(skb), PLAIN);
 	NET_A->flags = 0;
@@ -337,13 +329,12 @@ static void test_device(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN & ~(E(DEVICE) | E(NET)));
 }
 
-static void test_classifiers(void **state)
+TEST(test_classifiers)
 {
 	void **members[] = {&NET_A->tcx_ingress, &NET_A->tcx_egress, &NET_A->miniq_ingress,
 			    &NET_A->miniq_egress};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		*members[i] = skb;
 		stand_in.missing[2] = stand_in.missing[3] = NULL;
@@ -356,13 +347,12 @@ static void test_classifiers(void **state)
 	}
 }
 
-static void test_way(void **state)
+TEST(test_way)
 {
 	struct Qdisc qdisc = {0};
 	struct netdev_queue queue = {&qdisc};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	NET_A->_tx = &queue;
 	assert_int_equal(evidence_of(skb), PLAIN);
 	qdisc.enqueue = skb;
@@ -375,13 +365,12 @@ static void test_way(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN | E(LEAVING));
 }
 
-static void test_mac_header(void **state)
+TEST(test_mac_header)
 {
 	struct sk_buff *skb = plain();
 	unsigned char *mac = skb->head + MACHINE_MAC;
 	static const unsigned char pause[6] = {1, 0x80, 0xc2, 0, 0, 1};
 
-	(void)state;
 	mac[6] = 3;
 	assert_int_equal(evidence_of(skb), PLAIN | E(BAD_MAC));
 	skb->skb_iif = 3; /* of one that leaves, the header is not the one that was received */
@@ -414,11 +403,10 @@ static void test_mac_header(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN);
 }
 
-static void test_configuration(void **state)
+TEST(test_configuration)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (int i = 0; i < 26; i++) {
 		static const __u64 bits[26] = {[0] = E(FORWARDING), [7] = E(RP_FILTER)};
 
@@ -436,11 +424,10 @@ static void test_configuration(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN | E(DISABLED));
 }
 
-static void test_configuration6(void **state)
+TEST(test_configuration6)
 {
 	struct sk_buff *skb = plain6();
 
-	(void)state;
 	for (int i = 0; i < 26; i++)
 		ipv4.cnf.data[i] = all_ipv4.data[i] = 1;
 	assert_int_equal(evidence_of(skb), PLAIN);
@@ -464,12 +451,11 @@ static void test_configuration6(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN | E(DISABLED));
 }
 
-static void test_own_source(void **state)
+TEST(test_own_source)
 {
 	struct in_ifaddr address[NF_OWN_ADDRESSES + 1] = {0};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	ipv4.ifa_list = address;
 	for (int i = 0; i < NF_OWN_ADDRESSES; i++)
 		address[i].ifa_next = &address[i + 1];
@@ -488,12 +474,11 @@ static void test_own_source(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN);
 }
 
-static void test_policies(void **state)
+TEST(test_policies)
 {
 	struct netns_xfrm *xfrm = &machine.net[0].xfrm;
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		xfrm->policy_count[i] = 1;
 		assert_int_equal(evidence_of(skb), PLAIN | (i == 0 || i == 2 ? E(POLICIES) : 0));
@@ -517,7 +502,7 @@ static void test_policies(void **state)
 
 /* ---- its route ---- */
 
-static void test_route(void **state)
+TEST(test_route)
 {
 	static const struct {
 		short error;
@@ -533,7 +518,6 @@ static void test_route(void **state)
 	struct dst_entry dst = {.dev = &machine.dev[1][1]};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	dst.dev->mtu = 1500;
 	skb->_skb_refdst = (unsigned long)&dst;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -563,7 +547,7 @@ static void test_route(void **state)
 }
 
 /* The MTU of a route: that of the route, of IPv6 of the device, of the device. */
-static void test_over_route(void **state)
+TEST(test_over_route)
 {
 	static const struct {
 		bool six;
@@ -583,7 +567,6 @@ static void test_over_route(void **state)
 	struct inet6_dev route_ipv6 = {0};
 	struct dst_entry dst = {.dev = &machine.dev[0][2], ._metrics = (unsigned long)metrics | 3};
 
-	(void)state;
 	dst.dev->ip6_ptr = &route_ipv6;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sk_buff *skb = cases[i].six ? plain6() : plain();
@@ -610,12 +593,11 @@ static void test_over_route(void **state)
 
 /* ---- headers ---- */
 
-static void test_ipv4(void **state)
+TEST(test_ipv4)
 {
 	struct sk_buff *skb = plain();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	for (__u32 ttl = 0; ttl < 256; ttl += ttl < 3 ? 1 : 63) {
 		ip[8] = ttl;
 		seal(skb, BYTES, 20);
@@ -635,12 +617,11 @@ static void test_ipv4(void **state)
 	assert_int_equal(evidence_of(skb), PLAIN & ~(E(IP) | E(UDP) | E(UNICAST)));
 }
 
-static void test_ipv4_checksum(void **state)
+TEST(test_ipv4_checksum)
 {
 	struct sk_buff *skb = plain();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	for (int bit = 0; bit < 16; bit++) {
 		ip[10 + bit / 8] ^= 1 << bit % 8;
 		assert_int_equal(evidence_of(skb), PLAIN | E(BAD_CHECKSUM));
@@ -658,7 +639,7 @@ static void test_ipv4_checksum(void **state)
 	assert_true(evidence_of(skb) & E(BAD_CHECKSUM));
 }
 
-static void test_ipv4_addresses(void **state)
+TEST(test_ipv4_addresses)
 {
 	static const struct {
 		__u32 address;
@@ -679,7 +660,6 @@ static void test_ipv4_addresses(void **state)
 		{0xffffffff, E(BAD_SOURCE), 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		__u32 address = bpf_htonl(cases[i].address);
 		struct sk_buff *skb = plain();
@@ -700,9 +680,8 @@ static void test_ipv4_addresses(void **state)
 }
 
 /* Each length of the header, options up to the last byte, of each version. */
-static void test_ipv4_header_length(void **state)
+TEST(test_ipv4_header_length)
 {
-	(void)state;
 	for (__u32 version = 0; version < 16; version++) {
 		__u64 wrong = version == 4 ? 0 : E(BAD_VERSION);
 
@@ -733,11 +712,10 @@ static void test_ipv4_header_length(void **state)
 }
 
 /* Whatever length the header gives: of a linear part of 0 to 100 bytes, with and without more. */
-static void test_ipv4_lengths(void **state)
+TEST(test_ipv4_lengths)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	ip_of(skb)[9] = 200; /* nothing further is read */
 	for (__u32 linear = 1; linear <= BYTES; linear++)
 		for (__u32 more = 0; more <= 40; more += 20)
@@ -770,11 +748,10 @@ static void test_ipv4_lengths(void **state)
 }
 
 /* Only GRO makes packets of more than 64 KiB; their length is 0. */
-static void test_big_packets(void **state)
+TEST(test_big_packets)
 {
 	struct sk_buff *skb = segment(SEQ, 60, 0x10);
 
-	(void)state;
 	((struct skb_shared_info *)(skb->head + skb->end))->gso_type = 1;
 	skb->data_len = 65536 - BYTES;
 	skb->len = 65536;
@@ -798,11 +775,10 @@ static void test_big_packets(void **state)
 }
 
 /* Headers behind which the page ends. */
-static void test_unreadable_headers(void **state)
+TEST(test_unreadable_headers)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	stand_in.unreadable[0].from = ip_of(skb);
 	stand_in.unreadable[0].size = 1;
 	assert_int_equal(read_of(skb), PLAIN & ~(E(IP) | E(UDP) | E(UNICAST)));
@@ -822,7 +798,7 @@ static void test_unreadable_headers(void **state)
 	assert_int_equal(read_of(skb), PLAIN);
 }
 
-static void test_ipv6(void **state)
+TEST(test_ipv6)
 {
 	static const struct {
 		__u8 next;
@@ -835,7 +811,6 @@ static void test_ipv6(void **state)
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	assert_int_equal(evidence_of(skb), PLAIN);
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		ip[6] = headers[i].next;
@@ -862,12 +837,11 @@ static void test_ipv6(void **state)
 	assert_int_equal(evidence_of(skb), SEGMENT | E(TCP_ACK) | E(NO_PAYLOAD));
 }
 
-static void test_ipv6_lengths(void **state)
+TEST(test_ipv6_lengths)
 {
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	ip[6] = 200;
 	for (__u32 linear = 1; linear <= BYTES; linear++)
 		for (__u32 more = 0; more <= 60; more += 30)
@@ -888,7 +862,7 @@ static void test_ipv6_lengths(void **state)
 			}
 }
 
-static void test_ipv6_addresses(void **state)
+TEST(test_ipv6_addresses)
 {
 	static const struct {
 		__u8 first, second, last;
@@ -907,7 +881,6 @@ static void test_ipv6_addresses(void **state)
 		{0xff, 0, 0, E(BAD_SOURCE), 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int destination = 0; destination < 2; destination++) {
 			struct sk_buff *skb = plain6();
@@ -936,12 +909,11 @@ static void test_ipv6_addresses(void **state)
 	}
 }
 
-static void test_neighbour_discovery(void **state)
+TEST(test_neighbour_discovery)
 {
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	ip[6] = ICMP6;
 	skb->len = 40 + 40; /* the longest fixed part */
 	ip[5] = 40;
@@ -973,12 +945,11 @@ static void test_neighbour_discovery(void **state)
 /* Bytes before the options of a message, by its type from 133 on. */
 static const unsigned char fixed_of[] = {8, 16, 24, 24, 40};
 
-static void test_fixed_parts_of_neighbour_discovery(void **state)
+TEST(test_fixed_parts_of_neighbour_discovery)
 {
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	ip[6] = ICMP6;
 	ip[7] = 255;
 	for (__u32 i = 0; i < sizeof(fixed_of); i++) {
@@ -992,12 +963,11 @@ static void test_fixed_parts_of_neighbour_discovery(void **state)
 	}
 }
 
-static void test_options_of_neighbour_discovery(void **state)
+TEST(test_options_of_neighbour_discovery)
 {
 	struct sk_buff *skb = plain6();
 	unsigned char *ip = ip_of(skb);
 
-	(void)state;
 	ip[6] = ICMP6;
 	ip[7] = 255;
 	for (__u32 i = 0; i < sizeof(fixed_of); i++) {
@@ -1061,12 +1031,11 @@ static struct sk_buff *no_protocol(void)
 static const __u64 raw_nothing = PLAIN & ~E(UDP), raw_none = (PLAIN & ~E(UDP)) | E(LOOKED),
 		   raw_some = (PLAIN & ~E(UDP)) | E(LOOKED) | E(SOCKET) | E(CLOSED);
 
-static void test_raw_sockets(void **state)
+TEST(test_raw_sockets)
 {
 	struct sk_buff *skb = no_protocol();
 	struct sock one, two;
 
-	(void)state;
 	assert_int_equal(evidence_of(skb), raw_none);
 	add_raw(&one);
 	assert_int_equal(evidence_of(skb), raw_some | E(FULL));
@@ -1085,12 +1054,11 @@ static void test_raw_sockets(void **state)
 }
 
 /* Sockets that are not for the packet. */
-static void test_other_raw_sockets(void **state)
+TEST(test_other_raw_sockets)
 {
 	struct sk_buff *skb = no_protocol();
 	struct sock sk;
 
-	(void)state;
 	add_raw(&sk);
 	sk.__sk_common.skc_num++;
 	assert_int_equal(evidence_of(skb), raw_none);
@@ -1112,12 +1080,11 @@ static void test_other_raw_sockets(void **state)
 }
 
 /* Of a longer chain than that the result is not known. */
-static void test_long_chains_of_raw_sockets(void **state)
+TEST(test_long_chains_of_raw_sockets)
 {
 	struct sk_buff *skb = no_protocol();
 	struct sock socks[NF_CHAIN_MAX + 1];
 
-	(void)state;
 	for (int i = 0; i < NF_CHAIN_MAX; i++) {
 		add_raw(&socks[i]);
 		assert_int_equal(evidence_of(skb), raw_some | E(FULL));
@@ -1127,9 +1094,8 @@ static void test_long_chains_of_raw_sockets(void **state)
 }
 
 /* The length of UDP: of IPv4 0 to 65535, of IPv6 0 is more than 64 KiB. */
-static void test_udp(void **state)
+TEST(test_udp)
 {
-	(void)state;
 	for (int six = 0; six < 2; six++) {
 		struct sk_buff *skb = six ? plain6() : plain();
 		__u32 header = six ? 40 : 20;
@@ -1161,12 +1127,11 @@ static void test_udp(void **state)
 	}
 }
 
-static void test_dhcp(void **state)
+TEST(test_dhcp)
 {
 	struct sk_buff *skb = plain();
 	unsigned char *udp = ip_of(skb) + 20;
 
-	(void)state;
 	for (__u32 ports = 0; ports < 0x10000; ports++) { /* the lower bytes of both */
 		udp[1] = ports >> 8;
 		udp[3] = ports;
@@ -1181,11 +1146,10 @@ static void test_dhcp(void **state)
 	assert_int_equal(read_of(skb), PLAIN);
 }
 
-static void test_icmp(void **state)
+TEST(test_icmp)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	ip_of(skb)[9] = IPPROTO_ICMP;
 	for (skb->len = 20; skb->len < 40; skb->len++) {
 		seal(skb, skb->len, 20);
@@ -1196,11 +1160,10 @@ static void test_icmp(void **state)
 	assert_int_equal(read_of(skb), (PLAIN & ~E(UDP)) | E(SHORT));
 }
 
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	for (__u32 flags = 0; flags < 256; flags++)
 		assert_int_equal(read_of(segment(SEQ, 0, flags)),
 				 SEGMENT | E(NO_PAYLOAD) | (flags & 0x01 ? E(TCP_FIN) : 0) |
@@ -1237,11 +1200,10 @@ static void test_tcp(void **state)
 }
 
 /* A queued FIN: the headers were pulled, and no byte is left. */
-static void test_queued_fin(void **state)
+TEST(test_queued_fin)
 {
 	struct sk_buff *skb = segment(SEQ, 0, 0x11);
 
-	(void)state;
 	skb->dev = NULL;
 	skb->data += 40;
 	skb->len = 0;
@@ -1253,7 +1215,7 @@ static void test_queued_fin(void **state)
 
 /* ---- sockets ---- */
 
-static void test_states(void **state)
+TEST(test_states)
 {
 	static const __u64 states[] = {
 		[1] = E(ESTABLISHED),
@@ -1271,7 +1233,6 @@ static void test_states(void **state)
 	};
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	for (__u8 i = 1; i <= 12; i++) {
 		skb->sk = &stream(i)->sk;
 		assert_int_equal(evidence_of(skb), PLAIN | E(LOOKED) | E(SOCKET) | states[i]);
@@ -1279,12 +1240,11 @@ static void test_states(void **state)
 }
 
 /* Of a small socket only the common members are there. */
-static void test_small_sockets(void **state)
+TEST(test_small_sockets)
 {
 	struct sk_buff *skb = segment(SEQ - 1, 1, 0x10);
 	struct tcp_sock *tp;
 
-	(void)state;
 	for (__u8 i = TCP_TIME_WAIT; i <= TCP_NEW_SYN_RECV; i += 6) {
 		tp = stream(i);
 		tp->sk.sk_backlog.rmem_alloc.counter = 5000;
@@ -1293,23 +1253,21 @@ static void test_small_sockets(void **state)
 	}
 }
 
-static void test_the_receiving_socket(void **state)
+TEST(test_the_receiving_socket)
 {
 	struct sk_buff *skb = plain();
 
-	(void)state;
 	settings.evidence[REASON] = NF_EVIDENCE_ALL;
 	RUN(nf_kfree_skb, skb, 0x81000000, REASON, &stream(TCP_LISTEN)->sk);
 	assert_int_equal(((const struct nf_drop_record *)stand_in_record(-1, NULL))->evidence,
 			 PLAIN | E(LOOKED) | E(SOCKET) | E(LISTEN));
 }
 
-static void test_queues(void **state)
+TEST(test_queues)
 {
 	struct sk_buff *skb = plain();
 	struct tcp_sock *tp = stream(TCP_LISTEN);
 
-	(void)state;
 	skb->sk = &tp->sk;
 	tp->sk.sk_ack_backlog = tp->sk.sk_max_ack_backlog = 5;
 	assert_false(evidence_of(skb) & E(FULL));
@@ -1323,7 +1281,7 @@ static void test_queues(void **state)
 	assert_true(evidence_of(skb) & E(FULL));
 }
 
-static void test_filters(void **state)
+TEST(test_filters)
 {
 	struct bpf_prog_array programs = {0}, none = {0};
 	struct cgroup cgroup = {.bpf.effective[0] = &programs};
@@ -1331,7 +1289,6 @@ static void test_filters(void **state)
 	struct sock *sk = &stream(1)->sk;
 	const __u64 without = PLAIN | E(LOOKED) | E(SOCKET) | E(ESTABLISHED);
 
-	(void)state;
 	cgroup.kn = sk->sk_cgrp_data.cgroup->kn;
 	skb->sk = sk;
 	sk->sk_cgrp_data.cgroup = &cgroup;
@@ -1363,7 +1320,7 @@ static void test_filters(void **state)
 }
 
 /* A request: also what its listening socket says. */
-static void test_requests(void **state)
+TEST(test_requests)
 {
 	struct tcp_sock *listener = stream(TCP_LISTEN);
 	struct sock request = {.__sk_common = {.skc_family = AF_INET,
@@ -1373,7 +1330,6 @@ static void test_requests(void **state)
 	struct sk_buff *skb = plain();
 	const __u64 asked = PLAIN | E(LOOKED) | E(SOCKET) | E(NEW_SYN_RECV);
 
-	(void)state;
 	skb->sk = &request;
 	assert_int_equal(evidence_of(skb), asked | E(LISTEN));
 	listener->sk.sk_ack_backlog = 1;
@@ -1384,7 +1340,7 @@ static void test_requests(void **state)
 	assert_int_equal(evidence_of(skb), asked);
 }
 
-static void test_old_segments(void **state)
+TEST(test_old_segments)
 {
 	static const struct {
 		__u32 seq, payload;
@@ -1405,7 +1361,6 @@ static void test_old_segments(void **state)
 	};
 	struct tcp_sock *tp = stream(1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sk_buff *skb = segment(cases[i].seq, cases[i].payload, cases[i].flags);
 		__u64 evidence;
@@ -1425,11 +1380,10 @@ static void test_old_segments(void **state)
 }
 
 /* Whatever an skb holds: nothing unreadable is read, and no bit is set without those that it needs. */
-static void test_any_skb(void **state)
+TEST(test_any_skb)
 {
 	__u32 random = 1;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct sk_buff *skb = plain();
 		__u64 evidence;
@@ -1470,11 +1424,10 @@ static void interrupt(enum stand_in_point point)
 }
 
 /* Before 6.1 a drop can interrupt another one, wherever that reads: both have their own evidence. */
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	__u32 interrupted = 0;
 
-	(void)state;
 	settings.no_reentry = false;
 	for (__u32 after = 0; after < 200; after++) {
 		struct sk_buff *skb = segment(SEQ - 10, 10, 0x10), *with = plain6();
@@ -1495,61 +1448,4 @@ static void test_interrupted(void **state)
 	}
 	assert_true(interrupted > 20);
 	other.skb = NULL;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_only_for_reasons_that_need_it),
-		PATH_TEST(test_a_kernel_without_reasons),
-		PATH_TEST(test_only_whether_it_is_a_message),
-		PATH_TEST(test_only_the_headers),
-		PATH_TEST(test_it_is_part_of_the_key),
-		PATH_TEST(test_messages_by_family),
-		PATH_TEST(test_messages_without_a_socket),
-		PATH_TEST(test_skb),
-		PATH_TEST(test_checksum),
-		PATH_TEST(test_device),
-		PATH_TEST(test_classifiers),
-		PATH_TEST(test_way),
-		PATH_TEST(test_mac_header),
-		PATH_TEST(test_configuration),
-		PATH_TEST(test_configuration6),
-		PATH_TEST(test_own_source),
-		PATH_TEST(test_policies),
-		PATH_TEST(test_route),
-		PATH_TEST(test_over_route),
-		PATH_TEST(test_ipv4),
-		PATH_TEST(test_ipv4_checksum),
-		PATH_TEST(test_ipv4_addresses),
-		PATH_TEST(test_ipv4_header_length),
-		PATH_TEST(test_ipv4_lengths),
-		PATH_TEST(test_big_packets),
-		PATH_TEST(test_unreadable_headers),
-		PATH_TEST(test_ipv6),
-		PATH_TEST(test_ipv6_lengths),
-		PATH_TEST(test_ipv6_addresses),
-		PATH_TEST(test_neighbour_discovery),
-		PATH_TEST(test_fixed_parts_of_neighbour_discovery),
-		PATH_TEST(test_options_of_neighbour_discovery),
-		PATH_TEST(test_raw_sockets),
-		PATH_TEST(test_other_raw_sockets),
-		PATH_TEST(test_long_chains_of_raw_sockets),
-		PATH_TEST(test_udp),
-		PATH_TEST(test_dhcp),
-		PATH_TEST(test_icmp),
-		PATH_TEST(test_tcp),
-		PATH_TEST(test_queued_fin),
-		PATH_TEST(test_states),
-		PATH_TEST(test_small_sockets),
-		PATH_TEST(test_the_receiving_socket),
-		PATH_TEST(test_queues),
-		PATH_TEST(test_filters),
-		PATH_TEST(test_requests),
-		PATH_TEST(test_old_segments),
-		PATH_TEST(test_any_skb),
-		PATH_TEST(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static int follow_begin(void **state)
 	return 0;
 }
 
-#define FOLLOW_TEST(name) cmocka_unit_test_setup_teardown(name, follow_begin, path_end)
+EACH_TEST(follow_begin, path_end);
 
 static struct nf_gate *gate(enum nf_gate_index index)
 {
@@ -60,12 +60,11 @@ static void advance(__u64 ns)
 /* ---- drawing ---- */
 
 /* The first CPU with a high rate wakes the daemon, once until it wants to know again. */
-static void test_a_load_wakes_the_daemon(void **state)
+TEST(test_a_load_wakes_the_daemon)
 {
 	const struct nf_record *r;
 	size_t size;
 
-	(void)state;
 	live.busy_shift = 3;
 	set_shift(NF_GATE_RX, 0);
 	live.interval_ns = 4000;
@@ -88,11 +87,10 @@ static void test_a_load_wakes_the_daemon(void **state)
 }
 
 /* Each position of a block is chosen, none much more often than others. */
-static void test_one_of_each_block(void **state)
+TEST(test_one_of_each_block)
 {
 	__u32 chosen[16] = {0}, blocks = 4096;
 
-	(void)state;
 	set_shift(NF_GATE_TX, 4);
 	for (__u32 b = 0; b < blocks; b++) {
 		__u32 drawn = 0;
@@ -128,9 +126,8 @@ static __u64 send(__u64 gap, __u64 ns)
 }
 
 /* A burst is met within a ms, before any daemon runs; and a fall of the rate within two jiffies. */
-static void test_rate(void **state)
+TEST(test_rate)
 {
-	(void)state;
 	machine.skbs = 1;
 	assert_int_equal(send(100000, 20000000), 200); /* 10,000 per second: all */
 	assert_int_equal(gate(NF_GATE_TX)->shift, 0);
@@ -146,12 +143,11 @@ static void test_rate(void **state)
 }
 
 /* The weights of what was followed add up to what there was. */
-static void test_estimate(void **state)
+TEST(test_estimate)
 {
 	struct hist_sum sum;
 	__u64 sent = 0;
 
-	(void)state;
 	machine.skbs = 1;
 	for (int i = 0; i < 50; i++) {
 		send(1000, 10000000);
@@ -168,11 +164,10 @@ static void test_estimate(void **state)
 #define SIZES 6
 
 /* The margin is true for bursts that end within a block: of each size, 19 of 20 are inside. */
-static void test_short_bursts(void **state)
+TEST(test_short_bursts)
 {
 	__u32 outside[SIZES] = {0}, bursts = 200;
 
-	(void)state;
 	machine.skbs = 1;
 	for (__u32 i = 0; i < bursts * SIZES; i++) {
 		const struct nf_hist *now;
@@ -193,11 +188,10 @@ static void test_short_bursts(void **state)
 }
 
 /* A rate that only just needs another N does not make N change all the time. */
-static void test_hysteresis(void **state)
+TEST(test_hysteresis)
 {
 	__u32 changes = 0, before;
 
-	(void)state;
 	machine.skbs = 1;
 	send(3100, 20000000);
 	before = gate(NF_GATE_TX)->shift;
@@ -210,9 +204,8 @@ static void test_hysteresis(void **state)
 }
 
 /* Without an interval all are followed, and their count is exact. */
-static void test_all(void **state)
+TEST(test_all)
 {
-	(void)state;
 	machine.skbs = 1;
 	live.interval_ns = 0;
 	assert_int_equal(send(500, 1000000), 2000);
@@ -221,11 +214,10 @@ static void test_all(void **state)
 	assert_int_equal(hist_on(0, NET_A, NF_SEGMENT_QUEUE_TO_START)->journeys, 2000);
 }
 
-static void test_hold(void **state)
+TEST(test_hold)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	queue(skb);
 	live.hold = 1;
 	queue(skb_new(NET_A));
@@ -240,9 +232,8 @@ static void test_hold(void **state)
 
 /* ---- weights ---- */
 
-static void test_weight(void **state)
+TEST(test_weight)
 {
-	(void)state;
 	assert_int_equal(nf_weight_of(0, 0).weight, 1);
 	assert_int_equal(nf_weight_of(0, 5).variance, 0);
 	assert_int_equal(nf_weight_of(4, 0).weight, 16);
@@ -254,12 +245,11 @@ static void test_weight(void **state)
 }
 
 /* n journeys of one draw have at least n² times the variance of one. */
-static void test_variance_of_a_draw(void **state)
+TEST(test_variance_of_a_draw)
 {
 	__u64 sum = 0;
 	__u32 drawn = 0;
 
-	(void)state;
 	for (__u64 n = 1; n <= 300; n++) {
 		sum += nf_weight_of(4, nf_rank_next(cpu_state(0), &drawn)).variance;
 		assert_in_range(sum, n * n * 240, 2 * n * n * 240);
@@ -267,9 +257,8 @@ static void test_variance_of_a_draw(void **state)
 }
 
 /* What one draw of a run chooses; packets between runs are drawn by themselves. */
-static void test_most_packets_of_a_run(void **state)
+TEST(test_most_packets_of_a_run)
 {
-	(void)state;
 	for (int packets = 1; packets <= 3; packets += 2) {
 		softirq_raise(NET_RX_SOFTIRQ);
 		softirq_entry(NET_RX_SOFTIRQ);
@@ -285,12 +274,11 @@ static void test_most_packets_of_a_run(void **state)
 }
 
 /* A poll stands for those of its window's time.  In the tail of the window, none counts. */
-static void test_polls_of_a_window(void **state)
+TEST(test_polls_of_a_window)
 {
 	struct napi_struct napi = {.dev = NET_A};
 	struct nf_device_stats *stats;
 
-	(void)state;
 	live.window_shift = 2;
 	napi_poll(&napi, 64, 64);
 	stats = nf_device_stats(nf_device_slot(NET_A));
@@ -303,11 +291,10 @@ static void test_polls_of_a_window(void **state)
 }
 
 /* In windows, all journeys of a window are one draw. */
-static void test_variance_of_a_window(void **state)
+TEST(test_variance_of_a_window)
 {
 	__u32 drawn = 0;
 
-	(void)state;
 	live.window = 1;
 	assert_int_equal(nf_rank_next(cpu_state(0), &drawn), 0);
 	drawn = 0;
@@ -316,11 +303,10 @@ static void test_variance_of_a_window(void **state)
 	assert_int_equal(nf_rank_next(cpu_state(0), &drawn), 0);
 }
 
-static void test_records_say_the_weight(void **state)
+TEST(test_records_say_the_weight)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	choose(NF_GATE_TX);
 	live.threshold_ns[NF_SEGMENT_QUEUE_TO_START] = 100;
 	at(10000);
@@ -340,12 +326,11 @@ static void test_records_say_the_weight(void **state)
 /* ---- receive ---- */
 
 /* Weights add up where the kernel counts the same packets: not where GRO merges them behind its count. */
-static void test_weights_of_the_received(void **state)
+TEST(test_weights_of_the_received)
 {
 	struct sk_buff *skb = skb_new(LO);
 	struct nf_device_stats *stats;
 
-	(void)state;
 	settings.gro = 1 << 14;
 	choose(NF_GATE_DIRECT);
 	receive(skb_new(NET_A));
@@ -379,9 +364,8 @@ static void count_clocks(enum stand_in_point point)
 }
 
 /* Neither the interrupt nor the softirq of a run that is not followed reads the clock. */
-static void test_run_without_a_clock(void **state)
+TEST(test_run_without_a_clock)
 {
-	(void)state;
 	pass(NF_GATE_RX);
 	softirq_entry(NET_RX_SOFTIRQ);
 	softirq_exit(NET_RX_SOFTIRQ);
@@ -400,11 +384,10 @@ static void test_run_without_a_clock(void **state)
 }
 
 /* A run that is followed, after others that are not, has all its times. */
-static void test_followed_run(void **state)
+TEST(test_followed_run)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	pass(NF_GATE_RX);
 	receive_in_softirq(skb_new(NET_A), 1000, 2000, 3000); /* drawn before: followed */
 	receive_in_softirq(skb_new(NET_A), 4000, 5000, 6000);
@@ -429,11 +412,10 @@ static void test_followed_run(void **state)
 }
 
 /* An interrupt that nobody timed is not the interrupt of a later run. */
-static void test_untimed_interrupt(void **state)
+TEST(test_untimed_interrupt)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	pass(NF_GATE_RX);
 	receive_in_softirq(skb_new(NET_A), 1000, 2000, 3000);
 	irq_entry(30);
@@ -458,11 +440,10 @@ static void test_untimed_interrupt(void **state)
 }
 
 /* An interrupt during a run that is not followed brings the packets of the next one, which is. */
-static void test_interrupt_before_a_followed_run(void **state)
+TEST(test_interrupt_before_a_followed_run)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	pass(NF_GATE_RX);
 	softirq_entry(NET_RX_SOFTIRQ);
 	softirq_exit(NET_RX_SOFTIRQ);
@@ -481,11 +462,10 @@ static void test_interrupt_before_a_followed_run(void **state)
 }
 
 /* Outside of NET_RX each packet is drawn. */
-static void test_direct(void **state)
+TEST(test_direct)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	pass(NF_GATE_DIRECT);
 	receive(skb);
 	assert_null(entry_of(skb));
@@ -495,11 +475,10 @@ static void test_direct(void **state)
 }
 
 /* What lo receives is followed if its transmit was. */
-static void test_lo(void **state)
+TEST(test_lo)
 {
 	struct sk_buff *a = skb_new(LO), *b = skb_new(LO);
 
-	(void)state;
 	choose(NF_GATE_TX);
 	at(10000);
 	queue(a);
@@ -532,11 +511,10 @@ static void test_lo(void **state)
 }
 
 /* Sent and received in one run: the skb waited from start_xmit on. */
-static void test_lo_in_one_run(void **state)
+TEST(test_lo_in_one_run)
 {
 	struct sk_buff *skb = skb_new(LO);
 
-	(void)state;
 	cpu_state(0)->next_run = NF_PASSES;
 	softirq_entry(NET_RX_SOFTIRQ);
 	at(10000);
@@ -551,11 +529,10 @@ static void test_lo_in_one_run(void **state)
 }
 
 /* Received by another CPU, whose run did not expect it: only the wait is known. */
-static void test_lo_on_another_cpu(void **state)
+TEST(test_lo_on_another_cpu)
 {
 	struct sk_buff *skb = skb_new(LO);
 
-	(void)state;
 	cpu_state(1)->next_run = NF_PASSES;
 	at(10000);
 	queue(skb);
@@ -575,11 +552,10 @@ static void test_lo_on_another_cpu(void **state)
 /* ---- forwarding ---- */
 
 /* A forwarded skb is drawn once, where it was received. */
-static void test_forwarded(void **state)
+TEST(test_forwarded)
 {
 	struct sk_buff *a = skb_new(NET_A), *b = skb_new(NET_A);
 
-	(void)state;
 	choose(NF_GATE_DIRECT);
 	receive(a);
 	receive(b);
@@ -608,11 +584,10 @@ static void new_head(struct sk_buff *skb)
 	skb->cloned = 0;
 }
 
-static void test_forwarded_with_a_new_head(void **state)
+TEST(test_forwarded_with_a_new_head)
 {
 	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A);
 
-	(void)state;
 	skb->cloned = 1;
 	choose(NF_GATE_DIRECT);
 	receive(skb);
@@ -636,11 +611,10 @@ static void test_forwarded_with_a_new_head(void **state)
 }
 
 /* A clone in the memory of an skb that was freed silently is another one, and so is what comes much later. */
-static void test_not_a_new_head(void **state)
+TEST(test_not_a_new_head)
 {
 	struct sk_buff *skb = skb_new(NET_A), *late = skb_new(NET_A);
 
-	(void)state;
 	receive(skb);
 	receive(late);
 	skb->skb_iif = late->skb_iif = 2;
@@ -674,11 +648,10 @@ static struct sk_buff *part(struct sk_buff *skb)
 	return clone;
 }
 
-static void test_clone_that_is_forwarded(void **state)
+TEST(test_clone_that_is_forwarded)
 {
 	struct sk_buff *skb = skb_new(NET_A), *clone;
 
-	(void)state;
 	choose(NF_GATE_DIRECT);
 	clone = part(skb);
 	queue(clone);
@@ -696,11 +669,10 @@ static void test_clone_that_is_forwarded(void **state)
 }
 
 /* Another CPU gets the memory of the skb that was freed before the clone is queued. */
-static void test_memory_that_another_cpu_takes(void **state)
+TEST(test_memory_that_another_cpu_takes)
 {
 	struct sk_buff *skb = skb_new(NET_A), *clone;
 
-	(void)state;
 	choose(NF_GATE_DIRECT);
 	clone = part(skb);
 	assert_int_equal(in_flight(), 1);
@@ -719,9 +691,8 @@ static void test_memory_that_another_cpu_takes(void **state)
 }
 
 /* No skb is queued after the first of two: its clone is lost. */
-static void test_clone_that_is_not_queued(void **state)
+TEST(test_clone_that_is_not_queued)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		choose(NF_GATE_DIRECT);
 		part(skb_new(NET_A));
@@ -732,9 +703,8 @@ static void test_clone_that_is_not_queued(void **state)
 }
 
 /* Another length, another device, a head that is not its own: other packets. */
-static void test_not_the_clone(void **state)
+TEST(test_not_the_clone)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct sk_buff *skb = skb_new(NET_A), *other;
 
@@ -755,11 +725,10 @@ static void test_not_the_clone(void **state)
 }
 
 /* This host consumes what has a route to lo, and what nobody shares. */
-static void test_consumed_here(void **state)
+TEST(test_consumed_here)
 {
 	struct dst_entry here = {.dev = &machine.dev[0][0]}, there = {.dev = NET_B};
 
-	(void)state;
 	machine.dev[0][0].flags = IFF_LOOPBACK;
 	for (int i = 0; i < 2; i++) {
 		struct sk_buff *skb = skb_new(NET_A);
@@ -777,11 +746,10 @@ static void test_consumed_here(void **state)
 }
 
 /* A bridge gives clones of a followed skb to several ports. */
-static void test_copies_of_a_bridge(void **state)
+TEST(test_copies_of_a_bridge)
 {
 	struct sk_buff *skb = skb_new(NET_A), *copy = skb_new(NET_A), *other = skb_new(NET_A);
 
-	(void)state;
 	choose(NF_GATE_DIRECT);
 	receive(skb);
 	skb->skb_iif = copy->skb_iif = other->skb_iif = 2;
@@ -795,11 +763,10 @@ static void test_copies_of_a_bridge(void **state)
 }
 
 /* Inside start_xmit of a tunnel: its packet was drawn, and the new head, or the new skb, is not drawn again. */
-static void test_tunnel(void **state)
+TEST(test_tunnel)
 {
 	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A), *inner = skb_new(NET_B);
 
-	(void)state;
 	choose(NF_GATE_TX);
 	queue(skb);
 	start_xmit(skb, NET_A);
@@ -826,11 +793,10 @@ static void test_tunnel(void **state)
 }
 
 /* The receiving end of a tunnel gives a GSO skb a new head, and forgets skb_iif: it is followed if it was before. */
-static void test_out_of_a_tunnel(void **state)
+TEST(test_out_of_a_tunnel)
 {
 	struct sk_buff *skb = skb_new(NET_A), *passed = skb_new(NET_A), *late = skb_new(NET_A);
 
-	(void)state;
 	choose(NF_GATE_DIRECT);
 	receive(skb);
 	receive(passed);
@@ -851,11 +817,10 @@ static void test_out_of_a_tunnel(void **state)
 }
 
 /* What a veth with a program of XDP receives is drawn there, once, whatever was drawn before. */
-static void test_veth_with_xdp(void **state)
+TEST(test_veth_with_xdp)
 {
 	struct sk_buff *a = skb_new(LO), *b = skb_new(LO), *fresh = skb_new(LO);
 
-	(void)state;
 	LO->xdp_state[XDP_MODE_DRV].prog = (void *)LO;
 	choose(NF_GATE_TX);
 	queue(a);
@@ -893,12 +858,11 @@ static struct sk_buff *redirected(struct net_device *dev)
 }
 
 /* What XDP redirects to the peer of a veth without a program is drawn there: it was not sent. */
-static void test_redirected(void **state)
+TEST(test_redirected)
 {
 	struct sk_buff *skb = redirected(LO), *routed = redirected(LO), *other = redirected(LO);
 	struct sk_buff *whole = redirected(LO), *card = redirected(NET_A), *passed = redirected(LO);
 
-	(void)state;
 	nf_device_slot(LO);
 	routed->slow_gro = 1;
 	((struct xdp_frame *)other->head)->headroom++;
@@ -927,11 +891,10 @@ static void test_redirected(void **state)
 }
 
 /* A segment of GSO begins at start_xmit, but not where it may be an skb that was passed over. */
-static void test_segments(void **state)
+TEST(test_segments)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	pass(NF_GATE_TX);
 	start_xmit(skb, NET_A);
 	end_xmit(skb, NET_A);
@@ -950,11 +913,10 @@ static void test_segments(void **state)
 /* ---- the memory of skbs ---- */
 
 /* An skb that is not followed has the memory of one that was: its stages are not those of that one. */
-static void test_reused(void **state)
+TEST(test_reused)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	receive(skb);
 	skb->skb_iif = 2;
 	assert_non_null(entry_of(skb));
@@ -972,11 +934,10 @@ static void test_reused(void **state)
 }
 
 /* Stages were detached while the skb was in flight. */
-static void test_older_than_the_stages(void **state)
+TEST(test_older_than_the_stages)
 {
 	struct sk_buff *skb = skb_new(NET_A), *other = skb_new(NET_A);
 
-	(void)state;
 	at(10000);
 	queue(skb);
 	queue(other);
@@ -992,11 +953,10 @@ static void test_older_than_the_stages(void **state)
 }
 
 /* What was followed for 16, and lost its entry, is missing 16 times; what outlasted a window the daemon counts. */
-static void test_overwritten(void **state)
+TEST(test_overwritten)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	skbs_of_one_set(skb, 3);
 	for (int i = 0; i < 3; i++) {
 		choose(NF_GATE_TX);
@@ -1013,11 +973,10 @@ static void test_overwritten(void **state)
 	assert_balanced();
 }
 
-static void test_presence(void **state)
+TEST(test_presence)
 {
 	struct sk_buff *skb[2];
 
-	(void)state;
 	skbs_of_one_set(skb, 2);
 	assert_false(nf_inflight_may_have(nf_address(skb[0])));
 	queue(skb[0]);
@@ -1046,12 +1005,11 @@ static void intrude(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_presence_races(void **state)
+TEST(test_presence_races)
 {
 	static const enum stand_in_point points[] = {STAND_IN_BEFORE_EXCHANGE,
 						     STAND_IN_AFTER_EXCHANGE, STAND_IN_LOOKUP};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++) {
 		struct sk_buff *skb[2];
 
@@ -1083,9 +1041,8 @@ static __u64 drop_flags(void)
 }
 
 /* Whether the task was involved is not known before a softirq began or ended on this CPU. */
-static void test_task_not_known(void **state)
+TEST(test_task_not_known)
 {
-	(void)state;
 	in_task(true);
 	cpu_state(0)->known = 0;
 	drop(skb_new(NET_A), 1, 2);
@@ -1101,11 +1058,10 @@ static void test_task_not_known(void **state)
 }
 
 /* A driver completes transmits that are not followed: no drops, whatever is attached. */
-static void test_completions_that_are_not_followed(void **state)
+TEST(test_completions_that_are_not_followed)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
 	stand_in.number[0].value = 2;
 	live.net_tx_action = NET_TX_ACTION;
@@ -1123,11 +1079,10 @@ static void test_completions_that_are_not_followed(void **state)
 }
 
 /* Where symbols are hidden, the first completion that was followed shows where they are. */
-static void test_learns_where_completions_are(void **state)
+TEST(test_learns_where_completions_are)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
 	stand_in.number[0].value = 2;
 	queue(skb);
@@ -1166,9 +1121,8 @@ static void read_one(void)
 }
 
 /* The reader of a followed datagram is timed, behind and before others. */
-static void test_reader(void **state)
+TEST(test_reader)
 {
-	(void)state;
 	live.interval_ns = 0;
 	socket_init(&sock, SOCK_DGRAM, IPPROTO_UDP);
 	arrives(false);
@@ -1194,11 +1148,10 @@ static void test_reader(void **state)
 }
 
 /* While nothing followed is in the queue, a read changes nothing of its socket. */
-static void test_reader_at_rest(void **state)
+TEST(test_reader_at_rest)
 {
 	struct nf_reader before, *r;
 
-	(void)state;
 	live.interval_ns = 0;
 	socket_init(&sock, SOCK_DGRAM, IPPROTO_UDP);
 	arrives(true);
@@ -1214,12 +1167,11 @@ static void test_reader_at_rest(void **state)
 /* ---- cost ---- */
 
 /* One call in some thousand times itself, without the clock. */
-static void test_timing(void **state)
+TEST(test_timing)
 {
 	struct nf_timing *timing = &cpu_state(0)->timing[NF_PROBE_NAPI_POLL];
 	struct napi_struct napi = {.dev = NET_A};
 
-	(void)state;
 	stand_in.step = 10;
 	napi_poll(&napi, 1, 64);
 	assert_int_equal(timing->runs, 0);
@@ -1250,72 +1202,14 @@ static void hit_of_hooks(__u64 gap, __u64 hooks)
 	now += 10000;
 }
 
-static void test_shortest_hooks(void **state)
+TEST(test_shortest_hooks)
 {
 	const struct nf_hook *hook = &cpu_state(0)->hook;
 
-	(void)state;
 	stand_in.step = 0;
 	hit_of_hooks(100, 470);
 	hit_of_hooks(5000, 440);
 	hit_of_hooks(80, 9000);
 	assert_int_equal(hook->gap_ns, 80);
 	assert_int_equal(hook->hooks_ns, 440);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FOLLOW_TEST(test_shortest_hooks),
-		FOLLOW_TEST(test_a_load_wakes_the_daemon),
-		FOLLOW_TEST(test_one_of_each_block),
-		FOLLOW_TEST(test_rate),
-		FOLLOW_TEST(test_estimate),
-		FOLLOW_TEST(test_short_bursts),
-		FOLLOW_TEST(test_hysteresis),
-		FOLLOW_TEST(test_all),
-		FOLLOW_TEST(test_hold),
-		FOLLOW_TEST(test_weight),
-		FOLLOW_TEST(test_variance_of_a_draw),
-		FOLLOW_TEST(test_most_packets_of_a_run),
-		FOLLOW_TEST(test_polls_of_a_window),
-		FOLLOW_TEST(test_variance_of_a_window),
-		FOLLOW_TEST(test_records_say_the_weight),
-		FOLLOW_TEST(test_weights_of_the_received),
-		FOLLOW_TEST(test_run_without_a_clock),
-		FOLLOW_TEST(test_followed_run),
-		FOLLOW_TEST(test_untimed_interrupt),
-		FOLLOW_TEST(test_interrupt_before_a_followed_run),
-		FOLLOW_TEST(test_direct),
-		FOLLOW_TEST(test_lo),
-		FOLLOW_TEST(test_lo_in_one_run),
-		FOLLOW_TEST(test_lo_on_another_cpu),
-		FOLLOW_TEST(test_forwarded),
-		FOLLOW_TEST(test_forwarded_with_a_new_head),
-		FOLLOW_TEST(test_not_a_new_head),
-		FOLLOW_TEST(test_clone_that_is_forwarded),
-		FOLLOW_TEST(test_memory_that_another_cpu_takes),
-		FOLLOW_TEST(test_clone_that_is_not_queued),
-		FOLLOW_TEST(test_not_the_clone),
-		FOLLOW_TEST(test_consumed_here),
-		FOLLOW_TEST(test_copies_of_a_bridge),
-		FOLLOW_TEST(test_tunnel),
-		FOLLOW_TEST(test_out_of_a_tunnel),
-		FOLLOW_TEST(test_veth_with_xdp),
-		FOLLOW_TEST(test_redirected),
-		FOLLOW_TEST(test_segments),
-		FOLLOW_TEST(test_reused),
-		FOLLOW_TEST(test_older_than_the_stages),
-		FOLLOW_TEST(test_overwritten),
-		FOLLOW_TEST(test_presence),
-		FOLLOW_TEST(test_presence_races),
-		FOLLOW_TEST(test_task_not_known),
-		FOLLOW_TEST(test_completions_that_are_not_followed),
-		FOLLOW_TEST(test_learns_where_completions_are),
-		FOLLOW_TEST(test_reader),
-		FOLLOW_TEST(test_reader_at_rest),
-		FOLLOW_TEST(test_timing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

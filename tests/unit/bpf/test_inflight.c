@@ -12,12 +12,13 @@ static void received(struct sk_buff *skb)
 	skb->skb_iif = skb->dev->ifindex;
 }
 
+EACH_TEST(path_begin, path_end);
+
 /* Two skbs share a set; a third one takes the entry of the older. */
-static void test_third_skb_overwrites_the_older(void **state)
+TEST(test_third_skb_overwrites_the_older)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	skbs_of_one_set(skb, 3);
 	received(skb[0]);
 	received(skb[1]);
@@ -38,11 +39,10 @@ static void test_third_skb_overwrites_the_older(void **state)
 }
 
 /* An entry that became free is taken first. */
-static void test_free_entry_is_taken(void **state)
+TEST(test_free_entry_is_taken)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	skbs_of_one_set(skb, 3);
 	received(skb[0]);
 	received(skb[1]);
@@ -71,11 +71,10 @@ static struct sk_buff *stale_rx(void)
 }
 
 /* Its copy is no delivery, though a device received the new skb too. */
-static void test_new_head_at_copy(void **state)
+TEST(test_new_head_at_copy)
 {
 	struct sk_buff *skb = stale_rx();
 
-	(void)state;
 	skb->skb_iif = 2;
 	copy(skb, 10);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
@@ -85,11 +84,10 @@ static void test_new_head_at_copy(void **state)
 	assert_balanced();
 }
 
-static void test_new_head_at_consume(void **state)
+TEST(test_new_head_at_consume)
 {
 	struct sk_buff *skb = stale_rx();
 
-	(void)state;
 	skb->skb_iif = 2;
 	consume(skb);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
@@ -99,12 +97,11 @@ static void test_new_head_at_consume(void **state)
 }
 
 /* A received skb continues on a bridge; a new skb at its address begins. */
-static void test_new_head_at_receive(void **state)
+TEST(test_new_head_at_receive)
 {
 	struct sk_buff *skb = stale_rx();
 	__u64 begin;
 
-	(void)state;
 	skb->skb_iif = 2;
 	receive(skb);
 	begin = stand_in.now;
@@ -117,11 +114,10 @@ static void test_new_head_at_receive(void **state)
 }
 
 /* A received skb that is queued is forwarded; a new skb at its address is sent from here. */
-static void test_new_head_at_queue(void **state)
+TEST(test_new_head_at_queue)
 {
 	struct sk_buff *skb = stale_rx();
 
-	(void)state;
 	skb->skb_iif = 2;
 	skb->dev = NET_B;
 	queue(skb);
@@ -135,11 +131,10 @@ static void test_new_head_at_queue(void **state)
 	assert_balanced();
 }
 
-static void test_new_head_at_start_xmit(void **state)
+TEST(test_new_head_at_start_xmit)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	queue(skb);
 	start_xmit(skb_new(NET_B), NET_B);
 	skb_reuse(skb, NET_B);
@@ -158,11 +153,10 @@ static __u64 packets_without_overwriter(void)
 }
 
 /* Another CPU took the entry: the total lacks this transmit, so no count of this time is exact. */
-static void test_entry_lost_before_start_xmit(void **state)
+TEST(test_entry_lost_before_start_xmit)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	skbs_of_one_set(skb, 3);
 	queue(skb[0]);
 	stand_in.cpu = 1;
@@ -182,11 +176,10 @@ static void test_entry_lost_before_start_xmit(void **state)
 	assert_balanced();
 }
 
-static void test_new_head_at_drop(void **state)
+TEST(test_new_head_at_drop)
 {
 	struct sk_buff *skb = stale_rx();
 
-	(void)state;
 	skb->dev = NULL;
 	drop(skb, 0x1000, 3);
 	assert_int_equal(events(NF_EVENT_DROPPED), 0);
@@ -198,11 +191,10 @@ static void test_new_head_at_drop(void **state)
 /* ---- the same head: only what the kernel shows decides ---- */
 
 /* A fresh skb with the same head (a reused page fragment) has no skb_iif yet. */
-static void test_fresh_skb_with_the_same_head(void **state)
+TEST(test_fresh_skb_with_the_same_head)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	received(skb);
 	skb->skb_iif = 0;
 	at(stand_in.now + 1600);
@@ -218,11 +210,10 @@ static void test_fresh_skb_with_the_same_head(void **state)
 }
 
 /* AF_UNIX and netlink skbs pass the copy and consume_skb; no device received them. */
-static void test_skb_of_no_device(void **state)
+TEST(test_skb_of_no_device)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	receive(skb);
 	copy(skb, 10);
 	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
@@ -273,13 +264,12 @@ static void other_journey(struct nf_inflight *e)
 	e->journey = NF_JOURNEY_TX;
 }
 
-static void test_mixed_entry_is_not_timed(void **state)
+TEST(test_mixed_entry_is_not_timed)
 {
 	void (*const change[])(struct nf_inflight * e) = {
 		other_begin, other_raise, other_irq, other_entry, other_slot, other_journey,
 	};
 
-	(void)state;
 	for (__u32 i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		torn(skb_new(NET_A), change[i]);
 		assert_int_equal(events(NF_EVENT_TORN), i + 1);
@@ -292,12 +282,11 @@ static void test_mixed_entry_is_not_timed(void **state)
 }
 
 /* What another CPU may set at the skb's next stage is no mix-up. */
-static void test_unsealed_fields(void **state)
+TEST(test_unsealed_fields)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 	struct nf_inflight *e;
 
-	(void)state;
 	received(skb);
 	e = entry_of(skb);
 	e->sock_queue = 7;
@@ -359,11 +348,10 @@ static void socket_has(struct sk_buff *skb)
 }
 
 /* Two CPUs see the end of one journey: one counts it, with its record. */
-static void test_two_ends(void **state)
+TEST(test_two_ends)
 {
 	void (*const other[])(void) = {consume_it, drop_it};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		meet = skb_new(NET_A);
 		received(meet);
@@ -383,11 +371,10 @@ static void test_two_ends(void **state)
 }
 
 /* While a CPU ends a journey, another skb takes the entry: its journey is lost, and counted. */
-static void test_end_meets_another_skb(void **state)
+TEST(test_end_meets_another_skb)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	skbs_of_one_set(skb, 3);
 	received(skb[0]);
 	received(skb[1]);
@@ -402,11 +389,10 @@ static void test_end_meets_another_skb(void **state)
 }
 
 /* Two CPUs take one free entry. */
-static void test_two_begin(void **state)
+TEST(test_two_begin)
 {
 	struct sk_buff *skb[2];
 
-	(void)state;
 	skbs_of_one_set(skb, 2);
 	meet = skb[1];
 	meet_at(STAND_IN_BEFORE_EXCHANGE, receive_it);
@@ -437,13 +423,12 @@ static void receive_at_sixth_lookup(enum stand_in_point point)
 }
 
 /* While a CPU notes the end of start_xmit of a veth, the peer receives the skb on another CPU. */
-static void test_xmit_meets_the_peer(void **state)
+TEST(test_xmit_meets_the_peer)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 	const struct nf_journey_record *transmit;
 	size_t size;
 
-	(void)state;
 	received(skb);
 	skb->dev = NET_B;
 	at(20000);
@@ -479,11 +464,10 @@ static void complete_and_receive(void)
 }
 
 /* While a CPU notes the end of start_xmit, another CPU receives a packet in the freed skb. */
-static void test_xmit_meets_a_reused_skb(void **state)
+TEST(test_xmit_meets_a_reused_skb)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	at(30000);
 	start_xmit(skb, NET_A);
 	meet = skb;
@@ -504,11 +488,10 @@ static void test_xmit_meets_a_reused_skb(void **state)
 }
 
 /* A CPU noted the end of start_xmit when another skb had just taken the entry: it is not its own. */
-static void test_xmit_of_another_skb(void **state)
+TEST(test_xmit_of_another_skb)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	at(33200);
 	start_xmit(skb, NET_B);
 	entry_of(skb)->xmit_ns = 31600;
@@ -521,11 +504,10 @@ static void test_xmit_of_another_skb(void **state)
 }
 
 /* Without an atomic exchange the entries work as well, on one CPU. */
-static void test_without_exchange(void **state)
+TEST(test_without_exchange)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	settings.atomic_fetch = false;
 	received(skb);
 	copy(skb, 10);
@@ -535,9 +517,8 @@ static void test_without_exchange(void **state)
 
 /* ---- durations ---- */
 
-static void test_ticks(void **state)
+TEST(test_ticks)
 {
-	(void)state;
 	assert_int_equal(nf_ticks(100, 100), 1); /* 0 is "not passed" */
 	assert_int_equal(nf_ticks(100, 131), 1);
 	assert_int_equal(nf_ticks(100, 132), 2);
@@ -547,33 +528,4 @@ static void test_ticks(void **state)
 	assert_int_equal(nf_before(10000, 1), 10000 - 16);
 	assert_int_equal(nf_before(10000, 0), 0);
 	assert_int_equal(nf_before(~0ULL, NF_TICK_MAX), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_third_skb_overwrites_the_older),
-		PATH_TEST(test_free_entry_is_taken),
-		PATH_TEST(test_new_head_at_copy),
-		PATH_TEST(test_new_head_at_consume),
-		PATH_TEST(test_new_head_at_receive),
-		PATH_TEST(test_new_head_at_queue),
-		PATH_TEST(test_new_head_at_start_xmit),
-		PATH_TEST(test_entry_lost_before_start_xmit),
-		PATH_TEST(test_new_head_at_drop),
-		PATH_TEST(test_fresh_skb_with_the_same_head),
-		PATH_TEST(test_skb_of_no_device),
-		PATH_TEST(test_mixed_entry_is_not_timed),
-		PATH_TEST(test_unsealed_fields),
-		PATH_TEST(test_two_ends),
-		PATH_TEST(test_end_meets_another_skb),
-		PATH_TEST(test_two_begin),
-		PATH_TEST(test_xmit_meets_the_peer),
-		PATH_TEST(test_xmit_meets_a_reused_skb),
-		PATH_TEST(test_xmit_of_another_skb),
-		PATH_TEST(test_without_exchange),
-		PATH_TEST(test_ticks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,13 +19,14 @@ static struct sk_buff *received(void)
 
 /* ---- receive ---- */
 
+EACH_TEST(path_begin, path_end);
+
 /* The copy is timed from receive, the total from the first stage; record and histograms agree. */
-static void test_copy_is_timed_from_receive(void **state)
+TEST(test_copy_is_timed_from_receive)
 {
 	struct sk_buff *skb = received();
 	const struct nf_journey_record *r;
 
-	(void)state;
 	at(20000);
 	copy(skb, 10);
 	r = journey();
@@ -50,9 +51,8 @@ static void test_copy_is_timed_from_receive(void **state)
 }
 
 /* The total begins with the interrupt, the raise or the entry, whichever is the first known. */
-static void test_first_stage(void **state)
+TEST(test_first_stage)
 {
-	(void)state;
 	assert_int_equal(nf_journey_first(1600, &(struct nf_rx_stages){.irq = 3, .raise = 2}),
 			 1600 - 48);
 	assert_int_equal(nf_journey_first(1600, &(struct nf_rx_stages){.raise = 2, .entry = 1}),
@@ -62,11 +62,10 @@ static void test_first_stage(void **state)
 }
 
 /* The simple program has no histograms of what was before receive; its records have the times. */
-static void test_simple(void **state)
+TEST(test_simple)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	at(10160);
 	softirq_raise(NET_RX_SOFTIRQ);
 	at(11600);
@@ -123,11 +122,10 @@ static const struct nf_journey_record *looped(__u64 start, __u64 raise, __u64 en
 }
 
 /* The skb joined a softirq that was running already: it waited since its start_xmit only. */
-static void test_joins_a_running_softirq(void **state)
+TEST(test_joins_a_running_softirq)
 {
 	const struct nf_journey_record *r = looped(20000, 8000, 9600, 24000);
 
-	(void)state;
 	assert_int_equal(r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY], 20000);
 	assert_int_equal(r->stage_ns[NF_STAGE_SOFTIRQ_RAISE], 0);
 	assert_int_equal(r->stage_ns[NF_STAGE_IRQ], 0);
@@ -137,11 +135,10 @@ static void test_joins_a_running_softirq(void **state)
 }
 
 /* It joined a softirq that was raised before and entered later. */
-static void test_joins_a_raised_softirq(void **state)
+TEST(test_joins_a_raised_softirq)
 {
 	const struct nf_journey_record *r = looped(20000, 8000, 22400, 24000);
 
-	(void)state;
 	assert_int_equal(r->stage_ns[NF_STAGE_SOFTIRQ_ENTRY], 22400);
 	assert_int_equal(r->stage_ns[NF_STAGE_SOFTIRQ_RAISE], 20000);
 	assert_hist(LO, NF_SEGMENT_SOFTIRQ_TO_RECEIVE, 1, 1600);
@@ -149,11 +146,10 @@ static void test_joins_a_raised_softirq(void **state)
 }
 
 /* It raised the softirq itself. */
-static void test_raises_its_softirq(void **state)
+TEST(test_raises_its_softirq)
 {
 	const struct nf_journey_record *r = looped(20000, 20080, 22400, 24000);
 
-	(void)state;
 	assert_int_equal(r->stage_ns[NF_STAGE_SOFTIRQ_RAISE], 20000);
 	assert_int_equal(r->flags & NF_JOURNEY_POLLED, 0);
 	assert_hist(LO, NF_SEGMENT_RAISE_TO_SOFTIRQ, 1, 2400);
@@ -186,11 +182,10 @@ static struct sk_buff *wakes(struct sk_buff *skb, __u64 wakeup, __u64 run_at)
 	return skb;
 }
 
-static void test_woken_reader(void **state)
+TEST(test_woken_reader)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	at(13200);
 	skb = wakes(skb_new(NET_A), 16000, 20000);
 	at(24000);
@@ -203,11 +198,10 @@ static void test_woken_reader(void **state)
 }
 
 /* The wake-up belongs to an earlier skb at this address, which was freed silently. */
-static void test_old_wakeup(void **state)
+TEST(test_old_wakeup)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	at(13200);
 	wakes(skb, 16000, 20000);
 	skb_reuse(skb, NET_A);
@@ -225,11 +219,10 @@ static void test_old_wakeup(void **state)
 }
 
 /* Another task reads the skb: what woke the first one is not its business. */
-static void test_other_reader(void **state)
+TEST(test_other_reader)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	at(13200);
 	skb = wakes(skb_new(NET_A), 16000, 20000);
 	/* Even if both share an entry of the table of wake-ups. */
@@ -244,11 +237,10 @@ static void test_other_reader(void **state)
 }
 
 /* The reader that one skb woke reads the next one too, without having slept. */
-static void test_second_skb_of_a_woken_reader(void **state)
+TEST(test_second_skb_of_a_woken_reader)
 {
 	struct sk_buff *skb, *second;
 
-	(void)state;
 	at(13200);
 	skb = wakes(skb_new(NET_A), 16000, 20000);
 	second = received();
@@ -261,11 +253,10 @@ static void test_second_skb_of_a_woken_reader(void **state)
 }
 
 /* The wake-up counts once, and the first run after it. */
-static void test_wakeup_counts_once(void **state)
+TEST(test_wakeup_counts_once)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	at(13200);
 	skb = wakes(skb_new(NET_A), 16000, 20000);
 	at(22400);
@@ -279,11 +270,10 @@ static void test_wakeup_counts_once(void **state)
 	assert_int_equal(event_of(NF_PROBE_SCHED_WAKING, NF_EVENT_HIT), 1);
 }
 
-static void test_without_wake(void **state)
+TEST(test_without_wake)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	settings.wake = false;
 	at(13200);
 	skb = wakes(skb_new(NET_A), 16000, 20000);
@@ -293,12 +283,11 @@ static void test_without_wake(void **state)
 
 /* ---- transmit ---- */
 
-static void test_transmit(void **state)
+TEST(test_transmit)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 	const __u64 *stage;
 
-	(void)state;
 	at(10000);
 	queue(skb);
 	at(11600);
@@ -323,11 +312,10 @@ static void test_transmit(void **state)
 }
 
 /* The driver frees the skb inside start_xmit, and its memory is another skb at net_dev_xmit. */
-static void test_reused_before_net_dev_xmit(void **state)
+TEST(test_reused_before_net_dev_xmit)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	at(10000);
 	queue(skb);
 	at(11600);
@@ -347,11 +335,10 @@ static void test_reused_before_net_dev_xmit(void **state)
 }
 
 /* Software GSO cuts segments after net_dev_queue: they begin at start_xmit. */
-static void test_segment(void **state)
+TEST(test_segment)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	at(11600);
 	start_xmit(skb, NET_B);
 	at(13200);
@@ -368,11 +355,10 @@ static void test_segment(void **state)
 }
 
 /* A stacked device (VLAN, bond) queues the skb again inside its start_xmit. */
-static void test_stacked_devices(void **state)
+TEST(test_stacked_devices)
 {
 	struct sk_buff *skb = skb_new(BRIDGE);
 
-	(void)state;
 	at(10000);
 	queue(skb);
 	at(11600);
@@ -397,12 +383,11 @@ static void test_stacked_devices(void **state)
 
 /* ---- forwarding ---- */
 
-static void test_forward(void **state)
+TEST(test_forward)
 {
 	struct sk_buff *skb = received();
 	const struct nf_journey_record *r;
 
-	(void)state;
 	at(14000);
 	receive(skb); /* up to a bridge */
 	skb->dev = NET_B;
@@ -435,11 +420,10 @@ static void test_forward(void **state)
 }
 
 /* More devices than a record holds: the first ones and the last, with the flag. */
-static void test_many_hops(void **state)
+TEST(test_many_hops)
 {
 	struct sk_buff *skb = received();
 
-	(void)state;
 	for (int i = 0; i < NF_HOPS_MAX + 1; i++)
 		receive(skb);
 	skb->dev = BRIDGE;
@@ -453,12 +437,11 @@ static void test_many_hops(void **state)
 }
 
 /* Another skb took the place of the receive side: the record lacks it, and has nobody else's. */
-static void test_hops_of_another_skb(void **state)
+TEST(test_hops_of_another_skb)
 {
 	struct sk_buff *skb = received();
 	struct nf_hops *hops;
 
-	(void)state;
 	skb->dev = NET_B;
 	at(14800);
 	queue(skb);
@@ -474,11 +457,10 @@ static void test_hops_of_another_skb(void **state)
 }
 
 /* A stale receive side of an earlier skb at this address does not count either. */
-static void test_stale_hops(void **state)
+TEST(test_stale_hops)
 {
 	struct sk_buff *skb = received();
 
-	(void)state;
 	receive(skb);
 	assert_int_equal(nf_hops_at(nf_address(skb))->count, 1);
 	skb_reuse(skb, BRIDGE);
@@ -494,12 +476,11 @@ static void test_stale_hops(void **state)
 
 /* ---- consumed: by the kernel, or by a reader ---- */
 
-static void test_consumed(void **state)
+TEST(test_consumed)
 {
 	struct machine_socket s;
 	struct sk_buff *skb = received();
 
-	(void)state;
 	consume(skb); /* in process context too: threaded NAPI, a tun device */
 	softirq_entry(NET_RX_SOFTIRQ);
 	consume(received());
@@ -520,12 +501,11 @@ static void test_consumed(void **state)
 }
 
 /* A reader that frees what it has read, in its own context. */
-static void test_consumed_by_the_reader(void **state)
+TEST(test_consumed_by_the_reader)
 {
 	struct machine_socket s;
 	struct sk_buff *skb = received();
 
-	(void)state;
 	socket_init(&s, SOCK_DGRAM, IPPROTO_UDP);
 	queue_udp(&s, skb);
 	at(20000);
@@ -545,12 +525,11 @@ static void test_consumed_by_the_reader(void **state)
 }
 
 /* By kprobe a reader cannot be preempted: the histograms need no atomic additions. */
-static void test_deferred_free_kprobe(void **state)
+TEST(test_deferred_free_kprobe)
 {
 	struct machine_socket s;
 	struct sk_buff *skb = received();
 
-	(void)state;
 	settings.udp_deferred = true;
 	socket_init(&s, SOCK_DGRAM, IPPROTO_UDP);
 	queue_udp(&s, skb);
@@ -563,11 +542,10 @@ static void test_deferred_free_kprobe(void **state)
 }
 
 /* A FIN without data waits in the queue of a TCP socket until it is closed. */
-static void test_deferred_fin(void **state)
+TEST(test_deferred_fin)
 {
 	struct sk_buff *fin = received(), *data = received();
 
-	(void)state;
 	entry_of(fin)->sock_queue = entry_of(data)->sock_queue = 1;
 	fin->len = 0;
 	defer_free(fin);
@@ -581,12 +559,11 @@ static void test_deferred_fin(void **state)
 }
 
 /* Since 6.18 the reader gives it to the CPU that allocated it. */
-static void test_deferred_free(void **state)
+TEST(test_deferred_free)
 {
 	struct machine_socket s;
 	struct sk_buff *skb = received(), *kernels = received(), *sent = skb_new(NET_B);
 
-	(void)state;
 	settings.udp_deferred = true;
 	socket_init(&s, SOCK_DGRAM, IPPROTO_UDP);
 	queue_udp(&s, skb);
@@ -622,11 +599,10 @@ static void test_deferred_free(void **state)
 /* ---- records ---- */
 
 /* Only slow journeys get a record, if there is no sample. */
-static void test_slow(void **state)
+TEST(test_slow)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	live.sample = 0;
 	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_COPY] = 6800;
 	skb = received();
@@ -641,14 +617,13 @@ static void test_slow(void **state)
 }
 
 /* A segment that ends before the journey's end makes the journey slow, too. */
-static void test_slow_early(void **state)
+TEST(test_slow_early)
 {
 	static const enum nf_segment segment[] = {
 		NF_SEGMENT_RAISE_TO_SOFTIRQ,
 		NF_SEGMENT_SOFTIRQ_TO_RECEIVE,
 	};
 
-	(void)state;
 	live.sample = 0;
 	for (int i = 0; i < 2; i++) {
 		struct sk_buff *skb;
@@ -671,14 +646,13 @@ static void test_slow_early(void **state)
 }
 
 /* A slow start_xmit, or a slow total, makes a transmit slow. */
-static void test_slow_transmit(void **state)
+TEST(test_slow_transmit)
 {
 	static const enum nf_segment segment[] = {
 		NF_SEGMENT_START_TO_XMIT,
 		NF_SEGMENT_TX_TOTAL,
 	};
 
-	(void)state;
 	live.sample = 0;
 	for (int i = 0; i < 2; i++) {
 		struct sk_buff *skb = skb_new(NET_A);
@@ -700,9 +674,8 @@ static void test_slow_transmit(void **state)
 	}
 }
 
-static void test_throttled_and_ring_full(void **state)
+TEST(test_throttled_and_ring_full)
 {
-	(void)state;
 	live.journey_interval_ns = 1000000;
 	live.journey_burst_ns = 2000000;
 	for (int i = 0; i < 5; i++)
@@ -724,13 +697,12 @@ static void test_throttled_and_ring_full(void **state)
 }
 
 /* The task is the reader only in process context. */
-static void test_task_and_cgroup(void **state)
+TEST(test_task_and_cgroup)
 {
 	struct cgroup cgroup = {.kn = &(struct kernfs_node){.id = 77}};
 	struct machine_socket s;
 	struct sk_buff *skb;
 
-	(void)state;
 	socket_init(&s, 1, IPPROTO_TCP);
 	s.sk.sk_cgrp_data.cgroup = &cgroup;
 	stand_in.cgroup = 55;
@@ -775,12 +747,11 @@ static void interrupt_at_reserve(enum stand_in_point point)
 	complete_one();
 }
 
-static void test_interrupted_in_its_record(void **state)
+TEST(test_interrupted_in_its_record)
 {
 	struct sk_buff *skb = received();
 	const struct nf_journey_record *r;
 
-	(void)state;
 	stand_in.hook = interrupt_at_reserve;
 	at(20000);
 	copy(skb, 10);
@@ -794,12 +765,11 @@ static void test_interrupted_in_its_record(void **state)
 /* ---- kfree_skb that completes a transmit ---- */
 
 /* xen-netfront frees completed skbs in the NET_TX softirq, without a reason. */
-static void test_completed(void **state)
+TEST(test_completed)
 {
 	enum { OTHER_REASON = 5 };
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	stand_in.number[0].name = "SKB_DROP_REASON_NOT_SPECIFIED";
 	stand_in.number[0].value = 2;
 	queue(skb);
@@ -828,11 +798,10 @@ static void test_completed(void **state)
 }
 
 /* lo passes its skbs on: one that is freed there was dropped. */
-static void test_not_completed_by_lo(void **state)
+TEST(test_not_completed_by_lo)
 {
 	struct sk_buff *skb = skb_new(LO);
 
-	(void)state;
 	queue(skb);
 	start_xmit(skb, LO);
 	end_xmit(skb, LO);
@@ -855,11 +824,10 @@ static void test_not_completed_by_lo(void **state)
 }
 
 /* start_xmit linearized the skb: completed, but with a new head, so not timed. */
-static void test_completed_with_a_new_head(void **state)
+TEST(test_completed_with_a_new_head)
 {
 	struct sk_buff *skb = skb_new(NET_B);
 
-	(void)state;
 	queue(skb);
 	start_xmit(skb, NET_B);
 	skb->head = machine.head[machine.skbs++];
@@ -878,46 +846,4 @@ static void test_completed_with_a_new_head(void **state)
 	assert_int_equal(events(NF_EVENT_INVALIDATED), 2);
 	assert_hist(NET_B, NF_SEGMENT_XMIT_TO_FREE, 0, 0);
 	assert_balanced();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_copy_is_timed_from_receive),
-		PATH_TEST(test_first_stage),
-		PATH_TEST(test_simple),
-		PATH_TEST(test_joins_a_running_softirq),
-		PATH_TEST(test_joins_a_raised_softirq),
-		PATH_TEST(test_raises_its_softirq),
-		PATH_TEST(test_woken_reader),
-		PATH_TEST(test_old_wakeup),
-		PATH_TEST(test_other_reader),
-		PATH_TEST(test_second_skb_of_a_woken_reader),
-		PATH_TEST(test_wakeup_counts_once),
-		PATH_TEST(test_without_wake),
-		PATH_TEST(test_transmit),
-		PATH_TEST(test_reused_before_net_dev_xmit),
-		PATH_TEST(test_segment),
-		PATH_TEST(test_stacked_devices),
-		PATH_TEST(test_forward),
-		PATH_TEST(test_many_hops),
-		PATH_TEST(test_hops_of_another_skb),
-		PATH_TEST(test_stale_hops),
-		PATH_TEST(test_consumed),
-		PATH_TEST(test_consumed_by_the_reader),
-		PATH_TEST(test_deferred_fin),
-		PATH_TEST(test_deferred_free),
-		PATH_TEST(test_deferred_free_kprobe),
-		PATH_TEST(test_slow),
-		PATH_TEST(test_slow_early),
-		PATH_TEST(test_slow_transmit),
-		PATH_TEST(test_throttled_and_ring_full),
-		PATH_TEST(test_task_and_cgroup),
-		PATH_TEST(test_interrupted_in_its_record),
-		PATH_TEST(test_completed),
-		PATH_TEST(test_not_completed_by_lo),
-		PATH_TEST(test_completed_with_a_new_head),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static int queued_begin(void **state)
 	return 0;
 }
 
-#define QUEUED_TEST(name) cmocka_unit_test_setup_teardown(name, queued_begin, path_end)
+EACH_TEST(queued_begin, path_end);
 
 /* An skb that is received at `ns`. */
 static struct sk_buff *received_at(__u64 ns)
@@ -60,11 +60,10 @@ static const struct sk_buff *ready(void)
 
 /* ---- the walk from the tail ---- */
 
-static void test_one(void **state)
+TEST(test_one)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	append(&tcp, skb);
 	announced_at(&tcp, BEGIN + 1600);
 	assert_int_equal(queued_after(skb), 1600);
@@ -82,13 +81,12 @@ static void test_one(void **state)
 }
 
 /* GRO passes 8 skbs to netif_receive_skb before the first of them is in a queue. */
-static void test_gro_list(void **state)
+TEST(test_gro_list)
 {
 	static struct machine_socket s[3];
 	struct sk_buff *skb[LIST];
 	__u64 sum = 0;
 
-	(void)state;
 	socket_init(&s[0], 1, IPPROTO_TCP);
 	socket_init(&s[1], SOCK_DGRAM, IPPROTO_UDP);
 	socket_init(&s[2], 1, IPPROTO_TCP);
@@ -107,11 +105,10 @@ static void test_gro_list(void **state)
 }
 
 /* TCP appended the skb to the tail, which has the stage already. */
-static void test_coalesced(void **state)
+TEST(test_coalesced)
 {
 	struct sk_buff *tail = received_at(BEGIN), *merged;
 
-	(void)state;
 	append(&tcp, tail);
 	announced_at(&tcp, BEGIN + 1600);
 	merged = received_at(BEGIN + 3200);
@@ -123,11 +120,10 @@ static void test_coalesced(void **state)
 }
 
 /* SO_RCVLOWAT: TCP announces only the third. The reader reads the first. */
-static void test_several(void **state)
+TEST(test_several)
 {
 	struct sk_buff *first, *skb[3];
 
-	(void)state;
 	first = received_at(BEGIN);
 	append(&tcp, first);
 	announced_at(&tcp, BEGIN + 160);
@@ -165,11 +161,10 @@ static __u64 waited(const struct sk_buff *skb)
 }
 
 /* Three segments wait for the one before them. */
-static void test_gap(void **state)
+TEST(test_gap)
 {
 	struct sk_buff *skb[3], *missing;
 
-	(void)state;
 	settings.udp_reader = true;
 	for (int i = 0; i < 3; i++)
 		skb[i] = received_at(BEGIN + 1600 * i);
@@ -203,11 +198,10 @@ static void test_gap(void **state)
 }
 
 /* A journey with a long gap_wait is slow. */
-static void test_slow_gap(void **state)
+TEST(test_slow_gap)
 {
 	struct sk_buff *skb = received_at(BEGIN), *missing = received_at(BEGIN + 1600);
 
-	(void)state;
 	live.sample = 0;
 	live.threshold_ns[NF_SEGMENT_GAP_WAIT] = 1599;
 	append(&tcp, missing);
@@ -218,11 +212,10 @@ static void test_slow_gap(void **state)
 }
 
 /* TCP appends the missing one to the tail: only the blocks show that the next one waited. */
-static void test_gap_and_coalesced(void **state)
+TEST(test_gap_and_coalesced)
 {
 	struct sk_buff *tail = received_at(BEGIN), *skb[2];
 
-	(void)state;
 	append(&tcp, tail);
 	announced_at(&tcp, BEGIN + 160);
 	for (int i = 0; i < 2; i++) {
@@ -243,9 +236,8 @@ static void test_gap_and_coalesced(void **state)
 }
 
 /* The same with one that waited, at each edge of each block. */
-static void test_gap_of_one(void **state)
+TEST(test_gap_of_one)
 {
-	(void)state;
 	for (int i = 0; i < 4 * 4; i++) {
 		static const __u32 sequence[] = {999, 1000, 1999, 2000};
 		struct sk_buff *skb = received_at(BEGIN);
@@ -263,11 +255,10 @@ static void test_gap_of_one(void **state)
 }
 
 /* The stage is rounded to ticks, and the gap was filled before it. */
-static void test_gap_and_ticks(void **state)
+TEST(test_gap_and_ticks)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	sack(0, 1000, 2000);
 	set_sequence(skb, 1000);
 	append(&tcp, skb);
@@ -279,11 +270,10 @@ static void test_gap_and_ticks(void **state)
 }
 
 /* What this run of NET_RX has brought did not wait, whatever the socket reported before. */
-static void test_no_gap_in_this_run(void **state)
+TEST(test_no_gap_in_this_run)
 {
 	struct sk_buff *before = received_at(BEGIN), *skb;
 
-	(void)state;
 	sack(0, 1000, 3000);
 	at(BEGIN + 1600);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -302,11 +292,10 @@ static void test_no_gap_in_this_run(void **state)
 }
 
 /* The socket or the skb cannot be read: nothing shows that it waited. */
-static void test_gap_of_unreadable(void **state)
+TEST(test_gap_of_unreadable)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	sack(0, 1000, 2000);
 	set_sequence(skb, 1000);
 	append(&tcp, skb);
@@ -319,11 +308,10 @@ static void test_gap_of_unreadable(void **state)
 }
 
 /* Datagrams have no sequence. */
-static void test_no_gap_of_udp(void **state)
+TEST(test_no_gap_of_udp)
 {
 	struct sk_buff *older = received_at(BEGIN), *newer = received_at(BEGIN + 1600);
 
-	(void)state;
 	append(&udp, newer);
 	append(&udp, older);
 	announced_at(&udp, BEGIN + 3200);
@@ -333,12 +321,11 @@ static void test_no_gap_of_udp(void **state)
 }
 
 /* Without fentry, too. */
-static void test_gap_kprobe(void **state)
+TEST(test_gap_kprobe)
 {
 	struct pt_regs regs = {.di = (uintptr_t)&tcp.sk};
 	struct sk_buff *skb = received_at(BEGIN), *missing = received_at(BEGIN + 1600);
 
-	(void)state;
 	append(&tcp, missing);
 	append(&tcp, skb);
 	at(BEGIN + 3200);
@@ -376,24 +363,21 @@ static void check_limit(int lowat, __u64 wait)
 	assert_ptr_equal(ready(), skb[4]);
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
-	(void)state;
 	check_limit(1, 1600);
 }
 
-static void test_limit_of_low_water(void **state)
+TEST(test_limit_of_low_water)
 {
-	(void)state;
 	check_limit(1 << 20, 0);
 }
 
 /* A clone, or an skb whose entry was lost, before and behind the skbs that the table knows. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		append(&tcp, skb_new(NET_A));
 		skb[i] = received_at(BEGIN);
@@ -412,11 +396,10 @@ static void test_unknown(void **state)
 }
 
 /* A queue can be full of skbs that the table does not know (tcp_collapse()). */
-static void test_unknown_limit(void **state)
+TEST(test_unknown_limit)
 {
 	struct sk_buff *near = received_at(BEGIN), *far = received_at(BEGIN), *tail;
 
-	(void)state;
 	append(&tcp, far);
 	append(&tcp, skb_new(NET_A));
 	append(&tcp, near);
@@ -435,11 +418,10 @@ static void test_unknown_limit(void **state)
 }
 
 /* The reader of a UDP socket changes its queue, so nothing that is not known leads further. */
-static void test_unknown_udp(void **state)
+TEST(test_unknown_udp)
 {
 	struct sk_buff *before = received_at(BEGIN), *tail;
 
-	(void)state;
 	append(&udp, before);
 	append(&udp, skb_new(NET_A));
 	announced_at(&udp, BEGIN + 1600);
@@ -454,12 +436,11 @@ static void test_unknown_udp(void **state)
 }
 
 /* A transmit is in no socket's queue, whatever the links say. */
-static void test_no_received_skb(void **state)
+TEST(test_no_received_skb)
 {
 	struct sk_buff *skb[2] = {skb_new(NET_A), skb_new(NET_A)};
 	struct sk_buff *followed = received_at(BEGIN);
 
-	(void)state;
 	append(&tcp, followed);
 	for (int i = 0; i < 2; i++) {
 		queue(skb[i]);
@@ -474,11 +455,10 @@ static void test_no_received_skb(void **state)
 }
 
 /* The entries are those of earlier skbs at these addresses. */
-static void test_other_head(void **state)
+TEST(test_other_head)
 {
 	struct sk_buff *skb[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
@@ -500,9 +480,8 @@ static void test_other_head(void **state)
 }
 
 /* A segment of a zero-copy send got a new head, of which a packet socket then took a clone. */
-static void test_clone_beside(void **state)
+TEST(test_clone_beside)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct sk_buff *skb = received_at(BEGIN);
 		bool longer = i == 1, raw = i == 2;
@@ -521,11 +500,10 @@ static void test_clone_beside(void **state)
 }
 
 /* An entry that two CPUs have mixed, and memory that is not readable. */
-static void test_torn_and_unreadable(void **state)
+TEST(test_torn_and_unreadable)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
@@ -547,11 +525,10 @@ static void test_torn_and_unreadable(void **state)
 /* ---- contexts and sockets ---- */
 
 /* A busy TCP socket gets its skbs in process context (release_sock()). */
-static void test_process_context(void **state)
+TEST(test_process_context)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	softirq_entry(NET_RX_SOFTIRQ);
 	skb = received_at(BEGIN);
 	softirq_exit(NET_RX_SOFTIRQ);
@@ -564,12 +541,11 @@ static void test_process_context(void **state)
 }
 
 /* No skb from a device reaches these. */
-static void test_families(void **state)
+TEST(test_families)
 {
 	static const __u16 families[] = {AF_UNIX, AF_NETLINK};
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	append(&tcp, skb);
 	for (int i = 0; i < 2; i++) {
 		tcp.sk.__sk_common.skc_family = families[i];
@@ -583,9 +559,8 @@ static void test_families(void **state)
 	assert_int_equal(queued_after(skb), 1600);
 }
 
-static void test_empty_queue(void **state)
+TEST(test_empty_queue)
 {
-	(void)state;
 	received_at(BEGIN);
 	announced_at(&tcp, BEGIN + 1600);
 	assert_null(ready());
@@ -594,11 +569,10 @@ static void test_empty_queue(void **state)
 	assert_hist(NET_A, NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE, 0, 0);
 }
 
-static void test_slow(void **state)
+TEST(test_slow)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	live.sample = 0;
 	live.threshold_ns[NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE] = 1599;
 	append(&tcp, skb);
@@ -608,12 +582,11 @@ static void test_slow(void **state)
 }
 
 /* Kernels that refuse fentry: the socket is only an address. */
-static void test_kprobe(void **state)
+TEST(test_kprobe)
 {
 	struct pt_regs regs = {.di = (uintptr_t)&tcp.sk};
 	struct sk_buff *skb[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
@@ -634,11 +607,10 @@ static void test_kprobe(void **state)
 /* ---- UDP readers ---- */
 
 /* The reader has moved the queue before the announcement. */
-static void test_reader_queue(void **state)
+TEST(test_reader_queue)
 {
 	struct sk_buff *skb = received_at(BEGIN), *other = received_at(BEGIN);
 
-	(void)state;
 	append(&udp, skb);
 	queue_splice(&udp.sk.sk_receive_queue, &udp.udp.reader_queue);
 	announced_at(&udp, BEGIN + 1600);
@@ -653,11 +625,10 @@ static void test_reader_queue(void **state)
 }
 
 /* The reader on another CPU is faster: without the probe of the queue the stage is not known. */
-static void test_taken_before_its_announcement(void **state)
+TEST(test_taken_before_its_announcement)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	append(&udp, skb);
 	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), skb);
 	on_cpu(1);
@@ -673,11 +644,10 @@ static void test_taken_before_its_announcement(void **state)
 }
 
 /* Two CPUs queue at the same time, and the first one's announcement sees both. */
-static void test_two_cpus(void **state)
+TEST(test_two_cpus)
 {
 	struct sk_buff *skb[2];
 
-	(void)state;
 	for (__u32 i = 0; i < 2; i++) {
 		on_cpu(i);
 		skb[i] = received_at(BEGIN);
@@ -705,11 +675,10 @@ static struct sk_buff *enqueued_at(__u64 begin, __u64 ns)
 	return skb;
 }
 
-static void test_enqueue(void **state)
+TEST(test_enqueue)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	settings.udp_enqueue = true;
 	skb = enqueued_at(BEGIN, BEGIN + 1600);
 	announced_at(&udp, BEGIN + 3200);
@@ -722,11 +691,10 @@ static void test_enqueue(void **state)
 }
 
 /* Before 5.13 the programs of fentry stay attached while the others are not: nothing is known of the skbs. */
-static void test_programs_that_stay_attached(void **state)
+TEST(test_programs_that_stay_attached)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	settings.udp_enqueue = settings.fentry_once = true;
 	live.since_ns = UINT64_MAX;
 	enqueue(&udp.sk, skb);
@@ -741,11 +709,10 @@ static void test_programs_that_stay_attached(void **state)
 }
 
 /* Its reader takes it before it is announced: record and histogram have the stage. */
-static void test_enqueue_and_fast_reader(void **state)
+TEST(test_enqueue_and_fast_reader)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	settings.udp_enqueue = true;
 	skb = enqueued_at(BEGIN, BEGIN + 1600);
 	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), skb);
@@ -765,12 +732,11 @@ static void test_enqueue_and_fast_reader(void **state)
 }
 
 /* The buffer was full: it is dropped and not announced, and the next one is not taken for it. */
-static void test_enqueue_of_a_full_socket(void **state)
+TEST(test_enqueue_of_a_full_socket)
 {
 	struct sk_buff *skb = received_at(BEGIN), *next;
 	struct machine_socket other;
 
-	(void)state;
 	settings.udp_enqueue = true;
 	socket_init(&other, SOCK_DGRAM, IPPROTO_UDP);
 	at(BEGIN + 1600);
@@ -796,7 +762,7 @@ static void test_enqueue_of_a_full_socket(void **state)
 }
 
 /* A head of its own: of a datagram that was received, but for padding, or of a part into which UDP split one. */
-static void test_parts_of_a_datagram(void **state)
+TEST(test_parts_of_a_datagram)
 {
 	static const struct {
 		__u32 received, length;
@@ -807,7 +773,6 @@ static void test_parts_of_a_datagram(void **state)
 		     {46, 47, false, false},
 		     {100, 100, false, true}};
 
-	(void)state;
 	settings.udp_enqueue = true;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sk_buff *skb = skb_new(NET_A);
@@ -859,9 +824,8 @@ static struct sk_buff *part_at(struct sk_buff *skb, __u64 ns)
 }
 
 /* Each part goes on from the skb that was split: with fentry, from 6.18 on too, and without it. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		struct sk_buff *part, *memory;
 
@@ -892,11 +856,10 @@ static void test_parts(void **state)
 }
 
 /* Not parts: too long, of another device, a clone, with an entry of its own; and behind one that was dropped. */
-static void test_not_a_part(void **state)
+TEST(test_not_a_part)
 {
 	struct sk_buff *skb[6], *own;
 
-	(void)state;
 	settings.udp_enqueue = true;
 	own = received_at(BEGIN);
 	segmented(own, 1, 3); /* of TCP */
@@ -931,11 +894,10 @@ static void test_not_a_part(void **state)
 }
 
 /* Its reader has taken a part, or moved it with the queue, before it is announced. */
-static void test_part_at_reader(void **state)
+TEST(test_part_at_reader)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	split_at(BEGIN, 2);
 	announced_at(&udp, BEGIN + 1600);
 	skb->skb_iif = NET_A->ifindex;
@@ -949,11 +911,10 @@ static void test_part_at_reader(void **state)
 }
 
 /* The parts have crossed what the whole has. */
-static void test_parts_have_hops(void **state)
+TEST(test_parts_have_hops)
 {
 	struct sk_buff *skb = received_at(BEGIN), *part = skb_new(NET_A);
 
-	(void)state;
 	at(BEGIN + 16);
 	receive(skb); /* it goes up to a bridge */
 	segmented(skb, NF_SKB_GSO_UDP_L4, 1);
@@ -965,11 +926,10 @@ static void test_parts_have_hops(void **state)
 }
 
 /* What was drawn together varies together: n parts of one skb count n² times. */
-static void test_parts_vary_together(void **state)
+TEST(test_parts_vary_together)
 {
 	__u64 variance = 0;
 
-	(void)state;
 	settings.governor = true;
 	split_at(BEGIN, 4);
 	cpu_state(0)->split.share.shift = 3;
@@ -983,11 +943,10 @@ static void test_parts_vary_together(void **state)
 }
 
 /* Since 6.18 one CPU queues and announces the datagrams of others with its own. */
-static void test_enqueue_for_others(void **state)
+TEST(test_enqueue_for_others)
 {
 	struct sk_buff *skb[3];
 
-	(void)state;
 	settings.udp_enqueue = settings.udp_deferred = true;
 	for (__u32 i = 0; i < 3; i++) {
 		on_cpu(i);
@@ -1003,11 +962,10 @@ static void test_enqueue_for_others(void **state)
 }
 
 /* The reader took this CPU's own datagram: it is announced with the others all the same. */
-static void test_enqueue_for_others_and_fast_reader(void **state)
+TEST(test_enqueue_for_others_and_fast_reader)
 {
 	struct sk_buff *own, *other;
 
-	(void)state;
 	settings.udp_enqueue = settings.udp_deferred = true;
 	own = enqueued_at(BEGIN, BEGIN + 1600);
 	assert_ptr_equal(queue_take(&udp.sk.sk_receive_queue), own);
@@ -1026,12 +984,11 @@ static void test_enqueue_for_others_and_fast_reader(void **state)
 /* ---- wake-ups ---- */
 
 /* The task that is woken now reads the first of the new skbs. */
-static void test_reader_of_several(void **state)
+TEST(test_reader_of_several)
 {
 	struct task_struct reader = {.pid = 100};
 	struct sk_buff *skb[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		skb[i] = received_at(BEGIN);
 		append(&tcp, skb[i]);
@@ -1052,12 +1009,11 @@ static void test_reader_of_several(void **state)
 }
 
 /* After the softirq, or an announcement without a new skb, a wake-up is nobody's. */
-static void test_wakeup_of_nobody(void **state)
+TEST(test_wakeup_of_nobody)
 {
 	struct task_struct reader = {.pid = 100};
 	struct sk_buff *skb;
 
-	(void)state;
 	softirq_entry(NET_RX_SOFTIRQ);
 	skb = received_at(BEGIN);
 	append(&tcp, skb);
@@ -1116,30 +1072,26 @@ static void check_lifted(struct net_device *dev, struct machine_socket *s, int i
 }
 
 /* macvlan, VLAN and the like: no second netif_receive_skb() says that the skb is there. */
-static void test_a_device_above(void **state)
+TEST(test_a_device_above)
 {
-	(void)state;
 	check_lifted(above(77), &tcp, 77);
 }
 
-static void test_a_device_above_gets_datagrams(void **state)
+TEST(test_a_device_above_gets_datagrams)
 {
-	(void)state;
 	check_lifted(above(77), &udp, 77);
 }
 
-static void test_a_device_above_with_the_same_number(void **state)
+TEST(test_a_device_above_with_the_same_number)
 {
-	(void)state;
 	check_lifted(above(NET_A->ifindex), &tcp, NET_A->ifindex);
 }
 
-static void test_several_at_a_device_above(void **state)
+TEST(test_several_at_a_device_above)
 {
 	struct net_device *dev = above(77);
 	struct sk_buff *skb[3];
 
-	(void)state;
 	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
 	for (int i = 0; i < 3; i++) {
 		skb[i] = received_at(BEGIN + 160 * i);
@@ -1158,11 +1110,10 @@ static void test_several_at_a_device_above(void **state)
 }
 
 /* The device is gone, or its namespace has more devices than are looked at. */
-static void test_an_unknown_device_above(void **state)
+TEST(test_an_unknown_device_above)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	(void)state;
 	skb->skb_iif = 78;
 	append(&tcp, skb);
 	announced_at(&tcp, BEGIN + 1600);
@@ -1186,11 +1137,10 @@ static __u64 lifted_to(const struct net_device *dev)
 }
 
 /* It is looked for once a tick, and never believed for longer. */
-static void test_a_device_above_goes(void **state)
+TEST(test_a_device_above_goes)
 {
 	struct net_device *dev = above(77);
 
-	(void)state;
 	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
 	assert_int_equal(lifted_to(dev), 1);
 	machine.index[1][77].first = NULL;
@@ -1200,11 +1150,10 @@ static void test_a_device_above_goes(void **state)
 }
 
 /* Devices in the same place of the cache, by turns; and one half of an entry that a softirq left. */
-static void test_devices_above_by_turns(void **state)
+TEST(test_devices_above_by_turns)
 {
 	struct net_device *dev = above(77), *next = &machine.dev[1][1];
 
-	(void)state;
 	tcp.sk.__sk_common.skc_net.net = dev->nd_net.net;
 	next->ifindex = 77 + NF_ABOVE;
 	machine.index[1][next->ifindex].first = &next->index_hlist;
@@ -1213,63 +1162,4 @@ static void test_devices_above_by_turns(void **state)
 	assert_int_equal(lifted_to(dev), 1);
 	cpu_state(0)->above[77 & (NF_ABOVE - 1)].slot++;
 	assert_int_equal(lifted_to(dev), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		QUEUED_TEST(test_one),
-		QUEUED_TEST(test_a_device_above_goes),
-		QUEUED_TEST(test_devices_above_by_turns),
-		QUEUED_TEST(test_a_device_above),
-		QUEUED_TEST(test_a_device_above_gets_datagrams),
-		QUEUED_TEST(test_a_device_above_with_the_same_number),
-		QUEUED_TEST(test_several_at_a_device_above),
-		QUEUED_TEST(test_an_unknown_device_above),
-		QUEUED_TEST(test_gro_list),
-		QUEUED_TEST(test_coalesced),
-		QUEUED_TEST(test_several),
-		QUEUED_TEST(test_gap),
-		QUEUED_TEST(test_slow_gap),
-		QUEUED_TEST(test_gap_and_coalesced),
-		QUEUED_TEST(test_gap_of_one),
-		QUEUED_TEST(test_gap_and_ticks),
-		QUEUED_TEST(test_no_gap_in_this_run),
-		QUEUED_TEST(test_gap_of_unreadable),
-		QUEUED_TEST(test_no_gap_of_udp),
-		QUEUED_TEST(test_gap_kprobe),
-		QUEUED_TEST(test_limit),
-		QUEUED_TEST(test_limit_of_low_water),
-		QUEUED_TEST(test_unknown),
-		QUEUED_TEST(test_unknown_limit),
-		QUEUED_TEST(test_unknown_udp),
-		QUEUED_TEST(test_no_received_skb),
-		QUEUED_TEST(test_other_head),
-		QUEUED_TEST(test_clone_beside),
-		QUEUED_TEST(test_torn_and_unreadable),
-		QUEUED_TEST(test_process_context),
-		QUEUED_TEST(test_families),
-		QUEUED_TEST(test_empty_queue),
-		QUEUED_TEST(test_slow),
-		QUEUED_TEST(test_kprobe),
-		QUEUED_TEST(test_reader_queue),
-		QUEUED_TEST(test_taken_before_its_announcement),
-		QUEUED_TEST(test_two_cpus),
-		QUEUED_TEST(test_enqueue),
-		QUEUED_TEST(test_programs_that_stay_attached),
-		QUEUED_TEST(test_enqueue_and_fast_reader),
-		QUEUED_TEST(test_enqueue_of_a_full_socket),
-		QUEUED_TEST(test_parts_of_a_datagram),
-		QUEUED_TEST(test_parts),
-		QUEUED_TEST(test_not_a_part),
-		QUEUED_TEST(test_part_at_reader),
-		QUEUED_TEST(test_parts_have_hops),
-		QUEUED_TEST(test_parts_vary_together),
-		QUEUED_TEST(test_enqueue_for_others),
-		QUEUED_TEST(test_enqueue_for_others_and_fast_reader),
-		QUEUED_TEST(test_reader_of_several),
-		QUEUED_TEST(test_wakeup_of_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static int reader_begin(void **state)
 	return 0;
 }
 
-#define READER_TEST(name) cmocka_unit_test_setup_teardown(name, reader_begin, path_end)
+EACH_TEST(reader_begin, path_end);
 
 static struct sk_buff_head *const sk_queue = &sock.sk.sk_receive_queue;
 
@@ -41,11 +41,10 @@ static struct sk_buff *arrives(struct sk_buff *skb, __u64 ns)
 	return skb;
 }
 
-static void test_reads_in_order(void **state)
+TEST(test_reads_in_order)
 {
 	struct sk_buff *b;
 
-	(void)state;
 	arrives(skb_new(NET_A), 10000);
 	b = arrives(skb_new(NET_A), 20000);
 	b->head[MACHINE_NETWORK + 1] = 0x77;
@@ -71,12 +70,11 @@ static void test_reads_in_order(void **state)
 }
 
 /* A look into the queue, an error and another socket's read end nothing. */
-static void test_what_is_no_read(void **state)
+TEST(test_what_is_no_read)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 	struct machine_socket tcp = sock;
 
-	(void)state;
 	take();
 	recv_length(&sock.sk, 72, MSG_PEEK);
 	recv_length(&sock.sk, 72, MSG_ERRQUEUE);
@@ -90,11 +88,10 @@ static void test_what_is_no_read(void **state)
 }
 
 /* Two tasks read, and the second one overtakes: what is still first was not read. */
-static void test_overtaken_reader(void **state)
+TEST(test_overtaken_reader)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	recv_length(&sock.sk, 72, 0);
 	assert_int_equal(events(NF_EVENT_DELIVERED), 0);
 	assert_non_null(entry_of(a));
@@ -104,12 +101,11 @@ static void test_overtaken_reader(void **state)
 }
 
 /* udp_recvmsg() reads from reader_queue first. */
-static void test_reader_queue(void **state)
+TEST(test_reader_queue)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 	struct sk_buff *b = skb_new(NET_A);
 
-	(void)state;
 	queue_splice(sk_queue, &sock.udp.reader_queue);
 	arrives(b, 20000);
 	recv_length(&sock.sk, 72, 0);
@@ -120,11 +116,10 @@ static void test_reader_queue(void **state)
 }
 
 /* A reader on another CPU is faster than the announcement: which skb it read is not known. */
-static void test_read_before_its_announcement(void **state)
+TEST(test_read_before_its_announcement)
 {
 	struct sk_buff *a = skb_new(NET_A);
 
-	(void)state;
 	softirq_entry(NET_RX_SOFTIRQ);
 	receive(a);
 	a->skb_iif = 2;
@@ -143,11 +138,10 @@ static void test_read_before_its_announcement(void **state)
 }
 
 /* The CPU that allocated the skb frees it before the reader reaches sock_recv_length. */
-static void test_freed_before_recv_length(void **state)
+TEST(test_freed_before_recv_length)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	on_cpu(1);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -163,11 +157,10 @@ static void test_freed_before_recv_length(void **state)
 }
 
 /* ... and the datagram that comes next gets the memory of the one that was read. */
-static void test_freed_and_reused_before_recv_length(void **state)
+TEST(test_freed_and_reused_before_recv_length)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	on_cpu(1);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -187,11 +180,10 @@ static void test_freed_and_reused_before_recv_length(void **state)
 }
 
 /* The skb that was expected is another one by now: its read is not timed. */
-static void test_expected_skb_was_reused(void **state)
+TEST(test_expected_skb_was_reused)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	skb_reuse(a, NET_A);
 	at(15000);
@@ -222,11 +214,10 @@ static void reuse_before_the_end(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_reused_during_read(void **state)
+TEST(test_reused_during_read)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	again = a;
 	stand_in.hook = reuse_before_the_end;
@@ -257,9 +248,8 @@ static void receive_before_the_mark(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_read_before_the_mark(void **state)
+TEST(test_read_before_the_mark)
 {
-	(void)state;
 	arrives(skb_new(NET_A), 5000);
 	take();
 	recv_length(&sock.sk, 72, 0);
@@ -291,11 +281,10 @@ static void queue_before_the_end(enum stand_in_point point)
 	on_cpu(0);
 }
 
-static void test_read_during_reuse(void **state)
+TEST(test_read_during_reuse)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	skb_reuse(a, NET_A);
 	at(30000);
@@ -320,11 +309,10 @@ static void read_at_the_begin(enum stand_in_point point)
 	on_cpu(1);
 }
 
-static void test_read_at_the_begin_of_the_next(void **state)
+TEST(test_read_at_the_begin_of_the_next)
 {
 	struct sk_buff *a = arrives(skb_new(NET_A), 10000);
 
-	(void)state;
 	take();
 	on_cpu(1);
 	softirq_entry(NET_RX_SOFTIRQ);
@@ -352,9 +340,8 @@ static void arrives_late(enum stand_in_point point)
 	queue_udp(&sock, late);
 }
 
-static void test_arrival_during_read(void **state)
+TEST(test_arrival_during_read)
 {
-	(void)state;
 	arrives(skb_new(NET_A), 10000);
 	late = skb_new(NET_A);
 	receive(late);
@@ -370,11 +357,10 @@ static void test_arrival_during_read(void **state)
 }
 
 /* Headers that cannot be read are left out of the record. */
-static void test_unreadable_headers(void **state)
+TEST(test_unreadable_headers)
 {
 	struct sk_buff *a = skb_new(NET_A);
 
-	(void)state;
 	stand_in.unreadable[0].from = a->head;
 	stand_in.unreadable[0].size = MACHINE_HEAD;
 	arrives(a, 10000);
@@ -419,11 +405,10 @@ static void assert_stream(__u64 delivered, __u64 merged, __u64 untracked)
 	assert_int_equal(stream(NF_STREAM_UNTRACKED), untracked);
 }
 
-static void test_tcp_segment(void **state)
+TEST(test_tcp_segment)
 {
 	struct sk_buff *skb = segment();
 
-	(void)state;
 	copy(skb, PAYLOAD);
 	assert_stream(PAYLOAD, 0, 0);
 	assert_int_equal(journey()->merged, 0);
@@ -432,22 +417,20 @@ static void test_tcp_segment(void **state)
 }
 
 /* More bytes than the skb has left: another skb at its address. */
-static void test_tcp_beyond_the_end(void **state)
+TEST(test_tcp_beyond_the_end)
 {
 	struct sk_buff *skb = segment();
 
-	(void)state;
 	copy(skb, 10);
 	copy(skb, PAYLOAD);
 	assert_stream(10, 0, PAYLOAD);
 }
 
 /* TCP appended 500 bytes of other skbs, and more between two copies. */
-static void test_tcp_merged(void **state)
+TEST(test_tcp_merged)
 {
 	struct sk_buff *skb = segment();
 
-	(void)state;
 	skb->len += 500;
 	copy(skb, 50);
 	assert_stream(50, 0, 0);
@@ -460,11 +443,10 @@ static void test_tcp_merged(void **state)
 }
 
 /* The frame was padded behind the length that the IP header names. */
-static void test_tcp_padding(void **state)
+TEST(test_tcp_padding)
 {
 	struct sk_buff *skb = skb_new(NET_A);
 
-	(void)state;
 	skb->head[MACHINE_TRANSPORT + 12] = 5 << 4;
 	assert_int_equal(nf_stream_own(skb, 100), 60);
 	assert_int_equal(nf_stream_own(skb, 100 + NF_STREAM_SLACK - 1), 60);
@@ -482,11 +464,10 @@ static void test_tcp_padding(void **state)
 }
 
 /* An skb that is not in the table, and one of another socket in the same entry. */
-static void test_tcp_untracked(void **state)
+TEST(test_tcp_untracked)
 {
 	struct sk_buff *skb = skb_new(NET_A), *known;
 
-	(void)state;
 	known = segment();
 	copy(known, 10);
 	skb->sk = &sock.sk;
@@ -499,31 +480,4 @@ static void test_tcp_untracked(void **state)
 	skb->sk = NULL;
 	copy(skb, 30);
 	assert_stream(PAYLOAD, 0, 70);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		READER_TEST(test_reads_in_order),
-		READER_TEST(test_what_is_no_read),
-		READER_TEST(test_overtaken_reader),
-		READER_TEST(test_reader_queue),
-		READER_TEST(test_read_before_its_announcement),
-		READER_TEST(test_freed_before_recv_length),
-		READER_TEST(test_freed_and_reused_before_recv_length),
-		READER_TEST(test_expected_skb_was_reused),
-		READER_TEST(test_reused_during_read),
-		READER_TEST(test_read_before_the_mark),
-		READER_TEST(test_read_during_reuse),
-		READER_TEST(test_read_at_the_begin_of_the_next),
-		READER_TEST(test_arrival_during_read),
-		READER_TEST(test_unreadable_headers),
-		READER_TEST(test_tcp_segment),
-		READER_TEST(test_tcp_beyond_the_end),
-		READER_TEST(test_tcp_merged),
-		READER_TEST(test_tcp_padding),
-		READER_TEST(test_tcp_untracked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1087,54 +1087,39 @@ static void simulate(const struct world *world)
 	test_free(sim.head);
 }
 
+EACH_TEST(path_begin, path_end);
+
 /* Room for all: every end, every stage and every histogram is what the model says. */
-static void test_exact(void **state)
+TEST(test_exact)
 {
-	(void)state;
 	simulate(&(struct world){.exact = true});
 }
 
-static void test_enqueue(void **state)
+TEST(test_enqueue)
 {
-	(void)state;
 	simulate(&(struct world){.exact = true, .enqueue = true});
 }
 
-static void test_deferred(void **state)
+TEST(test_deferred)
 {
-	(void)state;
 	simulate(&(struct world){.exact = true, .enqueue = true, .deferred = true});
 }
 
 /* Devices share the blocks of their groups: together they have what the model says. */
-static void test_few_blocks(void **state)
+TEST(test_few_blocks)
 {
-	(void)state;
 	simulate(&(struct world){.exact = true, .few_blocks = true});
 }
 
 /* Three skbs for two entries: nothing is counted twice or lost, and no record is mixed. */
-static void test_crowded(void **state)
+TEST(test_crowded)
 {
-	(void)state;
 	simulate(&(struct world){.exact = false});
 	assert_true(events(NF_EVENT_OVERWRITTEN) > 0);
 }
 
-static void test_crowded_enqueue(void **state)
+TEST(test_crowded_enqueue)
 {
-	(void)state;
 	simulate(&(struct world){.enqueue = true, .deferred = true, .few_blocks = true});
 	assert_true(events(NF_EVENT_OVERWRITTEN) > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATH_TEST(test_exact),	  PATH_TEST(test_enqueue),
-		PATH_TEST(test_deferred), PATH_TEST(test_few_blocks),
-		PATH_TEST(test_crowded),  PATH_TEST(test_crowded_enqueue),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static int slots_end(void **state)
 	return 0;
 }
 
-#define SLOTS_TEST(name) cmocka_unit_test_setup_teardown(name, slots_begin, slots_end)
+EACH_TEST(slots_begin, slots_end);
 
 static struct nf_skb_frag *frag(int n)
 {
@@ -96,9 +96,8 @@ static __u32 slots_of(struct sk_buff *skb)
 
 /* ---- counting slots ---- */
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
-	(void)state;
 	assert_int_equal(nf_pages(0, 0), 0);
 	assert_int_equal(nf_pages(0, 1), 1);
 	assert_int_equal(nf_pages(0, PAGE), 1);
@@ -112,9 +111,8 @@ static void test_pages(void **state)
 }
 
 /* The same linear part needs a slot more if it does not begin on a page's border. */
-static void test_linear_part_on_a_border(void **state)
+TEST(test_linear_part_on_a_border)
 {
-	(void)state;
 	assert_int_equal(slots_of(linear(0, 100)), 1);
 	assert_int_equal(slots_of(linear(PAGE - 100, 100)), 1);
 	assert_int_equal(slots_of(linear(PAGE - 99, 100)), 2);
@@ -125,9 +123,8 @@ static void test_linear_part_on_a_border(void **state)
 }
 
 /* Each byte of a fragment counts, and its offset within a compound page only modulo a page. */
-static void test_fragments_on_borders(void **state)
+TEST(test_fragments_on_borders)
 {
-	(void)state;
 	linear(0, 100);
 	add_frag(0, PAGE);
 	assert_int_equal(slots_of(&packet.skb), 2);
@@ -143,9 +140,8 @@ static void test_fragments_on_borders(void **state)
 	assert_int_equal(slots_of(&packet.skb), 10);
 }
 
-static void test_many_fragments(void **state)
+TEST(test_many_fragments)
 {
-	(void)state;
 	assert_int_equal(slots_of(with_slots(1 + NF_FRAGS_MAX)), 1 + NF_FRAGS_MAX);
 	/* A count that no kernel has is not believed. */
 	packet.shared.info.nr_frags = 255;
@@ -153,9 +149,8 @@ static void test_many_fragments(void **state)
 }
 
 /* A fragment list (data_len without fragments), and skb_shared_info that cannot be read. */
-static void test_no_fragments(void **state)
+TEST(test_no_fragments)
 {
-	(void)state;
 	with_slots(5);
 	stand_in.unreadable[0].from = &packet.shared;
 	stand_in.unreadable[0].size = 1;
@@ -181,9 +176,8 @@ static __u32 pages_touched(__u64 from, __u32 size)
 	return pages;
 }
 
-static void test_random_skbs(void **state)
+TEST(test_random_skbs)
 {
-	(void)state;
 	stand_in.random = 20250101;
 	for (int round = 0; round < 500; round++) {
 		__u32 offset = stand_in_random() % (2 * PAGE), size = stand_in_random() % 3000;
@@ -275,9 +269,8 @@ static const struct nf_slots_record *record(void)
 }
 
 /* Every transmit is counted; from one below the limit on there is a record. */
-static void test_each_number_of_slots(void **state)
+TEST(test_each_number_of_slots)
 {
-	(void)state;
 	for (int slots = 1; slots <= NF_FRAGS_MAX; slots++) {
 		struct sk_buff *skb = with_slots(slots);
 		size_t before = stand_in_records();
@@ -301,11 +294,10 @@ static void test_each_number_of_slots(void **state)
 	assert_balanced(0);
 }
 
-static void test_record(void **state)
+TEST(test_record)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	linear(PAGE - 50, 100);
 	for (int i = 0; i < LIMIT; i++)
 		add_frag(i, 10);
@@ -335,11 +327,10 @@ static void test_record(void **state)
 }
 
 /* The record of a linear skb has nothing of the skb before it. */
-static void test_record_of_a_linear_skb(void **state)
+TEST(test_record_of_a_linear_skb)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	packet.shared.info.gso_size = 1448;
 	start(skb, VIF);
 	end(skb, VIF, 0);
@@ -352,11 +343,10 @@ static void test_record_of_a_linear_skb(void **state)
 }
 
 /* What the driver did with an skb that needs too many slots. */
-static void test_outcomes(void **state)
+TEST(test_outcomes)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	start(skb, VIF);
 	skb->data_len = 0;
 	end(skb, VIF, 0);
@@ -378,11 +368,10 @@ static void test_outcomes(void **state)
 }
 
 /* On Xen, fields that changed are those of another skb, and tx_dropped shows a late kfree_skb. */
-static void test_outcomes_on_xen(void **state)
+TEST(test_outcomes_on_xen)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	xen_start(skb, VIF);
 	xen_end(skb, VIF, 0);
 	assert_int_equal(record()->outcome, NF_SLOTS_SENT);
@@ -405,11 +394,10 @@ static void test_outcomes_on_xen(void **state)
 }
 
 /* An skb that is linear at the start was not linearized. */
-static void test_linear_overflow(void **state)
+TEST(test_linear_overflow)
 {
 	struct sk_buff *skb;
 
-	(void)state;
 	slots_settings.limit = 10;
 	skb = linear(0, 15 * PAGE);
 	start(skb, VIF);
@@ -419,11 +407,10 @@ static void test_linear_overflow(void **state)
 }
 
 /* Longer than Xen's wire format: neither near nor overflow, and counted if it is dropped. */
-static void test_too_big(void **state)
+TEST(test_too_big)
 {
 	struct sk_buff *skb = linear(0, 100);
 
-	(void)state;
 	skb->len = NF_SLOTS_WIRE_MAX + 1;
 	skb->data_len = skb->len - 100;
 	xen_start(skb, VIF);
@@ -442,11 +429,10 @@ static void test_too_big(void **state)
 }
 
 /* The same transmit passes both probes of a device that slots.devices names: counted once. */
-static void test_xen_device_by_name(void **state)
+TEST(test_xen_device_by_name)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	start(skb, VIF);
 	xen_start(skb, VIF);
 	assert_int_equal(events(NF_SLOTS_HIT), 1);
@@ -464,12 +450,11 @@ static void test_xen_device_by_name(void **state)
 }
 
 /* By kprobe the skb is a copy, and nothing of it is readable directly. */
-static void test_kprobe(void **state)
+TEST(test_kprobe)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 	struct pt_regs registers = {.di = (unsigned long)skb, .si = (unsigned long)VIF};
 
-	(void)state;
 	assert_int_equal(nf_slots_xen_kprobe(&registers), 0);
 	end(skb, VIF, 0);
 	assert_int_equal(record()->slots, LIMIT + 1);
@@ -488,11 +473,10 @@ static int xennet(void *skb, struct net_device *dev)
 }
 
 /* By tracepoint the driver's transmits are recognized by their function. */
-static void test_tracepoint(void **state)
+TEST(test_tracepoint)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	slots_settings.xennet = (__u64)xennet;
 	RUN(nf_slots_xen_tracepoint, skb, VIF, 0, 0);
 	assert_int_equal(events(NF_SLOTS_HIT), 0);
@@ -502,11 +486,10 @@ static void test_tracepoint(void **state)
 	assert_int_equal(info_of(VIF)->xen, 1);
 }
 
-static void test_named_devices(void **state)
+TEST(test_named_devices)
 {
 	struct sk_buff *skb = with_slots(3);
 
-	(void)state;
 	slots_settings.every_device = false;
 	start(skb, VIF);
 	assert_int_equal(events(NF_SLOTS_HIT), 0);
@@ -520,11 +503,10 @@ static void test_named_devices(void **state)
 }
 
 /* More devices than the table holds share the key 0. */
-static void test_full_table(void **state)
+TEST(test_full_table)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	for (int n = 0; n < TABLE; n++) {
 		start(skb, &machine.dev[n][1]);
 		end(skb, &machine.dev[n][1], 0);
@@ -539,11 +521,10 @@ static void test_full_table(void **state)
 }
 
 /* Frames whose end the kernel skipped are given up when there is no room for another. */
-static void test_unended(void **state)
+TEST(test_unended)
 {
 	static struct sk_buff copy[NF_SLOTS_DEPTH + 1];
 
-	(void)state;
 	for (int i = 0; i <= NF_SLOTS_DEPTH; i++) {
 		copy[i] = *with_slots(LIMIT + 1);
 		start(&copy[i], VIF);
@@ -560,11 +541,10 @@ static void test_unended(void **state)
 }
 
 /* Transmits through stacked devices nest; the inner one of the same skb ends first. */
-static void test_stacked_devices(void **state)
+TEST(test_stacked_devices)
 {
 	struct sk_buff *skb = with_slots(LIMIT + 1);
 
-	(void)state;
 	start(skb, VETH);
 	start(skb, VIF);
 	end(skb, VIF, 0);
@@ -575,9 +555,8 @@ static void test_stacked_devices(void **state)
 }
 
 /* Near misses do not use up the records of overflows. */
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
-	(void)state;
 	slots_settings.interval_ns = 1000000;
 	slots_settings.burst_ns = 0;
 	for (int i = 0; i < 3; i++) {
@@ -595,33 +574,4 @@ static void test_buckets(void **state)
 	end(&packet.skb, VIF, 0);
 	assert_int_equal(events(NF_SLOTS_RING_FULL), 1);
 	assert_balanced(0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SLOTS_TEST(test_pages),
-		SLOTS_TEST(test_linear_part_on_a_border),
-		SLOTS_TEST(test_fragments_on_borders),
-		SLOTS_TEST(test_many_fragments),
-		SLOTS_TEST(test_no_fragments),
-		SLOTS_TEST(test_random_skbs),
-		SLOTS_TEST(test_each_number_of_slots),
-		SLOTS_TEST(test_record),
-		SLOTS_TEST(test_outcomes),
-		SLOTS_TEST(test_outcomes_on_xen),
-		SLOTS_TEST(test_linear_overflow),
-		SLOTS_TEST(test_record_of_a_linear_skb),
-		SLOTS_TEST(test_too_big),
-		SLOTS_TEST(test_xen_device_by_name),
-		SLOTS_TEST(test_kprobe),
-		SLOTS_TEST(test_tracepoint),
-		SLOTS_TEST(test_named_devices),
-		SLOTS_TEST(test_full_table),
-		SLOTS_TEST(test_unended),
-		SLOTS_TEST(test_stacked_devices),
-		SLOTS_TEST(test_buckets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "tests/unit/test.h"
 
 struct item {
 	int number;
 	const char *name;
 };
 
-static void test_lower_bound(void **state)
+TEST(test_lower_bound)
 {
 	static const struct item items[] = {{2, "a"}, {4, "b"}, {4, "c"}, {4, "d"}, {7, "e"}};
 	/* The answer for each number from 0 to 8, for each length of the array. */
@@ -24,27 +19,24 @@ static void test_lower_bound(void **state)
 		{0, 0, 0, 1, 1, 4, 4, 4, 4}, {0, 0, 0, 1, 1, 4, 4, 4, 5},
 	};
 
-	(void)state;
 	for (size_t count = 0; count <= ARRAY_SIZE(items); count++)
 		for (int number = 0; number <= 8; number++)
 			assert_int_equal(LOWER_BOUND(item, items, count, item->number < number),
 					 expected[count][number]);
 }
 
-static void test_lower_bound_of_nothing(void **state)
+TEST(test_lower_bound_of_nothing)
 {
 	const struct item *none = NULL;
 
-	(void)state;
 	assert_int_equal(LOWER_BOUND(item, none, 0, item->number < 1), 0);
 }
 
 /* Every boundary of every length is found, and no element is looked at twice. */
-static void test_lower_bound_evaluations(void **state)
+TEST(test_lower_bound_evaluations)
 {
 	static const char bytes[1000];
 
-	(void)state;
 	for (size_t count = 0; count <= sizeof(bytes); count++) {
 		for (size_t first = 0; first <= count; first += count / 7 + 1) {
 			unsigned int evaluated = 0;
@@ -57,12 +49,11 @@ static void test_lower_bound_evaluations(void **state)
 	}
 }
 
-static void test_grow(void **state)
+TEST(test_grow)
 {
 	OWN_FREE uint32_t *numbers = NULL;
 	size_t room = 0, before;
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++) {
 		assert_int_equal(ARRAY_GROW(numbers, i, room), 0);
 		assert_true(room > i);
@@ -85,7 +76,7 @@ const char *__asan_default_options(void)
 	return "allocator_may_return_null=1";
 }
 
-static void test_grow_too_far(void **state)
+TEST(test_grow_too_far)
 {
 	OWN_FREE struct item *items = NULL;
 	const struct item *before;
@@ -93,23 +84,9 @@ static void test_grow_too_far(void **state)
 	/* Volatile, because the compiler would refuse the product that it sees is too large. */
 	volatile size_t huge = SIZE_MAX / sizeof(*items);
 
-	(void)state;
 	assert_int_equal(ARRAY_GROW(items, 0, room), 0);
 	before = items;
 	assert_int_equal(ARRAY_GROW(items, huge, huge), -ENOMEM);
 	assert_ptr_equal(items, before);
 	assert_true(huge == SIZE_MAX / sizeof(*items));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lower_bound),
-		cmocka_unit_test(test_lower_bound_of_nothing),
-		cmocka_unit_test(test_lower_bound_evaluations),
-		cmocka_unit_test(test_grow),
-		cmocka_unit_test(test_grow_too_far),
-	};
-
-	return cmocka_run_group_tests_name("array", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "common/duration.h"
+#include "tests/unit/test.h"
 
-static void test_units(void **state)
+TEST(test_units)
 {
 	static const struct {
 		const char *text;
@@ -27,7 +22,6 @@ static void test_units(void **state)
 		{"1d", UINT64_C(86400000000000)},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t ns = 1;
 
@@ -36,14 +30,13 @@ static void test_units(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const cases[] = {"",	   "17",    "s",      "-1s",
 					    "+1s", "1.5s",  "1 hour", "1s ",
 					    " 1s", "0x10s", "1ss",    "99999999999999999999s"};
 	uint64_t ns = 7;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(duration_parse(cases[i], UINT64_MAX, &ns), -EINVAL);
 	assert_int_equal(duration_parse("2s", 1999999999, &ns), -EINVAL);
@@ -52,7 +45,7 @@ static void test_refused(void **state)
 }
 
 /* Written with the largest unit that divides it, and read back as the same. */
-static void test_format(void **state)
+TEST(test_format)
 {
 	static const struct {
 		uint64_t ns;
@@ -71,7 +64,6 @@ static void test_format(void **state)
 		{UINT64_MAX, "18446744073709551615ns"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t ns;
 
@@ -79,15 +71,4 @@ static void test_format(void **state)
 		assert_int_equal(duration_parse(cases[i].text, UINT64_MAX, &ns), 0);
 		assert_int_equal(ns, cases[i].ns);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_format),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

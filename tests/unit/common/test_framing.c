@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The framing of Varlink's messages, in and out. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/framing.h"
+#include "tests/unit/test.h"
 
 /* ---- in ------------------------------------------------------------------- */
 
@@ -40,13 +35,12 @@ static bool take(struct framing *framing, size_t *seen)
 	return true;
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	OWN_FRAMING struct framing framing = {0};
 	const char *text;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(framing_next(&framing, 100, &text, &length), 0);
 	assert_int_equal(framing_feed(&framing, NULL, 0), 0);
 	assert_int_equal(framing_next(&framing, 100, &text, &length), 0);
@@ -54,9 +48,8 @@ static void test_empty(void **state)
 	framing_clear(&framing);
 }
 
-static void test_split_everywhere(void **state)
+TEST(test_split_everywhere)
 {
-	(void)state;
 	for (size_t cut = 0; cut <= sizeof(joined); cut++) {
 		OWN_FRAMING struct framing framing = {0};
 		size_t seen = 0;
@@ -72,12 +65,11 @@ static void test_split_everywhere(void **state)
 	}
 }
 
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	OWN_FRAMING struct framing framing = {0};
 	size_t seen = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(joined); i++) {
 		assert_int_equal(framing_feed(&framing, joined + i, 1), 0);
 		assert_int_equal(take(&framing, &seen), joined[i] == '\0');
@@ -87,13 +79,12 @@ static void test_byte_by_byte(void **state)
 }
 
 /* The message stays where it is until it is consumed. */
-static void test_next_again(void **state)
+TEST(test_next_again)
 {
 	OWN_FRAMING struct framing framing = {0};
 	const char *text, *again;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(framing_feed(&framing, joined, sizeof(joined)), 0);
 	assert_int_equal(framing_next(&framing, 100, &text, &length), 1);
 	assert_int_equal(framing_next(&framing, 100, &again, &length), 1);
@@ -102,13 +93,12 @@ static void test_next_again(void **state)
 	assert_int_equal(framing_bytes(&framing), sizeof(joined));
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	OWN_FRAMING struct framing framing = {0};
 	const char *text;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(framing_feed(&framing, "12345", 6), 0);
 	assert_int_equal(framing_next(&framing, 4, &text, &length), -EMSGSIZE);
 	assert_int_equal(framing_next(&framing, 5, &text, &length), 1);
@@ -121,7 +111,7 @@ static void test_limit(void **state)
 }
 
 /* Large messages among small ones: the queue grows, and an empty one returns most of the memory. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	const size_t size = 1024UL * 1024 + 1;
 	OWN_FRAMING struct framing framing = {0};
@@ -129,7 +119,6 @@ static void test_large(void **state)
 	const char *text;
 	size_t length;
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, 'y', size);
 	large[size - 1] = '\0';
@@ -153,11 +142,10 @@ static void test_large(void **state)
 }
 
 /* More than a size can count is refused before it is copied. */
-static void test_absurd_size(void **state)
+TEST(test_absurd_size)
 {
 	OWN_FRAMING struct framing framing = {0};
 
-	(void)state;
 	assert_int_equal(framing_feed(&framing, "x", SIZE_MAX), -ENOMEM);
 	assert_int_equal(framing_bytes(&framing), 0);
 }
@@ -170,14 +158,13 @@ static void expect_bytes(const struct framing *framing, const char *expected, si
 	assert_memory_equal(framing->data + framing->start, expected, size);
 }
 
-static void test_write(void **state)
+TEST(test_write)
 {
 	static const char both[] = "{\"x\":0.1,\"y\":[1,null]}\0{}";
 	OWN_JSON json_t *first = json_pack("{s:f, s:[i, n]}", "x", 0.1, "y", 1);
 	OWN_JSON json_t *second = json_object();
 	OWN_FRAMING struct framing framing = {0};
 
-	(void)state;
 	assert_int_equal(framing_write(&framing, first, 100), 0);
 	assert_int_equal(framing_write(&framing, second, 100), 0);
 	expect_bytes(&framing, both, sizeof(both));
@@ -186,12 +173,11 @@ static void test_write(void **state)
 }
 
 /* A message that does not fit leaves nothing behind, wherever the limit falls. */
-static void test_write_limit(void **state)
+TEST(test_write_limit)
 {
 	static const char text[] = "{\"a key that is longer than the rest\":1,\"n\":\"x\"}";
 	OWN_JSON json_t *message = json_loads(text, 0, NULL);
 
-	(void)state;
 	for (size_t max = 0; max < 2 * sizeof(text); max++) {
 		OWN_FRAMING struct framing framing = {0};
 		bool fits = max >= sizeof(text);
@@ -212,14 +198,13 @@ static void open_pair(int fds[static 2])
 }
 
 /* Far more messages than the socket holds, read only when it is full: they arrive in order. */
-static void test_send(void **state)
+TEST(test_send)
 {
 	enum { MESSAGES = 60000 };
 	OWN_FRAMING struct framing out = {0}, in = {0};
 	int fds[2], stops = 0, received = 0;
 	char chunk[10007];
 
-	(void)state;
 	open_pair(fds);
 	for (int i = 0; i < MESSAGES; i++) {
 		OWN_JSON json_t *message = json_pack("{s:i}", "n", i);
@@ -248,13 +233,12 @@ static void test_send(void **state)
 	close(fds[1]);
 }
 
-static void test_send_to_closed(void **state)
+TEST(test_send_to_closed)
 {
 	OWN_JSON json_t *message = json_object();
 	OWN_FRAMING struct framing framing = {0};
 	int fds[2];
 
-	(void)state;
 	open_pair(fds);
 	close(fds[1]);
 	assert_int_equal(framing_send(&framing, fds[0]), 0);
@@ -262,18 +246,4 @@ static void test_send_to_closed(void **state)
 	assert_int_equal(framing_send(&framing, fds[0]), -EPIPE);
 	assert_int_equal(framing_bytes(&framing), 3);
 	close(fds[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_split_everywhere),
-		cmocka_unit_test(test_byte_by_byte),   cmocka_unit_test(test_next_again),
-		cmocka_unit_test(test_limit),	       cmocka_unit_test(test_large),
-		cmocka_unit_test(test_absurd_size),    cmocka_unit_test(test_write),
-		cmocka_unit_test(test_write_limit),    cmocka_unit_test(test_send),
-		cmocka_unit_test(test_send_to_closed),
-	};
-
-	return cmocka_run_group_tests_name("framing", tests, NULL, NULL);
 }

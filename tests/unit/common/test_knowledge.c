@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
 #include "common/knowledge.h"
+#include "tests/unit/test.h"
 
 static size_t meant(const char *text, const char *expected)
 {
@@ -26,11 +21,10 @@ static size_t meant(const char *text, const char *expected)
 }
 
 /* The look-ups use bsearch(), so the table must be sorted. */
-static void test_table_is_sorted(void **state)
+TEST(test_table_is_sorted)
 {
 	const struct knowledge *entry, *before = knowledge_at(0);
 
-	(void)state;
 	assert_non_null(before);
 	for (size_t i = 1; (entry = knowledge_at(i)); i++) {
 		assert_true(before->kind <= entry->kind);
@@ -41,11 +35,10 @@ static void test_table_is_sorted(void **state)
 	assert_null(knowledge_at(SIZE_MAX));
 }
 
-static void test_every_reason_is_found(void **state)
+TEST(test_every_reason_is_found)
 {
 	const struct knowledge *entry;
 
-	(void)state;
 	for (size_t i = 0; (entry = knowledge_at(i)); i++)
 		if (entry->kind == KNOWLEDGE_REASON)
 			assert_ptr_equal(knowledge_reason(entry->name), entry);
@@ -57,20 +50,18 @@ static void test_every_reason_is_found(void **state)
 	assert_null(knowledge_reason("12345"));
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	const struct knowledge *entry = knowledge_reason("NO_SOCKET");
 
-	(void)state;
 	assert_non_null(entry);
 	assert_string_equal(entry->subject, "core");
 	assert_int_equal(entry->class, KNOWLEDGE_BENIGN);
 	assert_non_null(strstr(entry->tell, "\n$ netflowctl drops --reason NO_SOCKET "));
 }
 
-static void test_names_of_reasons(void **state)
+TEST(test_names_of_reasons)
 {
-	(void)state;
 	assert_int_equal(meant("no_socket", "NO_SOCKET"), 1);
 	assert_int_equal(meant("SKB_DROP_REASON_NO_SOCKET", "NO_SOCKET"), 1);
 	assert_int_equal(meant("SKB_CONSUMED", "CONSUMED"), 1);
@@ -80,9 +71,8 @@ static void test_names_of_reasons(void **state)
 	assert_int_equal(meant("", NULL), 0);
 }
 
-static void test_names_of_segments(void **state)
+TEST(test_names_of_segments)
 {
-	(void)state;
 	assert_int_equal(meant("rx receive→copy", "receive_to_copy"), 1);
 	assert_int_equal(meant("receive->copy", "receive_to_copy"), 1);
 	assert_int_equal(meant("receive_to_copy", "receive_to_copy"), 1);
@@ -96,9 +86,8 @@ static void test_names_of_segments(void **state)
 	assert_int_equal(meant("->", NULL), 0);
 }
 
-static void test_names_of_metrics(void **state)
+TEST(test_names_of_metrics)
 {
-	(void)state;
 	assert_int_equal(meant("inflight.overwritten", "inflight.overwritten"), 1);
 	assert_int_equal(meant("overwritten", "inflight.overwritten"), 1);
 	assert_int_equal(meant("p99.9", "latencies.p999_ns"), 1);
@@ -107,11 +96,10 @@ static void test_names_of_metrics(void **state)
 }
 
 /* A text that is too long for a name is cut, and does not overflow the buffer. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 	char text[1000];
 
-	(void)state;
 	memset(text, '>', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(meant(text, NULL), 0);
@@ -120,9 +108,8 @@ static void test_long_names(void **state)
 	assert_int_equal(meant(text, NULL), 0);
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-	(void)state;
 	assert_string_equal(knowledge_nearest("NO_SOKET"), "NO_SOCKET");
 	assert_string_equal(knowledge_nearest("SKB_DROP_REASON_NO_SOKET"), "NO_SOCKET");
 	assert_string_equal(knowledge_nearest("overwriten"), "overwritten");
@@ -130,29 +117,11 @@ static void test_nearest(void **state)
 	assert_null(knowledge_nearest(""));
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-	(void)state;
 	assert_string_equal(knowledge_kind_name(KNOWLEDGE_REASON), "reason");
 	assert_string_equal(knowledge_kind_name(KNOWLEDGE_METRIC), "metric");
 	assert_string_equal(knowledge_class_name(KNOWLEDGE_FAULT), "fault");
 	assert_string_equal(knowledge_class_name(KNOWLEDGE_POLICY), "policy");
 	assert_string_equal(knowledge_class_name(KNOWLEDGE_BENIGN), "benign");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table_is_sorted),
-		cmocka_unit_test(test_every_reason_is_found),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_names_of_reasons),
-		cmocka_unit_test(test_names_of_segments),
-		cmocka_unit_test(test_names_of_metrics),
-		cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

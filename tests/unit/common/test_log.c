@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of the log: their form, and the limit of each kind. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/log.h"
+#include "tests/unit/test.h"
 
 static int before, file;
 
@@ -51,12 +46,11 @@ static unsigned int count(const char *text, const char *word)
 	return n;
 }
 
-static void test_form(void **state)
+TEST(test_form)
 {
 	char *text, stream[64];
 	struct stat own;
 
-	(void)state;
 	unsetenv("JOURNAL_STREAM");
 	capture();
 	errno = ENOSPC;
@@ -79,11 +73,10 @@ static void test_form(void **state)
 	free(text);
 }
 
-static void test_limit_of_a_kind(void **state)
+TEST(test_limit_of_a_kind)
 {
 	char *text;
 
-	(void)state;
 	capture();
 	for (int i = 0; i < LOG_BURST + 50; i++)
 		log_warning("flood %d", i);
@@ -95,14 +88,4 @@ static void test_limit_of_a_kind(void **state)
 	assert_int_equal(count(text, "another kind"), 1);
 	assert_int_equal(count(text, "lines like the next one were not logged"), 1);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_form),
-		cmocka_unit_test(test_limit_of_a_kind),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

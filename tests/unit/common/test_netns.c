@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "common/netns.h"
+#include "tests/unit/test.h"
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	static const struct {
 		const char *text;
@@ -29,7 +24,6 @@ static void test_numbers(void **state)
 		{"99999999999999999999999999", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint32_t inode = 42;
 
@@ -38,12 +32,11 @@ static void test_numbers(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const char *const names[] = {"blue", "host", "1st", "-1",  "+1",	 " 1",
 					    "1 ",   "0x10", "...", "a.b", "1e3", "cni-4a2f"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		uint32_t inode = 42;
 
@@ -53,14 +46,13 @@ static void test_names(void **state)
 }
 
 /* A name that would be a file elsewhere, or none at all. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const texts[] = {
 		"", ".", "..", "/", "a/b", "../etc/passwd", "/proc/1/ns/net"};
 	char longest[NAME_MAX + 2];
 	uint32_t inode = 42;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		assert_int_equal(netns_parse(texts[i], &inode), -EINVAL);
 	assert_int_equal(inode, 42);
@@ -69,15 +61,4 @@ static void test_refused(void **state)
 	assert_int_equal(netns_parse(longest, &inode), -EINVAL);
 	longest[NAME_MAX] = '\0';
 	assert_int_equal(netns_parse(longest, &inode), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/segment_name.h"
+#include "tests/unit/test.h"
 
-static void test_join(void **state)
+TEST(test_join)
 {
-	(void)state;
 	assert_string_equal(segment_name_join("receive", "copy").s, "receive_to_copy");
 	assert_string_equal(segment_name_join("softirq_raise", "softirq_entry").s,
 			    "raise_to_softirq");
@@ -23,9 +17,8 @@ static void test_join(void **state)
 	assert_string_equal(segment_name_join("gap_filled", "copy").s, "gap_filled_to_copy");
 }
 
-static void test_totals(void **state)
+TEST(test_totals)
 {
-	(void)state;
 	assert_string_equal(segment_name_total("rx"), "rx_total");
 	assert_string_equal(segment_name_total("fwd"), "forward_total");
 	assert_string_equal(segment_name_total("tx"), "tx_total");
@@ -36,7 +29,7 @@ static void test_totals(void **state)
 }
 
 /* Whatever form a person writes, the identifier is the same. */
-static void test_read(void **state)
+TEST(test_read)
 {
 	static const struct {
 		const char *text, *name;
@@ -67,14 +60,12 @@ static void test_read(void **state)
 		{"", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(segment_name_read(cases[i].text).s, cases[i].name);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-	(void)state;
 	assert_string_equal(segment_name_text("raise_to_softirq").s, "raise→softirq");
 	assert_string_equal(segment_name_text("receive_to_sock_queue").s, "receive→sock_queue");
 	assert_string_equal(segment_name_text("rx_total").s, "total");
@@ -85,7 +76,7 @@ static void test_text(void **state)
 }
 
 /* What people see can be typed. */
-static void test_text_is_read(void **state)
+TEST(test_text_is_read)
 {
 	static const struct {
 		const char *direction, *name;
@@ -94,7 +85,6 @@ static void test_text_is_read(void **state)
 		     {"fwd", "forward_total"},
 		     {"tx", "start_xmit_to_xmit"}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char shown[128];
 
@@ -105,11 +95,10 @@ static void test_text_is_read(void **state)
 }
 
 /* It is cut, and no segment is called so. */
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
 	char text[1000];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(strlen(segment_name_read(text).s), SEGMENT_NAME_MAX - 1);
@@ -117,15 +106,4 @@ static void test_too_long(void **state)
 	assert_int_equal(strlen(segment_name_text(text).s), SEGMENT_NAME_MAX - 1);
 	memcpy(text + 10, "->", 2);
 	assert_int_equal(strlen(segment_name_read(text).s), SEGMENT_NAME_MAX - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_join),	     cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_read),	     cmocka_unit_test(test_text),
-		cmocka_unit_test(test_text_is_read), cmocka_unit_test(test_too_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

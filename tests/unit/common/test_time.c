@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/time.h"
+#include "tests/unit/test.h"
 
 static int64_t realtime(void)
 {
@@ -47,24 +42,22 @@ static void zone(const char *name)
 	tzset();
 }
 
-static void test_monotonic(void **state)
+TEST(test_monotonic)
 {
 	uint64_t a = time_monotonic(), b = time_monotonic();
 	struct timespec now;
 
-	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	assert_true(a > 0 && b >= a);
 	assert_true(b <= (uint64_t)now.tv_sec * TIME_NS_PER_SECOND + (uint64_t)now.tv_nsec);
 }
 
-static void test_now(void **state)
+TEST(test_now)
 {
 	char text[TIME_TEXT_MAX];
 	int64_t before = realtime(), after, shown;
 	int offset;
 
-	(void)state;
 	time_format(time_monotonic(), text);
 	after = realtime();
 	shown = parse(text, &offset);
@@ -72,16 +65,15 @@ static void test_now(void **state)
 	assert_true(shown >= before - 1000000 && shown <= after + 1000000);
 }
 
-static void test_milliseconds(void **state)
+TEST(test_milliseconds)
 {
 	int64_t before = (int64_t)time_monotonic(), ms = time_monotonic_ms();
 	int64_t after = (int64_t)time_monotonic();
 
-	(void)state;
 	assert_true(before / 1000000 <= ms && ms <= after / 1000000);
 }
 
-static void test_zones(void **state)
+TEST(test_zones)
 {
 	static const struct {
 		const char *zone;
@@ -93,7 +85,6 @@ static void test_zones(void **state)
 	int64_t first = 0;
 	int offset;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int64_t shown;
 
@@ -109,11 +100,10 @@ static void test_zones(void **state)
 }
 
 /* The same time always has the same text. */
-static void test_steady(void **state)
+TEST(test_steady)
 {
 	char first[TIME_TEXT_MAX], text[TIME_TEXT_MAX];
 
-	(void)state;
 	time_format(1234567890123456789ULL, first);
 	for (unsigned int i = 0; i < 1000; i++) {
 		time_format(1234567890123456789ULL, text);
@@ -122,13 +112,12 @@ static void test_steady(void **state)
 }
 
 /* Consecutive nanoseconds stay consecutive, also across the end of a second. */
-static void test_carry(void **state)
+TEST(test_carry)
 {
 	char text[TIME_TEXT_MAX];
 	int64_t last = 0;
 	int offset;
 
-	(void)state;
 	for (uint64_t ns = 0; ns < 3 * TIME_NS_PER_SECOND; ns += 7777777) {
 		int64_t shown;
 
@@ -140,24 +129,11 @@ static void test_carry(void **state)
 	}
 }
 
-static void test_far_away(void **state)
+TEST(test_far_away)
 {
 	char text[TIME_TEXT_MAX];
 
-	(void)state;
 	time_format(UINT64_MAX, text);
 	assert_int_equal(strlen(text), TIME_TEXT_MAX - 1);
 	assert_memory_equal(text, "26", 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_monotonic), cmocka_unit_test(test_milliseconds),
-		cmocka_unit_test(test_now),	  cmocka_unit_test(test_zones),
-		cmocka_unit_test(test_steady),	  cmocka_unit_test(test_carry),
-		cmocka_unit_test(test_far_away),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

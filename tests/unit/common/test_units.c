@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/units.h"
+#include "tests/unit/test.h"
 
 #define US 1000ULL
 #define MS 1000000ULL
@@ -20,7 +15,7 @@
 #define MIB (KIB << 10)
 #define GIB (MIB << 10)
 
-static void test_count(void **state)
+TEST(test_count)
 {
 	static const struct {
 		uint64_t value;
@@ -37,12 +32,11 @@ static void test_count(void **state)
 		{UINT64_MAX, "18,446,744,073,709,551,615"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_count(cases[i].value).s, cases[i].text);
 }
 
-static void test_duration(void **state)
+TEST(test_duration)
 {
 	static const struct {
 		uint64_t ns;
@@ -91,7 +85,6 @@ static void test_duration(void **state)
 		{UINT64_MAX, "213504 d 00 h"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_string_equal(units_duration(cases[i].ns).s, cases[i].text);
 		/* from 1 µs on both functions agree, because fractions of a nanosecond do not show */
@@ -101,7 +94,7 @@ static void test_duration(void **state)
 	}
 }
 
-static void test_duration_real(void **state)
+TEST(test_duration_real)
 {
 	static const struct {
 		double ns;
@@ -127,12 +120,11 @@ static void test_duration_real(void **state)
 		{INFINITY, "-"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_duration_real(cases[i].ns).s, cases[i].text);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	static const struct {
 		double per_second;
@@ -147,12 +139,11 @@ static void test_rate(void **state)
 		{-1, "-"},	     {NAN, "-"},	  {INFINITY, "-"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_rate(cases[i].per_second).s, cases[i].text);
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	static const struct {
 		uint64_t bytes;
@@ -179,12 +170,11 @@ static void test_bytes(void **state)
 		{UINT64_MAX, "16.0 EiB"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_bytes(cases[i].bytes).s, cases[i].text);
 }
 
-static void test_percent(void **state)
+TEST(test_percent)
 {
 	static const struct {
 		double percent;
@@ -197,14 +187,12 @@ static void test_percent(void **state)
 		{NAN, "-"},	   {INFINITY, "-"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_percent(cases[i].percent).s, cases[i].text);
 }
 
-static void test_share(void **state)
+TEST(test_share)
 {
-	(void)state;
 	assert_string_equal(units_share(0, 0).s, "-");
 	assert_string_equal(units_share(0, 5).s, "0 %");
 	assert_string_equal(units_share(1, 3).s, "33.3 %");
@@ -215,14 +203,13 @@ static void test_share(void **state)
 }
 
 /* Every text has a known unit and a value within 0.5 % of the duration. */
-static void test_duration_sweep(void **state)
+TEST(test_duration_sweep)
 {
 	static const struct {
 		const char *unit;
 		double ns;
 	} units[] = {{"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-	(void)state;
 	for (uint64_t ns = 1; ns < 59 * S; ns += ns / 97 + 1) {
 		struct units_text text = units_duration(ns);
 		double value;
@@ -235,16 +222,4 @@ static void test_duration_sweep(void **state)
 		assert_true(i < 4);
 		assert_true(fabs(value * units[i].ns - (double)ns) <= (double)ns * 0.005001);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_count),	      cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_duration_real), cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_bytes),	      cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_share),	      cmocka_unit_test(test_duration_sweep),
-	};
-
-	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
 }

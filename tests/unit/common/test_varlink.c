@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/ask/report.h"
 #include "common/array.h"
 #include "common/varlink.h"
+#include "tests/unit/test.h"
 
 #define TIMEOUT_MS 5000
 
@@ -66,12 +61,11 @@ static int call(struct peer *peer, json_t **reply)
 	return varlink_call(peer->varlink, "io.netflowd.X", NULL, TIMEOUT_MS, reply);
 }
 
-static void test_call(void **state)
+TEST(test_call)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 
-	(void)state;
 	peer_open(&peer);
 	SAY(&peer, "{\"parameters\":{\"a\":7}}");
 	assert_int_equal(varlink_call(peer.varlink, "io.netflowd.X", json_pack("{s:i}", "p", 1),
@@ -101,13 +95,12 @@ static void *dribble(void *data)
 	return NULL;
 }
 
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 	pthread_t thread;
 
-	(void)state;
 	peer_open(&peer);
 	assert_int_equal(pthread_create(&thread, NULL, dribble, &peer), 0);
 	assert_int_equal(call(&peer, &reply), 0);
@@ -138,13 +131,12 @@ static void *say_much(void *data)
 	return NULL;
 }
 
-static void test_large(void **state)
+TEST(test_large)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 	pthread_t thread;
 
-	(void)state;
 	peer_open(&peer);
 	assert_int_equal(pthread_create(&thread, NULL, say_much, &peer), 0);
 	assert_int_equal(call(&peer, &reply), 0);
@@ -153,7 +145,7 @@ static void test_large(void **state)
 	peer_close(&peer);
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
 	static const char joined[] = "{\"parameters\":{\"n\":1},\"continues\":true}\0"
 				     "{\"parameters\":{\"n\":2},\"continues\":true}\0"
@@ -161,7 +153,6 @@ static void test_stream(void **state)
 	struct peer peer;
 	bool continues;
 
-	(void)state;
 	peer_open(&peer);
 	assert_int_equal(varlink_stream(peer.varlink, "io.netflowd.X", NULL, TIMEOUT_MS), 0);
 	expect_call(&peer, "{\"method\":\"io.netflowd.X\",\"parameters\":{},\"more\":true}");
@@ -177,13 +168,12 @@ static void test_stream(void **state)
 	peer_close(&peer);
 }
 
-static void test_error(void **state)
+TEST(test_error)
 {
 	const json_t *parameters;
 	struct peer peer;
 	json_t *reply = NULL;
 
-	(void)state;
 	peer_open(&peer);
 	SAY(&peer, "{\"error\":\"io.netflowd.UnknownReason\",\"parameters\":"
 		   "{\"reason\":\"NO_SOKET\",\"nearest\":\"NO_SOCKET\"}}");
@@ -205,7 +195,7 @@ static void test_error(void **state)
 	peer_close(&peer);
 }
 
-static void test_no_answers(void **state)
+TEST(test_no_answers)
 {
 	static const char *const texts[] = {
 		"",
@@ -221,7 +211,6 @@ static void test_no_answers(void **state)
 		"{\"parameters\":{\"a\":99999999999999999999}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct peer peer;
 		json_t *reply = NULL;
@@ -234,12 +223,11 @@ static void test_no_answers(void **state)
 	}
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 
-	(void)state;
 	peer_open(&peer);
 	say(&peer, "{\"parameters\":{", 15);
 	shutdown(peer.fd, SHUT_WR);
@@ -257,12 +245,11 @@ static void test_end(void **state)
 	peer_close(&peer);
 }
 
-static void test_timeout(void **state)
+TEST(test_timeout)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 
-	(void)state;
 	peer_open(&peer);
 	assert_int_equal(varlink_call(peer.varlink, "io.netflowd.X", NULL, 30, &reply), -ETIMEDOUT);
 	peer_close(&peer);
@@ -273,14 +260,13 @@ static void test_timeout(void **state)
 }
 
 /* The peer does not read, so sending the call times out. */
-static void test_send_timeout(void **state)
+TEST(test_send_timeout)
 {
 	const size_t len = 4 << 20;
 	char *text = malloc(len + 1);
 	struct peer peer;
 	json_t *reply = NULL;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'a', len);
 	text[len] = '\0';
@@ -292,14 +278,13 @@ static void test_send_timeout(void **state)
 	free(text);
 }
 
-static void test_interrupt(void **state)
+TEST(test_interrupt)
 {
 	struct peer peer;
 	json_t *reply = NULL;
 	bool continues;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	peer_open(&peer);
 	varlink_interrupt(peer.varlink, fds[0]);
@@ -316,7 +301,7 @@ static void test_interrupt(void **state)
 	close(fds[1]);
 }
 
-static void test_connect(void **state)
+TEST(test_connect)
 {
 	char directory[] = "/tmp/test_varlink.XXXXXX";
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -324,7 +309,6 @@ static void test_connect(void **state)
 	char path[200];
 	int fd;
 
-	(void)state;
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(varlink_connect(&varlink, path, 100), -ENAMETOOLONG);
@@ -346,18 +330,4 @@ static void test_connect(void **state)
 	close(fd);
 	unlink(address.sun_path);
 	rmdir(directory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_call),	     cmocka_unit_test(test_byte_by_byte),
-		cmocka_unit_test(test_large),	     cmocka_unit_test(test_stream),
-		cmocka_unit_test(test_error),	     cmocka_unit_test(test_no_answers),
-		cmocka_unit_test(test_end),	     cmocka_unit_test(test_timeout),
-		cmocka_unit_test(test_send_timeout), cmocka_unit_test(test_interrupt),
-		cmocka_unit_test(test_connect),
-	};
-
-	return cmocka_run_group_tests_name("varlink", tests, NULL, NULL);
 }

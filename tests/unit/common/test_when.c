@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/when.h"
+#include "tests/unit/test.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -42,7 +37,7 @@ static void check(const struct example *example, size_t count, int64_t now)
 	}
 }
 
-static void test_ago(void **state)
+TEST(test_ago)
 {
 	static const struct example examples[] = {
 		{"15m", NOW - 15 * 60 * SECOND},
@@ -62,12 +57,11 @@ static void test_ago(void **state)
 		{"100000d", -1},
 	};
 
-	(void)state;
 	use_zone("UTC");
 	check(examples, ARRAY_SIZE(examples), NOW);
 }
 
-static void test_local(void **state)
+TEST(test_local)
 {
 	/* Now is 15:30 there. */
 	static const struct example examples[] = {
@@ -103,13 +97,12 @@ static void test_local(void **state)
 		{"9999-12-31", -1},
 	};
 
-	(void)state;
 	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
 	check(examples, ARRAY_SIZE(examples), NOW);
 }
 
 /* The night in which summer time ends has 25 hours: 03:00 was 7 hours before 10:00, midnight 11. */
-static void test_summer_time(void **state)
+TEST(test_summer_time)
 {
 	const int64_t now = INT64_C(1792918800) * SECOND; /* 2026-10-25 10:00 CET */
 	const struct example examples[] = {
@@ -118,7 +111,6 @@ static void test_summer_time(void **state)
 		{"yesterday 10:00", now - 25 * HOUR},
 	};
 
-	(void)state;
 	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
 	check(examples, ARRAY_SIZE(examples), now);
 }
@@ -130,7 +122,7 @@ static void test_summer_time(void **state)
 #define SPRING (INT64_C(1774738800) * SECOND)
 #define AUTUMN (INT64_C(1792879200) * SECOND)
 
-static void test_summer_time_begins(void **state)
+TEST(test_summer_time_begins)
 {
 	/* Now is 10:00, 9 hours after midnight. */
 	const struct example today[] = {
@@ -159,14 +151,13 @@ static void test_summer_time_begins(void **state)
 		{"01:30", SPRING + 24 * HOUR + HOUR / 2},
 	};
 
-	(void)state;
 	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
 	check(today, ARRAY_SIZE(today), SPRING + 9 * HOUR);
 	check(after, ARRAY_SIZE(after), SPRING + 33 * HOUR);
 	check(night, ARRAY_SIZE(night), SPRING + 25 * HOUR);
 }
 
-static void test_summer_time_ends(void **state)
+TEST(test_summer_time_ends)
 {
 	/* Now is 10:00, 11 hours after midnight. */
 	const struct example today[] = {
@@ -192,7 +183,6 @@ static void test_summer_time_ends(void **state)
 		{"03:00", AUTUMN - 21 * HOUR},
 	};
 
-	(void)state;
 	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
 	check(today, ARRAY_SIZE(today), AUTUMN + 11 * HOUR);
 	check(after, ARRAY_SIZE(after), AUTUMN + 35 * HOUR);
@@ -217,7 +207,7 @@ static void check_ends(const struct end *end, size_t count, int64_t now)
 }
 
 /* A time of day ends the period after its begin: the next one, of that day or the day after. */
-static void test_end(void **state)
+TEST(test_end)
 {
 	/* Now is 14:30. */
 	static const struct end ends[] = {
@@ -238,12 +228,11 @@ static void test_end(void **state)
 		{"2026-11-22T14:30:00Z", NOW - 9 * DAY, NOW},
 	};
 
-	(void)state;
 	use_zone("UTC");
 	check_ends(ends, ARRAY_SIZE(ends), NOW);
 }
 
-static void test_end_in_summer_time(void **state)
+TEST(test_end_in_summer_time)
 {
 	const struct end ends[] = {
 		/* Over the hour that is missing, and the one that comes twice. */
@@ -259,7 +248,6 @@ static void test_end_in_summer_time(void **state)
 		{"02:30", AUTUMN + HOUR * 7 / 2, AUTUMN + HOUR * 55 / 2},
 	};
 
-	(void)state;
 	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
 	check_ends(ends, ARRAY_SIZE(ends), AUTUMN + 9 * DAY);
 	/* At the end of a month and a year. */
@@ -268,30 +256,13 @@ static void test_end_in_summer_time(void **state)
 		   1, AUTUMN);
 }
 
-static void test_rfc3339_only(void **state)
+TEST(test_rfc3339_only)
 {
 	int64_t ns;
 
-	(void)state;
 	assert_int_equal(when_parse_rfc3339("2026-11-22T14:30:00Z", &ns), 0);
 	assert_int_equal(ns, NOW);
 	assert_int_equal(when_parse_rfc3339("2026-11-22T14:30:00", &ns), -EINVAL);
 	assert_int_equal(when_parse_rfc3339("15m", &ns), -EINVAL);
 	assert_int_equal(when_parse_rfc3339("", &ns), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ago),
-		cmocka_unit_test(test_local),
-		cmocka_unit_test(test_summer_time),
-		cmocka_unit_test(test_summer_time_begins),
-		cmocka_unit_test(test_summer_time_ends),
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_end_in_summer_time),
-		cmocka_unit_test(test_rfc3339_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/config.h"
 #include "daemon/settings.h"
+#include "tests/unit/test.h"
 
 static size_t which; /* the setting that was set */
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config config;
 
-	(void)state;
 	config_init(&config);
 	assert_int_equal(config.backend.inflight_entries, 65536);
 	assert_int_equal(config.backend.device_slots, 4096);
@@ -56,11 +50,10 @@ static int set(struct config *config, const struct setting *setting, const char 
 }
 
 /* Every row has a key of its own, help, and a default that its own parser accepts as what it is. */
-static void test_rows_are_whole(void **state)
+TEST(test_rows_are_whole)
 {
 	struct config defaults, config;
 
-	(void)state;
 	config_init(&defaults);
 	for (size_t i = 0; i < setting_count; i++) {
 		const struct setting *setting = &setting_table[i];
@@ -90,11 +83,10 @@ static bool is_number(const struct setting *setting)
 }
 
 /* The limits of a number are accepted, what is beyond them is refused. */
-static void test_limits_of_numbers(void **state)
+TEST(test_limits_of_numbers)
 {
 	struct config config, before;
 
-	(void)state;
 	for (size_t i = 0; i < setting_count; i++) {
 		const struct setting *setting = &setting_table[i];
 		const uint64_t *value = (const uint64_t *)((char *)&config + setting->offset);
@@ -124,12 +116,11 @@ static void test_limits_of_numbers(void **state)
 }
 
 /* The longest text is kept whole; one byte more is refused. */
-static void test_limits_of_texts(void **state)
+TEST(test_limits_of_texts)
 {
 	struct config config;
 	size_t texts = 0;
 
-	(void)state;
 	config_init(&config);
 	for (size_t i = 0; i < setting_count; i++) {
 		const struct setting *setting = &setting_table[i];
@@ -154,7 +145,7 @@ static void test_limits_of_texts(void **state)
 }
 
 /* What a text of these types means is checked at once, not when it is used. */
-static void test_urls_and_addresses(void **state)
+TEST(test_urls_and_addresses)
 {
 	static const struct {
 		const char *key, *value;
@@ -176,7 +167,6 @@ static void test_urls_and_addresses(void **state)
 	struct config config;
 	size_t setting;
 
-	(void)state;
 	config_init(&config);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(
@@ -187,14 +177,13 @@ static void test_urls_and_addresses(void **state)
 }
 
 /* Found with grep, a line says it all: meaning, values and default, and refers to no other line. */
-static void test_help_lines_make_sense_alone(void **state)
+TEST(test_help_lines_make_sense_alone)
 {
 	static const char *const referring[] = {"likewise", "both", " such ", "them"};
 	char *text = NULL, *line, *rest;
 	size_t size, count = 0;
 	FILE *to = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(to);
 	setting_help(to);
 	fclose(to);
@@ -221,12 +210,11 @@ static void test_help_lines_make_sense_alone(void **state)
 
 /* ---- values -------------------------------------------------------------- */
 
-static void test_set(void **state)
+TEST(test_set)
 {
 	struct config config;
 	char error[CONFIG_ERROR_MAX];
 
-	(void)state;
 	config_init(&config);
 	assert_int_equal(config_set(&config, "drops.keys=17", &which, error), 0);
 	assert_int_equal(config.backend.drop_keys, 17);
@@ -239,12 +227,11 @@ static void test_set(void **state)
 	assert_false(config.backend.disabled[NF_PROBE_KFREE_SKB]);
 }
 
-static void test_set_slots(void **state)
+TEST(test_set_slots)
 {
 	struct config config;
 	char error[CONFIG_ERROR_MAX];
 
-	(void)state;
 	config_init(&config);
 	assert_int_equal(config.backend.slots.limit, 18);
 	assert_int_equal(config.backend.slots.names, 0);
@@ -264,7 +251,7 @@ static void test_set_slots(void **state)
 }
 
 /* An error names the setting and the values allowed; the setting keeps its value. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *setting, *says;
@@ -304,7 +291,6 @@ static void test_refused(void **state)
 	struct config config, before;
 	char error[CONFIG_ERROR_MAX];
 
-	(void)state;
 	config_init(&config);
 	before = config;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -317,7 +303,7 @@ static void test_refused(void **state)
 }
 
 /* What is printed for a value is read as that value. */
-static void test_print(void **state)
+TEST(test_print)
 {
 	static const char *const values[] = {"slots.devices=*, eth0, eth1",
 					     "slots.devices=eth0",
@@ -333,7 +319,6 @@ static void test_print(void **state)
 	char error[CONFIG_ERROR_MAX], *text;
 	size_t size;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		FILE *to = open_memstream(&text, &size);
 
@@ -348,22 +333,4 @@ static void test_print(void **state)
 		assert_memory_equal(&again, &config, sizeof(config));
 		free(text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_rows_are_whole),
-		cmocka_unit_test(test_limits_of_numbers),
-		cmocka_unit_test(test_limits_of_texts),
-		cmocka_unit_test(test_urls_and_addresses),
-		cmocka_unit_test(test_help_lines_make_sense_alone),
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_slots),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_print),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

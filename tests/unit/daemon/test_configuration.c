@@ -2,20 +2,15 @@
 /* Files, drop-ins and the command line: which value wins, where it came from, and what is refused. */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/configuration.h"
+#include "tests/unit/test.h"
 
 static char directory[] = "/tmp/netflowd-configuration-XXXXXX";
 static char path[PATH_MAX], error[CONFIG_ERROR_MAX];
@@ -39,6 +34,8 @@ static int end(void **state)
 	snprintf(command, sizeof(command), "rm -r %s", directory);
 	return system(command);
 }
+
+EACH_TEST(begin, end);
 
 /* Write a file below the directory. */
 static void put(const char *name, const char *text)
@@ -98,14 +95,13 @@ static void check_refused(int result, const char *place, const char *says)
 
 /* ---- sources ------------------------------------------------------------- */
 
-static void test_later_sources_win(void **state)
+TEST(test_later_sources_win)
 {
 	static const char *const set[] = {"drops.burst=4"};
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	const struct config *values;
 	char comment[PATH_MAX + 32];
 
-	(void)state;
 	put("main.conf", "# drops\n[drops]\nkeys = 1\nrate = 1\nburst = 1\nrecent = 1 ; few\n");
 	make_drop_ins();
 	put("main.conf.d/20-b.conf", "[drops]\nburst = 3\n");
@@ -128,7 +124,7 @@ static void test_later_sources_win(void **state)
 }
 
 /* What --print-config prints is a file with the same settings. */
-static void test_printed_is_read(void **state)
+TEST(test_printed_is_read)
 {
 	OWN_CONFIGURATION struct configuration *first = NULL;
 	OWN_CONFIGURATION struct configuration *second = NULL;
@@ -136,7 +132,6 @@ static void test_printed_is_read(void **state)
 	size_t size;
 	FILE *to;
 
-	(void)state;
 	put("main.conf", "[slots]\ndevices = eth0, eth1\nattach = kprobe\n[probes]\n"
 			 "disable = napi_poll\n[latency]\nslow_total = 1500us\n");
 	assert_int_equal(read_all(&first, NULL, 0), 0);
@@ -151,14 +146,13 @@ static void test_printed_is_read(void **state)
 			    sizeof(struct config));
 }
 
-static void test_several_files(void **state)
+TEST(test_several_files)
 {
 	char other[PATH_MAX];
 	const char *const files[] = {path, other};
 	const struct configuration_arguments arguments = {.file = files, .files = 2};
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 
-	(void)state;
 	snprintf(other, sizeof(other), "%s/other.conf", directory);
 	put("main.conf", "[drops]\nkeys = 1\nrate = 1\n");
 	put("other.conf", "[drops]\nrate = 2\n");
@@ -169,13 +163,12 @@ static void test_several_files(void **state)
 
 /* ---- refused ------------------------------------------------------------- */
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const set[] = {"drops.keys=0"};
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	char long_line[1000] = "";
 
-	(void)state;
 	check_refused(-ENOENT, path, "No such file");
 	put("main.conf", "[drops]\nkeys = 10\nrte = 5\n");
 	check_refused(-EINVAL,
@@ -200,9 +193,8 @@ static void test_refused(void **state)
 }
 
 /* A broken drop-in is named, not the file before it. */
-static void test_refused_drop_in(void **state)
+TEST(test_refused_drop_in)
 {
-	(void)state;
 	put("main.conf", "[drops]\nkeys = 10\n");
 	make_drop_ins();
 	put("main.conf.d/a.conf", "[drops]\nkeys = 11\n");
@@ -210,20 +202,18 @@ static void test_refused_drop_in(void **state)
 	check_refused(-EINVAL, "main.conf.d/b.conf:4:", "slots.limit = 1");
 }
 
-static void test_directory_as_file(void **state)
+TEST(test_directory_as_file)
 {
-	(void)state;
 	assert_int_equal(mkdir(path, 0755), 0);
 	check_refused(-EISDIR, path, "Is a directory");
 }
 
 /* A comment of any length, and settings that are indented as in other programs' files. */
-static void test_long_comments_and_blanks(void **state)
+TEST(test_long_comments_and_blanks)
 {
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	char text[4096] = "# ";
 
-	(void)state;
 	memset(text + 2, 'x', 2000);
 	strcat(text, " = y\n[drops]\n  keys = 10\n\trate = 7\n  ; ");
 	memset(text + strlen(text), 'z', 1000);
@@ -236,20 +226,4 @@ static void test_long_comments_and_blanks(void **state)
 	assert_int_equal(configuration_values(configuration)->backend.drop_keys, 10);
 	assert_int_equal(configuration_values(configuration)->backend.drop_rate, 7);
 	assert_int_equal(configuration_values(configuration)->backend.drop_burst, 8);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(later_sources_win),
-		TEST(printed_is_read),
-		TEST(several_files),
-		TEST(refused),
-		TEST(refused_drop_in),
-		TEST(directory_as_file),
-		TEST(long_comments_and_blanks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When the watchdog sends its ping: with a backend whose counters the test sets, and a socket as the manager. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/probe/backend.h"
 #include "daemon/process/loop.h"
 #include "daemon/watchdog.h"
+#include "tests/unit/test.h"
 
 #define MS UINT64_C(1000000)
 #define BEATS 6
@@ -148,51 +143,47 @@ static int end(void **state)
 	return unsetenv("NOTIFY_SOCKET");
 }
 
-static void test_all_is_well(void **state)
+ALL_TESTS(begin, end);
+
+TEST(test_all_is_well)
 {
 	unsigned int pings = pings_of((struct plan){.from = BEATS});
 
-	(void)state;
 	assert_int_equal(pings, BEATS);
 }
 
-static void test_no_delivery_no_ping(void **state)
+TEST(test_no_delivery_no_ping)
 {
 	static const struct plan plans[] = {
 		{.blind = true}, {.no_housekeep = true}, {.dispatch = -EIO}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(plans); i++)
 		/* Housekeeping ran before the first beat. */
 		assert_int_equal(pings_of(plans[i]), plans[i].no_housekeep);
 }
 
-static void test_pings_return_with_delivery(void **state)
+TEST(test_pings_return_with_delivery)
 {
 	unsigned int pings = pings_of((struct plan){.blind = true, .from = 1, .until = 3});
 
-	(void)state;
 	assert_int_equal(pings, BEATS - 2);
 }
 
-static void test_one_of_the_probes_is_enough(void **state)
+TEST(test_one_of_the_probes_is_enough)
 {
-	(void)state;
 	assert_int_equal(pings_of((struct plan){.no_consume = true}), BEATS);
 }
 
-static void test_probes_that_are_not_attached_prove_nothing(void **state)
+TEST(test_probes_that_are_not_attached_prove_nothing)
 {
-	(void)state;
 	assert_int_equal(pings_of((struct plan){.blind = true, .unattached = true}), BEATS);
 }
 
 /* As the service manager sets it, for this process and for another one. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	char pid[32];
 
-	(void)state;
 	unsetenv("WATCHDOG_USEC");
 	assert_int_equal(loop_watchdog_ns(), 0);
 	setenv("WATCHDOG_USEC", "30000000", 1);
@@ -205,18 +196,4 @@ static void test_limit(void **state)
 	assert_int_equal(loop_watchdog_ns(), UINT64_C(30000000000));
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_is_well),
-		cmocka_unit_test(test_no_delivery_no_ping),
-		cmocka_unit_test(test_pings_return_with_delivery),
-		cmocka_unit_test(test_one_of_the_probes_is_enough),
-		cmocka_unit_test(test_probes_that_are_not_attached_prove_nothing),
-		cmocka_unit_test(test_limit),
-	};
-
-	return cmocka_run_group_tests_name("watchdog", tests, begin, end);
 }

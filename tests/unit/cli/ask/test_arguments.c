@@ -2,20 +2,15 @@
 /* The command line: options, commands, and the errors of wrong ones. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/ask/arguments.h"
 #include "cli/command/command.h"
 #include "common/array.h"
+#include "tests/unit/test.h"
 
 #define WORDS_MAX 8
 
@@ -34,14 +29,13 @@ static int parse(struct arguments *arguments, const struct command *command,
 			       command ? command->name : NULL, argc, argv, next, error);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	static const char *const words[] = {NULL};
 	struct arguments_error error;
 	struct arguments arguments;
 	int next;
 
-	(void)state;
 	assert_int_equal(parse(&arguments, &command_drops, words, &next, &error), 0);
 	assert_string_equal(arguments.socket, "/run/netflowd/io.netflowd");
 	assert_int_equal(arguments.timeout_ms, 10000);
@@ -51,7 +45,7 @@ static void test_defaults(void **state)
 	assert_false(arguments.json);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	static const char *const words[] = {"--by",	 "dev",	 "--top=5", "--json",
 					    "--timeout", "0.25", "word",    NULL};
@@ -59,7 +53,6 @@ static void test_values(void **state)
 	struct arguments arguments;
 	int next;
 
-	(void)state;
 	assert_int_equal(parse(&arguments, &command_drops, words, &next, &error), 0);
 	assert_string_equal(arguments.by, "dev");
 	assert_int_equal(arguments.top, 5);
@@ -68,7 +61,7 @@ static void test_values(void **state)
 	assert_int_equal(next, 6);
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
 	static const struct {
 		const char *text;
@@ -80,7 +73,6 @@ static void test_durations(void **state)
 		{"2000000000s", -1}, {"", -1},		{".ms", -1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *const words[] = {"--over", cases[i].text, NULL};
 		struct arguments_error error = {};
@@ -93,7 +85,7 @@ static void test_durations(void **state)
 	}
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
 	static const char *const dashes[] = {"--json", "--", "--top", NULL};
 	static const char *const dash[] = {"-", NULL};
@@ -102,7 +94,6 @@ static void test_ends(void **state)
 	struct arguments arguments;
 	int next;
 
-	(void)state;
 	assert_int_equal(parse(&arguments, NULL, dashes, &next, &error), 0);
 	assert_int_equal(next, 2);
 	assert_int_equal(parse(&arguments, NULL, dash, &next, &error), 0);
@@ -111,7 +102,7 @@ static void test_ends(void **state)
 	assert_true(arguments.help);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *words[3];
@@ -146,7 +137,6 @@ static void test_refused(void **state)
 		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'q'"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct arguments_error error = {};
 		struct arguments arguments;
@@ -159,7 +149,7 @@ static void test_refused(void **state)
 }
 
 /* Limits are named with their unit; a single word is named without "or". */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct {
 		const struct command *command;
@@ -180,7 +170,6 @@ static void test_limits(void **state)
 		 "--interval must be a number of seconds from 0.1 to 3600, not '0.05'"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct arguments_error error = {};
 		struct arguments arguments;
@@ -193,7 +182,7 @@ static void test_limits(void **state)
 }
 
 /* An option of any length ends the sentence, not the program. */
-static void test_long(void **state)
+TEST(test_long)
 {
 	char word[5000] = "--";
 	const char *const unknown[] = {word, NULL};
@@ -202,7 +191,6 @@ static void test_long(void **state)
 	struct arguments arguments;
 	int next;
 
-	(void)state;
 	memset(word + 2, 'a', sizeof(word) - 3);
 	assert_int_equal(parse(&arguments, &command_drops, unknown, &next, &error), -EINVAL);
 	assert_true(strlen(error.s) < sizeof(error.s));
@@ -210,11 +198,10 @@ static void test_long(void **state)
 	assert_true(strlen(error.s) < sizeof(error.s));
 }
 
-static void test_commands(void **state)
+TEST(test_commands)
 {
 	const char *nearest = NULL;
 
-	(void)state;
 	assert_ptr_equal(command_find("drops", &nearest), &command_drops);
 	assert_null(command_find("drop", &nearest));
 	assert_string_equal(nearest, "drops");
@@ -247,7 +234,7 @@ static int run_quietly(int argc, char *const argv[])
 }
 
 /* The exit status of the whole program, as far as it runs without a daemon. */
-static void test_status(void **state)
+TEST(test_status)
 {
 	static const struct {
 		const char *words[5];
@@ -274,7 +261,6 @@ static void test_status(void **state)
 		 REPORT_UNREACHABLE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int argc = 0;
 
@@ -282,17 +268,4 @@ static void test_status(void **state)
 			argc++;
 		assert_int_equal(run_quietly(argc, (char *const *)cases[i].words), cases[i].status);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_long),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_status),
-	};
-
-	return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentences about the time that an answer covers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "cli/ask/covered.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "tests/unit/test.h"
 
 /* Of ten minutes from 03:00 on. */
 static json_t *period(int64_t covered_s, const char *begins, const char *to, int gaps)
@@ -27,7 +22,7 @@ static json_t *period(int64_t covered_s, const char *begins, const char *to, int
 			 gaps);
 }
 
-static void test_sentences(void **state)
+TEST(test_sentences)
 {
 	OWN_JSON json_t *whole =
 		period(600, "2026-11-20T00:00:00+01:00", "2026-11-28T03:10:00+01:00", 0);
@@ -39,7 +34,6 @@ static void test_sentences(void **state)
 		period(250, "2026-11-20T00:00:00+01:00", "2026-11-28T03:04:10+01:00", 0);
 	size_t at = 0, found = 0;
 
-	(void)state;
 	assert_true(covered_whole(NULL) && covered_whole(whole));
 	assert_string_equal(covered_sentence(whole).s,
 			    "covers all of 10 min 00 s, in buckets of up to 10.0 s");
@@ -67,7 +61,7 @@ static void test_sentences(void **state)
 		"The history cannot be written now: the disk is full; what happens until it can is missing");
 }
 
-static void test_reasons(void **state)
+TEST(test_reasons)
 {
 	OWN_JSON json_t *gap = json_pack("{s:s, s:s}", "from", "2026-11-28T03:00:00+01:00", "to",
 					 "2026-11-28T03:01:00+01:00");
@@ -76,7 +70,6 @@ static void test_reasons(void **state)
 			  "2026-11-28T03:00:13+01:00", "by_ns", (json_int_t)-691200000000000, "at",
 			  "2026-11-28T03:00:00+01:00", "by_ns", (json_int_t)691200000000000);
 
-	(void)state;
 	assert_string_equal(covered_gap_text(gap).s,
 			    "from 2026-11-28 03:00:00 +01:00 to 2026-11-28 03:01:00 +01:00");
 	json_object_set_new(gap, "reason", json_string("paused"));
@@ -101,9 +94,8 @@ static void check_nothing(const char *before, const char *after, const char *fai
 	assert_string_equal(covered_nothing(parameters).s, expected);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-	(void)state;
 	check_nothing(
 		NULL, "2026-11-28T02:30:00Z", NULL,
 		"no history from 2026-11-28 03:00:00 Z to 2026-11-28 03:10:00 Z: it begins at 2026-11-28 02:30:00 Z");
@@ -116,15 +108,4 @@ static void test_nothing(void **state)
 	check_nothing(
 		NULL, NULL, NULL,
 		"no history from 2026-11-28 03:00:00 Z to 2026-11-28 03:10:00 Z: the history is empty");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sentences),
-		cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,16 @@
 /* A shell in the place of netflowd: its lines, its end, and the programs that cannot be started. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/ask/child.h"
 #include "cli/ask/netflowd.h"
+#include "tests/unit/test.h"
 
 static struct netflowd *start(const char *script)
 {
@@ -42,12 +37,11 @@ static const char *next(struct netflowd *netflowd)
 	}
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	OWN_NETFLOWD struct netflowd *netflowd =
 		start("echo one; echo; printf 'in '; sleep 0.1; echo parts; printf end; exit 7");
 
-	(void)state;
 	assert_string_equal(next(netflowd), "one");
 	assert_string_equal(next(netflowd), "");
 	assert_string_equal(next(netflowd), "in parts");
@@ -59,14 +53,13 @@ static void test_lines(void **state)
 }
 
 /* A line that is longer than the room for it comes in parts, none of it is lost. */
-static void test_a_long_line(void **state)
+TEST(test_a_long_line)
 {
 	OWN_NETFLOWD struct netflowd *netflowd =
 		start("head -c 100000 /dev/zero | tr '\\0' x; echo; echo short");
 	const char *line;
 	size_t sum = 0;
 
-	(void)state;
 	while ((line = next(netflowd)) && strcmp(line, "short") != 0) {
 		assert_int_equal(strspn(line, "x"), strlen(line));
 		sum += strlen(line);
@@ -75,11 +68,10 @@ static void test_a_long_line(void **state)
 	assert_int_equal(sum, 100000);
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	OWN_NETFLOWD struct netflowd *netflowd = start("echo here; exec sleep 1000");
 
-	(void)state;
 	assert_string_equal(next(netflowd), "here");
 	netflowd_end(netflowd);
 	assert_null(next(netflowd));
@@ -87,12 +79,11 @@ static void test_end(void **state)
 }
 
 /* Signals that this process blocks are not blocked in its children. */
-static void test_signals_reach_it(void **state)
+TEST(test_signals_reach_it)
 {
 	OWN_NETFLOWD struct netflowd *netflowd = NULL;
 	sigset_t set;
 
-	(void)state;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -104,12 +95,11 @@ static void test_signals_reach_it(void **state)
 	assert_int_equal(netflowd_wait(netflowd), 3);
 }
 
-static void test_no_such_program(void **state)
+TEST(test_no_such_program)
 {
 	const char *const arguments[] = {NULL};
 	struct netflowd *netflowd = NULL;
 
-	(void)state;
 	setenv("NETFLOWD", "/nonexistent/netflowd", 1);
 	assert_int_equal(netflowd_start(&netflowd, arguments), REPORT_FAILED);
 	assert_null(netflowd);
@@ -120,7 +110,7 @@ static void test_no_such_program(void **state)
 		assert_int_equal(netflowd_start(&netflowd, arguments), REPORT_FAILED);
 }
 
-static void test_children(void **state)
+TEST(test_children)
 {
 	char *const good[] = {"/bin/sh", "-c", "exit 5", NULL};
 	char *const none[] = {"/nonexistent/program", NULL};
@@ -128,7 +118,6 @@ static void test_children(void **state)
 	pid_t pid = 0;
 	int status;
 
-	(void)state;
 	assert_int_equal(child_start(&pid, none, -1, 0), -ENOENT);
 	assert_int_equal(child_start(&pid, data, -1, 0), -EACCES);
 	assert_int_equal(pid, 0);
@@ -138,15 +127,4 @@ static void test_children(void **state)
 	/* Neither of the failures left a process. */
 	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	 cmocka_unit_test(test_a_long_line),
-		cmocka_unit_test(test_end),	 cmocka_unit_test(test_signals_reach_it),
-		cmocka_unit_test(test_children), cmocka_unit_test(test_no_such_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

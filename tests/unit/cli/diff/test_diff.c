@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What netflowctl diff makes of invented replies: how rows are joined, marked and ordered, and what is not compared. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/ask/field.h"
 #include "cli/diff/diff.h"
@@ -17,6 +11,7 @@
 #include "common/array.h"
 #include "common/json.h"
 #include "daemon/probe/probes.h"
+#include "tests/unit/test.h"
 
 static const char status[] =
 	"{\"recording\":{\"duration_ns\":2000000000,\"dated\":false},"
@@ -174,14 +169,13 @@ static void expect_in(const char *text, const char *part)
 
 /* ---- drops ---- */
 
-static void test_drops(void **state)
+TEST(test_drops)
 {
 	const struct texts a = {.drops = drops_a}, b = {.drops = drops_b};
 	OWN_JSON json_t *diff = diff_of(&a, &b);
 	OWN_FREE char *page = page_of(diff);
 	double per_second;
 
-	(void)state;
 	expect_drop(diff, 0, "NO_SOCKET", "more", 500, 4217);
 	expect_drop(diff, 1, "LESS", "fewer", 4000, 1000);
 	expect_drop(diff, 2, "NEW", "new", 0, 100);
@@ -200,12 +194,11 @@ static void test_drops(void **state)
 }
 
 /* The same packets in half the time are twice the rate. */
-static void test_exposure(void **state)
+TEST(test_exposure)
 {
 	const struct texts a = {.drops = drops_b}, b = {.drops = drops_b, .status = status_worse};
 	OWN_JSON json_t *same = diff_of(&a, &a), *diff = diff_of(&a, &b);
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_null(json_object_get(drop_at(same, i), "mark"));
 		assert_string_equal(field_text(drop_at(diff, i), "mark"), "more");
@@ -214,14 +207,13 @@ static void test_exposure(void **state)
 	}
 }
 
-static void test_drops_that_cannot_be_compared(void **state)
+TEST(test_drops_that_cannot_be_compared)
 {
 	const struct texts a = {.drops = drops_a}, b = {.probes = "{\"probes\":[]}"},
 			   c = {.status = "{\"recording\":{\"duration_ns\":0}}"};
 	OWN_JSON json_t *blind = diff_of(&a, &b), *brief = diff_of(&c, &a);
 	OWN_FREE char *page = page_of(blind);
 
-	(void)state;
 	assert_false(field_true(json_object_get(blind, "drops"), "compared"));
 	assert_false(field_true(json_object_get(brief, "drops"), "compared"));
 	assert_null(drop_at(blind, 0));
@@ -230,13 +222,12 @@ static void test_drops_that_cannot_be_compared(void **state)
 
 /* ---- latency ---- */
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	const struct texts a = {.latency = latency_a}, b = {.latency = latency_b};
 	OWN_JSON json_t *diff = diff_of(&a, &b), *reverse = diff_of(&b, &a);
 	OWN_FREE char *page = page_of(diff);
 
-	(void)state;
 	assert_string_equal(mark_of(diff, "receive_to_copy", "p50"), "-");
 	assert_string_equal(mark_of(diff, "receive_to_copy", "p90"), "slower");
 	/* 200 packets are too few for a p99. */
@@ -250,20 +241,19 @@ static void test_latency(void **state)
 	expect_in(page, "not in A\n");
 }
 
-static void test_same_recording(void **state)
+TEST(test_same_recording)
 {
 	const struct texts a = {.drops = drops_a, .latency = latency_b};
 	OWN_JSON json_t *diff = diff_of(&a, &a);
 	OWN_FREE char *text = json_dumps(diff, 0);
 
-	(void)state;
 	assert_null(strstr(text, "\"mark\""));
 	assert_non_null(strstr(text, "\"p\": 1.0"));
 }
 
 /* ---- what a recording lacks ---- */
 
-static void test_missing_probe(void **state)
+TEST(test_missing_probe)
 {
 	const struct texts a = {.latency = latency_a},
 			   b = {.latency = latency_b, .probes = probes_fewer};
@@ -271,7 +261,6 @@ static void test_missing_probe(void **state)
 	OWN_FREE char *page = page_of(diff);
 	const json_t *run = segment_named(diff, "wakeup_to_run");
 
-	(void)state;
 	assert_false(field_true(run, "compared"));
 	assert_null(json_object_get(run, "quantiles"));
 	assert_non_null(json_object_get(run, "a"));
@@ -282,13 +271,12 @@ static void test_missing_probe(void **state)
 	assert_null(strstr(page, "xennet_start_xmit"));
 }
 
-static void test_losses_and_coverage(void **state)
+TEST(test_losses_and_coverage)
 {
 	const struct texts a = {}, b = {.status = status_worse, .probes = probes_fewer};
 	OWN_JSON json_t *diff = diff_of(&a, &b);
 	OWN_FREE char *page = page_of(diff);
 
-	(void)state;
 	assert_int_equal(field_count_or(json_object_get(diff, "b"), "lost", 0), 40);
 	expect_in(page, "B lost at least 40 events in 2 gaps");
 	expect_in(page, "B has 3 events that cannot be read");
@@ -299,7 +287,7 @@ static void test_losses_and_coverage(void **state)
 }
 
 /* A segment that a probe's own text names needs that probe. */
-static void test_every_probe_has_its_segments(void **state)
+TEST(test_every_probe_has_its_segments)
 {
 	static const char *const segments[] = {
 		"irq_to_softirq",      "raise_to_softirq",
@@ -311,7 +299,6 @@ static void test_every_probe_has_its_segments(void **state)
 		"xmit_to_free",	       "tx_total",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NF_PROBE_COUNT; i++) {
 		const struct probe_spec *spec = &probe_specs[i];
 		size_t needed = 0;
@@ -330,20 +317,4 @@ static void test_every_probe_has_its_segments(void **state)
 		    strcmp(spec->name, "napi_poll") != 0 && !needed)
 			fail_msg("%s is needed for no segment", spec->name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_exposure),
-		cmocka_unit_test(test_drops_that_cannot_be_compared),
-		cmocka_unit_test(test_latency),
-		cmocka_unit_test(test_same_recording),
-		cmocka_unit_test(test_missing_probe),
-		cmocka_unit_test(test_losses_and_coverage),
-		cmocka_unit_test(test_every_probe_has_its_segments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

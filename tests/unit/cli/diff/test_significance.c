@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The statistics of netflowctl diff: values that were computed exactly, and the promised rate of false marks. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "cli/diff/significance.h"
 #include "common/array.h"
+#include "tests/unit/test.h"
 
 static void expect_near(double value, double expected)
 {
@@ -21,9 +16,8 @@ static void expect_near(double value, double expected)
 
 /* ---- the binomial distribution ---- */
 
-static void test_binomial(void **state)
+TEST(test_binomial)
 {
-	(void)state;
 	expect_near(significance_at_least(10, 10, 0.5), 1 / 1024.0);
 	expect_near(significance_at_most(3, 10, 0.5), 176 / 1024.0);
 	expect_near(significance_at_most(7, 40, 0.25), 0.181954154000583);
@@ -36,11 +30,10 @@ static void test_binomial(void **state)
 			    1);
 }
 
-static void test_binomial_of_many(void **state)
+TEST(test_binomial_of_many)
 {
 	const uint64_t n = 1000000000;
 
-	(void)state;
 	/* Half of it, and half of the term in the middle, 1 / sqrt(pi n / 2). */
 	assert_true(fabs(significance_at_most(n / 2, n, 0.5) - 0.5000126157) < 1e-5);
 	/* Four standard deviations. */
@@ -60,9 +53,8 @@ static void expect_rates(uint64_t a, double exposure_a, uint64_t b, double expos
 	assert_int_equal(result.sign, sign);
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
-	(void)state;
 	expect_rates(0, 1, 10, 1, 2 / 1024.0, 1);
 	expect_rates(10, 1, 0, 1, 2 / 1024.0, -1);
 	expect_rates(10, 1, 12, 1, 0.831811904907227, 1);
@@ -79,9 +71,8 @@ static void test_rates(void **state)
 	assert_true(significance_rates(1, 1, 1000000, 1).p == 0);
 }
 
-static void test_too_few_packets(void **state)
+TEST(test_too_few_packets)
 {
-	(void)state;
 	assert_false(significance_rates(0, 1, 0, 1).tested);
 	assert_false(significance_rates(0, 1, 7, 1).tested);
 	assert_true(significance_rates(0, 1, 8, 1).tested);
@@ -90,9 +81,8 @@ static void test_too_few_packets(void **state)
 }
 
 /* Of all outcomes with equal rates, those with p <= 1 % have a probability of at most 1 %. */
-static void test_level_of_rates(void **state)
+TEST(test_level_of_rates)
 {
-	(void)state;
 	for (uint64_t n = 8; n < 300; n += 7) {
 		for (double part = 0.1; part < 1; part += 0.1) {
 			double wrong = 0;
@@ -126,12 +116,11 @@ static struct buckets histogram(const uint64_t *counts, size_t count)
 	const uint64_t name##_counts[] = {__VA_ARGS__}; \
 	OWN_BUCKETS struct buckets name = histogram(name##_counts, ARRAY_SIZE(name##_counts))
 
-static void test_same_histogram(void **state)
+TEST(test_same_histogram)
 {
 	const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
 	HISTOGRAM(one, 5000, 3000, 0, 1000, 900, 100);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
 		struct significance result = significance_quantiles(&one, &one, quantiles[i]);
 
@@ -141,13 +130,12 @@ static void test_same_histogram(void **state)
 	}
 }
 
-static void test_next_bucket_is_the_same(void **state)
+TEST(test_next_bucket_is_the_same)
 {
 	HISTOGRAM(a, 100000);
 	HISTOGRAM(b, 0, 100000);
 	HISTOGRAM(c, 0, 0, 100000);
 
-	(void)state;
 	assert_true(significance_quantiles(&a, &b, 0.5).p == 1);
 	assert_true(significance_quantiles(&b, &a, 0.5).p == 1);
 	assert_int_equal(significance_quantiles(&a, &c, 0.5).sign, 1);
@@ -155,14 +143,13 @@ static void test_next_bucket_is_the_same(void **state)
 	assert_true(significance_quantiles(&a, &c, 0.999).p < 1e-9);
 }
 
-static void test_known_quantiles(void **state)
+TEST(test_known_quantiles)
 {
 	HISTOGRAM(a, 100);
 	HISTOGRAM(b, 40, 0, 0, 0, 60);
 	HISTOGRAM(c, 30, 0, 0, 0, 70);
 	struct significance result = significance_quantiles(&a, &b, 0.5);
 
-	(void)state;
 	expect_near(result.p, 4 * 0.0284439668204904);
 	assert_int_equal(result.sign, 1);
 	expect_near(significance_quantiles(&a, &c, 0.5).p, 4 * significance_at_most(30, 100, 0.5));
@@ -173,7 +160,7 @@ static void test_known_quantiles(void **state)
 	expect_near(significance_quantiles(&a, &d, 0.9).p, 4 * pow(0.9, 100));
 }
 
-static void test_packets_that_a_quantile_needs(void **state)
+TEST(test_packets_that_a_quantile_needs)
 {
 	HISTOGRAM(eight, 8);
 	HISTOGRAM(nine, 9);
@@ -182,7 +169,6 @@ static void test_packets_that_a_quantile_needs(void **state)
 	HISTOGRAM(fewer, 0, 0, 0, 5988);
 	OWN_BUCKETS struct buckets none = {};
 
-	(void)state;
 	assert_false(significance_quantiles(&eight, &eight, 0.5).tested);
 	assert_true(significance_quantiles(&nine, &nine, 0.5).tested);
 	assert_false(significance_quantiles(&nine, &nine, 0.9).tested);
@@ -192,12 +178,11 @@ static void test_packets_that_a_quantile_needs(void **state)
 }
 
 /* The last bucket has no upper limit. */
-static void test_open_bucket(void **state)
+TEST(test_open_bucket)
 {
 	HISTOGRAM(a, 100);
 	OWN_BUCKETS struct buckets open = {};
 
-	(void)state;
 	assert_int_equal(buckets_add(&open, (struct bucket){1ULL << 40, UINT64_MAX, 100}), 0);
 	assert_int_equal(significance_quantiles(&a, &open, 0.5).sign, 1);
 	assert_int_equal(significance_quantiles(&open, &a, 0.5).sign, -1);
@@ -227,9 +212,8 @@ static double wrong_marks(double part, double quantile)
 	return wrong;
 }
 
-static void test_level_of_quantiles(void **state)
+TEST(test_level_of_quantiles)
 {
-	(void)state;
 	for (double part = 0.05; part < 1; part += 0.05)
 		assert_true(wrong_marks(part, 0.5) <= SIGNIFICANCE_LEVEL);
 	assert_true(wrong_marks(0.75, 0.75) <= SIGNIFICANCE_LEVEL);
@@ -237,7 +221,7 @@ static void test_level_of_quantiles(void **state)
 
 /* ---- all tests together ---- */
 
-static void test_correction(void **state)
+TEST(test_correction)
 {
 	struct significance results[] = {
 		{.tested = true, .p = 0.03, .sign = 1},
@@ -247,7 +231,6 @@ static void test_correction(void **state)
 	};
 	struct significance *pointers[] = {&results[0], &results[1], &results[2], &results[3]};
 
-	(void)state;
 	assert_int_equal(significance_correct(pointers, ARRAY_SIZE(pointers)), 0);
 	expect_near(results[1].corrected, 0.003);
 	expect_near(results[3].corrected, 0.008);
@@ -259,7 +242,7 @@ static void test_correction(void **state)
 }
 
 /* A larger p is never corrected to less than a smaller one, and never to more than 1. */
-static void test_correction_is_monotonic(void **state)
+TEST(test_correction_is_monotonic)
 {
 	struct significance results[] = {
 		{.tested = true, .p = 0.0041, .sign = 1},
@@ -268,7 +251,6 @@ static void test_correction_is_monotonic(void **state)
 	};
 	struct significance *pointers[] = {&results[0], &results[1], &results[2]};
 
-	(void)state;
 	assert_int_equal(significance_correct(pointers, ARRAY_SIZE(pointers)), 0);
 	expect_near(results[1].corrected, 0.012);
 	expect_near(results[0].corrected, 0.012);
@@ -277,12 +259,11 @@ static void test_correction_is_monotonic(void **state)
 }
 
 /* 10 packets instead of none are significant alone, but not as one of six such rows. */
-static void test_correction_counts_tests(void **state)
+TEST(test_correction_counts_tests)
 {
 	struct significance results[6];
 	struct significance *pointers[6];
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		results[i] = i ? significance_rates(10, 1, 12, 1) : significance_rates(0, 1, 10, 1);
 		pointers[i] = &results[i];
@@ -293,26 +274,4 @@ static void test_correction_counts_tests(void **state)
 	assert_int_equal(significance_mark(&results[0]), 0);
 	for (size_t i = 1; i < 6; i++)
 		assert_int_equal(significance_mark(&results[i]), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_binomial),
-		cmocka_unit_test(test_binomial_of_many),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_too_few_packets),
-		cmocka_unit_test(test_level_of_rates),
-		cmocka_unit_test(test_same_histogram),
-		cmocka_unit_test(test_next_bucket_is_the_same),
-		cmocka_unit_test(test_known_quantiles),
-		cmocka_unit_test(test_packets_that_a_quantile_needs),
-		cmocka_unit_test(test_open_bucket),
-		cmocka_unit_test(test_level_of_quantiles),
-		cmocka_unit_test(test_correction),
-		cmocka_unit_test(test_correction_is_monotonic),
-		cmocka_unit_test(test_correction_counts_tests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,15 @@
 /* Records as packets of a pcapng file: checks the bytes of the file, block by block. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/file/capture.h"
 #include "common/array.h"
+#include "tests/unit/test.h"
 
 #define FOLDER "/tmp/netflowd-pcapng-XXXXXX"
 #define FILE_MAX 65536
@@ -53,6 +48,8 @@ static int teardown(void **state)
 	free(fixture);
 	return ret;
 }
+
+EACH_TEST(setup, teardown);
 
 static uint32_t word(const uint8_t *bytes)
 {
@@ -166,7 +163,7 @@ static size_t after_bytes(uint32_t captured)
 	return PACKET_HEAD + ((captured + 3) & ~3U);
 }
 
-static void test_drops(void **state)
+TEST(test_drops)
 {
 	static const char *const records[] = {
 		"{" TIME "," ETHERNET ",\"device\":\"eth0\",\"netns\":7,\"reason\":\"NO_SOCKET\","
@@ -223,7 +220,7 @@ static void test_drops(void **state)
 	assert_packet(block(fixture, 9, 6), 3, unknown, sizeof(unknown), sizeof(unknown));
 }
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	static const char *const record =
 		"{" TIME "," ETHERNET ",\"outcome\":\"forwarded\",\"slow\":true,"
@@ -247,7 +244,7 @@ static void test_latency(void **state)
 }
 
 /* A followed file has its name at once; a capture that is not completed leaves no file. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	struct fixture *fixture = *state;
 	OWN_CAPTURE struct capture followed = {};
@@ -260,15 +257,4 @@ static void test_files(void **state)
 	assert_int_equal(capture_open(&followed, "/nonexistent/file", false), -ENOENT);
 	assert_int_equal(capture_open(&followed, fixture->path, true), 0);
 	assert_int_equal(access(fixture->path, F_OK), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_drops, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_latency, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("pcapng", tests, NULL, NULL);
 }

@@ -2,21 +2,16 @@
 /* Latency records as trace events, groups and timelines. */
 #include <errno.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/ask/field.h"
 #include "cli/ask/session.h"
 #include "cli/file/trace.h"
 #include "cli/show/groups.h"
 #include "cli/show/timeline.h"
+#include "tests/unit/test.h"
 
 /* A packet received at `second`.000000 s, whose reader woke 1 µs and read 3 µs after that. */
 #define RECORD(second, pid, comparable)                                                            \
@@ -77,7 +72,7 @@ static void assert_slice(const json_t *trace, size_t n, const char *name, double
 	assert_int_equal(field_count_or(slice, "tid", 0), tid);
 }
 
-static void test_trace(void **state)
+TEST(test_trace)
 {
 	OWN_JSON json_t *records = parse(records_text);
 	OWN_JSON json_t *trace_of = NULL;
@@ -85,7 +80,6 @@ static void test_trace(void **state)
 	const json_t *record;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(trace_new(&trace), 0);
 	json_array_foreach(records, i, record) assert_int_equal(trace_add(trace, record), 0);
 	assert_int_equal(trace_records(trace), 4);
@@ -107,13 +101,12 @@ static void test_trace(void **state)
 	assert_null(event(trace_of, "X", 7));
 }
 
-static void test_trace_of_nothing(void **state)
+TEST(test_trace_of_nothing)
 {
 	OWN_JSON json_t *empty = json_object();
 	OWN_JSON json_t *trace_of = NULL;
 	OWN_TRACE struct trace *trace = NULL;
 
-	(void)state;
 	assert_int_equal(trace_new(&trace), 0);
 	assert_int_equal(trace_add(trace, empty), -EINVAL);
 	assert_int_equal(trace_json(trace, &trace_of), 0);
@@ -131,12 +124,11 @@ static void assert_group(const json_t *groups, size_t n, const char *by, const c
 	assert_int_equal(field_count_or(group, "p50_ns", 0), p50_ns);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
 	OWN_JSON json_t *records = parse(records_text);
 	OWN_JSON json_t *groups = NULL;
 
-	(void)state;
 	assert_int_equal(groups_of_records(records, "process", &groups), 0);
 	assert_int_equal(json_array_size(groups), 5);
 	assert_group(groups, 0, "process", "reader[7]", "receive_to_wakeup", 3, 1000);
@@ -150,7 +142,7 @@ static void test_groups(void **state)
 }
 
 /* A sent packet's total ends when the driver has it, as in its histogram; its record goes on. */
-static void test_group_total(void **state)
+TEST(test_group_total)
 {
 	OWN_JSON json_t *records =
 		parse("[{\"outcome\":\"transmitted\",\"total_ns\":900,\"comparable\":true,"
@@ -160,7 +152,6 @@ static void test_group_total(void **state)
 		      "\"free\",\"duration_ns\":400}]}]");
 	OWN_JSON json_t *groups = NULL;
 
-	(void)state;
 	assert_int_equal(groups_of_records(records, "process", &groups), 0);
 	assert_int_equal(json_array_size(groups), 3);
 	assert_group(groups, 0, "process", "-", "queue_to_xmit", 1, 500);
@@ -168,7 +159,7 @@ static void test_group_total(void **state)
 	assert_group(groups, 2, "process", "-", "tx_total", 1, 500);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	OWN_JSON json_t *latencies =
 		parse("[{\"direction\":\"rx\",\"segment\":\"s\",\"device\":\"a\",\"count\":1,"
@@ -181,7 +172,6 @@ static void test_merge(void **state)
 	const json_t *rx;
 	double mean = 0;
 
-	(void)state;
 	assert_int_equal(groups_merge(latencies, &merged), 0);
 	assert_int_equal(json_array_size(merged), 2);
 	rx = json_array_get(merged, 0);
@@ -192,7 +182,7 @@ static void test_merge(void **state)
 	assert_null(json_object_get(rx, "device"));
 }
 
-static void test_timeline(void **state)
+TEST(test_timeline)
 {
 	const struct term term = {.utf8 = true};
 	OWN_JSON json_t *record = parse(RECORD("01", "7", "false"));
@@ -201,7 +191,6 @@ static void test_timeline(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_int_equal(page_new(&page, &term), 0);
 	timeline_put(page, record, "2026-11-21");
 	assert_int_equal(page_write(page, out), 0);
@@ -220,13 +209,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trace),  cmocka_unit_test(test_trace_of_nothing),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_group_total),
-		cmocka_unit_test(test_merge),  cmocka_unit_test(test_timeline),
-	};
-
-	return cmocka_run_group_tests_name("trace", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The keys of the live view: what each changes, and how a device's name is typed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/live/controls.h"
 #include "cli/terminal/screen.h"
 #include "cli/terminal/term.h"
+#include "tests/unit/test.h"
 
 static void press(struct controls *controls, const char *keys)
 {
@@ -20,11 +15,10 @@ static void press(struct controls *controls, const char *keys)
 		controls_press(controls, (unsigned char)*keys);
 }
 
-static void test_views(void **state)
+TEST(test_views)
 {
 	struct controls controls = {};
 
-	(void)state;
 	press(&controls, "3");
 	assert_int_equal(controls.view.shown, VIEW_LATENCY);
 	press(&controls, "\t\t");
@@ -42,11 +36,10 @@ static void test_views(void **state)
 	assert_false(controls.view.help);
 }
 
-static void test_switches(void **state)
+TEST(test_switches)
 {
 	struct controls controls = {};
 
-	(void)state;
 	press(&controls, "h p");
 	assert_true(controls.view.help);
 	assert_false(controls.view.paused); /* the blank and p */
@@ -69,11 +62,10 @@ static void test_switches(void **state)
 	assert_false(controls.restart);
 }
 
-static void test_device(void **state)
+TEST(test_device)
 {
 	struct controls controls = {.message = "no such device: eht0"};
 
-	(void)state;
 	assert_null(controls_device(&controls));
 	press(&controls, "/q1");
 	assert_string_equal(controls.message, "");
@@ -103,12 +95,11 @@ static void test_device(void **state)
 }
 
 /* A name of any length is cut, typed or given with --dev. */
-static void test_long_device(void **state)
+TEST(test_long_device)
 {
 	struct controls controls = {};
 	char name[1000];
 
-	(void)state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	controls_choose(&controls, name);
@@ -137,26 +128,14 @@ static void assert_foot(const struct controls *controls, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void test_foot(void **state)
+TEST(test_foot)
 {
 	struct controls controls = {};
 
-	(void)state;
 	assert_foot(&controls, "q quit  h help  1-5 views  / device  space pause\n");
 	press(&controls, "/et");
 	assert_foot(&controls, "device: et_\n");
 	controls_press(&controls, SCREEN_KEY_ESCAPE);
 	strcpy(controls.message, "no such device: eht0");
 	assert_foot(&controls, "no such device: eht0\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_views),  cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_device), cmocka_unit_test(test_long_device),
-		cmocka_unit_test(test_foot),
-	};
-
-	return cmocka_run_group_tests_name("controls", tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
 /* The live view: readings from invented replies, and the frames that show them. */
 #include <errno.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/ask/field.h"
 #include "cli/live/frame.h"
@@ -18,6 +12,7 @@
 #include "cli/live/view.h"
 #include "cli/show/drop_lines.h"
 #include "cli/show/ledger.h"
+#include "tests/unit/test.h"
 
 /* The replies of a daemon, and the calls that it received. */
 struct answers {
@@ -140,12 +135,11 @@ static void assert_about(double value, double expected)
 	assert_true(value > expected * 0.9 && value <= expected);
 }
 
-static void test_packets(void **state)
+TEST(test_packets)
 {
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 
-	(void)state;
 	read_twice(&before, &now);
 	assert_true(before->packets_per_second[READING_RECEIVED] < 0);
 	assert_true(now->packets_per_second[READING_RECEIVED] == 1000);
@@ -156,7 +150,7 @@ static void test_packets(void **state)
 }
 
 /* A burst of 20,000 in two seconds, of which the probes saw 100 and the kernel says the rest. */
-static void test_counted(void **state)
+TEST(test_counted)
 {
 	const struct answers first = {
 		.status = "{\"daemon\":{\"uptime_ns\":1000000000},\"latency\":{\"passed\":0},"
@@ -182,7 +176,6 @@ static void test_counted(void **state)
 	OWN_READING struct reading *now = NULL;
 	OWN_READING struct reading *of_one = NULL;
 
-	(void)state;
 	assert_int_equal(reading_new(&before, NULL, answer, &early_answers, &all), 0);
 	before->latency_ns -= 2000000000;
 	assert_int_equal(reading_new(&now, before, answer, &late_answers, &all), 0);
@@ -197,7 +190,7 @@ static void test_counted(void **state)
 }
 
 /* Counters of a namespace without a process cannot be read: the probes saw 100 sent packets, the counters show 6. */
-static void test_counted_in_part(void **state)
+TEST(test_counted_in_part)
 {
 	const struct reading_scope all = {};
 	struct answers first = {
@@ -212,7 +205,6 @@ static void test_counted_in_part(void **state)
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 
-	(void)state;
 	second.status = "{\"daemon\":{\"uptime_ns\":3000000000},\"latency\":{\"passed\":1},"
 			"\"packets\":{\"received\":110,\"transmitted\":110,\"counted\":{"
 			"\"received\":210,\"unseen\":100,\"sent\":16,"
@@ -223,12 +215,11 @@ static void test_counted_in_part(void **state)
 	assert_true(now->packets_per_second[READING_TRANSMITTED] == 50);
 }
 
-static void test_drops(void **state)
+TEST(test_drops)
 {
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 
-	(void)state;
 	read_twice(&before, &now);
 	assert_true(before->drops.at[0].per_second < 0);
 	assert_int_equal(now->drops.count, 3);
@@ -240,13 +231,12 @@ static void test_drops(void **state)
 	assert_string_equal(now->drops.at[2].reason, "77");
 }
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 	const struct reading_segment *copy, *free_;
 
-	(void)state;
 	read_twice(&before, &now);
 	copy = &now->segments[READING_RECEIVE_TO_COPY];
 	assert_int_equal(copy->all.total, 27);
@@ -261,7 +251,7 @@ static void test_latency(void **state)
 	assert_true(now->segments[READING_RX_TOTAL].per_second == 0);
 }
 
-static void test_polls(void **state)
+TEST(test_polls)
 {
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
@@ -269,7 +259,6 @@ static void test_polls(void **state)
 	struct answers answers = late;
 	OWN_READING struct reading *one = NULL;
 
-	(void)state;
 	read_twice(&before, &now);
 	assert_true(before->polls.devices[0].polls_rate < 0);
 	assert_true(before->polls.cpus[0].processed_rate < 0);
@@ -288,14 +277,13 @@ static void test_polls(void **state)
 	assert_int_equal(one->polls.cpus_count, 2);
 }
 
-static void test_history(void **state)
+TEST(test_history)
 {
 	struct history *history = calloc(1, sizeof(*history));
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 	uint64_t values[HISTORY_READINGS + 1];
 
-	(void)state;
 	assert_non_null(history);
 	read_twice(&before, &now);
 	history_add(history, before);
@@ -315,9 +303,8 @@ static void test_history(void **state)
 	free(history);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-	(void)state;
 	for (int i = 1; i <= 4; i++) {
 		const struct reading_scope scope = {};
 		struct answers answers = late;
@@ -345,13 +332,12 @@ static void assert_fits(struct page *page, size_t rows)
 }
 
 /* A frame of any size, sorted in any order, scrolled or not, fits into the lines of the screen. */
-static void test_views(void **state)
+TEST(test_views)
 {
 	struct view_state *view = calloc(1, sizeof(*view));
 	OWN_READING struct reading *before = NULL;
 	OWN_READING struct reading *now = NULL;
 
-	(void)state;
 	assert_non_null(view);
 	read_twice(&before, &now);
 	for (size_t columns = 1; columns < 200; columns += 7) {
@@ -383,7 +369,7 @@ static void test_views(void **state)
 	free(view);
 }
 
-static void test_frame_text(void **state)
+TEST(test_frame_text)
 {
 	const struct term term = {.utf8 = true};
 	OWN_READING struct reading *before = NULL;
@@ -394,7 +380,6 @@ static void test_frame_text(void **state)
 	FILE *out;
 	size_t size;
 
-	(void)state;
 	read_twice(&before, &now);
 	out = open_memstream(&text, &size);
 	assert_int_equal(page_new(&page, &term), 0);
@@ -412,12 +397,11 @@ static void test_frame_text(void **state)
 	assert_non_null(strstr(text, "512 ns to 131 µs"));
 }
 
-static void test_ledger(void **state)
+TEST(test_ledger)
 {
 	json_t *status = json_loads(status_late, 0, NULL);
 	json_t *inflight = json_object_get(status, "inflight");
 
-	(void)state;
 	assert_string_equal(ledger_verdict(status).text, "balanced");
 	/* The daemon knows that packets which moved explain the difference. */
 	json_object_set_new(inflight, "begun", json_integer(10));
@@ -431,12 +415,11 @@ static void test_ledger(void **state)
 	json_decref(status);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
 	json_t *object = json_pack("{s:s,s:s,s:s}", "t", "2026-11-21T09:30:00.123456789+01:00",
 				   "short", "2026-11-21T09:30:00Z", "odd", "yesterday");
 
-	(void)state;
 	assert_string_equal(field_time(object, "t", NULL).s, "2026-11-21 09:30:00.123456");
 	assert_string_equal(field_time(object, "t", "2026-11-21T10").s, "09:30:00.123456");
 	assert_string_equal(field_time(object, "t", "2026-11-22T10").s,
@@ -449,7 +432,7 @@ static void test_times(void **state)
 	json_decref(object);
 }
 
-static void test_epoch(void **state)
+TEST(test_epoch)
 {
 	json_t *object =
 		json_pack("{s:s,s:s,s:s,s:s,s:s}", "t", "2026-11-21T09:30:00.123456789+01:00",
@@ -457,7 +440,6 @@ static void test_epoch(void **state)
 			  "odd", "2026-11-21", "no offset", "2026-11-21T08:30:00.1");
 	uint64_t ns = 7;
 
-	(void)state;
 	assert_true(field_epoch(object, "t", &ns));
 	assert_int_equal(ns, 1795249800123456789);
 	assert_true(field_epoch(object, "utc", &ns));
@@ -471,7 +453,7 @@ static void test_epoch(void **state)
 	json_decref(object);
 }
 
-static void test_record(void **state)
+TEST(test_record)
 {
 	const struct term term = {.utf8 = true};
 	json_t *record =
@@ -489,7 +471,6 @@ static void test_record(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(record);
 	assert_int_equal(page_new(&page, &term), 0);
 	assert_true(drop_lines_put(page, &widths, record, "2026-11-21", true));
@@ -507,17 +488,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets),		cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_counted_in_part), cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_latency),		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_views),		cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_history),		cmocka_unit_test(test_frame_text),
-		cmocka_unit_test(test_ledger),		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_epoch),		cmocka_unit_test(test_record),
-	};
-
-	return cmocka_run_group_tests_name("reading", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

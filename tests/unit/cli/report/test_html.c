@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The page of the report: what is escaped, and how a period is divided. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/report/html.h"
 #include "cli/report/model.h"
 #include "cli/report/write.h"
+#include "tests/unit/test.h"
 
 struct page {
 	struct html html;
@@ -35,11 +30,10 @@ static void expect(struct page *page, const char *expected)
 	free(page->text);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct page page;
 
-	(void)state;
 	open_page(&page);
 	html_text(&page.html, "%s", "<script>&\"'");
 	expect(&page, "&lt;script&gt;&amp;&quot;&#39;");
@@ -52,11 +46,10 @@ static void test_text(void **state)
 	expect(&page, "\\xe2\\x80\\xae");
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
 	struct page page;
 
-	(void)state;
 	open_page(&page);
 	html_drawing(&page.html, "heat", "\" onload=\"x", 3, 4);
 	html_drawing_end(&page.html);
@@ -64,23 +57,21 @@ static void test_attributes(void **state)
 	       "<svg class=\"heat\" role=\"img\" preserveAspectRatio=\"none\" aria-label=\"&quot; onload=&quot;x\" viewBox=\"0 0 3 4\">\n</svg>\n");
 }
 
-static void test_advice(void **state)
+TEST(test_advice)
 {
 	struct page page;
 
-	(void)state;
 	open_page(&page);
 	html_advice(&page.html, "Do <this>.\n$ `one`\n$ two\nThen `<that>` or `.");
 	expect(&page,
 	       "<p>Do &lt;this&gt;.</p><pre>$ `one`\n$ two</pre><p>Then <code>&lt;that&gt;</code> or `.</p>\n");
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
 	static const struct html_column columns[] = {{"a", false}, {"b", true}};
 	struct page page;
 
-	(void)state;
 	open_page(&page);
 	html_table(&page.html, "t", columns, 2);
 	html_row(&page.html);
@@ -92,11 +83,10 @@ static void test_table(void **state)
 }
 
 /* A cell has whole buckets, and there are never too many cells, wherever the period begins. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const uint64_t resolutions[] = {1, 10, 60, 600, 7200};
 
-	(void)state;
 	assert_int_equal(series_step(60, 10), 10);
 	assert_int_equal(series_step(900, 10), 30);
 	assert_int_equal(series_step(3600, 10), 120);
@@ -112,12 +102,11 @@ static void test_steps(void **state)
 }
 
 /* Without any reply: no section may crash, and each says that it has nothing. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct model model = {0};
 	struct page page;
 
-	(void)state;
 	open_page(&page);
 	assert_int_equal(report_write(page.html.file, &model), 0);
 	fclose(page.html.file);
@@ -136,12 +125,11 @@ static json_t *read_json(const char *text)
 }
 
 /* Alerts, incidents, slots and polls whose names are markup. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	OWN_MODEL struct model model = {.past = true};
 	struct page page;
 
-	(void)state;
 	model.events = read_json(
 		"{\"matched\": 3, \"events\": [{\"time\": \"<i>\", \"change\": \"fired\", \"summary\": \"<i>\", \"alert\": {\"name\": \"<i>\", \"severity\": \"<i>\", \"cause\": \"<i>\\n$ <i>\", \"remedy\": \"`<i>\"}}]}");
 	model.incidents = read_json(
@@ -162,14 +150,13 @@ static void test_hostile(void **state)
 }
 
 /* Rows that the reply did not have are counted, with the command that shows them. */
-static void test_more_rows(void **state)
+TEST(test_more_rows)
 {
 	static const char slots[] = "3 more rows; <code>netflowctl slots --all</code> shows them.";
 	static const char napi[] = "5 more rows; <code>netflowctl napi --all</code> shows them.";
 	OWN_MODEL struct model model = {0};
 	struct page page;
 
-	(void)state;
 	model.slots = read_json(
 		"{\"limit\": 18, \"matched\": 5, \"devices\": [{\"device\": \"eth0\"}, {\"device\": \"eth1\"}]}");
 	model.napi = read_json(
@@ -196,14 +183,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),	cmocka_unit_test(test_attributes),
-		cmocka_unit_test(test_advice),	cmocka_unit_test(test_table),
-		cmocka_unit_test(test_steps),	cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_more_rows),
-	};
-
-	return cmocka_run_group_tests_name("html", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Slots records: their JSON, and how netflowctl draws them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "cli/show/slot_layout.h"
 #include "cli/show/slots_report.h"
 #include "daemon/json/json.h"
 #include "tests/unit/daemon/store/resolved.h"
+#include "tests/unit/test.h"
 
 static const struct nf_slots_record overflow = {
 	.header = {.type = NF_RECORD_SLOTS,
@@ -58,12 +54,11 @@ static void expect_piece(const json_t *piece, int64_t offset, int64_t size, int6
 	assert_int_equal(number(piece, "slots"), slots);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	json_t *json = resolved_slots_json(&overflow);
 	const json_t *frags = json_object_get(json, "frags"), *offload;
 
-	(void)state;
 	expect_text(json, "kind", "overflow");
 	expect_text(json, "outcome", "linearized");
 	expect_text(json, "device", "eth0");
@@ -84,12 +79,11 @@ static void test_json(void **state)
 }
 
 /* Near misses and packets that are too big have their own kinds; unknown values are omitted. */
-static void test_json_kinds(void **state)
+TEST(test_json_kinds)
 {
 	struct nf_slots_record record = overflow;
 	json_t *json;
 
-	(void)state;
 	record.slots = 18;
 	record.flags = 0;
 	record.gso_size = 0;
@@ -106,12 +100,11 @@ static void test_json_kinds(void **state)
 }
 
 /* Members beyond the record's size are ignored. */
-static void test_json_of_a_short_record(void **state)
+TEST(test_json_of_a_short_record)
 {
 	struct nf_slots_record record = overflow;
 	json_t *json;
 
-	(void)state;
 	record.header.size = NF_SLOTS_RECORD_PLAIN + sizeof(struct nf_slots_frag);
 	record.frags = 255;
 	record.outcome = 99;
@@ -137,13 +130,12 @@ static char *drawn(struct page *page)
 	return text;
 }
 
-static void test_layout(void **state)
+TEST(test_layout)
 {
 	json_t *json = resolved_slots_json(&overflow);
 	OWN_PAGE struct page *page = NULL;
 	OWN_FREE char *text = NULL;
 
-	(void)state;
 	assert_int_equal(page_new(&page, &plain), 0);
 	slot_layout_put(page, json, NULL);
 	text = drawn(page);
@@ -186,13 +178,12 @@ static char *remedy(const char *device, bool gso)
 	return text;
 }
 
-static void test_device(void **state)
+TEST(test_device)
 {
 	json_t *device = json_loads(DEVICE("true", "1", "0"), 0, NULL);
 	OWN_PAGE struct page *page = NULL;
 	OWN_FREE char *text = NULL;
 
-	(void)state;
 	assert_int_equal(page_new(&page, &plain), 0);
 	assert_int_equal(slots_put_device(page, device, 18), 0);
 	text = drawn(page);
@@ -204,13 +195,12 @@ static void test_device(void **state)
 }
 
 /* The remedy depends on what the kernel did and on the kind of the packets. */
-static void test_remedy(void **state)
+TEST(test_remedy)
 {
 	OWN_FREE char *gso = remedy(DEVICE("true", "1", "0"), true);
 	OWN_FREE char *pieces = remedy(DEVICE("true", "0", "1"), false);
 	OWN_FREE char *other = remedy(DEVICE("false", "1", "0"), true);
 
-	(void)state;
 	assert_non_null(strstr(gso, "ethtool -K eth0 tso off"));
 	assert_non_null(strstr(gso, "ethtool -K eth0 gso off"));
 	assert_null(strstr(gso, "sg off"));
@@ -219,18 +209,4 @@ static void test_remedy(void **state)
 	assert_null(strstr(pieces, "tso off   "));
 	assert_non_null(strstr(pieces, "This kernel drops"));
 	assert_string_equal(other, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_kinds),
-		cmocka_unit_test(test_json_of_a_short_record),
-		cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_device),
-		cmocka_unit_test(test_remedy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bars, sparklines, and the buckets from which they are drawn. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/show/buckets.h"
 #include "cli/show/segment.h"
 #include "cli/terminal/chart.h"
 #include "cli/terminal/page.h"
 #include "cli/terminal/text.h"
+#include "tests/unit/test.h"
 
-static void test_bar(void **state)
+TEST(test_bar)
 {
-	(void)state;
 	assert_string_equal(chart_bar(0, 8, 4, true).s, "");
 	assert_string_equal(chart_bar(8, 8, 4, true).s, "████");
 	assert_string_equal(chart_bar(4, 8, 4, true).s, "██");
@@ -37,11 +31,10 @@ static void test_bar(void **state)
 	assert_int_equal(strlen(chart_bar(1, 1, SIZE_MAX, false).s), CHART_COLUMNS_MAX);
 }
 
-static void test_bar_sweep(void **state)
+TEST(test_bar_sweep)
 {
 	size_t before = 0;
 
-	(void)state;
 	for (uint64_t value = 1; value <= 1000; value++) {
 		struct chart_text bar = chart_bar(value, 1000, 20, true);
 		size_t width = text_width(bar.s);
@@ -53,12 +46,11 @@ static void test_bar_sweep(void **state)
 	assert_int_equal(before, 20);
 }
 
-static void test_sparkline(void **state)
+TEST(test_sparkline)
 {
 	static const uint64_t values[] = {0, 1, 4, 8, 1000, 500};
 	uint64_t many[CHART_COLUMNS_MAX + 5];
 
-	(void)state;
 	assert_string_equal(chart_sparkline(values, 4, true).s, " ▁▄█");
 	assert_string_equal(chart_sparkline(values, 6, true).s, " ▁▁▁█▄");
 	assert_string_equal(chart_sparkline(values, 4, false).s, " .=@");
@@ -77,13 +69,12 @@ static void add(struct buckets *buckets, uint64_t from_ns, uint64_t below_ns, ui
 	assert_int_equal(buckets_add(buckets, bucket), 0);
 }
 
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
 	OWN_BUCKETS struct buckets one = {};
 	OWN_BUCKETS struct buckets two = {};
 	OWN_BUCKETS struct buckets came = {};
 
-	(void)state;
 	add(&one, 8, 10, 5);
 	add(&one, 4, 5, 1);
 	add(&one, 6, 7, 0);
@@ -108,11 +99,10 @@ static void test_buckets(void **state)
 	assert_int_equal(came.total, 7);
 }
 
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
 	OWN_BUCKETS struct buckets buckets = {};
 
-	(void)state;
 	assert_int_equal(buckets_quantile(&buckets, 0.5, 100), 0);
 	assert_int_equal(buckets_bound(&buckets, 100), 0);
 	add(&buckets, 100, 200, 98);
@@ -133,12 +123,11 @@ static void test_quantiles(void **state)
 }
 
 /* Rows of all buckets that the BPF programs can fill are contiguous and include every value. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	OWN_BUCKETS struct buckets buckets = {};
 	uint64_t values = 0;
 
-	(void)state;
 	assert_int_equal(buckets_rows(&buckets, 20).count, 0);
 	for (uint64_t ns = 0; ns < UINT64_C(1) << 36; ns += ns / 5 + 1, values++)
 		add(&buckets, ns, ns + ns / 5 + 1, 1);
@@ -159,13 +148,12 @@ static void test_rows(void **state)
 	}
 }
 
-static void test_rows_on(void **state)
+TEST(test_rows_on)
 {
 	OWN_BUCKETS struct buckets buckets = {};
 	struct bucket_rows rows;
 	unsigned int first, last;
 
-	(void)state;
 	assert_false(buckets_powers(&buckets, &first, &last));
 	add(&buckets, 3, 4, 1);
 	add(&buckets, 64, 80, 2);
@@ -196,13 +184,12 @@ static void put_histogram(const struct term *term, const struct buckets *buckets
 	fclose(out);
 }
 
-static void test_histogram(void **state)
+TEST(test_histogram)
 {
 	OWN_BUCKETS struct buckets buckets = {};
 	struct term term = {.utf8 = true, .tty = true, .columns = 80};
 	char text[4096] = "";
 
-	(void)state;
 	add(&buckets, 512, 640, 1000);
 	add(&buckets, 640, 768, 1000);
 	add(&buckets, 2048, 2560, 500);
@@ -221,14 +208,13 @@ static void test_histogram(void **state)
 				  "    2.05 us -   4.10 us           500   20.0 %  ###\n");
 }
 
-static void test_from_json(void **state)
+TEST(test_from_json)
 {
 	json_t *latency = json_pack("{s:[{s:i,s:i,s:i},{s:i,s:i},{s:s,s:i}]}", "buckets", "from_ns",
 				    4, "below_ns", 5, "count", 7, "from_ns", 8, "count", 2,
 				    "from_ns", "x", "count", 9);
 	OWN_BUCKETS struct buckets buckets = {};
 
-	(void)state;
 	assert_non_null(latency);
 	assert_int_equal(segment_buckets(latency, &buckets), 0);
 	json_decref(latency);
@@ -243,15 +229,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bar),	  cmocka_unit_test(test_bar_sweep),
-		cmocka_unit_test(test_sparkline), cmocka_unit_test(test_buckets),
-		cmocka_unit_test(test_quantiles), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_rows_on),	  cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_from_json),
-	};
-
-	return cmocka_run_group_tests_name("chart", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

@@ -2,19 +2,14 @@
 /* Tables, and the pages that show them. */
 #include <errno.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/terminal/page.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/text.h"
+#include "tests/unit/test.h"
 
 /* Returns the text that the page writes; the caller frees it. */
 static char *written(struct page *page)
@@ -64,11 +59,10 @@ static void expect_table(const struct term *term, size_t indent, const char *exp
 	expect_page(page, expected);
 }
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	const struct term term = {.utf8 = true};
 
-	(void)state;
 	expect_table(&term, 0,
 		     "   packets  reason     place\n"
 		     "     4,217  NO_SOCKET  a_function_with_a_long_name+0x1f\n"
@@ -79,11 +73,10 @@ static void test_whole(void **state)
 		     "  12,345,678  日本       b+0x1\n");
 }
 
-static void test_narrow(void **state)
+TEST(test_narrow)
 {
 	struct term term = {.tty = true, .utf8 = true, .columns = 40};
 
-	(void)state;
 	expect_table(&term, 0,
 		     "   packets  reason     place\n"
 		     "     4,217  NO_SOCKET  a_function_with_…\n"
@@ -96,24 +89,22 @@ static void test_narrow(void **state)
 }
 
 /* Numbers and titles are not cut, even if they are wider than the terminal. */
-static void test_too_narrow(void **state)
+TEST(test_too_narrow)
 {
 	const struct term term = {.tty = true, .utf8 = true, .columns = 5};
 
-	(void)state;
 	expect_table(&term, 0,
 		     "   packets  reason    place\n"
 		     "     4,217  NO_SOCK…  a_funct…\n"
 		     "12,345,678  日本      b+0x1\n");
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	const struct term term = {.utf8 = true};
 	OWN_TABLE struct table *table = NULL;
 	OWN_PAGE struct page *page = NULL;
 
-	(void)state;
 	assert_int_equal(table_new(&table, &term, 0), 0);
 	assert_int_equal(page_new(&page, &term), 0);
 	assert_int_equal(table_put(table, page), 0);
@@ -128,13 +119,12 @@ static void test_empty(void **state)
 }
 
 /* A cell too many is an error, and must not overwrite memory. */
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	const struct term term = {.utf8 = true};
 	OWN_TABLE struct table *table = NULL;
 	OWN_PAGE struct page *page = NULL;
 
-	(void)state;
 	assert_int_equal(table_new(&table, &term, 0), 0);
 	assert_int_equal(page_new(&page, &term), 0);
 	table_column(table, TABLE_LEFT, "a");
@@ -144,14 +134,13 @@ static void test_too_many(void **state)
 	assert_int_equal(table_put(table, page), -ENOMEM);
 }
 
-static void test_harmless(void **state)
+TEST(test_harmless)
 {
 	const struct term term = {.tty = true, .colour = true, .utf8 = true, .columns = 80};
 	OWN_TABLE struct table *table = NULL;
 	OWN_PAGE struct page *page = NULL;
 	OWN_FREE char *text = NULL;
 
-	(void)state;
 	assert_int_equal(table_new(&table, &term, 0), 0);
 	assert_int_equal(page_new(&page, &term), 0);
 	table_column(table, TABLE_LEFT, "comm");
@@ -163,12 +152,11 @@ static void test_harmless(void **state)
 				  "\033[31m\\x1b[2Jevil\\x0a\033[0m\n");
 }
 
-static void test_page_limits(void **state)
+TEST(test_page_limits)
 {
 	const struct term term = {.tty = true, .utf8 = true, .columns = 6, .rows = 2};
 	OWN_PAGE struct page *page = NULL;
 
-	(void)state;
 	assert_int_equal(page_new(&page, &term), 0);
 	assert_int_equal(page_rows_left(page), SIZE_MAX);
 	page_limit(page, 6, 2);
@@ -194,7 +182,7 @@ static void note_piece(void *data, size_t row, enum page_style style, const char
 	fprintf(data, "%zu %d %.*s|", row, (int)style, (int)len, text);
 }
 
-static void test_draw(void **state)
+TEST(test_draw)
 {
 	const struct term term = {.colour = true, .utf8 = true, .columns = 8, .rows = 3};
 	OWN_PAGE struct page *page = NULL;
@@ -202,7 +190,6 @@ static void test_draw(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_int_equal(page_new(&page, &term), 0);
 	page_limit(page, 8, 3);
 	page_put(page, PAGE_PLAIN, "a→");
@@ -218,12 +205,11 @@ static void test_draw(void **state)
 	assert_string_equal(text, "0 0 a→|0 5 b\\x1b[|2 2 c|0 0 again|");
 }
 
-static void test_paragraph(void **state)
+TEST(test_paragraph)
 {
 	struct term term = {.tty = true, .utf8 = true, .columns = 12};
 	OWN_PAGE struct page *page = NULL;
 
-	(void)state;
 	assert_int_equal(page_new(&page, &term), 0);
 	page_put(page, PAGE_PLAIN, "a: ");
 	page_paragraph(page, PAGE_PLAIN, 3, "%s", "the one  two,threefourfive six");
@@ -246,15 +232,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_narrow),
-		cmocka_unit_test(test_too_narrow),  cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_too_many),    cmocka_unit_test(test_harmless),
-		cmocka_unit_test(test_page_limits), cmocka_unit_test(test_draw),
-		cmocka_unit_test(test_paragraph),
-	};
-
-	return cmocka_run_group_tests_name("table", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/terminal/text.h"
+#include "tests/unit/test.h"
 
 static void expect_printable(const char *text, bool utf8, const char *expected)
 {
@@ -20,9 +15,8 @@ static void expect_printable(const char *text, bool utf8, const char *expected)
 	free(printable);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
-	(void)state;
 	expect_printable("", true, "");
 	expect_printable("eth0", true, "eth0");
 	expect_printable("rx irq→softirq 1.02 µs …", true, "rx irq→softirq 1.02 µs …");
@@ -30,9 +24,8 @@ static void test_plain(void **state)
 	expect_printable("日本", true, "日本");
 }
 
-static void test_controls(void **state)
+TEST(test_controls)
 {
-	(void)state;
 	expect_printable("a\nb\tc\rd", true, "a\\x0ab\\x09c\\x0dd");
 	expect_printable("\033[2J\033]0;title\a", true, "\\x1b[2J\\x1b]0;title\\x07");
 	expect_printable("\x7f", true, "\\x7f");
@@ -46,9 +39,8 @@ static void test_controls(void **state)
 	expect_printable("\u2028", true, "\\xe2\\x80\\xa8");
 }
 
-static void test_broken_utf8(void **state)
+TEST(test_broken_utf8)
 {
-	(void)state;
 	expect_printable("\xff", true, "\\xff");
 	expect_printable("a\xc3", true, "a\\xc3");
 	expect_printable("\xc3(", true, "\\xc3(");
@@ -59,17 +51,15 @@ static void test_broken_utf8(void **state)
 	expect_printable("\xf4\x90\x80\x80", true, "\\xf4\\x90\\x80\\x80");
 }
 
-static void test_ascii(void **state)
+TEST(test_ascii)
 {
-	(void)state;
 	expect_printable("irq→softirq 1.02 µs ≤ … ·", false, "irq->softirq 1.02 us <= ... |");
 	expect_printable("é", false, "\\xc3\\xa9");
 	expect_printable("\033", false, "\\x1b");
 }
 
-static void test_width(void **state)
+TEST(test_width)
 {
-	(void)state;
 	assert_int_equal(text_width(""), 0);
 	assert_int_equal(text_width("abc"), 3);
 	assert_int_equal(text_width("µs→…"), 4);
@@ -78,9 +68,8 @@ static void test_width(void **state)
 	assert_int_equal(text_width("e\u0301"), 1);
 }
 
-static void test_fit(void **state)
+TEST(test_fit)
 {
-	(void)state;
 	assert_int_equal(text_fit("abc", 0), 0);
 	assert_int_equal(text_fit("abc", 2), 2);
 	assert_int_equal(text_fit("abc", 9), 3);
@@ -99,9 +88,8 @@ static void expect_cut(const char *text, size_t columns, bool utf8, const char *
 	free(cut);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
-	(void)state;
 	expect_cut("abcdef", 6, true, "abcdef");
 	expect_cut("abcdef", 5, true, "abcd…");
 	expect_cut("abcdef", 5, false, "abcd~");
@@ -117,14 +105,4 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	    cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_broken_utf8), cmocka_unit_test(test_ascii),
-		cmocka_unit_test(test_width),	    cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_cut),
-	};
-
-	return cmocka_run_group_tests_name("text", tests, setup, NULL);
-}
+ALL_TESTS(setup, NULL);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rules evaluated from counters that a test sets, on a clock that it sets too. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "common/knowledge.h"
@@ -17,6 +11,7 @@
 #include "daemon/alert/text.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/names.h"
+#include "tests/unit/test.h"
 
 #define S UINT64_C(1000000000)
 #define EVENTS_MAX 64
@@ -238,6 +233,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+EACH_TEST(setup, teardown);
+
 static void load(struct fixture *f, const char *text)
 {
 	struct alert_rules *rules;
@@ -290,7 +287,7 @@ static void expect(struct fixture *f, size_t at, const char *name, enum alert_ch
 
 #define DROPS "[alert drops]\ncondition = drop_rate\nwindow = 10s\nover = 5\nclear = 1\n"
 
-static void test_drop_rate(void **state)
+TEST(test_drop_rate)
 {
 	struct fixture *f = *state;
 
@@ -323,7 +320,7 @@ static const char *detail(struct fixture *f)
 }
 
 /* The most frequent reason among the window's drops, and its cause; older drops do not count. */
-static void test_main_reason(void **state)
+TEST(test_main_reason)
 {
 	struct fixture *f = *state;
 	const struct alert *alert;
@@ -375,7 +372,7 @@ static uint64_t counted(struct fixture *f, const char *name)
 }
 
 /* Keys that fold without their evidence are neither new drops of another class, nor do they hide new ones. */
-static void test_folded_drops_keep_their_class(void **state)
+TEST(test_folded_drops_keep_their_class)
 {
 	struct fixture *f = *state;
 
@@ -400,7 +397,7 @@ static void test_folded_drops_keep_their_class(void **state)
 }
 
 /* The rule's own cause and remedy take precedence. */
-static void test_own_cause(void **state)
+TEST(test_own_cause)
 {
 	struct fixture *f = *state;
 
@@ -414,7 +411,7 @@ static void test_own_cause(void **state)
 }
 
 /* The engine reads the counters again only after they change. */
-static void test_drops_are_read_when_there_are_new_ones(void **state)
+TEST(test_drops_are_read_when_there_are_new_ones)
 {
 	struct fixture *f = *state;
 	unsigned int before;
@@ -431,7 +428,7 @@ static void test_drops_are_read_when_there_are_new_ones(void **state)
 	assert_int_equal(f->drops_read, before + 1);
 }
 
-static void test_selection(void **state)
+TEST(test_selection)
 {
 	static const struct {
 		const char *keys;
@@ -474,7 +471,7 @@ static void test_selection(void **state)
 }
 
 /* A name stands for what it is called at each reading, not for what it was at the load. */
-static void test_netns_by_name(void **state)
+TEST(test_netns_by_name)
 {
 	struct fixture *f = *state;
 
@@ -529,7 +526,7 @@ static void test_netns_by_name(void **state)
 	assert_int_equal(f->count, 4);
 }
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	struct fixture *f = *state;
 	const int segment = NF_SEGMENT_RECEIVE_TO_COPY;
@@ -562,7 +559,7 @@ static void test_latency(void **state)
 }
 
 /* While load is shed, at_least counts followed journeys, and a rule without enough of them says so. */
-static void test_latency_estimated(void **state)
+TEST(test_latency_estimated)
 {
 	struct fixture *f = *state;
 	struct nf_hist *slow = &f->slow[NF_SEGMENT_RECEIVE_TO_COPY];
@@ -588,7 +585,7 @@ static void test_latency_estimated(void **state)
 	assert_non_null(strstr(get(f, "late")->reading.detail, "≈ 200 packets"));
 }
 
-static void test_no_packets_wait_no_time(void **state)
+TEST(test_no_packets_wait_no_time)
 {
 	struct fixture *f = *state;
 
@@ -602,7 +599,7 @@ static void test_no_packets_wait_no_time(void **state)
 	assert_true(get(f, "late")->reading.value == 0);
 }
 
-static void test_slots(void **state)
+TEST(test_slots)
 {
 	struct fixture *f = *state;
 
@@ -634,7 +631,7 @@ static void test_slots(void **state)
 	assert_int_equal(get(f, "overflow")->state.phase, ALERT_RESOLVED);
 }
 
-static void test_squeezed_gaps_probes(void **state)
+TEST(test_squeezed_gaps_probes)
 {
 	struct fixture *f = *state;
 
@@ -659,7 +656,7 @@ static void test_squeezed_gaps_probes(void **state)
 	expect(f, 3, "probes", ALERT_ENDED);
 }
 
-static void test_a_pause_that_lasts(void **state)
+TEST(test_a_pause_that_lasts)
 {
 	struct fixture *f = *state;
 
@@ -679,7 +676,7 @@ static void test_a_pause_that_lasts(void **state)
 /* ---- values that are not known ------------------------------------------- */
 
 /* A share of what began, whatever the load; a few lost events are no share. */
-static void test_gaps_as_a_share(void **state)
+TEST(test_gaps_as_a_share)
 {
 	struct fixture *f = *state;
 
@@ -707,7 +704,7 @@ static void test_gaps_as_a_share(void **state)
 	assert_non_null(strstr(f->told[0].text, "of all events"));
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct fixture *f = *state;
 
@@ -743,7 +740,7 @@ static void fire(struct fixture *f)
 	expect(f, 0, "drops", ALERT_FIRED);
 }
 
-static void test_reload_keeps_state(void **state)
+TEST(test_reload_keeps_state)
 {
 	struct fixture *f = *state;
 	uint64_t since;
@@ -767,7 +764,7 @@ static void test_reload_keeps_state(void **state)
 }
 
 /* A changed window begins empty, so the alert fires until the new window is full. */
-static void test_reload_with_another_condition(void **state)
+TEST(test_reload_with_another_condition)
 {
 	struct fixture *f = *state;
 
@@ -780,7 +777,7 @@ static void test_reload_with_another_condition(void **state)
 	expect(f, 1, "drops", ALERT_ENDED);
 }
 
-static void test_rule_removed_or_disabled(void **state)
+TEST(test_rule_removed_or_disabled)
 {
 	struct fixture *f = *state;
 
@@ -803,7 +800,7 @@ static void test_rule_removed_or_disabled(void **state)
 
 /* ---- queries ------------------------------------------------------------ */
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	const struct alert_exec_result result = {
 		.time_ns = 7, .fine = true, .text = "exit status 0"};
@@ -820,32 +817,4 @@ static void test_find(void **state)
 	alert_engine_note_exec(f->engine, "gone", &result);
 	assert_string_equal(get(f, "probes")->exec.text, "exit status 0");
 	assert_string_equal(alert_engine_get(f->engine, 1)->rule->name, "probes");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_drop_rate),
-		TEST(test_main_reason),
-		TEST(test_folded_drops_keep_their_class),
-		TEST(test_own_cause),
-		TEST(test_drops_are_read_when_there_are_new_ones),
-		TEST(test_selection),
-		TEST(test_netns_by_name),
-		TEST(test_latency),
-		TEST(test_latency_estimated),
-		TEST(test_no_packets_wait_no_time),
-		TEST(test_slots),
-		TEST(test_squeezed_gaps_probes),
-		TEST(test_a_pause_that_lasts),
-		TEST(test_gaps_as_a_share),
-		TEST(test_unknown),
-		TEST(test_reload_keeps_state),
-		TEST(test_reload_with_another_condition),
-		TEST(test_rule_removed_or_disabled),
-		TEST(test_find),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

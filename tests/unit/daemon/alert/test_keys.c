@@ -2,18 +2,13 @@
 /* The table of a rule's keys: defaults, limits and help. */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/duration.h"
 #include "daemon/alert/keys.h"
+#include "tests/unit/test.h"
 
 static int setup(void **state)
 {
@@ -31,6 +26,8 @@ static int teardown(void **state)
 	free(*state);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 /* Set a key as if it was not given before. */
 static int set(struct alert_draft *draft, const struct alert_key *key, const char *value)
@@ -60,9 +57,8 @@ static bool is_duration(const struct alert_key *key)
 }
 
 /* Every row has help, values, and a default or the words that say where it comes from. */
-static void test_rows_are_whole(void **state)
+TEST(test_rows_are_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < alert_key_count; i++) {
 		const struct alert_key *key = &alert_key_table[i];
 		size_t length = strlen(alert_key_values(key).s);
@@ -77,7 +73,7 @@ static void test_rows_are_whole(void **state)
 }
 
 /* A default is accepted when it is given, and changes nothing. */
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct alert_draft *draft = *state;
 	const struct alert_rule before = *draft->rule;
@@ -101,7 +97,7 @@ static void test_defaults(void **state)
 	}
 }
 
-static void test_limits_of_durations(void **state)
+TEST(test_limits_of_durations)
 {
 	struct alert_draft *draft = *state;
 	size_t durations = 0;
@@ -128,7 +124,7 @@ static void test_limits_of_durations(void **state)
 	assert_int_equal(durations, 5);
 }
 
-static void test_limits_of_numbers(void **state)
+TEST(test_limits_of_numbers)
 {
 	const struct alert_key *packets = find("at_least"), *quantile = find("quantile");
 	struct alert_draft *draft = *state;
@@ -148,7 +144,7 @@ static void test_limits_of_numbers(void **state)
 }
 
 /* Each word that help lists is accepted. */
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct alert_draft *draft = *state;
 
@@ -167,9 +163,8 @@ static void test_words(void **state)
 }
 
 /* Defaults that depend on the condition are those of alert_kinds. */
-static void test_defaults_of_conditions(void **state)
+TEST(test_defaults_of_conditions)
 {
-	(void)state;
 	assert_string_equal(
 		find("over")->otherwise,
 		"default 0 for slot_overflow, ledger_gap, probe_lost and paused, required for all others");
@@ -190,13 +185,12 @@ static void test_defaults_of_conditions(void **state)
 }
 
 /* Found with grep, a line says it all, and refers to no other line. */
-static void test_help_lines_make_sense_alone(void **state)
+TEST(test_help_lines_make_sense_alone)
 {
 	char *text = NULL, *line, *rest;
 	size_t size, count = 0;
 	FILE *to = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(to);
 	alert_keys_help(to);
 	fclose(to);
@@ -220,20 +214,4 @@ static void test_help_lines_make_sense_alone(void **state)
 		;
 	assert_int_equal(count, 1 + ALERT_KIND_COUNT);
 	free(text);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_rows_are_whole),
-		TEST(test_defaults),
-		TEST(test_limits_of_durations),
-		TEST(test_limits_of_numbers),
-		TEST(test_words),
-		TEST(test_defaults_of_conditions),
-		TEST(test_help_lines_make_sense_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

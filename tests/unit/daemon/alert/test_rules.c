@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rule files: their rules, and the messages about their mistakes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/alert/rules.h"
 #include "daemon/core/names.h"
 #include "daemon/core/verdict.h"
+#include "tests/unit/test.h"
 
 #define S UINT64_C(1000000000)
 
@@ -48,6 +43,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+EACH_TEST(setup, teardown);
+
 static void parse(struct fixture *fixture, const char *text)
 {
 	assert_int_equal(alert_rules_parse(fixture->rules, "x.conf", text, fixture->names), 0);
@@ -63,7 +60,7 @@ static const struct alert_rule *only(struct fixture *fixture, const char *text)
 	return fixture->rules->rule[0];
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	const struct alert_rule *rule =
 		only(*state, "[alert a]\ncondition = drop_rate\nover = 10\n");
@@ -83,7 +80,7 @@ static void test_defaults(void **state)
 	assert_non_null(alert_rule_cause(rule, NULL));
 }
 
-static void test_all_keys(void **state)
+TEST(test_all_keys)
 {
 	const struct alert_rule *rule = only(
 		*state, "# a comment\n\n; another\n"
@@ -121,7 +118,7 @@ static void test_all_keys(void **state)
 	assert_string_equal(alert_rule_remedy(rule, "NO_SOCKET"), "Do this, then that, then rest.");
 }
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	static const char *const names[] = {"receive_to_copy", "receive→copy", "receive->copy",
 					    "rx receive→copy"};
@@ -145,7 +142,7 @@ static void test_latency(void **state)
 }
 
 /* A kernel without drop reasons: no name can be checked. */
-static void test_kernel_without_reasons(void **state)
+TEST(test_kernel_without_reasons)
 {
 	struct fixture *fixture = *state;
 
@@ -162,7 +159,7 @@ static void test_kernel_without_reasons(void **state)
 
 #define RULE "[alert a]\ncondition = drop_rate\nover = 1\n"
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
 	static const struct {
 		const char *text;
@@ -231,7 +228,7 @@ static void test_mistakes(void **state)
 }
 
 /* Five mistakes in four rules, and two correct rules, which stay active. */
-static void test_others_run_on(void **state)
+TEST(test_others_run_on)
 {
 	struct fixture *fixture = *state;
 
@@ -253,7 +250,7 @@ static void test_others_run_on(void **state)
 	assert_int_equal(fixture->rules->fault[4].line, 14);
 }
 
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
 	struct fixture *fixture = *state;
 	char text[4096] = "[alert a]\ncondition = probe_lost\nremedy = ";
@@ -311,7 +308,7 @@ static void delete (const char *directory, const char *const name[], size_t coun
 }
 
 /* Without a directory, the rules are the files of config/alerts.d, and these have no mistake. */
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
 	struct alert_rules *rules = read_directory(*state, "/nonexistent/netflowd");
 
@@ -325,7 +322,7 @@ static void test_shipped(void **state)
 	assert_false(find(rules, "drops")->enabled);
 }
 
-static void test_directory(void **state)
+TEST(test_directory)
 {
 	static const char *const made[] = {"b.conf", "15-a.conf", "c.conf.old", ".d.conf",
 					   "z.conf"};
@@ -357,7 +354,7 @@ static void test_directory(void **state)
 }
 
 /* A file replaces the shipped one of its name, also when it is empty or has a mistake. */
-static void test_shipped_is_replaced(void **state)
+TEST(test_shipped_is_replaced)
 {
 	static const char *const made[] = {"10-slots.conf", "20-netflowd.conf", "40-own.conf"};
 	char directory[] = "/tmp/netflowd-rules-XXXXXX";
@@ -396,7 +393,7 @@ static void test_shipped_is_replaced(void **state)
 	assert_int_equal(rules->faults, 1);
 }
 
-static void test_no_directory(void **state)
+TEST(test_no_directory)
 {
 	struct alert_rules *rules = read_directory(*state, "/dev/null");
 
@@ -405,23 +402,4 @@ static void test_no_directory(void **state)
 	assert_string_equal(rules->fault[0].file, "/dev/null");
 	assert_non_null(strstr(rules->fault[0].text, "Not a directory"));
 	assert_non_null(find(rules, "slot-overflow"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_all_keys, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_latency, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel_without_reasons, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_others_run_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_line, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_shipped_is_replaced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_directory, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

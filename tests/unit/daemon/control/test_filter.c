@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which records match a filter; the integration tests check the parameters that clients may send. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "daemon/control/filter.h"
 #include "daemon/core/names.h"
 #include "daemon/core/selection.h"
 #include "tests/unit/daemon/store/resolved.h"
+#include "tests/unit/test.h"
 
 static const struct filter all = {.segment.total = true};
 
@@ -68,23 +63,21 @@ static bool takes_drop(const struct filter *filter, const struct nf_drop_record 
 	return taken;
 }
 
-static void test_everything(void **state)
+TEST(test_everything)
 {
 	struct nf_journey_record record = start();
 
-	(void)state;
 	assert_true(takes(&all, &record));
 	record.devices = 0;
 	record.flags = 0;
 	assert_true(takes(&all, &record));
 }
 
-static void test_slow_and_samples(void **state)
+TEST(test_slow_and_samples)
 {
 	struct filter slow = all, sample = all;
 	struct nf_journey_record record = start();
 
-	(void)state;
 	slow.by_slow = slow.slow = true;
 	sample.by_slow = true;
 	assert_true(takes(&slow, &record));
@@ -95,12 +88,11 @@ static void test_slow_and_samples(void **state)
 }
 
 /* A record must exceed the value; an equal value does not match. */
-static void test_over(void **state)
+TEST(test_over)
 {
 	struct filter over = all;
 	struct nf_journey_record record = start();
 
-	(void)state;
 	over.by_over = true;
 	over.over_ns = 799;
 	assert_true(takes(&over, &record));
@@ -113,12 +105,11 @@ static void test_over(void **state)
 	assert_true(takes(&over, &record));
 }
 
-static void test_segment(void **state)
+TEST(test_segment)
 {
 	struct filter filter = all;
 	struct nf_journey_record record = start();
 
-	(void)state;
 	filter.by_segment = true;
 	filter.segment = (struct segment){.from = NF_STAGE_RECEIVE, .to = NF_STAGE_QUEUE};
 	assert_true(takes(&filter, &record));
@@ -127,7 +118,7 @@ static void test_segment(void **state)
 }
 
 /* Any device of the journey matches, but name and namespace must be those of the same device. */
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	static const struct {
 		const char *device;
@@ -140,7 +131,6 @@ static void test_devices(void **state)
 	};
 	struct nf_journey_record record = start();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct filter filter = all;
 
@@ -157,13 +147,12 @@ static void test_devices(void **state)
 }
 
 /* A reason selects drops; latency records have no reason to compare with. */
-static void test_reason(void **state)
+TEST(test_reason)
 {
 	struct nf_journey_record record = start();
 	struct nf_drop_record drop = {.reason = 3, .flags = NF_DROP_REASON, .bytes = record.bytes};
 	struct filter filter = all;
 
-	(void)state;
 	filter.by_reason = true;
 	filter.reason = (struct reason_wanted){.number = 3};
 	assert_true(takes_drop(&filter, &drop));
@@ -173,7 +162,7 @@ static void test_reason(void **state)
 	assert_true(takes(&filter, &record));
 }
 
-static void test_expression(void **state)
+TEST(test_expression)
 {
 	struct nf_journey_record record = start();
 	struct nf_drop_record drop = {.bytes = record.bytes};
@@ -186,7 +175,6 @@ static void test_expression(void **state)
 		     {"tcp", false},
 		     {"", true}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct selection_error error;
 		struct filter filter = all;
@@ -201,27 +189,14 @@ static void test_expression(void **state)
 }
 
 /* A name may fill all bytes of its member, without a final NUL. */
-static void test_longest_name(void **state)
+TEST(test_longest_name)
 {
 	struct nf_drop_record drop = {.device = "a23456789012345"};
 	struct filter filter = all;
 
-	(void)state;
 	filter.by_device = true;
 	strcpy(filter.device, "a23456789012345");
 	assert_true(takes_drop(&filter, &drop));
 	drop.device[NF_DEVICE_NAME - 1] = 'x';
 	assert_false(takes_drop(&filter, &drop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_everything), cmocka_unit_test(test_slow_and_samples),
-		cmocka_unit_test(test_over),	   cmocka_unit_test(test_segment),
-		cmocka_unit_test(test_devices),	   cmocka_unit_test(test_reason),
-		cmocka_unit_test(test_expression), cmocka_unit_test(test_longest_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

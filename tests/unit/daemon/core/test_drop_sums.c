@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/core/drop_sums.h"
+#include "tests/unit/test.h"
 
 #define KEYS 64
 #define REASONS 5
@@ -89,12 +84,11 @@ static uint64_t packets_of(const struct drop_sums *sums, struct drop_sum one)
 	return wanted.packets;
 }
 
-static void test_reading_adds_to_what_is_kept(void **state)
+TEST(test_reading_adds_to_what_is_kept)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct drop_sum a = sum(1, 10, 7, 2, 5, 100), b = sum(1, 10, 7, 3, 1, 100);
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	keep(sums, a);
 	for (int reading = 0; reading < 3; reading++) {
@@ -111,12 +105,11 @@ static void test_reading_adds_to_what_is_kept(void **state)
 	assert_int_equal(packets_of(sums, b), 0);
 }
 
-static void test_idle_keys_fold_first(void **state)
+TEST(test_idle_keys_fold_first)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct seen seen;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint32_t i = 0; i <= KEYS; i++) {
 		assert_int_equal(drop_sums_fold(sums), 0);
@@ -136,12 +129,11 @@ static void test_idle_keys_fold_first(void **state)
 }
 
 /* Two namespaces with one inode number: only the one with the newest drop can exist. */
-static void test_keys_of_gone_namespaces_fold_before_idle_ones(void **state)
+TEST(test_keys_of_gone_namespaces_fold_before_idle_ones)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct drop_sum idle, gone, alive;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, 4), 0);
 	idle = sum(1, 10, 1, 1, 1, 1);
 	gone = sum(1, 10, 2, 1, 1, 900);
@@ -160,11 +152,10 @@ static void test_keys_of_gone_namespaces_fold_before_idle_ones(void **state)
 }
 
 /* A device whose namespace is not known says nothing about others. */
-static void test_unknown_namespaces_are_not_gone(void **state)
+TEST(test_unknown_namespaces_are_not_gone)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, 4), 0);
 	for (uint32_t i = 0; i < 5; i++)
 		keep(sums, sum(1, 10 + i, 0, 1, 1, 1000 - i));
@@ -174,12 +165,11 @@ static void test_unknown_namespaces_are_not_gone(void **state)
 	assert_int_equal(packets_of(sums, sum(1, 14, 0, 1, 0, 0)), 0);
 }
 
-static void test_keys_that_come_again_stay(void **state)
+TEST(test_keys_that_come_again_stay)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct drop_sum steady = sum(1, 10, 1, 1, 1, 5);
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	keep(sums, steady);
 	keep(sums, steady);
@@ -193,12 +183,11 @@ static void test_keys_that_come_again_stay(void **state)
 }
 
 /* More locations than the kernel has: the rest of a reason has one sum, and none is lost. */
-static void test_folded_sums_are_limited(void **state)
+TEST(test_folded_sums_are_limited)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct seen seen;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint32_t i = 0; i < 4 * DROP_SUMS_GONE_MAX; i++) {
 		keep(sums, sum(i % REASONS, 10 + i, 1, 1, 1, i));
@@ -232,7 +221,7 @@ static int see_evidence(const struct drop_sum *sum, void *userdata)
 }
 
 /* What a drop means does not fold: evidence stays with reason and location, and messages stay apart in any case. */
-static void test_folded_sums_keep_evidence(void **state)
+TEST(test_folded_sums_keep_evidence)
 {
 	static const uint64_t evidence[] = {NF_EVIDENCE_KNOWN | NF_EVIDENCE_FULL,
 					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_NO_BYTES,
@@ -240,7 +229,6 @@ static void test_folded_sums_keep_evidence(void **state)
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct evidence_seen seen = {0};
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint32_t i = 0; i < 40 * KEYS; i++) {
 		struct drop_sum one = sum(2, 10, 1, 1 + i, 1, i);
@@ -287,13 +275,12 @@ static int count_kinds(const struct drop_sum *sum, void *userdata)
 }
 
 /* Evidence that a sender chooses: many kinds at one location leave room for the other locations, and none is lost. */
-static void test_evidence_of_a_location_is_limited(void **state)
+TEST(test_evidence_of_a_location_is_limited)
 {
 	enum { MANY = 4 * DROP_SUMS_GONE_MAX };
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	uint64_t seen[4] = {0}, messages = 0;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct drop_sum one = sum(2, i < MANY / 2 || i & 1 ? 10 : 11, 1, 1 + i, 1, i);
@@ -320,12 +307,11 @@ static int stop_at_third(const struct drop_sum *sum, void *userdata)
 	return ++*visits == 3 ? -7 : 0;
 }
 
-static void test_visit_stops(void **state)
+TEST(test_visit_stops)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	int visits = 0;
 
-	(void)state;
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint32_t i = 0; i < 10; i++)
 		keep(sums, sum(1, 10, 1 + i, 1, 1, 1));
@@ -361,12 +347,11 @@ static void one_round(struct drop_sums *sums, struct model *model, uint64_t now)
 }
 
 /* Whatever comes, the sums by reason are those of a model that never folds. */
-static void test_sums_by_reason_are_exact(void **state)
+TEST(test_sums_by_reason_are_exact)
 {
 	OWN_DROP_SUMS struct drop_sums *sums = NULL;
 	struct model model = {0};
 
-	(void)state;
 	srand(4711);
 	assert_int_equal(drop_sums_new(&sums, KEYS), 0);
 	for (uint64_t round = 0; round < 3000; round++) {
@@ -377,22 +362,4 @@ static void test_sums_by_reason_are_exact(void **state)
 		for (int i = 0; i < REASONS; i++)
 			assert_int_equal(seen.packets[i], model.kept[i] + model.read[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reading_adds_to_what_is_kept),
-		cmocka_unit_test(test_idle_keys_fold_first),
-		cmocka_unit_test(test_keys_of_gone_namespaces_fold_before_idle_ones),
-		cmocka_unit_test(test_unknown_namespaces_are_not_gone),
-		cmocka_unit_test(test_keys_that_come_again_stay),
-		cmocka_unit_test(test_folded_sums_are_limited),
-		cmocka_unit_test(test_folded_sums_keep_evidence),
-		cmocka_unit_test(test_evidence_of_a_location_is_limited),
-		cmocka_unit_test(test_visit_stops),
-		cmocka_unit_test(test_sums_by_reason_are_exact),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

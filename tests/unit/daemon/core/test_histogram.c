@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The histogram arithmetic of bpf/records.h and of daemon/core/histogram.h, which must agree. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bpf/records.h"
 #include "daemon/core/histogram.h"
+#include "tests/unit/test.h"
 
 #define LAST (NF_HIST_BUCKETS - 1)
 #define OPEN_FROM (1ULL << NF_HIST_MAX_LOG2)
@@ -23,6 +18,8 @@ static int start(void **state)
 	memset(&hist, 0, sizeof(hist));
 	return 0;
 }
+
+EACH_TEST(start, NULL);
 
 static void record(uint64_t ns)
 {
@@ -71,16 +68,14 @@ static void check_value(uint64_t ns)
 	assert_true(error * 8 <= ns);
 }
 
-static void test_every_small_value(void **state)
+TEST(test_every_small_value)
 {
-	(void)state;
 	for (uint64_t ns = 0; ns <= 65536; ns++)
 		check_value(ns);
 }
 
-static void test_powers_of_two(void **state)
+TEST(test_powers_of_two)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 64; i++)
 		for (int d = -1; d <= 1; d++)
 			check_value((1ULL << i) + (uint64_t)(int64_t)d);
@@ -88,9 +83,8 @@ static void test_powers_of_two(void **state)
 	check_value(UINT64_MAX - 1);
 }
 
-static void test_every_boundary(void **state)
+TEST(test_every_boundary)
 {
-	(void)state;
 	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++) {
 		struct histogram_bounds bounds = histogram_bounds(i);
 
@@ -105,9 +99,8 @@ static void test_every_boundary(void **state)
 	}
 }
 
-static void test_bounds_join(void **state)
+TEST(test_bounds_join)
 {
-	(void)state;
 	assert_int_equal(histogram_bounds(0).from, 0);
 	for (unsigned int i = 0; i < LAST; i++) {
 		assert_true(histogram_bounds(i).from < histogram_bounds(i).below);
@@ -118,12 +111,11 @@ static void test_bounds_join(void **state)
 	assert_int_equal(histogram_bounds(8).below, 10);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	uint64_t ns = 7;
 	double mean = 7;
 
-	(void)state;
 	assert_int_equal(histogram_count(&hist), 0);
 	assert_int_equal(histogram_mean(&hist, &mean), -ENODATA);
 	assert_int_equal(histogram_quantile(&hist, 0.5, &ns), -ENODATA);
@@ -131,11 +123,10 @@ static void test_empty(void **state)
 	assert_true(mean == 7);
 }
 
-static void test_quantile_range(void **state)
+TEST(test_quantile_range)
 {
 	uint64_t ns = 7;
 
-	(void)state;
 	record(1);
 	assert_int_equal(histogram_quantile(&hist, -0.1, &ns), -EINVAL);
 	assert_int_equal(histogram_quantile(&hist, 1.1, &ns), -EINVAL);
@@ -156,9 +147,8 @@ static uint64_t quantile(double q)
 }
 
 /* The values 0 to 7 have exact buckets, so they show the rank. */
-static void test_nearest_rank(void **state)
+TEST(test_nearest_rank)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 100; i++)
 		record(i < 7 ? 1 : i < 50 ? 2 : i < 90 ? 3 : i < 99 ? 4 : 5);
 	assert_int_equal(quantile(0.07), 1); /* 0.07 * 100 > 7 in binary */
@@ -180,9 +170,8 @@ static void test_nearest_rank(void **state)
 	}
 }
 
-static void test_huge_counts(void **state)
+TEST(test_huge_counts)
 {
-	(void)state;
 	hist.bucket[1] = 1ULL << 62;
 	hist.bucket[2] = 1ULL << 62;
 	hist.max_ns = 2;
@@ -191,9 +180,8 @@ static void test_huge_counts(void **state)
 	assert_int_equal(quantile(1), 2);
 }
 
-static void test_never_above_max(void **state)
+TEST(test_never_above_max)
 {
-	(void)state;
 	record(1024); /* bucket 1024 to 1279, middle 1151 */
 	assert_int_equal(quantile(0.5), 1024);
 	record(1200);
@@ -207,12 +195,11 @@ static void test_never_above_max(void **state)
 	assert_true(quantile(0.5) == 7ULL << 33);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	struct nf_hist other = {.sum_ns = 100, .max_ns = 90};
 	double mean;
 
-	(void)state;
 	other.bucket[3] = 5;
 	record(3);
 	record(4);
@@ -281,12 +268,11 @@ static bool contains(double q)
 	return low <= truth && truth <= high;
 }
 
-static void test_intervals_contain_the_truth(void **state)
+TEST(test_intervals_contain_the_truth)
 {
 	unsigned int counts = 0, medians = 0, tails = 0;
 	double sum = 0;
 
-	(void)state;
 	seed = 88172645463325252ULL;
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		uint64_t count, margin;
@@ -306,11 +292,10 @@ static void test_intervals_contain_the_truth(void **state)
 	assert_true(sum / ROUNDS > PACKETS * 0.99 && sum / ROUNDS < PACKETS * 1.01);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	uint64_t low, high;
 
-	(void)state;
 	record(1024);
 	record(2000);
 	assert_false(histogram_is_estimate(&hist));
@@ -322,11 +307,10 @@ static void test_exact(void **state)
 	assert_int_equal(high, 1279);
 }
 
-static void test_effective(void **state)
+TEST(test_effective)
 {
 	uint64_t low, high;
 
-	(void)state;
 	/* 100 journeys of weight 4: as good as 100. */
 	hist = (struct nf_hist){.journeys = 100, .variance = 100 * 4 * 3, .max_ns = 3};
 	hist.bucket[2] = 400;
@@ -343,26 +327,4 @@ static void test_effective(void **state)
 	assert_int_equal(high, 2);
 	assert_int_equal(histogram_quantile_interval(&hist, 0.99, &low, &high), -ENODATA);
 	assert_int_equal(histogram_quantile_interval(&hist, 2, &low, &high), -EINVAL);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(test_##name, start)
-	const struct CMUnitTest tests[] = {
-		TEST(every_small_value),
-		TEST(powers_of_two),
-		TEST(every_boundary),
-		TEST(bounds_join),
-		TEST(empty),
-		TEST(quantile_range),
-		TEST(nearest_rank),
-		TEST(huge_counts),
-		TEST(never_above_max),
-		TEST(merge),
-		TEST(exact),
-		TEST(effective),
-		TEST(intervals_contain_the_truth),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bpf/records.h"
 #include "daemon/core/evidence.h"
 #include "daemon/core/infer.h"
+#include "tests/unit/test.h"
 
 #define E(name) NF_EVIDENCE_##name
 
@@ -38,11 +33,10 @@ static void check(struct inference out, const char *reason, bool is_inferred,
 
 /* ---- words ------------------------------------------------------------------ */
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	const char *words[EVIDENCE_WORDS_MAX];
 
-	(void)state;
 	assert_int_equal(evidence_words(E(KNOWN) | E(NO_BYTES) | E(LISTEN), words, 32), 3);
 	assert_string_equal(words[0], "no_bytes");
 	assert_string_equal(words[1], "listen");
@@ -54,9 +48,8 @@ static void test_words(void **state)
 		assert_int_equal(evidence_words(1ULL << bit, words, 2), 1);
 }
 
-static void test_absence_means_something_only_if_it_was_read(void **state)
+TEST(test_absence_means_something_only_if_it_was_read)
 {
-	(void)state;
 	assert_int_equal(evidence_readable(0), 0);
 	assert_true(evidence_readable(E(KNOWN)) & E(NO_BYTES));
 	assert_false(evidence_readable(E(KNOWN)) & E(SOCKET));
@@ -71,11 +64,10 @@ static void test_absence_means_something_only_if_it_was_read(void **state)
 
 /* ---- names of functions ------------------------------------------------------ */
 
-static void test_functions(void **state)
+TEST(test_functions)
 {
 	char text[INFER_FUNCTION_MAX + 8];
 
-	(void)state;
 	assert_string_equal(infer_function("udp_rcv+0x1f").s, "udp_rcv");
 	assert_string_equal(infer_function("ip_rcv_core.isra.0+0x1f").s, "ip_rcv_core");
 	assert_string_equal(infer_function("tcp_v4_rcv.constprop.0.cold+0x1f").s, "tcp_v4_rcv");
@@ -91,11 +83,10 @@ static void test_functions(void **state)
 
 /* ---- reasons ----------------------------------------------------------------- */
 
-static void test_no_entry(void **state)
+TEST(test_no_entry)
 {
 	struct inference out = inferred("function_of_no_kernel", NULL, WITH_SOCKET);
 
-	(void)state;
 	check(out, NULL, false, KNOWLEDGE_UNKNOWN);
 	assert_null(out.place);
 	assert_int_equal(out.candidate_count, 0);
@@ -103,9 +94,8 @@ static void test_no_entry(void **state)
 	check(inferred("", NULL, 0), NULL, false, KNOWLEDGE_UNKNOWN);
 }
 
-static void test_own_reason(void **state)
+TEST(test_own_reason)
 {
-	(void)state;
 	check(inferred("udp_rcv", "NO_SOCKET", 0), "NO_SOCKET", false, KNOWLEDGE_BENIGN);
 	check(inferred("function_of_no_kernel", "QDISC_DROP", 0), "QDISC_DROP", false,
 	      KNOWLEDGE_FAULT);
@@ -113,18 +103,16 @@ static void test_own_reason(void **state)
 	      KNOWLEDGE_UNKNOWN);
 }
 
-static void test_place_without_cases(void **state)
+TEST(test_place_without_cases)
 {
 	struct inference out = inferred("ip6_mc_input", "NOT_SPECIFIED", 0);
 
-	(void)state;
 	check(out, NULL, false, KNOWLEDGE_BENIGN);
 	assert_string_equal(out.place->name, "ip6_mc_input");
 }
 
-static void test_one_reason_remains(void **state)
+TEST(test_one_reason_remains)
 {
-	(void)state;
 	check(inferred("neigh_invalidate", "NOT_SPECIFIED", 0), "NEIGH_FAILED", true,
 	      KNOWLEDGE_FAULT);
 	check(inferred("neigh_invalidate", NULL, E(KNOWN)), "NEIGH_FAILED", true, KNOWLEDGE_FAULT);
@@ -137,21 +125,19 @@ static void test_one_reason_remains(void **state)
 }
 
 /* Both cases of a queue at close have the same reason and class. */
-static void test_cases_that_agree(void **state)
+TEST(test_cases_that_agree)
 {
 	struct inference out = inferred("sk_stream_kill_queues", NULL, 0);
 
-	(void)state;
 	check(out, "QUEUE_PURGE", true, KNOWLEDGE_BENIGN);
 	assert_int_equal(out.candidate_count, 0);
 }
 
-static void test_several_remain(void **state)
+TEST(test_several_remain)
 {
 	struct inference out = inferred("tcp_v4_rcv", NULL, 0);
 	bool overflow = false, time_wait = false;
 
-	(void)state;
 	check(out, NULL, false, KNOWLEDGE_UNKNOWN);
 	assert_true(out.candidate_count > 2);
 	for (size_t i = 0; i < out.candidate_count; i++) {
@@ -165,9 +151,8 @@ static void test_several_remain(void **state)
 
 #define UNICAST (E(KNOWN) | E(IP) | E(UDP) | E(NET) | E(UNICAST))
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-	(void)state;
 	infer_set_kernel("6.12.5+deb13-amd64");
 	check(inferred("udp_rcv", "NOT_SPECIFIED", UNICAST), "NO_SOCKET", true, KNOWLEDGE_BENIGN);
 	check(inferred("udp_rcv", "NOT_SPECIFIED", UNICAST | E(POLICIES)), NULL, false,
@@ -186,12 +171,11 @@ static void test_kernels(void **state)
 }
 
 /* Multicast without a route is normal where IPv6 comes up; afterwards, and for unicast, it is a fault. */
-static void test_no_route_while_ipv6_comes_up(void **state)
+TEST(test_no_route_while_ipv6_comes_up)
 {
 	const uint64_t multicast = E(KNOWN) | E(RECEIVED) | E(DEVICE) | E(IP);
 	static const char *const kernels[] = {"5.10", "6.1", "6.18"};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		const char *reason = i < 2 ? NULL : "IP_INNOROUTES";
 		const struct {
@@ -219,7 +203,7 @@ static void test_no_route_while_ipv6_comes_up(void **state)
 }
 
 /* A qdisc that drops reports of groups, which are repeated, loses nothing; OSPF's packets have no options. */
-static void test_reports_of_groups_in_a_qdisc(void **state)
+TEST(test_reports_of_groups_in_a_qdisc)
 {
 	static const char *const places[] = {"__dev_queue_xmit", "kfree_skb_list_reason",
 					     "__tcf_kfree_skb_list"};
@@ -236,7 +220,6 @@ static void test_reports_of_groups_in_a_qdisc(void **state)
 		{0, KNOWLEDGE_FAULT},
 	};
 
-	(void)state;
 	for (size_t j = 0; j < sizeof(cases) / sizeof(cases[0]); j++) {
 		infer_set_kernel("6.18");
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -253,9 +236,8 @@ static void test_reports_of_groups_in_a_qdisc(void **state)
 }
 
 /* A place says what the reason alone does not: a bridge needs no target, and a tunnel does. */
-static void test_a_place_refines_without_evidence(void **state)
+TEST(test_a_place_refines_without_evidence)
 {
-	(void)state;
 	check(inferred("br_handle_frame_finish", "NO_TX_TARGET", 0), "NO_TX_TARGET", false,
 	      KNOWLEDGE_BENIGN);
 	check(inferred("vxlan_xmit", "NO_TX_TARGET", 0), "NO_TX_TARGET", false, KNOWLEDGE_FAULT);
@@ -265,11 +247,10 @@ static void test_a_place_refines_without_evidence(void **state)
 	assert_true(inferred("ip6_pkt_drop", "IP_INNOROUTES", 0).candidate_count > 1);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	struct inference out = inferred("unix_stream_connect", NULL, E(KNOWN) | E(MESSAGE));
 
-	(void)state;
 	assert_true(out.message);
 	check(out, NULL, false, KNOWLEDGE_BENIGN);
 	assert_true(
@@ -277,9 +258,8 @@ static void test_messages(void **state)
 	assert_false(inferred("sk_stream_kill_queues", NULL, E(KNOWN) | E(NO_BYTES)).message);
 }
 
-static void test_evidence_is_read_for_reasons_that_need_it(void **state)
+TEST(test_evidence_is_read_for_reasons_that_need_it)
 {
-	(void)state;
 	assert_int_equal(infer_needs(NULL), NF_EVIDENCE_ALL);
 	assert_int_equal(infer_needs("NOT_SPECIFIED"), NF_EVIDENCE_ALL);
 	assert_int_equal(infer_needs("QUEUE_PURGE"), NF_EVIDENCE_ONLY_MESSAGE);
@@ -292,12 +272,11 @@ static void test_evidence_is_read_for_reasons_that_need_it(void **state)
 }
 
 /* Whatever the evidence, a class comes from a case or says "unknown", and each candidate is there once. */
-static void test_all_places_with_any_evidence(void **state)
+TEST(test_all_places_with_any_evidence)
 {
 	const struct knowledge *entry;
 	uint64_t evidence = 1;
 
-	(void)state;
 	for (size_t i = 0; (entry = knowledge_at(i)); i++) {
 		if (entry->kind != KNOWLEDGE_PLACE)
 			continue;
@@ -314,28 +293,4 @@ static void test_all_places_with_any_evidence(void **state)
 			assert_true(!out.reason || knowledge_reason(out.reason));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_absence_means_something_only_if_it_was_read),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_no_entry),
-		cmocka_unit_test(test_own_reason),
-		cmocka_unit_test(test_place_without_cases),
-		cmocka_unit_test(test_one_reason_remains),
-		cmocka_unit_test(test_cases_that_agree),
-		cmocka_unit_test(test_several_remain),
-		cmocka_unit_test(test_kernels),
-		cmocka_unit_test(test_no_route_while_ipv6_comes_up),
-		cmocka_unit_test(test_reports_of_groups_in_a_qdisc),
-		cmocka_unit_test(test_a_place_refines_without_evidence),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_evidence_is_read_for_reasons_that_need_it),
-		cmocka_unit_test(test_all_places_with_any_evidence),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/core/ledger.h"
+#include "tests/unit/test.h"
 
-static void test_drops_balance(void **state)
+TEST(test_drops_balance)
 {
 	ledger_events events = {0};
 	struct ledger_drops ledger;
 	uint64_t *row = events[NF_PROBE_KFREE_SKB];
 
-	(void)state;
 	row[NF_EVENT_HIT] = 100;
 	row[NF_EVENT_COUNTED] = 90;
 	row[NF_EVENT_UNKEYED] = 10;
@@ -33,13 +27,12 @@ static void test_drops_balance(void **state)
 	assert_false(ledger.balanced);
 }
 
-static void test_completed_transmits_are_no_drops(void **state)
+TEST(test_completed_transmits_are_no_drops)
 {
 	ledger_events events = {0};
 	struct ledger_drops ledger;
 	uint64_t *row = events[NF_PROBE_KFREE_SKB];
 
-	(void)state;
 	row[NF_EVENT_HIT] = 43;
 	row[NF_EVENT_COUNTED] = 3;
 	row[NF_EVENT_DROP_RECORDED] = 3;
@@ -51,12 +44,11 @@ static void test_completed_transmits_are_no_drops(void **state)
 	assert_int_equal(ledger.completed, 40);
 }
 
-static void test_inflight_adds_up_over_programs(void **state)
+TEST(test_inflight_adds_up_over_programs)
 {
 	ledger_events events = {0};
 	struct ledger_inflight ledger;
 
-	(void)state;
 	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_BEGUN] = 1000;
 	events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_BEGUN] = 900;
 	events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_TRANSMITTED] = 890;
@@ -79,13 +71,12 @@ static void test_inflight_adds_up_over_programs(void **state)
 }
 
 /* The records of kfree_skb are drop records, which the drops' ledger counts. */
-static void test_latency_leaves_drops_out(void **state)
+TEST(test_latency_leaves_drops_out)
 {
 	ledger_events events = {0};
 	struct ledger_latency ledger;
 	struct ledger_drops drops;
 
-	(void)state;
 	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_RECORDED] = 1000;
 	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_THROTTLED] = 2000;
 	events[NF_PROBE_KFREE_SKB][NF_EVENT_DROP_RING_FULL] = 3000;
@@ -111,11 +102,10 @@ static void test_latency_leaves_drops_out(void **state)
 	assert_int_equal(drops.recorded, 1000);
 }
 
-static void test_moved_events(void **state)
+TEST(test_moved_events)
 {
 	ledger_events before = {0}, after = {0};
 
-	(void)state;
 	before[NF_PROBE_KFREE_SKB][NF_EVENT_HIT] = 10;
 	after[NF_PROBE_KFREE_SKB][NF_EVENT_HIT] = 12;
 	after[NF_PROBE_KFREE_SKB][NF_EVENT_COUNTED] = 1;
@@ -129,12 +119,11 @@ static void test_moved_events(void **state)
 	assert_int_equal(ledger_moved_inflight(after, after), 0);
 }
 
-static void test_of_two_equations_the_worse_counts(void **state)
+TEST(test_of_two_equations_the_worse_counts)
 {
 	const struct ledger_drops keys = {.hits = 10, .counted = 4, .recorded = 9, .throttled = 1};
 	const struct ledger_drops records = {.hits = 10, .counted = 10, .recorded = 13};
 
-	(void)state;
 	assert_int_equal(ledger_drops_off(&keys), 6);
 	assert_int_equal(ledger_drops_off(&records), -3);
 }
@@ -142,22 +131,20 @@ static void test_of_two_equations_the_worse_counts(void **state)
 #define SECOND UINT64_C(1000000000)
 
 /* Busy for ever, and off by less than what moved: nothing is wrong. */
-static void test_watch_while_packets_move(void **state)
+TEST(test_watch_while_packets_move)
 {
 	struct ledger_watch watch = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_true(ledger_watch_add(&watch, i * SECOND, i % 2 ? 4000 : -4000, 4000, 2));
 	assert_int_equal(watch.proven, 0);
 }
 
 /* Off by more than what moved and the programs in between: proven at once, by how much. */
-static void test_watch_proves_at_once(void **state)
+TEST(test_watch_proves_at_once)
 {
 	struct ledger_watch watch = {0};
 
-	(void)state;
 	assert_false(ledger_watch_add(&watch, 0, 5000, 4000, 2));
 	assert_int_equal(watch.proven, 1000 - 2 * LEDGER_PER_CPU);
 	/* It stays, though the next reading alone could not show it. */
@@ -168,11 +155,10 @@ static void test_watch_proves_at_once(void **state)
 }
 
 /* A program between its two steps is off by one for a while; an error stays. */
-static void test_watch_of_a_small_imbalance(void **state)
+TEST(test_watch_of_a_small_imbalance)
 {
 	struct ledger_watch watch = {0};
 
-	(void)state;
 	assert_true(ledger_watch_add(&watch, 0, 1, 0, 2));
 	assert_true(ledger_watch_add(&watch, 1, 1, 0, 2));
 	assert_true(ledger_watch_add(&watch, 2, 1, 0, 2));
@@ -183,21 +169,4 @@ static void test_watch_of_a_small_imbalance(void **state)
 	assert_true(ledger_watch_add(&watch, 4 * SECOND, -3, 1, 2));
 	assert_false(ledger_watch_add(&watch, 5 * SECOND, -1, 0, 2));
 	assert_int_equal(watch.proven, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drops_balance),
-		cmocka_unit_test(test_completed_transmits_are_no_drops),
-		cmocka_unit_test(test_inflight_adds_up_over_programs),
-		cmocka_unit_test(test_latency_leaves_drops_out),
-		cmocka_unit_test(test_moved_events),
-		cmocka_unit_test(test_of_two_equations_the_worse_counts),
-		cmocka_unit_test(test_watch_while_packets_move),
-		cmocka_unit_test(test_watch_proves_at_once),
-		cmocka_unit_test(test_watch_of_a_small_imbalance),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

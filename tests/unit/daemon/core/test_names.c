@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/core/names.h"
+#include "tests/unit/test.h"
 
 static struct names *names;
 
@@ -43,18 +38,18 @@ static int stop(void **state)
 	return names != NULL;
 }
 
-static void test_free_null(void **state)
+EACH_TEST(start, stop);
+
+TEST(test_free_null)
 {
 	struct names *none = NULL;
 
-	(void)state;
 	names_free(&none);
 	assert_null(none);
 }
 
-static void test_reason(void **state)
+TEST(test_reason)
 {
-	(void)state;
 	assert_string_equal(names_reason(names, 0), "NOT_DROPPED_YET");
 	assert_string_equal(names_reason(names, 1), "CONSUMED");
 	assert_string_equal(names_reason(names, 2), "NOT_SPECIFIED");
@@ -67,9 +62,8 @@ static void test_reason(void **state)
 	assert_null(names_reason(names, UINT32_MAX));
 }
 
-static void test_subsystem(void **state)
+TEST(test_subsystem)
 {
-	(void)state;
 	assert_string_equal(names_subsystem(names, 0), "core");
 	assert_string_equal(names_subsystem(names, 0xffff), "core");
 	assert_string_equal(names_subsystem(names, 0x10001), "mac80211_unusable");
@@ -81,9 +75,8 @@ static void test_subsystem(void **state)
 	assert_null(names_subsystem(names, 0x40000));
 }
 
-static void test_has_reasons(void **state)
+TEST(test_has_reasons)
 {
-	(void)state;
 	assert_true(names_has_reasons(names, 0));
 	assert_true(names_has_reasons(names, 0x1ffff));
 	assert_true(names_has_reasons(names, 0x30000));
@@ -91,17 +84,15 @@ static void test_has_reasons(void **state)
 	assert_false(names_has_reasons(names, 0x40000));
 }
 
-static void test_add_again(void **state)
+TEST(test_add_again)
 {
-	(void)state;
 	/* mac80211's enum begins with a value that belongs to the core's */
 	assert_int_equal(names_add_reason(names, 1, "___RX_CONTINUE"), -EEXIST);
 	assert_string_equal(names_reason(names, 1), "CONSUMED");
 }
 
-static void test_add_markers(void **state)
+TEST(test_add_markers)
 {
-	(void)state;
 	assert_int_equal(names_add_reason(names, 130, "SKB_DROP_REASON_MAX"), 0);
 	assert_int_equal(names_add_reason(names, 0xffff0000, "SKB_DROP_REASON_SUBSYS_MASK"), 0);
 	assert_int_equal(names_add_reason(names, 0x30000, "__OVS_DROP_REASON"), 0);
@@ -112,11 +103,10 @@ static void test_add_markers(void **state)
 	assert_null(names_reason(names, 0x3000c));
 }
 
-static void test_add_invalid(void **state)
+TEST(test_add_invalid)
 {
 	char name[NAMES_LENGTH_MAX + 2];
 
-	(void)state;
 	memset(name, 'A', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(names_add_reason(names, 100, name), -EINVAL);
@@ -128,12 +118,11 @@ static void test_add_invalid(void **state)
 	assert_int_equal(names_add_subsystem(names, 5, ""), -EINVAL);
 }
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
 	char name[32];
 	uint32_t n = 1000;
 
-	(void)state;
 	/* from the largest number down, so that each one is inserted before all others */
 	for (uint32_t added = 8; added < NAMES_REASONS_MAX; added++, n++) {
 		snprintf(name, sizeof(name), "R_%u", n);
@@ -150,7 +139,7 @@ static void test_bounded(void **state)
 	assert_int_equal(names_add_subsystem(names, 99, "x"), -ENOSPC);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	static const struct {
 		const char *text;
@@ -177,7 +166,6 @@ static void test_find(void **state)
 	};
 	uint32_t number;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		number = 99;
 		assert_int_equal(names_find_reason(names, cases[i].text, &number), 0);
@@ -185,7 +173,7 @@ static void test_find(void **state)
 	}
 }
 
-static void test_find_nothing(void **state)
+TEST(test_find_nothing)
 {
 	static const char *const texts[] = {
 		"",
@@ -208,15 +196,13 @@ static void test_find_nothing(void **state)
 	};
 	uint32_t number = 99;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		assert_int_equal(names_find_reason(names, texts[i], &number), -ENOENT);
 	assert_int_equal(number, 99);
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-	(void)state;
 	assert_string_equal(names_nearest_reason(names, "NO_SOKET"), "NO_SOCKET");
 	assert_string_equal(names_nearest_reason(names, "skb_drop_reason_no_soket"), "NO_SOCKET");
 	assert_string_equal(names_nearest_reason(names, "ovs_drop_last_actoin"),
@@ -225,12 +211,11 @@ static void test_nearest(void **state)
 	assert_null(names_nearest_reason(names, ""));
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct names *empty = NULL;
 	uint32_t number;
 
-	(void)state;
 	assert_int_equal(names_new(&empty), 0);
 	assert_null(names_reason(empty, 3));
 	assert_string_equal(names_subsystem(empty, 3), "core");
@@ -238,16 +223,4 @@ static void test_empty(void **state)
 	assert_int_equal(names_find_reason(empty, "3", &number), 0);
 	assert_null(names_nearest_reason(empty, "NO_SOCKET"));
 	names_free(&empty);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(free_null),    TEST(reason),      TEST(subsystem), TEST(add_again),
-		TEST(add_markers),  TEST(add_invalid), TEST(bounded),	TEST(find),
-		TEST(find_nothing), TEST(nearest),     TEST(empty),	TEST(has_reasons),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

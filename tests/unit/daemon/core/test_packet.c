@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Packets written byte by byte, complete and cut at every length. */
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bpf/records.h"
 #include "common/array.h"
 #include "daemon/core/packet.h"
+#include "tests/unit/test.h"
 
 #define BYTES(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -28,6 +23,8 @@ static int start(void **state)
 	memset(record.net, 0xee, sizeof(record.net));
 	return 0;
 }
+
+EACH_TEST(start, NULL);
 
 static void l2(const uint8_t *bytes, size_t len)
 {
@@ -88,9 +85,8 @@ static void parse(void)
 
 /* ---- Ethernet and VLAN --------------------------------------------------- */
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-	(void)state;
 	parse();
 	assert_int_equal(packet.parts, 0);
 	assert_int_equal(packet.vlans, 0);
@@ -98,9 +94,8 @@ static void test_nothing(void **state)
 	assert_string_equal(flow, "(none)");
 }
 
-static void test_ethernet(void **state)
+TEST(test_ethernet)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x08, 0x00));
 	ipv4(17, 32);
@@ -113,9 +108,8 @@ static void test_ethernet(void **state)
 	assert_int_equal(packet.vlans, 0);
 }
 
-static void test_ethernet_every_length(void **state)
+TEST(test_ethernet_every_length)
 {
-	(void)state;
 	record.protocol = 0x0800;
 	ethernet_addresses();
 	l2(BYTES(0x08, 0x00));
@@ -127,9 +121,8 @@ static void test_ethernet_every_length(void **state)
 }
 
 /* skb->mac_header may still be that of a tunnel's outer packet. */
-static void test_ethernet_of_another_packet(void **state)
+TEST(test_ethernet_of_another_packet)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x88, 0x47));
 	ipv4(17, 32);
@@ -138,9 +131,8 @@ static void test_ethernet_of_another_packet(void **state)
 	assert_true(packet.parts & PACKET_IP);
 }
 
-static void test_ethernet_with_length(void **state)
+TEST(test_ethernet_with_length)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x00, 0x26));
 	record.protocol = 0x0004; /* ETH_P_802_2 */
@@ -150,9 +142,8 @@ static void test_ethernet_with_length(void **state)
 	assert_int_equal(packet.protocol, 0x0004);
 }
 
-static void test_vlan_in_metadata(void **state)
+TEST(test_vlan_in_metadata)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x08, 0x00));
 	ipv4(17, 32);
@@ -168,9 +159,8 @@ static void test_vlan_in_metadata(void **state)
 }
 
 /* On transmit, skb->protocol is the tag's, and the network header follows the tag. */
-static void test_vlan_stack_in_l2(void **state)
+TEST(test_vlan_stack_in_l2)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x88, 0xa8, 0x60, 0x07, 0x81, 0x00, 0x0f, 0xff, 0x08, 0x00));
 	ipv4(17, 32);
@@ -189,9 +179,8 @@ static void test_vlan_stack_in_l2(void **state)
 	assert_string_equal(flow, "udp 10.0.0.1:53 > 10.0.0.2:4242");
 }
 
-static void test_vlan_in_metadata_and_l2(void **state)
+TEST(test_vlan_in_metadata_and_l2)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x81, 0x00, 0x00, 0x02, 0x86, 0xdd));
 	ipv6(17, 12);
@@ -206,9 +195,8 @@ static void test_vlan_in_metadata_and_l2(void **state)
 }
 
 /* On receive, before skb_vlan_untag(), the network header points at the tag. */
-static void test_vlan_in_front_of_net(void **state)
+TEST(test_vlan_in_front_of_net)
 {
-	(void)state;
 	ethernet_addresses();
 	l2(BYTES(0x81, 0x00));
 	net(BYTES(0x00, 0x2a, 0x81, 0x00, 0x00, 0x2b, 0x08, 0x00));
@@ -231,9 +219,8 @@ static void test_vlan_in_front_of_net(void **state)
 	assert_int_equal(packet.protocol, 0x8100);
 }
 
-static void test_vlan_more_than_told(void **state)
+TEST(test_vlan_more_than_told)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 20; i++)
 		net(BYTES(0, (uint8_t)i, 0x81, 0x00));
 	net(BYTES(0, 20, 0x08, 0x00));
@@ -247,9 +234,8 @@ static void test_vlan_more_than_told(void **state)
 
 /* ---- ARP ------------------------------------------------------------------ */
 
-static void test_arp(void **state)
+TEST(test_arp)
 {
-	(void)state;
 	record.protocol = 0x0806;
 	net(BYTES(0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0,
 		  2));
@@ -265,9 +251,8 @@ static void test_arp(void **state)
 
 /* ---- IPv4 ----------------------------------------------------------------- */
 
-static void test_ipv4_udp(void **state)
+TEST(test_ipv4_udp)
 {
-	(void)state;
 	ipv4(17, 32);
 	udp();
 	parse();
@@ -290,9 +275,8 @@ static unsigned int tcp_parts(unsigned int len)
 	       (len >= 12 ? PACKET_ACKNOWLEDGEMENT : 0) | (len >= 14 ? PACKET_FLAGS : 0);
 }
 
-static void test_ipv4_tcp_every_length(void **state)
+TEST(test_ipv4_tcp_every_length)
 {
-	(void)state;
 	ipv4(6, 40);
 	tcp();
 	for (unsigned int len = 0; len <= 40; len++) {
@@ -308,9 +292,8 @@ static void test_ipv4_tcp_every_length(void **state)
 	assert_int_equal(packet.transport.flags, 0x12);
 }
 
-static void test_ipv4_icmp_every_length(void **state)
+TEST(test_ipv4_icmp_every_length)
 {
-	(void)state;
 	ipv4(1, 28);
 	net(BYTES(8, 0, 0, 0, 0, 1, 0, 1));
 	for (unsigned int len = 20; len <= 28; len++) {
@@ -322,9 +305,8 @@ static void test_ipv4_icmp_every_length(void **state)
 	}
 }
 
-static void test_ipv4_options_every_length(void **state)
+TEST(test_ipv4_options_every_length)
 {
-	(void)state;
 	ipv4(17, 72);
 	record.net[0] = 0x4f;
 	for (unsigned int i = 0; i < 40; i++)
@@ -338,9 +320,8 @@ static void test_ipv4_options_every_length(void **state)
 	assert_int_equal(packet.transport.destination_port, 4242);
 }
 
-static void test_ipv4_fragments(void **state)
+TEST(test_ipv4_fragments)
 {
-	(void)state;
 	ipv4(17, 32);
 	udp();
 	record.net[6] = 0x20; /* more fragments, offset 0 */
@@ -360,9 +341,8 @@ static void test_ipv4_fragments(void **state)
 	assert_true(packet.ip.fragment);
 }
 
-static void test_ipv4_malformed(void **state)
+TEST(test_ipv4_malformed)
 {
-	(void)state;
 	ipv4(17, 32);
 	udp();
 	for (unsigned int first = 0; first < 256; first++) {
@@ -374,9 +354,8 @@ static void test_ipv4_malformed(void **state)
 }
 
 /* The header's total length excludes padding, and has no other effect. */
-static void test_ipv4_total_length(void **state)
+TEST(test_ipv4_total_length)
 {
-	(void)state;
 	ipv4(17, 20);
 	udp();
 	for (unsigned int length = 0; length < 65536; length++) {
@@ -391,9 +370,8 @@ static void test_ipv4_total_length(void **state)
 }
 
 /* The TCP data offset, 0 to 15 words, has no effect. */
-static void test_tcp_data_offset(void **state)
+TEST(test_tcp_data_offset)
 {
-	(void)state;
 	ipv4(6, 40);
 	tcp();
 	for (unsigned int offset = 0; offset < 16; offset++) {
@@ -404,9 +382,8 @@ static void test_tcp_data_offset(void **state)
 }
 
 /* ICMP in IPv6 and ICMPv6 in IPv4 are other protocols. */
-static void test_icmp_of_the_other_version(void **state)
+TEST(test_icmp_of_the_other_version)
 {
-	(void)state;
 	ipv4(58, 28);
 	net(BYTES(8, 0, 0, 0, 0, 1, 0, 1));
 	parse();
@@ -421,9 +398,8 @@ static void test_icmp_of_the_other_version(void **state)
 
 /* ---- IPv6 ----------------------------------------------------------------- */
 
-static void test_ipv6_tcp_every_length(void **state)
+TEST(test_ipv6_tcp_every_length)
 {
-	(void)state;
 	ipv6(6, 20);
 	tcp();
 	for (unsigned int len = 0; len <= 60; len++) {
@@ -437,9 +413,8 @@ static void test_ipv6_tcp_every_length(void **state)
 	assert_string_equal(flow, "tcp [fe80::1]:22 > [fe80::2]:5000");
 }
 
-static void test_ipv6_icmp(void **state)
+TEST(test_ipv6_icmp)
 {
-	(void)state;
 	ipv6(58, 8);
 	net(BYTES(135, 0, 0, 0, 0, 0, 0, 0));
 	parse();
@@ -448,7 +423,7 @@ static void test_ipv6_icmp(void **state)
 }
 
 /* Hop-by-hop, routing (24 bytes), destination, AH (24 bytes), first fragment, UDP. */
-static void test_ipv6_chain_every_length(void **state)
+TEST(test_ipv6_chain_every_length)
 {
 	static const struct {
 		unsigned int from;
@@ -456,7 +431,6 @@ static void test_ipv6_chain_every_length(void **state)
 	} known[] = {{40, 0}, {48, 43}, {72, 60}, {80, 51}, {104, 44}, {112, 17}};
 	unsigned int step = 0;
 
-	(void)state;
 	ipv6(0, 84);
 	net(BYTES(43, 0, 1, 4, 0, 0, 0, 0));
 	net(BYTES(60, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
@@ -480,9 +454,8 @@ static void test_ipv6_chain_every_length(void **state)
 	assert_string_equal(flow, "udp [fe80::1]:53 > [fe80::2]:4242");
 }
 
-static void test_ipv6_later_fragment(void **state)
+TEST(test_ipv6_later_fragment)
 {
-	(void)state;
 	ipv6(44, 20);
 	net(BYTES(17, 0, 0, 8, 0, 0, 0, 9));
 	udp();
@@ -499,9 +472,8 @@ static void test_ipv6_later_fragment(void **state)
 	assert_int_equal(packet.ip.protocol, 60);
 }
 
-static void test_ipv6_ends(void **state)
+TEST(test_ipv6_ends)
 {
-	(void)state;
 	ipv6(59, 8); /* no next header */
 	udp();
 	parse();
@@ -516,9 +488,8 @@ static void test_ipv6_ends(void **state)
 	assert_string_equal(flow, "ipv6/253 fe80::1 > fe80::2");
 }
 
-static void test_ipv6_malformed(void **state)
+TEST(test_ipv6_malformed)
 {
-	(void)state;
 	ipv6(17, 12);
 	udp();
 	for (unsigned int first = 0; first < 256; first++) {
@@ -536,9 +507,8 @@ static void test_ipv6_malformed(void **state)
 }
 
 /* Hop-by-hop headers up to the end of the record: the parser ends there. */
-static void test_ipv6_endless_chain(void **state)
+TEST(test_ipv6_endless_chain)
 {
-	(void)state;
 	ipv6(0, 88);
 	memset(record.net + 40, 0, 88);
 	record.net_len = 128;
@@ -547,9 +517,8 @@ static void test_ipv6_endless_chain(void **state)
 	assert_int_equal(packet.ip.protocol, 0);
 }
 
-static void test_ipv6_jumbo(void **state)
+TEST(test_ipv6_jumbo)
 {
-	(void)state;
 	ipv6(17, 0);
 	udp();
 	parse();
@@ -558,9 +527,8 @@ static void test_ipv6_jumbo(void **state)
 
 /* ---- invalid lengths ------------------------------------------------------ */
 
-static void test_record_lengths(void **state)
+TEST(test_record_lengths)
 {
-	(void)state;
 	ipv4(17, 128);
 	record.net_len = 255;
 	record.l2_len = 255;
@@ -570,9 +538,8 @@ static void test_record_lengths(void **state)
 }
 
 /* A hop-by-hop header up to the end of net[]: the memory after it is not part of the packet. */
-static void test_record_length_of_net(void **state)
+TEST(test_record_length_of_net)
 {
-	(void)state;
 	ipv6(0, 0);
 	memset(record.net + 40, 0, NF_NET_MAX - 40);
 	record.net[40] = IPPROTO_UDP;
@@ -584,7 +551,7 @@ static void test_record_length_of_net(void **state)
 
 /* ---- texts ------------------------------------------------------------------ */
 
-static void test_protocol(void **state)
+TEST(test_protocol)
 {
 	static const struct {
 		uint16_t type;
@@ -609,7 +576,6 @@ static void test_protocol(void **state)
 	};
 	char text[PACKET_PROTOCOL_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		packet_protocol(cases[i].type, cases[i].known, cases[i].l4, text);
 		assert_string_equal(text, cases[i].text);
@@ -620,7 +586,7 @@ static void test_protocol(void **state)
 	}
 }
 
-static void test_protocol_of_drop_keys(void **state)
+TEST(test_protocol_of_drop_keys)
 {
 	static const struct {
 		uint16_t type;
@@ -639,62 +605,18 @@ static void test_protocol_of_drop_keys(void **state)
 	};
 	char text[PACKET_PROTOCOL_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		packet_drop_protocol(cases[i].type, cases[i].flags, cases[i].l4, text);
 		assert_string_equal(text, cases[i].text);
 	}
 }
 
-static void test_flow_longest(void **state)
+TEST(test_flow_longest)
 {
-	(void)state;
 	ipv6(17, 12);
 	memset(record.net + 8, 0xff, 32);
 	net(BYTES(0xff, 0xff, 0xff, 0xff));
 	parse();
 	assert_string_equal(flow, "udp [ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535 > "
 				  "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(test_##name, start)
-	const struct CMUnitTest tests[] = {
-		TEST(nothing),
-		TEST(ethernet),
-		TEST(ethernet_every_length),
-		TEST(ethernet_of_another_packet),
-		TEST(ethernet_with_length),
-		TEST(vlan_in_metadata),
-		TEST(vlan_stack_in_l2),
-		TEST(vlan_in_metadata_and_l2),
-		TEST(vlan_in_front_of_net),
-		TEST(vlan_more_than_told),
-		TEST(arp),
-		TEST(ipv4_udp),
-		TEST(ipv4_tcp_every_length),
-		TEST(ipv4_icmp_every_length),
-		TEST(ipv4_options_every_length),
-		TEST(ipv4_fragments),
-		TEST(ipv4_malformed),
-		TEST(ipv4_total_length),
-		TEST(tcp_data_offset),
-		TEST(icmp_of_the_other_version),
-		TEST(ipv6_tcp_every_length),
-		TEST(ipv6_icmp),
-		TEST(ipv6_chain_every_length),
-		TEST(ipv6_later_fragment),
-		TEST(ipv6_ends),
-		TEST(ipv6_malformed),
-		TEST(ipv6_endless_chain),
-		TEST(ipv6_jumbo),
-		TEST(record_lengths),
-		TEST(record_length_of_net),
-		TEST(protocol),
-		TEST(protocol_of_drop_keys),
-		TEST(flow_longest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,16 +8,10 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/ether.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "bpf/records.h"
 #include "common/array.h"
@@ -25,6 +19,7 @@
 #include "daemon/core/expression.h"
 #include "daemon/core/selection.h"
 #include "daemon/core/wire_frame.h"
+#include "tests/unit/test.h"
 
 #define BYTES(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -100,6 +95,8 @@ static int stop(void **state)
 	(void)state;
 	return looked_up != 0;
 }
+
+EACH_TEST(start, stop);
 
 static void l2(const uint8_t *bytes, size_t len)
 {
@@ -202,9 +199,8 @@ static void check_tcp4(void)
 	      {"vlan", false}, {"not vlan", true}, {"stp", false}, {"llc", false});
 }
 
-static void test_ipv4(void **state)
+TEST(test_ipv4)
 {
-	(void)state;
 	ethernet(0x0800);
 	tcp4();
 	check_tcp4();
@@ -214,9 +210,8 @@ static void test_ipv4(void **state)
 	      {"ether[0] = 2 and ether[12:2] = 0x800", true});
 }
 
-static void test_ipv6(void **state)
+TEST(test_ipv6)
 {
-	(void)state;
 	ethernet(0x86dd);
 	udp6();
 	CHECK({"ip6", true}, {"ip", false}, {"udp port 53", true}, {"udp dst port 53", false},
@@ -225,9 +220,8 @@ static void test_ipv6(void **state)
 	      {"ip6 protochain 17", true}, {"len = 66", true}, {"host ::1", false});
 }
 
-static void test_arp(void **state)
+TEST(test_arp)
 {
-	(void)state;
 	arp();
 	CHECK({"arp", true}, {"ip", false}, {"not ip", true}, {"host 10.0.0.1", true},
 	      {"ip host 10.0.0.1", false}, {"arp dst host 10.0.0.2", true}, {"arp[7] = 1", true},
@@ -235,9 +229,8 @@ static void test_arp(void **state)
 }
 
 /* tun, wireguard, or a transmitted packet that has no link header yet. */
-static void test_no_ethernet(void **state)
+TEST(test_no_ethernet)
 {
-	(void)state;
 	tcp4();
 	check_tcp4();
 	CHECK({"ether host 00:00:00:00:00:00", false}, {"ether src 5a:5a:5a:5a:5a:5a", false},
@@ -251,9 +244,8 @@ static void test_no_ethernet(void **state)
 	CHECK({"ether host 02:00:00:00:00:0a", false});
 }
 
-static void test_unknown_protocol(void **state)
+TEST(test_unknown_protocol)
 {
-	(void)state;
 	tcp4();
 	record.protocol = 0;
 	CHECK({"", true}, {"ip", false}, {"not ip", true}, {"tcp port 443", false}, {"llc", false},
@@ -263,9 +255,8 @@ static void test_unknown_protocol(void **state)
 	CHECK({"llc", false}, {"ether proto 0x000c", false}, {"ether[12:2] < 1501", false});
 }
 
-static void test_8023(void **state)
+TEST(test_8023)
 {
-	(void)state;
 	record.protocol = 0x0004;
 	net(BYTES(0x42, 0x42, 0x03, 0, 0, 0, 0, 0));
 	record.len = record.net_len;
@@ -286,9 +277,8 @@ static void check_vlan_5(void)
 	      {"vlan and vlan 5", false}, {"ether proto \\ip", true});
 }
 
-static void test_vlan_beside(void **state)
+TEST(test_vlan_beside)
 {
-	(void)state;
 	ethernet(0x0800);
 	tcp4();
 	record.flags = NF_BYTES_VLAN;
@@ -304,9 +294,8 @@ static void test_vlan_beside(void **state)
 	CHECK({"vlan", false});
 }
 
-static void test_vlan_in_link_header(void **state)
+TEST(test_vlan_in_link_header)
 {
-	(void)state;
 	ethernet(0x8100);
 	l2(BYTES(0, 5, 0x08, 0));
 	tcp4();
@@ -316,9 +305,8 @@ static void test_vlan_in_link_header(void **state)
 	CHECK({"vlan and len = 1018", true});
 }
 
-static void test_vlan_at_network_header(void **state)
+TEST(test_vlan_at_network_header)
 {
-	(void)state;
 	ethernet(0x8100);
 	net(BYTES(0, 5, 0x08, 0));
 	tcp4();
@@ -329,9 +317,8 @@ static void test_vlan_at_network_header(void **state)
 	check_vlan_5();
 }
 
-static void test_stacked_tags(void **state)
+TEST(test_stacked_tags)
 {
-	(void)state;
 	record.flags = NF_BYTES_VLAN;
 	record.vlan_proto = 0x88a8;
 	record.vlan_tci = 7;
@@ -349,11 +336,10 @@ static void test_stacked_tags(void **state)
 }
 
 /* Truncated tags: missing bytes match nothing. */
-static void test_truncated_tags(void **state)
+TEST(test_truncated_tags)
 {
 	static const uint8_t tag[] = {0, 5, 0x08, 0};
 
-	(void)state;
 	for (size_t len = 0; len <= sizeof(tag); len++) {
 		start(NULL);
 		ethernet(0x8100);
@@ -368,9 +354,8 @@ static void test_truncated_tags(void **state)
 
 /* ---- bytes that were not captured --------------------------------------- */
 
-static void test_truncated(void **state)
+TEST(test_truncated)
 {
-	(void)state;
 	ethernet(0x0800);
 	tcp4();
 	record.len = 1000;
@@ -384,9 +369,8 @@ static void test_truncated(void **state)
 	}
 }
 
-static void test_lengths_cut_down(void **state)
+TEST(test_lengths_cut_down)
 {
-	(void)state;
 	ethernet(0x0800);
 	tcp4();
 	record.net_len = 255;
@@ -396,12 +380,11 @@ static void test_lengths_cut_down(void **state)
 	CHECK({"tcp port 443", true}, {"ether src 02:00:00:00:00:0a", false});
 }
 
-static void test_without_record(void **state)
+TEST(test_without_record)
 {
 	const struct wire_frame_source nothing = {0}, typed = {.protocol = 0x0800, .length = 100};
 	struct selection *selection = NULL;
 
-	(void)state;
 	assert_int_equal(selection_new(&selection, "ip and len = 114", &error), 0);
 	assert_true(selection_takes(selection, &typed));
 	assert_false(selection_takes(selection, &nothing));
@@ -424,7 +407,7 @@ static void refused(const char *expression, int code)
 		assert_true(*c >= ' ' && *c <= '~');
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
 	static const struct {
 		const char *expression, *text, *word;
@@ -455,7 +438,6 @@ static void test_places(void **state)
 		{"ether proto \\foo or tcp", "unknown ether proto 'foo', at \"\\foo\"", "\\foo"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		refused(wrong[i].expression, -EINVAL);
 		if (!strstr(error.text, wrong[i].text))
@@ -467,9 +449,8 @@ static void test_places(void **state)
 	}
 }
 
-static void test_no_place(void **state)
+TEST(test_no_place)
 {
-	(void)state;
 	refused("tcp and udp", -EINVAL);
 	assert_string_equal(error.text, "expression rejects all packets");
 	assert_int_equal(error.length, 0);
@@ -479,7 +460,7 @@ static void test_no_place(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *expression, *word;
@@ -507,7 +488,6 @@ static void test_names(void **state)
 		{"TCP", "TCP"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
 		uint64_t before = time_monotonic();
 
@@ -523,9 +503,8 @@ static void test_names(void **state)
 	}
 }
 
-static void test_nearest_keyword(void **state)
+TEST(test_nearest_keyword)
 {
-	(void)state;
 	refused("tcp prot 443", -EINVAL);
 	assert_string_equal(error.text, "not a keyword (did you mean port?), and names are not "
 					"looked up, at \"prot\", character 5");
@@ -586,7 +565,7 @@ static void check_time(const char *what)
 		fail_msg("%.60s…: %u ms", what, best);
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
 	static const struct {
 		const char *first, *next;
@@ -615,7 +594,6 @@ static void test_time(void **state)
 	};
 	static const unsigned int times[] = {31, 47, 48, 300, 100000};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(heavy); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(times); j++) {
 			repeat(heavy[i].first, heavy[i].next, times[j]);
@@ -624,11 +602,10 @@ static void test_time(void **state)
 	}
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	struct selection *selection = NULL;
 
-	(void)state;
 	repeat("port 1", " or port %u", EXPRESSION_TERMS_MAX - 1);
 	assert_int_equal(selection_new(&selection, long_text, &error), 0);
 	selection_free(&selection);
@@ -813,11 +790,10 @@ static void random_expression(void)
 				       terms > 1 ? joints[random_below(ARRAY_SIZE(joints))] : "");
 }
 
-static void test_random_words(void **state)
+TEST(test_random_words)
 {
 	unsigned int valid = 0;
 
-	(void)state;
 	ethernet(0x0800);
 	tcp4();
 	for (int i = 0; i < 60000; i++) {
@@ -838,45 +814,13 @@ static void test_random_words(void **state)
 }
 
 /* Checks that libpcap calls the functions above; otherwise the other tests would prove nothing. */
-static void test_resolver_is_ours(void **state)
+TEST(test_resolver_is_ours)
 {
 	struct addrinfo *(*nametoaddrinfo)(const char *);
 
-	(void)state;
 	*(void **)&nametoaddrinfo = dlsym(RTLD_DEFAULT, "pcap_nametoaddrinfo");
 	assert_non_null(nametoaddrinfo);
 	assert_null(nametoaddrinfo("example.com"));
 	assert_int_equal(looked_up, 1);
 	looked_up = 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(ipv4),
-		TEST(ipv6),
-		TEST(arp),
-		TEST(no_ethernet),
-		TEST(unknown_protocol),
-		TEST(8023),
-		TEST(vlan_beside),
-		TEST(vlan_in_link_header),
-		TEST(vlan_at_network_header),
-		TEST(stacked_tags),
-		TEST(truncated_tags),
-		TEST(truncated),
-		TEST(lengths_cut_down),
-		TEST(without_record),
-		TEST(places),
-		TEST(no_place),
-		TEST(names),
-		TEST(nearest_keyword),
-		TEST(time),
-		TEST(bounds),
-		TEST(random_words),
-		TEST(resolver_is_ours),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

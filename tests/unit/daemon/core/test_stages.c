@@ -2,17 +2,12 @@
 /* Latency records: stages in order, missing stages with reasons, segments by name. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/core/stages.h"
+#include "tests/unit/test.h"
 
 static struct stage_probes probes;
 static struct nf_journey_record record;
@@ -69,6 +64,8 @@ static int start(void **state)
 	return 0;
 }
 
+EACH_TEST(start, NULL);
+
 /* Checks the names of the stages, in order. */
 static void check_stages(const char *expected)
 {
@@ -109,9 +106,8 @@ static void lose(enum nf_probe probe)
 
 /* ---- complete paths ---------------------------------------------------------- */
 
-static void test_delivered(void **state)
+TEST(test_delivered)
 {
-	(void)state;
 	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
 	check_missing("", "");
 	assert_int_equal(stages.total_ns, 1900);
@@ -119,27 +115,24 @@ static void test_delivered(void **state)
 }
 
 /* No interrupt raised the softirq, and no reader was waiting. */
-static void test_delivered_without_what_need_not_be(void **state)
+TEST(test_delivered_without_what_need_not_be)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_IRQ] = 0;
 	record.stage_ns[NF_STAGE_WAKEUP] = record.stage_ns[NF_STAGE_RUN] = 0;
 	check_stages("softirq_raise softirq_entry receive sock_queue copy");
 	check_missing("", "");
 }
 
-static void test_raise_before_irq(void **state)
+TEST(test_raise_before_irq)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 90;
 	check_stages("softirq_raise irq softirq_entry receive sock_queue wakeup run copy");
 	check_missing("", "");
 	assert_int_equal(stages.total_ns, 1910);
 }
 
-static void test_transmitted(void **state)
+TEST(test_transmitted)
 {
-	(void)state;
 	transmit();
 	check_stages("queue start_xmit xmit free");
 	check_missing("", "");
@@ -149,9 +142,8 @@ static void test_transmitted(void **state)
 	check_missing("", "");
 }
 
-static void test_forwarded(void **state)
+TEST(test_forwarded)
 {
-	(void)state;
 	forward();
 	check_stages("softirq_raise softirq_entry receive queue start_xmit xmit");
 	check_missing("", "");
@@ -159,9 +151,8 @@ static void test_forwarded(void **state)
 }
 
 /* Stages with equal times are in order. */
-static void test_no_time_passed(void **state)
+TEST(test_no_time_passed)
 {
-	(void)state;
 	for (int i = 0; i <= NF_STAGE_COPY; i++)
 		record.stage_ns[i] = record.header.time_ns;
 	check_stages(
@@ -171,9 +162,8 @@ static void test_no_time_passed(void **state)
 }
 
 /* Stages that do not belong to such a stages are ignored, whatever their values are. */
-static void test_foreign_stages(void **state)
+TEST(test_foreign_stages)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_QUEUE] = 300;
 	record.stage_ns[NF_STAGE_FREE] = 400;
 	check_stages("irq softirq_raise softirq_entry receive sock_queue wakeup run copy");
@@ -185,20 +175,18 @@ static void test_foreign_stages(void **state)
 
 /* ---- missing stages ------------------------------------------------------------ */
 
-static void test_taken_early(void **state)
+TEST(test_taken_early)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
 	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
 	check_missing("sock_queue", "announced");
 }
 
 /* TCP's reader cannot be faster than the announcement, so the reason is another. */
-static void test_taken_early_tcp(void **state)
+TEST(test_taken_early_tcp)
 {
 	static const uint8_t ip[20] = {0x45, [3] = 20, [8] = 64, [9] = IPPROTO_TCP};
 
-	(void)state;
 	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 0;
 	record.bytes.protocol = 0x0800;
 	record.bytes.net_len = sizeof(ip);
@@ -208,9 +196,8 @@ static void test_taken_early_tcp(void **state)
 }
 
 /* A tun device received it outside a softirq, so the stages of a softirq are not missing. */
-static void test_received_outside_a_softirq(void **state)
+TEST(test_received_outside_a_softirq)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_IRQ] = record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 0;
 	record.stage_ns[NF_STAGE_SOFTIRQ_ENTRY] = 0;
 	lose(NF_PROBE_IRQ_HANDLER_ENTRY);
@@ -218,27 +205,24 @@ static void test_received_outside_a_softirq(void **state)
 	assert_int_equal(stages.missing_count, 0);
 }
 
-static void test_raise_taken_by_another_run(void **state)
+TEST(test_raise_taken_by_another_run)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_IRQ] = record.stage_ns[NF_STAGE_SOFTIRQ_RAISE] = 0;
 	check_stages("softirq_entry receive sock_queue wakeup run copy");
 	check_missing("softirq_raise", "raised again");
 }
 
 /* A softirq that raised itself found the packet while it polled the ring. */
-static void test_found_by_polling_on(void **state)
+TEST(test_found_by_polling_on)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_IRQ] = 0;
 	record.flags = NF_JOURNEY_POLLED;
 	check_stages("softirq_raise softirq_entry receive sock_queue wakeup run copy");
 	check_missing("irq", "polled on");
 }
 
-static void test_segment_of_a_gso_skb(void **state)
+TEST(test_segment_of_a_gso_skb)
 {
-	(void)state;
 	transmit();
 	record.stage_ns[NF_STAGE_QUEUE] = 0;
 	record.flags = NF_JOURNEY_NO_QUEUE;
@@ -246,27 +230,24 @@ static void test_segment_of_a_gso_skb(void **state)
 	check_missing("queue", "cut from a GSO skb after net_dev_queue");
 }
 
-static void test_freed_before_start(void **state)
+TEST(test_freed_before_start)
 {
-	(void)state;
 	transmit();
 	record.stage_ns[NF_STAGE_START_XMIT] = record.stage_ns[NF_STAGE_XMIT] = 0;
 	check_stages("queue free");
 	check_missing("start_xmit xmit", "freed before start_xmit");
 }
 
-static void test_received_by_the_peer_before_xmit(void **state)
+TEST(test_received_by_the_peer_before_xmit)
 {
-	(void)state;
 	transmit();
 	record.stage_ns[NF_STAGE_XMIT] = record.stage_ns[NF_STAGE_FREE] = 0;
 	check_stages("queue start_xmit");
 	check_missing("xmit", "before net_dev_xmit");
 }
 
-static void test_receive_side_lost(void **state)
+TEST(test_receive_side_lost)
 {
-	(void)state;
 	forward();
 	for (int i = 0; i <= NF_STAGE_RECEIVE; i++)
 		record.stage_ns[i] = 0;
@@ -277,7 +258,7 @@ static void test_receive_side_lost(void **state)
 /* ---- probes that are not attached --------------------------------------------------- */
 
 /* For each probe: the stages that the BPF programs omit without it. */
-static void test_probes_off(void **state)
+TEST(test_probes_off)
 {
 #define B(stage) (1U << NF_STAGE_##stage)
 	static const struct {
@@ -304,7 +285,6 @@ static void test_probes_off(void **state)
 	};
 #undef B
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		memset(&probes, 0, sizeof(probes));
 		lose(cases[i].probe);
@@ -322,12 +302,11 @@ static void test_probes_off(void **state)
 /* ---- impossible times ---------------------------------------------------------------- */
 
 /* With any time in one stage, no reported duration is negative, and no stage is after the end. */
-static void test_one_stage_anywhere(void **state)
+TEST(test_one_stage_anywhere)
 {
 	static void (*const records[])(void) = {deliver, transmit, forward};
 	static const uint64_t times[] = {1, 99, 125, 1000, 5000, UINT64_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(times); j++)
 			for (int stage = 0; stage < NF_STAGE_COUNT; stage++) {
@@ -352,9 +331,8 @@ static void test_one_stage_anywhere(void **state)
 			}
 }
 
-static void test_out_of_order(void **state)
+TEST(test_out_of_order)
 {
-	(void)state;
 	record.stage_ns[NF_STAGE_SOCK_QUEUE] = 199; /* before `receive` */
 	check_stages("irq softirq_raise softirq_entry receive wakeup run copy");
 	check_missing("sock_queue", "out of order");
@@ -372,11 +350,10 @@ static void test_out_of_order(void **state)
 	check_missing("irq", "out of order");
 }
 
-static void test_too_little(void **state)
+TEST(test_too_little)
 {
 	struct stages before;
 
-	(void)state;
 	assert_int_equal(stages_read(&stages, &record, &probes), 0);
 	before = stages;
 	record.stage_ns[NF_STAGE_RECEIVE] = 0;
@@ -421,12 +398,11 @@ static void check_total(const char *text, enum nf_outcome outcome, enum nf_stage
 	assert_int_equal(segment.to, to);
 }
 
-static void test_segment_names(void **state)
+TEST(test_segment_names)
 {
 	struct segment segment = {.one_way = true};
 	char text[SEGMENT_NAME_MAX];
 
-	(void)state;
 	check_segment("receive_to_sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive→sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
 	check_segment("receive->sock_queue", NF_STAGE_RECEIVE, NF_STAGE_SOCK_QUEUE);
@@ -451,9 +427,8 @@ static void test_segment_names(void **state)
 }
 
 /* Every segment that has histograms can select records, and stands for the same stages there. */
-static void test_segments_with_histograms(void **state)
+TEST(test_segments_with_histograms)
 {
-	(void)state;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
 		const struct segment_histogram *histogram = &segment_histograms[i];
 		struct segment segment = {0};
@@ -468,7 +443,7 @@ static void test_segments_with_histograms(void **state)
 	}
 }
 
-static void test_segment_unknown(void **state)
+TEST(test_segment_unknown)
 {
 	static const struct {
 		const char *text, *nearest;
@@ -493,7 +468,6 @@ static void test_segment_unknown(void **state)
 		 ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct segment segment = {.from = NF_STAGE_FREE};
 		char nearest[SEGMENT_NAME_MAX] = "not set";
@@ -506,14 +480,13 @@ static void test_segment_unknown(void **state)
 	}
 }
 
-static void test_segment_times(void **state)
+TEST(test_segment_times)
 {
 	const struct segment total = {.total = true};
 	const struct segment waiting = {.from = NF_STAGE_WAKEUP, .to = NF_STAGE_RUN};
 	const struct segment apart = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_COPY};
 	uint64_t ns = 0;
 
-	(void)state;
 	assert_int_equal(stages_read(&stages, &record, &probes), 0);
 	assert_true(segment_time(&stages, &total, &ns));
 	assert_int_equal(ns, 1900);
@@ -530,13 +503,12 @@ static void test_segment_times(void **state)
 }
 
 /* The wait behind a gap is not the time that the stack took. */
-static void test_segment_of_a_gap(void **state)
+TEST(test_segment_of_a_gap)
 {
 	const struct segment gap = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_GAP_FILLED};
 	const struct segment stack = {.from = NF_STAGE_RECEIVE, .to = NF_STAGE_SOCK_QUEUE};
 	uint64_t ns = 0;
 
-	(void)state;
 	assert_int_equal(stages_read(&stages, &record, &probes), 0);
 	assert_true(segment_time(&stages, &stack, &ns));
 	assert_false(segment_time(&stages, &gap, &ns));
@@ -563,9 +535,8 @@ static uint64_t time_of(const char *name)
 }
 
 /* A direction's total is of no other stages, and ends where its histogram ends. */
-static void test_total_times(void **state)
+TEST(test_total_times)
 {
-	(void)state;
 	assert_int_equal(time_of("rx_total"), 1900);
 	assert_int_equal(time_of("forward_total"), 0);
 	assert_int_equal(time_of("tx_total"), 0);
@@ -583,39 +554,4 @@ static void test_total_times(void **state)
 	assert_int_equal(time_of("forward_total"), 800);
 	assert_int_equal(time_of("tx_total"), 0);
 	assert_int_equal(time_of("total"), 800);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(test_##name, start)
-	const struct CMUnitTest tests[] = {
-		TEST(delivered),
-		TEST(delivered_without_what_need_not_be),
-		TEST(raise_before_irq),
-		TEST(transmitted),
-		TEST(forwarded),
-		TEST(no_time_passed),
-		TEST(foreign_stages),
-		TEST(taken_early),
-		TEST(taken_early_tcp),
-		TEST(received_outside_a_softirq),
-		TEST(raise_taken_by_another_run),
-		TEST(found_by_polling_on),
-		TEST(segment_of_a_gso_skb),
-		TEST(freed_before_start),
-		TEST(received_by_the_peer_before_xmit),
-		TEST(receive_side_lost),
-		TEST(probes_off),
-		TEST(one_stage_anywhere),
-		TEST(out_of_order),
-		TEST(too_little),
-		TEST(segment_names),
-		TEST(segment_unknown),
-		TEST(segments_with_histograms),
-		TEST(segment_times),
-		TEST(segment_of_a_gap),
-		TEST(total_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

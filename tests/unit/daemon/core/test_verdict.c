@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bpf/records.h"
 #include "common/array.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/reason.h"
 #include "daemon/core/verdict.h"
+#include "tests/unit/test.h"
 
 #define KNOWN NF_EVIDENCE_KNOWN
 
@@ -25,11 +20,10 @@ static struct verdict verdict(const char *location, const char *reason, uint64_t
 }
 
 /* The kernel's own reason stays as it is. */
-static void test_own_reason(void **state)
+TEST(test_own_reason)
 {
 	struct verdict v = verdict("udp_rcv+0x1f", "SOCKET_RCVBUFF", 0);
 
-	(void)state;
 	assert_string_equal(v.reason, "SOCKET_RCVBUFF");
 	assert_false(v.inferred);
 	assert_int_equal(v.class, KNOWLEDGE_FAULT);
@@ -39,20 +33,18 @@ static void test_own_reason(void **state)
 }
 
 /* An older name of a function leads to the newest one. */
-static void test_renamed(void **state)
+TEST(test_renamed)
 {
 	struct verdict v = verdict("__udp4_lib_rcv.constprop.0+0x3 [module]", "NO_SOCKET", 0);
 
-	(void)state;
 	assert_string_equal(v.function, "udp_rcv");
 	assert_non_null(v.place);
 }
 
-static void test_inferred(void **state)
+TEST(test_inferred)
 {
 	static const char *const none[] = {NULL, "NOT_SPECIFIED", "NO_REASON"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
 		struct verdict v = verdict("neigh_invalidate+0x9", none[i], KNOWN);
 
@@ -64,12 +56,11 @@ static void test_inferred(void **state)
 }
 
 /* No entry, no location, no name: nothing is guessed. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	static const char *const locations[] = {NULL, "", "0xffffffff81000000",
 						"no_such_function+0x1"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(locations); i++) {
 		struct verdict v = verdict(locations[i], "NOT_SPECIFIED", KNOWN);
 
@@ -87,7 +78,7 @@ static void test_unknown(void **state)
 	}
 }
 
-static void test_candidates(void **state)
+TEST(test_candidates)
 {
 	struct verdict many = verdict("tcp_v4_rcv+0x1", "NOT_SPECIFIED", 0);
 	struct verdict again = verdict("tcp_v4_rcv+0x77", "NOT_SPECIFIED", 0);
@@ -96,7 +87,6 @@ static void test_candidates(void **state)
 		KNOWN | NF_EVIDENCE_LOOKED | NF_EVIDENCE_SOCKET | NF_EVIDENCE_TIME_WAIT |
 			NF_EVIDENCE_IP | NF_EVIDENCE_TCP | NF_EVIDENCE_CHECKED | NF_EVIDENCE_NET);
 
-	(void)state;
 	assert_true(many.candidates > 1);
 	assert_int_equal(many.class, KNOWLEDGE_UNKNOWN);
 	assert_int_equal(verdict_compare(&many, &again), 0);
@@ -104,23 +94,21 @@ static void test_candidates(void **state)
 	assert_int_equal(one.class, KNOWLEDGE_BENIGN);
 }
 
-static void test_message(void **state)
+TEST(test_message)
 {
 	struct verdict v =
 		verdict("unix_stream_connect+0x1", "NOT_SPECIFIED", KNOWN | NF_EVIDENCE_MESSAGE);
 
-	(void)state;
 	assert_true(v.message);
 	assert_false(verdict("unix_stream_connect+0x1", "NOT_SPECIFIED", KNOWN).message);
 }
 
 /* Fault, unknown, policy, benign. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const enum knowledge_class classes[] = {KNOWLEDGE_FAULT, KNOWLEDGE_UNKNOWN,
 						       KNOWLEDGE_POLICY, KNOWLEDGE_BENIGN};
 
-	(void)state;
 	assert_int_equal(ARRAY_SIZE(classes), KNOWLEDGE_CLASSES);
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
 		struct verdict a = {.class = classes[i]};
@@ -161,12 +149,11 @@ static bool takes(const struct names *names, const char *text, const struct caus
 }
 
 /* A name is what outputs show, a number what the kernel said. */
-static void test_reason_takes(void **state)
+TEST(test_reason_takes)
 {
 	struct cause cause = {.has_reason = true, .reason = 2, .kernel_reason = "NOT_SPECIFIED"};
 	struct names *names = kernel();
 
-	(void)state;
 	cause.verdict = verdict("neigh_invalidate+0x1", "NOT_SPECIFIED", KNOWN);
 	assert_true(takes(names, "NEIGH_FAILED", &cause));
 	assert_true(takes(names, "skb_drop_reason_neigh_failed", &cause));
@@ -181,13 +168,12 @@ static void test_reason_takes(void **state)
 }
 
 /* A kernel without reasons: names of the knowledge, which can be inferred; no numbers. */
-static void test_reason_without_names(void **state)
+TEST(test_reason_without_names)
 {
 	struct cause cause = {.has_reason = false};
 	struct reason_wanted wanted;
 	const char *nearest = NULL;
 
-	(void)state;
 	cause.verdict = verdict("neigh_invalidate+0x1", NULL, KNOWN);
 	assert_true(takes(NULL, "NEIGH_FAILED", &cause));
 	assert_false(takes(NULL, "NO_SOCKET", &cause));
@@ -196,34 +182,15 @@ static void test_reason_without_names(void **state)
 	assert_string_equal(nearest, "NEIGH_FAILED");
 }
 
-static void test_reason_nearest(void **state)
+TEST(test_reason_nearest)
 {
 	struct names *names = kernel();
 	struct reason_wanted wanted;
 	const char *nearest = NULL;
 
-	(void)state;
 	assert_int_equal(reason_read(&wanted, names, "NO_SOCKT", &nearest), -ENOENT);
 	assert_string_equal(nearest, "NO_SOCKET");
 	assert_int_equal(reason_read(&wanted, names, "RX_DROP_UNUSABLE", &nearest), 0);
 	assert_int_equal(wanted.number, 0x10001);
 	names_free(&names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_reason),
-		cmocka_unit_test(test_renamed),
-		cmocka_unit_test(test_inferred),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_candidates),
-		cmocka_unit_test(test_message),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_reason_takes),
-		cmocka_unit_test(test_reason_without_names),
-		cmocka_unit_test(test_reason_nearest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,10 @@
 #ifndef TESTS_UNIT_DAEMON_CORRELATOR_EVENTS_H
 #define TESTS_UNIT_DAEMON_CORRELATOR_EVENTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/correlator/correlator.h"
+#include "tests/unit/test.h"
 
 enum { CPUS = 4, READER = 700, OTHER_TASK = 701, NET_TX = 2, NET_RX = 3, TCP = 6, UDP = 17 };
 

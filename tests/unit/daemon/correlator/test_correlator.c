@@ -7,11 +7,12 @@ enum { SKB = 0x1000, SKB2 = 0x2000, SKB3 = 0x3000, SOCK = 0x50000, SOCK2 = 0x600
 
 /* ---- received ------------------------------------------------------------------ */
 
-static void test_all_stages_of_a_segment(void **state)
+EACH_TEST(world_begin, world_end);
+
+TEST(test_all_stages_of_a_segment)
 {
 	const __u64 *stage = world.journey.stage_ns;
 
-	(void)state;
 	at(10000);
 	HAPPEN(IRQ_HANDLER_ENTRY, .number = 40);
 	at(10200);
@@ -51,9 +52,8 @@ static void test_all_stages_of_a_segment(void **state)
 }
 
 /* Datagrams are read in the order of their queue; the event names the socket only. */
-static void test_datagrams_in_order(void **state)
+TEST(test_datagrams_in_order)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	bring(SKB2, "lo", 200, SOCK2, UDP);
 	bring(SKB3, "lo", 300, SOCK, UDP);
@@ -71,9 +71,8 @@ static void test_datagrams_in_order(void **state)
 }
 
 /* Datagrams can be in the queue before a recording begins: a reader that slept shows that they are gone. */
-static void test_a_sleeping_reader_had_an_empty_queue(void **state)
+TEST(test_a_sleeping_reader_had_an_empty_queue)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	softirq_entry(NET_RX);
 	receive(SKB2, "lo", 200);
@@ -88,9 +87,8 @@ static void test_a_sleeping_reader_had_an_empty_queue(void **state)
 }
 
 /* A reader on another CPU that does not sleep can take a datagram before the kernel announces it. */
-static void test_read_before_it_is_announced(void **state)
+TEST(test_read_before_it_is_announced)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	as_task(READER);
 	HAPPEN(SOCK_RECV_LENGTH, .sk = SOCK, .protocol = UDP, .len = 72);
@@ -121,9 +119,8 @@ static void test_read_before_it_is_announced(void **state)
 }
 
 /* After the announcement, and in an interrupt during it, the kernel wakes tasks that read nothing of it. */
-static void test_others_are_woken(void **state)
+TEST(test_others_are_woken)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	HAPPEN(SCHED_WAKING, .number = READER);
 	softirq_entry(NET_RX);
@@ -144,9 +141,8 @@ static void test_others_are_woken(void **state)
 }
 
 /* A closed socket drops its queue; another socket in the same memory begins with an empty one. */
-static void test_a_closed_socket_leaves_no_queue(void **state)
+TEST(test_a_closed_socket_leaves_no_queue)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	bring(SKB2, "lo", 200, SOCK, UDP);
 	as_task(OTHER_TASK);
@@ -162,11 +158,10 @@ static void test_a_closed_socket_leaves_no_queue(void **state)
 }
 
 /* A packet socket that captures is announced a clone, before the kernel itself consumes the skb. */
-static void test_announced_to_a_packet_socket(void **state)
+TEST(test_announced_to_a_packet_socket)
 {
 	enum { PACKET = 17, ALL = 0x300 };
 
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 84);
 	HAPPEN(SK_DATA_READY, .sk = SOCK, .family = PACKET, .protocol = ALL);
@@ -178,9 +173,8 @@ static void test_announced_to_a_packet_socket(void **state)
 }
 
 /* What is consumed in a later run has the memory of an skb that was freed without an event. */
-static void test_consumed_in_a_later_run(void **state)
+TEST(test_consumed_in_a_later_run)
 {
-	(void)state;
 	bring(SKB, "eth0", 52, 0, 0);
 	softirq_entry(NET_RX);
 	HAPPEN(CONSUME_SKB, .skb = SKB);
@@ -190,9 +184,8 @@ static void test_consumed_in_a_later_run(void **state)
 }
 
 /* The skb of an earlier run that nothing announced is in no queue. */
-static void test_announced_in_a_later_run(void **state)
+TEST(test_announced_in_a_later_run)
 {
-	(void)state;
 	bring(SKB, "eth0", 1500, 0, 0);
 	bring(SKB2, "eth0", 1500, SOCK, TCP);
 	as_task(READER);
@@ -204,9 +197,8 @@ static void test_announced_in_a_later_run(void **state)
 }
 
 /* Before 6.18 the reader consumes the datagram, and then its read is reported, too. */
-static void test_a_consumed_datagram_is_read_once(void **state)
+TEST(test_a_consumed_datagram_is_read_once)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	bring(SKB2, "lo", 200, SOCK, UDP);
 	as_task(READER);
@@ -220,9 +212,8 @@ static void test_a_consumed_datagram_is_read_once(void **state)
 }
 
 /* __udp_enqueue_schedule_skb() names the datagram, also one that is dropped because the buffer is full. */
-static void test_enqueue_names_the_datagram(void **state)
+TEST(test_enqueue_names_the_datagram)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "lo", 100);
 	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = SOCK, .skb = SKB);
@@ -245,9 +236,8 @@ static void test_enqueue_names_the_datagram(void **state)
 }
 
 /* A reader on another CPU takes a datagram before the kernel announces it: it was in the queue nevertheless. */
-static void test_a_reader_before_the_announcement(void **state)
+TEST(test_a_reader_before_the_announcement)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "lo", 100);
 	HAPPEN(UDP_ENQUEUE_SCHEDULE_SKB, .sk = SOCK, .skb = SKB);
@@ -273,9 +263,8 @@ static void read_datagram(uint64_t sk)
 }
 
 /* A socket also gets datagrams of devices whose receive is not shown: they have their places in its queue. */
-static void test_datagrams_of_hidden_devices(void **state)
+TEST(test_datagrams_of_hidden_devices)
 {
-	(void)state;
 	correlator_hide_devices(world.correlator);
 	softirq_entry(NET_RX);
 	/* A pure ACK, of which no other event shows anything. */
@@ -303,9 +292,8 @@ static void test_datagrams_of_hidden_devices(void **state)
 }
 
 /* Without the probe that names datagrams, their announcements take the places; one was read before its own. */
-static void test_announcements_of_hidden_devices(void **state)
+TEST(test_announcements_of_hidden_devices)
 {
-	(void)state;
 	correlator_hide_devices(world.correlator);
 	HAPPEN(SK_DATA_READY, .sk = SOCK, .protocol = UDP);
 	bring(SKB, "eth0", 100, SOCK, UDP);
@@ -324,9 +312,8 @@ static void test_announcements_of_hidden_devices(void **state)
 }
 
 /* The memory of a segment that TCP merged is that of a datagram of a hidden device now. */
-static void test_memory_that_a_hidden_device_uses(void **state)
+TEST(test_memory_that_a_hidden_device_uses)
 {
-	(void)state;
 	correlator_hide_devices(world.correlator);
 	bring(SKB, "eth0", 1500, SOCK2, TCP);
 	softirq_entry(NET_RX);
@@ -341,9 +328,8 @@ static void test_memory_that_a_hidden_device_uses(void **state)
 }
 
 /* close() frees the FIN in the queue of a TCP socket as it frees what was spliced, which has payload. */
-static void test_a_fin_is_not_read(void **state)
+TEST(test_a_fin_is_not_read)
 {
-	(void)state;
 	bring(SKB, "eth0", 52, SOCK, TCP);
 	bring(SKB2, "eth0", 1500, SOCK, TCP);
 	as_task(READER);
@@ -355,9 +341,8 @@ static void test_a_fin_is_not_read(void **state)
 }
 
 /* GRO shows a list of skbs before it delivers the first; the pure ACK in it is not announced. */
-static void test_a_list_of_skbs(void **state)
+TEST(test_a_list_of_skbs)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 52);
 	receive(SKB2, "eth0", 1500);
@@ -384,9 +369,8 @@ static void timer_wakes(uint32_t tid)
 }
 
 /* A timer's interrupt while the kernel shows the list, and while it delivers it. */
-static void test_an_interrupt_in_a_list(void **state)
+TEST(test_an_interrupt_in_a_list)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 100);
 	timer_wakes(OTHER_TASK);
@@ -407,9 +391,8 @@ static void test_an_interrupt_in_a_list(void **state)
 }
 
 /* A message of AF_UNIX has the memory of an ACK that was freed without an event: its reader consumes it. */
-static void test_a_message_is_not_delivered(void **state)
+TEST(test_a_message_is_not_delivered)
 {
-	(void)state;
 	bring(SKB, "eth0", 1500, 0, 0);
 	as_task(READER);
 	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 8);
@@ -425,9 +408,8 @@ static void test_a_message_is_not_delivered(void **state)
 }
 
 /* A softirq frees a datagram that was read before its reader reports that: the task there is not the reader. */
-static void test_freed_before_the_read_is_reported(void **state)
+TEST(test_freed_before_the_read_is_reported)
 {
-	(void)state;
 	bring(SKB, "lo", 100, SOCK, UDP);
 	bring(SKB2, "lo", 100, SOCK, UDP);
 	as_task(OTHER_TASK);
@@ -448,9 +430,8 @@ static void test_freed_before_the_read_is_reported(void **state)
 }
 
 /* TCP merges later segments into one that has payload, announced or not: its copy is longer than it was received. */
-static void test_a_copy_of_merged_segments(void **state)
+TEST(test_a_copy_of_merged_segments)
 {
-	(void)state;
 	bring(SKB, "eth0", 1500, SOCK, TCP);
 	bring(SKB2, "eth0", 1500, 0, 0);
 	as_task(READER);
@@ -464,9 +445,8 @@ static void test_a_copy_of_merged_segments(void **state)
 }
 
 /* A segment of 4 bytes is as short as an ACK, but a socket has it announced. */
-static void test_a_copy_merged_into_a_short_segment(void **state)
+TEST(test_a_copy_merged_into_a_short_segment)
 {
-	(void)state;
 	bring(SKB, "eth0", 56, SOCK, TCP);
 	as_task(READER);
 	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 104);
@@ -477,9 +457,8 @@ static void test_a_copy_merged_into_a_short_segment(void **state)
 }
 
 /* The last ACK of a handshake is announced to the socket that listens; then its memory is that of another skb. */
-static void test_the_last_ack_of_a_handshake(void **state)
+TEST(test_the_last_ack_of_a_handshake)
 {
-	(void)state;
 	bring(SKB, "eth0", 52, SOCK, TCP);
 	as_task(OTHER_TASK);
 	HAPPEN(CONSUME_SKB, .skb = SKB);
@@ -489,7 +468,7 @@ static void test_the_last_ack_of_a_handshake(void **state)
 }
 
 /* Before 6.3 nothing announces segments: an ACK is not what a task consumes later, but a datagram is known. */
-static void test_an_ack_without_announcements(void **state)
+TEST(test_an_ack_without_announcements)
 {
 	world_end(state);
 	world.settings.has[NF_PROBE_SK_DATA_READY] = false;
@@ -506,9 +485,8 @@ static void test_an_ack_without_announcements(void **state)
 }
 
 /* A datagram is never longer than it was received. */
-static void test_a_copy_that_is_longer_than_its_datagram(void **state)
+TEST(test_a_copy_that_is_longer_than_its_datagram)
 {
-	(void)state;
 	bring(SKB, "eth0", 1500, SOCK, UDP);
 	as_task(READER);
 	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 9000);
@@ -519,9 +497,8 @@ static void test_a_copy_that_is_longer_than_its_datagram(void **state)
 }
 
 /* A copy counts after a while, although its task does nothing more. */
-static void test_a_copy_settles(void **state)
+TEST(test_a_copy_settles)
 {
-	(void)state;
 	bring(SKB, "eth0", 1500, SOCK, TCP);
 	as_task(READER);
 	HAPPEN(SKB_COPY_DATAGRAM_IOVEC, .skb = SKB, .len = 1448);
@@ -537,9 +514,8 @@ static void test_a_copy_settles(void **state)
 }
 
 /* ICMP and ARP end in the kernel. */
-static void test_consumed_in_a_softirq(void **state)
+TEST(test_consumed_in_a_softirq)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 84);
 	HAPPEN(CONSUME_SKB, .skb = SKB);
@@ -549,9 +525,8 @@ static void test_consumed_in_a_softirq(void **state)
 	assert_ledger();
 }
 
-static void test_up_to_a_bridge(void **state)
+TEST(test_up_to_a_bridge)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 500);
 	receive(SKB, "br0", 500);
@@ -575,11 +550,10 @@ static void send(uint64_t skb, const char *name, uint32_t len)
 	HAPPEN(NET_DEV_XMIT, .skb = skb, .device = name, .len = len);
 }
 
-static void test_all_stages_of_a_transmit(void **state)
+TEST(test_all_stages_of_a_transmit)
 {
 	const __u64 *stage = world.journey.stage_ns;
 
-	(void)state;
 	at(10000);
 	HAPPEN(NET_DEV_QUEUE, .skb = SKB, .device = "eth0", .len = 1514);
 	at(12000);
@@ -600,11 +574,10 @@ static void test_all_stages_of_a_transmit(void **state)
 }
 
 /* lo passes the skb to its own reception, where it waits since start_xmit. */
-static void test_through_loopback(void **state)
+TEST(test_through_loopback)
 {
 	uint64_t start;
 
-	(void)state;
 	HAPPEN(NET_DEV_QUEUE, .skb = SKB, .device = "lo", .len = 114);
 	start = world.next.time_ns;
 	HAPPEN(NET_DEV_START_XMIT, .skb = SKB, .device = "lo", .len = 114, .protocol = IP);
@@ -624,9 +597,8 @@ static void test_through_loopback(void **state)
 	assert_ledger();
 }
 
-static void test_forwarded(void **state)
+TEST(test_forwarded)
 {
-	(void)state;
 	HAPPEN(SOFTIRQ_RAISE, .number = NET_RX);
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 1000);
@@ -646,9 +618,8 @@ static void test_forwarded(void **state)
 }
 
 /* A task sends in the memory of a received skb that was freed without an event. */
-static void test_sent_in_the_memory_of_a_received_one(void **state)
+TEST(test_sent_in_the_memory_of_a_received_one)
 {
-	(void)state;
 	bring(SKB, "eth0", 52, 0, 0);
 	as_task(OTHER_TASK);
 	send(SKB, "eth0", 66);
@@ -663,9 +634,8 @@ static void test_sent_in_the_memory_of_a_received_one(void **state)
 	assert_ledger();
 }
 
-static void test_through_a_vlan_device(void **state)
+TEST(test_through_a_vlan_device)
 {
-	(void)state;
 	HAPPEN(NET_DEV_QUEUE, .skb = SKB, .device = "eth0.5", .len = 114);
 	HAPPEN(NET_DEV_START_XMIT, .skb = SKB, .device = "eth0.5", .len = 114, .protocol = IP);
 	send(SKB, "eth0", 118);
@@ -678,9 +648,8 @@ static void test_through_a_vlan_device(void **state)
 }
 
 /* A driver's interrupt handler gives completed transmits to NET_TX, which frees them with kfree_skb. */
-static void test_completed_by_net_tx(void **state)
+TEST(test_completed_by_net_tx)
 {
-	(void)state;
 	send(SKB, "eth0", 114);
 	softirq_entry(NET_TX);
 	HAPPEN(KFREE_SKB, .skb = SKB, .location = 0x99, .protocol = IP, .reason = 2);
@@ -693,11 +662,10 @@ static void test_completed_by_net_tx(void **state)
 
 /* ---- dropped ------------------------------------------------------------------------- */
 
-static void test_drops_are_counted_by_key(void **state)
+TEST(test_drops_are_counted_by_key)
 {
 	const struct correlator_drops *drops;
 
-	(void)state;
 	for (int i = 0; i < 4217; i++) {
 		softirq_entry(NET_RX);
 		receive(SKB, "eth0", 100);
@@ -719,9 +687,8 @@ static void test_drops_are_counted_by_key(void **state)
 }
 
 /* With PREEMPT_RT, another task on this CPU can have a run of its own in the middle of one. */
-static void test_drops_in_a_run_that_is_preempted(void **state)
+TEST(test_drops_in_a_run_that_is_preempted)
 {
-	(void)state;
 	as_task(READER);
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 100);
@@ -741,9 +708,8 @@ static void test_drops_in_a_run_that_is_preempted(void **state)
 }
 
 /* The kernel switches to another task in the middle of a run, one that would have the same context, and back. */
-static void test_a_run_that_is_interrupted(void **state)
+TEST(test_a_run_that_is_interrupted)
 {
-	(void)state;
 	as_task(READER);
 	softirq_entry(NET_RX);
 	receive(SKB, "eth0", 100);
@@ -760,9 +726,8 @@ static void test_a_run_that_is_interrupted(void **state)
 }
 
 /* A message is no packet of the device that received what had its memory before. */
-static void test_a_dropped_message_has_no_device(void **state)
+TEST(test_a_dropped_message_has_no_device)
 {
-	(void)state;
 	bring(SKB, "eth0", 52, 0, 0);
 	HAPPEN(KFREE_SKB, .skb = SKB, .location = 0x77, .reason = 2);
 	assert_int_equal(correlator_drops(world.correlator, 0)->device, 0);
@@ -771,9 +736,8 @@ static void test_a_dropped_message_has_no_device(void **state)
 	assert_ledger();
 }
 
-static void test_a_drop_record(void **state)
+TEST(test_a_drop_record)
 {
-	(void)state;
 	as_task(READER);
 	HAPPEN(NET_DEV_QUEUE, .skb = SKB, .device = "eth0", .len = 114);
 	HAPPEN(KFREE_SKB, .skb = SKB, .location = 0x88, .protocol = IP, .reason = 5);
@@ -786,11 +750,10 @@ static void test_a_drop_record(void **state)
 }
 
 /* More keys than the table has: reason by reason, and nothing is lost. */
-static void test_strangers_fill_the_table_of_drops(void **state)
+TEST(test_strangers_fill_the_table_of_drops)
 {
 	uint64_t packets = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 100000; i++)
 		HAPPEN(KFREE_SKB, .skb = SKB, .location = 1 + i, .protocol = IP,
 		       .reason = (uint32_t)i);
@@ -803,11 +766,10 @@ static void test_strangers_fill_the_table_of_drops(void **state)
 
 /* ---- the tables, and the source ---------------------------------------------------------- */
 
-static void test_more_devices_than_the_table_has(void **state)
+TEST(test_more_devices_than_the_table_has)
 {
 	char name[16];
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "veth%d", i);
 		bring(SKB + (uint64_t)i * 256, name, 100, 0, 0);
@@ -818,9 +780,8 @@ static void test_more_devices_than_the_table_has(void **state)
 	assert_ledger();
 }
 
-static void test_polls(void **state)
+TEST(test_polls)
 {
-	(void)state;
 	HAPPEN(NAPI_POLL, .device = "eth0", .work = 64, .budget = 64);
 	on_cpu(1);
 	HAPPEN(NAPI_POLL, .device = "eth0", .work = 3, .budget = 64);
@@ -831,9 +792,8 @@ static void test_polls(void **state)
 }
 
 /* What a CPU was doing is not known behind lost events: a softirq that seems to last would bring all packets. */
-static void test_lost_events(void **state)
+TEST(test_lost_events)
 {
-	(void)state;
 	softirq_entry(NET_RX);
 	world.next.softirq = false;
 	correlator_lost(world.correlator, 0, 17);
@@ -851,7 +811,7 @@ static uint32_t random_below(uint64_t *seed, uint32_t limit)
 }
 
 /* Any events in any order: the ledger adds up, and the tables do not grow. */
-static void test_any_events(void **state)
+TEST(test_any_events)
 {
 	static const char *const names[] = {"lo", "eth0", "br0", "", NULL, "(no_device)"};
 	uint64_t seed = 20261126;
@@ -886,66 +846,10 @@ static void test_any_events(void **state)
 }
 
 /* An event of a CPU that the settings do not have is lost, and not written anywhere. */
-static void test_a_cpu_too_many(void **state)
+TEST(test_a_cpu_too_many)
 {
-	(void)state;
 	on_cpu(CPUS);
 	receive(SKB, "eth0", 100);
 	assert_int_equal(correlator_totals(world.correlator)->lost, 1);
 	assert_int_equal(events(NF_EVENT_BEGUN), 0);
-}
-
-#define T(test) cmocka_unit_test_setup_teardown(test, world_begin, world_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_all_stages_of_a_segment),
-		T(test_datagrams_in_order),
-		T(test_a_sleeping_reader_had_an_empty_queue),
-		T(test_a_consumed_datagram_is_read_once),
-		T(test_read_before_it_is_announced),
-		T(test_announced_to_a_packet_socket),
-		T(test_a_closed_socket_leaves_no_queue),
-		T(test_others_are_woken),
-		T(test_consumed_in_a_later_run),
-		T(test_announced_in_a_later_run),
-		T(test_enqueue_names_the_datagram),
-		T(test_a_reader_before_the_announcement),
-		T(test_datagrams_of_hidden_devices),
-		T(test_announcements_of_hidden_devices),
-		T(test_memory_that_a_hidden_device_uses),
-		T(test_a_fin_is_not_read),
-		T(test_a_list_of_skbs),
-		T(test_an_interrupt_in_a_list),
-		T(test_a_message_is_not_delivered),
-		T(test_freed_before_the_read_is_reported),
-		T(test_a_copy_of_merged_segments),
-		T(test_a_copy_merged_into_a_short_segment),
-		T(test_the_last_ack_of_a_handshake),
-		T(test_an_ack_without_announcements),
-		T(test_a_copy_that_is_longer_than_its_datagram),
-		T(test_a_copy_settles),
-		T(test_consumed_in_a_softirq),
-		T(test_up_to_a_bridge),
-		T(test_all_stages_of_a_transmit),
-		T(test_through_loopback),
-		T(test_forwarded),
-		T(test_sent_in_the_memory_of_a_received_one),
-		T(test_through_a_vlan_device),
-		T(test_completed_by_net_tx),
-		T(test_drops_are_counted_by_key),
-		T(test_drops_in_a_run_that_is_preempted),
-		T(test_a_run_that_is_interrupted),
-		T(test_a_dropped_message_has_no_device),
-		T(test_a_drop_record),
-		T(test_strangers_fill_the_table_of_drops),
-		T(test_more_devices_than_the_table_has),
-		T(test_polls),
-		T(test_lost_events),
-		T(test_any_events),
-		T(test_a_cpu_too_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

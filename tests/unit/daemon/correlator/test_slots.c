@@ -73,9 +73,10 @@ static void assert_slots_ledger(uint64_t open)
 							 total(NF_SLOTS_UNENDED) + open);
 }
 
-static void test_each_page_is_a_slot(void **state)
+EACH_TEST(world_begin, world_end);
+
+TEST(test_each_page_is_a_slot)
 {
-	(void)state;
 	linear(0);
 	send_one(SKB);
 	linear(PAGE - 100);
@@ -93,9 +94,8 @@ static void test_each_page_is_a_slot(void **state)
 	assert_slots_ledger(0);
 }
 
-static void test_near_misses_and_overflows(void **state)
+TEST(test_near_misses_and_overflows)
 {
-	(void)state;
 	for (uint32_t slots = 16; slots <= 20; slots++) {
 		of_slots(slots);
 		send_one(SKB);
@@ -108,9 +108,8 @@ static void test_near_misses_and_overflows(void **state)
 	assert_slots_ledger(0);
 }
 
-static void test_a_record(void **state)
+TEST(test_a_record)
 {
-	(void)state;
 	as_task(SENDER);
 	of_slots(19);
 	transmit.gso_size = 1448;
@@ -135,9 +134,8 @@ static void test_a_record(void **state)
 	assert_string_equal(world.transmit.device, "eth0");
 }
 
-static void test_dropped(void **state)
+TEST(test_dropped)
 {
-	(void)state;
 	of_slots(31);
 	start(SKB);
 	HAPPEN(KFREE_SKB, .skb = SKB, .location = 1, .protocol = IP, .reason = 2);
@@ -154,9 +152,8 @@ static void test_dropped(void **state)
 	assert_slots_ledger(0);
 }
 
-static void test_requeued(void **state)
+TEST(test_requeued)
 {
-	(void)state;
 	of_slots(19);
 	start(SKB);
 	end(SKB, BUSY);
@@ -164,12 +161,11 @@ static void test_requeued(void **state)
 }
 
 /* The limit of the setting is not that of the driver. */
-static void test_another_limit(void **state)
+TEST(test_another_limit)
 {
 	correlator_free(&world.correlator);
 	world.settings.slots_limit = 4;
 	assert_int_equal(world_open(), 0);
-	(void)state;
 	of_slots(5);
 	send_one(SKB);
 	assert_int_equal(counts("eth0")->overflow[NF_SLOTS_SENT], 1);
@@ -178,9 +174,8 @@ static void test_another_limit(void **state)
 	assert_int_equal(counts("eth0")->overflow[NF_SLOTS_LINEARIZED], 1);
 }
 
-static void test_too_big_for_the_wire(void **state)
+TEST(test_too_big_for_the_wire)
 {
-	(void)state;
 	linear(0);
 	start_of(SKB, "eth0", NF_SLOTS_WIRE_MAX + 1);
 	HAPPEN(KFREE_SKB, .skb = SKB, .location = 1, .protocol = IP, .reason = 2);
@@ -197,9 +192,8 @@ static void test_too_big_for_the_wire(void **state)
 }
 
 /* Fragments that the event does not show: the transmit is in no histogram. */
-static void test_fragments_that_are_not_known(void **state)
+TEST(test_fragments_that_are_not_known)
 {
-	(void)state;
 	of_slots(19);
 	transmit.unknown = true;
 	send_one(SKB);
@@ -209,9 +203,8 @@ static void test_fragments_that_are_not_known(void **state)
 	assert_null(device("eth0")->slots);
 }
 
-static void test_more_slots_than_the_histogram_has(void **state)
+TEST(test_more_slots_than_the_histogram_has)
 {
-	(void)state;
 	linear(0);
 	add_frag(0, NF_SLOTS_BUCKETS * PAGE);
 	send_one(SKB);
@@ -219,9 +212,8 @@ static void test_more_slots_than_the_histogram_has(void **state)
 }
 
 /* A transmit begins and ends on one CPU. */
-static void test_cpus_are_separate(void **state)
+TEST(test_cpus_are_separate)
 {
-	(void)state;
 	of_slots(19);
 	start(SKB);
 	on_cpu(1);
@@ -238,9 +230,8 @@ static void test_cpus_are_separate(void **state)
 }
 
 /* A transmit can be inside of another, as through a VLAN device. */
-static void test_one_inside_of_another(void **state)
+TEST(test_one_inside_of_another)
 {
-	(void)state;
 	of_slots(19);
 	start(SKB);
 	of_slots(20);
@@ -251,9 +242,8 @@ static void test_one_inside_of_another(void **state)
 	assert_int_equal(world.transmit.slots, 19);
 }
 
-static void test_ends_that_are_not_seen(void **state)
+TEST(test_ends_that_are_not_seen)
 {
-	(void)state;
 	of_slots(19);
 	for (uint64_t skb = 1; skb <= NF_SLOTS_DEPTH + 1; skb++)
 		start(skb << 12);
@@ -268,13 +258,12 @@ static void test_ends_that_are_not_seen(void **state)
 }
 
 /* Near misses do not hide overflows. */
-static void test_buckets_of_records(void **state)
+TEST(test_buckets_of_records)
 {
 	correlator_free(&world.correlator);
 	world.settings.slots_rate = 1;
 	world.settings.slots_burst = 2;
 	assert_int_equal(world_open(), 0);
-	(void)state;
 	of_slots(17);
 	for (int i = 0; i < 5; i++)
 		send_one(SKB);
@@ -288,11 +277,10 @@ static void test_buckets_of_records(void **state)
 	assert_slots_ledger(0);
 }
 
-static void test_more_devices_than_the_table_has(void **state)
+TEST(test_more_devices_than_the_table_has)
 {
 	char name[NF_DEVICE_NAME];
 
-	(void)state;
 	linear(0);
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "eth%d", i);
@@ -302,28 +290,4 @@ static void test_more_devices_than_the_table_has(void **state)
 	assert_int_equal(total(NF_SLOTS_UNKEYED), 2);
 	assert_int_equal(correlator_device(world.correlator, 0)->slots->slots[1], 2);
 	assert_slots_ledger(0);
-}
-
-#define T(test) cmocka_unit_test_setup_teardown(test, world_begin, world_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_each_page_is_a_slot),
-		T(test_near_misses_and_overflows),
-		T(test_a_record),
-		T(test_dropped),
-		T(test_requeued),
-		T(test_another_limit),
-		T(test_too_big_for_the_wire),
-		T(test_fragments_that_are_not_known),
-		T(test_more_slots_than_the_histogram_has),
-		T(test_cpus_are_separate),
-		T(test_one_inside_of_another),
-		T(test_ends_that_are_not_seen),
-		T(test_buckets_of_records),
-		T(test_more_devices_than_the_table_has),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

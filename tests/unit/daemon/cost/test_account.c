@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The shares of CPUs, from counters that the test sets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/cost/account.h"
+#include "tests/unit/test.h"
 
 #define CPUS 255
 #define SECOND UINT64_C(1000000000)
@@ -39,12 +34,11 @@ static void run(int cpu, enum nf_probe probe, uint64_t hits, uint64_t timed, uin
 	cost[cpu].timed_ns[probe] += timed * ns;
 }
 
-static void hits_times_hook_and_mean_are_the_share(void **state)
+TEST(hits_times_hook_and_mean_are_the_share)
 {
 	const struct account_totals *totals;
 	struct account *account;
 
-	(void)state;
 	memset(cost, 0, sizeof(cost));
 	assert_int_equal(account_new(&account, 4), 0);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 5000, 5, 104);
@@ -94,11 +88,10 @@ static struct account *account_of_104_ns(void)
 	return account;
 }
 
-static void one_run_that_was_stopped_is_not_the_mean(void **state)
+TEST(one_run_that_was_stopped_is_not_the_mean)
 {
 	struct account *account = account_of_104_ns();
 
-	(void)state;
 	assert_float_equal(program_share(account, 2), 0.1, 1e-6);
 	run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 1, 5000000);
 	account_read(account, &backend, 4, 3 * SECOND, (struct account_daemon){0, 0});
@@ -106,11 +99,10 @@ static void one_run_that_was_stopped_is_not_the_mean(void **state)
 	account_free(&account);
 }
 
-static void a_program_that_became_slow_is_known(void **state)
+TEST(a_program_that_became_slow_is_known)
 {
 	struct account *account = account_of_104_ns();
 
-	(void)state;
 	for (uint64_t i = 2; i < 12; i++) {
 		run(1, NF_PROBE_NETIF_RECEIVE_SKB, 0, 20, 100000);
 		account_read(account, &backend, 4, i * SECOND, (struct account_daemon){0, 0});
@@ -119,11 +111,10 @@ static void a_program_that_became_slow_is_known(void **state)
 	account_free(&account);
 }
 
-static void cpus_that_never_ran_a_program_cost_little(void **state)
+TEST(cpus_that_never_ran_a_program_cost_little)
 {
 	struct account *account;
 
-	(void)state;
 	memset(cost, 0, sizeof(cost));
 	assert_int_equal(account_new(&account, CPUS), 0);
 	run(7, NF_PROBE_NETIF_RECEIVE_SKB, 1, 0, 0);
@@ -133,16 +124,4 @@ static void cpus_that_never_ran_a_program_cost_little(void **state)
 		account_read(account, &backend, 8, 2 * SECOND + i, (struct account_daemon){0, 0});
 	assert_int_equal(reads, 10 * CPUS + 70);
 	account_free(&account);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hits_times_hook_and_mean_are_the_share),
-		cmocka_unit_test(one_run_that_was_stopped_is_not_the_mean),
-		cmocka_unit_test(a_program_that_became_slow_is_known),
-		cmocka_unit_test(cpus_that_never_ran_a_program_cost_little),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,13 @@
  * Windows and limits, with a backend whose rates the test sets, in simulated time.  It checks each call of the
  * governor.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/time.h"
 #include "daemon/cost/governor.h"
 #include "daemon/process/loop.h"
+#include "tests/unit/test.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -168,11 +163,10 @@ static void end(void)
 	assert_int_equal(run.wrong, 0);
 }
 
-static void a_flood_opens_windows(void **state)
+TEST(a_flood_opens_windows)
 {
 	struct governor_state now;
 
-	(void)state;
 	begin(1, 0.004, 4500);
 	turn();
 	governor_state(run.governor, &now);
@@ -185,12 +179,11 @@ static void a_flood_opens_windows(void **state)
 }
 
 /* Stages stay attached until the journeys of the window have ended, and not for much longer. */
-static void a_tail_is_as_long_as_its_journeys(void **state)
+TEST(a_tail_is_as_long_as_its_journeys)
 {
 	static const uint64_t ms[] = {0, 9, 1000}, least[] = {1, 16, 50};
 	static const unsigned int looks[] = {2, 6, 7};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		begin(1, 0.004, 3500);
 		run.last_ns = ms[i] * MS;
@@ -210,12 +203,11 @@ static void a_tail_is_as_long_as_its_journeys(void **state)
 }
 
 /* A window that closes late stands for a longer time, so that the next one is due later. */
-static void windows_stand_for_the_whole_time(void **state)
+TEST(windows_stand_for_the_whole_time)
 {
 	const uint64_t ms = 120000;
 	double part;
 
-	(void)state;
 	begin(1, 0.004, ms);
 	run.reading_ns = 3 * MS;
 	turn();
@@ -227,9 +219,8 @@ static void windows_stand_for_the_whole_time(void **state)
 }
 
 /* Four hours with the lid closed. */
-static void a_daemon_that_was_stopped_in_a_window(void **state)
+TEST(a_daemon_that_was_stopped_in_a_window)
 {
-	(void)state;
 	begin(1, 0.004, 4 * 3600 * 1000 + 30000);
 	run.stop_ns = 4 * 3600 * SECOND;
 	turn();
@@ -238,11 +229,10 @@ static void a_daemon_that_was_stopped_in_a_window(void **state)
 	end();
 }
 
-static void a_quiet_host_is_followed_all_the_time(void **state)
+TEST(a_quiet_host_is_followed_all_the_time)
 {
 	struct governor_state now;
 
-	(void)state;
 	begin(1, 0.000001, 1000);
 	turn();
 	governor_state(run.governor, &now);
@@ -252,11 +242,10 @@ static void a_quiet_host_is_followed_all_the_time(void **state)
 	end();
 }
 
-static void without_the_governor_nothing_is_shed(void **state)
+TEST(without_the_governor_nothing_is_shed)
 {
 	struct governor_state now;
 
-	(void)state;
 	begin(0, 0.004, 1000);
 	turn();
 	governor_state(run.governor, &now);
@@ -283,12 +272,11 @@ static int hurry(void *userdata)
 }
 
 /* The next look at a quiet host is up to 200 ms away, and a second one would follow. */
-static void a_backend_that_is_busy_ends_the_wait(void **state)
+TEST(a_backend_that_is_busy_ends_the_wait)
 {
 	struct loop_source *timer = NULL;
 	struct governor_state now;
 
-	(void)state;
 	begin(1, 0.000001, 630);
 	assert_int_equal(loop_add_timer(run.loop, &timer, 470 * MS, 0, hurry, NULL), 0);
 	turn();
@@ -298,11 +286,10 @@ static void a_backend_that_is_busy_ends_the_wait(void **state)
 	end();
 }
 
-static void a_limit_holds_whatever_the_load(void **state)
+TEST(a_limit_holds_whatever_the_load)
 {
 	struct loop_source *timer = NULL;
 
-	(void)state;
 	begin(1, 0.004, 2500);
 	assert_int_equal(loop_add_timer(run.loop, &timer, 1200 * MS, 0, limit_now, NULL), 0);
 	turn();
@@ -313,20 +300,4 @@ static void a_limit_holds_whatever_the_load(void **state)
 	assert_true(run.level <= BACKEND_DROPS);
 	loop_source_free(&timer);
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_flood_opens_windows),
-		cmocka_unit_test(a_tail_is_as_long_as_its_journeys),
-		cmocka_unit_test(windows_stand_for_the_whole_time),
-		cmocka_unit_test(a_daemon_that_was_stopped_in_a_window),
-		cmocka_unit_test(a_quiet_host_is_followed_all_the_time),
-		cmocka_unit_test(without_the_governor_nothing_is_shed),
-		cmocka_unit_test(a_backend_that_is_busy_ends_the_wait),
-		cmocka_unit_test(a_limit_holds_whatever_the_load),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rates from files like /proc/net/softnet_stat and /proc/stat. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/cost/pace.h"
+#include "tests/unit/test.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -48,12 +43,11 @@ static const struct pace *read_at(struct pace_meter *meter, uint64_t now_ns)
 	return pace_read_files(meter, now_ns, softnet, stat_path);
 }
 
-static void packets_of_all_cpus(void **state)
+TEST(packets_of_all_cpus)
 {
 	struct pace_meter meter = {0};
 	const struct pace *pace;
 
-	(void)state;
 	write_switches(7);
 	write_packets(100, UINT32_MAX - 99, 2);
 	pace = read_at(&meter, SECOND);
@@ -71,12 +65,11 @@ static void packets_of_all_cpus(void **state)
 	assert_float_equal(pace->packets, 100, 1e-6);
 }
 
-static void switches_are_read_less_often(void **state)
+TEST(switches_are_read_less_often)
 {
 	struct pace_meter meter = {0};
 	const struct pace *pace;
 
-	(void)state;
 	write_packets(1, 1, 2);
 	write_switches(1000);
 	pace = read_at(&meter, SECOND);
@@ -92,12 +85,11 @@ static void switches_are_read_less_often(void **state)
 	assert_true(pace->switches < 0 && pace->packets < 0);
 }
 
-static void files_that_say_nothing(void **state)
+TEST(files_that_say_nothing)
 {
 	struct pace_meter meter = {0};
 	const struct pace *pace = &meter.pace;
 
-	(void)state;
 	write_file(softnet, "nothing\n");
 	write_file(stat_path, "cpu 1 2 3\n");
 	for (uint64_t i = 1; i < 4; i++) {
@@ -108,11 +100,10 @@ static void files_that_say_nothing(void **state)
 	assert_true(pace->switches < 0 && pace->packets < 0);
 }
 
-static void this_kernel_has_both(void **state)
+TEST(this_kernel_has_both)
 {
 	struct pace_meter meter = {0};
 
-	(void)state;
 	pace_read(&meter, SECOND);
 	assert_true(pace_read(&meter, 2 * SECOND)->packets >= 0);
 	assert_true(meter.pace.switches >= 0);
@@ -138,14 +129,4 @@ static int remove_files(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets_of_all_cpus),
-		cmocka_unit_test(switches_are_read_less_often),
-		cmocka_unit_test(files_that_say_nothing),
-		cmocka_unit_test(this_kernel_has_both),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+ALL_TESTS(make_files, remove_files);

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "daemon/cost/pause_text.h"
+#include "tests/unit/test.h"
 
 #define UNTIL INT64_C(1795572000000000000) /* 2026-11-25T03:00:00+01:00 */
 
-static void test_texts_of_an_administrator(void **state)
+TEST(test_texts_of_an_administrator)
 {
 	static const struct {
 		const char *text;
@@ -29,7 +24,6 @@ static void test_texts_of_an_administrator(void **state)
 		{"all\nuntil\t2026-11-25T02:00:00Z\n", PAUSE_ALL, UNTIL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pause_order order;
 		char error[PAUSE_ERROR_MAX];
@@ -42,7 +36,7 @@ static void test_texts_of_an_administrator(void **state)
 	}
 }
 
-static void test_mistakes_name_their_line(void **state)
+TEST(test_mistakes_name_their_line)
 {
 	static const struct {
 		const char *text, *line;
@@ -57,7 +51,6 @@ static void test_mistakes_name_their_line(void **state)
 		{"uid 0", "line 1:"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pause_order order = {.level = PAUSE_NONE};
 		char error[PAUSE_ERROR_MAX];
@@ -70,23 +63,21 @@ static void test_mistakes_name_their_line(void **state)
 	}
 }
 
-static void test_a_nul_byte_is_a_mistake(void **state)
+TEST(test_a_nul_byte_is_a_mistake)
 {
 	struct pause_order order;
 	char error[PAUSE_ERROR_MAX];
 
-	(void)state;
 	assert_int_equal(pause_text_parse("all\0", 4, false, &order, error), -EINVAL);
 }
 
-static void test_own_file_keeps_everything(void **state)
+TEST(test_own_file_keeps_everything)
 {
 	static const struct pause_order orders[] = {
 		{PAUSE_STAGES, UNTIL, UNTIL + 600000000000, 0},
 		{PAUSE_ALL, UNTIL + 123456789, 0, 4294967295},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
 		char text[PAUSE_TEXT_MAX], error[PAUSE_ERROR_MAX];
 		size_t length = pause_text_format(&orders[i], text);
@@ -101,7 +92,7 @@ static void test_own_file_keeps_everything(void **state)
 }
 
 /* A file that was cut anywhere must not become a pause without an end, or a shorter one. */
-static void test_a_part_of_the_own_file_is_refused(void **state)
+TEST(test_a_part_of_the_own_file_is_refused)
 {
 	const struct pause_order order = {PAUSE_ALL, UNTIL, UNTIL + 1, 0};
 	char text[PAUSE_TEXT_MAX], error[PAUSE_ERROR_MAX];
@@ -109,20 +100,6 @@ static void test_a_part_of_the_own_file_is_refused(void **state)
 	size_t length = pause_text_format(&order, text) - 1;
 	struct pause_order read;
 
-	(void)state;
 	for (size_t cut = 0; cut < length; cut++)
 		assert_int_equal(pause_text_parse(text, cut, true, &read, error), -EINVAL);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts_of_an_administrator),
-		cmocka_unit_test(test_mistakes_name_their_line),
-		cmocka_unit_test(test_a_nul_byte_is_a_mistake),
-		cmocka_unit_test(test_own_file_keeps_everything),
-		cmocka_unit_test(test_a_part_of_the_own_file_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

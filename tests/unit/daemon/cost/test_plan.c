@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan against a simulated host: rates, hooks and programs have known costs, and the levers take effect. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/cost/plan.h"
+#include "tests/unit/test.h"
 
 #define SECOND UINT64_C(1000000000)
 #define TICK (SECOND / 10)
@@ -127,9 +122,8 @@ static const struct load idle = {
 static const struct load flood = {
 	.stages = 4e6, .wakes = 1e5, .packets = 4e5, .followed = 400, .received = 4e5, .cpus = 2};
 
-static void an_idle_host_sheds_nothing(void **state)
+TEST(an_idle_host_sheds_nothing)
 {
-	(void)state;
 	begin();
 	run(&idle, 60);
 	assert_int_equal(host.plan.step, PLAN_ALL);
@@ -137,9 +131,8 @@ static void an_idle_host_sheds_nothing(void **state)
 	assert_true(host.cost < 0.1);
 }
 
-static void a_flood_is_kept_within_the_budget_without_swinging(void **state)
+TEST(a_flood_is_kept_within_the_budget_without_swinging)
 {
-	(void)state;
 	begin();
 	run(&flood, 5);
 	assert_true(host.plan.step >= PLAN_WINDOWS);
@@ -152,12 +145,11 @@ static void a_flood_is_kept_within_the_budget_without_swinging(void **state)
 }
 
 /* With one window in some seconds, the seconds that have one are in the budget, too. */
-static void a_window_fits_into_its_second(void **state)
+TEST(a_window_fits_into_its_second)
 {
 	struct account_totals t;
 	uint64_t window_ns;
 
-	(void)state;
 	begin();
 	host.plan.period_ns = 2400 * (SECOND / 1000);
 	run(&flood, 30);
@@ -170,7 +162,7 @@ static void a_window_fits_into_its_second(void **state)
 }
 
 /* Packets that are passed over can take more than the budget.  No interval helps, so windows keep their journeys. */
-static void the_interval_does_not_grow_in_vain(void **state)
+TEST(the_interval_does_not_grow_in_vain)
 {
 	static const struct load slow = {.stages = 4e6,
 					 .packets = 4e5,
@@ -180,7 +172,6 @@ static void the_interval_does_not_grow_in_vain(void **state)
 					 .cpus = 2};
 	double followed;
 
-	(void)state;
 	begin();
 	run(&slow, 60);
 	assert_true(host.plan.step >= PLAN_WINDOWS);
@@ -195,11 +186,10 @@ static void the_interval_does_not_grow_in_vain(void **state)
 }
 
 /* A long tail counts at once, so that its second fits, and is forgotten within some windows. */
-static void windows_are_the_longer_the_shorter_their_tail(void **state)
+TEST(windows_are_the_longer_the_shorter_their_tail)
 {
 	uint32_t before;
 
-	(void)state;
 	begin();
 	plan_tail(&host.plan, PLAN_TAIL_MOST_NS);
 	assert_int_equal(host.plan.tail_ns, PLAN_TAIL_MOST_NS);
@@ -213,9 +203,8 @@ static void windows_are_the_longer_the_shorter_their_tail(void **state)
 	assert_true(plan_window_shift(&host.plan) < before);
 }
 
-static void steps_of_load_are_followed_within_two_seconds(void **state)
+TEST(steps_of_load_are_followed_within_two_seconds)
 {
-	(void)state;
 	begin();
 	for (int i = 0; i < 12 * MINUTES; i++) {
 		run(&flood, 5);
@@ -230,11 +219,10 @@ static void steps_of_load_are_followed_within_two_seconds(void **state)
 }
 
 /* Packets are only sent: nothing but a window shows the end of the load. */
-static void a_load_that_no_counter_shows_is_followed_within_a_period(void **state)
+TEST(a_load_that_no_counter_shows_is_followed_within_a_period)
 {
 	struct load sent = flood;
 
-	(void)state;
 	sent.received = 10;
 	begin();
 	for (int i = 0; i < 6 * MINUTES; i++) {
@@ -253,9 +241,8 @@ static void a_load_that_no_counter_shows_is_followed_within_a_period(void **stat
 }
 
 /* What follows a burst is followed at once.  A load that comes and goes is one. */
-static void short_pauses_are_the_end_of_a_load_once(void **state)
+TEST(short_pauses_are_the_end_of_a_load_once)
 {
-	(void)state;
 	begin();
 	run(&flood, 5);
 	tick(&idle);
@@ -271,7 +258,7 @@ static void short_pauses_are_the_end_of_a_load_once(void **state)
 }
 
 /* 20,000 datagrams a second between two namespaces: all hooks fit, and all programs would not. */
-static void a_load_whose_hooks_fit_only_has_fewer_journeys(void **state)
+TEST(a_load_whose_hooks_fit_only_has_fewer_journeys)
 {
 	static const struct load load = {.stages = 1.6e5,
 					 .wakes = 6e4,
@@ -281,7 +268,6 @@ static void a_load_whose_hooks_fit_only_has_fewer_journeys(void **state)
 					 .received = 2e4,
 					 .cpus = 2};
 
-	(void)state;
 	begin();
 	run(&load, 12);
 	assert_int_equal(host.changes, 0);
@@ -295,12 +281,11 @@ static void a_load_whose_hooks_fit_only_has_fewer_journeys(void **state)
 }
 
 /* The daemon's own attaching, and a moment with more than the hooks may take, detach nothing. */
-static void what_passes_detaches_nothing(void **state)
+TEST(what_passes_detaches_nothing)
 {
 	struct account_totals t;
 	const struct pace pace = {.packets = -1, .switches = -1};
 
-	(void)state;
 	begin();
 	run(&idle, 5);
 	t = measure(&idle);
@@ -334,11 +319,10 @@ static struct load slow_machine(double rate)
 }
 
 /* A sender that was stopped makes up for it: for a moment hooks take more than they may. */
-static void a_moment_of_a_higher_rate_opens_no_windows(void **state)
+TEST(a_moment_of_a_higher_rate_opens_no_windows)
 {
 	const struct load usual = slow_machine(18000), more = slow_machine(45000);
 
-	(void)state;
 	begin();
 	run(&idle, 2);
 	for (int i = 0; i < 60 * 10; i++) {
@@ -349,12 +333,11 @@ static void a_moment_of_a_higher_rate_opens_no_windows(void **state)
 }
 
 /* Shorter windows would not fit, because attaching takes time: but without windows the load fits. */
-static void windows_end_when_the_hooks_fit(void **state)
+TEST(windows_end_when_the_hooks_fit)
 {
 	const struct load usual = slow_machine(18000), more = slow_machine(300000);
 	unsigned int ticks = 0;
 
-	(void)state;
 	begin();
 	run(&more, 3);
 	assert_true(host.plan.step >= PLAN_WINDOWS);
@@ -369,12 +352,11 @@ static void windows_end_when_the_hooks_fit(void **state)
 	assert_true(host.changes <= 1);
 }
 
-static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
+TEST(many_packets_and_few_hooks_only_raise_the_interval)
 {
 	static const struct load load = {
 		.stages = 5e4, .packets = 5e3, .followed = 4000, .received = 5e3, .cpus = 2};
 
-	(void)state;
 	begin();
 	run(&load, 60);
 	assert_int_equal(host.plan.step, PLAN_ALL);
@@ -382,7 +364,7 @@ static void many_packets_and_few_hooks_only_raise_the_interval(void **state)
 	assert_true(host.plan.interval_ns > UINT64_C(53334));
 }
 
-static void the_scheduler_s_probes_are_shed_before_stages(void **state)
+TEST(the_scheduler_s_probes_are_shed_before_stages)
 {
 	static const struct load load = {.stages = 2e4,
 					 .wakes = 1e6,
@@ -391,7 +373,6 @@ static void the_scheduler_s_probes_are_shed_before_stages(void **state)
 					 .received = 2e3,
 					 .cpus = 2};
 
-	(void)state;
 	begin();
 	run(&load, 5);
 	assert_true(host.plan.step <= PLAN_NO_WAKE);
@@ -411,7 +392,7 @@ static void the_scheduler_s_probes_are_shed_before_stages(void **state)
 	assert_int_equal(host.plan.step, PLAN_ALL);
 }
 
-static void a_program_that_is_slow_is_shed_as_well(void **state)
+TEST(a_program_that_is_slow_is_shed_as_well)
 {
 	static const struct load load = {.stages = 1e5,
 					 .packets = 1e4,
@@ -420,7 +401,6 @@ static void a_program_that_is_slow_is_shed_as_well(void **state)
 					 .received = 1e4,
 					 .cpus = 2};
 
-	(void)state;
 	begin();
 	run(&load, 10);
 	host.longest_above = host.ticks_above = 0;
@@ -429,11 +409,10 @@ static void a_program_that_is_slow_is_shed_as_well(void **state)
 	assert_int_equal(host.longest_above, 0);
 }
 
-static void one_hot_cpu_of_many_counts(void **state)
+TEST(one_hot_cpu_of_many_counts)
 {
 	struct load load = flood;
 
-	(void)state;
 	load.cpus = 255;
 	begin();
 	run(&load, 5);
@@ -441,28 +420,4 @@ static void one_hot_cpu_of_many_counts(void **state)
 	host.longest_above = host.ticks_above = 0;
 	run(&load, 30);
 	assert_int_equal(host.longest_above, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_idle_host_sheds_nothing),
-		cmocka_unit_test(a_flood_is_kept_within_the_budget_without_swinging),
-		cmocka_unit_test(a_window_fits_into_its_second),
-		cmocka_unit_test(the_interval_does_not_grow_in_vain),
-		cmocka_unit_test(windows_are_the_longer_the_shorter_their_tail),
-		cmocka_unit_test(steps_of_load_are_followed_within_two_seconds),
-		cmocka_unit_test(a_load_that_no_counter_shows_is_followed_within_a_period),
-		cmocka_unit_test(short_pauses_are_the_end_of_a_load_once),
-		cmocka_unit_test(a_load_whose_hooks_fit_only_has_fewer_journeys),
-		cmocka_unit_test(what_passes_detaches_nothing),
-		cmocka_unit_test(a_moment_of_a_higher_rate_opens_no_windows),
-		cmocka_unit_test(windows_end_when_the_hooks_fit),
-		cmocka_unit_test(many_packets_and_few_hooks_only_raise_the_interval),
-		cmocka_unit_test(the_scheduler_s_probes_are_shed_before_stages),
-		cmocka_unit_test(a_program_that_is_slow_is_shed_as_well),
-		cmocka_unit_test(one_hot_cpu_of_many_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

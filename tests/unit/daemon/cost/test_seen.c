@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For how much of a time journeys were followed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/cost/seen.h"
+#include "tests/unit/test.h"
 
-static void nothing_is_seen_before_it_begins(void **state)
+TEST(nothing_is_seen_before_it_begins)
 {
 	struct seen seen;
 	struct seen_part part;
 
-	(void)state;
 	seen_begin(&seen, 100);
 	part = seen_part(&seen, 0, 200);
 	assert_float_equal(part.share, 0, 1e-9);
 	assert_int_equal(part.longest_ns, 100);
 }
 
-static void gaps_count_since_the_start_and_since_a_time(void **state)
+TEST(gaps_count_since_the_start_and_since_a_time)
 {
 	struct seen seen;
 	struct seen_part part;
 
-	(void)state;
 	seen_begin(&seen, 1000);
 	seen_set(&seen, true, 1000);
 	seen_set(&seen, false, 1500);
@@ -45,13 +38,12 @@ static void gaps_count_since_the_start_and_since_a_time(void **state)
 	assert_int_equal(seen_part(&seen, 1600, 2000).longest_ns, 100);
 }
 
-static void old_gaps_are_not_kept_one_by_one(void **state)
+TEST(old_gaps_are_not_kept_one_by_one)
 {
 	struct seen seen;
 	struct seen_part part;
 	uint64_t now = 1000;
 
-	(void)state;
 	seen_begin(&seen, now);
 	seen_set(&seen, true, now);
 	for (int i = 0; i < 2 * SEEN_GAPS_MAX; i++) {
@@ -63,15 +55,4 @@ static void old_gaps_are_not_kept_one_by_one(void **state)
 	part = seen_part(&seen, 2000, now);
 	assert_true(part.from_ns > 2000);
 	assert_float_equal(part.share, 0.9, 0.01);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_seen_before_it_begins),
-		cmocka_unit_test(gaps_count_since_the_start_and_since_a_time),
-		cmocka_unit_test(old_gaps_are_not_kept_one_by_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When scans run: the first one before the loop, all others in their thread, and none while they are off. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/elsewhere/elsewhere.h"
 #include "daemon/process/loop.h"
+#include "tests/unit/test.h"
 
 #define MS 1000000ULL
 #define HOUR (3600 * 1000 * MS)
@@ -33,6 +28,8 @@ static int teardown(void **state)
 	loop_free(&loop);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 static uint64_t wanted, ticks;
 static bool turned_off;
@@ -73,18 +70,16 @@ static void run_until(uint64_t scans, void *with_reload)
 	assert_true(elsewhere_state(elsewhere).scans >= scans);
 }
 
-static void test_the_first_scan_precedes_the_loop(void **state)
+TEST(test_the_first_scan_precedes_the_loop)
 {
-	(void)state;
 	assert_int_equal(elsewhere_start(elsewhere, HOUR), 0);
 	assert_int_equal(elsewhere_state(elsewhere).scans, 1);
 	assert_non_null(elsewhere_state(elsewhere).findings);
 }
 
 /* A reload, which is a handler of the loop, waits for no scan. */
-static void test_a_reload_turns_scans_on(void **state)
+TEST(test_a_reload_turns_scans_on)
 {
-	(void)state;
 	assert_int_equal(elsewhere_start(elsewhere, 0), 0);
 	assert_null(elsewhere_state(elsewhere).findings);
 	assert_int_equal(elsewhere_set(elsewhere, HOUR), 0);
@@ -95,23 +90,10 @@ static void test_a_reload_turns_scans_on(void **state)
 	assert_int_equal(elsewhere_state(elsewhere).error, 0);
 }
 
-static void test_a_reload_turns_scans_off_and_on(void **state)
+TEST(test_a_reload_turns_scans_off_and_on)
 {
-	(void)state;
 	assert_int_equal(elsewhere_start(elsewhere, 1 * MS), 0);
 	run_until(3, &turned_off);
 	assert_true(turned_off);
 	assert_non_null(elsewhere_state(elsewhere).findings);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_the_first_scan_precedes_the_loop),
-		TEST(test_a_reload_turns_scans_on),
-		TEST(test_a_reload_turns_scans_off_and_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows and totals of counters that mean different things or the same, and what is left out of the lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/elsewhere/findings.h"
 #include "daemon/elsewhere/tally.h"
+#include "tests/unit/test.h"
 
 static struct tally *tally;
 static struct elsewhere_findings *findings;
@@ -30,6 +25,8 @@ static int teardown(void **state)
 	tally_free(&tally);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 static void begin(void)
 {
@@ -80,9 +77,8 @@ static void assert_totals_differ(void)
 		}
 }
 
-static void test_totals_have_different_labels(void **state)
+TEST(test_totals_have_different_labels)
 {
-	(void)state;
 	devices(0);
 	devices(10);
 	assert_int_equal(findings_add(findings, tally), 0);
@@ -93,9 +89,8 @@ static void test_totals_have_different_labels(void **state)
 }
 
 /* Deleted devices have no name that would distinguish them, and each row says why netflowd does not see its packets. */
-static void test_rows_of_deleted_devices(void **state)
+TEST(test_rows_of_deleted_devices)
 {
-	(void)state;
 	devices(0);
 	devices(10);
 	begin();
@@ -109,9 +104,8 @@ static void test_rows_of_deleted_devices(void **state)
 	assert_int_equal(findings->total[0].packets, 10 + 11 + 12);
 }
 
-static void test_faults_first(void **state)
+TEST(test_faults_first)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		begin();
 		device(2, "veth", "rx_dropped", i ? 1000 : 0);
@@ -124,9 +118,8 @@ static void test_faults_first(void **state)
 	assert_int_equal(findings->totals, 2);
 }
 
-static void test_rows_beyond_the_limit(void **state)
+TEST(test_rows_beyond_the_limit)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		begin();
 		for (uint32_t j = 0; j < ELSEWHERE_ROWS_MAX + 7; j++)
@@ -147,9 +140,8 @@ static void bypass(enum elsewhere_bypass_kind kind, uint32_t number, uint64_t co
 }
 
 /* Packet sockets of containers leave room for programs; all that is not listed is counted. */
-static void test_bypasses_beyond_the_limit(void **state)
+TEST(test_bypasses_beyond_the_limit)
 {
-	(void)state;
 	for (int i = 0; i < ELSEWHERE_BYPASSES_MAX; i++)
 		bypass(ELSEWHERE_PACKET_SOCKETS, 2, 2);
 	assert_int_equal(findings->bypasses, ELSEWHERE_BYPASSES_MAX / 2);
@@ -161,18 +153,4 @@ static void test_bypasses_beyond_the_limit(void **state)
 	assert_int_equal(findings->bypass_count[ELSEWHERE_XDP_NATIVE], ELSEWHERE_BYPASSES_MAX);
 	assert_int_equal(findings->bypass_count[ELSEWHERE_PACKET_SOCKETS],
 			 2 * ELSEWHERE_BYPASSES_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_totals_have_different_labels),
-		TEST(test_rows_of_deleted_devices),
-		TEST(test_faults_first),
-		TEST(test_rows_beyond_the_limit),
-		TEST(test_bypasses_beyond_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

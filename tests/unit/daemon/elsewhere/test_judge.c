@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which counters netflowd sees too, their class, and the names of drivers' counters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "daemon/elsewhere/judge.h"
+#include "tests/unit/test.h"
 
-static void test_judgements(void **state)
+TEST(test_judgements)
 {
 	static const struct {
 		enum elsewhere_source source;
@@ -34,7 +29,6 @@ static void test_judgements(void **state)
 		{ELSEWHERE_TRAP, "", "source_mac_is_multicast", false, KNOWLEDGE_FAULT},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct elsewhere_judgement *judgement =
 			elsewhere_judge(cases[i].source, cases[i].kind, cases[i].counter);
@@ -45,7 +39,7 @@ static void test_judgements(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *counter, *name; /* NULL: it counts no drops */
@@ -62,7 +56,6 @@ static void test_names(void **state)
 		 "a_name_of_a_counter_that_is_far_too_long_to_dro"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char name[ELSEWHERE_NAME_MAX] = "untouched";
 
@@ -70,14 +63,4 @@ static void test_names(void **state)
 				 cases[i].name != NULL);
 		assert_string_equal(name, cases[i].name ? cases[i].name : "untouched");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judgements),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

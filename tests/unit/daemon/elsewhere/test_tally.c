@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums of the kernel's counters over scans: first values, restarts, moves, deletions, and scans that fail in part. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/elsewhere/tally.h"
+#include "tests/unit/test.h"
 
 #define NETNS 1
 
@@ -29,6 +24,8 @@ static int teardown(void **state)
 	tally_free(&tally);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 static void add(const struct tally_place *place)
 {
@@ -88,9 +85,8 @@ static void scan(const char *kind, uint64_t value)
 	scan_end();
 }
 
-static void test_begins_with_the_first_value(void **state)
+TEST(test_begins_with_the_first_value)
 {
-	(void)state;
 	scan("veth", 100);
 	assert_int_equal(sum(NETNS, 2), 0);
 	scan("veth", 103);
@@ -101,17 +97,15 @@ static void test_begins_with_the_first_value(void **state)
 	assert_int_equal(find(NETNS, 2)->moved_ns, 2);
 }
 
-static void test_a_counter_that_first_moves_counts_from_0(void **state)
+TEST(test_a_counter_that_first_moves_counts_from_0)
 {
-	(void)state;
 	scan("", 0);
 	scan("", 5);
 	assert_int_equal(sum(NETNS, 2), 5);
 }
 
-static void test_a_restarted_counter_counts_on(void **state)
+TEST(test_a_restarted_counter_counts_on)
 {
-	(void)state;
 	scan("veth", 10);
 	scan("veth", 14);
 	scan("veth", 3);
@@ -119,9 +113,8 @@ static void test_a_restarted_counter_counts_on(void **state)
 }
 
 /* A counter that could not be read, or is 0 again, keeps its sum. */
-static void test_an_absent_counter_keeps_its_sum(void **state)
+TEST(test_an_absent_counter_keeps_its_sum)
 {
-	(void)state;
 	scan("veth", 10);
 	scan("veth", 14);
 	scan("veth", 0);
@@ -130,14 +123,13 @@ static void test_an_absent_counter_keeps_its_sum(void **state)
 	assert_int_equal(sum(NETNS, 2), 5);
 }
 
-static void test_new_devices(void **state)
+TEST(test_new_devices)
 {
 	static const struct {
 		const char *kind;
 		uint64_t counted;
 	} cases[] = {{"veth", 9}, {"", 0}};
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		scan("veth", 0);
 		scan_begin();
@@ -148,9 +140,8 @@ static void test_new_devices(void **state)
 	}
 }
 
-static void test_a_new_namespace_counts_from_0(void **state)
+TEST(test_a_new_namespace_counts_from_0)
 {
-	(void)state;
 	scan("veth", 1);
 	scan_begin();
 	device(NETNS, 2, "veth", 7, 1);
@@ -161,9 +152,8 @@ static void test_a_new_namespace_counts_from_0(void **state)
 }
 
 /* If the last scan did not see all namespaces, nothing says that this one is new. */
-static void test_a_namespace_that_may_be_old(void **state)
+TEST(test_a_namespace_that_may_be_old)
 {
-	(void)state;
 	scan_begin();
 	assert_int_equal(tally_end(tally, false), 0);
 	scan_begin();
@@ -173,9 +163,8 @@ static void test_a_namespace_that_may_be_old(void **state)
 	assert_int_equal(sum(2, 5), 0);
 }
 
-static void test_a_moved_device_counts_once(void **state)
+TEST(test_a_moved_device_counts_once)
 {
-	(void)state;
 	scan("veth", 10);
 	scan("veth", 30);
 	scan_begin();
@@ -187,9 +176,8 @@ static void test_a_moved_device_counts_once(void **state)
 	assert_int_equal(tally_gone_at(tally, 0)->sum, 20);
 }
 
-static void test_a_device_that_moves_to_a_known_namespace(void **state)
+TEST(test_a_device_that_moves_to_a_known_namespace)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		scan_begin();
 		device(NETNS, 2, "veth", 7, 10);
@@ -205,9 +193,8 @@ static void test_a_device_that_moves_to_a_known_namespace(void **state)
 	assert_int_equal(sum(2, 10), 3);
 }
 
-static void test_deleted_devices_are_added_up(void **state)
+TEST(test_deleted_devices_are_added_up)
 {
-	(void)state;
 	scan_begin();
 	scan_end();
 	scan_begin();
@@ -223,9 +210,8 @@ static void test_deleted_devices_are_added_up(void **state)
 	assert_int_equal(tally_count(tally), 0);
 }
 
-static void test_a_namespace_that_could_not_be_read(void **state)
+TEST(test_a_namespace_that_could_not_be_read)
 {
-	(void)state;
 	scan("veth", 10);
 	scan("veth", 12);
 	scan_begin();
@@ -240,9 +226,8 @@ static void test_a_namespace_that_could_not_be_read(void **state)
 }
 
 /* What another namespace hides says nothing about a new one. */
-static void test_a_new_namespace_beside_one_that_could_not_be_read(void **state)
+TEST(test_a_new_namespace_beside_one_that_could_not_be_read)
 {
-	(void)state;
 	scan("veth", 10);
 	scan_begin();
 	assert_int_equal(tally_keep(tally), 0);
@@ -257,9 +242,8 @@ static void test_a_new_namespace_beside_one_that_could_not_be_read(void **state)
 }
 
 /* It was being set up: all that is in it later is as new as it is. */
-static void test_a_new_namespace_that_could_not_be_read(void **state)
+TEST(test_a_new_namespace_that_could_not_be_read)
 {
-	(void)state;
 	scan("veth", 10);
 	scan_begin();
 	device(NETNS, 2, "veth", 7, 10);
@@ -277,9 +261,8 @@ static void test_a_new_namespace_that_could_not_be_read(void **state)
 }
 
 /* It was there before netflowd. */
-static void test_a_namespace_that_could_never_be_read(void **state)
+TEST(test_a_namespace_that_could_never_be_read)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		scan_begin();
 		device(NETNS, 2, "veth", 7, 50);
@@ -293,9 +276,8 @@ static void test_a_namespace_that_could_never_be_read(void **state)
 }
 
 /* A namespace that could not be entered before: its devices can be old. */
-static void test_a_namespace_that_opens(void **state)
+TEST(test_a_namespace_that_opens)
 {
-	(void)state;
 	tally_begin(tally, ++now);
 	add(&(struct tally_place){.cookie = NETNS, .netns = NETNS, .closed = true});
 	scan_end();
@@ -327,9 +309,8 @@ static void driver(uint64_t value, bool unread)
 }
 
 /* When the namespace is read, the driver cannot be: what it counted is as old. */
-static void test_a_driver_in_a_namespace_that_could_not_be_read(void **state)
+TEST(test_a_driver_in_a_namespace_that_could_not_be_read)
 {
-	(void)state;
 	scan_begin();
 	assert_int_equal(tally_keep(tally), 0);
 	scan_end();
@@ -340,9 +321,8 @@ static void test_a_driver_in_a_namespace_that_could_not_be_read(void **state)
 	assert_int_equal(sum(NETNS, 2), 1);
 }
 
-static void test_a_driver_that_could_not_be_read(void **state)
+TEST(test_a_driver_that_could_not_be_read)
 {
-	(void)state;
 	driver(0, true);
 	driver(1000, false);
 	assert_int_equal(sum(NETNS, 2), 0);
@@ -375,7 +355,7 @@ static uint64_t sum_of(enum elsewhere_source from)
 }
 
 /* What a source counted before it could be read for the first time is not news. */
-static void test_a_source_that_could_not_be_read_at_first(void **state)
+TEST(test_a_source_that_could_not_be_read_at_first)
 {
 	static const enum elsewhere_source sources[] = {ELSEWHERE_TCP, ELSEWHERE_TRAP,
 							ELSEWHERE_XSK};
@@ -394,7 +374,7 @@ static void test_a_source_that_could_not_be_read_at_first(void **state)
 }
 
 /* A counter that was 0 when its source was read, and moved while it could not be read. */
-static void test_a_source_that_cannot_be_read_for_a_while(void **state)
+TEST(test_a_source_that_cannot_be_read_for_a_while)
 {
 	static const enum elsewhere_source sources[] = {ELSEWHERE_TCP, ELSEWHERE_TRAP,
 							ELSEWHERE_XSK};
@@ -414,9 +394,8 @@ static void test_a_source_that_cannot_be_read_for_a_while(void **state)
 }
 
 /* A list of sockets that a change disturbed is read again. */
-static void test_a_source_that_is_read_again(void **state)
+TEST(test_a_source_that_is_read_again)
 {
-	(void)state;
 	source(ELSEWHERE_XSK, 0, false);
 	scan_begin();
 	device(NETNS, 2, "veth", 7, 4);
@@ -430,9 +409,8 @@ static void test_a_source_that_is_read_again(void **state)
 	assert_int_equal(sum_of(ELSEWHERE_LINK), 4);
 }
 
-static void test_sockets_of_a_namespace_that_could_not_be_read(void **state)
+TEST(test_sockets_of_a_namespace_that_could_not_be_read)
 {
-	(void)state;
 	source(ELSEWHERE_XSK, 3, false);
 	source(ELSEWHERE_XSK, 5, false);
 	scan_begin();
@@ -452,11 +430,10 @@ static void sockets(uint64_t first, uint64_t second)
 }
 
 /* The sum of closed sockets stays with their device; sockets that come later add to it. */
-static void test_sockets_that_are_closed(void **state)
+TEST(test_sockets_that_are_closed)
 {
 	uint64_t total = 0;
 
-	(void)state;
 	sockets(0, 0);
 	sockets(3, 4);
 	sockets(0, 5);
@@ -469,9 +446,8 @@ static void test_sockets_that_are_closed(void **state)
 }
 
 /* Queues of one device count under one name. */
-static void test_values_of_one_name_are_added_up(void **state)
+TEST(test_values_of_one_name_are_added_up)
 {
-	(void)state;
 	scan("veth", 0);
 	scan_begin();
 	device(NETNS, 2, "veth", 7, 0);
@@ -481,11 +457,10 @@ static void test_values_of_one_name_are_added_up(void **state)
 	assert_int_equal(sum(NETNS, 2), 6);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	char name[16];
 
-	(void)state;
 	scan_begin();
 	device(NETNS, 2, "veth", 7, 0);
 	for (int i = 0; i < TALLY_NAMES_MAX + 10; i++) {
@@ -498,9 +473,8 @@ static void test_limits(void **state)
 	assert_int_equal(tally_left_out(tally), 10);
 }
 
-static void test_a_limit_of_devices(void **state)
+TEST(test_a_limit_of_devices)
 {
-	(void)state;
 	scan_begin();
 	for (uint32_t i = 2; i < TALLY_PLACES_MAX + 10; i++)
 		device(NETNS, i, "veth", 0, 0);
@@ -529,9 +503,8 @@ static void many(uint32_t first, uint32_t last, uint64_t value)
 }
 
 /* New counters, which are before or after those that are known, never take more room than there is. */
-static void test_a_limit_of_counters(void **state)
+TEST(test_a_limit_of_counters)
 {
-	(void)state;
 	many(TALLY_COUNTERS_MAX + 1, 2 * TALLY_COUNTERS_MAX - 1, 1);
 	assert_int_equal(tally_count(tally), TALLY_COUNTERS_MAX - 1);
 	assert_int_equal(tally_left_out(tally), 0);
@@ -541,9 +514,8 @@ static void test_a_limit_of_counters(void **state)
 }
 
 /* A counter that was left out is no news when there is room for it. */
-static void test_counters_that_were_left_out(void **state)
+TEST(test_counters_that_were_left_out)
 {
-	(void)state;
 	many(1, TALLY_COUNTERS_MAX + 1, 100);
 	assert_int_equal(tally_count(tally), TALLY_COUNTERS_MAX);
 	assert_int_equal(tally_left_out(tally), 1);
@@ -552,40 +524,4 @@ static void test_counters_that_were_left_out(void **state)
 	assert_int_equal(sum_of(ELSEWHERE_XSK), 3);
 	many(TALLY_COUNTERS_MAX, TALLY_COUNTERS_MAX + 1, 104);
 	assert_int_equal(sum_of(ELSEWHERE_XSK), 3 + 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_begins_with_the_first_value),
-		TEST(test_a_counter_that_first_moves_counts_from_0),
-		TEST(test_a_restarted_counter_counts_on),
-		TEST(test_an_absent_counter_keeps_its_sum),
-		TEST(test_new_devices),
-		TEST(test_a_new_namespace_counts_from_0),
-		TEST(test_a_namespace_that_may_be_old),
-		TEST(test_a_moved_device_counts_once),
-		TEST(test_a_device_that_moves_to_a_known_namespace),
-		TEST(test_deleted_devices_are_added_up),
-		TEST(test_a_namespace_that_could_not_be_read),
-		TEST(test_a_new_namespace_beside_one_that_could_not_be_read),
-		TEST(test_a_new_namespace_that_could_not_be_read),
-		TEST(test_a_namespace_that_could_never_be_read),
-		TEST(test_a_namespace_that_opens),
-		TEST(test_a_driver_in_a_namespace_that_could_not_be_read),
-		TEST(test_a_driver_that_could_not_be_read),
-		TEST(test_sockets_that_are_closed),
-		TEST(test_values_of_one_name_are_added_up),
-		TEST(test_limits),
-		TEST(test_a_source_that_could_not_be_read_at_first),
-		TEST(test_a_source_that_cannot_be_read_for_a_while),
-		TEST(test_a_source_that_is_read_again),
-		TEST(test_sockets_of_a_namespace_that_could_not_be_read),
-		TEST(test_a_limit_of_devices),
-		TEST(test_a_limit_of_counters),
-		TEST(test_counters_that_were_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/export/negotiate.h"
+#include "tests/unit/test.h"
 
 static const struct {
 	const char *accept;
@@ -39,16 +34,8 @@ static const struct {
 	{"\t , \t", METRICS_PROMETHEUS},
 };
 
-static void test_formats(void **state)
+TEST(test_formats)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(negotiate_format(rows[i].accept), rows[i].format);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

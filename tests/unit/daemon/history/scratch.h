@@ -4,21 +4,16 @@
 #define TESTS_UNIT_DAEMON_HISTORY_SCRATCH_H
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/history/archive.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/reader.h"
 #include "daemon/history/series.h"
+#include "tests/unit/test.h"
 
 #define US INT64_C(1000000)
 

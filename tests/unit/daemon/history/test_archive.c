@@ -74,13 +74,14 @@ static struct archive *play(size_t buckets, size_t every)
 	return archive;
 }
 
-static void test_an_hour(void **state)
+EACH_TEST(make_scratch, remove_scratch);
+
+TEST(test_an_hour)
 {
 	const size_t buckets = 3 * 360 + 17;
 	int64_t end = START + 10 * (int64_t)buckets;
 	struct archive *archive = play(buckets, 1);
 
-	(void)state;
 	for (int64_t since = START; since < end; since += 370)
 		for (int64_t until = since + 10; until <= end; until += 410)
 			check_range(since, until);
@@ -94,14 +95,13 @@ static void test_an_hour(void **state)
 }
 
 /* Ten days: the first three are deleted, days 4 to 7 have 10 min and 2 h only, and so on. */
-static void test_ten_days(void **state)
+TEST(test_ten_days)
 {
 	const size_t buckets = 10 * 8640, every = 7;
 	int64_t end = START + 10 * (int64_t)buckets, oldest;
 	struct archive *archive = play(buckets, every);
 	struct archive_state levels;
 
-	(void)state;
 	archive_state(archive, &levels);
 	oldest = levels.oldest_us / US;
 	assert_true(oldest <= end - 7 * 86400 && oldest > end - 7 * 86400 - 3 * 7200);
@@ -129,7 +129,7 @@ static void add_latency(struct batch *batch, struct series *series, unsigned int
 }
 
 /* Histograms merge bucket by bucket; the longest is the maximum. */
-static void test_histograms(void **state)
+TEST(test_histograms)
 {
 	OWN_SERIES struct series *series =
 		series_new(HISTORY_LATENCY, "{\"segment\":\"rx_total\"}");
@@ -138,7 +138,6 @@ static void test_histograms(void **state)
 	OWN_READER_ROWS struct reader_rows rows = {0};
 	const uint64_t *value;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2000; i++) {
 		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
 
@@ -179,7 +178,7 @@ static int packets_of(const struct reader_rows *rows, json_int_t key, const char
 }
 
 /* Under load the name of a namespace is not known in time: rows without it have it from those with it. */
-static void test_late_names(void **state)
+TEST(test_late_names)
 {
 	static const char *const name[] = {
 		"{\"netns\":4,\"netns_key\":40,\"netns_name\":\"blue\"}",
@@ -199,7 +198,6 @@ static void test_late_names(void **state)
 	OWN_READER struct reader *reader = NULL;
 	OWN_READER_ROWS struct reader_rows rows = {0};
 
-	(void)state;
 	for (unsigned int i = 0; i < ARRAY_SIZE(name); i++) {
 		OWN_SERIES struct series *series = series_new(HISTORY_DROPS, name[i]);
 
@@ -220,12 +218,11 @@ static void test_late_names(void **state)
 }
 
 /* What was silent takes no room. */
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct archive *archive = open_archive(&week);
 	struct archive_state before, after;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		write_batch(archive, new_batch(START + 10 * i, START + 10 * i + 10));
 	archive_state(archive, &before);
@@ -243,13 +240,12 @@ static void check_gap(const struct covered *covered, size_t index, int64_t from_
 }
 
 /* The times between two runs, and before the first, are gaps. */
-static void test_gaps(void **state)
+TEST(test_gaps)
 {
 	struct archive *archive = open_archive(&week);
 	OWN_READER struct reader *reader = NULL;
 	struct reader_period period;
 
-	(void)state;
 	for (int i = 0; i < 30; i++)
 		if (i < 10 || i >= 20)
 			write_batch(archive, new_batch(START + 10 * i, START + 10 * i + 10));
@@ -269,12 +265,11 @@ static void test_gaps(void **state)
 }
 
 /* A clock that is set back: the numbers of both times are found, once. */
-static void test_clock_set_back(void **state)
+TEST(test_clock_set_back)
 {
 	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{}");
 	struct archive *archive = open_archive(&week);
 
-	(void)state;
 	script = calloc(1000, sizeof(*script));
 	script_length = 1000;
 	for (int i = 0; i < 1500; i++) {
@@ -296,7 +291,7 @@ static void test_clock_set_back(void **state)
 /* ---- bounds ---------------------------------------------------------------------------- */
 
 /* However much is written, the file and its log stay below their bound, and the newest is there. */
-static void test_size(void **state)
+TEST(test_size)
 {
 	const struct archive_limits small = {.bytes = 8u << 20, .age_s = 7 * 86400};
 	struct archive *archive = open_archive(&small);
@@ -307,7 +302,6 @@ static void test_size(void **state)
 	size_t matched;
 	int64_t end = 0;
 
-	(void)state;
 	for (int i = 0; i < 4000; i++) {
 		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
 		struct archive_state now;
@@ -355,14 +349,13 @@ static void test_size(void **state)
 }
 
 /* A bound that is lowered while the file is larger. */
-static void test_smaller_bound(void **state)
+TEST(test_smaller_bound)
 {
 	const struct archive_limits large = {.bytes = 64u << 20, .age_s = 7 * 86400};
 	const struct archive_limits small = {.bytes = 4u << 20, .age_s = 7 * 86400};
 	struct archive *archive = open_archive(&large);
 	struct archive_state now;
 
-	(void)state;
 	for (int i = 0; i < 1010; i++) {
 		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
 
@@ -388,7 +381,7 @@ static void test_smaller_bound(void **state)
 
 /* ---- incidents ------------------------------------------------------------------------------ */
 
-static void test_incident(void **state)
+TEST(test_incident)
 {
 	const struct archive_limits day = {.bytes = 64u << 20, .age_s = 86400};
 	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"X\"}");
@@ -399,7 +392,6 @@ static void test_incident(void **state)
 	int64_t fired = START + 3605, id;
 	size_t matched;
 
-	(void)state;
 	for (int i = 0; i < 2 * 8640; i++) {
 		struct batch *batch;
 
@@ -450,12 +442,11 @@ static void run_sql(const char *sql)
 	sqlite3_close(db);
 }
 
-static void test_newer_version(void **state)
+TEST(test_newer_version)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
 	struct archive *archive = open_archive(&week);
 
-	(void)state;
 	archive_free(&archive);
 	run_sql("PRAGMA user_version = 99");
 	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), -EPROTONOSUPPORT);
@@ -464,12 +455,11 @@ static void test_newer_version(void **state)
 	run_sql("SELECT * FROM bucket");
 }
 
-static void test_other_program(void **state)
+TEST(test_other_program)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
 	struct archive *archive = NULL;
 
-	(void)state;
 	run_sql("CREATE TABLE mine (x)");
 	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), -EPROTONOSUPPORT);
 	assert_non_null(strstr(reason, "of another program"));
@@ -477,14 +467,13 @@ static void test_other_program(void **state)
 }
 
 /* A file of anything is renamed, and a new one begun. */
-static void test_corrupt(void **state)
+TEST(test_corrupt)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "", path[128];
 	struct archive *archive = NULL;
 	struct stat file;
 	FILE *to;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
 	to = fopen(path, "w");
 	for (int i = 0; i < 10000; i++)
@@ -498,14 +487,13 @@ static void test_corrupt(void **state)
 }
 
 /* Damage in the middle of a file that was not closed. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{}");
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "", path[128], page[4096];
 	struct archive *archive = open_archive(&week);
 	FILE *file;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
 
@@ -528,12 +516,11 @@ static void test_damaged(void **state)
 	archive_free(&archive);
 }
 
-static void test_removed(void **state)
+TEST(test_removed)
 {
 	struct archive *archive = open_archive(&week);
 	char path[128];
 
-	(void)state;
 	assert_true(archive_is_there(archive));
 	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
 	unlink(path);
@@ -542,7 +529,7 @@ static void test_removed(void **state)
 }
 
 /* The alert fired after its interval's drops were read: they come with the next interval, in the next bucket. */
-static void test_incident_while_reading(void **state)
+TEST(test_incident_while_reading)
 {
 	const struct archive_limits day = {.bytes = 64u << 20, .age_s = 86400};
 	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"X\"}");
@@ -553,7 +540,6 @@ static void test_incident_while_reading(void **state)
 	json_t *incidents = json_array(), *incident = NULL;
 	struct batch *batch = new_batch(START, START + 10);
 
-	(void)state;
 	batch->seen_us = fired_us - 1;
 	batch_add_record(batch, HISTORY_RECORD_ALERT, fired_us, strdup("{}"), strdup("rule"));
 	write_batch(archive, batch);
@@ -576,29 +562,4 @@ static void test_incident_while_reading(void **state)
 	assert_int_equal(rows.row[0].value[DROPS_PACKETS], 7);
 	json_decref(incident);
 	json_decref(incidents);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
-	const struct CMUnitTest tests[] = {
-		TEST(test_an_hour),
-		TEST(test_ten_days),
-		TEST(test_histograms),
-		TEST(test_silence),
-		TEST(test_late_names),
-		TEST(test_gaps),
-		TEST(test_clock_set_back),
-		TEST(test_size),
-		TEST(test_smaller_bound),
-		TEST(test_incident),
-		TEST(test_incident_while_reading),
-		TEST(test_newer_version),
-		TEST(test_other_program),
-		TEST(test_corrupt),
-		TEST(test_damaged),
-		TEST(test_removed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static const char *key_with(const char *location, const char *device, bool host)
 					       .host = host});
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct {
 		const char *name, *group;
@@ -58,7 +58,6 @@ static void test_keys(void **state)
 	};
 	char expected[BASELINE_KEY_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		snprintf(expected, sizeof(expected),
 			 "NO_SOCKET\tudp_rcv\tfault\tipv4/udp\thost\t%s", devices[i].group);
@@ -79,7 +78,7 @@ static void test_keys(void **state)
 			 strlen("NO_SOCKET\tudp_rcv\tfault"));
 }
 
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 	char name[1024];
 	const struct baseline_cause cause = {.reason = name,
@@ -89,7 +88,6 @@ static void test_long_names(void **state)
 					     .device = name,
 					     .host = true};
 
-	(void)state;
 	memset(name, 'z', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
 	assert_true(strlen(key_of(&cause)) < BASELINE_KEY_MAX);
@@ -113,6 +111,8 @@ static int free_table(void **state)
 	baseline_free(&table);
 	return remove_scratch(state);
 }
+
+EACH_TEST(make_table, free_table);
 
 static struct baseline_view *show(void)
 {
@@ -154,12 +154,11 @@ static enum baseline_mark mark(const char *key)
 static const char old[] = "A\tf\tfault\tudp\thost\teth0";
 static const char other[] = "B\tg\tfault\tudp\thost\teth0";
 
-static void test_a_day(void **state)
+TEST(test_a_day)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 	struct baseline_rate rate;
 
-	(void)state;
 	/* Nothing is marked before there is a day. */
 	steady(old, BEGIN, BEGIN + 23 * HOUR, 60);
 	assert_int_equal(mark(old), BASELINE_NONE);
@@ -186,11 +185,10 @@ static void test_a_day(void **state)
 	assert_int_equal(mark(other), BASELINE_BACKGROUND);
 }
 
-static void test_clock(void **state)
+TEST(test_clock)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 
-	(void)state;
 	steady(old, BEGIN, BEGIN + 26 * HOUR, 60);
 	/* Set back by an hour: its buckets are forgotten, but the first, which has both times, and both packets. */
 	steady(old, BEGIN + 25 * HOUR, BEGIN + 26 * HOUR, 60);
@@ -223,11 +221,10 @@ static void add_key(const char *format, int family, int number, int64_t at)
 }
 
 /* A stranger makes devices, each a cause of one reason at one function: his own family becomes one cause. */
-static void test_a_stranger(void **state)
+TEST(test_a_stranger)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 
-	(void)state;
 	steady(old, BEGIN, BEGIN + 26 * HOUR, 60);
 	for (int i = 0; i < 100000; i++)
 		add_key("S%d\ts\tfault\tudp\thost\tx%dx", 0, i, BEGIN + 26 * HOUR - 1);
@@ -247,11 +244,10 @@ static void test_a_stranger(void **state)
 }
 
 /* 100,000 causes of 2,000 families, more than the table has room for with one cause each device. */
-static void test_many_causes(void **state)
+TEST(test_many_causes)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 
-	(void)state;
 	steady(old, BEGIN, BEGIN + 26 * HOUR, 60);
 	for (int number = 0; number < 50; number++)
 		for (int family = 0; family < 2000; family++)
@@ -266,11 +262,10 @@ static void test_many_causes(void **state)
 }
 
 /* More families than the kernel's code can have. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 
-	(void)state;
 	steady(old, BEGIN, BEGIN + 26 * HOUR, 60);
 	for (int family = 0; family < 100000; family++)
 		add_key("F%d\tm\tfault\tudp\thost\te%d", family, 0, BEGIN + 26 * HOUR - 1);
@@ -332,14 +327,13 @@ static void compare_views(const struct baseline_view *a, const struct baseline_v
 }
 
 /* What is read from the file is what the batches gave, at any moment between the boundaries of levels. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	static const int64_t ends[] = {26 * HOUR, 26 * HOUR + 10, 26 * HOUR + 70, 26 * HOUR + 1230,
 				       27 * HOUR + 599};
 	OWN_ARCHIVE struct archive *archive = open_archive(&week);
 	int64_t at = BEGIN;
 
-	(void)state;
 	series = series_new(HISTORY_DROPS, name);
 	assert_string_equal(series->cause, key);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -365,7 +359,7 @@ static void test_restart(void **state)
 }
 
 /* Time in which netflowd did not run, or could not count, is not covered. */
-static void test_not_covered(void **state)
+TEST(test_not_covered)
 {
 	static const char blind[] =
 		"[{\"question\":\"drops\",\"state\":\"unavailable\",\"reason\":\"x\"}]";
@@ -374,7 +368,6 @@ static void test_not_covered(void **state)
 	OWN_ARCHIVE struct archive *archive = open_archive(&week);
 	OWN_BASELINE_VIEW struct baseline_view *live = NULL, *loaded = NULL;
 
-	(void)state;
 	series = series_new(HISTORY_DROPS, name);
 	play(archive, BEGIN, BEGIN + 20 * HOUR, 3, lossy, true);
 	play(archive, BEGIN + 20 * HOUR, BEGIN + 22 * HOUR, 0, blind, true);
@@ -391,13 +384,12 @@ static void test_not_covered(void **state)
 }
 
 /* Sums whose device is no longer known belong to no cause. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct series *gone = series_new(HISTORY_DROPS,
 					 "{\"reason\":\"A\",\"location\":\"f+0x1\",\"gone\":true}");
 	struct series *napi = series_new(HISTORY_NAPI, "{\"cpu\":1}");
 
-	(void)state;
 	assert_string_equal(gone->cause, "");
 	assert_string_equal(napi->cause, "");
 	series_release(&gone);
@@ -405,13 +397,12 @@ static void test_gone(void **state)
 }
 
 /* What the table of a large host costs: printed, and not slower than a generous bound. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	OWN_BASELINE_VIEW struct baseline_view *view = NULL;
 	struct timespec begin, middle, end;
 	double adding, showing;
 
-	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int age = BASELINE_BUCKETS; age > 0; age--) {
 		int64_t at = BEGIN + (int64_t)(BASELINE_BUCKETS - age) * BASELINE_STEP_S;
@@ -432,17 +423,4 @@ static void test_cost(void **state)
 	print_message("adding %d causes: %.2f ms; a view of them: %.2f ms\n", BASELINE_CAUSES,
 		      adding / BASELINE_BUCKETS * 1e3, showing * 1e3);
 	assert_true(showing < 2);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
-	const struct CMUnitTest tests[] = {
-		TEST(test_keys),  TEST(test_long_names), TEST(test_a_day),
-		TEST(test_clock), TEST(test_a_stranger), TEST(test_many_causes),
-		TEST(test_full),  TEST(test_restart),	 TEST(test_not_covered),
-		TEST(test_gone),  TEST(test_cost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a rate means compared with its past: scripted days whose marks are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/history/baseline_rates.h"
+#include "tests/unit/test.h"
 
 static uint32_t count[BASELINE_BUCKETS], covered[BASELINE_BUCKETS];
 
@@ -21,6 +16,8 @@ static int reset(void **state)
 		covered[age] = BASELINE_STEP_S;
 	return 0;
 }
+
+EACH_TEST(reset, NULL);
 
 /* `packets` in each of these ages. */
 static void fill(int from, int to, uint32_t packets)
@@ -53,9 +50,8 @@ static struct baseline_cover cover(void)
 
 /* ---- covered time ---------------------------------------------------------------- */
 
-static void test_a_day_of_coverage(void **state)
+TEST(test_a_day_of_coverage)
 {
-	(void)state;
 	assert_true(cover().ready);
 	assert_int_equal(cover().covered_s, BASELINE_BUCKETS * BASELINE_STEP_S);
 	/* The daemon runs for 23 hours, and then for a day. */
@@ -81,9 +77,8 @@ static void test_a_day_of_coverage(void **state)
 
 /* ---- marks ------------------------------------------------------------------------- */
 
-static void test_steady(void **state)
+TEST(test_steady)
 {
-	(void)state;
 	assert_int_equal(mark(), BASELINE_NONE);
 	fill(0, BASELINE_BUCKETS, 60);
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
@@ -101,11 +96,10 @@ static void test_steady(void **state)
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	struct baseline_rate rate;
 
-	(void)state;
 	fill(BASELINE_REFERENCE, BASELINE_BUCKETS, 60);
 	fill(0, BASELINE_NOW_END, 600);
 	covered[0] = 300;
@@ -116,11 +110,10 @@ static void test_rates(void **state)
 	assert_int_equal(rate.mark, BASELINE_GROWN);
 }
 
-static void test_new(void **state)
+TEST(test_new)
 {
 	struct baseline_rate rate;
 
-	(void)state;
 	count[0] = 1;
 	assert_int_equal(mark(), BASELINE_NEW);
 	/* It began 12 hours ago, and stays new until that is in the reference. */
@@ -137,9 +130,8 @@ static void test_new(void **state)
 }
 
 /* A job of each night: 20 s of 1,000 packets, a little earlier or later, at any time that one asks. */
-static void test_daily_job(void **state)
+TEST(test_daily_job)
 {
-	(void)state;
 	for (int age = 0; age < BASELINE_NOW_END; age++)
 		for (int before = age + 134; before < BASELINE_BUCKETS; before++) {
 			reset(NULL);
@@ -160,9 +152,8 @@ static void test_daily_job(void **state)
 }
 
 /* Whatever comes again within 26 hours is not new, and not grown. */
-static void test_periods(void **state)
+TEST(test_periods)
 {
-	(void)state;
 	for (int period = 1; period <= 156; period++) {
 		memset(count, 0, sizeof(count));
 		for (int age = 0; age < BASELINE_BUCKETS; age += period)
@@ -177,11 +168,10 @@ static void test_periods(void **state)
 }
 
 /* A rate that grows a little each ten minutes, tenfold in a day. */
-static void test_creeping(void **state)
+TEST(test_creeping)
 {
 	double packets = 10000;
 
-	(void)state;
 	for (int age = 0; age < BASELINE_BUCKETS; age++, packets /= 1.01612)
 		count[age] = (uint32_t)packets;
 	assert_true(count[144] > 950 && count[144] < 1050);
@@ -194,9 +184,8 @@ static void test_creeping(void **state)
 }
 
 /* Each night little, each day ten times as much: at every hour of the day. */
-static void test_day_and_night(void **state)
+TEST(test_day_and_night)
 {
-	(void)state;
 	for (int now = 0; now < 144; now++) {
 		for (int age = 0; age < BASELINE_BUCKETS; age++) {
 			int hour = (now - age + 288) % 144 / 6;
@@ -208,11 +197,10 @@ static void test_day_and_night(void **state)
 }
 
 /* Chance: one packet per hour on average, and at times four in ten minutes. */
-static void test_few(void **state)
+TEST(test_few)
 {
 	uint32_t seed = 1;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		enum baseline_mark now;
 
@@ -238,9 +226,8 @@ static void test_few(void **state)
 }
 
 /* Ten a second for twenty seconds each half hour is steady; one such burst of a hundredfold is not. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
-	(void)state;
 	for (int age = 0; age < BASELINE_BUCKETS; age += 3)
 		count[age] = 200;
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
@@ -249,9 +236,8 @@ static void test_bursts(void **state)
 }
 
 /* An incident of yesterday makes the same one not "grown", but never background. */
-static void test_yesterdays_incident(void **state)
+TEST(test_yesterdays_incident)
 {
-	(void)state;
 	fill(0, BASELINE_BUCKETS, 60);
 	fill(100, 103, 60000);
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
@@ -261,9 +247,8 @@ static void test_yesterdays_incident(void **state)
 
 /* ---- gaps ------------------------------------------------------------------------------ */
 
-static void test_gaps_are_no_silence(void **state)
+TEST(test_gaps_are_no_silence)
 {
-	(void)state;
 	/* 7 of 26 hours are missing: of the others, all have drops. */
 	fill(0, BASELINE_BUCKETS, 60);
 	uncover(80, 80 + 42);
@@ -292,9 +277,8 @@ static void test_gaps_are_no_silence(void **state)
 }
 
 /* The clock was set back by 40 minutes: buckets have twice the time, and twice the packets. */
-static void test_clock_set_back(void **state)
+TEST(test_clock_set_back)
 {
-	(void)state;
 	fill(0, BASELINE_BUCKETS, 600);
 	for (int age = 1; age < 5; age++) {
 		count[age] *= 5;
@@ -303,45 +287,20 @@ static void test_clock_set_back(void **state)
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
 }
 
-static void test_large_counts(void **state)
+TEST(test_large_counts)
 {
-	(void)state;
 	fill(0, BASELINE_BUCKETS, UINT32_MAX);
 	assert_int_equal(mark(), BASELINE_BACKGROUND);
 	fill(BASELINE_REFERENCE, BASELINE_BUCKETS, UINT32_MAX / 20);
 	assert_int_equal(mark(), BASELINE_GROWN);
 }
 
-static void test_names(void **state)
+TEST_WITH(test_names, NULL, NULL)
 {
-	(void)state;
 	for (int one = BASELINE_BACKGROUND; one <= BASELINE_NEW; one++)
 		assert_int_equal(baseline_mark_of(baseline_mark_name((enum baseline_mark)one)),
 				 one);
 	assert_null(baseline_mark_name(BASELINE_NONE));
 	assert_int_equal(baseline_mark_of("other"), BASELINE_NONE);
 	assert_int_equal(baseline_mark_of(NULL), BASELINE_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_a_day_of_coverage, reset),
-		cmocka_unit_test_setup(test_steady, reset),
-		cmocka_unit_test_setup(test_rates, reset),
-		cmocka_unit_test_setup(test_new, reset),
-		cmocka_unit_test_setup(test_daily_job, reset),
-		cmocka_unit_test_setup(test_periods, reset),
-		cmocka_unit_test_setup(test_creeping, reset),
-		cmocka_unit_test_setup(test_day_and_night, reset),
-		cmocka_unit_test_setup(test_few, reset),
-		cmocka_unit_test_setup(test_bursts, reset),
-		cmocka_unit_test_setup(test_yesterdays_incident, reset),
-		cmocka_unit_test_setup(test_gaps_are_no_silence, reset),
-		cmocka_unit_test_setup(test_clock_set_back, reset),
-		cmocka_unit_test_setup(test_large_counts, reset),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

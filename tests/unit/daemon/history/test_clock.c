@@ -272,11 +272,12 @@ static void wrong_for_a_while(int64_t by_s, int64_t length_s, bool restart)
 	stop_netflowd();
 }
 
-static void test_wrong_for_a_while(void **state)
+EACH_TEST(make_scratch, remove_scratch);
+
+TEST(test_wrong_for_a_while)
 {
 	static const int64_t by_s[] = {30, 3600, 8 * DAY, 30 * DAY};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(by_s); i++)
 		for (int restart = 0; restart < 2; restart++) {
 			wrong_for_a_while(by_s[i], 13, restart);
@@ -288,9 +289,8 @@ static void test_wrong_for_a_while(void **state)
 }
 
 /* A board without a battery begins its history 8 days ahead; and its clock is never right before it goes off. */
-static void test_wrong_at_startup(void **state)
+TEST(test_wrong_at_startup)
 {
-	(void)state;
 	begin();
 	host.clock_us += 8 * DAY * US;
 	run(100);
@@ -308,12 +308,11 @@ static void test_wrong_at_startup(void **state)
 }
 
 /* An alert fires while the clock is ahead: its incident is one of that time, and its event says so. */
-static void test_incident(void **state)
+TEST(test_incident)
 {
 	static const int64_t by_s[] = {30, 8 * DAY};
 	char text[100], when[TIME_TEXT_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(by_s); i++) {
 		OWN_READER struct reader *reader = NULL;
 		OWN_READER_ROWS struct reader_rows rows = {0};
@@ -359,11 +358,10 @@ static void test_incident(void **state)
 }
 
 /* What a wrong date deleted of 7 days: at most as much as passed while it was wrong. */
-static void test_nothing_expires(void **state)
+TEST(test_nothing_expires)
 {
 	struct reader_period period;
 
-	(void)state;
 	begin();
 	for (int i = 0; i < 30; i++)
 		run(20);
@@ -377,7 +375,7 @@ static void test_nothing_expires(void **state)
 }
 
 /* A version before believed the clock: it cut what it had in the future. */
-static void test_poisoned(void **state)
+TEST(test_poisoned)
 {
 	static const struct {
 		int64_t ahead_s, cut[PLAN_LEVELS];
@@ -388,7 +386,6 @@ static void test_poisoned(void **state)
 	};
 	char sql[2000];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		begin();
 		run(7210);
@@ -429,12 +426,11 @@ static void test_poisoned(void **state)
 /* ---- intervals -------------------------------------------------------------------------------- */
 
 /* netflowd was stopped for a while, and the kernel went on to count. */
-static void test_long_interval(void **state)
+TEST(test_long_interval)
 {
 	static const int64_t stops[] = {4, 12, 20, 33, 600};
 	struct reader_period period;
 
-	(void)state;
 	begin();
 	for (size_t i = 0; i < ARRAY_SIZE(stops); i++) {
 		run(607);
@@ -454,12 +450,11 @@ static void test_long_interval(void **state)
 }
 
 /* The time in which probes were detached is a gap, to the us, also beside a time in which netflowd did not run. */
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	struct reader_period period;
 	struct batch *batch;
 
-	(void)state;
 	begin();
 	run(100);
 	host.up_us += 10 * US;
@@ -495,9 +490,8 @@ static void test_pause(void **state)
 }
 
 /* Files of earlier versions, also one that cannot be upgraded because nothing can be written. */
-static void test_versions(void **state)
+TEST(test_versions)
 {
-	(void)state;
 	for (int version = 1; version <= 5; version++) {
 		char sql[200];
 
@@ -521,21 +515,4 @@ static void test_versions(void **state)
 		remove_scratch(NULL);
 		make_scratch(NULL);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
-	const struct CMUnitTest tests[] = {
-		TEST(test_wrong_for_a_while),
-		TEST(test_wrong_at_startup),
-		TEST(test_incident),
-		TEST(test_nothing_expires),
-		TEST(test_poisoned),
-		TEST(test_long_interval),
-		TEST(test_pause),
-		TEST(test_versions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,21 +3,16 @@
  * The growth between readings: whatever keys fold and come again, and whatever devices lose their slots, the sums of
  * all intervals are what was counted.  Random, with a model that knows the numbers; the seed is fixed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/core/drop_sums.h"
 #include "daemon/core/names.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
 #include "daemon/process/loop.h"
+#include "tests/unit/test.h"
 
 #define KEYS 40
 #define REASONS 4
@@ -211,6 +206,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+EACH_TEST(set_up, tear_down);
+
 /* Take a reading, and collect what came since the one before. */
 static struct batch *collect(void)
 {
@@ -266,12 +263,11 @@ static uint64_t number_of(const char *name, const char *member)
 	return at ? strtoull(at + strlen(member), NULL, 0) : 0;
 }
 
-static void test_drops_that_fold(void **state)
+TEST(test_drops_that_fold)
 {
 	uint64_t truth[REASONS][LOCATIONS] = {0}, found[REASONS][LOCATIONS] = {0};
 	bool folded = false;
 
-	(void)state;
 	srandom(4217);
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
 		struct batch *batch;
@@ -342,14 +338,13 @@ static void lose_slot(int i)
 	has_slot[i] = false;
 }
 
-static void test_devices_that_lose_their_slot(void **state)
+TEST(test_devices_that_lose_their_slot)
 {
 	uint64_t truth[NF_HIST_BUCKETS] = {0}, all[LATENCY_VALUES] = {0},
 		 rows[LATENCY_VALUES] = {0};
 	uint64_t sum = 0, longest = 0;
 	static char name[DEVICES][8];
 
-	(void)state;
 	srandom(4217);
 	for (int i = 0; i < DEVICES; i++) {
 		snprintf(name[i], sizeof(name[i]), "d%d", i);
@@ -399,13 +394,12 @@ static void test_devices_that_lose_their_slot(void **state)
 }
 
 /* The kernel soon gives the number of a namespace to another one, whose devices have the same numbers and names. */
-static void test_numbers_that_are_used_again(void **state)
+TEST(test_numbers_that_are_used_again)
 {
 	uint64_t truth[DEVICES][NF_HIST_BUCKETS] = {{0}}, *own;
 	uint64_t found[LATENCY_VALUES], same[LATENCY_VALUES] = {0}, last[LATENCY_VALUES] = {0};
 	static char name[DEVICES][8];
 
-	(void)state;
 	srandom(4217);
 	for (int i = 0; i < DEVICES; i++) {
 		snprintf(name[i], sizeof(name[i]), "d%d", i / 2);
@@ -449,16 +443,4 @@ static void test_numbers_that_are_used_again(void **state)
 			assert_int_equal(last[LATENCY_BUCKET + b],
 					 own[b] + (DEVICES % 2 ? 0 : truth[DEVICES - 2][b]));
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_drops_that_fold),
-		TEST(test_devices_that_lose_their_slot),
-		TEST(test_numbers_that_are_used_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,11 +17,10 @@ static void check_gap(const struct covered *covered, size_t index, int64_t from_
 
 /* ---- arithmetic --------------------------------------------------------------------- */
 
-static void test_all(void **state)
+TEST(test_all)
 {
 	struct covered covered;
 
-	(void)state;
 	covered_begin(&covered, 10 * US, 70 * US);
 	covered_add(&covered, 0, 30 * US);
 	/* Less than 0.1 s apart, and one that overlaps. */
@@ -32,11 +31,10 @@ static void test_all(void **state)
 	assert_int_equal(covered.covered_us, 60 * US - 100000);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct covered covered;
 
-	(void)state;
 	covered_begin(&covered, 10 * US, 20 * US);
 	covered_add(&covered, 0, 10 * US);
 	covered_add(&covered, 20 * US, 30 * US);
@@ -53,12 +51,11 @@ static void test_nothing(void **state)
 }
 
 /* The newest are kept, all are counted, and the covered time is that of all. */
-static void test_many_gaps(void **state)
+TEST(test_many_gaps)
 {
 	const int64_t spans = 10000;
 	struct covered covered;
 
-	(void)state;
 	covered_begin(&covered, 0, spans * 10 * US);
 	for (int64_t i = 0; i < spans; i++)
 		covered_add(&covered, i * 10 * US, (i * 10 + 7) * US);
@@ -95,12 +92,11 @@ static struct reader_period ask(int64_t since_s, int64_t until_s)
 }
 
 /* It began in the middle of a bucket of each resolution: nothing is said about the time before. */
-static void test_begin(void **state)
+TEST_WITH(test_begin, make_scratch, remove_scratch)
 {
 	const int64_t begun = START + 7200 + 1823;
 	struct reader_period period;
 
-	(void)state;
 	record(begun, begun + 300);
 	period = ask(begun - 3600, begun + 60);
 	assert_int_equal(period.begun_us, begun * US);
@@ -175,7 +171,7 @@ static void check_restarts(int64_t since_s, int64_t until_s, const int64_t (*run
 }
 
 /* Restarts within and over the buckets of each resolution, asked for from and to everywhere. */
-static void test_restarts(void **state)
+TEST_WITH(test_restarts, make_scratch, remove_scratch)
 {
 	static const int64_t run[][2] = {
 		{START + 1, START + 33},	  {START + 41, START + 58},
@@ -187,7 +183,6 @@ static void test_restarts(void **state)
 	const size_t runs = sizeof(run) / sizeof(run[0]);
 	static const int64_t lengths[] = {3, 10, 61, 600, 3601, 7200, 50000, 210000};
 
-	(void)state;
 	for (size_t i = 0; i < runs; i++)
 		record(run[i][0], run[i][1]);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
@@ -196,14 +191,13 @@ static void test_restarts(void **state)
 }
 
 /* A run of ten days, of which the first are deleted: they are not covered, though the run was. */
-static void test_deleted(void **state)
+TEST_WITH(test_deleted, make_scratch, remove_scratch)
 {
 	struct archive *archive = open_archive(&week);
 	struct archive_state kept;
 	struct reader_period period;
 	int64_t oldest;
 
-	(void)state;
 	for (int64_t at = START; at < START + 10 * 86400; at += 600)
 		write_batch(archive, new_batch(at, at + 600));
 	archive_state(archive, &kept);
@@ -221,7 +215,7 @@ static void test_deleted(void **state)
 }
 
 /* Records are deleted first; the numbers of their time stay, and only they are covered. */
-static void test_records(void **state)
+TEST_WITH(test_records, make_scratch, remove_scratch)
 {
 	const struct archive_limits small = {.bytes = ARCHIVE_BYTES_MIN, .age_s = 7 * 86400};
 	const int intervals = 600, each = 20;
@@ -232,7 +226,6 @@ static void test_records(void **state)
 	size_t matched;
 	int64_t kept_us;
 
-	(void)state;
 	for (int i = 0; i < intervals; i++) {
 		int64_t from = START + 10 * i;
 		struct batch *batch = new_batch(from, from + 10);
@@ -265,11 +258,10 @@ static void test_records(void **state)
 }
 
 /* A pause is a gap with a reason, however short; one that goes on is one gap. */
-static void test_pauses(void **state)
+TEST(test_pauses)
 {
 	struct covered covered;
 
-	(void)state;
 	covered_begin(&covered, 0, 100 * US);
 	covered_add(&covered, -5 * US, 10 * US);
 	covered_miss(&covered, 10 * US, 10 * US + 7, READER_PAUSED);
@@ -288,20 +280,4 @@ static void test_pauses(void **state)
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(covered_gap(&covered, i)->reason,
 				 i % 2 ? READER_UNKNOWN : READER_PAUSED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_many_gaps),
-		cmocka_unit_test(test_pauses),
-		cmocka_unit_test_setup_teardown(test_begin, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_restarts, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_deleted, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_records, make_scratch, remove_scratch),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,24 +4,28 @@
  * tied hold and are smaller, and the shape is right although the part that was followed changes.  The seed is fixed.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/core/histogram.h"
 #include "daemon/history/series.h"
 #include "daemon/history/tie.h"
 #include "daemon/history/vector.h"
+#include "tests/unit/test.h"
 
 #define INTERVAL_NS UINT64_C(10000000000)
 #define SKEW_NS UINT64_C(4000000)
 #define SHORT_NS 10000
 #define LONG_NS 1000000
+
+static int seed(void **state)
+{
+	(void)state;
+	srandom(4217);
+	return 0;
+}
+
+ALL_TESTS(seed, NULL);
 
 static double uniform(void)
 {
@@ -174,11 +178,10 @@ static void check(const struct judged *judged, const char *what, double gain)
 	assert_true(judged->after * gain <= judged->before);
 }
 
-static void test_margins_of_runs(void **state)
+TEST(test_margins_of_runs)
 {
 	static const double passing[] = {1, 0.99, 0.5, 0.1, 0.01}, gain[] = {4, 3, 1.4, 0, 0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
 		struct judged judged = {0};
 
@@ -197,11 +200,10 @@ static void test_margins_of_runs(void **state)
 }
 
 /* What does not pass, does so at the begin: the load was too much for it. */
-static void test_margins_of_parts(void **state)
+TEST(test_margins_of_parts)
 {
 	struct judged judged = {0};
 
-	(void)state;
 	for (int burst = 0; burst < BURSTS; burst++) {
 		struct stream s;
 
@@ -214,11 +216,10 @@ static void test_margins_of_parts(void **state)
 	check(&judged, "bursts in part", 1.2);
 }
 
-static void test_margins_of_windows(void **state)
+TEST(test_margins_of_windows)
 {
 	struct judged judged = {0};
 
-	(void)state;
 	for (int burst = 0; burst < BURSTS; burst++) {
 		struct stream s;
 
@@ -232,11 +233,10 @@ static void test_margins_of_windows(void **state)
 
 /* ---- what cannot be tied --------------------------------------------------------------- */
 
-static void test_what_is_left(void **state)
+TEST(test_what_is_left)
 {
 	struct stream s, drawn;
 
-	(void)state;
 	/* All were followed: the count is exact. */
 	begin(&s);
 	runs(&s, 1000, 0, 0.5, SHORT_NS);
@@ -306,12 +306,11 @@ static bool is_near(uint64_t ns, uint64_t truth)
 }
 
 /* Two intervals, or two devices: of one with many slow packets little was seen, of the other one all. */
-static void test_shape(void **state)
+TEST(test_shape)
 {
 	uint64_t before[LATENCY_VALUES] = {0}, after[LATENCY_VALUES] = {0};
 	struct stream busy, calm;
 
-	(void)state;
 	begin(&busy);
 	blind(&busy, 90000, 1);
 	runs(&busy, 1000, 2, 1, LONG_NS);
@@ -330,12 +329,11 @@ static void test_shape(void **state)
 }
 
 /* Quantiles are as uncertain as before: a tie makes no journeys. */
-static void test_effective(void **state)
+TEST(test_effective)
 {
 	struct nf_hist drawn = {0}, tied = {0};
 	struct stream s;
 
-	(void)state;
 	begin(&s);
 	runs(&s, 20000, 5, 0.9, SHORT_NS);
 	memcpy(drawn.bucket, s.value + LATENCY_BUCKET, sizeof(drawn.bucket));
@@ -345,19 +343,4 @@ static void test_effective(void **state)
 	memcpy(tied.bucket, s.value + LATENCY_BUCKET, sizeof(tied.bucket));
 	tied.variance = s.value[LATENCY_VARIANCE] + s.value[LATENCY_SPREAD];
 	assert_true(fabs(histogram_effective(&tied) / histogram_effective(&drawn) - 1) < 0.01);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_margins_of_runs),
-		cmocka_unit_test(test_margins_of_parts),
-		cmocka_unit_test(test_margins_of_windows),
-		cmocka_unit_test(test_what_is_left),
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_effective),
-	};
-
-	srandom(4217);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/http/address.h"
+#include "tests/unit/test.h"
 
 static struct http_address parsed(const char *text)
 {
@@ -20,11 +15,10 @@ static struct http_address parsed(const char *text)
 	return address;
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	struct http_address address;
 
-	(void)state;
 	assert_int_equal(parsed("").where, HTTP_NOWHERE);
 	address = parsed("unix");
 	assert_int_equal(address.where, HTTP_UNIX);
@@ -44,7 +38,7 @@ static void test_values(void **state)
 	assert_false(parsed("[::]:1").local);
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
 	static const char *const wrong[] = {
 		"yes",
@@ -71,7 +65,6 @@ static void test_mistakes(void **state)
 	struct http_address address = {.where = HTTP_UNIX};
 	char path[300];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(http_address_parse(&address, wrong[i]), -EINVAL);
 	memset(path, 'a', sizeof(path));
@@ -79,12 +72,4 @@ static void test_mistakes(void **state)
 	path[sizeof(path) - 1] = 0;
 	assert_int_equal(http_address_parse(&address, path), -ENAMETOOLONG);
 	assert_int_equal(address.where, HTTP_UNIX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-					   cmocka_unit_test(test_mistakes)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JSON objects of io.netflowd.varlink: each must have exactly the expected members. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "common/knowledge.h"
@@ -23,6 +17,7 @@
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
 #include "tests/unit/daemon/store/resolved.h"
+#include "tests/unit/test.h"
 
 static struct names *names;
 static struct symbols *symbols;
@@ -52,6 +47,8 @@ static int finish(void **state)
 	names_free(&names);
 	return 0;
 }
+
+ALL_TESTS(prepare, finish);
 
 /* The record of a UDP datagram to a closed port, as the kernel sends it. */
 static int start(void **state)
@@ -84,6 +81,8 @@ static int start(void **state)
 	memcpy(record.bytes.net, datagram, sizeof(datagram));
 	return 0;
 }
+
+EACH_TEST(start, NULL);
 
 /* Checks a time and removes it, because the expected text cannot contain it. */
 static void take_time(json_t *object, const char *key, uint64_t ns)
@@ -128,9 +127,8 @@ static json_t *drop(void)
 
 /* ---- drop records ----------------------------------------------------------- */
 
-static void test_record(void **state)
+TEST(test_record)
 {
-	(void)state;
 	check(drop(), "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core',"
 		      "'class':'benign','location':'udp_rcv+0x1f','function':'udp_rcv',"
 		      "'device':'veth0','ifindex':2,'netns':4026531840,'cpu':1,'length_bytes':28,"
@@ -149,9 +147,8 @@ static void test_record(void **state)
 }
 
 /* A record with only the members that every record has. */
-static void test_record_bare(void **state)
+TEST(test_record_bare)
 {
-	(void)state;
 	memset(&record, 0, sizeof(record));
 	record.header.size = NF_DROP_RECORD_PLAIN;
 	record.location = 0x1234;
@@ -160,11 +157,10 @@ static void test_record_bare(void **state)
 	      "'task':{'pid':0,'tid':0,'comm':'','involved':false}}");
 }
 
-static void test_record_unknown_reason(void **state)
+TEST(test_record_unknown_reason)
 {
 	json_t *object;
 
-	(void)state;
 	record.reason = 0x70005;
 	object = drop();
 	assert_null(json_object_get(object, "reason"));
@@ -175,11 +171,10 @@ static void test_record_unknown_reason(void **state)
 }
 
 /* Reason 0 is a reason only on a kernel that has drop reasons. */
-static void test_record_no_reasons(void **state)
+TEST(test_record_no_reasons)
 {
 	json_t *object;
 
-	(void)state;
 	record.reason = 0;
 	object = drop();
 	assert_non_null(json_object_get(object, "reason_number"));
@@ -193,11 +188,10 @@ static void test_record_no_reasons(void **state)
 	json_decref(object);
 }
 
-static void test_record_task(void **state)
+TEST(test_record_task)
 {
 	json_t *object;
 
-	(void)state;
 	record.flags |= NF_DROP_TASK;
 	memcpy(record.task.comm, "0123456789abcde\xc3",
 	       16); /* no final NUL, and half a character at the end */
@@ -208,11 +202,10 @@ static void test_record_task(void **state)
 }
 
 /* The probes that show whether the task was involved were detached: no word about it. */
-static void test_record_task_unknown(void **state)
+TEST(test_record_task_unknown)
 {
 	json_t *object;
 
-	(void)state;
 	record.flags |= NF_DROP_TASK_UNKNOWN;
 	object = drop();
 	check(json_incref(json_object_get(object, "task")),
@@ -220,22 +213,20 @@ static void test_record_task_unknown(void **state)
 	json_decref(object);
 }
 
-static void test_record_device_bytes(void **state)
+TEST(test_record_device_bytes)
 {
 	json_t *object;
 
-	(void)state;
 	memset(record.device, 0xff, sizeof(record.device));
 	object = drop();
 	assert_int_equal(json_string_length(json_object_get(object, "device")), 48);
 	json_decref(object);
 }
 
-static void test_record_vlan(void **state)
+TEST(test_record_vlan)
 {
 	json_t *object;
 
-	(void)state;
 	record.bytes.flags |= NF_BYTES_VLAN;
 	record.bytes.vlan_proto = 0x88a8;
 	record.bytes.vlan_tci = 7 << 13 | 4094;
@@ -278,12 +269,11 @@ static void check_tagged(uint16_t protocol)
 	assert_true(selected("vlan and ether[14] & 0xe0 == 0x60"));
 }
 
-static void test_stored_bytes(void **state)
+TEST(test_stored_bytes)
 {
 	static const uint8_t tag[] = {0x60, 42, 8, 0};
 	struct nf_bytes *bytes = &record.bytes;
 
-	(void)state;
 	assert_true(selected("udp port 53"));
 	assert_false(selected("vlan"));
 	/* In the skb's metadata. */
@@ -316,13 +306,12 @@ static void test_stored_bytes(void **state)
 	check_tagged(0x8100);
 }
 
-static void test_record_tcp(void **state)
+TEST(test_record_tcp)
 {
 	static const uint8_t tcp[] = {0,    22, 0x13, 0x88, 0xff, 0xff, 0xff,
 				      0xff, 0,	0,    0,    0,	  0x50, 0xff};
 	json_t *object;
 
-	(void)state;
 	record.bytes.net[3] = 40;
 	record.bytes.net[9] = record.l4 = 6;
 	memcpy(record.bytes.net + 20, tcp, sizeof(tcp));
@@ -347,11 +336,10 @@ static void test_record_tcp(void **state)
 	json_decref(object);
 }
 
-static void test_record_icmp(void **state)
+TEST(test_record_icmp)
 {
 	json_t *object;
 
-	(void)state;
 	record.bytes.net[9] = record.l4 = 1;
 	record.bytes.net[20] = 3;
 	record.bytes.net[21] = 1;
@@ -361,11 +349,10 @@ static void test_record_icmp(void **state)
 	json_decref(object);
 }
 
-static void test_record_stack(void **state)
+TEST(test_record_stack)
 {
 	json_t *object;
 
-	(void)state;
 	record.stack_len = 3;
 	record.stack[0] = 0xffffffff81000001;
 	record.stack[1] = 0xffffffffc0000002;
@@ -389,12 +376,11 @@ static void test_record_stack(void **state)
 }
 
 /* A record without a stack is shorter than its struct, and nothing beyond its end is read. */
-static void test_record_short(void **state)
+TEST(test_record_short)
 {
 	void *copy = malloc(NF_DROP_RECORD_PLAIN);
 	json_t *object;
 
-	(void)state;
 	assert_non_null(copy);
 	record.stack_len = 32;
 	memcpy(copy, &record, NF_DROP_RECORD_PLAIN);
@@ -405,22 +391,20 @@ static void test_record_short(void **state)
 	free(copy);
 }
 
-static void test_record_lengths(void **state)
+TEST(test_record_lengths)
 {
 	json_t *object;
 
-	(void)state;
 	record.bytes.net_len = 255;
 	object = drop();
 	assert_int_equal(json_string_length(json_object_get(object, "header")), 2 * NF_NET_MAX);
 	json_decref(object);
 }
 
-static void test_record_without_symbols(void **state)
+TEST(test_record_without_symbols)
 {
 	json_t *object = resolved_drop_json(&record, names, NULL);
 
-	(void)state;
 	assert_string_equal(json_string_value(json_object_get(object, "location")),
 			    "0xffffffff8100001f");
 	json_decref(object);
@@ -464,11 +448,10 @@ static void check_row(const struct json_drops *drops, const char *expected)
 	check(object, expected);
 }
 
-static void test_drops_all(void **state)
+TEST(test_drops_all)
 {
 	struct json_drops drops = row(JSON_DROPS_ALL);
 
-	(void)state;
 	check_row(
 		&drops,
 		"{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core','class':'benign',"
@@ -476,7 +459,7 @@ static void test_drops_all(void **state)
 		"'protocol':'ipv6/icmpv6','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
-static void test_drops_subsets(void **state)
+TEST(test_drops_subsets)
 {
 	static const struct {
 		unsigned int fields;
@@ -498,7 +481,6 @@ static void test_drops_subsets(void **state)
 		 "{'class':'benign','protocol':'ipv6/icmpv6','packets':4217,'segments':5000,'bytes':1000000}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct json_drops drops = row(cases[i].fields);
 
@@ -506,7 +488,7 @@ static void test_drops_subsets(void **state)
 	}
 }
 
-static void test_drops_unknown(void **state)
+TEST(test_drops_unknown)
 {
 	const struct cause cause = {.has_reason = true,
 				    .subsystem = "core",
@@ -517,20 +499,18 @@ static void test_drops_unknown(void **state)
 				   .protocol = "none",
 				   .packets = UINT64_MAX};
 
-	(void)state;
 	check_row(
 		&drops,
 		"{'inferred':false,'reason_number':0,'subsystem':'core','class':'unknown','location':'0x0',"
 		"'protocol':'none','packets':9223372036854775807,'segments':0,'bytes':0}");
 }
 
-static void test_drops_owner(void **state)
+TEST(test_drops_owner)
 {
 	const struct owner owner = {
 		.cgroup = "/kubepods/pod1", .unit = "a.scope", .container = "0123", .pod = "1"};
 	struct json_drops drops = row(JSON_DROPS_CGROUP);
 
-	(void)state;
 	drops.owner = &owner;
 	check_row(
 		&drops,
@@ -552,14 +532,13 @@ static struct cause cause_of(const char *reason, const char *location, uint64_t 
 }
 
 /* The kernel gave no reason; the function and the evidence leave one. */
-static void test_drops_inferred(void **state)
+TEST(test_drops_inferred)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "neigh_invalidate.isra.0+0x9",
 					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_IP);
 	struct json_drops drops =
 		row(JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE);
 
-	(void)state;
 	drops.cause = &cause;
 	check_row(&drops,
 		  "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED',"
@@ -569,13 +548,12 @@ static void test_drops_inferred(void **state)
 }
 
 /* Without evidence, all cases of a function are possible, and none is named. */
-static void test_drops_candidates(void **state)
+TEST(test_drops_candidates)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "tcp_v4_rcv+0x9", 0);
 	struct json_drops drops = row(JSON_DROPS_REASON | JSON_DROPS_EVIDENCE);
 	json_t *object;
 
-	(void)state;
 	drops.cause = &cause;
 	object = json_drops(&drops);
 	assert_string_equal(json_string_value(json_object_get(object, "reason")), "NOT_SPECIFIED");
@@ -586,14 +564,13 @@ static void test_drops_candidates(void **state)
 	json_decref(object);
 }
 
-static void test_drops_message(void **state)
+TEST(test_drops_message)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "unix_stream_connect+0x9",
 					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_MESSAGE);
 	struct json_drops drops = row(JSON_DROPS_EVIDENCE);
 	json_t *object;
 
-	(void)state;
 	drops.cause = &cause;
 	object = json_drops(&drops);
 	assert_true(json_is_true(json_object_get(object, "message")));
@@ -615,9 +592,8 @@ static void renew(const char *stored, const char *expected)
 }
 
 /* A row of an older netflowd has what the kernel said; the rest comes from that, once. */
-static void test_drop_renew(void **state)
+TEST(test_drop_renew)
 {
-	(void)state;
 	renew("{'reason':'NOT_SPECIFIED','reason_number':2,'subsystem':'core','class':'fault',"
 	      "'location':'neigh_invalidate+0x9','device':'eth0'}",
 	      "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED','reason_number':2,"
@@ -634,9 +610,8 @@ static void test_drop_renew(void **state)
 }
 
 /* The case that this kernel has is not the only one that it can have been on the kernel of that time. */
-static void test_drop_renew_of_another_kernel(void **state)
+TEST(test_drop_renew_of_another_kernel)
 {
-	(void)state;
 	infer_set_kernel("6.1.0-13-amd64");
 	renew("{'location':'enqueue_to_backlog+0x9'}",
 	      "{'inferred':false,'class':'unknown','location':'enqueue_to_backlog+0x9',"
@@ -646,11 +621,10 @@ static void test_drop_renew_of_another_kernel(void **state)
 }
 
 /* Why a row lacks fields. */
-static void test_drops_that_lost_fields(void **state)
+TEST(test_drops_that_lost_fields)
 {
 	struct json_drops drops = row(0);
 
-	(void)state;
 	drops.gone = true;
 	check_row(&drops,
 		  "{'class':'benign','gone':true,'packets':4217,'segments':5000,'bytes':1000000}");
@@ -666,11 +640,10 @@ static void test_drops_that_lost_fields(void **state)
 		"{'class':'benign','coarse':true,'packets':4217,'segments':5000,'bytes':1000000}");
 }
 
-static void test_drops_flow(void **state)
+TEST(test_drops_flow)
 {
 	struct json_drops drops = row(0);
 
-	(void)state;
 	drops.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
 	check_row(
 		&drops,
@@ -679,12 +652,11 @@ static void test_drops_flow(void **state)
 
 /* ---- latency -------------------------------------------------------------------- */
 
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	const struct device device = {.name = "eth0", .ifindex = 2, .netns = 3};
 	struct nf_hist hist = {.sum_ns = 1000 * 5 + 50, .max_ns = 50};
 
-	(void)state;
 	hist.bucket[5] = 1000;
 	hist.bucket[nf_hist_bucket(50)] = 1;
 	check(json_latency(NF_SEGMENT_RECEIVE_TO_COPY, &device, &hist),
@@ -695,7 +667,7 @@ static void test_latency(void **state)
 }
 
 /* Not every journey was followed: the count and the percentiles have intervals. */
-static void test_latency_estimate(void **state)
+TEST(test_latency_estimate)
 {
 	struct nf_hist hist = {.sum_ns = 1200,
 			       .max_ns = 3,
@@ -703,7 +675,6 @@ static void test_latency_estimate(void **state)
 			       .variance = 1200,
 			       .bucket = {[3] = 400}};
 
-	(void)state;
 	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
 	      "{'direction':'tx','segment':'xmit_to_free','count':400,'followed':100,"
 	      "'count_margin':68,'drawn_margin':68,'mean_ns':3.0,'max_ns':3,'p50_ns':3,'p90_ns':3,'p99_ns':3,"
@@ -711,11 +682,10 @@ static void test_latency_estimate(void **state)
 	      "'buckets':[{'from_ns':3,'below_ns':4,'count':400}]}");
 }
 
-static void test_latency_open_bucket(void **state)
+TEST(test_latency_open_bucket)
 {
 	struct nf_hist hist = {.sum_ns = 1, .max_ns = UINT64_MAX};
 
-	(void)state;
 	hist.bucket[NF_HIST_BUCKETS - 1] = UINT64_MAX;
 	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
 	      "{'direction':'tx','segment':'xmit_to_free','count':9223372036854775807,"
@@ -726,17 +696,16 @@ static void test_latency_open_bucket(void **state)
 	      "'count':9223372036854775807}]}");
 }
 
-static void test_latency_empty(void **state)
+TEST(test_latency_empty)
 {
 	const struct nf_hist hist = {0};
 
-	(void)state;
 	check(json_latency(NF_SEGMENT_QUEUE_TO_START, NULL, &hist),
 	      "{'direction':'tx','segment':'queue_to_start_xmit','count':0,'buckets':[]}");
 }
 
 /* The segment names of the interface file, each once per direction. */
-static void test_segments(void **state)
+TEST(test_segments)
 {
 	static const struct {
 		enum nf_segment segment;
@@ -760,7 +729,6 @@ static void test_segments(void **state)
 	};
 	const struct nf_hist hist = {0};
 
-	(void)state;
 	assert_int_equal(ARRAY_SIZE(cases), NF_SEGMENT_COUNT);
 	for (size_t i = 0; i < NF_SEGMENT_COUNT; i++) {
 		char expected[128];
@@ -827,9 +795,8 @@ static json_t *latency_record(struct attribution *attribution)
 	return object;
 }
 
-static void test_latency_record(void **state)
+TEST_WITH(test_latency_record, start_path, NULL)
 {
-	(void)state;
 	check(latency_record(NULL),
 	      "{'outcome':'delivered','slow':true,'total_ns':9000,'comparable':false,"
 	      "'stages':[{'stage':'softirq_raise','at_ns':0},{'stage':'softirq_entry','at_ns':1000},"
@@ -853,9 +820,8 @@ static void test_latency_record(void **state)
 }
 
 /* Transmitted from a softirq; no bytes of the packet are known. */
-static void test_latency_record_bare(void **state)
+TEST_WITH(test_latency_record_bare, start_path, NULL)
 {
-	(void)state;
 	journey_record = (struct nf_journey_record){
 		.header = {.size = sizeof(journey_record), .time_ns = 30},
 		.stage_ns =
@@ -876,11 +842,10 @@ static void test_latency_record_bare(void **state)
 }
 
 /* More devices than the record can hold, and names that have no final NUL and are not UTF-8. */
-static void test_latency_record_devices(void **state)
+TEST_WITH(test_latency_record_devices, start_path, NULL)
 {
 	json_t *object, *devices;
 
-	(void)state;
 	journey_record.devices = UINT8_MAX;
 	memset(journey_record.device[3].name, 0xff, NF_DEVICE_NAME);
 	object = latency_record(NULL);
@@ -892,13 +857,12 @@ static void test_latency_record_devices(void **state)
 }
 
 /* A cgroup and a namespace without a name. */
-static void test_latency_record_unknown_owner(void **state)
+TEST_WITH(test_latency_record_unknown_owner, start_path, NULL)
 {
 	static const struct attribution_places nowhere;
 	struct attribution *attribution = NULL;
 	json_t *object;
 
-	(void)state;
 	assert_int_equal(attribution_new(&attribution, &nowhere), 0);
 	journey_record.cgroup = UINT64_MAX - 1;
 	object = latency_record(attribution);
@@ -911,7 +875,7 @@ static void test_latency_record_unknown_owner(void **state)
 
 /* ---- text ------------------------------------------------------------------------ */
 
-static void test_text(void **state)
+TEST(test_text)
 {
 #define R "\xef\xbf\xbd"
 	static const struct {
@@ -939,7 +903,6 @@ static void test_text(void **state)
 		{"\xc3\xc3\xa9", R "\xc3\xa9"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		json_t *text = json_text(cases[i].bytes, 100);
 
@@ -949,9 +912,8 @@ static void test_text(void **state)
 }
 
 /* For any two bytes, jansson accepts the result and returns the same text. */
-static void test_text_every_pair(void **state)
+TEST(test_text_every_pair)
 {
-	(void)state;
 	for (unsigned int i = 1; i < 0x10000; i++) {
 		const char bytes[] = {(char)(i >> 8), (char)i};
 		json_t *text = json_text(bytes, 2), *again;
@@ -963,12 +925,11 @@ static void test_text_every_pair(void **state)
 	}
 }
 
-static void test_text_bounds(void **state)
+TEST(test_text_bounds)
 {
 	const char bytes[] = {'a', 'b', (char)0xc3, (char)0xa9};
 	json_t *text = json_text(bytes, 3);
 
-	(void)state;
 	assert_string_equal(json_string_value(text), "ab" R);
 	json_decref(text);
 	text = json_text(bytes, 0);
@@ -1022,9 +983,8 @@ static json_t *make(unsigned int what)
 }
 
 /* Fails each allocation in turn: the result is NULL or complete, and ASan finds no leak. */
-static void test_out_of_memory(void **state)
+TEST_WITH(test_out_of_memory, start_path, NULL)
 {
-	(void)state;
 	record.header.size = sizeof(record);
 	record.stack_len = 2;
 	record.bytes.flags |= NF_BYTES_VLAN;
@@ -1045,52 +1005,4 @@ static void test_out_of_memory(void **state)
 		json_decref(object);
 		json_decref(whole);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(test_##name, start)
-	const struct CMUnitTest tests[] = {
-		TEST(record),
-		TEST(record_bare),
-		TEST(record_unknown_reason),
-		TEST(record_no_reasons),
-		TEST(record_task),
-		TEST(record_task_unknown),
-		TEST(record_device_bytes),
-		TEST(record_vlan),
-		TEST(stored_bytes),
-		TEST(record_tcp),
-		TEST(record_icmp),
-		TEST(record_stack),
-		TEST(record_short),
-		TEST(record_lengths),
-		TEST(record_without_symbols),
-		TEST(drops_all),
-		TEST(drops_subsets),
-		TEST(drops_unknown),
-		TEST(drops_owner),
-		TEST(drops_inferred),
-		TEST(drops_candidates),
-		TEST(drops_message),
-		TEST(drop_renew),
-		TEST(drop_renew_of_another_kernel),
-		TEST(drops_that_lost_fields),
-		TEST(drops_flow),
-		TEST(latency),
-		TEST(latency_estimate),
-		TEST(latency_open_bucket),
-		TEST(latency_empty),
-		TEST(segments),
-		cmocka_unit_test_setup(test_latency_record, start_path),
-		cmocka_unit_test_setup(test_latency_record_bare, start_path),
-		cmocka_unit_test_setup(test_latency_record_devices, start_path),
-		cmocka_unit_test_setup(test_latency_record_unknown_owner, start_path),
-		TEST(text),
-		TEST(text_every_pair),
-		TEST(text_bounds),
-		cmocka_unit_test_setup(test_out_of_memory, start_path),
-	};
-
-	return cmocka_run_group_tests(tests, prepare, finish);
 }

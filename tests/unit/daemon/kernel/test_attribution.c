@@ -8,11 +8,7 @@
 #include <ftw.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +17,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/time.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/cgroup_paths.h"
 #include "daemon/kernel/cgroup_walk.h"
 #include "daemon/kernel/netns_names.h"
+#include "tests/unit/test.h"
 
 static char top[] = "/tmp/test_attribution_XXXXXX"; /* a file system only for this test */
 static char folder[64], cgroups[64], mountinfo[64], own_cgroup[128];
@@ -115,6 +110,8 @@ static int stop_lab(void **state)
 	return rmdir(top);
 }
 
+ALL_TESTS(start_lab, stop_lab);
+
 static int start(void **state)
 {
 	const struct attribution_places places = {
@@ -146,6 +143,8 @@ static int stop(void **state)
 	attribution_free(&attribution);
 	return attribution != NULL;
 }
+
+EACH_TEST(start, stop);
 
 static void pause_for(unsigned int milliseconds)
 {
@@ -213,11 +212,10 @@ static void assert_name(const char *name, const char *expected)
 	assert_string_equal(name, expected);
 }
 
-static void test_netns(void **state)
+TEST(test_netns)
 {
 	uint32_t blue, red;
 
-	(void)state;
 	need_root();
 	assert_null(netns(4026540000U));
 	blue = add_netns("blue", true);
@@ -236,13 +234,12 @@ static void test_netns(void **state)
 }
 
 /* The kernel reuses a number as soon as it is free; this test forces that. */
-static void test_netns_number_used_again(void **state)
+TEST(test_netns_number_used_again)
 {
 	char held[64];
 	uint32_t inode;
 	int fd;
 
-	(void)state;
 	need_root();
 	inode = add_netns("before", true);
 	assert_name(netns(inode), "before");
@@ -257,11 +254,10 @@ static void test_netns_number_used_again(void **state)
 	assert_name(netns_soon(inode), "after");
 }
 
-static void test_netns_two_names(void **state)
+TEST(test_netns_two_names)
 {
 	uint32_t inode;
 
-	(void)state;
 	need_root();
 	inode = add_netns("second", true);
 	touch(at(folder, "first"));
@@ -273,11 +269,10 @@ static void test_netns_two_names(void **state)
 }
 
 /* `ip netns add` creates the file first, and the later mount does not change the directory. */
-static void test_netns_file_before_mount(void **state)
+TEST(test_netns_file_before_mount)
 {
 	uint32_t inode;
 
-	(void)state;
 	need_root();
 	touch(at(folder, "late"));
 	assert_null(netns(inode_of(at(folder, "late"))));
@@ -290,11 +285,10 @@ static void test_netns_file_before_mount(void **state)
 	assert_null(netns(inode));
 }
 
-static void test_netns_what_is_no_name(void **state)
+TEST(test_netns_what_is_no_name)
 {
 	char link[64];
 
-	(void)state;
 	need_root();
 	mkdir(at(folder, "a-folder"), 0755);
 	/* a namespace of another type, with a similar number */
@@ -310,11 +304,10 @@ static void test_netns_what_is_no_name(void **state)
 }
 
 /* Administrators make such links for containers, so that `ip netns exec` works. */
-static void test_netns_link_to_process(void **state)
+TEST(test_netns_link_to_process)
 {
 	char link[64];
 
-	(void)state;
 	need_root();
 	/* a new namespace, because this program's own may be the host's */
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
@@ -323,11 +316,10 @@ static void test_netns_link_to_process(void **state)
 	assert_name(netns(inode_of("/proc/self/ns/net")), "container");
 }
 
-static void test_netns_folder_comes_late(void **state)
+TEST(test_netns_folder_comes_late)
 {
 	uint32_t inode;
 
-	(void)state;
 	need_root();
 	assert_int_equal(umount2(folder, MNT_DETACH), 0);
 	assert_int_equal(rmdir(folder), 0);
@@ -343,13 +335,12 @@ static void test_netns_folder_comes_late(void **state)
 }
 
 /* More files than one call examines, and more names than are kept. */
-static void test_netns_many(void **state)
+TEST(test_netns_many)
 {
 	uint32_t own = inode_of("/proc/self/ns/net"), inode;
 	char link[64], name[32];
 	int calls = 0;
 
-	(void)state;
 	need_root();
 	snprintf(link, sizeof(link), "/proc/%d/ns/net", getpid());
 	for (int i = 0; i < 3 * NETNS_NAMES_STEP; i++) {
@@ -371,14 +362,13 @@ static void test_netns_many(void **state)
 	assert_non_null(netns(own));
 }
 
-static void test_netns_host(void **state)
+TEST(test_netns_host)
 {
 	char name[ATTRIBUTION_NETNS_MAX];
 	const struct attribution_places places = {.init_netns = "/proc/self/ns/net"};
 	struct attribution *here = NULL;
 	struct stat own;
 
-	(void)state;
 	assert_int_equal(attribution_new(&here, &places), 0);
 	assert_int_equal(stat("/proc/self/ns/net", &own), 0);
 	assert_name(attribution_netns(here, (uint32_t)own.st_ino, name), "host");
@@ -388,14 +378,13 @@ static void test_netns_host(void **state)
 	attribution_free(&here);
 }
 
-static void test_netns_two_folders(void **state)
+TEST(test_netns_two_folders)
 {
 	char name[ATTRIBUTION_NETNS_MAX], link[64], other[64];
 	const struct attribution_places places = {.netns = {link, other}};
 	struct attribution *two = NULL;
 	uint32_t inode, here;
 
-	(void)state;
 	need_root();
 	snprintf(link, sizeof(link), "%s/link", top);
 	snprintf(other, sizeof(other), "%s/other", top);
@@ -481,18 +470,16 @@ static void check_cgroups(void)
 	assert_name(cgroup(unit), at(below, "nginx.service"));
 }
 
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
-	(void)state;
 	need_cgroup2();
 	check_cgroups();
 }
 
-static void test_cgroup_gone(void **state)
+TEST(test_cgroup_gone)
 {
 	uint64_t gone;
 
-	(void)state;
 	need_cgroup2();
 	gone = id_of(make_cgroup("gone"));
 	assert_int_equal(rmdir(at(own_cgroup, "gone")), 0);
@@ -500,11 +487,10 @@ static void test_cgroup_gone(void **state)
 }
 
 /* An unknown id is searched for again; the cache is smaller than the number of ids. */
-static void test_cgroup_cache(void **state)
+TEST(test_cgroup_cache)
 {
 	uint64_t own = id_of(is_root ? cgroups : "/");
 
-	(void)state;
 	need_cgroup2();
 	assert_name(cgroup(own), "/");
 	for (uint64_t id = 1; id < 4 * CGROUP_PATHS_MAX; id++)
@@ -531,19 +517,17 @@ static int stop_with_capabilities(void **state)
 	return stop(state);
 }
 
-static void test_cgroup_walk(void **state)
+TEST_WITH(test_cgroup_walk, start, stop_with_capabilities)
 {
-	(void)state;
 	need_cgroup2();
 	have_capabilities(false);
 	check_cgroups();
 }
 
-static void test_cgroup_walk_again(void **state)
+TEST_WITH(test_cgroup_walk_again, start, stop_with_capabilities)
 {
 	uint64_t later, missing;
 
-	(void)state;
 	need_cgroup2();
 	have_capabilities(false);
 	missing = 0x7fffffff12345678;
@@ -575,14 +559,13 @@ static void count_visit(void *data, uint64_t id, const char *path)
 }
 
 /* A wide and deep tree is searched in steps, completely, without the file systems mounted in it. */
-static void test_cgroup_walk_steps(void **state)
+TEST_WITH(test_cgroup_walk_steps, start, stop_with_capabilities)
 {
 	char wide[256], name[64];
 	struct visited visited = {.top = wide};
 	struct cgroup_walk *walk = NULL;
 	int root = is_root ? open(cgroups, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, steps = 1;
 
-	(void)state;
 	need_cgroup2();
 	snprintf(wide, sizeof(wide), "%s/wide/", own_cgroup + strlen(cgroups));
 	make_cgroup("wide");
@@ -631,12 +614,11 @@ static void check_mountinfo(const char *text, uint64_t id, const char *expected)
 	attribution_free(&other);
 }
 
-static void test_cgroup_mounts(void **state)
+TEST(test_cgroup_mounts)
 {
 	char part[64], text[512];
 	uint64_t inside, outside;
 
-	(void)state;
 	need_cgroup2();
 	inside = id_of(make_cgroup("inside"));
 	outside = id_of(own_cgroup);
@@ -668,12 +650,11 @@ static void test_cgroup_mounts(void **state)
 }
 
 /* The paths of this host, with any contents, must not crash the program. */
-static void test_host_places(void **state)
+TEST(test_host_places)
 {
 	char path[ATTRIBUTION_CGROUP_MAX], name[ATTRIBUTION_NETNS_MAX];
 	struct attribution *host = NULL;
 
-	(void)state;
 	assert_int_equal(attribution_new(&host, NULL), 0);
 	(void)attribution_netns(host, 4026531840U, name);
 	(void)attribution_cgroup(host, 1, path);
@@ -684,7 +665,7 @@ static void test_host_places(void **state)
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void test_units(void **state)
+TEST(test_units)
 {
 	static const struct {
 		const char *path, *unit;
@@ -713,7 +694,6 @@ static void test_units(void **state)
 	};
 	char unit[ATTRIBUTION_UNIT_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		const char *found = attribution_unit(paths[i].path, unit);
 
@@ -722,7 +702,7 @@ static void test_units(void **state)
 	}
 }
 
-static void test_containers(void **state)
+TEST(test_containers)
 {
 	static const struct {
 		const char *path, *container;
@@ -788,7 +768,6 @@ static void test_containers(void **state)
 	};
 	char container[ATTRIBUTION_CONTAINER_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		const char *found = attribution_container(paths[i].path, container);
 
@@ -802,7 +781,7 @@ static void test_containers(void **state)
 #define UID_ "0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9"
 #define STATIC "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
-static void test_pods(void **state)
+TEST(test_pods)
 {
 	static const struct {
 		const char *path, *pod;
@@ -850,7 +829,6 @@ static void test_pods(void **state)
 	};
 	char pod[ATTRIBUTION_POD_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		const char *found = attribution_pod(paths[i].path, pod);
 
@@ -860,11 +838,10 @@ static void test_pods(void **state)
 }
 
 /* Names longer than NAME_MAX do not change the buffer. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 	char path[2048], text[ATTRIBUTION_UNIT_MAX] = "as it was";
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	strcpy(path + 1000, ".service");
 	assert_null(attribution_unit(path, text));
@@ -874,36 +851,4 @@ static void test_long_names(void **state)
 	strcpy(path + NAME_MAX - 8, ".service");
 	assert_non_null(attribution_unit(path, text));
 	assert_string_equal(text, path);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
-#define TEST_WALK(name) cmocka_unit_test_setup_teardown(test_##name, start, stop_with_capabilities)
-	const struct CMUnitTest tests[] = {
-		TEST(netns),
-		TEST(netns_number_used_again),
-		TEST(netns_two_names),
-		TEST(netns_file_before_mount),
-		TEST(netns_what_is_no_name),
-		TEST(netns_link_to_process),
-		TEST(netns_folder_comes_late),
-		TEST(netns_many),
-		TEST(netns_host),
-		TEST(netns_two_folders),
-		TEST(cgroup),
-		TEST(cgroup_gone),
-		TEST(cgroup_cache),
-		TEST_WALK(cgroup_walk),
-		TEST_WALK(cgroup_walk_again),
-		TEST_WALK(cgroup_walk_steps),
-		TEST(cgroup_mounts),
-		TEST(host_places),
-		TEST(units),
-		TEST(containers),
-		TEST(pods),
-		TEST(long_names),
-	};
-
-	return cmocka_run_group_tests(tests, start_lab, stop_lab);
 }

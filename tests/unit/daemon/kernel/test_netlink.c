@@ -2,18 +2,13 @@
 /* Answers over netlink, from a thread that plays the kernel at the other end of a socket. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/kernel/netlink.h"
+#include "tests/unit/test.h"
 
 #define ITEM 40 /* a type of message */
 
@@ -98,11 +93,10 @@ static const struct reply whole[] = {{ITEM, NLM_F_MULTI, 1, false},
 				     {ITEM, NLM_F_MULTI, 4, true},
 				     {NLMSG_DONE, NLM_F_MULTI, 0, true}};
 
-static void test_a_dump_ends_with_done(void **state)
+TEST(test_a_dump_ends_with_done)
 {
 	int fd[2], sum;
 
-	(void)state;
 	open_pair(fd);
 	assert_int_equal(ask(fd, whole, 4, &sum), 0);
 	assert_int_equal(sum, 7);
@@ -110,7 +104,7 @@ static void test_a_dump_ends_with_done(void **state)
 }
 
 /* The rest of a disturbed answer is read, so that the same socket can ask again. */
-static void test_a_disturbed_dump_is_read_to_its_end(void **state)
+TEST(test_a_disturbed_dump_is_read_to_its_end)
 {
 	static const struct reply in_the_middle[] = {
 		{ITEM, NLM_F_MULTI, 1, true},
@@ -125,7 +119,6 @@ static void test_a_disturbed_dump_is_read_to_its_end(void **state)
 	char left[64];
 	int fd[2], sum;
 
-	(void)state;
 	open_pair(fd);
 	assert_int_equal(ask(fd, in_the_middle, 4, &sum), -EAGAIN);
 	assert_int_equal(recv(fd[0], left, sizeof(left), MSG_DONTWAIT), -1);
@@ -137,7 +130,7 @@ static void test_a_disturbed_dump_is_read_to_its_end(void **state)
 }
 
 /* The kernel's error is more than that the list has changed. */
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	static const struct reply refused[] = {{NLMSG_ERROR, 0, -EBUSY, true}};
 	static const struct reply late[] = {
@@ -147,21 +140,9 @@ static void test_errors(void **state)
 	static const struct reply unwanted[] = {{ITEM, NLM_F_MULTI, -ENOMEM, true}};
 	int fd[2], sum;
 
-	(void)state;
 	open_pair(fd);
 	assert_int_equal(ask(fd, refused, 1, &sum), -EBUSY);
 	assert_int_equal(ask(fd, late, 2, &sum), -ENOBUFS);
 	assert_int_equal(ask(fd, unwanted, 1, &sum), -ENOMEM);
 	close_pair(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_dump_ends_with_done),
-		cmocka_unit_test(test_a_disturbed_dump_is_read_to_its_end),
-		cmocka_unit_test(test_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

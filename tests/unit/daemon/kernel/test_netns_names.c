@@ -6,11 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/kernel/netns_names.h"
+#include "tests/unit/test.h"
 
 #define OWN "/proc/self/ns/net"
 
@@ -96,6 +91,8 @@ static int stop_lab(void **state)
 	return rmdir(top);
 }
 
+ALL_TESTS(start_lab, stop_lab);
+
 static int start(void **state)
 {
 	const char *const places[] = {directories[0], directories[1]};
@@ -115,6 +112,8 @@ static int stop(void **state)
 	netns_names_free(&names);
 	return is_root ? umount2(top, MNT_DETACH) : 0;
 }
+
+EACH_TEST(start, stop);
 
 static void need_root(void)
 {
@@ -155,9 +154,8 @@ static void expect_nearest(const char *text, const char *expected)
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static void test_number(void **state)
+TEST(test_number)
 {
-	(void)state;
 	expect("4026531840", 4026531840U);
 	expect("1", 1); /* of no namespace: it may have been of one */
 	refuse("0", -EINVAL);
@@ -165,12 +163,11 @@ static void test_number(void **state)
 	refuse("", -EINVAL);
 }
 
-static void test_host(void **state)
+TEST(test_host)
 {
 	struct netns_names *blind = NULL;
 	uint32_t own = inode_of(OWN), found = 42;
 
-	(void)state;
 	expect("host", own);
 	/* Without that file it is known only where the kernel gives it a number of its own. */
 	assert_int_equal(netns_names_new(&blind, NULL, 0, "/proc/none/ns/net"), 0);
@@ -187,11 +184,10 @@ static void test_host(void **state)
 	netns_names_free(&blind);
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
 	uint32_t blue, red;
 
-	(void)state;
 	need_root();
 	refuse("blue", -ENOENT);
 	blue = add(0, "blue");
@@ -210,9 +206,8 @@ static void test_name(void **state)
 }
 
 /* Digits are a number, and "host" is the host, whatever files there are. */
-static void test_names_that_mean_something_else(void **state)
+TEST(test_names_that_mean_something_else)
 {
-	(void)state;
 	need_root();
 	add(0, "12345");
 	add(0, "host");
@@ -220,11 +215,10 @@ static void test_names_that_mean_something_else(void **state)
 	expect("host", inode_of(OWN));
 }
 
-static void test_two_directories(void **state)
+TEST(test_two_directories)
 {
 	uint32_t first, second;
 
-	(void)state;
 	need_root();
 	second = add(1, "both");
 	expect("both", second);
@@ -235,11 +229,10 @@ static void test_two_directories(void **state)
 	expect("both", second);
 }
 
-static void test_what_is_no_namespace(void **state)
+TEST(test_what_is_no_namespace)
 {
 	char link[64];
 
-	(void)state;
 	need_root();
 	/* what is left of `ip netns del` */
 	touch(at(0, "file"));
@@ -257,9 +250,8 @@ static void test_what_is_no_namespace(void **state)
 	expect("container", inode_of(OWN));
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-	(void)state;
 	expect_nearest("hots", "host");
 	expect_nearest("blue", NULL);
 	need_root();
@@ -273,20 +265,4 @@ static void test_nearest(void **state)
 	expect_nearest("gren", "green");
 	/* nor does one that is no namespace either */
 	expect_nearest("grn", NULL);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(number),
-		TEST(host),
-		TEST(name),
-		TEST(names_that_mean_something_else),
-		TEST(two_directories),
-		TEST(what_is_no_namespace),
-		TEST(nearest),
-	};
-
-	return cmocka_run_group_tests(tests, start_lab, stop_lab);
 }

@@ -6,12 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/time.h"
 #include "daemon/kernel/netns_owners.h"
 #include "daemon/kernel/netns_scan.h"
+#include "tests/unit/test.h"
 
 #define START 1000000000000ULL
 #define NOBODY 65534
@@ -136,6 +131,8 @@ static int stop(void **state)
 	return nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+EACH_TEST(start, stop);
+
 /* ---- questions --------------------------------------------------------------- */
 
 static char found[PATH_MAX];
@@ -170,18 +167,17 @@ static void assert_owner(uint32_t id, uint32_t inode, const char *path)
 
 /* ---- tests --------------------------------------------------------------------- */
 
-static void test_one_process(void **state)
+TEST(test_one_process)
 {
 	uint32_t inode = namespace("web", "7");
 
-	(void)state;
 	process(100, "../../../web",
 		"12:pids:/elsewhere\n1:name=systemd:/other\n0::/a/web.service\n");
 	assert_int_equal(ask(7, inode), -EAGAIN);
 	assert_owner(7, inode, "/a/web.service");
 }
 
-static void test_common_part(void **state)
+TEST(test_common_part)
 {
 	static const struct {
 		const char *cgroups[3], *common;
@@ -201,7 +197,6 @@ static void test_common_part(void **state)
 	};
 	char name[16], link[32], cookie[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t inode;
 
@@ -218,11 +213,10 @@ static void test_common_part(void **state)
 	}
 }
 
-static void test_no_process(void **state)
+TEST(test_no_process)
 {
 	uint32_t inode = namespace("empty", "7");
 
-	(void)state;
 	process(100, "../../../empty2", "0::/a.service\n");
 	assert_int_equal(ask_after_walk(7, inode), -ENOENT);
 	/* One comes. */
@@ -234,11 +228,10 @@ static void test_no_process(void **state)
 }
 
 /* The number belongs to another namespace now. */
-static void test_number_used_again(void **state)
+TEST(test_number_used_again)
 {
 	uint32_t inode = namespace("net", "7");
 
-	(void)state;
 	assert_int_equal(ask_after_walk(7, inode), -ENOENT);
 	write_text(path_of("net"), "8");
 	process(100, "../../../net", "0::/stranger.service\n");
@@ -248,11 +241,10 @@ static void test_number_used_again(void **state)
 }
 
 /* Between the first process and the last, the number came to another namespace. */
-static void test_number_used_again_during_a_walk(void **state)
+TEST(test_number_used_again_during_a_walk)
 {
 	uint32_t inode = namespace("net", "7");
 
-	(void)state;
 	process(100, "../../../net", "0::/a.service\n");
 	process(101, "../../../net", "0::/a.service/b\n");
 	/* A walk asks for the first process, and for the first and the last one at the end. */
@@ -262,12 +254,11 @@ static void test_number_used_again_during_a_walk(void **state)
 	assert_owner(7, inode, "/a.service");
 }
 
-static void test_without_cookies(void **state)
+TEST(test_without_cookies)
 {
 	static const int errors[] = {-EPERM, -ENOPROTOOPT};
 	char name[8] = "net0", link[32];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		uint32_t inode;
 
@@ -288,24 +279,22 @@ static void test_without_cookies(void **state)
 	assert_owner(9, namespace("late", "9"), "/a.service");
 }
 
-static void test_never_asked(void **state)
+TEST(test_never_asked)
 {
 	uint32_t inode = namespace("net", "7");
 
-	(void)state;
 	assert_int_equal(ask(0, inode), -ENOENT);
 	assert_int_equal(ask(7, 0), -ENOENT);
 	assert_int_equal(ask(inode, inode), -EOPNOTSUPP);
 }
 
 /* Another user's processes, as without CAP_SYS_PTRACE: the few that are shown say nothing. */
-static void test_hidden_processes(void **state)
+TEST(test_hidden_processes)
 {
 	bool root = geteuid() == 0;
 	uint32_t inode = namespace("net", "7");
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(mkdir(path_of("private"), 0755), 0);
 	namespace("private/net", "8");
 	process(100, "../../../net", "0::/a.service\n");
@@ -327,11 +316,10 @@ static void test_hidden_processes(void **state)
 }
 
 /* The number of questions about cookies shows how many walks there were. */
-static void test_walks_are_rare(void **state)
+TEST(test_walks_are_rare)
 {
 	uint32_t inode = namespace("net", "7");
 
-	(void)state;
 	process(100, "../../../net", "0::/a.service\n");
 	assert_owner(7, inode, "/a.service");
 	cookie_questions = 0;
@@ -352,11 +340,10 @@ static void test_walks_are_rare(void **state)
 }
 
 /* The one that was asked for longest ago is replaced. */
-static void test_a_limit(void **state)
+TEST(test_a_limit)
 {
 	uint32_t inode = namespace("net", "7");
 
-	(void)state;
 	process(100, "../../../net", "0::/a.service\n");
 	assert_owner(7, inode, "/a.service");
 	for (uint32_t i = 0; i < NETNS_OWNERS_MAX - 1; i++)
@@ -440,12 +427,11 @@ static uint64_t longest_call_ns(const uint32_t inodes[PODS])
  * No call takes the thread of the event loop 2 ms of CPU time, or 20 with ASan.  A host that takes this CPU away does
  * so for some calls: another time it takes others.
  */
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	uint32_t inodes[PODS];
 	uint64_t best;
 
-	(void)state;
 	make_processes(inodes);
 	best = longest_call_ns(inodes);
 	for (int i = 1; i < 10 && best >= LONGEST_NS; i++) {
@@ -459,24 +445,4 @@ static void test_cost(void **state)
 	assert_true(best < LONGEST_NS);
 	assert_int_equal(ask(500, inodes[499]), 0);
 	assert_string_equal(found, "/kubepods/pod499/main");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(test_one_process),
-		TEST(test_common_part),
-		TEST(test_no_process),
-		TEST(test_number_used_again),
-		TEST(test_number_used_again_during_a_walk),
-		TEST(test_without_cookies),
-		TEST(test_never_asked),
-		TEST(test_hidden_processes),
-		TEST(test_walks_are_rare),
-		TEST(test_a_limit),
-		TEST(test_cost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,14 @@
 /* A walk through a directory like /proc, whose namespaces are files. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/kernel/netns_procs.h"
+#include "tests/unit/test.h"
 
 static char proc[] = "/tmp/netflowd-test-procs-XXXXXX";
 
@@ -74,6 +69,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+EACH_TEST(setup, teardown);
+
 static int walk(uint64_t deadline_ns)
 {
 	struct netns_procs *procs = NULL;
@@ -89,26 +86,23 @@ static int walk(uint64_t deadline_ns)
 	return r < 0 ? r : steps;
 }
 
-static void test_once_each(void **state)
+TEST(test_once_each)
 {
-	(void)state;
 	assert_int_equal(walk(UINT64_MAX), 1);
 	assert_int_equal(seen.count, 2);
 	assert_int_not_equal(seen.inode[0], seen.inode[1]);
 }
 
 /* A slice is at least one entry of the directory, so that each walk ends. */
-static void test_slices(void **state)
+TEST(test_slices)
 {
-	(void)state;
 	assert_in_range(walk(0), 5, 20);
 	assert_int_equal(seen.count, 2);
 }
 
 /* Another process of a namespace is tried. */
-static void test_failure(void **state)
+TEST(test_failure)
 {
-	(void)state;
 	seen.failures = 1;
 	command("rm -r 12");
 	walk(UINT64_MAX);
@@ -116,25 +110,10 @@ static void test_failure(void **state)
 	assert_int_equal(seen.forgotten, 1);
 }
 
-static void test_no_directory(void **state)
+TEST_WITH(test_no_directory, NULL, NULL)
 {
 	struct netns_procs *procs = NULL;
 
-	(void)state;
 	assert_int_equal(netns_procs_new(&procs, "/nonexistent"), -ENOENT);
 	assert_null(procs);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_once_each),
-		TEST(test_slices),
-		TEST(test_failure),
-		cmocka_unit_test(test_no_directory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

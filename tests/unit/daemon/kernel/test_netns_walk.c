@@ -2,11 +2,7 @@
 /* A walk through a directory like /proc, whose processes are in one namespace, a file of which can fail to open. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/kernel/netns_walk.h"
+#include "tests/unit/test.h"
 
 static char proc[] = "/tmp/netflowd-test-walk-XXXXXX";
 static int refusals;	   /* of opening the namespace of a process, from now on */
@@ -97,6 +92,8 @@ static int teardown(void **state)
 	return system(command);
 }
 
+ALL_TESTS(setup, teardown);
+
 static int visit(const struct netns_visit *at, void *userdata)
 {
 	(void)userdata;
@@ -113,11 +110,10 @@ static int walk(struct netns_walk *found, int refused)
 	return netns_walk(found, proc, &stop, visit, NULL);
 }
 
-static void test_a_namespace_is_visited_once(void **state)
+TEST(test_a_namespace_is_visited_once)
 {
 	struct netns_walk found;
 
-	(void)state;
 	assert_int_equal(walk(&found, 0), 0);
 	assert_int_equal(visits, 1);
 	assert_int_equal(opened, 1);
@@ -125,22 +121,11 @@ static void test_a_namespace_is_visited_once(void **state)
 }
 
 /* A process that ends while it is looked at does not hide the namespace of others. */
-static void test_a_namespace_whose_first_process_ends(void **state)
+TEST(test_a_namespace_whose_first_process_ends)
 {
 	struct netns_walk found;
 
-	(void)state;
 	assert_int_equal(walk(&found, 2), 0);
 	assert_int_equal(opened, 3);
 	assert_int_equal(visits, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_namespace_is_visited_once),
-		cmocka_unit_test(test_a_namespace_whose_first_process_ends),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -2,19 +2,14 @@
 /* /proc/PID/net/netstat, protocols and dev, as kernels print them, and with invalid contents. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/kernel/proc_net.h"
+#include "tests/unit/test.h"
 
 static char directory[] = "/tmp/test_proc_net_XXXXXX";
 static int fd = -1;
@@ -37,6 +32,8 @@ static int teardown(void **state)
 	close(fd);
 	return rmdir(directory);
 }
+
+ALL_TESTS(setup, teardown);
 
 static void write_file(const char *name, const char *text)
 {
@@ -62,11 +59,10 @@ static void take(const char *name, uint64_t value, void *userdata)
 		found->drops = value;
 }
 
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	struct found found = {0};
 
-	(void)state;
 	write_file("netstat", "IpExt: InNoRoutes\nIpExt: 5\n"
 			      "TcpExt: SyncookiesSent ListenDrops Last\nTcpExt: 1 20 "
 			      "18446744073709551615\nTcpExtra: A\nTcpExtra: 3\n");
@@ -76,13 +72,12 @@ static void test_counters(void **state)
 	assert_true(found.last == UINT64_MAX);
 }
 
-static void test_invalid(void **state)
+TEST(test_invalid)
 {
 	static const char *const texts[] = {"", "TcpExt: A B\n", "TcpExt: A B\nTcpExt: 1\n",
 					    "TcpExt: A\nIpExt: 1\n", "IpExt: A\nIpExt: 1\n"};
 	struct found found = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		write_file("netstat", texts[i]);
 		assert_int_equal(proc_net_counters(fd, "TcpExt", take, &found), -EBADMSG);
@@ -91,11 +86,10 @@ static void test_invalid(void **state)
 	assert_int_equal(proc_net_counters(fd, "TcpExt", take, &found), -ENOENT);
 }
 
-static void test_sockets(void **state)
+TEST(test_sockets)
 {
 	uint32_t sockets = 99;
 
-	(void)state;
 	write_file("protocols",
 		   "protocol  size sockets  memory press maxhdr  slab module     cl co\n"
 		   "XDP        960      3      -1   NI       0   no   kernel      n  n\n"
@@ -125,11 +119,10 @@ static int take_device(const struct proc_net_device *device, void *userdata)
 	return strcmp(device->name, "stop") ? 0 : -ECANCELED;
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	struct devices found = {0};
 
-	(void)state;
 	write_file(
 		"dev", HEADINGS
 		"    lo:       0       0    0    0    0     0          0         0        0       0"
@@ -153,7 +146,7 @@ static void test_devices(void **state)
 	assert_int_equal(found.count, 3);
 }
 
-static void test_invalid_devices(void **state)
+TEST(test_invalid_devices)
 {
 	static const char *const texts[] = {
 		"", HEADINGS "lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n",
@@ -162,7 +155,6 @@ static void test_invalid_devices(void **state)
 		HEADINGS "sixteen_letters_: 1 2 3 4 5 6 7 8 9 10 11 12\n"};
 	struct devices found = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		write_file("dev", texts[i]);
 		assert_int_equal(proc_net_devices(fd, take_device, &found), -EBADMSG);
@@ -170,15 +162,4 @@ static void test_invalid_devices(void **state)
 	unlinkat(fd, "dev", 0);
 	assert_int_equal(proc_net_devices(fd, take_device, &found), -ENOENT);
 	assert_int_equal(found.count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters),	cmocka_unit_test(test_invalid),
-		cmocka_unit_test(test_sockets),		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_invalid_devices),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

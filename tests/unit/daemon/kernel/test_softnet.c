@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /proc/net/softnet_stat as different kernels print it, and with invalid contents. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/kernel/softnet.h"
+#include "tests/unit/test.h"
 
 #define FIVE " 00000000 00000000 00000000 00000000 00000000"
 
@@ -31,7 +26,7 @@ static int read_text(const char *text, struct softnet **rows, size_t *count)
 }
 
 /* Each layout with two CPUs; all layouts have the same values in the same columns. */
-static void test_layouts(void **state)
+TEST(test_layouts)
 {
 	static const struct {
 		const char *text;
@@ -62,7 +57,6 @@ static void test_layouts(void **state)
 		 {15, 255}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct softnet *rows = NULL;
 		size_t count = 0;
@@ -80,14 +74,13 @@ static void test_layouts(void **state)
 	}
 }
 
-static void test_many_cpus(void **state)
+TEST(test_many_cpus)
 {
 	const size_t cpus = 1000;
 	char *text = malloc(cpus * 200), *end = text;
 	struct softnet *rows = NULL;
 	size_t count = 0;
 
-	(void)state;
 	assert_non_null(text);
 	for (size_t i = 0; i < cpus; i++)
 		end += sprintf(end, "%08zx 00000000 00000000" FIVE FIVE "\n", i * 3);
@@ -99,7 +92,7 @@ static void test_many_cpus(void **state)
 	free(text);
 }
 
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
 	static const char *const texts[] = {
 		"",
@@ -113,7 +106,6 @@ static void test_refuses(void **state)
 		"cpu dropped squeezed\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct softnet *rows = NULL;
 		size_t count = 77;
@@ -125,13 +117,12 @@ static void test_refuses(void **state)
 }
 
 /* A line that is too long is an error; a part of it must not become a row. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
 	char text[4096] = "";
 	struct softnet *rows = NULL;
 	size_t count;
 
-	(void)state;
 	while (strlen(text) < 3000)
 		strcat(text, "00000001 ");
 	strcat(text, "\n");
@@ -151,11 +142,10 @@ static void add_text(struct softnet_sum *sum, const char *text)
 }
 
 /* What was counted before the first reading does not count; the kernel's counters wrap. */
-static void test_sum(void **state)
+TEST(test_sum)
 {
 	struct softnet_sum sum = {0};
 
-	(void)state;
 	add_text(&sum, "fffffff0 00000000 00000000\n00000005 00000000 00000000\n");
 	assert_int_equal(sum.packets, 0);
 	add_text(&sum, "00000010 00000000 00000000\n00000006 00000000 00000000\n");
@@ -170,22 +160,20 @@ static void test_sum(void **state)
 	assert_int_equal(sum.packets, 34);
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
 	struct softnet *rows = NULL;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(softnet_read("/nonexistent", &rows, &count), -ENOENT);
 	assert_int_equal(softnet_read("/tmp", &rows, &count), -EISDIR);
 }
 
-static void test_this_host(void **state)
+TEST(test_this_host)
 {
 	struct softnet *rows = NULL;
 	size_t count = 0;
 
-	(void)state;
 	if (access("/proc/net/softnet_stat", R_OK))
 		skip();
 	assert_int_equal(softnet_read("/proc/net/softnet_stat", &rows, &count), 0);
@@ -193,16 +181,4 @@ static void test_this_host(void **state)
 	for (size_t i = 1; i < count; i++)
 		assert_true(rows[i].cpu > rows[i - 1].cpu);
 	free(rows);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layouts),	  cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_refuses),	  cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_sum),	  cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_this_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

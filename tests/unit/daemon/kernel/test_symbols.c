@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/kernel/symbols.h"
+#include "tests/unit/test.h"
 
 static struct symbols *symbols;
 
@@ -28,6 +23,8 @@ static int stop(void **state)
 	symbols_free(&symbols);
 	return symbols != NULL;
 }
+
+EACH_TEST(start, stop);
 
 static void write_file(char *path, const char *text)
 {
@@ -81,9 +78,8 @@ static const char kernel[] = "0000000000000000 A fixed_percpu_data\n"
 			     "ffffffffc0100080 r veth_data\t[veth]\n"
 			     "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_nf\t[bpf]\n";
 
-static void test_functions(void **state)
+TEST(test_functions)
 {
-	(void)state;
 	assert_int_equal(load(kernel), 0);
 	assert_int_equal(symbols_count(symbols), 9);
 	assert_string_equal(at(0xffffffff81000000), "_text+0x0");
@@ -95,9 +91,8 @@ static void test_functions(void **state)
 	assert_string_equal(at(0xffffffff81000400), "weak_two+0x0");
 }
 
-static void test_modules(void **state)
+TEST(test_modules)
 {
-	(void)state;
 	assert_int_equal(load(kernel), 0);
 	assert_string_equal(at(0xffffffffc020103c), "nft_do_chain+0x3c [nf_tables]");
 	assert_string_equal(at(0xffffffffc0100004), "veth_xmit+0x4 [veth]");
@@ -106,9 +101,8 @@ static void test_modules(void **state)
 	assert_string_equal(at(0xffffffffc03fffff), "bpf_prog_6deef7357e7b4530_nf+0xfffff [bpf]");
 }
 
-static void test_not_text(void **state)
+TEST(test_not_text)
 {
-	(void)state;
 	assert_int_equal(load(kernel), 0);
 	assert_string_equal(at(0), "0x0");
 	assert_string_equal(at(1), "0x1");
@@ -121,7 +115,7 @@ static void test_not_text(void **state)
 	assert_string_equal(at(0xffffffffffffffff), "0xffffffffffffffff");
 }
 
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
 	static const char *const names[] = {"udp_rcv", "some_data", "veth_data",	"not_there",
 					    "net_tx",  "udp_table", "fixed_percpu_data"};
@@ -139,7 +133,6 @@ static void test_wanted(void **state)
 	uint64_t address[ARRAY_SIZE(names)] = {1, 1, 1, 1, 1, 1, 1};
 	char text[sizeof(kernel) + sizeof(suffixed)];
 
-	(void)state;
 	snprintf(text, sizeof(text), "%s%s", kernel, suffixed);
 	symbols_want(symbols, names, address, ARRAY_SIZE(names));
 	assert_int_equal(load(text), 0);
@@ -150,29 +143,26 @@ static void test_wanted(void **state)
 	assert_int_equal(address[0], 0);
 }
 
-static void test_too_far(void **state)
+TEST(test_too_far)
 {
-	(void)state;
 	assert_int_equal(load(kernel), 0);
 	assert_string_equal(at(0xffffffff81000400 + SYMBOLS_OFFSET_MAX - 1), "weak_two+0xfffff");
 	assert_string_equal(at(0xffffffff81000400 + SYMBOLS_OFFSET_MAX), "0xffffffff81100400");
 	assert_string_equal(at(0xffffffffc0400000), "0xffffffffc0400000");
 }
 
-static void test_not_loaded(void **state)
+TEST(test_not_loaded)
 {
 	char text[SYMBOLS_TEXT_MAX];
 
-	(void)state;
 	assert_int_equal(symbols_count(symbols), 0);
 	assert_string_equal(at(0xffffffff81000110), "0xffffffff81000110");
 	symbols_format(NULL, 0x1234, text, sizeof(text));
 	assert_string_equal(text, "0x1234");
 }
 
-static void test_hidden(void **state)
+TEST(test_hidden)
 {
-	(void)state;
 	assert_int_equal(load("0000000000000000 A fixed_percpu_data\n"
 			      "0000000000000000 T _text\n"
 			      "0000000000000000 t veth_xmit\t[veth]\n"),
@@ -180,14 +170,13 @@ static void test_hidden(void **state)
 	assert_string_equal(at(0), "0x0");
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
-	(void)state;
 	assert_int_equal(symbols_load(symbols, "/nonexistent/kallsyms", NULL), -ENOENT);
 	assert_int_equal(symbols_load(symbols, "/proc", NULL), -EISDIR);
 }
 
-static void test_not_kallsyms(void **state)
+TEST(test_not_kallsyms)
 {
 	static const char *const texts[] = {
 		"",
@@ -203,21 +192,18 @@ static void test_not_kallsyms(void **state)
 		"ffffffff81000000 TT x\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		assert_int_equal(load(texts[i]), -EBADMSG);
 }
 
-static void test_last_line_without_end(void **state)
+TEST(test_last_line_without_end)
 {
-	(void)state;
 	assert_int_equal(load("garbage\nffffffff81000000 T only"), 0);
 	assert_string_equal(at(0xffffffff81000001), "only+0x1");
 }
 
-static void test_load_again(void **state)
+TEST(test_load_again)
 {
-	(void)state;
 	assert_int_equal(load("1000 T before\n"), 0);
 	assert_int_equal(load("2000 T after\n"), 0);
 	assert_int_equal(symbols_count(symbols), 1);
@@ -228,20 +214,18 @@ static void test_load_again(void **state)
 	assert_string_equal(at(0x2001), "after+0x1");
 }
 
-static void test_small_buffer(void **state)
+TEST(test_small_buffer)
 {
 	char text[8];
 
-	(void)state;
 	assert_int_equal(load(kernel), 0);
 	symbols_format(symbols, 0xffffffff8100012f, text, sizeof(text));
 	assert_string_equal(text, "udp_rcv");
 }
 
 /* A data symbol ends a function at a lower address, but not one at its own address. */
-static void test_data_in_any_order(void **state)
+TEST(test_data_in_any_order)
 {
-	(void)state;
 	assert_int_equal(load("1000 T first\n2000 T second\n2000 R same_place\n1800 d below\n"), 0);
 	assert_string_equal(at(0x1001), "first+0x1");
 	assert_string_equal(at(0x1801), "0x1801");
@@ -254,7 +238,7 @@ static void test_data_in_any_order(void **state)
 #define GRE "gre 16384 1 ip_gre, Loading 0xffffffffc0102000\n"
 
 /* A name counts while its module has the memory: another module there, or a later one, has other functions. */
-static void test_modules_that_change(void **state)
+TEST(test_modules_that_change)
 {
 #define BPF "bpf_prog_6deef7357e7b4530_nf+0x10 [bpf]"
 	static const struct {
@@ -282,7 +266,6 @@ static void test_modules_that_change(void **state)
 		      "ffffffffc0100000 t veth_xmit\t[veth]\n"
 		      "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_nf\t[bpf]\n";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		FILE *file;
 
@@ -306,14 +289,13 @@ static void test_modules_that_change(void **state)
 }
 
 /* On the running kernel, the names agree with /proc/kallsyms. */
-static void test_running_kernel(void **state)
+TEST(test_running_kernel)
 {
 	char line[1024], name[512], expected[SYMBOLS_TEXT_MAX];
 	unsigned long long address;
 	int r = symbols_load(symbols, "/proc/kallsyms", NULL);
 	FILE *file;
 
-	(void)state;
 	if (r == -ENODATA || r == -ENOENT) {
 		print_message("the running kernel shows no symbols\n");
 		skip();
@@ -330,28 +312,4 @@ static void test_running_kernel(void **state)
 		break;
 	}
 	fclose(file);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(functions),
-		TEST(modules),
-		TEST(not_text),
-		TEST(wanted),
-		TEST(too_far),
-		TEST(not_loaded),
-		TEST(hidden),
-		TEST(no_file),
-		TEST(not_kallsyms),
-		TEST(last_line_without_end),
-		TEST(load_again),
-		TEST(small_buffer),
-		TEST(data_in_any_order),
-		TEST(running_kernel),
-		TEST(modules_that_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

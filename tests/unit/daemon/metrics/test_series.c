@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/metrics/series.h"
+#include "tests/unit/test.h"
 
 #define SECOND UINT64_C(1000000000)
 #define KEYS 300
@@ -77,11 +72,10 @@ static struct series_group group_of(const struct series *series, uint32_t number
 
 /* ---- single steps ------------------------------------------------------------- */
 
-static void test_with_room_each_key_has_its_whole_count(void **state)
+TEST(test_with_room_each_key_has_its_whole_count)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
 	add(series, 1, 10);
@@ -96,11 +90,10 @@ static void test_with_room_each_key_has_its_whole_count(void **state)
 }
 
 /* Five keys for four series: the one with the fewest events is in "other", with all that it had. */
-static void test_the_busiest_have_series(void **state)
+TEST(test_the_busiest_have_series)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
 	for (uint32_t key = 0; key < 5; key++)
@@ -123,11 +116,10 @@ static void round_of_five(struct series *series, const uint64_t values[5], uint6
 }
 
 /* A key that gets a series shows what comes from then on; what it had stays where it was counted. */
-static void test_an_idle_series_is_given_away(void **state)
+TEST(test_an_idle_series_is_given_away)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){100, 90, 80, 70, 60}, SECOND);
 	/* Not idle for long enough, and not shown for long enough. */
@@ -149,11 +141,10 @@ static void test_an_idle_series_is_given_away(void **state)
 }
 
 /* Quiet keys that never stop cannot keep all series for themselves. */
-static void test_a_much_busier_key_takes_over(void **state)
+TEST(test_a_much_busier_key_takes_over)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){10, 10, 10, 10, 0}, SECOND);
 	round_of_five(series, (const uint64_t[]){11, 11, 11, 11, 1000}, 60 * SECOND);
@@ -165,11 +156,10 @@ static void test_a_much_busier_key_takes_over(void **state)
 }
 
 /* The counts of a folded key move to the rest: its series stays, and no event counts twice. */
-static void test_a_key_that_folds(void **state)
+TEST(test_a_key_that_folds)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
 	add(series, 1, 50);
@@ -189,11 +179,10 @@ static void test_a_key_that_folds(void **state)
 }
 
 /* Where nothing folds, a smaller count has begun again. */
-static void test_a_count_that_begins_again(void **state)
+TEST(test_a_count_that_begins_again)
 {
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, false), 0);
 	metrics_series_begin(series);
 	add(series, 1, 50);
@@ -211,12 +200,11 @@ static void test_a_count_that_begins_again(void **state)
 	assert_int_equal(shown(series, 1), 75);
 }
 
-static void test_a_lower_limit(void **state)
+TEST(test_a_lower_limit)
 {
 	const struct series_limits one = {.shown = 1, .idle_ns = SECOND, .hold_ns = SECOND};
 	OWN_SERIES struct series *series = NULL;
 
-	(void)state;
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){100, 90, 80, 70, 60}, SECOND);
 	metrics_series_begin(series);
@@ -265,13 +253,12 @@ static void check(const struct series *series, struct model *model)
 	}
 }
 
-static void test_each_event_counts_once(void **state)
+TEST(test_each_event_counts_once)
 {
 	OWN_SERIES struct series *series = NULL;
 	struct model *model = calloc(1, sizeof(*model));
 	uint64_t now = 0;
 
-	(void)state;
 	assert_non_null(model);
 	srandom(20261122);
 	assert_int_equal(metrics_series_new(&series, true), 0);
@@ -302,20 +289,4 @@ static void test_each_event_counts_once(void **state)
 		check(series, model);
 	}
 	free(model);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_with_room_each_key_has_its_whole_count),
-		cmocka_unit_test(test_the_busiest_have_series),
-		cmocka_unit_test(test_an_idle_series_is_given_away),
-		cmocka_unit_test(test_a_much_busier_key_takes_over),
-		cmocka_unit_test(test_a_key_that_folds),
-		cmocka_unit_test(test_a_count_that_begins_again),
-		cmocka_unit_test(test_a_lower_limit),
-		cmocka_unit_test(test_each_event_counts_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bpf/records.h"
 #include "daemon/core/histogram.h"
 #include "daemon/metrics/text.h"
+#include "tests/unit/test.h"
 
 /* End the text and compare it. */
 static void expect(struct metrics_text *text, const char *expected)
@@ -37,11 +32,10 @@ static void put_drops(struct metrics_text *text)
 	metrics_real(text, 0.5);
 }
 
-static void test_prometheus(void **state)
+TEST(test_prometheus)
 {
 	struct metrics_text text;
 
-	(void)state;
 	metrics_text_begin(&text, METRICS_PROMETHEUS);
 	put_drops(&text);
 	expect(&text,
@@ -59,11 +53,10 @@ static void test_prometheus(void **state)
 	       "netflowd_coverage{question=\"drops\"} 0.5\n");
 }
 
-static void test_openmetrics(void **state)
+TEST(test_openmetrics)
 {
 	struct metrics_text text;
 
-	(void)state;
 	metrics_text_begin(&text, METRICS_OPENMETRICS);
 	put_drops(&text);
 	expect(&text,
@@ -84,12 +77,11 @@ static void test_openmetrics(void **state)
 }
 
 /* Names of devices can have any byte but / and blanks; texts in labels must be UTF-8. */
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
 	struct metrics_text text;
 	char *samples;
 
-	(void)state;
 	metrics_text_begin(&text, METRICS_PROMETHEUS);
 	metrics_family(&text, METRICS_NAPI_POLLS);
 	metrics_labels(&text, "a\\b\"c\nd", "");
@@ -129,7 +121,7 @@ static void put(struct nf_hist *hist, uint64_t ns)
  * Every classic bucket holds exactly the values at or below its bound, each bound is one at which no value is on the
  * wrong side, and sum and count are exact.
  */
-static void test_histogram(void **state)
+TEST(test_histogram)
 {
 	static const uint64_t values[] = {0,	255,  256,	   257,		1023,	    1024,
 					  1025, 4095, 17179869183, 17179869184, 99000000000};
@@ -141,7 +133,6 @@ static void test_histogram(void **state)
 	char expected[128];
 	char *line, *rest;
 
-	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		put(&hist, values[i]);
 		sum += values[i];
@@ -183,12 +174,11 @@ static bool ends_with(const char *text, const char *end)
 	return length >= tail && !strcmp(text + length - tail, end);
 }
 
-static void test_families(void **state)
+TEST(test_families)
 {
 	static const char *const ends[] = {"_total", "_info",  "_bucket",
 					   "_sum",   "_count", "_created"};
 
-	(void)state;
 	for (int i = 0; i < METRICS_FAMILIES; i++) {
 		const struct metrics_family *family = &metrics_families[i];
 		char end[16];
@@ -207,15 +197,4 @@ static void test_families(void **state)
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(family->name, metrics_families[j].name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prometheus), cmocka_unit_test(test_openmetrics),
-		cmocka_unit_test(test_escapes),	   cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_families),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/probe/exclusion.h"
+#include "tests/unit/test.h"
 
 static struct exclusion read_list(const char *text)
 {
@@ -35,9 +30,8 @@ static void assert_filter(const char *list, const char *device, const char *othe
 	free(filter);
 }
 
-static void test_filters(void **state)
+TEST(test_filters)
 {
-	(void)state;
 	assert_filter("docker0", "name", NULL, "name != \"docker0\"");
 	assert_filter(
 		"veth* docker0,br-?", "dev_name", NULL,
@@ -51,12 +45,11 @@ static void test_filters(void **state)
 }
 
 /* The kernel takes a filter of a page. */
-static void test_the_longest_filter(void **state)
+TEST(test_the_longest_filter)
 {
 	char list[1024] = "", *filter;
 	struct exclusion exclusion;
 
-	(void)state;
 	for (int i = 0; i < EXCLUSION_NAMES; i++)
 		strcat(list, "a_name_of_15_b* ");
 	exclusion = read_list(list);
@@ -65,17 +58,16 @@ static void test_the_longest_filter(void **state)
 	free(filter);
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
 	const struct exclusion exclusion = read_list("veth*\tdocker0,,eth0.100 a_name_of_15_by");
 	char text[EXCLUSION_TEXT_MAX];
 
-	(void)state;
 	exclusion_format(&exclusion, text);
 	assert_string_equal(text, "veth*, docker0, eth0.100, a_name_of_15_by");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *list, *says;
@@ -94,22 +86,9 @@ static void test_refused(void **state)
 	const struct exclusion before = exclusion;
 	char error[EXCLUSION_ERROR_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(exclusion_parse(&exclusion, cases[i].list, error), -EINVAL);
 		assert_non_null(strstr(error, cases[i].says));
 		assert_memory_equal(&exclusion, &before, sizeof(before));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_the_longest_filter),
-		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

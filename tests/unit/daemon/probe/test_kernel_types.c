@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The types of the running kernel, as far as they are the same on all kernels with BTF. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/probe/kernel_types.h"
+#include "tests/unit/test.h"
 
 static int load(void **state)
 {
@@ -25,6 +20,8 @@ static int release(void **state)
 	return 0;
 }
 
+EACH_TEST(load, release);
+
 static const struct btf *needed(void **state)
 {
 	if (!*state)
@@ -32,7 +29,7 @@ static const struct btf *needed(void **state)
 	return *state;
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
 	const struct btf *kernel = needed(state);
 
@@ -43,7 +40,7 @@ static void test_members(void **state)
 }
 
 /* struct sk_buff begins with an anonymous union of an anonymous struct. */
-static void test_members_of_anonymous_structs(void **state)
+TEST(test_members_of_anonymous_structs)
 {
 	const struct btf *kernel = needed(state);
 
@@ -52,7 +49,7 @@ static void test_members_of_anonymous_structs(void **state)
 }
 
 /* MAX_SKB_FRAGS is 17 to 45. */
-static void test_entries(void **state)
+TEST(test_entries)
 {
 	const struct btf *kernel = needed(state);
 
@@ -60,7 +57,7 @@ static void test_entries(void **state)
 	assert_int_equal(kernel_types_entries(kernel, "skb_shared_info", "nr_frags"), -ENOENT);
 }
 
-static void test_constants(void **state)
+TEST(test_constants)
 {
 	const struct btf *kernel = needed(state);
 
@@ -68,7 +65,7 @@ static void test_constants(void **state)
 	assert_int_equal(kernel_types_constant(kernel, "NETIF_F_IP_CSUM_BIT"), 1);
 }
 
-static void test_what_is_not_there(void **state)
+TEST(test_what_is_not_there)
 {
 	const struct btf *kernel = needed(state);
 
@@ -77,17 +74,4 @@ static void test_what_is_not_there(void **state)
 	assert_int_equal(kernel_types_offset(kernel, "sk_buff", "netflowd"), -ENOENT);
 	assert_int_equal(kernel_types_entries(kernel, "sk_buff", "netflowd"), -ENOENT);
 	assert_int_equal(kernel_types_constant(kernel, "NETFLOWD_BIT"), -ENOENT);
-}
-
-#define T(test) cmocka_unit_test_setup_teardown(test, load, release)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_members),	   T(test_members_of_anonymous_structs),
-		T(test_entries),	   T(test_constants),
-		T(test_what_is_not_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

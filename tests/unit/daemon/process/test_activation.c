@@ -2,11 +2,7 @@
 /* Sockets as a service manager passes them: numbers from 3 on, and variables that describe them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/process/activation.h"
+#include "tests/unit/test.h"
 
 #define PASSED 3
 
@@ -111,11 +106,10 @@ static void deaf(void)
 	pass(PASSED, SOCK_STREAM, false);
 }
 
-static void test_a_socket(void **state)
+TEST(test_a_socket)
 {
 	struct found found = in_child(good, "1", false);
 
-	(void)state;
 	assert_int_equal(found.r, 0);
 	assert_int_equal(found.fd, PASSED);
 	assert_true(found.open && found.nonblocking && found.cloexec && found.cleared);
@@ -123,29 +117,27 @@ static void test_a_socket(void **state)
 	assert_non_null(strstr(found.path, "netflowd-test-"));
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	int fd = -1;
 	char path[128] = "as it was", error[256];
 
-	(void)state;
 	unsetenv("LISTEN_FDS");
 	assert_int_equal(activation_socket(&fd, path, sizeof(path), error, sizeof(error)), 0);
 	assert_int_equal(fd, -1);
 	assert_string_equal(path, "as it was");
 }
 
-static void test_for_another_process(void **state)
+TEST(test_for_another_process)
 {
 	struct found found = in_child(good, "1", true);
 
-	(void)state;
 	assert_int_equal(found.r, 0);
 	assert_int_equal(found.fd, -1);
 	assert_true(found.open);
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
 	const struct {
 		void (*prepare)(void);
@@ -157,7 +149,6 @@ static void test_what_is_refused(void **state)
 		{good, "-7", "cannot use the socket"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct found found = in_child(cases[i].prepare, cases[i].count, false);
 
@@ -167,16 +158,4 @@ static void test_what_is_refused(void **state)
 		if (cases[i].count[0] != '-')
 			assert_false(found.open);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_socket),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_for_another_process),
-		cmocka_unit_test(test_what_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("activation", tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/process/confine.h"
 #include "daemon/process/privilege.h"
+#include "tests/unit/test.h"
 
 /* Each check returns 0, or the number of the step that went wrong. */
 typedef int (*steps)(void);
@@ -68,9 +63,8 @@ static int try_denied(void)
 	return 0;
 }
 
-static void test_denied(void **state)
+TEST(test_denied)
 {
-	(void)state;
 	assert_int_equal(in_process(try_denied), 0);
 }
 
@@ -91,9 +85,8 @@ static int try_processes(void)
 	return 0;
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
-	(void)state;
 	assert_int_equal(in_process(try_processes), 0);
 }
 #endif
@@ -129,9 +122,8 @@ static int try_allowed(void)
 	return 0;
 }
 
-static void test_allowed(void **state)
+TEST(test_allowed)
 {
-	(void)state;
 	assert_int_equal(in_process(try_allowed), 0);
 }
 
@@ -157,12 +149,11 @@ static int try_limit(void)
 	return 0;
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	pid_t pid;
 	int status = -1;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	pid = fork();
@@ -170,18 +161,4 @@ static void test_limit(void **state)
 		_exit(try_limit());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_denied),
-#if !defined(__SANITIZE_ADDRESS__)
-		cmocka_unit_test(test_processes),
-#endif
-		cmocka_unit_test(test_allowed),
-		cmocka_unit_test(test_limit),
-	};
-
-	return cmocka_run_group_tests_name("confine", tests, NULL, NULL);
 }

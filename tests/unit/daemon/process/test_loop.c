@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +8,9 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "daemon/process/loop.h"
+#include "tests/unit/test.h"
 
 #define MS 1000000ULL
 
@@ -54,6 +49,8 @@ static int teardown(void **state)
 	free(run);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 static uint64_t now(void)
 {
@@ -99,7 +96,7 @@ static int free_self_and_defer(void *userdata)
 	return loop_add_defer(run->loop, &run->source, stop, run);
 }
 
-static void test_once(void **state)
+TEST(test_once)
 {
 	struct run *run = *state;
 	uint64_t start = now();
@@ -110,7 +107,7 @@ static void test_once(void **state)
 	assert_in_range(now() - start, 20 * MS, 21 * MS);
 }
 
-static void test_periodic(void **state)
+TEST(test_periodic)
 {
 	struct run *run = *state;
 	uint64_t start = now();
@@ -124,11 +121,10 @@ static void test_periodic(void **state)
 }
 
 /* Timers of one period are due at the same moments, whenever they began. */
-static void test_shared_moments(void **state)
+TEST(test_shared_moments)
 {
 	const uint64_t period = 20 * MS;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		uint64_t before = now(), delay = loop_shared_ns(period), after = now();
 
@@ -149,7 +145,7 @@ static int sleep_first(void *userdata)
 }
 
 /* The turns in the sleep are missed, and one of them is made up for; the others are on time. */
-static void test_missed_turns(void **state)
+TEST(test_missed_turns)
 {
 	struct run *run = *state;
 
@@ -160,7 +156,7 @@ static void test_missed_turns(void **state)
 	assert_in_range(run->calls, 4, 5);
 }
 
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct run *run = *state;
 	uint64_t start = now();
@@ -172,7 +168,7 @@ static void test_restart(void **state)
 	assert_in_range(now() - start, 10 * MS, 11 * MS);
 }
 
-static void test_failure_ends(void **state)
+TEST(test_failure_ends)
 {
 	struct run *run = *state;
 
@@ -181,7 +177,7 @@ static void test_failure_ends(void **state)
 	assert_int_equal(run->calls, 1);
 }
 
-static void test_free_in_own_handler(void **state)
+TEST(test_free_in_own_handler)
 {
 	struct run *run = *state;
 
@@ -202,7 +198,7 @@ static int defer_again(void *userdata)
 	return loop_source_set_enabled(run->source, true);
 }
 
-static void test_defer_again(void **state)
+TEST(test_defer_again)
 {
 	struct run *run = *state;
 
@@ -231,7 +227,7 @@ static int on_fd(int fd, unsigned int events, void *userdata)
 	return loop_fd_set_events(run->source, 0);
 }
 
-static void test_fd(void **state)
+TEST(test_fd)
 {
 	struct run *run = *state;
 
@@ -243,7 +239,7 @@ static void test_fd(void **state)
 	assert_int_equal(run->events, LOOP_READ | LOOP_WRITE | LOOP_HANGUP);
 }
 
-static void test_disabled(void **state)
+TEST(test_disabled)
 {
 	struct run *run = *state;
 
@@ -256,7 +252,7 @@ static void test_disabled(void **state)
 	assert_int_equal(run->events, 0);
 }
 
-static void test_bad_fd(void **state)
+TEST(test_bad_fd)
 {
 	struct run *run = *state;
 
@@ -276,7 +272,7 @@ static int on_signal(int signal, void *userdata)
 	return 0;
 }
 
-static void test_signal(void **state)
+TEST(test_signal)
 {
 	struct run *run = *state;
 	sigset_t blocked;
@@ -292,7 +288,7 @@ static void test_signal(void **state)
 	assert_false(sigismember(&blocked, SIGTERM));
 }
 
-static void test_notify(void **state)
+TEST(test_notify)
 {
 	struct run *run = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -331,7 +327,7 @@ static int burn(void *userdata)
 	return 0;
 }
 
-static void test_longest_turn(void **state)
+TEST(test_longest_turn)
 {
 	struct run *run = *state;
 	struct loop_turns turns;
@@ -346,37 +342,11 @@ static void test_longest_turn(void **state)
 	assert_true(turns.wall_minute_ns == turns.wall_ns);
 }
 
-static void test_free_nothing(void **state)
+TEST(test_free_nothing)
 {
 	struct loop_source *source = NULL;
 	struct loop *loop = NULL;
 
-	(void)state;
 	loop_source_free(&source);
 	loop_free(&loop);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_once),
-		TEST(test_periodic),
-		TEST(test_shared_moments),
-		TEST(test_missed_turns),
-		TEST(test_restart),
-		TEST(test_failure_ends),
-		TEST(test_free_in_own_handler),
-		TEST(test_defer_again),
-		TEST(test_fd),
-		TEST(test_disabled),
-		TEST(test_bad_fd),
-		TEST(test_signal),
-		TEST(test_notify),
-		TEST(test_free_nothing),
-		TEST(test_longest_turn),
-	};
-
-	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "daemon/process/loop.h"
 #include "daemon/process/worker.h"
+#include "tests/unit/test.h"
 
 struct job {
 	struct loop *loop;
@@ -47,12 +42,11 @@ static int on_turn(void *userdata)
 }
 
 /* The loop goes on while the thread works. */
-static void test_work_beside_the_loop(void **state)
+TEST(test_work_beside_the_loop)
 {
 	struct job job = {0};
 	struct loop_source *timer;
 
-	(void)state;
 	assert_int_equal(loop_new(&job.loop), 0);
 	assert_int_equal(loop_add_timer(job.loop, &timer, 1000000, 1000000, on_turn, &job), 0);
 	assert_int_equal(worker_new(&job.worker, job.loop, work, done, &job), 0);
@@ -66,11 +60,10 @@ static void test_work_beside_the_loop(void **state)
 }
 
 /* Freed before its end: it waits for the thread, and does not call `done`. */
-static void test_free_waits(void **state)
+TEST(test_free_waits)
 {
 	struct job job = {0};
 
-	(void)state;
 	assert_int_equal(loop_new(&job.loop), 0);
 	assert_int_equal(worker_new(&job.worker, job.loop, work, done, &job), 0);
 	worker_free(&job.worker);
@@ -79,14 +72,4 @@ static void test_free_waits(void **state)
 	assert_int_equal(job.done, 0);
 	worker_free(&job.worker);
 	loop_free(&job.loop);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_work_beside_the_loop),
-		cmocka_unit_test(test_free_waits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The causes of a reading: keys whose evidence says the same share one, and each key gets the one that it has alone. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "daemon/core/drop.h"
@@ -20,6 +14,7 @@
 #include "daemon/store/cause_index.h"
 #include "daemon/store/causes.h"
 #include "daemon/store/records.h"
+#include "tests/unit/test.h"
 
 #define RCV UINT64_C(0xffffffff81000100)
 #define INVALIDATE UINT64_C(0xffffffff81000200)
@@ -61,6 +56,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+EACH_TEST(setup, teardown);
+
 static struct nf_drop_key key_of(uint64_t location, uint64_t evidence)
 {
 	return (struct nf_drop_key){.reason = 2, .location = location, .evidence = evidence};
@@ -82,13 +79,12 @@ static size_t count_different(const struct cause **all, size_t count)
 }
 
 /* What a key means by itself is what it means beside 100,000 others, whose evidence a stranger chose. */
-static void test_evidence_that_says_the_same_shares_a_cause(void **state)
+TEST(test_evidence_that_says_the_same_shares_a_cause)
 {
 	enum { KINDS = 100000 };
 	static const struct cause *all[KINDS];
 	const struct cause *first;
 
-	(void)state;
 	for (uint64_t i = 0; i < KINDS; i++) {
 		uint64_t random = i * UINT64_C(0x9e3779b97f4a7c15);
 		struct nf_drop_key key = key_of(RCV + 9, random | NF_EVIDENCE_KNOWN);
@@ -111,12 +107,11 @@ static void test_evidence_that_says_the_same_shares_a_cause(void **state)
 			 first);
 }
 
-static void test_locations_have_causes_of_their_own(void **state)
+TEST(test_locations_have_causes_of_their_own)
 {
 	struct nf_drop_key key = key_of(RCV + 9, 0), other = key_of(INVALIDATE + 9, 0),
 			   later = key_of(INVALIDATE + 17, 0);
 
-	(void)state;
 	assert_string_equal(causes_of(causes, &key)->verdict.function, "tcp_v4_rcv");
 	assert_string_equal(causes_of(causes, &other)->verdict.reason, "NEIGH_FAILED");
 	assert_true(causes_of(causes, &other)->verdict.inferred);
@@ -124,11 +119,10 @@ static void test_locations_have_causes_of_their_own(void **state)
 	assert_ptr_not_equal(causes_of(causes, &other), causes_of(causes, &key));
 }
 
-static void test_index(void **state)
+TEST(test_index)
 {
 	OWN_CAUSE_INDEX struct cause_index *index = NULL;
 
-	(void)state;
 	assert_int_equal(cause_index_new(&index), 0);
 	for (uint32_t i = 1; i <= 10000; i++) {
 		struct nf_drop_key key = {.reason = i % 7, .location = i % 11, .evidence = i};
@@ -144,16 +138,4 @@ static void test_index(void **state)
 									       .location = i % 11,
 									       .evidence = i}),
 				 i);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_evidence_that_says_the_same_shares_a_cause),
-		TEST(test_locations_have_causes_of_their_own),
-		TEST(test_index),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

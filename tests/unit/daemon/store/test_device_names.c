@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which device is meant by a name: renames, successors, moves, and devices without a number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/store/device_names.h"
+#include "tests/unit/test.h"
 
 #define DEVICE(netns, number) NF_DEVICE_KEY(netns, number)
 
@@ -31,6 +26,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+EACH_TEST(setup, teardown);
+
 static void find(const char *name)
 {
 	device_holders_clear(&holders);
@@ -50,11 +47,10 @@ static void assert_holder(uint64_t identity)
 	assert_int_equal(place(identity, false), DEVICE_HERE);
 }
 
-static void test_rename(void **state)
+TEST(test_rename)
 {
 	const struct device_name *name;
 
-	(void)state;
 	device_names_begin(names, 100);
 	device_names_dropped(names, DEVICE(1, 5), "old", 90);
 	find("old");
@@ -85,9 +81,8 @@ static void test_rename(void **state)
 }
 
 /* A name that was read as packets passed does not replace the newer one of a drop until it changes. */
-static void test_drops_and_packets(void **state)
+TEST(test_drops_and_packets)
 {
-	(void)state;
 	device_names_begin(names, 100);
 	device_names_passed(names, DEVICE(1, 5), "old");
 	device_names_begin(names, 200);
@@ -99,11 +94,10 @@ static void test_drops_and_packets(void **state)
 	assert_string_equal(device_names_find(names, DEVICE(1, 5))->name, "newer");
 }
 
-static void test_successor(void **state)
+TEST(test_successor)
 {
 	const uint64_t first = DEVICE(1, 5), second = DEVICE(1, 9), elsewhere = DEVICE(2, 3);
 
-	(void)state;
 	device_names_begin(names, 100);
 	device_names_passed(names, second, "eth0");
 	device_names_passed(names, first, "eth0");
@@ -125,9 +119,8 @@ static void test_successor(void **state)
 }
 
 /* The kernel's numbers begin again. */
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
-	(void)state;
 	device_names_begin(names, 100);
 	device_names_passed(names, DEVICE(1, 0x7ffffff0), "eth0");
 	device_names_passed(names, DEVICE(1, 7), "eth0");
@@ -136,11 +129,10 @@ static void test_wrap(void **state)
 }
 
 /* An ifindex does not distinguish a device from its successor, so it replaces none and is replaced by none. */
-static void test_by_index(void **state)
+TEST(test_by_index)
 {
 	const uint64_t index = DEVICE(1, NF_DEVICE_BY_INDEX | 4);
 
-	(void)state;
 	device_names_begin(names, 100);
 	device_names_passed(names, DEVICE(1, 5), "eth0");
 	device_names_dropped(names, index, "eth0", 99);
@@ -152,9 +144,8 @@ static void test_by_index(void **state)
 }
 
 /* Devices that come and go by the ten thousand: those that readings still have stay. */
-static void test_many(void **state)
+TEST(test_many)
 {
-	(void)state;
 	for (uint32_t i = 1; i <= 4 * DEVICE_NAMES_MAX; i++) {
 		if (i % 64 == 1)
 			device_names_begin(names, i);
@@ -166,18 +157,4 @@ static void test_many(void **state)
 	assert_holder(DEVICE(1, 1));
 	find("pod");
 	assert_holder(DEVICE(1, 4 * DEVICE_NAMES_MAX + 1));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_rename, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_drops_and_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_successor, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_by_index, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

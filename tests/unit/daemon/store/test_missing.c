@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/store/missing.h"
 #include "daemon/store/recent.h"
+#include "tests/unit/test.h"
 
 #define SECOND UINT64_C(1000000000)
 #define FILLED (1000 * SECOND)
@@ -91,11 +86,10 @@ static bool is_found(const struct segment *of, uint64_t time_ns)
 }
 
 /* Only a segment of the same flow. */
-static void test_flow(void **state)
+TEST(test_flow)
 {
 	struct segment s[5] = {dropped, dropped, dropped, dropped, dropped};
 
-	(void)state;
 	assert_true(is_found(&dropped, FILLED - SECOND));
 	s[0].source++;
 	s[1].destination++;
@@ -108,7 +102,7 @@ static void test_flow(void **state)
 }
 
 /* Only a segment that has the missing number: at each edge. */
-static void test_sequence(void **state)
+TEST(test_sequence)
 {
 	static const struct {
 		uint32_t sequence, payload;
@@ -124,7 +118,6 @@ static void test_sequence(void **state)
 	};
 	struct segment s = dropped;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		s.sequence = cases[i].sequence;
 		s.payload = cases[i].payload;
@@ -133,9 +126,8 @@ static void test_sequence(void **state)
 }
 
 /* Only a drop before the gap was filled, which TCP still answered. */
-static void test_time(void **state)
+TEST(test_time)
 {
-	(void)state;
 	assert_true(is_found(&dropped, FILLED));
 	assert_false(is_found(&dropped, FILLED + 1));
 	assert_true(is_found(&dropped, FILLED - MISSING_NS));
@@ -143,7 +135,7 @@ static void test_time(void **state)
 }
 
 /* Only the newest records are searched, however many there are. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	static const struct share_cause cause;
 	struct nf_drop_record drop = {.header = {.type = NF_RECORD_DROP,
@@ -155,7 +147,6 @@ static void test_many(void **state)
 	struct segment other = dropped;
 	struct recent *recent = NULL;
 
-	(void)state;
 	assert_int_equal(recent_new(&recent, MISSING_RECORDS + 1,
 				    &(struct recent_layout){.record_size = sizeof(drop),
 							    .plain_size = NF_DROP_RECORD_PLAIN},
@@ -174,11 +165,10 @@ static void test_many(void **state)
 }
 
 /* A journey that did not wait, or of which what was missing is not known; and headers that are cut. */
-static void test_nothing_known(void **state)
+TEST(test_nothing_known)
 {
 	struct nf_journey_record journey = waited(4);
 
-	(void)state;
 	journey.missing = 0;
 	assert_null(find(&dropped, FILLED, &journey));
 	journey = waited(4);
@@ -197,13 +187,4 @@ static int forget(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flow),	      cmocka_unit_test(test_sequence),
-		cmocka_unit_test(test_time),	      cmocka_unit_test(test_many),
-		cmocka_unit_test(test_nothing_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, forget);
-}
+ALL_TESTS(NULL, forget);

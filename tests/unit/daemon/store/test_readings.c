@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The engine of the readings, with a backend whose counters the test knows and whose walks take time. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/time.h"
 #include "daemon/process/loop.h"
 #include "daemon/store/readings.h"
+#include "tests/unit/test.h"
 
 #define DEVICES 50
 #define MS UINT64_C(1000000)
@@ -196,6 +191,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+EACH_TEST(set_up, tear_down);
+
 static void on_done(int result, void *userdata)
 {
 	const struct reading *reading = readings_latest(fixture.readings, READING_DEVICES);
@@ -235,9 +232,8 @@ static void run(unsigned int wanted)
 
 /* ---- tests ----------------------------------------------------------------- */
 
-static void test_ten_share_one_reading(void **state)
+TEST(test_ten_share_one_reading)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 10; i++)
 		ask(i, READING_BIT(DEVICES), 0);
 	run(10);
@@ -259,11 +255,10 @@ static int change_and_ask(void *userdata)
 }
 
 /* A reading under way does not answer a call that came after its beginning. */
-static void test_a_call_sees_what_was_before_it(void **state)
+TEST(test_a_call_sees_what_was_before_it)
 {
 	struct loop_source *timer;
 
-	(void)state;
 	fake.row_ns = MS;
 	ask(0, READING_BIT(DEVICES), 0);
 	assert_int_equal(loop_add_timer(fixture.loop, &timer, 20 * MS, 0, change_and_ask, NULL), 0);
@@ -274,9 +269,8 @@ static void test_a_call_sees_what_was_before_it(void **state)
 	assert_int_equal(fixture.asked[1].value, 4217);
 }
 
-static void test_an_old_reading_is_enough(void **state)
+TEST(test_an_old_reading_is_enough)
 {
-	(void)state;
 	ask(0, READING_BIT(DEVICES), 0);
 	run(1);
 	fake.value = 99;
@@ -299,11 +293,10 @@ static int count_turn(void *userdata)
 }
 
 /* 50 ms of reading, in slices between which other handlers run. */
-static void test_slices(void **state)
+TEST(test_slices)
 {
 	struct loop_source *other = NULL;
 
-	(void)state;
 	fake.row_ns = MS;
 	turns = 0;
 	assert_int_equal(loop_add_defer(fixture.loop, &other, count_turn, &other), 0);
@@ -329,12 +322,11 @@ static int ask_again(void *userdata)
 }
 
 /* A client that asks in a loop gets the burst and then the share of the part, and no more. */
-static void test_strangers_do_not_cost_more(void **state)
+TEST(test_strangers_do_not_cost_more)
 {
 	uint64_t end_ns = time_monotonic() + 3 * TIME_NS_PER_SECOND, most_ns;
 	struct loop_source *timer;
 
-	(void)state;
 	fake.row_ns = MS / 4;
 	assert_int_equal(loop_add_timer(fixture.loop, &timer, MS, MS, ask_again, &end_ns), 0);
 	fixture.wanted = UINT32_MAX;
@@ -346,13 +338,12 @@ static void test_strangers_do_not_cost_more(void **state)
 	assert_true(fixture.answered >= 5);
 }
 
-static void test_devices_are_kept_whole(void **state)
+TEST(test_devices_are_kept_whole)
 {
 	struct backend_device device;
 	const struct reading *reading;
 	struct nf_hist hist;
 
-	(void)state;
 	ask(0, READING_BIT(DEVICES), 0);
 	run(1);
 	reading = readings_latest(fixture.readings, READING_DEVICES);
@@ -378,11 +369,10 @@ static void test_devices_are_kept_whole(void **state)
 }
 
 /* A reading outlasts the next one while it is held. */
-static void test_a_held_reading_stays(void **state)
+TEST(test_a_held_reading_stays)
 {
 	const struct reading *held;
 
-	(void)state;
 	assert_int_equal(readings_take(fixture.readings, READING_BIT(DROPS)), 0);
 	held = reading_hold(readings_latest(fixture.readings, READING_DROPS));
 	fake.value = 11;
@@ -395,11 +385,10 @@ static void test_a_held_reading_stays(void **state)
 	assert_null(held);
 }
 
-static void test_the_ledger(void **state)
+TEST(test_the_ledger)
 {
 	const struct reading_counters *counters;
 
-	(void)state;
 	ask(0, READING_BIT(LEDGER) | READING_BIT(COUNTERS), 0);
 	run(1);
 	counters = reading_counters(readings_latest(fixture.readings, READING_LEDGER));
@@ -411,9 +400,8 @@ static void test_the_ledger(void **state)
 	assert_int_equal(counters->missed[NF_PROBE_KFREE_SKB], NF_PROBE_KFREE_SKB);
 }
 
-static void test_a_failure_ends_the_request(void **state)
+TEST(test_a_failure_ends_the_request)
 {
-	(void)state;
 	fake.fail = ENOMEM;
 	ask(0, READING_BIT(DROPS) | READING_BIT(COUNTERS), 0);
 	ask(1, READING_BIT(COUNTERS), 0);
@@ -423,9 +411,8 @@ static void test_a_failure_ends_the_request(void **state)
 	assert_null(readings_latest(fixture.readings, READING_DROPS));
 }
 
-static void test_a_forgotten_request(void **state)
+TEST(test_a_forgotten_request)
 {
-	(void)state;
 	ask(0, READING_BIT(DEVICES), 0);
 	ask(1, READING_BIT(DEVICES), 0);
 	readings_forget(&fixture.asked[0].request);
@@ -465,11 +452,10 @@ static void expect_host(const char *softnet, uint32_t packets, uint64_t received
 }
 
 /* What the host received counts from the first reading on, and never falls. */
-static void test_the_host(void **state)
+TEST(test_the_host)
 {
 	char proc[] = "/tmp/test_readings_XXXXXX", net[64], softnet[96];
 
-	(void)state;
 	assert_int_equal(readings_take(fixture.readings, READING_BIT(COUNTERS)), 0);
 	assert_false(
 		reading_counters(readings_latest(fixture.readings, READING_COUNTERS))->host.known);
@@ -492,12 +478,11 @@ static void test_the_host(void **state)
 }
 
 /* Of N packets one is drawn, so a row of a few may have none of them. */
-static void test_missable(void **state)
+TEST_WITH(test_missable, NULL, NULL)
 {
 	struct reading_counters base = {.most_drawn = 1}, now = {.most_drawn = 4};
 	uint64_t(*events)[NF_EVENT_COUNT] = now.events;
 
-	(void)state;
 	assert_int_equal(reading_missable(&base, NULL), 0);
 	events[NF_PROBE_NETIF_RECEIVE_SKB][NF_EVENT_PASSED] = 5;
 	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_PASSED] = 2;
@@ -507,25 +492,4 @@ static void test_missable(void **state)
 	assert_int_equal(reading_missable(&now, &base), 3);
 	events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_PASSED] = 1000000;
 	assert_int_equal(reading_missable(&now, &base), 12);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_missable),
-		TEST(test_ten_share_one_reading),
-		TEST(test_a_call_sees_what_was_before_it),
-		TEST(test_an_old_reading_is_enough),
-		TEST(test_slices),
-		TEST(test_strangers_do_not_cost_more),
-		TEST(test_devices_are_kept_whole),
-		TEST(test_a_held_reading_stays),
-		TEST(test_the_ledger),
-		TEST(test_a_failure_ends_the_request),
-		TEST(test_a_forgotten_request),
-		TEST(test_the_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

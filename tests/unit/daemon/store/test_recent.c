@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/store/recent.h"
+#include "tests/unit/test.h"
 
 static const struct share_cause cause;
 static const struct recent_layout drop_layout = {.record_size = sizeof(struct nf_drop_record),
@@ -24,11 +19,10 @@ static void add(struct recent *recent, uint64_t time)
 	recent_add(recent, &record.header, &cause, NULL);
 }
 
-static void test_keeps_the_newest(void **state)
+TEST(test_keeps_the_newest)
 {
 	struct recent *recent = NULL;
 
-	(void)state;
 	assert_int_equal(
 		recent_new(&recent, 3,
 			   &(struct recent_layout){.record_size = sizeof(struct nf_journey_record),
@@ -54,7 +48,7 @@ static void test_keeps_the_newest(void **state)
 }
 
 /* A short record that replaces a long one must not show the long one's stack. */
-static void test_takes_records_of_both_sizes(void **state)
+TEST(test_takes_records_of_both_sizes)
 {
 	struct nf_drop_record record = {.header.size = sizeof(record), .stack_len = 4};
 	void *memory = malloc(NF_DROP_RECORD_PLAIN);
@@ -62,7 +56,6 @@ static void test_takes_records_of_both_sizes(void **state)
 	struct recent *recent = NULL;
 	const struct nf_drop_record *kept;
 
-	(void)state;
 	assert_non_null(plain);
 	assert_int_equal(recent_new(&recent, 1, &drop_layout, NULL), 0);
 	recent_add(recent, &record.header, &cause, NULL);
@@ -81,12 +74,11 @@ static void test_takes_records_of_both_sizes(void **state)
 }
 
 /* A record that is too long is cut, and its size says so. */
-static void test_cuts_what_is_too_long(void **state)
+TEST(test_cuts_what_is_too_long)
 {
 	struct nf_drop_record record = {.header.size = sizeof(record), .reason = 7};
 	struct recent *recent = NULL;
 
-	(void)state;
 	assert_int_equal(recent_new(&recent, 2,
 				    &(struct recent_layout){.record_size = NF_DROP_RECORD_PLAIN,
 							    .plain_size = NF_DROP_RECORD_PLAIN},
@@ -104,11 +96,10 @@ static void test_cuts_what_is_too_long(void **state)
 }
 
 /* Records of any size stay aligned. */
-static void test_keeps_records_aligned(void **state)
+TEST(test_keeps_records_aligned)
 {
 	struct recent *recent = NULL;
 
-	(void)state;
 	assert_int_equal(
 		recent_new(&recent, 4,
 			   &(struct recent_layout){.record_size = sizeof(struct nf_record) + 3,
@@ -129,13 +120,12 @@ static void test_keeps_records_aligned(void **state)
 }
 
 /* Any index in any order, with additions in between, and with records of two causes. */
-static void test_reads_in_any_order(void **state)
+TEST(test_reads_in_any_order)
 {
 	OWN_RECENT struct recent *recent = NULL;
 	uint64_t expected[50];
 	size_t count = 0;
 
-	(void)state;
 	srand(1);
 	assert_int_equal(recent_new(&recent, 50, &drop_layout, NULL), 0);
 	for (uint64_t time = 1; time <= 5000; time++) {
@@ -165,28 +155,13 @@ static void test_reads_in_any_order(void **state)
 	assert_int_equal(recent_causes(recent), 2);
 }
 
-static void test_refuses_more_than_can_be(void **state)
+TEST(test_refuses_more_than_can_be)
 {
 	struct recent *recent = NULL;
 
-	(void)state;
 	assert_true(recent_new(&recent, SIZE_MAX / 8,
 			       &(struct recent_layout){.record_size = sizeof(struct nf_drop_record),
 						       .plain_size = sizeof(struct nf_drop_record)},
 			       NULL) < 0);
 	assert_null(recent);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keeps_the_newest),
-		cmocka_unit_test(test_takes_records_of_both_sizes),
-		cmocka_unit_test(test_cuts_what_is_too_long),
-		cmocka_unit_test(test_keeps_records_aligned),
-		cmocka_unit_test(test_reads_in_any_order),
-		cmocka_unit_test(test_refuses_more_than_can_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

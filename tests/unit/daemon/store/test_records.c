@@ -6,12 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "daemon/core/names.h"
 #include "daemon/kernel/attribution.h"
@@ -30,6 +24,7 @@
 #include "daemon/store/captures.h"
 #include "tests/unit/daemon/store/resolved.h"
 #include "tests/unit/moved_time.h"
+#include "tests/unit/test.h"
 
 #define MS UINT64_C(1000000)
 
@@ -138,6 +133,8 @@ static int stop(void **state)
 	return rmdir(top);
 }
 
+ALL_TESTS(start, stop);
+
 static int start_store(void **state)
 {
 	(void)state;
@@ -151,6 +148,8 @@ static int stop_store(void **state)
 	records_free(&records);
 	return 0;
 }
+
+EACH_TEST(start_store, stop_store);
 
 static void need_root(void)
 {
@@ -193,11 +192,10 @@ static void pause_until_stale(void)
 }
 
 /* The name that was found first stays the name of that namespace, also without a file. */
-static void test_a_namespace_that_is_gone(void **state)
+TEST(test_a_namespace_that_is_gone)
 {
 	struct nf_drop_record record = {.header.size = NF_DROP_RECORD_PLAIN};
 
-	(void)state;
 	need_root();
 	name_record(&record, make_netns(blue));
 	records_add_drop(records, &record);
@@ -211,12 +209,11 @@ static void test_a_namespace_that_is_gone(void **state)
 }
 
 /* A new namespace with the same number is not given the old one's name, nor the other way round. */
-static void test_a_name_that_moves_on(void **state)
+TEST(test_a_name_that_moves_on)
 {
 	struct nf_drop_record record = {.header.size = NF_DROP_RECORD_PLAIN};
 	char green[sizeof(blue) + 8];
 
-	(void)state;
 	need_root();
 	snprintf(green, sizeof(green), "%s/green", top);
 	name_record(&record, make_netns(blue));
@@ -233,7 +230,7 @@ static void test_a_name_that_moves_on(void **state)
 	remove_netns(green);
 }
 
-static void test_a_cgroup_that_is_gone(void **state)
+TEST(test_a_cgroup_that_is_gone)
 {
 	struct nf_journey_record record = {
 		.header = {.size = sizeof(record), .time_ns = 30},
@@ -243,7 +240,6 @@ static void test_a_cgroup_that_is_gone(void **state)
 	struct journey journey;
 	struct stat found;
 
-	(void)state;
 	need_root();
 	if (mkdir(cgroup, 0755) < 0) {
 		print_message("no cgroup2 can be mounted, or written to\n");
@@ -292,13 +288,12 @@ static bool netns_with_inode(const char *path, uint32_t inode, struct netns *fou
  * A namespace without a name is deleted, and another one gets its inode number and a name: at no time do records of the
  * first show the name of the second.
  */
-static void test_a_number_used_again(void **state)
+TEST(test_a_number_used_again)
 {
 	OWN_CAPTURES struct captures *captures = NULL;
 	struct captured *first, *again, *second;
 	struct netns stranger, named;
 
-	(void)state;
 	need_root();
 	assert_int_equal(captures_new(&captures, attribution), 0);
 	for (int attempt = 0;; attempt++) {
@@ -340,14 +335,13 @@ static void test_a_number_used_again(void **state)
 }
 
 /* The name comes long after the first record, which shows it all the same, because the cookie proves it. */
-static void test_a_late_name(void **state)
+TEST(test_a_late_name)
 {
 	OWN_CAPTURES struct captures *captures = NULL;
 	char path[64];
 	struct captured *early, *later;
 	struct netns netns;
 
-	(void)state;
 	need_root();
 	assert_int_equal(captures_new(&captures, attribution), 0);
 	netns = new_netns(NULL);
@@ -377,14 +371,13 @@ static void test_a_late_name(void **state)
 }
 
 /* Captures are held by records only: 100,000 namespaces that go by leave those of the records that are left. */
-static void test_namespaces_that_go_by(void **state)
+TEST(test_namespaces_that_go_by)
 {
 	static const size_t capacity[RECORDS_KINDS] = {64, 64, 64};
 	const struct records_sources sources = {.names = names, .attribution = attribution};
 	struct nf_drop_record record = {.header.size = NF_DROP_RECORD_PLAIN};
 	OWN_RECORDS struct records *many = NULL;
 
-	(void)state;
 	assert_int_equal(records_new(&many, capacity, &sources), 0);
 	for (uint32_t i = 1; i <= 100000; i++) {
 		record.netns_id = i;
@@ -408,7 +401,7 @@ static int cookie_of(int fd, uint64_t *cookie)
 }
 
 /* The caller's namespace stays as it is. */
-static void test_cookies(void **state)
+TEST(test_cookies)
 {
 	struct stat before, after;
 	struct netns netns;
@@ -416,7 +409,6 @@ static void test_cookies(void **state)
 	char path[64];
 	int fd;
 
-	(void)state;
 	need_root();
 	assert_int_equal(stat("/proc/thread-self/ns/net", &before), 0);
 	for (int i = 0; i < 10; i++) {
@@ -439,12 +431,11 @@ static void test_cookies(void **state)
 }
 
 /* Many records share a name; it is gone with the last of them. */
-static void test_names_are_shared_and_released(void **state)
+TEST(test_names_are_shared_and_released)
 {
 	OWN_CAPTURES struct captures *captures = NULL;
 	struct captured *first, *second, *other;
 
-	(void)state;
 	assert_int_equal(captures_new(&captures, NULL), 0);
 	first = captures_netns(captures, 7, 4026531840);
 	second = captures_netns(captures, 7, 4026531840);
@@ -463,29 +454,14 @@ static void test_names_are_shared_and_released(void **state)
 }
 
 /* Without attribution nothing has a name; there are no records at first. */
-static void test_an_empty_store(void **state)
+TEST(test_an_empty_store)
 {
 	struct journey journey;
 	struct drop drop;
 
-	(void)state;
 	assert_int_equal(records_count(records, RECORDS_DROPS), 0);
 	assert_int_equal(records_capacity(records, RECORDS_DROPS), 1);
 	assert_true(records_drop(records, 0, &drop) < 0);
 	assert_true(records_journey(records, 0, &journey) < 0);
 	assert_int_equal(records_time(records, RECORDS_SLOTS, 0), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_store, stop_store)
-	const struct CMUnitTest tests[] = {
-		TEST(a_namespace_that_is_gone), TEST(a_name_that_moves_on),
-		TEST(a_number_used_again),	TEST(a_late_name),
-		TEST(namespaces_that_go_by),	TEST(cookies),
-		TEST(a_cgroup_that_is_gone),	TEST(names_are_shared_and_released),
-		TEST(an_empty_store),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
 }

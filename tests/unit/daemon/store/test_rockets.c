@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rockets in the kernel's log: how they are parsed, and which ones count as seen by the probe. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/array.h"
 #include "daemon/core/rocket.h"
 #include "daemon/store/rockets.h"
+#include "tests/unit/test.h"
 
 #define SECOND 1000000000ULL
 
@@ -23,11 +18,10 @@ static int parse(struct rocket *rocket, const char *record)
 	return rocket_parse(rocket, record, strlen(record));
 }
 
-static void test_reads_the_driver_s_message(void **state)
+TEST(test_reads_the_driver_s_message)
 {
 	struct rocket rocket = {.time_ns = 7};
 
-	(void)state;
 	/* pr_alert of Linux 3.13 and net_dbg_ratelimited of later kernels, with and without a dictionary. */
 	assert_int_equal(parse(&rocket, "1,339,5140900,-;xennet: skb rides the rocket: 19 slots, "
 					"1514 bytes\n"),
@@ -43,11 +37,10 @@ static void test_reads_the_driver_s_message(void **state)
 	assert_int_equal(rocket.bytes, 65226);
 }
 
-static void test_reads_a_device(void **state)
+TEST(test_reads_a_device)
 {
 	struct rocket rocket = {0};
 
-	(void)state;
 	assert_int_equal(parse(&rocket,
 			       "4,1,2,-;vif vif-0 eth0: skb rides the rocket: 19 slots, 60 "
 			       "bytes"),
@@ -62,7 +55,7 @@ static void test_reads_a_device(void **state)
 }
 
 /* A message from a process has another facility: 12 is LOG_USER with LOG_WARNING. */
-static void test_passes_over_all_else(void **state)
+TEST(test_passes_over_all_else)
 {
 	static const char *const records[] = {
 		"12,1,2,-;xennet: skb rides the rocket: 19 slots, 1514 bytes\n",
@@ -75,7 +68,6 @@ static void test_passes_over_all_else(void **state)
 	};
 	struct rocket rocket = {.slots = 3};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
 		assert_int_equal(parse(&rocket, records[i]), -ENOENT);
 	assert_int_equal(rocket.slots, 3);
@@ -116,11 +108,10 @@ static void expect_newest(const struct rockets *rockets, enum rocket_state expec
 	assert_int_equal(is, expected);
 }
 
-static void test_waits_a_second(void **state)
+TEST(test_waits_a_second)
 {
 	struct rockets *rockets = NULL;
 
-	(void)state;
 	assert_int_equal(rockets_new(&rockets), 0);
 	log_rocket(rockets, 10 * SECOND, 19, 700);
 	rockets_check(rockets, 11 * SECOND - 1, 0);
@@ -136,11 +127,10 @@ static void test_waits_a_second(void **state)
 }
 
 /* A record matches one rocket, with the same slots and bytes, at about the same time, on Xen. */
-static void test_each_rocket_needs_its_record(void **state)
+TEST(test_each_rocket_needs_its_record)
 {
 	struct rockets *rockets = NULL;
 
-	(void)state;
 	assert_int_equal(rockets_new(&rockets), 0);
 	record(rockets, 1 * SECOND, 19, 700, NF_SLOTS_XEN);
 	record(rockets, 10 * SECOND, 19, 701, NF_SLOTS_XEN);
@@ -159,11 +149,10 @@ static void test_each_rocket_needs_its_record(void **state)
 }
 
 /* Each overflow without a record, of which only the number is known, matches one rocket. */
-static void test_overflows_without_a_record(void **state)
+TEST(test_overflows_without_a_record)
 {
 	struct rockets *rockets = NULL;
 
-	(void)state;
 	assert_int_equal(rockets_new(&rockets), 0);
 	log_rocket(rockets, 10 * SECOND, 19, 700);
 	log_rocket(rockets, 10 * SECOND, 31, 900);
@@ -176,12 +165,11 @@ static void test_overflows_without_a_record(void **state)
 	rockets_free(&rockets);
 }
 
-static void test_holds_the_newest(void **state)
+TEST(test_holds_the_newest)
 {
 	struct rockets *rockets = NULL;
 	enum rocket_state is;
 
-	(void)state;
 	assert_int_equal(rockets_new(&rockets), 0);
 	assert_null(rockets_newest(rockets, 0, &is));
 	for (uint32_t i = 0; i < ROCKETS_HELD + 10; i++)
@@ -191,19 +179,4 @@ static void test_holds_the_newest(void **state)
 	assert_int_equal(rockets_newest(rockets, ROCKETS_HELD - 1, &is)->slots, 19 + 10);
 	assert_null(rockets_newest(rockets, ROCKETS_HELD, &is));
 	rockets_free(&rockets);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads_the_driver_s_message),
-		cmocka_unit_test(test_reads_a_device),
-		cmocka_unit_test(test_passes_over_all_else),
-		cmocka_unit_test(test_waits_a_second),
-		cmocka_unit_test(test_each_rocket_needs_its_record),
-		cmocka_unit_test(test_overflows_without_a_record),
-		cmocka_unit_test(test_holds_the_newest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which record goes, compared with a model that looks at all records each time. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/store/ranking.h"
 #include "daemon/store/shares.h"
+#include "tests/unit/test.h"
 
 #define ROOM 64 /* records of the model */
 
@@ -25,13 +20,12 @@ static uint32_t draw(uint32_t below)
 
 /* ---- the ranking ------------------------------------------------------------ */
 
-static void test_ranking(void **state)
+TEST(test_ranking)
 {
 	struct rank ranks[ROOM + 1] = {0};
 	bool ranked[ROOM + 1] = {0};
 	OWN_RANKING struct ranking *ranking = NULL;
 
-	(void)state;
 	random_state = 1;
 	assert_int_equal(ranking_new(&ranking, ROOM), 0);
 	assert_int_equal(ranking_below(ranking, UINT64_MAX), 0);
@@ -170,9 +164,8 @@ static struct share_cause draw_cause(uint32_t mood)
 	}
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
-	(void)state;
 	random_state = 2;
 	for (uint32_t room = 1; room <= 40; room += 1 + room / 3) {
 		OWN_SHARES struct shares *shares = NULL;
@@ -236,11 +229,10 @@ static size_t store_count(const struct store *store, uint64_t group, uint64_t me
 	assert_int_equal(shares_new(&name##_shares, (size) + 1), 0);              \
 	name.shares = name##_shares
 
-static void test_a_flood(void **state)
+TEST(test_a_flood)
 {
 	STORE(store, 1000);
 
-	(void)state;
 	store_add(&store, 1, 1);
 	for (uint64_t i = 0; i < 50; i++)
 		store_add(&store, 100 + i, i);
@@ -253,11 +245,10 @@ static void test_a_flood(void **state)
 }
 
 /* Three floods have a third each, whatever their rates. */
-static void test_floods_share(void **state)
+TEST(test_floods_share)
 {
 	STORE(store, 999);
 
-	(void)state;
 	for (int i = 0; i < 100000; i++)
 		store_add(&store, i % 10 ? 1 : i % 20 ? 2 : 3, 1);
 	for (uint64_t group = 1; group <= 3; group++)
@@ -265,11 +256,10 @@ static void test_floods_share(void **state)
 }
 
 /* A thousand pods with one record each keep it, although other causes flood. */
-static void test_many_members_keep_their_newest(void **state)
+TEST(test_many_members_keep_their_newest)
 {
 	STORE(store, 4096);
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		store_add(&store, 1, i);
 	for (int i = 0; i < 100000; i++)
@@ -281,11 +271,10 @@ static void test_many_members_keep_their_newest(void **state)
  * A million namespaces, one record each in four groups, do not push out what others have: neither a flood's fair share
  * nor the only record of a quiet cause.
  */
-static void test_a_million_members(void **state)
+TEST(test_a_million_members)
 {
 	STORE(store, 4096);
 
-	(void)state;
 	for (uint64_t i = 0; i < 20; i++)
 		store_add(&store, 100 + i, 1);
 	for (int i = 0; i < 10000; i++)
@@ -300,18 +289,4 @@ static void test_a_million_members(void **state)
 	for (int i = 0; i < 5000; i++)
 		store_add(&store, 7, 7);
 	assert_true(store_count(&store, 7, 7) >= 4076 / 6 - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranking),
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_a_flood),
-		cmocka_unit_test(test_floods_share),
-		cmocka_unit_test(test_many_members_keep_their_newest),
-		cmocka_unit_test(test_a_million_members),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums of the kernel's counters of devices: new devices, restarts, wraps, renames and moves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/store/traffic.h"
+#include "tests/unit/test.h"
 
 #define OWN 1 /* the namespace whose devices have known numbers */
 
@@ -40,6 +35,8 @@ static int teardown(void **state)
 	traffic_free(&traffic);
 	return 0;
 }
+
+EACH_TEST(setup, teardown);
 
 struct one {
 	uint32_t netns;
@@ -79,9 +76,8 @@ static void expect(uint32_t netns, const char *name, uint64_t packets, uint64_t 
 	assert_int_equal(device->since_ns, since);
 }
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
-	(void)state;
 	READ({7, "b", 100, 1000}, {7, "a", 5, 50}, {2, "a", 9, 90});
 	expect(7, "b", 0, 0, 1);
 	READ({2, "a", 10, 100}, {7, "a", 5, 50}, {7, "b", 30100, 5001000});
@@ -93,9 +89,8 @@ static void test_growth(void **state)
 }
 
 /* A device that was made since the last reading, in a namespace that was known or that is new. */
-static void test_new_device(void **state)
+TEST(test_new_device)
 {
-	(void)state;
 	READ({7, "a", 5, 50});
 	READ({7, "a", 5, 50}, {7, "b", 8, 80}, {9, "a", 3, 30});
 	expect(7, "b", 8, 80, 2);
@@ -103,11 +98,10 @@ static void test_new_device(void **state)
 }
 
 /* A counter that falls is that of a new device. */
-static void test_made_again(void **state)
+TEST(test_made_again)
 {
 	uint64_t id;
 
-	(void)state;
 	READ({7, "a", 500, 5000});
 	id = traffic_find(&list, 7, "a")->id;
 	READ({7, "a", 4, 40});
@@ -119,9 +113,8 @@ static void test_made_again(void **state)
 	expect(7, "a", 600, 6000, 4);
 }
 
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
-	(void)state;
 	READ({7, "a", 1000, UINT32_MAX - 9});
 	READ({7, "a", 1001, 90});
 	expect(7, "a", 1, 100, 1);
@@ -134,9 +127,8 @@ static void test_wrap(void **state)
 	expect(7, "a", 5, 90, 5);
 }
 
-static void test_renamed(void **state)
+TEST(test_renamed)
 {
-	(void)state;
 	number = 3;
 	READ({OWN, "a", 100, 1000});
 	READ({OWN, "a", 110, 1100});
@@ -146,9 +138,8 @@ static void test_renamed(void **state)
 }
 
 /* Without numbers, a device that appears where another one is gone may be that one: nothing before counts. */
-static void test_may_have_moved(void **state)
+TEST(test_may_have_moved)
 {
-	(void)state;
 	READ({7, "a", 100, 1000}, {9, "lo", 0, 0});
 	READ({7, "c", 0, 0}, {9, "lo", 0, 0}, {9, "b", 200, 2000});
 	expect(9, "b", 0, 0, 2);
@@ -163,9 +154,8 @@ static void test_may_have_moved(void **state)
 }
 
 /* The sum of all devices keeps what those that are gone had counted. */
-static void test_total(void **state)
+TEST(test_total)
 {
-	(void)state;
 	READ({7, "a", 100, 1000}, {8, "b", 10, 100});
 	assert_int_equal(list.total[TRAFFIC_TX_PACKETS], 0);
 	READ({7, "a", 130, 1300}, {8, "b", 14, 140}, {8, "c", 5, 50});
@@ -179,11 +169,10 @@ static void test_total(void **state)
 }
 
 /* The process of a namespace ended while its file was read. */
-static void test_forget(void **state)
+TEST(test_forget)
 {
 	static const uint64_t value[TRAFFIC_VALUES] = {1, 1, 1, 1};
 
-	(void)state;
 	traffic_begin(traffic, ++now);
 	traffic_add_netns(traffic, 4);
 	assert_int_equal(traffic_add(traffic, "a", value), 0);
@@ -201,12 +190,11 @@ static void test_forget(void **state)
 	expect(4, "a", 0, 0, 1);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	static const uint64_t value[TRAFFIC_VALUES] = {1, 1, 1, 1};
 	char name[16];
 
-	(void)state;
 	traffic_begin(traffic, ++now);
 	traffic_add_netns(traffic, 4);
 	for (unsigned int i = 0; i < TRAFFIC_DEVICES_MAX + 3; i++) {
@@ -216,17 +204,4 @@ static void test_too_many(void **state)
 	assert_int_equal(traffic_end(traffic, &list), 0);
 	assert_int_equal(list.count, TRAFFIC_DEVICES_MAX);
 	assert_int_equal(list.left_out, 3);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_growth), TEST(test_new_device), TEST(test_made_again),
-		TEST(test_wrap),   TEST(test_renamed),	  TEST(test_may_have_moved),
-		TEST(test_forget), TEST(test_too_many),	  TEST(test_total),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

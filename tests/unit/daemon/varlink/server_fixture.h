@@ -12,10 +12,6 @@
 #include <grp.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "common/array.h"
@@ -36,6 +31,7 @@
 #include "common/json.h"
 #include "daemon/process/loop.h"
 #include "daemon/varlink/server.h"
+#include "tests/unit/test.h"
 
 #define QUEUED_BYTES 65536UL
 #define REPLY_BYTES (8UL * 1024 * 1024)
@@ -512,9 +508,5 @@ static inline void answer_kept(struct fixture *fixture)
 	fixture->kept = NULL;
 	call_reply(call, json_pack("{s:b}", "late", 1));
 }
-
-#define SMALL(test) cmocka_unit_test_setup_teardown(test, setup_small, teardown)
-#define DEFAULT(test) cmocka_unit_test_setup_teardown(test, setup_default, teardown)
-#define NONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 #endif

@@ -5,7 +5,9 @@
 
 /* ---- org.varlink.service and descriptions of methods ---------------------- */
 
-static void test_get_info(void **state)
+EACH_TEST(setup_small, teardown);
+
+TEST(test_get_info)
 {
 	OWN_FD int fd = client_open(*state);
 
@@ -33,7 +35,7 @@ static void expect_interface(int fd, const char *name)
 	assert_non_null(strstr(text, line));
 }
 
-static void test_interfaces(void **state)
+TEST(test_interfaces)
 {
 	OWN_FD int fd = client_open(*state);
 
@@ -49,7 +51,7 @@ static void test_interfaces(void **state)
 			"\"parameters\":{\"parameter\":\"interface\"}}");
 }
 
-static void test_unknown_methods(void **state)
+TEST(test_unknown_methods)
 {
 	OWN_FD int fd = client_open(*state);
 
@@ -93,7 +95,7 @@ static void expect_wrong(int fd, const char *parameters, const char *name)
 	expect_checked(fd, parameters, expected);
 }
 
-static void test_parameters(void **state)
+TEST(test_parameters)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -122,7 +124,7 @@ static void test_parameters(void **state)
 	assert_int_equal(fixture->reports, 0);
 }
 
-static void test_failing_methods(void **state)
+TEST(test_failing_methods)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -140,7 +142,7 @@ static void test_failing_methods(void **state)
 	assert_int_equal(fixture->reports, 1);
 }
 
-static void test_access(void **state)
+TEST(test_access)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int mine = client_open(fixture);
@@ -165,7 +167,7 @@ static void test_access(void **state)
 
 /* ---- order ----------------------------------------------------------------- */
 
-static void test_split(void **state)
+TEST(test_split)
 {
 	static const char text[] = "{\"method\":\"org.example.Echo\",\"parameters\":{\"x\":1}}";
 	OWN_FD int fd = client_open(*state);
@@ -178,7 +180,7 @@ static void test_split(void **state)
 	expect_json(fd, "{\"parameters\":{\"x\":1}}");
 }
 
-static void test_pipeline(void **state)
+TEST(test_pipeline)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -207,7 +209,7 @@ static void test_pipeline(void **state)
 	}
 }
 
-static void test_oneway(void **state)
+TEST(test_oneway)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -229,7 +231,7 @@ static void test_oneway(void **state)
 }
 
 /* The server executes every call that the client sent before it left. */
-static void test_oneway_and_gone(void **state)
+TEST(test_oneway_and_gone)
 {
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
@@ -266,7 +268,7 @@ static void expect_stream(int fd, unsigned int n)
 	expect_json(fd, expected);
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -295,7 +297,7 @@ static void test_stream(void **state)
 	assert_int_equal(fixture->closed, 0);
 }
 
-static void test_stream_not_asked_for(void **state)
+TEST(test_stream_not_asked_for)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -309,7 +311,7 @@ static void test_stream_not_asked_for(void **state)
 }
 
 /* A reader that stops loses replies of its own stream, which the gaps count, and can continue. */
-static void test_slow_reader(void **state)
+TEST(test_slow_reader)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -351,7 +353,7 @@ static void stream_much(struct fixture *fixture)
 }
 
 /* One handler sends more than the queue holds; the socket's buffer has room, so there is no gap. */
-static void test_burst(void **state)
+TEST(test_burst)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -367,7 +369,7 @@ static void test_burst(void **state)
 		expect_stream(fd, i);
 }
 
-static void test_stream_and_gone(void **state)
+TEST(test_stream_and_gone)
 {
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
@@ -383,7 +385,7 @@ static void test_stream_and_gone(void **state)
 }
 
 /* The client shut down its reading side but did not close the connection. */
-static void test_stream_unheard(void **state)
+TEST(test_stream_unheard)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -394,20 +396,4 @@ static void test_stream_unheard(void **state)
 	in_loop(fixture, stream_one);
 	assert_true(soon(fixture, one_closed));
 	assert_int_equal(fixture->stats.clients, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SMALL(test_get_info),	     SMALL(test_interfaces),
-		SMALL(test_unknown_methods), SMALL(test_parameters),
-		SMALL(test_failing_methods), SMALL(test_access),
-		SMALL(test_split),	     SMALL(test_pipeline),
-		SMALL(test_oneway),	     SMALL(test_oneway_and_gone),
-		SMALL(test_stream),	     SMALL(test_stream_not_asked_for),
-		SMALL(test_slow_reader),     SMALL(test_burst),
-		SMALL(test_stream_and_gone), SMALL(test_stream_unheard),
-	};
-
-	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
 }

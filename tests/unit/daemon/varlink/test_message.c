@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "daemon/varlink/message.h"
+#include "tests/unit/test.h"
 
 static struct message_reader *reader_new(size_t max_bytes, unsigned int max_depth)
 {
@@ -53,11 +49,10 @@ static void assert_bad(const char *text, const char *reason)
 	assert_string_equal(message_reader_error(reader), reason);
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
 	OWN_MESSAGE struct message *message = NULL;
 
-	(void)state;
 	message = read_one("{\"method\":\"a.B\",\"parameters\":{\"x\":[1,{}]},\"more\":true}");
 	assert_string_equal(message->method, "a.B");
 	assert_int_equal(json_object_size(message->parameters), 1);
@@ -85,11 +80,10 @@ static void test_members(void **state)
 	assert_false(message->more);
 }
 
-static void test_integers(void **state)
+TEST(test_integers)
 {
 	OWN_MESSAGE struct message *message = NULL;
 
-	(void)state;
 	message = read_one("{\"method\":\"a.B\",\"parameters\":"
 			   "{\"max\":9223372036854775807,\"min\":-9223372036854775808}}");
 	assert_true(json_integer_value(json_object_get(message->parameters, "max")) == INT64_MAX);
@@ -100,9 +94,8 @@ static void test_integers(void **state)
 		   "byte 54: too big negative integer near '-9223372036854775809'");
 }
 
-static void test_not_a_call(void **state)
+TEST(test_not_a_call)
 {
-	(void)state;
 	assert_bad("", "the message is empty");
 	assert_bad("[]", "the message is an array, not an object");
 	assert_bad("\"x\"", "the message is a string, not an object");
@@ -128,9 +121,8 @@ static void test_not_a_call(void **state)
 		   "\"more\" and \"oneway\" exclude each other");
 }
 
-static void test_not_json(void **state)
+TEST(test_not_json)
 {
-	(void)state;
 	assert_bad("GET / HTTP/1.1\r\n", "byte 3: invalid token near 'GET'");
 	assert_bad("{\"method\":\"a.B\"", "byte 15: '}' expected near end of file");
 	assert_bad("{\"method\":\"a.B\"}x", "byte 17: end of file expected near 'x'");
@@ -143,11 +135,10 @@ static void test_not_json(void **state)
 	assert_bad("{\"s\\\xd0\xa3", "byte 5: invalid escape near '\"s\\?'");
 }
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
 	OWN_MESSAGE struct message *message = NULL;
 
-	(void)state;
 	message = read_one("{\"method\":\"a.B\",\"parameters\":{\"x\":\"\xc3\xa4\xe2\x82\xac\"}}");
 	assert_string_equal(json_string_value(json_object_get(message->parameters, "x")),
 			    "\xc3\xa4\xe2\x82\xac");
@@ -180,14 +171,13 @@ static char *nested(unsigned int depth)
 	return TAKE_PTR(text);
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
 	OWN_MESSAGE struct message *message = NULL;
 	OWN_FREE char *deepest = nested(MESSAGE_MAX_DEPTH);
 	OWN_FREE char *deeper = nested(MESSAGE_MAX_DEPTH + 1);
 	OWN_FREE char *absurd = nested(200000);
 
-	(void)state;
 	message = read_one(deepest);
 	message_free(&message);
 	assert_bad(deeper, "byte 64: nested deeper than 32 levels");
@@ -221,12 +211,11 @@ static void expect_next(struct message_reader *reader, unsigned int *seen)
 	(*seen)++;
 }
 
-static void test_joined(void **state)
+TEST(test_joined)
 {
 	OWN_MESSAGE_READER struct message_reader *reader = default_reader();
 	unsigned int seen = 0;
 
-	(void)state;
 	assert_int_equal(message_reader_feed(reader, joined, sizeof(joined)), 0);
 	for (unsigned int i = 1; i <= 3; i++) {
 		expect_next(reader, &seen);
@@ -237,9 +226,8 @@ static void test_joined(void **state)
 	assert_false(message_reader_pending(reader));
 }
 
-static void test_split_everywhere(void **state)
+TEST(test_split_everywhere)
 {
-	(void)state;
 	for (size_t cut = 0; cut <= sizeof(joined); cut++) {
 		OWN_MESSAGE_READER struct message_reader *reader = default_reader();
 		unsigned int seen = 0;
@@ -256,12 +244,11 @@ static void test_split_everywhere(void **state)
 	}
 }
 
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	OWN_MESSAGE_READER struct message_reader *reader = default_reader();
 	unsigned int seen = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(joined); i++) {
 		unsigned int before = seen;
 
@@ -273,20 +260,19 @@ static void test_byte_by_byte(void **state)
 	assert_int_equal(seen, 3);
 }
 
-static void test_good_before_bad(void **state)
+TEST(test_good_before_bad)
 {
 	static const char text[] = "{\"method\":\"a.B\"}\0nonsense\0{\"method\":\"a.B\"}";
 	OWN_MESSAGE_READER struct message_reader *reader = default_reader();
 	OWN_MESSAGE struct message *message = NULL;
 
-	(void)state;
 	assert_int_equal(message_reader_feed(reader, text, sizeof(text)), 0);
 	assert_int_equal(message_reader_next(reader, &message), 1);
 	assert_int_equal(message_reader_next(reader, &message), -EBADMSG);
 	assert_string_equal(message_reader_error(reader), "byte 8: invalid token near 'nonsense'");
 }
 
-static void test_longest(void **state)
+TEST(test_longest)
 {
 	/* 33 bytes each, without the NUL byte. */
 	static const char text[] = "{\"method\":\"a.B\",\"x\":\"0123456789\"}";
@@ -295,7 +281,6 @@ static void test_longest(void **state)
 	OWN_MESSAGE_READER struct message_reader *less = reader_new(length - 1, 8);
 	OWN_MESSAGE struct message *message = NULL;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(message_reader_feed(exact, text, sizeof(text)), 0);
 		assert_int_equal(message_reader_next(exact, &message), 1);
@@ -310,7 +295,7 @@ static void test_longest(void **state)
 }
 
 /* A message of the default maximum size arrives in pieces, between small ones. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	static const char head[] = "{\"method\":\"a.B\",\"parameters\":{\"x\":\"";
 	static const char tail[] = "\"}}";
@@ -318,7 +303,6 @@ static void test_large(void **state)
 	size_t size = MESSAGE_MAX_BYTES + 1;
 	OWN_FREE char *text = malloc(size);
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'y', size);
 	memcpy(text, head, sizeof(head) - 1);
@@ -339,18 +323,4 @@ static void test_large(void **state)
 		assert_int_equal(message_reader_next(reader, &message), 1);
 		assert_string_equal(message->method, "c.D");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members),	     cmocka_unit_test(test_integers),
-		cmocka_unit_test(test_not_a_call),   cmocka_unit_test(test_not_json),
-		cmocka_unit_test(test_utf8),	     cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_joined),	     cmocka_unit_test(test_split_everywhere),
-		cmocka_unit_test(test_byte_by_byte), cmocka_unit_test(test_good_before_bad),
-		cmocka_unit_test(test_longest),	     cmocka_unit_test(test_large),
-	};
-
-	return cmocka_run_group_tests_name("message", tests, NULL, NULL);
 }

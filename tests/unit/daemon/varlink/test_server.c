@@ -5,7 +5,9 @@
 
 /* ---- clients that leave or must leave ---------------------------------------- */
 
-static void test_kept_and_gone(void **state)
+EACH_TEST(setup_small, teardown);
+
+TEST(test_kept_and_gone)
 {
 	struct fixture *fixture = *state;
 	int fd = client_open(fixture);
@@ -25,7 +27,7 @@ static void restart(struct fixture *fixture)
 	start_small(fixture);
 }
 
-static void test_server_gone(void **state)
+TEST(test_server_gone)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -39,7 +41,7 @@ static void test_server_gone(void **state)
 	expect_service(fixture);
 }
 
-static void test_half_closed(void **state)
+TEST(test_half_closed)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -84,7 +86,7 @@ static void expect_refused(const struct fixture *fixture, const char *bytes, siz
 	expect_end(fd);
 }
 
-static void test_garbage(void **state)
+TEST(test_garbage)
 {
 	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct fixture *fixture = *state;
@@ -105,7 +107,7 @@ static void test_garbage(void **state)
 }
 
 /* The client got the error and stays connected; the server does not wait for it. */
-static void test_garbage_and_stay(void **state)
+TEST(test_garbage_and_stay)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -121,7 +123,7 @@ static void test_garbage_and_stay(void **state)
 
 /* ---- limits ------------------------------------------------------------------ */
 
-static void test_large_reply(void **state)
+TEST(test_large_reply)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = client_open(fixture);
@@ -149,7 +151,7 @@ static void test_large_reply(void **state)
 }
 
 /* A client sends calls and never reads: they wait in the kernel, and others are served. */
-static void test_never_reads(void **state)
+TEST(test_never_reads)
 {
 	static const char text[] = "{\"method\":\"org.example.Large\","
 				   "\"parameters\":{\"bytes\":100000}}";
@@ -174,7 +176,7 @@ static bool one_place_free(const struct fixture *fixture)
 }
 
 /* Too many clients: the server rejects those above the limit, and accepts one after another leaves. */
-static void test_too_many(void **state)
+TEST_WITH(test_too_many, setup_default, teardown)
 {
 	struct fixture *fixture = *state;
 	int fds[300];
@@ -209,7 +211,7 @@ static double thread_seconds(const struct fixture *fixture)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-static void test_out_of_fds(void **state)
+TEST(test_out_of_fds)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = unconnected();
@@ -263,7 +265,7 @@ static void start_for_group(struct fixture *fixture)
 		abort();
 }
 
-static void test_mode(void **state)
+TEST_WITH(test_mode, setup, teardown)
 {
 	struct fixture *fixture = *state;
 	struct group *nogroup = getgrnam("nogroup");
@@ -281,7 +283,7 @@ static void test_mode(void **state)
 	assert_int_equal(group, nogroup->gr_gid);
 }
 
-static void test_stale(void **state)
+TEST_WITH(test_stale, setup, teardown)
 {
 	struct fixture *fixture = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -310,7 +312,7 @@ static int try_path(const char *path)
 	return r;
 }
 
-static void test_bad_paths(void **state)
+TEST_WITH(test_bad_paths, setup, teardown)
 {
 	struct fixture *fixture = *state;
 	char path[200];
@@ -331,7 +333,7 @@ static void test_bad_paths(void **state)
 }
 
 /* Another daemon replaced the socket, so the server must not remove it. */
-static void test_replaced(void **state)
+TEST_WITH(test_replaced, setup, teardown)
 {
 	struct fixture *fixture = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -344,25 +346,4 @@ static void test_replaced(void **state)
 	in_loop(fixture, stop_serving);
 	assert_int_equal(access(fixture->path, F_OK), 0);
 	assert_int_equal(unlink(fixture->path), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SMALL(test_kept_and_gone),
-		SMALL(test_server_gone),
-		SMALL(test_half_closed),
-		SMALL(test_garbage),
-		SMALL(test_garbage_and_stay),
-		SMALL(test_large_reply),
-		SMALL(test_never_reads),
-		DEFAULT(test_too_many),
-		SMALL(test_out_of_fds),
-		NONE(test_mode),
-		NONE(test_stale),
-		NONE(test_bad_paths),
-		NONE(test_replaced),
-	};
-
-	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
 }

@@ -90,7 +90,9 @@ static void pass_in_loop(struct fixture *fixture, uint64_t ns)
 
 /* ---- time-outs -------------------------------------------------------------- */
 
-static void test_idle(void **state)
+EACH_TEST(setup, teardown);
+
+TEST(test_idle)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int idle = -1, busy = -1, kept = -1, stream = -1;
@@ -116,7 +118,7 @@ static void test_idle(void **state)
 	expect_json(kept, "{\"parameters\":{\"late\":true}}");
 }
 
-static void test_stream_is_not_idle(void **state)
+TEST(test_stream_is_not_idle)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = -1;
@@ -132,7 +134,7 @@ static void test_stream_is_not_idle(void **state)
 }
 
 /* A byte now and then does not complete a call. */
-static void test_slow_loris(void **state)
+TEST(test_slow_loris)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = -1;
@@ -163,7 +165,7 @@ static bool one_left(const struct fixture *fixture)
 }
 
 /* One takes nothing of its reply, the other a part now and then, for longer than a client may stall. */
-static void test_stall(void **state)
+TEST(test_stall)
 {
 	struct fixture *fixture = *state;
 	OWN_FREE char *bytes = malloc(200000);
@@ -203,7 +205,7 @@ static void be_busy_while_it_reads(struct fixture *fixture)
 	reader.got = recv(reader.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 }
 
-static void test_a_busy_server_is_no_stall(void **state)
+TEST(test_a_busy_server_is_no_stall)
 {
 	struct fixture *fixture = *state;
 	struct pollfd fd = {.events = POLLIN};
@@ -229,7 +231,7 @@ static bool all_left(const struct fixture *fixture)
 	return fixture->stats.clients == 0;
 }
 
-static void test_users(void **state)
+TEST(test_users)
 {
 	struct fixture *fixture = *state;
 	int hog[4], other[2], root[3], fd;
@@ -273,7 +275,7 @@ static void test_users(void **state)
 }
 
 /* Root gets in even if all the others are root's own, and have calls that run. */
-static void test_root_gets_in(void **state)
+TEST(test_root_gets_in)
 {
 	struct fixture *fixture = *state;
 	int fds[4], fd;
@@ -326,7 +328,7 @@ static bool all_handled(const struct fixture *fixture)
 	return fixture->oneways == FLOODS * CALLS + 1;
 }
 
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct fixture *fixture = *state;
 	OWN_JSON json_t *reply = NULL;
@@ -349,7 +351,7 @@ static void test_turns(void **state)
 }
 
 /* Expensive calls leave half of the time to others, who are served in that time. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int hog = -1, other = -1;
@@ -380,7 +382,7 @@ static bool much_is_unsent(const struct fixture *fixture)
 	return fixture->stats.unsent_bytes > 500000;
 }
 
-static void test_budget(void **state)
+TEST(test_budget)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int hog = -1, other = -1;
@@ -405,7 +407,7 @@ static void test_budget(void **state)
 }
 
 /* The client that goes beyond the budget has the most itself: an error instead of its reply. */
-static void test_budget_of_the_sender(void **state)
+TEST(test_budget_of_the_sender)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int small = -1, large = -1;
@@ -449,7 +451,7 @@ static void stream_much(struct fixture *fixture)
 }
 
 /* A stream beyond the budget has a gap, and stays connected. */
-static void test_budget_of_a_stream(void **state)
+TEST(test_budget_of_a_stream)
 {
 	struct fixture *fixture = *state;
 	OWN_FD int fd = -1;
@@ -473,24 +475,4 @@ static void test_budget_of_a_stream(void **state)
 		assert_true(json_is_true(json_object_get(reply, "continues")));
 	}
 	expect_silence(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		NONE(test_idle),
-		NONE(test_stream_is_not_idle),
-		NONE(test_slow_loris),
-		NONE(test_stall),
-		NONE(test_a_busy_server_is_no_stall),
-		NONE(test_users),
-		NONE(test_root_gets_in),
-		NONE(test_turns),
-		NONE(test_rest),
-		NONE(test_budget),
-		NONE(test_budget_of_the_sender),
-		NONE(test_budget_of_a_stream),
-	};
-
-	return cmocka_run_group_tests_name("strangers", tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bpf/records.h"
 #include "daemon/probe/bpf/compact.h"
+#include "tests/unit/test.h"
 
 static struct nf_device_stats stats, back;
 
@@ -32,9 +27,8 @@ static uint32_t round_trip(void)
 	return bytes;
 }
 
-static void test_nothing_is_small(void **state)
+TEST(test_nothing_is_small)
 {
-	(void)state;
 	reset();
 	assert_true(round_trip() <= 6);
 	assert_memory_equal(&back, &stats, sizeof(stats));
@@ -42,9 +36,8 @@ static void test_nothing_is_small(void **state)
 	assert_memory_equal(&back, &stats, sizeof(stats));
 }
 
-static void test_a_usual_device(void **state)
+TEST(test_a_usual_device)
 {
-	(void)state;
 	reset();
 	for (int i = 0; i < 8; i++) {
 		stats.hist[i].sum_ns = 250000;
@@ -57,9 +50,8 @@ static void test_a_usual_device(void **state)
 }
 
 /* Each number at its limit, so that the longest form fits. */
-static void test_the_largest(void **state)
+TEST(test_the_largest)
 {
-	(void)state;
 	reset();
 	memset(&stats.hist, 0xff, sizeof(stats.hist));
 	stats.polls = stats.poll_packets = stats.full_budgets = UINT64_MAX;
@@ -71,9 +63,8 @@ static void test_the_largest(void **state)
 }
 
 /* Durations of 0 have neither sum nor maximum. */
-static void test_durations_of_zero(void **state)
+TEST(test_durations_of_zero)
 {
-	(void)state;
 	reset();
 	assert_true(compact_hist_is_empty(&stats.hist[3]));
 	stats.hist[3].bucket[0] = 7;
@@ -82,11 +73,10 @@ static void test_durations_of_zero(void **state)
 	assert_int_equal(back.hist[3].bucket[0], 7);
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
 	struct compact *compact = NULL;
 
-	(void)state;
 	reset();
 	stats.hist[1] = (struct nf_hist){.sum_ns = 30, .max_ns = 20};
 	stats.hist[1].bucket[NF_HIST_BUCKETS - 1] = 2;
@@ -114,11 +104,10 @@ static uint64_t random_number(uint64_t *seed)
 	return (*seed >> 7) >> (*seed >> 58);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	uint64_t seed = 1;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		reset();
 		for (int i = 0; i < NF_HIST_COUNT; i++)
@@ -132,18 +121,4 @@ static void test_random(void **state)
 		round_trip();
 		assert_memory_equal(&back, &stats, sizeof(stats));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_small),
-		cmocka_unit_test(test_a_usual_device),
-		cmocka_unit_test(test_the_largest),
-		cmocka_unit_test(test_durations_of_zero),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/probe/bpf/compact.h"
 #include "daemon/probe/bpf/retired.h"
+#include "tests/unit/test.h"
 
 static struct nf_device_stats stats, sum;
 
@@ -42,12 +37,11 @@ static uint64_t packets_of(const struct retired_device *device)
 	return sum.hist[NF_SEGMENT_TX_TOTAL].bucket[20];
 }
 
-static void test_a_device(void **state)
+TEST(test_a_device)
 {
 	struct retired *retired = NULL;
 	const struct retired_device *device;
 
-	(void)state;
 	assert_int_equal(retired_new(&retired, 1 << 20), 0);
 	assert_null(retired_find(retired, 7));
 	assert_null(retired_next(retired, NULL));
@@ -88,13 +82,12 @@ static void total(const struct retired *retired, uint64_t *packets, uint64_t *de
 }
 
 /* 100,000 devices come and go: memory stays within its limit, and no packet is lost. */
-static void test_many_devices(void **state)
+TEST(test_many_devices)
 {
 	struct retired *retired = NULL;
 	uint64_t packets, devices, sent = 0;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(retired_new(&retired, 1 << 20), 0);
 	for (uint64_t key = 1; key <= 100000; key++) {
 		add(retired, key << 32 | 2, key % 3 ? "veth" : "bridge", 0, key);
@@ -115,11 +108,10 @@ static void test_many_devices(void **state)
 }
 
 /* A device that is not gone keeps its own counters, whatever the limit is. */
-static void test_live_devices_stay(void **state)
+TEST(test_live_devices_stay)
 {
 	struct retired *retired = NULL;
 
-	(void)state;
 	assert_int_equal(retired_new(&retired, 1), 0);
 	for (uint64_t key = 1; key <= 100; key++)
 		add(retired, key, "veth", 0, key);
@@ -132,12 +124,11 @@ static void test_live_devices_stay(void **state)
 }
 
 /* A device that comes back is not gone any more. */
-static void test_a_device_comes_back(void **state)
+TEST(test_a_device_comes_back)
 {
 	struct retired *retired = NULL;
 	uint64_t packets, devices;
 
-	(void)state;
 	assert_int_equal(retired_new(&retired, 2000), 0);
 	add(retired, 1, "veth", 0, 1);
 	retired_gone(retired, 1);
@@ -154,14 +145,13 @@ static void test_a_device_comes_back(void **state)
 }
 
 /* Beyond the kinds that are kept separately, the last entry has all others. */
-static void test_many_kinds(void **state)
+TEST(test_many_kinds)
 {
 	struct retired *retired = NULL;
 	uint64_t packets, devices;
 	char kind[NF_DEVICE_KIND];
 	size_t count;
 
-	(void)state;
 	assert_int_equal(retired_new(&retired, 0), 0);
 	for (unsigned int i = 1; i <= 40; i++) {
 		snprintf(kind, sizeof(kind), "kind%u", i);
@@ -174,17 +164,4 @@ static void test_many_kinds(void **state)
 	assert_int_equal(retired_kinds(retired, &count)[15].devices, 25);
 	assert_int_equal(count, 16);
 	retired_free(&retired);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_device),
-		cmocka_unit_test(test_many_devices),
-		cmocka_unit_test(test_live_devices_stay),
-		cmocka_unit_test(test_a_device_comes_back),
-		cmocka_unit_test(test_many_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/core/names.h"
 #include "daemon/probe/events/decode.h"
 #include "daemon/probe/events/reasons.h"
 #include "tests/unit/daemon/probe/events/formats.h"
+#include "tests/unit/test.h"
 
 enum { SOFTIRQ_FLAG = 0x10 };
 
@@ -38,6 +33,8 @@ static int close_world(void **state)
 	return 0;
 }
 
+EACH_TEST(NULL, close_world);
+
 static void fill_receive(unsigned char record[32], uint32_t where)
 {
 	memset(record, 0, 32);
@@ -48,13 +45,12 @@ static void fill_receive(unsigned char record[32], uint32_t where)
 	memcpy(record + 24, "eth0", 5);
 }
 
-static void test_fields_and_context(void **state)
+TEST(test_fields_and_context)
 {
 	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
 	unsigned char record[32];
 	struct event event;
 
-	(void)state;
 	open_with(formats);
 	fill_receive(record, 5 << 16 | 24);
 	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 1);
@@ -68,7 +64,7 @@ static void test_fields_and_context(void **state)
 }
 
 /* A string that begins or ends outside of the record, or has no end, is refused. */
-static void test_strings_outside_of_the_record(void **state)
+TEST(test_strings_outside_of_the_record)
 {
 	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
 	const uint32_t wrong[] = {5 << 16 | 30, 0xffffffff, 0xffff0018,
@@ -76,7 +72,6 @@ static void test_strings_outside_of_the_record(void **state)
 	unsigned char record[32];
 	struct event event;
 
-	(void)state;
 	open_with(formats);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		fill_receive(record, wrong[i]);
@@ -85,13 +80,12 @@ static void test_strings_outside_of_the_record(void **state)
 	}
 }
 
-static void test_short_records(void **state)
+TEST(test_short_records)
 {
 	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
 	unsigned char record[32];
 	struct event event;
 
-	(void)state;
 	open_with(formats);
 	fill_receive(record, 5 << 16 | 24);
 	for (size_t size = 0; size < 29; size++)
@@ -100,13 +94,12 @@ static void test_short_records(void **state)
 	assert_int_equal(decoder_read(world.decoder, record, 29, &event), 1);
 }
 
-static void test_events_of_others(void **state)
+TEST(test_events_of_others)
 {
 	const char *const formats[][2] = {{"net", RECEIVE}, {NULL, NULL}};
 	unsigned char record[32] = {0};
 	struct event event;
 
-	(void)state;
 	open_with(formats);
 	put_common(record, 4242, 0, 1);
 	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 0);
@@ -115,14 +108,13 @@ static void test_events_of_others(void **state)
 	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_NETIF_RECEIVE_SKB)->reason, "");
 }
 
-static void test_kernels_moved_fields(void **state)
+TEST(test_kernels_moved_fields)
 {
 	const char *const old[][2] = {{"skb", KFREE_5_10}, {NULL, NULL}};
 	const char *const new[][2] = {{"skb", KFREE_6_11}, {NULL, NULL}};
 	unsigned char record[40] = {0};
 	struct event event;
 
-	(void)state;
 	put_common(record, KFREE_ID, 0, 1);
 	put(record, 8, 0x1000, 8);
 	put(record, 16, 0xffffffff81234567, 8);
@@ -143,13 +135,12 @@ static void test_kernels_moved_fields(void **state)
 	assert_int_equal(event.reason, 3);
 }
 
-static void test_a_field_is_missing(void **state)
+TEST(test_a_field_is_missing)
 {
 	const char *const formats[][2] = {{"net", QUEUE_WITHOUT_LEN}, {NULL, NULL}};
 	unsigned char record[32] = {0};
 	struct event event;
 
-	(void)state;
 	open_with(formats);
 	put_common(record, 902, 0, 1);
 	assert_string_equal(decoder_probe(world.decoder, NF_PROBE_NET_DEV_QUEUE)->reason,
@@ -157,12 +148,11 @@ static void test_a_field_is_missing(void **state)
 	assert_int_equal(decoder_read(world.decoder, record, sizeof(record), &event), 0);
 }
 
-static void test_names_of_reasons(void **state)
+TEST(test_names_of_reasons)
 {
 	const char *const formats[][2] = {{"skb", KFREE_6_11}, {NULL, NULL}};
 	OWN_NAMES struct names *names = NULL;
 
-	(void)state;
 	open_with(formats);
 	assert_int_equal(names_new(&names), 0);
 	assert_int_equal(reasons_of_format(names, world.tep), 0);
@@ -170,13 +160,12 @@ static void test_names_of_reasons(void **state)
 	assert_null(names_reason(names, 4));
 }
 
-static void test_markers(void **state)
+TEST(test_markers)
 {
 	const char *const formats[][2] = {{"net", RECEIVE}, {"ftrace", MARKER}, {NULL, NULL}};
 	unsigned char record[24] = {0};
 	const char *text;
 
-	(void)state;
 	open_with(formats);
 	put_common(record, MARKER_ID, 0, 1);
 	memcpy(record + 16, "hi there", 8);
@@ -226,12 +215,11 @@ static int read_transmit(const unsigned char record[TRANSMIT_BYTES], struct even
 	return decoder_read(world.decoder, record, TRANSMIT_BYTES, event);
 }
 
-static void test_a_transmit(void **state)
+TEST(test_a_transmit)
 {
 	unsigned char record[TRANSMIT_BYTES];
 	struct event event;
 
-	(void)state;
 	open_with_transmits();
 	fill_transmit(record, TRANSMIT_704_ID, 704);
 	assert_int_equal(read_transmit(record, &event), 1);
@@ -253,12 +241,11 @@ static void test_a_transmit(void **state)
 }
 
 /* Of the same transmit in several events, one counts; which one depends on its head. */
-static void test_each_transmit_is_in_one_event(void **state)
+TEST(test_each_transmit_is_in_one_event)
 {
 	unsigned char record[TRANSMIT_BYTES];
 	struct event event;
 
-	(void)state;
 	open_with_transmits();
 	fill_transmit(record, TRANSMIT_ID, 704);
 	assert_int_equal(read_transmit(record, &event), 0);
@@ -277,12 +264,11 @@ static void test_each_transmit_is_in_one_event(void **state)
 }
 
 /* The first field has room for 4 fragments only, so the fifth is not known. */
-static void test_more_fragments_than_fields(void **state)
+TEST(test_more_fragments_than_fields)
 {
 	unsigned char record[TRANSMIT_BYTES];
 	struct event event;
 
-	(void)state;
 	open_with_transmits();
 	fill_transmit(record, TRANSMIT_704_ID, 704);
 	put(record, 72, 4, 1);
@@ -293,25 +279,4 @@ static void test_more_fragments_than_fields(void **state)
 	assert_int_equal(read_transmit(record, &event), 1);
 	assert_true(event.transmit->unknown);
 	assert_int_equal(decoder_read(world.decoder, record, 172, &event), -EBADMSG);
-}
-
-#define T(test) cmocka_unit_test_teardown(test, close_world)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_fields_and_context),
-		T(test_strings_outside_of_the_record),
-		T(test_short_records),
-		T(test_events_of_others),
-		T(test_kernels_moved_fields),
-		T(test_a_field_is_missing),
-		T(test_names_of_reasons),
-		T(test_markers),
-		T(test_a_transmit),
-		T(test_each_transmit_is_in_one_event),
-		T(test_more_fragments_than_fields),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "daemon/probe/events/merge.h"
+#include "tests/unit/test.h"
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	OWN_MERGE struct merge *merge = merge_new(3);
 	uint32_t source;
 	uint64_t time_ns;
 
-	(void)state;
 	assert_non_null(merge);
 	assert_false(merge_first(merge, &source, &time_ns));
 	merge_add(merge, 2, 7);
@@ -26,13 +20,12 @@ static void test_nothing(void **state)
 	assert_false(merge_first(merge, &source, &time_ns));
 }
 
-static void test_equal_times(void **state)
+TEST(test_equal_times)
 {
 	OWN_MERGE struct merge *merge = merge_new(4);
 	uint32_t source;
 	uint64_t time_ns;
 
-	(void)state;
 	for (uint32_t i = 4; i; i--)
 		merge_add(merge, i - 1, 100);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -43,14 +36,13 @@ static void test_equal_times(void **state)
 }
 
 /* 255 CPUs, each with 1,000 events, many of which have the same time as others. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	enum { SOURCES = 255, EVENTS = 1000 };
 	OWN_MERGE struct merge *merge = merge_new(SOURCES);
 	uint64_t next_ns[SOURCES], time_ns, last_ns = 0;
 	uint32_t source, left[SOURCES], last = 0, given = 0;
 
-	(void)state;
 	srandom(20261127);
 	for (uint32_t i = 0; i < SOURCES; i++) {
 		next_ns[i] = (uint64_t)random() % 50;
@@ -70,15 +62,4 @@ static void test_many(void **state)
 			merge_drop(merge);
 	}
 	assert_int_equal(given, SOURCES * EVENTS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_equal_times),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

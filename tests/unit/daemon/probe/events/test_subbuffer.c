@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/probe/events/subbuffer.h"
+#include "tests/unit/test.h"
 
 #define PAGE 4096
 #define LOST (UINT64_C(1) << 31)
@@ -81,9 +76,8 @@ static void expect_end(struct subbuffer *buffer, int r)
 }
 
 /* Each type of event, as kernels of both byte orders and sizes of a long write them. */
-static void test_types(void **state)
+TEST(test_types)
 {
-	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
 		struct writer writer = {.big = kind & 1, .long_bytes = kind & 2 ? 8 : 4};
 		uint32_t header = 8 + writer.long_bytes;
@@ -118,12 +112,11 @@ static void test_types(void **state)
 }
 
 /* A time stamp has the lower 59 bits only. */
-static void test_high_bits_of_a_time_stamp(void **state)
+TEST(test_high_bits_of_a_time_stamp)
 {
 	struct writer writer = {.long_bytes = 8};
 	struct subbuffer buffer;
 
-	(void)state;
 	begin(&writer, (UINT64_C(5) << 59) + 100);
 	put_head(&writer, 31, 11);
 	put_word(&writer, 0);
@@ -134,11 +127,10 @@ static void test_high_bits_of_a_time_stamp(void **state)
 	expect(&writer, &buffer, 28, 4, (UINT64_C(5) << 59) + 11);
 }
 
-static void test_lost_events(void **state)
+TEST(test_lost_events)
 {
 	struct writer writer = {.long_bytes = 8};
 
-	(void)state;
 	begin(&writer, 1);
 	put_head(&writer, 1, 0);
 	writer.at += 4;
@@ -154,7 +146,7 @@ static void test_lost_events(void **state)
 }
 
 /* What a kernel never writes: nothing is read outside of the page, and each walk ends. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
 	static const struct {
 		uint32_t type, delta, more;
@@ -172,7 +164,6 @@ static void test_damage(void **state)
 		{0, 0, 0, 0},	      /* zeros, behind the end of a truncated file */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		struct writer writer = {.long_bytes = 8};
 		struct subbuffer buffer;
@@ -189,12 +180,11 @@ static void test_damage(void **state)
 	}
 }
 
-static void test_cut_off(void **state)
+TEST(test_cut_off)
 {
 	struct writer writer = {.long_bytes = 8};
 	struct subbuffer buffer;
 
-	(void)state;
 	begin(&writer, 1);
 	put_head(&writer, 30, 1); /* without its second word */
 	finish(&writer, 0);
@@ -207,13 +197,12 @@ static void test_cut_off(void **state)
 	expect_end(&buffer, 0);
 }
 
-static void test_page_that_says_too_much(void **state)
+TEST(test_page_that_says_too_much)
 {
 	struct writer writer = {.long_bytes = 8};
 	struct subbuffer buffer;
 	int64_t lost;
 
-	(void)state;
 	subbuffer_init(&buffer, false, 8);
 	put(&writer, 8, LOST | LOST_STORED | (PAGE - 15), 8);
 	assert_int_equal(subbuffer_load(&buffer, writer.page, PAGE, &lost), -EBADMSG);
@@ -222,18 +211,4 @@ static void test_page_that_says_too_much(void **state)
 	expect_end(&buffer, 0);
 	put(&writer, 8, PAGE - 16, 8);
 	assert_int_equal(subbuffer_load(&buffer, writer.page, PAGE, &lost), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_high_bits_of_a_time_stamp),
-		cmocka_unit_test(test_lost_events),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_page_that_says_too_much),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/probe/replay/fault.h"
+#include "tests/unit/test.h"
 
 enum { PAGE = 4096 };
 
@@ -50,12 +45,13 @@ static int unmap_file(void **state)
 	return munmap((void *)memory, 2 * PAGE);
 }
 
-static void test_no_fault(void **state)
+ALL_TESTS(map_file, unmap_file);
+
+TEST(test_no_fault)
 {
 	struct fault_handlers others;
 	size_t at = 0;
 
-	(void)state;
 	fault_begin(&others, 1);
 	calls = 0;
 	assert_int_equal(fault_guard(touch, &at), 0);
@@ -64,12 +60,11 @@ static void test_no_fault(void **state)
 }
 
 /* SIGBUS, and SIGSEGV where nothing is mapped; again and again. */
-static void test_faults(void **state)
+TEST(test_faults)
 {
 	struct fault_handlers others;
 	size_t behind_file = PAGE, nowhere = 2 * PAGE, inside = 1;
 
-	(void)state;
 	fault_begin(&others, 1);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(fault_guard(touch, &behind_file), SIGBUS);
@@ -80,14 +75,13 @@ static void test_faults(void **state)
 }
 
 /* What is not guarded ends the process. */
-static void test_unguarded(void **state)
+TEST(test_unguarded)
 {
 	struct fault_handlers others;
 	size_t inside = 0, behind_file = PAGE;
 	int status;
 	pid_t child;
 
-	(void)state;
 	fault_begin(&others, 1);
 	assert_int_equal(fault_guard(touch, &inside), 0);
 	child = fork();
@@ -102,26 +96,13 @@ static void test_unguarded(void **state)
 }
 
 /* A call that would never return. */
-static void test_no_end(void **state)
+TEST(test_no_end)
 {
 	struct fault_handlers others;
 	size_t inside = 0;
 
-	(void)state;
 	fault_begin(&others, 1);
 	assert_int_equal(fault_guard(turn, &inside), SIGVTALRM);
 	assert_int_equal(fault_guard(touch, &inside), 0);
 	fault_end(&others);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_fault),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_unguarded),
-		cmocka_unit_test(test_no_end),
-	};
-
-	return cmocka_run_group_tests(tests, map_file, unmap_file);
 }

@@ -2,11 +2,7 @@
 /* Writes files, and reads them back as trace-cmd.dat.v6(5) describes them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "daemon/probe/tracefs/dat.h"
 #include "daemon/probe/tracefs/sections.h"
+#include "tests/unit/test.h"
 
 #define PAGE 4096u
 /* Larger than the parts in which pages are copied. */
@@ -174,7 +169,7 @@ static void take_texts(struct reader *reader, const struct dat *dat)
 	assert_int_equal(take_number(reader, 4), dat->cpus_count);
 }
 
-static void test_sections(void **state)
+TEST(test_sections)
 {
 	OWN_FD int first = new_pages(1, 7);
 	OWN_FD int third = new_pages(MANY_PAGES, 5000);
@@ -187,7 +182,6 @@ static void test_sections(void **state)
 	struct reader reader;
 	uint64_t begin;
 
-	(void)state;
 	dat.cpus = cpus;
 	dat.cpus_count = ARRAY_SIZE(cpus);
 	reader = write_and_open(&dat);
@@ -223,7 +217,7 @@ static void test_sections(void **state)
 }
 
 /* A recording without events, of a host that hides all names, is a file nevertheless. */
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	static const struct dat_cpu cpu = {.pages = -1};
 	struct dat dat = {.page_size = 65536,
@@ -239,7 +233,6 @@ static void test_empty(void **state)
 			  .cpus_count = 1};
 	struct reader reader;
 
-	(void)state;
 	reader = write_and_open(&dat);
 	take_head(&reader, &dat);
 	assert_int_equal(take_number(&reader, 4), 0);
@@ -250,7 +243,7 @@ static void test_empty(void **state)
 }
 
 /* The pages leave their file while they are copied: the disk needs little room for both. */
-static void test_copied_pages_take_no_room(void **state)
+TEST(test_copied_pages_take_no_room)
 {
 	OWN_FD int pages = new_pages(MANY_PAGES, 1);
 	const struct dat_cpu cpu = {.pages = pages, .bytes = MANY_PAGES * PAGE};
@@ -258,7 +251,6 @@ static void test_copied_pages_take_no_room(void **state)
 	struct stat status;
 	OWN_FD int fd = new_file();
 
-	(void)state;
 	dat.cpus = &cpu;
 	dat.cpus_count = 1;
 	assert_int_equal(dat_write(fd, &dat), 0);
@@ -267,7 +259,7 @@ static void test_copied_pages_take_no_room(void **state)
 	assert_int_equal(status.st_blocks, 0);
 }
 
-static void test_errors_of_the_disk(void **state)
+TEST(test_errors_of_the_disk)
 {
 	OWN_FD int pages = new_pages(1, 1);
 	OWN_FD int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -276,7 +268,6 @@ static void test_errors_of_the_disk(void **state)
 	const struct dat_cpu cpu = {.pages = pages, .bytes = 2 * PAGE};
 	struct dat dat = small();
 
-	(void)state;
 	assert_true(full >= 0);
 	assert_int_equal(dat_write(full, &dat), -ENOSPC);
 	dat.cpus = &cpu;
@@ -309,7 +300,7 @@ static char *functions_of(const char *symbols)
 	return functions;
 }
 
-static void test_functions(void **state)
+TEST(test_functions)
 {
 	OWN_FREE char *found = functions_of("ffffffff81000000 T _text\n"
 					    "ffffffff81000010 t local\n"
@@ -321,36 +312,20 @@ static void test_functions(void **state)
 					    "ffffffffc0000008 t freed\t[another]\n"
 					    "ffffffffc0000010 w other\t[bpf]\n");
 
-	(void)state;
 	assert_string_equal(found, "ffffffff81000000 T _text\n"
 				   "ffffffff81000010 t local\n"
 				   "ffffffffc0000000 W weak\t[a_module]\n"
 				   "ffffffffc0000010 w other\t[bpf]\n");
 }
 
-static void test_hidden_functions(void **state)
+TEST(test_hidden_functions)
 {
 	OWN_FREE char *hidden = functions_of("0000000000000000 T _text\n0000000000000000 t x\n");
 	OWN_FREE char *none = functions_of("");
 	OWN_FREE char *wrong = functions_of("\n \nT\nffffffff81000000\nffffffff81000000 T\n");
 
-	(void)state;
 	assert_string_equal(hidden, "");
 	assert_string_equal(none, "");
 	assert_string_equal(wrong, "");
 	assert_null(sections_functions("/nonexistent/kallsyms", "/nonexistent/modules"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sections),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_copied_pages_take_no_room),
-		cmocka_unit_test(test_errors_of_the_disk),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_hidden_functions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

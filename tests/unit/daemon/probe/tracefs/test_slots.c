@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The definitions of the kprobe events on xennet_start_xmit(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/probe/tracefs/slots.h"
 #include "daemon/probe/tracefs/slots_layout.h"
+#include "tests/unit/test.h"
 
 #if defined(__x86_64__)
 #define SKB "%di"
@@ -52,7 +47,7 @@ static const struct tracepoint *point_of(const struct slots_points *points, cons
 	return NULL;
 }
 
-static void test_an_event_for_each_head(void **state)
+TEST(test_an_event_for_each_head)
 {
 	static const char *const names[] = {"xennet_start_xmit_192",   "xennet_start_xmit_384",
 					    "xennet_start_xmit_704",   "xennet_start_xmit_1728",
@@ -61,7 +56,6 @@ static void test_an_event_for_each_head(void **state)
 					    "xennet_start_xmit_65216", "xennet_start_xmit"};
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 
-	(void)state;
 	assert_int_equal(slots_points_new(&points, &layout), 0);
 	assert_int_equal(points->count, sizeof(names) / sizeof(names[0]));
 	for (size_t i = 0; i < points->count; i++) {
@@ -74,11 +68,10 @@ static void test_an_event_for_each_head(void **state)
 }
 
 /* Each skb is in one event: the filters exclude each other, and nothing is left. */
-static void test_filters(void **state)
+TEST(test_filters)
 {
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 
-	(void)state;
 	assert_int_equal(slots_points_new(&points, &layout), 0);
 	assert_string_equal(point_of(points, "xennet_start_xmit_704")->filter,
 			    "end == 704 && data_len != 0");
@@ -87,7 +80,7 @@ static void test_filters(void **state)
 		"data_len == 0 || (end != 192 && end != 384 && end != 704 && end != 1728 && end != 3776 && end != 7872 && end != 16064 && end != 32448 && end != 65216)");
 }
 
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
 	static const char common[] =
 		"skbaddr=" SKB ":x64 dev=+296(" DEV "):string len=+112(" SKB
@@ -100,7 +93,6 @@ static void test_arguments(void **state)
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 	const char *arguments;
 
-	(void)state;
 	assert_int_equal(slots_points_new(&points, &layout), 0);
 	assert_string_equal(point_of(points, "xennet_start_xmit")->arguments, common);
 	arguments = point_of(points, "xennet_start_xmit_704")->arguments;
@@ -109,13 +101,12 @@ static void test_arguments(void **state)
 }
 
 /* CONFIG_MAX_SKB_FRAGS = 45: an array has at most 64 words. */
-static void test_many_fragments(void **state)
+TEST(test_many_fragments)
 {
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 	struct slots_layout many = layout;
 	const char *arguments;
 
-	(void)state;
 	many.frags_max = 45;
 	many.shared_size = 768;
 	many.small_head = 0;
@@ -127,12 +118,11 @@ static void test_many_fragments(void **state)
 }
 
 /* The memory of small heads can be as large as one of kmalloc(). */
-static void test_each_end_once(void **state)
+TEST(test_each_end_once)
 {
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 	struct slots_layout same = layout;
 
-	(void)state;
 	same.small_head = 512;
 	assert_int_equal(slots_points_new(&points, &same), 0);
 	assert_int_equal(points->count, 9);
@@ -141,30 +131,15 @@ static void test_each_end_once(void **state)
 }
 
 /* Only root may read the size of the cache: then there is an event for each possible one. */
-static void test_small_heads_of_an_unknown_size(void **state)
+TEST(test_small_heads_of_an_unknown_size)
 {
 	OWN_SLOTS_POINTS struct slots_points *points = NULL;
 	struct slots_layout unknown = layout;
 
-	(void)state;
 	unknown.small_head = -1;
 	assert_int_equal(slots_points_new(&points, &unknown), 0);
 	assert_int_equal(points->count, 12);
 	point_of(points, "xennet_start_xmit_256");
 	point_of(points, "xennet_start_xmit_320");
 	point_of(points, "xennet_start_xmit_384");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_event_for_each_head),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_many_fragments),
-		cmocka_unit_test(test_each_end_once),
-		cmocka_unit_test(test_small_heads_of_an_unknown_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/array.h"
 #include "daemon/probe/tracefs/stats.h"
+#include "tests/unit/test.h"
 
 /* As Linux 6.18 prints it. */
 static const char text[] = "entries: 17\n"
@@ -22,22 +17,20 @@ static const char text[] = "entries: 17\n"
 			   "dropped events: 10\n"
 			   "read events: 1000\n";
 
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	struct stats stats = {};
 
-	(void)state;
 	assert_int_equal(stats_parse(text, &stats), 0);
 	assert_int_equal(stats.events, 1017);
 	assert_int_equal(stats.lost, 4210);
 }
 
 /* "overrun" is also the end of another line, and a number may be the last character. */
-static void test_order_does_not_matter(void **state)
+TEST(test_order_does_not_matter)
 {
 	struct stats stats = {};
 
-	(void)state;
 	assert_int_equal(stats_parse("commit overrun: 1\nread events: 2\ndropped events: 4\n"
 				     "overrun: 8\nentries: 18446744073709551613",
 				     &stats),
@@ -46,12 +39,11 @@ static void test_order_does_not_matter(void **state)
 	assert_true(stats.events == UINT64_MAX);
 }
 
-static void test_a_missing_counter_is_not_0(void **state)
+TEST(test_a_missing_counter_is_not_0)
 {
 	static const char *const names[] = {
 		"entries:", "\noverrun:", "commit overrun:", "dropped events:", "read events:"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct stats stats = {.events = 1, .lost = 2};
 		char copy[sizeof(text)];
@@ -64,13 +56,12 @@ static void test_a_missing_counter_is_not_0(void **state)
 	}
 }
 
-static void test_not_a_number(void **state)
+TEST(test_not_a_number)
 {
 	static const char *const wrong[] = {"", "entries", "entries: \n", "entries: 17 pages\n",
 					    "entries: -\n"};
 	struct stats stats;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		char copy[512];
 
@@ -78,16 +69,4 @@ static void test_not_a_number(void **state)
 		strcat(copy, strchr(text, '\n') + 1);
 		assert_int_equal(stats_parse(copy, &stats), -EINVAL);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_order_does_not_matter),
-		cmocka_unit_test(test_a_missing_counter_is_not_0),
-		cmocka_unit_test(test_not_a_number),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
