@@ -136,3 +136,78 @@ int absent_slots(const struct backend *backend, struct backend_cursor *cursor,
 	(void)userdata;
 	return 0;
 }
+
+void absent_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
+{
+	(void)backend;
+	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
+}
+
+bool absent_in_flight(const struct backend *backend, struct backend_cursor *cursor, uint64_t now_ns,
+		      struct backend_in_flight *count)
+{
+	(void)backend;
+	(void)cursor;
+	(void)now_ns;
+	(void)count;
+	return true;
+}
+
+int absent_devices(const struct backend *backend, struct backend_cursor *cursor,
+		   int (*visit)(const struct backend_device *, void *), void *userdata)
+{
+	(void)backend;
+	(void)cursor;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+int absent_napi(const struct backend *backend, struct backend_cursor *cursor,
+		int (*visit)(const struct backend_napi *, void *), void *userdata)
+{
+	(void)backend;
+	(void)cursor;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+void absent_sharing(const struct backend *backend, struct backend_sharing *sharing)
+{
+	(void)backend;
+	*sharing = (struct backend_sharing){0};
+}
+
+void absent_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
+{
+	(void)backend;
+	(void)cpu;
+	(void)hist;
+}
+
+int absent_drops(const struct backend *backend, struct backend_cursor *cursor,
+		 int (*visit)(const struct backend_drops *, void *), void *userdata)
+{
+	(void)backend;
+	(void)cursor;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+int absent_tables(const struct backend *backend, struct backend_cursor *cursor,
+		  int (*visit)(const struct backend_table *, void *), void *userdata)
+{
+	(void)backend;
+	(void)cursor;
+	(void)visit;
+	(void)userdata;
+	return 0;
+}
+
+void absent_tune(struct backend *backend, const struct backend_settings *settings)
+{
+	(void)backend;
+	(void)settings;
+}

@@ -28,5 +28,19 @@ void absent_slots_events(const struct backend *backend,
 			 uint64_t events[NF_SLOTS_PROBES][NF_SLOTS_EVENTS]);
 int absent_slots(const struct backend *backend, struct backend_cursor *cursor,
 		 int (*visit)(const struct backend_slots *, void *), void *userdata);
+void absent_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT]);
+bool absent_in_flight(const struct backend *backend, struct backend_cursor *cursor, uint64_t now_ns,
+		      struct backend_in_flight *count);
+int absent_devices(const struct backend *backend, struct backend_cursor *cursor,
+		   int (*visit)(const struct backend_device *, void *), void *userdata);
+int absent_napi(const struct backend *backend, struct backend_cursor *cursor,
+		int (*visit)(const struct backend_napi *, void *), void *userdata);
+void absent_sharing(const struct backend *backend, struct backend_sharing *sharing);
+void absent_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist);
+int absent_drops(const struct backend *backend, struct backend_cursor *cursor,
+		 int (*visit)(const struct backend_drops *, void *), void *userdata);
+int absent_tables(const struct backend *backend, struct backend_cursor *cursor,
+		  int (*visit)(const struct backend_table *, void *), void *userdata);
+void absent_tune(struct backend *backend, const struct backend_settings *settings);
 
 #endif

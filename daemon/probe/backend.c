@@ -35,86 +35,10 @@ static const char *none_missing(const struct backend *backend)
 	return ((const struct backend_none *)backend)->reason;
 }
 
-static void none_events(const struct backend *backend,
-			uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
-{
-	(void)backend;
-	memset(events, 0, NF_PROBE_COUNT * sizeof(events[0]));
-}
-
-static bool none_in_flight(const struct backend *backend, struct backend_cursor *cursor,
-			   uint64_t now_ns, struct backend_in_flight *count)
-{
-	(void)backend;
-	(void)cursor;
-	(void)now_ns;
-	(void)count;
-	return true;
-}
-
-static int none_devices(const struct backend *backend, struct backend_cursor *cursor,
-			int (*visit)(const struct backend_device *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-static int none_napi(const struct backend *backend, struct backend_cursor *cursor,
-		     int (*visit)(const struct backend_napi *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
 static uint32_t none_cpus(const struct backend *backend)
 {
 	(void)backend;
 	return 0;
-}
-
-static void none_sharing(const struct backend *backend, struct backend_sharing *sharing)
-{
-	(void)backend;
-	*sharing = (struct backend_sharing){0};
-}
-
-static void none_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
-{
-	(void)backend;
-	(void)cpu;
-	(void)hist;
-}
-
-static int none_drops(const struct backend *backend, struct backend_cursor *cursor,
-		      int (*visit)(const struct backend_drops *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-static int none_tables(const struct backend *backend, struct backend_cursor *cursor,
-		       int (*visit)(const struct backend_table *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-static void none_tune(struct backend *backend, const struct backend_settings *settings)
-{
-	(void)backend;
-	(void)settings;
 }
 
 static const struct backend_ops backend_none = {
@@ -127,24 +51,24 @@ static const struct backend_ops backend_none = {
 	.trace = absent_trace,
 	.recording = absent_recording,
 	.reasons_missing = none_missing,
-	.events = none_events,
+	.events = absent_events,
 	.streams = absent_streams,
-	.in_flight = none_in_flight,
+	.in_flight = absent_in_flight,
 	.awaited = absent_awaited,
 	.housekeep = absent_housekeep,
-	.devices = none_devices,
-	.napi = none_napi,
+	.devices = absent_devices,
+	.napi = absent_napi,
 	.cpus = none_cpus,
-	.softirq_wait = none_softirq_wait,
-	.sharing = none_sharing,
-	.drops = none_drops,
-	.tables = none_tables,
+	.softirq_wait = absent_softirq_wait,
+	.sharing = absent_sharing,
+	.drops = absent_drops,
+	.tables = absent_tables,
 	.slots_events = absent_slots_events,
 	.slots = absent_slots,
 	.refresh = absent_refresh,
 	.name_reasons = absent_name_reasons,
 	.set_stack = absent_set_stack,
-	.tune = none_tune,
+	.tune = absent_tune,
 	.set_level = absent_set_level,
 	.follow = absent_follow,
 	.cpu_cost = absent_cpu_cost,

@@ -11,6 +11,7 @@
 #include "daemon/core/names.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
+#include "daemon/probe/absent.h"
 #include "daemon/process/loop.h"
 #include "tests/unit/test.h"
 
@@ -72,35 +73,10 @@ static int devices(const struct backend *backend, struct backend_cursor *cursor,
 	return 0;
 }
 
-static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF_EVENT_COUNT])
-{
-	(void)backend;
-	memset(to, 0, NF_PROBE_COUNT * sizeof(to[0]));
-}
-
-static uint64_t most_drawn(const struct backend *backend)
-{
-	(void)backend;
-	return 1;
-}
-
-static void streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
-{
-	(void)backend;
-	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
-}
-
 static uint32_t cpus(const struct backend *backend)
 {
 	(void)backend;
 	return 1;
-}
-
-static void slots_events(const struct backend *backend,
-			 uint64_t to[NF_SLOTS_PROBES][NF_SLOTS_EVENTS])
-{
-	(void)backend;
-	memset(to, 0, NF_SLOTS_PROBES * sizeof(to[0]));
 }
 
 static void probe(const struct backend *backend, enum nf_probe i, struct probe_status *status)
@@ -108,33 +84,6 @@ static void probe(const struct backend *backend, enum nf_probe i, struct probe_s
 	(void)backend;
 	(void)i;
 	*status = (struct probe_status){0};
-}
-
-static void softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_hist *hist)
-{
-	(void)backend;
-	(void)cpu;
-	(void)hist;
-}
-
-static int no_napi(const struct backend *backend, struct backend_cursor *cursor,
-		   int (*visit)(const struct backend_napi *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-static int no_slots(const struct backend *backend, struct backend_cursor *cursor,
-		    int (*visit)(const struct backend_slots *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
 }
 
 static const char *reasons_missing(const struct backend *backend)
@@ -145,16 +94,16 @@ static const char *reasons_missing(const struct backend *backend)
 
 static const struct backend_ops ops = {
 	.name = "fake",
-	.events = events,
-	.most_drawn = most_drawn,
-	.streams = streams,
+	.events = absent_events,
+	.most_drawn = absent_most_drawn,
+	.streams = absent_streams,
 	.cpus = cpus,
-	.slots_events = slots_events,
+	.slots_events = absent_slots_events,
 	.probe = probe,
-	.softirq_wait = softirq_wait,
+	.softirq_wait = absent_softirq_wait,
 	.devices = devices,
-	.napi = no_napi,
-	.slots = no_slots,
+	.napi = absent_napi,
+	.slots = absent_slots,
 	.drops = drops,
 	.reasons_missing = reasons_missing,
 };

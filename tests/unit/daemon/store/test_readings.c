@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/time.h"
+#include "daemon/probe/absent.h"
 #include "daemon/process/loop.h"
 #include "daemon/store/readings.h"
 #include "tests/unit/test.h"
@@ -55,18 +56,6 @@ static void events(const struct backend *backend, uint64_t to[NF_PROBE_COUNT][NF
 	to[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_BEGUN] = fake.value;
 }
 
-static uint64_t most_drawn(const struct backend *backend)
-{
-	(void)backend;
-	return 1;
-}
-
-static void streams(const struct backend *backend, uint64_t bytes[NF_STREAM_COUNT])
-{
-	(void)backend;
-	memset(bytes, 0, NF_STREAM_COUNT * sizeof(bytes[0]));
-}
-
 static bool in_flight(const struct backend *backend, struct backend_cursor *cursor, uint64_t now_ns,
 		      struct backend_in_flight *count)
 {
@@ -85,13 +74,6 @@ static uint32_t cpus(const struct backend *backend)
 {
 	(void)backend;
 	return 2;
-}
-
-static void slots_events(const struct backend *backend,
-			 uint64_t to[NF_SLOTS_PROBES][NF_SLOTS_EVENTS])
-{
-	(void)backend;
-	memset(to, 0, NF_SLOTS_PROBES * sizeof(to[0]));
 }
 
 static void probe(const struct backend *backend, enum nf_probe i, struct probe_status *status)
@@ -145,11 +127,11 @@ static int drops(const struct backend *backend, struct backend_cursor *cursor,
 static const struct backend_ops ops = {
 	.name = "fake",
 	.events = events,
-	.most_drawn = most_drawn,
-	.streams = streams,
+	.most_drawn = absent_most_drawn,
+	.streams = absent_streams,
 	.in_flight = in_flight,
 	.cpus = cpus,
-	.slots_events = slots_events,
+	.slots_events = absent_slots_events,
 	.probe = probe,
 	.devices = devices,
 	.drops = drops,
