@@ -14,7 +14,8 @@ pytestmark = fixtures.NEEDS
 @pytest.fixture(scope="module")
 def trixie(tmp_path_factory):
     target, builder = builds.build_depends()
-    root = chroot.base("trixie", {*builds.BUILDER, *target, *builder})
+    # The package with the service depends on systemd-sysusers, as debhelper of Debian 13 has it.
+    root = chroot.base("trixie", {*builds.BUILDER, *target, *builder, "systemd"})
     copy = root.copy(tmp_path_factory.mktemp("trixie") / "root")
     builds.copy_source(copy)
     return copy
