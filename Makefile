@@ -235,7 +235,7 @@ $(OUT)/netflowd-post: $(OUT)/daemon/post/main.o $(COMMON_LIB)
 $(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(CLI_LIB) $(DAEMON_LIB) $(COMMON_LIB)
 	$(call say,LD,$@) $(CC) $(CFLAGS) $(LDFLAGS) $^ $(TEST_LIBS) -lm -o $@
 
-# It has main().
+# main() of all unit tests.
 $(UNIT_BIN): $(OUT)/tests/unit/test.o
 # These wait for timers, in simulated time.
 SIMULATED := $(addprefix tests/unit/,common/test_log daemon/cost/test_governor \

@@ -127,16 +127,6 @@ void absent_slots_events(const struct backend *backend,
 	memset(events, 0, NF_SLOTS_PROBES * sizeof(events[0]));
 }
 
-int absent_slots(const struct backend *backend, struct backend_cursor *cursor,
-		 int (*visit)(const struct backend_slots *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
 void absent_events(const struct backend *backend, uint64_t events[NF_PROBE_COUNT][NF_EVENT_COUNT])
 {
 	(void)backend;
@@ -153,26 +143,6 @@ bool absent_in_flight(const struct backend *backend, struct backend_cursor *curs
 	return true;
 }
 
-int absent_devices(const struct backend *backend, struct backend_cursor *cursor,
-		   int (*visit)(const struct backend_device *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-int absent_napi(const struct backend *backend, struct backend_cursor *cursor,
-		int (*visit)(const struct backend_napi *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
 void absent_sharing(const struct backend *backend, struct backend_sharing *sharing)
 {
 	(void)backend;
@@ -186,28 +156,26 @@ void absent_softirq_wait(const struct backend *backend, uint32_t cpu, struct nf_
 	(void)hist;
 }
 
-int absent_drops(const struct backend *backend, struct backend_cursor *cursor,
-		 int (*visit)(const struct backend_drops *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
-int absent_tables(const struct backend *backend, struct backend_cursor *cursor,
-		  int (*visit)(const struct backend_table *, void *), void *userdata)
-{
-	(void)backend;
-	(void)cursor;
-	(void)visit;
-	(void)userdata;
-	return 0;
-}
-
 void absent_tune(struct backend *backend, const struct backend_settings *settings)
 {
 	(void)backend;
 	(void)settings;
 }
+
+/* A walk that visits nothing. */
+#define ABSENT_WALK(rows, row)                                                          \
+	int absent_##rows(const struct backend *backend, struct backend_cursor *cursor, \
+			  int (*visit)(const struct row *, void *), void *userdata)     \
+	{                                                                               \
+		(void)backend;                                                          \
+		(void)cursor;                                                           \
+		(void)visit;                                                            \
+		(void)userdata;                                                         \
+		return 0;                                                               \
+	}
+
+ABSENT_WALK(devices, backend_device)
+ABSENT_WALK(napi, backend_napi)
+ABSENT_WALK(drops, backend_drops)
+ABSENT_WALK(tables, backend_table)
+ABSENT_WALK(slots, backend_slots)

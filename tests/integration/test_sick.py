@@ -112,8 +112,11 @@ def receive_buffer(link, stack):
 
 
 def transmit_queue(link, stack):
-    """A device whose queue is too short for what its host sends.  It drops reports of multicast
-    groups, too, which is no fault, but the kernel counts both: there are none without IPv6."""
+    """A device whose queue is too short for what its host sends.
+
+    It would drop reports of multicast groups, too.  Those are no fault, but the kernel's counter
+    has them: without IPv6 there are none.
+    """
     del stack
     link.left.sysctl(**{f"net.ipv6.conf.{link.left_device.name}.disable_ipv6": 1})
     link.left.run("tc", "qdisc", "add", "dev", link.left_device.name, "root", "tbf", "rate", "800",

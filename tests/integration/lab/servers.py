@@ -196,8 +196,9 @@ def refused(namespace, address, count, port=4):
 
 @contextlib.contextmanager
 def kept_alive(namespace, address, port=80):
-    """A connection without data, whose kernel asks every second whether the peer is there.  Its end
-    waits for the peer's end: a FIN that comes after the namespace and its devices has no route."""
+    """A connection without data, whose kernel asks every second whether the peer is there.  At the
+    end it waits until the peer has closed it, too: when the namespace and its devices are gone, the
+    peer's FIN has no route."""
     with namespace.entered():
         client = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     with client:
