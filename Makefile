@@ -7,14 +7,14 @@
 #   make check-deep  build with clang, sanitizers and fuzzers, and run the tests of those, those on
 #                   trace events, and the mutations
 #   make lint       check the style only: format, shell and Python scripts, texts
-#   make check-vm   run the integration suite on stock kernels in QEMU (more than an hour);
-#                   VM_SUITE=vm-smoke runs a few tests (half an hour)
+#   make check-vm   run the integration suite on stock kernels in QEMU: what has not passed at this
+#                   commit before; VM_SUITE=vm-smoke runs a few tests (half an hour)
 #   make check-xen  test ring slots on a real Xen in QEMU
 #   make check-machines  check-systemd, check-vm and check-xen, whose machines share the CPUs
 #   make check-guests  a few of their machines, which the commit draws (NETFLOWD_DRAW=all: a short
 #                   form of all of them); .ci/run runs check, check-deep and this, with
 #                   NETFLOWD_DRAW set
-#   make check-all  everything there is, for hours: all these checks, soak and fuzz
+#   make check-all  everything there is, in three hours: all these checks, soak and fuzz
 #   make check-deb  build the Debian packages, run lintian, install, upgrade, remove and purge them
 #   make check-trixie  build them on Debian 13; make check-arm64: cross-build and load them for arm64
 #   make check-shapes  compare what is shown with the truth in every network and load of tests/shapes
@@ -334,12 +334,16 @@ check-guests: packages
 	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run guests-sample
 
-# One after the other, and all of them even if one fails.
-ALL_CHECKS := check check-deep check-machines check-deb check-trixie check-arm64 check-shapes fuzz soak \
+# One after the other, and all of them even if one fails.  The machines leave out what passed before.
+ALL_CHECKS := check check-deep check-shapes check-machines check-deb check-trixie check-arm64 soak \
 	      check-nowhere
+check-all: export FUZZ_SECONDS := $(FUZZ_SECONDS)
 check-all:
-	+$(Q)failed=; for check in $(ALL_CHECKS); do $(MAKE) $$check || failed="$$failed $$check"; done; \
-		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+	+$(Q)failed= times=; for check in $(ALL_CHECKS); do \
+		begin=$$(date +%s); $(MAKE) $$check || failed="$$failed $$check"; \
+		times="$$times, $$check $$((($$(date +%s) - begin + 30) / 60))"; \
+	done; \
+	echo "minutes$$times"; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 # They build the packages themselves.  The first run fetches Debian systems to build/debian.
 check-deb: packages
@@ -356,7 +360,7 @@ check-arm64: packages
 check-nowhere:
 	$(Q)$(AS_ROOT) tests/run nowhere
 
-# 50 minutes.
+# 25 minutes.
 check-shapes: packages
 	+$(Q)$(MAKE) $(JOBS) VARIANT=plain all tools
 	$(Q)$(AS_ROOT) tests/run shapes

@@ -2,6 +2,7 @@
 """Fixtures: a lab of namespaces, a running daemon, and checks that both leave nothing behind."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -30,6 +31,9 @@ def pytest_addoption(parser):
     parser.addoption("--leave-out", default="", metavar="WHAT",
                      help="leave out what the text of NETFLOWD_DRAW does not draw: `long`, of the "
                      "tests in the file `long`; any other name, half of all tests")
+    parser.addoption("--seen", default="", metavar="FILE",
+                     help="leave out what passed before, as this file of tests/run says, but for "
+                     "the smoke tests to which the kernel makes a difference")
 
 
 def pytest_configure(config):
@@ -66,6 +70,23 @@ def pytest_configure(config):
         config.add_cleanup(config.stash[AGAIN].close)
 
 
+def deselect(config, items, left):
+    """Deselect the items for which left(item) is true."""
+    config.hook.pytest_deselected(items=[item for item in items if left(item)])
+    items[:] = [item for item in items if not left(item)]
+
+
+def leave_out_seen(config, items):
+    """Deselect what passed elsewhere, if the kernel makes no difference to it."""
+    file = config.getoption("--seen")
+    if not file:
+        return
+    skipped = json.loads(pathlib.Path(file).read_text())["seen"]
+    passed = {test for test, reason in skipped.items() if reason is None}
+    deselect(config, items, lambda item: draw.name_in_results(item.nodeid) in passed and
+             not (item.get_closest_marker("smoke") and not item.get_closest_marker("portable")))
+
+
 def leave_out(config, items):
     """Deselect what the draw leaves out; tests/run prints what that is."""
     what = config.getoption("--leave-out")
@@ -78,8 +99,7 @@ def leave_out(config, items):
             raise pytest.UsageError(f"{draw.LONG}: {name} is wrongly listed as alone, or as not")
     left = (draw.long_left_out() if what == "long" else
             draw.half_left_out(set(names.values()), what))
-    config.hook.pytest_deselected(items=[item for item in items if names[item] in left])
-    items[:] = [item for item in items if names[item] not in left]
+    deselect(config, items, lambda item: names[item] in left)
 
 
 # Seconds of the tests that share a daemon: only a few single tests take longer.
@@ -103,6 +123,7 @@ def beside(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     leave_out(config, items)
+    leave_out_seen(config, items)
     if "PYTEST_XDIST_WORKER" in os.environ:
         beside(items)
     missing = [tool for tool in NEEDED if not shutil.which(tool)]

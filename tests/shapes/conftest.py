@@ -3,6 +3,7 @@
 them: the share of estimates that miss their margin.  Bursts have a daemon of their own."""
 
 import contextlib
+import json
 import os
 import pathlib
 import sys
@@ -15,41 +16,52 @@ import pytest
 import matrix
 import topologies
 from judge import Judge
-from lab import hidden, kernel
+from lab import hidden, kernel, paths
 from lab.daemon import Daemon
 from lab.net import Lab
 
 GOVERNORS = ("off", "on")
+SEEN = paths.TREE / "build" / "seen.json"
 
 
 def pytest_addoption(parser):
     parser.addoption("--sample", default="", metavar="COMMIT",
                      help="run only the cells that this text draws, such as a commit's hash")
-    parser.addoption("--emulated", action="store_true",
-                     help="run half of all cells and bursts, as an emulated machine does; kernels "
-                     "whose versions have an odd sum run the other half")
+    parser.addoption("--part", type=part, default=(1, 1), metavar="N/PARTS",
+                     help="run only this part of the cells and bursts")
+    parser.addoption("--skipped", type=part, metavar="N/PARTS",
+                     help="run also this part of those that an earlier run of tests/run skipped")
 
 
-def chosen(config):
-    sample = config.getoption("--sample")
-    if sample:
-        return matrix.sample(sample)
-    return matrix.emulated(turn()) if config.getoption("--emulated") else matrix.CELLS
+def part(text):
+    """(N, PARTS)"""
+    number, parts = map(int, text.split("/"))
+    if not 1 <= number <= parts:
+        raise ValueError
+    return number, parts
 
 
-def turn():
-    return sum(kernel.release()) % 2
+def chosen(config, test, everything):
+    """Those of [(the test's parameter, its id)] that the options choose."""
+    (number, parts), skipped = config.getoption("--part"), config.getoption("--skipped")
+    cells = everything[number - 1::parts]
+    if skipped:
+        seen = json.loads(SEEN.read_text())["seen"]
+        lacking = [cell for cell in everything if seen.get(f"{test}[{cell[1]}]") is not None]
+        cells += [cell for cell in lacking[skipped[0] - 1::skipped[1]] if cell not in cells]
+    return cells
 
 
 def pytest_generate_tests(metafunc):
-    if "cell" in metafunc.fixturenames:
-        metafunc.parametrize("cell", chosen(metafunc.config), ids=str)
-    if "burst" in metafunc.fixturenames:
-        bursts = list(enumerate(matrix.bursts(metafunc.config.getoption("--sample"))))
-        if metafunc.config.getoption("--emulated"):
-            bursts = bursts[turn()::2]
-        metafunc.parametrize("burst", [burst for _, burst in bursts],
-                             ids=[f"{i}-{burst}" for i, burst in bursts])
+    sample = metafunc.config.getoption("--sample")
+    everything = {
+        "cell": [(cell, str(cell)) for cell in
+                 (matrix.sample(sample) if sample else matrix.alternating())],
+        "burst": [(burst, f"{i}-{burst}") for i, burst in enumerate(matrix.bursts(sample))]}
+    for fixture in set(everything) & set(metafunc.fixturenames):
+        test = f"{metafunc.module.__name__}::{metafunc.function.__name__}"
+        drawn = chosen(metafunc.config, f"tests.shapes.{test}", everything[fixture])
+        metafunc.parametrize(fixture, [cell for cell, _ in drawn], ids=[name for _, name in drawn])
 
 
 def pytest_collection_modifyitems(items):

@@ -31,12 +31,12 @@ CELLS = [Cell(topology, load, family) for topology in BUILDERS for load in LOADS
          for family in (4, 6) if makes_sense(topology, load, family)]
 
 
-def emulated(turn):
-    """The cells for an emulated machine: each load in each topology, with IPv4 and IPv6 by turns.
-    The next turn, on another kernel, has the others."""
+def alternating():
+    """All cells, in an order of which every other one has each load in each topology, with IPv4
+    and IPv6 by turns."""
     pairs = itertools.groupby(CELLS, lambda cell: (cell.topology, cell.load.name))
-    cells = [list(families) for _, families in pairs]
-    return [families[(number + turn) % len(families)] for number, families in enumerate(cells)]
+    return list(itertools.chain(*(list(cells)[::-1 if turn % 2 else 1]
+                                  for turn, (_, cells) in enumerate(pairs))))
 
 
 def sample(text):

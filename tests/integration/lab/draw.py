@@ -122,3 +122,9 @@ def half_left_out(names, of, text=TEXT):
 def function_of(nodeid):
     """FILE::TEST of a test's name: without directories and parameters."""
     return nodeid.partition("[")[0].rpartition("/")[2]
+
+
+def name_in_results(nodeid):
+    """The name that a test has in pytest's results, and so in what tests/run keeps of them."""
+    file, _, test = nodeid.partition("::")
+    return f"{file.removesuffix('.py').replace('/', '.')}::{test}"
