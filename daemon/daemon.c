@@ -51,6 +51,7 @@
 /* How long housekeeping waits for a reading that is under way. */
 #define BUSY_RETRY_NS UINT64_C(5000000)
 #define MODULES "/proc/modules"
+#define LARGE_BYTES (256 << 10) /* of a block that is returned to the kernel at once */
 /*
  * A module that is loading has its init functions in kallsyms.  The kernel frees them when they have run
  * (do_init_module), and the next module gets their addresses.  So a second reading, a second later, forgets them.
@@ -933,6 +934,11 @@ int daemon_new(struct daemon **daemon, const struct configuration *configuration
 	r = replay ? 0 : start_helper(fresh);
 	if (r < 0)
 		return r;
+	/*
+	 * Rows of thousands of devices take MiB for some seconds.  In the heap they would leave holes, which glibc
+	 * makes worse: whatever is freed once raises this limit.
+	 */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	/* Huge pages would round the daemon's memory up by many MiB.  The helper's programs may have them. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	r = names_new(&fresh->names);

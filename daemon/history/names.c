@@ -21,7 +21,7 @@
 #include "daemon/probe/probes.h"
 #include "daemon/store/records.h"
 
-/* Intervals for which an unused series is kept, and in which an owner that is not known is looked up again. */
+/* Intervals for which an unused series is kept, if there is room, and in which an unknown owner is looked up again. */
 #define KEEP 360
 #define TRIES 6
 
@@ -98,18 +98,44 @@ static struct series *set(struct entry *entry, int kind, json_t *name)
 	return fresh;
 }
 
-void series_names_tidy(struct series_names *names)
+size_t series_names_count(const struct series_names *names)
 {
+	return names->map.count;
+}
+
+/* For how many intervals an entry was not used; 0: in the last one it was. */
+static uint32_t age_of(const struct series_names *names, const struct entry *entry)
+{
+	uint32_t age = names->interval - entry->used;
+
+	return age < KEEP ? age : KEEP;
+}
+
+/* The age from which on entries go: as many unused ones as SERIES_UNUSED_MAX stay, the newest. */
+static uint32_t oldest_kept(const struct series_names *names)
+{
+	size_t count[KEEP + 1] = {0}, unused = 0;
+	uint32_t age = 1;
+
+	for (size_t i = 0; i < names->map.count; i++)
+		count[age_of(names, &names->entry[i])]++;
+	while (age < KEEP && unused + count[age] <= SERIES_UNUSED_MAX)
+		unused += count[age++];
+	return age;
+}
+
+/* Names of namespaces that come and go would otherwise take as much memory as a stranger likes. */
+static void forget_unused(struct series_names *names)
+{
+	uint32_t until = oldest_kept(names);
 	struct keymap kept = {0};
 	size_t count = 0;
 
-	if (++names->interval % KEEP)
-		return;
 	for (size_t i = 0; i < names->map.count; i++) {
 		struct entry entry = names->entry[i];
 		size_t number;
 
-		if (names->interval - entry.used > KEEP ||
+		if (age_of(names, &entry) >= until ||
 		    keymap_add(&kept, &names->map.key[i], &number) < 0)
 			series_release(&entry.series);
 		else
@@ -117,6 +143,13 @@ void series_names_tidy(struct series_names *names)
 	}
 	keymap_clear(&names->map);
 	names->map = kept;
+}
+
+void series_names_tidy(struct series_names *names)
+{
+	if (names->map.count > SERIES_UNUSED_MAX || names->interval % KEEP == 0)
+		forget_unused(names);
+	names->interval++;
 }
 
 /* ---- parts of names ------------------------------------------------------------ */

@@ -55,7 +55,15 @@ struct series *series_of_probe(struct series_names *names, unsigned int probe);
 struct series *series_of_traffic(struct series_names *names, const struct series_device *device);
 struct series *series_of_seen(struct series_names *names);
 
-/* Call this once per interval: forgets the series that were not used for an hour. */
+/* Unused series that are kept, of about 600 bytes each. */
+#define SERIES_UNUSED_MAX 2048
+
+/*
+ * Call this at the end of each interval: forgets the series that were not used for 360 of them and, if more than
+ * SERIES_UNUSED_MAX were not used in this one, those that were not used for longest.
+ */
 void series_names_tidy(struct series_names *names);
+/* How many series the names own. */
+size_t series_names_count(const struct series_names *names);
 
 #endif

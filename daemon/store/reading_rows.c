@@ -75,27 +75,27 @@ static int add_slots(const struct backend_slots *slots, void *userdata)
 
 /* ---- devices -------------------------------------------------------------- */
 
-static int pack(struct reading_rows *rows, struct reading_packed *packed,
-		const struct nf_hist *hist)
+static int pack(struct reading_rows *rows, const struct nf_hist *hist)
 {
-	unsigned int first = 0, end = NF_HIST_BUCKETS;
+	struct reading_packed *packed;
 
+	if (ARRAY_GROW(rows->packed, rows->packed_count, rows->packed_room) < 0)
+		return -ENOMEM;
+	packed = &rows->packed[rows->packed_count++];
 	*packed = (struct reading_packed){.sum_ns = hist->sum_ns,
 					  .max_ns = hist->max_ns,
 					  .journeys = hist->journeys,
-					  .variance = hist->variance};
-	while (first < end && !hist->bucket[first])
-		first++;
-	while (end > first && !hist->bucket[end - 1])
-		end--;
-	packed->at = rows->buckets;
-	packed->first = (uint16_t)first;
-	packed->count = (uint16_t)(end - first);
-	for (unsigned int i = first; i < end; i++) {
+					  .variance = hist->variance,
+					  .at = rows->buckets};
+	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++) {
+		if (!hist->bucket[i])
+			continue;
 		if (ARRAY_GROW(rows->bucket, rows->buckets, rows->buckets_room) < 0)
 			return -ENOMEM;
-		rows->bucket[rows->buckets++] = hist->bucket[i];
+		rows->bucket[rows->buckets++] =
+			(struct reading_bucket){hist->bucket[i], (uint16_t)i};
 	}
+	packed->count = (uint16_t)(rows->buckets - packed->at);
 	return 0;
 }
 
@@ -108,7 +108,8 @@ static void find_worst(struct reading_device_row *row, const struct backend_devi
 		const struct nf_hist *hist = &device->segment[totals[i]];
 		uint64_t p99_ns;
 
-		if (!row->segment[totals[i]].count || histogram_quantile(hist, 0.99, &p99_ns) < 0 ||
+		if (!(row->segments & UINT32_C(1) << totals[i]) ||
+		    histogram_quantile(hist, 0.99, &p99_ns) < 0 ||
 		    (row->worst.count && p99_ns <= row->worst.p99_ns))
 			continue;
 		row->worst = (struct reading_worst){
@@ -132,13 +133,14 @@ static int add_device(const struct backend_device *device, void *userdata)
 	       sizeof(row->after));
 	copy_name(row->name, device->name);
 	copy_kind(row->kind, device->kind);
+	row->segments = device->used;
+	row->packed = (uint32_t)rows->packed_count;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
-		int r = pack(rows, &row->segment[i], &device->segment[i]);
-
-		if (r < 0)
-			return r;
-		if (row->segment[i].count)
-			histogram_merge(&rows->all[i], &device->segment[i]);
+		if (!(device->used & UINT32_C(1) << i))
+			continue;
+		if (pack(rows, &device->segment[i]) < 0)
+			return -ENOMEM;
+		histogram_merge(&rows->all[i], &device->segment[i]);
 	}
 	find_worst(row, device);
 	return go_on(rows);
@@ -159,15 +161,21 @@ void reading_rows_device(const struct reading_rows *rows, size_t i, struct backe
 void reading_rows_segment(const struct reading_rows *rows, size_t i, enum nf_segment segment,
 			  struct nf_hist *hist)
 {
-	const struct reading_packed *packed = &rows->device[i].segment[segment];
+	const struct reading_device_row *row = &rows->device[i];
+	uint32_t bit = UINT32_C(1) << segment;
+	const struct reading_packed *packed =
+		&rows->packed[row->packed + __builtin_popcount(row->segments & (bit - 1))];
 
+	*hist = (struct nf_hist){0};
+	if (!(row->segments & bit))
+		return;
 	*hist = (struct nf_hist){.sum_ns = packed->sum_ns,
 				 .max_ns = packed->max_ns,
 				 .journeys = packed->journeys,
 				 .variance = packed->variance};
-	if (packed->count)
-		memcpy(&hist->bucket[packed->first], &rows->bucket[packed->at],
-		       packed->count * sizeof(hist->bucket[0]));
+	for (const struct reading_bucket *bucket = &rows->bucket[packed->at];
+	     bucket < &rows->bucket[packed->at + packed->count]; bucket++)
+		hist->bucket[bucket->number] = bucket->count;
 }
 
 /* ---- all parts ------------------------------------------------------------ */
@@ -202,13 +210,33 @@ static int walk(struct reading_rows *rows, const struct backend *backend, enum r
 	}
 }
 
+/* The array with room for `count` elements only, if there are any. */
+static void *fit(void *array, size_t count, size_t size)
+{
+	void *smaller = count ? reallocarray(array, count, size) : NULL;
+
+	return smaller ? smaller : array;
+}
+
+/* The arrays of devices doubled their room, and a reading is kept for long. */
+static void shrink(struct reading_rows *rows)
+{
+	if (!rows->device)
+		return;
+	rows->device = fit(rows->device, rows->count, sizeof(*rows->device));
+	rows->packed = fit(rows->packed, rows->packed_count, sizeof(*rows->packed));
+	rows->bucket = fit(rows->bucket, rows->buckets, sizeof(*rows->bucket));
+}
+
 int reading_rows_step(struct reading_rows *rows, const struct backend *backend,
 		      enum reading_part part, struct backend_cursor *cursor)
 {
 	int r = walk(rows, backend, part, cursor);
 
-	if (r == 0)
+	if (r == 0) {
+		shrink(rows);
 		set_names(rows);
+	}
 	return r;
 }
 
@@ -219,6 +247,7 @@ void reading_rows_clear(struct reading_rows *rows)
 	free(rows->napi);
 	free(rows->slots);
 	free(rows->device);
+	free(rows->packed);
 	free(rows->bucket);
 	free(rows->all);
 	*rows = (struct reading_rows){0};

@@ -15,13 +15,20 @@ struct reading_slots_row {
 	char name[NF_DEVICE_NAME + 1];
 };
 
-/* A histogram without the empty buckets at both ends: 1.1 KB would be 30 MB for 2,000 devices. */
+/*
+ * A histogram without its empty buckets: 1.1 KB for each segment would be 30 MB for 2,000 devices, and a reading has
+ * 16,000 after others came and went.
+ */
 struct reading_packed {
 	uint64_t sum_ns, max_ns, journeys, variance;
-	size_t at;	/* of its first bucket among all */
-	uint16_t first; /* the number of that bucket */
-	uint16_t count; /* 0: the histogram is empty */
+	size_t at; /* of its first bucket among all */
+	uint16_t count;
 };
+
+struct reading_bucket {
+	uint64_t count;
+	uint16_t number;
+} __attribute__((packed, aligned(2)));
 
 struct reading_device_row {
 	/* Bytes of struct backend_device before and after its histograms. */
@@ -30,7 +37,8 @@ struct reading_device_row {
 			    offsetof(struct backend_device, segment) -
 			    sizeof(((struct backend_device *)NULL)->segment)];
 	char name[NF_DEVICE_NAME + 1], kind[NF_DEVICE_KIND + 1];
-	struct reading_packed segment[NF_SEGMENT_COUNT];
+	uint32_t segments; /* a bit for each that has a histogram */
+	uint32_t packed;   /* the first of these among all */
 	struct reading_worst worst;
 };
 
@@ -42,7 +50,10 @@ struct reading_rows {
 	struct reading_napi_row *napi;
 	struct reading_slots_row *slots;
 	struct reading_device_row *device;
-	uint64_t *bucket; /* of all devices */
+	/* Of all devices: */
+	struct reading_packed *packed;
+	size_t packed_count, packed_room;
+	struct reading_bucket *bucket;
 	size_t buckets, buckets_room;
 	struct nf_hist *all; /* NF_SEGMENT_COUNT sums over all devices; NULL: there are none */
 	uint64_t deadline_ns;

@@ -72,6 +72,10 @@ FAULTS = [
           "daemon/history/reader_sums.c", "json_object_set_new(names, key, json_null());", ";"),
     Fault("rows of one name stay two rows", "daemon/history/test_archive",
           "daemon/history/reader_sums.c", "return any ? join_equal(rows) : 0;", "return 0;"),
+    Fault("names that are not used stay for an hour, however many", "daemon/history/test_names",
+          "daemon/history/names.c", "unused + count[age] <= SERIES_UNUSED_MAX", "1"),
+    Fault("the newest names go first", "daemon/history/test_names",
+          "daemon/history/names.c", "age_of(names, &entry) >= until", "age_of(names, &entry) == 1"),
     # ---- core ----
     Fault("without evidence a place refines nothing", "daemon/core/test_infer",
           "daemon/core/infer.c", "(out->candidates[0]->set || out->candidates[0]->clear)", "1"),

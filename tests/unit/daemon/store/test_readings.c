@@ -102,6 +102,7 @@ static int devices(const struct backend *backend, struct backend_cursor *cursor,
 		device.segment[NF_SEGMENT_TX_TOTAL].bucket[20 + cursor->next] = fake.value;
 		device.segment[NF_SEGMENT_TX_TOTAL].max_ns = UINT64_C(1) << 30;
 		device.segment[NF_SEGMENT_TX_TOTAL].sum_ns = 5;
+		device.used = UINT32_C(1) << NF_SEGMENT_TX_TOTAL;
 		spin(fake.row_ns);
 		cursor->next++;
 		r = visit(&device, userdata);
