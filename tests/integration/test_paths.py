@@ -65,8 +65,8 @@ def test_reader_that_waits_has_every_stage(daemon, pair, transport, version):
     record = records[0]
     journeys.check(record, lived_ns=lived)
     names = journeys.names(record)
-    assert names[names.index("softirq_entry"):] == ["softirq_entry", "receive", "sock_queue",
-                                                    "wakeup", "run", "copy"]
+    assert names[names.index("softirq_entry"):] == [
+        "softirq_entry", "receive", "sock_queue", "wakeup", "run", "copy"], record
     assert record["missing"] == [] and record["comparable"] is True
 
 
