@@ -217,6 +217,11 @@ TEST(test_reports_of_groups_in_a_qdisc)
 		{E(IP) | E(EXPIRED), KNOWLEDGE_FAULT},
 		{E(IP) | E(OPTIONS), KNOWLEDGE_FAULT},
 		{E(IP) | E(UNICAST), KNOWLEDGE_FAULT},
+		{E(IP) | E(LINK_LOCAL), KNOWLEDGE_BENIGN}, /* for routers */
+		{E(IP) | E(LINK_LOCAL) | E(UNICAST), KNOWLEDGE_FAULT},
+		{E(IP) | E(LINK_LOCAL) | E(EXPIRED), KNOWLEDGE_FAULT}, /* OSPF */
+		{E(IP) | E(LINK_LOCAL) | E(OPTIONS) | E(EXPIRED), KNOWLEDGE_BENIGN},
+		{E(IP), KNOWLEDGE_FAULT},
 		{0, KNOWLEDGE_FAULT},
 	};
 
@@ -229,6 +234,8 @@ TEST(test_reports_of_groups_in_a_qdisc)
 		check(inferred("kfree_skb_list", NULL, leaving | cases[j].evidence), "QDISC_DROP",
 		      true, cases[j].class);
 	}
+	check(inferred("kfree_skb_list", NULL, leaving | E(IP) | E(BAD_SOURCE)), "QDISC_DROP", true,
+	      KNOWLEDGE_BENIGN); /* DAD */
 	infer_set_kernel(NULL);
 	/* Nothing was read: on trace events, or in a history of the first format. */
 	check(inferred("__dev_queue_xmit", "QDISC_DROP", 0), "QDISC_DROP", false, KNOWLEDGE_FAULT);
