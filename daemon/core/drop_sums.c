@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "common/array.h"
-
-#define NO_ROW UINT32_MAX
-#define HEADS_MIN 64
+#include "common/hash.h"
+#include "common/map.h"
 
 struct row {
 	struct drop_sum sum;	/* its count: kept for good */
 	struct drop_count read; /* of this reading */
-	uint32_t next;		/* with the same hash, or NO_ROW */
 	uint32_t times;		/* that counts were kept */
 	/* Valid while folding: */
 	bool gone;   /* of a namespace that is certainly gone */
@@ -25,9 +23,7 @@ struct drop_sums {
 	/* The first `kept` rows are kept, the others were only read. */
 	struct row *row;
 	size_t kept, count, room;
-	/* The first row of each hash, or NO_ROW. */
-	uint32_t *head;
-	size_t heads; /* a power of two */
+	struct map map; /* of the rows */
 	/* Sorted by reason, location and evidence. */
 	struct drop_sum *gone;
 	size_t gone_count, gone_room;
@@ -37,19 +33,12 @@ struct drop_sums {
 
 int drop_sums_new(struct drop_sums **sums, size_t keys)
 {
-	OWN_DROP_SUMS struct drop_sums *fresh = calloc(1, sizeof(*fresh));
+	struct drop_sums *fresh = calloc(1, sizeof(*fresh));
 
 	if (!fresh)
 		return -ENOMEM;
 	fresh->keys = keys;
-	for (fresh->heads = HEADS_MIN; fresh->heads < keys;)
-		fresh->heads *= 2;
-	fresh->head = malloc(fresh->heads * sizeof(*fresh->head));
-	if (!fresh->head)
-		return -ENOMEM;
-	for (size_t i = 0; i < fresh->heads; i++)
-		fresh->head[i] = NO_ROW;
-	*sums = TAKE_PTR(fresh);
+	*sums = fresh;
 	return 0;
 }
 
@@ -58,7 +47,7 @@ void drop_sums_free(struct drop_sums **sums)
 	if (!*sums)
 		return;
 	free((*sums)->row);
-	free((*sums)->head);
+	map_clear(&(*sums)->map);
 	free((*sums)->gone);
 	free(*sums);
 	*sums = NULL;
@@ -66,36 +55,36 @@ void drop_sums_free(struct drop_sums **sums)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static uint32_t *head_of(const struct drop_sums *sums, const struct nf_drop_key *key)
+static uint64_t hash_of(const struct nf_drop_key *key)
 {
-	uint64_t words[sizeof(*key) / sizeof(uint64_t)], hash = 0;
+	_Static_assert(sizeof(*key) % sizeof(uint64_t) == 0, "the key is whole words");
+	return hash_words(0, key, sizeof(*key));
+}
 
-	_Static_assert(sizeof(words) == sizeof(*key), "the key is whole words");
-	memcpy(words, key, sizeof(words));
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL ^ hash >> 29;
-	return &sums->head[hash >> 32 & (sums->heads - 1)];
+static bool is(const void *rows, size_t number, const void *key)
+{
+	const struct row *row = rows;
+
+	return !memcmp(&row[number].sum.key, key, sizeof(row->sum.key));
 }
 
 static struct row *find(const struct drop_sums *sums, const struct nf_drop_key *key)
 {
-	uint32_t i = *head_of(sums, key);
+	size_t number;
 
-	while (i != NO_ROW && memcmp(&sums->row[i].sum.key, key, sizeof(*key)) != 0)
-		i = sums->row[i].next;
-	return i == NO_ROW ? NULL : &sums->row[i];
+	return map_find(&sums->map, hash_of(key), is, sums->row, key, &number) ? &sums->row[number]
+									       : NULL;
 }
 
 /* Append a row for the sum's key; there must be room for it. */
 static struct row *append(struct drop_sums *sums, const struct drop_sum *sum)
 {
-	uint32_t *head = head_of(sums, &sum->key);
 	struct row *row = &sums->row[sums->count];
 
-	*row = (struct row){.sum = *sum, .next = *head};
+	*row = (struct row){.sum = *sum};
 	row->sum.count = (struct drop_count){0};
 	row->sum.gone = false;
-	*head = (uint32_t)sums->count++;
+	map_add(&sums->map, hash_of(&sum->key), sums->count++);
 	return row;
 }
 
@@ -118,11 +107,9 @@ static void take_name(struct row *row, const struct drop_sum *sum)
 
 void drop_sums_begin(struct drop_sums *sums)
 {
-	/* Each is the first one of its hash when it is its turn. */
 	while (sums->count > sums->kept) {
-		const struct row *row = &sums->row[--sums->count];
-
-		*head_of(sums, &row->sum.key) = row->next;
+		sums->count--;
+		map_remove(&sums->map, hash_of(&sums->row[sums->count].sum.key), sums->count);
 	}
 	for (size_t i = 0; i < sums->count; i++)
 		sums->row[i].read = (struct drop_count){0};
@@ -133,10 +120,9 @@ int drop_sums_add(struct drop_sums *sums, const struct drop_sum *sum)
 	struct row *row = find(sums, &sum->key);
 
 	if (!row) {
-		int r = ARRAY_GROW(sums->row, sums->count, sums->room);
-
-		if (r < 0)
-			return r;
+		if (ARRAY_GROW(sums->row, sums->count, sums->room) < 0 ||
+		    map_reserve(&sums->map, sums->count + 1) < 0)
+			return -ENOMEM;
 		row = append(sums, sum);
 	}
 	take_name(row, sum);
@@ -149,6 +135,8 @@ int drop_sums_reserve(struct drop_sums *sums, size_t more)
 	size_t room = sums->kept + more;
 	void *rows;
 
+	if (map_reserve(&sums->map, room) < 0)
+		return -ENOMEM;
 	if (room <= sums->room)
 		return 0;
 	rows = reallocarray(sums->row, room, sizeof(*sums->row));
@@ -299,16 +287,12 @@ static void find_steady(struct drop_sums *sums)
 	}
 }
 
-static void link_rows(struct drop_sums *sums)
+/* After rows moved or went: the map keeps its memory. */
+static void number_again(struct drop_sums *sums)
 {
-	for (size_t i = 0; i < sums->heads; i++)
-		sums->head[i] = NO_ROW;
-	for (size_t i = 0; i < sums->count; i++) {
-		uint32_t *head = head_of(sums, &sums->row[i].sum.key);
-
-		sums->row[i].next = *head;
-		*head = (uint32_t)i;
-	}
+	map_forget(&sums->map);
+	for (size_t i = 0; i < sums->count; i++)
+		map_add(&sums->map, hash_of(&sums->row[i].sum.key), i);
 }
 
 size_t drop_sums_fold(struct drop_sums *sums)
@@ -324,7 +308,7 @@ size_t drop_sums_fold(struct drop_sums *sums)
 	while (sums->count > sums->keys / 2 && fold_row(sums, &sums->row[sums->count - 1]) == 0)
 		sums->count--;
 	sums->kept = sums->count;
-	link_rows(sums);
+	number_again(sums);
 	return before - sums->kept;
 }
 

@@ -1,80 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/core/keymap.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_MIN 64
+#include "common/array.h"
+#include "common/hash.h"
 
-void keymap_clear(struct keymap *map)
+void keymap_clear(struct keymap *keymap)
 {
-	free(map->key);
-	free(map->head);
-	*map = (struct keymap){0};
+	free(keymap->key);
+	map_clear(&keymap->map);
+	*keymap = (struct keymap){0};
 }
 
-static size_t place(const struct keymap *map, const struct keymap_key *key)
+static uint64_t hash_of(const struct keymap_key *key)
 {
-	uint64_t hash = 0;
-	size_t at;
-
-	for (size_t i = 0; i < KEYMAP_WORDS; i++)
-		hash = (hash ^ key->word[i]) * 0x9e3779b97f4a7c15ULL ^ hash >> 29;
-	at = hash >> 32 & (map->heads - 1);
-	while (map->head[at] && memcmp(&map->key[map->head[at] - 1], key, sizeof(*key)) != 0)
-		at = (at + 1) & (map->heads - 1);
-	return at;
+	return hash_words(0, key, sizeof(*key));
 }
 
-static int grow(struct keymap *map)
+static bool is(const void *keys, size_t number, const void *key)
 {
-	size_t room = map->room ? 2 * map->room : ROOM_MIN;
-	uint32_t *head = calloc(2 * room, sizeof(*head));
-	void *keys = head ? reallocarray(map->key, room, sizeof(*map->key)) : NULL;
-
-	if (!keys) {
-		free(head);
-		return -ENOMEM;
-	}
-	map->key = keys;
-	map->room = room;
-	free(map->head);
-	map->head = head;
-	map->heads = 2 * room;
-	for (size_t i = 0; i < map->count; i++)
-		map->head[place(map, &map->key[i])] = (uint32_t)i + 1;
-	return 0;
+	return !memcmp((const struct keymap_key *)keys + number, key, sizeof(struct keymap_key));
 }
 
-bool keymap_find(const struct keymap *map, const struct keymap_key *key, size_t *number)
+bool keymap_find(const struct keymap *keymap, const struct keymap_key *key, size_t *number)
 {
-	size_t at;
-
-	if (!map->heads)
-		return false;
-	at = place(map, key);
-	if (!map->head[at])
-		return false;
-	*number = map->head[at] - 1;
-	return true;
+	return map_find(&keymap->map, hash_of(key), is, keymap->key, key, number);
 }
 
-int keymap_add(struct keymap *map, const struct keymap_key *key, size_t *number)
+int keymap_add(struct keymap *keymap, const struct keymap_key *key, size_t *number)
 {
-	size_t at;
+	int r;
 
-	if (map->count == map->room) {
-		int r = grow(map);
-
-		if (r < 0)
-			return r;
-	}
-	at = place(map, key);
-	if (!map->head[at]) {
-		map->key[map->count] = *key;
-		map->head[at] = (uint32_t)++map->count;
-	}
-	*number = map->head[at] - 1;
+	if (keymap_find(keymap, key, number))
+		return 0;
+	r = ARRAY_GROW(keymap->key, keymap->count, keymap->room);
+	if (r == 0)
+		r = map_add(&keymap->map, hash_of(key), keymap->count);
+	if (r < 0)
+		return r;
+	*number = keymap->count++;
+	keymap->key[*number] = *key;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/cleanup.h"
+#include "common/map.h"
 
 #define KEYMAP_WORDS 7
 
@@ -19,16 +20,15 @@ struct keymap_key {
 struct keymap {
 	struct keymap_key *key;
 	size_t count, room;
-	uint32_t *head; /* by hash: a number + 1; 0: none */
-	size_t heads;	/* a power of two, or 0 */
+	struct map map;
 };
 
-void keymap_clear(struct keymap *map);
+void keymap_clear(struct keymap *keymap);
 #define OWN_KEYMAP CLEANUP(keymap_clear)
 
 /* The number of a key; false: it has none. */
-bool keymap_find(const struct keymap *map, const struct keymap_key *key, size_t *number);
+bool keymap_find(const struct keymap *keymap, const struct keymap_key *key, size_t *number);
 /* The number of a key, which is added if it is new.  -ENOMEM. */
-int keymap_add(struct keymap *map, const struct keymap_key *key, size_t *number);
+int keymap_add(struct keymap *keymap, const struct keymap_key *key, size_t *number);
 
 #endif

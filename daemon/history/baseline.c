@@ -8,7 +8,9 @@
 #include <jansson.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/json.h"
+#include "common/map.h"
 #include "daemon/history/baseline_key.h"
 #include "daemon/history/baseline_view.h"
 #include "daemon/history/batch.h"
@@ -18,12 +20,6 @@
 
 #define US INT64_C(1000000)
 #define BUCKET_US (BASELINE_STEP_S * US)
-
-/* Causes and families have texts, and are found by them. */
-struct index {
-	uint32_t *head; /* a number + 1; 0: none */
-	size_t heads;	/* a power of two */
-};
 
 struct cause {
 	char *key;
@@ -46,7 +42,7 @@ struct baseline {
 	size_t causes, causes_room;
 	struct family *family;
 	size_t families, families_room;
-	struct index by_key, by_family;
+	struct map by_key, by_family; /* by their texts */
 	bool full;
 };
 
@@ -79,63 +75,31 @@ void baseline_free(struct baseline **baseline)
 		free(old->family[i].key);
 	free(old->cause);
 	free(old->family);
-	free(old->by_key.head);
-	free(old->by_family.head);
+	map_clear(&old->by_key);
+	map_clear(&old->by_family);
 	free(old);
 }
 
 /* ---- finding ------------------------------------------------------------------------- */
 
-typedef const char *(*index_key)(const struct baseline *baseline, size_t number);
-
-static const char *key_of_cause(const struct baseline *baseline, size_t number)
+static bool is_cause(const void *causes, size_t number, const void *key)
 {
-	return baseline->cause[number]->key;
+	return !strcmp(((struct cause *const *)causes)[number]->key, key);
 }
 
-static const char *key_of_family(const struct baseline *baseline, size_t number)
+static bool is_family(const void *families, size_t number, const void *key)
 {
-	return baseline->family[number].key;
+	return !strcmp(((const struct family *)families)[number].key, key);
 }
 
-/* Where the number of a text is, or must be.  The index has room. */
-static uint32_t *look_up(const struct baseline *baseline, const struct index *index, index_key key,
-			 const char *text)
+static struct cause *known_cause(const struct baseline *baseline, const char *key)
 {
-	size_t at = series_hash(0, text) * 0x9e3779b97f4a7c15ULL >> 32 & (index->heads - 1);
+	size_t number;
 
-	while (index->head[at] && strcmp(key(baseline, index->head[at] - 1), text) != 0)
-		at = (at + 1) & (index->heads - 1);
-	return &index->head[at];
-}
-
-/* Put all numbers into the index again, with room for as many and one more. */
-static int build(const struct baseline *baseline, struct index *index, index_key key, size_t count)
-{
-	struct index fresh = {.heads = 64};
-
-	while (fresh.heads < 4 * (count + 1))
-		fresh.heads *= 2;
-	fresh.head = calloc(fresh.heads, sizeof(*fresh.head));
-	if (!fresh.head)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		*look_up(baseline, &fresh, key, key(baseline, i)) = (uint32_t)i + 1;
-	free(index->head);
-	*index = fresh;
-	return 0;
-}
-
-static void forget_index(struct index *index)
-{
-	free(index->head);
-	*index = (struct index){0};
-}
-
-static int make_room(const struct baseline *baseline, struct index *index, index_key key,
-		     size_t count)
-{
-	return index->heads < 2 * (count + 1) ? build(baseline, index, key, count) : 0;
+	return map_find(&baseline->by_key, hash_text(0, key), is_cause, baseline->cause, key,
+			&number)
+		       ? baseline->cause[number]
+		       : NULL;
 }
 
 /* ---- folding and forgetting ------------------------------------------------------------ */
@@ -160,17 +124,15 @@ static void merge(struct cause *into, const struct cause *from)
 		into->count[i] = saturated((uint64_t)into->count[i] + from->count[i]);
 }
 
-/* After causes or families have new numbers.  An index that finds no memory is empty, and made when it is needed. */
-static int rebuild(struct baseline *baseline)
+/* After causes or families have new numbers, of which there are not more than before: the maps keep their memory. */
+static void number_again(struct baseline *baseline)
 {
-	int r;
-
-	forget_index(&baseline->by_key);
-	forget_index(&baseline->by_family);
-	r = build(baseline, &baseline->by_key, key_of_cause, baseline->causes);
-	if (r == 0)
-		r = build(baseline, &baseline->by_family, key_of_family, baseline->families);
-	return r;
+	map_forget(&baseline->by_key);
+	map_forget(&baseline->by_family);
+	for (size_t i = 0; i < baseline->causes; i++)
+		map_add(&baseline->by_key, hash_text(0, baseline->cause[i]->key), i);
+	for (size_t i = 0; i < baseline->families; i++)
+		map_add(&baseline->by_family, hash_text(0, baseline->family[i].key), i);
 }
 
 /* All causes of a family become its first one. */
@@ -204,7 +166,8 @@ static int fold(struct baseline *baseline, uint32_t number)
 	} else {
 		free(key);
 	}
-	return rebuild(baseline);
+	number_again(baseline);
+	return 0;
 }
 
 /* The family with the most causes; false: none has two. */
@@ -255,7 +218,8 @@ static int tidy(struct baseline *baseline)
 	for (size_t i = 0; i < baseline->causes; i++)
 		baseline->cause[i]->family = renamed[baseline->cause[i]->family];
 	baseline->full = false;
-	return rebuild(baseline);
+	number_again(baseline);
+	return 0;
 }
 
 /* ---- time -------------------------------------------------------------------------------- */
@@ -332,24 +296,25 @@ void baseline_cover_time(struct baseline *baseline, int64_t from_us, int64_t to_
 /* The number of a family, which is added if it is new.  -ENOSPC, -ENOMEM. */
 static int find_family(struct baseline *baseline, const char *key, uint32_t *number)
 {
-	uint32_t *head;
-	int r = make_room(baseline, &baseline->by_family, key_of_family, baseline->families);
+	struct family *fresh;
+	uint64_t hash = hash_text(0, key);
+	size_t known;
 
-	if (r < 0 || ARRAY_GROW(baseline->family, baseline->families, baseline->families_room) < 0)
-		return -ENOMEM;
-	head = look_up(baseline, &baseline->by_family, key_of_family, key);
-	if (!*head && baseline->families == BASELINE_CAUSES)
-		return -ENOSPC;
-	if (!*head) {
-		struct family *fresh = &baseline->family[baseline->families];
-
-		*fresh = (struct family){.key = strdup(key)};
-		if (!fresh->key)
-			return -ENOMEM;
-		*head = (uint32_t)++baseline->families;
+	if (map_find(&baseline->by_family, hash, is_family, baseline->family, key, &known)) {
+		*number = (uint32_t)known;
+		return 0;
 	}
-	*number = *head - 1;
-	return 0;
+	if (baseline->families == BASELINE_CAUSES)
+		return -ENOSPC;
+	if (ARRAY_GROW(baseline->family, baseline->families, baseline->families_room) < 0 ||
+	    map_reserve(&baseline->by_family, baseline->families + 1) < 0)
+		return -ENOMEM;
+	fresh = &baseline->family[baseline->families];
+	*fresh = (struct family){.key = strdup(key)};
+	if (!fresh->key)
+		return -ENOMEM;
+	*number = (uint32_t)baseline->families++;
+	return map_add(&baseline->by_family, hash, *number);
 }
 
 /* Make room for one more cause of a family.  -ENOSPC: there is none. */
@@ -368,9 +333,9 @@ static int add_cause(struct baseline *baseline, const char *key, uint32_t family
 		     struct cause **cause)
 {
 	struct cause *fresh;
-	int r = make_room(baseline, &baseline->by_key, key_of_cause, baseline->causes);
 
-	if (r < 0 || ARRAY_GROW(baseline->cause, baseline->causes, baseline->causes_room) < 0)
+	if (ARRAY_GROW(baseline->cause, baseline->causes, baseline->causes_room) < 0 ||
+	    map_reserve(&baseline->by_key, baseline->causes + 1) < 0)
 		return -ENOMEM;
 	fresh = calloc(1, sizeof(*fresh));
 	if (fresh)
@@ -381,19 +346,10 @@ static int add_cause(struct baseline *baseline, const char *key, uint32_t family
 	}
 	fresh->family = family;
 	baseline->cause[baseline->causes] = fresh;
-	*look_up(baseline, &baseline->by_key, key_of_cause, key) = (uint32_t)++baseline->causes;
+	map_add(&baseline->by_key, hash_text(0, key), baseline->causes++);
 	baseline->family[family].causes++;
 	*cause = fresh;
 	return 0;
-}
-
-static struct cause *known_cause(const struct baseline *baseline, const char *key)
-{
-	uint32_t head = baseline->by_key.heads
-				? *look_up(baseline, &baseline->by_key, key_of_cause, key)
-				: 0;
-
-	return head ? baseline->cause[head - 1] : NULL;
 }
 
 /* -ENOSPC: there is no room for another cause. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "daemon/history/vector.h"
 
 #define ROOM_MIN 64
@@ -19,17 +20,18 @@ void sums_clear(struct sums *sums)
 	free(sums->row);
 	free(sums->value);
 	free(sums->weight);
-	free(sums->head);
+	map_clear(&sums->map);
 	sums_init(sums, sums->width);
 }
 
-static size_t place(const struct sums *sums, int64_t row)
+static uint64_t hash_of(int64_t row)
 {
-	size_t at = (uint64_t)row * 0x9e3779b97f4a7c15ULL >> 32 & (sums->heads - 1);
+	return hash_word(0, (uint64_t)row);
+}
 
-	while (sums->head[at] && sums->row[sums->head[at] - 1] != row)
-		at = (at + 1) & (sums->heads - 1);
-	return at;
+static bool is(const void *rows, size_t number, const void *row)
+{
+	return ((const int64_t *)rows)[number] == *(const int64_t *)row;
 }
 
 /* Each array keeps its old size if a later one cannot grow. */
@@ -37,7 +39,6 @@ static int grow(struct sums *sums)
 {
 	size_t room = sums->room ? 2 * sums->room : ROOM_MIN;
 	void *row = reallocarray(sums->row, room, sizeof(*sums->row)), *value, *weight;
-	uint32_t *head;
 
 	if (!row)
 		return -ENOMEM;
@@ -50,36 +51,26 @@ static int grow(struct sums *sums)
 	if (!weight)
 		return -ENOMEM;
 	sums->weight = weight;
-	head = calloc(2 * room, sizeof(*head));
-	if (!head)
-		return -ENOMEM;
-	free(sums->head);
-	sums->head = head;
-	sums->heads = 2 * room;
 	sums->room = room;
-	for (size_t i = 0; i < sums->count; i++)
-		sums->head[place(sums, sums->row[i])] = (uint32_t)i + 1;
 	return 0;
 }
 
 int sums_find(struct sums *sums, int64_t row, size_t *index)
 {
-	size_t at;
+	int r = 0;
 
-	if (sums->count == sums->room) {
-		int r = grow(sums);
-
-		if (r < 0)
-			return r;
-	}
-	at = place(sums, row);
-	if (!sums->head[at]) {
-		sums->row[sums->count] = row;
-		sums->weight[sums->count] = 0;
-		memset(sums_value(sums, sums->count), 0, sums->width * sizeof(*sums->value));
-		sums->head[at] = (uint32_t)++sums->count;
-	}
-	*index = sums->head[at] - 1;
+	if (map_find(&sums->map, hash_of(row), is, sums->row, &row, index))
+		return 0;
+	if (sums->count == sums->room)
+		r = grow(sums);
+	if (r == 0)
+		r = map_add(&sums->map, hash_of(row), sums->count);
+	if (r < 0)
+		return r;
+	*index = sums->count++;
+	sums->row[*index] = row;
+	sums->weight[*index] = 0;
+	memset(sums_value(sums, *index), 0, sums->width * sizeof(*sums->value));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/cleanup.h"
+#include "common/map.h"
 
 struct sums {
 	size_t width; /* values of a vector */
@@ -14,8 +15,7 @@ struct sums {
 	int64_t *row;	  /* the series */
 	uint64_t *value;  /* `width` for each */
 	uint32_t *weight; /* the largest that was added */
-	uint32_t *head;	  /* by hash: an index + 1; 0: none */
-	size_t heads;	  /* a power of two, or 0 */
+	struct map map;
 };
 
 /* Begin with no series. */

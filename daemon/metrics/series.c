@@ -7,6 +7,8 @@
 #include <sys/random.h>
 
 #include "common/array.h"
+#include "common/hash.h"
+#include "common/map.h"
 
 /* Keys that are not in the readings any more are remembered up to this many; see must_remember(). */
 #define REMEMBERED_MAX 8192
@@ -34,8 +36,7 @@ struct series {
 	uint64_t seed;
 	struct entry *entry;
 	size_t count, room;
-	uint32_t *index; /* of entry[] plus 1, by hash; 0: free */
-	size_t slots;	 /* a power of two, more than twice `count` */
+	struct map map;
 	struct group *group;
 	size_t groups, groups_room;
 	uint32_t *shown; /* indices of the entries that are shown */
@@ -45,42 +46,27 @@ struct series {
 
 /* ---- the table --------------------------------------------------------------- */
 
-static uint64_t hash(const struct series *series, const struct series_key *key)
+static uint64_t hash_of(const struct series *series, const struct series_key *key)
 {
-	uint64_t h = series->seed, word;
-
-	_Static_assert(SERIES_KEY_MAX % sizeof(word) == 0, "whole words");
-	for (size_t i = 0; i < SERIES_KEY_MAX; i += sizeof(word)) {
-		memcpy(&word, key->bytes + i, sizeof(word));
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	return h ^ h >> 32;
+	_Static_assert(SERIES_KEY_MAX % sizeof(uint64_t) == 0, "whole words");
+	return hash_words(series->seed, key->bytes, SERIES_KEY_MAX);
 }
 
-/* The slot of the key, or the free one where it belongs. */
-static uint32_t *slot_of(const struct series *series, const struct series_key *key)
+static bool is(const void *entries, size_t number, const void *key)
 {
-	size_t i = hash(series, key) & (series->slots - 1);
+	const struct entry *entry = entries;
 
-	while (series->index[i] &&
-	       memcmp(&series->entry[series->index[i] - 1].key, key, sizeof(*key)) != 0)
-		i = (i + 1) & (series->slots - 1);
-	return &series->index[i];
+	return !memcmp(&entry[number].key, key, sizeof(entry->key));
 }
 
-static int reindex(struct series *series, size_t slots)
+/* NULL: there is none. */
+static struct entry *find_entry(const struct series *series, const struct series_key *key)
 {
-	uint32_t *index = calloc(slots, sizeof(*index));
+	size_t number;
 
-	if (!index)
-		return -ENOMEM;
-	free(series->index);
-	series->index = index;
-	series->slots = slots;
-	for (size_t i = 0; i < series->count; i++)
-		*slot_of(series, &series->entry[i].key) = (uint32_t)i + 1;
-	return 0;
+	if (!map_find(&series->map, hash_of(series, key), is, series->entry, key, &number))
+		return NULL;
+	return &series->entry[number];
 }
 
 static int add_entry(struct series *series, const struct series_key *key, const char *text,
@@ -92,13 +78,12 @@ static int add_entry(struct series *series, const struct series_key *key, const 
 	if (text && !copy)
 		return -ENOMEM;
 	if (ARRAY_GROW(series->entry, series->count, series->room) < 0 ||
-	    (series->count * 2 >= series->slots && reindex(series, series->slots * 2) < 0)) {
+	    map_add(&series->map, hash_of(series, key), series->count) < 0) {
 		free(copy);
 		return -ENOMEM;
 	}
-	entry = &series->entry[series->count];
+	entry = &series->entry[series->count++];
 	*entry = (struct entry){.key = *key, .text = copy, .group = group};
-	*slot_of(series, key) = (uint32_t)++series->count;
 	return 0;
 }
 
@@ -114,8 +99,6 @@ int metrics_series_new(struct series **series, bool folds)
 	/* Without a random seed, a user who chooses the names of devices could make rounds slow, no more. */
 	if (getrandom(&fresh->seed, sizeof(fresh->seed), GRND_NONBLOCK) < 0)
 		fresh->seed = (uintptr_t)fresh;
-	if (reindex(fresh, 64) < 0)
-		return -ENOMEM;
 	*series = TAKE_PTR(fresh);
 	return 0;
 }
@@ -129,7 +112,7 @@ void metrics_series_free(struct series **series)
 	for (size_t i = 0; i < old->count; i++)
 		free(old->entry[i].text);
 	free(old->entry);
-	free(old->index);
+	map_clear(&old->map);
 	free(old->group);
 	free(old->shown);
 	free(old);
@@ -184,11 +167,11 @@ int metrics_series_add(struct series *series, const struct series_key *key, uint
 	uint32_t group;
 	int r = find_group(series, number, &group);
 
-	if (r == 0 && !*slot_of(series, key))
+	if (r == 0 && !find_entry(series, key))
 		r = add_entry(series, key, text, group);
 	if (r < 0)
 		return r;
-	entry = &series->entry[*slot_of(series, key) - 1];
+	entry = find_entry(series, key);
 	entry->seen = true;
 	add(entry->now, values);
 	add(series->group[group].now, values);
@@ -201,7 +184,7 @@ int metrics_series_add_moved(struct series *series, const struct series_key *key
 	int r = metrics_series_add(series, key, number, text, values);
 
 	if (r == 0)
-		add(series->entry[*slot_of(series, key) - 1].last, values);
+		add(find_entry(series, key)->last, values);
 	return r;
 }
 
@@ -345,10 +328,10 @@ static void forget_gone(struct series *series)
 	if (kept == before)
 		return;
 	series->count = kept;
-	/* The table keeps its size, so that this needs no memory. */
-	memset(series->index, 0, series->slots * sizeof(*series->index));
+	/* The map keeps its memory, so that this needs none. */
+	map_forget(&series->map);
 	for (size_t i = 0; i < kept; i++)
-		*slot_of(series, &series->entry[i].key) = (uint32_t)i + 1;
+		map_add(&series->map, hash_of(series, &series->entry[i].key), i);
 }
 
 /* A series that is idle and whose key is gone ends, also if no other key needs it. */

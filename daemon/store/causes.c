@@ -5,16 +5,15 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/hash.h"
+#include "common/map.h"
 #include "daemon/core/drop.h"
 #include "daemon/store/cause_index.h"
 #include "daemon/store/records.h"
 
-#define HEADS 1024 /* a power of two */
-
 /* Keys of one reason and location whose evidence says the same share one of these. */
 struct shared {
 	uint64_t location;
-	uint32_t next; /* of its hash, as in `head` */
 	struct cause cause;
 };
 
@@ -24,7 +23,7 @@ struct causes {
 	struct cause_index *index; /* the index in `shared` plus 1 */
 	struct shared **shared;
 	size_t count, room;
-	uint32_t head[HEADS]; /* by what it says: the index in `shared` plus 1; 0: none */
+	struct map map; /* by what they say */
 };
 
 int causes_new(struct causes **causes, struct records *records, bool has_reason)
@@ -48,71 +47,66 @@ void causes_free(struct causes **causes)
 	for (size_t i = 0; i < old->count; i++)
 		free(old->shared[i]);
 	free(old->shared);
+	map_clear(&old->map);
 	cause_index_free(&old->index);
 	free(old);
 	*causes = NULL;
 }
 
-static uint32_t *head_of(struct causes *causes, const struct nf_drop_key *key,
-			 const struct verdict *verdict)
+static uint64_t hash_of(const struct shared *one)
 {
-	uint64_t h = key->location ^ (uint64_t)key->reason << 40 ^ (uintptr_t)verdict->reason;
+	const struct verdict *verdict = &one->cause.verdict;
+	uint64_t hash = hash_word(one->cause.reason, (uintptr_t)verdict->reason);
 
 	for (size_t i = 0; i < verdict->candidates; i++)
-		h = (h ^ (uintptr_t)verdict->candidate[i]) * UINT64_C(0xff51afd7ed558ccd);
-	h *= UINT64_C(0x9e3779b97f4a7c15);
-	return &causes->head[h >> 32 & (HEADS - 1)];
+		hash = hash_word(hash, (uintptr_t)verdict->candidate[i]);
+	return hash_word(hash, one->location);
 }
 
-/* Those that say the same; 0: none. */
-static uint32_t find_shared(struct causes *causes, const struct nf_drop_key *key,
-			    const struct cause *cause)
+static bool says_the_same(const void *causes, size_t number, const void *wanted)
 {
-	uint32_t number = *head_of(causes, key, &cause->verdict);
+	const struct shared *one = ((struct shared *const *)causes)[number], *other = wanted;
 
-	while (number) {
-		const struct shared *one = causes->shared[number - 1];
-
-		if (one->location == key->location && one->cause.reason == key->reason &&
-		    verdict_compare(&one->cause.verdict, &cause->verdict) == 0)
-			break;
-		number = one->next;
-	}
-	return number;
+	return one->location == other->location && one->cause.reason == other->cause.reason &&
+	       verdict_compare(&one->cause.verdict, &other->cause.verdict) == 0;
 }
 
-/* Its number; -ENOMEM. */
-static int64_t add_shared(struct causes *causes, const struct nf_drop_key *key,
-			  const struct cause *cause)
+/* The number of a cause that says the same, which is added if there is none.  -ENOMEM. */
+static int find_shared(struct causes *causes, const struct shared *wanted, size_t *number)
 {
-	uint32_t *head = head_of(causes, key, &cause->verdict);
+	uint64_t hash = hash_of(wanted);
 	struct shared *fresh;
 
-	if (ARRAY_GROW(causes->shared, causes->count, causes->room) < 0)
+	if (map_find(&causes->map, hash, says_the_same, causes->shared, wanted, number))
+		return 0;
+	if (ARRAY_GROW(causes->shared, causes->count, causes->room) < 0 ||
+	    map_reserve(&causes->map, causes->count + 1) < 0)
 		return -ENOMEM;
 	fresh = malloc(sizeof(*fresh));
 	if (!fresh)
 		return -ENOMEM;
-	*fresh = (struct shared){.location = key->location, .next = *head, .cause = *cause};
-	causes->shared[causes->count++] = fresh;
-	*head = (uint32_t)causes->count;
-	return *head;
+	*fresh = *wanted;
+	map_add(&causes->map, hash, causes->count);
+	*number = causes->count++;
+	causes->shared[*number] = fresh;
+	return 0;
 }
 
 const struct cause *causes_of(struct causes *causes, const struct nf_drop_key *key)
 {
-	int64_t number = cause_index_find(causes->index, key);
+	uint32_t number = cause_index_find(causes->index, key);
 
 	if (!number) {
-		struct cause cause;
+		struct shared wanted = {.location = key->location};
+		size_t index;
 
-		records_cause(causes->records, causes->has_reason, key, &cause);
-		cause.location = NULL;
-		cause.evidence = 0;
-		number = find_shared(causes, key, &cause);
-		if (!number)
-			number = add_shared(causes, key, &cause);
-		if (number < 0 || cause_index_add(causes->index, key, (uint32_t)number) < 0)
+		records_cause(causes->records, causes->has_reason, key, &wanted.cause);
+		wanted.cause.location = NULL;
+		wanted.cause.evidence = 0;
+		if (find_shared(causes, &wanted, &index) < 0)
+			return NULL;
+		number = (uint32_t)index + 1;
+		if (cause_index_add(causes->index, key, number) < 0)
 			return NULL;
 	}
 	return &causes->shared[number - 1]->cause;
