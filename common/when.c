@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/duration.h"
 #include "common/time.h"
+#include "common/value.h"
 
 #define SECOND ((int64_t)TIME_NS_PER_SECOND)
 #define YEAR_MIN 1970
@@ -238,7 +238,7 @@ static int parse(const char *text, int64_t now_ns, int64_t since_ns, int64_t *ns
 	if (!strcmp(text, "now")) {
 		moment = now_ns;
 		r = 0;
-	} else if (*duration != '-' && duration_parse(duration, (uint64_t)now_ns, &ago) == 0) {
+	} else if (*duration != '-' && value_duration(duration, (uint64_t)now_ns, &ago) == 0) {
 		moment = now_ns - (int64_t)ago;
 		r = 0;
 	} else {

@@ -13,7 +13,7 @@
 /*
  * Read a moment in ns since 1970; `now_ns` is the present one.
  *
- *   15m, -15m, 1h, 7d        this time ago, a duration of duration.h
+ *   15m, -15m, 1h, 7d        this time ago, a duration of value.h
  *   now, today, yesterday    the last two are their midnight
  *   03:00, 03:00:30          the last one that has passed: today's, or yesterday's
  *   yesterday 03:00, today 03:00, 2026-11-21, 2026-11-21 03:00[:30]

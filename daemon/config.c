@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/duration.h"
 #include "common/nearest.h"
+#include "common/value.h"
 #include "daemon/core/infer.h"
 #include "daemon/http/address.h"
 #include "daemon/probe/exclusion.h"
@@ -33,15 +33,13 @@ static int refuse(char *error, const struct setting *setting, const char *value)
 static int set_number(struct config *config, const struct setting *setting, const char *value,
 		      char *error)
 {
-	char *end;
 	uint64_t number;
+	int r = setting_is_size(setting) ? value_bytes(value, setting->most, &number)
+					 : value_count(value, setting->most, &number);
 
-	errno = 0;
-	number = strtoull(value, &end, 0);
-	if (errno || end == value || *end || *value == '-' || number > setting->most ||
-	    number < setting->least)
+	if (r < 0 || number < setting->least)
 		return refuse(error, setting, value);
-	if (setting->type != SETTING_NUMBER && number & (number - 1)) {
+	if (setting->type == SETTING_POWER_OF_TWO && number & (number - 1)) {
 		uint64_t below = UINT64_C(1) << (63 - __builtin_clzll(number));
 
 		snprintf(error, CONFIG_ERROR_MAX,
@@ -59,9 +57,9 @@ static int set_duration(struct config *config, const struct setting *setting, co
 {
 	uint64_t ns;
 
-	if (duration_parse(value, setting->most, &ns) < 0 || ns < setting->least) {
+	if (value_duration(value, setting->most, &ns) < 0 || ns < setting->least) {
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "%s = %.100s: must be %s, with its unit, such as 5ms, 10s or 1h",
+			 "%s = %.100s: must be %s, with its unit, " VALUE_DURATION_FORMS,
 			 setting->key, value, setting_values(setting).s);
 		return -EINVAL;
 	}
@@ -91,19 +89,19 @@ static int set_percent(struct config *config, const struct setting *setting, con
 static int set_choice(struct config *config, const struct setting *setting, const char *value,
 		      char *error)
 {
-	struct nearest nearest;
+	const char *nearest;
+	int choice = value_word(setting->choices, value, &nearest);
+	bool on;
 
-	nearest_init(&nearest, value);
-	for (uint64_t i = 0; setting->choices[i]; i++) {
-		if (!strcmp(setting->choices[i], value)) {
-			*(uint64_t *)at(config, setting) = i;
-			return 0;
-		}
-		nearest_consider(&nearest, setting->choices[i]);
+	if (choice < 0 && setting->type == SETTING_SWITCH && value_switch(value, &on) == 0)
+		choice = on;
+	if (choice < 0) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s = %.100s: must be %s%s", setting->key, value,
+			 setting_values(setting).s, nearest_hint("", nearest).s);
+		return -EINVAL;
 	}
-	snprintf(error, CONFIG_ERROR_MAX, "%s = %.100s: must be %s%s", setting->key, value,
-		 setting_values(setting).s, nearest_hint("", nearest.best).s);
-	return -EINVAL;
+	*(uint64_t *)at(config, setting) = (uint64_t)choice;
+	return 0;
 }
 
 /* A path may have to end in a certain way. */
@@ -262,6 +260,7 @@ static int set_value(struct config *config, const struct setting *setting, const
 	case SETTING_PERCENT:
 		return set_percent(config, setting, value, error);
 	case SETTING_CHOICE:
+	case SETTING_SWITCH:
 		return set_choice(config, setting, value, error);
 	case SETTING_TEXT:
 	case SETTING_PATH:
@@ -369,6 +368,7 @@ bool config_same(const struct config *a, const struct config *b, const struct se
 	case SETTING_DURATION:
 	case SETTING_PERCENT:
 	case SETTING_CHOICE:
+	case SETTING_SWITCH:
 		return *(const uint64_t *)x == *(const uint64_t *)y;
 	case SETTING_TEXT:
 	case SETTING_PATH:
@@ -395,6 +395,7 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 	case SETTING_DURATION:
 	case SETTING_PERCENT:
 	case SETTING_CHOICE:
+	case SETTING_SWITCH:
 		*(uint64_t *)at(to, setting) = *(const uint64_t *)value;
 		break;
 	case SETTING_TEXT:
@@ -455,15 +456,19 @@ void config_print_value(const struct config *config, const struct setting *setti
 	switch (setting->type) {
 	case SETTING_NUMBER:
 	case SETTING_POWER_OF_TWO:
-		fprintf(to, "%" PRIu64, *(const uint64_t *)value);
+		if (setting_is_size(setting))
+			fputs(value_bytes_text(*(const uint64_t *)value).s, to);
+		else
+			fprintf(to, "%" PRIu64, *(const uint64_t *)value);
 		break;
 	case SETTING_DURATION:
-		fputs(duration_format(*(const uint64_t *)value).s, to);
+		fputs(value_duration_text(*(const uint64_t *)value).s, to);
 		break;
 	case SETTING_PERCENT:
 		fprintf(to, "%g%%", (double)*(const uint64_t *)value / SETTING_PERCENT_UNITS);
 		break;
 	case SETTING_CHOICE:
+	case SETTING_SWITCH:
 		fputs(setting->choices[*(const uint64_t *)value], to);
 		break;
 	case SETTING_TEXT:

@@ -7,6 +7,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/value.h"
 #include "common/version.h"
 #include "daemon/alert/keys.h"
 #include "daemon/alert/rules.h"
@@ -72,11 +73,9 @@ static void print_alerts_help(void)
 /* Returns as take(). */
 static int take_buffer(struct arguments *arguments, const char *value)
 {
-	char *end;
-	unsigned long long kib = strtoull(value, &end, 10);
+	uint64_t kib;
 
-	if (*value < '0' || *value > '9' || *end || kib < RECORD_BUFFER_MIN_KIB ||
-	    kib > RECORD_BUFFER_MAX_KIB) {
+	if (value_count(value, RECORD_BUFFER_MAX_KIB, &kib) < 0 || kib < RECORD_BUFFER_MIN_KIB) {
 		log_error("--buffer must be a number of KiB from %d to %d, not '%.60s'",
 			  RECORD_BUFFER_MIN_KIB, RECORD_BUFFER_MAX_KIB, value);
 		return EXIT_USAGE + 1;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/duration.h"
 #include "common/time.h"
+#include "common/value.h"
 #include "daemon/config.h"
 #include "daemon/http/address.h"
 
@@ -60,7 +60,7 @@ const struct setting setting_table[] = {
 	 "4096", "devices",
 	 "devices that netflowd distinguishes at once; 150 bytes for each, and 2 for each and CPU",
 	 NULL, RESTART},
-	{"devices.memory", SETTING_NUMBER, AT(backend.device_memory), 1 << 18, 1 << 29, "50331648",
+	{"devices.memory", SETTING_NUMBER, AT(backend.device_memory), 1 << 18, 1 << 29, "48MiB",
 	 "bytes",
 	 "bytes of histograms of devices, used as needed, 18 KiB for each busy device and CPU; when they are used up, the least busy devices share those of their kind",
 	 NULL, RESTART},
@@ -136,9 +136,8 @@ const struct setting setting_table[] = {
 	 "kernel log in which netflowd looks for \"rides the rocket\"; empty: not read", NULL,
 	 RESTART},
 
-	{"ring.bytes", SETTING_POWER_OF_TWO, AT(backend.ring_bytes), 4096, 1 << 28, "1048576",
-	 "bytes", "bytes of the ring buffer that passes records from the kernel to netflowd", NULL,
-	 RESTART},
+	{"ring.bytes", SETTING_POWER_OF_TWO, AT(backend.ring_bytes), 4096, 1 << 28, "1MiB", "bytes",
+	 "bytes of the ring buffer that passes records from the kernel to netflowd", NULL, RESTART},
 
 	{"control.clients", SETTING_NUMBER, AT(control.clients), 1, 10000, "128", "clients",
 	 "clients that netflowd serves at once; beyond it, a quiet client of the user with the most makes room for a user with fewer",
@@ -155,13 +154,13 @@ const struct setting setting_table[] = {
 	{"control.stall", SETTING_DURATION, AT(control.stall_ns), 0, DURATION_MAX, "30s", "",
 	 "netflowd disconnects a client that takes none of its waiting replies for this time; 0: never",
 	 NULL, LIVE},
-	{"control.message_bytes", SETTING_NUMBER, AT(control.message_bytes), 256, 1 << 26, "65536",
+	{"control.message_bytes", SETTING_NUMBER, AT(control.message_bytes), 256, 1 << 26, "64KiB",
 	 "bytes", "bytes of the largest request that netflowd accepts", NULL, LIVE},
-	{"control.queue_bytes", SETTING_NUMBER, AT(control.queue_bytes), 4096, 1 << 28, "1048576",
+	{"control.queue_bytes", SETTING_NUMBER, AT(control.queue_bytes), 4096, 1 << 28, "1MiB",
 	 "bytes", "bytes of replies that can wait for one slow client before it loses records",
 	 NULL, LIVE},
-	{"control.unsent_bytes", SETTING_NUMBER, AT(control.unsent_bytes), 65536, 1 << 30,
-	 "16777216", "bytes",
+	{"control.unsent_bytes", SETTING_NUMBER, AT(control.unsent_bytes), 65536, 1 << 30, "16MiB",
+	 "bytes",
 	 "bytes of replies that can wait for all clients together, and of the largest reply; beyond it, the client with the most loses",
 	 NULL, LIVE},
 
@@ -222,20 +221,20 @@ const struct setting setting_table[] = {
 	{"export.interval", SETTING_DURATION, AT(lines.interval_ns), 1000000000,
 	 UINT64_C(86400000000000), "1min", "", "interval at which netflowd writes export.json_file",
 	 NULL, LIVE},
-	{"export.bytes", SETTING_NUMBER, AT(lines.bytes), 4096, UINT64_C(1) << 40, "67108864",
-	 "bytes", "bytes of export.json_file before it is renamed to FILE.1 and a new one begins",
-	 NULL, LIVE},
+	{"export.bytes", SETTING_NUMBER, AT(lines.bytes), 4096, UINT64_C(1) << 40, "64MiB", "bytes",
+	 "bytes of export.json_file before it is renamed to FILE.1 and a new one begins", NULL,
+	 LIVE},
 	{"export.files", SETTING_NUMBER, AT(lines.files), 0, 1000, "4", "files",
 	 "older files that netflowd keeps beside export.json_file, FILE.1 is the newest", NULL,
 	 LIVE},
 
-	{"history.enabled", SETTING_CHOICE, AT(history_enabled), 0, 0, "yes", "",
+	{"history.enabled", SETTING_SWITCH, AT(history_enabled), 0, 0, "yes", "",
 	 "keep a history of counters and records on disk, for --since and --until", no_yes,
 	 RESTART},
 	{"history.directory", SETTING_PATH, AT(history_directory), 1, LENGTH(history_directory),
 	 "/var/lib/netflowd", "", "directory of the history; netflowd makes it if it is missing",
 	 NULL, RESTART},
-	{"history.size", SETTING_NUMBER, AT(history_bytes), 4 << 20, UINT64_C(1) << 40, "268435456",
+	{"history.size", SETTING_NUMBER, AT(history_bytes), 4 << 20, UINT64_C(1) << 40, "256MiB",
 	 "bytes",
 	 "bytes that the history takes on disk; beyond it, netflowd deletes the oldest, fine resolutions and records first",
 	 NULL, LIVE},
@@ -255,7 +254,7 @@ const struct setting setting_table[] = {
 	 "interval at which netflowd reads the kernel's other counters of dropped packets; 0: never",
 	 NULL, LIVE},
 
-	{"cost.governor", SETTING_CHOICE, AT(governor.on), 0, 0, "on", "",
+	{"cost.governor", SETTING_SWITCH, AT(governor.on), 0, 0, "on", "",
 	 "keep netflowd's cost within the budget: follow fewer packets when there are many", off_on,
 	 RESTART},
 	{"cost.budget", SETTING_PERCENT, AT(governor.host_budget), 100, 1000000, "1%", "",
@@ -291,16 +290,9 @@ bool setting_begins_section(size_t index)
 	return !index || strncmp(setting_table[index - 1].key, key, strcspn(key, ".") + 1) != 0;
 }
 
-/* "auto, fentry, kprobe or tracepoint" */
-static void join_choices(const char *const *choices, char *text, size_t size)
+bool setting_is_size(const struct setting *setting)
 {
-	text[0] = 0;
-	for (size_t i = 0; choices[i]; i++) {
-		size_t used = strlen(text);
-		const char *joint = !i ? "" : choices[i + 1] ? ", " : " or ";
-
-		snprintf(text + used, size - used, "%s%s", joint, choices[i]);
-	}
+	return !strcmp(setting->unit, "bytes");
 }
 
 struct setting_values setting_values(const struct setting *setting)
@@ -311,19 +303,30 @@ struct setting_values setting_values(const struct setting *setting)
 
 	switch (setting->type) {
 	case SETTING_NUMBER:
-		snprintf(text.s, sizeof(text.s),
-			 "a whole number of %s from %" PRIu64 " to %" PRIu64, unit, least, most);
+		if (setting_is_size(setting))
+			snprintf(text.s, sizeof(text.s), "a size from %s to %s",
+				 value_bytes_text(least).s, value_bytes_text(most).s);
+		else
+			snprintf(text.s, sizeof(text.s),
+				 "a whole number of %s from %" PRIu64 " to %" PRIu64, unit, least,
+				 most);
 		break;
 	case SETTING_POWER_OF_TWO:
-		snprintf(text.s, sizeof(text.s),
-			 "a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most, unit);
+		if (setting_is_size(setting))
+			snprintf(text.s, sizeof(text.s), "a power of two from %s to %s",
+				 value_bytes_text(least).s, value_bytes_text(most).s);
+		else
+			snprintf(text.s, sizeof(text.s),
+				 "a power of two from %" PRIu64 " to %" PRIu64 " %s", least, most,
+				 unit);
 		break;
 	case SETTING_DURATION:
 		snprintf(text.s, sizeof(text.s), "a duration from %s to %s",
-			 duration_format(least).s, duration_format(most).s);
+			 value_duration_text(least).s, value_duration_text(most).s);
 		break;
 	case SETTING_CHOICE:
-		join_choices(setting->choices, text.s, sizeof(text.s));
+	case SETTING_SWITCH:
+		value_words_text(setting->choices, text.s, sizeof(text.s));
 		break;
 	case SETTING_TEXT:
 		snprintf(text.s, sizeof(text.s), "a %s of %" PRIu64 " to %" PRIu64 " characters",

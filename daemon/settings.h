@@ -13,11 +13,12 @@
 
 /* How a value is written, what `least` and `most` limit, and how struct config stores it. */
 enum setting_type {
-	SETTING_NUMBER,	      /* uint64_t; the value */
-	SETTING_POWER_OF_TWO, /* uint64_t; the value */
-	SETTING_DURATION,     /* uint64_t, ns; the value: 250us, 5ms, 1s, a bare number is ns */
+	SETTING_NUMBER,	      /* uint64_t; the value, a size such as 64MiB if `unit` is bytes */
+	SETTING_POWER_OF_TWO, /* the same */
+	SETTING_DURATION,     /* uint64_t, ns; the value: 250us, 5ms, 1h30m */
 	SETTING_PERCENT,      /* uint64_t, millionths; the value: 1%, 0.5% */
 	SETTING_CHOICE,	      /* uint64_t, index in `choices`; no limits */
+	SETTING_SWITCH,	      /* uint64_t, 0 or 1; no limits */
 	SETTING_TEXT,	      /* char[]; the length */
 	SETTING_PATH,	      /* char[], absolute or empty; the length */
 	SETTING_URL,	      /* char[], http:// or https://, or empty; the length */
@@ -38,8 +39,8 @@ struct setting {
 	const char *unit;    /* noun: of a number what it counts, of others what the value is */
 	const char *help;    /* understandable without the other lines */
 	const char *const *
-		choices; /* of SETTING_CHOICE: the names, NULL at the end; of SETTING_PATH: its end, or NULL */
-	bool live; /* a new value takes effect on a reload; otherwise netflowd must restart */
+		choices; /* of SETTING_CHOICE and SETTING_SWITCH: the names, NULL at the end; of SETTING_PATH: its end, or NULL */
+	bool live;	 /* a new value takes effect on a reload; otherwise netflowd must restart */
 };
 
 /* All settings, in the order in which help lists them. */
@@ -54,6 +55,9 @@ bool setting_begins_section(size_t index);
 struct setting_values {
 	char s[SETTING_VALUES_MAX];
 };
+
+/* Whether its number is one of bytes, which has units. */
+bool setting_is_size(const struct setting *setting);
 
 /* The values that a setting can have: "a whole number of seconds from 1 to 86400". */
 struct setting_values setting_values(const struct setting *setting);

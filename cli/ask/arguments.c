@@ -10,10 +10,10 @@
 
 #include "cli/ask/options.h"
 #include "common/array.h"
-#include "common/duration.h"
 #include "common/nearest.h"
 #include "common/netns.h"
 #include "common/time.h"
+#include "common/value.h"
 #include "common/when.h"
 
 #define SOCKET_DEFAULT "/run/netflowd/io.netflowd"
@@ -76,73 +76,44 @@ struct arguments_error arguments_describe(const struct argument *argument)
 	return text;
 }
 
-/* Decimal digits only: strtoll() would also accept a sign, blanks and hexadecimal. */
-static bool read_number(const char *text, int64_t *value)
+/* A duration with its unit, or a number of seconds without one. */
+static int read_milliseconds(const char *text, uint64_t most, uint64_t *ms)
 {
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoll(text, &end, 10);
-	return !*end && !errno;
-}
-
-static bool read_milliseconds(const char *text, int64_t *value)
-{
+	uint64_t ns;
 	double seconds;
-	char *end;
 
-	if (strspn(text, "0123456789.") != strlen(text) || !*text)
-		return false;
-	seconds = strtod(text, &end);
-	if (*end || !(seconds < 1e9))
-		return false;
-	*value = llround(seconds * 1000);
-	return true;
-}
+	if (value_real(text, &seconds) < 0) {
+		int r = value_duration(text, most * 1000000, &ns);
 
-/* A number and its unit, as in 5ms; below 1e18 ns, about 31 years, so that int64_t holds it. */
-static bool read_duration(const char *text, int64_t *value)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"ns", 1},	 {"us", 1e3},	{"µs", 1e3},   {"ms", 1e6},
-		     {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
-	double number;
-	char *end;
-
-	if (!strspn(text, "0123456789."))
-		return false;
-	number = strtod(text, &end);
-	end += strspn(end, " ");
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strcmp(end, units[i].name) || !(number * units[i].ns < 1e18))
-			continue;
-		*value = llround(number * units[i].ns);
-		return true;
+		*ms = r < 0 ? 0 : (ns + 500000) / 1000000;
+		return r;
 	}
-	return false;
+	if (seconds * 1000 > (double)most)
+		return -EINVAL;
+	*ms = (uint64_t)llround(seconds * 1000);
+	return 0;
 }
 
 /* Whether `text` is a value of the option, within its limits. */
 static bool read_value(const struct argument *argument, const char *text, int64_t *value)
 {
-	bool good = false;
-	int64_t number;
+	uint64_t most = (uint64_t)argument->max, number = 0;
+	int64_t moment;
+	int r = -EINVAL;
 
 	if (argument->type == ARGUMENT_NUMBER)
-		good = read_number(text, &number);
+		r = value_count(text, most, &number);
 	else if (argument->type == ARGUMENT_SECONDS)
-		good = read_milliseconds(text, &number);
+		r = read_milliseconds(text, most, &number);
 	else if (argument->type == ARGUMENT_DURATION)
-		good = read_duration(text, &number);
-	else if (argument->type == ARGUMENT_MOMENT || argument->type == ARGUMENT_END)
-		good = when_parse(text, (int64_t)time_realtime(), &number) == 0;
-	if (!good || number < argument->min || number > argument->max)
+		r = value_duration(text, most, &number);
+	else if (argument->type == ARGUMENT_MOMENT || argument->type == ARGUMENT_END) {
+		r = when_parse(text, (int64_t)time_realtime(), &moment);
+		number = r == 0 ? (uint64_t)moment : 0;
+	}
+	if (r < 0 || number < (uint64_t)argument->min || number > most)
 		return false;
-	*value = number;
+	*value = (int64_t)number;
 	return true;
 }
 
@@ -150,15 +121,18 @@ static int refuse_value(const struct argument *argument, const char *text,
 			struct arguments_error *error)
 {
 	if (argument->type == ARGUMENT_SECONDS)
-		return refuse(error, "--%s must be a number of seconds from %g to %g, not '%.60s'",
-			      argument->name, (double)argument->min / 1000,
-			      (double)argument->max / 1000, text);
+		return refuse(
+			error,
+			"--%s must be a number of seconds from %g to %g, such as 0.5 or 500ms, not '%.60s'",
+			argument->name, (double)argument->min / 1000, (double)argument->max / 1000,
+			text);
 	if (argument->type == ARGUMENT_DURATION)
 		return refuse(
 			error,
-			"--%s must be a duration from %s to %s with its unit, such as 5ms, 250us or 1.5s, not '%.60s'",
-			argument->name, duration_format((uint64_t)argument->min).s,
-			duration_format((uint64_t)argument->max).s, text);
+			"--%s must be a duration from %s to %s with its unit, " VALUE_DURATION_FORMS
+			", not '%.60s'",
+			argument->name, value_duration_text((uint64_t)argument->min).s,
+			value_duration_text((uint64_t)argument->max).s, text);
 	if (argument->type == ARGUMENT_MOMENT || argument->type == ARGUMENT_END)
 		return refuse(error, "--%s must be a time since 1970: " WHEN_FORMS ", not '%.60s'",
 			      argument->name, text);
@@ -166,37 +140,20 @@ static int refuse_value(const struct argument *argument, const char *text,
 		      (long long)argument->min, (long long)argument->max, text);
 }
 
-/* "reason, location or dev". */
-static void list_words(const char *const *words, char *text, size_t size)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (const char *const *word = words; *word && used < size; word++) {
-		const char *between = word == words ? "" : word[1] ? ", " : " or ";
-
-		used += (size_t)snprintf(text + used, size - used, "%s%s", between, *word);
-	}
-}
-
 static int set_word(const struct argument *argument, const char *text, const char **value,
 		    struct arguments_error *error)
 {
-	struct nearest search;
+	const char *nearest;
 	char valid[128];
 
-	nearest_init(&search, text);
-	for (const char *const *word = argument->words; *word; word++) {
-		if (!strcmp(*word, text)) {
-			*value = text;
-			return 0;
-		}
-		nearest_consider(&search, *word);
+	if (value_word(argument->words, text, &nearest) >= 0) {
+		*value = text;
+		return 0;
 	}
-	list_words(argument->words, valid, sizeof(valid));
+	value_words_text(argument->words, valid, sizeof(valid));
 	return refuse(error, "--%s must be %s%s, not '%.60s'%s", argument->name, valid,
 		      argument->type == ARGUMENT_WORDS ? ", or several with commas between" : "",
-		      text, nearest_hint("", search.best).s);
+		      text, nearest_hint("", nearest).s);
 }
 
 static int set_words(const struct argument *argument, const char *text, const char **value,

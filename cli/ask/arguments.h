@@ -59,8 +59,8 @@ enum argument_type {
 	ARGUMENT_WORDS,	   /* const char *, one or more of `words`, with commas between */
 	ARGUMENT_NETNS,	   /* const char *, what netns_parse() takes */
 	ARGUMENT_NUMBER,   /* int64_t, a whole number */
-	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, also with a fraction: 0.5 */
-	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 250us, 1.5s */
+	ARGUMENT_SECONDS,  /* int64_t in ms; typed as seconds, 0.5, or with a unit, 500ms */
+	ARGUMENT_DURATION, /* int64_t in ns; typed with its unit: 5ms, 1.5s, 1h30m */
 	ARGUMENT_MOMENT,   /* int64_t in ns since 1970; typed as common/when.h says */
 	ARGUMENT_END, /* the same for `until_ns`: a time of day is the first one after `since_ns` */
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* netflowctl incidents: the five minutes before each alert. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/ask/field.h"
@@ -14,6 +12,7 @@
 #include "cli/terminal/table.h"
 #include "common/segment_name.h"
 #include "common/units.h"
+#include "common/value.h"
 
 #define LIST_METHOD "io.netflowd.GetIncidents"
 #define SHOW_METHOD "io.netflowd.GetIncident"
@@ -227,19 +226,16 @@ static enum report_status print_incident(struct session *session, struct page *p
 static enum report_status show(struct session *session, const char *words)
 {
 	const char *id = !strncmp(words, "show ", 5) ? words + 5 : "";
-	char *end;
-	long long number;
+	uint64_t number;
 
-	errno = 0;
-	number = strtoll(id, &end, 10);
-	if (!*id || *end || errno || number < 1) {
+	if (value_count(id, INT64_MAX, &number) < 0 || !number) {
 		report("unexpected argument '%.60s' of incidents; use `netflowctl incidents show ID`, with an ID of the list",
 		       words);
 		return REPORT_USAGE;
 	}
 	return session_show(session, SHOW_METHOD,
-			    session_parameters("id", json_integer(number), NULL), 0, print_incident,
-			    NULL);
+			    session_parameters("id", json_integer((json_int_t)number), NULL), 0,
+			    print_incident, NULL);
 }
 
 static enum report_status run(struct session *session)

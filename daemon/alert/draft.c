@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/value.h"
 #include "daemon/alert/keys.h"
 #include "daemon/alert/values.h"
 
@@ -40,7 +41,7 @@ static int read_threshold(enum alert_unit unit, const char *text, double *thresh
 	if (unit == ALERT_UNIT_SHARE && is_share(text))
 		length--;
 	snprintf(number, sizeof(number), "%.*s", (int)length, text);
-	if (alert_read_real(number, threshold) == 0 &&
+	if (value_real(number, threshold) == 0 &&
 	    (unit != ALERT_UNIT_SHARE || (is_share(text) && *threshold <= 100)))
 		return 0;
 	return alert_refuse(error, "%.60s: must be %s", text,

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/duration.h"
 #include "common/nearest.h"
 #include "common/netns.h"
+#include "common/value.h"
 #include "daemon/alert/setters.h"
 #include "daemon/alert/values.h"
 
@@ -205,6 +205,9 @@ const size_t alert_key_count = ARRAY_SIZE(alert_key_table);
 
 _Static_assert(ARRAY_SIZE(alert_key_table) <= ARRAY_SIZE(((struct alert_draft *)NULL)->line),
 	       "a line for each key");
+_Static_assert(ALERT_KIND_COUNT < ARRAY_SIZE(((struct alert_key_words *)NULL)->word) &&
+		       NF_SEGMENT_COUNT < ARRAY_SIZE(((struct alert_key_words *)NULL)->word),
+	       "the words of a key, and NULL");
 _Static_assert(NF_DEVICE_NAME == 16, "15 characters, as the key `device` says");
 
 int alert_draft_new(struct alert_draft *draft, const char *name, const struct names *names)
@@ -263,15 +266,13 @@ int alert_keys_check(const struct alert_draft *draft, const struct alert_kind *k
 
 /* ---- help ---------------------------------------------------------------- */
 
-/* "info, warning or critical" */
-static void join_words(const struct alert_key *key, char *text, size_t size)
+struct alert_key_words alert_key_words(const struct alert_key *key)
 {
-	for (int i = 0; key->word(i); i++) {
-		size_t used = strlen(text);
-		const char *joint = !i ? "" : key->word(i + 1) ? ", " : " or ";
+	struct alert_key_words words = {{NULL}};
 
-		snprintf(text + used, size - used, "%s%s", joint, key->word(i));
-	}
+	for (size_t i = 0; i + 1 < ARRAY_SIZE(words.word) && key->word((int)i); i++)
+		words.word[i] = key->word((int)i);
+	return words;
 }
 
 struct alert_key_values alert_key_values(const struct alert_key *key)
@@ -281,10 +282,10 @@ struct alert_key_values alert_key_values(const struct alert_key *key)
 	if (key->values)
 		snprintf(text.s, sizeof(text.s), "%s", key->values);
 	else if (key->word)
-		join_words(key, text.s, sizeof(text.s));
+		value_words_text(alert_key_words(key).word, text.s, sizeof(text.s));
 	else
 		snprintf(text.s, sizeof(text.s), "a duration from %s to %s",
-			 duration_format(key->least).s, duration_format(key->most).s);
+			 value_duration_text(key->least).s, value_duration_text(key->most).s);
 	return text;
 }
 
@@ -323,7 +324,7 @@ static void print_kind(FILE *to, const struct alert_kind *kind)
 	else
 		fputs("required", to);
 	if (kind->window_ns)
-		fprintf(to, "; window: default %s", duration_format(kind->window_ns).s);
+		fprintf(to, "; window: default %s", value_duration_text(kind->window_ns).s);
 	fputs(")\n", to);
 }
 

@@ -55,6 +55,13 @@ struct alert_key_values {
 	char s[ALERT_KEY_VALUES_MAX];
 };
 
+/* The words that a key takes, NULL at the end. */
+struct alert_key_words {
+	const char *word[48];
+};
+
+struct alert_key_words alert_key_words(const struct alert_key *key);
+
 /* The values that a key can have: "a duration from 1s to 1d". */
 struct alert_key_values alert_key_values(const struct alert_key *key);
 

@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/nearest.h"
 #include "common/netns.h"
 #include "common/segment_name.h"
+#include "common/value.h"
 #include "daemon/alert/values.h"
 #include "daemon/core/names.h"
 #include "daemon/core/reason.h"
@@ -44,16 +43,11 @@ const char *alert_action_word(int i)
 /* The number of a word, or -EINVAL: there is no `what` of that name. */
 static int find_word(const struct alert_key *key, const char *what, const char *value, char *error)
 {
-	struct nearest nearest;
-	const char *word;
+	struct alert_key_words words = alert_key_words(key);
+	const char *nearest;
+	int found = value_word(words.word, value, &nearest);
 
-	nearest_init(&nearest, value);
-	for (int i = 0; (word = key->word(i)); i++) {
-		if (!strcmp(word, value))
-			return i;
-		nearest_consider(&nearest, word);
-	}
-	return alert_refuse_word(error, what, value, nearest.best);
+	return found < 0 ? alert_refuse_word(error, what, value, nearest) : found;
 }
 
 /* Add each word of a list that commas or blanks separate. */
@@ -104,14 +98,8 @@ int alert_set_duration(struct alert_draft *draft, const struct alert_key *key, c
 int alert_set_enabled(struct alert_draft *draft, const struct alert_key *key, const char *value,
 		      char *error)
 {
-	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false",
-										    "off", "0"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
-		if (!strcmp(value, yes[i]) || !strcmp(value, no[i])) {
-			draft->rule->enabled = !strcmp(value, yes[i]);
-			return 0;
-		}
+	if (value_switch(value, &draft->rule->enabled) == 0)
+		return 0;
 	return alert_refuse(error, "%.60s: must be %s", value, alert_key_values(key).s);
 }
 
@@ -247,7 +235,7 @@ int alert_set_quantile(struct alert_draft *draft, const struct alert_key *key, c
 	bool percent = *value == 'p';
 	double number;
 
-	if (alert_read_real(value + percent, &number) < 0 || number > (percent ? 100 : 1))
+	if (value_real(value + percent, &number) < 0 || number > (percent ? 100 : 1))
 		return alert_refuse(error, "%.60s: must be %s", value, alert_key_values(key).s);
 	draft->rule->quantile = percent ? number / 100 : number;
 	return 0;
@@ -256,12 +244,11 @@ int alert_set_quantile(struct alert_draft *draft, const struct alert_key *key, c
 int alert_set_at_least(struct alert_draft *draft, const struct alert_key *key, const char *value,
 		       char *error)
 {
-	double number;
+	uint64_t number;
 
-	if (alert_read_real(value, &number) < 0 || number < (double)key->least ||
-	    number > (double)key->most || number != floor(number))
+	if (value_count(value, key->most, &number) < 0 || number < key->least)
 		return alert_refuse(error, "%.60s: must be %s", value, alert_key_values(key).s);
-	draft->rule->at_least = (uint64_t)number;
+	draft->rule->at_least = number;
 	return 0;
 }
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/alert/values.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/duration.h"
 #include "common/nearest.h"
+#include "common/value.h"
 
 int alert_refuse(char *error, const char *format, ...)
 {
@@ -31,24 +29,12 @@ int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64
 {
 	uint64_t read;
 
-	if (duration_parse(value, most, &read) == 0 && read >= least &&
-	    (read == 0 || !isdigit((unsigned char)value[strlen(value) - 1]))) {
+	if (value_duration(value, most, &read) == 0 && read >= least) {
 		*ns = read;
 		return 0;
 	}
 	return alert_refuse(
 		error,
-		"%.60s: must be a duration with its unit, such as 500ms, 10s, 5min or 2h, from %s to %s",
-		value, duration_format(least).s, duration_format(most).s);
-}
-
-int alert_read_real(const char *value, double *number)
-{
-	char *end;
-	double read = strtod(value, &end);
-
-	if (end == value || *end || !(read >= 0) || !isfinite(read))
-		return -EINVAL;
-	*number = read;
-	return 0;
+		"%.60s: must be a duration from %s to %s with its unit, " VALUE_DURATION_FORMS,
+		value, value_duration_text(least).s, value_duration_text(most).s);
 }

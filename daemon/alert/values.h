@@ -19,7 +19,4 @@ int alert_refuse_word(char *error, const char *why, const char *word, const char
 int alert_read_duration(const char *value, uint64_t least, uint64_t most, uint64_t *ns,
 			char *error);
 
-/* Read a number that is not negative.  -EINVAL. */
-int alert_read_real(const char *value, double *number);
-
 #endif

@@ -9,8 +9,8 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "common/duration.h"
 #include "common/json.h"
+#include "common/value.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/core/verdict.h"
@@ -260,8 +260,8 @@ json_t *control_elsewhere_coverage(const struct control *control)
 	else if (state.late_ns > LATE_INTERVALS * state.interval_ns)
 		snprintf(reason, sizeof(reason),
 			 "a scan takes %s of CPU time, so the next one comes only every %s",
-			 duration_format(whole_ms(findings->cpu_ns)).s,
-			 duration_format(whole_ms(state.interval_ns + state.late_ns)).s);
+			 value_duration_text(whole_ms(findings->cpu_ns)).s,
+			 value_duration_text(whole_ms(state.interval_ns + state.late_ns)).s);
 	return json_pack("{s:s, s:s, s:s*}", "question", "drops_elsewhere", "state",
 			 !reason[0] ? "full"
 			 : findings ? "degraded"

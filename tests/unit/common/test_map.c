@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/map.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"
 #include "common/hash.h"
+#include "common/map.h"
 #include "tests/unit/test.h"
 
 #define KEYS 500

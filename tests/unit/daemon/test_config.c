@@ -64,7 +64,9 @@ TEST(test_rows_are_whole)
 		assert_non_null(setting->unit);
 		assert_true(setting->least <= setting->most);
 		if (setting->type != SETTING_PATH)
-			assert_int_equal(setting->type == SETTING_CHOICE, setting->choices != NULL);
+			assert_int_equal(setting->type == SETTING_CHOICE ||
+						 setting->type == SETTING_SWITCH,
+					 setting->choices != NULL);
 		assert_true(strlen(setting_values(setting).s) > 5);
 		assert_true(strlen(setting_values(setting).s) < SETTING_VALUES_MAX - 1);
 		for (size_t j = 0; j < i; j++)
@@ -250,6 +252,36 @@ TEST(test_set_slots)
 	assert_string_equal(config.kmsg, "");
 }
 
+/* The same words and units as in alert rules and options. */
+TEST(test_forms_of_values)
+{
+	static const struct {
+		const char *setting;
+		uint64_t value;
+	} cases[] = {
+		{"drops.keys=010", 10},
+		{"history.size=64MiB", 64 << 20},
+		{"history.size=67108864", 64 << 20},
+		{"ring.bytes=1 MiB", 1 << 20},
+		{"history.enabled=on", 1},
+		{"history.enabled=false", 0},
+		{"cost.governor=no", 0},
+		{"cost.governor=yes", 1},
+		{"alerts.interval=1.5s", 1500000000},
+		{"history.age=1d12h", UINT64_C(129600000000000)},
+	};
+	struct config config;
+	char error[CONFIG_ERROR_MAX];
+
+	config_init(&config);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(config_set(&config, cases[i].setting, &which, error), 0);
+		assert_int_equal(
+			*(const uint64_t *)((const char *)&config + setting_table[which].offset),
+			cases[i].value);
+	}
+}
+
 /* An error names the setting and the values allowed; the setting keeps its value. */
 TEST(test_refused)
 {
@@ -259,6 +291,11 @@ TEST(test_refused)
 		{"drops.keys=0",
 		 "drops.keys = 0: must be a whole number of combinations from 1 to 65536"},
 		{"drops.keys=-1", "whole number"},
+		{"drops.keys=0x10", "whole number"},
+		{"drops.keys=64KiB", "whole number"},
+		{"history.size=1MiB", "must be a size from 4MiB to 1TiB"},
+		{"ring.bytes=96KiB", "must be a power of two"},
+		{"history.enabled=maybe", "must be no or yes"},
 		{"drops.keys=12x", "12x"},
 		{"drops.keys=", "whole number"},
 		{"drops.keys=99999999999999999999999", "whole number"},
@@ -314,6 +351,10 @@ TEST(test_print)
 					     "alerts.rules=/a b/c",
 					     "slots.kmsg=",
 					     "drops.keys=77",
+					     "ring.bytes=2MiB",
+					     "history.size=5000000",
+					     "history.enabled=no",
+					     "cost.governor=off",
 					     "latency.slow_total=0"};
 	struct config config, again;
 	char error[CONFIG_ERROR_MAX], *text;

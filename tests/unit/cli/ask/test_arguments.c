@@ -67,10 +67,21 @@ TEST(test_durations)
 		const char *text;
 		int64_t ns; /* -1: invalid */
 	} cases[] = {
-		{"5ms", 5000000},    {"250us", 250000}, {"250µs", 250000},     {"1.5s", 1500000000},
-		{"800ns", 800},	     {"0ns", 0},	{"1min", 60000000000}, {"5 ms", 5000000},
-		{"5", -1},	     {"ms", -1},	{"-5ms", -1},	       {"5m", -1},
-		{"2000000000s", -1}, {"", -1},		{".ms", -1},
+		{"5ms", 5000000},
+		{"250us", 250000},
+		{"250µs", 250000},
+		{"1.5s", 1500000000},
+		{"800ns", 800},
+		{"0ns", 0},
+		{"1min", 60000000000},
+		{"5 ms", 5000000},
+		{"5", -1},
+		{"ms", -1},
+		{"-5ms", -1},
+		{"5m30s", 330000000000},
+		{"2000000000s", -1},
+		{"", -1},
+		{".ms", -1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -82,6 +93,24 @@ TEST(test_durations)
 		assert_int_equal(ret, cases[i].ns < 0 ? -EINVAL : 0);
 		assert_int_equal(arguments.over_ns, cases[i].ns);
 		assert_int_equal(!*error.s, !ret);
+	}
+}
+
+TEST(test_seconds)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} cases[] = {{"1", 1000}, {"0.25", 250}, {"500ms", 500}, {"1.5s", 1500}, {"1h", 3600000}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const words[] = {"--timeout", cases[i].text, NULL};
+		struct arguments_error error;
+		struct arguments arguments;
+		int next;
+
+		assert_int_equal(parse(&arguments, NULL, words, &next, &error), 0);
+		assert_int_equal(arguments.timeout_ms, cases[i].ms);
 	}
 }
 
@@ -124,13 +153,13 @@ TEST(test_refused)
 		{{"--top", "99999999999999999999"},
 		 "--top must be a number from 1 to 1048576, not '99999999999999999999'"},
 		{{"--timeout", "0"},
-		 "--timeout must be a number of seconds from 0.001 to 3600, not '0'"},
-		{{"--timeout", "1e3"},
-		 "--timeout must be a number of seconds from 0.001 to 3600, not '1e3'"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, such as 0.5 or 500ms, not '0'"},
+		{{"--timeout", "2h"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, such as 0.5 or 500ms, not '2h'"},
 		{{"--timeout", "nan"},
-		 "--timeout must be a number of seconds from 0.001 to 3600, not 'nan'"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, such as 0.5 or 500ms, not 'nan'"},
 		{{"--timeout", "."},
-		 "--timeout must be a number of seconds from 0.001 to 3600, not '.'"},
+		 "--timeout must be a number of seconds from 0.001 to 3600, such as 0.5 or 500ms, not '.'"},
 		{{"--by", "locaton"},
 		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'locaton' (did you mean location?)"},
 		{{"--by", "q"},
@@ -158,16 +187,16 @@ TEST(test_limits)
 	} cases[] = {
 		{&command_slow,
 		 {"--over", "2h"},
-		 "--over must be a duration from 0 to 1h with its unit, such as 5ms, 250us or 1.5s, not '2h'"},
+		 "--over must be a duration from 0 to 1h with its unit, such as 250us, 5ms, 1.5s, 10min or 1h30m, not '2h'"},
 		{&command_alerts,
 		 {"--for", "0s"},
-		 "--for must be a duration from 1ns to 365d with its unit, such as 5ms, 250us or 1.5s, not '0s'"},
+		 "--for must be a duration from 1ns to 365d with its unit, such as 250us, 5ms, 1.5s, 10min or 1h30m, not '0s'"},
 		{&command_export,
 		 {"--format", "pcap"},
 		 "--format must be trace, json or ndjson, not 'pcap'"},
 		{&command_top,
 		 {"--interval", "0.05"},
-		 "--interval must be a number of seconds from 0.1 to 3600, not '0.05'"},
+		 "--interval must be a number of seconds from 0.1 to 3600, such as 0.5 or 500ms, not '0.05'"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

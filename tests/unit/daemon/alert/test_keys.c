@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/duration.h"
+#include "common/value.h"
 #include "daemon/alert/keys.h"
 #include "tests/unit/test.h"
 
@@ -110,13 +110,13 @@ TEST(test_limits_of_durations)
 			continue;
 		assert_true(*ns <= key->most);
 		assert_true(*ns >= key->least || !key->initial);
-		assert_int_equal(set(draft, key, duration_format(key->least).s), 0);
+		assert_int_equal(set(draft, key, value_duration_text(key->least).s), 0);
 		assert_int_equal(*ns, key->least);
-		assert_int_equal(set(draft, key, duration_format(key->most).s), 0);
+		assert_int_equal(set(draft, key, value_duration_text(key->most).s), 0);
 		assert_int_equal(*ns, key->most);
-		assert_int_equal(set(draft, key, duration_format(key->most + 1).s), -EINVAL);
+		assert_int_equal(set(draft, key, value_duration_text(key->most + 1).s), -EINVAL);
 		if (key->least)
-			assert_int_equal(set(draft, key, duration_format(key->least - 1).s),
+			assert_int_equal(set(draft, key, value_duration_text(key->least - 1).s),
 					 -EINVAL);
 		assert_int_equal(*ns, key->most);
 		durations++;
@@ -179,7 +179,7 @@ TEST(test_defaults_of_conditions)
 		assert_true(kind->over == 0);
 		assert_int_equal(kind->window_ns != 0, (kind->takes & ALERT_TAKES_WINDOW) != 0);
 		if (kind->window_ns)
-			assert_string_equal(duration_format(kind->window_ns).s,
+			assert_string_equal(value_duration_text(kind->window_ns).s,
 					    i == ALERT_DROP_RATE ? "10s" : "1min");
 	}
 }
