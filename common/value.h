@@ -25,7 +25,7 @@ int value_duration(const char *text, uint64_t most, uint64_t *ns);
 int value_real(const char *text, double *number);
 /* yes, on, true or 1; or no, off, false or 0. */
 int value_switch(const char *text, bool *on);
-/* The index of a word in a list that NULL ends; -EINVAL: it is none of them, and *nearest the most similar one or NULL. */
+/* The index of a word in a list that NULL ends; -EINVAL: it has none, and *nearest is the most similar one, or NULL. */
 int value_word(const char *const *words, const char *text, const char **nearest);
 
 /* ---- printing ---- */

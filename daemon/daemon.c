@@ -19,6 +19,7 @@
 #include "daemon/alert/exec_child.h"
 #include "daemon/alert/rules.h"
 #include "daemon/control/control.h"
+#include "daemon/core/coverage.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/names.h"
 #include "daemon/core/stages.h"
@@ -667,11 +668,12 @@ static int open_alerts(struct daemon *daemon)
 }
 
 /* The history says what could not be seen in its time. */
-static char *describe_coverage(void *userdata)
+static int describe_coverage(struct coverage *coverage, void *userdata)
 {
 	const struct daemon *daemon = userdata;
 
-	return daemon->control ? control_coverage_gaps(daemon->control) : NULL;
+	*coverage = (struct coverage){0};
+	return daemon->control ? control_coverage(daemon->control, NULL, coverage) : 0;
 }
 
 static struct collect_unseen unseen_since(uint64_t from_ns, void *userdata)

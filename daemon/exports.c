@@ -105,19 +105,6 @@ static int fill_alerts(const struct alerts *alerts, struct metrics_snapshot *sna
 	return 0;
 }
 
-static int add_question(const char *question, double covered, void *userdata)
-{
-	struct metrics_snapshot *snapshot = userdata;
-	struct metrics_question *row;
-
-	if (ARRAY_GROW(snapshot->question, snapshot->questions, snapshot->questions_room) < 0)
-		return -ENOMEM;
-	row = &snapshot->question[snapshot->questions++];
-	row->covered = covered;
-	snprintf(row->question, sizeof(row->question), "%s", question);
-	return 0;
-}
-
 static void fill_governor(const struct governor *governor, struct metrics_governor *to)
 {
 	struct governor_state now;
@@ -261,7 +248,7 @@ static int fill(struct metrics_snapshot *snapshot, void *userdata)
 	if (r == 0)
 		r = fill_alerts(parts->alerts, snapshot);
 	if (r == 0)
-		r = control_coverage(parts->control, add_question, snapshot);
+		r = control_coverage(parts->control, NULL, &snapshot->coverage);
 	if (r == 0)
 		r = metrics_snapshot_causes(snapshot, resolve, (void *)parts);
 	if (r == 0)

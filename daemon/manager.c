@@ -12,6 +12,7 @@
 #include "common/time.h"
 #include "common/units.h"
 #include "daemon/control/control.h"
+#include "daemon/core/coverage.h"
 #include "daemon/cost/pause.h"
 #include "daemon/messages.h"
 #include "daemon/probe/backend.h"
@@ -144,11 +145,14 @@ static void notify_status(struct manager *manager, const char *coverage, const c
 static void read_coverage(const struct manager *manager, char *text, size_t size)
 {
 	const struct reading *reading = readings_latest(manager->parts.readings, READING_COUNTERS);
+	OWN_COVERAGE struct coverage coverage = {0};
 
-	if (reading)
-		control_coverage_line(manager->parts.control, reading, text, size);
-	else
+	if (!reading)
 		snprintf(text, size, "coverage not known yet");
+	else if (control_coverage(manager->parts.control, reading, &coverage) < 0)
+		snprintf(text, size, "coverage not known: out of memory");
+	else
+		coverage_line(&coverage, text, size);
 }
 
 static void log_coverage(struct manager *manager, const char *coverage)

@@ -317,7 +317,7 @@ static void put_history(struct page *page, const json_t *status)
 		       field_units_count(history, "lost_records").s,
 		       field_units_count(history, "left_out").s);
 	if (json_object_get(history, "set_aside")) {
-		put_name(page, "corrupt");
+		put_name(page, "set aside");
 		page_paragraph(page, PAGE_WARN, NAME_COLUMN, "an earlier file is now %s",
 			       field_text(history, "set_aside"));
 	}

@@ -16,6 +16,7 @@ struct alerts;
 struct attribution;
 struct backend;
 struct control;
+struct coverage;
 struct elsewhere;
 struct governor;
 struct history;
@@ -80,31 +81,20 @@ void control_free(struct control **control);
 /* New limits, for the clients and calls that come. */
 void control_set_limits(struct control *control, const struct control_limits *limits);
 
-/*
- * Coverage in one line: "coverage full", or "coverage degraded: rx_latency, wake; unavailable: slots_log".  `counters`
- * is a reading of the part COUNTERS.
- */
-void control_coverage_line(const struct control *control, const struct reading *counters,
-			   char *line, size_t size);
-
 /* A record of this kind was added: send it to the clients that stream. */
 void control_record(struct control *control, enum record_kind kind);
 
 /*
- * What coverage says, as GetStatus does: 1 for a question that netflowd can answer in full, 0.5 if it is degraded, 0 if
- * it has no answer.  -ENOMEM.
+ * Which questions netflowd can answer now; the caller clears it.  `counters` is a reading with counters, NULL: the
+ * newest one.  -ENOMEM, and it is empty.
  */
-int control_coverage(const struct control *control,
-		     int (*visit)(const char *question, double covered, void *userdata),
-		     void *userdata);
+int control_coverage(const struct control *control, const struct reading *counters,
+		     struct coverage *coverage);
 
 struct server_stats;
 
 /* Clients and streams, see daemon/varlink/server.h. */
 void control_clients(const struct control *control, struct server_stats *stats);
-
-/* What this host cannot see now: a JSON array of type Coverage, which the caller frees; NULL: no memory. */
-char *control_coverage_gaps(const struct control *control);
 
 /* How alerts reach clients; valid until the control is freed. */
 struct alert_clients control_alert_clients(struct control *control);

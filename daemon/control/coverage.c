@@ -10,7 +10,6 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "daemon/control/elsewhere.h"
 #include "daemon/control/governor.h"
 #include "daemon/control/internal.h"
@@ -24,22 +23,22 @@
  * `needed` is unavailable, there is no answer.
  */
 static const struct question {
-	const char *name;
+	enum coverage_question question;
 	uint32_t needed, all;
 } questions[] = {
 #define P(probe) (UINT32_C(1) << NF_PROBE_##probe)
-	{"drops", P(KFREE_SKB),
+	{COVERAGE_DROPS, P(KFREE_SKB),
 	 P(KFREE_SKB) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_ENTRY) | P(SOFTIRQ_EXIT)},
-	{"rx_latency", P(NETIF_RECEIVE_SKB),
+	{COVERAGE_RX_LATENCY, P(NETIF_RECEIVE_SKB),
 	 P(IRQ_HANDLER_ENTRY) | P(IRQ_HANDLER_EXIT) | P(SOFTIRQ_RAISE) | P(SOFTIRQ_ENTRY) |
 		 P(SOFTIRQ_EXIT) | P(NETIF_RECEIVE_SKB) | P(UDP_ENQUEUE_SCHEDULE_SKB) |
 		 P(SK_DATA_READY) | P(SKB_COPY_DATAGRAM_IOVEC) | P(SOCK_RECV_LENGTH) |
 		 P(SKB_ATTEMPT_DEFER_FREE) | P(CONSUME_SKB)},
-	{"wake", P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY),
+	{COVERAGE_WAKE, P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY),
 	 P(SCHED_WAKING) | P(SCHED_SWITCH) | P(SK_DATA_READY)},
-	{"tx_latency", P(NET_DEV_START_XMIT),
+	{COVERAGE_TX_LATENCY, P(NET_DEV_START_XMIT),
 	 P(NET_DEV_QUEUE) | P(NET_DEV_START_XMIT) | P(NET_DEV_XMIT) | P(CONSUME_SKB)},
-	{"napi", P(NAPI_POLL), P(NAPI_POLL)},
+	{COVERAGE_NAPI, P(NAPI_POLL), P(NAPI_POLL)},
 #undef P
 };
 
@@ -100,58 +99,75 @@ static int add_pause(char **reasons, const struct control *control, bool counts)
 }
 
 /* What the backend itself cannot see. */
-static int add_blind(char **reasons, const struct backend *backend, const char *question)
+static int add_blind(char **reasons, const struct backend *backend, enum coverage_question question)
 {
-	const char *blind = backend->ops->blind(backend, question);
+	const char *blind = backend->ops->blind(backend, coverage_question_name(question));
 
 	return blind ? add_reason(reasons, "%s", blind) : 0;
 }
 
-static json_t *coverage_of(const struct control *control, const struct question *question)
+/* Add a question that a reason degrades. */
+static int add(struct coverage *to, enum coverage_question question, bool answered, char *reason)
 {
-	OWN_FREE char *reasons = NULL;
-	const char *shed = control_shed(control->parts.governor, question->name);
-	char bypassed[ELSEWHERE_REASON_MAX];
-	bool drops = question->needed == UINT32_C(1) << NF_PROBE_KFREE_SKB;
-	int paused = add_pause(&reasons, control, drops);
-	bool unanswered = paused > 0;
+	return coverage_add(to, question,
+			    !answered ? COVERAGE_UNAVAILABLE
+			    : reason  ? COVERAGE_DEGRADED
+				      : COVERAGE_FULL,
+			    reason);
+}
 
-	if (paused < 0)
-		return NULL;
+/* The same for a reason that the caller keeps; NULL: none. */
+static int add_copy(struct coverage *to, enum coverage_question question, bool answered,
+		    const char *reason)
+{
+	char *copy = reason ? strdup(reason) : NULL;
+
+	return reason && !copy ? -ENOMEM : add(to, question, answered, copy);
+}
+
+/* Add what the probes of a question lack.  1 if there is no answer without one of them, 0, or -ENOMEM. */
+static int add_lacks(char **reasons, const struct backend *backend, const struct question *question)
+{
+	int unanswered = 0;
+
 	for (int i = 0; i < NF_PROBE_COUNT; i++) {
 		int state;
 
 		if (!(question->all & UINT32_C(1) << i))
 			continue;
-		state = add_lack(&reasons, control->parts.backend, i);
+		state = add_lack(reasons, backend, i);
 		if (state < 0)
-			return NULL;
+			return state;
 		if (state == PROBE_UNAVAILABLE && question->needed & UINT32_C(1) << i)
-			unanswered = true;
+			unanswered = 1;
 	}
-	if (shed && add_reason(&reasons, "%s", shed) < 0)
-		return NULL;
-	if (add_blind(&reasons, control->parts.backend, question->name) < 0)
-		return NULL;
-	if (control_bypassed(control, question->name, bypassed) &&
-	    add_reason(&reasons, "%s", bypassed) < 0)
-		return NULL;
-	return json_pack("{s:s, s:s, s:s*}", "question", question->name, "state",
-			 unanswered ? "unavailable"
-			 : reasons  ? "degraded"
-				    : "full",
-			 "reason", reasons);
+	return unanswered;
 }
 
-static json_t *coverage_of_names(const struct control *control)
+static int add_probed(struct coverage *to, const struct control *control,
+		      const struct question *question)
+{
+	OWN_FREE char *reasons = NULL;
+	const char *name = coverage_question_name(question->question);
+	const char *shed = control_shed(control->parts.governor, name);
+	char bypassed[ELSEWHERE_REASON_MAX];
+	int paused = add_pause(&reasons, control, question->question == COVERAGE_DROPS);
+	int lacking = add_lacks(&reasons, control->parts.backend, question);
+
+	if (paused < 0 || lacking < 0 || (shed && add_reason(&reasons, "%s", shed) < 0) ||
+	    add_blind(&reasons, control->parts.backend, question->question) < 0 ||
+	    (control_bypassed(control, name, bypassed) && add_reason(&reasons, "%s", bypassed) < 0))
+		return -ENOMEM;
+	return add(to, question->question, !paused && !lacking, TAKE_PTR(reasons));
+}
+
+static int add_names(struct coverage *to, const struct control *control)
 {
 	const struct control_parts *parts = &control->parts;
 	const char *why = parts->backend->ops->reasons_missing(parts->backend);
+	int r = add_copy(to, COVERAGE_DROP_REASONS, !why, why);
 
-	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "drop_reasons",
-			 "state", why ? "unavailable" : "full", "reason", why, "question",
-			 "drop_locations", "state", parts->symbols_reason ? "degraded" : "full",
-			 "reason", parts->symbols_reason);
+	return r < 0 ? r : add_copy(to, COVERAGE_DROP_LOCATIONS, true, parts->symbols_reason);
 }
 
 static int add_sharing(char **reasons, const struct backend_sharing *sharing)
@@ -179,193 +195,124 @@ static int add_sharing(char **reasons, const struct backend_sharing *sharing)
 	return r;
 }
 
-static json_t *coverage_of_devices(const struct control *control)
+static int add_devices(struct coverage *to, const struct control *control)
 {
 	const struct backend *backend = control->parts.backend;
 	struct backend_sharing sharing;
 	OWN_FREE char *reasons = NULL;
 
 	backend->ops->sharing(backend, &sharing);
-	if (add_sharing(&reasons, &sharing) < 0 || add_blind(&reasons, backend, "devices") < 0)
-		return NULL;
-	return json_pack("{s:s, s:s, s:s*}", "question", "devices", "state",
-			 reasons ? "degraded" : "full", "reason", reasons);
+	if (add_sharing(&reasons, &sharing) < 0 ||
+	    add_blind(&reasons, backend, COVERAGE_DEVICES) < 0)
+		return -ENOMEM;
+	return add(to, COVERAGE_DEVICES, true, TAKE_PTR(reasons));
 }
 
-static json_t *coverage_of_keys(const ledger_events events)
+static int add_keys(struct coverage *to, const ledger_events events)
 {
-	bool full = events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED] != 0;
+	bool full = events && events[NF_PROBE_KFREE_SKB][NF_EVENT_UNKEYED] != 0;
 
-	return json_pack(
-		"{s:s, s:s, s:s*}", "question", "drop_keys", "state", full ? "degraded" : "full",
-		"reason",
+	return add_copy(
+		to, COVERAGE_DROP_KEYS, true,
 		full ? "more combinations of reason, location, device, netns, protocol and cgroup at once than keys: some drops count under their reason only; raise drops.keys"
 		     : NULL);
+}
+
+static int add_elsewhere(struct coverage *to, const struct control *control)
+{
+	char reason[ELSEWHERE_REASON_MAX];
+	bool answered = control_elsewhere_reason(control, reason);
+
+	return add_copy(to, COVERAGE_DROPS_ELSEWHERE, answered, reason[0] ? reason : NULL);
 }
 
 /*
  * A host without xen-netfront has no ring slots to count, so its coverage is full.  The kernel's log is a second
  * source, and the only one without the probe.
  */
-static json_t *coverage_of_slots(const struct control *control)
+static int add_slots(struct coverage *to, const struct control *control)
 {
 	const struct control_parts *parts = &control->parts;
 	uint64_t unseen = rockets_unseen(parts->rockets);
 	OWN_FREE char *reasons = NULL;
 	bool lost;
+	int r;
 
 	for (int i = NF_PROBE_SLOTS_FIRST; i < NF_PROBE_COUNT; i++)
 		if (add_lack(&reasons, parts->backend, i) < 0)
-			return NULL;
+			return -ENOMEM;
 	if (add_pause(&reasons, control, true) < 0)
-		return NULL;
+		return -ENOMEM;
 	lost = reasons;
-	if (add_blind(&reasons, parts->backend, "slots") < 0)
-		return NULL;
+	if (add_blind(&reasons, parts->backend, COVERAGE_SLOTS) < 0)
+		return -ENOMEM;
 	if (unseen && add_reason(&reasons,
 				 "the probe did not see %" PRIu64 " of %" PRIu64
 				 " rockets in the kernel's log; netflowctl slots shows the newest",
 				 unseen, rockets_total(parts->rockets)) < 0)
-		return NULL;
-	return json_pack("[{s:s, s:s, s:s*}, {s:s, s:s, s:s*}]", "question", "slots", "state",
-			 lost && parts->kmsg_reason ? "unavailable"
-			 : reasons		    ? "degraded"
-						    : "full",
-			 "reason", reasons, "question", "slots_log", "state",
-			 parts->kmsg_reason ? "unavailable" : "full", "reason", parts->kmsg_reason);
+		return -ENOMEM;
+	r = add(to, COVERAGE_SLOTS, !lost || !parts->kmsg_reason, TAKE_PTR(reasons));
+	return r < 0 ? r
+		     : add_copy(to, COVERAGE_SLOTS_LOG, !parts->kmsg_reason, parts->kmsg_reason);
 }
 
-static void add_all(json_t *to, json_t *rows)
+/* Without a backend, only the kernel's own files have an answer; all other questions have none, for the same reason. */
+static int add_nothing(struct coverage *to, const struct control *control)
 {
-	json_array_extend(to, rows);
-	json_decref(rows);
-}
+	int r = 0;
 
-static json_t *unavailable(const struct control *control, const char *question)
-{
-	return json_pack("{s:s, s:s, s:s}", "question", question, "state", "unavailable", "reason",
-			 control->parts.backend_reason);
-}
-
-/* Without a backend, only the kernel's log has an answer; all other questions have none, for the same reason. */
-static json_t *coverage_of_nothing(const struct control *control)
-{
-	static const char *const others[] = {"drop_reasons", "drop_locations", "drop_keys",
-					     "devices"};
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
-		json_array_append_new(all, unavailable(control, questions[i].name));
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		json_array_append_new(all, unavailable(control, others[i]));
-	json_array_append_new(all, control_elsewhere_coverage(control));
-	add_all(all, coverage_of_slots(control));
-	return all;
-}
-
-static double coverage_share(const char *state)
-{
-	return !strcmp(state, "full") ? 1 : !strcmp(state, "degraded") ? 0.5 : 0;
-}
-
-json_t *coverage_json(const struct control *control, const ledger_events events)
-{
-	json_t *all;
-
-	if (backend_is_none(control->parts.backend))
-		return coverage_of_nothing(control);
-	all = coverage_of_names(control);
-
-	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
-		json_array_append_new(all, coverage_of(control, &questions[i]));
-	json_array_append_new(all, coverage_of_devices(control));
-	json_array_append_new(all, coverage_of_keys(events));
-	json_array_append_new(all, control_elsewhere_coverage(control));
-	add_all(all, coverage_of_slots(control));
-	return all;
-}
-
-int control_coverage(const struct control *control,
-		     int (*visit)(const char *question, double covered, void *userdata),
-		     void *userdata)
-{
-	const struct reading *reading = control_reading(control, COUNTERS);
-	static const ledger_events none;
-	OWN_JSON json_t *all =
-		coverage_json(control, reading ? reading_counters(reading)->events : none);
-	const json_t *row;
-	size_t i;
-	int r = all ? 0 : -ENOMEM;
-
-	json_array_foreach(all, i, row)
-	{
-		const char *state = json_string_value(json_object_get(row, "state"));
-		const char *question = json_string_value(json_object_get(row, "question"));
-
-		if (!state || !question)
-			return -ENOMEM;
-		if (r == 0)
-			r = visit(question, coverage_share(state), userdata);
-	}
+	for (int i = 0; i < COVERAGE_DROPS_ELSEWHERE && r == 0; i++)
+		r = add_copy(to, (enum coverage_question)i, false, control->parts.backend_reason);
 	return r;
 }
 
-/* ---- in one line --------------------------------------------------------- */
-
-/* Append the names of the questions in this state, behind `title`. */
-static void add_questions(const json_t *all, const char *state, const char *title, char *line,
-			  size_t size)
+static int add_backend(struct coverage *to, const struct control *control,
+		       const ledger_events events)
 {
-	const char *before = title;
-	const json_t *row;
-	size_t i;
+	int r = add_names(to, control);
 
-	json_array_foreach(all, i, row)
-	{
-		size_t used = strlen(line);
-
-		if (strcmp(json_string_value(json_object_get(row, "state")), state) != 0)
-			continue;
-		snprintf(line + used, size - used, "%s%s", before,
-			 json_string_value(json_object_get(row, "question")));
-		before = ", ";
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(questions) && r == 0; i++)
+		r = add_probed(to, control, &questions[i]);
+	if (r == 0)
+		r = add_devices(to, control);
+	return r == 0 ? add_keys(to, events) : r;
 }
 
-void control_coverage_line(const struct control *control, const struct reading *counters,
-			   char *line, size_t size)
+static int fill(struct coverage *to, const struct control *control, const struct reading *reading)
 {
-	OWN_JSON json_t *all = coverage_json(control, reading_counters(counters)->events);
-	size_t title;
+	int r = backend_is_none(control->parts.backend)
+			? add_nothing(to, control)
+			: add_backend(to, control,
+				      reading ? reading_counters(reading)->events : NULL);
 
-	snprintf(line, size, "coverage");
-	title = strlen(line);
-	add_questions(all, "degraded", " degraded: ", line, size);
-	add_questions(all, "unavailable", line[title] ? "; unavailable: " : " unavailable: ", line,
-		      size);
-	if (!all)
-		snprintf(line, size, "coverage not known: out of memory");
-	else if (!line[title])
-		snprintf(line, size, "coverage full");
+	if (r == 0)
+		r = add_elsewhere(to, control);
+	return r == 0 ? add_slots(to, control) : r;
 }
 
-/* ---- gaps ---------------------------------------------------------------- */
-
-char *control_coverage_gaps(const struct control *control)
+int control_coverage(const struct control *control, const struct reading *counters,
+		     struct coverage *coverage)
 {
-	const struct reading *reading = control_reading(control, COUNTERS);
-	static const ledger_events none;
-	OWN_JSON json_t *all =
-		coverage_json(control, reading ? reading_counters(reading)->events : none);
-	size_t i = 0;
+	int r;
 
-	while (i < json_array_size(all)) {
-		const json_t *one = json_array_get(all, i);
+	*coverage = (struct coverage){0};
+	r = fill(coverage, control, counters ? counters : control_reading(control, COUNTERS));
+	if (r < 0)
+		coverage_clear(coverage);
+	return r;
+}
 
-		if (json_object_get(one, "reason"))
-			i++;
-		else
-			json_array_remove(all, i);
+json_t *coverage_json(const struct coverage *coverage)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < coverage->count; i++) {
+		const struct coverage_entry *entry = &coverage->entry[i];
+
+		json_array_append_new(all, json_pack("{s:s, s:s, s:s*}", "question",
+						     coverage_question_name(entry->question),
+						     "state", coverage_state_name(entry->state),
+						     "reason", entry->reason));
 	}
-	return all ? json_dumps(all, JSON_COMPACT) : NULL;
+	return all;
 }

@@ -235,36 +235,33 @@ bool control_bypassed(const struct control *control, const char *question,
 	return true;
 }
 
-json_t *control_elsewhere_coverage(const struct control *control)
+bool control_elsewhere_reason(const struct control *control,
+			      char reason[static ELSEWHERE_REASON_MAX])
 {
 	const struct elsewhere_state state = elsewhere_state(control->parts.elsewhere);
 	const struct elsewhere_findings *findings = state.findings;
-	char reason[ELSEWHERE_REASON_MAX] = "";
 
+	reason[0] = '\0';
 	if (control_recorded(control))
-		snprintf(reason, sizeof(reason), "%s", control_recorded(control));
+		snprintf(reason, ELSEWHERE_REASON_MAX, "%s", control_recorded(control));
 	else if (!state.interval_ns)
-		snprintf(reason, sizeof(reason), "elsewhere.interval is 0");
+		snprintf(reason, ELSEWHERE_REASON_MAX, "elsewhere.interval is 0");
 	else if (!findings)
-		snprintf(reason, sizeof(reason), "no scan has succeeded: %s",
+		snprintf(reason, ELSEWHERE_REASON_MAX, "no scan has succeeded: %s",
 			 state.error < 0 ? strerror(-state.error) : "the first one still runs");
 	else if (findings->closed_why[0])
-		snprintf(reason, sizeof(reason), "%s", findings->closed_why);
+		snprintf(reason, ELSEWHERE_REASON_MAX, "%s", findings->closed_why);
 	else if (findings->left_out)
-		snprintf(reason, sizeof(reason),
+		snprintf(reason, ELSEWHERE_REASON_MAX,
 			 "%" PRIu64 " devices and counters are more than netflowd can follow",
 			 findings->left_out);
 	else if (state.error < 0)
-		snprintf(reason, sizeof(reason), "the last scan failed: %s",
+		snprintf(reason, ELSEWHERE_REASON_MAX, "the last scan failed: %s",
 			 strerror(-state.error));
 	else if (state.late_ns > LATE_INTERVALS * state.interval_ns)
-		snprintf(reason, sizeof(reason),
+		snprintf(reason, ELSEWHERE_REASON_MAX,
 			 "a scan takes %s of CPU time, so the next one comes only every %s",
 			 value_duration_text(whole_ms(findings->cpu_ns)).s,
 			 value_duration_text(whole_ms(state.interval_ns + state.late_ns)).s);
-	return json_pack("{s:s, s:s, s:s*}", "question", "drops_elsewhere", "state",
-			 !reason[0] ? "full"
-			 : findings ? "degraded"
-				    : "unavailable",
-			 "reason", reason[0] ? reason : NULL);
+	return !reason[0] || findings;
 }

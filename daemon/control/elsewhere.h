@@ -23,7 +23,11 @@ json_t *control_elsewhere_scan(const struct control *control);
 bool control_bypassed(const struct control *control, const char *question,
 		      char reason[static ELSEWHERE_REASON_MAX]);
 
-/* Of type Coverage: whether netflowd can read the kernel's other counters of drops. */
-json_t *control_elsewhere_coverage(const struct control *control);
+/*
+ * Whether netflowd can read the kernel's other counters of drops; if it cannot, or not all of them, `reason` says why,
+ * otherwise it is empty.
+ */
+bool control_elsewhere_reason(const struct control *control,
+			      char reason[static ELSEWHERE_REASON_MAX]);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/time.h"
 #include "common/when.h"
+#include "daemon/control/coverage.h"
 #include "daemon/history/history.h"
 
 static void past_free(void *state)
@@ -89,7 +90,7 @@ static json_t *period_to_json(const struct past *past)
 	const struct reader_period *period = &past->period;
 
 	return json_pack(
-		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o, s:o*, s:I, s:O}",
+		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o, s:o*, s:I, s:o}",
 		"since", past_time(period->since_us), "until", past_time(past->until_us),
 		"asked_ns", (json_int_t)((past->until_us - period->since_us) * 1000),
 		"asked_covered_ns", (json_int_t)(period->asked.covered_us * 1000), "begins",
@@ -99,7 +100,7 @@ static json_t *period_to_json(const struct past *past)
 		(json_int_t)(period->counted.covered_us * 1000), "gaps", gaps(&period->asked),
 		"gap_count", json_count(period->asked.gaps), "clock_steps", clock_steps(period),
 		"failing", failing(past), "weight", (json_int_t)(past->weight ? past->weight : 1),
-		"coverage", period->coverage);
+		"coverage", coverage_json(&period->coverage));
 }
 
 /* Whether some of the time that was asked for is still to come; the counters are up to a second old. */
@@ -108,26 +109,16 @@ static bool is_to_come(const struct past *past)
 	return past->until_us - past->period.until_us > (int64_t)(TIME_NS_PER_SECOND / 1000);
 }
 
-bool past_is_whole(const struct past *past, const char *question)
+bool past_is_whole(const struct past *past, enum coverage_question question)
 {
 	const struct reader_period *period = &past->period;
-	const json_t *row;
-	size_t i;
 
 	/* A copy of an incident has no gaps of its own. */
 	if (past->without_period)
 		return true;
 	if (period->asked.gaps || is_to_come(past))
 		return false;
-	json_array_foreach(period->coverage, i, row)
-	{
-		const char *of = json_string_value(json_object_get(row, "question"));
-		const char *state = json_string_value(json_object_get(row, "state"));
-
-		if (of && state && !strcmp(of, question) && !strcmp(state, "unavailable"))
-			return false;
-	}
-	return true;
+	return !coverage_lacks(&period->coverage, question);
 }
 
 static json_t *head(void *state)

@@ -86,7 +86,7 @@ int past_or_now(struct control *control, struct call *call, json_t *parameters,
  * Whether netflowd recorded in all of the time that was asked for, and could answer `question` (of coverage) in it:
  * without that, no sum over this time is exact.
  */
-bool past_is_whole(const struct past *past, const char *question);
+bool past_is_whole(const struct past *past, enum coverage_question question);
 
 /* Whether a series or a record is of the device and the namespace of the question, see past_place(). */
 bool past_takes_place(const struct past *past, const json_t *name);

@@ -328,11 +328,7 @@ static void sort_rows(struct past *past, struct reader_rows *rows)
 /* NULL: it is not known, of some of the packets. */
 static json_t *measured(const uint64_t *value, int which)
 {
-	/* Files before version 4 have no segments then. */
-	bool unmeasured =
-		value[DROPS_UNMEASURED] || (value[DROPS_PACKETS] && !value[DROPS_SEGMENTS]);
-
-	return unmeasured ? NULL : json_integer(json_count(value[which]));
+	return value[DROPS_UNMEASURED] ? NULL : json_integer(json_count(value[which]));
 }
 
 static int put_measured(json_t *object, const char *member, const uint64_t *value, int which)
@@ -375,7 +371,7 @@ static int put_rows(struct past *past, const struct reader_rows *rows)
 			return -ENOMEM;
 	}
 	r = json_object_set_new(past->head, "exact",
-				json_boolean(!flows && past_is_whole(past, "drops")));
+				json_boolean(!flows && past_is_whole(past, COVERAGE_DROPS)));
 	r |= json_object_set_new(past->head, "packets",
 				 json_integer(json_count(sum[DROPS_PACKETS])));
 	r |= put_measured(past->head, "segments", sum, DROPS_SEGMENTS);

@@ -315,11 +315,14 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 	const struct reading *reading = control_reading(control, LEDGER);
 	const struct reading_counters *counters = reading_counters(reading);
 	uint64_t bytes = 0;
+	OWN_COVERAGE struct coverage coverage = {0};
 	struct freed freed;
 	json_t *rows;
 	int r = sum_drops(control, &freed);
 
 	(void)parameters;
+	if (r == 0)
+		r = control_coverage(control, reading, &coverage);
 	if (r < 0)
 		return r;
 	rows = tables(control_reading(control, TABLES), &bytes);
@@ -332,14 +335,14 @@ static int answer_status(struct call *call, json_t *parameters, void *userdata)
 			parts->backend->ops->name, "reason", parts->backend_reason, "host",
 			host(control), "recording", recording(control), "trace", trace(control),
 			"packets", packets(control, counters, &freed), "coverage",
-			coverage_json(control, counters->events), "drops",
-			control_drops_ledger(reading), "inflight", control_inflight_ledger(reading),
-			"latency", control_latency_ledger(reading), "slots",
-			control_slots_ledger(reading), "tcp_bytes", tcp_bytes(counters->streams),
-			"tables", rows, "cost", cost(control, bytes), "readings", readings(control),
-			"loop", loop(control), "clients", clients(control), "history",
-			history_to_json(control), "elsewhere", control_elsewhere_scan(control),
-			"paused", control_paused(control)));
+			coverage_json(&coverage), "drops", control_drops_ledger(reading),
+			"inflight", control_inflight_ledger(reading), "latency",
+			control_latency_ledger(reading), "slots", control_slots_ledger(reading),
+			"tcp_bytes", tcp_bytes(counters->streams), "tables", rows, "cost",
+			cost(control, bytes), "readings", readings(control), "loop", loop(control),
+			"clients", clients(control), "history", history_to_json(control),
+			"elsewhere", control_elsewhere_scan(control), "paused",
+			control_paused(control)));
 }
 
 int method_get_status(struct call *call, json_t *parameters, void *userdata)

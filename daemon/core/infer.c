@@ -43,10 +43,10 @@ static bool same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* `on`: KNOWLEDGE_KERNEL(), 0: any. */
-static bool of_kernel(const struct knowledge_case *c, uint32_t on)
+/* Cases of all kernels count if this one is not known. */
+static bool of_kernel(const struct knowledge_case *c)
 {
-	return !on || (on >= c->since && (!c->until || on < c->until));
+	return !kernel || (kernel >= c->since && (!c->until || kernel < c->until));
 }
 
 static bool contradicted(const struct knowledge_case *c, uint64_t evidence)
@@ -64,14 +64,14 @@ static bool is_candidate(const struct inference *out, const struct knowledge_cas
 }
 
 /* Collect the remaining cases of drops with this reason, NULL: with none; true if there were any, remaining or not. */
-static bool collect(struct inference *out, const char *reason, uint64_t evidence, uint32_t on)
+static bool collect(struct inference *out, const char *reason, uint64_t evidence)
 {
 	bool any = false;
 
 	for (size_t i = 0; out->place && i < out->place->case_count; i++) {
 		const struct knowledge_case *c = &out->place->cases[i];
 
-		if (!of_kernel(c, on) || !same(c->kernel_reason, reason))
+		if (!of_kernel(c) || !same(c->kernel_reason, reason))
 			continue;
 		any = true;
 		if (!contradicted(c, evidence) && !is_candidate(out, c))
@@ -109,12 +109,12 @@ static enum knowledge_class class_of(const struct inference *out, enum knowledge
 }
 
 /* Drops with a reason of the kernel: cases of the place can refine it. */
-static void refine(struct inference *out, const char *reason, uint64_t evidence, uint32_t on)
+static void refine(struct inference *out, const char *reason, uint64_t evidence)
 {
 	const struct knowledge *entry = knowledge_reason(reason);
 
 	out->reason = reason;
-	collect(out, reason, evidence, on);
+	collect(out, reason, evidence);
 	if (is_unproven(out, evidence))
 		out->candidate_count = 0;
 	out->class = class_of(out, entry ? entry->class : KNOWLEDGE_UNKNOWN);
@@ -123,9 +123,9 @@ static void refine(struct inference *out, const char *reason, uint64_t evidence,
 	out->inferred = strcmp(out->reason, reason);
 }
 
-static void guess(struct inference *out, uint64_t evidence, uint32_t on)
+static void guess(struct inference *out, uint64_t evidence)
 {
-	bool any = collect(out, NULL, evidence, on);
+	bool any = collect(out, NULL, evidence);
 
 	out->class = class_of(out, out->place && !any ? out->place->class : KNOWLEDGE_UNKNOWN);
 	if (one_reason(out))
@@ -133,8 +133,7 @@ static void guess(struct inference *out, uint64_t evidence, uint32_t on)
 	out->inferred = out->reason;
 }
 
-static void infer_on(uint32_t on, const char *function, const char *reason_name, uint64_t evidence,
-		     struct inference *out)
+void infer(const char *function, const char *reason_name, uint64_t evidence, struct inference *out)
 {
 	const char *reason = own_reason(reason_name);
 
@@ -143,21 +142,11 @@ static void infer_on(uint32_t on, const char *function, const char *reason_name,
 		.message = evidence & NF_EVIDENCE_MESSAGE,
 	};
 	if (reason)
-		refine(out, reason, evidence, on);
+		refine(out, reason, evidence);
 	else
-		guess(out, evidence, on);
+		guess(out, evidence);
 	if (out->candidate_count == 1)
 		out->candidate_count = 0;
-}
-
-void infer(const char *function, const char *reason_name, uint64_t evidence, struct inference *out)
-{
-	infer_on(kernel, function, reason_name, evidence, out);
-}
-
-void infer_stored(const char *function, const char *reason_name, struct inference *out)
-{
-	infer_on(0, function, reason_name, 0, out);
 }
 
 /* The evidence that distinguishes the cases of a reason. */

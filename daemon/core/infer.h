@@ -38,9 +38,6 @@ struct inference {
  */
 void infer(const char *function, const char *reason_name, uint64_t evidence, struct inference *out);
 
-/* The same for a drop that was stored without evidence, on a kernel that is not known: cases of all kernels count. */
-void infer_stored(const char *function, const char *reason_name, struct inference *out);
-
 /* How much of the evidence drops with this reason need, NULL: with none. */
 enum nf_evidence_level infer_needs(const char *reason_name);
 

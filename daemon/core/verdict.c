@@ -35,15 +35,6 @@ void verdict_of(struct verdict *verdict, const char *location, const char *reaso
 	take(verdict, &inference, reason, &function);
 }
 
-void verdict_of_stored(struct verdict *verdict, const char *location, const char *reason)
-{
-	struct infer_name function = infer_function(location ? location : "");
-	struct inference inference;
-
-	infer_stored(function.s[0] ? function.s : NULL, reason, &inference);
-	take(verdict, &inference, reason, &function);
-}
-
 int verdict_rank(enum knowledge_class class)
 {
 	static const int ranks[KNOWLEDGE_CLASSES] = {

@@ -35,9 +35,6 @@ struct verdict {
 void verdict_of(struct verdict *verdict, const char *location, const char *reason,
 		uint64_t evidence);
 
-/* The same for a drop that was stored without evidence, on a kernel that is not known. */
-void verdict_of_stored(struct verdict *verdict, const char *location, const char *reason);
-
 /*
  * A comparison for qsort(): the class that deserves attention first comes first.  0: both say the same of a drop,
  * whatever its place and function are.

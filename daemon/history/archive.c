@@ -170,7 +170,7 @@ void archive_set_limits(struct archive *archive, const struct archive_limits *li
 	database_run(archive->db, sql);
 }
 
-/* A new file gets its tables.  -EPROTONOSUPPORT: it is newer than this program, or of another one. */
+/* 1: an empty file.  -EPROTONOSUPPORT: it is newer than this program, or of another one; -ESTALE: it is too old. */
 static int check_version(struct archive *archive, char *reason)
 {
 	sqlite3 *db = archive->db;
@@ -182,6 +182,8 @@ static int check_version(struct archive *archive, char *reason)
 	version = database_number(db, "PRAGMA user_version", 0);
 	application = database_number(db, "PRAGMA application_id", 0);
 	tables = database_number(db, "SELECT count(*) FROM sqlite_schema", 0);
+	if (tables && application == DATABASE_APPLICATION_BEFORE)
+		return -ESTALE;
 	if (tables && application != DATABASE_APPLICATION) {
 		snprintf(reason, ARCHIVE_REASON_MAX,
 			 "%s is a database of another program; remove it, or set history.directory",
@@ -196,27 +198,6 @@ static int check_version(struct archive *archive, char *reason)
 		return -EPROTONOSUPPORT;
 	}
 	return tables ? 0 : 1;
-}
-
-/* From here on, an older netflowd leaves the file alone: it would show what was inferred as the kernel's own. */
-static int migrate(struct archive *archive, char *reason)
-{
-	int64_t version = database_number(archive->db, "PRAGMA user_version", 0);
-	char sql[64];
-	int r;
-
-	if (version == DATABASE_VERSION)
-		return 0;
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", DATABASE_VERSION);
-	if (database_run(archive->db, "BEGIN IMMEDIATE") == SQLITE_OK &&
-	    (version >= DATABASE_VERSION_KINDS ||
-	     database_run(archive->db, database_upgrade) == SQLITE_OK) &&
-	    database_run(archive->db, sql) == SQLITE_OK &&
-	    database_run(archive->db, "COMMIT") == SQLITE_OK)
-		return 0;
-	r = database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
-	database_run(archive->db, "ROLLBACK");
-	return r;
 }
 
 static int create(struct archive *archive, char *reason)
@@ -295,8 +276,6 @@ static int connect_file(struct archive *archive, char *reason)
 	    database_run(archive->db, both) != SQLITE_OK)
 		return database_failure(archive->db, reason, ARCHIVE_REASON_MAX);
 	r = r ? create(archive, reason) : check_pages(archive, reason);
-	if (r == 0)
-		r = migrate(archive, reason);
 	if (r < 0)
 		return r;
 	archive_set_limits(archive, &archive->limits);
@@ -327,8 +306,8 @@ static void disconnect(struct archive *archive)
 	database_close(&archive->db);
 }
 
-/* Only the newest corrupt file is kept, for who wants to see what happened. */
-static int set_aside(const struct archive *archive, char *name)
+/* Only the newest file of an end is kept, for who wants to see what happened. */
+static int set_aside(const struct archive *archive, const char *end, char *name)
 {
 	static const char *const ends[] = {"", "-wal", "-shm"};
 	char from[ARCHIVE_PATH_MAX + 8], to[ARCHIVE_PATH_MAX + 16];
@@ -336,7 +315,7 @@ static int set_aside(const struct archive *archive, char *name)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		snprintf(from, sizeof(from), "%s%s", archive->path, ends[i]);
-		snprintf(to, sizeof(to), "%s.corrupt%s", archive->path, ends[i]);
+		snprintf(to, sizeof(to), "%s%s%s", archive->path, end, ends[i]);
 		if (rename(from, to) != 0 && errno != ENOENT && !r)
 			r = -errno;
 		else if (!i)
@@ -349,12 +328,12 @@ static int open_or_replace(struct archive *archive, char *aside, char *reason)
 {
 	int r = connect_file(archive, reason);
 
-	if (r != -EBADMSG)
+	if (r != -EBADMSG && r != -ESTALE)
 		return r;
 	disconnect(archive);
-	r = set_aside(archive, aside);
+	r = set_aside(archive, r == -ESTALE ? ARCHIVE_OLD : ARCHIVE_CORRUPT, aside);
 	if (r < 0) {
-		snprintf(reason, ARCHIVE_REASON_MAX, "cannot rename the corrupt %s: %s",
+		snprintf(reason, ARCHIVE_REASON_MAX, "cannot rename the unreadable %s: %s",
 			 archive->path, strerror(-r));
 		return r;
 	}

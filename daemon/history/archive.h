@@ -39,10 +39,14 @@ struct archive_state {
 	int64_t level_s[4]; /* the oldest bucket of each resolution */
 };
 
+#define ARCHIVE_CORRUPT ".corrupt"
+#define ARCHIVE_OLD ".old"
+
 /*
- * Open or create the file in `directory`, which exists.  `set_aside` is the new name of a file that was corrupt; empty:
- * it was not.  Failures fill `reason` (ARCHIVE_REASON_MAX bytes): -EPROTONOSUPPORT: the file is of a newer version, and
- * stays as it is; or another negative errno.  Free with archive_free().
+ * Open or create the file in `directory`, which exists.  `set_aside` is the new name of a file that was corrupt or of
+ * a format before the first release, which ends in ARCHIVE_CORRUPT or ARCHIVE_OLD; empty: there was none.  Failures
+ * fill `reason` (ARCHIVE_REASON_MAX bytes): -EPROTONOSUPPORT: the file is of a newer version, and stays as it is; or
+ * another negative errno.  Free with archive_free().
  */
 int archive_open(struct archive **archive, const char *directory,
 		 const struct archive_limits *limits, char *set_aside, char *reason);

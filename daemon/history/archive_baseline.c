@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "daemon/core/coverage.h"
 #include "daemon/history/archive_internal.h"
 #include "daemon/history/baseline.h"
 #include "daemon/history/baseline_key.h"
@@ -125,8 +126,13 @@ static int read_spans(struct load *load, int64_t from_us)
 	sqlite3_bind_int64(spans, 1, from_us);
 	while ((result = sqlite3_step(spans)) == SQLITE_ROW) {
 		int64_t begun = sqlite3_column_int64(spans, 0);
+		OWN_COVERAGE struct coverage coverage = {0};
+		const char *text = (const char *)sqlite3_column_text(spans, 2);
+		int r = text ? coverage_read(&coverage, text) : -EBADMSG;
 
-		if (!baseline_is_blind((const char *)sqlite3_column_text(spans, 2)))
+		if (r < 0)
+			return r;
+		if (!coverage_lacks(&coverage, COVERAGE_DROPS))
 			baseline_cover_time(load->baseline, begun > from_us ? begun : from_us,
 					    sqlite3_column_int64(spans, 1));
 	}

@@ -336,8 +336,8 @@ static int write_spans(struct archive *archive, const struct batch *batch)
 	struct batch_buckets buckets = batch_buckets(batch);
 	struct stretch stretch = {.from_us = batch->from_us};
 	bool first = archive->first;
-	int result =
-		find_coverage(archive, batch->coverage ? batch->coverage : "[]", &stretch.coverage);
+	OWN_FREE char *coverage = coverage_write(&batch->coverage);
+	int result = coverage ? find_coverage(archive, coverage, &stretch.coverage) : SQLITE_NOMEM;
 
 	for (size_t i = 0; i < batch->gaps && result == SQLITE_OK; i++) {
 		const struct batch_gap *gap = &batch->gap[i];

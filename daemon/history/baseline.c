@@ -395,24 +395,6 @@ int baseline_add(struct baseline *baseline, const char *key, int64_t time_s, uin
 	return 0;
 }
 
-bool baseline_is_blind(const char *coverage)
-{
-	OWN_JSON json_t *list = coverage ? json_loads(coverage, 0, NULL) : NULL;
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(list, i, entry)
-	{
-		const char *question = json_string_value(json_object_get(entry, "question"));
-		const char *state = json_string_value(json_object_get(entry, "state"));
-
-		if (question && state && !strcmp(question, "drops") &&
-		    !strcmp(state, "unavailable"))
-			return true;
-	}
-	return false;
-}
-
 int baseline_add_batch(struct baseline *baseline, const struct batch *batch)
 {
 	int64_t time = batch_buckets(batch).middle;
@@ -422,7 +404,7 @@ int baseline_add_batch(struct baseline *baseline, const struct batch *batch)
 	if (batch->seen_us)
 		baseline->seen_us = batch->seen_us;
 	baseline->seen_ns = batch->seen_ns;
-	if (!baseline_is_blind(batch->coverage))
+	if (!coverage_lacks(&batch->coverage, COVERAGE_DROPS))
 		baseline_cover_time(baseline, batch->from_us, batch->to_us);
 	for (size_t i = 0; i < batch->rows && r == 0; i++) {
 		const struct batch_row *row = &batch->row[i];

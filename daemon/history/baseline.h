@@ -48,9 +48,6 @@ int baseline_add(struct baseline *baseline, const char *key, int64_t time_s, uin
 /* Both, of an interval.  A batch whose coverage has the question `drops` as unavailable covers no time.  -ENOMEM. */
 int baseline_add_batch(struct baseline *baseline, const struct batch *batch);
 
-/* Whether this coverage, a JSON array, says that drops are not counted. */
-bool baseline_is_blind(const char *coverage);
-
 /* What is in the table, for the caller; -ENOMEM.  Takes 3 µs for each cause. */
 int baseline_show(struct baseline *baseline, struct baseline_view **view);
 

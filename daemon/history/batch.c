@@ -37,7 +37,7 @@ void batch_free(struct batch **batch)
 	free(old->row);
 	free(old->record);
 	free(old->bytes);
-	free(old->coverage);
+	coverage_clear(&old->coverage);
 	free(old);
 	*batch = NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/cleanup.h"
+#include "daemon/core/coverage.h"
 
 struct series;
 
@@ -54,7 +55,7 @@ struct batch {
 	size_t gaps;
 	int64_t seen_us;  /* the batch has everything that was counted before; 0: before to_us */
 	uint64_t seen_ns; /* the same, CLOCK_MONOTONIC; 0: not known */
-	char *coverage;	  /* what could not be seen: a JSON array */
+	struct coverage coverage; /* what could not be seen */
 	struct batch_row *row;
 	size_t rows, rows_room;
 	uint8_t *bytes;

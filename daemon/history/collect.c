@@ -44,8 +44,8 @@ struct collector {
 	struct loop_source *slice;
 	struct collect_base base;
 	int64_t boot; /* of the host */
-	/* Of the interval: what could not be seen so far, NULL: not known; and the times without a probe. */
-	json_t *coverage;
+	/* Of the interval: what could not be seen so far, and the times without a probe. */
+	struct coverage coverage;
 	struct blind blind[BATCH_GAPS];
 	size_t blinds;
 	uint64_t blind_ns; /* since then no probe runs; 0: they run */
@@ -111,7 +111,7 @@ void collector_free(struct collector **collector)
 	for (int part = 0; part < READING_PARTS; part++)
 		reading_release(&old->base.reading[part]);
 	free_alerts(old);
-	json_decref(old->coverage);
+	coverage_clear(&old->coverage);
 	series_names_free(&old->names);
 	free(old);
 	*collector = NULL;
@@ -167,25 +167,11 @@ static int add_alerts(struct collector *collector, struct batch *batch, bool kee
 /* Add what can not be seen now, each once. */
 static void add_coverage(struct collector *collector)
 {
-	OWN_FREE char *text = collector->parts.coverage
-				      ? collector->parts.coverage(collector->parts.userdata)
-				      : NULL;
-	OWN_JSON json_t *now = text ? json_loads(text, 0, NULL) : NULL;
-	const json_t *entry, *other;
-	size_t i, j;
+	const struct collector_parts *parts = &collector->parts;
+	OWN_COVERAGE struct coverage now = {0};
 
-	if (!collector->coverage) {
-		collector->coverage = TAKE_PTR(now);
-		return;
-	}
-	json_array_foreach(now, i, entry)
-	{
-		bool known = false;
-
-		json_array_foreach(collector->coverage, j, other) known |= json_equal(entry, other);
-		if (!known)
-			json_array_append(collector->coverage, (json_t *)entry);
-	}
+	if (parts->coverage && parts->coverage(&now, parts->userdata) == 0)
+		coverage_add_gaps(&collector->coverage, &now);
 }
 
 void collector_note(struct collector *collector, bool blind, uint64_t time_ns)
@@ -241,8 +227,7 @@ static void drop_gaps(struct collector *collector, uint64_t end_ns)
 /* The next interval begins with what can not be seen now. */
 static void begin_coverage(struct collector *collector)
 {
-	json_decref(collector->coverage);
-	collector->coverage = NULL;
+	coverage_clear(&collector->coverage);
 	add_coverage(collector);
 	drop_gaps(collector, collector->base.time_ns);
 }
@@ -334,10 +319,7 @@ static int begin_run(struct collector *collector, bool keep)
 		return r;
 	add_coverage(collector);
 	add_gaps(collector, collect_batch(collector->run));
-	if (collector->coverage)
-		collect_batch(collector->run)->coverage =
-			json_dumps(collector->coverage, JSON_COMPACT | JSON_SORT_KEYS);
-	return 0;
+	return coverage_add_gaps(&collect_batch(collector->run)->coverage, &collector->coverage);
 }
 
 static void on_readings(int result, void *userdata)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/core/coverage.h"
 #include "daemon/history/names.h"
 
 struct batch;
@@ -38,8 +39,8 @@ struct collector_parts {
 	struct readings *readings;
 	struct series_sources sources;
 	uint64_t records; /* of a kind that an interval keeps */
-	/* What cannot be seen now: a JSON array, which the collector frees; NULL: no memory. */
-	char *(*coverage)(void *userdata);
+	/* What can be seen now, which the collector clears.  -ENOMEM, and it is empty. */
+	int (*coverage)(struct coverage *coverage, void *userdata);
 	/* Whether the host's clock was stepped since the last call. */
 	bool (*stepped)(void *userdata);
 	/* For how much of the time since then, CLOCK_MONOTONIC, no journey began to be followed. */

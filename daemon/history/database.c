@@ -39,8 +39,6 @@ const char database_schema[] =
 	" kind INTEGER NOT NULL, time INTEGER NOT NULL, weight INTEGER NOT NULL, text TEXT NOT NULL);"
 	"CREATE INDEX incident_record_time ON incident_record (incident, kind, time);";
 
-const char database_upgrade[] = "ALTER TABLE span ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;";
-
 void database_close(sqlite3 **db)
 {
 	sqlite3_close(*db);

@@ -10,21 +10,11 @@
 #include "common/cleanup.h"
 #include "daemon/history/plan.h"
 
-/* "nfhi", so that file(1) and netflowd know whose file it is. */
-#define DATABASE_APPLICATION 0x6e666869
-/*
- * A file with a higher version is left alone.  In version 2, the names of drops and the drop records have evidence, and
- * what netflowd inferred from it.  In version 1 they only have what the kernel said, and readers infer the rest from
- * that, so a file of version 1 becomes one of version 2 without a change of its rows.  Latency of
- * version 3 says how far its counts are estimates; without that they are exact, so no row of version 2 changes either.
- * Drops of version 4 say how many of them have no known size; before, such rows have packets and no segments.
- * Version 5 has the kernel's counts of packets by device, which earlier ones lack.  Version 6 has the kinds of spans,
- * and the packets that came while no journey began.  Latency of version 7 can be tied to the kernel's counts (tie.h).
- * Version 8 has what a row may lack because it was not drawn (SEEN_MISSABLE).
- */
-#define DATABASE_VERSION 8
-#define DATABASE_VERSION_KINDS 6
-#define DATABASE_VERSION_FIRST 1
+/* "nflh", so that file(1) and netflowd know whose file it is; and what it was before the first release. */
+#define DATABASE_APPLICATION 0x6e666c68
+#define DATABASE_APPLICATION_BEFORE 0x6e666869
+/* A file with a higher version is left alone. */
+#define DATABASE_VERSION 1
 #define DATABASE_PAGE 4096
 
 /* What a row of the table span is.  The numbers are part of the file's format. */
@@ -37,9 +27,8 @@ enum database_span {
 	DATABASE_STEP,
 };
 
-/* Create the tables in an empty file, and those of this version in an older one. */
+/* Creates the tables in an empty file. */
 extern const char database_schema[];
-extern const char database_upgrade[];
 
 void database_close(sqlite3 **db);
 #define OWN_DATABASE CLEANUP(database_close)

@@ -63,7 +63,8 @@ static void log_changes(struct history *history)
 
 	writer_get_status(history->writer, &status);
 	if (strcmp(status.set_aside, history->logged_aside) != 0) {
-		log_error("the history was corrupt: it is now %s, and a new one has begun",
+		log_error("the history was %s: it is now %s, and a new one has begun",
+			  strstr(status.set_aside, ARCHIVE_OLD) ? "of an older format" : "corrupt",
 			  status.set_aside);
 		strcpy(history->logged_aside, status.set_aside);
 	}
@@ -127,11 +128,11 @@ static bool has_stepped(void *userdata)
 	return history->steps && steps_take(history->steps);
 }
 
-static char *coverage(void *userdata)
+static int coverage(struct coverage *coverage, void *userdata)
 {
 	struct history *history = userdata;
 
-	return history->parts.coverage(history->parts.userdata);
+	return history->parts.coverage(coverage, history->parts.userdata);
 }
 
 static struct collect_unseen unseen(uint64_t from_ns, void *userdata)

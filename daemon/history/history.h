@@ -38,7 +38,7 @@ struct history_parts {
 	struct readings *readings;
 	struct series_sources sources;
 	/* See collect.h. */
-	char *(*coverage)(void *userdata);
+	int (*coverage)(struct coverage *coverage, void *userdata);
 	struct collect_unseen (*unseen)(uint64_t from_ns, void *userdata);
 	void *userdata;
 };

@@ -29,20 +29,13 @@ int reader_failure(struct reader *reader)
 /* From here on, the connection sees the file as it is now. */
 static int begin(struct reader *reader)
 {
-	int64_t batch, version;
+	int64_t batch;
 
 	if (database_run(reader->db, "BEGIN") != SQLITE_OK)
 		return reader_failure(reader);
-	version = database_number(reader->db, "PRAGMA user_version", 0);
 	if (database_number(reader->db, "PRAGMA application_id", 0) != DATABASE_APPLICATION ||
-	    version < DATABASE_VERSION_FIRST || version > DATABASE_VERSION)
+	    database_number(reader->db, "PRAGMA user_version", 0) != DATABASE_VERSION)
 		return -EPROTONOSUPPORT;
-	/* A file that cannot be written is not upgraded. */
-	if (database_run(reader->db,
-			 version < DATABASE_VERSION_KINDS
-				 ? "CREATE TEMP VIEW spans AS SELECT *, 0 AS kind FROM span"
-				 : "CREATE TEMP VIEW spans AS SELECT * FROM span") != SQLITE_OK)
-		return reader_failure(reader);
 	batch = database_number(reader->db, "SELECT value FROM meta WHERE name = 'batch'", 0);
 	return reader->request.live && (uint64_t)batch > reader->request.batch &&
 			       reader->request.batch
@@ -80,7 +73,7 @@ static int widen_by_file(struct reader *reader, struct range *range)
 	OWN_STATEMENT sqlite3_stmt *spans = NULL;
 	int result = sqlite3_prepare_v2(
 		reader->db,
-		"SELECT begun / 1000000, ended / 1000000 FROM spans"
+		"SELECT begun / 1000000, ended / 1000000 FROM span"
 		" WHERE kind = 2 AND ended > ?1 * 1000000 AND begun < ?2 * 1000000",
 		-1, &spans, NULL);
 

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "common/cleanup.h"
+#include "daemon/core/coverage.h"
 #include "daemon/history/covered.h"
 
 struct batch;
@@ -59,7 +60,7 @@ struct reader_period {
 	/* If nothing of what was asked for is covered: where recorded time ends before it, and begins after it; 0:
 	 * nowhere. */
 	int64_t before_us, after_us;
-	json_t *coverage; /* the coverage of these times, an array of what could not be seen; owned */
+	struct coverage coverage; /* what could not be seen in these times */
 };
 
 void reader_period_clear(struct reader_period *period);

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "common/json.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/reader_internal.h"
 
 void reader_period_clear(struct reader_period *period)
 {
-	json_decref(period->coverage);
+	coverage_clear(&period->coverage);
 	*period = (struct reader_period){0};
-}
-
-/* What could not be seen in a part of the period, each once. */
-static int add_coverage(json_t *all, const char *text)
-{
-	OWN_JSON json_t *list = json_loads(text ? text : "[]", 0, NULL);
-	const json_t *entry, *other;
-	size_t i, j;
-
-	json_array_foreach(list, i, entry)
-	{
-		bool known = false;
-
-		json_array_foreach(all, j, other) known |= json_equal(entry, other);
-		if (!known && json_array_append(all, (json_t *)entry) != 0)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /* Where the history begins: the first moment that was recorded and is not deleted; `otherwise` if there is none. */
@@ -34,7 +15,7 @@ static int64_t beginning(const struct reader *reader, bool records, int64_t othe
 {
 	const struct batch *live = reader->request.live;
 	int64_t kept = reader->plan.oldest * US;
-	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM spans WHERE kind = 0",
+	int64_t begun = database_number(reader->db, "SELECT min(begun) FROM span WHERE kind = 0",
 					INT64_MAX);
 
 	if (live && live->from_us < begun)
@@ -78,7 +59,7 @@ static int read_spans(struct reader *reader, struct reader_period *period)
 	OWN_STATEMENT sqlite3_stmt *spans = NULL;
 	int result =
 		sqlite3_prepare_v2(reader->db,
-				   "SELECT begun, ended, kind FROM spans"
+				   "SELECT begun, ended, kind FROM span"
 				   " WHERE kind < 2 AND ended > ?1 AND begun < ?2 ORDER BY begun",
 				   -1, &spans, NULL);
 
@@ -97,7 +78,7 @@ static int read_steps(struct reader *reader, struct reader_period *period)
 	OWN_STATEMENT sqlite3_stmt *steps = NULL;
 	int result = sqlite3_prepare_v2(
 		reader->db,
-		"SELECT begun, begun - ended FROM spans WHERE kind = 3 AND begun >= ?1 AND begun <= ?2"
+		"SELECT begun, begun - ended FROM span WHERE kind = 3 AND begun >= ?1 AND begun <= ?2"
 		" ORDER BY id DESC",
 		-1, &steps, NULL);
 
@@ -118,16 +99,18 @@ static int read_coverage(struct reader *reader, struct reader_period *period)
 	int result = sqlite3_prepare_v2(
 		reader->db,
 		"SELECT text FROM coverage WHERE id IN"
-		" (SELECT coverage FROM spans WHERE ended > ?1 AND begun < ?2) ORDER BY id",
+		" (SELECT coverage FROM span WHERE ended > ?1 AND begun < ?2) ORDER BY id",
 		-1, &texts, NULL);
+	int r = 0;
 
 	if (result != SQLITE_OK)
 		return reader_failure(reader);
 	sqlite3_bind_int64(texts, 1, earlier(period->since_us, period->from_us));
 	sqlite3_bind_int64(texts, 2, later(period->until_us, period->to_us));
-	while ((result = sqlite3_step(texts)) == SQLITE_ROW)
-		if (add_coverage(period->coverage, (const char *)sqlite3_column_text(texts, 0)) < 0)
-			return -ENOMEM;
+	while (r == 0 && (result = sqlite3_step(texts)) == SQLITE_ROW)
+		r = coverage_read(&period->coverage, (const char *)sqlite3_column_text(texts, 0));
+	if (r < 0)
+		return r;
 	return result == SQLITE_DONE ? 0 : reader_failure(reader);
 }
 
@@ -157,8 +140,8 @@ static int read_around(struct reader *reader, struct reader_period *period)
 
 	if (sqlite3_prepare_v2(
 		    reader->db,
-		    "SELECT (SELECT max(ended) FROM spans WHERE kind = 0 AND ended <= ?1),"
-		    " (SELECT min(begun) FROM spans WHERE kind = 0 AND begun >= ?2)",
+		    "SELECT (SELECT max(ended) FROM span WHERE kind = 0 AND ended <= ?1),"
+		    " (SELECT min(begun) FROM span WHERE kind = 0 AND begun >= ?2)",
 		    -1, &around, NULL) != SQLITE_OK)
 		return reader_failure(reader);
 	sqlite3_bind_int64(around, 1, period->since_us);
@@ -188,8 +171,7 @@ int reader_period(struct reader *reader, bool records, struct reader_period *per
 	*period = (struct reader_period){.since_us = request->since_us,
 					 .until_us = request->until_us,
 					 .begun_us = beginning(reader, records, request->until_us),
-					 .step_s = reader->plan.step,
-					 .coverage = json_array()};
+					 .step_s = reader->plan.step};
 	/* The live part can be of a reading that others had asked for a moment before. */
 	if (live)
 		period->until_us = earlier(period->until_us, live->to_us);
@@ -206,7 +188,7 @@ int reader_period(struct reader *reader, bool records, struct reader_period *per
 	if (r == 0 && live) {
 		add_live_spans(period, live);
 		if (reader->live)
-			r = add_coverage(period->coverage, live->coverage);
+			r = coverage_add_gaps(&period->coverage, &live->coverage);
 	}
 	covered_end(&period->asked);
 	covered_end(&period->counted);

@@ -22,8 +22,6 @@ static int add_record(struct found *found, const char *text)
 {
 	OWN_JSON json_t *record = text ? json_loads(text, 0, NULL) : NULL;
 
-	if (record && found->kind == HISTORY_RECORD_DROP)
-		json_drop_renew(record);
 	/* A text that is no JSON can only come from a damaged file. */
 	if (!record || (found->wants && !found->wants(record, found->userdata)))
 		return 0;

@@ -101,8 +101,6 @@ static int add_name(struct question *question, const char *text, uint64_t *row)
 	json_t *part = NULL;
 
 	*row = NO_ROW;
-	if (name && question->kind == HISTORY_DROPS)
-		json_drop_renew(name);
 	if (name)
 		part = question->project ? question->project(name, full, question->userdata)
 					 : json_incref(name);

@@ -43,14 +43,11 @@ enum {
 	LATENCY_MAX_NS,
 	LATENCY_SUM_NS,
 	LATENCY_BUCKET,
-	/*
-	 * Both are 0 while every journey is followed, and in files before version 3: such an interval is exact.  So
-	 * they add up over intervals of both kinds.
-	 */
+	/* Both are 0 in an interval in which every journey is followed, and so add up over intervals of both kinds. */
 	LATENCY_UNFOLLOWED =
 		LATENCY_BUCKET + NF_HIST_BUCKETS, /* the count less the followed journeys */
 	LATENCY_VARIANCE,			  /* of the count */
-	/* See tie.h; both are 0 in files before version 7. */
+	/* See tie.h. */
 	LATENCY_SPREAD, /* what the variance of the weights has more */
 	LATENCY_UNSEEN, /* packets for which no weight stands, at most */
 	LATENCY_VALUES,

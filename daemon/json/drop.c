@@ -101,32 +101,6 @@ json_t *json_drop_record(const struct drop *drop)
 	return f.object;
 }
 
-/* ---- what was stored ------------------------------------------------------- */
-
-void json_drop_renew(json_t *object)
-{
-	const json_t *number = json_object_get(object, "reason_number");
-	struct cause cause = {
-		.has_reason = number,
-		.reason = (uint32_t)json_integer_value(number),
-		.kernel_reason = json_string_value(json_object_get(object, "reason")),
-		.subsystem = json_string_value(json_object_get(object, "subsystem")),
-		.location = json_string_value(json_object_get(object, "location")),
-	};
-	OWN_JSON json_t *fresh = NULL;
-	struct fill f;
-
-	if (json_object_get(object, "inferred"))
-		return;
-	f = fill_new();
-	verdict_of_stored(&cause.verdict, cause.location, cause.kernel_reason);
-	if (cause.verdict.inferred && cause.verdict.knowledge)
-		cause.subsystem = cause.verdict.knowledge->subject;
-	fill_cause(&f, &cause);
-	fresh = f.object;
-	json_object_update(object, fresh);
-}
-
 json_t *json_drops(const struct json_drops *row)
 {
 	struct fill f = fill_new();

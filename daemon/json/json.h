@@ -82,14 +82,6 @@ struct json_drops {
 /* Type Drops; with the member `message`, true, if the skbs were not packets. */
 json_t *json_drops(const struct json_drops *row);
 
-/*
- * A Drops or DropRecord that a netflowd without verdicts stored gets the members that it lacks, from what it has: what
- * the kernel said, and the location, as far as it holds on every kernel: that of the time is not known.  Other objects
- * stay as they are: what they say was inferred on the kernel of that time.  Without memory, the object lacks members.
- * Any thread may call this.
- */
-void json_drop_renew(json_t *object);
-
 /* Type Counted, without `since`; `value` is in the order of enum traffic_value; `device` NULL: it is added later. */
 json_t *json_counted(const struct device *device, const uint64_t value[4]);
 

@@ -37,10 +37,15 @@ static void write_netns(struct metrics_text *text, const struct metrics_snapshot
 
 static void write_coverage(struct metrics_text *text, const struct metrics_snapshot *snapshot)
 {
+	static const double share[] = {
+		[COVERAGE_FULL] = 1, [COVERAGE_DEGRADED] = 0.5, [COVERAGE_UNAVAILABLE] = 0};
+
 	metrics_family(text, METRICS_COVERAGE);
-	for (size_t i = 0; i < snapshot->questions; i++) {
-		metrics_labels(text, snapshot->question[i].question);
-		metrics_real(text, snapshot->question[i].covered);
+	for (size_t i = 0; i < snapshot->coverage.count; i++) {
+		const struct coverage_entry *entry = &snapshot->coverage.entry[i];
+
+		metrics_labels(text, coverage_question_name(entry->question));
+		metrics_real(text, share[entry->state]);
 	}
 }
 

@@ -27,7 +27,7 @@ void metrics_snapshot_free(struct metrics_snapshot **snapshot)
 	for (size_t i = 0; i < old->netns_count; i++)
 		free(old->netns[i].name);
 	free(old->netns);
-	free(old->question);
+	coverage_clear(&old->coverage);
 	free(old->alert);
 	free(old->elsewhere);
 	free(old);

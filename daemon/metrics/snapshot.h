@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/core/coverage.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/reading.h"
 
@@ -37,11 +38,6 @@ struct metrics_netns {
 
 /* Network namespaces whose names are looked up; of more, those with the lowest numbers. */
 #define METRICS_NETNS_MAX 512
-
-struct metrics_question {
-	char question[METRICS_NAME_MAX];
-	double covered; /* 1, 0.5 or 0 */
-};
 
 struct metrics_probe {
 	const char *name, *group, *state, *how; /* static; how: NULL if it is not attached */
@@ -118,8 +114,7 @@ struct metrics_snapshot {
 
 	struct metrics_netns *netns;
 	size_t netns_count;
-	struct metrics_question *question;
-	size_t questions, questions_room;
+	struct coverage coverage;
 	struct metrics_probe probe[NF_PROBE_COUNT];
 	struct metrics_alert *alert;
 	size_t alerts, alerts_room;

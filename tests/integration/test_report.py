@@ -5,6 +5,7 @@ stays text, and a real browser shows it without overflow, faint text and empty b
 import html.parser
 import json
 import os
+import re
 
 import pytest
 
@@ -214,7 +215,7 @@ def test_without_a_backend(start, tmp_path):
     assert "No packet was dropped" not in page.text and "the ledger is" not in page.text
     text = daemon.netflowctl("drops", "--since", "1h").stdout
     assert text.startswith("netflowd counted no dropped packet from ")
-    assert "unavailable drops" in text
+    assert re.search(r"unavailable (\w+, )*drops\b", text), text
 
 
 def test_files(start, tmp_path):

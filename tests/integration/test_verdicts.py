@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import socket
-import sqlite3
 import time
 
 import pytest
@@ -388,75 +387,3 @@ def test_a_chain_of_sockets(start, lab, bpf, sockets):
     assert [row["packets"] for row in rows] == [421]
     certain = rows[0].get("reason") == "NO_SOCKET" and rows[0].get("inferred") is True
     assert certain == (sockets == 8), rows
-
-
-def make_old(directory):
-    """Make the file as the first version of its format was."""
-    added = {"inferred", "kernel_reason", "candidates", "evidence", "function", "message"}
-
-    def old(text):
-        row = json.loads(text)
-        if row.pop("inferred", False) and "kernel_reason" in row:
-            row["reason"], row["class"] = row["kernel_reason"], "fault"
-        elif "location" in row and "reason_number" not in row:  # a kernel without reasons
-            for key in ("reason", "subsystem", "class"):
-                row.pop(key, None)
-        elif row.get("class") == "unknown":
-            del row["class"]
-        return json.dumps({key: value for key, value in row.items() if key not in added},
-                          separators=(",", ":"), sort_keys=True)
-
-    with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
-        file.create_function("old", 1, old)
-        file.execute("UPDATE series SET name = old(name), hash = id WHERE kind = 1")
-        file.execute("UPDATE record SET text = old(text) WHERE kind = 0")
-        file.execute("ALTER TABLE span DROP COLUMN kind")
-        file.execute("PRAGMA user_version = 1")
-        file.commit()
-        kept = file.execute("SELECT name FROM series WHERE kind = 1").fetchall()
-    assert kept and not [name for name, in kept if "inferred" in name]
-
-
-@pytest.mark.portable
-@pytest.mark.smoke
-def test_a_history_of_the_earlier_format(start, pair, guessed, tmp_path):
-    """Its drops have the kernel's reason and the function, from which netflowd infers."""
-    del guessed
-    directory = tmp_path / "history"
-    # An interval keeps 20 records, of other tests' drops, too.
-    daemon = start("history.interval=1s", "history.records=1024", history=directory)
-    since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time() - 60))
-    pair.left.send_udp(pair.RIGHT4, 9, 421)
-    no_neighbour(pair, FAULTS)
-    wait_for(daemon, pair, FAULTS)
-    benign = daemon.call("GetDrops", netns=str(pair.right.inode), reason="NO_SOCKET")["packets"]
-    daemon.stop()
-    make_old(directory)
-
-    daemon.start()
-    assert daemon.status()["history"]["state"] in ("starting", "writing")
-    assert "set_aside" not in daemon.status()["history"]
-    row, = waiting.until(lambda: failed(daemon, pair, since=since), bool)
-    is_cause(row)
-    assert row["packets"] == FAULTS and "evidence" not in row
-    # A kernel without reasons did not say it, and that format has no evidence that would.
-    assert benign >= 421
-    assert daemon.call("GetDrops", since=since, netns=str(pair.right.inode), reason="NO_SOCKET")[
-        "packets"] == (benign if kernel.has_drop_reasons() else 0)
-    records = daemon.call("GetDropRecords", since=since, reason="NEIGH_FAILED",
-                          netns=str(pair.left.inode))
-    assert records["matched"] == FAULTS
-    for record in records["records"]:
-        is_cause(record)
-    # Old and new rows of one cause are one row.
-    no_neighbour(pair, FAULTS)
-    wait_for(daemon, pair, FAULTS)
-    assert waiting.settled(lambda: sum(row["packets"] for row in
-                                       failed(daemon, pair, since=since)), 2 * FAULTS) == 2 * FAULTS
-    rows = waiting.until(lambda: failed(daemon, pair, since=since), lambda found: len(found) == 1)
-    # What makes them two rows, if they are.
-    assert len(rows) == 1, [{key: row.get(key) for key in {**rows[0], **row}
-                             if row.get(key) != rows[0].get(key)} for row in rows]
-    daemon.stop()
-    with contextlib.closing(sqlite3.connect(directory / "history.db")) as file:
-        assert file.execute("PRAGMA user_version").fetchone() == (8,)

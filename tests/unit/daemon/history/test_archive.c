@@ -455,6 +455,22 @@ TEST(test_newer_version)
 	run_sql("SELECT * FROM bucket");
 }
 
+/* A file from before the first release is renamed, and a new one begun. */
+TEST(test_older_format)
+{
+	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive *archive = open_archive(&week);
+
+	archive_free(&archive);
+	run_sql("PRAGMA application_id = 0x6e666869; PRAGMA user_version = 8");
+	assert_int_equal(archive_open(&archive, scratch, &week, aside, reason), 0);
+	assert_non_null(strstr(aside, "/history.db" ARCHIVE_OLD));
+	assert_int_equal(access(aside, F_OK), 0);
+	archive_free(&archive);
+	archive = open_archive(&week);
+	archive_free(&archive);
+}
+
 TEST(test_other_program)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";

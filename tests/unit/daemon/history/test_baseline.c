@@ -297,15 +297,17 @@ static const char key[] = "A\tf\tfault\tipv4/udp\thost\teth0";
 
 /* Batches from one time to another, written to the file, and added to the table if `live`. */
 static void play(struct archive *archive, int64_t from_s, int64_t to_s, uint64_t packets,
-		 const char *coverage, bool live)
+		 enum coverage_state drops, bool live)
 {
 	for (int64_t at = from_s; at < to_s; at += 10) {
 		struct batch *batch = new_batch(at, at + 10);
 
 		if (packets)
 			add_drops(batch, series, packets);
-		if (coverage)
-			batch->coverage = strdup(coverage);
+		if (drops != COVERAGE_FULL)
+			assert_int_equal(
+				coverage_add(&batch->coverage, COVERAGE_DROPS, drops, strdup("x")),
+				0);
 		if (live)
 			assert_int_equal(baseline_add_batch(table, batch), 0);
 		write_batch(archive, batch);
@@ -341,7 +343,7 @@ TEST(test_restart)
 		struct baseline *mine = table;
 
 		/* Whole intervals: the last one ends before the time of the question. */
-		play(archive, at, BEGIN + ends[i] / 10 * 10, 3, NULL, true);
+		play(archive, at, BEGIN + ends[i] / 10 * 10, 3, COVERAGE_FULL, true);
 		at = BEGIN + ends[i] / 10 * 10;
 		live = show();
 		archive_free(&archive);
@@ -361,17 +363,13 @@ TEST(test_restart)
 /* Time in which netflowd did not run, or could not count, is not covered. */
 TEST(test_not_covered)
 {
-	static const char blind[] =
-		"[{\"question\":\"drops\",\"state\":\"unavailable\",\"reason\":\"x\"}]";
-	static const char lossy[] =
-		"[{\"question\":\"drop_keys\",\"state\":\"degraded\",\"reason\":\"x\"}]";
 	OWN_ARCHIVE struct archive *archive = open_archive(&week);
 	OWN_BASELINE_VIEW struct baseline_view *live = NULL, *loaded = NULL;
 
 	series = series_new(HISTORY_DROPS, name);
-	play(archive, BEGIN, BEGIN + 20 * HOUR, 3, lossy, true);
-	play(archive, BEGIN + 20 * HOUR, BEGIN + 22 * HOUR, 0, blind, true);
-	play(archive, BEGIN + 24 * HOUR, BEGIN + 26 * HOUR, 3, NULL, true);
+	play(archive, BEGIN, BEGIN + 20 * HOUR, 3, COVERAGE_DEGRADED, true);
+	play(archive, BEGIN + 20 * HOUR, BEGIN + 22 * HOUR, 0, COVERAGE_UNAVAILABLE, true);
+	play(archive, BEGIN + 24 * HOUR, BEGIN + 26 * HOUR, 3, COVERAGE_FULL, true);
 	live = show();
 	assert_int_equal(live->cover.covered_s, 22 * HOUR);
 	assert_int_equal(live->shown[0].rate.mark, BASELINE_BACKGROUND);

@@ -393,7 +393,6 @@ TEST(test_poisoned)
 		happened[count - 1].drops = 0;
 		stop_netflowd();
 		snprintf(sql, sizeof(sql),
-			 "ALTER TABLE span DROP COLUMN kind; PRAGMA user_version = 5;"
 			 "DELETE FROM meta WHERE name IN ('boot', 'clock', 'up', 'present');"
 			 "INSERT INTO span (begun, ended, coverage) VALUES (%lld, %lld, 1);"
 			 "UPDATE meta SET value = %lld WHERE name LIKE 'rolled_'",
@@ -487,32 +486,4 @@ TEST(test_pause)
 	assert_int_equal(covered_gap(&period.asked, 0)->to_us, (START + 260) * US);
 	reader_period_clear(&period);
 	stop_netflowd();
-}
-
-/* Files of earlier versions, also one that cannot be upgraded because nothing can be written. */
-TEST(test_versions)
-{
-	for (int version = 1; version <= 5; version++) {
-		char sql[200];
-
-		begin();
-		run(600);
-		stop_netflowd();
-		snprintf(sql, sizeof(sql),
-			 "ALTER TABLE span DROP COLUMN kind; PRAGMA user_version = %d", version);
-		run_sql(sql);
-		check(600, 170);
-		start_netflowd();
-		check(600, 170);
-		run(600);
-		check(1200, 170);
-		host.up_us += 20 * US;
-		write_batch(host.archive, interval(7));
-		check(1220, 10);
-		stop_netflowd();
-		start_netflowd();
-		stop_netflowd();
-		remove_scratch(NULL);
-		make_scratch(NULL);
-	}
 }

@@ -86,8 +86,7 @@ static struct reader_period ask(int64_t since_s, int64_t until_s)
 	struct reader_period period;
 
 	assert_int_equal(reader_period(reader, false, &period), 0);
-	json_decref(period.coverage);
-	period.coverage = NULL;
+	coverage_clear(&period.coverage);
 	return period;
 }
 

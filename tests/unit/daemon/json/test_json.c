@@ -577,49 +577,6 @@ TEST(test_drops_message)
 	json_decref(object);
 }
 
-static void renew(const char *stored, const char *expected)
-{
-	OWN_FREE char *text = strdup(stored);
-	json_t *object;
-
-	for (char *c = text; *c; c++)
-		if (*c == '\'')
-			*c = '"';
-	object = json_loads(text, 0, NULL);
-	assert_non_null(object);
-	json_drop_renew(object);
-	check(object, expected);
-}
-
-/* A row of an older netflowd has what the kernel said; the rest comes from that, once. */
-TEST(test_drop_renew)
-{
-	renew("{'reason':'NOT_SPECIFIED','reason_number':2,'subsystem':'core','class':'fault',"
-	      "'location':'neigh_invalidate+0x9','device':'eth0'}",
-	      "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED','reason_number':2,"
-	      "'subsystem':'core','class':'fault','location':'neigh_invalidate+0x9',"
-	      "'function':'neigh_invalidate','device':'eth0'}");
-	renew("{'location':'neigh_invalidate+0x9'}",
-	      "{'reason':'NEIGH_FAILED','inferred':true,'subsystem':'core','class':'fault',"
-	      "'location':'neigh_invalidate+0x9','function':'neigh_invalidate'}");
-	renew("{'reason':'NO_SOCKET','reason_number':3,'unkeyed':true}",
-	      "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'class':'benign','unkeyed':true}");
-	/* Stored with a verdict: that of its time. */
-	renew("{'reason':'NOT_SPECIFIED','inferred':false,'class':'policy','location':'neigh_invalidate+0x9'}",
-	      "{'reason':'NOT_SPECIFIED','inferred':false,'class':'policy','location':'neigh_invalidate+0x9'}");
-}
-
-/* The case that this kernel has is not the only one that it can have been on the kernel of that time. */
-TEST(test_drop_renew_of_another_kernel)
-{
-	infer_set_kernel("6.1.0-13-amd64");
-	renew("{'location':'enqueue_to_backlog+0x9'}",
-	      "{'inferred':false,'class':'unknown','location':'enqueue_to_backlog+0x9',"
-	      "'function':'enqueue_to_backlog','candidates':["
-	      "{'reason':'DEV_READY','class':'benign'},{'reason':'CPU_BACKLOG','class':'fault'}]}");
-	infer_set_kernel(NULL);
-}
-
 /* Why a row lacks fields. */
 TEST(test_drops_that_lost_fields)
 {
