@@ -30,6 +30,16 @@ static int refuse(char *error, const struct setting *setting, const char *value)
 	return -EINVAL;
 }
 
+static struct value_text number_text(const struct setting *setting, uint64_t number)
+{
+	struct value_text text;
+
+	if (setting_is_size(setting))
+		return value_bytes_text(number);
+	snprintf(text.s, sizeof(text.s), "%" PRIu64, number);
+	return text;
+}
+
 static int set_number(struct config *config, const struct setting *setting, const char *value,
 		      char *error)
 {
@@ -37,15 +47,19 @@ static int set_number(struct config *config, const struct setting *setting, cons
 	int r = setting_is_size(setting) ? value_bytes(value, setting->most, &number)
 					 : value_count(value, setting->most, &number);
 
-	if (r < 0 || number < setting->least)
-		return refuse(error, setting, value);
+	if (r < 0 || number < setting->least) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s = %.100s: must be %s%s", setting->key, value,
+			 setting_values(setting).s,
+			 setting_is_size(setting) ? ", in bytes or with KiB, MiB, GiB or TiB" : "");
+		return -EINVAL;
+	}
 	if (setting->type == SETTING_POWER_OF_TWO && number & (number - 1)) {
 		uint64_t below = UINT64_C(1) << (63 - __builtin_clzll(number));
 
 		snprintf(error, CONFIG_ERROR_MAX,
-			 "%s = %.100s: must be a power of two; the nearest are %" PRIu64
-			 " and %" PRIu64,
-			 setting->key, value, below, below * 2);
+			 "%s = %.100s: must be a power of two; the nearest are %s and %s",
+			 setting->key, value, number_text(setting, below).s,
+			 number_text(setting, below * 2).s);
 		return -EINVAL;
 	}
 	*(uint64_t *)at(config, setting) = number;
@@ -456,10 +470,7 @@ void config_print_value(const struct config *config, const struct setting *setti
 	switch (setting->type) {
 	case SETTING_NUMBER:
 	case SETTING_POWER_OF_TWO:
-		if (setting_is_size(setting))
-			fputs(value_bytes_text(*(const uint64_t *)value).s, to);
-		else
-			fprintf(to, "%" PRIu64, *(const uint64_t *)value);
+		fputs(number_text(setting, *(const uint64_t *)value).s, to);
 		break;
 	case SETTING_DURATION:
 		fputs(value_duration_text(*(const uint64_t *)value).s, to);

@@ -21,7 +21,8 @@ static const char opening[] =
 	"# netflowctl reload          puts new values in force; it names those that need a restart\n"
 	"# netflowd --print-config    prints the value of every setting and where it comes from\n"
 	"#\n"
-	"# A duration is a whole number and its unit: ns, us, ms, s, min, h or d.  See netflowd.conf(5).\n";
+	"# A duration has a unit, ns, us, ms, s, min, h or d, as in 1.5s or 1h30m; a size can have one, as in\n"
+	"# 64MiB.  See netflowd.conf(5).\n";
 
 static void print_comment(FILE *to, const char *text)
 {

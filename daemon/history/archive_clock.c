@@ -313,31 +313,6 @@ static int follow_clock(struct archive *archive, int64_t boot, int64_t clock_us,
 	return result == SQLITE_OK ? archive_set_meta(archive, "clock", -1, clock_us) : result;
 }
 
-/*
- * Levels that begin in the future, of a version that believed a clock that was ahead.  What they had before is deleted;
- * if all of them do, the history begins now.
- */
-static int repair(struct archive *archive, int64_t now_us)
-{
-	int64_t now = now_us / US, oldest = INT64_MAX;
-	int result = SQLITE_OK;
-
-	for (int level = 0; level < PLAN_LEVELS; level++)
-		if (archive->levels.cut[level] < oldest)
-			oldest = archive->levels.cut[level];
-	for (int level = 0; level < PLAN_LEVELS && result == SQLITE_OK; level++)
-		if (archive->levels.cut[level] > now + plan_step[level])
-			result = archive_set_cut(archive, level,
-						 oldest > now ? plan_floor(now, PLAN_LEVELS - 1)
-							      : plan_floor(now, level) +
-									plan_step[level]);
-	if (oldest > now && result == SQLITE_OK)
-		result = archive_change(archive, DELETE_SPANS, 1, &now_us);
-	if (result == SQLITE_OK && database_number(archive->db, DATABASE_RECORDS_FROM, 0) > now_us)
-		result = archive_set_meta(archive, "records", -1, now_us);
-	return result;
-}
-
 int archive_before_batch(struct archive *archive, const struct batch *batch)
 {
 	int result = SQLITE_OK;
@@ -347,8 +322,6 @@ int archive_before_batch(struct archive *archive, const struct batch *batch)
 		result = begin_present(archive, batch->from_us);
 	if (result == SQLITE_OK)
 		result = follow_clock(archive, batch->boot, batch->clock_us, batch->from_us);
-	if (result == SQLITE_OK && archive->first && archive->levels.rolled[1])
-		result = repair(archive, batch->from_us);
 	if (!archive->present_us)
 		archive->present_us = batch->to_us;
 	return result;

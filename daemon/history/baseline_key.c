@@ -128,7 +128,7 @@ bool baseline_key_of(const json_t *name, char key[static BASELINE_KEY_MAX])
 	const struct baseline_cause cause = {
 		.reason = text_of(name, "reason"),
 		.number = number ? json_integer_value(number) : -1,
-		/* Names of an older netflowd have no function. */
+		/* An address without a symbol has no function. */
 		.function =
 			text_of(name, json_object_get(name, "function") ? "function" : "location"),
 		.class = text_of(name, "class"),

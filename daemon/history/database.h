@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "daemon/history/plan.h"
 
-/* "nflh", so that file(1) and netflowd know whose file it is; and what it was before the first release. */
+/* "nflh", so that file(1) and netflowd know whose file it is; and what it was before version 1. */
 #define DATABASE_APPLICATION 0x6e666c68
 #define DATABASE_APPLICATION_BEFORE 0x6e666869
 /* A file with a higher version is left alone. */

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/json.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/keymap.h"
@@ -154,9 +155,9 @@ void series_names_tidy(struct series_names *names)
 
 /* ---- parts of names ------------------------------------------------------------ */
 
-static uint64_t hash_text(const char *text)
+static uint64_t hash_name(const char *name)
 {
-	return text ? series_hash(0, text) : 0;
+	return name ? hash_text(0, name) : 0;
 }
 
 /* The name of the namespace that has the number now; `id` 0: not known. */
@@ -297,7 +298,7 @@ struct series *series_of_drops(struct series_names *names, const struct backend_
 	struct entry *entry;
 
 	_Static_assert(sizeof(drops->key) + 16 <= sizeof(key), "the key fits");
-	key.word[1] = hash_text(drops->device) ^ drops->identity;
+	key.word[1] = hash_name(drops->device) ^ drops->identity;
 	memcpy(&key.word[2], &drops->key, sizeof(drops->key));
 	entry = find(names, &key);
 	if (!entry)
@@ -322,7 +323,7 @@ static struct entry *find_device(struct series_names *names, uint64_t kind, uint
 {
 	const struct keymap_key key = {
 		.word = {kind, number, device ? NF_DEVICE_KEY(device->netns, device->ifindex) : 0,
-			 device ? hash_text(device->name) : 0, !device,
+			 device ? hash_name(device->name) : 0, !device,
 			 device ? device->identity : 0}};
 
 	return find(names, &key);

@@ -237,7 +237,7 @@ TEST(test_reports_of_groups_in_a_qdisc)
 	check(inferred("kfree_skb_list", NULL, leaving | E(IP) | E(BAD_SOURCE)), "QDISC_DROP", true,
 	      KNOWLEDGE_BENIGN); /* DAD */
 	infer_set_kernel(NULL);
-	/* Nothing was read: on trace events, or in a history of the first format. */
+	/* Nothing was read, as on trace events. */
 	check(inferred("__dev_queue_xmit", "QDISC_DROP", 0), "QDISC_DROP", false, KNOWLEDGE_FAULT);
 	assert_int_equal(inferred("__dev_queue_xmit", "QDISC_DROP", 0).candidate_count, 0);
 }

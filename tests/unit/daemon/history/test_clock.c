@@ -111,17 +111,6 @@ static int64_t wall_s(void)
 	return (host.up_us + host.clock_us + US - 1) / US;
 }
 
-static void run_sql(const char *sql)
-{
-	char path[256];
-	sqlite3 *db = NULL;
-
-	snprintf(path, sizeof(path), "%s/" ARCHIVE_FILE, scratch);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 static void begin(void)
 {
 	count = 0;
@@ -372,54 +361,6 @@ TEST(test_nothing_expires)
 	assert_int_equal(period.asked.covered_us, 600 * US);
 	reader_period_clear(&period);
 	stop_netflowd();
-}
-
-/* A version before believed the clock: it cut what it had in the future. */
-TEST(test_poisoned)
-{
-	static const struct {
-		int64_t ahead_s, cut[PLAN_LEVELS];
-		bool all;
-	} files[] = {
-		{8 * DAY, {7 * DAY, 5 * DAY, DAY, DAY}, true},
-		{30 * 3600, {6 * 3600, -42 * 3600, -7200, -7200}, false},
-	};
-	char sql[2000];
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		begin();
-		run(7210);
-		/* Coarser buckets have the two hours, and the last one goes with its level. */
-		happened[count - 1].drops = 0;
-		stop_netflowd();
-		snprintf(sql, sizeof(sql),
-			 "DELETE FROM meta WHERE name IN ('boot', 'clock', 'up', 'present');"
-			 "INSERT INTO span (begun, ended, coverage) VALUES (%lld, %lld, 1);"
-			 "UPDATE meta SET value = %lld WHERE name LIKE 'rolled_'",
-			 (long long)((START + 7200 + files[i].ahead_s) * US),
-			 (long long)((START + 7213 + files[i].ahead_s) * US),
-			 (long long)(START + 7200 + files[i].ahead_s));
-		run_sql(sql);
-		for (int level = 0; level < PLAN_LEVELS; level++) {
-			int64_t cut = START + 7200 + files[i].cut[level];
-
-			snprintf(sql, sizeof(sql),
-				 "UPDATE meta SET value = %lld WHERE name = 'cut%d';"
-				 "DELETE FROM bucket WHERE level = %d AND time < %lld",
-				 (long long)cut, level, level, (long long)cut);
-			run_sql(sql);
-		}
-		if (files[i].all)
-			count = 0;
-		start_netflowd();
-		run(1800);
-		check(1790, 30);
-		if (!files[i].all)
-			check(8000, 700);
-		stop_netflowd();
-		remove_scratch(NULL);
-		make_scratch(NULL);
-	}
 }
 
 /* ---- intervals -------------------------------------------------------------------------------- */
