@@ -396,6 +396,8 @@ static void send_whole(const struct options *o, int fd, int file, size_t length)
 
 		if (n < 0 && errno == ENOBUFS && flags) /* too many pages are pinned */
 			flags = 0;
+		else if (n < 0 && errno == EIO && o->send == GSO)
+			lacking("send to a device that computes no checksums");
 		else if (n < 0)
 			err(1, "send");
 		else
