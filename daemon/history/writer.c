@@ -63,9 +63,11 @@ static void set_phase(struct writer *writer, enum writer_phase phase, const char
 	unlock(writer);
 }
 
+/* From now on `status` shows what the file has, before this process wrote anything into it. */
 static int open_archive(struct writer *writer)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
+	struct archive_state state = {0};
 	struct archive_limits limits;
 	int r;
 
@@ -74,9 +76,13 @@ static int open_archive(struct writer *writer)
 	writer->new_limits = false;
 	unlock(writer);
 	r = archive_open(&writer->archive, writer->directory, &limits, aside, reason);
+	if (r == 0)
+		archive_state(writer->archive, &state);
 	lock(writer);
 	if (aside[0])
 		strcpy(writer->status.set_aside, aside);
+	if (r == 0)
+		writer->status.archive = state;
 	unlock(writer);
 	if (r < 0)
 		set_phase(writer, r == -EPROTONOSUPPORT ? WRITER_STOPPED : WRITER_FAILING, reason);

@@ -72,6 +72,9 @@ FAULTS = [
           "daemon/history/reader_sums.c", "json_object_set_new(names, key, json_null());", ";"),
     Fault("rows of one name stay two rows", "daemon/history/test_archive",
           "daemon/history/reader_sums.c", "return any ? join_equal(rows) : 0;", "return 0;"),
+    Fault("the history of a daemon that has just started is empty", "daemon/history/test_writer",
+          "daemon/history/writer.c", "\t\twriter->status.archive = state;\n\tunlock(writer);\n"
+          "\tif (r < 0)", "\t\t;\n\tunlock(writer);\n\tif (r < 0)"),
     Fault("names that are not used stay for an hour, however many", "daemon/history/test_names",
           "daemon/history/names.c", "unused + count[age] <= SERIES_UNUSED_MAX", "1"),
     Fault("the newest names go first", "daemon/history/test_names",
