@@ -180,11 +180,23 @@ static __always_inline __u8 nf_rank(__u32 number)
 	return number > 1 ? nf_log2(number - 1) + 1 : 0;
 }
 
-/* `ranks` journeys have begun in a run of NET_RX. */
-static __always_inline void nf_gate_end_run(struct nf_gate *gate, __u32 ranks)
+/* `ranks` journeys have begun with one draw: of a run of NET_RX, or of an skb that is cut. */
+static __always_inline void nf_gate_drawn(struct nf_gate *gate, __u32 ranks)
 {
 	if (unlikely(ranks > 1U << (gate->most_rank & 31)))
 		gate->most_rank = nf_rank(ranks);
+}
+
+/*
+ * What the next part of a followed skb stands for, of which `begun` parts have begun journeys: they vary together, and
+ * with the journeys that were drawn with the skb.
+ */
+static __always_inline struct nf_share nf_share_of_part(struct nf_share whole, __u16 *begun)
+{
+	__u32 rank = whole.rank + nf_rank(++*begun);
+
+	whole.rank = rank < 31 ? rank : 31;
+	return whole;
 }
 
 /* The rank of a journey that begins now; `drawn` journeys have begun with the same draw. */

@@ -672,6 +672,50 @@ static __always_inline void nf_journey_split(struct nf_cpu *cpu, const struct sk
 	cpu->received = NF_PARTS;
 }
 
+/* Segments of a followed skb have not come: what they stand for is missing in the histograms from start_xmit on. */
+static __always_inline void nf_journey_miss(struct nf_cpu *cpu, enum nf_probe probe,
+					    struct nf_cut *cut)
+{
+	nf_add(&cpu->events[probe][NF_EVENT_OVERWRITTEN_PACKETS],
+	       cut->left * nf_weight_of(cut->share.shift, 0).weight);
+	cut->left = 0;
+}
+
+/*
+ * Software GSO cuts a sent skb, for a device that takes no such skbs (validate_xmit_skb()) or in a qdisc: it frees the
+ * skb, and its segments, which are new skbs, come to start_xmit.  They are followed because the skb was.  If others are
+ * before them in the qdisc, as many of those are followed, which is the same to the histograms.  Of several that are
+ * cut before the first segment comes (validate_xmit_skb_list()), all segments count.
+ */
+static __always_inline void nf_journey_cut(struct nf_cpu *cpu, const struct sk_buff *skb,
+					   const struct nf_inflight *e)
+{
+	__u16 segments = nf_segments(skb), jiffies = bpf_jiffies64();
+	__u64 dev = nf_address(skb->dev);
+	struct nf_share share = nf_inflight_share(e);
+	struct nf_context *context;
+	struct nf_cut *cut;
+
+	if (segments < 2)
+		return;
+	context = nf_context(cpu);
+	if (!context)
+		return;
+	cut = &context->cut;
+	if (cut->dev != dev || cut->jiffies != jiffies || cut->share.shift != share.shift) {
+		if (unlikely(cut->left))
+			nf_journey_miss(cpu, NF_PROBE_CONSUME_SKB, cut);
+		cut->dev = dev;
+		cut->jiffies = jiffies;
+	}
+	if (!cut->left) {
+		cut->begun = 0;
+		cut->share = share;
+	}
+	cut->left += segments;
+	nf_gate_drawn(&cpu->gate[NF_GATE_TX], segments);
+}
+
 /*
  * The first skb that is queued on this CPU after one parted: if it is the clone, give it the entry.  Its length is that
  * of the packet, and no other skb has its new head.  Inlined like nf_journey_parts().

@@ -581,10 +581,9 @@ NF_PROGRAM("tp_btf/net_dev_queue", nf_net_dev_queue, __u64, NF_PROBE_NET_DEV_QUE
 	   nf_on_net_dev_queue(cpu, (const void *)ctx[0]))
 
 /* Keep the transmit until start_xmit returns; `start_ns` is 0 if it is not followed. */
-static __always_inline void nf_start_push(struct nf_cpu *cpu, __u64 number, __u64 start_ns,
+static __always_inline void nf_start_push(struct nf_context *context, __u64 number, __u64 start_ns,
 					  __u32 slot, struct nf_share share)
 {
-	struct nf_context *context = nf_context(cpu);
 	__u32 depth;
 
 	if (unlikely(!context))
@@ -600,10 +599,24 @@ static __always_inline void nf_start_push(struct nf_cpu *cpu, __u64 number, __u6
 	}
 }
 
+/* Whether the next skb at start_xmit of this device is a segment of a followed skb.  Most come within a jiffy. */
+static __always_inline bool nf_start_is_segment(struct nf_cpu *cpu, struct nf_context *context,
+						const struct net_device *dev)
+{
+	struct nf_cut *cut;
+
+	if (!context || likely(!context->cut.left))
+		return false;
+	cut = &context->cut;
+	/* The qdisc keeps them, or the driver's queue was full and the kernel has put them back. */
+	if ((__u16)((__u16)bpf_jiffies64() - cut->jiffies) > 1)
+		nf_journey_miss(cpu, NF_PROBE_NET_DEV_START_XMIT, cut);
+	return cut->left && cut->dev == nf_address(dev) && !live.hold;
+}
+
 /*
- * Begin a journey at start_xmit: a segment that was cut from a GSO skb after net_dev_queue, or its
- * entry is lost.  While not all are followed, this skb may as well have been passed over at
- * net_dev_queue, and must not be drawn again.
+ * Begin a journey at start_xmit of an skb that was not cut just now: its entry is lost, or the qdisc has kept it since.
+ * While not all are followed, this skb may as well have been passed over at net_dev_queue, and must not be drawn again.
  */
 static __always_inline bool nf_start_begins(const struct nf_cpu *cpu)
 {
@@ -638,17 +651,19 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 						     const struct net_device *dev)
 {
 	__u64 number = nf_address(skb), head = (__u64)skb->head, now = 0;
+	struct nf_context *context = nf_context(cpu);
 	struct nf_device_stats *stats;
 	struct nf_share share = {};
 	struct nf_inflight *e = 0;
+	bool known, segment;
 	__u32 slot = 0;
-	bool known;
 
-	if (nf_inflight_may_have(number) || nf_start_begins(cpu))
+	segment = nf_start_is_segment(cpu, context, dev);
+	if (nf_inflight_may_have(number) || segment || nf_start_begins(cpu))
 		e = nf_inflight_at(number);
 	known = e && e->skb == number;
 	if (likely(known && e->journey >= NF_JOURNEY_TX && !e->start_ns &&
-		   nf_start_is_same(nf_context(cpu), e, skb, number, head))) {
+		   nf_start_is_same(context, e, skb, number, head))) {
 		e->head = head;
 		now = bpf_ktime_get_ns();
 		slot = e->slot;
@@ -663,13 +678,17 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 		e->origin = nf_origin(cpu);
 		nf_inflight_start(e, number, now);
 		cpu->wants_entry = 1;
-	} else if (e && nf_start_begins(cpu)) {
+	} else if (e && (segment || nf_start_begins(cpu))) {
 		now = bpf_ktime_get_ns();
 		slot = nf_device_slot(dev);
+		if (segment) {
+			context->cut.left--;
+			share = nf_share_of_part(context->cut.share, &context->cut.begun);
+		}
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
 		/* Its entry is gone: this journey lacks queue→start_xmit and the total. */
-		if (unlikely(nf_start_was_queued(nf_context(cpu), number)))
+		if (unlikely(nf_start_was_queued(context, number)))
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_OVERWRITTEN_PACKETS);
 		nf_inflight_take(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, known);
 		nf_inflight_fill_tx(e, number, head, slot, now, now, NF_INFLIGHT_NO_QUEUE, share);
@@ -678,7 +697,7 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 	} else if (known) {
 		nf_inflight_end(cpu, NF_PROBE_NET_DEV_START_XMIT, e, number, NF_EVENT_INVALIDATED);
 	}
-	nf_start_push(cpu, number, now, slot, share);
+	nf_start_push(context, number, now, slot, share);
 }
 
 NF_PROGRAM("tp_btf/net_dev_start_xmit", nf_net_dev_start_xmit, __u64, NF_PROBE_NET_DEV_START_XMIT,
@@ -783,6 +802,8 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 				     softirq ? NF_READER_IN_SOFTIRQ : NF_READER_IN_TASK);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
 		nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
+	if (settings.governor && path.journey >= NF_JOURNEY_TX && unlikely(!path.start_ns))
+		nf_journey_cut(cpu, skb, &path);
 }
 
 NF_PROGRAM("tp_btf/consume_skb", nf_consume_skb, __u64, NF_PROBE_CONSUME_SKB,

@@ -287,16 +287,6 @@ __noinline int nf_queued_is_part(__u64 skb, __u64 base)
 	       !BPF_CORE_READ_BITFIELD_PROBED(at, cloned);
 }
 
-/* The parts vary together, and with the journeys that were drawn with the skb that was split. */
-static __always_inline struct nf_share nf_queued_part_share(struct nf_split *split)
-{
-	struct nf_share share = split->share;
-	__u32 rank = share.rank + nf_rank(++split->begun);
-
-	share.rank = rank < 31 ? rank : 31;
-	return share;
-}
-
 /* What the journey of a part has from the skb that was split.  Not inlined: it would not fit onto the stack of 6.1. */
 static __noinline void nf_queued_part_fill(struct nf_cpu *cpu, struct nf_inflight *e, __u64 skb)
 {
@@ -318,7 +308,7 @@ static __noinline void nf_queued_part_fill(struct nf_cpu *cpu, struct nf_infligh
 	e->len = 0;
 	e->slot = split->slot;
 	e->journey = NF_JOURNEY_RX;
-	nf_inflight_set_share(e, split->flags, nf_queued_part_share(split));
+	nf_inflight_set_share(e, split->flags, nf_share_of_part(split->share, &split->begun));
 	nf_inflight_seal(e, skb);
 }
 

@@ -530,6 +530,18 @@ enum nf_stream_bytes {
 };
 
 /*
+ * The followed skb that software GSO has cut between its queue and start_xmit: the next skbs that come to start_xmit of
+ * its device are its segments, see nf_journey_cut().
+ */
+struct nf_cut {
+	__u64 dev;     /* a number like nf_inflight.skb */
+	__u16 left;    /* segments that have not come yet */
+	__u16 begun;   /* journeys of segments */
+	__u16 jiffies; /* when it was cut, the lowest bits */
+	struct nf_share share;
+};
+
+/*
  * What a CPU does with packets: the softirq that it serves, and the transmits that it is inside of.
  * With PREEMPT_RT, a task does that, see nf_context().
  */
@@ -546,7 +558,7 @@ struct nf_context {
 	__u16 reserved0;
 	__u32 ranks; /* journeys that have begun in it */
 	__u64 queued; /* the followed skb that passed net_dev_queue last, until the next start_xmit */
-	__u64 reserved[2];
+	struct nf_cut cut;
 	struct nf_xmit_frame xmit[NF_XMIT_DEPTH];
 };
 

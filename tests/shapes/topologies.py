@@ -98,6 +98,26 @@ def gro(lab):
     return _shape(pair)
 
 
+@topology
+def cut(lab):
+    """The sender's device takes no skbs of several segments: the kernel cuts them (software GSO)."""
+    shape = _shape(lab.pair(), splits=True)
+    offload.switch(shape.sends, offload.STSO, False)
+    return shape
+
+
+@topology
+def shaped(lab):
+    """A token bucket at the sender cuts skbs of several segments, and lets them wait."""
+    shape = _shape(lab.pair(), splits=True)
+    try:
+        shape.sends.namespace.run("tc", "qdisc", "add", "dev", shape.sends.name, "root", "tbf",
+                                  "rate", "400mbit", "burst", "4000", "limit", "100000000")
+    except RuntimeError as error:
+        raise Lacking("this kernel has no qdisc tbf") from error
+    return shape
+
+
 def _sysfs(device, name, value):
     """A setting of a device; /sys shows the namespace of the process that mounted it."""
     path = f"/sys/class/net/{device.name}/{name}"

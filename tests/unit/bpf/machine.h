@@ -163,6 +163,16 @@ static inline void skb_reuse(struct sk_buff *skb, struct net_device *dev)
 	skb_fill(skb, machine.head[machine.skbs++], dev, 100);
 }
 
+/* An skb of segments of 32 bytes. */
+static inline void skb_segmented(struct sk_buff *skb, __u32 type, __u32 segments)
+{
+	struct skb_shared_info *info;
+
+	skb->end = MACHINE_HEAD - sizeof(*info);
+	info = (void *)(skb->head + skb->end);
+	*info = (struct skb_shared_info){.gso_type = type, .gso_size = 32, .gso_segs = segments};
+}
+
 /* ---- queues of sockets ---- */
 
 static inline struct sk_buff *queue_end(struct sk_buff_head *queue)

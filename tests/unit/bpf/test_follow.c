@@ -910,6 +910,96 @@ TEST(test_segments)
 	assert_null(entry_of(skb));
 }
 
+/* An skb of `segments` segments is queued and then cut, for a device that takes no such skbs. */
+static void cut(struct sk_buff *skb, struct net_device *dev, __u32 segments)
+{
+	skb_fill(skb, skb->head, dev, 100);
+	skb_segmented(skb, NF_SKB_GSO_UDP_L4, segments);
+	queue(skb);
+	consume(skb);
+}
+
+/* The next segment is sent; whether it is followed. */
+static bool send_segment(struct net_device *dev)
+{
+	struct sk_buff *skb = skb_new(dev);
+
+	start_xmit(skb, dev);
+	end_xmit(skb, dev);
+	return entry_of(skb);
+}
+
+/* While packets are passed over, the segments of an skb are followed if it is, and stand for as many as it. */
+TEST(test_segments_of_a_followed_skb)
+{
+	struct sk_buff *skb = skb_new(NET_A);
+
+	choose(NF_GATE_TX);
+	cut(skb, NET_A, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(send_segment(NET_A));
+		assert_int_equal(entry_of(&machine.skb[machine.skbs - 1])->flags &
+					 NF_INFLIGHT_NO_QUEUE,
+				 NF_INFLIGHT_NO_QUEUE);
+	}
+	/* They vary together: 3 x 3 of 16 x 15, rounded up to a power of two. */
+	assert_int_equal(hist(NET_A, NF_SEGMENT_START_TO_XMIT).count, 3 * 16);
+	assert_int_equal(
+		nf_device_stats(nf_device_slot(NET_A))->hist[NF_SEGMENT_START_TO_XMIT].variance,
+		(1 + 3 + 7) * 16 * 15);
+	/* A draw chose among 16 with all their segments. */
+	assert_int_equal(gate(NF_GATE_TX)->most_rank, 2);
+	/* The next skb is another one, and so are the segments of one that is not followed. */
+	assert_false(send_segment(NET_A));
+	pass(NF_GATE_TX);
+	cut(skb, NET_A, 3);
+	assert_false(send_segment(NET_A));
+	assert_balanced();
+}
+
+/* The kernel cuts all skbs that it takes from a qdisc at once, and sends their segments then. */
+TEST(test_segments_of_several_skbs)
+{
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_A), NET_A, 2);
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_A), NET_A, 3);
+	/* Another device's are not theirs. */
+	assert_false(send_segment(NET_B));
+	for (int i = 0; i < 5; i++)
+		assert_true(send_segment(NET_A));
+	assert_false(send_segment(NET_A));
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 0);
+	/* Those of one device that have not come are missing when another one's are expected. */
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_A), NET_A, 2);
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_B), NET_B, 2);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 2 * 16);
+	assert_true(send_segment(NET_B));
+	assert_balanced();
+}
+
+/* What the driver refused comes later, and nothing tells it from packets that were passed over. */
+TEST(test_segments_that_went_back)
+{
+	advance(0);
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_A), NET_A, 3);
+	advance(JIFFY_NS);
+	assert_true(send_segment(NET_A));
+	advance(JIFFY_NS);
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 0);
+	assert_false(send_segment(NET_A));
+	assert_int_equal(events(NF_EVENT_OVERWRITTEN_PACKETS), 2 * 16);
+	/* Nor do segments begin after a window. */
+	choose(NF_GATE_TX);
+	cut(skb_new(NET_A), NET_A, 3);
+	live.hold = true;
+	assert_false(send_segment(NET_A));
+	assert_balanced();
+}
+
 /* ---- the memory of skbs ---- */
 
 /* An skb that is not followed has the memory of one that was: its stages are not those of that one. */

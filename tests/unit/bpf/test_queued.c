@@ -790,22 +790,12 @@ TEST(test_parts_of_a_datagram)
 	}
 }
 
-/* An skb of segments of 32 bytes. */
-static void segmented(struct sk_buff *skb, __u32 type, __u32 segments)
-{
-	struct skb_shared_info *info;
-
-	skb->end = MACHINE_HEAD - sizeof(*info);
-	info = (void *)(skb->head + skb->end);
-	*info = (struct skb_shared_info){.gso_type = type, .gso_size = 32, .gso_segs = segments};
-}
-
 /* A datagram that was received at BEGIN is split. */
 static void split_at(__u64 ns, __u32 parts)
 {
 	struct sk_buff *skb = received_at(BEGIN);
 
-	segmented(skb, NF_SKB_GSO_UDP_L4, parts);
+	skb_segmented(skb, NF_SKB_GSO_UDP_L4, parts);
 	at(ns);
 	consume(skb);
 }
@@ -862,7 +852,7 @@ TEST(test_not_a_part)
 
 	settings.udp_enqueue = true;
 	own = received_at(BEGIN);
-	segmented(own, 1, 3); /* of TCP */
+	skb_segmented(own, 1, 3); /* of TCP */
 	consume(own);
 	assert_int_not_equal(cpu_state(0)->received, NF_PARTS);
 	split_at(BEGIN, 3);
@@ -917,7 +907,7 @@ TEST(test_parts_have_hops)
 
 	at(BEGIN + 16);
 	receive(skb); /* it goes up to a bridge */
-	segmented(skb, NF_SKB_GSO_UDP_L4, 1);
+	skb_segmented(skb, NF_SKB_GSO_UDP_L4, 1);
 	consume(skb);
 	part_at(part, BEGIN + 1600);
 	assert_int_equal(entry_of(part)->flags & NF_INFLIGHT_HOPS, NF_INFLIGHT_HOPS);
