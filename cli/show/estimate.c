@@ -66,5 +66,9 @@ struct estimate_sentences estimate_unfollowed(const json_t *followed)
 		add(&text,
 		    "About %s packets lost their place in the in-flight table before they ended, and are missing in the segments that end later. Set a larger inflight.entries to make room for them.",
 		    field_units_count(followed, "overwritten_packets").s);
+	if (field_count_or(followed, "missed_packets", 0))
+		add(&text,
+		    "The kernel skipped %s runs of probes, because a task had preempted another one inside of them. Each can lack a packet, and the margin of each count includes them.",
+		    field_units_count(followed, "missed_packets").s);
 	return text;
 }

@@ -21,7 +21,7 @@ struct estimate_text estimate_count(const json_t *latency);
 
 /* Sentences. */
 struct estimate_sentences {
-	char s[800];
+	char s[1000];
 };
 
 /* For how much of the time journeys were followed and which were not to their end, of type Followed; empty: all. */

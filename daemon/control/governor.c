@@ -34,7 +34,7 @@ json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets,
 {
 	json_t *followed;
 
-	if (!seen->unseen_ns && !unended.detached && !unended.overwritten)
+	if (!seen->unseen_ns && !reading_unended_packets(unended))
 		return NULL;
 	followed = json_pack("{s:f, s:I, s:I, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
 			     json_count(seen->longest_ns), "unseen_ns", json_count(seen->unseen_ns),
@@ -45,6 +45,9 @@ json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets,
 	if (unended.overwritten)
 		json_object_set_new(followed, "overwritten_packets",
 				    json_integer(json_count(unended.overwritten)));
+	if (unended.missed)
+		json_object_set_new(followed, "missed_packets",
+				    json_integer(json_count(unended.missed)));
 	return followed;
 }
 

@@ -90,12 +90,12 @@ static json_t *with_group(const struct backend_device *device, json_t *latency)
 static json_t *with_unseen(const struct latency_reply *reply, json_t *latency,
 			   const struct nf_hist *hist)
 {
-	const struct counted_margin margin = {
-		.variance = hist->variance,
-		.unseen = reply->unseen_packets,
-		.unended = reply->unended.detached + reply->unended.overwritten,
-		.missable = reply->missable,
-		.limits = reading_time(reply->traffic) >= reading_time(reply->reading)};
+	const struct counted_margin margin = {.variance = hist->variance,
+					      .unseen = reply->unseen_packets,
+					      .unended = reading_unended_packets(reply->unended),
+					      .missable = reply->missable,
+					      .limits = reading_time(reply->traffic) >=
+							reading_time(reply->reading)};
 
 	counted_add_margin(latency, hist, &margin);
 	return latency;

@@ -63,14 +63,14 @@ static json_t *row_to_json(const struct reader_row *row, const struct exact *exa
 	if (!object)
 		return NULL;
 	counted_past_add_packets(object, &exact->counted, row->name, (enum nf_segment)segment);
-	counted_add_margin(object, &hist,
-			   &(struct counted_margin){.variance = row->value[LATENCY_VARIANCE],
-						    .unseen = exact->unseen_packets,
-						    .unended = exact->unended.detached +
-							       exact->unended.overwritten,
-						    .missable = exact->missable,
-						    .tied = row->value[LATENCY_UNSEEN],
-						    .limits = true});
+	counted_add_margin(
+		object, &hist,
+		&(struct counted_margin){.variance = row->value[LATENCY_VARIANCE],
+					 .unseen = exact->unseen_packets,
+					 .unended = reading_unended_packets(exact->unended),
+					 .missable = exact->missable,
+					 .tied = row->value[LATENCY_UNSEEN],
+					 .limits = true});
 	json_object_update_missing(object, row->name);
 	return object;
 }
@@ -296,6 +296,7 @@ static int read_seen(struct reader *reader, struct reader_rows *seen, struct exa
 		exact->unseen_packets = seen->row[0].value[SEEN_UNSEEN_PACKETS];
 		exact->unended.detached = seen->row[0].value[SEEN_DETACHED];
 		exact->unended.overwritten = seen->row[0].value[SEEN_OVERWRITTEN];
+		exact->unended.missed = seen->row[0].value[SEEN_MISSED];
 		exact->missable = (uint64_t)ceil(sqrt((double)seen->row[0].value[SEEN_MISSABLE]));
 	}
 	return r;

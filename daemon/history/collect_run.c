@@ -342,9 +342,10 @@ static int collect_seen(struct collect *run)
 		[SEEN_MISSABLE] = missable * missable,
 		[SEEN_DETACHED] = unended.detached,
 		[SEEN_OVERWRITTEN] = unended.overwritten,
+		[SEEN_MISSED] = unended.missed,
 	};
 
-	if (!value[SEEN_UNSEEN_NS] && !missable && !unended.detached && !unended.overwritten)
+	if (!value[SEEN_UNSEEN_NS] && !missable && !reading_unended_packets(unended))
 		return 0;
 	return add(run, series_of_seen(run->sources.names), value);
 }

@@ -67,8 +67,9 @@ enum {
 	SEEN_UNSEEN_NS,
 	SEEN_UNSEEN_PACKETS,
 	SEEN_MISSABLE, /* the square of reading_missable(): intervals are drawn one by one */
-	SEEN_DETACHED, /* these two: see struct reading_unended */
+	SEEN_DETACHED, /* these three: see struct reading_unended */
 	SEEN_OVERWRITTEN,
+	SEEN_MISSED,
 	SEEN_VALUES,
 };
 /* The sums are in the order of enum traffic_value. */

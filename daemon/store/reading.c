@@ -318,13 +318,20 @@ struct reading_unended reading_unended(const struct reading_counters *now,
 	struct reading_unended unended = {
 		.detached = now->host.unseen.detached,
 		.overwritten = ledger_sum(now->events, NF_EVENT_OVERWRITTEN_PACKETS),
+		.missed = reading_missed(now, 0, NF_PROBE_KFREE_SKB),
 	};
 
 	if (base) {
 		unended.detached -= base->host.unseen.detached;
 		unended.overwritten -= ledger_sum(base->events, NF_EVENT_OVERWRITTEN_PACKETS);
+		unended.missed -= reading_missed(base, 0, NF_PROBE_KFREE_SKB);
 	}
 	return unended;
+}
+
+uint64_t reading_unended_packets(struct reading_unended unended)
+{
+	return unended.detached + unended.overwritten + unended.missed;
 }
 
 uint64_t reading_missed(const struct reading_counters *counters, int first, int end)

@@ -85,15 +85,18 @@ const struct reading_counters *reading_counters(const struct reading *reading);
  */
 uint64_t reading_missable(const struct reading_counters *now, const struct reading_counters *base);
 
-/* Packets for which followed journeys stood whose end was not seen. */
+/* Packets for which followed journeys stood whose end was not seen, and those of which a stage was not seen. */
 struct reading_unended {
 	uint64_t detached;    /* stages were detached before it came */
 	uint64_t overwritten; /* another journey took their entry */
+	uint64_t missed;      /* the kernel skipped a program of a stage */
 };
 
 /* Since `base`; NULL: since the start. */
 struct reading_unended reading_unended(const struct reading_counters *now,
 				       const struct reading_counters *base);
+/* How many they are at most. */
+uint64_t reading_unended_packets(struct reading_unended unended);
 
 /* The runs that the kernel skipped, of the probes from `first` to before `end`, without kfree_skb. */
 uint64_t reading_missed(const struct reading_counters *counters, int first, int end);

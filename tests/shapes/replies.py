@@ -17,7 +17,7 @@ class Answer:
                      and (row["direction"], row["segment"]) == (direction, segment)]
         followed = reply.get("followed", {})
         self.unfollowed = sum(followed.get(f"{why}_packets", 0)
-                          for why in ("unseen", "detached", "overwritten"))
+                          for why in ("unseen", "detached", "overwritten", "missed"))
         ledger = reply.get("ledger", {})
         self.passed, self.most_drawn = ledger.get("passed", 0), ledger.get("most_drawn", 1)
 

@@ -460,6 +460,28 @@ TEST(test_the_host)
 	rmdir(proc);
 }
 
+/* What a row can lack: since the start, and since a base.  Drops have a number of their own. */
+TEST_WITH(test_unended, NULL, NULL)
+{
+	struct reading_counters base = {.host.unseen.detached = 1},
+				now = {.host.unseen.detached = 4};
+	struct reading_unended unended;
+
+	base.events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_OVERWRITTEN_PACKETS] = 10;
+	now.events[NF_PROBE_NET_DEV_QUEUE][NF_EVENT_OVERWRITTEN_PACKETS] = 30;
+	base.missed[NF_PROBE_NET_DEV_XMIT] = 100;
+	now.missed[NF_PROBE_NET_DEV_XMIT] = 150;
+	now.missed[NF_PROBE_NETIF_RECEIVE_SKB] = 250;
+	now.missed[NF_PROBE_KFREE_SKB] = 1000;
+	unended = reading_unended(&now, NULL);
+	assert_int_equal(reading_unended_packets(unended), 4 + 30 + 400);
+	unended = reading_unended(&now, &base);
+	assert_int_equal(unended.detached, 3);
+	assert_int_equal(unended.overwritten, 20);
+	assert_int_equal(unended.missed, 300);
+	assert_int_equal(reading_unended_packets(unended), 323);
+}
+
 /* Of N packets one is drawn, so a row of a few may have none of them. */
 TEST_WITH(test_missable, NULL, NULL)
 {
