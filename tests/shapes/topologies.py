@@ -100,7 +100,7 @@ def gro(lab):
 
 @topology
 def cut(lab):
-    """The sender's device takes no skbs of several segments: the kernel cuts them (software GSO)."""
+    """The sender's device takes no skbs of several segments: software GSO cuts them."""
     shape = _shape(lab.pair(), splits=True)
     offload.switch(shape.sends, offload.STSO, False)
     return shape
