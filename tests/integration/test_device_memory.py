@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Memory follows the devices that are busy, not CPUs × devices, and every packet counts once."""
 
+import contextlib
 import os
 import pathlib
 import secrets
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from lab import device_slots, kernel, paths, patience, waiting
+from lab import delay, device_slots, kernel, paths, patience, waiting
 from lab.net import Device, run
 
 pytestmark = pytest.mark.alone
@@ -222,12 +223,16 @@ def test_little_memory_groups_devices(start, bpf, lab):
     assert "devices.memory" in coverage["reason"]
 
 
-def test_the_busy_get_memory(start, bpf, lab):
-    """A device that is busier than those with histograms gets theirs; nothing counts twice."""
+@pytest.mark.parametrize("moves", [False, True], ids=["", "moves"])
+def test_the_busy_get_memory(start, bpf, lab, moves):
+    """A device that is busier than those with histograms gets theirs; nothing counts twice.  So
+    does one that comes when the others have moved to a CPU on which they have no histograms."""
     daemon = start(f"devices.memory={SMALL}", "devices.idle=600")
     pairs = [lab.pair(ipv6=False) for _ in range(16)]
-    for pair in pairs:
-        _send(pair, 50)
+    for cpu in sorted(os.sched_getaffinity(0))[:2] if moves else [None]:
+        with delay.on_cpu(cpu) if moves else contextlib.nullcontext():
+            for pair in pairs:
+                _send(pair, 50)
     busy = pairs[-1].left_device
 
     def grow():

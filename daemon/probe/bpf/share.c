@@ -226,13 +226,16 @@ static size_t find_waiting(const struct backend_bpf_state *state, struct candida
 	return n;
 }
 
-/* The devices with blocks of their own, busiest first; their number. */
+/*
+ * The devices with blocks of their own, busiest first; their number.  They may count in their group as well, on CPUs on
+ * which no block was left.
+ */
 static size_t find_owners(const struct backend_bpf_state *state, struct candidate *list)
 {
 	size_t n = 0;
 
 	for (uint32_t slot = NF_SLOT_RESERVED; slot < state->slots; slot++)
-		if (state->devices->slot[slot].blocks && !state->device_infos[slot].shared)
+		if (state->devices->slot[slot].blocks && !state->devices->slot[slot].demoted)
 			list[n++] = (struct candidate){slot, state->devices->slot[slot].rate};
 	qsort(list, n, sizeof(*list), by_rate);
 	return n;
