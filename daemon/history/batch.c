@@ -105,10 +105,12 @@ struct batch_buckets batch_buckets(const struct batch *batch)
 	/* The middle, because an interval ends a little after its bucket does. */
 	int64_t middle = plan_floor((batch->from_us / 2 + batch->to_us / 2) / US, 0);
 
-	if (batch->to_us - batch->from_us <= (plan_step[0] + 1) * US)
+	int64_t length = batch->to_us - batch->from_us, late = batch->first ? US / 10 : US;
+
+	if (length <= 2 * late || (!batch->first && length <= plan_step[0] * US + late))
 		return (struct batch_buckets){middle, middle, middle};
-	return (struct batch_buckets){plan_floor((batch->from_us + US) / US, 0), middle,
-				      plan_floor((batch->to_us - US) / US, 0)};
+	return (struct batch_buckets){plan_floor((batch->from_us + late) / US, 0), middle,
+				      plan_floor((batch->to_us - late) / US, 0)};
 }
 
 size_t batch_memory(const struct batch *batch)

@@ -46,6 +46,7 @@ struct batch {
 	struct batch *next;	/* in a queue */
 	uint64_t number;	/* of the daemon's batches, from 1 */
 	int64_t from_us, to_us; /* the interval, since 1970 */
+	bool first; /* it begins when netflowd began, and not where another interval ended */
 	/*
 	 * The boot of the host, 0: not known; the clock of these times less CLOCK_BOOTTIME; and by how much it was set
 	 * at their end, because of which the next interval begins elsewhere.
@@ -80,7 +81,8 @@ void batch_add_gap(struct batch *batch, int64_t from_us, int64_t to_us);
 
 /*
  * The first seconds of the first and the last bucket that an interval is in, and of the one between them that gets its
- * numbers: all the same, unless it is longer than a bucket and the second by which readings may be late.
+ * numbers: all the same, unless it is longer than a bucket and the second by which readings may be late; or the first
+ * one, which can begin anywhere.
  */
 struct batch_buckets {
 	int64_t first, middle, last;

@@ -36,6 +36,7 @@ static void set_interval(struct collect *run)
 
 	run->time_us = (int64_t)(time_realtime() / 1000);
 	run->clock_us = time_clock() / 1000;
+	batch->first = !base->reading[READING_DROPS];
 	batch->from_us = base->time_us;
 	batch->to_us = run->time_us;
 	batch->boot = run->sources.boot;

@@ -128,6 +128,51 @@ static void add_latency(struct batch *batch, struct series *series, unsigned int
 	assert_int_equal(batch_add(batch, series, value), 0);
 }
 
+/*
+ * netflowd began before a bucket's end, and was late at the next multiple of its interval: what it counted then can be
+ * of either bucket, so a question about one of them has both.
+ */
+TEST(test_the_first_interval)
+{
+	static const struct {
+		int64_t from_ms, to_ms;
+		int64_t begins_s; /* of a question that begins at START + 1 */
+	} cases[] = {{-2000, 1600, -10},
+		     {-1100, 700, -10},
+		     {-2000, 50, 0},
+		     {-50, 3000, 0},
+		     {500, 9000, 0}};
+	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"NO_SOCKET\"}");
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct archive *archive = open_archive(&week);
+		struct batch *batch = new_batch(START, START);
+		OWN_READER_ROWS struct reader_rows rows = {0};
+		struct reader_period period;
+		struct reader *reader;
+
+		batch->first = true;
+		batch->from_us += cases[i].from_ms * 1000;
+		batch->to_us += cases[i].to_ms * 1000;
+		add_drops(batch, series, 4217);
+		write_batch(archive, batch);
+		batch = new_batch(START + 10, START + 20);
+		add_drops(batch, series, 7);
+		write_batch(archive, batch);
+		reader = open_reader(START + 1, START + 20);
+		assert_int_equal(reader_period(reader, false, &period), 0);
+		assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+		assert_int_equal(rows.row[0].value[DROPS_PACKETS],
+				 cases[i].to_ms == 50 ? 7 : 4217 + 7);
+		assert_int_equal(period.from_us < START * US, cases[i].begins_s < 0);
+		reader_period_clear(&period);
+		reader_free(&reader);
+		archive_free(&archive);
+		remove_scratch(NULL);
+		make_scratch(NULL);
+	}
+}
+
 /* Histograms merge bucket by bucket; the longest is the maximum. */
 TEST(test_histograms)
 {
