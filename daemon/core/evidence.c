@@ -25,6 +25,14 @@ size_t evidence_words(uint64_t evidence, const char *words[], size_t max)
 	return count;
 }
 
+uint64_t evidence_bit(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		if (!strcmp(list[i].word, word))
+			return list[i].bit;
+	return 0;
+}
+
 uint64_t evidence_readable(uint64_t evidence)
 {
 	uint64_t readable = evidence;

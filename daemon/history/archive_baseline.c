@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "daemon/core/coverage.h"
 #include "daemon/history/archive_internal.h"
 #include "daemon/history/baseline.h"
-#include "daemon/history/baseline_key.h"
 #include "daemon/history/database.h"
+#include "daemon/history/drop_name.h"
 #include "daemon/history/plan.h"
 #include "daemon/history/series.h"
 #include "daemon/history/vector.h"
@@ -51,12 +48,8 @@ static const char *key_of(struct load *load, int64_t series)
 	sqlite3_bind_int64(load->find, 1, series);
 	if (sqlite3_step(load->find) == SQLITE_ROW)
 		text = (const char *)sqlite3_column_text(load->find, 0);
-	if (text) {
-		OWN_JSON json_t *name = json_loads(text, 0, NULL);
-
-		if (!name || !baseline_key_of(name, kept->key))
-			kept->key[0] = 0;
-	}
+	if (text && !drop_name_key(text, kept->key))
+		kept->key[0] = 0;
 	sqlite3_reset(load->find);
 	return kept->key;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/rows/drop_row.h"
+
 /* Between fields: no name has it. */
 #define SEPARATOR '\t'
 #define FAMILY_FIELDS 3
@@ -116,33 +118,24 @@ size_t baseline_key_family(const char *key)
 	return length;
 }
 
-static const char *text_of(const json_t *name, const char *member)
+bool baseline_key_of(const struct drop_row *row, char key[static BASELINE_KEY_MAX])
 {
-	return json_string_value(json_object_get(name, member));
-}
-
-bool baseline_key_of(const json_t *name, char key[static BASELINE_KEY_MAX])
-{
-	const json_t *number = json_object_get(name, "reason_number");
-	const char *space = text_of(name, "netns_name");
+	const struct drop_key *from = &row->key;
 	const struct baseline_cause cause = {
-		.reason = text_of(name, "reason"),
-		.number = number ? json_integer_value(number) : -1,
+		.reason = from->reason,
+		.number = from->numbered ? (int64_t)from->reason_number : -1,
 		/* An address without a symbol has no function. */
-		.function =
-			text_of(name, json_object_get(name, "function") ? "function" : "location"),
-		.class = text_of(name, "class"),
-		.protocol = text_of(name, "protocol"),
-		.device = text_of(name, "device"),
-		.host = space && !strcmp(space, "host"),
+		.function = from->function ? from->function : from->location,
+		.class = knowledge_class_name((enum knowledge_class)from->class),
+		.protocol = from->protocol,
+		.device = from->device,
+		.host = row->host,
 	};
 
-	if (json_is_true(json_object_get(name, "gone")) ||
-	    json_is_true(json_object_get(name, "unkeyed")) ||
-	    json_is_true(json_object_get(name, "message")))
+	if (from->message || row->lost & (DROP_GONE | DROP_UNKEYED))
 		return false;
-	/* What a reply has too many rows for lacks the protocol, too; a coarse key knows its namespace. */
-	if (json_is_true(json_object_get(name, "coarse")) && !json_object_get(name, "netns"))
+	/* A coarse key knows its namespace; what a reply has too many rows for does not. */
+	if (row->lost & DROP_COARSE && !from->netns)
 		return false;
 	baseline_key(&cause, key);
 	return true;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
+struct drop_row;
 
 #define BASELINE_KEY_MAX 320
 
@@ -39,9 +39,9 @@ void baseline_key(const struct baseline_cause *cause, char key[static BASELINE_K
 size_t baseline_key_family(const char *key);
 
 /*
- * The same of a series of drops, by its name in the file.  False: it has no key, because it is a sum whose location or
- * device is no longer known (gone, unkeyed, or coarse without a namespace), or because it is no packet (message).
+ * The same of a row.  False: it has no key, because it is a sum whose location or device is no longer known (gone,
+ * unkeyed, or coarse without a namespace), or because it is no packet (message).
  */
-bool baseline_key_of(const json_t *name, char key[static BASELINE_KEY_MAX]);
+bool baseline_key_of(const struct drop_row *row, char key[static BASELINE_KEY_MAX]);
 
 #endif

@@ -27,14 +27,6 @@ const char *baseline_mark_name(enum baseline_mark mark)
 	return names[mark];
 }
 
-enum baseline_mark baseline_mark_of(const char *name)
-{
-	for (int mark = BASELINE_BACKGROUND; name && mark <= BASELINE_NEW; mark++)
-		if (!strcmp(names[mark], name))
-			return (enum baseline_mark)mark;
-	return BASELINE_NONE;
-}
-
 void baseline_cover(const uint32_t *covered_s, struct baseline_cover *cover)
 {
 	*cover = (struct baseline_cover){0};

@@ -44,8 +44,6 @@ enum baseline_mark {
 
 /* The identifier of a mark in JSON; NULL for BASELINE_NONE. */
 const char *baseline_mark_name(enum baseline_mark mark);
-/* The mark of that identifier; BASELINE_NONE: there is none. */
-enum baseline_mark baseline_mark_of(const char *name);
 
 /* What the buckets cover, in seconds. */
 struct baseline_cover {

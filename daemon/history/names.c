@@ -10,16 +10,18 @@
 #include "common/array.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/texts.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/keymap.h"
 #include "daemon/core/owner.h"
-#include "daemon/core/packet.h"
 #include "daemon/core/stages.h"
 #include "daemon/history/place_key.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/rows/drop_row.h"
+#include "daemon/store/counted_row.h"
 #include "daemon/store/records.h"
 
 /* Intervals for which an unused series is kept, if there is room, and in which an unknown owner is looked up again. */
@@ -215,51 +217,24 @@ static bool find_owner(const struct series_names *names, const struct backend_dr
 	return attribution_netns_owner(attribution, drops->key.netns, drops->netns, path) == 0;
 }
 
-static unsigned int fields_of(const struct backend_drops *drops)
-{
-	unsigned int fields = JSON_DROPS_ALL;
-
-	if (drops->unkeyed)
-		fields = JSON_DROPS_REASON;
-	else if (drops->gone)
-		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE;
-	else if (drops->key.flags & NF_KEY_COARSE)
-		fields = JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_NETNS |
-			 JSON_DROPS_EVIDENCE;
-	if (!drops->key.location)
-		fields &= ~(unsigned int)JSON_DROPS_LOCATION;
-	return fields;
-}
-
 static json_t *drops_json(const struct series_names *names, const struct backend_drops *drops,
 			  const struct owner *owner)
 {
 	const struct backend *backend = names->sources.backend;
-	const struct nf_drop_key *key = &drops->key;
-	char protocol[PACKET_PROTOCOL_MAX];
+	struct drop_row row = {0};
+	OWN_TEXTS struct texts texts = {0};
 	struct cause cause;
-	const struct json_drops out = {
-		.cause = &cause,
-		.fields = fields_of(drops),
-		.device = {.name = drops->device, .ifindex = drops->ifindex, .netns = drops->netns},
-		.protocol = protocol,
-		.cgroup = key->cgroup,
-		.owner = owner,
-		.gone = drops->gone,
-		.unkeyed = drops->unkeyed,
-		.coarse = key->flags & NF_KEY_COARSE,
-	};
 	json_t *name;
 
-	records_cause(names->sources.records, backend_has_reasons(backend), key, &cause);
-	packet_drop_protocol(key->protocol, key->flags, key->l4, protocol);
-	name = json_drops(&out);
-	json_object_del(name, "packets");
-	json_object_del(name, "segments");
-	json_object_del(name, "bytes");
-	json_object_del(name, "last");
-	if (out.fields & JSON_DROPS_NETNS) {
-		add_netns_name(names, name, key->netns, drops->netns);
+	records_cause(names->sources.records, backend_has_reasons(backend), &drops->key, &cause);
+	drop_row_set_cause(&row, &cause, &texts);
+	if (!drops->key.location)
+		row.key.location = row.key.function = NULL;
+	counted_row_set(&row, drops, &texts);
+	drop_row_set_owner(&row, owner, &texts);
+	name = texts.failed ? NULL : json_drop_cause(&row, DROP_FIELDS);
+	if (drop_row_fields(&row, DROP_NETNS)) {
+		add_netns_name(names, name, drops->key.netns, drops->netns);
 		place_keys_add(name, drops->identity, drops->netns);
 	}
 	return name;

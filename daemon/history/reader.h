@@ -71,7 +71,6 @@ struct reader_row {
 	uint64_t *value;
 	uint32_t weight;
 	bool unsure; /* whether the namespace has a name */
-	int mark;    /* of the baseline, for the caller; 0: none */
 };
 
 struct reader_rows {
@@ -110,6 +109,24 @@ typedef json_t *(*reader_project)(json_t *name, bool full, void *userdata);
 
 /* Rows of an answer until they are joined further: a name takes about 2 KiB of memory. */
 #define READER_ROWS_MAX 8192
+
+/* Where the numbers of series go. */
+struct reader_sink {
+	/*
+	 * Called once for each series: set *place to what add() shall get for it, or to READER_NOWHERE.  `name` is
+	 * borrowed; `unsure`: whether the namespace has a name was not found out in time.  0 or a negative errno, which
+	 * ends the question.
+	 */
+	int (*place)(json_t *name, bool unsure, size_t *place, void *userdata);
+	/* A vector of the series.  As place(). */
+	int (*add)(size_t place, uint32_t weight, const uint8_t *bytes, size_t size,
+		   void *userdata);
+	void *userdata;
+};
+#define READER_NOWHERE SIZE_MAX
+
+/* Give all series of a kind to the sink. */
+int reader_read(struct reader *reader, int kind, const struct reader_sink *sink);
 
 /* The sums of all wanted series of a kind; `project` NULL: a row for each.  `rows` is empty before. */
 int reader_sums(struct reader *reader, int kind, reader_project project, void *userdata,

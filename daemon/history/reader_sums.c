@@ -42,74 +42,29 @@ int reader_rows_add(struct reader_rows *rows, json_t *name, const uint64_t *valu
 	return 0;
 }
 
-/* ---- sums ---------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------- */
 
-/* No row: the series is not wanted. */
-#define NO_ROW 0
-
-/* The series of a question, each with the row that it counts for.  Their names are forgotten again. */
+/* The series of a question, each with its place + 1, or 0.  Their names are forgotten again. */
 struct question {
 	struct reader *reader;
 	int kind;
-	reader_project project;
-	void *userdata;
-	struct sums series; /* value[0]: the number of its row + 1, or NO_ROW */
-	size_t known;	    /* series that have one */
-	struct keymap names;
-	struct reader_rows *rows;
+	const struct reader_sink *sink;
+	struct sums series;
+	size_t known; /* series that have a place */
 	sqlite3_stmt *find_name, *find_row;
 	int64_t unknown; /* the last row of a series that the file does not have; below 0 */
 };
 
-/* The row of a name, which is stolen; it is new if no series before had the name. */
-static int row_of(struct question *question, json_t *name, bool unsure, uint64_t *row)
-{
-	OWN_FREE char *text = json_dumps(name, JSON_COMPACT | JSON_SORT_KEYS);
-	static const uint64_t zeros[VECTOR_MAX];
-	struct keymap_key key = {{0}};
-	size_t before = question->names.count, number;
-	int r;
-
-	if (!text) {
-		json_decref(name);
-		return -ENOMEM;
-	}
-	/* Two hashes and the length: other names do not have all three. */
-	key.word[0] = series_hash(0, text);
-	key.word[1] = series_hash(0x5bd1e995, text);
-	key.word[2] = strlen(text) << 1 | unsure;
-	if (keymap_add(&question->names, &key, &number) < 0) {
-		json_decref(name);
-		return -ENOMEM;
-	}
-	*row = number + 1;
-	if (question->names.count == before) {
-		json_decref(name);
-		return 0;
-	}
-	r = reader_rows_add(question->rows, name, zeros, 0);
-	if (r == 0)
-		question->rows->row[number].unsure = unsure;
-	return r;
-}
-
-static int add_name(struct question *question, const char *text, uint64_t *row)
+static int place_name(struct question *question, const char *text, size_t *place)
 {
 	OWN_JSON json_t *name = text ? json_loads(text, 0, NULL) : NULL;
-	bool full = question->rows->count >= READER_ROWS_MAX;
 	bool unsure = name && json_object_del(name, SERIES_UNSURE) == 0;
-	json_t *part = NULL;
 
-	*row = NO_ROW;
-	if (name)
-		part = question->project ? question->project(name, full, question->userdata)
-					 : json_incref(name);
-	/* A part that says nothing of namespaces has no doubt. */
-	unsure = unsure && json_object_get(part, "netns");
-	return part ? row_of(question, part, unsure, row) : 0;
+	*place = READER_NOWHERE;
+	return name ? question->sink->place(name, unsure, place, question->sink->userdata) : 0;
 }
 
-static int name_series(struct question *question, int64_t series, uint64_t *row)
+static int place_series(struct question *question, int64_t series, size_t *place)
 {
 	int result, r;
 
@@ -118,40 +73,36 @@ static int name_series(struct question *question, int64_t series, uint64_t *row)
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
 		r = reader_failure(question->reader);
 	else
-		r = add_name(question,
-			     result == SQLITE_ROW
-				     ? (const char *)sqlite3_column_text(question->find_name, 0)
-				     : NULL,
-			     row);
+		r = place_name(question,
+			       result == SQLITE_ROW
+				       ? (const char *)sqlite3_column_text(question->find_name, 0)
+				       : NULL,
+			       place);
 	sqlite3_reset(question->find_name);
 	return r;
 }
 
-/* Add a vector to the row of its series; `text` is its name, NULL: the file has it. */
+/* Give a vector to the place of its series; `text` is its name, NULL: the file has it. */
 static int add_vector(struct question *question, int64_t series, const char *text, uint32_t weight,
 		      const void *bytes, size_t size)
 {
-	struct reader_row *to;
-	uint64_t row;
-	size_t index;
+	size_t index, place;
 	int r = sums_find(&question->series, series, &index);
 
 	if (r < 0)
 		return r;
 	if (index == question->known) {
-		r = text ? add_name(question, text, &row) : name_series(question, series, &row);
+		r = text ? place_name(question, text, &place)
+			 : place_series(question, series, &place);
 		if (r < 0)
 			return r;
 		question->known++;
-		sums_value(&question->series, index)[0] = row;
+		sums_value(&question->series, index)[0] = place + 1;
 	}
-	row = sums_value(&question->series, index)[0];
-	if (row == NO_ROW)
+	place = sums_value(&question->series, index)[0] - 1;
+	if (place == READER_NOWHERE)
 		return 0;
-	to = &question->rows->row[row - 1];
-	if (weight > to->weight)
-		to->weight = weight;
-	return vector_add(to->value, question->rows->width, bytes, size);
+	return question->sink->add(place, weight, bytes, size, question->sink->userdata);
 }
 
 static int add_range(struct question *question, sqlite3_stmt *read)
@@ -234,6 +185,33 @@ static int add_live(struct question *question)
 			r = add_vector(question, row, from->series->name, from->weight,
 				       live->bytes + from->at, from->size);
 	}
+	return r;
+}
+
+static void question_clear(struct question *question)
+{
+	sums_clear(&question->series);
+	database_finalize(&question->find_name);
+	database_finalize(&question->find_row);
+}
+
+int reader_read(struct reader *reader, int kind, const struct reader_sink *sink)
+{
+	struct question question = {.reader = reader, .kind = kind, .sink = sink};
+	int r = 0;
+
+	sums_init(&question.series, 1);
+	if (sqlite3_prepare_v2(reader->db, "SELECT name FROM series WHERE id = ?1", -1,
+			       &question.find_name, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(reader->db,
+			       "SELECT id FROM series WHERE hash = ?1 AND kind = ?2 AND name = ?3",
+			       -1, &question.find_row, NULL) != SQLITE_OK)
+		r = reader_failure(reader);
+	if (r == 0)
+		r = reader->incident ? read_incident(&question) : read_ranges(&question);
+	if (r == 0 && !reader->incident)
+		r = add_live(&question);
+	question_clear(&question);
 	return r;
 }
 
@@ -340,36 +318,78 @@ static int name_unsure(struct reader_rows *rows)
 	return any ? join_equal(rows) : 0;
 }
 
-static void question_clear(struct question *question)
+/* ---- sums ---------------------------------------------------------------------- */
+
+/* A sink that makes a row of each name. */
+struct summing {
+	reader_project project;
+	void *userdata;
+	struct keymap names;
+	struct reader_rows *rows;
+};
+
+/* The row of a name, which is stolen; it is new if no series before had the name. */
+static int row_of(struct summing *summing, json_t *name, bool unsure, size_t *row)
 {
-	sums_clear(&question->series);
-	keymap_clear(&question->names);
-	database_finalize(&question->find_name);
-	database_finalize(&question->find_row);
+	OWN_FREE char *text = json_dumps(name, JSON_COMPACT | JSON_SORT_KEYS);
+	static const uint64_t zeros[VECTOR_MAX];
+	struct keymap_key key = {{0}};
+	size_t before = summing->names.count;
+	int r;
+
+	if (!text) {
+		json_decref(name);
+		return -ENOMEM;
+	}
+	/* Two hashes and the length: other names do not have all three. */
+	key.word[0] = series_hash(0, text);
+	key.word[1] = series_hash(0x5bd1e995, text);
+	key.word[2] = strlen(text) << 1 | unsure;
+	if (keymap_add(&summing->names, &key, row) < 0) {
+		json_decref(name);
+		return -ENOMEM;
+	}
+	if (summing->names.count == before) {
+		json_decref(name);
+		return 0;
+	}
+	r = reader_rows_add(summing->rows, name, zeros, 0);
+	if (r == 0)
+		summing->rows->row[*row].unsure = unsure;
+	return r;
+}
+
+static int place_sum(json_t *name, bool unsure, size_t *place, void *userdata)
+{
+	struct summing *summing = userdata;
+	bool full = summing->rows->count >= READER_ROWS_MAX;
+	json_t *part = summing->project ? summing->project(name, full, summing->userdata)
+					: json_incref(name);
+
+	/* A part that says nothing of namespaces has no doubt. */
+	unsure = unsure && json_object_get(part, "netns");
+	return part ? row_of(summing, part, unsure, place) : 0;
+}
+
+static int add_sum(size_t place, uint32_t weight, const uint8_t *bytes, size_t size, void *userdata)
+{
+	const struct summing *summing = userdata;
+	struct reader_row *row = &summing->rows->row[place];
+
+	if (weight > row->weight)
+		row->weight = weight;
+	return vector_add(row->value, summing->rows->width, bytes, size);
 }
 
 int reader_sums(struct reader *reader, int kind, reader_project project, void *userdata,
 		struct reader_rows *rows)
 {
-	struct question question = {.reader = reader,
-				    .kind = kind,
-				    .project = project,
-				    .userdata = userdata,
-				    .rows = rows};
-	int r = 0;
+	struct summing summing = {.project = project, .userdata = userdata, .rows = rows};
+	const struct reader_sink sink = {place_sum, add_sum, &summing};
+	int r;
 
 	rows->width = history_width(kind);
-	sums_init(&question.series, 1);
-	if (sqlite3_prepare_v2(reader->db, "SELECT name FROM series WHERE id = ?1", -1,
-			       &question.find_name, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(reader->db,
-			       "SELECT id FROM series WHERE hash = ?1 AND kind = ?2 AND name = ?3",
-			       -1, &question.find_row, NULL) != SQLITE_OK)
-		r = reader_failure(reader);
-	if (r == 0)
-		r = reader->incident ? read_incident(&question) : read_ranges(&question);
-	if (r == 0 && !reader->incident)
-		r = add_live(&question);
-	question_clear(&question);
+	r = reader_read(reader, kind, &sink);
+	keymap_clear(&summing.names);
 	return r == 0 ? name_unsure(rows) : r;
 }

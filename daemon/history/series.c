@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "common/json.h"
-#include "daemon/history/baseline_key.h"
+#include "daemon/history/drop_name.h"
 
 size_t history_width(int kind)
 {
@@ -32,21 +29,14 @@ uint64_t series_hash(int kind, const char *name)
 	return hash;
 }
 
-static void find_cause(int kind, const char *name, char key[static BASELINE_KEY_MAX])
-{
-	OWN_JSON json_t *object = kind == HISTORY_DROPS ? json_loads(name, 0, NULL) : NULL;
-
-	if (!object || !baseline_key_of(object, key))
-		key[0] = 0;
-}
-
 struct series *series_new(int kind, const char *name)
 {
 	char cause[BASELINE_KEY_MAX];
 	size_t size = strlen(name) + 1;
 	struct series *fresh;
 
-	find_cause(kind, name, cause);
+	if (kind != HISTORY_DROPS || !drop_name_key(name, cause))
+		cause[0] = 0;
 	fresh = calloc(1, sizeof(*fresh) + size + strlen(cause) + 1);
 	if (!fresh)
 		return NULL;

@@ -3,14 +3,19 @@
 #include "daemon/core/drop.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/knowledge.h"
+#include "common/time.h"
 #include "daemon/core/evidence.h"
+#include "daemon/core/owner.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
+#include "daemon/rows/drop_row.h"
 
 static json_t *candidates(const struct verdict *verdict)
 {
@@ -101,43 +106,105 @@ json_t *json_drop_record(const struct drop *drop)
 	return f.object;
 }
 
-json_t *json_drops(const struct json_drops *row)
+/* ---- rows ---------------------------------------------------------------- */
+
+static json_t *row_candidates(const char *text)
+{
+	OWN_FREE char *copy = strdup(text);
+	json_t *list = copy ? json_array() : NULL;
+	const char *reason, *class;
+	char *rest = copy;
+
+	while (drop_candidate(&rest, &reason, &class)) {
+		struct fill f = fill_new();
+
+		fill_text(&f, "reason", reason);
+		fill_text(&f, "class", class);
+		fill_append(&list, f.object);
+	}
+	return list;
+}
+
+static void fill_row_reason(struct fill *f, const struct drop_key *key)
+{
+	fill_text(f, "reason", key->reason);
+	fill_bool(f, "inferred", key->inferred);
+	fill_text(f, "kernel_reason", key->kernel_reason);
+	if (key->numbered)
+		fill_int(f, "reason_number", key->reason_number);
+	fill_text(f, "subsystem", key->subsystem);
+	if (key->candidates)
+		fill_put(f, "candidates", row_candidates(key->candidates));
+}
+
+static void fill_row_owner(struct fill *f, const struct drop_key *key)
+{
+	const struct owner owner = {.cgroup = key->cgroup,
+				    .unit = key->unit,
+				    .container = key->container,
+				    .pod = key->pod,
+				    .by_netns = key->by_netns};
+
+	fill_known(f, "cgroup_id", key->cgroup_id);
+	fill_owner(f, key->cgroup ? &owner : NULL);
+}
+
+static void fill_row_cause(struct fill *f, const struct drop_row *row, unsigned int fields)
+{
+	const struct drop_key *key = &row->key;
+
+	if (fields & DROP_REASON)
+		fill_row_reason(f, key);
+	fill_text(f, "class", knowledge_class_name((enum knowledge_class)key->class));
+	if (key->message)
+		fill_bool(f, "message", true);
+	if (fields & DROP_EVIDENCE)
+		fill_evidence(f, row->evidence);
+	if (fields & DROP_LOCATION) {
+		fill_foreign(f, "location", key->location);
+		fill_foreign(f, "function", key->function);
+	}
+	if (fields & DROP_DEVICE) {
+		fill_bytes(f, "device", key->device, NF_DEVICE_NAME);
+		fill_known(f, "ifindex", key->ifindex);
+	}
+	if (fields & DROP_NETNS) {
+		fill_known(f, "netns", key->netns);
+		fill_foreign(f, "netns_name", key->netns_name);
+	}
+	if (fields & DROP_PROTOCOL)
+		fill_text(f, "protocol", key->protocol);
+	if (fields & DROP_CGROUP)
+		fill_row_owner(f, key);
+	if (fields & DROP_FLOW)
+		fill_foreign(f, "flow", key->flow);
+	if (row->lost & DROP_GONE)
+		fill_bool(f, "gone", true);
+	if (row->lost & DROP_UNKEYED)
+		fill_bool(f, "unkeyed", true);
+	if (row->lost & DROP_COARSE)
+		fill_bool(f, "coarse", true);
+}
+
+json_t *json_drop_cause(const struct drop_row *row, unsigned int fields)
 {
 	struct fill f = fill_new();
 
-	if (row->fields & JSON_DROPS_REASON)
-		fill_reason(&f, row->cause);
-	fill_text(&f, "class", knowledge_class_name(row->cause->verdict.class));
-	if (row->cause->verdict.message)
-		fill_bool(&f, "message", true);
-	if (row->fields & JSON_DROPS_EVIDENCE)
-		fill_evidence(&f, row->cause->evidence);
-	if (row->fields & JSON_DROPS_LOCATION)
-		fill_location(&f, row->cause);
-	if (row->fields & JSON_DROPS_DEVICE) {
-		fill_bytes(&f, "device", row->device.name, NF_DEVICE_NAME);
-		fill_known(&f, "ifindex", row->device.ifindex);
-	}
-	if (row->fields & JSON_DROPS_NETNS)
-		fill_known(&f, "netns", row->device.netns);
-	if (row->fields & JSON_DROPS_PROTOCOL)
-		fill_text(&f, "protocol", row->protocol);
-	if (row->fields & JSON_DROPS_CGROUP) {
-		fill_known(&f, "cgroup_id", row->cgroup);
-		fill_owner(&f, row->owner);
-	}
-	fill_text(&f, "flow", row->flow);
-	if (row->gone)
-		fill_bool(&f, "gone", true);
-	if (row->unkeyed)
-		fill_bool(&f, "unkeyed", true);
-	if (row->coarse)
-		fill_bool(&f, "coarse", true);
+	fill_row_cause(&f, row, drop_row_fields(row, fields));
+	return f.object;
+}
+
+json_t *json_drop_row(const struct drop_row *row, unsigned int fields)
+{
+	struct fill f = {json_drop_cause(row, fields)};
+	char text[TIME_TEXT_MAX];
+
 	fill_int(&f, "packets", row->packets);
 	if (!row->unmeasured) {
 		fill_int(&f, "segments", row->segments);
 		fill_int(&f, "bytes", row->bytes);
 	}
-	fill_time(&f, "last", row->last_ns);
+	time_format_realtime(row->last_ns, text);
+	fill_text(&f, "last", text);
 	return f.object;
 }

@@ -20,6 +20,7 @@
 
 struct cause;
 struct drop;
+struct drop_row;
 struct journey;
 struct knowledge;
 struct owner;
@@ -52,35 +53,14 @@ json_t *json_knowledge(const struct knowledge *entry);
 /* Type Rocket; `state` is one of the states in the interface file. */
 json_t *json_rocket(const struct rocket *rocket, const char *state);
 
-/* The fields of the key that a row has. */
-enum json_drops_field {
-	JSON_DROPS_REASON = 1 << 0,
-	JSON_DROPS_LOCATION = 1 << 1,
-	JSON_DROPS_DEVICE = 1 << 2, /* device and ifindex */
-	JSON_DROPS_NETNS = 1 << 3,
-	JSON_DROPS_PROTOCOL = 1 << 4,
-	JSON_DROPS_CGROUP = 1 << 5, /* cgroup_id and owner */
-	JSON_DROPS_EVIDENCE = 1 << 6,
-	JSON_DROPS_ALL = (1 << 7) - 1,
-};
+/*
+ * The fields (enum drop_field) of a row of drops, with the member `message`, true, if the skbs were not packets; a
+ * field that the row has lost is left out.
+ */
+json_t *json_drop_cause(const struct drop_row *row, unsigned int fields);
 
-struct json_drops {
-	const struct cause *cause; /* its class is that of all drops of the row */
-	unsigned int fields;	   /* enum json_drops_field */
-	struct device device;
-	const char *protocol;	    /* as from packet_protocol() */
-	uint64_t cgroup;	    /* id, 0: not known */
-	const struct owner *owner;  /* NULL: not known */
-	const char *flow;	    /* NULL: the row is not one flow's */
-	bool gone, unkeyed, coarse; /* why it lacks fields, see type Drops */
-	uint64_t packets, segments;
-	uint64_t bytes;
-	bool unmeasured;  /* segments and bytes are not known */
-	uint64_t last_ns; /* CLOCK_MONOTONIC */
-};
-
-/* Type Drops; with the member `message`, true, if the skbs were not packets. */
-json_t *json_drops(const struct json_drops *row);
+/* Type Drops, without `baseline`. */
+json_t *json_drop_row(const struct drop_row *row, unsigned int fields);
 
 /* Type Counted, without `since`; `value` is in the order of enum traffic_value; `device` NULL: it is added later. */
 json_t *json_counted(const struct device *device, const uint64_t value[4]);

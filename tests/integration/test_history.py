@@ -48,6 +48,16 @@ class Past:
                              bool, 20)
 
 
+# The history has a namespace's name, and times to the microsecond.
+APART = ("netns_name", "last", "baseline")
+GROUPINGS = (None, "reason", "location", "dev", "proto", "netns", "cgroup", "flow")
+
+
+def rows_of(reply):
+    return sorted(json.dumps({member: value for member, value in row.items()
+                              if member not in APART}, sort_keys=True) for row in reply["rows"])
+
+
 def database(directory):
     return sqlite3.connect(f"file:{directory}/history.db?mode=ro", uri=True)
 
@@ -55,6 +65,29 @@ def database(directory):
 @pytest.fixture
 def directory(tmp_path):
     return tmp_path / "history"
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("by", GROUPINGS)
+def test_now_and_the_past_are_alike(start, pair, directory, by):
+    """The same drops have the same rows and sums, whatever they are joined by."""
+    daemon = start(FAST, "history.records=1024", history=directory)
+    past = Past(daemon)
+    netns = str(pair.right_device.namespace.inode)
+    pair.left.send_udp(pair.RIGHT4, 9, SENT)
+    pair.left.send_udp(pair.RIGHT6, 9, 17)
+    assert waiting.settled(lambda: past.drops(pair.right_device)[0], SENT) == SENT
+    past.written(2)
+    for chosen in ({}, {"device": pair.right_device.name}, {"faults": True},
+                   {"classes": ["policy", "benign"]}, {"reason": "NO_SOCKET"}):
+        asked = {"netns": netns, "limit": 10000, **({"by": by} if by else {}), **chosen}
+        now = daemon.call("GetDrops", **asked)
+        then = daemon.call("GetDrops", since=moment(past.begun - 3600), **asked)
+        assert rows_of(now) == rows_of(then), (chosen, now, then)
+        for member in ("packets", "segments", "bytes", "classes", "messages", "hidden", "folded",
+                       "matched"):
+            assert now.get(member) == then.get(member), (chosen, member, now, then)
+    assert now["packets"] >= (SENT if by != "flow" else 1)
 
 
 @pytest.mark.portable
@@ -203,6 +236,7 @@ def test_records(start, pair, directory):
     assert shown.stdout.count("10.") >= 20, shown.stdout
     flows = daemon.call("GetDrops", since=since, netns=netns, by="flow")
     assert not flows["exact"] and flows["packets"] >= 20
+    assert all(row["last"] > "2026" for row in flows["rows"])
     slow = daemon.netflowctl("slow", "--since", "10m", "--all", "--json")
     assert json.loads(slow.stdout)["records"]
     assert daemon.netflowctl("napi", "--since", "10m").returncode == 0

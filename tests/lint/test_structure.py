@@ -3,8 +3,8 @@
 file.
 
 daemon → {control, export} → {varlink, http, alert, cost, elsewhere, history} → {json, metrics} →
-store → {kernel, core} → common; backends reach only their own room, the records that they share
-with the programs in the kernel, and some leaves.
+store → {rows, kernel} → core → common; backends reach only their own room, the records that they
+share with the programs in the kernel, and some leaves.
 """
 
 import pathlib
@@ -25,15 +25,16 @@ MAY_INCLUDE = {
     "daemon/http/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
     "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/",
                         "daemon/elsewhere/", "daemon/history/", "daemon/json/",
-                        "daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/",
-                        "daemon/process/loop.h", "common/", "bpf/records.h", "interface.h"],
+                        "daemon/store/", "daemon/rows/", "daemon/kernel/", "daemon/core/",
+                        "daemon/probe/", "daemon/process/loop.h", "common/", "bpf/records.h",
+                        "interface.h"],
     "daemon/varlink/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
     "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/helper.h",
                       "daemon/process/journal.h", "daemon/process/loop.h", "common/",
                       "bpf/records.h", "shipped_rules.h"],
-    "daemon/history/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
-                        "daemon/probe/backend.h", "daemon/probe/probes.h",
+    "daemon/history/": ["daemon/json/", "daemon/store/", "daemon/rows/", "daemon/kernel/",
+                        "daemon/core/", "daemon/probe/backend.h", "daemon/probe/probes.h",
                         "daemon/process/loop.h", "daemon/process/steps.h",
                         "daemon/process/worker.h", "common/", "bpf/records.h"],
     "daemon/elsewhere/": ["daemon/kernel/", "daemon/process/loop.h", "daemon/process/worker.h",
@@ -42,9 +43,10 @@ MAY_INCLUDE = {
                      "daemon/process/loop.h", "common/"],
     "daemon/metrics/": ["daemon/store/", "daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
                         "common/", "bpf/records.h"],
-    "daemon/json/": ["daemon/core/", "common/", "bpf/records.h"],
-    "daemon/store/": ["daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
+    "daemon/json/": ["daemon/rows/", "daemon/core/", "common/", "bpf/records.h"],
+    "daemon/store/": ["daemon/rows/", "daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
                       "daemon/process/loop.h", "common/", "bpf/records.h"],
+    "daemon/rows/": ["daemon/core/", "common/", "bpf/records.h"],
     "daemon/kernel/": ["daemon/core/", "daemon/process/loop.h", "common/"],
     "daemon/core/": ["common/", "bpf/records.h"],
     "daemon/correlator/": ["common/", "bpf/records.h", "bpf/softirq.h", "bpf/context.h",

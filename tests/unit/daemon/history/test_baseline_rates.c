@@ -297,10 +297,7 @@ TEST(test_large_counts)
 
 TEST_WITH(test_names, NULL, NULL)
 {
-	for (int one = BASELINE_BACKGROUND; one <= BASELINE_NEW; one++)
-		assert_int_equal(baseline_mark_of(baseline_mark_name((enum baseline_mark)one)),
-				 one);
+	assert_string_equal(baseline_mark_name(BASELINE_BACKGROUND), "background");
+	assert_string_equal(baseline_mark_name(BASELINE_NEW), "new");
 	assert_null(baseline_mark_name(BASELINE_NONE));
-	assert_int_equal(baseline_mark_of("other"), BASELINE_NONE);
-	assert_int_equal(baseline_mark_of(NULL), BASELINE_NONE);
 }

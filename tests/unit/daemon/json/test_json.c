@@ -8,14 +8,17 @@
 
 #include "common/array.h"
 #include "common/knowledge.h"
+#include "common/texts.h"
 #include "common/time.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/names.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/selection.h"
 #include "daemon/core/stages.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
+#include "daemon/rows/drop_row.h"
 #include "tests/unit/daemon/store/resolved.h"
 #include "tests/unit/test.h"
 
@@ -420,40 +423,50 @@ static const struct cause no_socket = {
 	.location = "chain+0x10 [nft]",
 };
 
-static struct json_drops row(unsigned int fields)
+/* A row of a cause; its texts live as long as the test program. */
+static struct drop_row row_of(const struct cause *cause)
 {
-	static struct cause cause;
+	static struct texts texts;
+	struct drop_row row = {
+		.packets = 4217, .segments = 5000, .bytes = 1000000, .last_ns = 77000000};
 
-	cause = no_socket;
-	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
-	return (struct json_drops){
-		.cause = &cause,
-		.fields = fields,
-		.device = {.name = "eth0", .ifindex = 7, .netns = 1},
-		.protocol = "ipv6/icmpv6",
-		.cgroup = 4711,
-		.packets = 4217,
-		.segments = 5000,
-		.bytes = 1000000,
-		.last_ns = 77,
-	};
+	drop_row_set_cause(&row, cause, &texts);
+	return row;
 }
 
-static void check_row(const struct json_drops *drops, const char *expected)
+static struct drop_row full_row(void)
 {
-	json_t *object = json_drops(drops);
+	struct cause cause = no_socket;
+	struct drop_row row;
+
+	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
+	row = row_of(&cause);
+	row.key.device = "eth0";
+	row.key.ifindex = 7;
+	row.key.netns = 1;
+	row.key.protocol = "ipv6/icmpv6";
+	row.key.cgroup_id = 4711;
+	return row;
+}
+
+static void check_row(const struct drop_row *row, unsigned int fields, const char *expected)
+{
+	json_t *object = json_drop_row(row, fields);
+	char text[TIME_TEXT_MAX];
 
 	assert_non_null(object);
-	take_time(object, "last", drops->last_ns);
+	time_format_realtime(row->last_ns, text);
+	assert_string_equal(json_string_value(json_object_get(object, "last")), text);
+	json_object_del(object, "last");
 	check(object, expected);
 }
 
 TEST(test_drops_all)
 {
-	struct json_drops drops = row(JSON_DROPS_ALL);
+	struct drop_row row = full_row();
 
 	check_row(
-		&drops,
+		&row, DROP_FIELDS,
 		"{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core','class':'benign',"
 		"'location':'chain+0x10 [nft]','function':'chain','device':'eth0','ifindex':7,'netns':1,"
 		"'protocol':'ipv6/icmpv6','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}");
@@ -466,26 +479,24 @@ TEST(test_drops_subsets)
 		const char *expected;
 	} cases[] = {
 		{0, "{'class':'benign','packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_REASON,
+		{DROP_REASON,
 		 "{'reason':'NO_SOCKET','inferred':false,'reason_number':3,'subsystem':'core','class':'benign',"
 		 "'packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_LOCATION,
+		{DROP_LOCATION,
 		 "{'class':'benign','location':'chain+0x10 [nft]','function':'chain','packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_DEVICE,
+		{DROP_DEVICE,
 		 "{'class':'benign','device':'eth0','ifindex':7,'packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_NETNS,
+		{DROP_NETNS,
 		 "{'class':'benign','netns':1,'packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_CGROUP,
+		{DROP_CGROUP,
 		 "{'class':'benign','cgroup_id':4711,'packets':4217,'segments':5000,'bytes':1000000}"},
-		{JSON_DROPS_PROTOCOL,
+		{DROP_PROTOCOL,
 		 "{'class':'benign','protocol':'ipv6/icmpv6','packets':4217,'segments':5000,'bytes':1000000}"},
 	};
+	struct drop_row row = full_row();
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct json_drops drops = row(cases[i].fields);
-
-		check_row(&drops, cases[i].expected);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_row(&row, cases[i].fields, cases[i].expected);
 }
 
 TEST(test_drops_unknown)
@@ -494,28 +505,33 @@ TEST(test_drops_unknown)
 				    .subsystem = "core",
 				    .location = "0x0",
 				    .verdict = {.class = KNOWLEDGE_UNKNOWN}};
-	struct json_drops drops = {.cause = &cause,
-				   .fields = JSON_DROPS_ALL,
-				   .protocol = "none",
-				   .packets = UINT64_MAX};
+	struct drop_row row = row_of(&cause);
 
+	row.key.protocol = "none";
+	row.packets = UINT64_MAX;
+	row.segments = row.bytes = 0;
 	check_row(
-		&drops,
+		&row, DROP_FIELDS,
 		"{'inferred':false,'reason_number':0,'subsystem':'core','class':'unknown','location':'0x0',"
 		"'protocol':'none','packets':9223372036854775807,'segments':0,'bytes':0}");
+	row.unmeasured = true;
+	check_row(&row, DROP_PROTOCOL,
+		  "{'class':'unknown','protocol':'none','packets':9223372036854775807}");
 }
 
 TEST(test_drops_owner)
 {
 	const struct owner owner = {
 		.cgroup = "/kubepods/pod1", .unit = "a.scope", .container = "0123", .pod = "1"};
-	struct json_drops drops = row(JSON_DROPS_CGROUP);
+	static struct texts texts;
+	struct drop_row row = full_row();
 
-	drops.owner = &owner;
+	drop_row_set_owner(&row, &owner, &texts);
 	check_row(
-		&drops,
+		&row, DROP_CGROUP,
 		"{'class':'benign','cgroup_id':4711,'owner':{'cgroup':'/kubepods/pod1','unit':'a.scope',"
 		"'container':'0123','pod':'1'},'packets':4217,'segments':5000,'bytes':1000000}");
+	texts_clear(&texts);
 }
 
 static struct cause cause_of(const char *reason, const char *location, uint64_t evidence)
@@ -536,11 +552,9 @@ TEST(test_drops_inferred)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "neigh_invalidate.isra.0+0x9",
 					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_IP);
-	struct json_drops drops =
-		row(JSON_DROPS_REASON | JSON_DROPS_LOCATION | JSON_DROPS_EVIDENCE);
+	struct drop_row row = row_of(&cause);
 
-	drops.cause = &cause;
-	check_row(&drops,
+	check_row(&row, DROP_REASON | DROP_LOCATION | DROP_EVIDENCE,
 		  "{'reason':'NEIGH_FAILED','inferred':true,'kernel_reason':'NOT_SPECIFIED',"
 		  "'reason_number':2,'subsystem':'core','class':'fault','evidence':['ip'],"
 		  "'location':'neigh_invalidate.isra.0+0x9','function':'neigh_invalidate',"
@@ -551,15 +565,25 @@ TEST(test_drops_inferred)
 TEST(test_drops_candidates)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "tcp_v4_rcv+0x9", 0);
-	struct json_drops drops = row(JSON_DROPS_REASON | JSON_DROPS_EVIDENCE);
-	json_t *object;
+	struct drop_row row = row_of(&cause);
+	json_t *object = json_drop_cause(&row, DROP_REASON | DROP_EVIDENCE), *one;
+	size_t i;
 
-	drops.cause = &cause;
-	object = json_drops(&drops);
 	assert_string_equal(json_string_value(json_object_get(object, "reason")), "NOT_SPECIFIED");
 	assert_false(json_is_true(json_object_get(object, "inferred")));
 	assert_string_equal(json_string_value(json_object_get(object, "class")), "unknown");
-	assert_true(json_array_size(json_object_get(object, "candidates")) > 1);
+	assert_int_equal(json_array_size(json_object_get(object, "candidates")),
+			 cause.verdict.candidates);
+	json_array_foreach(json_object_get(object, "candidates"), i, one)
+	{
+		const struct knowledge_case *candidate = cause.verdict.candidate[i];
+		const char *reason = json_string_value(json_object_get(one, "reason"));
+
+		assert_true(!reason == !candidate->reason &&
+			    (!reason || !strcmp(reason, candidate->reason)));
+		assert_string_equal(json_string_value(json_object_get(one, "class")),
+				    knowledge_class_name(candidate->class));
+	}
 	assert_null(json_object_get(object, "evidence"));
 	json_decref(object);
 }
@@ -568,42 +592,45 @@ TEST(test_drops_message)
 {
 	const struct cause cause = cause_of("NOT_SPECIFIED", "unix_stream_connect+0x9",
 					    NF_EVIDENCE_KNOWN | NF_EVIDENCE_MESSAGE);
-	struct json_drops drops = row(JSON_DROPS_EVIDENCE);
-	json_t *object;
+	struct drop_row row = row_of(&cause);
+	json_t *object = json_drop_cause(&row, DROP_EVIDENCE);
 
-	drops.cause = &cause;
-	object = json_drops(&drops);
 	assert_true(json_is_true(json_object_get(object, "message")));
+	assert_null(json_object_get(object, "packets"));
 	json_decref(object);
 }
 
 /* Why a row lacks fields. */
 TEST(test_drops_that_lost_fields)
 {
-	struct json_drops drops = row(0);
+	static const struct {
+		uint8_t lost;
+		const char *expected;
+	} cases[] = {
+		{DROP_GONE,
+		 "{'class':'benign','location':'chain+0x10 [nft]','function':'chain','gone':true,"
+		 "'packets':4217,'segments':5000,'bytes':1000000}"},
+		{DROP_UNKEYED,
+		 "{'class':'benign','unkeyed':true,'packets':4217,'segments':5000,'bytes':1000000}"},
+		{DROP_COARSE,
+		 "{'class':'benign','location':'chain+0x10 [nft]','function':'chain','netns':1,'coarse':true,"
+		 "'packets':4217,'segments':5000,'bytes':1000000}"},
+	};
+	struct drop_row row = full_row();
 
-	drops.gone = true;
-	check_row(&drops,
-		  "{'class':'benign','gone':true,'packets':4217,'segments':5000,'bytes':1000000}");
-	drops.gone = false;
-	drops.unkeyed = true;
-	check_row(
-		&drops,
-		"{'class':'benign','unkeyed':true,'packets':4217,'segments':5000,'bytes':1000000}");
-	drops.unkeyed = false;
-	drops.coarse = true;
-	check_row(
-		&drops,
-		"{'class':'benign','coarse':true,'packets':4217,'segments':5000,'bytes':1000000}");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		row.lost = cases[i].lost;
+		check_row(&row, DROP_FIELDS & ~DROP_REASON, cases[i].expected);
+	}
 }
 
 TEST(test_drops_flow)
 {
-	struct json_drops drops = row(0);
+	struct drop_row row = full_row();
 
-	drops.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
+	row.key.flow = "udp 10.0.0.1:53 > 10.0.0.2:4242";
 	check_row(
-		&drops,
+		&row, DROP_FLOW,
 		"{'class':'benign','flow':'udp 10.0.0.1:53 > 10.0.0.2:4242','packets':4217,'segments':5000,'bytes':1000000}");
 }
 
@@ -922,16 +949,17 @@ static json_t *make_latency_record(void)
 static json_t *make(unsigned int what)
 {
 	static const struct device device = {.name = "eth0", .ifindex = 2, .netns = 3};
-	struct json_drops drops = row(JSON_DROPS_ALL);
+	struct drop_row drops = full_row();
 	struct nf_hist hist = {.sum_ns = 9, .max_ns = 9};
 
 	hist.bucket[8] = 1;
-	drops.flow = "x";
+	drops.key.flow = "x";
+	drops.key.candidates = "TCP_CSUM\tfault\n";
 	switch (what) {
 	case 0:
 		return resolved_drop_json(&record, names, symbols);
 	case 1:
-		return json_drops(&drops);
+		return json_drop_row(&drops, DROP_FIELDS | DROP_FLOW);
 	case 2:
 		return make_latency_record();
 	default:

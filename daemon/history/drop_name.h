@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The row of a series of drops, or of a drop record, from its JSON in the file. */
+#ifndef DAEMON_HISTORY_DROP_NAME_H
+#define DAEMON_HISTORY_DROP_NAME_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "daemon/history/baseline_key.h"
+
+struct drop_row;
+struct texts;
+
+/*
+ * Read all of a row that the object has, its flow too, or its protocol as that if it has none.  Whatever the object
+ * lacks, or has of another type, is not known.
+ */
+void drop_name_read(struct drop_row *row, const json_t *name, struct texts *texts);
+
+/* The same as text; false: it has no key, see baseline_key_of(). */
+bool drop_name_key(const char *name, char key[static BASELINE_KEY_MAX]);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/rows/drop_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/records.h"
+#include "common/array.h"
+#include "common/hash.h"
+#include "common/nearest.h"
+#include "daemon/core/verdict.h"
+
+/* The flow of the rows behind the limit. */
+static const char others[] = "(others)";
+
+static const struct drop_grouping groupings[] = {
+	{"reason", DROP_REASON, 0},
+	{"location", DROP_LOCATION, 0},
+	{"dev", DROP_DEVICE | DROP_NETNS, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
+	{"proto", DROP_PROTOCOL, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
+	/* A namespace with too many keys still knows its coarse ones. */
+	{"netns", DROP_NETNS, DROP_GONE | DROP_UNKEYED},
+	{"cgroup", DROP_CGROUP, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
+	{"flow", DROP_FLOW, 0},
+};
+
+const struct drop_grouping *drop_grouping_find(const char *name, struct nearest *nearest)
+{
+	nearest_init(nearest, name);
+	for (size_t i = 0; i < ARRAY_SIZE(groupings); i++) {
+		if (!strcmp(groupings[i].name, name))
+			return &groupings[i];
+		nearest_consider(nearest, groupings[i].name);
+	}
+	return NULL;
+}
+
+void drop_rows_clear(struct drop_rows *rows)
+{
+	free(rows->row);
+	map_clear(&rows->map);
+	rows->row = NULL;
+	rows->count = rows->room = 0;
+}
+
+/* ---- joining ------------------------------------------------------------------------ */
+
+static bool is(const void *items, size_t number, const void *key)
+{
+	const struct drop_row *rows = items;
+
+	return !memcmp(&rows[number].key, key, sizeof(struct drop_key));
+}
+
+/* The number of the row of a key.  0: there was one; 1: it is new and has no numbers; -ENOMEM. */
+static int find_row(struct drop_rows *rows, const struct drop_row *like, size_t *number)
+{
+	/* Strangers choose parts of the key: they do not know where the rows are kept. */
+	uint64_t hash = hash_words((uintptr_t)rows, &like->key, sizeof(like->key));
+
+	_Static_assert(sizeof(like->key) % sizeof(uint64_t) == 0, "a key is words");
+	if (map_find(&rows->map, hash, is, rows->row, &like->key, number))
+		return 0;
+	if (ARRAY_GROW(rows->row, rows->count, rows->room) < 0 ||
+	    map_add(&rows->map, hash, rows->count) < 0)
+		return -ENOMEM;
+	*number = rows->count++;
+	rows->row[*number] = (struct drop_row){.key = like->key,
+					       .evidence = like->evidence,
+					       .lost = like->lost,
+					       .mark = like->mark,
+					       .host = like->host};
+	return 1;
+}
+
+/* What a row's drops have in common becomes less. */
+static void join(struct drop_row *row, const struct drop_row *other)
+{
+	row->evidence &= other->evidence;
+	row->lost &= other->lost;
+	row->host &= other->host;
+	if (other->mark > row->mark)
+		row->mark = other->mark;
+}
+
+/* Only the numbers. */
+static void add(struct drop_row *row, const struct drop_row *other)
+{
+	row->packets += other->packets;
+	row->segments += other->segments;
+	row->bytes += other->bytes;
+	row->unmeasured |= other->unmeasured;
+	if (other->last_ns > row->last_ns)
+		row->last_ns = other->last_ns;
+}
+
+/* Join rows that have become equal. */
+static int join_equal(struct drop_rows *rows)
+{
+	struct drop_row *all = rows->row;
+	size_t count = rows->count;
+	int r = 0;
+
+	rows->row = NULL;
+	rows->count = rows->room = 0;
+	map_forget(&rows->map);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const struct drop_row *one = &all[i];
+		size_t number;
+
+		r = find_row(rows, one, &number);
+		if (r == 0)
+			join(&rows->row[number], one);
+		if (r >= 0)
+			add(&rows->row[number], one);
+	}
+	free(all);
+	return r < 0 ? r : 0;
+}
+
+/* ---- placing ------------------------------------------------------------------------ */
+
+/* The row that the cause's drops count for. */
+static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, size_t *number)
+{
+	struct drop_row row = *cause;
+	unsigned int fields = rows->by ? rows->by->fields : (unsigned int)DROP_FIELDS;
+	int r;
+
+	row.key.lost = row.lost & (rows->by ? rows->by->lost : ~0U);
+	drop_key_project(&row.key, drop_row_fields(cause, fields));
+	if (rows->most && rows->count >= rows->most && row.key.flow)
+		row.key.flow = others;
+	r = find_row(rows, &row, number);
+	if (r == 0)
+		join(&rows->row[*number], cause);
+	return r < 0 ? r : 0;
+}
+
+int drop_rows_place(struct drop_rows *rows, const struct drop_row *cause, bool folded,
+		    struct drop_place *place)
+{
+	*place = (struct drop_place){.class = cause->key.class};
+	if (cause->key.message)
+		place->in = DROP_IN_MESSAGES;
+	else if (folded)
+		place->in = DROP_IN_FOLDED;
+	else if (!(rows->classes & VERDICT_CLASS_BIT(cause->key.class)))
+		place->in = DROP_IN_CLASS;
+	else
+		place->in = DROP_IN_ROW;
+	return place->in == DROP_IN_ROW ? place_in_row(rows, cause, &place->row) : 0;
+}
+
+void drop_rows_count(struct drop_rows *rows, const struct drop_place *place,
+		     const struct drop_row *count)
+{
+	switch (place->in) {
+	case DROP_IN_ROW:
+		add(&rows->row[place->row], count);
+		rows->class[place->class] += count->packets;
+		break;
+	case DROP_IN_CLASS:
+		rows->class[place->class] += count->packets;
+		break;
+	case DROP_IN_FOLDED:
+		rows->folded += count->packets;
+		break;
+	case DROP_IN_MESSAGES:
+		rows->messages += count->packets;
+		break;
+	case DROP_NOWHERE:
+		break;
+	}
+}
+
+/* ---- names of namespaces -------------------------------------------------------------- */
+
+struct named {
+	uint64_t netns_id;
+	const char *name; /* NULL: it had several */
+};
+
+struct names {
+	struct named *named;
+	size_t count, room;
+	struct map map;
+};
+
+static bool is_netns(const void *items, size_t number, const void *key)
+{
+	const struct named *named = items;
+
+	return named[number].netns_id == *(const uint64_t *)key;
+}
+
+static int learn(struct names *names, uint64_t netns_id, const char *name)
+{
+	uint64_t hash = hash_word((uintptr_t)names, netns_id);
+	size_t number;
+
+	if (map_find(&names->map, hash, is_netns, names->named, &netns_id, &number)) {
+		if (names->named[number].name != name)
+			names->named[number].name = NULL;
+		return 0;
+	}
+	if (ARRAY_GROW(names->named, names->count, names->room) < 0 ||
+	    map_add(&names->map, hash, names->count) < 0)
+		return -ENOMEM;
+	names->named[names->count++] = (struct named){netns_id, name};
+	return 0;
+}
+
+static int learn_all(struct names *names, const struct drop_rows *rows)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rows->count && r == 0; i++) {
+		const struct drop_key *key = &rows->row[i].key;
+
+		if (!key->unsure && key->netns_name && key->netns_id)
+			r = learn(names, key->netns_id, key->netns_name);
+	}
+	return r;
+}
+
+static void give_name(struct drop_key *key, const struct names *names)
+{
+	uint64_t hash = hash_word((uintptr_t)names, key->netns_id);
+	size_t number;
+
+	if (!key->netns_id ||
+	    !map_find(&names->map, hash, is_netns, names->named, &key->netns_id, &number))
+		return;
+	if (names->named[number].name)
+		key->netns_name = names->named[number].name;
+}
+
+/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
+static int name_unsure(struct drop_rows *rows, bool *changed)
+{
+	struct names names = {0};
+	int r = learn_all(&names, rows);
+
+	for (size_t i = 0; i < rows->count && r == 0; i++) {
+		struct drop_key *key = &rows->row[i].key;
+
+		if (!key->unsure)
+			continue;
+		give_name(key, &names);
+		key->unsure = 0;
+		*changed = true;
+	}
+	free(names.named);
+	map_clear(&names.map);
+	return r;
+}
+
+/* ---- finishing ----------------------------------------------------------------------- */
+
+/* A cause that the baseline has not seen is new if it dropped since. */
+static void mark_unseen(struct drop_rows *rows, bool *changed)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		struct drop_row *row = &rows->row[i];
+
+		if (!row->key.unseen)
+			continue;
+		if (row->last_ns > rows->new_after_ns && row->mark < rows->new_mark)
+			row->mark = rows->new_mark;
+		row->key.unseen = 0;
+		*changed = true;
+	}
+}
+
+/* A source may have asked for the place of a cause that has no drops in its time. */
+static void leave_out_empty(struct drop_rows *rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->row[i].packets)
+			rows->row[kept++] = rows->row[i];
+	rows->count = kept;
+}
+
+static int urgency(const struct drop_row *row, int first)
+{
+	return row->mark >= first ? row->mark : 0;
+}
+
+/* The class that deserves attention first, then what is new or has grown, then the most packets. */
+static int compare(const void *x, const void *y, void *first)
+{
+	const struct drop_row *a = x, *b = y;
+	int order = verdict_rank((enum knowledge_class)a->key.class) -
+		    verdict_rank((enum knowledge_class)b->key.class);
+
+	if (!order)
+		order = urgency(b, *(const uint8_t *)first) - urgency(a, *(const uint8_t *)first);
+	return order ? order : ORDER(b->packets, a->packets);
+}
+
+int drop_rows_finish(struct drop_rows *rows)
+{
+	bool changed = false;
+	int r = name_unsure(rows, &changed);
+
+	mark_unseen(rows, &changed);
+	if (r == 0 && changed)
+		r = join_equal(rows);
+	leave_out_empty(rows);
+	map_clear(&rows->map);
+	if (rows->count)
+		qsort_r(rows->row, rows->count, sizeof(*rows->row), compare, &rows->first_mark);
+	for (size_t i = 0; i < rows->count; i++)
+		add(&rows->sum, &rows->row[i]);
+	return r;
+}
+
+uint64_t drop_rows_hidden(const struct drop_rows *rows)
+{
+	uint64_t hidden = 0;
+
+	for (int i = 0; i < KNOWLEDGE_CLASSES; i++)
+		if (!(rows->classes & VERDICT_CLASS_BIT(i)))
+			hidden += rows->class[i];
+	return hidden;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rows of a list of drops.  A source, which is a reading or the history, gives each cause a place and counts its
+ * drops there; this groups, hides and orders them.  So both show the same of the same drops.
+ */
+#ifndef DAEMON_ROWS_DROP_ROWS_H
+#define DAEMON_ROWS_DROP_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/map.h"
+#include "daemon/rows/drop_row.h"
+
+struct nearest;
+
+/* What rows are joined by. */
+struct drop_grouping {
+	const char *name;
+	unsigned int fields; /* that the rows of a group have in common */
+	unsigned int lost;   /* enum drop_lost: rows that have lost fields so stay apart */
+};
+
+/* NULL: there is none of this name; `nearest` has considered all. */
+const struct drop_grouping *drop_grouping_find(const char *name, struct nearest *nearest);
+
+struct drop_rows {
+	/* What the caller asks for. */
+	const struct drop_grouping *by; /* NULL: a row for each cause */
+	unsigned int classes;		/* VERDICT_CLASS_BIT() of those that are shown */
+	size_t most; /* rows with a flow; those behind are one row of each class; 0: no limit */
+	uint8_t first_mark,
+		new_mark; /* marks from the first on come before others, the largest first */
+	int64_t new_after_ns; /* a cause that the baseline has not seen is new if it dropped later; INT64_MAX: never */
+
+	struct drop_row *row;
+	size_t count, room;
+	struct map map;
+	/* Packets of each class, hidden or not, and what is no packet. */
+	uint64_t class[KNOWLEDGE_CLASSES], messages;
+	uint64_t folded;     /* packets of keys that have lost what was asked for */
+	struct drop_row sum; /* of all rows: only its numbers */
+};
+
+void drop_rows_clear(struct drop_rows *rows);
+#define OWN_DROP_ROWS CLEANUP(drop_rows_clear)
+
+/* Where the drops of a cause count. */
+struct drop_place {
+	enum {
+		DROP_NOWHERE, /* it was not asked for */
+		DROP_IN_ROW,
+		DROP_IN_CLASS, /* hidden: only in the sum of its class */
+		DROP_IN_FOLDED,
+		DROP_IN_MESSAGES,
+	} in;
+	size_t row;
+	uint8_t class;
+};
+
+/*
+ * The place of a cause, of which `cause` has all but the numbers; `folded`: it has lost what was asked for.  -ENOMEM.
+ */
+int drop_rows_place(struct drop_rows *rows, const struct drop_row *cause, bool folded,
+		    struct drop_place *place);
+/* Add the numbers of `count`. */
+void drop_rows_count(struct drop_rows *rows, const struct drop_place *place,
+		     const struct drop_row *count);
+
+/* All is counted: give rows the names that others of their namespace have, join, order and sum them.  -ENOMEM. */
+int drop_rows_finish(struct drop_rows *rows);
+
+/* The packets of classes that are not shown. */
+uint64_t drop_rows_hidden(const struct drop_rows *rows);
+
+#endif
