@@ -30,7 +30,10 @@ const char *rows_of(const char *method)
 	return NULL;
 }
 
-int rows_add(json_t **reply, json_t *page, const char *member)
+/*
+ * Add the rows of `page`, which is stolen, to those of *reply; the first page becomes *reply.  0 or -ENOMEM.
+ */
+static int add_rows(json_t **reply, json_t *page, const char *member)
 {
 	OWN_JSON json_t *owned = page;
 
@@ -52,7 +55,7 @@ int rows_next(struct varlink *varlink, const char *method, int64_t timeout_ms, j
 		int r = varlink_next(varlink, timeout_ms, &page, &continues);
 
 		if (r == 0)
-			r = rows_add(reply, page, rows_of(method));
+			r = add_rows(reply, page, rows_of(method));
 		if (r)
 			return r;
 	}

@@ -13,11 +13,6 @@
 /* The member of the method's reply that has the rows; NULL: it has none. */
 const char *rows_of(const char *method);
 
-/*
- * Add the rows of `page`, which is stolen, to those of *reply; the first page becomes *reply.  0 or -ENOMEM.
- */
-int rows_add(json_t **reply, json_t *page, const char *member);
-
 /* Call a method as varlink_call() does, and put the rows of all pages together.  `timeout_ms` is for each page. */
 int rows_call(struct varlink *varlink, const char *method, json_t *parameters, int64_t timeout_ms,
 	      json_t **reply);

@@ -268,7 +268,8 @@ static enum report_status written(int error)
 	return REPORT_FAILED;
 }
 
-enum report_status session_print_json(const json_t *json, bool one_line)
+/* Print JSON to the standard output: on one line, or indented over several. */
+static enum report_status print_json(const json_t *json, bool one_line)
 {
 	OWN_FREE char *text = json_dumps(json, one_line ? JSON_COMPACT : JSON_INDENT(2));
 
@@ -295,7 +296,7 @@ enum report_status session_output(struct session *session, const json_t *json, b
 	enum report_status status;
 
 	if (session->arguments.json)
-		return session_print_json(json, one_line);
+		return print_json(json, one_line);
 	status = session_page(session, &page);
 	return status ? status : print(session, page, json, data);
 }

@@ -82,9 +82,6 @@ enum report_status session_add_period(const struct session *session, json_t *par
 /* A new page for the terminal.  A failure is reported. */
 enum report_status session_page(struct session *session, struct page **page);
 
-/* Print JSON to the standard output: on one line, or indented over several. */
-enum report_status session_print_json(const json_t *json, bool one_line);
-
 /*
  * Write a page to the standard output.  `put` is 0, or the negative errno with
  * which filling the page failed; what is on it is written then, too.  Either

@@ -107,8 +107,9 @@ void coverage_put_all(struct page *page, const json_t *coverage)
 	}
 }
 
-enum report_status coverage_ask(struct session *session, struct page *page,
-				const char *const *about)
+/* Ask the daemon for its coverage, then do coverage_put().  A failure is reported. */
+static enum report_status coverage_ask(struct session *session, struct page *page,
+				       const char *const *about)
 {
 	OWN_JSON json_t *reply = NULL;
 	enum report_status status = session_call(session, "io.netflowd.GetStatus", NULL, 0, &reply);

@@ -15,11 +15,10 @@ void coverage_put(struct page *page, const json_t *coverage, const char *const *
 /* Put all questions, one per line. */
 void coverage_put_all(struct page *page, const json_t *coverage);
 
-/* Ask the daemon for its coverage, then do coverage_put().  A failure is reported. */
-enum report_status coverage_ask(struct session *session, struct page *page,
-				const char *const *about);
-
-/* End a page with coverage_ask() and write it: session_print(), with the failure of either. */
+/*
+ * Ask the daemon for its coverage, end a page with coverage_put() and write it: session_print(), with the failure of
+ * either.
+ */
 enum report_status coverage_print(struct session *session, struct page *page, int put,
 				  const char *const *about);
 

@@ -9,7 +9,7 @@ struct held {
 	const char *method;	/* the method that returns the records */
 	const char *one, *many; /* "slow journey", "slow journeys" */
 	const char *chosen; /* name of the events that the ledger's `chosen` counts: "journeys" */
-	const char *const *about; /* questions of coverage; see coverage_ask() */
+	const char *const *about; /* questions of coverage; see coverage_put() */
 	/* Put one record on the page; `now` as in field_time(). */
 	void (*put)(struct page *page, const json_t *record, const char *now);
 };

@@ -10,7 +10,8 @@
 #include "daemon/core/stages.h"
 #include "daemon/core/verdict.h"
 
-struct units_text alert_text_value(const struct alert_rule *rule, double value)
+/* "42.0/s", "5.00 ms", "3": a value in its kind's unit. */
+static struct units_text value_text(const struct alert_rule *rule, double value)
 {
 	switch (rule->unit) {
 	case ALERT_UNIT_SHARE:
@@ -36,7 +37,8 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
 	va_end(list);
 }
 
-void alert_text_subject(const struct alert_rule *rule, char text[static ALERT_TEXT_MAX])
+/* What the rule watches: "dropped packets on device eth0, netns 4026531840, protocol ipv4/udp". */
+static void subject_text(const struct alert_rule *rule, char text[static ALERT_TEXT_MAX])
 {
 	const char *joint = " on";
 
@@ -84,18 +86,16 @@ void alert_text_reading(const struct alert_rule *rule, const struct alert_readin
 		    reading->unknown[0] ? reading->unknown : "the value was not read yet");
 		return;
 	}
-	alert_text_subject(rule, subject);
+	subject_text(rule, subject);
 	if (rule->kind == ALERT_LATENCY)
-		add(text, ALERT_TEXT_MAX, "%s was %s", subject,
-		    alert_text_value(rule, reading->value).s);
+		add(text, ALERT_TEXT_MAX, "%s was %s", subject, value_text(rule, reading->value).s);
 	else
-		add(text, ALERT_TEXT_MAX, "%s %s", alert_text_value(rule, reading->value).s,
-		    subject);
+		add(text, ALERT_TEXT_MAX, "%s %s", value_text(rule, reading->value).s, subject);
 	if (rule->unit == ALERT_UNIT_SHARE)
 		add(text, ALERT_TEXT_MAX, ", of all events");
 	if (rule->window_ns)
 		add(text, ALERT_TEXT_MAX, " over %s", units_duration(rule->window_ns).s);
-	add(text, ALERT_TEXT_MAX, ", threshold %s", alert_text_value(rule, rule->over).s);
+	add(text, ALERT_TEXT_MAX, ", threshold %s", value_text(rule, rule->over).s);
 	if (reading->detail[0])
 		add(text, ALERT_TEXT_MAX, " (%s)", reading->detail);
 }

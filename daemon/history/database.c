@@ -51,7 +51,8 @@ void database_finalize(sqlite3_stmt **statement)
 	*statement = NULL;
 }
 
-int database_errno(int result)
+/* An errno for a result of SQLite.  -EBADMSG: the file is corrupt; -ENOSPC: the disk, or the bound, is full. */
+static int errno_of(int result)
 {
 	switch (result & 0xff) {
 	case SQLITE_OK:
@@ -86,7 +87,7 @@ int database_failure(sqlite3 *db, char *reason, unsigned int size)
 {
 	int result = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
 	int system = db ? sqlite3_system_errno(db) : 0;
-	int r = database_errno(result);
+	int r = errno_of(result);
 
 	/* SQLite reports a write that the disk has no room for as one of both. */
 	if (r == -EIO && (system == ENOSPC || system == EDQUOT))

@@ -35,8 +35,6 @@ void database_close(sqlite3 **db);
 void database_finalize(sqlite3_stmt **statement);
 #define OWN_STATEMENT CLEANUP(database_finalize)
 
-/* An errno for a result of SQLite.  -EBADMSG: the file is corrupt; -ENOSPC: the disk, or the bound, is full. */
-int database_errno(int result);
 /* The same for the last failure of the connection, and its text in `reason` (`size` bytes). */
 int database_failure(sqlite3 *db, char *reason, unsigned int size);
 

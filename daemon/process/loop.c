@@ -400,13 +400,6 @@ int loop_notify(const char *format, ...)
 	return r < 0 ? r : 0;
 }
 
-bool loop_is_managed(void)
-{
-	const char *socket = getenv("NOTIFY_SOCKET");
-
-	return socket && socket[0];
-}
-
 uint64_t loop_watchdog_ns(void)
 {
 	uint64_t us;

@@ -96,9 +96,6 @@ void loop_source_free(struct loop_source **source);
  */
 int loop_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether a service manager waits for notifications (NOTIFY_SOCKET). */
-bool loop_is_managed(void);
-
 /*
  * The time within which the service manager wants the next WATCHDOG=1 (WatchdogSec=); 0: it wants none, also if its
  * value is for another process.

@@ -195,11 +195,6 @@ size_t recent_causes(const struct recent *recent)
 	return shares_causes(recent->shares);
 }
 
-size_t recent_record_bytes(const struct recent *recent)
-{
-	return recent->stride + shares_record_bytes;
-}
-
 static size_t distance(size_t a, size_t b)
 {
 	return a > b ? a - b : b - a;

@@ -44,8 +44,6 @@ size_t recent_count(const struct recent *recent);
 size_t recent_capacity(const struct recent *recent);
 /* The number of causes that have records. */
 size_t recent_causes(const struct recent *recent);
-/* Bytes for each record without its longest part, and for each cause. */
-size_t recent_record_bytes(const struct recent *recent);
 
 /*
  * The i-th newest record, 0 is the newest; NULL if there are fewer.  Valid until the next call of recent_newest() or

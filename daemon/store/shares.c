@@ -44,11 +44,6 @@ struct shares {
 	struct ranking *by_spare; /* the groups by their records except the newest of each member */
 };
 
-const size_t shares_record_bytes = sizeof(struct record);
-/* A cause may be the only one of its group.  A ranking has two ranks and two links for each item. */
-const size_t shares_cause_bytes =
-	sizeof(struct member) + sizeof(struct group) + 2 * sizeof(uint32_t) + 3 * 32;
-
 int shares_new(struct shares **shares, uint32_t records)
 {
 	OWN_SHARES struct shares *fresh = calloc(1, sizeof(*fresh));

@@ -43,7 +43,4 @@ uint32_t shares_give(struct shares *shares);
 /* The number of causes that have records. */
 size_t shares_causes(const struct shares *shares);
 
-/* Bytes for each record and for each cause, at most. */
-extern const size_t shares_record_bytes, shares_cause_bytes;
-
 #endif

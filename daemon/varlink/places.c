@@ -214,11 +214,6 @@ void place_set_client(struct place *place, struct client *client)
 	place->client = client;
 }
 
-struct client *place_client(const struct place *place)
-{
-	return place->client;
-}
-
 static void leave_user(struct places *places, struct place *place)
 {
 	struct user *user = place->user;

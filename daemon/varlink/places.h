@@ -70,7 +70,6 @@ int places_add(struct places *places, struct place **place, uid_t uid, bool coun
 
 /* The client of the place; NULL: it has none. */
 void place_set_client(struct place *place, struct client *client);
-struct client *place_client(const struct place *place);
 
 /* From now on the client is being refused: it does not count, and has no turn. */
 void place_uncount(struct places *places, struct place *place);

@@ -73,6 +73,7 @@ static void unmap_tables(struct backend_bpf_state *state)
 		{state->skel->maps.nf_cpus, state->cpu},
 		{state->skel->maps.nf_contexts, state->context},
 		{state->skel->maps.nf_inflights, state->inflight},
+		{state->skel->maps.nf_presences, state->presence},
 		{state->skel->maps.nf_device_sets, state->device_sets},
 		{state->skel->maps.nf_device_infos, state->device_infos},
 		{state->skel->maps.nf_hops, state->hops},

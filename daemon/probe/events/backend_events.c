@@ -24,7 +24,7 @@ static const struct backend_events *of(const struct backend *backend)
 
 /* ---- records ------------------------------------------------------------------- */
 
-void backend_events_name_task(const struct backend_events *events, struct nf_task *task)
+static void backend_events_name_task(const struct backend_events *events, struct nf_task *task)
 {
 	const char *comm = tep_data_comm_from_pid(events->tep, (int)task->tid);
 

@@ -30,9 +30,6 @@ struct backend_events {
 	void (*name_task)(const struct backend_events *events, struct nf_task *task);
 };
 
-/* By the names that the trace has itself; of processes it knows none. */
-void backend_events_name_task(const struct backend_events *events, struct nf_task *task);
-
 /* Make decoder and correlator, and add the reasons of the format to `names`.  -ENOMEM. */
 int backend_events_open(struct backend_events *events, const struct backend_settings *settings,
 			const struct backend_sink *sink, struct tep_handle *tep, uint32_t cpus,

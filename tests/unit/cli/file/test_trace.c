@@ -159,29 +159,6 @@ TEST(test_group_total)
 	assert_group(groups, 2, "process", "-", "tx_total", 1, 500);
 }
 
-TEST(test_merge)
-{
-	OWN_JSON json_t *latencies =
-		parse("[{\"direction\":\"rx\",\"segment\":\"s\",\"device\":\"a\",\"count\":1,"
-		      "\"mean_ns\":10,\"max_ns\":10,\"buckets\":[{\"from_ns\":10,\"below_ns\":12,"
-		      "\"count\":1}]},{\"direction\":\"tx\",\"segment\":\"s\",\"count\":5},"
-		      "{\"direction\":\"rx\",\"segment\":\"s\",\"device\":\"b\",\"count\":3,"
-		      "\"mean_ns\":30,\"max_ns\":31,\"buckets\":[{\"from_ns\":28,\"below_ns\":32,"
-		      "\"count\":3}]}]");
-	OWN_JSON json_t *merged = NULL;
-	const json_t *rx;
-	double mean = 0;
-
-	assert_int_equal(groups_merge(latencies, &merged), 0);
-	assert_int_equal(json_array_size(merged), 2);
-	rx = json_array_get(merged, 0);
-	assert_int_equal(field_count_or(rx, "count", 0), 4);
-	assert_int_equal(field_count_or(rx, "max_ns", 0), 31);
-	assert_int_equal(field_count_or(rx, "p50_ns", 0), 30);
-	assert_true(field_real(rx, "mean_ns", &mean) && mean == 25);
-	assert_null(json_object_get(rx, "device"));
-}
-
 TEST(test_timeline)
 {
 	const struct term term = {.utf8 = true};
