@@ -11,10 +11,17 @@
 #include "common/nearest.h"
 #include "common/value.h"
 #include "daemon/core/infer.h"
+#include "daemon/core/stages.h"
 #include "daemon/http/address.h"
 #include "daemon/probe/exclusion.h"
 #include "daemon/probe/probes.h"
 #include "daemon/settings.h"
+
+/* Sockets whose readers netflowd follows at once; 120 bytes each. */
+#define READERS 4096
+
+/* In latency.slow: the time of a whole journey of any kind. */
+#define SEGMENT_TOTAL "total"
 
 static void *at(struct config *config, const struct setting *setting)
 {
@@ -251,6 +258,64 @@ static int set_devices(struct config *config, const struct setting *setting, con
 	return 0;
 }
 
+/* The segments of a name: one, or all that are totals.  False: there is none. */
+static bool set_segment(uint64_t *ns, const char *name, uint64_t value)
+{
+	bool total = !strcmp(name, SEGMENT_TOTAL), any = false;
+
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++) {
+		bool is = segment_is_total((enum nf_segment)i)
+				  ? total
+				  : !strcmp(segment_histograms[i].name, name);
+
+		if (is)
+			ns[i] = value;
+		any |= is;
+	}
+	return any;
+}
+
+static int unknown_segment(const struct setting *setting, const char *name, char *error)
+{
+	struct nearest nearest;
+
+	nearest_init(&nearest, name);
+	nearest_consider(&nearest, SEGMENT_TOTAL);
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		if (!segment_is_total((enum nf_segment)i))
+			nearest_consider(&nearest, segment_histograms[i].name);
+	snprintf(error, CONFIG_ERROR_MAX, "%s: there is no segment %.200s%s", setting->key, name,
+		 nearest_hint("", nearest.best).s);
+	return -EINVAL;
+}
+
+static int set_segments(struct config *config, const struct setting *setting, const char *value,
+			char *error)
+{
+	uint64_t fresh[NF_SEGMENT_COUNT] = {0}, ns;
+	char item[CONFIG_TEXT_MAX];
+
+	while (next_name(&value, item)) {
+		char *equals = strchr(item, '=');
+		const char *name = equals ? item : SEGMENT_TOTAL,
+			   *text = equals ? equals + 1 : item;
+
+		if (equals)
+			*equals = 0;
+		if (value_duration(text, setting->most, &ns) < 0) {
+			snprintf(
+				error, CONFIG_ERROR_MAX,
+				"%s = %.100s: must be %s, each with its unit, " VALUE_DURATION_FORMS,
+				setting->key, text, setting_values(setting).s);
+			return -EINVAL;
+		}
+		if (!set_segment(fresh, name, ns))
+			return unknown_segment(setting, name, error);
+	}
+	memcpy(at(config, setting), fresh, sizeof(fresh));
+	return 0;
+}
+
 static int set_exclusion(struct config *config, const struct setting *setting, const char *value,
 			 char *error)
 {
@@ -283,6 +348,8 @@ static int set_value(struct config *config, const struct setting *setting, const
 		return set_url(config, setting, value, error);
 	case SETTING_LISTEN:
 		return set_listen(config, setting, value, error);
+	case SETTING_SEGMENTS:
+		return set_segments(config, setting, value, error);
 	case SETTING_PROBES:
 		return set_probes(config, setting, value, error);
 	case SETTING_DEVICES:
@@ -300,6 +367,7 @@ void config_init(struct config *config)
 	char error[CONFIG_ERROR_MAX];
 
 	memset(config, 0, sizeof(*config));
+	config->backend.reader_entries = READERS;
 	/* A default that is refused is a mistake in the table, which a unit test finds. */
 	for (size_t i = 0; i < setting_count; i++)
 		if (set_value(config, &setting_table[i], setting_table[i].initial, error) < 0)
@@ -389,6 +457,8 @@ bool config_same(const struct config *a, const struct config *b, const struct se
 	case SETTING_URL:
 	case SETTING_LISTEN:
 		return !strcmp(x, y);
+	case SETTING_SEGMENTS:
+		return !memcmp(x, y, sizeof(a->backend.slow_ns));
 	case SETTING_PROBES:
 		return !memcmp(x, y, sizeof(a->backend.disabled));
 	case SETTING_DEVICES:
@@ -418,6 +488,9 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 	case SETTING_LISTEN:
 		strcpy(at(to, setting), value);
 		break;
+	case SETTING_SEGMENTS:
+		memcpy(at(to, setting), value, sizeof(to->backend.slow_ns));
+		break;
 	case SETTING_PROBES:
 		memcpy(at(to, setting), value, sizeof(to->backend.disabled));
 		break;
@@ -431,6 +504,16 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 }
 
 /* ---- printing ------------------------------------------------------------ */
+
+/* The total first, and always. */
+static void print_segments(const uint64_t *ns, FILE *to)
+{
+	fputs(value_duration_text(ns[NF_SEGMENT_RX_TOTAL]).s, to);
+	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
+		if (ns[i] && !segment_is_total((enum nf_segment)i))
+			fprintf(to, ", %s=%s", segment_histograms[i].name,
+				value_duration_text(ns[i]).s);
+}
 
 static void print_probes(const bool *disabled, FILE *to)
 {
@@ -488,6 +571,9 @@ void config_print_value(const struct config *config, const struct setting *setti
 	case SETTING_LISTEN:
 		fputs(value, to);
 		break;
+	case SETTING_SEGMENTS:
+		print_segments(value, to);
+		break;
 	case SETTING_PROBES:
 		print_probes(value, to);
 		break;
@@ -507,9 +593,6 @@ void config_backend(const struct config *config, struct backend_settings *settin
 	*settings = config->backend;
 	settings->evidence = infer_needs;
 	settings->governor = config->governor.on;
-	settings->slow_ns[NF_SEGMENT_RX_TOTAL] = config->slow_total_ns;
-	settings->slow_ns[NF_SEGMENT_FORWARD_TOTAL] = config->slow_total_ns;
-	settings->slow_ns[NF_SEGMENT_TX_TOTAL] = config->slow_total_ns;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		if (!settings->slow_ns[i])
 			settings->slow_ns[i] = UINT64_MAX;

@@ -26,10 +26,8 @@ struct setting;
 
 struct config {
 	struct backend_settings backend;
-	uint64_t slow_total_ns;	 /* threshold of a journey of any kind; 0: off */
 	uint64_t drops_recent;	 /* drop records kept */
 	uint64_t latency_recent; /* latency records kept */
-	uint64_t slots_recent;	 /* slots records kept */
 	char kmsg[PATH_MAX];	 /* the kernel's log; empty: not read */
 	struct control_limits control;
 	uint64_t alert_interval_ns;	       /* between two evaluations of the rules */

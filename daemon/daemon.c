@@ -818,13 +818,16 @@ static int start_alerts(struct daemon *daemon)
 	return r < 0 ? r : alerts_start(daemon->alerts, &clients, &rules);
 }
 
+/* Slots records that netflowd keeps in memory: near misses and overflows are rare. */
+#define SLOTS_RECENT 1024
+
 static int open_stores(struct daemon *daemon)
 {
 	const struct config *config = &daemon->config;
 	const size_t capacity[RECORDS_KINDS] = {
 		[RECORDS_DROPS] = config->drops_recent,
 		[RECORDS_LATENCY] = config->latency_recent,
-		[RECORDS_SLOTS] = config->slots_recent,
+		[RECORDS_SLOTS] = SLOTS_RECENT,
 	};
 	struct records_sources sources = {.names = daemon->names, .symbols = daemon->symbols};
 	int r = attribution_new(&daemon->attribution, NULL);

@@ -40,21 +40,9 @@ static const char *const off_on[] = {"off", "on", NULL};
 #define RESTART false
 #define COMBINATION "combination of reason, location, device, netns, protocol and cgroup"
 
-/* A threshold: a journey is recorded as slow if it takes longer. */
-#define SLOW(name, member, initial, what)                                                         \
-	{                                                                                         \
-		"latency.slow_" name, SETTING_DURATION, AT(member), 0, DURATION_MAX, initial, "", \
-			"record a journey " what "; 0: off", NULL, LIVE                           \
-	}
-#define SLOW_SEGMENT(name, segment, arrow) \
-	SLOW(name, backend.slow_ns[segment], "0", "whose " arrow " takes longer")
-
 const struct setting setting_table[] = {
 	{"inflight.entries", SETTING_POWER_OF_TWO, AT(backend.inflight_entries), 4, 1 << 24,
 	 "65536", "skbs", "skbs that can be in flight at once; 64 bytes each", NULL, RESTART},
-	{"inflight.readers", SETTING_POWER_OF_TWO, AT(backend.reader_entries), 2, 1 << 20, "4096",
-	 "sockets", "sockets whose readers netflowd follows at once; 120 bytes each", NULL,
-	 RESTART},
 
 	{"devices.slots", SETTING_POWER_OF_TWO, AT(backend.device_slots), NF_DEVICE_SET, 1 << 12,
 	 "4096", "devices",
@@ -79,25 +67,9 @@ const struct setting setting_table[] = {
 	 "drop records that netflowd keeps in memory, fairly by cause; 288 bytes each, 544 with a stack, and 168 for each cause",
 	 NULL, RESTART},
 
-	SLOW("total", slow_total_ns, "10ms", "that takes longer in total"),
-	SLOW_SEGMENT("irq_to_softirq", NF_SEGMENT_IRQ_TO_SOFTIRQ, "irq→softirq"),
-	SLOW_SEGMENT("raise_to_softirq", NF_SEGMENT_RAISE_TO_SOFTIRQ,
-		     "raise→softirq (wait of the softirq)"),
-	SLOW_SEGMENT("softirq_to_receive", NF_SEGMENT_SOFTIRQ_TO_RECEIVE, "softirq→receive"),
-	SLOW_SEGMENT("gap_wait", NF_SEGMENT_GAP_WAIT,
-		     "gap_wait (wait behind a hole in TCP's sequence)"),
-	SLOW_SEGMENT("receive_to_sock_queue", NF_SEGMENT_RECEIVE_TO_SOCK_QUEUE,
-		     "receive→sock_queue"),
-	SLOW_SEGMENT("wakeup_to_run", NF_SEGMENT_WAKEUP_TO_RUN, "wakeup→run (wait for a CPU)"),
-	SLOW_SEGMENT("run_to_copy", NF_SEGMENT_RUN_TO_COPY, "run→copy"),
-	SLOW_SEGMENT("receive_to_copy", NF_SEGMENT_RECEIVE_TO_COPY,
-		     "receive→copy (wait for the reader)"),
-	SLOW_SEGMENT("receive_to_queue", NF_SEGMENT_RECEIVE_TO_QUEUE, "receive→queue (forwarding)"),
-	SLOW_SEGMENT("queue_to_start_xmit", NF_SEGMENT_QUEUE_TO_START,
-		     "queue→start_xmit (wait in the qdisc)"),
-	SLOW_SEGMENT("start_xmit_to_xmit", NF_SEGMENT_START_TO_XMIT,
-		     "start_xmit→xmit (the driver)"),
-	SLOW_SEGMENT("xmit_to_free", NF_SEGMENT_XMIT_TO_FREE, "xmit→free (completion)"),
+	{"latency.slow", SETTING_SEGMENTS, AT(backend.slow_ns), 0, DURATION_MAX, "10ms", "segments",
+	 "record each journey that takes longer than this in total; SEGMENT=TIME does so for one of its segments, as in 10ms, wakeup_to_run=2ms; 0: off",
+	 NULL, LIVE},
 	{"latency.sample_one_in", SETTING_NUMBER, AT(backend.sample_one_in), 0, 1 << 30, "16384",
 	 "journeys", "record one journey in N at random, slow or not; 0: off", NULL, LIVE},
 	{"latency.rate", SETTING_NUMBER, AT(backend.journey_rate), 1, 1000000, "100",
@@ -126,9 +98,6 @@ const struct setting setting_table[] = {
 	{"slots.burst", SETTING_NUMBER, AT(backend.slots.burst), 1, 1000000, "200", "records",
 	 "slots records at once on one CPU, separately for near misses and for overflows", NULL,
 	 RESTART},
-	{"slots.recent", SETTING_NUMBER, AT(slots_recent), 1, 1 << 20, "1024", "records",
-	 "slots records that netflowd keeps in memory, fairly by cause; 656 bytes each, and 168 for each cause",
-	 NULL, RESTART},
 	{"slots.attach", SETTING_CHOICE, AT(backend.slots.attach), 0, 0, "auto", "",
 	 "how to attach to xen-netfront; auto: the first of fentry, kprobe and tracepoint that works",
 	 attach_names, RESTART},
@@ -142,9 +111,6 @@ const struct setting setting_table[] = {
 	{"control.clients", SETTING_NUMBER, AT(control.clients), 1, 10000, "128", "clients",
 	 "clients that netflowd serves at once; beyond it, a quiet client of the user with the most makes room for a user with fewer",
 	 NULL, LIVE},
-	{"control.root_clients", SETTING_NUMBER, AT(control.root_clients), 0, 10000, "8", "clients",
-	 "clients of control.clients that only root gets; at most half of control.clients", NULL,
-	 true},
 	{"control.user_clients", SETTING_NUMBER, AT(control.user_clients), 1, 10000, "32",
 	 "clients", "clients that netflowd serves at once for one user other than root", NULL,
 	 true},
@@ -154,14 +120,8 @@ const struct setting setting_table[] = {
 	{"control.stall", SETTING_DURATION, AT(control.stall_ns), 0, DURATION_MAX, "30s", "",
 	 "netflowd disconnects a client that takes none of its waiting replies for this time; 0: never",
 	 NULL, LIVE},
-	{"control.message_bytes", SETTING_NUMBER, AT(control.message_bytes), 256, 1 << 26, "64KiB",
-	 "bytes", "bytes of the largest request that netflowd accepts", NULL, LIVE},
 	{"control.queue_bytes", SETTING_NUMBER, AT(control.queue_bytes), 4096, 1 << 28, "1MiB",
 	 "bytes", "bytes of replies that can wait for one slow client before it loses records",
-	 NULL, LIVE},
-	{"control.unsent_bytes", SETTING_NUMBER, AT(control.unsent_bytes), 65536, 1 << 30, "16MiB",
-	 "bytes",
-	 "bytes of replies that can wait for all clients together, and of the largest reply; beyond it, the client with the most loses",
 	 NULL, LIVE},
 
 	{"alerts.interval", SETTING_DURATION, AT(alert_interval_ns), 100000000,
@@ -350,6 +310,10 @@ struct setting_values setting_values(const struct setting *setting)
 		break;
 	case SETTING_LISTEN:
 		snprintf(text.s, sizeof(text.s), "%s", HTTP_ADDRESS_VALUES);
+		break;
+	case SETTING_SEGMENTS:
+		snprintf(text.s, sizeof(text.s), "times from 0 to %s, as TIME or SEGMENT=TIME",
+			 value_duration_text(most).s);
 		break;
 	case SETTING_PROBES:
 	case SETTING_DEVICES:

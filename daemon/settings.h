@@ -23,6 +23,7 @@ enum setting_type {
 	SETTING_PATH,	      /* char[], absolute or empty; the length */
 	SETTING_URL,	      /* char[], http:// or https://, or empty; the length */
 	SETTING_LISTEN,	      /* char[], what http_address_parse() reads; the length */
+	SETTING_SEGMENTS,     /* uint64_t[NF_SEGMENT_COUNT], ns; a list; each value */
 	SETTING_PROBES,	      /* bool[NF_PROBE_COUNT], names; how many */
 	SETTING_DEVICES,      /* struct backend_slots_settings, names; how many */
 	SETTING_EXCLUSION,    /* struct exclusion, names; how many */

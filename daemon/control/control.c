@@ -98,16 +98,23 @@ static void report(const char *what, int error, void *userdata)
 	log_warning("%s: %s", what, strerror(-error));
 }
 
+/* Clients that only root gets, unless they are more than half of all. */
+#define ROOT_CLIENTS 8
+/* Bytes of the largest request. */
+#define MESSAGE_BYTES (64 << 10)
+/* Bytes of replies that can wait for all clients together, and of the largest reply. */
+#define UNSENT_BYTES (16 << 20)
+
 static void set_limits(const struct control_limits *limits, struct server_settings *settings)
 {
 	settings->max_clients = (unsigned int)limits->clients;
-	settings->root_clients = (unsigned int)limits->root_clients;
+	settings->root_clients = ROOT_CLIENTS;
 	settings->user_clients = (unsigned int)limits->user_clients;
 	settings->idle_ns = limits->idle_ns;
 	settings->stall_ns = limits->stall_ns;
-	settings->max_message_bytes = limits->message_bytes;
+	settings->max_message_bytes = MESSAGE_BYTES;
 	settings->max_queued_bytes = limits->queue_bytes;
-	settings->max_unsent_bytes = limits->unsent_bytes;
+	settings->max_unsent_bytes = UNSENT_BYTES;
 }
 
 static int listen_on(struct control *control)

@@ -67,10 +67,10 @@ extern const char *const backend_symbols[BACKEND_SYMBOLS];
 
 struct backend_settings {
 	struct backend_slots_settings slots;
-	uint64_t inflight_entries;    /* a power of two, 4 … 2^24 */
-	uint64_t reader_entries;      /* a power of two */
-	uint64_t device_slots;	      /* a power of two, NF_DEVICE_SET … 4096 */
-	uint64_t device_memory;	      /* bytes of histograms of devices */
+	uint64_t inflight_entries; /* a power of two, 4 … 2^24 */
+	uint64_t reader_entries;   /* sockets whose readers are followed at once; a power of two */
+	uint64_t device_slots;	   /* a power of two, NF_DEVICE_SET … 4096 */
+	uint64_t device_memory;	   /* bytes of histograms of devices */
 	uint64_t device_idle_seconds; /* without packets until another device can take the slot */
 	uint64_t drop_keys;	      /* keys whose drops are counted separately, 1 … 2^16 */
 	uint64_t drop_rate;	      /* drop records per second and key, at least 1 */

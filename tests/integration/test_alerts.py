@@ -241,7 +241,7 @@ quantile = p50
 at_least = 5
 window = 2s
 over = 50ms
-""", "latency.slow_receive_to_copy=50ms", "inflight.entries=1048576")
+""", "latency.slow=10ms, receive_to_copy=50ms", "inflight.entries=1048576")
     with sockets.udp(pair.left, pair.right, pair.RIGHT4, 7777) as (sender, reader):
         begin = time.monotonic_ns()
         for _ in range(8):

@@ -14,7 +14,7 @@ from lab.varlink import VarlinkError
 PORT = 7777
 # Of the daemon that tests share: few records, and so slow is no journey, even if the machine stops
 # for a moment.
-START = "[drops]\nrate = 1\nburst = 1\n[latency]\nslow_total = 60s\n"
+START = "[drops]\nrate = 1\nburst = 1\n[latency]\nslow = 60s\n"
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_print_config(files):
 
 def test_printed_config_is_a_config(files):
     """What is printed has the same effect as a file."""
-    files.main.write_text("[latency]\nslow_total = 1500us\n[probes]\ndisable = napi_poll\n"
+    files.main.write_text("[latency]\nslow = 1500us\n[probes]\ndisable = napi_poll\n"
                           "[slots]\ndevices = eth0, eth1\n")
     _, first, _ = netflowd("--config", files.main, "--print-config")
     again = files.main.with_name("again.conf")
@@ -91,7 +91,7 @@ def test_printed_config_is_a_config(files):
         return [line for line in text.splitlines() if not line.startswith("#")]
 
     assert values(first) == values(second)
-    assert "slow_total = 1500us" in values(first)
+    assert "slow = 1500us" in values(first)
 
 
 def test_check_config(files):

@@ -89,7 +89,7 @@ def test_sent_packet(daemon, silent_pair):
 @pytest.mark.needs("rx_latency", "headers")
 def test_fields_of_a_record(start, silent_pair):
     pair = silent_pair
-    daemon = start(*journeys.EVERY, "latency.slow_total=60s")
+    daemon = start(*journeys.EVERY, "latency.slow=60s")
     before = time.time()
     _, source_port = send_and_read(pair, 5, size=77)
     after = time.time()
@@ -370,7 +370,7 @@ def test_samples(start, silent_pair):
     """One in ten of 20,000: a binomial count, within six standard deviations.  None is slow, even
     if the machine stops for a moment."""
     pair = silent_pair
-    daemon = start("latency.sample_one_in=10", *journeys.EVERY[1:], "latency.slow_total=60s")
+    daemon = start("latency.sample_one_in=10", *journeys.EVERY[1:], "latency.slow=60s")
     pair.left.send_udp(pair.RIGHT4, 9, 20_000)
     answer = waiting.until(lambda: daemon.call("GetLatencyRecords", limit=1),
                            lambda a: a["held"] >= a["ledger"]["recorded"])

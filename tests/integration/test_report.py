@@ -255,7 +255,7 @@ def look(chromium, path, name):
 
 
 def test_in_a_browser(start, pair, chromium, tmp_path):
-    daemon = start(FAST, "latency.sample_one_in=1", "latency.slow_total=1us",
+    daemon = start(FAST, "latency.sample_one_in=1", "latency.slow=1us",
                    history=tmp_path / "history")
     path = tmp_path / "report.html"
     write(daemon, path)

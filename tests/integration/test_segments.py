@@ -11,7 +11,7 @@ from lab import attempts, backends, delay, journeys, patience, sockets, waiting
 
 PORT = 7777
 # Well above the delays of a busy machine, well below those that the tests make.
-SLOW = f"latency.slow_total={patience.milliseconds(15)}ms"
+SLOW = f"latency.slow={patience.milliseconds(15)}ms"
 
 pytestmark = [pytest.mark.alone, pytest.mark.shared(*journeys.NONE, SLOW),
               pytest.mark.usefixtures("bpf")]
@@ -317,8 +317,7 @@ def test_netem(start, silent_pair):
 def test_paced_packets_are_slow_and_others_are_not(start, silent_pair):
     """Without samples, netflowd records only packets above the threshold."""
     pair = silent_pair
-    daemon = start(*journeys.NONE, "latency.slow_total=0",
-                   f"latency.slow_queue_to_start_xmit={THRESHOLD_MS}ms")
+    daemon = start(*journeys.NONE, f"latency.slow=0,queue_to_start_xmit={THRESHOLD_MS}ms")
     threshold_ns = THRESHOLD_MS * 1e6
     shape(pair.left_device)
     pair.left.send_udp(pair.RIGHT4, 9, COUNT, "-s", PAYLOAD)

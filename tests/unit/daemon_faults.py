@@ -43,6 +43,8 @@ FAULTS = [
           "daemon/store/reading.c",
           "unended.detached + unended.overwritten + unended.missed",
           "unended.detached + unended.overwritten"),
+    Fault("a segment's threshold is that of whole journeys", "daemon/test_config",
+          "daemon/config.c", "? total\n", "? true\n"),
     # ---- rows ----
     Fault("the evidence of a row is that of any of its drops", "daemon/rows/test_drop_rows",
           "daemon/rows/drop_rows.c", "row->evidence &= other->evidence;",

@@ -16,8 +16,6 @@ static const struct {
 } settings_of[] = {
 	{"nf_inflights", "inflight.entries"},
 	{"nf_hops", "inflight.entries"},
-	{"nf_readers", "inflight.readers"},
-	{"nf_streams", "inflight.readers"},
 	{"nf_device_", "devices.slots"},
 	{"nf_block_rows", "devices.slots"},
 	{"nf_chunk", "devices.memory"},

@@ -78,7 +78,6 @@ TEST(test_names_of_segments)
 	assert_int_equal(meant("receive_to_copy", "receive_to_copy"), 1);
 	assert_int_equal(meant("RECEIVE_TO_COPY", "receive_to_copy"), 1);
 	assert_int_equal(meant("softirq_entry->receive", "softirq_to_receive"), 1);
-	assert_int_equal(meant("latency.slow_run_to_copy", "run_to_copy"), 1);
 	assert_int_equal(meant("total", NULL), 3);
 	assert_int_equal(meant("tx total", "tx_total"), 1);
 	assert_int_equal(meant("fwd total", "forward_total"), 1);

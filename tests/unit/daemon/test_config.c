@@ -21,7 +21,9 @@ TEST(test_defaults)
 	assert_int_equal(config.backend.inflight_entries, 65536);
 	assert_int_equal(config.backend.device_slots, 4096);
 	assert_int_equal(config.backend.drop_rate, 20);
-	assert_int_equal(config.slow_total_ns, 10000000);
+	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_RX_TOTAL], 10000000);
+	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_TX_TOTAL], 10000000);
+	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_FORWARD_TOTAL], 10000000);
 	assert_int_equal(config.backend.slow_ns[NF_SEGMENT_RECEIVE_TO_COPY], 0);
 	assert_int_equal(config.backend.slots.attach, BACKEND_SLOTS_AUTO);
 	assert_int_equal(config.backend.slots.names, 0);
@@ -308,7 +310,12 @@ TEST(test_refused)
 		{"metrics.textfile=.prom", "must be an absolute path"},
 		{"history.directory=", "must be an absolute path of at most 255 characters"},
 		{"alerts.interval=99ms", "must be a duration from 100ms to 1min"},
-		{"latency.slow_total=soon", "must be a duration from 0 to 36525d"},
+		{"latency.slow=soon", "must be times from 0 to 36525d, as TIME or SEGMENT=TIME"},
+		{"latency.slow=10ms, wakeup_to_run", "latency.slow = wakeup_to_run: must be times"},
+		{"latency.slow=wakeup_to_runs=2ms", "did you mean wakeup_to_run?"},
+		{"latency.slow=rx_total=2ms", "there is no segment rx_total"},
+		{"latency.slow=total=", "must be times"},
+		{"latency.slow_total=5ms", "did you mean latency.slow?"},
 		{"alerts.exec_user=", "must be a user name of 1 to 255 characters"},
 		{"drops.key=3", "did you mean drops.keys?"},
 		{"inflight=3", "there is no setting inflight"},
@@ -340,6 +347,24 @@ TEST(test_refused)
 	}
 }
 
+/* A threshold for a segment is none for the whole journey, and what a list leaves out is off. */
+TEST(test_slow)
+{
+	struct config config;
+	char error[CONFIG_ERROR_MAX];
+	uint64_t *ns = config.backend.slow_ns;
+
+	config_init(&config);
+	assert_int_equal(config_set(&config, "latency.slow=run_to_copy=2ms", &which, error), 0);
+	assert_int_equal(ns[NF_SEGMENT_RUN_TO_COPY], 2000000);
+	assert_int_equal(ns[NF_SEGMENT_RX_TOTAL], 0);
+	assert_int_equal(config_set(&config, "latency.slow=5ms gap_wait=1s", &which, error), 0);
+	assert_int_equal(ns[NF_SEGMENT_RUN_TO_COPY], 0);
+	assert_int_equal(ns[NF_SEGMENT_GAP_WAIT], 1000000000);
+	assert_int_equal(ns[NF_SEGMENT_TX_TOTAL], 5000000);
+	assert_int_equal(ns[NF_SEGMENT_FORWARD_TOTAL], 5000000);
+}
+
 /* What is printed for a value is read as that value. */
 TEST(test_print)
 {
@@ -347,7 +372,11 @@ TEST(test_print)
 					     "slots.devices=eth0",
 					     "probes.disable=kfree_skb,napi_poll",
 					     "probes.trace_exclude=veth*, docker0",
-					     "latency.slow_total=1500us",
+					     "latency.slow=1500us",
+					     "latency.slow=1h30m, gap_wait=1s, xmit_to_free=5ms",
+					     "latency.slow=run_to_copy=2ms",
+					     "latency.slow=total=7ms",
+					     "latency.slow=",
 					     "slots.attach=tracepoint",
 					     "alerts.rules=/a b/c",
 					     "slots.kmsg=",
@@ -356,7 +385,7 @@ TEST(test_print)
 					     "history.size=5000000",
 					     "history.enabled=no",
 					     "cost.governor=off",
-					     "latency.slow_total=0"};
+					     "latency.slow=0"};
 	struct config config, again;
 	char error[CONFIG_ERROR_MAX], *text;
 	size_t size;

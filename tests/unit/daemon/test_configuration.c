@@ -133,7 +133,7 @@ TEST(test_printed_is_read)
 	FILE *to;
 
 	put("main.conf", "[slots]\ndevices = eth0, eth1\nattach = kprobe\n[probes]\n"
-			 "disable = napi_poll\n[latency]\nslow_total = 1500us\n");
+			 "disable = napi_poll\n[latency]\nslow = 1500us\n");
 	assert_int_equal(read_all(&first, NULL, 0), 0);
 	to = open_memstream(&text, &size);
 	assert_non_null(to);

@@ -21,7 +21,7 @@ from service import (
 DATAGRAMS = 400
 CONFIG = pathlib.Path("/etc/netflowd/netflowd.conf")
 OWN_RULE = pathlib.Path("/etc/netflowd/alerts.d/own.conf")
-MINE = "[latency]\nslow_total = 7ms\n"
+MINE = "[latency]\nslow = 7ms\n"
 # dpkg's own files, users and logs; what the boot and the tests made.
 MAY_STAY = re.compile(
     r"/etc/(passwd|group|shadow|gshadow|subuid|subgid|\.pwd\.lock)-?|"
@@ -76,7 +76,7 @@ def test_upgrade_replaces_the_daemon(upgraded):
 def test_upgrade_keeps_the_configuration(upgraded):
     assert CONFIG.read_text().endswith(MINE)
     assert pathlib.Path(f"{CONFIG}.dpkg-dist").read_text().startswith("# of the newer version\n")
-    assert re.search(rf"^# {CONFIG}:\d+\nslow_total = ", run("netflowd", "--print-config").stdout,
+    assert re.search(rf"^# {CONFIG}:\d+\nslow = ", run("netflowd", "--print-config").stdout,
                      re.MULTILINE)
 
 
