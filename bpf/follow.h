@@ -180,8 +180,8 @@ static __always_inline __u8 nf_rank(__u32 number)
 	return number > 1 ? nf_log2(number - 1) + 1 : 0;
 }
 
-/* `ranks` journeys have begun with one draw: of a run of NET_RX, or of an skb that is cut. */
-static __always_inline void nf_gate_drawn(struct nf_gate *gate, __u32 ranks)
+/* `ranks` journeys have begun in a run of NET_RX. */
+static __always_inline void nf_gate_end_run(struct nf_gate *gate, __u32 ranks)
 {
 	if (unlikely(ranks > 1U << (gate->most_rank & 31)))
 		gate->most_rank = nf_rank(ranks);

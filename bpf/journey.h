@@ -713,7 +713,6 @@ static __always_inline void nf_journey_cut(struct nf_cpu *cpu, const struct sk_b
 		cut->share = share;
 	}
 	cut->left += segments;
-	nf_gate_drawn(&cpu->gate[NF_GATE_TX], segments);
 }
 
 /*

@@ -615,6 +615,19 @@ static __always_inline bool nf_start_is_segment(struct nf_cpu *cpu, struct nf_co
 }
 
 /*
+ * The share of a segment.  It can be one of several segments itself, which the device takes (partial GSO), or a copy of
+ * all of them.
+ */
+static __always_inline struct nf_share nf_start_take_segment(struct nf_cut *cut,
+							     const struct sk_buff *skb)
+{
+	__u32 segments = nf_segments(skb);
+
+	cut->left = cut->left > segments ? cut->left - segments : 0;
+	return nf_share_of_part(cut->share, &cut->begun);
+}
+
+/*
  * Begin a journey at start_xmit of an skb that was not cut just now: its entry is lost, or the qdisc has kept it since.
  * While not all are followed, this skb may as well have been passed over at net_dev_queue, and must not be drawn again.
  */
@@ -681,10 +694,8 @@ static __always_inline void nf_on_net_dev_start_xmit(struct nf_cpu *cpu, const s
 	} else if (e && (segment || nf_start_begins(cpu))) {
 		now = bpf_ktime_get_ns();
 		slot = nf_device_slot(dev);
-		if (segment) {
-			context->cut.left--;
-			share = nf_share_of_part(context->cut.share, &context->cut.begun);
-		}
+		if (segment)
+			share = nf_start_take_segment(&context->cut, skb);
 		if (known)
 			nf_count(cpu, NF_PROBE_NET_DEV_START_XMIT, NF_EVENT_INVALIDATED);
 		/* Its entry is gone: this journey lacks queue→start_xmit and the total. */

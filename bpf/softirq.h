@@ -4,7 +4,7 @@
  * kernel follow them, and so does user space for trace events (daemon/correlator).
  *
  * Who includes this has defined before what differs: nf_clock(), the time in ns of what happens now; nf_context() and
- * nf_in_net_rx(); nf_gate_next_run(), which draws whether the next run is followed; and nf_gate_drawn(), which takes
+ * nf_in_net_rx(); nf_gate_next_run(), which draws whether the next run is followed; and nf_gate_end_run(), which takes
  * the number of journeys that have begun in a run.
  */
 #ifndef NF_SOFTIRQ_H
@@ -136,7 +136,7 @@ static __always_inline void nf_softirq_leave(struct nf_cpu *cpu, __u32 vec)
 	if (vec != NET_RX_SOFTIRQ)
 		return;
 	cpu->untimed = cpu->next_run == NF_PASSES;
-	nf_gate_drawn(&cpu->gate[NF_GATE_RX], context->ranks);
+	nf_gate_end_run(&cpu->gate[NF_GATE_RX], context->ranks);
 	if (cpu->again_ns == NF_UNTIMED || cpu->again_ns < context->entry_ns)
 		cpu->again_ns = 0;
 }

@@ -45,7 +45,7 @@ static __always_inline void nf_gate_next_run(struct nf_cpu *state, const struct 
 	(void)context;
 }
 
-static __always_inline void nf_gate_drawn(struct nf_gate *gate, __u32 ranks)
+static __always_inline void nf_gate_end_run(struct nf_gate *gate, __u32 ranks)
 {
 	(void)gate;
 	(void)ranks;
