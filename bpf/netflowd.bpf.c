@@ -764,6 +764,15 @@ static __always_inline void nf_on_net_dev_xmit(struct nf_cpu *cpu, const struct 
 NF_PROGRAM("tp_btf/net_dev_xmit", nf_net_dev_xmit, __u64, NF_PROBE_NET_DEV_XMIT,
 	   nf_on_net_dev_xmit(cpu, (const void *)ctx[0]))
 
+/* An skb that was sent: its driver is done with it, or software GSO has cut it before. */
+static __always_inline void nf_consume_sent(void *ctx, struct nf_cpu *cpu,
+					    const struct sk_buff *skb, struct nf_inflight *path)
+{
+	if (settings.governor && unlikely(!path->start_ns))
+		nf_journey_cut(cpu, skb, path);
+	nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, path);
+}
+
 /*
  * consume_skb(struct sk_buff *skb, void *location): ends xmit→free.
  *
@@ -812,9 +821,7 @@ static __always_inline void nf_on_consume_skb(void *ctx, struct nf_cpu *cpu,
 		nf_journey_delivered(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path, 0, 0,
 				     softirq ? NF_READER_IN_SOFTIRQ : NF_READER_IN_TASK);
 	else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)
-		nf_journey_freed(ctx, cpu, NF_PROBE_CONSUME_SKB, skb, &path);
-	if (settings.governor && path.journey >= NF_JOURNEY_TX && unlikely(!path.start_ns))
-		nf_journey_cut(cpu, skb, &path);
+		nf_consume_sent(ctx, cpu, skb, &path);
 }
 
 NF_PROGRAM("tp_btf/consume_skb", nf_consume_skb, __u64, NF_PROBE_CONSUME_SKB,

@@ -284,8 +284,11 @@ static int unknown_segment(const struct setting *setting, const char *name, char
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		if (!segment_is_total((enum nf_segment)i))
 			nearest_consider(&nearest, segment_histograms[i].name);
-	snprintf(error, CONFIG_ERROR_MAX, "%s: there is no segment %.200s%s", setting->key, name,
-		 nearest_hint("", nearest.best).s);
+	snprintf(
+		error, CONFIG_ERROR_MAX, "%s: there is no segment %.200s%s", setting->key, name,
+		nearest.best
+			? nearest_hint("", nearest.best).s
+			: "; `netflowctl latency` lists them, and wakeup→run is written wakeup_to_run");
 	return -EINVAL;
 }
 
@@ -367,7 +370,6 @@ void config_init(struct config *config)
 	char error[CONFIG_ERROR_MAX];
 
 	memset(config, 0, sizeof(*config));
-	config->backend.reader_entries = READERS;
 	/* A default that is refused is a mistake in the table, which a unit test finds. */
 	for (size_t i = 0; i < setting_count; i++)
 		if (set_value(config, &setting_table[i], setting_table[i].initial, error) < 0)
@@ -592,6 +594,7 @@ void config_backend(const struct config *config, struct backend_settings *settin
 {
 	*settings = config->backend;
 	settings->evidence = infer_needs;
+	settings->reader_entries = READERS;
 	settings->governor = config->governor.on;
 	for (int i = 0; i < NF_SEGMENT_COUNT; i++)
 		if (!settings->slow_ns[i])

@@ -113,11 +113,7 @@ static void name_cause(struct drop_source *source, const struct backend_drops *d
 	records_cause(parts->records, backend_has_reasons(parts->backend), &drops->key, &named);
 	named.verdict = cause->verdict;
 	named.subsystem = cause->subsystem;
-	if (!drops->key.location)
-		named.location = NULL;
 	drop_row_set_cause(row, &named, source->texts);
-	if (!drops->key.location)
-		row->key.function = NULL;
 }
 
 static void name_owner(struct drop_source *source, const char *path, bool by_netns,

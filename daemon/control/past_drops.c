@@ -58,12 +58,13 @@ static int find_place(struct drops_question *question, const json_t *name, bool 
 		      struct drop_place *place)
 {
 	struct drop_list *list = &question->list;
+	char candidates[DROP_CANDIDATES_MAX];
 	struct drop_row row = {0};
 	enum past_place where;
 	bool folded;
 
 	*place = (struct drop_place){0};
-	drop_name_read(&row, name, &list->texts);
+	drop_name_read(&row, name, candidates);
 	if (!is_reason(question, &row) || (list->by_flow && !row.key.flow))
 		return 0;
 	where = past_place(question->past, name);
@@ -87,6 +88,8 @@ static int prepare(struct past *past)
 	question->past = past;
 	if (drop_list_read(&question->list, past->call, past->parameters) < 0)
 		return -EINVAL;
+	/* Of a week of pods that came and went, only the texts of the rows are kept. */
+	question->list.rows.texts = &question->list.texts;
 	question->by_reason = reason;
 	past->records = question->list.by_flow;
 	if (!past->records) {
@@ -221,8 +224,10 @@ int past_read_drops(struct reader *reader, struct past *past)
 		.past = past,
 		.list = {.top = SIZE_MAX,
 			 .rows = {.classes = VERDICT_CLASSES_ALL, .new_after_ns = INT64_MAX}}};
-	int r = answer(reader, &all);
+	int r;
 
+	all.list.rows.texts = &all.list.texts;
+	r = answer(reader, &all);
 	question_clear(&all);
 	return r;
 }

@@ -5,20 +5,13 @@
 
 #include "bpf/records.h"
 #include "common/json.h"
-#include "common/texts.h"
 #include "daemon/core/evidence.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/place_key.h"
-#include "daemon/rows/drop_row.h"
 
 static const char *text(const json_t *object, const char *member)
 {
 	return json_string_value(json_object_get(object, member));
-}
-
-static const char *keep(const json_t *object, const char *member, struct texts *texts)
-{
-	return texts_keep(texts, text(object, member), SIZE_MAX);
 }
 
 static uint64_t number(const json_t *object, const char *member)
@@ -31,12 +24,12 @@ static bool truth(const json_t *object, const char *member)
 	return json_is_true(json_object_get(object, member));
 }
 
-static const char *candidates(const json_t *list, struct texts *texts)
+static const char *candidates_of(const json_t *list, char all[static DROP_CANDIDATES_MAX])
 {
-	char all[DROP_CANDIDATES_MAX] = "";
 	const json_t *one;
 	size_t i;
 
+	all[0] = 0;
 	if (!json_array_size(list))
 		return NULL;
 	json_array_foreach(list, i, one)
@@ -46,7 +39,7 @@ static const char *candidates(const json_t *list, struct texts *texts)
 		if (class)
 			drop_candidate_add(all, text(one, "reason"), class);
 	}
-	return texts_keep(texts, all, SIZE_MAX);
+	return all;
 }
 
 static uint64_t evidence(const json_t *words)
@@ -68,47 +61,49 @@ static uint8_t class_of(const json_t *name)
 	return (uint8_t)(class == KNOWLEDGE_CLASSES ? KNOWLEDGE_UNKNOWN : class);
 }
 
-static void read_reason(struct drop_key *key, const json_t *name, struct texts *texts)
+static void read_reason(struct drop_key *key, const json_t *name,
+			char candidates[static DROP_CANDIDATES_MAX])
 {
-	key->reason = keep(name, "reason", texts);
+	key->reason = text(name, "reason");
 	key->inferred = truth(name, "inferred");
-	key->kernel_reason = keep(name, "kernel_reason", texts);
+	key->kernel_reason = text(name, "kernel_reason");
 	key->numbered = json_object_get(name, "reason_number") != NULL;
 	key->reason_number = (uint32_t)number(name, "reason_number");
-	key->subsystem = keep(name, "subsystem", texts);
-	key->candidates = candidates(json_object_get(name, "candidates"), texts);
+	key->subsystem = text(name, "subsystem");
+	key->candidates = candidates_of(json_object_get(name, "candidates"), candidates);
 	key->class = class_of(name);
 	key->message = truth(name, "message");
-	key->location = keep(name, "location", texts);
-	key->function = keep(name, "function", texts);
+	key->location = text(name, "location");
+	key->function = text(name, "function");
 }
 
-static void read_place(struct drop_key *key, const json_t *name, struct texts *texts)
+static void read_place(struct drop_key *key, const json_t *name)
 {
 	const json_t *owner = json_object_get(name, "owner");
 
-	key->device = keep(name, "device", texts);
+	key->device = text(name, "device");
 	key->ifindex = (uint32_t)number(name, "ifindex");
 	key->netns = (uint32_t)number(name, "netns");
-	key->netns_name = keep(name, "netns_name", texts);
+	key->netns_name = text(name, "netns_name");
 	key->netns_id = number(name, PLACE_NETNS);
 	key->device_id = number(name, PLACE_DEVICE);
 	key->cgroup_id = number(name, "cgroup_id");
-	key->cgroup = keep(owner, "cgroup", texts);
-	key->unit = keep(owner, "unit", texts);
-	key->container = keep(owner, "container", texts);
-	key->pod = keep(owner, "pod", texts);
+	key->cgroup = text(owner, "cgroup");
+	key->unit = text(owner, "unit");
+	key->container = text(owner, "container");
+	key->pod = text(owner, "pod");
 	key->by_netns = truth(owner, "by_netns");
 }
 
-void drop_name_read(struct drop_row *row, const json_t *name, struct texts *texts)
+void drop_name_read(struct drop_row *row, const json_t *name,
+		    char candidates[static DROP_CANDIDATES_MAX])
 {
 	struct drop_key *key = &row->key;
 
-	read_reason(key, name, texts);
-	read_place(key, name, texts);
-	key->protocol = keep(name, "protocol", texts);
-	key->flow = keep(name, text(name, "flow") ? "flow" : "protocol", texts);
+	read_reason(key, name, candidates);
+	read_place(key, name);
+	key->protocol = text(name, "protocol");
+	key->flow = text(name, text(name, "flow") ? "flow" : "protocol");
 	row->evidence = evidence(json_object_get(name, "evidence"));
 	row->lost = (uint8_t)((truth(name, "gone") ? DROP_GONE : 0) |
 			      (truth(name, "unkeyed") ? DROP_UNKEYED : 0) |
@@ -119,11 +114,11 @@ void drop_name_read(struct drop_row *row, const json_t *name, struct texts *text
 bool drop_name_key(const char *name, char key[static BASELINE_KEY_MAX])
 {
 	OWN_JSON json_t *object = json_loads(name, 0, NULL);
-	OWN_TEXTS struct texts texts = {0};
+	char candidates[DROP_CANDIDATES_MAX];
 	struct drop_row row = {0};
 
 	if (!object)
 		return false;
-	drop_name_read(&row, object, &texts);
-	return !texts.failed && baseline_key_of(&row, key);
+	drop_name_read(&row, object, candidates);
+	return baseline_key_of(&row, key);
 }

@@ -8,15 +8,14 @@
 #include <jansson.h>
 
 #include "daemon/history/baseline_key.h"
-
-struct drop_row;
-struct texts;
+#include "daemon/rows/drop_row.h"
 
 /*
- * Read all of a row that the object has, its flow too, or its protocol as that if it has none.  Whatever the object
- * lacks, or has of another type, is not known.
+ * Read all of a row of zeros that the object has, its flow too, or its protocol as that if it has none.  Whatever the
+ * object lacks, or has of another type, is not known.  The texts are those of the object and `candidates`.
  */
-void drop_name_read(struct drop_row *row, const json_t *name, struct texts *texts);
+void drop_name_read(struct drop_row *row, const json_t *name,
+		    char candidates[static DROP_CANDIDATES_MAX]);
 
 /* The same as text; false: it has no key, see baseline_key_of(). */
 bool drop_name_key(const char *name, char key[static BASELINE_KEY_MAX]);

@@ -228,8 +228,6 @@ static json_t *drops_json(const struct series_names *names, const struct backend
 
 	records_cause(names->sources.records, backend_has_reasons(backend), &drops->key, &cause);
 	drop_row_set_cause(&row, &cause, &texts);
-	if (!drops->key.location)
-		row.key.location = row.key.function = NULL;
 	counted_row_set(&row, drops, &texts);
 	drop_row_set_owner(&row, owner, &texts);
 	name = texts.failed ? NULL : json_drop_cause(&row, DROP_FIELDS);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/texts.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/owner.h"
@@ -78,6 +79,20 @@ void drop_row_set_owner(struct drop_row *row, const struct owner *owner, struct 
 	key->container = texts_keep(texts, owner->container, SIZE_MAX);
 	key->pod = texts_keep(texts, owner->pod, SIZE_MAX);
 	key->by_netns = owner->by_netns;
+}
+
+void drop_key_keep(struct drop_key *key, struct texts *texts)
+{
+	const char **const all[] = {&key->reason,    &key->kernel_reason,
+				    &key->subsystem, &key->candidates,
+				    &key->location,  &key->function,
+				    &key->device,    &key->netns_name,
+				    &key->protocol,  &key->flow,
+				    &key->cgroup,    &key->unit,
+				    &key->container, &key->pod};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		*all[i] = texts_keep(texts, *all[i], SIZE_MAX);
 }
 
 void drop_key_project(struct drop_key *key, unsigned int fields)

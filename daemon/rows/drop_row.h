@@ -84,6 +84,9 @@ void drop_row_set_cause(struct drop_row *row, const struct cause *cause, struct 
 /* NULL: not known. */
 void drop_row_set_owner(struct drop_row *row, const struct owner *owner, struct texts *texts);
 
+/* Keep the texts of a key, which are borrowed before.  texts->failed: memory ran out. */
+void drop_key_keep(struct drop_key *key, struct texts *texts);
+
 /* Leave only these fields, the class, and what is not of a field. */
 void drop_key_project(struct drop_key *key, unsigned int fields);
 

@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/hash.h"
 #include "common/nearest.h"
+#include "common/texts.h"
 #include "daemon/core/verdict.h"
 
 /* The flow of the rows behind the limit. */
@@ -122,20 +123,28 @@ static int join_equal(struct drop_rows *rows)
 /* ---- placing ------------------------------------------------------------------------ */
 
 /* The row that the cause's drops count for. */
-static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, size_t *number)
+static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, uint32_t *place)
 {
 	struct drop_row row = *cause;
 	unsigned int fields = rows->by ? rows->by->fields : (unsigned int)DROP_FIELDS;
+	size_t number;
 	int r;
 
 	row.key.lost = row.lost & (rows->by ? rows->by->lost : ~0U);
 	drop_key_project(&row.key, drop_row_fields(cause, fields));
 	if (rows->most && rows->count >= rows->most && row.key.flow)
 		row.key.flow = others;
-	r = find_row(rows, &row, number);
+	if (rows->texts)
+		drop_key_keep(&row.key, rows->texts);
+	if (rows->texts && rows->texts->failed)
+		return -ENOMEM;
+	r = find_row(rows, &row, &number);
+	if (r < 0)
+		return r;
 	if (r == 0)
-		join(&rows->row[*number], cause);
-	return r < 0 ? r : 0;
+		join(&rows->row[number], cause);
+	*place = (uint32_t)number;
+	return 0;
 }
 
 int drop_rows_place(struct drop_rows *rows, const struct drop_row *cause, bool folded,

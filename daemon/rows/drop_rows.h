@@ -15,6 +15,7 @@
 #include "daemon/rows/drop_row.h"
 
 struct nearest;
+struct texts;
 
 /* What rows are joined by. */
 struct drop_grouping {
@@ -29,7 +30,9 @@ const struct drop_grouping *drop_grouping_find(const char *name, struct nearest 
 struct drop_rows {
 	/* What the caller asks for. */
 	const struct drop_grouping *by; /* NULL: a row for each cause */
-	unsigned int classes;		/* VERDICT_CLASS_BIT() of those that are shown */
+	struct texts *
+		texts; /* keep the texts of rows here; NULL: the source keeps those of all its causes */
+	unsigned int classes; /* VERDICT_CLASS_BIT() of those that are shown */
 	size_t most; /* rows with a flow; those behind are one row of each class; 0: no limit */
 	uint8_t first_mark,
 		new_mark; /* marks from the first on come before others, the largest first */
@@ -55,8 +58,8 @@ struct drop_place {
 		DROP_IN_CLASS, /* hidden: only in the sum of its class */
 		DROP_IN_FOLDED,
 		DROP_IN_MESSAGES,
-	} in;
-	size_t row;
+	} in : 8;
+	uint32_t row;
 	uint8_t class;
 };
 

@@ -17,6 +17,8 @@ void counted_row_set(struct drop_row *row, const struct backend_drops *drops, st
 	key->protocol = texts_keep(texts, protocol, sizeof(protocol));
 	if (drops->device[0])
 		key->device = texts_keep(texts, drops->device, sizeof(drops->device));
+	if (!from->location)
+		key->location = key->function = NULL;
 	key->ifindex = drops->ifindex;
 	key->netns = drops->netns;
 	key->netns_id = from->netns;

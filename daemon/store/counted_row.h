@@ -9,7 +9,8 @@ struct texts;
 
 /*
  * Set all of a row that the counter itself knows: the device, the namespace's number, the protocol, the cgroup's id,
- * the evidence, what it has lost, and its numbers.  The cause, the owner and names are for the caller to add.
+ * the evidence, what it has lost, and its numbers.  Without a location of its own it has none.  The cause comes before,
+ * the owner and names are for the caller to add.
  */
 void counted_row_set(struct drop_row *row, const struct backend_drops *drops, struct texts *texts);
 

@@ -368,6 +368,9 @@ FAULTS = [
           "return cut->left && cut->dev == nf_address(dev) && !live.hold;", "return false;"),
     Fault("the segments of an skb are those of any device", "follow", "netflowd.bpf.c",
           "cut->left && cut->dev == nf_address(dev) && !live.hold", "cut->left && !live.hold"),
+    Fault("an skb in the memory of a followed one has its segments", "follow", "netflowd.bpf.c",
+          "else if (event == NF_EVENT_TRANSMITTED || event == NF_EVENT_FORWARDED)\n"
+          "\t\tnf_consume_sent", "else if (path.journey >= NF_JOURNEY_TX)\n\t\tnf_consume_sent"),
     Fault("a segment of several segments is one", "follow", "netflowd.bpf.c",
           "cut->left > segments ? cut->left - segments : 0;", "cut->left - 1;"),
     Fault("segments that a qdisc keeps are taken for others", "follow", "netflowd.bpf.c",

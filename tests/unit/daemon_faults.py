@@ -63,9 +63,14 @@ FAULTS = [
           "daemon/rows/drop_rows.c", "names->named[number].name = NULL;", ";"),
     Fault("a hidden message is a drop", "daemon/rows/test_drop_rows", "daemon/rows/drop_rows.c",
           "if (cause->key.message)", "if (0)"),
+    Fault("a question keeps the texts of all causes", "daemon/rows/test_drop_rows",
+          "daemon/rows/drop_rows.c",
+          "\tdrop_key_project(&row.key, drop_row_fields(cause, fields));\n"
+          "\tif (rows->most", "\tif (rows->texts)\n\t\tdrop_key_keep(&row.key, rows->texts);\n"
+          "\tdrop_key_project(&row.key, drop_row_fields(cause, fields));\n\tif (rows->most"),
     Fault("the history forgets what the owner is", "daemon/history/test_drop_name",
-          "daemon/history/drop_name.c", 'key->pod = keep(owner, "pod", texts);',
-          'key->unit = keep(owner, "pod", texts);'),
+          "daemon/history/drop_name.c", 'key->pod = text(owner, "pod");',
+          'key->unit = text(owner, "pod");'),
     # ---- history ----
     Fault("what overlaps is covered twice", "daemon/history/test_covered",
           "daemon/history/covered.c",

@@ -978,6 +978,22 @@ TEST(test_segments_of_several_skbs)
 	assert_balanced();
 }
 
+/* The entry is another skb's, in whose memory this one is: its segments are not those of a followed one. */
+TEST(test_segments_of_another_skb)
+{
+	struct sk_buff *skb = skb_new(NET_A), *later = skb_new(NET_A);
+
+	choose(NF_GATE_TX);
+	queue(skb);
+	skb_fill(skb, later->head, NET_A, 100);
+	skb_segmented(skb, NF_SKB_GSO_UDP_L4, 3);
+	consume(skb);
+	assert_int_equal(events(NF_EVENT_INVALIDATED), 1);
+	pass(NF_GATE_TX);
+	assert_false(send_segment(NET_A));
+	assert_balanced();
+}
+
 /* A device with partial GSO gets fewer skbs, of several segments each. */
 TEST(test_segments_of_several_segments)
 {

@@ -89,9 +89,11 @@ static struct drop_row stored(const struct drop_row *row, struct texts *texts)
 	OWN_JSON json_t *object = json_drop_cause(row, DROP_FIELDS);
 	OWN_FREE char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
 	OWN_JSON json_t *name = json_loads(text, 0, NULL);
+	char candidates[DROP_CANDIDATES_MAX];
 	struct drop_row read = {0};
 
-	drop_name_read(&read, name, texts);
+	drop_name_read(&read, name, candidates);
+	drop_key_keep(&read.key, texts);
 	read.packets = row->packets;
 	read.segments = row->segments;
 	read.bytes = row->bytes;
@@ -193,7 +195,7 @@ TEST(test_what_is_no_name)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		OWN_TEXTS struct texts texts = {0};
+		char candidates[DROP_CANDIDATES_MAX];
 		OWN_FREE char *text = strdup(names[i]);
 		OWN_JSON json_t *name = NULL;
 		struct drop_row row = {0};
@@ -202,7 +204,7 @@ TEST(test_what_is_no_name)
 			*c = *c == '\'' ? '"' : *c;
 		name = json_loads(text, 0, NULL);
 		assert_non_null(name);
-		drop_name_read(&row, name, &texts);
+		drop_name_read(&row, name, candidates);
 		assert_null(row.key.reason);
 		assert_null(row.key.cgroup);
 		assert_int_equal(row.key.class, KNOWLEDGE_UNKNOWN);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists of drops: what is joined, what is hidden, what comes first. */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "common/texts.h"
 #include "daemon/core/verdict.h"
 #include "daemon/rows/drop_rows.h"
 #include "tests/unit/test.h"
@@ -263,6 +265,31 @@ TEST(test_flows_behind_the_limit)
 	assert_string_equal(rows.row[0].key.flow, "(others)");
 	assert_int_equal(rows.row[0].packets, 3 + 4);
 	assert_int_equal(rows.sum.packets, 10);
+}
+
+/* Of causes whose texts are borrowed, only those of rows are kept, however many causes there are. */
+TEST(test_texts_of_rows_are_kept)
+{
+	OWN_TEXTS struct texts texts = {0};
+	OWN_DROP_ROWS struct drop_rows rows = of_all("reason");
+
+	rows.texts = &texts;
+	rows.classes = VERDICT_CLASS_BIT(KNOWLEDGE_BENIGN);
+	for (int i = 0; i < 10000; i++) {
+		char reason[16], cgroup[64];
+		struct drop_row row =
+			cause(reason, i % 2 ? KNOWLEDGE_BENIGN : KNOWLEDGE_POLICY, eth0);
+
+		snprintf(reason, sizeof(reason), "REASON_%d", i % 10);
+		snprintf(cgroup, sizeof(cgroup), "/kubepods.slice/pod%d", i);
+		row.key.cgroup = cgroup;
+		add(&rows, row, 1, 0);
+	}
+	assert_int_equal(drop_rows_finish(&rows), 0);
+	assert_int_equal(rows.count, 5);
+	assert_int_equal(texts.count, 5);
+	assert_int_equal(rows.row[0].packets, 1000);
+	assert_memory_equal(rows.row[0].key.reason, "REASON_", 7);
 }
 
 TEST(test_places_without_drops_are_no_rows)
