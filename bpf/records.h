@@ -698,6 +698,7 @@ struct nf_drop_key {
  * Knowledge, JSON and the command line use `word`.  A bit that is not set means something only if
  * all bits in `needs` are set: without a known socket, "not listening" is not known either.
  * The programs read evidence only for the reasons in settings.evidence; 0 = it was not read.
+ * The history's file has the bits: a word keeps its bit, unless the file's version changes.
  * config/knowledge/generate reads this list; daemon/core/evidence.h has functions for it.
  *
  * MESSAGE: no packet, but a message of a socket of family UNIX, NETLINK, KEY, ALG or VSOCK, or an

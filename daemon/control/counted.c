@@ -2,24 +2,18 @@
 #include "daemon/control/counted.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/past.h"
-#include "daemon/core/histogram.h"
 #include "daemon/core/stages.h"
-#include "daemon/history/place_key.h"
 #include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/store/reading.h"
-
-/* A number of 64 bits, a slash, and the name of a device. */
-#define DEVICE_KEY_MAX (24 + IF_NAMESIZE)
 
 /* ---- now --------------------------------------------------------------------------- */
 
@@ -91,63 +85,32 @@ json_t *control_counted(const struct reading *traffic, const struct reading *dev
 }
 
 /* A forwarded packet has two devices. */
-static void put_packets(json_t *latency, const uint64_t sum[TRAFFIC_VALUES], const char *direction)
+static const uint64_t *in_direction(const uint64_t *sum, enum nf_segment segment)
 {
-	uint64_t packets = sum[strcmp(direction, "rx") ? TRAFFIC_TX_PACKETS : TRAFFIC_RX_PACKETS];
+	const char *direction = segment_histograms[segment].direction;
 
-	if (strcmp(direction, "fwd") != 0)
-		json_object_set_new(latency, "packets", json_integer(json_count(packets)));
+	if (!strcmp(direction, "fwd"))
+		return NULL;
+	return &sum[strcmp(direction, "rx") ? TRAFFIC_TX_PACKETS : TRAFFIC_RX_PACKETS];
 }
 
 /* The ifindex is not known in other namespaces: there a device that is gone has the counts of its successor. */
-static bool is_device(const struct traffic_device *counted, const struct backend_device *device)
+static bool is_device(const struct traffic_device *counted, const struct device *device)
 {
 	return !counted->ifindex || !device->ifindex || counted->ifindex == device->ifindex;
 }
 
-void counted_add_packets(json_t *latency, const struct reading *traffic,
-			 const struct backend_device *device, enum nf_segment segment)
+const uint64_t *counted_packets(const struct reading *traffic, const struct device *device,
+				enum nf_segment segment)
 {
-	const char *direction = segment_histograms[segment].direction;
 	const struct traffic_device *counted =
 		device->name ? traffic_find(reading_traffic(traffic), device->netns, device->name)
 			     : NULL;
 
-	if (latency && counted && is_device(counted, device))
-		put_packets(latency, counted->sum, direction);
-}
-
-void counted_add_margin(json_t *latency, const struct nf_hist *hist,
-			const struct counted_margin *margin)
-{
-	const json_t *packets = margin->limits ? json_object_get(latency, "packets") : NULL;
-	uint64_t all = (uint64_t)json_integer_value(packets), count = histogram_count(hist);
-	uint64_t most = (all > count ? all - count : count - all) + margin->tied;
-	uint64_t all_unseen = margin->unseen + margin->unended;
-	uint64_t unseen = packets && most < all_unseen ? most : all_unseen;
-	uint64_t missable = packets && most < margin->missable ? most : margin->missable;
-	uint64_t drawn = histogram_margin(margin->variance);
-	double sum = ceil(hypot(hypot((double)drawn, (double)unseen), (double)missable));
-
-	if (!latency || (!drawn && !unseen && !missable))
-		return;
-	json_object_set_new(latency, "drawn_margin", json_integer(json_count(drawn)));
-	json_object_set_new(latency, "followed",
-			    json_integer(json_count(histogram_followed(hist))));
-	json_object_set_new(latency, "count_margin", json_integer(json_count((uint64_t)sum)));
+	return counted && is_device(counted, device) ? in_direction(counted->sum, segment) : NULL;
 }
 
 /* ---- the past ------------------------------------------------------------------------- */
-
-static json_t *part_of(json_t *name, bool full, void *userdata)
-{
-	struct past *past = userdata;
-
-	if ((past_text(past, "device") || past_text(past, "netns")) &&
-	    !past_takes_place(past, name))
-		return NULL;
-	return full ? json_pack("{s:s}", "group", "other") : json_incref(name);
-}
 
 static uint64_t packets_in(const struct reader_row *row)
 {
@@ -161,88 +124,130 @@ static int by_packets_in(const void *a, const void *b)
 	return ORDER(packets_in(b), packets_in(a));
 }
 
-static json_t *past_row_of(const struct reader_row *row)
-{
-	json_t *object = json_counted(NULL, row->value + COUNTED_FIRST);
+/* As the kernel shows it: by its name and the number of its namespace, and its own number in that of the daemon. */
+struct counted_device {
+	const struct device *is;
+	uint64_t sum[TRAFFIC_VALUES];
+	uint64_t netns_id; /* of its namespace, if it is `owned` */
+	bool owned;	   /* a row of latency is of this device */
+	bool parted;	   /* those of two namespaces are */
+};
 
-	if (object)
-		json_object_update_missing(object, row->name);
-	return object;
+static uint64_t hash_device(const struct device *device)
+{
+	return hash_text((uint64_t)device->netns << 32 | device->ifindex,
+			 device->name ? device->name : "");
 }
 
-/* What the kernel shows of a device: its name, and the number of its namespace. */
-static void device_key(const json_t *name, char key[static DEVICE_KEY_MAX])
+static bool is_same(const void *items, size_t number, const void *key)
 {
-	const char *device = json_string_value(json_object_get(name, "device"));
+	const struct device *one = ((const struct counted_device *)items)[number].is, *other = key;
 
-	snprintf(key, DEVICE_KEY_MAX, "%" JSON_INTEGER_FORMAT "/%s",
-		 json_integer_value(json_object_get(name, "netns")), device ? device : "");
+	return one->netns == other->netns && one->ifindex == other->ifindex &&
+	       !strcmp(one->name ? one->name : "", other->name ? other->name : "");
+}
+
+static struct counted_device *find_same(const struct counted_past *counted,
+					const struct device *device)
+{
+	size_t number;
+
+	return map_find(&counted->map, hash_device(device), is_same, counted->device, device,
+			&number)
+		       ? &counted->device[number]
+		       : NULL;
+}
+
+/* NULL: no memory. */
+static struct counted_device *add_device(struct counted_past *counted, const struct device *device)
+{
+	struct counted_device *same = find_same(counted, device);
+
+	if (same)
+		return same;
+	if (ARRAY_GROW(counted->device, counted->devices, counted->room) < 0 ||
+	    map_add(&counted->map, hash_device(device), counted->devices) < 0)
+		return NULL;
+	same = &counted->device[counted->devices++];
+	*same = (struct counted_device){.is = device};
+	return same;
+}
+
+static struct counted_device *find_counted(const struct counted_past *counted,
+					   const struct device *device)
+{
+	struct device unnumbered = *device;
+	struct counted_device *found = find_same(counted, device);
+
+	unnumbered.ifindex = 0;
+	return found ? found : find_same(counted, &unnumbered);
 }
 
 void counted_past_clear(struct counted_past *counted)
 {
 	reader_rows_clear(&counted->rows);
-	json_decref(counted->by_device);
-	counted->by_device = NULL;
+	free(counted->device);
+	map_clear(&counted->map);
 }
 
 int counted_past_read(struct reader *reader, struct past *past, struct counted_past *counted)
 {
 	struct reader_rows *rows = &counted->rows;
-	int r = reader_sums(reader, HISTORY_TRAFFIC, part_of, past, rows);
+	int r = reader_sums(reader, HISTORY_TRAFFIC, past_project_device, past, rows);
 
-	counted->by_device = json_object();
-	if (r < 0 || !counted->by_device)
-		return r < 0 ? r : -ENOMEM;
+	if (r < 0)
+		return r;
 	if (rows->count)
 		qsort(rows->row, rows->count, sizeof(*rows->row), by_packets_in);
 	for (size_t i = 0; i < rows->count; i++) {
-		char key[DEVICE_KEY_MAX];
+		const struct reader_row *row = &rows->row[i];
+		struct counted_device *device = add_device(counted, &row->name.device);
 
+		if (!device)
+			return -ENOMEM;
 		/* Some packets of any device can be among those of all others: then none is known exactly. */
-		if (!json_object_get(rows->row[i].name, "device"))
-			return json_object_clear(counted->by_device);
-		device_key(rows->row[i].name, key);
-		if (json_object_set_new(counted->by_device, key, json_integer((json_int_t)i)))
-			return -ENOMEM;
+		if (row->name.other) {
+			map_forget(&counted->map);
+			return 0;
+		}
+		for (int j = 0; j < TRAFFIC_VALUES; j++)
+			device->sum[j] += row->value[COUNTED_FIRST + j];
 	}
 	return 0;
 }
 
-int counted_past_part(struct counted_past *counted, const struct reader_rows *devices)
+void counted_past_part(struct counted_past *counted, const struct reader_rows *devices)
 {
-	OWN_JSON json_t *owners = json_object();
-
 	for (size_t i = 0; i < devices->count; i++) {
-		const json_t *name = devices->row[i].name, *owner;
-		json_int_t own = json_integer_value(json_object_get(name, PLACE_NETNS));
-		char key[DEVICE_KEY_MAX];
+		const struct device *device = &devices->row[i].name.device;
+		struct counted_device *found = find_counted(counted, device);
 
-		device_key(name, key);
-		owner = json_object_get(owners, key);
-		if (owner && json_integer_value(owner) != own)
-			json_object_del(counted->by_device, key);
-		if (!owner && json_object_set_new(owners, key, json_integer(own)))
-			return -ENOMEM;
+		if (!found)
+			continue;
+		found->parted |= found->owned && found->netns_id != device->netns_id;
+		found->netns_id = device->netns_id;
+		found->owned = true;
 	}
-	return 0;
 }
 
-void counted_past_add_packets(json_t *latency, const struct counted_past *counted,
-			      const json_t *name, enum nf_segment segment)
+const uint64_t *counted_past_packets(const struct counted_past *counted,
+				     const struct device *device, enum nf_segment segment)
 {
-	char key[DEVICE_KEY_MAX];
-	const json_t *row;
+	const struct counted_device *found = find_counted(counted, device);
 
-	device_key(name, key);
-	row = json_object_get(counted->by_device, key);
-	if (row && latency)
-		put_packets(latency,
-			    counted->rows.row[json_integer_value(row)].value + COUNTED_FIRST,
-			    segment_histograms[segment].direction);
+	return found && !found->parted ? in_direction(found->sum, segment) : NULL;
 }
 
-int counted_past_put(struct past *past, struct counted_past *all)
+static json_t *past_row_of(const struct reader_row *row)
+{
+	json_t *object = json_counted(&row->name.device, row->value + COUNTED_FIRST);
+
+	if (row->name.other)
+		json_object_set_new(object, "group", json_string("other"));
+	return object;
+}
+
+int counted_past_put(struct past *past, const struct counted_past *all)
 {
 	json_t *rows, *counted;
 	uint64_t last_us = 0;
@@ -258,7 +263,6 @@ int counted_past_put(struct past *past, struct counted_past *all)
 		if (i < COUNTED_ROWS)
 			json_array_append_new(rows, past_row_of(row));
 	}
-	past_hide_keys(rows);
 	counted = json_pack("{s:o, s:I, s:o}", "time", past_time((int64_t)last_us), "devices",
 			    json_count(all->rows.count), "rows", rows);
 	return json_object_set_new(past->head, "counted", counted) ? -ENOMEM : 0;

@@ -29,28 +29,6 @@ static json_t *governed_cpus(const struct account *account)
 	return rows;
 }
 
-json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets,
-			 struct reading_unended unended)
-{
-	json_t *followed;
-
-	if (!seen->unseen_ns && !reading_unended_packets(unended))
-		return NULL;
-	followed = json_pack("{s:f, s:I, s:I, s:I}", "percent", 100 * seen->share, "longest_gap_ns",
-			     json_count(seen->longest_ns), "unseen_ns", json_count(seen->unseen_ns),
-			     "unseen_packets", json_count(unseen_packets));
-	if (unended.detached)
-		json_object_set_new(followed, "detached_packets",
-				    json_integer(json_count(unended.detached)));
-	if (unended.overwritten)
-		json_object_set_new(followed, "overwritten_packets",
-				    json_integer(json_count(unended.overwritten)));
-	if (unended.missed)
-		json_object_set_new(followed, "missed_packets",
-				    json_integer(json_count(unended.missed)));
-	return followed;
-}
-
 json_t *control_governor(const struct governor *governor)
 {
 	struct governor_state now;

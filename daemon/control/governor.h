@@ -3,21 +3,12 @@
 #ifndef DAEMON_CONTROL_GOVERNOR_H
 #define DAEMON_CONTROL_GOVERNOR_H
 
-#include <stdint.h>
-
 #include <jansson.h>
 
-#include "daemon/store/reading.h"
-
 struct governor;
-struct seen_part;
 
 /* Why a probe is detached. */
 extern const char control_detached[];
-
-/* Type Followed; NULL: journeys began to be followed all the time, or no memory. */
-json_t *control_followed(const struct seen_part *seen, uint64_t unseen_packets,
-			 struct reading_unended unended);
 
 /* Type Governor of the interface; NULL: no memory. */
 json_t *control_governor(const struct governor *governor);

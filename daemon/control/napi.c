@@ -4,15 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
 #include "daemon/control/past.h"
 #include "daemon/core/histogram.h"
+#include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/softnet.h"
 #include "daemon/probe/backend.h"
+#include "daemon/rows/device_rows.h"
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
@@ -21,48 +24,26 @@
 
 static json_t *napi_to_json(const struct backend_napi *napi)
 {
-	json_t *name = napi->name ? json_text(napi->name, NF_DEVICE_NAME) : NULL;
-
-	return json_pack("{s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I}", "device", name, "ifindex",
-			 control_known(napi->ifindex), "netns", control_known(napi->netns), "cpu",
-			 json_count(napi->cpu), "polls", json_count(napi->polls), "packets",
-			 json_count(napi->poll_packets), "full_budgets",
-			 json_count(napi->full_budgets));
-}
-
-static json_t *quantile(const struct nf_hist *hist, double q)
-{
-	uint64_t ns;
-
-	return histogram_quantile(hist, q, &ns) == 0 ? json_integer(json_count(ns)) : NULL;
-}
-
-static json_t *of_kernel(uint32_t counter, bool counted)
-{
-	return counted ? json_integer(json_count(counter)) : NULL;
+	return json_napi(&(struct napi_row){
+		.device = {.name = napi->name, .ifindex = napi->ifindex, .netns = napi->netns},
+		.cpu = napi->cpu,
+		.polls = napi->polls,
+		.packets = napi->poll_packets,
+		.full_budgets = napi->full_budgets});
 }
 
 /* `counted`: the counters of the kernel are known. */
-static json_t *cpu_to_json(const struct reading *reading, const struct softnet *row, bool counted)
+static json_t *cpu_to_json(const struct reading *reading, const struct softnet *cpu, bool counted)
 {
 	static const struct nf_hist none;
-	const struct nf_hist *wait = reading_softirq_wait(reading, row->cpu);
-	json_t *mean_ns = NULL, *max_ns = NULL;
-	double mean;
+	const struct nf_hist *wait = reading_softirq_wait(reading, cpu->cpu);
 
-	if (!wait)
-		wait = &none;
-	if (histogram_mean(wait, &mean) == 0) {
-		mean_ns = json_real(mean);
-		max_ns = json_integer(json_count(wait->max_ns));
-	}
-	return json_pack("{s:I, s:o*, s:o*, s:o*, s:I, s:o*, s:o*, s:o*, s:o*}", "cpu",
-			 json_count(row->cpu), "processed", of_kernel(row->processed, counted),
-			 "dropped", of_kernel(row->dropped, counted), "time_squeeze",
-			 of_kernel(row->time_squeeze, counted), "wait_count",
-			 json_count(histogram_count(wait)), "wait_mean_ns", mean_ns, "wait_p50_ns",
-			 quantile(wait, 0.5), "wait_p99_ns", quantile(wait, 0.99), "wait_max_ns",
-			 max_ns);
+	return json_softnet(&(struct softnet_row){.cpu = cpu->cpu,
+						  .wait = wait ? wait : &none,
+						  .counted = counted,
+						  .processed = cpu->processed,
+						  .dropped = cpu->dropped,
+						  .time_squeeze = cpu->time_squeeze});
 }
 
 /* ---- the reply ----------------------------------------------------------- */
@@ -197,6 +178,73 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	return pages_reply(control, call, &source, reply, limit);
 }
 
+/* ---- the past ------------------------------------------------------------ */
+
+static int by_polls(const void *a, const void *b)
+{
+	uint64_t x = ((const struct reader_row *)a)->value[NAPI_POLLS];
+	uint64_t y = ((const struct reader_row *)b)->value[NAPI_POLLS];
+
+	return ORDER(y, x);
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct reader_row *x = a, *y = b;
+
+	return ORDER(x->name.cpu, y->name.cpu);
+}
+
+/* What /proc/net/softnet_stat counts since boot is not in the history. */
+static int put_cpus(struct reader *reader, struct past *past)
+{
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	json_t *cpus = json_array();
+	int r = reader_sums(reader, HISTORY_SOFTIRQ, NULL, NULL, &rows);
+
+	if (rows.count)
+		qsort(rows.row, rows.count, sizeof(*rows.row), by_cpu);
+	for (size_t i = 0; i < rows.count; i++) {
+		struct nf_hist wait;
+
+		series_hist(rows.row[i].value, &wait);
+		if (histogram_count(&wait))
+			json_array_append_new(cpus,
+					      json_softnet(&(struct softnet_row){
+						      .cpu = rows.row[i].name.cpu, .wait = &wait}));
+	}
+	if (json_object_set_new(past->head, "cpus", cpus))
+		return -ENOMEM;
+	return r;
+}
+
+static json_t *past_napi_to_json(const struct reader_row *row)
+{
+	return json_napi(&(struct napi_row){.device = row->name.device,
+					    .cpu = row->name.cpu,
+					    .polls = row->value[NAPI_POLLS],
+					    .packets = row->value[NAPI_PACKETS],
+					    .full_budgets = row->value[NAPI_FULL]});
+}
+
+static int work(struct reader *reader, struct past *past)
+{
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	int r = reader_sums(reader, HISTORY_NAPI, past_project_device, past, &rows);
+
+	if (r < 0)
+		return r;
+	if (rows.count)
+		qsort(rows.row, rows.count, sizeof(*rows.row), by_polls);
+	r = past_put_rows(past, &rows, past_napi_to_json);
+	return r == 0 ? put_cpus(reader, past) : r;
+}
+
+static const struct past_kind past = {
+	.member = "napi", .rows_by_default = ROWS_BY_DEFAULT, .work = work};
+
+/* ---- the method ---------------------------------------------------------- */
+
 int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 {
 	static const struct parameter table[] = {
@@ -207,10 +255,8 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	static const struct past_method method = {.parameters = table,
-						  .past = &past_napi,
-						  .parts = READING_BIT(NAPI),
-						  .answer = answer};
+	static const struct past_method method = {
+		.parameters = table, .past = &past, .parts = READING_BIT(NAPI), .answer = answer};
 
 	return past_or_now(userdata, call, parameters, &method);
 }

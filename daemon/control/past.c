@@ -43,6 +43,22 @@ const char *past_text(const struct past *past, const char *name)
 	return json_string_value(json_object_get(past->parameters, name));
 }
 
+int past_put_rows(struct past *past, const struct reader_rows *rows,
+		  json_t *(*to_json)(const struct reader_row *row))
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct reader_row *row = &rows->row[i];
+
+		if (row->weight > past->weight)
+			past->weight = row->weight;
+		if (i < past->limit && json_array_append_new(past->rows, to_json(row)) != 0)
+			return -ENOMEM;
+	}
+	return json_object_set_new(past->head, "matched", json_integer(json_count(rows->count)))
+		       ? -ENOMEM
+		       : 0;
+}
+
 /* ---- the reply ------------------------------------------------------------------------ */
 
 /* Newest first: what is missing now matters most. */

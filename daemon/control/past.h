@@ -88,8 +88,17 @@ int past_or_now(struct control *control, struct call *call, json_t *parameters,
  */
 bool past_is_whole(const struct past *past, enum coverage_question question);
 
-/* Whether a series or a record is of the device and the namespace of the question, see past_place(). */
-bool past_takes_place(const struct past *past, const json_t *name);
+/* Whether a device is that of the question, and in its namespace, see past_place(). */
+bool past_takes_place(const struct past *past, const struct device *device);
+/*
+ * A reader_project: the series of the devices that the question is about.  If there are too many, those that come later
+ * have no device, and are of all others.
+ */
+bool past_project_device(struct series_name *name, bool full, void *past);
+
+/* Add the rows, as far as the reply has room for them, and how many there are.  -ENOMEM. */
+int past_put_rows(struct past *past, const struct reader_rows *rows,
+		  json_t *(*to_json)(const struct reader_row *row));
 
 /* A time of the history as a string. */
 json_t *past_time(int64_t us);
@@ -98,7 +107,7 @@ json_t *past_time(int64_t us);
 const char *past_text(const struct past *past, const char *name);
 
 /* past_drops.c, past_latency.c …: what each method reads. */
-extern const struct past_kind past_drops, past_latency, past_napi, past_slots;
+extern const struct past_kind past_drops, past_latency;
 extern const struct past_kind past_drop_records, past_latency_records, past_slots_records;
 extern const struct past_kind past_alerts, past_incidents, past_incident;
 

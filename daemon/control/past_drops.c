@@ -54,27 +54,23 @@ static void reduce(struct drop_row *row)
 }
 
 /* The place of a series or a record. */
-static int find_place(struct drops_question *question, const json_t *name, bool unsure,
+static int find_place(struct drops_question *question, struct drop_row *row,
 		      struct drop_place *place)
 {
 	struct drop_list *list = &question->list;
-	char candidates[DROP_CANDIDATES_MAX];
-	struct drop_row row = {0};
 	enum past_place where;
 	bool folded;
 
 	*place = (struct drop_place){0};
-	drop_name_read(&row, name, candidates);
-	if (!is_reason(question, &row) || (list->by_flow && !row.key.flow))
+	if (!is_reason(question, row) || (list->by_flow && !row->key.flow))
 		return 0;
-	where = past_place(question->past, name);
-	folded = has_lost_place(question->past, &row);
+	where = past_place(question->past, &row->key.device);
+	folded = has_lost_place(question->past, row);
 	if (!folded && where == PAST_ELSEWHERE)
 		return 0;
-	row.key.unsure = unsure;
 	if (!list->rows.by && list->rows.count >= READER_ROWS_MAX)
-		reduce(&row);
-	return drop_list_place(list, &row, folded || where == PAST_EARLIER, place);
+		reduce(row);
+	return drop_list_place(list, row, folded || where == PAST_EARLIER, place);
 }
 
 static int prepare(struct past *past)
@@ -108,14 +104,18 @@ static int prepare(struct past *past)
 
 /* ---- series -------------------------------------------------------------------------- */
 
-static int place_series(json_t *name, bool unsure, size_t *place, void *userdata)
+static int place_series(const uint8_t *name, size_t size, size_t *place, void *userdata)
 {
 	struct drops_question *question = userdata;
+	struct drop_row row = {0};
+	int r = series_name_decode_drops(&row, name, size);
 
+	if (r < 0)
+		return r;
 	if (ARRAY_GROW(question->place, question->places, question->room) < 0)
 		return -ENOMEM;
 	*place = question->places++;
-	return find_place(question, name, unsure, &question->place[*place]);
+	return find_place(question, &row, &question->place[*place]);
 }
 
 static int add_series(size_t place, uint32_t weight, const uint8_t *bytes, size_t size,
@@ -150,9 +150,13 @@ static int count_record(struct drops_question *question, const json_t *record)
 				 .segments = (uint64_t)json_integer_value(segments),
 				 .bytes = (uint64_t)json_integer_value(bytes),
 				 .unmeasured = !segments || !bytes};
+	char candidates[DROP_CANDIDATES_MAX];
+	struct drop_row row = {0};
 	struct drop_place place;
-	int r = find_place(question, record, false, &place);
+	int r;
 
+	drop_name_read(&row, record, candidates);
+	r = find_place(question, &row, &place);
 	if (time)
 		when_parse_rfc3339(time, &count.last_ns);
 	if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/control/past_places.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,18 +52,11 @@ void past_places_clear(struct past_places *places)
 
 /* ---- what to take ------------------------------------------------------------------- */
 
-static uint64_t key_of(const json_t *name, const char *member)
-{
-	return (uint64_t)json_integer_value(json_object_get(name, member));
-}
-
-static enum past_place device_place(const struct past_places *places, const json_t *name,
+static enum past_place device_place(const struct past_places *places, const struct device *device,
 				    const char *wanted)
 {
-	const char *own = json_string_value(json_object_get(name, "device"));
-
-	switch (device_holders_place(&places->holders, key_of(name, PLACE_NETNS),
-				     key_of(name, PLACE_DEVICE), own && !strcmp(own, wanted))) {
+	switch (device_holders_place(&places->holders, device->netns_id, device->identity,
+				     device->name && !strcmp(device->name, wanted))) {
 	case DEVICE_HERE:
 		return PAST_HERE;
 	case DEVICE_EARLIER:
@@ -76,49 +70,57 @@ static enum past_place device_place(const struct past_places *places, const json
  * By the identity of the namespace that has the name now.  Otherwise by the name at that time, or the number; without a
  * name, by the number of the namespace that has the name now.
  */
-static enum past_place netns_place(const struct past_places *places, const json_t *name,
+static enum past_place netns_place(const struct past_places *places, const struct device *device,
 				   const char *wanted)
 {
-	const char *text = json_string_value(json_object_get(name, "netns_name"));
-	const json_t *number = json_object_get(name, "netns");
-	uint64_t key = key_of(name, PLACE_NETNS);
-	bool same = text ? !strcmp(text, wanted)
-			 : places->netns && json_integer_value(number) == places->netns;
+	bool same = device->netns_name ? !strcmp(device->netns_name, wanted)
+				       : places->netns && device->netns == places->netns;
 	char digits[24];
 
-	if (key && key == places->netns_key)
+	if (device->netns_id && device->netns_id == places->netns_key)
 		return PAST_HERE;
 	if (same)
-		return key && places->netns_key ? PAST_EARLIER : PAST_HERE;
-	snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(number));
-	return number && !strcmp(digits, wanted) ? PAST_HERE : PAST_ELSEWHERE;
+		return device->netns_id && places->netns_key ? PAST_EARLIER : PAST_HERE;
+	snprintf(digits, sizeof(digits), "%" PRIu32, device->netns);
+	return device->netns && !strcmp(digits, wanted) ? PAST_HERE : PAST_ELSEWHERE;
 }
 
-enum past_place past_place(const struct past *past, const json_t *name)
+enum past_place past_place(const struct past *past, const struct device *of)
 {
 	const char *device = past_text(past, "device"), *netns = past_text(past, "netns");
-	enum past_place one = device ? device_place(&past->places, name, device) : PAST_HERE;
-	enum past_place other = netns ? netns_place(&past->places, name, netns) : PAST_HERE;
+	enum past_place one = device ? device_place(&past->places, of, device) : PAST_HERE;
+	enum past_place other = netns ? netns_place(&past->places, of, netns) : PAST_HERE;
 
 	if (one == PAST_ELSEWHERE || other == PAST_ELSEWHERE)
 		return PAST_ELSEWHERE;
 	return one == PAST_EARLIER ? one : other;
 }
 
-bool past_takes_place(const struct past *past, const json_t *name)
+bool past_takes_place(const struct past *past, const struct device *device)
 {
-	return past_place(past, name) == PAST_HERE;
+	return past_place(past, device) == PAST_HERE;
 }
 
-void past_hide_keys(json_t *rows)
+bool past_project_device(struct series_name *name, bool full, void *past)
 {
-	json_t *row, *device;
+	if (!past_takes_place(past, &name->device))
+		return false;
+	if (full) {
+		name->device = (struct device){0};
+		name->other = true;
+	}
+	return true;
+}
+
+void past_hide_keys(json_t *records)
+{
+	json_t *record, *device;
 	size_t i, j;
 
-	json_array_foreach(rows, i, row)
+	json_array_foreach(records, i, record)
 	{
-		place_keys_remove(row);
-		json_array_foreach(json_object_get(row, "devices"), j, device)
+		place_keys_remove(record);
+		json_array_foreach(json_object_get(record, "devices"), j, device)
 			place_keys_remove(device);
 	}
 }

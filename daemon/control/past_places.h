@@ -15,6 +15,7 @@
 #include "daemon/store/device_names.h"
 
 struct control;
+struct device;
 struct past;
 
 /* With place_key()s. */
@@ -34,10 +35,10 @@ enum past_place {
 	PAST_EARLIER, /* of a device or a namespace that had the name before the one that has it now */
 };
 
-/* `name`: of a series, or a record. */
-enum past_place past_place(const struct past *past, const json_t *name);
+/* Of a series, or a record. */
+enum past_place past_place(const struct past *past, const struct device *device);
 
-/* Rows of a reply are named as the series are, without the keys: remove them from those of an array. */
-void past_hide_keys(json_t *rows);
+/* Remove the keys of devices from the records of an array. */
+void past_hide_keys(json_t *records);
 
 #endif

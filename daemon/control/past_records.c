@@ -13,6 +13,7 @@
 #include "daemon/core/stages.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
+#include "daemon/history/place_key.h"
 #include "daemon/json/json.h"
 
 #define RECORDS_BY_DEFAULT 100
@@ -87,14 +88,22 @@ static bool takes_journey(const struct filter *filter, const json_t *record)
 
 /* ---- what to take ------------------------------------------------------------------------- */
 
+static bool is_here(const struct past *past, const json_t *of)
+{
+	struct device device;
+
+	place_read(&device, of);
+	return past_takes_place(past, &device);
+}
+
 static bool takes_place(const struct past *past, const json_t *record)
 {
 	const json_t *devices = json_object_get(record, "devices"), *device;
 	size_t i;
 
 	if (!devices || (!past_text(past, "device") && !past_text(past, "netns")))
-		return past_takes_place(past, record);
-	json_array_foreach(devices, i, device) if (past_takes_place(past, device)) return true;
+		return is_here(past, record);
+	json_array_foreach(devices, i, device) if (is_here(past, device)) return true;
 	return false;
 }
 

@@ -10,9 +10,11 @@
 #include "daemon/control/pages.h"
 #include "daemon/control/past.h"
 #include "daemon/control/records.h"
+#include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
+#include "daemon/rows/device_rows.h"
 #include "daemon/store/rockets.h"
 
 /* GetSlots returns this many of the newest rockets in the log. */
@@ -23,56 +25,20 @@
 
 /* ---- devices ------------------------------------------------------------- */
 
-static json_t *histogram(const struct backend_slots *device, uint64_t *transmits)
-{
-	json_t *list = json_array();
-
-	*transmits = 0;
-	for (int i = 0; i < NF_SLOTS_BUCKETS; i++) {
-		*transmits += device->slots[i];
-		if (device->slots[i])
-			json_array_append_new(list,
-					      json_pack("{s:i, s:b, s:I}", "slots", i, "or_more",
-							i == NF_SLOTS_BUCKETS - 1, "count",
-							json_count(device->slots[i])));
-	}
-	return list;
-}
-
-static json_t *outcomes(const struct backend_slots *device)
-{
-	const uint64_t *overflow = device->overflow;
-
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sent", json_count(overflow[NF_SLOTS_SENT]),
-			 "linearized", json_count(overflow[NF_SLOTS_LINEARIZED]), "dropped",
-			 json_count(overflow[NF_SLOTS_DROPPED]), "requeued",
-			 json_count(overflow[NF_SLOTS_REQUEUED]), "unseen",
-			 json_count(overflow[NF_SLOTS_UNSEEN]));
-}
-
-static uint64_t overflows(const struct backend_slots *device)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < NF_SLOTS_OUTCOMES; i++)
-		sum += device->overflow[i];
-	return sum;
-}
-
 static json_t *device_to_json(const struct backend_slots *device)
 {
-	json_t *name = device->name ? json_text(device->name, NF_DEVICE_NAME) : NULL, *list;
-	uint64_t transmits;
-
-	list = histogram(device, &transmits);
-	return json_pack("{s:o*, s:o*, s:o*, s:b, s:I, s:o, s:I, s:I, s:o, s:I, s:o*}", "device",
-			 name, "ifindex", control_known(device->ifindex), "netns",
-			 control_known(device->netns), "xen", device->xen, "transmits",
-			 json_count(transmits), "histogram", list, "near_misses",
-			 json_count(device->near), "overflows", json_count(overflows(device)),
-			 "outcomes", outcomes(device), "too_big", json_count(device->too_big),
-			 "last_overflow",
-			 device->last_overflow_ns ? json_time(device->last_overflow_ns) : NULL);
+	return json_slots(&(struct slots_row){
+		.device = {.name = device->name,
+			   .ifindex = device->ifindex,
+			   .netns = device->netns},
+		.xen = device->xen,
+		.slots = device->slots,
+		.overflow = device->overflow,
+		.near = device->near,
+		.too_big = device->too_big,
+		.last_overflow_ns = device->last_overflow_ns
+					    ? (int64_t)time_realtime_of(device->last_overflow_ns)
+					    : 0});
 }
 
 /* Whether the row is in the reply: a device is listed from its first transmit on. */
@@ -197,6 +163,39 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	return pages_reply(control, call, &devices, reply, limit);
 }
 
+/* ---- the past ------------------------------------------------------------ */
+
+static json_t *past_to_json(const struct reader_row *row)
+{
+	return json_slots(
+		&(struct slots_row){.device = row->name.device,
+				    .xen = row->name.xen,
+				    .slots = row->value + SLOTS_BUCKET,
+				    .overflow = row->value + SLOTS_OVERFLOW,
+				    .near = row->value[SLOTS_NEAR],
+				    .too_big = row->value[SLOTS_TOO_BIG],
+				    .last_overflow_ns = (int64_t)row->value[SLOTS_LAST_US] * 1000});
+}
+
+static int work(struct reader *reader, struct past *past)
+{
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	int r = reader_sums(reader, HISTORY_SLOTS, past_project_device, past, &rows);
+
+	if (r == 0)
+		r = past_put_rows(past, &rows, past_to_json);
+	json_object_del(past->head, "elapsed_ns");
+	if (r == 0 && json_object_set_new(past->head, "limit",
+					  json_integer(past->control->parts.slots_limit)))
+		r = -ENOMEM;
+	return r;
+}
+
+static const struct past_kind past_devices = {
+	.member = "devices", .rows_by_default = SLOTS_BY_DEFAULT, .work = work};
+
+/* ---- the method ---------------------------------------------------------- */
+
 /* This works without a backend, too: the kernel's log is then the only source. */
 int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 {
@@ -212,7 +211,7 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
 	if (past_wanted(parameters))
-		return past_reply(userdata, call, parameters, &past_slots);
+		return past_reply(userdata, call, parameters, &past_devices);
 	return control_read(userdata, call, parameters, READING_BIT(SLOTS) | READING_BIT(COUNTERS),
 			    answer);
 }

@@ -7,11 +7,14 @@
 
 /* All strings are borrowed. */
 struct device {
-	const char *name;	/* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
-	uint32_t ifindex;	/* 0: not known */
-	uint32_t netns;		/* inode number, 0: not known */
-	uint32_t netns_id;	/* nf_netns_id(), 0: not known */
-	uint64_t identity;	/* as of a device in probe/backend.h; 0: not known */
+	const char *name; /* up to NF_DEVICE_NAME bytes; NULL or empty: not known */
+	uint32_t ifindex; /* 0: not known */
+	uint32_t netns;	  /* inode number, 0: not known */
+	/*
+	 * What identifies the namespace and the device, whatever their numbers and names: nf_netns_id(), and as of a
+	 * device in probe/backend.h; in the history both are a place_key().  0: not known.
+	 */
+	uint64_t netns_id, identity;
 	const char *netns_name; /* "host", or its name in `ip netns`; NULL: none */
 };
 

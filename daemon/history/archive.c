@@ -182,7 +182,8 @@ static int check_version(struct archive *archive, char *reason)
 	version = database_number(db, "PRAGMA user_version", 0);
 	application = database_number(db, "PRAGMA application_id", 0);
 	tables = database_number(db, "SELECT count(*) FROM sqlite_schema", 0);
-	if (tables && application == DATABASE_APPLICATION_BEFORE)
+	if (tables && (application == DATABASE_APPLICATION_BEFORE ||
+		       (application == DATABASE_APPLICATION && version < DATABASE_VERSION)))
 		return -ESTALE;
 	if (tables && application != DATABASE_APPLICATION) {
 		snprintf(reason, ARCHIVE_REASON_MAX,

@@ -8,11 +8,13 @@
 #include "daemon/core/coverage.h"
 #include "daemon/history/archive_internal.h"
 #include "daemon/history/baseline.h"
+#include "daemon/history/baseline_key.h"
 #include "daemon/history/database.h"
-#include "daemon/history/drop_name.h"
 #include "daemon/history/plan.h"
 #include "daemon/history/series.h"
+#include "daemon/history/series_name.h"
 #include "daemon/history/vector.h"
+#include "daemon/rows/drop_row.h"
 
 #define US INT64_C(1000000)
 
@@ -39,16 +41,17 @@ struct load {
 static const char *key_of(struct load *load, int64_t series)
 {
 	struct kept *kept = &load->kept[(uint64_t)series % KEPT];
-	const char *text = NULL;
+	struct drop_row row = {0};
 
 	if (kept->series == series)
 		return kept->key;
 	kept->series = series;
 	kept->key[0] = 0;
 	sqlite3_bind_int64(load->find, 1, series);
-	if (sqlite3_step(load->find) == SQLITE_ROW)
-		text = (const char *)sqlite3_column_text(load->find, 0);
-	if (text && !drop_name_key(text, kept->key))
+	if (sqlite3_step(load->find) == SQLITE_ROW &&
+	    (series_name_decode_drops(&row, sqlite3_column_blob(load->find, 0),
+				      (size_t)sqlite3_column_bytes(load->find, 0)) < 0 ||
+	     !baseline_key_of(&row, kept->key)))
 		kept->key[0] = 0;
 	sqlite3_reset(load->find);
 	return kept->key;

@@ -26,7 +26,7 @@ static int step_named(sqlite3_stmt *statement, const struct series *series, int6
 {
 	sqlite3_bind_int64(statement, 1, (int64_t)series->hash);
 	sqlite3_bind_int64(statement, 2, series->kind);
-	sqlite3_bind_text(statement, 3, series->name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob64(statement, 3, series->name, series->size, SQLITE_STATIC);
 	if (sqlite3_bind_parameter_count(statement) > 3)
 		sqlite3_bind_int64(statement, 4, time);
 	return sqlite3_step(statement);

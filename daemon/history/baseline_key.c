@@ -128,14 +128,14 @@ bool baseline_key_of(const struct drop_row *row, char key[static BASELINE_KEY_MA
 		.function = from->function ? from->function : from->location,
 		.class = knowledge_class_name((enum knowledge_class)from->class),
 		.protocol = from->protocol,
-		.device = from->device,
+		.device = from->device.name,
 		.host = row->host,
 	};
 
 	if (from->message || row->lost & (DROP_GONE | DROP_UNKEYED))
 		return false;
 	/* A coarse key knows its namespace; what a reply has too many rows for does not. */
-	if (row->lost & DROP_COARSE && !from->netns)
+	if (row->lost & DROP_COARSE && !from->device.netns)
 		return false;
 	baseline_key(&cause, key);
 	return true;

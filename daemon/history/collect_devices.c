@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/time.h"
+#include "daemon/core/device.h"
 #include "daemon/core/stages.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect.h"
@@ -24,7 +26,7 @@ static struct keymap_key key_of(const struct reading *reading, size_t i)
 	reading_device(reading, i, &device);
 	return (struct keymap_key){
 		.word = {NF_DEVICE_KEY(device.netns, device.ifindex), device.group,
-			 device.group && device.kind ? series_hash(0, device.kind) : 0,
+			 device.group && device.kind ? hash_text(0, device.kind) : 0,
 			 device.group ? i : 0, device.identity}};
 }
 
@@ -169,8 +171,10 @@ static int add_segment(struct collect *run, const struct reading *base, size_t o
 		tie_segment(run, tie, segment, value);
 	reading_device(now, row, &info);
 	series = series_of_device(run->sources.names, segment,
-				  &(struct series_device){reading_device_name(now, row),
-							  info.ifindex, info.netns, info.identity});
+				  &(struct device){.name = reading_device_name(now, row),
+						   .ifindex = info.ifindex,
+						   .netns = info.netns,
+						   .identity = info.identity});
 	return series ? batch_add(run->batch, series, value) : -ENOMEM;
 }
 

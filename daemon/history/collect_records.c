@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/json.h"
 #include "common/time.h"
 #include "daemon/core/drop.h"
@@ -54,7 +55,7 @@ static uint8_t cause_of(enum record_kind kind, const union any_record *any)
 	uint64_t hash;
 
 	if (kind == RECORDS_DROPS)
-		hash = (any->drop.cause.location ? series_hash(0, any->drop.cause.location) : 0) ^
+		hash = (any->drop.cause.location ? hash_text(0, any->drop.cause.location) : 0) ^
 		       any->drop.cause.reason ^ (uint64_t)any->drop.device.netns << 32 ^
 		       any->drop.cause.evidence << 8;
 	else if (kind == RECORDS_LATENCY)
@@ -74,7 +75,7 @@ static bool is_message(enum record_kind kind, const union any_record *any)
 
 static void add_keys(json_t *object, const struct device *device)
 {
-	place_keys_add(object, device->identity, device->netns);
+	place_keys_add(object, device);
 }
 
 static json_t *journey_to_json(const struct journey *journey)

@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "common/time.h"
+#include "daemon/core/device.h"
 #include "daemon/core/histogram.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
@@ -236,8 +237,10 @@ static int collect_napi(struct collect *run)
 	for (size_t i = 0; i < reading_count(now) && r == 0; i++) {
 		static const struct backend_napi none;
 		const struct backend_napi *row = reading_napi(now, i), *old = &none;
-		const struct series_device device = {row->name, row->ifindex, row->netns,
-						     row->identity};
+		const struct device device = {.name = row->name,
+					      .ifindex = row->ifindex,
+					      .netns = row->netns,
+					      .identity = row->identity};
 		const struct keymap_key key = napi_key(row);
 		uint64_t value[NAPI_VALUES] = {0};
 

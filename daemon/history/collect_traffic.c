@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/time.h"
+#include "daemon/core/device.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect.h"
 #include "daemon/history/collect_internal.h"
@@ -80,7 +81,10 @@ bool collect_received(const struct collect *run, const struct backend_device *de
 static int add_row(struct collect *run, const struct grown *grown)
 {
 	const struct traffic_device *device = grown->device;
-	const struct series_device of = {device->name, device->ifindex, device->netns, device->id};
+	const struct device of = {.name = device->name,
+				  .ifindex = device->ifindex,
+				  .netns = device->netns,
+				  .identity = device->id};
 	struct series *series = series_of_traffic(run->sources.names, &of);
 
 	return series ? batch_add(run->batch, series, grown->value) : -ENOMEM;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 /*
+ * series: the name of each, see series_name.h.
  * bucket: the numbers of a series in a bucket of a level, a vector (vector.h).  Ordered by time, so that new rows are
  * neighbours, and a question reads one stretch for each of its ranges.
  * span: the times in which netflowd recorded, each with the coverage that held then; what lies between is a gap.  Other
@@ -17,7 +18,7 @@
 const char database_schema[] =
 	"CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE series (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, hash INTEGER NOT NULL,"
-	" used INTEGER NOT NULL, name TEXT NOT NULL);"
+	" used INTEGER NOT NULL, name BLOB NOT NULL);"
 	"CREATE INDEX series_hash ON series (hash);"
 	"CREATE TABLE bucket (level INTEGER NOT NULL, kind INTEGER NOT NULL, time INTEGER NOT NULL,"
 	" series INTEGER NOT NULL, weight INTEGER NOT NULL, value BLOB NOT NULL,"

@@ -81,12 +81,7 @@ static void read_place(struct drop_key *key, const json_t *name)
 {
 	const json_t *owner = json_object_get(name, "owner");
 
-	key->device = text(name, "device");
-	key->ifindex = (uint32_t)number(name, "ifindex");
-	key->netns = (uint32_t)number(name, "netns");
-	key->netns_name = text(name, "netns_name");
-	key->netns_id = number(name, PLACE_NETNS);
-	key->device_id = number(name, PLACE_DEVICE);
+	place_read(&key->device, name);
 	key->cgroup_id = number(name, "cgroup_id");
 	key->cgroup = text(owner, "cgroup");
 	key->unit = text(owner, "unit");
@@ -108,17 +103,5 @@ void drop_name_read(struct drop_row *row, const json_t *name,
 	row->lost = (uint8_t)((truth(name, "gone") ? DROP_GONE : 0) |
 			      (truth(name, "unkeyed") ? DROP_UNKEYED : 0) |
 			      (truth(name, "coarse") ? DROP_COARSE : 0));
-	row->host = key->netns_name && !strcmp(key->netns_name, "host");
-}
-
-bool drop_name_key(const char *name, char key[static BASELINE_KEY_MAX])
-{
-	OWN_JSON json_t *object = json_loads(name, 0, NULL);
-	char candidates[DROP_CANDIDATES_MAX];
-	struct drop_row row = {0};
-
-	if (!object)
-		return false;
-	drop_name_read(&row, object, candidates);
-	return baseline_key_of(&row, key);
+	row->host = key->device.netns_name && !strcmp(key->device.netns_name, "host");
 }

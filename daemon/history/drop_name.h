@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The row of a series of drops, or of a drop record, from its JSON in the file. */
+/* The row of a drop record, from its JSON in the file. */
 #ifndef DAEMON_HISTORY_DROP_NAME_H
 #define DAEMON_HISTORY_DROP_NAME_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
 
-#include "daemon/history/baseline_key.h"
 #include "daemon/rows/drop_row.h"
 
 /*
@@ -16,8 +13,5 @@
  */
 void drop_name_read(struct drop_row *row, const json_t *name,
 		    char candidates[static DROP_CANDIDATES_MAX]);
-
-/* The same as text; false: it has no key, see baseline_key_of(). */
-bool drop_name_key(const char *name, char key[static BASELINE_KEY_MAX]);
 
 #endif

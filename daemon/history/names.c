@@ -5,18 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "common/array.h"
 #include "common/hash.h"
-#include "common/json.h"
 #include "common/texts.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/keymap.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/stages.h"
 #include "daemon/history/place_key.h"
-#include "daemon/json/json.h"
+#include "daemon/history/series_name.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
@@ -86,18 +83,13 @@ static struct entry *find(struct series_names *names, const struct keymap_key *k
 	return &names->entry[number];
 }
 
-/* Give the entry a series of that name; steals `name`. */
-static struct series *set(struct entry *entry, int kind, json_t *name)
+/* Give the entry a fresh series, unless that is NULL, because of memory. */
+static struct series *set(struct entry *entry, struct series *fresh)
 {
-	OWN_JSON json_t *object = name;
-	OWN_FREE char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	struct series *fresh = text ? series_new(kind, text) : NULL;
-
 	if (!fresh)
 		return entry->series;
 	series_release(&entry->series);
 	entry->series = fresh;
-	entry->unsure = json_object_get(object, SERIES_UNSURE);
 	return fresh;
 }
 
@@ -155,46 +147,30 @@ void series_names_tidy(struct series_names *names)
 	names->interval++;
 }
 
-/* ---- parts of names ------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------- */
 
 static uint64_t hash_name(const char *name)
 {
 	return name ? hash_text(0, name) : 0;
 }
 
-/* The name of the namespace that has the number now; `id` 0: not known. */
-static void add_netns_name(const struct series_names *names, json_t *name, uint32_t id,
-			   uint32_t netns)
+/* Where a device is: its keys, and the name that its namespace has now; `id` 0: not known.  True: unsure. */
+static bool place(const struct series_names *names, struct device *device, uint64_t identity,
+		  uint32_t id, char text[static ATTRIBUTION_NETNS_MAX])
 {
-	char text[ATTRIBUTION_NETNS_MAX];
+	struct attribution *attribution = names->sources.attribution;
 	int r = 0;
 
-	if (!names->sources.attribution || !netns || !name)
-		return;
+	place_keys(device, identity);
+	if (!attribution || !device->netns)
+		return false;
 	if (id)
-		r = attribution_netns_identify(names->sources.attribution, id, netns, text);
-	else if (!attribution_netns(names->sources.attribution, netns, text))
+		r = attribution_netns_identify(attribution, id, device->netns, text);
+	else if (!attribution_netns(attribution, device->netns, text))
 		r = -ENOENT;
 	if (r >= 0)
-		json_object_set_new(name, "netns_name", json_text(text, sizeof(text)));
-	else if (r == -EAGAIN)
-		json_object_set_new(name, SERIES_UNSURE, json_true());
-}
-
-static json_t *device_json(const struct series_names *names, const struct series_device *device)
-{
-	json_t *name = json_object();
-
-	if (device->name && device->name[0])
-		json_object_set_new(name, "device", json_text(device->name, NF_DEVICE_NAME));
-	if (device->ifindex)
-		json_object_set_new(name, "ifindex", json_integer(device->ifindex));
-	if (device->netns)
-		json_object_set_new(name, "netns", json_integer(device->netns));
-	if (device->netns)
-		add_netns_name(names, name, NF_KEY_NETNS_ID(device->identity), device->netns);
-	place_keys_add(name, device->identity, device->netns);
-	return name;
+		device->netns_name = text;
+	return r == -EAGAIN;
 }
 
 /* ---- drops ------------------------------------------------------------------------ */
@@ -217,25 +193,28 @@ static bool find_owner(const struct series_names *names, const struct backend_dr
 	return attribution_netns_owner(attribution, drops->key.netns, drops->netns, path) == 0;
 }
 
-static json_t *drops_json(const struct series_names *names, const struct backend_drops *drops,
-			  const struct owner *owner)
+static struct series *set_drops(struct series_names *names, struct entry *entry,
+				const struct backend_drops *drops, const struct owner *owner)
 {
 	const struct backend *backend = names->sources.backend;
-	struct drop_row row = {0};
+	char netns_name[ATTRIBUTION_NETNS_MAX];
 	OWN_TEXTS struct texts texts = {0};
+	struct drop_row row = {0};
 	struct cause cause;
-	json_t *name;
 
 	records_cause(names->sources.records, backend_has_reasons(backend), &drops->key, &cause);
 	drop_row_set_cause(&row, &cause, &texts);
 	counted_row_set(&row, drops, &texts);
 	drop_row_set_owner(&row, owner, &texts);
-	name = texts.failed ? NULL : json_drop_cause(&row, DROP_FIELDS);
-	if (drop_row_fields(&row, DROP_NETNS)) {
-		add_netns_name(names, name, drops->key.netns, drops->netns);
-		place_keys_add(name, drops->identity, drops->netns);
-	}
-	return name;
+	if (drop_row_fields(&row, DROP_NETNS))
+		row.key.unsure = place(names, &row.key.device, drops->identity, drops->key.netns,
+				       netns_name);
+	row.host = row.key.device.netns_name && !strcmp(netns_name, "host");
+	if (!drop_row_fields(&row, DROP_EVIDENCE))
+		row.evidence = 0;
+	drop_key_project(&row.key, drop_row_fields(&row, DROP_FIELDS));
+	entry->unsure = row.key.unsure;
+	return texts.failed ? entry->series : set(entry, series_new_drops(&row));
 }
 
 static struct series *name_drops(struct series_names *names, struct entry *entry,
@@ -258,7 +237,7 @@ static struct series *name_drops(struct series_names *names, struct entry *entry
 				       .container = attribution_container(path, container),
 				       .pod = attribution_pod(path, pod),
 				       .by_netns = !drops->key.cgroup};
-	series = set(entry, HISTORY_DROPS, drops_json(names, drops, known ? &owner : NULL));
+	series = set_drops(names, entry, drops, known ? &owner : NULL);
 	if (!entry->unsure && (known || !is_keyed(drops)))
 		entry->tries = TRIES;
 	return series;
@@ -291,103 +270,89 @@ struct series *series_of_gone(struct series_names *names, const struct nf_drop_k
 
 /* ---- devices, CPUs, probes ------------------------------------------------------------ */
 
-static struct entry *find_device(struct series_names *names, uint64_t kind, uint64_t number,
-				 const struct series_device *device)
+/* The series of `number` of a kind, and of a device; NULL: of all, or of all without a row of their own. */
+static struct series *find_series(struct series_names *names, int kind, uint64_t number,
+				  const struct device *device, const struct series_name *like)
 {
 	const struct keymap_key key = {
-		.word = {kind, number, device ? NF_DEVICE_KEY(device->netns, device->ifindex) : 0,
+		.word = {(uint64_t)kind, number,
+			 device ? NF_DEVICE_KEY(device->netns, device->ifindex) : 0,
 			 device ? hash_name(device->name) : 0, !device,
 			 device ? device->identity : 0}};
+	struct entry *entry = find(names, &key);
+	char netns_name[ATTRIBUTION_NETNS_MAX];
+	struct series_name name = *like;
 
-	return find(names, &key);
+	if (!entry || entry->series)
+		return entry ? entry->series : NULL;
+	if (device) {
+		name.device = *device;
+		name.unsure = place(names, &name.device, device->identity,
+				    NF_KEY_NETNS_ID(device->identity), netns_name);
+	}
+	if (name.device.name && !name.device.name[0])
+		name.device.name = NULL;
+	return set(entry, series_new(kind, &name));
 }
 
 struct series *series_of_segment(struct series_names *names, unsigned int segment)
 {
-	struct entry *entry = find_device(names, HISTORY_LATENCY, segment, NULL);
+	const struct series_name name = {.segment = segment_histograms[segment].name};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	return set(entry, HISTORY_LATENCY,
-		   json_pack("{s:s}", "segment", segment_histograms[segment].name));
+	return find_series(names, HISTORY_LATENCY, segment, NULL, &name);
 }
 
 struct series *series_of_device(struct series_names *names, unsigned int segment,
-				const struct series_device *device)
+				const struct device *device)
 {
-	struct entry *entry = find_device(names, HISTORY_DEVICE, segment, device);
-	json_t *name;
+	const struct series_name name = {.segment = segment_histograms[segment].name,
+					 .other = !device};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	name = device ? device_json(names, device) : json_pack("{s:s}", "group", "other");
-	if (name)
-		json_object_set_new(name, "segment", json_string(segment_histograms[segment].name));
-	return set(entry, HISTORY_DEVICE, name);
+	return find_series(names, HISTORY_DEVICE, segment, device, &name);
 }
 
-struct series *series_of_napi(struct series_names *names, const struct series_device *device,
-			      uint32_t cpu)
+struct series *series_of_napi(struct series_names *names, const struct device *device, uint32_t cpu)
 {
-	struct entry *entry = find_device(names, HISTORY_NAPI, cpu, device);
-	json_t *name;
+	const struct series_name name = {.cpu = cpu};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	name = device_json(names, device);
-	if (name)
-		json_object_set_new(name, "cpu", json_integer(cpu));
-	return set(entry, HISTORY_NAPI, name);
+	return find_series(names, HISTORY_NAPI, cpu, device, &name);
 }
 
 struct series *series_of_cpu(struct series_names *names, uint32_t cpu)
 {
-	struct entry *entry = find_device(names, HISTORY_SOFTIRQ, cpu, NULL);
+	const struct series_name name = {.cpu = cpu};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	return set(entry, HISTORY_SOFTIRQ, json_pack("{s:I}", "cpu", (json_int_t)cpu));
+	return find_series(names, HISTORY_SOFTIRQ, cpu, NULL, &name);
 }
 
 struct series *series_of_slots(struct series_names *names, const struct backend_slots *slots)
 {
-	const struct series_device device = {slots->name, slots->ifindex, slots->netns,
-					     slots->identity};
-	struct entry *entry = find_device(names, HISTORY_SLOTS, slots->xen, &device);
-	json_t *name;
+	const struct device device = {.name = slots->name,
+				      .ifindex = slots->ifindex,
+				      .netns = slots->netns,
+				      .identity = slots->identity};
+	const struct series_name name = {.xen = slots->xen};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	name = device_json(names, &device);
-	if (name)
-		json_object_set_new(name, "xen", json_boolean(slots->xen));
-	return set(entry, HISTORY_SLOTS, name);
+	return find_series(names, HISTORY_SLOTS, slots->xen, &device, &name);
 }
 
 struct series *series_of_probe(struct series_names *names, unsigned int probe)
 {
-	struct entry *entry = find_device(names, HISTORY_EVENTS, probe, NULL);
+	const struct series_name name = {.probe = probe_specs[probe].name};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	return set(entry, HISTORY_EVENTS, json_pack("{s:s}", "probe", probe_specs[probe].name));
+	return find_series(names, HISTORY_EVENTS, probe, NULL, &name);
 }
 
-struct series *series_of_traffic(struct series_names *names, const struct series_device *device)
+struct series *series_of_traffic(struct series_names *names, const struct device *device)
 {
-	struct entry *entry = find_device(names, HISTORY_TRAFFIC, 0, device);
+	const struct series_name name = {.other = !device};
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	return set(entry, HISTORY_TRAFFIC,
-		   device ? device_json(names, device) : json_pack("{s:s}", "group", "other"));
+	return find_series(names, HISTORY_TRAFFIC, 0, device, &name);
 }
 
 struct series *series_of_seen(struct series_names *names)
 {
-	struct entry *entry = find_device(names, HISTORY_SEEN, 0, NULL);
+	static const struct series_name name;
 
-	if (!entry || entry->series)
-		return entry ? entry->series : NULL;
-	return set(entry, HISTORY_SEEN, json_object());
+	return find_series(names, HISTORY_SEEN, 0, NULL, &name);
 }

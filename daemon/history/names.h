@@ -14,6 +14,7 @@ struct attribution;
 struct backend;
 struct backend_drops;
 struct backend_slots;
+struct device;
 struct records;
 struct series_names;
 
@@ -28,13 +29,6 @@ struct series_sources {
 int series_names_new(struct series_names **names, const struct series_sources *sources);
 void series_names_free(struct series_names **names);
 
-/* A device or a CPU; ifindex and netns 0: not known. */
-struct series_device {
-	const char *name; /* NULL: none */
-	uint32_t ifindex, netns;
-	uint64_t identity; /* see struct backend_device */
-};
-
 /*
  * The series of a counter, which the names own until series_names_tidy(); NULL: no memory.  The first look at a key
  * takes about 20 µs, and up to 3 ms where a namespace's name must be found; later ones 0.1 µs.
@@ -43,16 +37,18 @@ struct series *series_of_drops(struct series_names *names, const struct backend_
 /* All drops of a reason, location and evidence whose other fields are no longer known; location 0: of the reason. */
 struct series *series_of_gone(struct series_names *names, const struct nf_drop_key *key);
 struct series *series_of_segment(struct series_names *names, unsigned int segment);
-/* `device` NULL: all devices without a row of their own. */
+/*
+ * By its identity, its numbers and its name, a string; NULL: all devices without a row of their own.
+ */
 struct series *series_of_device(struct series_names *names, unsigned int segment,
-				const struct series_device *device);
-struct series *series_of_napi(struct series_names *names, const struct series_device *device,
+				const struct device *device);
+struct series *series_of_napi(struct series_names *names, const struct device *device,
 			      uint32_t cpu);
 struct series *series_of_cpu(struct series_names *names, uint32_t cpu);
 struct series *series_of_slots(struct series_names *names, const struct backend_slots *slots);
 struct series *series_of_probe(struct series_names *names, unsigned int probe);
 /* `device` NULL: all devices without a row of their own. */
-struct series *series_of_traffic(struct series_names *names, const struct series_device *device);
+struct series *series_of_traffic(struct series_names *names, const struct device *device);
 struct series *series_of_seen(struct series_names *names);
 
 /* Unused series that are kept, of about 600 bytes each. */

@@ -2,10 +2,14 @@
 #include "daemon/history/place_key.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
+#include "common/hash.h"
+#include "daemon/core/device.h"
 #include "daemon/history/series.h"
 #include "daemon/store/device_names.h"
 
@@ -21,7 +25,7 @@ static void read_boot(void)
 	char text[64];
 
 	if (file && fgets(text, sizeof(text), file))
-		boot = series_hash(0, text);
+		boot = series_hash(0, text, strlen(text));
 }
 
 int64_t place_boot(void)
@@ -37,26 +41,51 @@ uint64_t place_key(uint64_t identity)
 	uint64_t hash = (uint64_t)place_boot();
 
 	/* The finalizer of MurmurHash3: each bit of the result depends on all of both. */
-	hash ^= identity * 0x9e3779b97f4a7c15ULL;
+	hash ^= identity * HASH_FACTOR;
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
 	return (hash ^ hash >> 33) >> (64 - KEY_BITS) | 1;
 }
 
-static void set(json_t *object, const char *member, uint64_t key)
-{
-	json_object_set_new(object, member, json_integer((json_int_t)key));
-}
-
-void place_keys_add(json_t *object, uint64_t identity, uint32_t netns)
+void place_keys(struct device *device, uint64_t identity)
 {
 	uint32_t netns_id = NF_KEY_NETNS_ID(identity);
+	bool known = device->netns && netns_id;
 
-	if (!object || !netns || !netns_id)
-		return;
-	set(object, PLACE_NETNS, place_key(netns_id));
-	if (device_own_identity(identity))
-		set(object, PLACE_DEVICE, place_key(identity));
+	device->netns_id = known ? place_key(netns_id) : 0;
+	device->identity = known && device_own_identity(identity) ? place_key(identity) : 0;
+}
+
+static void add(json_t *object, const char *member, uint64_t key)
+{
+	if (key)
+		json_object_set_new(object, member, json_integer((json_int_t)key));
+}
+
+void place_keys_add(json_t *object, const struct device *of)
+{
+	struct device device = *of;
+
+	place_keys(&device, of->identity);
+	add(object, PLACE_NETNS, device.netns_id);
+	add(object, PLACE_DEVICE, device.identity);
+}
+
+static uint64_t number(const json_t *object, const char *member)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, member));
+}
+
+void place_read(struct device *device, const json_t *object)
+{
+	*device = (struct device){
+		.name = json_string_value(json_object_get(object, "device")),
+		.ifindex = (uint32_t)number(object, "ifindex"),
+		.netns = (uint32_t)number(object, "netns"),
+		.netns_name = json_string_value(json_object_get(object, "netns_name")),
+		.netns_id = number(object, PLACE_NETNS),
+		.identity = number(object, PLACE_DEVICE),
+	};
 }
 
 void place_keys_remove(json_t *object)

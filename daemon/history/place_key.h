@@ -10,7 +10,9 @@
 
 #include <jansson.h>
 
-/* Members of the names of series, and of stored records; replies do not have them. */
+struct device;
+
+/* Members of stored records; replies do not have them. */
 #define PLACE_DEVICE "device_key"
 #define PLACE_NETNS "netns_key"
 
@@ -23,8 +25,12 @@ int64_t place_boot(void);
  */
 uint64_t place_key(uint64_t identity);
 
-/* Give an object the keys of a device, see struct backend_device, and of its namespace; `netns` 0: none is known. */
-void place_keys_add(json_t *object, uint64_t identity, uint32_t netns);
+/* Give a device with this identity, see struct backend_device, its keys and those of its namespace. */
+void place_keys(struct device *device, uint64_t identity);
+
+/* The same for a stored record of a device, or for one of its devices; read and remove them again. */
+void place_keys_add(json_t *object, const struct device *of);
+void place_read(struct device *device, const json_t *object);
 void place_keys_remove(json_t *object);
 
 #endif

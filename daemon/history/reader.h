@@ -14,8 +14,11 @@
 #include <jansson.h>
 
 #include "common/cleanup.h"
+#include "common/map.h"
+#include "common/texts.h"
 #include "daemon/core/coverage.h"
 #include "daemon/history/covered.h"
+#include "daemon/history/series_name.h"
 
 struct batch;
 struct reader;
@@ -65,24 +68,25 @@ struct reader_period {
 
 void reader_period_clear(struct reader_period *period);
 
-/* A series and its values, see series.h. */
+/* Series of one name and their values, see series.h. */
 struct reader_row {
-	json_t *name; /* owned */
+	struct series_name name;
 	uint64_t *value;
 	uint32_t weight;
-	bool unsure; /* whether the namespace has a name */
 };
 
 struct reader_rows {
 	size_t width, count, room;
 	struct reader_row *row;
+	struct texts texts; /* of the names */
+	struct map map;
 };
 
 void reader_rows_clear(struct reader_rows *rows);
 #define OWN_READER_ROWS CLEANUP(reader_rows_clear)
 
-/* Add a row; takes `name` also on failure, copies `value`.  -ENOMEM. */
-int reader_rows_add(struct reader_rows *rows, json_t *name, const uint64_t *value, uint32_t weight);
+/* The row of a name, whose texts are borrowed, new ones with zeros; NULL: no memory. */
+struct reader_row *reader_rows_find(struct reader_rows *rows, const struct series_name *name);
 
 /* Whether a record is wanted. */
 typedef bool (*reader_wants)(const json_t *object, void *userdata);
@@ -102,22 +106,21 @@ void reader_free(struct reader **reader);
 int reader_period(struct reader *reader, bool records, struct reader_period *period);
 
 /*
- * The part of a series' name that its row has, a new reference: series with equal parts are summed up.  NULL: the
- * series is not wanted.  `full`: there are READER_ROWS_MAX rows, so the part must be one of few.
+ * Leave the part of a series' name that its row has: series with equal parts are summed up.  False: the series is not
+ * wanted.  `full`: there are READER_ROWS_MAX rows, so the part must be one of few.
  */
-typedef json_t *(*reader_project)(json_t *name, bool full, void *userdata);
+typedef bool (*reader_project)(struct series_name *name, bool full, void *userdata);
 
-/* Rows of an answer until they are joined further: a name takes about 2 KiB of memory. */
+/* Rows of an answer until they are joined further. */
 #define READER_ROWS_MAX 8192
 
 /* Where the numbers of series go. */
 struct reader_sink {
 	/*
 	 * Called once for each series: set *place to what add() shall get for it, or to READER_NOWHERE.  `name` is
-	 * borrowed; `unsure`: whether the namespace has a name was not found out in time.  0 or a negative errno, which
-	 * ends the question.
+	 * borrowed, see series_name.h.  0 or a negative errno, which ends the question.
 	 */
-	int (*place)(json_t *name, bool unsure, size_t *place, void *userdata);
+	int (*place)(const uint8_t *name, size_t size, size_t *place, void *userdata);
 	/* A vector of the series.  As place(). */
 	int (*add)(size_t place, uint32_t weight, const uint8_t *bytes, size_t size,
 		   void *userdata);

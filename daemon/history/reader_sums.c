@@ -1,45 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/json.h"
-#include "daemon/core/keymap.h"
+#include "common/hash.h"
 #include "daemon/history/batch.h"
-#include "daemon/history/place_key.h"
 #include "daemon/history/reader_internal.h"
 #include "daemon/history/series.h"
 #include "daemon/history/sums.h"
 #include "daemon/history/vector.h"
-#include "daemon/json/json.h"
+#include "daemon/rows/late_names.h"
 
 /* ---- rows --------------------------------------------------------------------- */
 
 void reader_rows_clear(struct reader_rows *rows)
 {
-	for (size_t i = 0; i < rows->count; i++) {
-		json_decref(rows->row[i].name);
+	for (size_t i = 0; i < rows->count; i++)
 		free(rows->row[i].value);
-	}
 	free(rows->row);
+	texts_clear(&rows->texts);
+	map_clear(&rows->map);
 	*rows = (struct reader_rows){0};
 }
 
-int reader_rows_add(struct reader_rows *rows, json_t *name, const uint64_t *value, uint32_t weight)
+static bool is(const void *items, size_t number, const void *key)
 {
-	uint64_t *copy = malloc(rows->width * sizeof(*copy));
+	const struct reader_row *rows = items;
 
-	if (!copy || ARRAY_GROW(rows->row, rows->count, rows->room) < 0) {
-		free(copy);
-		json_decref(name);
-		return -ENOMEM;
+	return !memcmp(&rows[number].name, key, sizeof(struct series_name));
+}
+
+/* Strangers choose parts of the name: they do not know where the rows are kept. */
+static uint64_t hash_of(const struct reader_rows *rows, const struct series_name *name)
+{
+	_Static_assert(sizeof(*name) % sizeof(uint64_t) == 0, "a name is words");
+	return hash_words((uintptr_t)rows, name, sizeof(*name));
+}
+
+struct reader_row *reader_rows_find(struct reader_rows *rows, const struct series_name *name)
+{
+	struct series_name kept = *name;
+	uint64_t *value, hash;
+	size_t number;
+
+	series_name_keep(&kept, &rows->texts);
+	if (rows->texts.failed)
+		return NULL;
+	hash = hash_of(rows, &kept);
+	if (map_find(&rows->map, hash, is, rows->row, &kept, &number))
+		return &rows->row[number];
+	value = calloc(rows->width, sizeof(*value));
+	if (!value || ARRAY_GROW(rows->row, rows->count, rows->room) < 0 ||
+	    map_add(&rows->map, hash, rows->count) < 0) {
+		free(value);
+		return NULL;
 	}
-	memcpy(copy, value, rows->width * sizeof(*copy));
-	rows->row[rows->count++] =
-		(struct reader_row){.name = name, .value = copy, .weight = weight};
-	return 0;
+	rows->row[rows->count] = (struct reader_row){.name = kept, .value = value};
+	return &rows->row[rows->count++];
 }
 
 /* ---- series ---------------------------------------------------------------------- */
@@ -55,36 +73,32 @@ struct question {
 	int64_t unknown; /* the last row of a series that the file does not have; below 0 */
 };
 
-static int place_name(struct question *question, const char *text, size_t *place)
-{
-	OWN_JSON json_t *name = text ? json_loads(text, 0, NULL) : NULL;
-	bool unsure = name && json_object_del(name, SERIES_UNSURE) == 0;
-
-	*place = READER_NOWHERE;
-	return name ? question->sink->place(name, unsure, place, question->sink->userdata) : 0;
-}
-
 static int place_series(struct question *question, int64_t series, size_t *place)
 {
 	int result, r;
 
 	sqlite3_bind_int64(question->find_name, 1, series);
 	result = sqlite3_step(question->find_name);
-	if (result != SQLITE_ROW && result != SQLITE_DONE)
-		r = reader_failure(question->reader);
+	*place = READER_NOWHERE;
+	if (result == SQLITE_ROW)
+		r = question->sink->place(sqlite3_column_blob(question->find_name, 0),
+					  (size_t)sqlite3_column_bytes(question->find_name, 0),
+					  place, question->sink->userdata);
 	else
-		r = place_name(question,
-			       result == SQLITE_ROW
-				       ? (const char *)sqlite3_column_text(question->find_name, 0)
-				       : NULL,
-			       place);
+		r = result == SQLITE_DONE ? 0 : reader_failure(question->reader);
 	sqlite3_reset(question->find_name);
 	return r;
 }
 
-/* Give a vector to the place of its series; `text` is its name, NULL: the file has it. */
-static int add_vector(struct question *question, int64_t series, const char *text, uint32_t weight,
-		      const void *bytes, size_t size)
+static int place_live(struct question *question, const struct series *series, size_t *place)
+{
+	*place = READER_NOWHERE;
+	return question->sink->place(series->name, series->size, place, question->sink->userdata);
+}
+
+/* Give a vector to the place of its series; `live`: of a batch, NULL: the file has its name. */
+static int add_vector(struct question *question, int64_t series, const struct series *live,
+		      uint32_t weight, const void *bytes, size_t size)
 {
 	size_t index, place;
 	int r = sums_find(&question->series, series, &index);
@@ -92,7 +106,7 @@ static int add_vector(struct question *question, int64_t series, const char *tex
 	if (r < 0)
 		return r;
 	if (index == question->known) {
-		r = text ? place_name(question, text, &place)
+		r = live ? place_live(question, live, &place)
 			 : place_series(question, series, &place);
 		if (r < 0)
 			return r;
@@ -162,7 +176,7 @@ static int find_row(struct question *question, const struct series *series, int6
 
 	sqlite3_bind_int64(find, 1, (int64_t)series->hash);
 	sqlite3_bind_int(find, 2, series->kind);
-	sqlite3_bind_text(find, 3, series->name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob64(find, 3, series->name, series->size, SQLITE_STATIC);
 	result = sqlite3_step(find);
 	*row = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : --question->unknown;
 	sqlite3_reset(find);
@@ -182,7 +196,7 @@ static int add_live(struct question *question)
 			continue;
 		r = find_row(question, from->series, &row);
 		if (r == 0)
-			r = add_vector(question, row, from->series->name, from->weight,
+			r = add_vector(question, row, from->series, from->weight,
 				       live->bytes + from->at, from->size);
 	}
 	return r;
@@ -217,105 +231,56 @@ int reader_read(struct reader *reader, int kind, const struct reader_sink *sink)
 
 /* ---- names of namespaces ---------------------------------------------------------- */
 
-/* The identity of a row's namespace, as the name of a member; false: it is not known. */
-static bool netns_of(const struct reader_row *row, char key[static 24])
+static void add_values(struct reader_row *row, const struct reader_row *other, size_t width)
 {
-	json_int_t number = json_integer_value(json_object_get(row->name, PLACE_NETNS));
-
-	snprintf(key, 24, "%" JSON_INTEGER_FORMAT, number);
-	return number;
+	vector_merge(row->value, other->value, width);
+	if (other->weight > row->weight)
+		row->weight = other->weight;
 }
 
-/* The name of each namespace; null if it had several. */
-static json_t *learn_names(const struct reader_rows *rows)
-{
-	json_t *names = json_object();
-
-	for (size_t i = 0; names && i < rows->count; i++) {
-		json_t *name = json_object_get(rows->row[i].name, "netns_name"), *known;
-		char key[24];
-
-		if (rows->row[i].unsure || !name || !netns_of(&rows->row[i], key))
-			continue;
-		known = json_object_get(names, key);
-		if (!known)
-			json_object_set(names, key, name);
-		else if (!json_equal(known, name))
-			json_object_set_new(names, key, json_null());
-	}
-	return names;
-}
-
-/* Whether a row has its name now. */
-static bool give_name(struct reader_row *row, const json_t *names)
-{
-	char key[24];
-	json_t *name = netns_of(row, key) ? json_object_get(names, key) : NULL;
-
-	return json_is_string(name) && json_object_set(row->name, "netns_name", name) == 0;
-}
-
-static void join_row(struct reader_rows *rows, size_t from, json_int_t to)
-{
-	struct reader_row *row = &rows->row[from];
-
-	vector_merge(rows->row[to].value, row->value, rows->width);
-	if (row->weight > rows->row[to].weight)
-		rows->row[to].weight = row->weight;
-	json_decref(row->name);
-	free(row->value);
-	*row = (struct reader_row){0};
-}
-
-/* Rows that have the same name now are one. */
+/* Rows that have the same name now are one.  The map has room for all of them. */
 static int join_equal(struct reader_rows *rows)
 {
-	OWN_JSON json_t *index = json_object();
-	size_t kept = 0;
+	size_t count = rows->count;
+	int r = 0;
 
-	for (size_t i = 0; i < rows->count; i++) {
-		OWN_FREE char *text = NULL;
-		const json_t *first;
+	rows->count = 0;
+	map_forget(&rows->map);
+	for (size_t i = 0; i < count; i++) {
+		struct reader_row one = rows->row[i];
+		uint64_t hash = hash_of(rows, &one.name);
+		size_t number;
 
-		if (rows->row[i].unsure)
-			continue;
-		text = json_dumps(rows->row[i].name, JSON_COMPACT | JSON_SORT_KEYS);
-		if (!text || !index)
-			return -ENOMEM;
-		first = json_object_get(index, text);
-		if (first)
-			join_row(rows, i, json_integer_value(first));
-		else
-			json_object_set_new(index, text, json_integer((json_int_t)i));
-	}
-	for (size_t i = 0; i < rows->count; i++)
-		if (rows->row[i].value)
-			rows->row[kept++] = rows->row[i];
-	rows->count = kept;
-	return 0;
-}
-
-/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
-static int name_unsure(struct reader_rows *rows)
-{
-	OWN_JSON json_t *names = NULL;
-	bool any = false;
-
-	for (size_t i = 0; i < rows->count; i++) {
-		struct reader_row *row = &rows->row[i];
-
-		if (!row->unsure)
-			continue;
-		if (!names)
-			names = learn_names(rows);
-		if (!names)
-			return -ENOMEM;
-		if (give_name(row, names)) {
-			row->unsure = false;
-			any = true;
+		if (map_find(&rows->map, hash, is, rows->row, &one.name, &number)) {
+			add_values(&rows->row[number], &one, rows->width);
+			free(one.value);
+		} else {
+			r |= map_add(&rows->map, hash, rows->count);
+			rows->row[rows->count++] = one;
 		}
 	}
-	return any ? join_equal(rows) : 0;
+	return r;
+}
+
+static int name_unsure(struct reader_rows *rows)
+{
+	OWN_LATE_NAMES struct late_names names = {0};
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; i < rows->count && r == 0; i++)
+		if (!rows->row[i].name.unsure)
+			r = late_names_learn(&names, &rows->row[i].name.device);
+	for (size_t i = 0; i < rows->count && r == 0; i++) {
+		struct series_name *name = &rows->row[i].name;
+
+		if (!name->unsure)
+			continue;
+		late_names_give(&names, &name->device);
+		name->unsure = 0;
+		any = true;
+	}
+	return r == 0 && any ? join_equal(rows) : r;
 }
 
 /* ---- sums ---------------------------------------------------------------------- */
@@ -324,51 +289,30 @@ static int name_unsure(struct reader_rows *rows)
 struct summing {
 	reader_project project;
 	void *userdata;
-	struct keymap names;
 	struct reader_rows *rows;
 };
 
-/* The row of a name, which is stolen; it is new if no series before had the name. */
-static int row_of(struct summing *summing, json_t *name, bool unsure, size_t *row)
-{
-	OWN_FREE char *text = json_dumps(name, JSON_COMPACT | JSON_SORT_KEYS);
-	static const uint64_t zeros[VECTOR_MAX];
-	struct keymap_key key = {{0}};
-	size_t before = summing->names.count;
-	int r;
-
-	if (!text) {
-		json_decref(name);
-		return -ENOMEM;
-	}
-	/* Two hashes and the length: other names do not have all three. */
-	key.word[0] = series_hash(0, text);
-	key.word[1] = series_hash(0x5bd1e995, text);
-	key.word[2] = strlen(text) << 1 | unsure;
-	if (keymap_add(&summing->names, &key, row) < 0) {
-		json_decref(name);
-		return -ENOMEM;
-	}
-	if (summing->names.count == before) {
-		json_decref(name);
-		return 0;
-	}
-	r = reader_rows_add(summing->rows, name, zeros, 0);
-	if (r == 0)
-		summing->rows->row[*row].unsure = unsure;
-	return r;
-}
-
-static int place_sum(json_t *name, bool unsure, size_t *place, void *userdata)
+static int place_sum(const uint8_t *bytes, size_t size, size_t *place, void *userdata)
 {
 	struct summing *summing = userdata;
-	bool full = summing->rows->count >= READER_ROWS_MAX;
-	json_t *part = summing->project ? summing->project(name, full, summing->userdata)
-					: json_incref(name);
+	struct reader_rows *rows = summing->rows;
+	bool full = rows->count >= READER_ROWS_MAX;
+	struct series_name name = {0};
+	struct reader_row *row;
+	int r = series_name_decode(&name, bytes, size);
 
+	if (r < 0)
+		return r;
+	if (summing->project && !summing->project(&name, full, summing->userdata))
+		return 0;
 	/* A part that says nothing of namespaces has no doubt. */
-	unsure = unsure && json_object_get(part, "netns");
-	return part ? row_of(summing, part, unsure, place) : 0;
+	if (!name.device.netns)
+		name.unsure = 0;
+	row = reader_rows_find(rows, &name);
+	if (!row)
+		return -ENOMEM;
+	*place = (size_t)(row - rows->row);
+	return 0;
 }
 
 static int add_sum(size_t place, uint32_t weight, const uint8_t *bytes, size_t size, void *userdata)
@@ -390,6 +334,9 @@ int reader_sums(struct reader *reader, int kind, reader_project project, void *u
 
 	rows->width = history_width(kind);
 	r = reader_read(reader, kind, &sink);
-	keymap_clear(&summing.names);
-	return r == 0 ? name_unsure(rows) : r;
+	if (r == 0)
+		r = name_unsure(rows);
+	/* The caller may sort them. */
+	map_clear(&rows->map);
+	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What numbers are about.  A series has a kind and a name: the JSON object of the fields that identify it, with the
- * names as they were when it was captured (device, location, unit, container).  The file has each name once.
+ * What numbers are about.  A series has a kind and a name: the fields that identify it, as they were when it was
+ * captured (device, location, unit, container), see series_name.h.  The file has each name once.
  *
  * The loop makes series and keeps them for as long as their keys are in use; batches hold them on their way to the
  * writer, which alone uses `row`.
@@ -15,6 +15,9 @@
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
+
+struct drop_row;
+struct series_name;
 
 /* The numbers are part of the file's format. */
 enum history_kind {
@@ -75,9 +78,6 @@ enum {
 /* The sums are in the order of enum traffic_value. */
 enum { COUNTED_LAST_US, COUNTED_FIRST, COUNTED_VALUES = COUNTED_FIRST + 4 };
 
-/* A member of a name, true: netflowd could not find out in time whether the namespace has a name. */
-#define SERIES_UNSURE "unsure"
-
 /* The values of a kind's vector; 0: there is no such kind. */
 size_t history_width(int kind);
 
@@ -89,18 +89,24 @@ struct series {
 	int64_t row;
 	uint64_t generation;
 	int64_t used_s;
-	const char *cause; /* of drops: see baseline_key.h; empty: none */
-	char name[];	   /* both texts */
+	const uint8_t *name; /* `size` bytes */
+	size_t size;
+	char cause[]; /* of drops: see baseline_key.h; empty: none */
 };
 
+/* The histogram in the values of a segment, or of a softirq's wait; its variance is that of its buckets. */
+void series_hist(const uint64_t *value, struct nf_hist *hist);
+
 /* The caller holds it.  NULL: no memory. */
-struct series *series_new(int kind, const char *name);
+struct series *series_new(int kind, const struct series_name *name);
+/* Of drops; row->host says whether the cause's device counts. */
+struct series *series_new_drops(const struct drop_row *row);
 struct series *series_hold(struct series *series);
 /* NULL-safe; sets *series to NULL. */
 void series_release(struct series **series);
 #define OWN_SERIES CLEANUP(series_release)
 
-/* Of a kind and a name, as the file has it. */
-uint64_t series_hash(int kind, const char *name);
+/* Of a kind and a name.  The file has it. */
+uint64_t series_hash(int kind, const void *name, size_t size);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "daemon/history/varint.h"
+
 static uint64_t add_up(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -22,16 +24,6 @@ void vector_merge(uint64_t *into, const uint64_t *from, size_t count)
 		merge_one(into, i, from[i]);
 }
 
-static size_t put(uint8_t *bytes, uint64_t value)
-{
-	size_t size = 0;
-
-	for (; value >= 0x80; value >>= 7)
-		bytes[size++] = (uint8_t)(value | 0x80);
-	bytes[size++] = (uint8_t)value;
-	return size;
-}
-
 size_t vector_encode(const uint64_t *value, size_t count, uint8_t *bytes)
 {
 	size_t size = 0, next = 0;
@@ -39,30 +31,11 @@ size_t vector_encode(const uint64_t *value, size_t count, uint8_t *bytes)
 	for (size_t i = 0; i < count; i++) {
 		if (!value[i])
 			continue;
-		size += put(bytes + size, i - next);
-		size += put(bytes + size, value[i]);
+		size += varint_put(bytes + size, i - next);
+		size += varint_put(bytes + size, value[i]);
 		next = i + 1;
 	}
 	return size;
-}
-
-/* The bytes read; 0: there is no complete number of 64 bits. */
-static size_t get(const uint8_t *bytes, size_t size, uint64_t *value)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < size && i < 10; i++) {
-		uint64_t part = bytes[i] & 0x7f;
-
-		if (i == 9 && part > 1)
-			return 0;
-		sum |= part << 7 * i;
-		if (!(bytes[i] & 0x80)) {
-			*value = sum;
-			return i + 1;
-		}
-	}
-	return 0;
 }
 
 int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
@@ -71,11 +44,11 @@ int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
 
 	while (size) {
 		uint64_t gap, number;
-		size_t used = get(bytes, size, &gap), more;
+		size_t used = varint_get(bytes, size, &gap), more;
 
 		if (!used || gap >= count || next + gap >= count)
 			return -EBADMSG;
-		more = get(bytes + used, size - used, &number);
+		more = varint_get(bytes + used, size - used, &number);
 		if (!more)
 			return -EBADMSG;
 		merge_one(value, next + gap, number);

@@ -165,12 +165,12 @@ static void fill_row_cause(struct fill *f, const struct drop_row *row, unsigned 
 		fill_foreign(f, "function", key->function);
 	}
 	if (fields & DROP_DEVICE) {
-		fill_bytes(f, "device", key->device, NF_DEVICE_NAME);
-		fill_known(f, "ifindex", key->ifindex);
+		fill_bytes(f, "device", key->device.name, NF_DEVICE_NAME);
+		fill_known(f, "ifindex", key->device.ifindex);
 	}
 	if (fields & DROP_NETNS) {
-		fill_known(f, "netns", key->netns);
-		fill_foreign(f, "netns_name", key->netns_name);
+		fill_known(f, "netns", key->device.netns);
+		fill_foreign(f, "netns_name", key->device.netns_name);
 	}
 	if (fields & DROP_PROTOCOL)
 		fill_text(f, "protocol", key->protocol);

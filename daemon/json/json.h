@@ -23,8 +23,13 @@ struct drop;
 struct drop_row;
 struct journey;
 struct knowledge;
+struct latency_doubt;
+struct latency_row;
+struct napi_row;
 struct owner;
 struct rocket;
+struct slots_row;
+struct softnet_row;
 struct transmit;
 
 /*
@@ -47,6 +52,11 @@ json_t *json_slots_record(const struct transmit *transmit);
  */
 void json_packet_bytes(const json_t *record, struct nf_bytes *bytes);
 
+/* Types Napi, Softnet and Slots. */
+json_t *json_napi(const struct napi_row *row);
+json_t *json_softnet(const struct softnet_row *row);
+json_t *json_slots(const struct slots_row *row);
+
 /* Type Explanation. */
 json_t *json_knowledge(const struct knowledge *entry);
 
@@ -62,14 +72,13 @@ json_t *json_drop_cause(const struct drop_row *row, unsigned int fields);
 /* Type Drops, without `baseline`. */
 json_t *json_drop_row(const struct drop_row *row, unsigned int fields);
 
-/* Type Counted, without `since`; `value` is in the order of enum traffic_value; `device` NULL: it is added later. */
+/* Type Counted, without `since`; `value` is in the order of enum traffic_value. */
 json_t *json_counted(const struct device *device, const uint64_t value[4]);
 
 /*
- * Type Latency; `device` NULL: all devices without a slot of their own.  An empty histogram has a count of 0, and
- * neither mean, maximum nor quantiles.  The last bucket has no upper limit: its below_ns is INT64_MAX.
+ * Type Latency.  An empty histogram has a count of 0, and neither mean, maximum nor quantiles.  The last bucket has no
+ * upper limit: its below_ns is INT64_MAX.
  */
-json_t *json_latency(enum nf_segment segment, const struct device *device,
-		     const struct nf_hist *hist);
+json_t *json_latency(const struct latency_row *row, const struct latency_doubt *doubt);
 
 #endif

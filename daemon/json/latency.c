@@ -5,6 +5,7 @@
 #include "daemon/core/stages.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
+#include "daemon/rows/latency_row.h"
 
 static json_t *bucket(unsigned int index, uint64_t count)
 {
@@ -49,22 +50,33 @@ static void put_quantiles(struct fill *f, const struct nf_hist *hist)
 	}
 }
 
-json_t *json_latency(enum nf_segment segment, const struct device *device,
-		     const struct nf_hist *hist)
+static void put_margin(struct fill *f, const struct latency_row *row,
+		       const struct latency_doubt *doubt)
 {
+	struct latency_margin margin;
+
+	if (!latency_row_margin(row, doubt, &margin))
+		return;
+	fill_int(f, "followed", histogram_followed(&row->hist));
+	fill_int(f, "count_margin", margin.all);
+	fill_int(f, "drawn_margin", margin.drawn);
+}
+
+json_t *json_latency(const struct latency_row *row, const struct latency_doubt *doubt)
+{
+	const struct nf_hist *hist = &row->hist;
 	struct fill f = fill_new();
 	double mean;
 
-	fill_text(&f, "direction", segment_histograms[segment].direction);
-	fill_text(&f, "segment", segment_histograms[segment].name);
-	if (device)
-		fill_device(&f, device);
+	fill_text(&f, "direction", segment_histograms[row->segment].direction);
+	fill_text(&f, "segment", segment_histograms[row->segment].name);
+	fill_device(&f, &row->device);
+	fill_text(&f, "group", row->group);
+	fill_known(&f, "devices", row->devices);
 	fill_int(&f, "count", histogram_count(hist));
-	if (histogram_is_estimate(hist)) {
-		fill_int(&f, "followed", hist->journeys);
-		fill_int(&f, "count_margin", histogram_count_margin(hist));
-		fill_int(&f, "drawn_margin", histogram_count_margin(hist));
-	}
+	if (row->packets)
+		fill_int(&f, "packets", *row->packets);
+	put_margin(&f, row, doubt);
 	if (histogram_mean(hist, &mean) == 0) {
 		fill_put(&f, "mean_ns", json_real(mean));
 		fill_int(&f, "max_ns", hist->max_ns);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Types SlotsRecord and Rocket. */
+/* Types Slots, SlotsRecord and Rocket. */
+#include "common/time.h"
 #include "daemon/core/rocket.h"
 #include "daemon/core/transmit.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
+#include "daemon/rows/device_rows.h"
 
 static const char *const outcomes[NF_SLOTS_OUTCOMES] = {
 	[NF_SLOTS_SENT] = "sent",	[NF_SLOTS_LINEARIZED] = "linearized",
@@ -79,6 +81,53 @@ json_t *json_slots_record(const struct transmit *transmit)
 	fill_contents(&f, &transmit->contents);
 	fill_task(&f, transmit->task, &transmit->involved);
 	fill_header(&f, transmit->contents.bytes);
+	return f.object;
+}
+
+/* Types SlotsBucket; *transmits is their sum. */
+static json_t *histogram(const uint64_t *slots, uint64_t *transmits)
+{
+	json_t *list = json_array();
+
+	*transmits = 0;
+	for (unsigned int i = 0; i < NF_SLOTS_BUCKETS; i++) {
+		struct fill f;
+
+		*transmits += slots[i];
+		if (!slots[i])
+			continue;
+		f = fill_new();
+		fill_int(&f, "slots", i);
+		fill_bool(&f, "or_more", i == NF_SLOTS_BUCKETS - 1);
+		fill_int(&f, "count", slots[i]);
+		fill_append(&list, f.object);
+	}
+	return list;
+}
+
+json_t *json_slots(const struct slots_row *row)
+{
+	struct fill f = fill_new(), ends = fill_new();
+	uint64_t transmits, overflows = 0;
+	json_t *list = histogram(row->slots, &transmits);
+	char text[TIME_TEXT_MAX];
+
+	for (int i = 0; i < NF_SLOTS_OUTCOMES; i++) {
+		overflows += row->overflow[i];
+		fill_int(&ends, outcomes[i], row->overflow[i]);
+	}
+	fill_device(&f, &row->device);
+	fill_bool(&f, "xen", row->xen);
+	fill_int(&f, "transmits", transmits);
+	fill_put(&f, "histogram", list);
+	fill_int(&f, "near_misses", row->near);
+	fill_int(&f, "overflows", overflows);
+	fill_put(&f, "outcomes", ends.object);
+	fill_int(&f, "too_big", row->too_big);
+	if (row->last_overflow_ns) {
+		time_format_realtime(row->last_overflow_ns, text);
+		fill_text(&f, "last_overflow", text);
+	}
 	return f.object;
 }
 

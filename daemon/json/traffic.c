@@ -7,8 +7,7 @@ json_t *json_counted(const struct device *device, const uint64_t value[4])
 {
 	struct fill f = fill_new();
 
-	if (device)
-		fill_device(&f, device);
+	fill_device(&f, device);
 	fill_int(&f, "received", value[0]);
 	fill_int(&f, "received_bytes", value[1]);
 	fill_int(&f, "sent", value[2]);

@@ -83,13 +83,13 @@ void drop_row_set_owner(struct drop_row *row, const struct owner *owner, struct 
 
 void drop_key_keep(struct drop_key *key, struct texts *texts)
 {
-	const char **const all[] = {&key->reason,    &key->kernel_reason,
-				    &key->subsystem, &key->candidates,
-				    &key->location,  &key->function,
-				    &key->device,    &key->netns_name,
-				    &key->protocol,  &key->flow,
-				    &key->cgroup,    &key->unit,
-				    &key->container, &key->pod};
+	const char **const all[] = {&key->reason,      &key->kernel_reason,
+				    &key->subsystem,   &key->candidates,
+				    &key->location,    &key->function,
+				    &key->device.name, &key->device.netns_name,
+				    &key->protocol,    &key->flow,
+				    &key->cgroup,      &key->unit,
+				    &key->container,   &key->pod};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		*all[i] = texts_keep(texts, *all[i], SIZE_MAX);
@@ -104,14 +104,14 @@ void drop_key_project(struct drop_key *key, unsigned int fields)
 	if (!(fields & DROP_LOCATION))
 		key->location = key->function = NULL;
 	if (!(fields & DROP_DEVICE)) {
-		key->device = NULL;
-		key->ifindex = 0;
-		key->device_id = 0;
+		key->device.name = NULL;
+		key->device.ifindex = 0;
+		key->device.identity = 0;
 	}
 	if (!(fields & DROP_NETNS)) {
-		key->netns_name = NULL;
-		key->netns = 0;
-		key->netns_id = 0;
+		key->device.netns_name = NULL;
+		key->device.netns = 0;
+		key->device.netns_id = 0;
 		key->unsure = 0;
 	}
 	if (!(fields & DROP_PROTOCOL))

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/knowledge.h"
+#include "daemon/core/device.h"
 
 struct cause;
 struct owner;
@@ -48,14 +49,12 @@ struct drop_key {
 	const char *candidates; /* see drop_candidate() */
 	/* DROP_LOCATION */
 	const char *location, *function;
-	/* DROP_DEVICE and DROP_NETNS, by their names when they were captured */
-	const char *device, *netns_name;
+	struct device
+		device; /* DROP_DEVICE and DROP_NETNS, by their names when they were captured */
 	const char *protocol;			     /* as from packet_protocol() */
 	const char *flow;			     /* or "(others)" */
 	const char *cgroup, *unit, *container, *pod; /* DROP_CGROUP: the owner */
 	uint64_t cgroup_id;
-	uint64_t netns_id, device_id; /* what identifies them beside their names; never shown */
-	uint32_t ifindex, netns;
 	uint32_t reason_number; /* if `numbered` */
 	uint8_t numbered, inferred;
 	uint8_t class;	  /* enum knowledge_class */

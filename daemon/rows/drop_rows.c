@@ -11,6 +11,7 @@
 #include "common/nearest.h"
 #include "common/texts.h"
 #include "daemon/core/verdict.h"
+#include "daemon/rows/late_names.h"
 
 /* The flow of the rows behind the limit. */
 static const char others[] = "(others)";
@@ -184,89 +185,27 @@ void drop_rows_count(struct drop_rows *rows, const struct drop_place *place,
 	}
 }
 
-/* ---- names of namespaces -------------------------------------------------------------- */
+/* ---- finishing ----------------------------------------------------------------------- */
 
-struct named {
-	uint64_t netns_id;
-	const char *name; /* NULL: it had several */
-};
-
-struct names {
-	struct named *named;
-	size_t count, room;
-	struct map map;
-};
-
-static bool is_netns(const void *items, size_t number, const void *key)
-{
-	const struct named *named = items;
-
-	return named[number].netns_id == *(const uint64_t *)key;
-}
-
-static int learn(struct names *names, uint64_t netns_id, const char *name)
-{
-	uint64_t hash = hash_word((uintptr_t)names, netns_id);
-	size_t number;
-
-	if (map_find(&names->map, hash, is_netns, names->named, &netns_id, &number)) {
-		if (names->named[number].name != name)
-			names->named[number].name = NULL;
-		return 0;
-	}
-	if (ARRAY_GROW(names->named, names->count, names->room) < 0 ||
-	    map_add(&names->map, hash, names->count) < 0)
-		return -ENOMEM;
-	names->named[names->count++] = (struct named){netns_id, name};
-	return 0;
-}
-
-static int learn_all(struct names *names, const struct drop_rows *rows)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < rows->count && r == 0; i++) {
-		const struct drop_key *key = &rows->row[i].key;
-
-		if (!key->unsure && key->netns_name && key->netns_id)
-			r = learn(names, key->netns_id, key->netns_name);
-	}
-	return r;
-}
-
-static void give_name(struct drop_key *key, const struct names *names)
-{
-	uint64_t hash = hash_word((uintptr_t)names, key->netns_id);
-	size_t number;
-
-	if (!key->netns_id ||
-	    !map_find(&names->map, hash, is_netns, names->named, &key->netns_id, &number))
-		return;
-	if (names->named[number].name)
-		key->netns_name = names->named[number].name;
-}
-
-/* Under load a namespace has no name for an interval, and then its name: both rows are one. */
 static int name_unsure(struct drop_rows *rows, bool *changed)
 {
-	struct names names = {0};
-	int r = learn_all(&names, rows);
+	OWN_LATE_NAMES struct late_names names = {0};
+	int r = 0;
 
+	for (size_t i = 0; i < rows->count && r == 0; i++)
+		if (!rows->row[i].key.unsure)
+			r = late_names_learn(&names, &rows->row[i].key.device);
 	for (size_t i = 0; i < rows->count && r == 0; i++) {
 		struct drop_key *key = &rows->row[i].key;
 
 		if (!key->unsure)
 			continue;
-		give_name(key, &names);
+		late_names_give(&names, &key->device);
 		key->unsure = 0;
 		*changed = true;
 	}
-	free(names.named);
-	map_clear(&names.map);
 	return r;
 }
-
-/* ---- finishing ----------------------------------------------------------------------- */
 
 /* A cause that the baseline has not seen is new if it dropped since. */
 static void mark_unseen(struct drop_rows *rows, bool *changed)

@@ -16,13 +16,13 @@ void counted_row_set(struct drop_row *row, const struct backend_drops *drops, st
 	packet_drop_protocol(from->protocol, from->flags, from->l4, protocol);
 	key->protocol = texts_keep(texts, protocol, sizeof(protocol));
 	if (drops->device[0])
-		key->device = texts_keep(texts, drops->device, sizeof(drops->device));
+		key->device.name = texts_keep(texts, drops->device, sizeof(drops->device));
 	if (!from->location)
 		key->location = key->function = NULL;
-	key->ifindex = drops->ifindex;
-	key->netns = drops->netns;
-	key->netns_id = from->netns;
-	key->device_id = drops->identity;
+	key->device.ifindex = drops->ifindex;
+	key->device.netns = drops->netns;
+	key->device.netns_id = from->netns;
+	key->device.identity = drops->identity;
 	key->cgroup_id = from->cgroup;
 	row->evidence = from->evidence;
 	row->lost = (uint8_t)((drops->gone ? DROP_GONE : 0) | (drops->unkeyed ? DROP_UNKEYED : 0) |

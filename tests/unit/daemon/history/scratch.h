@@ -13,6 +13,9 @@
 #include "daemon/history/batch.h"
 #include "daemon/history/reader.h"
 #include "daemon/history/series.h"
+#include "daemon/history/series_name.h"
+#include "daemon/history/vector.h"
+#include "daemon/rows/drop_row.h"
 #include "tests/unit/test.h"
 
 #define US INT64_C(1000000)
@@ -93,6 +96,44 @@ static void write_batch(struct archive *archive, struct batch *batch)
 		r = archive_tidy(archive);
 	while (r == 1);
 	assert_int_equal(r, 0);
+}
+
+/* Drops of a reason, NULL: not known. */
+static inline struct series *drops_of(const char *reason)
+{
+	struct series *series = series_new_drops(&(struct drop_row){.key.reason = reason});
+
+	assert_non_null(series);
+	return series;
+}
+
+static inline int place_drops(const uint8_t *name, size_t size, size_t *place, void *userdata)
+{
+	struct reader_rows *rows = userdata;
+	struct drop_row drops = {0};
+
+	assert_int_equal(series_name_decode_drops(&drops, name, size), 0);
+	*place = (size_t)(reader_rows_find(rows, &(struct series_name){.probe = drops.key.reason}) -
+			  rows->row);
+	return 0;
+}
+
+static inline int count_drops(size_t place, uint32_t weight, const uint8_t *bytes, size_t size,
+			      void *userdata)
+{
+	struct reader_rows *rows = userdata;
+
+	rows->row[place].weight = weight;
+	return vector_add(rows->row[place].value, rows->width, bytes, size);
+}
+
+/* Their sums, a row for each reason. */
+static inline void read_drops(struct reader *reader, struct reader_rows *rows)
+{
+	const struct reader_sink sink = {place_drops, count_drops, rows};
+
+	rows->width = DROPS_VALUES;
+	assert_int_equal(reader_read(reader, HISTORY_DROPS, &sink), 0);
 }
 
 static inline struct reader *open_reader(int64_t since_s, int64_t until_s)

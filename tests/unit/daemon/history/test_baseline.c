@@ -290,9 +290,15 @@ TEST(test_full)
 
 static struct series *series;
 
-static const char name[] =
-	"{\"class\":\"fault\",\"device\":\"eth0\",\"location\":\"f+0x12\",\"netns\":7,\"netns_name\":\"host\","
-	"\"protocol\":\"ipv4/udp\",\"reason\":\"A\",\"reason_number\":3}";
+static const struct drop_row cause = {
+	.key = {.reason = "A",
+		.numbered = 1,
+		.reason_number = 3,
+		.class = KNOWLEDGE_FAULT,
+		.location = "f+0x12",
+		.device = {.name = "eth0", .netns = 7, .netns_name = "host"},
+		.protocol = "ipv4/udp"},
+	.host = true};
 static const char key[] = "A\tf\tfault\tipv4/udp\thost\teth0";
 
 /* Batches from one time to another, written to the file, and added to the table if `live`. */
@@ -336,7 +342,7 @@ TEST(test_restart)
 	OWN_ARCHIVE struct archive *archive = open_archive(&week);
 	int64_t at = BEGIN;
 
-	series = series_new(HISTORY_DROPS, name);
+	series = series_new_drops(&cause);
 	assert_string_equal(series->cause, key);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		OWN_BASELINE_VIEW struct baseline_view *live = NULL, *loaded = NULL;
@@ -366,7 +372,7 @@ TEST(test_not_covered)
 	OWN_ARCHIVE struct archive *archive = open_archive(&week);
 	OWN_BASELINE_VIEW struct baseline_view *live = NULL, *loaded = NULL;
 
-	series = series_new(HISTORY_DROPS, name);
+	series = series_new_drops(&cause);
 	play(archive, BEGIN, BEGIN + 20 * HOUR, 3, COVERAGE_DEGRADED, true);
 	play(archive, BEGIN + 20 * HOUR, BEGIN + 22 * HOUR, 0, COVERAGE_UNAVAILABLE, true);
 	play(archive, BEGIN + 24 * HOUR, BEGIN + 26 * HOUR, 3, COVERAGE_FULL, true);
@@ -384,9 +390,9 @@ TEST(test_not_covered)
 /* Sums whose device is no longer known belong to no cause. */
 TEST(test_gone)
 {
-	struct series *gone = series_new(HISTORY_DROPS,
-					 "{\"reason\":\"A\",\"location\":\"f+0x1\",\"gone\":true}");
-	struct series *napi = series_new(HISTORY_NAPI, "{\"cpu\":1}");
+	struct series *gone = series_new_drops(
+		&(struct drop_row){.key = {.reason = "A", .location = "f+0x1"}, .lost = DROP_GONE});
+	struct series *napi = series_new(HISTORY_NAPI, &(struct series_name){.cpu = 1});
 
 	assert_string_equal(gone->cause, "");
 	assert_string_equal(napi->cause, "");

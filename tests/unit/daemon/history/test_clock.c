@@ -42,7 +42,7 @@ static void start_host(int64_t wall_s)
 static void start_netflowd(void)
 {
 	host.archive = open_archive(&week);
-	host.series = series_new(HISTORY_DROPS, "{\"reason\":\"X\"}");
+	host.series = drops_of("X");
 	host.begun_us = host.up_us;
 }
 
@@ -133,7 +133,7 @@ static uint64_t ask(int64_t since_us, int64_t until_us, struct reader_period *pe
 
 	assert_int_equal(reader_open(&reader, &request), 0);
 	assert_int_equal(reader_period(reader, false, period), 0);
-	assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+	read_drops(reader, &rows);
 	return rows.count ? rows.row[0].value[DROPS_PACKETS] : 0;
 }
 
@@ -336,7 +336,7 @@ TEST(test_incident)
 			when);
 		json_decref(one);
 		assert_int_equal(reader_use_incident(reader, 1, &one), 0);
-		assert_int_equal(reader_sums(reader, HISTORY_DROPS, NULL, NULL, &rows), 0);
+		read_drops(reader, &rows);
 		/* Those of the time since the clock was set. */
 		assert_int_equal(rows.count, 1);
 		assert_in_range(rows.row[0].value[DROPS_PACKETS], 10, 25);

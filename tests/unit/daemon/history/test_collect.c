@@ -11,8 +11,10 @@
 #include "daemon/core/names.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
+#include "daemon/history/series_name.h"
 #include "daemon/probe/absent.h"
 #include "daemon/process/loop.h"
+#include "daemon/rows/drop_row.h"
 #include "tests/unit/test.h"
 
 #define KEYS 40
@@ -204,14 +206,6 @@ static void drop(unsigned int key, uint64_t packets, uint64_t now)
 	drop_sums_keep(sums, &sum);
 }
 
-/* The number that the text has behind `member`. */
-static uint64_t number_of(const char *name, const char *member)
-{
-	const char *at = strstr(name, member);
-
-	return at ? strtoull(at + strlen(member), NULL, 0) : 0;
-}
-
 TEST(test_drops_that_fold)
 {
 	uint64_t truth[REASONS][LOCATIONS] = {0}, found[REASONS][LOCATIONS] = {0};
@@ -236,14 +230,18 @@ TEST(test_drops_that_fold)
 		for (size_t i = 0; i < batch->rows; i++) {
 			const struct batch_row *row = &batch->row[i];
 			uint64_t value[DROPS_VALUES] = {0}, reason, location;
+			struct drop_row drops = {0};
 
 			if (row->series->kind != HISTORY_DROPS)
 				continue;
 			assert_int_equal(
 				vector_add(value, DROPS_VALUES, batch->bytes + row->at, row->size),
 				0);
-			reason = number_of(row->series->name, "\"reason_number\":");
-			location = number_of(row->series->name, "\"location\":\"");
+			assert_int_equal(series_name_decode_drops(&drops, row->series->name,
+								  row->series->size),
+					 0);
+			reason = drops.key.reason_number;
+			location = strtoull(drops.key.location ? drops.key.location : "", NULL, 0);
 			assert_in_range(reason, 2, 1 + REASONS);
 			assert_in_range(location, 0x1000, 0x1000 + LOCATIONS - 1);
 			found[reason - 2][location - 0x1000] += value[DROPS_PACKETS];
@@ -371,6 +369,7 @@ TEST(test_numbers_that_are_used_again)
 		batch = collect();
 		for (size_t i = 0; i < batch->rows; i++) {
 			const struct batch_row *row = &batch->row[i];
+			struct series_name of = {0};
 
 			if (row->series->kind != HISTORY_DEVICE)
 				continue;
@@ -378,9 +377,11 @@ TEST(test_numbers_that_are_used_again)
 			assert_int_equal(vector_add(found, LATENCY_VALUES, batch->bytes + row->at,
 						    row->size),
 					 0);
-			if (strstr(row->series->name, "\"d0\""))
+			assert_int_equal(
+				series_name_decode(&of, row->series->name, row->series->size), 0);
+			if (of.device.name && !strcmp(of.device.name, "d0"))
 				vector_merge(same, found, LATENCY_VALUES);
-			else if (strstr(row->series->name, name[DEVICES - 1]))
+			else if (of.device.name && !strcmp(of.device.name, name[DEVICES - 1]))
 				vector_merge(last, found, LATENCY_VALUES);
 		}
 		batch_free(&batch);

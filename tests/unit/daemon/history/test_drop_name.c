@@ -14,6 +14,7 @@
 #include "daemon/core/owner.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/drop_name.h"
+#include "daemon/history/series_name.h"
 #include "daemon/json/json.h"
 #include "daemon/rows/drop_rows.h"
 #include "tests/unit/test.h"
@@ -64,9 +65,9 @@ static struct drop_row random_cause(struct texts *texts)
 	key->message = dice(10) == 0;
 	key->location = texts_keep(texts, ONE_OF("udp_rcv+0x1f", "0xffff", NULL), 99);
 	key->function = key->location ? texts_keep(texts, ONE_OF("udp_rcv", NULL), 99) : NULL;
-	key->device = texts_keep(texts, ONE_OF("eth0", "veth\n1", NULL), 99);
-	key->ifindex = key->device ? 1 + dice(2) : 0;
-	key->netns = dice(3);
+	key->device.name = texts_keep(texts, ONE_OF("eth0", "veth\n1", NULL), 99);
+	key->device.ifindex = key->device.name ? 1 + dice(2) : 0;
+	key->device.netns = dice(3);
 	key->protocol = texts_keep(texts, ONE_OF("ipv4/udp", "0x88cc"), 99);
 	key->cgroup_id = dice(3);
 	if (dice(2))
@@ -83,17 +84,35 @@ static struct drop_row random_cause(struct texts *texts)
 	return row;
 }
 
-/* The same from the file: its name was written there, and is read. */
+static void read_name(const struct drop_row *row, struct drop_row *read, struct texts *texts)
+{
+	uint8_t bytes[SERIES_NAME_MAX];
+	struct drop_row name = *row;
+
+	drop_key_project(&name.key, drop_row_fields(row, DROP_FIELDS));
+	assert_int_equal(
+		series_name_decode_drops(read, bytes, series_name_encode_drops(&name, bytes)), 0);
+	drop_key_keep(&read->key, texts);
+}
+
+static void read_record(const struct drop_row *row, struct drop_row *read, struct texts *texts)
+{
+	OWN_JSON json_t *record = json_drop_cause(row, DROP_FIELDS);
+	char candidates[DROP_CANDIDATES_MAX];
+
+	drop_name_read(read, record, candidates);
+	drop_key_keep(&read->key, texts);
+}
+
+/* The same from the file: of a series, or of a record. */
 static struct drop_row stored(const struct drop_row *row, struct texts *texts)
 {
-	OWN_JSON json_t *object = json_drop_cause(row, DROP_FIELDS);
-	OWN_FREE char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
-	OWN_JSON json_t *name = json_loads(text, 0, NULL);
-	char candidates[DROP_CANDIDATES_MAX];
 	struct drop_row read = {0};
 
-	drop_name_read(&read, name, candidates);
-	drop_key_keep(&read.key, texts);
+	if (dice(2))
+		read_name(row, &read, texts);
+	else
+		read_record(row, &read, texts);
 	read.packets = row->packets;
 	read.segments = row->segments;
 	read.bytes = row->bytes;
@@ -208,7 +227,7 @@ TEST(test_what_is_no_name)
 		assert_null(row.key.reason);
 		assert_null(row.key.cgroup);
 		assert_int_equal(row.key.class, KNOWLEDGE_UNKNOWN);
-		assert_int_equal(row.key.netns, 0);
+		assert_int_equal(row.key.device.netns, 0);
 		assert_int_equal(row.lost, 0);
 	}
 }

@@ -10,7 +10,7 @@ EACH_TEST(make_scratch, remove_scratch);
 /* A daemon that has just started has written nothing yet: its history is as old as the file, not empty. */
 TEST(test_status_shows_what_the_file_has)
 {
-	OWN_SERIES struct series *series = series_new(HISTORY_DROPS, "{\"reason\":\"NO_SOCKET\"}");
+	OWN_SERIES struct series *series = drops_of("NO_SOCKET");
 	struct archive *archive = open_archive(&week);
 	struct batch *batch = new_batch(BEGUN, BEGUN + 10);
 	struct writer *writer = NULL;

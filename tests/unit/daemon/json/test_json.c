@@ -19,6 +19,7 @@
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
 #include "daemon/rows/drop_row.h"
+#include "daemon/rows/latency_row.h"
 #include "tests/unit/daemon/store/resolved.h"
 #include "tests/unit/test.h"
 
@@ -441,9 +442,9 @@ static struct drop_row full_row(void)
 
 	verdict_of(&cause.verdict, cause.location, cause.kernel_reason, 0);
 	row = row_of(&cause);
-	row.key.device = "eth0";
-	row.key.ifindex = 7;
-	row.key.netns = 1;
+	row.key.device.name = "eth0";
+	row.key.device.ifindex = 7;
+	row.key.device.netns = 1;
 	row.key.protocol = "ipv6/icmpv6";
 	row.key.cgroup_id = 4711;
 	return row;
@@ -636,6 +637,17 @@ TEST(test_drops_flow)
 
 /* ---- latency -------------------------------------------------------------------- */
 
+static json_t *latency(enum nf_segment segment, const struct device *device,
+		       const struct nf_hist *hist)
+{
+	static const struct latency_doubt none;
+	struct latency_row row = {.segment = segment, .hist = *hist, .variance = hist->variance};
+
+	if (device)
+		row.device = *device;
+	return json_latency(&row, &none);
+}
+
 TEST(test_latency)
 {
 	const struct device device = {.name = "eth0", .ifindex = 2, .netns = 3};
@@ -643,7 +655,7 @@ TEST(test_latency)
 
 	hist.bucket[5] = 1000;
 	hist.bucket[nf_hist_bucket(50)] = 1;
-	check(json_latency(NF_SEGMENT_RECEIVE_TO_COPY, &device, &hist),
+	check(latency(NF_SEGMENT_RECEIVE_TO_COPY, &device, &hist),
 	      "{'direction':'rx','segment':'receive_to_copy','device':'eth0','ifindex':2,'netns':3,"
 	      "'count':1001,'mean_ns':5.0449550449550446,'max_ns':50,'p50_ns':5,'p90_ns':5,"
 	      "'p99_ns':5,'p999_ns':5,'buckets':[{'from_ns':5,'below_ns':6,'count':1000},"
@@ -659,7 +671,7 @@ TEST(test_latency_estimate)
 			       .variance = 1200,
 			       .bucket = {[3] = 400}};
 
-	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
+	check(latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
 	      "{'direction':'tx','segment':'xmit_to_free','count':400,'followed':100,"
 	      "'count_margin':68,'drawn_margin':68,'mean_ns':3.0,'max_ns':3,'p50_ns':3,'p90_ns':3,'p99_ns':3,"
 	      "'p999_ns':3,'p50_low_ns':3,'p50_high_ns':3,'p90_low_ns':3,'p90_high_ns':3,"
@@ -671,7 +683,7 @@ TEST(test_latency_open_bucket)
 	struct nf_hist hist = {.sum_ns = 1, .max_ns = UINT64_MAX};
 
 	hist.bucket[NF_HIST_BUCKETS - 1] = UINT64_MAX;
-	check(json_latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
+	check(latency(NF_SEGMENT_XMIT_TO_FREE, NULL, &hist),
 	      "{'direction':'tx','segment':'xmit_to_free','count':9223372036854775807,"
 	      "'mean_ns':5.4210108624275222e-20,'max_ns':9223372036854775807,"
 	      "'p50_ns':9223372036854775807,'p90_ns':9223372036854775807,"
@@ -684,7 +696,7 @@ TEST(test_latency_empty)
 {
 	const struct nf_hist hist = {0};
 
-	check(json_latency(NF_SEGMENT_QUEUE_TO_START, NULL, &hist),
+	check(latency(NF_SEGMENT_QUEUE_TO_START, NULL, &hist),
 	      "{'direction':'tx','segment':'queue_to_start_xmit','count':0,'buckets':[]}");
 }
 
@@ -720,7 +732,7 @@ TEST(test_segments)
 		snprintf(expected, sizeof(expected),
 			 "{'direction':'%s','segment':'%s','count':0,'buckets':[]}",
 			 cases[i].direction, cases[i].name);
-		check(json_latency(cases[i].segment, NULL, &hist), expected);
+		check(latency(cases[i].segment, NULL, &hist), expected);
 	}
 }
 
@@ -963,7 +975,7 @@ static json_t *make(unsigned int what)
 	case 2:
 		return make_latency_record();
 	default:
-		return json_latency(NF_SEGMENT_RX_TOTAL, &device, &hist);
+		return latency(NF_SEGMENT_RX_TOTAL, &device, &hist);
 	}
 }
 

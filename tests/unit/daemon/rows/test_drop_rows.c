@@ -32,9 +32,7 @@ static struct drop_row cause(const char *reason, enum knowledge_class class, con
 {
 	return (struct drop_row){.key = {.reason = reason,
 					 .class = (uint8_t) class,
-					 .device = device,
-					 .netns = 7,
-					 .netns_id = 70,
+					 .device = {.name = device, .netns = 7, .netns_id = 70},
 					 .protocol = "ipv4/udp"}};
 }
 
@@ -102,8 +100,8 @@ TEST(test_groupings)
 		OWN_DROP_ROWS struct drop_rows rows = of_all(cases[i].by);
 		struct drop_row other = cause(filtered, KNOWLEDGE_BENIGN, eth1);
 
-		other.key.netns = 8;
-		other.key.netns_id = 80;
+		other.key.device.netns = 8;
+		other.key.device.netns_id = 80;
 		other.key.protocol = "arp";
 		other.key.location = "somewhere";
 		add(&rows, cause(no_socket, KNOWLEDGE_BENIGN, eth0), 1, 0);
@@ -225,28 +223,28 @@ TEST(test_names_that_are_unsure)
 	struct drop_row named = cause(no_socket, KNOWLEDGE_BENIGN, eth0);
 	struct drop_row unsure = named, stranger = named, twice = named;
 
-	named.key.netns_name = red;
+	named.key.device.netns_name = red;
 	unsure.key.unsure = stranger.key.unsure = 1;
-	stranger.key.netns_id = 71;
-	twice.key.netns_id = 72;
+	stranger.key.device.netns_id = 71;
+	twice.key.device.netns_id = 72;
 	add(&rows, named, 1, 0);
 	add(&rows, unsure, 2, 0);
 	add(&rows, stranger, 8, 0);
-	twice.key.netns_name = "blue";
+	twice.key.device.netns_name = "blue";
 	add(&rows, twice, 16, 0);
-	twice.key.netns_name = "green";
+	twice.key.device.netns_name = "green";
 	add(&rows, twice, 32, 0);
-	twice.key.netns_name = NULL;
+	twice.key.device.netns_name = NULL;
 	twice.key.unsure = 1;
 	add(&rows, twice, 64, 0);
 	assert_int_equal(drop_rows_finish(&rows), 0);
 	assert_int_equal(rows.count, 5);
 	assert_int_equal(rows.row[0].packets, 64);
-	assert_null(rows.row[0].key.netns_name);
+	assert_null(rows.row[0].key.device.netns_name);
 	assert_int_equal(rows.row[3].packets, 8);
-	assert_null(rows.row[3].key.netns_name);
+	assert_null(rows.row[3].key.device.netns_name);
 	assert_int_equal(rows.row[4].packets, 3);
-	assert_ptr_equal(rows.row[4].key.netns_name, red);
+	assert_ptr_equal(rows.row[4].key.device.netns_name, red);
 }
 
 TEST(test_flows_behind_the_limit)
