@@ -20,7 +20,7 @@ enum knowledge_kind {
 	KNOWLEDGE_KINDS,
 };
 
-/* The usual class of a drop; for the other kinds, the class of an unusual value.  The history's file has the numbers. */
+/* The usual class of a drop; for the others, the class of an unusual value.  The history's file has the numbers. */
 enum knowledge_class {
 	KNOWLEDGE_FAULT,   /* something is broken, or too small for its load */
 	KNOWLEDGE_POLICY,  /* the configuration drops such packets */

@@ -9,8 +9,8 @@
 #include "cli/ask/options.h"
 #include "cli/ask/stream.h"
 #include "cli/command/command.h"
+#include "cli/diff/compare.h"
 #include "cli/file/pcap_option.h"
-#include "cli/show/compare.h"
 #include "cli/show/coverage.h"
 #include "cli/show/drop_lines.h"
 #include "cli/show/elsewhere.h"
@@ -512,9 +512,10 @@ static enum report_status print_compared(struct session *session, struct page *p
 	if (rows)
 		r = compare_put(page, compared, most);
 	else
-		page_line(page, PAGE_PLAIN,
-			  "No drops are new, or 1.5 times as frequent as in the %s before.",
-			  units_duration((uint64_t)session->arguments.compare_ns).s);
+		page_line(
+			page, PAGE_PLAIN,
+			"No drops are new, or 1.5 times as frequent as in the %s before and not by chance.",
+			units_duration((uint64_t)session->arguments.compare_ns).s);
 	session_put_rest(page, rows < most ? rows : most, rows);
 	period_put(page, compared, about);
 	if (!covered_whole(before))

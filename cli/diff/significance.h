@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether two recordings differ by more than chance explains.  docs/diff.md describes these tests for users.  They
- * assume that packets are independent of each other; a burst, or one pause that delays many packets, is not.
+ * Whether two recordings, or two periods, differ by more than chance explains.  docs/diff.md describes these tests for
+ * users.  They assume that packets are independent of each other; a burst, or one pause that delays many packets, is
+ * not.
  */
 #ifndef CLI_DIFF_SIGNIFICANCE_H
 #define CLI_DIFF_SIGNIFICANCE_H

@@ -44,7 +44,7 @@ struct archive_state {
 
 /*
  * Open or create the file in `directory`, which exists.  `set_aside` is the new name of a file that was corrupt or of
- * a format from before version 1, which ends in ARCHIVE_CORRUPT or ARCHIVE_OLD; empty: there was none.  Failures
+ * an older format, which ends in ARCHIVE_CORRUPT or ARCHIVE_OLD; empty: there was none.  Failures
  * fill `reason` (ARCHIVE_REASON_MAX bytes): -EPROTONOSUPPORT: the file is of a newer version, and stays as it is; or
  * another negative errno.  Free with archive_free().
  */

@@ -499,7 +499,7 @@ TEST(test_newer_version)
 	run_sql("SELECT * FROM bucket");
 }
 
-/* A file from before the first release is renamed, and a new one begun. */
+/* A file of an older format is renamed, and a new one begun. */
 TEST(test_older_format)
 {
 	static const char *const formats[] = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/show/compare.h"
+#include "cli/diff/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/ask/field.h"
+#include "cli/diff/significance.h"
 #include "cli/show/drop_lines.h"
 #include "cli/terminal/page.h"
 #include "cli/terminal/table.h"
@@ -13,7 +14,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 
-/* A rate that is this many times the one before has grown: less is chance, or the time of day. */
+/* A rate that is this many times the one before has grown, if it is not by chance: less is the time of day. */
 #define GROWN 1.5
 
 bool compare_has_enough(const json_t *before)
@@ -86,23 +87,46 @@ static double rate(uint64_t packets, double seconds)
 	return seconds > 0 ? (double)packets / seconds : 0;
 }
 
-/* NULL: it is neither new nor has it grown. */
-static json_t *compared_row(const json_t *row, const json_t *old, double now_s, double before_s)
-{
-	uint64_t packets = field_count_or(row, "packets", 0);
-	uint64_t before = field_count_or(old, "packets", 0);
-	json_t *copy;
+/* A row of now, and the packets of the same row before. */
+struct compared {
+	json_t *row; /* borrowed */
+	uint64_t packets, before;
+	struct significance difference;
+};
 
-	if (before && rate(packets, now_s) < GROWN * rate(before, before_s))
-		return NULL;
-	copy = json_copy((json_t *)row);
-	if (!copy)
-		return NULL;
-	json_object_set_new(copy, "new", json_boolean(!before));
-	json_object_set_new(copy, "before_packets", json_integer(json_count(before)));
-	json_object_set_new(copy, "per_second", json_real(rate(packets, now_s)));
-	json_object_set_new(copy, "before_per_second", json_real(rate(before, before_s)));
+static json_t *compared_row(const struct compared *one, double now_s, double before_s)
+{
+	json_t *copy = json_copy(one->row);
+
+	json_object_set_new(copy, "new", json_boolean(!one->before));
+	json_object_set_new(copy, "before_packets", json_integer(json_count(one->before)));
+	json_object_set_new(copy, "per_second", json_real(rate(one->packets, now_s)));
+	json_object_set_new(copy, "before_per_second", json_real(rate(one->before, before_s)));
 	return copy;
+}
+
+static bool has_grown(const struct compared *one, double now_s, double before_s)
+{
+	return rate(one->packets, now_s) >= GROWN * rate(one->before, before_s) &&
+	       significance_mark(&one->difference) > 0;
+}
+
+/* Rows that are there in both periods are tested together.  Negative errno. */
+static int test(struct compared *rows, size_t count, double now_s, double before_s)
+{
+	OWN_FREE struct significance **tests = calloc(count + 1, sizeof(*tests));
+	size_t tested = 0;
+
+	if (!tests)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && now_s > 0 && before_s > 0; i++) {
+		if (!rows[i].before)
+			continue;
+		rows[i].difference =
+			significance_rates(rows[i].before, before_s, rows[i].packets, now_s);
+		tests[tested++] = &rows[i].difference;
+	}
+	return significance_correct(tests, tested);
 }
 
 static double growth(const json_t *row)
@@ -139,24 +163,40 @@ static json_t *sorted(const json_t *rows)
 	return list;
 }
 
+/* The rows that are new or have grown; NULL: no memory. */
+static json_t *select_rows(struct compared *all, size_t count, double now_s, double before_s)
+{
+	OWN_JSON json_t *rows = json_array();
+
+	if (test(all, count, now_s, before_s) < 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!all[i].before || has_grown(&all[i], now_s, before_s))
+			json_array_append_new(rows, compared_row(&all[i], now_s, before_s));
+	return sorted(rows);
+}
+
 json_t *compare_drops(const json_t *now, const json_t *before)
 {
 	OWN_JSON json_t *index = index_rows(before), *fresh = index_rows(now);
-	OWN_JSON json_t *rows = json_array();
-	double now_s = seconds_of(now), before_s = seconds_of(before);
-	const json_t *row;
+	OWN_FREE struct compared *all = calloc(json_object_size(fresh) + 1, sizeof(*all));
+	json_t *row, *rows;
 	const char *key;
+	size_t count = 0;
 
+	if (!all)
+		return NULL;
 	json_object_foreach(fresh, key, row)
 	{
-		json_t *one = compared_row(row, json_object_get(index, key), now_s, before_s);
+		const json_t *old = json_object_get(index, key);
 
-		if (one)
-			json_array_append_new(rows, one);
+		all[count++] = (struct compared){.row = row,
+						 .packets = field_count_or(row, "packets", 0),
+						 .before = field_count_or(old, "packets", 0)};
 	}
-	return json_pack("{s:o, s:O, s:O}", "rows", sorted(rows), "period",
-			 json_object_get(now, "period"), "before",
-			 json_object_get(before, "period"));
+	rows = select_rows(all, count, seconds_of(now), seconds_of(before));
+	return json_pack("{s:o, s:O, s:O}", "rows", rows, "period", json_object_get(now, "period"),
+			 "before", json_object_get(before, "period"));
 }
 
 static struct units_text rate_text(const json_t *row, const char *member)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drops of one period compared with those of the period before it: what is new, and what has grown. */
-#ifndef CLI_SHOW_COMPARE_H
-#define CLI_SHOW_COMPARE_H
+#ifndef CLI_DIFF_COMPARE_H
+#define CLI_DIFF_COMPARE_H
 
 #include <stdbool.h>
 
@@ -16,9 +16,9 @@ struct page;
 bool compare_has_enough(const json_t *before);
 
 /*
- * Turn two replies of GetDrops into one object.  `rows` are the drops of `now` that are new or more frequent than
- * `before`, the largest growth first, each with before_packets, before_per_second, per_second and new; `period` and
- * `before` are the two periods.  NULL: no memory.
+ * Turn two replies of GetDrops into one object.  `rows` are the drops of `now` that are new, or so much more frequent
+ * than `before` that chance does not explain it (significance.h), the largest growth first, each with before_packets,
+ * before_per_second, per_second and new; `period` and `before` are the two periods.  NULL: no memory.
  */
 json_t *compare_drops(const json_t *now, const json_t *before);
 
