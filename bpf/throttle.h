@@ -9,7 +9,7 @@
  * a new map.
  *
  *   interval_ns = 1 s / rate: 1,000 to 10^9, for a rate of 10^6 to 1 per second
- *   burst_ns = (burst - 1) * interval_ns: 0 to 10^15, for a burst of 1 to 10^6
+ *   burst_ns = (burst - 1) * interval_ns: 0 to 10^10, for a burst of 1 to 10^7
  *
  * So a full bucket admits exactly `burst` records at once, and no sum overflows.
  *

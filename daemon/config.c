@@ -20,6 +20,11 @@
 /* Sockets whose readers netflowd follows at once; 120 bytes each. */
 #define READERS 4096
 
+/* Seconds of the rate of records that can come at once. */
+#define DROPS_AT_ONCE 5
+#define JOURNEYS_AT_ONCE 2
+#define SLOTS_AT_ONCE 10
+
 /* In latency.slow: the time of a whole journey of any kind. */
 #define SEGMENT_TOTAL "total"
 
@@ -593,6 +598,9 @@ void config_print_value(const struct config *config, const struct setting *setti
 void config_backend(const struct config *config, struct backend_settings *settings)
 {
 	*settings = config->backend;
+	settings->drop_burst = DROPS_AT_ONCE * settings->drop_rate;
+	settings->journey_burst = JOURNEYS_AT_ONCE * settings->journey_rate;
+	settings->slots.burst = SLOTS_AT_ONCE * settings->slots.rate;
 	settings->evidence = infer_needs;
 	settings->reader_entries = READERS;
 	settings->governor = config->governor.on;

@@ -100,6 +100,8 @@ static void report(const char *what, int error, void *userdata)
 
 /* Clients that only root gets, unless they are more than half of all. */
 #define ROOT_CLIENTS 8
+/* Of so many clients one can be of the same user other than root. */
+#define USER_SHARE 4
 /* Bytes of the largest request. */
 #define MESSAGE_BYTES (64 << 10)
 /* Bytes of replies that can wait for all clients together, and of the largest reply. */
@@ -109,9 +111,10 @@ static void set_limits(const struct control_limits *limits, struct server_settin
 {
 	settings->max_clients = (unsigned int)limits->clients;
 	settings->root_clients = ROOT_CLIENTS;
-	settings->user_clients = (unsigned int)limits->user_clients;
+	settings->user_clients =
+		limits->clients < USER_SHARE ? 1 : (unsigned int)limits->clients / USER_SHARE;
 	settings->idle_ns = limits->idle_ns;
-	settings->stall_ns = limits->stall_ns;
+	settings->stall_ns = limits->idle_ns;
 	settings->max_message_bytes = MESSAGE_BYTES;
 	settings->max_queued_bytes = limits->queue_bytes;
 	settings->max_unsent_bytes = UNSENT_BYTES;

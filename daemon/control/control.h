@@ -29,9 +29,7 @@ struct rockets;
 /* Limits for clients; see the settings of section control. */
 struct control_limits {
 	uint64_t clients;
-	uint64_t user_clients; /* of one other user */
-	uint64_t idle_ns;      /* 0: no limit */
-	uint64_t stall_ns;     /* 0: no limit */
+	uint64_t idle_ns; /* 0: no limit */
 	uint64_t queue_bytes;
 };
 

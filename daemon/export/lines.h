@@ -17,7 +17,6 @@ struct lines_settings {
 	char path[PATH_MAX]; /* empty: no file */
 	uint64_t interval_ns;
 	uint64_t bytes; /* of the file, before it becomes PATH.1 */
-	uint64_t files; /* PATH.1 … PATH.files are kept; 0: none */
 };
 
 struct lines_stats {

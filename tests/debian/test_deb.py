@@ -146,15 +146,15 @@ def test_upgrade_takes_a_new_config_that_nobody_changed(root, packages, tmp_path
 def test_upgrade_keeps_what_the_administrator_wrote(root, packages, tmp_path):
     root.install(*packages.both)
     root.write(CONFIG, "[drops]\nrate = 7\n")
-    root.write(DROP_IN, "[drops]\nburst = 9\n")
+    root.write(DROP_IN, "[drops]\nrecent = 9\n")
     root.write("/etc/netflowd/alerts.d/own.conf", "")
     root.install(*newer(packages.both, tmp_path))
     assert root.read(CONFIG) == "[drops]\nrate = 7\n"
-    assert root.read(DROP_IN) == "[drops]\nburst = 9\n"
+    assert root.read(DROP_IN) == "[drops]\nrecent = 9\n"
     assert root.exists("/etc/netflowd/alerts.d/own.conf")
     assert root.read(f"{CONFIG}.dpkg-dist").startswith("# of the newer version\n")
     printed = root.output("netflowd", "--print-config")
-    assert f"# {CONFIG}:2\nrate = 7\n" in printed and f"# {DROP_IN}:2\nburst = 9\n" in printed
+    assert f"# {CONFIG}:2\nrate = 7\n" in printed and f"# {DROP_IN}:2\nrecent = 9\n" in printed
 
 
 def test_downgrade(root, packages, tmp_path):
@@ -193,9 +193,9 @@ def test_remove_and_purge(root, packages):
 
 def test_purge_keeps_files_of_the_administrator(root, packages):
     root.install(*packages.both)
-    root.write(DROP_IN, "[drops]\nburst = 9\n")
+    root.write(DROP_IN, "[drops]\nrecent = 9\n")
     root.run("dpkg", "--purge", "netflowd")
-    assert root.read(DROP_IN) == "[drops]\nburst = 9\n"
+    assert root.read(DROP_IN) == "[drops]\nrecent = 9\n"
     assert not root.exists(CONFIG)
 
 

@@ -15,7 +15,7 @@ from lab.net import run
 pytestmark = pytest.mark.usefixtures("bpf")
 
 COUNT = 12
-EVERY_DROP = ("drops.rate=1000000", "drops.burst=1000000")
+EVERY_DROP = "drops.rate=1000000"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def journey_names(daemon, pair):
 @pytest.mark.smoke
 def test_namespace_that_is_gone(start, silent_pair, removed):
     pair = silent_pair
-    daemon = start(*journeys.EVERY, *EVERY_DROP)
+    daemon = start(*journeys.EVERY, EVERY_DROP)
     assert pair.left.send_udp(pair.RIGHT4, 9, COUNT) == COUNT
     assert waiting.settled(lambda: daemon.dropped(pair.right_device, "ipv4/udp"), COUNT) == COUNT
     name = pair.right.name

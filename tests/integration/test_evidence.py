@@ -14,7 +14,7 @@ from lab.net import run
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
-EVERY_DROP = ("drops.rate=1000000", "drops.burst=1000000", "ring.bytes=16777216")
+EVERY_DROP = ("drops.rate=1000000", "ring.bytes=16777216")
 CAPACITY = 500
 SOUGHT_SECONDS = 1  # NETNS_SETTLED_NS in daemon/store/captures.c
 

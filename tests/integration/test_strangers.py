@@ -27,7 +27,7 @@ OTHER = 65533
 PROMPT_SECONDS = patience.seconds(0.05)
 ROUNDS = 6
 # Time-outs, so that a test need not wait for the default ones.
-SHORT = ("control.idle=1s", "control.stall=1s")
+SHORT = ("control.idle=1s",)
 
 
 @contextlib.contextmanager
@@ -146,7 +146,7 @@ def test_crowd_of_root(serve):
 
 
 def test_refused_client_learns_why(serve):
-    daemon = serve("control.user_clients=2")
+    daemon = serve("control.clients=8")
     with connect_as(NOBODY, daemon) as one, connect_as(NOBODY, daemon) as two:
         one.call("GetStatus")
         two.call("GetStatus")
@@ -170,9 +170,9 @@ def readable(path):
 
 
 def test_reader_that_stops(serve):
-    """A client that stops reading is disconnected after control.stall; a stream in which nothing
+    """A client that stops reading is disconnected after control.idle; a stream in which nothing
     happens is not."""
-    daemon = serve("control.stall=1s", "control.idle=1s")
+    daemon = serve("control.idle=1s")
     with connect_as(NOBODY, daemon) as stopped, daemon.client() as reading:
         stopped.send_bytes(hostile.DESCRIBE * 20)
         reading.monitor(filter="host 192.0.2.77")

@@ -406,3 +406,19 @@ TEST(test_print)
 		free(text);
 	}
 }
+
+/* What follows from the rates of records. */
+TEST(test_bursts)
+{
+	struct backend_settings settings;
+	struct config config;
+
+	config_init(&config);
+	config_backend(&config, &settings);
+	assert_int_equal(settings.drop_rate, 20);
+	assert_int_equal(settings.drop_burst, 100);
+	assert_int_equal(settings.journey_rate, 100);
+	assert_int_equal(settings.journey_burst, 200);
+	assert_int_equal(settings.slots.rate, 20);
+	assert_int_equal(settings.slots.burst, 200);
+}

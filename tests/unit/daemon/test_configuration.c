@@ -97,29 +97,28 @@ static void check_refused(int result, const char *place, const char *says)
 
 TEST(test_later_sources_win)
 {
-	static const char *const set[] = {"drops.burst=4"};
+	static const char *const set[] = {"drops.recent=4"};
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	const struct config *values;
 	char comment[PATH_MAX + 32];
 
-	put("main.conf", "# drops\n[drops]\nkeys = 1\nrate = 1\nburst = 1\nrecent = 1 ; few\n");
+	put("main.conf", "# drops\n[drops]\nkeys = 1 ; few\nrate = 1\nrecent = 1\n");
 	make_drop_ins();
-	put("main.conf.d/20-b.conf", "[drops]\nburst = 3\n");
-	put("main.conf.d/10-a.conf", "\n[drops]\nrate = 2\nburst = 2\n");
+	put("main.conf.d/20-b.conf", "[drops]\nrecent = 3\n");
+	put("main.conf.d/10-a.conf", "\n[drops]\nrate = 2\nrecent = 2\n");
 	put("main.conf.d/notes.txt", "not a drop-in");
 	put("main.conf.d/.30-c.conf", "not a drop-in");
 	assert_int_equal(read_all(&configuration, set, 1), 0);
 	values = configuration_values(configuration);
 	assert_int_equal(values->backend.drop_keys, 1);
 	assert_int_equal(values->backend.drop_rate, 2);
-	assert_int_equal(values->backend.drop_burst, 4);
-	assert_int_equal(values->drops_recent, 1);
+	assert_int_equal(values->drops_recent, 4);
 	assert_int_equal(configuration_files(configuration), 3);
 	snprintf(comment, sizeof(comment), "%s:3", path);
 	check_printed(configuration, comment, "keys = 1");
 	snprintf(comment, sizeof(comment), "%s.d/10-a.conf:3", path);
 	check_printed(configuration, comment, "rate = 2");
-	check_printed(configuration, "--set", "burst = 4");
+	check_printed(configuration, "--set", "recent = 4");
 	check_printed(configuration, "default", "idle = 10");
 }
 
@@ -217,7 +216,7 @@ TEST(test_long_comments_and_blanks)
 	memset(text + 2, 'x', 2000);
 	strcat(text, " = y\n[drops]\n  keys = 10\n\trate = 7\n  ; ");
 	memset(text + strlen(text), 'z', 1000);
-	strcat(text, "\n  burst = 8\nrtae = 1\n");
+	strcat(text, "\n  recent = 8\nrtae = 1\n");
 	put("main.conf", text);
 	check_refused(-EINVAL, "main.conf:7:", "did you mean drops.rate?");
 	*strstr(text, "rtae") = '#';
@@ -225,5 +224,5 @@ TEST(test_long_comments_and_blanks)
 	assert_int_equal(read_all(&configuration, NULL, 0), 0);
 	assert_int_equal(configuration_values(configuration)->backend.drop_keys, 10);
 	assert_int_equal(configuration_values(configuration)->backend.drop_rate, 7);
-	assert_int_equal(configuration_values(configuration)->backend.drop_burst, 8);
+	assert_int_equal(configuration_values(configuration)->drops_recent, 8);
 }

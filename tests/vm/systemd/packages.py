@@ -18,7 +18,6 @@ interval = 1s
 records = 1024
 [drops]
 rate = 1000000
-burst = 1000000
 """
 
 
