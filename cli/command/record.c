@@ -29,7 +29,7 @@ static const struct argument arguments[] = {
 	{},
 };
 
-struct recording {
+struct record_run {
 	const struct arguments *given;
 	char *const *program; /* and its arguments, NULL at the end; NULL: there is none */
 	struct netflowd *netflowd;
@@ -42,14 +42,14 @@ struct recording {
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-static void end(struct recording *recording)
+static void end(struct record_run *recording)
 {
 	if (!recording->ending)
 		netflowd_end(recording->netflowd);
 	recording->ending = true;
 }
 
-static void start_program(struct recording *recording)
+static void start_program(struct record_run *recording)
 {
 	int r = child_start(&recording->pid, recording->program, -1, 0);
 
@@ -61,7 +61,7 @@ static void start_program(struct recording *recording)
 }
 
 /* Notice the end of the program.  A program that is interrupted, or outlives the recording, is not worth a line. */
-static void reap_program(struct recording *recording)
+static void reap_program(struct record_run *recording)
 {
 	const char *name = recording->program ? recording->program[0] : "";
 	int status;
@@ -80,7 +80,7 @@ static void reap_program(struct recording *recording)
 }
 
 /* Returns whether a signal asks netflowctl to end. */
-static bool read_signals(struct recording *recording)
+static bool read_signals(struct record_run *recording)
 {
 	bool asked = false;
 	int number;
@@ -99,7 +99,7 @@ static bool read_signals(struct recording *recording)
 
 /* ---- the recording ------------------------------------------------------------------------- */
 
-static void on_begin(struct recording *recording)
+static void on_begin(struct record_run *recording)
 {
 	recording->begun = true;
 	if (recording->given->for_ns >= 0)
@@ -114,7 +114,7 @@ static void on_begin(struct recording *recording)
 }
 
 /* Print what netflowd prints; its first line says that it records.  Returns whether it has ended. */
-static bool read_lines(struct recording *recording)
+static bool read_lines(struct record_run *recording)
 {
 	const char *line;
 	bool ended;
@@ -130,7 +130,7 @@ static bool read_lines(struct recording *recording)
 }
 
 /* For how long poll(2) may wait: -1 without a limit. */
-static int patience(const struct recording *recording)
+static int patience(const struct record_run *recording)
 {
 	int64_t left = recording->until_ms - time_monotonic_ms();
 
@@ -141,7 +141,7 @@ static int patience(const struct recording *recording)
 	return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 
-static void follow(struct recording *recording)
+static void follow(struct record_run *recording)
 {
 	struct pollfd fds[] = {
 		{.fd = recording->signals, .events = POLLIN},
@@ -157,7 +157,7 @@ static void follow(struct recording *recording)
 }
 
 /* Wait until the program ends, for `ms` at most; -1: without a limit.  False: a signal asks to leave it alone. */
-static bool await_program(struct recording *recording, int64_t ms)
+static bool await_program(struct record_run *recording, int64_t ms)
 {
 	struct pollfd fd = {.fd = recording->signals, .events = POLLIN};
 	int64_t until = time_monotonic_ms() + ms, left = ms;
@@ -173,7 +173,7 @@ static bool await_program(struct recording *recording, int64_t ms)
 }
 
 /* The recording is over.  A program that still runs was only started for it; a second Ctrl-C leaves it alone. */
-static void leave_program(struct recording *recording)
+static void leave_program(struct record_run *recording)
 {
 	recording->ending = true;
 	read_signals(recording);
@@ -184,7 +184,7 @@ static void leave_program(struct recording *recording)
 	await_program(recording, -1);
 }
 
-static enum report_status record(struct recording *recording)
+static enum report_status record(struct record_run *recording)
 {
 	char buffer[32];
 	const char *words[7] = {"--record", recording->given->word};
@@ -219,7 +219,7 @@ static enum report_status record(struct recording *recording)
 
 static enum report_status run(struct session *session)
 {
-	struct recording recording = {
+	struct record_run recording = {
 		.given = &session->arguments,
 		.program = session->word_count ? session->words : NULL,
 		.signals = -1,

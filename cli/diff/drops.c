@@ -11,7 +11,7 @@
 #include "common/array.h"
 #include "common/json.h"
 
-struct cause {
+struct compared_cause {
 	char *key;
 	json_t *row;
 	uint64_t packets[2];
@@ -19,14 +19,14 @@ struct cause {
 	struct significance difference;
 };
 
-struct causes {
-	struct cause *at;
+struct compared_causes {
+	struct compared_cause *at;
 	size_t count, room;
 	double seconds[2];
 	bool reasons; /* both recordings have them */
 };
 
-static void causes_free(struct causes *causes)
+static void causes_free(struct compared_causes *causes)
 {
 	for (size_t i = 0; i < causes->count; i++) {
 		free(causes->at[i].key);
@@ -61,7 +61,7 @@ static json_t *reason_of(const json_t *row)
 }
 
 /* What identifies the cause of a row. */
-static json_t *cause_of(const struct causes *causes, const json_t *row)
+static json_t *cause_of(const struct compared_causes *causes, const json_t *row)
 {
 	return json_pack("{s:o*, s:o*, s:s*, s:s*, s:s}", "reason",
 			 causes->reasons ? reason_of(row) : NULL, "function", function_of(row),
@@ -70,7 +70,7 @@ static json_t *cause_of(const struct causes *causes, const json_t *row)
 }
 
 /* The cause with this row, which is stolen.  NULL: out of memory. */
-static struct cause *find_cause(struct causes *causes, json_t *row)
+static struct compared_cause *find_cause(struct compared_causes *causes, json_t *row)
 {
 	OWN_FREE char *key = row ? json_dumps(row, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	OWN_JSON json_t *owned = row;
@@ -80,18 +80,19 @@ static struct cause *find_cause(struct causes *causes, json_t *row)
 			return &causes->at[i];
 	if (!key || ARRAY_GROW(causes->at, causes->count, causes->room) < 0)
 		return NULL;
-	causes->at[causes->count] = (struct cause){.key = TAKE_PTR(key), .row = TAKE_PTR(owned)};
+	causes->at[causes->count] =
+		(struct compared_cause){.key = TAKE_PTR(key), .row = TAKE_PTR(owned)};
 	return &causes->at[causes->count++];
 }
 
-static int add_rows(struct causes *causes, const struct diff_side *side, size_t which)
+static int add_rows(struct compared_causes *causes, const struct diff_side *side, size_t which)
 {
 	const json_t *row;
 	size_t i;
 
 	json_array_foreach(json_object_get(side->drops, "rows"), i, row)
 	{
-		struct cause *cause = find_cause(causes, cause_of(causes, row));
+		struct compared_cause *cause = find_cause(causes, cause_of(causes, row));
 
 		if (!cause)
 			return -ENOMEM;
@@ -102,14 +103,14 @@ static int add_rows(struct causes *causes, const struct diff_side *side, size_t 
 
 /* ---- the comparison -------------------------------------------------------------------------- */
 
-static int compare(struct causes *causes)
+static int compare(struct compared_causes *causes)
 {
 	OWN_FREE struct significance **results = calloc(causes->count + 1, sizeof(*results));
 
 	if (!results)
 		return -ENOMEM;
 	for (size_t i = 0; i < causes->count; i++) {
-		struct cause *cause = &causes->at[i];
+		struct compared_cause *cause = &causes->at[i];
 
 		for (size_t side = 0; side < 2; side++)
 			cause->per_second[side] =
@@ -121,7 +122,7 @@ static int compare(struct causes *causes)
 	return significance_correct(results, causes->count);
 }
 
-static double change(const struct cause *cause)
+static double change(const struct compared_cause *cause)
 {
 	return fabs(cause->per_second[1] - cause->per_second[0]);
 }
@@ -129,7 +130,7 @@ static double change(const struct cause *cause)
 /* Significant ones first, then by the change in packets per second. */
 static int by_change(const void *a, const void *b)
 {
-	const struct cause *one = a, *other = b;
+	const struct compared_cause *one = a, *other = b;
 	bool significant = significance_mark(&one->difference);
 
 	if (significant != !!significance_mark(&other->difference))
@@ -137,7 +138,7 @@ static int by_change(const void *a, const void *b)
 	return ORDER(change(other), change(one));
 }
 
-static const char *mark_of(const struct cause *cause)
+static const char *mark_of(const struct compared_cause *cause)
 {
 	int mark = significance_mark(&cause->difference);
 
@@ -148,13 +149,13 @@ static const char *mark_of(const struct cause *cause)
 	return NULL;
 }
 
-static json_t *numbers(const struct cause *cause, size_t side)
+static json_t *numbers(const struct compared_cause *cause, size_t side)
 {
 	return json_pack("{s:I, s:f}", "packets", json_count(cause->packets[side]), "per_second",
 			 cause->per_second[side]);
 }
 
-static int add_numbers(const struct cause *cause)
+static int add_numbers(const struct compared_cause *cause)
 {
 	const char *mark = mark_of(cause);
 
@@ -171,7 +172,7 @@ static int add_numbers(const struct cause *cause)
 	return 0;
 }
 
-static json_t *rows_of_causes(struct causes *causes)
+static json_t *rows_of_causes(struct compared_causes *causes)
 {
 	OWN_JSON json_t *rows = json_array();
 	size_t tests = 0;
@@ -194,7 +195,7 @@ static json_t *not_compared(const char *reason)
 
 json_t *diff_drops(const struct diff_side sides[2])
 {
-	OWN_CAUSES struct causes causes = {};
+	OWN_CAUSES struct compared_causes causes = {};
 	const char *reasons[2];
 
 	for (size_t i = 0; i < 2; i++) {

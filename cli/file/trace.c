@@ -14,7 +14,7 @@
 #define CPUS_PID NO_TASK
 #define FURTHER_TID (2 * NO_TASK)
 
-struct journey {
+struct traced_journey {
 	json_t *record;
 	uint64_t begin_ns; /* since 1970 */
 	uint64_t end_ns;
@@ -31,7 +31,7 @@ struct track {
 };
 
 struct trace {
-	struct journey *journeys;
+	struct traced_journey *journeys;
 	size_t count;
 	struct track *tracks;
 	size_t tracks_count;
@@ -68,7 +68,7 @@ size_t trace_records(const struct trace *trace)
 int trace_add(struct trace *trace, const json_t *record)
 {
 	const json_t *stages = json_object_get(record, "stages");
-	struct journey *journeys, journey = {};
+	struct traced_journey *journeys, journey = {};
 	size_t count = json_array_size(stages);
 
 	if (!count || !field_epoch(json_array_get(stages, 0), "time", &journey.begin_ns))
@@ -152,7 +152,7 @@ static int name_track(struct trace *trace, const struct track *track, bool new_p
 }
 
 /* Find the track for a journey: the first of its reader or CPU that is free when the journey begins, or a new one. */
-static int find_track(struct trace *trace, const struct journey *journey, size_t *number)
+static int find_track(struct trace *trace, const struct traced_journey *journey, size_t *number)
 {
 	struct track new = track_for(journey->record), *tracks;
 	bool new_process = true;
@@ -205,7 +205,7 @@ static json_t *arguments_of(const json_t *record)
 	return args;
 }
 
-static int add_segments(struct trace *trace, const struct journey *journey,
+static int add_segments(struct trace *trace, const struct traced_journey *journey,
 			const struct track *track)
 {
 	const json_t *stages = json_object_get(journey->record, "stages");
@@ -234,7 +234,7 @@ static int add_segments(struct trace *trace, const struct journey *journey,
 
 static int by_begin(const void *one, const void *other)
 {
-	const struct journey *a = one, *b = other;
+	const struct traced_journey *a = one, *b = other;
 
 	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
@@ -242,7 +242,7 @@ static int by_begin(const void *one, const void *other)
 static int add_paths(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->count; i++) {
-		const struct journey *journey = &trace->journeys[i];
+		const struct traced_journey *journey = &trace->journeys[i];
 		size_t number;
 		int r = find_track(trace, journey, &number);
 

@@ -60,7 +60,7 @@ static int put_drops(struct page *page, const struct drop_rates *drops)
 /* ---- latency ------------------------------------------------------------- */
 
 /* Widen the axis to cover all values of this interval. */
-static void widen_axis(struct frame *frame, const struct reading *reading)
+static void widen_axis(struct frame *frame, const struct live_reading *reading)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(shown_segments); i++) {
 		unsigned int first, last;
@@ -99,7 +99,7 @@ static struct axis fit_axis(const struct frame *frame, const struct page *page)
 	return axis;
 }
 
-static void put_segment(struct table *table, const struct reading *reading,
+static void put_segment(struct table *table, const struct live_reading *reading,
 			enum reading_segment_id id, const struct axis *axis, bool utf8)
 {
 	const struct reading_segment *segment = &reading->segments[id];
@@ -134,7 +134,7 @@ static void put_axis(struct page *page, const struct axis *axis)
 		  units_duration(bucket_rows_below(&rows, axis->count - 1)).s);
 }
 
-static int put_latency(struct frame *frame, struct page *page, const struct reading *reading)
+static int put_latency(struct frame *frame, struct page *page, const struct live_reading *reading)
 {
 	static const char *const durations[] = {"p50", "p99", "max ≤"};
 	const struct term *term = page_term(page);
@@ -164,7 +164,7 @@ static int put_latency(struct frame *frame, struct page *page, const struct read
 
 /* ---- the whole frame ------------------------------------------------------ */
 
-int frame_put(struct frame *frame, struct page *page, const struct reading *reading,
+int frame_put(struct frame *frame, struct page *page, const struct live_reading *reading,
 	      int64_t interval_ms)
 {
 	int drops, latency;

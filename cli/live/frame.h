@@ -22,7 +22,7 @@ void frame_done(struct frame *frame);
  * Put the frame on the page, fitted to the page's limits.  `interval_ms` is the time from one frame to the next.
  * 0 or -ENOMEM.
  */
-int frame_put(struct frame *frame, struct page *page, const struct reading *reading,
+int frame_put(struct frame *frame, struct page *page, const struct live_reading *reading,
 	      int64_t interval_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/live/history.h"
 
-void history_add(struct history *history, const struct reading *reading)
+void history_add(struct live_history *history, const struct live_reading *reading)
 {
 	size_t at = history->count % HISTORY_READINGS;
 
@@ -24,7 +24,7 @@ void history_add(struct history *history, const struct reading *reading)
 	history->count++;
 }
 
-size_t history_values(const struct history *history, const uint64_t row[HISTORY_READINGS],
+size_t history_values(const struct live_history *history, const uint64_t row[HISTORY_READINGS],
 		      uint64_t *values, size_t limit)
 {
 	size_t held = history->count < HISTORY_READINGS ? history->count : HISTORY_READINGS;

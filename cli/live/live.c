@@ -28,8 +28,8 @@ struct live {
 	bool redraw;
 	const char *asked; /* the method that was called and not answered, for reports */
 	int64_t readings;
-	struct reading *reading; /* the newest */
-	int64_t reading_ms;	 /* its time_monotonic_ms() */
+	struct live_reading *reading; /* the newest */
+	int64_t reading_ms;	      /* its time_monotonic_ms() */
 	struct away away;
 	bool afresh; /* the next reading is the first one of another daemon, and compares with none */
 };
@@ -152,7 +152,7 @@ static int ask(void *data, const char *method, json_t *parameters, int64_t extra
 static int read_once(struct live *live)
 {
 	struct controls *controls = &live->controls;
-	struct reading *reading = NULL;
+	struct live_reading *reading = NULL;
 	/* Not in the first reading, which only gives the second one something to compare with. */
 	const struct reading_scope scope = {
 		.device = controls_device(controls),
@@ -166,7 +166,7 @@ static int read_once(struct live *live)
 	if (r)
 		return r;
 	if (first)
-		controls->view.history = (struct history){};
+		controls->view.history = (struct live_history){};
 	controls->restart = false;
 	live->afresh = false;
 	reading_free(&live->reading);

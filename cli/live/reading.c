@@ -86,7 +86,8 @@ static bool growth(const json_t *now, const json_t *before, const char *name, ui
  * The kernel's own counts, where the probes saw a part.  What was received is exact; of what was sent, both are parts,
  * because the counters of some devices cannot be read.
  */
-static void compare_counted(struct reading *reading, const struct reading *before, double seconds)
+static void compare_counted(struct live_reading *reading, const struct live_reading *before,
+			    double seconds)
 {
 	const json_t *now = json_object_get(json_object_get(reading->status, "packets"), "counted");
 	const json_t *old = json_object_get(json_object_get(before->status, "packets"), "counted");
@@ -105,7 +106,7 @@ static void compare_counted(struct reading *reading, const struct reading *befor
 }
 
 /* Whether all packets were followed, and to their end. */
-static bool was_whole(const struct reading *reading, const struct reading *before)
+static bool was_whole(const struct live_reading *reading, const struct live_reading *before)
 {
 	uint64_t passed = 0, overwritten = 0;
 
@@ -116,7 +117,7 @@ static bool was_whole(const struct reading *reading, const struct reading *befor
 	return !passed && !overwritten;
 }
 
-static void compare_packets(struct reading *reading, const struct reading *before)
+static void compare_packets(struct live_reading *reading, const struct live_reading *before)
 {
 	const json_t *packets = json_object_get(reading->status, "packets");
 
@@ -141,7 +142,7 @@ static void compare_packets(struct reading *reading, const struct reading *befor
 }
 
 /* The count of the followed journeys is no rate of packets; the latency of all devices estimates that. */
-static void estimate_delivered(struct reading *reading, const struct reading_scope *scope)
+static void estimate_delivered(struct live_reading *reading, const struct reading_scope *scope)
 {
 	if (!reading->whole)
 		reading->packets_per_second[READING_DELIVERED] =
@@ -149,8 +150,8 @@ static void estimate_delivered(struct reading *reading, const struct reading_sco
 				      : reading->segments[READING_RX_TOTAL].per_second;
 }
 
-static int read_status(struct reading *reading, const struct reading *before, reading_ask ask,
-		       void *data, const struct reading_scope *scope)
+static int read_status(struct live_reading *reading, const struct live_reading *before,
+		       reading_ask ask, void *data, const struct reading_scope *scope)
 {
 	json_t *measure = scope->measure_ms ? session_number(scope->measure_ms) : NULL;
 	int r = ask(data, "io.netflowd.GetStatus",
@@ -178,8 +179,8 @@ static int64_t read_at_ns(const json_t *reply)
 	return (int64_t)field_count_or(reply, "elapsed_ns", (uint64_t)now_ns());
 }
 
-static int read_drops(struct reading *reading, const struct reading *before, reading_ask ask,
-		      void *data, const struct reading_scope *scope)
+static int read_drops(struct live_reading *reading, const struct live_reading *before,
+		      reading_ask ask, void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
 	int r = ask(data, "io.netflowd.GetDrops", device_parameter(scope), 0, &reply);
@@ -195,7 +196,7 @@ static int read_drops(struct reading *reading, const struct reading *before, rea
 
 /* ---- latency ------------------------------------------------------------- */
 
-static struct reading_segment *find_segment(struct reading *reading, const json_t *latency)
+static struct reading_segment *find_segment(struct live_reading *reading, const json_t *latency)
 {
 	const char *direction = field_text(latency, "direction");
 	const char *name = field_text(latency, "segment");
@@ -215,7 +216,7 @@ static uint64_t unfollowed_of(const json_t *latency)
 									       : 0;
 }
 
-static int add_latency(struct reading *reading, const json_t *latency)
+static int add_latency(struct live_reading *reading, const json_t *latency)
 {
 	struct reading_segment *segment = find_segment(reading, latency);
 	uint64_t max_ns = field_count_or(latency, "max_ns", 0);
@@ -244,8 +245,8 @@ static int compare_segment(struct reading_segment *segment, const struct reading
 	return 0;
 }
 
-static int read_latency(struct reading *reading, const struct reading *before, reading_ask ask,
-			void *data, const struct reading_scope *scope)
+static int read_latency(struct live_reading *reading, const struct live_reading *before,
+			reading_ask ask, void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
 	const json_t *latency;
@@ -283,8 +284,8 @@ static int read_latency(struct reading *reading, const struct reading *before, r
 
 /* ---- napi ---------------------------------------------------------------- */
 
-static int read_polls(struct reading *reading, const struct reading *before, reading_ask ask,
-		      void *data, const struct reading_scope *scope)
+static int read_polls(struct live_reading *reading, const struct live_reading *before,
+		      reading_ask ask, void *data, const struct reading_scope *scope)
 {
 	json_t *reply = NULL;
 	int r = ask(data, "io.netflowd.GetNapi",
@@ -302,10 +303,10 @@ static int read_polls(struct reading *reading, const struct reading *before, rea
 
 /* ---- the whole reading ---------------------------------------------------- */
 
-int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
-		const struct reading_scope *scope)
+int reading_new(struct live_reading **reading, const struct live_reading *before, reading_ask ask,
+		void *data, const struct reading_scope *scope)
 {
-	OWN_READING struct reading *new = calloc(1, sizeof(*new));
+	OWN_READING struct live_reading *new = calloc(1, sizeof(*new));
 	int r;
 
 	if (!new)
@@ -325,9 +326,9 @@ int reading_new(struct reading **reading, const struct reading *before, reading_
 	return 0;
 }
 
-void reading_free(struct reading **reading)
+void reading_free(struct live_reading **reading)
 {
-	struct reading *old = *reading;
+	struct live_reading *old = *reading;
 
 	if (!old)
 		return;

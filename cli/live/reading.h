@@ -55,7 +55,7 @@ struct reading_segment {
 	bool estimate;		  /* the interval has such packets */
 };
 
-struct reading {
+struct live_reading {
 	json_t *status;	  /* the GetStatus reply */
 	int64_t drops_ns; /* CLOCK_MONOTONIC at which each of the other replies arrived */
 	int64_t latency_ns;
@@ -91,9 +91,9 @@ const char *reading_segment_name(enum reading_segment_id id);
  * Take a reading.  `before` is an earlier reading of the same device, to calculate rates from, or NULL.  0, -ENOMEM, or
  * the error of `ask`.
  */
-int reading_new(struct reading **reading, const struct reading *before, reading_ask ask, void *data,
-		const struct reading_scope *scope);
-void reading_free(struct reading **reading);
+int reading_new(struct live_reading **reading, const struct live_reading *before, reading_ask ask,
+		void *data, const struct reading_scope *scope);
+void reading_free(struct live_reading **reading);
 #define OWN_READING CLEANUP(reading_free)
 
 #endif

@@ -18,7 +18,7 @@ void summary_done(struct summary *summary)
 	summary->measured = NULL;
 }
 
-void summary_note(struct summary *summary, const struct reading *reading)
+void summary_note(struct summary *summary, const struct live_reading *reading)
 {
 	json_t *cost = json_object_get(reading->status, "cost");
 
@@ -79,7 +79,7 @@ static void put_header(struct page *page, const json_t *status, int64_t interval
 	page_end(page);
 }
 
-static void put_packets(struct page *page, const struct reading *reading)
+static void put_packets(struct page *page, const struct live_reading *reading)
 {
 	static const char *const words[READING_PACKETS_COUNT] = {
 		[READING_RECEIVED] = "received",       [READING_DELIVERED] = "delivered",
@@ -153,8 +153,8 @@ static void put_ledger(struct page *page, const json_t *status)
 	page_end(page);
 }
 
-void summary_put(const struct summary *summary, struct page *page, const struct reading *reading,
-		 int64_t interval_ms)
+void summary_put(const struct summary *summary, struct page *page,
+		 const struct live_reading *reading, int64_t interval_ms)
 {
 	put_header(page, reading->status, interval_ms);
 	put_packets(page, reading);

@@ -14,10 +14,10 @@ struct summary {
 void summary_done(struct summary *summary);
 
 /* Keep the cost of the programs if the reading measured it.  Call it before summary_put(). */
-void summary_note(struct summary *summary, const struct reading *reading);
+void summary_note(struct summary *summary, const struct live_reading *reading);
 
 /* Put the lines on the page.  `interval_ms` is the time from one frame to the next. */
-void summary_put(const struct summary *summary, struct page *page, const struct reading *reading,
-		 int64_t interval_ms);
+void summary_put(const struct summary *summary, struct page *page,
+		 const struct live_reading *reading, int64_t interval_ms);
 
 #endif

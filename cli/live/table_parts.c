@@ -11,7 +11,7 @@ void table_parts_rate(struct table *table, double per_second, enum page_style st
 	table_cell(table, per_second > 0 ? style : PAGE_PLAIN, "%s", rate_text(per_second).s);
 }
 
-void table_parts_segment(struct table *table, const struct reading *reading,
+void table_parts_segment(struct table *table, const struct live_reading *reading,
 			 enum reading_segment_id id)
 {
 	const struct reading_segment *segment = &reading->segments[id];

@@ -18,7 +18,7 @@
 void table_parts_rate(struct table *table, double per_second, enum page_style style);
 
 /* Begin the row of a segment: its name, and its rate; "-" if it never had a packet. */
-void table_parts_segment(struct table *table, const struct reading *reading,
+void table_parts_segment(struct table *table, const struct live_reading *reading,
 			 enum reading_segment_id id);
 
 /* Put a table of drops; `title` is the header of the first column, the reason.  0 or -ENOMEM. */

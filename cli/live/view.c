@@ -5,8 +5,8 @@
 #include "cli/show/coverage.h"
 #include "common/array.h"
 
-static int put_overview(struct view_state *state, struct page *page, const struct reading *reading,
-			size_t *rows)
+static int put_overview(struct view_state *state, struct page *page,
+			const struct live_reading *reading, size_t *rows)
 {
 	*rows = 0;
 	return frame_put(&state->frame, page, reading, state->interval_ms);
@@ -25,7 +25,7 @@ void view_done(struct view_state *state)
 	frame_done(&state->frame);
 }
 
-void view_note(struct view_state *state, const struct reading *reading)
+void view_note(struct view_state *state, const struct live_reading *reading)
 {
 	summary_note(&state->frame.summary, reading);
 	history_add(&state->history, reading);
@@ -87,7 +87,7 @@ static void put_help(struct page *page)
 		"Rates and percentiles cover the last interval. If you choose a device, drops, latency and polls show that device only; the packets in the overview, the softirqs and the ledger always cover all devices.");
 }
 
-int view_put(struct view_state *state, struct page *page, const struct reading *reading,
+int view_put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	     const char *device)
 {
 	const struct view *view = views[state->shown];

@@ -27,7 +27,7 @@ struct view_state {
 	bool paused;
 	int64_t interval_ms;
 	struct frame frame;
-	struct history history;
+	struct live_history history;
 };
 
 struct view {
@@ -35,7 +35,7 @@ struct view {
 	const char *const *
 		orders; /* names of the orders of its rows, ended by NULL; NULL if there is one only */
 	/* Put the view on the page; set *rows to the length of the table that scrolls, or 0.  0 or -ENOMEM. */
-	int (*put)(struct view_state *state, struct page *page, const struct reading *reading,
+	int (*put)(struct view_state *state, struct page *page, const struct live_reading *reading,
 		   size_t *rows);
 };
 
@@ -48,7 +48,7 @@ extern const struct view view_ledger;
 void view_done(struct view_state *state);
 
 /* Add a new reading to the history. */
-void view_note(struct view_state *state, const struct reading *reading);
+void view_note(struct view_state *state, const struct live_reading *reading);
 
 /* Switch to the next order of the rows. */
 void view_sort(struct view_state *state);
@@ -57,7 +57,7 @@ void view_sort(struct view_state *state);
  * Put the names of the views, then the current view or the help.  `device` is the only device of the reading, or NULL.
  * 0 or -ENOMEM.
  */
-int view_put(struct view_state *state, struct page *page, const struct reading *reading,
+int view_put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	     const char *device);
 
 /* Put the list of keys, without ending the line. */

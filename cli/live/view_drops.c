@@ -54,7 +54,7 @@ static void put_history(const struct view_state *state, struct page *page)
 	page_line(page, PAGE_BAD, "%s", chart_sparkline(values, count, term->utf8).s);
 }
 
-static int put(struct view_state *state, struct page *page, const struct reading *reading,
+static int put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	       size_t *rows)
 {
 	size_t order = state->order[VIEW_DROPS], count = reading->drops.count;

@@ -30,7 +30,7 @@ static bool above(size_t order, const struct reading_segment *a, const struct re
 }
 
 /* Insertion sort: it is stable, so that equal segments stay in the order of the path, and there are few segments. */
-static void sort(size_t order, const struct reading *reading, size_t *ids)
+static void sort(size_t order, const struct live_reading *reading, size_t *ids)
 {
 	for (size_t i = 0; i < READING_SEGMENTS_COUNT; i++) {
 		size_t at = i;
@@ -85,7 +85,7 @@ static void put_durations(struct table *table, const struct reading_segment *seg
 }
 
 static void put_segment(struct table *table, const struct view_state *state,
-			const struct reading *reading, size_t id, const struct term *term)
+			const struct live_reading *reading, size_t id, const struct term *term)
 {
 	const struct reading_segment *segment = &reading->segments[id];
 	uint64_t values[HISTORY_READINGS];
@@ -97,7 +97,7 @@ static void put_segment(struct table *table, const struct view_state *state,
 	table_cell(table, PAGE_GOOD, "%s", chart_sparkline(values, count, term->utf8).s);
 }
 
-static int put(struct view_state *state, struct page *page, const struct reading *reading,
+static int put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	       size_t *rows)
 {
 	const struct term *term = page_term(page);

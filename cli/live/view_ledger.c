@@ -5,7 +5,7 @@
 #include "cli/show/kernel_tables.h"
 #include "cli/show/ledger.h"
 
-static int put(struct view_state *state, struct page *page, const struct reading *reading,
+static int put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	       size_t *rows)
 {
 	const json_t *status = reading->status;

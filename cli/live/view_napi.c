@@ -104,7 +104,7 @@ static int put_devices(struct page *page, device_pointer *devices, size_t count)
 	return table_put(table, page);
 }
 
-static int put(struct view_state *state, struct page *page, const struct reading *reading,
+static int put(struct view_state *state, struct page *page, const struct live_reading *reading,
 	       size_t *rows)
 {
 	const struct polls *polls = &reading->polls;

@@ -34,7 +34,7 @@ struct alert_measure {
 };
 
 /* One reading while it is taken. */
-struct reading {
+struct measuring {
 	struct alert_measure *measure;
 	const struct alert_rule *rule;
 	const struct alert_source *source;
@@ -78,7 +78,7 @@ void alert_measure_free(struct alert_measure **measure)
 }
 
 /* Set the value from the growth of a counter: a count, or a rate. */
-static void read_window(struct reading *reading, uint64_t total)
+static void read_window(struct measuring *reading, uint64_t total)
 {
 	struct alert_window *window = &reading->measure->window;
 	struct alert_reading *to = reading->to;
@@ -93,7 +93,7 @@ static void read_window(struct reading *reading, uint64_t total)
 }
 
 /* Add a part of the sum to `detail`, by name, if it grew within the window. */
-static void read_part(struct reading *reading, int part, const char *name, uint64_t total)
+static void read_part(struct measuring *reading, int part, const char *name, uint64_t total)
 {
 	struct alert_window *window = &reading->measure->part[part];
 	char *detail = reading->to->detail;
@@ -123,7 +123,7 @@ static bool asks_what(const struct alert_rule *rule)
 
 static int add_drops(const struct alert_drops *drops, void *userdata)
 {
-	struct reading *reading = userdata;
+	struct measuring *reading = userdata;
 	char protocol[PACKET_PROTOCOL_MAX];
 	bool moved;
 
@@ -152,7 +152,7 @@ static int add_drops(const struct alert_drops *drops, void *userdata)
  * "NO_SOCKET 381 of 400 (95.2 %), 380 of these at udp_rcv+0x1f on device eth0, netns 4026531840"; on a
  * kernel without drop reasons, and if none could be inferred, "380 of 400 at …".
  */
-static void describe_origin(const struct reading *reading)
+static void describe_origin(const struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	struct alert_reading *to = reading->to;
@@ -181,7 +181,7 @@ static void describe_origin(const struct reading *reading)
  * How much the drops of a rule have grown that counts them everywhere.  If it asks what they are, keys that fold into a
  * mixed sum leave its total.  What all other keys grew is then the least that it can be.
  */
-static uint64_t grown_everywhere(const struct reading *reading)
+static uint64_t grown_everywhere(const struct measuring *reading)
 {
 	const struct alert_measure *measure = reading->measure;
 	uint64_t more = reading->total > measure->sum ? reading->total - measure->sum : 0;
@@ -192,7 +192,7 @@ static uint64_t grown_everywhere(const struct reading *reading)
 	return reading->mixed != measure->mixed && least > more ? least : more;
 }
 
-static int read_drops(struct reading *reading)
+static int read_drops(struct measuring *reading)
 {
 	struct alert_measure *measure = reading->measure;
 	const struct alert_source *source = reading->source;
@@ -226,7 +226,7 @@ static int read_drops(struct reading *reading)
 
 static int add_device(const struct alert_device *device, void *userdata)
 {
-	struct reading *reading = userdata;
+	struct measuring *reading = userdata;
 
 	if (!alert_rule_takes(reading->rule, device->name, device->netns))
 		return 0;
@@ -246,7 +246,7 @@ static void describe_worst(struct alert_reading *to, const struct alert_rule *ru
 		 segment_name_text(segment_histograms[rule->segment].name).s);
 }
 
-static int read_latency(struct reading *reading)
+static int read_latency(struct measuring *reading)
 {
 	struct alert_quantiles *quantiles = reading->measure->quantiles;
 	const struct alert_source *source = reading->source;
@@ -280,7 +280,7 @@ static int read_latency(struct reading *reading)
 
 static int add_slots(const struct alert_slots *slots, void *userdata)
 {
-	struct reading *reading = userdata;
+	struct measuring *reading = userdata;
 	struct alert_slots *sum = &reading->slots;
 
 	if (!alert_rule_takes(reading->rule, slots->device, slots->netns))
@@ -296,7 +296,7 @@ static int add_slots(const struct alert_slots *slots, void *userdata)
 	return 0;
 }
 
-static int read_slots(struct reading *reading)
+static int read_slots(struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	const struct alert_slots *sum = &reading->slots;
@@ -318,7 +318,7 @@ static int read_slots(struct reading *reading)
 
 /* ---- the daemon and the host --------------------------------------------- */
 
-static int read_squeezed(struct reading *reading)
+static int read_squeezed(struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	uint64_t squeezed;
@@ -330,7 +330,7 @@ static int read_squeezed(struct reading *reading)
 }
 
 /* Turn the growth of the gaps into their share of the events that began in the window; few gaps are no share. */
-static void read_share(struct reading *reading, uint64_t begun)
+static void read_share(struct measuring *reading, uint64_t begun)
 {
 	struct alert_window *window = &reading->measure->begun;
 	struct alert_reading *to = reading->to;
@@ -349,7 +349,7 @@ static void read_share(struct reading *reading, uint64_t begun)
 		 units_count(growth).s);
 }
 
-static int read_ledger(struct reading *reading)
+static int read_ledger(struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	struct alert_ledger ledger = {0};
@@ -369,7 +369,7 @@ static int read_ledger(struct reading *reading)
 	return 0;
 }
 
-static int read_probes(struct reading *reading)
+static int read_probes(struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	struct alert_probes probes = {0};
@@ -384,7 +384,7 @@ static int read_probes(struct reading *reading)
 	return 0;
 }
 
-static int read_pause(struct reading *reading)
+static int read_pause(struct measuring *reading)
 {
 	const struct alert_source *source = reading->source;
 	const char *paused = source->paused ? source->paused(source->userdata) : NULL;
@@ -400,7 +400,7 @@ static int read_pause(struct reading *reading)
 
 static const struct {
 	enum alert_input input;
-	int (*read)(struct reading *reading);
+	int (*read)(struct measuring *reading);
 } readers[ALERT_KIND_COUNT] = {
 	[ALERT_SLOT_OVERFLOW] = {ALERT_INPUT_SLOTS, read_slots},
 	[ALERT_NEAR_MISS_RATE] = {ALERT_INPUT_SLOTS, read_slots},
@@ -463,7 +463,7 @@ void alert_measure_read(struct alert_measure *measure, struct alert_rule *rule,
 			const struct alert_source *source, uint64_t now, struct alert_reading *to)
 {
 	const char *missing = source->missing(source->userdata, readers[rule->kind].input, rule);
-	struct reading reading = {
+	struct measuring reading = {
 		.measure = measure, .rule = rule, .source = source, .now = now, .to = to};
 	int r;
 

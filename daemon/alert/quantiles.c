@@ -10,8 +10,8 @@
 #define READINGS (ALERT_QUANTILES_PARTS + 1)
 
 /* The readings of a device; readings from before it existed are all zero. */
-struct series {
-	struct series *next;
+struct device_times {
+	struct device_times *next;
 	char name[NF_DEVICE_NAME + 1];
 	uint64_t identity;
 	uint32_t ifindex, netns;
@@ -21,8 +21,8 @@ struct series {
 
 struct alert_quantiles {
 	uint64_t span_ns;
-	struct series *series, **end; /* in the order in which the devices were added first */
-	struct series *
+	struct device_times *series, **end; /* in the order in which the devices were added first */
+	struct device_times *
 		expected; /* readings have the same order, so the next device is most probably this */
 	size_t count, at; /* readings kept, and the newest one */
 	uint64_t time_ns[READINGS];
@@ -40,9 +40,9 @@ int alert_quantiles_new(struct alert_quantiles **quantiles, uint64_t span_ns)
 	return 0;
 }
 
-static void forget(struct series **link)
+static void forget(struct device_times **link)
 {
-	struct series *old = *link;
+	struct device_times *old = *link;
 
 	*link = old->next;
 	free(old);
@@ -70,12 +70,12 @@ void alert_quantiles_begin(struct alert_quantiles *quantiles, uint64_t now)
 	quantiles->time_ns[quantiles->at] = now;
 	if (quantiles->count < READINGS)
 		quantiles->count++;
-	for (struct series *series = quantiles->series; series; series = series->next)
+	for (struct device_times *series = quantiles->series; series; series = series->next)
 		series->seen = false;
 	quantiles->expected = quantiles->series;
 }
 
-static bool is_of(const struct series *series, const struct alert_device *device)
+static bool is_of(const struct device_times *series, const struct alert_device *device)
 {
 	const char *name = device->name ? device->name : "";
 
@@ -86,13 +86,13 @@ static bool is_of(const struct series *series, const struct alert_device *device
 				: !strncmp(series->name, name, NF_DEVICE_NAME);
 }
 
-static struct series *find(const struct alert_quantiles *quantiles,
-			   const struct alert_device *device)
+static struct device_times *find(const struct alert_quantiles *quantiles,
+				 const struct alert_device *device)
 {
-	for (struct series *series = quantiles->expected; series; series = series->next)
+	for (struct device_times *series = quantiles->expected; series; series = series->next)
 		if (is_of(series, device))
 			return series;
-	for (struct series *series = quantiles->series; series != quantiles->expected;
+	for (struct device_times *series = quantiles->series; series != quantiles->expected;
 	     series = series->next)
 		if (is_of(series, device))
 			return series;
@@ -102,7 +102,7 @@ static struct series *find(const struct alert_quantiles *quantiles,
 int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_device *device,
 			const struct nf_hist *hist)
 {
-	struct series *series = find(quantiles, device);
+	struct device_times *series = find(quantiles, device);
 
 	if (!series) {
 		series = calloc(1, sizeof(*series));
@@ -124,7 +124,7 @@ int alert_quantiles_add(struct alert_quantiles *quantiles, const struct alert_de
 
 void alert_quantiles_end(struct alert_quantiles *quantiles)
 {
-	for (struct series **link = &quantiles->series; *link;) {
+	for (struct device_times **link = &quantiles->series; *link;) {
 		if (!(*link)->seen)
 			forget(link);
 		else
@@ -170,7 +170,7 @@ bool alert_quantiles_worst(const struct alert_quantiles *quantiles, double q, ui
 	size_t from = base(quantiles);
 	bool found = false;
 
-	for (const struct series *series = quantiles->series; series; series = series->next) {
+	for (const struct device_times *series = quantiles->series; series; series = series->next) {
 		struct nf_hist hist = series->reading[quantiles->at];
 		uint64_t ns;
 
@@ -192,7 +192,7 @@ bool alert_quantiles_sparse(const struct alert_quantiles *quantiles, uint64_t at
 {
 	size_t from = base(quantiles);
 
-	for (const struct series *series = quantiles->series; series; series = series->next) {
+	for (const struct device_times *series = quantiles->series; series; series = series->next) {
 		struct nf_hist hist = series->reading[quantiles->at];
 
 		subtract(&hist, &series->reading[from]);

@@ -21,7 +21,7 @@
 #define US INT64_C(1000000)
 #define BUCKET_US (BASELINE_STEP_S * US)
 
-struct cause {
+struct counted_cause {
 	char *key;
 	uint32_t family;
 	uint32_t count[BASELINE_BUCKETS]; /* by number of the bucket % BASELINE_BUCKETS */
@@ -38,7 +38,7 @@ struct baseline {
 	int64_t seen_us; /* the present */
 	uint64_t seen_ns;
 	int64_t covered_us[BASELINE_BUCKETS];
-	struct cause **cause; /* by number; each is on the heap */
+	struct counted_cause **cause; /* by number; each is on the heap */
 	size_t causes, causes_room;
 	struct family *family;
 	size_t families, families_room;
@@ -56,7 +56,7 @@ int baseline_new(struct baseline **baseline)
 	return 0;
 }
 
-static void free_cause(struct cause *cause)
+static void free_cause(struct counted_cause *cause)
 {
 	free(cause->key);
 	free(cause);
@@ -84,7 +84,7 @@ void baseline_free(struct baseline **baseline)
 
 static bool is_cause(const void *causes, size_t number, const void *key)
 {
-	return !strcmp(((struct cause *const *)causes)[number]->key, key);
+	return !strcmp(((struct counted_cause *const *)causes)[number]->key, key);
 }
 
 static bool is_family(const void *families, size_t number, const void *key)
@@ -92,7 +92,7 @@ static bool is_family(const void *families, size_t number, const void *key)
 	return !strcmp(((const struct family *)families)[number].key, key);
 }
 
-static struct cause *known_cause(const struct baseline *baseline, const char *key)
+static struct counted_cause *known_cause(const struct baseline *baseline, const char *key)
 {
 	size_t number;
 
@@ -104,7 +104,7 @@ static struct cause *known_cause(const struct baseline *baseline, const char *ke
 
 /* ---- folding and forgetting ------------------------------------------------------------ */
 
-static uint64_t total_of(const struct cause *cause)
+static uint64_t total_of(const struct counted_cause *cause)
 {
 	uint64_t total = 0;
 
@@ -118,7 +118,7 @@ static uint32_t saturated(uint64_t count)
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-static void merge(struct cause *into, const struct cause *from)
+static void merge(struct counted_cause *into, const struct counted_cause *from)
 {
 	for (size_t i = 0; i < BASELINE_BUCKETS; i++)
 		into->count[i] = saturated((uint64_t)into->count[i] + from->count[i]);
@@ -140,13 +140,13 @@ static int fold(struct baseline *baseline, uint32_t number)
 {
 	struct family *family = &baseline->family[number];
 	char *key = strdup(family->key);
-	struct cause *first = NULL;
+	struct counted_cause *first = NULL;
 	size_t kept = 0;
 
 	if (!key)
 		return -ENOMEM;
 	for (size_t i = 0; i < baseline->causes; i++) {
-		struct cause *cause = baseline->cause[i];
+		struct counted_cause *cause = baseline->cause[i];
 
 		if (cause->family == number && first) {
 			merge(first, cause);
@@ -192,7 +192,7 @@ static int tidy(struct baseline *baseline)
 	if (!renamed)
 		return -ENOMEM;
 	for (size_t i = 0; i < baseline->causes; i++) {
-		struct cause *cause = baseline->cause[i];
+		struct counted_cause *cause = baseline->cause[i];
 
 		if (total_of(cause)) {
 			baseline->cause[kept++] = cause;
@@ -330,9 +330,9 @@ static int make_way(struct baseline *baseline, uint32_t family)
 }
 
 static int add_cause(struct baseline *baseline, const char *key, uint32_t family,
-		     struct cause **cause)
+		     struct counted_cause **cause)
 {
-	struct cause *fresh;
+	struct counted_cause *fresh;
 
 	if (ARRAY_GROW(baseline->cause, baseline->causes, baseline->causes_room) < 0 ||
 	    map_reserve(&baseline->by_key, baseline->causes + 1) < 0)
@@ -353,7 +353,7 @@ static int add_cause(struct baseline *baseline, const char *key, uint32_t family
 }
 
 /* -ENOSPC: there is no room for another cause. */
-static int find_cause(struct baseline *baseline, const char *key, struct cause **cause)
+static int find_cause(struct baseline *baseline, const char *key, struct counted_cause **cause)
 {
 	char family_key[BASELINE_KEY_MAX] = "";
 	uint32_t family;
@@ -381,7 +381,7 @@ static int find_cause(struct baseline *baseline, const char *key, struct cause *
 
 int baseline_add(struct baseline *baseline, const char *key, int64_t time_s, uint64_t packets)
 {
-	struct cause *cause;
+	struct counted_cause *cause;
 	uint32_t *count;
 	int r;
 
@@ -439,7 +439,7 @@ static void get_covered(const struct baseline *baseline, uint32_t *covered_s)
 	}
 }
 
-static void evaluate(const struct baseline *baseline, const struct cause *cause,
+static void evaluate(const struct baseline *baseline, const struct counted_cause *cause,
 		     const uint32_t *covered_s, struct baseline_rate *rate)
 {
 	uint32_t count[BASELINE_BUCKETS] = {0};

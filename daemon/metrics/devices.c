@@ -38,7 +38,7 @@ static struct series_key key_of(const char *name, uint32_t netns)
 
 int metrics_add_napi(struct metrics *metrics, const struct metrics_snapshot *snapshot)
 {
-	struct series *series = metrics->napi;
+	struct metrics_series *series = metrics->napi;
 	const struct reading *reading = snapshot->reading[READING_NAPI];
 	int r = 0;
 
@@ -58,7 +58,7 @@ int metrics_add_napi(struct metrics *metrics, const struct metrics_snapshot *sna
 
 int metrics_add_slots(struct metrics *metrics, const struct metrics_snapshot *snapshot)
 {
-	struct series *series = metrics->slots;
+	struct metrics_series *series = metrics->slots;
 	const struct reading *reading = snapshot->reading[READING_SLOTS];
 	int r = 0;
 
@@ -101,7 +101,7 @@ int metrics_add_traffic(struct metrics *metrics, const struct metrics_snapshot *
 /* ---- writing ----------------------------------------------------------------- */
 
 /* One counter of all series, with one more label if `outcome` is not NULL. */
-static void write_value(struct metrics_text *text, const struct series *series, int value,
+static void write_value(struct metrics_text *text, const struct metrics_series *series, int value,
 			const char *unnamed, const char *outcome)
 {
 	struct series_group group;

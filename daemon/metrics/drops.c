@@ -15,7 +15,7 @@ enum { PACKETS, SEGMENTS, BYTES };
  * The labels of a series.  A location is compared by its text, because a module that is loaded again brings the same
  * function at another address.
  */
-struct drop_key {
+struct drop_labels {
 	uint32_t group, netns;
 	uint64_t location; /* hash of its text */
 	char device[NF_DEVICE_NAME];
@@ -23,7 +23,7 @@ struct drop_key {
 	uint8_t flags, l4;
 };
 
-_Static_assert(sizeof(struct drop_key) <= SERIES_KEY_MAX, "a key fits");
+_Static_assert(sizeof(struct drop_labels) <= SERIES_KEY_MAX, "a key fits");
 
 /* FNV-1a.  The texts are the kernel's own symbols. */
 static uint64_t hash(const char *text)
@@ -38,7 +38,7 @@ static uint64_t hash(const char *text)
 static struct series_key key_of(const struct backend_drops *drops, uint32_t group,
 				const char *location)
 {
-	struct drop_key key;
+	struct drop_labels key;
 	struct series_key bytes = {0};
 
 	memset(&key, 0, sizeof(key));
@@ -94,7 +94,7 @@ int metrics_add_drops(struct metrics *metrics, const struct metrics_snapshot *sn
 {
 	const struct reading *reading = snapshot->reading[READING_DROPS];
 	OWN_FREE uint32_t *groups = find_groups(metrics, snapshot);
-	struct series *series = metrics->drops;
+	struct metrics_series *series = metrics->drops;
 	uint64_t messages = 0;
 	int r = groups ? 0 : -ENOMEM;
 
@@ -138,7 +138,7 @@ static void write_row(struct metrics_text *text, const struct metrics *metrics,
 	const struct drop_group *group = &metrics->group[row->group];
 	char netns[16] = "", protocol[PACKET_PROTOCOL_MAX];
 	char device[NF_DEVICE_NAME + 1] = "";
-	struct drop_key key;
+	struct drop_labels key;
 
 	memcpy(&key, row->key->bytes, sizeof(key));
 	memcpy(device, key.device, NF_DEVICE_NAME);

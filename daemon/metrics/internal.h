@@ -24,7 +24,7 @@ struct drop_group {
 };
 
 struct metrics {
-	struct series *drops, *napi, *slots, *traffic;
+	struct metrics_series *drops, *napi, *slots, *traffic;
 	struct drop_group *group; /* reasons in their classes: some hundred at most */
 	size_t groups, groups_room;
 	uint64_t messages;   /* never decreases */

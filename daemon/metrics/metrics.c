@@ -39,7 +39,7 @@ void metrics_free(struct metrics **metrics)
 	*metrics = NULL;
 }
 
-static int update(struct metrics *metrics, struct series *series,
+static int update(struct metrics *metrics, struct metrics_series *series,
 		  const struct metrics_snapshot *snapshot,
 		  int (*add)(struct metrics *metrics, const struct metrics_snapshot *snapshot),
 		  uint64_t shown, uint64_t idle_ns)

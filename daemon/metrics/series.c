@@ -31,7 +31,7 @@ struct group {
 	uint64_t total[SERIES_VALUES], other[SERIES_VALUES], unlisted[SERIES_VALUES];
 };
 
-struct series {
+struct metrics_series {
 	bool folds;
 	uint64_t seed;
 	struct entry *entry;
@@ -46,7 +46,7 @@ struct series {
 
 /* ---- the table --------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct series *series, const struct series_key *key)
+static uint64_t hash_of(const struct metrics_series *series, const struct series_key *key)
 {
 	_Static_assert(SERIES_KEY_MAX % sizeof(uint64_t) == 0, "whole words");
 	return hash_words(series->seed, key->bytes, SERIES_KEY_MAX);
@@ -60,7 +60,7 @@ static bool is(const void *entries, size_t number, const void *key)
 }
 
 /* NULL: there is none. */
-static struct entry *find_entry(const struct series *series, const struct series_key *key)
+static struct entry *find_entry(const struct metrics_series *series, const struct series_key *key)
 {
 	size_t number;
 
@@ -69,7 +69,7 @@ static struct entry *find_entry(const struct series *series, const struct series
 	return &series->entry[number];
 }
 
-static int add_entry(struct series *series, const struct series_key *key, const char *text,
+static int add_entry(struct metrics_series *series, const struct series_key *key, const char *text,
 		     uint32_t group)
 {
 	char *copy = text ? strdup(text) : NULL;
@@ -89,9 +89,9 @@ static int add_entry(struct series *series, const struct series_key *key, const 
 
 /* ---- life -------------------------------------------------------------------- */
 
-int metrics_series_new(struct series **series, bool folds)
+int metrics_series_new(struct metrics_series **series, bool folds)
 {
-	OWN_SERIES struct series *fresh = calloc(1, sizeof(*fresh));
+	OWN_SERIES struct metrics_series *fresh = calloc(1, sizeof(*fresh));
 
 	if (!fresh)
 		return -ENOMEM;
@@ -103,9 +103,9 @@ int metrics_series_new(struct series **series, bool folds)
 	return 0;
 }
 
-void metrics_series_free(struct series **series)
+void metrics_series_free(struct metrics_series **series)
 {
-	struct series *old = *series;
+	struct metrics_series *old = *series;
 
 	if (!old)
 		return;
@@ -133,7 +133,7 @@ static void subtract(uint64_t to[SERIES_VALUES], const uint64_t from[SERIES_VALU
 		to[i] -= from[i];
 }
 
-void metrics_series_begin(struct series *series)
+void metrics_series_begin(struct metrics_series *series)
 {
 	for (size_t i = 0; i < series->count; i++) {
 		struct entry *entry = &series->entry[i];
@@ -146,7 +146,7 @@ void metrics_series_begin(struct series *series)
 }
 
 /* Groups are few: drop reasons. */
-static int find_group(struct series *series, uint32_t number, uint32_t *index)
+static int find_group(struct metrics_series *series, uint32_t number, uint32_t *index)
 {
 	for (size_t i = 0; i < series->groups; i++)
 		if (series->group[i].number == number) {
@@ -160,7 +160,7 @@ static int find_group(struct series *series, uint32_t number, uint32_t *index)
 	return 0;
 }
 
-int metrics_series_add(struct series *series, const struct series_key *key, uint32_t number,
+int metrics_series_add(struct metrics_series *series, const struct series_key *key, uint32_t number,
 		       const char *text, const uint64_t values[SERIES_VALUES])
 {
 	struct entry *entry;
@@ -178,8 +178,9 @@ int metrics_series_add(struct series *series, const struct series_key *key, uint
 	return 0;
 }
 
-int metrics_series_add_moved(struct series *series, const struct series_key *key, uint32_t number,
-			     const char *text, const uint64_t values[SERIES_VALUES])
+int metrics_series_add_moved(struct metrics_series *series, const struct series_key *key,
+			     uint32_t number, const char *text,
+			     const uint64_t values[SERIES_VALUES])
 {
 	int r = metrics_series_add(series, key, number, text, values);
 
@@ -188,7 +189,7 @@ int metrics_series_add_moved(struct series *series, const struct series_key *key
 	return r;
 }
 
-int metrics_series_add_rest(struct series *series, uint32_t number,
+int metrics_series_add_rest(struct metrics_series *series, uint32_t number,
 			    const uint64_t values[SERIES_VALUES])
 {
 	uint32_t group;
@@ -200,7 +201,7 @@ int metrics_series_add_rest(struct series *series, uint32_t number,
 }
 
 /* What the key counted since the last round.  If it folded in between, its counts of that time are in the rest. */
-static void count(struct series *series, struct entry *entry, uint64_t now_ns)
+static void count(struct metrics_series *series, struct entry *entry, uint64_t now_ns)
 {
 	uint64_t any = 0;
 
@@ -222,7 +223,7 @@ static void count(struct series *series, struct entry *entry, uint64_t now_ns)
 		add(entry->value, entry->added);
 }
 
-static void show(struct series *series, struct entry *entry, uint64_t now_ns)
+static void show(struct metrics_series *series, struct entry *entry, uint64_t now_ns)
 {
 	entry->shown = true;
 	entry->shown_ns = now_ns;
@@ -230,7 +231,7 @@ static void show(struct series *series, struct entry *entry, uint64_t now_ns)
 	add(entry->value, entry->added);
 }
 
-static void hide(struct series *series, struct entry *entry)
+static void hide(struct metrics_series *series, struct entry *entry)
 {
 	entry->shown = false;
 	add(series->group[entry->group].unlisted, entry->value);
@@ -269,7 +270,7 @@ static bool can_replace(const struct entry *candidate, const struct entry *shown
 	       candidate->added[0] / 2 > shown->added[0];
 }
 
-static size_t collect(struct series *series, struct entry **list, bool shown)
+static size_t collect(struct metrics_series *series, struct entry **list, bool shown)
 {
 	size_t found = 0;
 
@@ -283,7 +284,8 @@ static size_t collect(struct series *series, struct entry **list, bool shown)
 }
 
 /* Give the series to the keys.  Without memory, all stay as they are. */
-static void choose(struct series *series, const struct series_limits *limits, uint64_t now_ns)
+static void choose(struct metrics_series *series, const struct series_limits *limits,
+		   uint64_t now_ns)
 {
 	OWN_FREE struct entry **candidate = calloc(series->count + 1, sizeof(struct entry *));
 	OWN_FREE struct entry **shown = calloc(series->count + 1, sizeof(struct entry *));
@@ -310,12 +312,12 @@ static void choose(struct series *series, const struct series_limits *limits, ui
 }
 
 /* A series that is shown stays.  Where counts do not fold, a key that comes back goes on where it was. */
-static bool must_remember(const struct series *series, const struct entry *entry)
+static bool must_remember(const struct metrics_series *series, const struct entry *entry)
 {
 	return entry->seen || entry->shown || (!series->folds && series->count <= REMEMBERED_MAX);
 }
 
-static void forget_gone(struct series *series)
+static void forget_gone(struct metrics_series *series)
 {
 	size_t kept = 0, before = series->count;
 
@@ -335,7 +337,8 @@ static void forget_gone(struct series *series)
 }
 
 /* A series that is idle and whose key is gone ends, also if no other key needs it. */
-static void retire_gone(struct series *series, const struct series_limits *limits, uint64_t now_ns)
+static void retire_gone(struct metrics_series *series, const struct series_limits *limits,
+			uint64_t now_ns)
 {
 	for (size_t i = 0; i < series->count; i++) {
 		struct entry *entry = &series->entry[i];
@@ -346,7 +349,7 @@ static void retire_gone(struct series *series, const struct series_limits *limit
 }
 
 /* What is left of the total; it never decreases, also if the rows were read while they changed. */
-static void sum_others(struct series *series)
+static void sum_others(struct metrics_series *series)
 {
 	OWN_FREE uint64_t(*rest)[SERIES_VALUES] = calloc(series->groups + 1, sizeof(*rest));
 
@@ -370,7 +373,7 @@ static void sum_others(struct series *series)
 				series->group[i].other[j] = rest[i][j];
 }
 
-static void list_shown(struct series *series)
+static void list_shown(struct metrics_series *series)
 {
 	series->shown_count = series->others = 0;
 	for (size_t i = 0; i < series->count; i++) {
@@ -382,7 +385,8 @@ static void list_shown(struct series *series)
 	}
 }
 
-void metrics_series_end(struct series *series, const struct series_limits *limits, uint64_t now_ns)
+void metrics_series_end(struct metrics_series *series, const struct series_limits *limits,
+			uint64_t now_ns)
 {
 	for (size_t i = 0; i < series->count; i++)
 		count(series, &series->entry[i], now_ns);
@@ -395,7 +399,7 @@ void metrics_series_end(struct series *series, const struct series_limits *limit
 
 /* ---- reading ----------------------------------------------------------------- */
 
-bool metrics_series_row(const struct series *series, size_t i, struct series_row *row)
+bool metrics_series_row(const struct metrics_series *series, size_t i, struct series_row *row)
 {
 	const struct entry *entry;
 
@@ -411,12 +415,12 @@ bool metrics_series_row(const struct series *series, size_t i, struct series_row
 	return true;
 }
 
-size_t metrics_series_shown(const struct series *series)
+size_t metrics_series_shown(const struct metrics_series *series)
 {
 	return series->shown_count;
 }
 
-bool metrics_series_group(const struct series *series, size_t i, struct series_group *group)
+bool metrics_series_group(const struct metrics_series *series, size_t i, struct series_group *group)
 {
 	const struct group *found = &series->group[i];
 
@@ -431,7 +435,7 @@ bool metrics_series_group(const struct series *series, size_t i, struct series_g
 	return true;
 }
 
-size_t metrics_series_others(const struct series *series)
+size_t metrics_series_others(const struct metrics_series *series)
 {
 	return series->others;
 }

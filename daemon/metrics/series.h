@@ -29,7 +29,7 @@
 #define SERIES_KEY_MAX 48
 #define SERIES_TEXT_MAX 600
 
-struct series;
+struct metrics_series;
 
 /* Plain bytes, padding included: begin with SERIES_KEY_MAX zeros. */
 struct series_key {
@@ -47,22 +47,24 @@ struct series_limits {
  * no group's sum decreases.  Otherwise a count that decreases has begun again at 0.  The first counter ranks the keys.
  * -ENOMEM.
  */
-int metrics_series_new(struct series **series, bool folds);
-void metrics_series_free(struct series **series);
+int metrics_series_new(struct metrics_series **series, bool folds);
+void metrics_series_free(struct metrics_series **series);
 #define OWN_SERIES CLEANUP(metrics_series_free)
 
 /* A round: begin, add all rows, of which several may have the same key, then end.  -ENOMEM ends the round. */
-void metrics_series_begin(struct series *series);
+void metrics_series_begin(struct metrics_series *series);
 /* `text`, which is copied, belongs to the key and can be NULL. */
-int metrics_series_add(struct series *series, const struct series_key *key, uint32_t group,
+int metrics_series_add(struct metrics_series *series, const struct series_key *key, uint32_t group,
 		       const char *text, const uint64_t values[SERIES_VALUES]);
 /* Of a row that had another key in the round before, which counted it: the key counts what comes after this round. */
-int metrics_series_add_moved(struct series *series, const struct series_key *key, uint32_t group,
-			     const char *text, const uint64_t values[SERIES_VALUES]);
+int metrics_series_add_moved(struct metrics_series *series, const struct series_key *key,
+			     uint32_t group, const char *text,
+			     const uint64_t values[SERIES_VALUES]);
 /* Counts of a group that have no key. */
-int metrics_series_add_rest(struct series *series, uint32_t group,
+int metrics_series_add_rest(struct metrics_series *series, uint32_t group,
 			    const uint64_t values[SERIES_VALUES]);
-void metrics_series_end(struct series *series, const struct series_limits *limits, uint64_t now_ns);
+void metrics_series_end(struct metrics_series *series, const struct series_limits *limits,
+			uint64_t now_ns);
 
 struct series_row {
 	const struct series_key *key;
@@ -72,8 +74,8 @@ struct series_row {
 };
 
 /* The series that are shown; false after the last one. */
-bool metrics_series_row(const struct series *series, size_t i, struct series_row *row);
-size_t metrics_series_shown(const struct series *series);
+bool metrics_series_row(const struct metrics_series *series, size_t i, struct series_row *row);
+size_t metrics_series_shown(const struct metrics_series *series);
 
 struct series_group {
 	uint32_t group;
@@ -81,9 +83,10 @@ struct series_group {
 };
 
 /* The groups, in the order in which they came first. */
-bool metrics_series_group(const struct series *series, size_t i, struct series_group *group);
+bool metrics_series_group(const struct metrics_series *series, size_t i,
+			  struct series_group *group);
 
 /* Keys of the last round without a series. */
-size_t metrics_series_others(const struct series *series);
+size_t metrics_series_others(const struct metrics_series *series);
 
 #endif

@@ -157,7 +157,7 @@ static int list_blocks(const struct backend_bpf_state *state, struct by_slot *by
 /* ---- a device ------------------------------------------------------------------ */
 
 /* A pass over all devices; `sum` and `device` are empty between two devices. */
-struct reading {
+struct device_pass {
 	const struct backend_bpf_state *state;
 	struct by_slot blocks;
 	struct nf_device_stats sum;
@@ -166,7 +166,7 @@ struct reading {
 	void *userdata;
 };
 
-static void add_slot(struct reading *reading, uint32_t slot)
+static void add_slot(struct device_pass *reading, uint32_t slot)
 {
 	for (uint16_t i = reading->blocks.first[slot]; i; i = reading->blocks.next[i])
 		compact_merge(&reading->sum, blocks_get(reading->state->blocks, i));
@@ -180,7 +180,7 @@ static unsigned int segment_of(unsigned int hist)
 }
 
 /* Visit the device with the sum, and empty both again. */
-static int visit_sum(struct reading *reading)
+static int visit_sum(struct device_pass *reading)
 {
 	struct backend_device *device = &reading->device;
 	struct nf_device_stats *sum = &reading->sum;
@@ -208,7 +208,8 @@ static int visit_sum(struct reading *reading)
 	return r;
 }
 
-static int visit_device(struct reading *reading, const struct nf_device_info *info, uint64_t key)
+static int visit_device(struct device_pass *reading, const struct nf_device_info *info,
+			uint64_t key)
 {
 	char name[NF_DEVICE_NAME + 1] = "", kind[NF_DEVICE_KIND + 1] = "";
 
@@ -238,8 +239,8 @@ static uint64_t members(const struct backend_bpf_state *state, uint32_t group)
 }
 
 /* Add the gone devices of the kind, and visit the group. */
-static int visit_group(struct reading *reading, const char kind[NF_DEVICE_KIND], uint64_t devices,
-		       uint32_t number)
+static int visit_group(struct device_pass *reading, const char kind[NF_DEVICE_KIND],
+		       uint64_t devices, uint32_t number)
 {
 	char text[NF_DEVICE_KIND + 1] = "";
 	size_t count;
@@ -262,7 +263,7 @@ static int visit_group(struct reading *reading, const char kind[NF_DEVICE_KIND],
 }
 
 /* The group of all others comes first and always, then those of kinds that were used. */
-static int visit_groups(struct reading *reading)
+static int visit_groups(struct device_pass *reading)
 {
 	const struct backend_bpf_state *state = reading->state;
 	static const char other[NF_DEVICE_KIND];
@@ -321,7 +322,7 @@ static size_t collect_parts(const struct backend_bpf_state *state, struct part *
 	return n;
 }
 
-static int visit_parts(struct reading *reading, const struct part *parts, size_t count)
+static int visit_parts(struct device_pass *reading, const struct part *parts, size_t count)
 {
 	const struct nf_device_info *info = NULL;
 
@@ -339,7 +340,7 @@ static int visit_parts(struct reading *reading, const struct part *parts, size_t
 
 /* A pass over all devices can take several calls, between which no slot and no block is freed. */
 struct device_walk {
-	struct reading reading;
+	struct device_pass reading;
 	struct part *parts;
 	size_t count, next;
 };

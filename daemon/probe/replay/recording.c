@@ -364,14 +364,14 @@ uint32_t recording_cpus(const struct recording *recording)
 /* ---- read ----------------------------------------------------------------------------- */
 
 /* All CPUs of all buffers. */
-struct reading {
+struct playback {
 	struct cpu_data **cpu;
 	uint32_t cpus;
 	struct cpu_data_event *event; /* of each: its next one */
 	struct merge *merge;
 };
 
-static void reading_end(struct reading *reading)
+static void reading_end(struct playback *reading)
 {
 	while (reading->cpus)
 		cpu_data_free(&reading->cpu[--reading->cpus]);
@@ -381,7 +381,7 @@ static void reading_end(struct reading *reading)
 }
 
 /* 0 or a negative errno. */
-static int add_cpu(struct reading *reading, const struct recording *recording, uint32_t buffer,
+static int add_cpu(struct playback *reading, const struct recording *recording, uint32_t buffer,
 		   uint32_t index)
 {
 	uint32_t at = reading->cpus;
@@ -398,7 +398,7 @@ static int add_cpu(struct reading *reading, const struct recording *recording, u
 }
 
 /* In the file's order, so that of events with the same time that of the lower CPU comes first. */
-static int reading_begin(struct reading *reading, const struct recording *recording)
+static int reading_begin(struct playback *reading, const struct recording *recording)
 {
 	uint32_t cpus = recording_cpus(recording), buffers = (uint32_t)recording->buffers, all;
 	int r = 0;
@@ -417,7 +417,7 @@ static int reading_begin(struct reading *reading, const struct recording *record
 }
 
 /* Give the event of this CPU, which is the first of all, and read its next one. */
-static int give_first(struct reading *reading, uint32_t first,
+static int give_first(struct playback *reading, uint32_t first,
 		      const struct recording_visitor *visitor)
 {
 	struct cpu_data_event *event = &reading->event[first];
@@ -442,7 +442,7 @@ static int give_first(struct reading *reading, uint32_t first,
 int recording_read(struct recording *recording, const struct recording_visitor *visitor)
 {
 	struct fault_handlers others;
-	struct reading reading = {};
+	struct playback reading = {};
 	uint64_t time_ns;
 	uint32_t first;
 	int r;

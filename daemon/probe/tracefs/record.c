@@ -25,7 +25,7 @@
 #include "daemon/probe/tracefs/sections.h"
 #include "daemon/probe/tracefs/slots.h"
 
-struct recording {
+struct record_file {
 	const char *path;
 	char *directory; /* of it */
 	int signals;
@@ -67,7 +67,7 @@ static int sync_directory(const char *path)
 }
 
 /* Write to a temporary file beside it, and rename that. */
-static int write_beside(struct recording *recording, const struct dat *dat)
+static int write_beside(struct record_file *recording, const struct dat *dat)
 {
 	OWN_FREE char *temporary = NULL;
 	struct stat status;
@@ -94,7 +94,7 @@ static int write_beside(struct recording *recording, const struct dat *dat)
 	return sync_directory(recording->directory);
 }
 
-static int write_dat(struct recording *recording, struct dat *dat)
+static int write_dat(struct record_file *recording, struct dat *dat)
 {
 	unsigned int count;
 	const struct recorder_cpu *from = recorder_cpus(recording->recorder, &count);
@@ -111,7 +111,7 @@ static int write_dat(struct recording *recording, struct dat *dat)
 	return write_beside(recording, dat);
 }
 
-static int write_file(struct recording *recording, char *error)
+static int write_file(struct record_file *recording, char *error)
 {
 	struct sections *sections = NULL;
 	struct dat dat = {};
@@ -172,7 +172,7 @@ static char *lossy_cpus(const struct recorder_cpu *cpus, unsigned int count)
 	return text;
 }
 
-static uint64_t lost_events(const struct recording *recording)
+static uint64_t lost_events(const struct record_file *recording)
 {
 	unsigned int count;
 	const struct recorder_cpu *cpus = recorder_cpus(recording->recorder, &count);
@@ -183,7 +183,7 @@ static uint64_t lost_events(const struct recording *recording)
 	return lost;
 }
 
-static void print_summary(const struct recording *recording)
+static void print_summary(const struct record_file *recording)
 {
 	unsigned int count;
 	const struct recorder_cpu *cpus = recorder_cpus(recording->recorder, &count);
@@ -208,7 +208,7 @@ static void print_summary(const struct recording *recording)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static int open_signals(struct recording *recording, char *error)
+static int open_signals(struct record_file *recording, char *error)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	sigset_t set;
@@ -225,8 +225,8 @@ static int open_signals(struct recording *recording, char *error)
 		       : 0;
 }
 
-static int begin(struct recording *recording, uint64_t buffer_kib, const struct exclusion *excluded,
-		 char *error)
+static int begin(struct record_file *recording, uint64_t buffer_kib,
+		 const struct exclusion *excluded, char *error)
 {
 	int r = check_path(recording->path, error);
 
@@ -253,7 +253,7 @@ static int begin(struct recording *recording, uint64_t buffer_kib, const struct 
 
 /* A disk that is full ends the recording, but its file still has everything until then. */
 /* The pages say that events were lost before them, but often not how many: the counters do. */
-static int note_lost(struct recording *recording, char *error)
+static int note_lost(struct record_file *recording, char *error)
 {
 	int r = instance_note_lost(recording->instance, lost_events(recording));
 
@@ -263,7 +263,7 @@ static int note_lost(struct recording *recording, char *error)
 	return r < 0 ? 0 : recorder_finish(recording->recorder, error);
 }
 
-static int finish(struct recording *recording, char *error)
+static int finish(struct record_file *recording, char *error)
 {
 	int ran = recorder_run(recording->recorder, error), r;
 	int stopped = instance_stop(recording->instance);
@@ -294,7 +294,8 @@ static int finish(struct recording *recording, char *error)
 
 int record(const char *path, uint64_t buffer_kib, const struct exclusion *excluded, char *error)
 {
-	struct recording recording = {.path = path, .directory = directory_of(path), .signals = -1};
+	struct record_file recording = {
+		.path = path, .directory = directory_of(path), .signals = -1};
 	int r, closed;
 
 	r = recording.directory ? begin(&recording, buffer_kib, excluded, error)

@@ -115,7 +115,7 @@ static const struct answers late = {
 };
 
 /* Takes a second reading two seconds after the first. */
-static void read_twice(struct reading **before, struct reading **now)
+static void read_twice(struct live_reading **before, struct live_reading **now)
 {
 	const struct reading_scope plain = {}, measured = {.measure_ms = 100};
 	struct answers first = early, second = late;
@@ -137,8 +137,8 @@ static void assert_about(double value, double expected)
 
 TEST(test_packets)
 {
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 
 	read_twice(&before, &now);
 	assert_true(before->packets_per_second[READING_RECEIVED] < 0);
@@ -172,9 +172,9 @@ TEST(test_counted)
 		.napi = "{}"};
 	const struct reading_scope all = {}, one = {.device = "a"};
 	struct answers early_answers = first, late_answers = second, again = second;
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
-	OWN_READING struct reading *of_one = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
+	OWN_READING struct live_reading *of_one = NULL;
 
 	assert_int_equal(reading_new(&before, NULL, answer, &early_answers, &all), 0);
 	before->latency_ns -= 2000000000;
@@ -202,8 +202,8 @@ TEST(test_counted_in_part)
 		.latency = "{}",
 		.napi = "{}"};
 	struct answers second = first;
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 
 	second.status = "{\"daemon\":{\"uptime_ns\":3000000000},\"latency\":{\"passed\":1},"
 			"\"packets\":{\"received\":110,\"transmitted\":110,\"counted\":{"
@@ -217,8 +217,8 @@ TEST(test_counted_in_part)
 
 TEST(test_drops)
 {
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 
 	read_twice(&before, &now);
 	assert_true(before->drops.at[0].per_second < 0);
@@ -233,8 +233,8 @@ TEST(test_drops)
 
 TEST(test_latency)
 {
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 	const struct reading_segment *copy, *free_;
 
 	read_twice(&before, &now);
@@ -253,11 +253,11 @@ TEST(test_latency)
 
 TEST(test_polls)
 {
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 	const struct reading_scope scope = {.device = "a"};
 	struct answers answers = late;
-	OWN_READING struct reading *one = NULL;
+	OWN_READING struct live_reading *one = NULL;
 
 	read_twice(&before, &now);
 	assert_true(before->polls.devices[0].polls_rate < 0);
@@ -279,9 +279,9 @@ TEST(test_polls)
 
 TEST(test_history)
 {
-	struct history *history = calloc(1, sizeof(*history));
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	struct live_history *history = calloc(1, sizeof(*history));
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 	uint64_t values[HISTORY_READINGS + 1];
 
 	assert_non_null(history);
@@ -308,7 +308,7 @@ TEST(test_failures)
 	for (int i = 1; i <= 4; i++) {
 		const struct reading_scope scope = {};
 		struct answers answers = late;
-		struct reading *reading = NULL;
+		struct live_reading *reading = NULL;
 
 		answers.fail_at = i;
 		assert_int_equal(reading_new(&reading, NULL, answer, &answers, &scope),
@@ -335,8 +335,8 @@ static void assert_fits(struct page *page, size_t rows)
 TEST(test_views)
 {
 	struct view_state *view = calloc(1, sizeof(*view));
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 
 	assert_non_null(view);
 	read_twice(&before, &now);
@@ -372,8 +372,8 @@ TEST(test_views)
 TEST(test_frame_text)
 {
 	const struct term term = {.utf8 = true};
-	OWN_READING struct reading *before = NULL;
-	OWN_READING struct reading *now = NULL;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
 	OWN_PAGE struct page *page = NULL;
 	OWN_FREE char *text = NULL;
 	struct frame frame = {};

@@ -30,7 +30,7 @@ static uint32_t number_of(const struct series_key *key)
 	return number;
 }
 
-static void add(struct series *series, uint32_t key, uint64_t value)
+static void add(struct metrics_series *series, uint32_t key, uint64_t value)
 {
 	const uint64_t values[SERIES_VALUES] = {value, 2 * value};
 	const struct series_key k = key_of(key);
@@ -38,7 +38,7 @@ static void add(struct series *series, uint32_t key, uint64_t value)
 	assert_int_equal(metrics_series_add(series, &k, key % GROUPS, "text", values), 0);
 }
 
-static void add_rest(struct series *series, uint32_t group, uint64_t value)
+static void add_rest(struct metrics_series *series, uint32_t group, uint64_t value)
 {
 	const uint64_t values[SERIES_VALUES] = {value, 2 * value};
 
@@ -46,7 +46,7 @@ static void add_rest(struct series *series, uint32_t group, uint64_t value)
 }
 
 /* What the series of a key shows; UINT64_MAX: it has none. */
-static uint64_t shown(const struct series *series, uint32_t key)
+static uint64_t shown(const struct metrics_series *series, uint32_t key)
 {
 	struct series_row row;
 
@@ -59,7 +59,7 @@ static uint64_t shown(const struct series *series, uint32_t key)
 	return UINT64_MAX;
 }
 
-static struct series_group group_of(const struct series *series, uint32_t number)
+static struct series_group group_of(const struct metrics_series *series, uint32_t number)
 {
 	struct series_group group;
 
@@ -74,7 +74,7 @@ static struct series_group group_of(const struct series *series, uint32_t number
 
 TEST(test_with_room_each_key_has_its_whole_count)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
@@ -92,7 +92,7 @@ TEST(test_with_room_each_key_has_its_whole_count)
 /* Five keys for four series: the one with the fewest events is in "other", with all that it had. */
 TEST(test_the_busiest_have_series)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
@@ -107,7 +107,7 @@ TEST(test_the_busiest_have_series)
 	assert_int_equal(metrics_series_others(series), 1);
 }
 
-static void round_of_five(struct series *series, const uint64_t values[5], uint64_t now_ns)
+static void round_of_five(struct metrics_series *series, const uint64_t values[5], uint64_t now_ns)
 {
 	metrics_series_begin(series);
 	for (uint32_t key = 0; key < 5; key++)
@@ -118,7 +118,7 @@ static void round_of_five(struct series *series, const uint64_t values[5], uint6
 /* A key that gets a series shows what comes from then on; what it had stays where it was counted. */
 TEST(test_an_idle_series_is_given_away)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){100, 90, 80, 70, 60}, SECOND);
@@ -143,7 +143,7 @@ TEST(test_an_idle_series_is_given_away)
 /* Quiet keys that never stop cannot keep all series for themselves. */
 TEST(test_a_much_busier_key_takes_over)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){10, 10, 10, 10, 0}, SECOND);
@@ -158,7 +158,7 @@ TEST(test_a_much_busier_key_takes_over)
 /* The counts of a folded key move to the rest: its series stays, and no event counts twice. */
 TEST(test_a_key_that_folds)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	metrics_series_begin(series);
@@ -181,7 +181,7 @@ TEST(test_a_key_that_folds)
 /* Where nothing folds, a smaller count has begun again. */
 TEST(test_a_count_that_begins_again)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, false), 0);
 	metrics_series_begin(series);
@@ -203,7 +203,7 @@ TEST(test_a_count_that_begins_again)
 TEST(test_a_lower_limit)
 {
 	const struct series_limits one = {.shown = 1, .idle_ns = SECOND, .hold_ns = SECOND};
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 
 	assert_int_equal(metrics_series_new(&series, true), 0);
 	round_of_five(series, (const uint64_t[]){100, 90, 80, 70, 60}, SECOND);
@@ -225,7 +225,7 @@ struct model {
 	bool was[KEYS];
 };
 
-static void check(const struct series *series, struct model *model)
+static void check(const struct metrics_series *series, struct model *model)
 {
 	bool is[KEYS] = {false};
 	uint64_t sum[GROUPS] = {0};
@@ -255,7 +255,7 @@ static void check(const struct series *series, struct model *model)
 
 TEST(test_each_event_counts_once)
 {
-	OWN_SERIES struct series *series = NULL;
+	OWN_SERIES struct metrics_series *series = NULL;
 	struct model *model = calloc(1, sizeof(*model));
 	uint64_t now = 0;
 
