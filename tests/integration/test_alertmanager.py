@@ -95,8 +95,7 @@ def test_a_real_alertmanager(watch, silent_pair, tmp_path):
             assert labels["device"] == pair.right_device.name and labels["job"] == "netflowd"
             assert labels["instance"] == socket.gethostname()
             assert "dropped packets" in notes["summary"]
-            explained = daemon.netflowctl("explain", "NO_SOCKET" if daemon.knows_reasons()
-                                          else "drop_rate").stdout
+            explained = daemon.netflowctl("explain", "NO_SOCKET").stdout
             meaning = notes["explain"].partition(": ")[2].partition("\n\n")[0]
             assert meaning and meaning[:40] in " ".join(explained.split())
             assert notes["cause"] and notes["remedy"]

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lab import waiting
+from lab import patience, waiting
 from lab.clock import Clock, seconds, text, written
 
 FAST = "history.interval=1s"
@@ -144,9 +144,11 @@ def test_a_clock_that_was_ahead(start, silent_pair, tmp_path):
         reply = daemon.call("GetDrops", device=where, since=text(BEGIN + 10.2),
                             until=text(clock.now))
         assert reply["packets"] == 127 and not reply["period"]["gaps"], reply
-        assert [(round(at["by_ns"] / 1e9), round(seconds(at["at"])))
-                for at in reply["period"]["clock_steps"]] == \
-            [(-ahead, BEGIN + 33), (ahead, BEGIN + 20)]
+        steps = reply["period"]["clock_steps"]
+        assert [round(one["by_ns"] / 1e9) for one in steps] == [-ahead, ahead]
+        # A slow machine is late.
+        assert all(abs(seconds(one["at"]) - at) < patience.seconds(0.5)
+                   for one, at in zip(steps, (BEGIN + 33, BEGIN + 20))), steps
         records = daemon.call("GetDropRecords", device=where, since=text(BEGIN))["records"]
         # An interval has 20 records, of drops of other tests, too.
         assert len(records) >= 3

@@ -143,8 +143,7 @@ def test_known_drops_in_a_query(start, bpf, silent_pair, tmp_path):
     """Prometheus counts exactly the packets that were sent to a closed port."""
     pair, port = silent_pair, free_port()
     daemon = start(f"metrics.listen=127.0.0.1:{port}")
-    name = "NO_SOCKET" if daemon.knows_reasons() else ""
-    where = (f'{{reason="{name}",device="{pair.right_device.name}",'
+    where = (f'{{reason="NO_SOCKET",device="{pair.right_device.name}",'
              f'netns="{pair.right.inode}",protocol="ipv4/udp"}}')
     with Prometheus(tmp_path / "prometheus", f"127.0.0.1:{port}") as server:
         assert server.waits_for("up", 1) == 1
