@@ -10,7 +10,8 @@
 
 const char *napi_device(const json_t *napi)
 {
-	return field_text_or(napi, "device", "(backlog)");
+	return field_text_or(napi, "device",
+			     json_object_get(napi, "group") ? "(others)" : "(backlog)");
 }
 
 static void put_poll(struct table *table, const json_t *row)

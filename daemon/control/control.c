@@ -100,7 +100,7 @@ static void report(const char *what, int error, void *userdata)
 
 /* Clients that only root gets, unless they are more than half of all. */
 #define ROOT_CLIENTS 8
-/* Of so many clients one can be of the same user other than root. */
+/* One user other than root gets a quarter of all clients. */
 #define USER_SHARE 4
 /* Bytes of the largest request. */
 #define MESSAGE_BYTES (64 << 10)

@@ -124,24 +124,28 @@ static int by_packets_in(const void *a, const void *b)
 	return ORDER(packets_in(b), packets_in(a));
 }
 
-/* As the kernel shows it: by its name and the number of its namespace, and its own number in that of the daemon. */
+/*
+ * A device as the kernel shows it: by its name and the number of its namespace, and its own number in that of the
+ * daemon.  In a period these can be given to another one.
+ */
 struct counted_device {
-	const struct device *is;
-	uint64_t sum[TRAFFIC_VALUES];
-	uint64_t netns_id; /* of its namespace, if it is `owned` */
-	bool owned;	   /* a row of latency is of this device */
-	bool parted;	   /* those of two namespaces are */
+	const struct reader_row *row;
+	const struct device *owner; /* of the latency that was measured with it; NULL: none */
+	bool parted;		    /* it is several devices, or one under several names */
 };
 
-static uint64_t hash_device(const struct device *device)
+static uint64_t hash_device(const struct counted_past *counted, const struct device *device)
 {
-	return hash_text((uint64_t)device->netns << 32 | device->ifindex,
-			 device->name ? device->name : "");
+	uint64_t seed =
+		hash_word((uintptr_t)counted, (uint64_t)device->netns << 32 | device->ifindex);
+
+	return hash_text(seed, device->name ? device->name : "");
 }
 
 static bool is_same(const void *items, size_t number, const void *key)
 {
-	const struct device *one = ((const struct counted_device *)items)[number].is, *other = key;
+	const struct counted_device *devices = items;
+	const struct device *one = &devices[number].row->name.device, *other = key;
 
 	return one->netns == other->netns && one->ifindex == other->ifindex &&
 	       !strcmp(one->name ? one->name : "", other->name ? other->name : "");
@@ -150,37 +154,38 @@ static bool is_same(const void *items, size_t number, const void *key)
 static struct counted_device *find_same(const struct counted_past *counted,
 					const struct device *device)
 {
+	uint64_t hash = hash_device(counted, device);
 	size_t number;
 
-	return map_find(&counted->map, hash_device(device), is_same, counted->device, device,
-			&number)
+	return map_find(&counted->map, hash, is_same, counted->device, device, &number)
 		       ? &counted->device[number]
 		       : NULL;
 }
 
-/* NULL: no memory. */
-static struct counted_device *add_device(struct counted_past *counted, const struct device *device)
+static int add_device(struct counted_past *counted, const struct reader_row *row)
 {
+	const struct device *device = &row->name.device;
 	struct counted_device *same = find_same(counted, device);
 
-	if (same)
-		return same;
+	if (same) {
+		same->parted = true;
+		return 0;
+	}
 	if (ARRAY_GROW(counted->device, counted->devices, counted->room) < 0 ||
-	    map_add(&counted->map, hash_device(device), counted->devices) < 0)
-		return NULL;
-	same = &counted->device[counted->devices++];
-	*same = (struct counted_device){.is = device};
-	return same;
+	    map_add(&counted->map, hash_device(counted, device), counted->devices) < 0)
+		return -ENOMEM;
+	counted->device[counted->devices++] = (struct counted_device){.row = row};
+	return 0;
 }
 
-static struct counted_device *find_counted(const struct counted_past *counted,
-					   const struct device *device)
+/* Outside of the daemon's namespace the kernel shows no numbers. */
+static struct counted_device *find_unnumbered(const struct counted_past *counted,
+					      const struct device *device)
 {
 	struct device unnumbered = *device;
-	struct counted_device *found = find_same(counted, device);
 
 	unnumbered.ifindex = 0;
-	return found ? found : find_same(counted, &unnumbered);
+	return device->ifindex ? find_same(counted, &unnumbered) : NULL;
 }
 
 void counted_past_clear(struct counted_past *counted)
@@ -195,47 +200,48 @@ int counted_past_read(struct reader *reader, struct past *past, struct counted_p
 	struct reader_rows *rows = &counted->rows;
 	int r = reader_sums(reader, HISTORY_TRAFFIC, past_project_device, past, rows);
 
-	if (r < 0)
-		return r;
 	if (rows->count)
 		qsort(rows->row, rows->count, sizeof(*rows->row), by_packets_in);
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct reader_row *row = &rows->row[i];
-		struct counted_device *device = add_device(counted, &row->name.device);
-
-		if (!device)
-			return -ENOMEM;
+	for (size_t i = 0; i < rows->count && r == 0; i++) {
 		/* Some packets of any device can be among those of all others: then none is known exactly. */
-		if (row->name.other) {
+		if (rows->row[i].name.other) {
 			map_forget(&counted->map);
-			return 0;
+			break;
 		}
-		for (int j = 0; j < TRAFFIC_VALUES; j++)
-			device->sum[j] += row->value[COUNTED_FIRST + j];
+		r = add_device(counted, &rows->row[i]);
 	}
-	return 0;
+	return r;
+}
+
+static void part(struct counted_device *counted, const struct device *device)
+{
+	if (!counted)
+		return;
+	if (counted->owner && memcmp(counted->owner, device, sizeof(*device)) != 0)
+		counted->parted = true;
+	counted->owner = device;
 }
 
 void counted_past_part(struct counted_past *counted, const struct reader_rows *devices)
 {
 	for (size_t i = 0; i < devices->count; i++) {
 		const struct device *device = &devices->row[i].name.device;
-		struct counted_device *found = find_counted(counted, device);
 
-		if (!found)
-			continue;
-		found->parted |= found->owned && found->netns_id != device->netns_id;
-		found->netns_id = device->netns_id;
-		found->owned = true;
+		part(find_same(counted, device), device);
+		part(find_unnumbered(counted, device), device);
 	}
 }
 
 const uint64_t *counted_past_packets(const struct counted_past *counted,
 				     const struct device *device, enum nf_segment segment)
 {
-	const struct counted_device *found = find_counted(counted, device);
+	const struct counted_device *found = find_same(counted, device);
+	const struct counted_device *other = find_unnumbered(counted, device);
 
-	return found && !found->parted ? in_direction(found->sum, segment) : NULL;
+	if (!found == !other)
+		return NULL;
+	found = found ? found : other;
+	return found->parted ? NULL : in_direction(found->row->value + COUNTED_FIRST, segment);
 }
 
 static json_t *past_row_of(const struct reader_row *row)

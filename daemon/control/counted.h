@@ -44,8 +44,8 @@ void counted_past_clear(struct counted_past *counted);
 /* What the kernel counted on the selected devices in the period of a question.  Negative errno. */
 int counted_past_read(struct reader *reader, struct past *past, struct counted_past *counted);
 /*
- * The kernel soon gives the number of a namespace to another one, so two devices can be one row.  Forget what such a
- * row counted if `devices`, rows of latency, know them as two.
+ * The kernel soon gives the number of a namespace to another one, and a name to another device, so several devices can
+ * be one row.  Forget what such a row counted if `devices`, rows of latency that outlive it, know them as several.
  */
 void counted_past_part(struct counted_past *counted, const struct reader_rows *devices);
 /* As counted_packets(). */

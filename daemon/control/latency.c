@@ -56,7 +56,7 @@ static void get_row(const struct latency_reply *reply, size_t i, enum nf_segment
 			.name = device.name, .ifindex = device.ifindex, .netns = device.netns};
 	row->packets = counted_packets(reply->traffic, &row->device, segment);
 	row->group = device.group ? device.kind : NULL;
-	row->devices = device.group ? device.devices : 0;
+	row->devices = (int64_t)device.devices;
 }
 
 static json_t *row_to_json(const struct latency_reply *reply, size_t i, enum nf_segment segment)

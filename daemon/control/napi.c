@@ -221,6 +221,7 @@ static int put_cpus(struct reader *reader, struct past *past)
 static json_t *past_napi_to_json(const struct reader_row *row)
 {
 	return json_napi(&(struct napi_row){.device = row->name.device,
+					    .others = row->name.other,
 					    .cpu = row->name.cpu,
 					    .polls = row->value[NAPI_POLLS],
 					    .packets = row->value[NAPI_PACKETS],

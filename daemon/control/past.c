@@ -129,6 +129,8 @@ bool past_is_whole(const struct past *past, enum coverage_question question)
 {
 	const struct reader_period *period = &past->period;
 
+	if (reader_is_damaged(past->reader))
+		return false;
 	/* A copy of an incident has no gaps of its own. */
 	if (past->without_period)
 		return true;
@@ -254,6 +256,7 @@ static int work(struct reader *reader, void *userdata)
 	struct past *past = userdata;
 	int r = reader_period(reader, past->records, &past->period);
 
+	past->reader = reader;
 	past->rows = json_array();
 	past->head = json_pack("{s:o, s:o, s:I}", "time", past_time(past->period.to_us), "since",
 			       past_time(past->period.from_us), "elapsed_ns",

@@ -37,9 +37,10 @@ struct past {
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
 	struct reader_period period;
-	bool records;	     /* the answer is made of records */
-	bool without_period; /* the reply has none */
-	uint32_t weight;     /* the largest of a number in the reply */
+	const struct reader *reader; /* while the thread works */
+	bool records;		     /* the answer is made of records */
+	bool without_period;	     /* the reply has none */
+	uint32_t weight;	     /* the largest of a number in the reply */
 	/* For the pages. */
 	struct pages_source source;
 	size_t next;

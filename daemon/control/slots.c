@@ -169,6 +169,7 @@ static json_t *past_to_json(const struct reader_row *row)
 {
 	return json_slots(
 		&(struct slots_row){.device = row->name.device,
+				    .others = row->name.other,
 				    .xen = row->name.xen,
 				    .slots = row->value + SLOTS_BUCKET,
 				    .overflow = row->value + SLOTS_OVERFLOW,

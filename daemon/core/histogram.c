@@ -32,7 +32,9 @@ void histogram_merge(struct nf_hist *into, const struct nf_hist *from)
 {
 	into->sum_ns += from->sum_ns;
 	into->journeys += from->journeys;
-	into->variance += from->variance;
+	/* A history that was damaged has any number. */
+	if (__builtin_add_overflow(into->variance, from->variance, &into->variance))
+		into->variance = UINT64_MAX;
 	if (from->max_ns > into->max_ns)
 		into->max_ns = from->max_ns;
 	for (unsigned int i = 0; i < NF_HIST_BUCKETS; i++)

@@ -17,7 +17,7 @@
 #define DEVICE_MAX 64
 #define FUNCTION_MAX 128
 
-/* Bytes that JSON may write differently become one '?'. */
+/* Bytes that are no plain text become one '?'. */
 static void put(char *key, size_t *at, const char *text, size_t length)
 {
 	for (size_t i = 0; text && i < length && text[i] && *at < BASELINE_KEY_MAX - 1; i++) {

@@ -51,7 +51,7 @@ struct series *series_of_probe(struct series_names *names, unsigned int probe);
 struct series *series_of_traffic(struct series_names *names, const struct device *device);
 struct series *series_of_seen(struct series_names *names);
 
-/* Unused series that are kept, of about 600 bytes each. */
+/* Unused series that are kept, of about 400 bytes each. */
 #define SERIES_UNUSED_MAX 2048
 
 /*

@@ -8,7 +8,6 @@
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
-#include "common/hash.h"
 #include "daemon/core/device.h"
 #include "daemon/history/series.h"
 #include "daemon/store/device_names.h"
@@ -41,7 +40,7 @@ uint64_t place_key(uint64_t identity)
 	uint64_t hash = (uint64_t)place_boot();
 
 	/* The finalizer of MurmurHash3: each bit of the result depends on all of both. */
-	hash ^= identity * HASH_FACTOR;
+	hash ^= identity * UINT64_C(0x9e3779b97f4a7c15);
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
 	return (hash ^ hash >> 33) >> (64 - KEY_BITS) | 1;

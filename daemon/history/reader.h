@@ -118,7 +118,7 @@ typedef bool (*reader_project)(struct series_name *name, bool full, void *userda
 struct reader_sink {
 	/*
 	 * Called once for each series: set *place to what add() shall get for it, or to READER_NOWHERE.  `name` is
-	 * borrowed, see series_name.h.  0 or a negative errno, which ends the question.
+	 * borrowed, see series_name.h.  0 or a negative errno, which ends the question; -EBADMSG leaves out the series.
 	 */
 	int (*place)(const uint8_t *name, size_t size, size_t *place, void *userdata);
 	/* A vector of the series.  As place(). */
@@ -141,6 +141,9 @@ int reader_sums(struct reader *reader, int kind, reader_project project, void *u
  */
 int reader_records(struct reader *reader, int kind, size_t limit, reader_wants wants,
 		   void *userdata, json_t *records, size_t *matched);
+
+/* Whether series were left out because their names are not valid: the file was damaged. */
+bool reader_is_damaged(const struct reader *reader);
 
 /* ---- incidents ------------------------------------------------------------------ */
 

@@ -73,27 +73,34 @@ struct question {
 	int64_t unknown; /* the last row of a series that the file does not have; below 0 */
 };
 
+/* A name that is damaged is nowhere: it is only one of many. */
+static int place_name(struct question *question, const uint8_t *name, size_t size, size_t *place)
+{
+	int r;
+
+	*place = READER_NOWHERE;
+	r = question->sink->place(name, size, place, question->sink->userdata);
+	if (r != -EBADMSG)
+		return r;
+	question->reader->damaged = true;
+	*place = READER_NOWHERE;
+	return 0;
+}
+
 static int place_series(struct question *question, int64_t series, size_t *place)
 {
-	int result, r;
+	int result, r = 0;
 
 	sqlite3_bind_int64(question->find_name, 1, series);
 	result = sqlite3_step(question->find_name);
 	*place = READER_NOWHERE;
 	if (result == SQLITE_ROW)
-		r = question->sink->place(sqlite3_column_blob(question->find_name, 0),
-					  (size_t)sqlite3_column_bytes(question->find_name, 0),
-					  place, question->sink->userdata);
-	else
-		r = result == SQLITE_DONE ? 0 : reader_failure(question->reader);
+		r = place_name(question, sqlite3_column_blob(question->find_name, 0),
+			       (size_t)sqlite3_column_bytes(question->find_name, 0), place);
+	else if (result != SQLITE_DONE)
+		r = reader_failure(question->reader);
 	sqlite3_reset(question->find_name);
 	return r;
-}
-
-static int place_live(struct question *question, const struct series *series, size_t *place)
-{
-	*place = READER_NOWHERE;
-	return question->sink->place(series->name, series->size, place, question->sink->userdata);
 }
 
 /* Give a vector to the place of its series; `live`: of a batch, NULL: the file has its name. */
@@ -106,7 +113,7 @@ static int add_vector(struct question *question, int64_t series, const struct se
 	if (r < 0)
 		return r;
 	if (index == question->known) {
-		r = live ? place_live(question, live, &place)
+		r = live ? place_name(question, live->name, live->size, &place)
 			 : place_series(question, series, &place);
 		if (r < 0)
 			return r;
@@ -200,6 +207,11 @@ static int add_live(struct question *question)
 				       live->bytes + from->at, from->size);
 	}
 	return r;
+}
+
+bool reader_is_damaged(const struct reader *reader)
+{
+	return reader->damaged;
 }
 
 static void question_clear(struct question *question)

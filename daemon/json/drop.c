@@ -118,8 +118,8 @@ static json_t *row_candidates(const char *text)
 	while (drop_candidate(&rest, &reason, &class)) {
 		struct fill f = fill_new();
 
-		fill_text(&f, "reason", reason);
-		fill_text(&f, "class", class);
+		fill_foreign(&f, "reason", reason);
+		fill_foreign(&f, "class", class);
 		fill_append(&list, f.object);
 	}
 	return list;
@@ -127,12 +127,12 @@ static json_t *row_candidates(const char *text)
 
 static void fill_row_reason(struct fill *f, const struct drop_key *key)
 {
-	fill_text(f, "reason", key->reason);
+	fill_foreign(f, "reason", key->reason);
 	fill_bool(f, "inferred", key->inferred);
-	fill_text(f, "kernel_reason", key->kernel_reason);
+	fill_foreign(f, "kernel_reason", key->kernel_reason);
 	if (key->numbered)
 		fill_int(f, "reason_number", key->reason_number);
-	fill_text(f, "subsystem", key->subsystem);
+	fill_foreign(f, "subsystem", key->subsystem);
 	if (key->candidates)
 		fill_put(f, "candidates", row_candidates(key->candidates));
 }
@@ -173,7 +173,7 @@ static void fill_row_cause(struct fill *f, const struct drop_row *row, unsigned 
 		fill_foreign(f, "netns_name", key->device.netns_name);
 	}
 	if (fields & DROP_PROTOCOL)
-		fill_text(f, "protocol", key->protocol);
+		fill_foreign(f, "protocol", key->protocol);
 	if (fields & DROP_CGROUP)
 		fill_row_owner(f, key);
 	if (fields & DROP_FLOW)

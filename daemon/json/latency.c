@@ -72,7 +72,8 @@ json_t *json_latency(const struct latency_row *row, const struct latency_doubt *
 	fill_text(&f, "segment", segment_histograms[row->segment].name);
 	fill_device(&f, &row->device);
 	fill_text(&f, "group", row->group);
-	fill_known(&f, "devices", row->devices);
+	if (row->group && row->devices >= 0)
+		fill_int(&f, "devices", (uint64_t)row->devices);
 	fill_int(&f, "count", histogram_count(hist));
 	if (row->packets)
 		fill_int(&f, "packets", *row->packets);

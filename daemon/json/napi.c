@@ -10,6 +10,8 @@ json_t *json_napi(const struct napi_row *row)
 	struct fill f = fill_new();
 
 	fill_device(&f, &row->device);
+	if (row->others)
+		fill_text(&f, "group", "other");
 	fill_int(&f, "cpu", row->cpu);
 	fill_int(&f, "polls", row->polls);
 	fill_int(&f, "packets", row->packets);

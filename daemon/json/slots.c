@@ -117,6 +117,8 @@ json_t *json_slots(const struct slots_row *row)
 		fill_int(&ends, outcomes[i], row->overflow[i]);
 	}
 	fill_device(&f, &row->device);
+	if (row->others)
+		fill_text(&f, "group", "other");
 	fill_bool(&f, "xen", row->xen);
 	fill_int(&f, "transmits", transmits);
 	fill_put(&f, "histogram", list);

@@ -9,9 +9,10 @@
 #include "bpf/records.h"
 #include "daemon/core/device.h"
 
-/* NAPI polls of a device on a CPU; without a name those of the CPU's backlog. */
+/* NAPI polls of a device on a CPU; without a name those of the CPU's backlog, or of all others. */
 struct napi_row {
 	struct device device;
+	bool others;
 	uint32_t cpu;
 	uint64_t polls, packets, full_budgets;
 };
@@ -27,6 +28,7 @@ struct softnet_row {
 /* Ring slots of a device; without a name those of all that found the table full. */
 struct slots_row {
 	struct device device;
+	bool others; /* of the past: those that came later than the first thousands */
 	bool xen;
 	const uint64_t *slots;	  /* NF_SLOTS_BUCKETS */
 	const uint64_t *overflow; /* NF_SLOTS_OUTCOMES */

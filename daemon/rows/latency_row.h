@@ -17,7 +17,7 @@ struct latency_row {
 	enum nf_segment segment;
 	struct device device; /* without a name: a group, or several devices together */
 	const char *group;    /* their kind; NULL: none */
-	uint64_t devices;     /* in the group; 0: not known */
+	int64_t devices;      /* in the group; below 0: not known */
 	struct nf_hist hist;
 	uint64_t variance; /* of the count; that of the histogram is of its buckets, too */
 	uint64_t tied;	   /* packets that the count lacks at most, see daemon/history/tie.h */

@@ -486,6 +486,33 @@ static void run_sql(const char *sql)
 	sqlite3_close(db);
 }
 
+/* A name that is damaged is left out, and the reader knows it. */
+TEST(test_damaged_name)
+{
+	static const struct series_name name[] = {{.device = {.name = "d0"}},
+						  {.device = {.name = "d1"}}};
+	struct archive *archive = open_archive(&week);
+	struct batch *batch = new_batch(START, START + 10);
+	OWN_READER struct reader *reader = NULL;
+	OWN_READER_ROWS struct reader_rows rows = {0};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(name); i++) {
+		OWN_SERIES struct series *series = series_new(HISTORY_TRAFFIC, &name[i]);
+		const uint64_t value[COUNTED_VALUES] = {[COUNTED_FIRST] = 4217 + i};
+
+		assert_int_equal(batch_add(batch, series, value), 0);
+	}
+	write_batch(archive, batch);
+	archive_free(&archive);
+	run_sql("UPDATE series SET name = x'ff00' WHERE id = (SELECT min(id) FROM series)");
+	reader = open_reader(START, START + 10);
+	assert_false(reader_is_damaged(reader));
+	assert_int_equal(reader_sums(reader, HISTORY_TRAFFIC, NULL, NULL, &rows), 0);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.row[0].value[COUNTED_FIRST], 4218);
+	assert_true(reader_is_damaged(reader));
+}
+
 TEST(test_newer_version)
 {
 	char aside[ARCHIVE_REASON_MAX], reason[ARCHIVE_REASON_MAX] = "";
