@@ -101,8 +101,9 @@ DAEMON_SRC := $(sort $(shell find daemon -name '*.c' -not -path 'daemon/post/*')
 # The fuzzers need the parsers only, and clang takes long for the rest with its sanitizers.
 ifeq ($(VARIANT),fuzz)
 DAEMON_SRC := $(wildcard $(patsubst %,daemon/%/*.c,alert core correlator json rows probe/events) \
-	$(addprefix daemon/,cost/pause_text.c export/negotiate.c history/name_code.c \
-	history/series_name.c history/varint.c history/vector.c http/address.c kernel/module_map.c \
+	$(addprefix daemon/,cost/pause_text.c export/negotiate.c history/fields.c \
+	history/place_key.c history/series.c history/series_name.c history/baseline_key.c history/stored_record.c \
+	history/varint.c history/vector.c http/address.c kernel/module_map.c \
 	kernel/symbols.c metrics/families.c metrics/text.c store/locations.c \
 	store/resolve.c varlink/message.c))
 endif

@@ -120,13 +120,10 @@ static void format(time_t seconds, int64_t rest, char text[static TIME_TEXT_MAX]
 	unsigned int minutes;
 	size_t len;
 
-	if (rest < 0) {
-		rest += SECOND;
+	for (; rest < 0; rest += SECOND)
 		seconds--;
-	} else if (rest >= SECOND) {
-		rest -= SECOND;
+	for (; rest >= SECOND; rest -= SECOND)
 		seconds++;
-	}
 	localtime_r(&seconds, &local);
 	minutes = (unsigned int)labs(local.tm_gmtoff) / 60;
 	len = strftime(text, TIME_TEXT_MAX, "%FT%T", &local);
@@ -136,11 +133,10 @@ static void format(time_t seconds, int64_t rest, char text[static TIME_TEXT_MAX]
 
 void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX])
 {
-	int64_t offset = realtime_offset();
-	/* Add seconds and nanoseconds separately: the sum in ns may not fit in 64 bits. */
-	int64_t rest = (int64_t)(monotonic_ns % TIME_NS_PER_SECOND) + offset % SECOND;
+	int64_t offset = realtime_offset(), ns = (int64_t)monotonic_ns;
 
-	format((time_t)(monotonic_ns / TIME_NS_PER_SECOND) + offset / SECOND, rest, text);
+	/* Add seconds and nanoseconds separately: the sum in ns may not fit in 64 bits. */
+	format(ns / SECOND + offset / SECOND, ns % SECOND + offset % SECOND, text);
 }
 
 void time_format_realtime(int64_t realtime_ns, char text[static TIME_TEXT_MAX])

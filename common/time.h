@@ -42,8 +42,9 @@ void time_become(uint64_t now_ns, int64_t realtime_ns);
 uint64_t time_of_kernel(uint64_t monotonic_ns);
 
 /*
- * Format a time of CLOCK_MONOTONIC as RFC 3339, with nanoseconds, in local time with its offset.  If the host's clock
- * was stepped after that time, the text is the time that the clock would have shown if the step had come before it.
+ * Format a time of CLOCK_MONOTONIC, which can be below 0, before the boot, as RFC 3339, with nanoseconds, in local
+ * time with its offset.  If the host's clock was stepped after that time, the text is the time that the clock would
+ * have shown if the step had come before it.
  */
 void time_format(uint64_t monotonic_ns, char text[static TIME_TEXT_MAX]);
 

@@ -5,9 +5,11 @@
 
 #include "common/json.h"
 #include "common/nearest.h"
+#include "common/time.h"
 #include "daemon/control/drop_marks.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
+#include "daemon/core/drop.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/baseline_view.h"
 #include "daemon/json/json.h"
@@ -26,6 +28,9 @@ int drop_list_read(struct drop_list *list, struct call *call, json_t *parameters
 	list->rows.new_mark = BASELINE_NEW;
 	list->rows.new_after_ns = INT64_MAX;
 	list->by_flow = list->rows.by && list->rows.by->fields & DROP_FLOW;
+	/* A scan has more flows than rows: only the texts of rows are kept. */
+	if (list->by_flow)
+		list->rows.texts = &list->texts;
 	list->by_place =
 		json_object_get(parameters, "device") || json_object_get(parameters, "netns");
 	if (filter_read_classes(call, parameters, &list->rows.classes) < 0)
@@ -61,6 +66,26 @@ int drop_list_place(struct drop_list *list, struct drop_row *cause, bool folded,
 	if (list->texts.failed)
 		return -ENOMEM;
 	return drop_rows_place(&list->rows, cause, folded, place);
+}
+
+int drop_list_add_record(struct drop_list *list, const struct drop *drop, bool folded)
+{
+	const struct contents *contents = &drop->contents;
+	struct drop_row row = {.packets = 1,
+			       .segments = contents->bytes->segments,
+			       .bytes = contents->bytes->len,
+			       .unmeasured = !contents->bytes->segments ||
+					     contents->bytes->flags & NF_BYTES_UNKNOWN,
+			       .last_ns = (int64_t)time_realtime_of(drop->time_ns)};
+	struct drop_place place;
+	int r;
+
+	row.key.class = (uint8_t)drop->cause.verdict.class;
+	row.key.flow = contents->flow[0] ? contents->flow : contents->protocol;
+	r = drop_list_place(list, &row, folded, &place);
+	if (r == 0)
+		drop_rows_count(&list->rows, &place, &row);
+	return r;
 }
 
 json_t *drop_list_row(const struct drop_list *list, size_t i)

@@ -14,6 +14,7 @@
 struct baseline_view;
 struct call;
 struct control;
+struct drop;
 
 struct drop_list {
 	struct drop_rows rows;
@@ -38,6 +39,9 @@ void drop_list_mark(struct drop_list *list, struct baseline_view *view, int64_t 
 /* See drop_rows_place(); the cause gets its mark, and loses fields that it cannot have. */
 int drop_list_place(struct drop_list *list, struct drop_row *cause, bool folded,
 		    struct drop_place *place);
+
+/* Count a record in its flow; `folded`: see drop_rows_place().  -ENOMEM. */
+int drop_list_add_record(struct drop_list *list, const struct drop *drop, bool folded);
 
 /* Type Drops; NULL: no memory. */
 json_t *drop_list_row(const struct drop_list *list, size_t i);

@@ -11,6 +11,7 @@
 #include "common/texts.h"
 #include "daemon/control/internal.h"
 #include "daemon/core/drop.h"
+#include "daemon/core/owner.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/probe/backend.h"
 #include "daemon/rows/drop_row.h"
@@ -119,14 +120,10 @@ static void name_cause(struct drop_source *source, const struct backend_drops *d
 static void name_owner(struct drop_source *source, const char *path, bool by_netns,
 		       struct drop_row *row)
 {
-	char unit[ATTRIBUTION_UNIT_MAX], container[ATTRIBUTION_CONTAINER_MAX],
-		pod[ATTRIBUTION_POD_MAX];
-	const struct owner owner = {.cgroup = path,
-				    .unit = attribution_unit(path, unit),
-				    .container = attribution_container(path, container),
-				    .pod = attribution_pod(path, pod),
-				    .by_netns = by_netns};
+	struct owner_names names;
+	struct owner owner;
 
+	owner_of_cgroup(&owner, path, by_netns, &names);
 	drop_row_set_owner(row, &owner, source->texts);
 }
 

@@ -118,26 +118,9 @@ static int collect_counters(struct drops_reply *reply)
 
 static int collect_record(struct drops_reply *reply, const struct drop *drop)
 {
-	const struct contents *contents = &drop->contents;
-	struct texts *texts = &reply->list.texts;
-	struct drop_row row = {.packets = 1,
-			       .segments = contents->bytes->segments,
-			       .bytes = contents->bytes->len,
-			       .unmeasured = !contents->bytes->segments ||
-					     contents->bytes->flags & NF_BYTES_UNKNOWN,
-			       .last_ns = (int64_t)time_realtime_of(drop->time_ns)};
-	struct drop_place place;
-	int r;
-
-	if (!filter_takes_drop(&reply->filter, drop))
-		return 0;
-	row.key.class = (uint8_t)drop->cause.verdict.class;
-	row.key.flow = texts_keep(texts, contents->flow[0] ? contents->flow : contents->protocol,
-				  SIZE_MAX);
-	r = drop_list_place(&reply->list, &row, false, &place);
-	if (r == 0)
-		drop_rows_count(&reply->list.rows, &place, &row);
-	return r;
+	return filter_takes_drop(&reply->filter, drop)
+		       ? drop_list_add_record(&reply->list, drop, false)
+		       : 0;
 }
 
 /* The next record; newer ones that came since the call are left out. */

@@ -79,11 +79,11 @@ static void stream_send(struct stream *stream, enum record_kind kind, json_t *re
 
 void monitor_record(struct control *control, enum record_kind kind)
 {
-	struct control_record record;
+	struct record record;
 	struct stream *next;
 	json_t *json = NULL;
 
-	if (!control->streams || control_record_read(&record, control->parts.records, kind, 0) < 0)
+	if (!control->streams || records_get(control->parts.records, kind, 0, &record) < 0)
 		return;
 	/* A stream whose client turns out to be gone frees itself during the send. */
 	for (struct stream *stream = control->streams; stream; stream = next) {

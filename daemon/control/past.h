@@ -112,6 +112,12 @@ extern const struct past_kind past_drops, past_latency;
 extern const struct past_kind past_drop_records, past_latency_records, past_slots_records;
 extern const struct past_kind past_alerts, past_incidents, past_incident;
 
+/* Append the newest `limit` records of a kind to the array, oldest first; *matched is the number of all. */
+int past_read_records(struct reader *reader, const struct past *past, int kind, size_t limit,
+		      json_t *records, size_t *matched);
+/* In the loop: what selects records, without the device and the namespace, whose names can be gone by now. */
+int past_filter_read(const struct past *past, struct filter *filter);
+
 /* The rows and sums of drops, and the segments of all devices, as GetDrops and GetLatency have them. */
 int past_read_drops(struct reader *reader, struct past *past);
 int past_read_segments(struct reader *reader, struct past *past);

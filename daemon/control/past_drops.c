@@ -6,15 +6,15 @@
 
 #include "common/array.h"
 #include "common/json.h"
-#include "common/when.h"
 #include "daemon/control/drop_list.h"
 #include "daemon/control/drop_marks.h"
+#include "daemon/control/filter.h"
 #include "daemon/control/past.h"
 #include "daemon/core/reason.h"
 #include "daemon/core/verdict.h"
 #include "daemon/history/batch.h"
-#include "daemon/history/drop_name.h"
 #include "daemon/history/series.h"
+#include "daemon/history/stored_record.h"
 #include "daemon/history/vector.h"
 #include "daemon/store/records.h"
 
@@ -25,7 +25,9 @@ struct drops_question {
 	struct past *past;
 	struct drop_place *place; /* of the series, in the order in which they came */
 	size_t places, room;
-	int error; /* of a record */
+	/* Of records, for flows. */
+	struct filter filter;
+	struct stored_record *stored; /* room for one */
 };
 
 /* ---- what to take ----------------------------------------------------------------- */
@@ -53,7 +55,7 @@ static void reduce(struct drop_row *row)
 	row->lost = DROP_COARSE;
 }
 
-/* The place of a series or a record. */
+/* The place of a series. */
 static int find_place(struct drops_question *question, struct drop_row *row,
 		      struct drop_place *place)
 {
@@ -62,7 +64,7 @@ static int find_place(struct drops_question *question, struct drop_row *row,
 	bool folded;
 
 	*place = (struct drop_place){0};
-	if (!is_reason(question, row) || (list->by_flow && !row->key.flow))
+	if (!is_reason(question, row))
 		return 0;
 	where = past_place(question->past, &row->key.device);
 	folded = has_lost_place(question->past, row);
@@ -77,6 +79,7 @@ static int prepare(struct past *past)
 {
 	const char *reason = past_text(past, "reason"), *nearest;
 	struct drops_question *question = calloc(1, sizeof(*question));
+	struct baseline_view *view;
 
 	past->state = question;
 	if (!question)
@@ -88,11 +91,10 @@ static int prepare(struct past *past)
 	question->list.rows.texts = &question->list.texts;
 	question->by_reason = reason;
 	past->records = question->list.by_flow;
-	if (!past->records) {
-		struct baseline_view *view = drop_marks_of_period(past->control, past->until_us);
-
-		drop_list_mark(&question->list, view, view ? view->seen_us * 1000 : 0);
-	}
+	if (past->records)
+		return past_filter_read(past, &question->filter);
+	view = drop_marks_of_period(past->control, past->until_us);
+	drop_list_mark(&question->list, view, view ? view->seen_us * 1000 : 0);
 	if (reason && records_find_reason(past->control->parts.records, reason, &question->reason,
 					  &nearest) < 0) {
 		call_error(past->call, "io.netflowd.UnknownReason",
@@ -141,48 +143,28 @@ static int add_series(size_t place, uint32_t weight, const uint8_t *bytes, size_
 
 /* ---- records ------------------------------------------------------------------------- */
 
-static int count_record(struct drops_question *question, const json_t *record)
-{
-	const json_t *segments = json_object_get(record, "segments");
-	const json_t *bytes = json_object_get(record, "length_bytes");
-	const char *time = json_string_value(json_object_get(record, "time"));
-	struct drop_row count = {.packets = 1,
-				 .segments = (uint64_t)json_integer_value(segments),
-				 .bytes = (uint64_t)json_integer_value(bytes),
-				 .unmeasured = !segments || !bytes};
-	char candidates[DROP_CANDIDATES_MAX];
-	struct drop_row row = {0};
-	struct drop_place place;
-	int r;
-
-	drop_name_read(&row, record, candidates);
-	r = find_place(question, &row, &place);
-	if (time)
-		when_parse_rfc3339(time, &count.last_ns);
-	if (r == 0)
-		drop_rows_count(&question->list.rows, &place, &count);
-	return r;
-}
-
-/* They are counted as they are read, and not kept. */
-static bool take_record(const json_t *record, void *userdata)
+static int take_record(int64_t time_us, const void *body, size_t size, void *userdata)
 {
 	struct drops_question *question = userdata;
+	const struct drop *drop = &question->stored->record.drop;
+	int r = stored_record_read(question->stored, RECORDS_DROPS, time_us, body, size);
+	enum past_place where;
 
-	if (!question->error)
-		question->error = count_record(question, record);
-	return false;
+	if (r < 0)
+		return r;
+	where = past_place(question->past, &drop->device);
+	if (where == PAST_ELSEWHERE || !filter_takes_drop(&question->filter, drop))
+		return 0;
+	return drop_list_add_record(&question->list, drop, where == PAST_EARLIER);
 }
 
 static int read_records(struct reader *reader, struct drops_question *question)
 {
-	OWN_JSON json_t *records = json_array();
-	size_t matched;
-	int r = records ? reader_records(reader, HISTORY_RECORD_DROP, 0, take_record, question,
-					 records, &matched)
-			: -ENOMEM;
+	OWN_FREE struct stored_record *stored = malloc(sizeof(*stored));
 
-	return r == 0 ? question->error : r;
+	question->stored = stored;
+	return stored ? reader_records(reader, HISTORY_RECORD_DROP, take_record, question)
+		      : -ENOMEM;
 }
 
 /* ---- the reply ------------------------------------------------------------------------ */
@@ -219,6 +201,7 @@ static int work(struct reader *reader, struct past *past)
 static void question_clear(struct drops_question *question)
 {
 	drop_list_clear(&question->list);
+	filter_clear(&question->filter);
 	free(question->place);
 }
 

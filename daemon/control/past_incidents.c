@@ -63,15 +63,13 @@ static int put_records(struct reader *reader, struct past *past, int kind, const
 	json_t *records = json_array();
 	char count[64];
 	size_t matched;
-	int r = records ? reader_records(reader, kind, RECORDS_IN_REPLY, NULL, NULL, records,
-					 &matched)
+	int r = records ? past_read_records(reader, past, kind, RECORDS_IN_REPLY, records, &matched)
 			: -ENOMEM;
 
 	if (r < 0) {
 		json_decref(records);
 		return r;
 	}
-	past_hide_keys(records);
 	snprintf(count, sizeof(count), "%s_matched", member);
 	return json_object_set_new(past->head, member, records) ||
 			       json_object_set_new(past->head, count,

@@ -111,16 +111,3 @@ bool past_project_device(struct series_name *name, bool full, void *past)
 	}
 	return true;
 }
-
-void past_hide_keys(json_t *records)
-{
-	json_t *record, *device;
-	size_t i, j;
-
-	json_array_foreach(records, i, record)
-	{
-		place_keys_remove(record);
-		json_array_foreach(json_object_get(record, "devices"), j, device)
-			place_keys_remove(device);
-	}
-}

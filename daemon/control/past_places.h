@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "daemon/store/device_names.h"
 
 struct control;
@@ -37,8 +35,5 @@ enum past_place {
 
 /* Of a series, or a record. */
 enum past_place past_place(const struct past *past, const struct device *device);
-
-/* Remove the keys of devices from the records of an array. */
-void past_hide_keys(json_t *records);
 
 #endif

@@ -2,178 +2,169 @@
 /* GetDropRecords, GetLatencyRecords and GetSlotsRecords for the past, and the events of GetAlerts. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/array.h"
 #include "common/json.h"
 #include "daemon/control/filter.h"
 #include "daemon/control/past.h"
-#include "daemon/core/reason.h"
-#include "daemon/core/selection.h"
-#include "daemon/core/stages.h"
-#include "daemon/core/verdict.h"
+#include "daemon/control/records.h"
 #include "daemon/history/batch.h"
-#include "daemon/history/place_key.h"
-#include "daemon/json/json.h"
+#include "daemon/history/stored_record.h"
 
 #define RECORDS_BY_DEFAULT 100
 
 /* Records in one reply: each takes about 10 KiB of memory until the client has taken it. */
 #define RECORDS_MAX 2048
 
-struct records_question {
-	struct filter filter; /* without device and netns, whose names can be gone by now */
-	uint64_t hidden;
-};
-
-/* ---- a journey -------------------------------------------------------------------------- */
-
-static bool read_outcome(const char *text, enum nf_outcome *outcome)
+int past_filter_read(const struct past *past, struct filter *filter)
 {
-	for (int i = NF_OUTCOME_DELIVERED; text && i <= NF_OUTCOME_FORWARDED; i++) {
-		if (strcmp(outcome_name((enum nf_outcome)i), text) != 0)
-			continue;
-		*outcome = (enum nf_outcome)i;
-		return true;
-	}
-	return false;
-}
+	OWN_JSON json_t *parameters = json_copy(past->parameters);
 
-static bool read_stage(const json_t *entry, struct stage_time *stage)
-{
-	const char *name = json_string_value(json_object_get(entry, "stage"));
-
-	for (int i = 0; name && i < NF_STAGE_COUNT; i++) {
-		if (strcmp(stage_name((enum nf_stage)i), name) != 0)
-			continue;
-		stage->stage = (enum nf_stage)i;
-		/* Only differences matter, and 0 would mean not known. */
-		stage->time_ns = 1 + (uint64_t)json_integer_value(json_object_get(entry, "at_ns"));
-		return true;
-	}
-	return false;
-}
-
-static bool read_stages(const json_t *record, struct stages *stages)
-{
-	const json_t *list = json_object_get(record, "stages"), *entry;
-	size_t i;
-
-	*stages = (struct stages){
-		.total_ns = (uint64_t)json_integer_value(json_object_get(record, "total_ns"))};
-	json_array_foreach(list, i, entry)
-	{
-		if (stages->count == NF_STAGE_COUNT ||
-		    !read_stage(entry, &stages->stage[stages->count++]))
-			return false;
-	}
-	return stages->count >= 2 &&
-	       read_outcome(json_string_value(json_object_get(record, "outcome")),
-			    &stages->outcome);
-}
-
-static bool takes_journey(const struct filter *filter, const json_t *record)
-{
-	struct stages stages;
-	uint64_t ns;
-
-	if (filter->by_slow && filter->slow != json_is_true(json_object_get(record, "slow")))
-		return false;
-	if (!filter->by_segment && !filter->by_over)
-		return true;
-	if (!read_stages(record, &stages) || !segment_time(&stages, &filter->segment, &ns))
-		return false;
-	return !filter->by_over || ns > filter->over_ns;
+	if (!parameters)
+		return -ENOMEM;
+	json_object_del(parameters, "device");
+	json_object_del(parameters, "netns");
+	return filter_read(filter, past->control, past->call, parameters);
 }
 
 /* ---- what to take ------------------------------------------------------------------------- */
 
-static bool is_here(const struct past *past, const json_t *of)
+struct taking {
+	const struct past *past;
+	int kind;
+	const struct filter *filter;
+	struct stored_record *stored; /* room for one */
+	json_t *newest;		      /* up to `limit`, the newest first */
+	size_t limit, matched, hidden;
+};
+
+/* The skb of a journey may have crossed several devices; one of them must be there. */
+static bool is_here(const struct past *past, const struct record *record)
 {
-	struct device device;
+	const struct journey *journey = &record->journey;
 
-	place_read(&device, of);
-	return past_takes_place(past, &device);
-}
-
-static bool takes_place(const struct past *past, const json_t *record)
-{
-	const json_t *devices = json_object_get(record, "devices"), *device;
-	size_t i;
-
-	if (!devices || (!past_text(past, "device") && !past_text(past, "netns")))
-		return is_here(past, record);
-	json_array_foreach(devices, i, device) if (is_here(past, device)) return true;
-	return false;
-}
-
-static bool takes(const json_t *record, void *userdata)
-{
-	const struct past *past = userdata;
-	struct records_question *question = past->state;
-	const struct filter *filter = &question->filter;
-	const json_t *number = json_object_get(record, "reason_number");
-	const char *reason = json_string_value(json_object_get(record, "reason"));
-	const char *class = json_string_value(json_object_get(record, "class"));
-	struct nf_bytes bytes;
-
-	if (json_is_true(json_object_get(record, "message")))
-		return false;
-	if (filter->by_reason &&
-	    !reason_is(&filter->reason, reason, number, (uint32_t)json_integer_value(number)))
-		return false;
-	if (!takes_place(past, record) || !takes_journey(filter, record))
-		return false;
-	if (filter->selection) {
-		json_packet_bytes(record, &bytes);
-		if (!selection_takes_bytes(filter->selection, &bytes))
-			return false;
-	}
-	if (!filter->by_class ||
-	    (class && filter->classes & VERDICT_CLASS_BIT(verdict_class(class))))
+	if (record->kind == RECORDS_DROPS)
+		return past_takes_place(past, &record->drop.device);
+	if (record->kind == RECORDS_SLOTS)
+		return past_takes_place(past, &record->transmit.device);
+	if (!past_text(past, "device") && !past_text(past, "netns"))
 		return true;
-	question->hidden++;
+	for (size_t i = 0; i < journey->devices; i++)
+		if (past_takes_place(past, &journey->device[i]))
+			return true;
 	return false;
 }
+
+static int add(struct taking *taking, json_t *(*to_json)(const void *), const void *of)
+{
+	if (taking->matched++ >= taking->limit)
+		return 0;
+	return json_array_append_new(taking->newest, to_json(of)) ? -ENOMEM : 0;
+}
+
+static json_t *to_json(const void *record)
+{
+	return control_record_json(record);
+}
+
+static int take_record(int64_t time_us, const void *body, size_t size, void *userdata)
+{
+	struct taking *taking = userdata;
+	const struct record *record = &taking->stored->record;
+	int r = stored_record_read(taking->stored, (enum record_kind)taking->kind, time_us, body,
+				   size);
+
+	if (r < 0)
+		return r;
+	if (!control_record_taken(record, taking->filter) || !is_here(taking->past, record))
+		return 0;
+	if (!control_record_hidden(record, taking->filter))
+		return add(taking, to_json, record);
+	taking->hidden++;
+	return 0;
+}
+
+static json_t *same(const void *event)
+{
+	return json_incref((json_t *)event);
+}
+
+static int take_event(int64_t time_us, const void *body, size_t size, void *userdata)
+{
+	OWN_JSON json_t *event = json_loadb(body, size, 0, NULL);
+
+	(void)time_us;
+	return event ? add(userdata, same, event) : -EBADMSG;
+}
+
+/* Append those that were taken, oldest first. */
+static int append(json_t *records, const json_t *newest)
+{
+	for (size_t i = json_array_size(newest); i-- > 0;)
+		if (json_array_append(records, json_array_get(newest, i)))
+			return -ENOMEM;
+	return 0;
+}
+
+static int take(struct reader *reader, struct taking *taking, json_t *records)
+{
+	OWN_JSON json_t *newest = json_array();
+	OWN_FREE struct stored_record *stored = malloc(sizeof(*stored));
+	int r;
+
+	if (!newest || !stored)
+		return -ENOMEM;
+	taking->newest = newest;
+	taking->stored = stored;
+	r = reader_records(reader, taking->kind,
+			   taking->kind == HISTORY_RECORD_ALERT ? take_event : take_record, taking);
+	return r == 0 ? append(records, newest) : r;
+}
+
+int past_read_records(struct reader *reader, const struct past *past, int kind, size_t limit,
+		      json_t *records, size_t *matched)
+{
+	static const struct filter none;
+	struct taking taking = {.past = past, .kind = kind, .filter = &none, .limit = limit};
+	int r = take(reader, &taking, records);
+
+	*matched = taking.matched;
+	return r;
+}
+
+/* ---- the methods ---------------------------------------------------------------------- */
 
 static int prepare(struct past *past)
 {
-	OWN_JSON json_t *parameters = json_copy(past->parameters);
-	struct records_question *question = calloc(1, sizeof(*question));
+	struct filter *filter = calloc(1, sizeof(*filter));
 
-	past->state = question;
-	if (!question || !parameters)
-		return -ENOMEM;
-	json_object_del(parameters, "device");
-	json_object_del(parameters, "netns");
-	return filter_read(&question->filter, past->control, past->call, parameters);
+	past->state = filter;
+	return filter ? past_filter_read(past, filter) : -ENOMEM;
 }
 
 static void clear(void *state)
 {
-	struct records_question *question = state;
-
-	filter_clear(&question->filter);
-	free(question);
+	filter_clear(state);
+	free(state);
 }
 
 static int read_kind(struct reader *reader, struct past *past, int kind)
 {
-	const struct records_question *question = past->state;
-	size_t matched;
-	size_t limit = past->limit < RECORDS_MAX ? past->limit : RECORDS_MAX;
-	int r = reader_records(reader, kind, limit, question ? takes : NULL, past, past->rows,
-			       &matched);
+	static const struct filter none;
+	struct taking taking = {.past = past,
+				.kind = kind,
+				.filter = past->state ? past->state : &none,
+				.limit = past->limit < RECORDS_MAX ? past->limit : RECORDS_MAX};
+	int r = take(reader, &taking, past->rows);
 
 	if (r < 0)
 		return r;
 	json_object_del(past->head, "time");
 	json_object_del(past->head, "since");
 	json_object_del(past->head, "elapsed_ns");
-	r = json_object_set_new(past->head, "matched", json_integer(json_count(matched)));
-	if (question && question->filter.by_class)
+	r = json_object_set_new(past->head, "matched", json_integer(json_count(taking.matched)));
+	if (taking.filter->by_class)
 		r |= json_object_set_new(past->head, "hidden",
-					 json_integer(json_count(question->hidden)));
+					 json_integer(json_count(taking.hidden)));
 	return r ? -ENOMEM : 0;
 }
 

@@ -10,21 +10,7 @@
 #include "daemon/control/pages.h"
 #include "daemon/json/json.h"
 
-int control_record_read(struct control_record *record, struct records *records,
-			enum record_kind kind, size_t i)
-{
-	record->kind = kind;
-	switch (kind) {
-	case RECORDS_DROPS:
-		return records_drop(records, i, &record->drop);
-	case RECORDS_LATENCY:
-		return records_journey(records, i, &record->journey);
-	default:
-		return records_transmit(records, i, &record->transmit);
-	}
-}
-
-bool control_record_taken(const struct control_record *record, const struct filter *filter)
+bool control_record_taken(const struct record *record, const struct filter *filter)
 {
 	switch (record->kind) {
 	case RECORDS_DROPS:
@@ -36,12 +22,12 @@ bool control_record_taken(const struct control_record *record, const struct filt
 	}
 }
 
-static bool is_hidden(const struct control_record *record, const struct filter *filter)
+bool control_record_hidden(const struct record *record, const struct filter *filter)
 {
 	return record->kind == RECORDS_DROPS && filter_hides(filter, &record->drop.cause);
 }
 
-json_t *control_record_json(const struct control_record *record)
+json_t *control_record_json(const struct record *record)
 {
 	switch (record->kind) {
 	case RECORDS_DROPS:
@@ -98,23 +84,23 @@ static int find(struct walk *walk, size_t i, size_t *at)
 	return 0;
 }
 
-static int read_at(struct walk *walk, size_t i, struct control_record *record)
+static int read_at(struct walk *walk, size_t i, struct record *record)
 {
 	size_t at;
 	int r = find(walk, i, &at);
 
 	if (r == 0)
-		r = control_record_read(record, walk->control->parts.records, walk->kind, at);
+		r = records_get(walk->control->parts.records, walk->kind, at, record);
 	return r;
 }
 
 static void compare(struct walk *walk, size_t i)
 {
-	struct control_record record;
+	struct record record;
 
 	if (read_at(walk, i, &record) < 0 || !control_record_taken(&record, &walk->filter))
 		return;
-	if (is_hidden(&record, &walk->filter)) {
+	if (control_record_hidden(&record, &walk->filter)) {
 		walk->hidden++;
 		return;
 	}
@@ -126,7 +112,7 @@ static void compare(struct walk *walk, size_t i)
 /* First all records are compared, from the newest on; then those that match become rows, from the oldest on. */
 static int next_row(void *state, json_t **row)
 {
-	struct control_record record;
+	struct record record;
 	struct walk *walk = state;
 
 	if (walk->seen < walk->count) {

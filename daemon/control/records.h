@@ -11,34 +11,20 @@
 
 #include <jansson.h>
 
-#include "daemon/core/drop.h"
-#include "daemon/core/journey.h"
-#include "daemon/core/transmit.h"
-#include "daemon/store/records.h"
+#include "daemon/core/record.h"
 
 struct call;
 struct control;
 struct filter;
 
-/* A resolved record.  Valid until the next record is read or added. */
-struct control_record {
-	enum record_kind kind;
-	union {
-		struct drop drop;
-		struct journey journey;
-		struct transmit transmit;
-	};
-};
-
-/* Resolve the i-th newest of its kind.  Returns 0 or a negative errno: there are fewer, or it contains no journey. */
-int control_record_read(struct control_record *record, struct records *records,
-			enum record_kind kind, size_t i);
-
 /* Whether the filter selects it; ignores `faults`. */
-bool control_record_taken(const struct control_record *record, const struct filter *filter);
+bool control_record_taken(const struct record *record, const struct filter *filter);
+
+/* Whether the filter hides it, because it asks for other classes. */
+bool control_record_hidden(const struct record *record, const struct filter *filter);
 
 /* Type DropRecord, LatencyRecord or SlotsRecord, which the caller owns; NULL if memory runs out. */
-json_t *control_record_json(const struct control_record *record);
+json_t *control_record_json(const struct record *record);
 
 /*
  * The rest of a method that returns records of a kind, after its parameters were checked and READING_BIT(COUNTERS) was

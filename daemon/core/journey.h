@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A finished journey with all its names, as store/resolve.c makes it from a latency record.  Plain data: its readers
- * look nothing up.
+ * A finished journey with all its names, as store/resolve.c or history/stored_record.c makes it from a latency record.
+ * Plain data: its readers look nothing up.
  */
 #ifndef DAEMON_CORE_JOURNEY_H
 #define DAEMON_CORE_JOURNEY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A transmit at or near the slot limit with all its names, as store/resolve.c makes it from a slots record.  Plain
- * data: its readers look nothing up.
+ * A transmit at or near the slot limit with all its names, as store/resolve.c or history/stored_record.c makes it from
+ * a slots record.  Plain data: its readers look nothing up.
  */
 #ifndef DAEMON_CORE_TRANSMIT_H
 #define DAEMON_CORE_TRANSMIT_H

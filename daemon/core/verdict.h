@@ -15,13 +15,14 @@
 #include "daemon/core/infer.h"
 
 struct verdict {
-	const char *reason;		   /* the kernel's own, or inferred; NULL: not known */
-	bool inferred;			   /* `reason` is not what the kernel said */
-	bool message;			   /* the skb was not a packet: not a drop */
-	enum knowledge_class class;	   /* KNOWLEDGE_UNKNOWN: nothing says what it is */
-	const struct knowledge *knowledge; /* of `reason`; NULL: there is no entry */
-	const struct knowledge *place;	   /* of the function; NULL: there is no entry */
-	/* The cases that the evidence leaves, if they are of several reasons; static. */
+	const char *reason;	    /* the kernel's own, or inferred; NULL: not known */
+	bool inferred;		    /* `reason` is not what the kernel said */
+	bool message;		    /* the skb was not a packet: not a drop */
+	enum knowledge_class class; /* KNOWLEDGE_UNKNOWN: nothing says what it is */
+	const struct knowledge
+		*knowledge;	       /* of `reason`; NULL: no entry, or a record of the past */
+	const struct knowledge *place; /* of the function; NULL: there is no entry */
+	/* The cases that the evidence leaves, if they are of several reasons. */
 	const struct knowledge_case *candidate[KNOWLEDGE_CASES_MAX];
 	size_t candidates;
 	/* The name that the newest kernel has for it, otherwise that of this one; "": not known. */

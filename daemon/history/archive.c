@@ -54,7 +54,7 @@ sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement wh
 			"INSERT INTO span (begun, ended, coverage, kind) VALUES (?1, ?2, ?3, ?4)",
 		[EXTEND_SPAN] = "UPDATE span SET ended = ?2 WHERE id = ?1",
 		[ADD_RECORD] =
-			"INSERT INTO record (kind, time, weight, text) VALUES (?1, ?2, ?3, ?4)",
+			"INSERT INTO record (kind, time, weight, body) VALUES (?1, ?2, ?3, ?4)",
 		[DELETE_RECORDS] =
 			"DELETE FROM record WHERE id IN"
 			" (SELECT id FROM record WHERE kind = ?1 AND time < ?2 ORDER BY time LIMIT ?3)",
@@ -69,12 +69,12 @@ sqlite3_stmt *archive_prepare(struct archive *archive, enum archive_statement wh
 			"INSERT OR REPLACE INTO incident_bucket SELECT ?1, kind, time, series, weight, value"
 			" FROM bucket WHERE level = 0 AND kind = ?2 AND time >= ?3 AND time <= ?4",
 		[COPY_RECORDS] =
-			"INSERT INTO incident_record (incident, kind, time, weight, text)"
-			" SELECT ?1, kind, time, weight, text FROM record WHERE kind = ?2 AND time >= ?3 AND time <= ?4",
+			"INSERT INTO incident_record (incident, kind, time, weight, body)"
+			" SELECT ?1, kind, time, weight, body FROM record WHERE kind = ?2 AND time >= ?3 AND time <= ?4",
 		[END_INCIDENT] =
 			"UPDATE incident SET complete = 1, bytes = length(alert)"
 			" + (SELECT ifnull(sum(length(value) + 24), 0) FROM incident_bucket WHERE incident = ?1)"
-			" + (SELECT ifnull(sum(length(text) + 24), 0) FROM incident_record WHERE incident = ?1) WHERE id = ?1",
+			" + (SELECT ifnull(sum(length(body) + 24), 0) FROM incident_record WHERE incident = ?1) WHERE id = ?1",
 		[OLDEST_INCIDENT] =
 			"SELECT id, time, (SELECT sum(bytes) FROM incident), (SELECT count(*) FROM incident)"
 			" FROM incident ORDER BY id LIMIT 1",

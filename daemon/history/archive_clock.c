@@ -66,15 +66,24 @@ struct shift {
 	int64_t by_us, by_s;	/* to subtract; by_s: of buckets */
 };
 
-/* Write a text's times that are still to come as what they are now: netflowd made them from the clock. */
+/*
+ * Write a text's times that are still to come as what they are now: netflowd made them from the clock.  Records, which
+ * are no text, have ages instead of times.
+ */
 static void correct(sqlite3_context *context, int count, sqlite3_value **value)
 {
-	const char *text = (const char *)sqlite3_value_text(value[0]);
+	/* Looked at first: sqlite3_value_text() makes a text of it. */
+	bool is_text = sqlite3_value_type(value[0]) == SQLITE_TEXT;
+	const char *text = is_text ? (const char *)sqlite3_value_text(value[0]) : NULL;
 	int64_t now_ns = sqlite3_value_int64(value[1]) * 1000;
 	int64_t by_ns = sqlite3_value_int64(value[2]) * 1000;
 	OWN_FREE char *copy = text ? strdup(text) : NULL;
 
 	(void)count;
+	if (!is_text) {
+		sqlite3_result_value(context, value[0]);
+		return;
+	}
 	for (char *at = copy; at && (at = strchr(at, '"')); at++) {
 		size_t length = strcspn(at + 1, "\"");
 		char one[TIME_TEXT_MAX], other[TIME_TEXT_MAX];
@@ -122,13 +131,13 @@ static int shift_times(struct archive *archive, const struct shift *shift)
 		" WHERE kind != 2 AND begun >= ?1 AND begun <= ?2",
 		"UPDATE span SET begun = begun - ?4 * 1000000, ended = ended - ?4 * 1000000"
 		" WHERE kind = 2 AND begun >= ?1 AND begun <= ?2",
-		"UPDATE record SET time = time - ?3, text = correct(text, ?1, ?3)"
+		"UPDATE record SET time = time - ?3, body = correct(body, ?1, ?3)"
 		" WHERE time > ?1 AND time <= ?2",
 		/* In two steps: a row must not meet the next one at its new time. */
 		"UPDATE incident_bucket SET time = ?4 - time WHERE incident IN"
 		" (SELECT id FROM incident WHERE time > ?1 AND time <= ?2)",
 		"UPDATE incident_bucket SET time = -time WHERE time < 0",
-		"UPDATE incident_record SET time = time - ?3, text = correct(text, ?1, ?3)"
+		"UPDATE incident_record SET time = time - ?3, body = correct(body, ?1, ?3)"
 		" WHERE time > ?1 AND time <= ?2",
 		"UPDATE incident SET time = time - ?3, begun = begun - ?3, alert = correct(alert, ?1, ?3)"
 		" WHERE time > ?1 AND time <= ?2",

@@ -9,7 +9,20 @@
 /* An incident that is ended later than this was open when netflowd stopped: the new interval is not about it. */
 #define LATE_US (60 * US)
 
-int archive_add_record(struct archive *archive, const struct batch_record *record)
+/* Events are text, records are not. */
+static void bind_body(sqlite3_stmt *insert, const struct batch *batch,
+		      const struct batch_record *record)
+{
+	const uint8_t *body = batch->bytes + record->at;
+
+	if (record->kind == HISTORY_RECORD_ALERT)
+		sqlite3_bind_text(insert, 4, (const char *)body, (int)record->size, SQLITE_STATIC);
+	else
+		sqlite3_bind_blob(insert, 4, body, (int)record->size, SQLITE_STATIC);
+}
+
+int archive_add_record(struct archive *archive, const struct batch *batch,
+		       const struct batch_record *record)
 {
 	sqlite3_stmt *insert = archive_prepare(archive, ADD_RECORD);
 	int result;
@@ -19,14 +32,15 @@ int archive_add_record(struct archive *archive, const struct batch_record *recor
 	sqlite3_bind_int(insert, 1, record->kind);
 	sqlite3_bind_int64(insert, 2, record->time_us);
 	sqlite3_bind_int(insert, 3, 1);
-	sqlite3_bind_text(insert, 4, record->text, -1, SQLITE_STATIC);
+	bind_body(insert, batch, record);
 	result = sqlite3_step(insert);
 	sqlite3_reset(insert);
 	return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
 /* A rule that fires again within the five minutes has them in its last incident. */
-int archive_begin_incident(struct archive *archive, const struct batch_record *record)
+int archive_begin_incident(struct archive *archive, const struct batch *batch,
+			   const struct batch_record *record)
 {
 	sqlite3_stmt *find = archive_prepare(archive, FIND_INCIDENT);
 	sqlite3_stmt *insert = archive_prepare(archive, ADD_INCIDENT);
@@ -44,7 +58,7 @@ int archive_begin_incident(struct archive *archive, const struct batch_record *r
 	sqlite3_bind_int64(insert, 1, record->time_us);
 	sqlite3_bind_int64(insert, 2, record->time_us - ARCHIVE_INCIDENT_S * US);
 	sqlite3_bind_text(insert, 3, record->incident, -1, SQLITE_STATIC);
-	sqlite3_bind_text(insert, 4, record->text, -1, SQLITE_STATIC);
+	bind_body(insert, batch, record);
 	result = sqlite3_step(insert);
 	sqlite3_reset(insert);
 	return result == SQLITE_DONE ? SQLITE_OK : result;

@@ -102,8 +102,10 @@ int archive_before_batch(struct archive *archive, const struct batch *batch);
 int archive_after_batch(struct archive *archive, const struct batch *batch);
 
 /* In a transaction, results of SQLite: records, and the alerts among them that begin an incident. */
-int archive_add_record(struct archive *archive, const struct batch_record *record);
-int archive_begin_incident(struct archive *archive, const struct batch_record *record);
+int archive_add_record(struct archive *archive, const struct batch *batch,
+		       const struct batch_record *record);
+int archive_begin_incident(struct archive *archive, const struct batch *batch,
+			   const struct batch_record *record);
 /*
  * Copy the minutes before each alert, as soon as everything that was counted before the alert is written.  `batch` is
  * the last one, and `time` its bucket.

@@ -378,10 +378,10 @@ static int write_all(struct archive *archive, const struct batch *batch, int64_t
 	if (result == SQLITE_OK)
 		result = write_spans(archive, batch);
 	for (size_t i = 0; i < batch->records && result == SQLITE_OK; i++)
-		result = archive_add_record(archive, &batch->record[i]);
+		result = archive_add_record(archive, batch, &batch->record[i]);
 	for (size_t i = 0; i < batch->records && result == SQLITE_OK; i++)
 		if (batch->record[i].incident)
-			result = archive_begin_incident(archive, &batch->record[i]);
+			result = archive_begin_incident(archive, batch, &batch->record[i]);
 	if (result == SQLITE_OK)
 		result = archive_end_incidents(archive, batch, time);
 	for (int level = 1; level < PLAN_LEVELS && result == SQLITE_OK; level++)

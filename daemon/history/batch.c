@@ -30,10 +30,8 @@ void batch_free(struct batch **batch)
 		return;
 	for (size_t i = 0; i < old->rows; i++)
 		series_release(&old->row[i].series);
-	for (size_t i = 0; i < old->records; i++) {
-		free(old->record[i].text);
+	for (size_t i = 0; i < old->records; i++)
 		free(old->record[i].incident);
-	}
 	free(old->row);
 	free(old->record);
 	free(old->bytes);
@@ -81,15 +79,33 @@ int batch_add(struct batch *batch, struct series *series, const uint64_t *value)
 	return 0;
 }
 
-int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text, char *incident)
+int batch_add_record(struct batch *batch, int kind, int64_t time_us, const void *body, size_t size)
 {
-	int r = ARRAY_GROW(batch->record, batch->records, batch->records_room);
+	int r = reserve(batch, size);
 
+	if (r == 0)
+		r = ARRAY_GROW(batch->record, batch->records, batch->records_room);
 	if (r < 0)
 		return r;
-	batch->record[batch->records++] = (struct batch_record){kind, time_us, text, incident};
-	batch->memory += strlen(text);
+	memcpy(batch->bytes + batch->size, body, size);
+	batch->record[batch->records++] = (struct batch_record){
+		.kind = kind, .time_us = time_us, .at = batch->size, .size = size};
+	batch->size += size;
 	return 0;
+}
+
+int batch_add_event(struct batch *batch, int64_t time_us, const char *text, const char *rule)
+{
+	char *incident = rule ? strdup(rule) : NULL;
+	int r = rule && !incident ? -ENOMEM
+				  : batch_add_record(batch, HISTORY_RECORD_ALERT, time_us, text,
+						     strlen(text));
+
+	if (r < 0)
+		free(incident);
+	else
+		batch->record[batch->records - 1].incident = incident;
+	return r;
 }
 
 void batch_add_gap(struct batch *batch, int64_t from_us, int64_t to_us)
@@ -115,7 +131,6 @@ struct batch_buckets batch_buckets(const struct batch *batch)
 
 size_t batch_memory(const struct batch *batch)
 {
-	return sizeof(*batch) + batch->memory + batch->room +
-	       batch->rows_room * sizeof(*batch->row) +
+	return sizeof(*batch) + batch->room + batch->rows_room * sizeof(*batch->row) +
 	       batch->records_room * sizeof(*batch->record);
 }

@@ -31,8 +31,9 @@ struct batch_row {
 struct batch_record {
 	int kind;
 	int64_t time_us; /* since 1970 */
-	char *text;	 /* a JSON object */
-	char *incident;	 /* of an alert that fired the name of its rule; NULL otherwise */
+	size_t at; /* in `bytes`: see stored_record.h; of an event of an alert a JSON object */
+	size_t size;
+	char *incident; /* of an alert that fired the name of its rule; NULL otherwise */
 };
 
 struct batch_gap {
@@ -63,7 +64,6 @@ struct batch {
 	size_t size, room;
 	struct batch_record *record;
 	size_t records, records_room;
-	size_t memory; /* about, in bytes; see batch_memory() */
 };
 
 /* -ENOMEM.  Free with batch_free(). */
@@ -73,8 +73,10 @@ void batch_free(struct batch **batch);
 
 /* Add the values of a series, which the batch holds then; all zero: nothing.  -ENOMEM. */
 int batch_add(struct batch *batch, struct series *series, const uint64_t *value);
-/* Add a record; takes `text` and `incident` on success.  -ENOMEM. */
-int batch_add_record(struct batch *batch, int kind, int64_t time_us, char *text, char *incident);
+/* Add a record.  -ENOMEM. */
+int batch_add_record(struct batch *batch, int kind, int64_t time_us, const void *body, size_t size);
+/* Add an event of an alert, JSON text; `rule`: it fired, and begins an incident; or NULL.  -ENOMEM. */
+int batch_add_event(struct batch *batch, int64_t time_us, const char *text, const char *rule);
 
 /* A time in which no probe ran; the next one begins later. */
 void batch_add_gap(struct batch *batch, int64_t from_us, int64_t to_us);

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "common/time.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect_internal.h"
@@ -140,22 +137,15 @@ void collector_add_alert(struct collector *collector, int64_t time_us, char *tex
 	collector->alert[collector->alerts++] = (struct alert_record){time_us, text, rule};
 }
 
-/* Give the batch the events that came since the last interval; a batch that is kept takes them. */
+/* Give the batch the events that came since the last interval; a batch that is kept is the last one to have them. */
 static int add_alerts(struct collector *collector, struct batch *batch, bool keep)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < collector->alerts && r == 0; i++) {
-		struct alert_record *alert = &collector->alert[i];
-		char *text = keep ? alert->text : strdup(alert->text);
+		const struct alert_record *alert = &collector->alert[i];
 
-		r = text ? batch_add_record(batch, HISTORY_RECORD_ALERT, alert->time_us, text,
-					    keep ? alert->rule : NULL)
-			 : -ENOMEM;
-		if (r == 0 && keep)
-			*alert = (struct alert_record){0};
-		else if (r < 0 && !keep)
-			free(text);
+		r = batch_add_event(batch, alert->time_us, alert->text, keep ? alert->rule : NULL);
 	}
 	if (keep)
 		free_alerts(collector);

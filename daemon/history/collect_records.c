@@ -5,16 +5,12 @@
 
 #include "common/array.h"
 #include "common/hash.h"
-#include "common/json.h"
 #include "common/time.h"
-#include "daemon/core/drop.h"
-#include "daemon/core/journey.h"
-#include "daemon/core/transmit.h"
+#include "daemon/core/record.h"
 #include "daemon/history/batch.h"
 #include "daemon/history/collect.h"
 #include "daemon/history/collect_internal.h"
-#include "daemon/history/place_key.h"
-#include "daemon/json/json.h"
+#include "daemon/history/stored_record.h"
 
 /* Causes with a counter of their own; others share one. */
 #define CAUSES 256
@@ -25,40 +21,22 @@ struct candidate {
 	bool taken;
 };
 
-union any_record {
-	struct drop drop;
-	struct journey journey;
-	struct transmit transmit;
-};
-
-static int resolve(struct records *records, enum record_kind kind, size_t i, union any_record *any)
-{
-	switch (kind) {
-	case RECORDS_DROPS:
-		return records_drop(records, i, &any->drop);
-	case RECORDS_LATENCY:
-		return records_journey(records, i, &any->journey);
-	default:
-		return records_transmit(records, i, &any->transmit);
-	}
-}
-
 static uint64_t hash_device(const struct device *device)
 {
 	return NF_DEVICE_KEY(device->netns, device->ifindex);
 }
 
 /* A number for why the record was made and where, as the store keeps records by it. */
-static uint8_t cause_of(enum record_kind kind, const union any_record *any)
+static uint8_t cause_of(const struct record *any)
 {
 	const struct journey *journey = &any->journey;
 	uint64_t hash;
 
-	if (kind == RECORDS_DROPS)
+	if (any->kind == RECORDS_DROPS)
 		hash = (any->drop.cause.location ? hash_text(0, any->drop.cause.location) : 0) ^
 		       any->drop.cause.reason ^ (uint64_t)any->drop.device.netns << 32 ^
 		       any->drop.cause.evidence << 8;
-	else if (kind == RECORDS_LATENCY)
+	else if (any->kind == RECORDS_LATENCY)
 		hash = journey->stages.stage[journey->stages.dominant].stage +
 		       16 * (uint64_t)journey->slow +
 		       32 * (journey->devices ? hash_device(&journey->device[0]) : 0);
@@ -68,67 +46,25 @@ static uint8_t cause_of(enum record_kind kind, const union any_record *any)
 }
 
 /* Not a packet, and so not a drop. */
-static bool is_message(enum record_kind kind, const union any_record *any)
+static bool is_message(const struct record *any)
 {
-	return kind == RECORDS_DROPS && any->drop.cause.verdict.message;
-}
-
-static void add_keys(json_t *object, const struct device *device)
-{
-	place_keys_add(object, device);
-}
-
-static json_t *journey_to_json(const struct journey *journey)
-{
-	json_t *object = json_latency_record(journey);
-	const json_t *devices = json_object_get(object, "devices");
-
-	for (size_t i = 0; i < json_array_size(devices) && i < journey->devices; i++)
-		add_keys(json_array_get(devices, i), &journey->device[i]);
-	return object;
-}
-
-/* With the keys of its devices, which its reader removes. */
-static json_t *to_json(enum record_kind kind, const union any_record *any)
-{
-	json_t *object;
-
-	switch (kind) {
-	case RECORDS_DROPS:
-		object = json_drop_record(&any->drop);
-		add_keys(object, &any->drop.device);
-		return object;
-	case RECORDS_LATENCY:
-		return journey_to_json(&any->journey);
-	default:
-		object = json_slots_record(&any->transmit);
-		add_keys(object, &any->transmit.device);
-		return object;
-	}
+	return any->kind == RECORDS_DROPS && any->drop.cause.verdict.message;
 }
 
 static int add_record(struct collect *run, enum record_kind kind, size_t i)
 {
-	struct records *records = run->sources.records;
-	uint64_t time_ns = records_time(records, kind, i);
-	OWN_JSON json_t *object = NULL;
-	union any_record any;
-	char *text;
-	int r;
+	uint8_t bytes[STORED_RECORD_MAX];
+	struct record record;
+	int64_t time_us;
+	size_t size = 0;
 
-	if (resolve(records, kind, i, &any) < 0) {
+	if (records_get(run->sources.records, kind, i, &record) == 0)
+		size = stored_record_write(&record, &time_us, bytes);
+	if (!size) {
 		run->left_out++;
 		return 0;
 	}
-	object = to_json(kind, &any);
-	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	if (!text)
-		return -ENOMEM;
-	r = batch_add_record(run->batch, (int)kind, (int64_t)(time_realtime_of(time_ns) / 1000),
-			     text, NULL);
-	if (r < 0)
-		free(text);
-	return r;
+	return batch_add_record(run->batch, (int)kind, time_us, bytes, size);
 }
 
 /* The records of the interval, and their causes. */
@@ -137,7 +73,7 @@ static size_t list(struct collect *run, enum record_kind kind, struct candidate 
 	struct records *records = run->sources.records;
 	uint64_t before = run->sources.base->records[kind], end = run->records[kind];
 	uint64_t sequence, seen = 0;
-	union any_record any;
+	struct record any;
 	size_t count = 0;
 
 	for (size_t i = 0; (sequence = records_sequence(records, kind, i)) > before; i++) {
@@ -148,10 +84,10 @@ static size_t list(struct collect *run, enum record_kind kind, struct candidate 
 			run->left_out++;
 			continue;
 		}
-		if (resolve(records, kind, i, &any) < 0)
+		if (records_get(records, kind, i, &any) < 0)
 			run->left_out++;
-		else if (!is_message(kind, &any))
-			candidate[count++] = (struct candidate){i, cause_of(kind, &any), false};
+		else if (!is_message(&any))
+			candidate[count++] = (struct candidate){i, cause_of(&any), false};
 	}
 	/* The store has given up the others for newer ones. */
 	run->left_out += end - before - seen;

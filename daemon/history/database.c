@@ -11,7 +11,7 @@
  * neighbours, and a question reads one stretch for each of its ranges.
  * span: the times in which netflowd recorded, each with the coverage that held then; what lies between is a gap.  Other
  * kinds of spans are gaps with a reason, and intervals that are longer than their bucket (enum database_span).
- * record: drop, latency and slots records and events of alerts, as JSON.
+ * record: drop, latency and slots records, see stored_record.h; and events of alerts, as JSON text.
  * incident_*: copies, which stay when their originals get too old.
  * Every number has a weight: how many events one counted event stands for.  It is 1: netflowd counts them all.
  */
@@ -28,7 +28,7 @@ const char database_schema[] =
 	" coverage INTEGER NOT NULL, kind INTEGER NOT NULL DEFAULT 0);"
 	"CREATE INDEX span_ended ON span (ended);"
 	"CREATE TABLE record (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, time INTEGER NOT NULL,"
-	" weight INTEGER NOT NULL, text TEXT NOT NULL);"
+	" weight INTEGER NOT NULL, body BLOB NOT NULL);"
 	"CREATE INDEX record_time ON record (kind, time);"
 	"CREATE TABLE incident (id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL,"
 	" begun INTEGER NOT NULL, rule TEXT NOT NULL, complete INTEGER NOT NULL,"
@@ -37,7 +37,7 @@ const char database_schema[] =
 	" time INTEGER NOT NULL, series INTEGER NOT NULL, weight INTEGER NOT NULL,"
 	" value BLOB NOT NULL, PRIMARY KEY (incident, kind, time, series)) WITHOUT ROWID;"
 	"CREATE TABLE incident_record (id INTEGER PRIMARY KEY, incident INTEGER NOT NULL,"
-	" kind INTEGER NOT NULL, time INTEGER NOT NULL, weight INTEGER NOT NULL, text TEXT NOT NULL);"
+	" kind INTEGER NOT NULL, time INTEGER NOT NULL, weight INTEGER NOT NULL, body BLOB NOT NULL);"
 	"CREATE INDEX incident_record_time ON incident_record (incident, kind, time);";
 
 void database_close(sqlite3 **db)

@@ -14,7 +14,7 @@
 #define DATABASE_APPLICATION 0x6e666c68
 #define DATABASE_APPLICATION_BEFORE 0x6e666869
 /* A file with a higher version is left alone. */
-#define DATABASE_VERSION 2
+#define DATABASE_VERSION 3
 #define DATABASE_PAGE 4096
 
 /* What a row of the table span is.  The numbers are part of the file's format. */

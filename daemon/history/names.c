@@ -220,8 +220,8 @@ static struct series *set_drops(struct series_names *names, struct entry *entry,
 static struct series *name_drops(struct series_names *names, struct entry *entry,
 				 const struct backend_drops *drops)
 {
-	char path[ATTRIBUTION_CGROUP_MAX], unit[ATTRIBUTION_UNIT_MAX];
-	char container[ATTRIBUTION_CONTAINER_MAX], pod[ATTRIBUTION_POD_MAX];
+	char path[ATTRIBUTION_CGROUP_MAX];
+	struct owner_names owner_names;
 	struct owner owner;
 	bool known = find_owner(names, drops, path);
 
@@ -232,11 +232,7 @@ static struct series *name_drops(struct series_names *names, struct entry *entry
 	if (entry->series && !known && !entry->unsure)
 		return entry->series;
 	if (known)
-		owner = (struct owner){.cgroup = path,
-				       .unit = attribution_unit(path, unit),
-				       .container = attribution_container(path, container),
-				       .pod = attribution_pod(path, pod),
-				       .by_netns = !drops->key.cgroup};
+		owner_of_cgroup(&owner, path, !drops->key.cgroup, &owner_names);
 	series = set_drops(names, entry, drops, known ? &owner : NULL);
 	if (!entry->unsure && (known || !is_keyed(drops)))
 		entry->tries = TRIES;

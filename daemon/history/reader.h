@@ -88,8 +88,11 @@ void reader_rows_clear(struct reader_rows *rows);
 /* The row of a name, whose texts are borrowed, new ones with zeros; NULL: no memory. */
 struct reader_row *reader_rows_find(struct reader_rows *rows, const struct series_name *name);
 
-/* Whether a record is wanted. */
-typedef bool (*reader_wants)(const json_t *object, void *userdata);
+/*
+ * A record, or the text of an event, which is borrowed.  0 or a negative errno, which ends the question; -EBADMSG
+ * leaves it out.
+ */
+typedef int (*reader_take)(int64_t time_us, const void *body, size_t size, void *userdata);
 
 /*
  * Open the file as it is now.  -EAGAIN: it has newer batches than the request: make that again; -ENOENT: there is no
@@ -135,14 +138,10 @@ int reader_read(struct reader *reader, int kind, const struct reader_sink *sink)
 int reader_sums(struct reader *reader, int kind, reader_project project, void *userdata,
 		struct reader_rows *rows);
 
-/*
- * Append the newest `limit` wanted records of a kind to the array, oldest first; *matched is the number of all that are
- * wanted.
- */
-int reader_records(struct reader *reader, int kind, size_t limit, reader_wants wants,
-		   void *userdata, json_t *records, size_t *matched);
+/* Give all records of a kind, the newest first. */
+int reader_records(struct reader *reader, int kind, reader_take take, void *userdata);
 
-/* Whether series were left out because their names are not valid: the file was damaged. */
+/* Whether series or records were left out because they are not valid: the file was damaged. */
 bool reader_is_damaged(const struct reader *reader);
 
 /* ---- incidents ------------------------------------------------------------------ */

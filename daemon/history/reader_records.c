@@ -5,32 +5,20 @@
 #include "daemon/history/batch.h"
 #include "daemon/history/reader_internal.h"
 #include "daemon/history/series.h"
-#include "daemon/json/json.h"
 
 /* ---- records ------------------------------------------------------------------- */
 
-/* Newest first, up to `limit` of those that are wanted; the others are counted. */
-struct found {
-	int kind;
-	json_t *newest;
-	size_t limit, matched;
-	reader_wants wants;
-	void *userdata;
-};
-
-static int add_record(struct found *found, const char *text)
+/* A record that is damaged is only one of many. */
+static int take_one(struct reader *reader, reader_take take, int64_t time_us, const void *body,
+		    size_t size, void *userdata)
 {
-	OWN_JSON json_t *record = text ? json_loads(text, 0, NULL) : NULL;
+	int r = take(time_us, body, size, userdata);
 
-	/* A text that is no JSON can only come from a damaged file. */
-	if (!record || (found->wants && !found->wants(record, found->userdata)))
-		return 0;
-	if (found->matched++ >= found->limit)
-		return 0;
-	return json_array_append(found->newest, record) == 0 ? 0 : -ENOMEM;
+	reader->damaged |= r == -EBADMSG;
+	return r == -EBADMSG ? 0 : r;
 }
 
-static int add_live_records(struct reader *reader, int kind, struct found *found)
+static int take_live(struct reader *reader, int kind, reader_take take, void *userdata)
 {
 	const struct batch *live = reader->request.live;
 	int r = 0;
@@ -40,19 +28,20 @@ static int add_live_records(struct reader *reader, int kind, struct found *found
 
 		if (record->kind == kind && record->time_us >= reader->request.since_us &&
 		    record->time_us < reader->request.until_us)
-			r = add_record(found, record->text);
+			r = take_one(reader, take, record->time_us, live->bytes + record->at,
+				     record->size, userdata);
 	}
 	return r;
 }
 
-static int add_stored_records(struct reader *reader, int kind, struct found *found)
+static int take_stored(struct reader *reader, int kind, reader_take take, void *userdata)
 {
 	OWN_STATEMENT sqlite3_stmt *read = NULL;
 	const char *sql =
 		reader->incident
-			? "SELECT text FROM incident_record WHERE incident = ?4 AND kind = ?1 ORDER BY time DESC, id DESC"
-			: "SELECT text FROM record WHERE kind = ?1 AND time >= ?2 AND time < ?3 ORDER BY time DESC, id DESC";
-	int result, r = 0;
+			? "SELECT time, body FROM incident_record WHERE incident = ?4 AND kind = ?1 ORDER BY time DESC, id DESC"
+			: "SELECT time, body FROM record WHERE kind = ?1 AND time >= ?2 AND time < ?3 ORDER BY time DESC, id DESC";
+	int result = SQLITE_DONE, r = 0;
 
 	if (sqlite3_prepare_v2(reader->db, sql, -1, &read, NULL) != SQLITE_OK)
 		return reader_failure(reader);
@@ -64,32 +53,19 @@ static int add_stored_records(struct reader *reader, int kind, struct found *fou
 		sqlite3_bind_int64(read, 4, reader->incident);
 	}
 	while (r == 0 && (result = sqlite3_step(read)) == SQLITE_ROW)
-		r = add_record(found, (const char *)sqlite3_column_text(read, 0));
+		r = take_one(reader, take, sqlite3_column_int64(read, 0),
+			     sqlite3_column_blob(read, 1), (size_t)sqlite3_column_bytes(read, 1),
+			     userdata);
 	if (r == 0 && result != SQLITE_DONE)
 		r = reader_failure(reader);
 	return r;
 }
 
-int reader_records(struct reader *reader, int kind, size_t limit, reader_wants wants,
-		   void *userdata, json_t *records, size_t *matched)
+int reader_records(struct reader *reader, int kind, reader_take take, void *userdata)
 {
-	OWN_JSON json_t *newest = json_array();
-	struct found found = {.kind = kind,
-			      .newest = newest,
-			      .limit = limit,
-			      .wants = wants,
-			      .userdata = userdata};
-	int r = newest ? 0 : -ENOMEM;
+	int r = reader->incident ? 0 : take_live(reader, kind, take, userdata);
 
-	if (r == 0 && !reader->incident)
-		r = add_live_records(reader, kind, &found);
-	if (r == 0)
-		r = add_stored_records(reader, kind, &found);
-	for (size_t i = json_array_size(newest); i-- > 0 && r == 0;)
-		if (json_array_append(records, json_array_get(newest, i)) != 0)
-			r = -ENOMEM;
-	*matched = found.matched;
-	return r;
+	return r == 0 ? take_stored(reader, kind, take, userdata) : r;
 }
 
 /* ---- incidents ----------------------------------------------------------------- */

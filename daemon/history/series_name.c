@@ -6,7 +6,7 @@
 #include "common/array.h"
 #include "common/texts.h"
 #include "daemon/core/verdict.h"
-#include "daemon/history/name_code.h"
+#include "daemon/history/fields.h"
 #include "daemon/rows/drop_row.h"
 
 /* The numbers are part of the file's format, as are bits of evidence, classes, and what is lost in the values. */
@@ -45,66 +45,72 @@ enum {
 	LOST,
 };
 
-#define DEVICE_FIELDS(type, member)                                                       \
-	NAME_TEXT(DEVICE, type, member.name), NAME_NUMBER(IFINDEX, type, member.ifindex), \
-		NAME_NUMBER(NETNS, type, member.netns),                                   \
-		NAME_TEXT(NETNS_NAME, type, member.netns_name),                           \
-		NAME_NUMBER(NETNS_ID, type, member.netns_id),                             \
-		NAME_NUMBER(IDENTITY, type, member.identity)
+#define DEVICE_FIELDS(type, member)                                                               \
+	FIELD_TEXT_OF(DEVICE, type, member.name), FIELD_NUMBER_OF(IFINDEX, type, member.ifindex), \
+		FIELD_NUMBER_OF(NETNS, type, member.netns),                                       \
+		FIELD_TEXT_OF(NETNS_NAME, type, member.netns_name),                               \
+		FIELD_NUMBER_OF(NETNS_ID, type, member.netns_id),                                 \
+		FIELD_NUMBER_OF(IDENTITY, type, member.identity)
 
-static const struct name_field name_fields[] = {
+static const struct field name_fields[] = {
 	DEVICE_FIELDS(struct series_name, device),
-	NAME_NUMBER(UNSURE, struct series_name, unsure),
-	NAME_NUMBER(OTHER, struct series_name, other),
-	NAME_TEXT(SEGMENT, struct series_name, segment),
-	NAME_TEXT(PROBE, struct series_name, probe),
-	NAME_NUMBER(CPU, struct series_name, cpu),
-	NAME_NUMBER(XEN, struct series_name, xen),
+	FIELD_NUMBER_OF(UNSURE, struct series_name, unsure),
+	FIELD_NUMBER_OF(OTHER, struct series_name, other),
+	FIELD_TEXT_OF(SEGMENT, struct series_name, segment),
+	FIELD_TEXT_OF(PROBE, struct series_name, probe),
+	FIELD_NUMBER_OF(CPU, struct series_name, cpu),
+	FIELD_NUMBER_OF(XEN, struct series_name, xen),
 };
 
-static const struct name_field drop_fields[] = {
+static const struct field drop_fields[] = {
 	DEVICE_FIELDS(struct drop_row, key.device),
-	NAME_NUMBER(UNSURE, struct drop_row, key.unsure),
-	NAME_TEXT(REASON, struct drop_row, key.reason),
-	NAME_TEXT(KERNEL_REASON, struct drop_row, key.kernel_reason),
-	NAME_NUMBER(REASON_NUMBER, struct drop_row, key.reason_number),
-	NAME_NUMBER(NUMBERED, struct drop_row, key.numbered),
-	NAME_NUMBER(INFERRED, struct drop_row, key.inferred),
-	NAME_TEXT(SUBSYSTEM, struct drop_row, key.subsystem),
-	NAME_TEXT(CANDIDATES, struct drop_row, key.candidates),
-	NAME_NUMBER(CLASS, struct drop_row, key.class),
-	NAME_NUMBER(MESSAGE, struct drop_row, key.message),
-	NAME_TEXT(LOCATION, struct drop_row, key.location),
-	NAME_TEXT(FUNCTION, struct drop_row, key.function),
-	NAME_TEXT(PROTOCOL, struct drop_row, key.protocol),
-	NAME_TEXT(CGROUP, struct drop_row, key.cgroup),
-	NAME_NUMBER(CGROUP_ID, struct drop_row, key.cgroup_id),
-	NAME_TEXT(UNIT, struct drop_row, key.unit),
-	NAME_TEXT(CONTAINER, struct drop_row, key.container),
-	NAME_TEXT(POD, struct drop_row, key.pod),
-	NAME_NUMBER(BY_NETNS, struct drop_row, key.by_netns),
-	NAME_NUMBER(EVIDENCE, struct drop_row, evidence),
-	NAME_NUMBER(LOST, struct drop_row, lost),
+	FIELD_NUMBER_OF(UNSURE, struct drop_row, key.unsure),
+	FIELD_TEXT_OF(REASON, struct drop_row, key.reason),
+	FIELD_TEXT_OF(KERNEL_REASON, struct drop_row, key.kernel_reason),
+	FIELD_NUMBER_OF(REASON_NUMBER, struct drop_row, key.reason_number),
+	FIELD_NUMBER_OF(NUMBERED, struct drop_row, key.numbered),
+	FIELD_NUMBER_OF(INFERRED, struct drop_row, key.inferred),
+	FIELD_TEXT_OF(SUBSYSTEM, struct drop_row, key.subsystem),
+	FIELD_TEXT_OF(CANDIDATES, struct drop_row, key.candidates),
+	FIELD_NUMBER_OF(CLASS, struct drop_row, key.class),
+	FIELD_NUMBER_OF(MESSAGE, struct drop_row, key.message),
+	FIELD_TEXT_OF(LOCATION, struct drop_row, key.location),
+	FIELD_TEXT_OF(FUNCTION, struct drop_row, key.function),
+	FIELD_TEXT_OF(PROTOCOL, struct drop_row, key.protocol),
+	FIELD_TEXT_OF(CGROUP, struct drop_row, key.cgroup),
+	FIELD_NUMBER_OF(CGROUP_ID, struct drop_row, key.cgroup_id),
+	FIELD_TEXT_OF(UNIT, struct drop_row, key.unit),
+	FIELD_TEXT_OF(CONTAINER, struct drop_row, key.container),
+	FIELD_TEXT_OF(POD, struct drop_row, key.pod),
+	FIELD_NUMBER_OF(BY_NETNS, struct drop_row, key.by_netns),
+	FIELD_NUMBER_OF(EVIDENCE, struct drop_row, evidence),
+	FIELD_NUMBER_OF(LOST, struct drop_row, lost),
 };
 
 size_t series_name_encode(const struct series_name *name, uint8_t bytes[static SERIES_NAME_MAX])
 {
-	return name_encode(name_fields, ARRAY_SIZE(name_fields), name, bytes, SERIES_NAME_MAX);
+	struct fields_output out = {.bytes = bytes, .room = SERIES_NAME_MAX};
+
+	fields_put(&out, name_fields, ARRAY_SIZE(name_fields), name);
+	return out.full ? 0 : out.size;
 }
 
 size_t series_name_encode_drops(const struct drop_row *row, uint8_t bytes[static SERIES_NAME_MAX])
 {
-	return name_encode(drop_fields, ARRAY_SIZE(drop_fields), row, bytes, SERIES_NAME_MAX);
+	struct fields_output out = {.bytes = bytes, .room = SERIES_NAME_MAX};
+
+	fields_put(&out, drop_fields, ARRAY_SIZE(drop_fields), row);
+	return out.full ? 0 : out.size;
 }
 
 int series_name_decode(struct series_name *name, const uint8_t *bytes, size_t size)
 {
-	return name_decode(name_fields, ARRAY_SIZE(name_fields), name, bytes, size);
+	return fields_read(name_fields, ARRAY_SIZE(name_fields), name, bytes, size);
 }
 
 int series_name_decode_drops(struct drop_row *row, const uint8_t *bytes, size_t size)
 {
-	int r = name_decode(drop_fields, ARRAY_SIZE(drop_fields), row, bytes, size);
+	int r = fields_read(drop_fields, ARRAY_SIZE(drop_fields), row, bytes, size);
 
 	if (row->key.class >= KNOWLEDGE_CLASSES)
 		row->key.class = KNOWLEDGE_UNKNOWN;

@@ -25,7 +25,7 @@ static json_t *candidates(const struct verdict *verdict)
 		const struct knowledge_case *one = verdict->candidate[i];
 		struct fill f = fill_new();
 
-		fill_text(&f, "reason", one->reason);
+		fill_foreign(&f, "reason", one->reason);
 		fill_text(&f, "class", knowledge_class_name(one->class));
 		fill_append(&list, f.object);
 	}
@@ -36,13 +36,13 @@ static void fill_reason(struct fill *f, const struct cause *cause)
 {
 	const struct verdict *verdict = &cause->verdict;
 
-	fill_text(f, "reason", verdict->reason);
+	fill_foreign(f, "reason", verdict->reason);
 	fill_bool(f, "inferred", verdict->inferred);
 	if (verdict->inferred)
-		fill_text(f, "kernel_reason", cause->kernel_reason);
+		fill_foreign(f, "kernel_reason", cause->kernel_reason);
 	if (cause->has_reason)
 		fill_int(f, "reason_number", cause->reason);
-	fill_text(f, "subsystem", cause->subsystem);
+	fill_foreign(f, "subsystem", cause->subsystem);
 	if (verdict->candidates)
 		fill_put(f, "candidates", candidates(verdict));
 }

@@ -46,12 +46,6 @@ json_t *json_drop_record(const struct drop *drop);
 json_t *json_latency_record(const struct journey *journey);
 json_t *json_slots_record(const struct transmit *transmit);
 
-/*
- * The bytes of the packet of such a record, as far as the record has them.  An expression selects them as it selects
- * those of the packet.  Any thread may call this.
- */
-void json_packet_bytes(const json_t *record, struct nf_bytes *bytes);
-
 /* Types Napi, Softnet and Slots. */
 json_t *json_napi(const struct napi_row *row);
 json_t *json_softnet(const struct softnet_row *row);

@@ -109,7 +109,7 @@ void fill_contents(struct fill *f, const struct contents *contents)
 {
 	const struct packet *packet = &contents->packet;
 
-	fill_text(f, "protocol", contents->protocol);
+	fill_foreign(f, "protocol", contents->protocol);
 	if (contents->flow[0])
 		fill_text(f, "flow", contents->flow);
 	if (packet->parts & PACKET_ETHERNET)

@@ -31,9 +31,6 @@ struct attribution_places {
 /* Sizes of the buffers, with the NUL byte. */
 #define ATTRIBUTION_NETNS_MAX (NAME_MAX + 1)
 #define ATTRIBUTION_CGROUP_MAX PATH_MAX
-#define ATTRIBUTION_UNIT_MAX (NAME_MAX + 1)
-#define ATTRIBUTION_CONTAINER_MAX (NAME_MAX + 1)
-#define ATTRIBUTION_POD_MAX 37 /* a UID has 36 characters */
 
 /*
  * `places` NULL: those of a Linux host.  The strings must outlive the attribution.  The caller frees it with
@@ -95,24 +92,5 @@ bool attribution_netns_is_host(const struct attribution *attribution, uint32_t i
  */
 int attribution_netns_owner(struct attribution *attribution, uint32_t id, uint32_t inode,
 			    char path[static ATTRIBUTION_CGROUP_MAX]);
-
-/*
- * The innermost systemd unit in a cgroup's path: "/system.slice/nginx.service" is "nginx.service",
- * "…/user@1000.service/app.slice/foo.scope" is "foo.scope".  Escapes ("\x2d") stay as systemd writes them.
- */
-const char *attribution_unit(const char *path, char unit[static ATTRIBUTION_UNIT_MAX]);
-
-/*
- * The innermost container in a cgroup's path: the first 12 digits of its id, as docker, podman and crictl show it; for
- * a container of LXC or systemd-nspawn its name.
- */
-const char *attribution_container(const char *path,
-				  char container[static ATTRIBUTION_CONTAINER_MAX]);
-
-/*
- * The innermost Kubernetes pod in a cgroup's path: its UID, with dashes as in the API.  The UID of a static pod has 32
- * digits without dashes.
- */
-const char *attribution_pod(const char *path, char pod[static ATTRIBUTION_POD_MAX]);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "common/time.h"
 #include "daemon/core/journey.h"
+#include "daemon/core/owner.h"
 #include "daemon/kernel/attribution.h"
 
 #define NETNS_SETTLED_NS TIME_NS_PER_SECOND
@@ -164,14 +165,14 @@ void captures_release(struct captures *captures, struct captured *captured)
 /* If memory runs out, the owner stays unknown, as after a lookup that found nothing. */
 static void set_owner(struct captured *captured, const char *path)
 {
-	char unit[ATTRIBUTION_UNIT_MAX] = "", container[ATTRIBUTION_CONTAINER_MAX] = "";
-	char pod[ATTRIBUTION_POD_MAX] = "";
+	char unit[OWNER_NAME_MAX] = "", container[OWNER_NAME_MAX] = "";
+	char pod[OWNER_POD_MAX] = "";
 	struct owner owner = {0};
 	char *at;
 
-	attribution_unit(path, unit);
-	attribution_container(path, container);
-	attribution_pod(path, pod);
+	owner_unit(path, unit);
+	owner_container(path, container);
+	owner_pod(path, pod);
 	at = malloc(strlen(path) + strlen(unit) + strlen(container) + strlen(pod) + 4);
 	if (!at)
 		return;

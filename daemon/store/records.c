@@ -332,6 +332,19 @@ int records_transmit(struct records *records, size_t i, struct transmit *transmi
 	return 0;
 }
 
+int records_get(struct records *records, enum record_kind kind, size_t i, struct record *record)
+{
+	record->kind = kind;
+	switch (kind) {
+	case RECORDS_DROPS:
+		return records_drop(records, i, &record->drop);
+	case RECORDS_LATENCY:
+		return records_journey(records, i, &record->journey);
+	default:
+		return records_transmit(records, i, &record->transmit);
+	}
+}
+
 void records_cause(struct records *records, bool has_reason, const struct nf_drop_key *key,
 		   struct cause *cause)
 {

@@ -15,24 +15,15 @@
 
 #include "bpf/records.h"
 #include "common/cleanup.h"
+#include "daemon/core/record.h"
 
 struct attribution;
 struct cause;
-struct drop;
-struct journey;
 struct names;
 struct stage_probes;
 struct reason_wanted;
 struct records;
 struct symbols;
-struct transmit;
-
-enum record_kind {
-	RECORDS_DROPS,
-	RECORDS_LATENCY,
-	RECORDS_SLOTS,
-	RECORDS_KINDS,
-};
 
 /* The sources of names; all must outlive the records. */
 struct records_sources {
@@ -92,6 +83,7 @@ uint64_t records_sequence(const struct records *records, enum record_kind kind, 
 int records_drop(struct records *records, size_t i, struct drop *drop);
 int records_journey(struct records *records, size_t i, struct journey *journey);
 int records_transmit(struct records *records, size_t i, struct transmit *transmit);
+int records_get(struct records *records, enum record_kind kind, size_t i, struct record *record);
 
 /*
  * Name the reason and the location of a drop counter, as resolve_drop() names those of a record.  Of the key only

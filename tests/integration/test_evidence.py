@@ -51,8 +51,8 @@ def test_a_flood_replaces_its_own_records(start, lab):
     assert answer["held"] == CAPACITY == answer["capacity"]
     assert matched(daemon, quiet.right) == 1
     assert matched(daemon, noisy.right, filter="udp dst port 5555") == 1
-    # Its share may be small, because other processes of this machine may cause drops as well.
-    assert matched(daemon, noisy.right, filter="udp dst port 9") > CAPACITY / 20
+    # Its share may be small, because tests beside this one cause drops as well.
+    assert matched(daemon, noisy.right, filter="udp dst port 9") > CAPACITY / 50
 
 
 def test_each_of_many_causes_keeps_its_newest(start, lab):

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/helper.h",
                       "daemon/process/journal.h", "daemon/process/loop.h", "common/",
                       "bpf/records.h", "shipped_rules.h"],
-    "daemon/history/": ["daemon/json/", "daemon/store/", "daemon/rows/", "daemon/kernel/",
+    "daemon/history/": ["daemon/store/", "daemon/rows/", "daemon/kernel/",
                         "daemon/core/", "daemon/probe/backend.h", "daemon/probe/probes.h",
                         "daemon/process/loop.h", "daemon/process/steps.h",
                         "daemon/process/worker.h", "common/", "bpf/records.h"],

@@ -133,7 +133,11 @@ TEST(test_far_away)
 {
 	char text[TIME_TEXT_MAX];
 
-	time_format(UINT64_MAX, text);
+	time_format(INT64_MAX, text);
 	assert_int_equal(strlen(text), TIME_TEXT_MAX - 1);
-	assert_memory_equal(text, "26", 2);
+	assert_memory_equal(text, "23", 2);
+	/* Long before the boot. */
+	time_format((uint64_t)INT64_MIN, text);
+	assert_int_equal(strlen(text), TIME_TEXT_MAX - 1);
+	assert_memory_equal(text, "17", 2);
 }

@@ -9,6 +9,8 @@
 #include "cli/show/slot_layout.h"
 #include "cli/show/slots_report.h"
 #include "daemon/json/json.h"
+#include "tests/unit/daemon/history/round_trip.h"
+#define RESOLVED_CHECK check_round_trip
 #include "tests/unit/daemon/store/resolved.h"
 #include "tests/unit/test.h"
 

@@ -136,6 +136,36 @@ static inline void read_drops(struct reader *reader, struct reader_rows *rows)
 	assert_int_equal(reader_read(reader, HISTORY_DROPS, &sink), 0);
 }
 
+/* Of any body: the file does not look into it. */
+static inline void add_record(struct batch *batch, int kind, int64_t time_us, const char *text)
+{
+	assert_int_equal(batch_add_record(batch, kind, time_us, text, strlen(text)), 0);
+}
+
+struct found_records {
+	size_t count;
+	char newest[64]; /* the beginning of its body */
+};
+
+static inline int find_record(int64_t time_us, const void *body, size_t size, void *userdata)
+{
+	struct found_records *found = userdata;
+
+	(void)time_us;
+	if (!found->count++)
+		snprintf(found->newest, sizeof(found->newest), "%.*s", (int)size,
+			 (const char *)body);
+	return 0;
+}
+
+static inline struct found_records find_records(struct reader *reader, int kind)
+{
+	struct found_records found = {0};
+
+	assert_int_equal(reader_records(reader, kind, find_record, &found), 0);
+	return found;
+}
+
 static inline struct reader *open_reader(int64_t since_s, int64_t until_s)
 {
 	const struct reader_request request = {.directory = scratch,

@@ -341,9 +341,8 @@ TEST(test_size)
 	struct archive *archive = open_archive(&small);
 	OWN_READER struct reader *reader = NULL, *all = NULL;
 	struct reader_period counters, recorded;
-	json_t *records = json_array();
+	struct found_records found;
 	uint64_t most = 0;
-	size_t matched;
 	int64_t end = 0;
 
 	for (int i = 0; i < 4000; i++) {
@@ -359,12 +358,10 @@ TEST(test_size)
 			add_drops(batch, series, 1);
 		}
 		for (int j = 0; j < 10; j++) {
-			char *text = NULL;
+			char text[1024];
 
-			assert_true(asprintf(&text, "{\"n\":%d,\"text\":\"%0500d\"}", i, j) > 0);
-			assert_int_equal(batch_add_record(batch, HISTORY_RECORD_DROP,
-							  batch->to_us - 1, text, NULL),
-					 0);
+			snprintf(text, sizeof(text), "%d %0500d", i, j);
+			add_record(batch, HISTORY_RECORD_DROP, batch->to_us - 1, text);
 		}
 		end = batch->to_us / US;
 		write_batch(archive, batch);
@@ -375,13 +372,9 @@ TEST(test_size)
 	print_message("at most %llu bytes\n", (unsigned long long)most);
 	assert_true(most <= small.bytes);
 	reader = open_reader(end - 100, end);
-	assert_int_equal(
-		reader_records(reader, HISTORY_RECORD_DROP, 5, NULL, NULL, records, &matched), 0);
-	assert_int_equal(matched, 100);
-	assert_int_equal(json_array_size(records), 5);
-	assert_int_equal(json_integer_value(json_object_get(json_array_get(records, 4), "n")),
-			 3999);
-	json_decref(records);
+	found = find_records(reader, HISTORY_RECORD_DROP);
+	assert_int_equal(found.count, 100);
+	assert_int_equal(strtol(found.newest, NULL, 10), 3999);
 	/* Records are deleted before the counters, and answers that are made of them say so. */
 	all = open_reader(START, end);
 	assert_int_equal(reader_period(all, false, &counters), 0);
@@ -404,12 +397,10 @@ TEST(test_smaller_bound)
 		struct batch *batch = new_batch(START + 10 * i, START + 10 * i + 10);
 
 		for (int j = 0; j < 20 && i < 1000; j++) {
-			char *text = NULL;
+			char text[1024];
 
-			assert_true(asprintf(&text, "{\"text\":\"%0600d\"}", j) > 0);
-			assert_int_equal(batch_add_record(batch, HISTORY_RECORD_DROP,
-							  batch->to_us - 1, text, NULL),
-					 0);
+			snprintf(text, sizeof(text), "%0600d", j);
+			add_record(batch, HISTORY_RECORD_DROP, batch->to_us - 1, text);
 		}
 		if (i == 1000) {
 			archive_state(archive, &now);
@@ -432,9 +423,8 @@ TEST(test_incident)
 	struct archive *archive = open_archive(&day);
 	OWN_READER struct reader *reader = NULL;
 	OWN_READER_ROWS struct reader_rows rows = {0};
-	json_t *incidents = json_array(), *incident = NULL, *records = json_array();
+	json_t *incidents = json_array(), *incident = NULL;
 	int64_t fired = START + 3605, id;
-	size_t matched;
 
 	for (int i = 0; i < 2 * 8640; i++) {
 		struct batch *batch;
@@ -443,11 +433,11 @@ TEST(test_incident)
 			continue;
 		batch = new_batch(START + 10 * i, START + 10 * i + 10);
 		add_drops(batch, series, 1);
-		batch_add_record(batch, HISTORY_RECORD_DROP, batch->from_us, strdup("{}"), NULL);
+		add_record(batch, HISTORY_RECORD_DROP, batch->from_us, "any");
 		if (i == 360 || i == 361)
-			batch_add_record(batch, HISTORY_RECORD_ALERT,
-					 fired * US + (i - 360) * 10 * US,
-					 strdup("{\"change\":\"firing\"}"), strdup("rule"));
+			assert_int_equal(batch_add_event(batch, fired * US + (i - 360) * 10 * US,
+							 "{\"change\":\"firing\"}", "rule"),
+					 0);
 		write_batch(archive, batch);
 	}
 	archive_free(&archive);
@@ -462,15 +452,12 @@ TEST(test_incident)
 	read_drops(reader, &rows);
 	/* The buckets that overlap the five minutes: 3300 to 3600 inclusive. */
 	assert_int_equal(rows.row[0].value[DROPS_PACKETS], 31);
-	assert_int_equal(
-		reader_records(reader, HISTORY_RECORD_DROP, 100, NULL, NULL, records, &matched), 0);
-	assert_int_equal(matched, 30);
+	assert_int_equal(find_records(reader, HISTORY_RECORD_DROP).count, 30);
 	reader_free(&reader);
 	reader = open_reader(START, START + 3 * 86400);
 	json_decref(incident);
 	assert_int_equal(reader_use_incident(reader, 99, &incident), -ENODATA);
 	json_decref(incidents);
-	json_decref(records);
 }
 
 /* ---- files that are not as they should be ------------------------------------------------------ */
@@ -634,7 +621,7 @@ TEST(test_incident_while_reading)
 	struct batch *batch = new_batch(START, START + 10);
 
 	batch->seen_us = fired_us - 1;
-	batch_add_record(batch, HISTORY_RECORD_ALERT, fired_us, strdup("{}"), strdup("rule"));
+	batch_add_event(batch, fired_us, "{}", "rule");
 	write_batch(archive, batch);
 	batch = new_batch(START + 10, START + 20);
 	batch->seen_us = batch->to_us - 1;

@@ -71,9 +71,12 @@ TEST(test_damaged)
 		size_t size;
 	} damaged[] = {{{0, 1}, 2},
 		       {{200, 1}, 2},
-		       {{11, 0xff, 0xff, 0xff, 0xff, 0x1f}, 6},
-		       {{11, 0xff, 0xff}, 3},
-		       {{1, 'e', 't', 'h'}, 4}};
+		       {{11 << 2, 0xff, 0xff, 0xff, 0xff, 0x1f}, 6},
+		       {{11 << 2, 0xff, 0xff}, 3},
+		       {{1 << 2 | 1, 'e', 't', 'h'}, 4},
+		       {{1 << 2, 1}, 2},
+		       {{11 << 2 | 2, 100, 1}, 3},
+		       {{11 << 2 | 3, 1}, 2}};
 	uint8_t bytes[SERIES_NAME_MAX];
 	size_t size = series_name_encode(&whole, bytes), complete = 0;
 	struct series_name name;

@@ -20,6 +20,8 @@
 #include "daemon/kernel/symbols.h"
 #include "daemon/rows/drop_row.h"
 #include "daemon/rows/latency_row.h"
+#include "tests/unit/daemon/history/round_trip.h"
+#define RESOLVED_CHECK check_round_trip
 #include "tests/unit/daemon/store/resolved.h"
 #include "tests/unit/test.h"
 
@@ -242,22 +244,26 @@ TEST(test_record_vlan)
 
 /* ---- the bytes of a stored record ------------------------------------------- */
 
-/* Whether an expression selects the packet of the record.  What is read back from its JSON must be the same. */
+/* Whether an expression selects the packet of the record, and the same from the history. */
 static bool selected(const char *text)
 {
 	struct selection *selection = NULL;
 	struct selection_error error;
-	struct nf_bytes stored;
-	json_t *object = drop();
+	static uint8_t bytes[STORED_RECORD_MAX];
+	static struct stored_record stored;
+	struct record resolved = {.kind = RECORDS_DROPS};
+	struct resolver *resolver = NULL;
 	bool taken;
 
 	assert_int_equal(selection_new(&selection, text, &error), 0);
-	json_packet_bytes(object, &stored);
+	assert_int_equal(resolver_new(&resolver, names, symbols), 0);
+	resolve_drop(resolver, &record, NULL, NULL, &resolved.drop);
+	store_and_read(&resolved, &stored, bytes);
+	resolver_free(&resolver);
 	taken = selection_takes_bytes(selection, &record.bytes);
-	if (selection_takes_bytes(selection, &stored) != taken)
+	if (selection_takes_bytes(selection, &stored.parts.bytes) != taken)
 		fail_msg("%s: the packet %d, its record %d", text, taken, !taken);
 	selection_free(&selection);
-	json_decref(object);
 	return taken;
 }
 
@@ -767,13 +773,14 @@ static int start_path(void **state)
 static json_t *resolved_latency_json(struct attribution *attribution, struct stages *stages)
 {
 	struct records *records = resolved_store(names, symbols, attribution);
-	struct journey journey;
+	struct record resolved;
 	json_t *object;
 
 	records_add_journey(records, &journey_record);
-	assert_int_equal(records_journey(records, 0, &journey), 0);
-	*stages = journey.stages;
-	object = json_latency_record(&journey);
+	assert_int_equal(records_get(records, RECORDS_LATENCY, 0, &resolved), 0);
+	check_round_trip(&resolved);
+	*stages = resolved.journey.stages;
+	object = json_latency_record(&resolved.journey);
 	records_free(&records);
 	return object;
 }

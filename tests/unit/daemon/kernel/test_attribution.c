@@ -19,6 +19,7 @@
 
 #include "common/array.h"
 #include "common/time.h"
+#include "daemon/core/owner.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/cgroup_paths.h"
 #include "daemon/kernel/cgroup_walk.h"
@@ -692,10 +693,10 @@ TEST(test_units)
 		{"/docker/" ID, NULL},
 		{"/service", NULL},
 	};
-	char unit[ATTRIBUTION_UNIT_MAX];
+	char unit[OWNER_NAME_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		const char *found = attribution_unit(paths[i].path, unit);
+		const char *found = owner_unit(paths[i].path, unit);
 
 		if (!paths[i].unit != !found || (found && strcmp(found, paths[i].unit) != 0))
 			fail_msg("%s: %s", paths[i].path, found ? found : "none");
@@ -766,10 +767,10 @@ TEST(test_containers)
 		{"/", NULL},
 		{"", NULL},
 	};
-	char container[ATTRIBUTION_CONTAINER_MAX];
+	char container[OWNER_NAME_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		const char *found = attribution_container(paths[i].path, container);
+		const char *found = owner_container(paths[i].path, container);
 
 		if (!paths[i].container != !found ||
 		    (found && strcmp(found, paths[i].container) != 0))
@@ -827,10 +828,10 @@ TEST(test_pods)
 		{"/", NULL},
 		{"", NULL},
 	};
-	char pod[ATTRIBUTION_POD_MAX];
+	char pod[OWNER_POD_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		const char *found = attribution_pod(paths[i].path, pod);
+		const char *found = owner_pod(paths[i].path, pod);
 
 		if (!paths[i].pod != !found || (found && strcmp(found, paths[i].pod) != 0))
 			fail_msg("%s: %s", paths[i].path, found ? found : "none");
@@ -840,15 +841,15 @@ TEST(test_pods)
 /* Names longer than NAME_MAX do not change the buffer. */
 TEST(test_long_names)
 {
-	char path[2048], text[ATTRIBUTION_UNIT_MAX] = "as it was";
+	char path[2048], text[OWNER_NAME_MAX] = "as it was";
 
 	memset(path, 'a', sizeof(path));
 	strcpy(path + 1000, ".service");
-	assert_null(attribution_unit(path, text));
+	assert_null(owner_unit(path, text));
 	memcpy(path, "lxc.payload.", 12);
-	assert_null(attribution_container(path, text));
+	assert_null(owner_container(path, text));
 	assert_string_equal(text, "as it was");
 	strcpy(path + NAME_MAX - 8, ".service");
-	assert_non_null(attribution_unit(path, text));
+	assert_non_null(owner_unit(path, text));
 	assert_string_equal(text, path);
 }

@@ -9,6 +9,11 @@
 #include "daemon/store/records.h"
 #include "daemon/store/resolve.h"
 
+/* What a test checks of each. */
+#ifndef RESOLVED_CHECK
+#define RESOLVED_CHECK(record) ((void)(record))
+#endif
+
 /* One record of each kind at most; names, symbols and attribution may be NULL. */
 static inline struct records *resolved_store(const struct names *names,
 					     const struct symbols *symbols,
@@ -28,25 +33,27 @@ static inline struct records *resolved_store(const struct names *names,
 static inline json_t *resolved_drop_json(const struct nf_drop_record *record,
 					 const struct names *names, const struct symbols *symbols)
 {
+	struct record resolved = {.kind = RECORDS_DROPS};
 	struct resolver *resolver = NULL;
-	struct drop drop;
 	json_t *json;
 	int r = resolver_new(&resolver, names, symbols);
 
 	assert(r == 0);
 	(void)r;
-	resolve_drop(resolver, record, NULL, NULL, &drop);
-	json = json_drop_record(&drop);
+	resolve_drop(resolver, record, NULL, NULL, &resolved.drop);
+	RESOLVED_CHECK(&resolved);
+	json = json_drop_record(&resolved.drop);
 	resolver_free(&resolver);
 	return json;
 }
 
 static inline json_t *resolved_slots_json(const struct nf_slots_record *record)
 {
-	struct transmit transmit;
+	struct record resolved = {.kind = RECORDS_SLOTS};
 
-	resolve_transmit(NULL, record, NULL, &transmit);
-	return json_slots_record(&transmit);
+	resolve_transmit(NULL, record, NULL, &resolved.transmit);
+	RESOLVED_CHECK(&resolved);
+	return json_slots_record(&resolved.transmit);
 }
 
 #endif

@@ -13,7 +13,6 @@
 #include "common/texts.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/verdict.h"
-#include "daemon/history/drop_name.h"
 #include "daemon/history/series_name.h"
 #include "daemon/json/json.h"
 #include "daemon/rows/drop_rows.h"
@@ -84,35 +83,16 @@ static struct drop_row random_cause(struct texts *texts)
 	return row;
 }
 
-static void read_name(const struct drop_row *row, struct drop_row *read, struct texts *texts)
+/* The same from the file: its name was written there, and is read. */
+static struct drop_row stored(const struct drop_row *row, struct texts *texts)
 {
 	uint8_t bytes[SERIES_NAME_MAX];
-	struct drop_row name = *row;
+	struct drop_row name = *row, read = {0};
 
 	drop_key_project(&name.key, drop_row_fields(row, DROP_FIELDS));
 	assert_int_equal(
-		series_name_decode_drops(read, bytes, series_name_encode_drops(&name, bytes)), 0);
-	drop_key_keep(&read->key, texts);
-}
-
-static void read_record(const struct drop_row *row, struct drop_row *read, struct texts *texts)
-{
-	OWN_JSON json_t *record = json_drop_cause(row, DROP_FIELDS);
-	char candidates[DROP_CANDIDATES_MAX];
-
-	drop_name_read(read, record, candidates);
-	drop_key_keep(&read->key, texts);
-}
-
-/* The same from the file: of a series, or of a record. */
-static struct drop_row stored(const struct drop_row *row, struct texts *texts)
-{
-	struct drop_row read = {0};
-
-	if (dice(2))
-		read_name(row, &read, texts);
-	else
-		read_record(row, &read, texts);
+		series_name_decode_drops(&read, bytes, series_name_encode_drops(&name, bytes)), 0);
+	drop_key_keep(&read.key, texts);
 	read.packets = row->packets;
 	read.segments = row->segments;
 	read.bytes = row->bytes;
@@ -201,33 +181,5 @@ TEST(test_now_and_the_past_differ_in_nothing)
 		}
 		for (int question = 0; question < 100; question++)
 			ask_both(now, past);
-	}
-}
-
-/* A file that someone has changed is read as far as it makes sense. */
-TEST(test_what_is_no_name)
-{
-	static const char *const names[] = {
-		"{}",
-		"{'reason':7,'class':'strange','evidence':[1,'no_such_word'],'candidates':[{},{'class':3}]}",
-		"{'owner':[],'netns':'red','ifindex':-1,'evidence':'ip','gone':1}",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		char candidates[DROP_CANDIDATES_MAX];
-		OWN_FREE char *text = strdup(names[i]);
-		OWN_JSON json_t *name = NULL;
-		struct drop_row row = {0};
-
-		for (char *c = text; *c; c++)
-			*c = *c == '\'' ? '"' : *c;
-		name = json_loads(text, 0, NULL);
-		assert_non_null(name);
-		drop_name_read(&row, name, candidates);
-		assert_null(row.key.reason);
-		assert_null(row.key.cgroup);
-		assert_int_equal(row.key.class, KNOWLEDGE_UNKNOWN);
-		assert_int_equal(row.key.device.netns, 0);
-		assert_int_equal(row.lost, 0);
 	}
 }
