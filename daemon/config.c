@@ -293,7 +293,7 @@ static int unknown_segment(const struct setting *setting, const char *name, char
 		error, CONFIG_ERROR_MAX, "%s: there is no segment %.200s%s", setting->key, name,
 		nearest.best
 			? nearest_hint("", nearest.best).s
-			: "; `netflowctl latency` lists them, and wakeup→run is written wakeup_to_run");
+			: "; `netflowctl explain` lists the names of all segments, such as wakeup_to_run");
 	return -EINVAL;
 }
 

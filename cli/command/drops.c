@@ -514,7 +514,7 @@ static enum report_status print_compared(struct session *session, struct page *p
 	else
 		page_line(
 			page, PAGE_PLAIN,
-			"No drops are new, or 1.5 times as frequent as in the %s before and not by chance.",
+			"No drops are new, or significantly more frequent (1.5 times or more) than in the %s before.",
 			units_duration((uint64_t)session->arguments.compare_ns).s);
 	session_put_rest(page, rows < most ? rows : most, rows);
 	period_put(page, compared, about);

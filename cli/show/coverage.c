@@ -122,7 +122,9 @@ static enum report_status coverage_ask(struct session *session, struct page *pag
 enum report_status coverage_print(struct session *session, struct page *page, int put,
 				  const char *const *about)
 {
-	enum report_status asked = coverage_ask(session, page, about);
+	const struct arguments *given = &session->arguments;
+	bool past = given->since_ns >= 0 || given->until_ns >= 0;
+	enum report_status asked = past ? REPORT_FINE : coverage_ask(session, page, about);
 	enum report_status printed = session_print(page, put);
 
 	return asked ? asked : printed;

@@ -17,7 +17,8 @@ void coverage_put_all(struct page *page, const json_t *coverage);
 
 /*
  * Ask the daemon for its coverage, end a page with coverage_put() and write it: session_print(), with the failure of
- * either.
+ * either.  For a past it asks nothing: what cannot be seen now says nothing of it, and period_put() says what could not
+ * be seen then.
  */
 enum report_status coverage_print(struct session *session, struct page *page, int put,
 				  const char *const *about);

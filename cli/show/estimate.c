@@ -68,7 +68,7 @@ struct estimate_sentences estimate_unfollowed(const json_t *followed)
 		    field_units_count(followed, "overwritten_packets").s);
 	if (field_count_or(followed, "missed_packets", 0))
 		add(&text,
-		    "The kernel skipped %s runs of probes, because a task had preempted another one inside of them. Each may be a packet that a count lacks, so the margins include them.",
+		    "The kernel skipped %s runs of probes, because a task had preempted another one inside of them. Each skipped run may have left one packet out of a count, and the margins allow for that.",
 		    field_units_count(followed, "missed_packets").s);
 	return text;
 }

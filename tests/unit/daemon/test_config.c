@@ -314,7 +314,7 @@ TEST(test_refused)
 		{"latency.slow=10ms, wakeup_to_run", "latency.slow = wakeup_to_run: must be times"},
 		{"latency.slow=wakeup_to_runs=2ms", "did you mean wakeup_to_run?"},
 		{"latency.slow=rx_total=2ms", "there is no segment rx_total"},
-		{"latency.slow=zzzzzzzz=2ms", "`netflowctl latency` lists them"},
+		{"latency.slow=zzzzzzzz=2ms", "`netflowctl explain` lists the names"},
 		{"latency.slow=total=", "must be times"},
 		{"latency.slow_total=5ms", "did you mean latency.slow?"},
 		{"alerts.exec_user=", "must be a user name of 1 to 255 characters"},
